@@ -1,0 +1,145 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Probe says how the master is asked. All paths are absolute and name PEM files.
+type Probe struct {
+	// Address is the master's host:port.
+	Address string `mapstructure:"address"`
+	// Certname is the master's name: TLS server name, Host header, certificate subject.
+	Certname string `mapstructure:"certname"`
+	// Certificate and Key are offered to the master by every probe.
+	Certificate string `mapstructure:"certificate"`
+	Key         string `mapstructure:"key"`
+	// CA is the bundle that the master's certificate must chain to.
+	CA string `mapstructure:"ca"`
+	// CRL is the bundle of revocation lists; unused with RevocationOff.
+	CRL        string     `mapstructure:"crl"`
+	Revocation Revocation `mapstructure:"revocation"`
+	// Environment is the Puppet environment named in the URLs that need one.
+	Environment string `mapstructure:"environment"`
+	// Interval is the time from the start of one probe to the start of the next.
+	Interval time.Duration `mapstructure:"interval"`
+	// Timeout is the longest that one probe may take; below Interval.
+	Timeout time.Duration `mapstructure:"timeout"`
+	// Rise is the number of good results that make the verdict healthy.
+	Rise int `mapstructure:"rise"`
+	// Fall is the number of timeouts in a row that make it unhealthy.
+	Fall int `mapstructure:"fall"`
+	// Handshake is the longest that a kept connection is used before a new TLS
+	// handshake proves the certificates again.
+	Handshake time.Duration `mapstructure:"handshake"`
+	// MaxAge is how old a verdict may be and still be answered. Load never leaves it 0.
+	MaxAge time.Duration `mapstructure:"max_age"`
+}
+
+func defaultProbe() Probe {
+	return Probe{
+		Address:     "localhost:8140",
+		Revocation:  RevocationChain,
+		Environment: "production",
+		Interval:    2 * time.Second,
+		Timeout:     1500 * time.Millisecond,
+		Rise:        1,
+		Fall:        1,
+		Handshake:   30 * time.Second,
+	}
+}
+
+// decision is the longest legitimate gap between two results that settle the
+// verdict: the wait for the next probe, then fall timeouts, each of which is
+// followed by the next attempt at once.
+func (p Probe) decision() time.Duration {
+	return p.Interval + time.Duration(p.Fall)*p.Timeout
+}
+
+// derivedMaxAge is the MaxAge of a configuration that names none. A verdict has to
+// outlive the longest legitimate gap before the one that replaces it, or a slow
+// master would read as unknown instead of unhealthy. One interval on top covers a
+// probe that a busy scheduler started late.
+func (p Probe) derivedMaxAge() time.Duration { return p.decision() + p.Interval }
+
+// Detection is how long a balancer takes, at worst, to stop sending agents.
+type Detection struct {
+	// Killed is for a master whose sockets were closed.
+	Killed time.Duration
+	// Silent is for a master that still accepts connections and never answers.
+	Silent time.Duration
+}
+
+// noticeKilled is how soon the verdict follows the closing of the kept connection,
+// confirmation by a second attempt included.
+const noticeKilled = 100 * time.Millisecond
+
+// Detection returns the worst case for a balancer that asks every inter and takes a
+// master out after fall refusals. The verdict can turn just after a question, so
+// the balancer's share is fall times inter.
+func (c Config) Detection(inter time.Duration, fall int) Detection {
+	balancer := time.Duration(fall) * inter
+	return Detection{Killed: noticeKilled + balancer, Silent: c.Probe.decision() + balancer}
+}
+
+func (p Probe) rules() []rule {
+	rules := []rule{
+		{keys("probe.address"), isTarget(p.Address), fmt.Sprintf("%q is not a host and port", p.Address), "such as localhost:8140"},
+		{keys("probe.certname"), isCertname(p.Certname), fmt.Sprintf("%q is not a certname", p.Certname), "lower case, no spaces, no slash"},
+		{keys("probe.environment"), isWord(p.Environment), fmt.Sprintf("%q is not an environment", p.Environment), "letters, digits and underscores"},
+		withinTime("probe.interval", p.Interval, 100*time.Millisecond, 5*time.Minute),
+		withinTime("probe.timeout", p.Timeout, 10*time.Millisecond, 5*time.Minute),
+		{keys("probe.timeout", "probe.interval"), p.Timeout < p.Interval,
+			fmt.Sprintf("%s is not below probe.interval, %s", short(p.Timeout), short(p.Interval)), "a probe has to end before the next begins"},
+		within("probe.rise", p.Rise, 1, 100),
+		within("probe.fall", p.Fall, 1, 100),
+		withinTime("probe.handshake", p.Handshake, 100*time.Millisecond, 24*time.Hour),
+		{keys("probe.handshake", "probe.interval"), p.Handshake >= p.Interval,
+			fmt.Sprintf("%s is below probe.interval, %s", short(p.Handshake), short(p.Interval)), "equal means a handshake for every probe"},
+	}
+	for _, f := range p.files() {
+		if f.path != "" {
+			rules = append(rules, absolute(f.key, f.path))
+		}
+	}
+	if p.MaxAge != 0 {
+		rules = append(rules, withinTime("probe.max_age", p.MaxAge, 0, time.Hour), rule{
+			keys("probe.max_age", "probe.interval", "probe.timeout", "probe.fall"), p.MaxAge >= p.decision(),
+			fmt.Sprintf("%s is below %s", short(p.MaxAge), short(p.decision())), "at least probe.interval + probe.fall * probe.timeout"})
+	}
+	return rules
+}
+
+type probeFile struct{ key, path string }
+
+func (p Probe) files() []probeFile {
+	return []probeFile{
+		{"probe.certificate", p.Certificate}, {"probe.key", p.Key}, {"probe.ca", p.CA}, {"probe.crl", p.CRL},
+	}
+}
+
+func isAddress(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+func isTarget(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	return err == nil && host != "" && isAddress(s) && strings.Trim(port, "0") != ""
+}
+
+// isCertname accepts the empty name too: it stands for one not known yet.
+func isCertname(s string) bool {
+	return s == strings.ToLower(s) && !strings.ContainsAny(s, "/\\ \t\r\n\x00")
+}
+
+func isWord(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}
