@@ -1,0 +1,215 @@
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	defaultLockWait = 5 * time.Second
+	// keepExpired is how long after its end a hold stays on disk. It must
+	// outlive a clock that is wrong for a while.
+	keepExpired = 24 * time.Hour
+)
+
+// Put sets the hold of h.Holder on h.Service to h.Mode, [Drain] or [Maint],
+// with h.Reason, h.By and h.Until, in the directory that h.UntilReboot names,
+// and returns it as it is read back. Other fields of h are ignored. If By is
+// empty and root calls through sudo, By becomes the user who called sudo.
+//
+// A hold of the same holder and service is updated: it keeps its Since while it
+// is in effect, and moves if it is in the other directory. There is no moment
+// without either of them. When Put returns without an error, the hold is on
+// stable storage. After a [*WriteError] the old hold is in place; if only the
+// one in the other directory could not be removed, both are.
+//
+// Put creates the directory if it is missing. It also removes what killed
+// writers left behind, and other holds that ended more than a day ago.
+func (s *Store) Put(h Hold) (Hold, error) {
+	if err := s.checkPut(h); err != nil {
+		return Hold{}, err
+	}
+	dir := s.Persistent
+	if h.UntilReboot {
+		dir = s.UntilReboot
+	}
+	if err := makeDir(dir); err != nil {
+		return Hold{}, err
+	}
+	unlock, err := s.lockForWriting()
+	if err != nil {
+		return Hold{}, err
+	}
+	defer unlock()
+
+	name := fileName(h.Holder, h.Service)
+	path := filepath.Join(dir, name)
+	old := s.find(func(h Hold) bool { return filepath.Base(h.Path) == name })
+	data, err := s.successor(h, old).Encode()
+	if err != nil {
+		return Hold{}, fmt.Errorf("hold %s: %w", h.Holder, err)
+	}
+	if err := writeFile(dir, name, data); err != nil {
+		return Hold{}, err
+	}
+	for _, o := range old {
+		if o.Path != path {
+			err = errors.Join(err, remove(o.Path))
+		}
+	}
+	s.tidy()
+	stored := s.find(func(h Hold) bool { return h.Path == path })
+	if err == nil && len(stored) == 0 {
+		err = fmt.Errorf("%w: %s is gone again", ErrNotFound, path)
+	}
+	if err != nil {
+		return Hold{}, err
+	}
+	return stored[0], nil
+}
+
+func (s *Store) checkPut(h Hold) error {
+	if h.UntilReboot && s.UntilReboot == "" {
+		return errors.New("no directory for holds until reboot")
+	}
+	if h.Mode != Drain && h.Mode != Maint {
+		return fmt.Errorf("hold %s: mode %q is not drain or maint", h.Holder, h.Mode)
+	}
+	if !h.InEffect(s.now()) {
+		return fmt.Errorf("hold %s: the end %s has passed", h.Holder, h.Until.Format(time.RFC3339))
+	}
+	if err := CheckName(h.Holder); err != nil {
+		return fmt.Errorf("holder: %w", err)
+	}
+	if h.Service == "" {
+		return nil
+	}
+	if err := CheckName(h.Service); err != nil {
+		return fmt.Errorf("service: %w", err)
+	}
+	return nil
+}
+
+// successor is h with the fields that Put decides, given the holds it replaces.
+func (s *Store) successor(h Hold, old []Hold) Hold {
+	now := s.now()
+	h.Since = now.UTC().Truncate(time.Second)
+	for _, o := range old {
+		if o.Code == "" && o.InEffect(now) && o.Since.Before(h.Since) {
+			h.Since = o.Since
+		}
+	}
+	if h.By == "" && os.Geteuid() == 0 {
+		h.By = os.Getenv("SUDO_USER")
+	}
+	return h
+}
+
+// Lift removes the hold of holder on service, which may be unreadable, from
+// both directories and returns what it removed. Only the very hold is meant:
+// the empty service is not every service.
+//
+// Lifting the hold of [Operator] or [Initial] on every service also ends
+// [Store.Initial] for good, and Lift creates missing directories: both so that
+// a new host becomes ready.
+//
+// The error is, or joins, [ErrNotFound] if there was no hold, and a
+// [*WriteError] for everything that did not work. What was removed before an
+// error is returned with it.
+func (s *Store) Lift(holder, service string) ([]Hold, error) {
+	name := fileName(holder, service)
+	if !isHold(name) || strings.ContainsRune(name, '/') {
+		return nil, fmt.Errorf("%w: %q cannot be the name of one", ErrNotFound, holder)
+	}
+	initial := service == "" && (holder == Operator || holder == Initial)
+	lifted, err := s.lift(initial, func(h Hold) bool { return filepath.Base(h.Path) == name })
+	if err == nil && len(lifted) == 0 {
+		err = fmt.Errorf("%w: %s", ErrNotFound, strings.TrimSuffix(name, suffix))
+	}
+	return lifted, err
+}
+
+// LiftAll is Lift for all holds there are, including [Initial], the unreadable
+// and the expired ones. That there are none is no error.
+func (s *Store) LiftAll() ([]Hold, error) {
+	return s.lift(true, func(Hold) bool { return true })
+}
+
+// lift removes the holds that match and, if initial says so, the initial one.
+func (s *Store) lift(initial bool, match func(Hold) bool) (lifted []Hold, err error) {
+	for _, p := range s.places() {
+		err = errors.Join(err, makeDir(p.dir))
+	}
+	unlock, lockErr := s.lockForWriting()
+	if lockErr != nil {
+		return nil, errors.Join(err, lockErr)
+	}
+	defer unlock()
+	for _, h := range s.find(match) {
+		if e := remove(h.Path); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		lifted = append(lifted, h)
+	}
+	if initial {
+		h, ok, e := s.liftInitial()
+		if ok {
+			lifted = append(lifted, h)
+		}
+		err = errors.Join(err, e)
+	}
+	s.tidy()
+	return newSnapshot(s.now(), lifted).holds, err
+}
+
+// liftInitial writes the marker unless it exists, and returns the hold that
+// this ended.
+func (s *Store) liftInitial() (Hold, bool, error) {
+	if _, err := os.Lstat(filepath.Join(s.Persistent, marker)); err == nil {
+		return Hold{}, false, nil
+	}
+	h, ok := s.initialHold()
+	err := writeFile(s.Persistent, marker, []byte("This host has been made ready once, so initial_mode no longer applies.\n"))
+	return h, ok && err == nil, err
+}
+
+// find returns the files that match, in all directories and of any number.
+func (s *Store) find(match func(Hold) bool) []Hold {
+	var found []Hold
+	for _, p := range s.places() {
+		holds, _ := s.scan(p, -1) // where nothing can be read nothing is found
+		for _, h := range holds {
+			if match(h) {
+				found = append(found, h)
+			}
+		}
+	}
+	return found
+}
+
+// tidy removes what is of no use any more: temporary files, and holds that
+// ended long ago.
+func (s *Store) tidy() {
+	longAgo := s.now().Add(-keepExpired)
+	for _, h := range s.find(func(h Hold) bool { return !h.InEffect(longAgo) }) {
+		_ = os.Remove(h.Path)
+	}
+	for _, p := range s.places() {
+		sweep(p.dir)
+	}
+}
+
+func (s *Store) lockForWriting() (unlock func(), err error) {
+	wait := s.LockWait
+	if wait == 0 {
+		wait = defaultLockWait
+	}
+	return lock(s.places(), unix.LOCK_EX, wait)
+}

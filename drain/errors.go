@@ -1,0 +1,51 @@
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// Errors to test for with [errors.Is].
+var (
+	// ErrNotFound says that there was nothing to lift.
+	ErrNotFound = errors.New("no such hold")
+	// ErrBusy says that somebody else kept the holds directories locked for
+	// longer than [Store.LockWait].
+	ErrBusy = errors.New("locked by another process")
+
+	errTooLarge      = fmt.Errorf("larger than %d bytes", maxFile)
+	errWorldWritable = errors.New("writable by everyone")
+	errTooMany       = fmt.Errorf("more than %d entries", maxEntries)
+)
+
+// WriteError says which change of the holds directories did not come about. Err
+// is the plain cause; of interest to a hint are
+//
+//   - [io/fs.ErrPermission]: the caller needs permission to write Dir,
+//   - [syscall.EROFS]: Dir is on a read-only file system,
+//   - [syscall.ENOSPC] and [syscall.EDQUOT]: the file system or quota is full,
+//   - [ErrBusy]: another process has Dir locked.
+type WriteError struct {
+	Op   string // what was tried: "create", "write", "remove", "lock" or "sync"
+	Path string // on which file or directory
+	Dir  string // the directory whose permissions and space matter
+	Err  error
+}
+
+func (e *WriteError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err) }
+
+// Unwrap returns e.Err.
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// writeError reduces err to the system's error number, as e names the path.
+func writeError(op, path, dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		err = errno
+	}
+	return &WriteError{Op: op, Path: path, Dir: dir, Err: err}
+}

@@ -1,0 +1,142 @@
+package drain
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+const (
+	// fileVersion is the only version of the file format so far.
+	fileVersion = 1
+	// maxFile is the size of the largest hold file that is read.
+	maxFile = 64 << 10
+)
+
+// file is a hold as it is written, see the package documentation.
+type file struct {
+	Version int       `json:"version"`
+	Mode    Mode      `json:"mode"`
+	Reason  string    `json:"reason,omitempty"`
+	By      string    `json:"by,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+}
+
+// Encode returns the content of the file for h. What the file system knows
+// (holder, service, owner, directory) is not part of it. The error says that h
+// makes no valid file.
+func (h Hold) Encode() ([]byte, error) {
+	f := file{
+		Version: fileVersion,
+		Mode:    h.Mode,
+		Reason:  oneLine(h.Reason),
+		By:      oneLine(h.By),
+		Since:   h.Since.UTC(),
+		Until:   h.Until.UTC(),
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if len(data) >= maxFile {
+		return nil, errTooLarge
+	}
+	return append(data, '\n'), nil
+}
+
+// Parse returns the hold in the content of a hold file, with the fields that
+// the content can set. It is strict, because a field that is misspelt and
+// ignored can make a hold weaker or endless: an unknown field, a repeated one,
+// another case, or anything after the object is an error.
+func Parse(data []byte) (Hold, error) {
+	if len(data) > maxFile {
+		return Hold{}, errTooLarge
+	}
+	f := file{Version: fileVersion}
+	if err := decodeObject(data, map[string]any{
+		"version": &f.Version,
+		"mode":    &f.Mode,
+		"reason":  &f.Reason,
+		"by":      &f.By,
+		"since":   &f.Since,
+		"until":   &f.Until,
+	}); err != nil {
+		return Hold{}, err
+	}
+	if err := f.check(); err != nil {
+		return Hold{}, err
+	}
+	return Hold{
+		Mode:   f.Mode,
+		Reason: oneLine(f.Reason),
+		By:     oneLine(f.By),
+		Since:  f.Since.UTC(),
+		Until:  f.Until.UTC(),
+	}, nil
+}
+
+// check validates what JSON's types do not.
+func (f file) check() error {
+	if f.Version != fileVersion {
+		return fmt.Errorf("version %d of the format is unknown, want %d", f.Version, fileVersion)
+	}
+	if f.Mode == "" {
+		return errors.New("no mode")
+	}
+	if _, err := ParseMode(string(f.Mode)); err != nil {
+		return err
+	}
+	return errors.Join(checkTime("since", f.Since), checkTime("until", f.Until))
+}
+
+// checkTime refuses times that JSON cannot carry in UTC, and those at the
+// origin of Go's calendar, which would pass for "not set".
+func checkTime(field string, t time.Time) error {
+	if y := t.UTC().Year(); t != (time.Time{}) && (y < 1970 || y > 9999) {
+		return fmt.Errorf("%s: year %d is not between 1970 and 9999", field, y)
+	}
+	return nil
+}
+
+// decodeObject decodes the JSON object in data, each field into the pointer
+// that fields has for it. Every field may occur once.
+func decodeObject(data []byte, fields map[string]any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	switch start, err := dec.Token(); {
+	case err == io.EOF:
+		return errors.New("file is empty")
+	case err != nil:
+		return err
+	case start != json.Delim('{'):
+		return errors.New("not a JSON object")
+	}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		dst, ok := fields[name]
+		if !ok {
+			return fmt.Errorf("field %q is unknown or given twice", name)
+		}
+		delete(fields, name)
+		if err := dec.Decode(dst); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("more data after the JSON object")
+	}
+	return nil
+}

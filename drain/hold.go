@@ -1,0 +1,131 @@
+package drain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Names of holders with a meaning of their own.
+const (
+	// Operator is the holder that commands use when none is named.
+	Operator = "operator"
+	// Initial is the holder of the hold that [Store.Initial] stands for.
+	Initial = "initial"
+	// Directory is the holder of the hold that stands for a holds directory
+	// which cannot be trusted or read.
+	Directory = "directory"
+)
+
+// Unreadable is the [Hold.Code] of a hold that stands for something on disk
+// that cannot be read. Such a hold has mode [Maint].
+const Unreadable = "hold-unreadable"
+
+// Hold is one party's wish for drain or maint. It is the JSON shown by
+// "pmcheck status --json"; the file on disk has fewer fields, see the package
+// documentation. Holds are plain values and comparable with ==; times are UTC.
+type Hold struct {
+	// Holder is who holds, from the file's name. It is the whole name without
+	// ".json" when that does not follow the rules for names.
+	Holder string `json:"holder"`
+	// Service is the service held, from the file's name. Empty means every
+	// service.
+	Service string `json:"service,omitempty"`
+	// Mode is what the holder wants.
+	Mode Mode `json:"mode"`
+	// Reason is the holder's reason in words, on one line.
+	Reason string `json:"reason,omitempty"`
+	// By is who the file says set the hold. It is a claim by the file's owner.
+	By string `json:"by,omitempty"`
+	// Owner is the user who owns the file, as the kernel says, or "uid N" when
+	// that user has no name. Empty when there is no file.
+	Owner string `json:"owner,omitempty"`
+	// Since is when the holder set the hold, or when the file was last written
+	// if it does not say. Zero when there is no file.
+	Since time.Time `json:"since,omitzero"`
+	// Until is when the hold ends by itself. Zero means never.
+	Until time.Time `json:"until,omitzero"`
+	// UntilReboot says that the hold is in the directory which a reboot empties.
+	UntilReboot bool `json:"until_reboot"`
+	// Path is the file, or the directory that could not be read.
+	Path string `json:"path,omitempty"`
+	// Code is empty for a hold that was read, and [Unreadable] otherwise.
+	Code string `json:"code,omitempty"`
+	// Error says in words why the hold is unreadable and, for a directory, what
+	// to do about it.
+	Error string `json:"error,omitempty"`
+}
+
+// InEffect reports whether h counts at now: it has no end, or the end is still
+// to come by the wall clock. A clock that is set back brings h back.
+func (h Hold) InEffect(now time.Time) bool {
+	return h.Until.IsZero() || now.Before(h.Until)
+}
+
+// Covers reports whether h concerns service.
+func (h Hold) Covers(service string) bool {
+	return h.Service == "" || h.Service == service
+}
+
+// Who names the person behind h for a reader: the owner of the file, preceded
+// by whom the file names if that is somebody else.
+func (h Hold) Who() string {
+	if h.By == "" || h.By == h.Owner {
+		return h.Owner
+	}
+	return fmt.Sprintf("%s (as %s)", h.By, h.Owner)
+}
+
+const suffix = ".json"
+
+// fileName is the name of the file for a holder and service. It undoes
+// splitName.
+func fileName(holder, service string) string {
+	if service != "" {
+		holder += "@" + service
+	}
+	return holder + suffix
+}
+
+// splitName takes the holder and service from a file's name. On an error the
+// whole stem is the holder: the file concerns every service, and can still be
+// lifted by name.
+func splitName(file string) (holder, service string, err error) {
+	stem := strings.TrimSuffix(file, suffix)
+	holder, service, named := strings.Cut(stem, "@")
+	err = CheckName(holder)
+	if err == nil && named {
+		err = CheckName(service)
+	}
+	if err != nil {
+		return stem, "", err
+	}
+	return holder, service, nil
+}
+
+// CheckName returns an error unless name can name a holder or a service: 1 to
+// 64 of the characters a-z, 0-9, dot, underscore and hyphen, the first of them
+// a letter or a digit.
+func CheckName(name string) error {
+	ok := len(name) > 0 && len(name) <= 64
+	for i, c := range []byte(name) {
+		alnum := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		ok = ok && (alnum || i > 0 && strings.IndexByte("._-", c) >= 0)
+	}
+	if !ok {
+		return fmt.Errorf("name %q: want 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit", name)
+	}
+	return nil
+}
+
+// oneLine makes outside text fit to be printed: what is not printable becomes a
+// space, so it can neither forge a second log line nor steer a terminal.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s))
+}

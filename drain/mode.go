@@ -1,0 +1,43 @@
+package drain
+
+import "fmt"
+
+// Mode is what the operators want of a master, in HAProxy's spelling. Its zero
+// value is no mode; where a mode is needed it counts as Maint, so that a
+// forgotten assignment never makes a master ready.
+type Mode string
+
+// The modes, from the least to the most strict.
+const (
+	// Ready takes new agents.
+	Ready Mode = "ready"
+	// Drain finishes what is running and takes nothing new.
+	Drain Mode = "drain"
+	// Maint takes nothing.
+	Maint Mode = "maint"
+)
+
+// ParseMode returns the mode that s spells. The spelling is exact: lower case,
+// no spaces.
+func ParseMode(s string) (Mode, error) {
+	switch m := Mode(s); m {
+	case Ready, Drain, Maint:
+		return m, nil
+	}
+	return "", fmt.Errorf("mode %q is not ready, drain or maint", s)
+}
+
+// StricterThan reports whether m is more strict than other.
+func (m Mode) StricterThan(other Mode) bool { return m.rank() > other.rank() }
+
+// rank orders the modes. Whatever is not a mode ranks with Maint.
+func (m Mode) rank() int {
+	switch m {
+	case Ready:
+		return 0
+	case Drain:
+		return 1
+	default:
+		return 2
+	}
+}

@@ -1,0 +1,87 @@
+package drain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Snapshot is what the holds directories said at one moment. It is immutable
+// and safe for concurrent use. The zero Snapshot was never read, so its mode is
+// [Maint].
+type Snapshot struct {
+	taken time.Time
+	holds []Hold
+}
+
+// newSnapshot owns holds from here on.
+func newSnapshot(taken time.Time, holds []Hold) Snapshot {
+	slices.SortFunc(holds, func(a, b Hold) int {
+		return cmp.Or(
+			cmp.Compare(b.Mode.rank(), a.Mode.rank()),
+			cmp.Compare(a.Holder, b.Holder),
+			cmp.Compare(a.Service, b.Service),
+			cmp.Compare(a.Path, b.Path),
+		)
+	})
+	return Snapshot{taken: taken, holds: slices.Compact(holds)}
+}
+
+// Taken returns when the snapshot was read, by the store's clock. A caller who
+// cares that reading may hang compares it with the time.
+func (s Snapshot) Taken() time.Time { return s.taken }
+
+// Holds returns all holds, strictest first and then by holder and service,
+// including those that have expired but are still on disk. The slice is the
+// caller's.
+func (s Snapshot) Holds() []Hold { return slices.Clone(s.holds) }
+
+// At returns the snapshot with only the holds that are in effect at now.
+func (s Snapshot) At(now time.Time) Snapshot {
+	return Snapshot{taken: s.taken, holds: s.filter(func(h Hold) bool { return h.InEffect(now) })}
+}
+
+// Mode returns the mode of service at now, and the holds that make it: those in
+// effect that ask for just this mode. [Ready] needs no hold.
+func (s Snapshot) Mode(service string, now time.Time) (Mode, []Hold) {
+	if s.taken.IsZero() {
+		return Maint, nil
+	}
+	mode := Ready
+	by := s.filter(func(h Hold) bool {
+		if !h.InEffect(now) || !h.Covers(service) || mode.StricterThan(h.Mode) || h.Mode == Ready {
+			return false
+		}
+		mode = h.Mode // the strictest is met first
+		return true
+	})
+	return mode, by
+}
+
+// NextExpiry returns the earliest end after now of a hold, and whether there is
+// one.
+func (s Snapshot) NextExpiry(now time.Time) (time.Time, bool) {
+	var next time.Time
+	for _, h := range s.holds {
+		if h.Until.After(now) && (next.IsZero() || h.Until.Before(next)) {
+			next = h.Until
+		}
+	}
+	return next, !next.IsZero()
+}
+
+// Expired returns the holds that ended after since and not after now, for the
+// log of a daemon that looked at since and looks again at now.
+func (s Snapshot) Expired(since, now time.Time) []Hold {
+	return s.filter(func(h Hold) bool { return h.InEffect(since) && !h.InEffect(now) })
+}
+
+func (s Snapshot) filter(keep func(Hold) bool) []Hold {
+	var kept []Hold
+	for _, h := range s.holds {
+		if keep(h) {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}

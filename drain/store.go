@@ -1,0 +1,69 @@
+package drain
+
+import (
+	"os/user"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Store is the two directories of holds. Its methods are safe for concurrent
+// use, also by several processes; the fields must not change after the first
+// call.
+type Store struct {
+	// Persistent is the directory whose holds survive a reboot. Required.
+	Persistent string
+	// UntilReboot is the directory whose holds end with a reboot. Empty means
+	// that there is none.
+	UntilReboot string
+	// Initial is the mode of a new host: until somebody lifts it, it counts as
+	// a hold of the holder [Initial]. Empty and [Ready] mean no such hold.
+	Initial Mode
+	// LockWait is how long Put, Lift and LiftAll wait for another process that
+	// is writing. Zero means 5 s.
+	LockWait time.Duration
+	// Now is the wall clock. Nil means [time.Now].
+	Now func() time.Time
+
+	owners sync.Map // user id to name: asking a directory service may be slow
+}
+
+// place is one of a store's directories.
+type place struct {
+	dir         string
+	untilReboot bool
+}
+
+// places returns the directories that s has. Persistent comes last, see Read.
+func (s *Store) places() []place {
+	persistent := place{dir: s.Persistent}
+	if s.UntilReboot == "" {
+		return []place{persistent}
+	}
+	return []place{{dir: s.UntilReboot, untilReboot: true}, persistent}
+}
+
+func (s *Store) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+// owner returns the name of the user with this id. Root needs no lookup, so the
+// common case cannot wait for a directory service.
+func (s *Store) owner(uid uint32) string {
+	if uid == 0 {
+		return "root"
+	}
+	if name, ok := s.owners.Load(uid); ok {
+		return name.(string)
+	}
+	id := strconv.FormatUint(uint64(uid), 10)
+	name := "uid " + id
+	if u, err := user.LookupId(id); err == nil {
+		name = oneLine(u.Username)
+	}
+	s.owners.Store(uid, name)
+	return name
+}
