@@ -1,0 +1,135 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// API is a generation of Puppet's status interface.
+type API string
+
+// The generations, newest first, with the versions that answer them.
+const (
+	APISimpleServer API = "simple/server" // Puppet Server 6.14 and later, OpenVox
+	APISimpleMaster API = "simple/master" // Puppet Server 2.6 to 6.13
+	APIPuppetV3     API = "puppet/v3"     // Puppet 4 to 6
+	APIPuppet3      API = "puppet3"       // Puppet 3 and earlier
+)
+
+// generations is the order in which an unknown master is asked.
+func generations() []API {
+	return []API{APISimpleServer, APISimpleMaster, APIPuppetV3, APIPuppet3}
+}
+
+// path returns what to ask. The environment matters to the old generations
+// only.
+func (a API) path(environment string) string {
+	switch a {
+	case APISimpleMaster:
+		return "/status/v1/simple/master"
+	case APIPuppetV3:
+		return "/puppet/v3/status/pmcheck?environment=" + url.QueryEscape(environment)
+	case APIPuppet3:
+		return "/" + url.PathEscape(environment) + "/status/no_key"
+	}
+	return "/status/v1/simple/server"
+}
+
+// accept returns the Accept header; Puppet 3 insists on its own dialect of
+// JSON.
+func (a API) accept() string {
+	switch a {
+	case APIPuppetV3, APIPuppet3:
+		return "application/json, pson"
+	}
+	return "text/plain"
+}
+
+// answer is what came back for one request.
+type answer struct {
+	api    API
+	url    string
+	status int
+	body   []byte
+	tooBig bool
+}
+
+// elsewhere reports whether the answer may only mean that this server speaks
+// another generation: it does not know the path, or its access rules, which
+// name paths, do not.
+func (a answer) elsewhere() bool {
+	switch a.status {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
+		return true
+	}
+	return false
+}
+
+// interpret concludes from an answer. It returns nil if the master says that
+// it is well, and Puppet's version where the answer tells it.
+func (a answer) interpret() (version string, fault *Fault) {
+	switch {
+	case a.tooBig:
+		return "", a.fault(BadAnswer, "longer than a status answer can be")
+	case a.status == http.StatusForbidden:
+		return "", a.fault(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
+	case a.status == http.StatusNotFound:
+		return "", a.fault(NoStatusAPI, "404 Not Found for every generation of the status API")
+	case a.api == APIPuppetV3 || a.api == APIPuppet3:
+		return a.interpretIndirection()
+	}
+	return "", a.interpretSimple()
+}
+
+// interpretSimple reads the one word of the Status API: 200 with "running",
+// or 503 with the state.
+func (a answer) interpretSimple() *Fault {
+	word := strings.TrimSpace(string(a.body[:min(len(a.body), 64)]))
+	switch {
+	case a.status == http.StatusOK && word == "running":
+		return nil
+	case a.status == http.StatusOK:
+		return a.fault(BadAnswer, "200, but the body is not the word running")
+	case a.status != http.StatusServiceUnavailable:
+		return a.httpFault()
+	}
+	switch word {
+	case "error":
+		return a.fault(StateError, "the server reports the state error")
+	case "starting":
+		return a.fault(StateStarting, "the server is starting")
+	case "stopping":
+		return a.fault(StateStopping, "the server is stopping")
+	case "unknown":
+		return a.fault(StateUnknown, "the server does not know its own state")
+	}
+	return a.httpFault()
+}
+
+func (a answer) interpretIndirection() (string, *Fault) {
+	if a.status != http.StatusOK {
+		return "", a.httpFault()
+	}
+	var status struct {
+		IsAlive bool   `json:"is_alive"`
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(a.body, &status); err != nil {
+		return "", &Fault{Reason: BadAnswer, Detail: a.url, Err: err}
+	}
+	if !status.IsAlive {
+		return "", a.fault(BadAnswer, "200, but is_alive is not true")
+	}
+	return status.Version, nil
+}
+
+func (a answer) fault(reason Reason, what string) *Fault {
+	return &Fault{Reason: reason, Detail: a.url + ": " + what}
+}
+
+func (a answer) httpFault() *Fault {
+	return a.fault(HTTPError, fmt.Sprintf("HTTP status %d %s", a.status, http.StatusText(a.status)))
+}

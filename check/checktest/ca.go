@@ -1,0 +1,159 @@
+package checktest
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// CA is a certificate authority that lives as long as the process.
+type CA struct {
+	Certificate *x509.Certificate
+	Parent      *CA // nil for a root
+
+	key     crypto.Signer
+	serial  int64
+	revoked []x509.RevocationListEntry
+}
+
+// Leaf is a host's certificate and key.
+type Leaf struct {
+	Certificate *x509.Certificate
+	Key         *ecdsa.PrivateKey
+}
+
+// Template says what certificate to issue. The zero times mean valid from an
+// hour ago for a day.
+type Template struct {
+	Name                string
+	CNOnly              bool // no subject alternative name, as old Puppet CAs did
+	NotBefore, NotAfter time.Time
+}
+
+// NewCA makes a self-signed authority.
+func NewCA(name string) (*CA, error) { return newCA(name, nil) }
+
+// Intermediate makes an authority signed by ca.
+func (ca *CA) Intermediate(name string) (*CA, error) { return newCA(name, ca) }
+
+func newCA(name string, parent *CA) (*CA, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("CA key: %w", err)
+	}
+	ca := &CA{Parent: parent, key: key}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().AddDate(5, 0, 0),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	signer := parent
+	if parent == nil {
+		ca.Certificate, signer = template, ca
+	}
+	ca.Certificate, err = signer.sign(template, key.Public())
+	return ca, err
+}
+
+// sign signs a certificate with the authority's own key and name.
+func (ca *CA) sign(template *x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error) {
+	ca.serial++
+	template.SerialNumber = big.NewInt(ca.serial)
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.Certificate, public, ca.key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s: %w", template.Subject.CommonName, err)
+	}
+	return x509.ParseCertificate(der)
+}
+
+// Issue signs a certificate for a host, good for both ends of TLS as Puppet's
+// certificates are.
+func (ca *CA) Issue(t Template) (*Leaf, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("key of %s: %w", t.Name, err)
+	}
+	if t.NotBefore.IsZero() {
+		t.NotBefore = time.Now().Add(-time.Hour)
+	}
+	if t.NotAfter.IsZero() {
+		t.NotAfter = time.Now().AddDate(0, 0, 1)
+	}
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: t.Name},
+		NotBefore:   t.NotBefore,
+		NotAfter:    t.NotAfter,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if !t.CNOnly {
+		template.DNSNames = []string{t.Name}
+	}
+	c, err := ca.sign(template, key.Public())
+	if err != nil {
+		return nil, err
+	}
+	return &Leaf{Certificate: c, Key: key}, nil
+}
+
+// Revoke puts a certificate on the lists made from now on.
+func (ca *CA) Revoke(c *x509.Certificate) {
+	ca.revoked = append(ca.revoked, x509.RevocationListEntry{SerialNumber: c.SerialNumber, RevocationTime: time.Now()})
+}
+
+// Bundle returns the authority's certificate and those above it, in PEM.
+func (ca *CA) Bundle() []byte {
+	var b bytes.Buffer
+	for a := ca; a != nil; a = a.Parent {
+		b.Write(encode("CERTIFICATE", a.Certificate.Raw))
+	}
+	return b.Bytes()
+}
+
+// CRL returns the revocation lists of the authority and of those above it, in
+// PEM. The authority's own expires at the given time, the others in a year.
+func (ca *CA) CRL(expires time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	for a := ca; a != nil; a = a.Parent {
+		ca.serial++
+		der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
+			Number:                    big.NewInt(ca.serial),
+			ThisUpdate:                expires.AddDate(-1, 0, 0),
+			NextUpdate:                expires,
+			RevokedCertificateEntries: a.revoked,
+		}, a.Certificate, a.key)
+		if err != nil {
+			return nil, fmt.Errorf("CRL of %s: %w", a.Certificate.Subject.CommonName, err)
+		}
+		b.Write(encode("X509 CRL", der))
+		expires = time.Now().AddDate(1, 0, 0)
+	}
+	return b.Bytes(), nil
+}
+
+// CertificatePEM returns the certificate in PEM.
+func (l *Leaf) CertificatePEM() []byte { return encode("CERTIFICATE", l.Certificate.Raw) }
+
+// KeyPEM returns the key in PEM, in SEC1 form.
+func (l *Leaf) KeyPEM() ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(l.Key)
+	if err != nil {
+		return nil, err
+	}
+	return encode("EC PRIVATE KEY", der), nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

@@ -1,0 +1,182 @@
+package checktest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+)
+
+// Master is a stand-in Puppet Server with its own CA. Its files lie below Dir
+// in Puppet's layout, puppet.conf included. Its methods are safe for
+// concurrent use.
+type Master struct {
+	Dir  string
+	Name string // certname
+	CA   *CA
+	Leaf *Leaf // the host's certificate, which the master shows too
+
+	questions  atomic.Int64
+	handshakes atomic.Int64
+
+	mu      sync.Mutex
+	address string
+	state   State
+	api     check.API
+	gate    chan struct{} // closed unless silent
+	trust   *x509.CertPool
+	crl     *x509.RevocationList
+	cert    tls.Certificate
+	server  *http.Server // nil while stopped
+	done    chan struct{}
+}
+
+// NewMaster makes a CA and a host certificate for name, writes them below
+// dir, and starts the master on address ("127.0.0.1:0" for any port).
+func NewMaster(dir, name, address string) (*Master, error) {
+	ca, err := NewCA("Puppet CA: " + name)
+	if err != nil {
+		return nil, err
+	}
+	return NewMasterWithCA(dir, name, address, ca)
+}
+
+// NewMasterWithCA is NewMaster with an existing authority.
+func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
+	leaf, err := ca.Issue(Template{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	m := &Master{
+		Dir: dir, Name: name, CA: ca, Leaf: leaf,
+		address: address, state: Running, api: check.APISimpleServer, gate: make(chan struct{}),
+	}
+	close(m.gate)
+	if err := m.WriteFiles(); err != nil {
+		return nil, err
+	}
+	if err := m.Load(); err != nil {
+		return nil, err
+	}
+	return m, m.start()
+}
+
+// Files names the files a probe of this master uses.
+func (m *Master) Files() check.Files {
+	ssl := filepath.Join(m.Dir, "ssl")
+	return check.Files{
+		Certificate: filepath.Join(ssl, "certs", m.Name+".pem"),
+		Key:         filepath.Join(ssl, "private_keys", m.Name+".pem"),
+		CA:          filepath.Join(ssl, "certs", "ca.pem"),
+		CRL:         filepath.Join(ssl, "crl.pem"),
+	}
+}
+
+// WriteFiles writes certificate, key, CA bundle, a CRL that is good for a
+// year, and puppet.conf. The master keeps what it has until Load.
+func (m *Master) WriteFiles() error {
+	crl, err := m.CA.CRL(time.Now().AddDate(1, 0, 0))
+	if err != nil {
+		return err
+	}
+	key, err := m.Leaf.KeyPEM()
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(m.address)
+	if err != nil {
+		return err
+	}
+	f := m.Files()
+	conf := fmt.Sprintf("[main]\ncertname = %s\nssldir = %s\nserverport = %s\n", m.Name, filepath.Join(m.Dir, "ssl"), port)
+	for path, data := range map[string][]byte{
+		f.Certificate:                       m.Leaf.CertificatePEM(),
+		f.Key:                               key,
+		f.CA:                                m.CA.Bundle(),
+		f.CRL:                               crl,
+		filepath.Join(m.Dir, "puppet.conf"): []byte(conf),
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Load makes the master use the certificate, CA and CRL that are on disk now,
+// as a restart of Puppet Server would; it applies to new handshakes.
+func (m *Master) Load() error {
+	f := m.Files()
+	cert, err := tls.LoadX509KeyPair(f.Certificate, f.Key)
+	if err != nil {
+		return err
+	}
+	bundle, err := os.ReadFile(f.CA)
+	if err != nil {
+		return err
+	}
+	trust := x509.NewCertPool()
+	if !trust.AppendCertsFromPEM(bundle) {
+		return errors.New("no CA certificate in " + f.CA)
+	}
+	crl, err := readCRL(f.CRL)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cert, m.trust, m.crl = cert, trust, crl
+	return nil
+}
+
+// Address is where the master listens, host:port; it stays the same over
+// stops and starts.
+func (m *Master) Address() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.address
+}
+
+// Questions is how many status requests have arrived.
+func (m *Master) Questions() int64 { return m.questions.Load() }
+
+// Handshakes is how many TLS connections have been made.
+func (m *Master) Handshakes() int64 { return m.handshakes.Load() }
+
+// SetAPI makes the master speak one generation of the API only.
+func (m *Master) SetAPI(api check.API) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.api = api
+}
+
+// Close stops the master and waits until it has ended.
+func (m *Master) Close() error { return m.Set(Stopped) }
+
+func (m *Master) start() error {
+	listener, err := net.Listen("tcp", m.address)
+	if err != nil {
+		return fmt.Errorf("stand-in master: %w", err)
+	}
+	m.address = listener.Addr().String()
+	config := &tls.Config{GetConfigForClient: m.tlsConfig}
+	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), ReadHeaderTimeout: time.Minute, ErrorLog: discard()}
+	m.done = make(chan struct{})
+	go func(s *http.Server, done chan struct{}) {
+		defer close(done)
+		s.Serve(tls.NewListener(gated{listener, m}, config)) // ends with Close, always with an error
+	}(m.server, m.done)
+	return nil
+}

@@ -1,0 +1,183 @@
+package checktest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+)
+
+// State is how a stand-in master behaves.
+type State string
+
+// The states, named after what is wrong with the real one.
+const (
+	Running  State = "running"  // well
+	Starting State = "starting" // says so, with 503
+	Stopping State = "stopping" // says so, with 503
+	Error    State = "error"    // says so, with 503
+	Denied   State = "denied"   // 403: auth.conf lacks the rule
+	Garbage  State = "garbage"  // 200 with a web page
+	Failing  State = "failing"  // 500
+	Flood    State = "flood"    // 200 with 100 MB
+	Drip     State = "drip"     // 200 with a byte a second
+	Silent   State = "silent"   // stopped with SIGSTOP: accepts, never answers
+	Stopped  State = "stopped"  // killed: port closed, connections ended
+)
+
+// States lists all of them.
+func States() []State {
+	return []State{Running, Starting, Stopping, Error, Denied, Garbage, Failing, Flood, Drip, Silent, Stopped}
+}
+
+// Set changes the state. Requests under way are answered in the new one.
+func (m *Master) Set(s State) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state == Silent && s != Silent {
+		close(m.gate)
+	}
+	if m.state != Silent && s == Silent {
+		m.gate = make(chan struct{})
+	}
+	m.state = s
+	switch {
+	case s == Stopped && m.server != nil:
+		m.server.Close()
+		<-m.done
+		m.server = nil
+	case s != Stopped && m.server == nil:
+		return m.start()
+	}
+	return nil
+}
+
+// State returns how the master behaves now.
+func (m *Master) State() State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state
+}
+
+func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
+	m.questions.Add(1)
+	m.mu.Lock()
+	state, api := m.state, m.api
+	m.mu.Unlock()
+	switch {
+	case r.TLS.ServerName != "" && r.Host != r.TLS.ServerName:
+		http.Error(w, "Host does not match SNI", http.StatusBadRequest)
+	case r.Method != http.MethodGet || state == Denied:
+		http.Error(w, "Forbidden request", http.StatusForbidden)
+	case state == Failing:
+		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
+	case state == Garbage:
+		io.WriteString(w, "<html>It works!</html>")
+	case state == Flood:
+		flood(w)
+	case state == Drip:
+		drip(w, r)
+	case !knows(api, r.URL.Path):
+		http.Error(w, "not found: "+r.URL.Path, http.StatusNotFound)
+	case api == check.APIPuppetV3 || api == check.APIPuppet3:
+		io.WriteString(w, `{"is_alive":true,"version":"3.8.7"}`)
+	case state == Running:
+		io.WriteString(w, "running")
+	default:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, string(state))
+	}
+}
+
+func flood(w http.ResponseWriter) {
+	chunk := make([]byte, 1<<20)
+	for range 100 {
+		if _, err := w.Write(chunk); err != nil {
+			return
+		}
+	}
+}
+
+func drip(w http.ResponseWriter, r *http.Request) {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for range 60 {
+		io.WriteString(w, "r")
+		http.NewResponseController(w).Flush()
+		select {
+		case <-every.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func knows(api check.API, path string) bool {
+	switch path {
+	case "/status/v1/simple/server":
+		return api == check.APISimpleServer
+	case "/status/v1/simple", "/status/v1/simple/master":
+		return api == check.APISimpleServer || api == check.APISimpleMaster
+	case "/puppet/v3/status/pmcheck":
+		return api == check.APIPuppetV3
+	case "/production/status/no_key":
+		return api == check.APIPuppet3
+	}
+	return false
+}
+
+// tlsConfig verifies a client certificate if one is given, as Puppet Server's
+// "client-auth: want" does, against the CA and CRL as last loaded.
+func (m *Master) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
+	m.handshakes.Add(1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	crl := m.crl
+	return &tls.Config{
+		Certificates:           []tls.Certificate{m.cert},
+		ClientAuth:             tls.VerifyClientCertIfGiven,
+		ClientCAs:              m.trust,
+		SessionTicketsDisabled: true,
+		VerifyPeerCertificate: func(_ [][]byte, chains [][]*x509.Certificate) error {
+			if len(chains) == 0 {
+				return nil
+			}
+			return accept(chains[0][0], crl)
+		},
+	}, nil
+}
+
+func accept(c *x509.Certificate, crl *x509.RevocationList) error {
+	if time.Now().After(crl.NextUpdate) {
+		return errors.New("the CRL has expired")
+	}
+	for _, entry := range crl.RevokedCertificateEntries {
+		if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {
+			return errors.New("the certificate is revoked")
+		}
+	}
+	return nil
+}
+
+// readCRL reads the first list of the file, the CA's own.
+func readCRL(path string) (*x509.RevocationList, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil, fmt.Errorf("no CRL in %s", path)
+	}
+	return x509.ParseRevocationList(block.Bytes)
+}
+
+func discard() *log.Logger { return log.New(io.Discard, "", 0) }

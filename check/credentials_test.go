@@ -1,0 +1,175 @@
+package check_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+)
+
+func TestBadFilesAreNamed(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(t *testing.T, f check.Files)
+		want  string // in the error
+	}{
+		{"missing key", func(t *testing.T, f check.Files) { os.Remove(f.Key) }, "no such file"},
+		{"empty certificate", func(t *testing.T, f check.Files) { write(t, f.Certificate, nil) }, "certificate file is empty"},
+		{"half a certificate", func(t *testing.T, f check.Files) { truncate(t, f.Certificate) }, "not whole PEM: 1 BEGIN and 0 END"},
+		{"half a key", func(t *testing.T, f check.Files) { truncate(t, f.Key) }, "the key file is not whole PEM"},
+		{"half a CRL", func(t *testing.T, f check.Files) { truncate(t, f.CRL) }, "the CRL file is not whole PEM"},
+		{"half a CA bundle", func(t *testing.T, f check.Files) { truncate(t, f.CA) }, "the CA file is not whole PEM"},
+		{"key of another certificate", func(t *testing.T, f check.Files) { write(t, f.Key, sec1Key(t)) }, "private key does not match public key"},
+		{"passphrase, old style", func(t *testing.T, f check.Files) {
+			write(t, f.Key, []byte("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"))
+		}, "protected by a passphrase"},
+		{"passphrase, PKCS#8", func(t *testing.T, f check.Files) {
+			write(t, f.Key, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))
+		}, "protected by a passphrase"},
+		{"not PEM", func(t *testing.T, f check.Files) { write(t, f.CA, []byte("hello")) }, "not whole PEM"},
+		{"no CRL in the CRL file", func(t *testing.T, f check.Files) { copyFile(t, f.CA, f.CRL) }, "holds no X509 CRL"},
+		{"no root in the CA file", func(t *testing.T, f check.Files) { copyFile(t, f.Certificate, f.CA) }, "no self-signed root"},
+		{"directory", func(t *testing.T, f check.Files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) }, "is a directory"},
+		{"huge", func(t *testing.T, f check.Files) { os.Truncate(f.CRL, 1<<30) }, "larger than 32 MiB"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			tt.spoil(t, m.Files())
+			r := newProber(t, m).Probe(context.Background())
+			wantReason(t, r, check.OwnFiles)
+			if !strings.Contains(r.Fault.Error(), tt.want) || !strings.Contains(r.Fault.Error(), m.Dir) {
+				t.Errorf("fault %q, want it to say %q and name the file", r.Fault, tt.want)
+			}
+		})
+	}
+}
+
+func TestLastGoodFilesAreKept(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	wantReason(t, p.Probe(context.Background()), check.OK)
+	whole, err := os.ReadFile(m.Files().Certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	truncate(t, m.Files().Certificate)
+	for _, handshake := range []time.Duration{time.Hour, time.Nanosecond} {
+		p.Handshake = handshake
+		r := p.Probe(context.Background())
+		wantReason(t, r, check.OK)
+		if r.Warning == nil || !strings.Contains(r.Warning.Error(), m.Files().Certificate) {
+			t.Errorf("warning %v, want one that names the file", r.Warning)
+		}
+	}
+
+	write(t, m.Files().Certificate, whole)
+	r := p.Probe(context.Background())
+	wantReason(t, r, check.OK)
+	if r.Warning != nil {
+		t.Errorf("warning %v after the file was mended", r.Warning)
+	}
+}
+
+func TestNewCertificateIsUsedAtOnce(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	first := p.Probe(context.Background())
+	leaf, err := m.CA.Issue(checktest.Template{Name: certname})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Leaf = leaf
+	if err := m.WriteFiles(); err != nil {
+		t.Fatal(err)
+	}
+	second := p.Probe(context.Background())
+	wantReason(t, second, check.OK)
+	if second.Own.Serial == first.Own.Serial || !second.Handshake {
+		t.Errorf("serial %s then %s, handshake %v; want the new certificate offered", first.Own.Serial, second.Own.Serial, second.Handshake)
+	}
+}
+
+func TestKeyForms(t *testing.T) {
+	m := newMaster(t)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(m.Leaf.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sec1, err := m.Leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		pem  []byte
+	}{
+		{"SEC1", sec1},
+		{"SEC1 after parameters", append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), sec1...)},
+		{"PKCS#8", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			write(t, m.Files().Key, tt.pem)
+			wantReason(t, newProber(t, m).Probe(context.Background()), check.OK)
+		})
+	}
+	t.Run("PKCS#1", func(t *testing.T) {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+		write(t, m.Files().Key, block)
+		r := newProber(t, m).Probe(context.Background())
+		wantReason(t, r, check.OwnFiles) // read, and found to be of another type
+		if !strings.Contains(r.Fault.Error(), "private key type does not match") {
+			t.Errorf("fault %v", r.Fault)
+		}
+	})
+}
+
+func sec1Key(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := (&checktest.Leaf{Key: key}).KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func truncate(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Clean(from))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, data)
+}

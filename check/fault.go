@@ -1,0 +1,161 @@
+package check
+
+import "fmt"
+
+// Reason is a short code for why a master is as it is. The set is closed and
+// safe to show to anybody: a reason never carries outside input.
+type Reason string
+
+// The reasons, by the side at fault.
+const (
+	OK Reason = "ok"
+
+	// Nobody knows: there is no result, or none young enough.
+	NotProbed Reason = "not-probed"
+	Stale     Reason = "stale"
+
+	// The way to the master.
+	Refused        Reason = "refused"
+	Unreachable    Reason = "unreachable"
+	NameLookup     Reason = "name-lookup"
+	Timeout        Reason = "timeout"
+	ConnectionLost Reason = "connection-lost"
+	TLSFailed      Reason = "tls-failed"
+
+	// Our own files and certificate.
+	OwnFiles           Reason = "own-files-unreadable"
+	OwnCertExpired     Reason = "own-certificate-expired"
+	OwnCertNotYetValid Reason = "own-certificate-not-yet-valid"
+	OwnCertRevoked     Reason = "own-certificate-revoked"
+	OwnCertForeign     Reason = "own-certificate-of-another-ca"
+	OwnCertRefused     Reason = "own-certificate-refused"
+
+	// The certificate the master shows, and what it is verified with.
+	ServerCertExpired     Reason = "server-certificate-expired"
+	ServerCertNotYetValid Reason = "server-certificate-not-yet-valid"
+	ServerCertRevoked     Reason = "server-certificate-revoked"
+	ServerCertUntrusted   Reason = "server-certificate-untrusted"
+	ServerCertName        Reason = "server-certificate-name"
+	CAExpired             Reason = "ca-expired"
+	CRLExpired            Reason = "crl-expired"
+	CRLMissing            Reason = "crl-missing"
+
+	// What the master said.
+	AuthDenied      Reason = "auth-denied"
+	NoStatusAPI     Reason = "no-status-api"
+	ServiceNotFound Reason = "service-not-found"
+	HTTPError       Reason = "http-error"
+	BadAnswer       Reason = "bad-answer"
+	StateError      Reason = "state-error"
+	StateStarting   Reason = "state-starting"
+	StateStopping   Reason = "state-stopping"
+	StateUnknown    Reason = "state-unknown"
+)
+
+// Side says whose affair a fault is.
+type Side string
+
+// The sides of a probe.
+const (
+	SideNetwork Side = "network" // the way to the master, or nobody listening
+	SideOwn     Side = "own"     // this host's files and certificate
+	SideServer  Side = "server"  // the master and its certificate
+	SideCRL     Side = "crl"     // the certificate revocation list
+	SideAuth    Side = "auth"    // the master's auth.conf
+)
+
+// Fault is why a probe did not find the master well. It is an error; Unwrap
+// gives the cause, if there was one.
+type Fault struct {
+	Reason Reason
+	Detail string // one sentence that names the thing
+	Err    error  // the cause, or nil
+}
+
+// Error gives the detail, or the bare reason.
+func (f *Fault) Error() string {
+	switch {
+	case f.Detail == "" && f.Err == nil:
+		return string(f.Reason)
+	case f.Detail == "":
+		return f.Err.Error()
+	case f.Err == nil:
+		return f.Detail
+	}
+	return fmt.Sprintf("%s: %v", f.Detail, f.Err)
+}
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Definite tells a fault that says what is wrong from silence: a master that
+// did not answer in time may merely be slow.
+func (f *Fault) Definite() bool { return f.Reason != Timeout }
+
+// Health is what the fault means for the master. Where the fault is ours, or
+// in the master's auth.conf, nothing is known of the master itself.
+func (f *Fault) Health() Health {
+	switch f.Reason.Side() {
+	case SideOwn, SideAuth:
+		return Unknown
+	}
+	if f.Reason == StateStarting {
+		return Warming
+	}
+	return Unhealthy
+}
+
+// Side returns whose affair the reason is.
+func (r Reason) Side() Side {
+	switch r {
+	case Refused, Unreachable, NameLookup, Timeout, ConnectionLost:
+		return SideNetwork
+	case OwnFiles, OwnCertExpired, OwnCertNotYetValid, OwnCertRevoked, OwnCertForeign, OwnCertRefused:
+		return SideOwn
+	case CRLExpired, CRLMissing:
+		return SideCRL
+	case AuthDenied:
+		return SideAuth
+	}
+	return SideServer
+}
+
+// Hint says what a person can do about the reason; empty where the detail of
+// the fault says it all.
+func (r Reason) Hint() string {
+	switch r {
+	case Refused:
+		return "nothing listens there: is the service started? systemctl status puppetserver"
+	case NameLookup:
+		return "set probe.address to an address, for example 127.0.0.1:8140"
+	case Timeout:
+		return "the port accepts and does not answer: look for a full garbage collection, a stopped process or more than about 200 waiting requests"
+	case TLSFailed:
+		return "something other than Puppet Server may have the port: ss -ltnp"
+	case OwnFiles:
+		return "pmcheck's user must be able to read the files: add it to the group puppet (pe-puppet on PE)"
+	case OwnCertExpired, OwnCertRevoked, OwnCertForeign:
+		return "renew this host's certificate: puppet ssl clean, then puppet ssl bootstrap"
+	case OwnCertNotYetValid, ServerCertNotYetValid:
+		return "compare this host's clock with the CA's: timedatectl"
+	case OwnCertRefused:
+		return "the server's own CRL or CA bundle may be out of date: see puppetserver.log"
+	case ServerCertExpired:
+		return "renew the server's certificate, then restart puppetserver: it loads a certificate only then"
+	case ServerCertUntrusted:
+		return "the master's certificate does not come from the CA in probe.ca: were the CA or the certificate replaced without a restart?"
+	case ServerCertName:
+		return "set probe.certname to a name in the master's certificate"
+	case CRLExpired:
+		return "agents are refused: fetch the CA's current CRL (puppet ssl download_crl), on the CA renew it first"
+	case CRLMissing:
+		return "fetch it with puppet ssl download_crl, or set probe.revocation as certificate_revocation is set in puppet.conf"
+	case AuthDenied:
+		return "auth.conf lacks the rule for /status/v1/simple (allow-unauthenticated: true); agents may be well"
+	case NoStatusAPI:
+		return "the server may be between starts; if this stays, the status service is missing from bootstrap.cfg"
+	case StateError, StateUnknown:
+		return "look at /status/v1/services?level=info and puppetserver.log"
+	}
+	return ""
+}

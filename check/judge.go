@@ -1,0 +1,70 @@
+package check
+
+import (
+	"fmt"
+	"time"
+)
+
+// Judge concludes from the results of successive probes. It is not safe for
+// concurrent use: one probe loop owns one judge.
+//
+// A good result makes a master healthy at once if nothing was known of it,
+// and after Rise good results in a row if it was not well. A definite fault
+// (refused, TLS, an error answer) makes a master that was well unhealthy as
+// soon as a second probe confirms it: Observe asks for that probe. Silence
+// counts up to Fall.
+type Judge struct {
+	Rise   int           // good results needed to come back; less than 1 means 1
+	Fall   int           // probes in a row without an answer; less than 1 means 1
+	MaxAge time.Duration // how long a result may be believed; 0 is for ever
+
+	verdict Verdict
+	good    int  // good results in a row
+	bad     int  // results with a fault in a row
+	suspect bool // one of those faults was definite
+}
+
+// Verdict returns the conclusion so far. It may have expired: see Verdict.At.
+func (j *Judge) Verdict() Verdict { return j.verdict }
+
+// Observe takes the next result into account. With confirm it asks for
+// another probe now, because the verdict hangs on it.
+func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
+	if r.Fault == nil {
+		j.good, j.bad, j.suspect = j.good+1, 0, false
+		return j.rise(r), false
+	}
+	j.good, j.bad = 0, j.bad+1
+	silent := !r.Fault.Definite() && !j.suspect
+	j.suspect = !silent
+	if j.verdict.Health.Serves() {
+		if silent && j.bad < j.Fall {
+			return j.verdict, false
+		}
+		if !silent && j.bad == 1 {
+			return j.verdict, true
+		}
+	}
+	return j.conclude(r, r.Fault.Health(), r.Fault.Reason, r.Fault.Error()), false
+}
+
+func (j *Judge) rise(r Result) Verdict {
+	known := j.verdict.Health != ""
+	if known && !j.verdict.Health.Serves() && j.good < j.Rise {
+		detail := fmt.Sprintf("answers again, %d good of %d needed", j.good, j.Rise)
+		return j.conclude(r, j.verdict.Health, j.verdict.Reason, detail)
+	}
+	return j.conclude(r, Healthy, OK, "")
+}
+
+func (j *Judge) conclude(r Result, h Health, reason Reason, detail string) Verdict {
+	next := Verdict{Health: h, Reason: reason, Detail: detail, Since: r.Asked.Add(r.Took), Checked: r.Asked}
+	if next.Same(j.verdict) {
+		next.Since = j.verdict.Since
+	}
+	if j.MaxAge > 0 {
+		next.Expires = r.Asked.Add(j.MaxAge)
+	}
+	j.verdict = next
+	return next
+}

@@ -1,0 +1,111 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+)
+
+func TestJudge(t *testing.T) {
+	const (
+		good    = check.OK
+		refused = check.Refused
+		failing = check.HTTPError
+		silence = check.Timeout
+		denied  = check.AuthDenied
+	)
+	tests := []struct {
+		name    string
+		rise    int
+		fall    int
+		results []check.Reason
+		want    check.Health
+		reason  check.Reason
+		confirm bool
+	}{
+		{"nothing known", 1, 1, nil, check.Unknown, check.NotProbed, false},
+		{"first good result counts at once", 3, 3, []check.Reason{good}, check.Healthy, check.OK, false},
+		{"first fault counts at once", 3, 3, []check.Reason{refused}, check.Unhealthy, refused, false},
+		{"first silence counts at once", 3, 3, []check.Reason{silence}, check.Unhealthy, silence, false},
+		{"definite fault waits for confirmation", 1, 1, []check.Reason{good, refused}, check.Healthy, check.OK, true},
+		{"definite fault confirmed", 1, 1, []check.Reason{good, refused, refused}, check.Unhealthy, refused, false},
+		{"confirmed by another fault", 1, 1, []check.Reason{good, refused, failing}, check.Unhealthy, failing, false},
+		{"confirmed by silence", 1, 3, []check.Reason{good, refused, silence}, check.Unhealthy, silence, false},
+		{"not confirmed", 1, 1, []check.Reason{good, refused, good}, check.Healthy, check.OK, false},
+		{"silence below fall", 1, 3, []check.Reason{good, silence, silence}, check.Healthy, check.OK, false},
+		{"silence reaches fall", 1, 3, []check.Reason{good, silence, silence, silence}, check.Unhealthy, silence, false},
+		{"silence with fall 1", 1, 1, []check.Reason{good, silence}, check.Unhealthy, silence, false},
+		{"silence interrupted", 1, 2, []check.Reason{good, silence, good, silence}, check.Healthy, check.OK, false},
+		{"silence, then a definite fault", 1, 3, []check.Reason{good, silence, refused}, check.Unhealthy, refused, false},
+		{"our own fault is no verdict on the master", 1, 1, []check.Reason{good, denied, denied}, check.Unknown, denied, false},
+		{"rise not reached", 3, 1, []check.Reason{refused, good, good}, check.Unhealthy, refused, false},
+		{"rise reached", 3, 1, []check.Reason{refused, good, good, good}, check.Healthy, check.OK, false},
+		{"rise starts again", 2, 1, []check.Reason{refused, good, refused, good}, check.Unhealthy, refused, false},
+		{"starting is warming", 1, 1, []check.Reason{check.StateStarting}, check.Warming, check.StateStarting, false},
+		{"zero rise and fall mean one", 0, 0, []check.Reason{refused, good}, check.Healthy, check.OK, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j := check.Judge{Rise: tt.rise, Fall: tt.fall, MaxAge: time.Minute}
+			now := time.Now()
+			confirm := false
+			for _, reason := range tt.results {
+				_, confirm = j.Observe(result(now, reason))
+			}
+			got := j.Verdict().At(now)
+			if got.Health != tt.want || got.Reason != tt.reason || confirm != tt.confirm {
+				t.Errorf("%s: %s, confirm %v; want %s: %s, confirm %v", got.Health, got.Reason, confirm, tt.want, tt.reason, tt.confirm)
+			}
+		})
+	}
+}
+
+func TestVerdictExpires(t *testing.T) {
+	j := check.Judge{MaxAge: 3 * time.Second}
+	asked := time.Now()
+	v, _ := j.Observe(result(asked, check.OK))
+	if got := v.At(asked.Add(3*time.Second - 1)); got.Health != check.Healthy {
+		t.Errorf("%s just before its time, want healthy", got.Health)
+	}
+	got := v.At(asked.Add(3 * time.Second))
+	if got.Health != check.Unknown || got.Reason != check.Stale || got.Health.Serves() {
+		t.Errorf("%s: %s at its time, want unknown: stale", got.Health, got.Reason)
+	}
+	if (check.Verdict{}).At(asked).Health.Serves() {
+		t.Error("a master nobody has probed serves")
+	}
+}
+
+func TestUncountedResultDoesNotRenewTheVerdict(t *testing.T) {
+	j := check.Judge{Fall: 5, MaxAge: 3 * time.Second}
+	asked := time.Now()
+	j.Observe(result(asked, check.OK))
+	v, _ := j.Observe(result(asked.Add(2*time.Second), check.Timeout))
+	if got := v.At(asked.Add(4 * time.Second)); got.Reason != check.Stale {
+		t.Errorf("silence kept the verdict alive: %s: %s", got.Health, got.Reason)
+	}
+}
+
+func TestSinceIsWhenTheVerdictChanged(t *testing.T) {
+	var j check.Judge
+	start := time.Now()
+	first, _ := j.Observe(result(start, check.OK))
+	again, _ := j.Observe(result(start.Add(time.Minute), check.OK))
+	if !again.Since.Equal(first.Since) || !again.Checked.Equal(start.Add(time.Minute)) {
+		t.Errorf("since %v checked %v; want %v and a minute later", again.Since, again.Checked, first.Since)
+	}
+	j.Observe(result(start.Add(2*time.Minute), check.Refused))
+	changed, _ := j.Observe(result(start.Add(3*time.Minute), check.Refused))
+	if !changed.Since.Equal(start.Add(3 * time.Minute)) {
+		t.Errorf("since %v, want when the fault was confirmed", changed.Since)
+	}
+}
+
+func result(asked time.Time, reason check.Reason) check.Result {
+	r := check.Result{Asked: asked}
+	if reason != check.OK {
+		r.Fault = &check.Fault{Reason: reason}
+	}
+	return r
+}

@@ -1,0 +1,154 @@
+package check
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Revocation says how far certificates are looked up in revocation lists, in
+// the words of Puppet's certificate_revocation.
+type Revocation string
+
+// The depths of a revocation check. The zero value means RevocationChain,
+// Puppet's own default.
+const (
+	RevocationChain Revocation = "chain" // every certificate up to the root
+	RevocationLeaf  Revocation = "leaf"  // the master's certificate only
+	RevocationOff   Revocation = "off"   // none; the CRL file is not even read
+)
+
+// material is one consistent set of everything a handshake needs, read from
+// the files at one moment. It is immutable.
+type material struct {
+	own           tls.Certificate // with Leaf set
+	roots         *x509.CertPool
+	intermediates *x509.CertPool
+	crls          []*x509.RevocationList
+	revocation    Revocation
+}
+
+// pemFiles is the content of the files, by role.
+type pemFiles struct{ certificate, key, ca, crl []byte }
+
+func parseMaterial(f Files, p pemFiles) (*material, error) {
+	m := &material{revocation: f.revocation()}
+	own, err := parseOwn(p.certificate, p.key)
+	if err != nil {
+		return nil, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, err)
+	}
+	m.own = own
+	if m.roots, m.intermediates, err = parseBundle(p.ca); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.CA, err)
+	}
+	if m.revocation == RevocationOff {
+		return m, nil
+	}
+	if m.crls, err = parseCRLs(p.crl); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.CRL, err)
+	}
+	return m, nil
+}
+
+// parseOwn reads a certificate, with any intermediates after it, and its key
+// in PKCS#1, SEC1 or PKCS#8 form.
+func parseOwn(certificate, key []byte) (tls.Certificate, error) {
+	if err := wholePEM(certificate, "certificate"); err != nil {
+		return tls.Certificate{}, err
+	}
+	if err := wholePEM(key, "key"); err != nil {
+		return tls.Certificate{}, err
+	}
+	if encrypted(key) {
+		return tls.Certificate{}, errors.New("the key is protected by a passphrase, which pmcheck cannot use: store it without one, mode 0640, group puppet")
+	}
+	return tls.X509KeyPair(certificate, key)
+}
+
+// wholePEM tells an empty and a half-written file from a merely wrong one.
+func wholePEM(data []byte, what string) error {
+	if len(strings.TrimSpace(string(data))) == 0 {
+		return fmt.Errorf("the %s file is empty", what)
+	}
+	begins := strings.Count(string(data), "-----BEGIN ")
+	if ends := strings.Count(string(data), "-----END "); begins == 0 || begins != ends {
+		return fmt.Errorf("the %s file is not whole PEM: %d BEGIN and %d END lines", what, begins, ends)
+	}
+	return nil
+}
+
+func encrypted(key []byte) bool {
+	for block, rest := pem.Decode(key); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+			return true
+		}
+	}
+	return false
+}
+
+// parseBundle splits Puppet's CA file into trust anchors, which sign
+// themselves, and the intermediates between them and the certificates. The
+// order in the file does not matter.
+func parseBundle(data []byte) (roots, intermediates *x509.CertPool, err error) {
+	if err := wholePEM(data, "CA"); err != nil {
+		return nil, nil, err
+	}
+	roots, intermediates = x509.NewCertPool(), x509.NewCertPool()
+	anchors := 0
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, nil, fmt.Errorf("CA certificate: %w", err)
+		}
+		if string(c.RawIssuer) == string(c.RawSubject) {
+			roots.AddCert(c)
+			anchors++
+		} else {
+			intermediates.AddCert(c)
+		}
+	}
+	if anchors == 0 {
+		return nil, nil, errors.New("the CA file holds no self-signed root certificate")
+	}
+	return roots, intermediates, nil
+}
+
+func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
+	if err := wholePEM(data, "CRL"); err != nil {
+		return nil, err
+	}
+	var crls []*x509.RevocationList
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "X509 CRL" {
+			continue
+		}
+		crl, err := x509.ParseRevocationList(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("CRL: %w", err)
+		}
+		crls = append(crls, crl)
+	}
+	if len(crls) == 0 {
+		return nil, errors.New("the CRL file holds no X509 CRL")
+	}
+	return crls, nil
+}
+
+// firstCRLExpiry returns when the first of the lists expires; zero without
+// lists.
+func (m *material) firstCRLExpiry() time.Time {
+	var first time.Time
+	for _, crl := range m.crls {
+		if first.IsZero() || crl.NextUpdate.Before(first) {
+			first = crl.NextUpdate
+		}
+	}
+	return first
+}

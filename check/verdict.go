@@ -1,0 +1,55 @@
+package check
+
+import "time"
+
+// Health is a conclusion about a master.
+type Health string
+
+// The conclusions. Healthy and Busy masters are to be given agents.
+const (
+	Healthy   Health = "healthy"   // serves agents
+	Busy      Health = "busy"      // serves agents, slowly
+	Warming   Health = "warming"   // will serve agents soon
+	Unhealthy Health = "unhealthy" // agents would fail
+	Unknown   Health = "unknown"   // nobody knows
+)
+
+// Serves reports whether a master of this health is to be given agents.
+func (h Health) Serves() bool { return h == Healthy || h == Busy }
+
+// Verdict is the conclusion over recent results. The zero Verdict is Unknown
+// to At.
+type Verdict struct {
+	Health Health `json:"health"`
+	Reason Reason `json:"reason"`
+	// Detail says in words what the reason stands for; empty when all is well.
+	Detail string `json:"detail,omitempty"`
+	// Since is when health and reason became what they are.
+	Since time.Time `json:"since"`
+	// Checked is when the newest probe behind the verdict began.
+	Checked time.Time `json:"checked,omitzero"`
+	// Expires is when the verdict turns Unknown unless it is renewed.
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// At returns the verdict as it is to be believed at the given time: Unknown
+// once it has expired. The comparison is monotonic where both times are.
+func (v Verdict) At(now time.Time) Verdict {
+	switch {
+	case v.Health == "":
+		return Verdict{Health: Unknown, Reason: NotProbed, Since: now}
+	case v.Expires.IsZero() || now.Before(v.Expires):
+		return v
+	}
+	return Verdict{
+		Health:  Unknown,
+		Reason:  Stale,
+		Detail:  "no probe has ended since " + v.Checked.Format(time.RFC3339),
+		Since:   v.Expires,
+		Checked: v.Checked,
+		Expires: v.Expires,
+	}
+}
+
+// Same reports whether two verdicts conclude the same for the same reason.
+func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason == w.Reason }
