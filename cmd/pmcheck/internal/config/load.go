@@ -1,5 +1,15 @@
 package config
 
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
 // DefaultFile is read when Options.File is empty; it may be absent.
 const DefaultFile = "/etc/pmcheck/pmcheck.yaml"
 
@@ -9,11 +19,12 @@ type Options struct {
 	// absent; a file named here must exist.
 	File string
 	// Environ are NAME=VALUE pairs as os.Environ returns them. Only names beginning
-	// with PMCHECK_ matter.
+	// with PMCHECK_ matter; PMCHECK_CONFIG does not.
 	Environ []string
 	// Flags are dotted keys and their values from the command line.
 	Flags map[string]string
-	// Root is the directory in which every absolute path is looked up; empty means /.
+	// Root is the directory in which all paths are looked up; empty means /. No
+	// path in a Config begins with it.
 	Root string
 	// Hostname tells the host's name; nil means os.Hostname.
 	Hostname func() (string, error)
@@ -25,19 +36,134 @@ type Setting struct {
 	Key string
 	// Value is what one would write in YAML.
 	Value string
-	// Origin is "default", "FILE:LINE", "environment NAME", "flag --NAME", a Puppet
-	// layout, or what the value was derived from.
+	// Origin is "default", "FILE:LINE", "environment NAME", "flag --NAME", the name
+	// of a Puppet layout, or what the value was derived from.
 	Origin string
 }
 
 // Loaded is a valid configuration that knows its origins.
 type Loaded struct {
 	Config Config
+	// File is the path of the pmcheck.yaml that was read; empty if there is none.
+	File string
 	// Warnings are sentences about what is allowed and probably not meant.
 	Warnings []string
 
-	settings []Setting
+	origins layer
 }
 
 // Settings returns every setting in the order of Config.
-func (l *Loaded) Settings() []Setting { return l.settings }
+func (l *Loaded) Settings() []Setting {
+	var list []Setting
+	for _, f := range fields(&l.Config) {
+		list = append(list, Setting{f.key, format(f.value), l.origins[f.key].at.origin})
+	}
+	return list
+}
+
+// Load reads every source and returns the configuration they make. The error is an
+// *Error with all mistakes, unless File cannot be read at all; it then wraps the
+// cause, such as fs.ErrNotExist.
+//
+// What Puppet knows is asked of Puppet only if nobody else said it, so a host
+// without Puppet loads too, once probe.certname, certificate, key and ca are set.
+func Load(o Options) (*Loaded, error) { return o.load(o.puppetLayer) }
+
+// Check is Load without Puppet: what only puppet.conf can tell stays empty. It is
+// meant for validating a file on a host that will not run it.
+func Check(o Options) (*Loaded, error) {
+	return o.load(func(layer, *faults) (layer, []string) { return nil, nil })
+}
+
+type puppetReader func(given layer, faults *faults) (found layer, warnings []string)
+
+func (o Options) load(puppet puppetReader) (*Loaded, error) {
+	name, data, err := o.readFile()
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	found, schema := &faults{}, newSchema()
+	file := fileReader{name: name, schema: schema, layer: layer{}, faults: found}
+	file.read(data)
+	given := overlay(file.layer, schema.environ(o.Environ, found), schema.flags(o.Flags, found))
+	asked, warnings := puppet(given, found)
+
+	all := overlay(defaultLayer(Default()), given, asked)
+	c, err := all.config()
+	if err != nil {
+		return nil, fmt.Errorf("merge configuration: %w", err)
+	}
+	all.judge(c.rules(), found)
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	l := &Loaded{Config: c, File: name, Warnings: warnings, origins: all}
+	l.derive()
+	return l, nil
+}
+
+// readFile returns the name and content of pmcheck.yaml, or neither if there is none.
+func (o Options) readFile() (name string, data []byte, err error) {
+	name = cmp.Or(o.File, DefaultFile)
+	data, err = readFile(filepath.Join(o.Root, name))
+	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	return name, data, err
+}
+
+// derive computes what depends on other settings and was left to pmcheck.
+func (l *Loaded) derive() {
+	if p := &l.Config.Probe; p.MaxAge == 0 {
+		p.MaxAge = p.derivedMaxAge()
+		l.origins.set("probe.max_age", p.MaxAge, place{origin: "derived from probe.interval, probe.timeout and probe.fall"})
+	}
+}
+
+// Validate reports every rule that c breaks, as an *Error without origins. What
+// only Puppet can tell may be empty.
+func (c Config) Validate() error {
+	found := &faults{}
+	layer{}.judge(c.rules(), found)
+	return found.err()
+}
+
+// judge adds a fault for each broken rule. The fault stands where the first of the
+// rule's keys was set by somebody: of a timeout above the interval the timeout may
+// be the default.
+func (l layer) judge(rules []rule, found *faults) {
+	wrong := map[string]bool{}
+	for _, f := range found.list {
+		wrong[f.Key] = true
+	}
+	for _, r := range rules {
+		if r.ok {
+			continue
+		}
+		at, silent := place{}, false
+		for _, key := range r.keys {
+			if e := l[key]; at.layer == layerDefault && e.at.layer > layerDefault {
+				at = e.at
+			}
+			silent = silent || wrong[key]
+		}
+		if !silent {
+			found.add(at, r.keys[0], r.problem, r.hint)
+		}
+	}
+}
+
+// join makes an enumeration of words.
+func join(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+func (o Options) hostname() (string, error) {
+	if o.Hostname != nil {
+		return o.Hostname()
+	}
+	return os.Hostname()
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// Fault is one mistake in a configuration.
+type Fault struct {
+	// Origin is where the mistake stands, as in Setting.Origin; it may be empty.
+	Origin string
+	// Key is the dotted key of the setting; empty when it is about a whole file.
+	Key string
+	// Problem says what is wrong, Hint what to write instead; Hint may be empty.
+	Problem string
+	Hint    string
+}
+
+// Error returns "origin: key: problem (hint)" in one line, without the parts that are empty.
+func (f Fault) Error() string {
+	var b strings.Builder
+	for _, part := range []string{f.Origin, f.Key} {
+		if part != "" {
+			b.WriteString(part + ": ")
+		}
+	}
+	b.WriteString(f.Problem)
+	if f.Hint != "" {
+		b.WriteString(" (" + f.Hint + ")")
+	}
+	return b.String()
+}
+
+// Error is every mistake of a configuration; it is never without Faults.
+type Error struct {
+	Faults []Fault
+}
+
+// Error returns one line for each fault.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		lines[i] = f.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the faults.
+func (e *Error) Unwrap() []error {
+	errs := make([]error, len(e.Faults))
+	for i, f := range e.Faults {
+		errs[i] = f
+	}
+	return errs
+}
+
+// A mistake is a Fault that does not know yet where it stands.
+type mistake struct{ problem, hint string }
+
+// A place is where a value came from. Places compare in the order in which faults
+// are reported: by layer, then by line.
+type place struct {
+	layer  int
+	line   int
+	origin string
+}
+
+// faults collects the mistakes of one Load.
+type faults struct {
+	list   []Fault
+	places []place
+}
+
+func (f *faults) add(at place, key, problem, hint string) {
+	f.list = append(f.list, Fault{at.origin, key, problem, hint})
+	f.places = append(f.places, at)
+}
+
+func (f *faults) has(key string) bool {
+	return slices.ContainsFunc(f.list, func(x Fault) bool { return x.Key == key })
+}
+
+// err returns an *Error with the faults in the order of their places, or nil.
+func (f *faults) err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	order := make([]int, len(f.list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := f.places[a], f.places[b]
+		return cmp.Or(cmp.Compare(x.layer, y.layer), cmp.Compare(x.line, y.line))
+	})
+	sorted := make([]Fault, len(order))
+	for i, j := range order {
+		sorted[i] = f.list[j]
+	}
+	return &Error{sorted}
+}
+
+// suggest returns "did you mean X?" for the word nearest to the one given, or ""
+// when none is near.
+func suggest(word string, words []string) string {
+	word = strings.ToLower(word)
+	best, bestDistance := "", 1+max(2, len(word)/3)
+	for _, w := range words {
+		// The last part alone is enough: timeout stands for probe.timeout.
+		last := w[strings.LastIndexByte(w, '.')+1:]
+		d := min(levenshtein.Distance(word, w, nil), levenshtein.Distance(word, last, nil)+1)
+		if d < bestDistance {
+			best, bestDistance = w, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "?"
+}
+
+// show returns text fit for a one-line message: quoted if it is not a plain word,
+// and cut if it is long.
+func show(text string) string {
+	const most = 60
+	runes := []rune(text)
+	if len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	plain := func(r rune) bool { return r > ' ' && r < 0x7f && r != '"' }
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) && r != '…' }) < 0 {
+		return text
+	}
+	return strconv.Quote(text)
+}

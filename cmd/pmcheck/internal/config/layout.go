@@ -1,0 +1,66 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A layout is where one packaging of Puppet keeps its files.
+type layout struct {
+	name    string // as an origin
+	confdir string
+	ssldir  string
+	vardir  string
+}
+
+// layouts are the known ones, the likeliest first. Debian's packages and those of
+// Puppet 3 share /etc/puppet; only the latter have no configuration of a separate
+// server there.
+func (o Options) layouts() []layout {
+	old := layout{"Puppet 3 layout", "/etc/puppet", "/var/lib/puppet/ssl", "/var/lib/puppet"}
+	if o.exists("/etc/puppet/puppetserver") {
+		old.name, old.vardir = "Debian layout", "/var/lib/puppetserver"
+	}
+	// Both fall back to Puppet's own default once the directory is gone.
+	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {
+		old.ssldir = "/etc/puppet/ssl"
+	}
+	aio := layout{"AIO layout", "/etc/puppetlabs/puppet", "/etc/puppetlabs/puppet/ssl", "/opt/puppetlabs/server/data/puppetserver"}
+	return []layout{aio, old}
+}
+
+// layout returns the layout of this host: the one around conf if that is not
+// empty, else the first that has a puppet.conf, else the first that has an ssldir.
+func (o Options) layout(conf string) (found layout, warnings []string, ok bool) {
+	all := o.layouts()
+	if conf != "" {
+		for _, l := range all {
+			if l.conf() == conf {
+				return l, nil, true
+			}
+		}
+		dir := filepath.Dir(conf)
+		return layout{"Puppet's default", dir, filepath.Join(dir, "ssl"), all[0].vardir}, nil, true
+	}
+	for _, path := range []func(layout) string{layout.conf, func(l layout) string { return l.ssldir }} {
+		for i, l := range all {
+			if !o.exists(path(l)) {
+				continue
+			}
+			if i == 0 && o.exists(all[1].conf()) && o.exists(l.conf()) {
+				warnings = append(warnings, "both "+l.conf()+" and "+all[1].conf()+" exist; the former is used (puppet.conf names another)")
+			}
+			return l, warnings, true
+		}
+	}
+	return layout{}, nil, false
+}
+
+// exists tells whether there is something at a path. What cannot be looked at
+// counts as there, so that reading it reports the reason.
+func (o Options) exists(path string) bool {
+	_, err := os.Stat(filepath.Join(o.Root, path))
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A puppetHost finds out what the Puppet installation of this host knows about
+// the probe.
+type puppetHost struct {
+	Options
+	layout   layout
+	conf     *puppetConf
+	given    layer
+	found    layer
+	faults   *faults
+	warnings []string
+}
+
+// puppetLayer asks Puppet for what given does not say.
+func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
+	path := given.text("puppet.conf")
+	if path != "" && !filepath.IsAbs(path) {
+		return nil, nil // the rules report it
+	}
+	p := &puppetHost{Options: o, given: given, found: layer{}, faults: faults}
+	var ok bool
+	if p.layout, p.warnings, ok = o.layout(path); !ok {
+		p.without()
+		return p.found, p.warnings
+	}
+	if !p.read(path != "") {
+		return nil, nil
+	}
+	p.address()
+	p.revocation()
+	if p.certname() {
+		p.path("probe.certificate", "hostcert")
+		p.path("probe.key", "hostprivkey")
+		p.path("probe.ca", "localcacert")
+		p.path("probe.crl", "hostcrl")
+	}
+	return p.found, p.warnings
+}
+
+// wants tells whether nobody gave a key a value.
+func (p *puppetHost) wants(key string) bool {
+	value := p.given[key].value
+	return value == nil || value == ""
+}
+
+// without settles what can be settled on a host without Puppet.
+func (p *puppetHost) without() {
+	var missing []string
+	for _, key := range []string{"probe.certname", "probe.certificate", "probe.key", "probe.ca"} {
+		if p.wants(key) && !p.faults.has(key) {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) > 0 {
+		var looked []string
+		for _, l := range p.layouts() {
+			looked = append(looked, l.conf(), l.ssldir)
+		}
+		p.faults.add(place{layer: layerPuppet}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
+			"set puppet.conf, or "+join(missing))
+		return
+	}
+	revocation := p.given["probe.revocation"]
+	switch {
+	case !p.wants("probe.crl") || revocation.value == RevocationOff:
+	case !p.wants("probe.revocation"):
+		p.faults.add(revocation.at, "probe.crl", "is missing", "or set probe.revocation: off")
+	default:
+		p.found.set("probe.revocation", RevocationOff, place{layerPuppet, 0, "derived from probe.crl, which is empty"})
+		p.warnings = append(p.warnings, "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)")
+	}
+}
+
+// read reads puppet.conf; one that nobody named may be absent.
+func (p *puppetHost) read(named bool) bool {
+	name := p.layout.conf()
+	if named {
+		name = p.given.text("puppet.conf")
+	}
+	var data []byte
+	var err error
+	if named || p.exists(name) {
+		data, err = readFile(filepath.Join(p.Root, name))
+	}
+	if err == nil {
+		p.conf, err = parsePuppetConf(name, data, p.layout.pathDefaults())
+	}
+	if err != nil {
+		p.faults.add(place{layerPuppet, 0, name}, "", strings.TrimSpace(err.Error()), "")
+	}
+	return err == nil
+}
+
+// fault reports what is wrong with a setting, once.
+func (p *puppetHost) fault(err confError) {
+	f := Fault{p.conf.at(err.line).origin, err.setting, err.problem, ""}
+	if !slices.Contains(p.faults.list, f) {
+		p.faults.add(p.conf.at(err.line), err.setting, err.problem, "")
+	}
+}
+
+// setting resolves the first of several spellings that puppet.conf has.
+func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool) {
+	for _, name = range names {
+		if text, _ := p.conf.lookup(name); text != "" {
+			r = p.conf.resolve(name)
+			if r.err != nil {
+				p.fault(*r.err)
+			}
+			return name, r, r.err == nil
+		}
+	}
+	return "", r, false
+}
+
+func (p *puppetHost) address() {
+	if !p.wants("probe.address") {
+		return
+	}
+	name, r, ok := p.setting("serverport", "masterport")
+	if !ok {
+		return
+	}
+	if n, err := strconv.ParseUint(r.value, 10, 16); err != nil || n == 0 {
+		p.fault(confError{r.own, name, show(r.value) + " is not a port"})
+		return
+	}
+	p.found.set("probe.address", net.JoinHostPort("localhost", r.value), p.conf.place(r, ""))
+}
+
+func (p *puppetHost) revocation() {
+	if !p.wants("probe.revocation") {
+		return
+	}
+	name, r, ok := p.setting("certificate_revocation")
+	if !ok {
+		return
+	}
+	value, known := map[string]Revocation{
+		"true": RevocationChain, "chain": RevocationChain, "leaf": RevocationLeaf, "false": RevocationOff,
+	}[strings.ToLower(r.value)]
+	if !known {
+		p.fault(confError{r.own, name, show(r.value) + " is not one of chain, leaf, true, false"})
+		return
+	}
+	p.found.set("probe.revocation", value, p.conf.place(r, ""))
+}
+
+// path sets a key to the path that a setting of Puppet resolves to.
+func (p *puppetHost) path(key, setting string) {
+	if !p.wants(key) {
+		return
+	}
+	r := p.conf.resolve(setting)
+	if r.err != nil {
+		p.fault(*r.err)
+		return
+	}
+	p.found.set(key, filepath.Clean(r.value), p.conf.place(r, p.layout.name))
+}
+
+// certname finds the name of this host and tells the settings that refer to it.
+func (p *puppetHost) certname() bool {
+	name, at := p.given.text("probe.certname"), place{}
+	if name == "" {
+		var err error
+		if name, at, err = p.ownName(); err != nil {
+			p.faults.add(place{layerPuppet, 0, p.conf.name}, "probe.certname", err.Error(), "set probe.certname")
+			return false
+		}
+		if name == "" {
+			return false
+		}
+		p.found.set("probe.certname", name, at)
+	}
+	if p.conf.known["certname"].value != name {
+		p.conf.known["certname"] = resolved{value: name}
+	}
+	return true
+}
+
+// ownName returns the certname in puppet.conf, or else the best guess; an empty
+// name means that a fault was reported.
+func (p *puppetHost) ownName() (string, place, error) {
+	_, r, ok := p.setting("certname")
+	switch {
+	case ok:
+		return r.value, p.conf.place(r, ""), nil
+	case r.err != nil:
+		return "", place{}, nil
+	}
+	certdir := p.conf.resolve("certdir")
+	if certdir.err != nil {
+		p.fault(*certdir.err)
+		return "", place{}, nil
+	}
+	name, why, err := p.guessName(certdir.value)
+	if err != nil {
+		return "", place{}, fmt.Errorf("no certname in %s, and no name to guess: %w", p.conf.name, err)
+	}
+	return name, place{layerPuppet, 0, why}, nil
+}

@@ -1,0 +1,206 @@
+package config
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/ini.v1"
+)
+
+// puppetConf answers what the Puppet Server of a host would answer to `puppet
+// config print --section server`, for the few settings that pmcheck needs.
+// Not safe for concurrent use.
+type puppetConf struct {
+	name     string // shown in origins
+	data     []byte
+	file     *ini.File
+	defaults map[string]string
+	known    map[string]resolved
+}
+
+// resolved is the value of a setting with its references replaced.
+type resolved struct {
+	value string
+	own   int   // the line of the setting itself; 0 if puppet.conf does not have it
+	lines []int // every line that contributed
+	err   *confError
+}
+
+// A confError says which setting of puppet.conf makes no sense, and where it stands.
+type confError struct {
+	line    int
+	setting string
+	problem string
+}
+
+// parsePuppetConf reads the content of a puppet.conf. defaults are the values of
+// settings that it does not have; they may refer to others too.
+func parsePuppetConf(name string, data []byte, defaults map[string]string) (*puppetConf, error) {
+	file, err := ini.LoadSources(ini.LoadOptions{
+		KeyValueDelimiters:      "=",
+		IgnoreInlineComment:     true,
+		IgnoreContinuation:      true,
+		SkipUnrecognizableLines: true,
+		PreserveSurroundedQuote: true,
+		// Of two lines with the same setting Puppet uses the first, and so does Key.Value then.
+		AllowShadows: true,
+	}, data)
+	if err != nil {
+		return nil, fmt.Errorf("not an ini file: %s", show(err.Error()))
+	}
+	return &puppetConf{name: name, data: data, file: file, defaults: defaults, known: map[string]resolved{}}, nil
+}
+
+// sections are those that count for a server, the strongest first. Lines before
+// any section belong to [main].
+func (c *puppetConf) sections() []string {
+	return []string{"server", "master", ini.DefaultSection, "main"}
+}
+
+// lookup returns the text of a setting and its line. A setting without a value counts as absent.
+func (c *puppetConf) lookup(setting string) (text string, line int) {
+	for _, name := range c.sections() {
+		section, err := c.file.GetSection(name)
+		if err != nil || !section.HasKey(setting) {
+			continue
+		}
+		if text = clean(section.Key(setting).Value()); text != "" {
+			return text, c.line(name, setting)
+		}
+	}
+	return "", 0
+}
+
+// clean removes what Puppet does not count to a value: quotes around it, and the
+// owner and mode of a file, as in "$vardir/ssl { owner = service, mode = 0771 }".
+func clean(text string) string {
+	if open := strings.LastIndexByte(text, '{'); open >= 0 {
+		inside, rest, closed := strings.Cut(text[open+1:], "}")
+		if closed && strings.Contains(inside, "=") {
+			text = text[:open] + rest
+		}
+	}
+	text = strings.TrimSpace(text)
+	for _, q := range []string{`"`, `'`} {
+		text = strings.TrimSuffix(strings.TrimPrefix(text, q), q)
+	}
+	return strings.TrimSpace(text)
+}
+
+// line returns the line of a setting, 0 if it cannot be told: ini.v1 keeps none.
+func (c *puppetConf) line(section, setting string) int {
+	current := ini.DefaultSection
+	lines := bufio.NewScanner(bytes.NewReader(c.data))
+	lines.Buffer(nil, maxFile+1)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+			current = text[1 : len(text)-1]
+		}
+		if key, _, ok := strings.Cut(text, "="); ok && current == section && strings.TrimSpace(key) == setting {
+			return n
+		}
+	}
+	return 0
+}
+
+// resolve returns the value of a setting.
+func (c *puppetConf) resolve(setting string) resolved { return c.expand(setting, nil) }
+
+// expand resolves a setting that the settings on path, outermost first, refer to.
+// Answers are kept, so that a file of nested references costs no more than its size.
+func (c *puppetConf) expand(setting string, path []string) resolved {
+	if r, ok := c.known[setting]; ok {
+		return r
+	}
+	text, line := c.lookup(setting)
+	if line == 0 && text == "" {
+		text = c.defaults[setting]
+	}
+	r := resolved{own: line}
+	if line > 0 {
+		r.lines = []int{line}
+	}
+	path = append(path, setting)
+	reference := regexp.MustCompile(`\$\w+|\$\{\w+\}`)
+	r.value = reference.ReplaceAllStringFunc(text, func(ref string) string {
+		if r.err != nil {
+			return ""
+		}
+		name := strings.Trim(ref, "${}")
+		inner, err := c.follow(name, path)
+		if err != nil {
+			r.err = &confError{line, setting, err.Error()}
+			return ""
+		}
+		r.err, r.lines = inner.err, append(r.lines, inner.lines...)
+		return inner.value
+	})
+	// No path is that long; a few doubling references would fill the memory.
+	if len(r.value) > 4096 {
+		r.err = &confError{line, setting, "is longer than 4096 bytes"}
+	}
+	slices.Sort(r.lines)
+	r.lines = slices.Compact(r.lines)
+	c.known[setting] = r
+	return r
+}
+
+// follow resolves a reference made by the last setting of path.
+func (c *puppetConf) follow(name string, path []string) (resolved, error) {
+	if i := slices.Index(path, name); i >= 0 {
+		return resolved{}, fmt.Errorf("refers to itself: %s", strings.Join(append(path[i:len(path):len(path)], name), " → "))
+	}
+	_, known := c.known[name]
+	if text, _ := c.lookup(name); !known && text == "" && c.defaults[name] == "" {
+		return resolved{}, fmt.Errorf("refers to $%s, which is not known", name)
+	}
+	return c.expand(name, path), nil
+}
+
+// at returns where a line of puppet.conf is; 0 is the file as a whole.
+func (c *puppetConf) at(line int) place {
+	if line == 0 {
+		return place{layerPuppet, 0, c.name}
+	}
+	return place{layerPuppet, line, c.name + ":" + strconv.Itoa(line)}
+}
+
+// place returns where a resolved value came from. unset is the origin of a value to
+// which puppet.conf contributed nothing.
+func (c *puppetConf) place(r resolved, unset string) place {
+	switch {
+	case r.own > 0:
+		return c.at(r.own)
+	case len(r.lines) == 0:
+		return place{layerPuppet, 0, unset}
+	}
+	origins := make([]string, len(r.lines))
+	for i, line := range r.lines {
+		origins[i] = c.at(line).origin
+	}
+	return place{layerPuppet, r.lines[0], "derived from " + join(origins)}
+}
+
+// pathDefaults are Puppet's own defaults of the settings for the files of a host.
+func (l layout) pathDefaults() map[string]string {
+	return map[string]string{
+		"confdir":       l.confdir,
+		"vardir":        l.vardir,
+		"ssldir":        l.ssldir,
+		"certdir":       "$ssldir/certs",
+		"privatekeydir": "$ssldir/private_keys",
+		"hostcert":      "$certdir/$certname.pem",
+		"hostprivkey":   "$privatekeydir/$certname.pem",
+		"localcacert":   "$certdir/ca.pem",
+		"hostcrl":       "$ssldir/crl.pem",
+	}
+}
+
+func (l layout) conf() string { return filepath.Join(l.confdir, "puppet.conf") }
