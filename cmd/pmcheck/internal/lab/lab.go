@@ -1,0 +1,135 @@
+// Package lab starts the real programs pmcheck lives among, for tests and
+// benchmarks: Puppet Server, HAProxy, xinetd, wrk, and whole hosts with a
+// systemd of their own.
+//
+// Everything runs below a temporary directory, on addresses the caller names,
+// and ends with the test: by its cleanup, or, when the test process is killed,
+// by the kernel. The machine's own /etc/puppet, /var/lib/puppet, network and
+// units are never touched, and several of each may run at once.
+//
+// A test that needs real parts says so first:
+//
+//	func TestDrainIsSeen(t *testing.T) {
+//		lab.Real(t)
+//		master := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
+//		master.WaitReady(time.Minute)
+//
+// Whatever cannot be started fails the test, with the name of the Debian
+// package that is missing. Values of this package belong to the test that made
+// them and, unless said otherwise, to its goroutine.
+package lab
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Real skips the test under go test -short, and fails it when it does not run
+// as root: users, namespaces and signals of other users are out of reach then.
+func Real(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("starts real programs; run without -short")
+	}
+	if os.Geteuid() != 0 {
+		tb.Fatal("starts real programs as other users: run as root, or with -short")
+	}
+}
+
+// Need returns the path of program, or fails the test with the Debian package
+// to install. It never skips: a test that did not run must not look green.
+func Need(tb testing.TB, program, debianPackage string) string {
+	tb.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		tb.Fatalf("%v (apt-get install --no-install-recommends %s)", err, debianPackage)
+	}
+	return path
+}
+
+// RetryUntil calls fn every so often until it returns nil and says how long
+// that took. When it has not after within, the test fails with fn's last error.
+func RetryUntil(tb testing.TB, within, every time.Duration, fn func() error) time.Duration {
+	tb.Helper()
+	start := time.Now()
+	for {
+		err := fn()
+		took := time.Since(start)
+		if err == nil {
+			return took
+		}
+		if took > within {
+			tb.Fatalf("not within %v: %v", within, err)
+		}
+		time.Sleep(every)
+	}
+}
+
+// Build compiles cmd/pmcheck, without the race detector, once per test process
+// and returns the path of the binary. go test removes it with its own work
+// directory, which only root can enter: copy it to run it as another user.
+func Build(tb testing.TB) string {
+	tb.Helper()
+	path, err := build()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(filepath.Dir(self), "pmcheck")
+	cmd := exec.Command("go", "build", "-race=false", "-o", path, "github.com/pmcheck/pmcheck/cmd/pmcheck")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
+	}
+	return path, nil
+})
+
+// tempDir is testing.TB.TempDir for programs that run as another user, who
+// must be able to enter it.
+func tempDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "pmcheck-lab-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			tb.Errorf("left behind: %v", err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
+}
+
+// FreeAddress returns ip with a TCP port nobody listens on at this moment.
+func FreeAddress(tb testing.TB, ip string) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func writeFile(tb testing.TB, path, content string) {
+	tb.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+}

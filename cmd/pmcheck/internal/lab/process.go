@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A process is one program with its children, ended by the test's cleanup at
+// the latest. Its output goes to a file, shown when the test fails.
+type process struct {
+	tb   testing.TB
+	cmd  *exec.Cmd
+	done chan struct{} // closed once the program has been waited for
+}
+
+// start runs cmd with its output appended to the file log. The kernel kills it
+// when the test process dies: whoever started it must not be a goroutine that
+// ends while locked to its thread.
+func start(tb testing.TB, cmd *exec.Cmd, log string) *process {
+	tb.Helper()
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	p := &process{tb: tb, cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait() // the exit status is in cmd.ProcessState
+	}()
+	tb.Cleanup(p.kill)
+	return p
+}
+
+// kill ends the program and its process group with SIGKILL and waits for it.
+// Killing what has ended already does nothing.
+func (p *process) kill() {
+	if p.alive() {
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // may just have ended
+	}
+	<-p.done
+}
+
+// stop asks with SIGTERM and waits.
+func (p *process) stop(within time.Duration) {
+	p.tb.Helper()
+	p.signal(syscall.SIGTERM)
+	p.waitExit(within)
+}
+
+func (p *process) signal(sig os.Signal) {
+	p.tb.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		p.tb.Fatalf("signal %v to %s: %v", sig, p.cmd.Path, err)
+	}
+}
+
+func (p *process) waitExit(within time.Duration) {
+	p.tb.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(within):
+		p.tb.Fatalf("%s has not ended after %v", p.cmd.Path, within)
+	}
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// died returns an error once the program has ended, for use in retries.
+func (p *process) died() error {
+	if p.alive() {
+		return nil
+	}
+	return fmt.Errorf("%s: %v", p.cmd.Path, p.cmd.ProcessState)
+}
+
+// showOnFailure copies the end of each file to the log of a failed test.
+// Register it after the cleanup that removes the files.
+func showOnFailure(tb testing.TB, files ...string) {
+	tb.Cleanup(func() {
+		if !tb.Failed() {
+			return
+		}
+		for _, file := range files {
+			tb.Logf("%s ends with:\n%s", file, tail(file, 40))
+		}
+	})
+}
+
+func tail(file string, n int) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

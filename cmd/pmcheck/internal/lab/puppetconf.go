@@ -1,0 +1,158 @@
+package lab
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// packagedConfig is where the Debian package keeps Puppet Server's own
+// configuration.
+const packagedConfig = "/etc/puppet/puppetserver"
+
+// writeConfig lays out Dir: puppet/puppet.conf, the packaged server
+// configuration with every path moved below Dir, and empty data directories.
+func (s *PuppetServer) writeConfig() {
+	s.tb.Helper()
+	for _, dir := range []string{"puppet", "ssl", "var", "run", "log", "server", "code/environments/production/manifests"} {
+		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
+			s.tb.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(s.path("server"), os.DirFS(packagedConfig)); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.moveLogs("server/logback.xml")
+	s.moveLogs("server/request-logging.xml")
+	s.writeFile("puppet/puppet.conf", s.puppetConf())
+	s.writeFile("server/conf.d/global.conf", fmt.Sprintf("global.logging-config: %q\n", s.path("server/logback.xml")))
+	s.writeFile("server/conf.d/webserver.conf", s.webserverConf())
+	s.writeFile("server/conf.d/puppetserver.conf", s.jrubyConf())
+	s.addAccessRules()
+	s.chown()
+}
+
+// puppetConf keeps keys short: making them is most of what a first start costs
+// above a later one.
+func (s *PuppetServer) puppetConf() string {
+	settings := map[string]string{
+		"certname":  s.opts.Certname,
+		"server":    s.opts.Certname,
+		"ssldir":    s.path("ssl"),
+		"cadir":     s.path("ca"),
+		"vardir":    s.path("var"),
+		"codedir":   s.path("code"),
+		"logdir":    s.path("log"),
+		"rundir":    s.path("run"),
+		"keylength": "2048",
+	}
+	maps.Copy(settings, s.opts.Settings)
+	var b strings.Builder
+	b.WriteString("[main]\n")
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&b, "%s = %s\n", name, settings[name])
+	}
+	return b.String()
+}
+
+func (s *PuppetServer) webserverConf() string {
+	host, port, err := net.SplitHostPort(s.opts.Address)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return fmt.Sprintf(`webserver: {
+    access-log-config: %q
+    client-auth: want
+    ssl-host: %q
+    ssl-port: %s
+}
+`, s.path("server/request-logging.xml"), host, port)
+}
+
+func (s *PuppetServer) jrubyConf() string {
+	return fmt.Sprintf(`jruby-puppet: {
+    ruby-load-path: [/usr/lib/puppetserver/ruby/vendor_ruby]
+    gem-home: %q
+    gem-path: [${jruby-puppet.gem-home}, "/usr/lib/puppetserver/vendored-jruby-gems"]
+    server-conf-dir: %q
+    server-code-dir: %q
+    server-var-dir: %q
+    server-run-dir: %q
+    server-log-dir: %q
+    max-active-instances: %d
+}
+`, s.path("var/jruby-gems"), s.path("puppet"), s.path("code"), s.path("var"), s.path("run"), s.path("log"),
+		s.opts.MaxActiveInstances)
+}
+
+// addAccessRules puts the caller's rules in front of the first packaged one.
+func (s *PuppetServer) addAccessRules() {
+	if s.opts.AccessRules == "" {
+		return
+	}
+	const head = "rules: ["
+	conf := s.readFile("server/conf.d/auth.conf")
+	if !strings.Contains(conf, head) {
+		s.tb.Fatalf("auth.conf of the package has no %q", head)
+	}
+	s.writeFile("server/conf.d/auth.conf", strings.Replace(conf, head, head+"\n"+s.opts.AccessRules+",", 1))
+}
+
+func (s *PuppetServer) moveLogs(name string) {
+	s.writeFile(name, strings.ReplaceAll(s.readFile(name), "/var/log/puppetserver", s.path("log")))
+}
+
+func (s *PuppetServer) readFile(name string) string {
+	s.tb.Helper()
+	data, err := os.ReadFile(s.path(name))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return string(data)
+}
+
+func (s *PuppetServer) writeFile(name, content string) {
+	s.tb.Helper()
+	writeFile(s.tb, s.path(name), content)
+}
+
+func (s *PuppetServer) chown() {
+	s.tb.Helper()
+	puppet := puppetUser(s.tb)
+	err := filepath.WalkDir(s.Dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(puppet.Uid), int(puppet.Gid))
+	})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// puppetUser is who Puppet Server runs as. Its package makes the user.
+func puppetUser(tb testing.TB) *syscall.Credential {
+	tb.Helper()
+	u, err := user.Lookup("puppet")
+	if err != nil {
+		tb.Fatalf("%v (apt-get install --no-install-recommends puppetserver)", err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}

@@ -1,0 +1,224 @@
+package lab
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// PuppetServerOptions says how a Puppet Server differs from the usual one. The
+// zero value is a compile server with a CA of its own on 127.0.0.1.
+type PuppetServerOptions struct {
+	Certname           string            // default "master.lab.example"
+	Address            string            // host:port to listen on; default a free port of 127.0.0.1
+	MaxActiveInstances int               // JRubies; default 1
+	HeapMB             int               // default 512
+	Settings           map[string]string // further settings for [main] of puppet.conf
+	AccessRules        string            // authorization rules in HOCON, in front of the shipped ones
+
+	// JavaArgs tune the JVM. The default, {"-XX:TieredStopAtLevel=1",
+	// "-XX:+UseSerialGC"}, starts in half the CPU time. A benchmark of the
+	// server's own speed sets an empty, non-nil slice for a JVM as shipped.
+	JavaArgs []string
+}
+
+// A PuppetServer is one real Puppet Server, run as user puppet with its own
+// configuration, CA, code and logs below Dir. It may be killed and started
+// again on the same data and address.
+type PuppetServer struct {
+	Dir string // everything it reads and writes
+
+	tb   testing.TB
+	opts PuppetServerOptions
+	proc *process
+}
+
+// StartPuppetServer starts a Puppet Server and returns at once, so that several
+// may start side by side; see WaitReady. Its CA and certificate are made by the
+// server itself on this first start.
+func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
+	tb.Helper()
+	Need(tb, "java", "puppetserver")
+	Need(tb, "puppetserver", "puppetserver")
+	if opts.Certname == "" {
+		opts.Certname = "master.lab.example"
+	}
+	if opts.Address == "" {
+		opts.Address = FreeAddress(tb, "127.0.0.1")
+	}
+	opts.MaxActiveInstances = max(opts.MaxActiveInstances, 1)
+	if opts.HeapMB == 0 {
+		opts.HeapMB = 512
+	}
+	if opts.JavaArgs == nil {
+		opts.JavaArgs = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
+	}
+	s := &PuppetServer{Dir: tempDir(tb), tb: tb, opts: opts}
+	s.writeConfig()
+	showOnFailure(tb, s.path("log/console.log"), s.path("log/puppetserver.log"))
+	s.Start()
+	return s
+}
+
+// Start starts a server that has been killed or stopped.
+func (s *PuppetServer) Start() {
+	s.tb.Helper()
+	if s.proc != nil && s.proc.alive() {
+		s.tb.Fatal("Puppet Server is started already")
+	}
+	heap := strconv.Itoa(s.opts.HeapMB) + "m"
+	args := append([]string{"-Xms" + heap, "-Xmx" + heap}, s.opts.JavaArgs...)
+	args = append(args,
+		"-Djruby.logger.class=com.puppetlabs.jruby_utils.jruby.Slf4jLogger",
+		"-Djruby.lib=/usr/share/jruby/lib",
+		"-Djava.io.tmpdir="+s.path("run"),
+		"-XX:+CrashOnOutOfMemoryError", "-XX:ErrorFile="+s.path("log/hs_err.log"),
+		"-jar", "/usr/share/puppetserver/puppetserver.jar",
+		"--config", s.path("server/conf.d"),
+		"--bootstrap-config", s.path("server/services.d"),
+		"--restart-file", s.path("run/restart"))
+	cmd := exec.Command("java", args...)
+	cmd.Dir = s.Dir
+	cmd.Env = []string{"HOME=" + s.Dir, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: puppetUser(s.tb)}
+	s.proc = start(s.tb, cmd, s.path("log/console.log"))
+}
+
+// WaitReady waits until the server says running and returns how long that took.
+// Like Puppet Server itself it takes the first JRuby for all of them.
+func (s *PuppetServer) WaitReady(within time.Duration) time.Duration {
+	s.tb.Helper()
+	return RetryUntil(s.tb, within, 50*time.Millisecond, func() error {
+		if err := s.proc.died(); err != nil {
+			s.tb.Fatal(err)
+		}
+		code, body, err := s.Get("", "/status/v1/simple")
+		if err != nil || code != http.StatusOK {
+			return errors.Join(err, fmt.Errorf("status answers %d %q", code, body))
+		}
+		return nil
+	})
+}
+
+// Kill ends the server with SIGKILL and waits until it is gone.
+func (s *PuppetServer) Kill() { s.proc.kill() }
+
+// Stop asks the server to stop and waits. Compiles in flight delay it.
+func (s *PuppetServer) Stop(within time.Duration) {
+	s.tb.Helper()
+	s.proc.stop(within)
+}
+
+// Signal sends sig: SIGSTOP for a server that hangs, SIGHUP for a reload.
+func (s *PuppetServer) Signal(sig os.Signal) {
+	s.tb.Helper()
+	s.proc.signal(sig)
+}
+
+// Pid returns the process id of the JVM now running.
+func (s *PuppetServer) Pid() int { return s.proc.cmd.Process.Pid }
+
+// Address returns the host:port the server listens on.
+func (s *PuppetServer) Address() string { return s.opts.Address }
+
+// Certname returns the name in the server's certificate.
+func (s *PuppetServer) Certname() string { return s.opts.Certname }
+
+// PuppetConf returns the path of puppet.conf.
+func (s *PuppetServer) PuppetConf() string { return s.path("puppet/puppet.conf") }
+
+// SetSitePP replaces the manifest of the production environment, which is
+// empty at first. The next compile reads it.
+func (s *PuppetServer) SetSitePP(content string) {
+	s.tb.Helper()
+	s.writeFile("code/environments/production/manifests/site.pp", content)
+}
+
+// AccessLog returns the requests answered so far, one line each, oldest first.
+func (s *PuppetServer) AccessLog() []string {
+	s.tb.Helper()
+	data, err := os.ReadFile(s.path("log/puppetserver-access.log"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
+}
+
+// Requests counts the answered requests whose target starts with path.
+func (s *PuppetServer) Requests(path string) int {
+	s.tb.Helper()
+	n := 0
+	for _, line := range s.AccessLog() {
+		_, request, _ := strings.Cut(line, `"`)
+		_, target, _ := strings.Cut(request, " ")
+		if strings.HasPrefix(target, path) {
+			n++
+		}
+	}
+	return n
+}
+
+// CurlStatus returns what an anonymous curl -k of /status/v1/simple says right
+// now, within two seconds: the question of every check that has no certificate.
+func (s *PuppetServer) CurlStatus() (code int, body string, err error) {
+	s.tb.Helper()
+	curl := Need(s.tb, "curl", "curl")
+	out, err := exec.Command(curl, "--insecure", "--silent", "--show-error", "--max-time", "2",
+		"--write-out", "\n%{http_code}", "https://"+s.Address()+"/status/v1/simple").CombinedOutput()
+	body, last, _ := strings.Cut(string(out), "\n")
+	if err != nil {
+		return 0, "", fmt.Errorf("curl: %w: %s", err, body)
+	}
+	code, err = strconv.Atoi(last)
+	return code, body, err
+}
+
+// Get asks the server for path with the certificate of certname (see
+// IssueCert), or anonymously when it is empty, over a connection of its own.
+// It waits for the answer as long as an agent would.
+func (s *PuppetServer) Get(certname, path string) (code int, body string, err error) {
+	client := http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: s.Certname()},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, s.Address())
+		},
+		DisableKeepAlives: true,
+	}}
+	if certname != "" {
+		files := s.CertFiles(certname)
+		cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+		if err != nil {
+			return 0, "", err
+		}
+		client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{cert}
+	}
+	req, err := http.NewRequest(http.MethodGet, "https://"+s.Certname()+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Accept", "application/json, */*") // Puppet's own API insists on one
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(data), err
+}
+
+func (s *PuppetServer) path(name string) string { return filepath.Join(s.Dir, name) }
