@@ -1,2 +1,106 @@
 // Package drain keeps the holds of a master and derives its mode from them.
+//
+// A hold is one party's wish that a master be drained or in maintenance. The
+// mode of a service is the strictest wish of all holds that concern it; with no
+// hold it is [Ready]. Holds are files, and the files are the only truth:
+// commands write them ([Store.Put], [Store.Lift]), a daemon reads them
+// ([Store.Read], [Store.Watch]), and neither needs the other to run.
+//
+// # Files
+//
+// There are two directories, one that survives a reboot and one that does not,
+// by default /var/lib/pmcheck/holds and /run/pmcheck/holds. A file in either is
+// a hold. Its name is the name of the holder, "@" and a service if the hold is
+// for one service only, and ".json":
+//
+//	operator.json       the operator, every service
+//	upgrade.json        another holder, independent of the operator
+//	operator@ca.json    the operator, the service ca only
+//
+// Holder and service are 1 to 64 of the characters a-z, 0-9, dot, underscore
+// and hyphen, starting with a letter or digit. The content is one JSON object:
+//
+//	{
+//	  "version": 1,
+//	  "mode": "drain",
+//	  "reason": "kernel update",
+//	  "by": "alice",
+//	  "since": "2026-03-01T09:00:00Z",
+//	  "until": "2026-03-01T10:30:00Z"
+//	}
+//
+// Only mode is required. This format is stable; an incompatible one will have
+// another version.
+//
+//   - version: the number 1. Without it the file is of version 1.
+//   - mode: "drain", "maint" or "ready". A hold of mode ready asks for nothing;
+//     it is for tools that prefer to change a file over removing it.
+//   - reason: text for people. Whatever is not printable, line ends included,
+//     is shown as a space.
+//   - by: who set the hold. It is shown beside the owner of the file, which is
+//     known from the kernel, and is worth as much as that owner.
+//   - since: when it was set (RFC 3339). Without it, when the file was written.
+//   - until: when it ends by itself (RFC 3339). Without it there is no end.
+//
+// A field that is null is as good as absent.
+//
+// # From a script
+//
+// Write a file whose name begins with a dot into the same directory, then
+// rename it. A file written in place is unreadable, hence maint, for as long as
+// it is incomplete.
+//
+//	cd /var/lib/pmcheck/holds
+//	printf '{"mode": "drain", "reason": "backup"}\n' > .backup.tmp
+//	mv .backup.tmp backup.json
+//	…
+//	rm -f backup.json
+//
+// # What counts
+//
+// Of a directory's entries, those whose names end in ".json" and do not begin
+// with a dot are holds. All others are ignored: the temporary files of this
+// package, of scripts as above and of configuration management, lost+found,
+// README, operator.json~.
+//
+// Unreadable never means ready. An entry that is a hold by its name but cannot
+// be read as one counts as [Maint] with the code [Unreadable] and an [Hold.Error]
+// in words, for its service if the name tells it, else for every service. It
+// can be lifted by its name like any other. Unreadable are
+//
+//   - names that break the rules, such as Operator.json;
+//   - content that is not one JSON object as above. An unknown field, a repeated
+//     field and a field in another case are errors, since a misspelt "untill"
+//     would otherwise make a hold endless. The price is that a field added to
+//     the format later means maint to today's readers, which is the safe side;
+//   - files of more than 64 KiB, symbolic links, FIFOs and all else that is not
+//     a regular file;
+//   - files that everybody may write, and files that nobody entitled to can have
+//     put there: whose owner is neither root nor the owner of the directory, and
+//     whose group is not that of a directory which its group may write. To let
+//     a group set holds, make it the directory's group and the mode 2775, so
+//     that files get the group by themselves.
+//
+// A directory which is missing, cannot be read, has more than 1000 entries or
+// may be written by everybody is a hold of the holder [Directory], [Maint] and
+// [Unreadable] as well, beside the holds that can be read. Packages create the
+// directories, and Put and Lift do so where they are missing.
+//
+// The parents of the directories must not belong to the user who runs the
+// daemon: whoever owns a parent can replace the directory.
+//
+// # Ends
+//
+// An end is compared with the wall clock whenever a mode is asked for, and the
+// file stays. So a hold whose end has come counts again if the clock is set
+// back before it. Put and Lift remove holds a day after their end.
+//
+// # New hosts
+//
+// With [Store.Initial] a host starts with a hold of the holder [Initial], until
+// the operator's hold is lifted for the first time, or all are. A file
+// ".initialized" in the persistent directory then says so. To Put a hold does
+// not end it, or a new host would become ready when that hold ends. Hosts which
+// were in use before Initial was set have no such file either, if nobody ever
+// lifted a hold there; create it before.
 package drain

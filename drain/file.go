@@ -18,12 +18,12 @@ const (
 
 // file is a hold as it is written, see the package documentation.
 type file struct {
-	Version int       `json:"version"`
-	Mode    Mode      `json:"mode"`
-	Reason  string    `json:"reason,omitempty"`
-	By      string    `json:"by,omitempty"`
-	Since   time.Time `json:"since,omitzero"`
-	Until   time.Time `json:"until,omitzero"`
+	Version int        `json:"version"`
+	Mode    Mode       `json:"mode"`
+	Reason  string     `json:"reason,omitempty"`
+	By      string     `json:"by,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+	Until   *time.Time `json:"until,omitempty"`
 }
 
 // Encode returns the content of the file for h. What the file system knows
@@ -35,8 +35,8 @@ func (h Hold) Encode() ([]byte, error) {
 		Mode:    h.Mode,
 		Reason:  oneLine(h.Reason),
 		By:      oneLine(h.By),
-		Since:   h.Since.UTC(),
-		Until:   h.Until.UTC(),
+		Since:   optional(h.Since),
+		Until:   optional(h.Until),
 	}
 	if err := f.check(); err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func Parse(data []byte) (Hold, error) {
 		Mode:   f.Mode,
 		Reason: oneLine(f.Reason),
 		By:     oneLine(f.By),
-		Since:  f.Since.UTC(),
-		Until:  f.Until.UTC(),
+		Since:  value(f.Since),
+		Until:  value(f.Until),
 	}, nil
 }
 
@@ -96,13 +96,31 @@ func (f file) check() error {
 	return errors.Join(checkTime("since", f.Since), checkTime("until", f.Until))
 }
 
-// checkTime refuses times that JSON cannot carry in UTC, and those at the
-// origin of Go's calendar, which would pass for "not set".
-func checkTime(field string, t time.Time) error {
-	if y := t.UTC().Year(); t != (time.Time{}) && (y < 1970 || y > 9999) {
+// checkTime refuses times that JSON cannot carry in UTC, and the origin of Go's
+// calendar, which would pass for "not set".
+func checkTime(field string, t *time.Time) error {
+	if t == nil {
+		return nil
+	}
+	if y := t.UTC().Year(); y < 1970 || y > 9999 {
 		return fmt.Errorf("%s: year %d is not between 1970 and 9999", field, y)
 	}
 	return nil
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func value(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
 }
 
 // decodeObject decodes the JSON object in data, each field into the pointer
