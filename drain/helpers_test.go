@@ -1,0 +1,115 @@
+package drain_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// noon is where the test clock starts.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// clock is a wall clock that only moves when told to.
+type clock struct{ t atomic.Pointer[time.Time] }
+
+func (c *clock) now() time.Time  { return *c.t.Load() }
+func (c *clock) set(t time.Time) { c.t.Store(&t) }
+
+// newStore returns a store with two empty directories, and its clock.
+func newStore(t *testing.T) (*drain.Store, *clock) {
+	t.Helper()
+	root := t.TempDir()
+	c := new(clock)
+	c.set(noon)
+	s := &drain.Store{
+		Persistent:  filepath.Join(root, "var", "holds"),
+		UntilReboot: filepath.Join(root, "run", "holds"),
+		Now:         c.now,
+	}
+	for _, dir := range []string{s.Persistent, s.UntilReboot} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, c
+}
+
+// needRoot skips a test for an ordinary user, but never in CI.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CI") == "" && os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, s *drain.Store, h drain.Hold) drain.Hold {
+	t.Helper()
+	stored, err := s.Put(h)
+	must(t, err)
+	return stored
+}
+
+func drop(t *testing.T, dir, name, content string) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+}
+
+// describe is one word per hold: holder, service, mode, place and code.
+func describe(holds []drain.Hold) string {
+	var words []string
+	for _, h := range holds {
+		w := h.Holder
+		if h.Service != "" {
+			w += "@" + h.Service
+		}
+		w += ":" + string(h.Mode)
+		if h.UntilReboot {
+			w += ":reboot"
+		}
+		if h.Code != "" {
+			w += ":" + h.Code
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, " ")
+}
+
+func wantHolds(t *testing.T, s *drain.Store, want string) {
+	t.Helper()
+	if got := describe(s.Read().Holds()); got != want {
+		t.Errorf("holds\n got %s\nwant %s", got, want)
+	}
+}
+
+func wantMode(t *testing.T, s *drain.Store, service string, want drain.Mode) {
+	t.Helper()
+	snap := s.Read()
+	if got, by := snap.Mode(service, s.Now()); got != want {
+		t.Errorf("mode of %q is %s by %s, want %s; all: %s", service, got, describe(by), want, describe(snap.Holds()))
+	}
+}
+
+// temporaries returns the names in dir that begin with a dot.
+func temporaries(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, ".*"))
+	must(t, err)
+	return names
+}
+
+func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
+
+func holder(n int) string { return fmt.Sprintf("job-%d", n) }
