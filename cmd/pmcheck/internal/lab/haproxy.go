@@ -1,0 +1,229 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// An HAProxy is one real HAProxy in master-worker mode, as the distributions
+// run it.
+type HAProxy struct {
+	tb   testing.TB
+	dir  string
+	proc *process
+}
+
+// StartHAProxy starts HAProxy with config, a complete configuration but for the
+// admin socket and the log, which the lab adds in a global section of its own.
+// It returns once the admin socket answers.
+func StartHAProxy(tb testing.TB, config string) *HAProxy {
+	tb.Helper()
+	return (*Network)(nil).StartHAProxy(tb, config)
+}
+
+// StartHAProxy is the function of that name, inside the network.
+func (n *Network) StartHAProxy(tb testing.TB, config string) *HAProxy {
+	tb.Helper()
+	h := &HAProxy{tb: tb, dir: tempDir(tb)}
+	args := append([]string{"-W", "-db"}, h.writeConfig(config)...)
+	log := filepath.Join(h.dir, "haproxy.log")
+	showOnFailure(tb, log)
+	h.proc = start(tb, n.Command(haproxy(tb), args...), log)
+	h.waitAnswer(func(string) bool { return true })
+	return h
+}
+
+// CheckHAProxyConfig fails the test unless haproxy -c accepts config, without a
+// warning.
+func CheckHAProxyConfig(tb testing.TB, config string) {
+	tb.Helper()
+	h := &HAProxy{tb: tb, dir: tempDir(tb)}
+	args := append([]string{"-c"}, h.writeConfig(config)...)
+	out, err := exec.Command(haproxy(tb), args...).CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte("[WARNING]")) {
+		tb.Errorf("haproxy -c: %v\n%s", err, out)
+	}
+}
+
+// HAProxyVersion returns the version of the installed HAProxy, such as "2.6.12".
+func HAProxyVersion(tb testing.TB) string {
+	tb.Helper()
+	out, err := exec.Command(haproxy(tb), "-v").Output()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	version := regexp.MustCompile(`\d+(\.\d+)+`).FindString(string(out))
+	if version == "" {
+		tb.Fatalf("haproxy -v: %s", out)
+	}
+	return version
+}
+
+// Reload replaces the configuration and waits until a new worker runs it.
+// HAProxy takes every server for UP again until its first check.
+func (h *HAProxy) Reload(config string) {
+	h.tb.Helper()
+	before := workerPid(h.Admin("show info"))
+	h.writeConfig(config)
+	h.proc.signal(syscall.SIGUSR2)
+	h.waitAnswer(func(info string) bool { return workerPid(info) != before })
+}
+
+// Stop asks HAProxy to end at once, sessions included, and waits.
+func (h *HAProxy) Stop() {
+	h.tb.Helper()
+	h.proc.stop(10 * time.Second)
+}
+
+// Kill ends HAProxy with SIGKILL and waits until it is gone.
+func (h *HAProxy) Kill() { h.proc.kill() }
+
+// Pid returns the process id of the master process, whose child does the work.
+func (h *HAProxy) Pid() int { return h.proc.cmd.Process.Pid }
+
+// Log returns what HAProxy has logged so far, by itself and by "log global".
+func (h *HAProxy) Log() string {
+	h.tb.Helper()
+	data, err := os.ReadFile(filepath.Join(h.dir, "haproxy.log"))
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	return string(data)
+}
+
+// Admin sends one command to the admin socket, such as "disable server a/m1",
+// and returns the answer.
+func (h *HAProxy) Admin(command string) string {
+	h.tb.Helper()
+	answer, err := h.admin(command)
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	return answer
+}
+
+func (h *HAProxy) admin(command string) (string, error) {
+	conn, err := net.DialTimeout("unix", h.socket(), time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, command+"\n"); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		return "", fmt.Errorf("haproxy %s: %w", command, err)
+	}
+	return string(answer), nil
+}
+
+// Stats returns every server of every backend as HAProxy sees it now.
+func (h *HAProxy) Stats() ([]ServerStat, error) {
+	answer, err := h.admin("show stat")
+	if err != nil {
+		return nil, err
+	}
+	return ParseStats(strings.NewReader(answer))
+}
+
+// Stat returns one server, which must exist.
+func (h *HAProxy) Stat(backend, server string) ServerStat {
+	h.tb.Helper()
+	stat, err := h.stat(backend, server)
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	return stat
+}
+
+func (h *HAProxy) stat(backend, server string) (ServerStat, error) {
+	stats, err := h.Stats()
+	if err != nil {
+		return ServerStat{}, err
+	}
+	for _, stat := range stats {
+		if stat.Backend == backend && stat.Server == server {
+			return stat, nil
+		}
+	}
+	return ServerStat{}, fmt.Errorf("haproxy has no server %s/%s", backend, server)
+}
+
+// WaitStatus waits until HAProxy gives the server this status, such as "UP",
+// "DOWN", "NOLB" or "DRAIN (agent)", and returns what it says then and how long
+// it took.
+func (h *HAProxy) WaitStatus(backend, server, status string, within time.Duration) (ServerStat, time.Duration) {
+	h.tb.Helper()
+	return h.WaitStat(backend, server, func(s ServerStat) bool { return s.Status == status }, within)
+}
+
+// WaitStat waits until HAProxy's view of the server is as wanted, and returns
+// it and how long it took. It asks a hundred times per second.
+func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool, within time.Duration) (ServerStat, time.Duration) {
+	h.tb.Helper()
+	var stat ServerStat
+	took := RetryUntil(h.tb, within, 10*time.Millisecond, func() (err error) {
+		if stat, err = h.stat(backend, server); err != nil {
+			return err
+		}
+		if !want(stat) {
+			return fmt.Errorf("HAProxy says %+v", stat)
+		}
+		return nil
+	})
+	return stat, took
+}
+
+// waitAnswer waits for an answer of the admin socket that is as wanted.
+func (h *HAProxy) waitAnswer(want func(info string) bool) {
+	h.tb.Helper()
+	RetryUntil(h.tb, 10*time.Second, 10*time.Millisecond, func() error {
+		if err := h.proc.died(); err != nil {
+			h.tb.Fatal(err)
+		}
+		info, err := h.admin("show info")
+		if err == nil && !want(info) {
+			err = errors.New("the old worker still answers")
+		}
+		return err
+	})
+}
+
+// writeConfig returns the arguments that name the files.
+func (h *HAProxy) writeConfig(config string) []string {
+	h.tb.Helper()
+	own, callers := filepath.Join(h.dir, "lab.cfg"), filepath.Join(h.dir, "haproxy.cfg")
+	writeFile(h.tb, own, fmt.Sprintf(`global
+    stats socket %s mode 600 level admin expose-fd listeners
+    log stdout format raw local0
+`, h.socket()))
+	writeFile(h.tb, callers, config)
+	return []string{"-f", own, "-f", callers}
+}
+
+func (h *HAProxy) socket() string { return filepath.Join(h.dir, "admin.sock") }
+
+// workerPid finds the line "Pid: 123" of "show info".
+func workerPid(info string) string {
+	return regexp.MustCompile(`(?m)^Pid: (\d+)$`).FindString(info)
+}
+
+func haproxy(tb testing.TB) string {
+	tb.Helper()
+	return Need(tb, "haproxy", "haproxy")
+}
