@@ -1,0 +1,95 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// ancestorScript is the check of 2013 as it has to be today: the status path
+// Puppet Server still has, and the request read before it is answered, without
+// which HAProxy sees a reset connection.
+const ancestorScript = `#!/bin/bash
+while IFS= read -r -t 5 line && [ -n "${line%%$'\r'}" ]; do :; done
+if [ "$(curl --silent --insecure --max-time 5 'https://%s/status/v1/simple')" = running ]; then
+    status='200 OK' body='Puppet Server is running.'
+else
+    status='503 Service Unavailable' body='Puppet Server has failed.'
+fi
+printf 'HTTP/1.1 %%s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %%d\r\n\r\n%%s\r\n' \
+    "$status" $((${#body} + 2)) "$body"
+`
+
+// ancestorConfig lifts xinetd's limits on connections per second, which would
+// turn a measurement into one of xinetd's patience.
+const ancestorConfig = `defaults
+{
+    instances = UNLIMITED
+    per_source = UNLIMITED
+    cps = 100000 1
+}
+service pmcheck
+{
+    type = UNLISTED
+    socket_type = stream
+    protocol = tcp
+    wait = no
+    disable = no
+    bind = %s
+    port = %s
+    user = nobody
+    server = %s
+}
+`
+
+// An Ancestor is what pmcheck replaces, to measure against: xinetd starting
+// bash and curl for each question.
+type Ancestor struct {
+	address string
+	proc    *process
+}
+
+// StartAncestor starts the ancestor for the Puppet Server at target, host:port,
+// and returns once it accepts connections.
+func StartAncestor(tb testing.TB, target string) *Ancestor {
+	tb.Helper()
+	xinetd := Need(tb, "xinetd", "xinetd")
+	Need(tb, "curl", "curl")
+	Need(tb, "bash", "bash")
+	dir := tempDir(tb)
+	script, config := filepath.Join(dir, "check"), filepath.Join(dir, "xinetd.conf")
+	a := &Ancestor{address: FreeAddress(tb, "127.0.0.1")}
+	host, port, err := net.SplitHostPort(a.address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	writeFile(tb, script, fmt.Sprintf(ancestorScript, target))
+	if err := os.Chmod(script, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	writeFile(tb, config, fmt.Sprintf(ancestorConfig, host, port, script))
+	log := filepath.Join(dir, "xinetd.log")
+	showOnFailure(tb, log)
+	a.proc = start(tb, (*Network)(nil).Command(xinetd, "-dontfork", "-f", config, "-filelog", log), log)
+	RetryUntil(tb, 5*time.Second, 10*time.Millisecond, func() error {
+		conn, err := net.Dial("tcp", a.address)
+		if err != nil {
+			return errors.Join(err, a.proc.died())
+		}
+		return conn.Close()
+	})
+	return a
+}
+
+// Address returns the host:port the ancestor answers on.
+func (a *Ancestor) Address() string { return a.address }
+
+// Pid returns the process id of xinetd, whose children do the work; see CPUTime.
+func (a *Ancestor) Pid() int { return a.proc.cmd.Process.Pid }
+
+// Kill ends the ancestor: the way it was taken out of service.
+func (a *Ancestor) Kill() { a.proc.kill() }
