@@ -119,9 +119,9 @@ func (s *Store) successor(h Hold, old []Hold) Hold {
 // [Store.Initial] for good, and Lift creates missing directories: both so that
 // a new host becomes ready.
 //
-// The error is, or joins, [ErrNotFound] if there was no hold, and a
-// [*WriteError] for everything that did not work. What was removed before an
-// error is returned with it.
+// The error wraps a [*WriteError] for everything that did not work, else
+// [ErrNotFound] if there was nothing to lift. What was removed all the same is
+// returned with it.
 func (s *Store) Lift(holder, service string) ([]Hold, error) {
 	name := fileName(holder, service)
 	if !isHold(name) || strings.ContainsRune(name, '/') {

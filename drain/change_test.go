@@ -1,0 +1,341 @@
+package drain_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
+	"golang.org/x/sys/unix"
+)
+
+func TestPut(t *testing.T) {
+	t.Setenv("SUDO_USER", "")
+	s, _ := newStore(t)
+	got := put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a\nb", By: "alice", Until: hours(1), Path: "ignored"})
+	if got.Owner == "" {
+		t.Error("no owner")
+	}
+	got.Owner = ""
+	want := drain.Hold{
+		Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a b", By: "alice",
+		Since: noon, Until: hours(1), Path: filepath.Join(s.Persistent, "operator@ca.json"),
+	}
+	if got != want {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+	data, err := os.ReadFile(want.Path)
+	must(t, err)
+	const content = `{
+  "version": 1,
+  "mode": "drain",
+  "reason": "a b",
+  "by": "alice",
+  "since": "2026-03-01T12:00:00Z",
+  "until": "2026-03-01T13:00:00Z"
+}
+`
+	if string(data) != content {
+		t.Errorf("file is %s", data)
+	}
+}
+
+func TestPutUpdates(t *testing.T) {
+	s, c := newStore(t)
+	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "one", Until: hours(2)})
+	c.set(hours(1))
+	for _, tc := range []struct {
+		name  string
+		hold  drain.Hold
+		now   int
+		since int
+	}{
+		{"reason, mode and end", drain.Hold{Mode: drain.Maint, Reason: "two", Until: hours(4)}, 1, 0},
+		{"moved until reboot", drain.Hold{Mode: drain.Drain, UntilReboot: true, Until: hours(4)}, 1, 0},
+		{"moved back", drain.Hold{Mode: drain.Drain, Until: hours(4)}, 3, 0},
+		{"ended before", drain.Hold{Mode: drain.Drain}, 5, 5},
+		{"clock set back", drain.Hold{Mode: drain.Drain}, 4, 4},
+	} {
+		c.set(hours(tc.now))
+		tc.hold.Holder = "operator"
+		got := put(t, s, tc.hold)
+		if !got.Since.Equal(hours(tc.since)) || got.Mode != tc.hold.Mode || got.Reason != tc.hold.Reason || got.Until != tc.hold.Until {
+			t.Errorf("%s: %+v", tc.name, got)
+		}
+		if all := s.Read().Holds(); len(all) != 1 || all[0] != got {
+			t.Errorf("%s: all holds are %+v", tc.name, all)
+		}
+	}
+}
+
+func TestPutReplacesTheUnreadable(t *testing.T) {
+	s, _ := newStore(t)
+	drop(t, s.Persistent, "operator.json", "{")
+	drop(t, s.UntilReboot, "operator.json", "{")
+	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain})
+	wantHolds(t, s, "operator:drain")
+}
+
+func TestPutRecordsSudoUser(t *testing.T) {
+	needRoot(t)
+	t.Setenv("SUDO_USER", "alice")
+	s, _ := newStore(t)
+	if got := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain}); got.Who() != "alice (as root)" {
+		t.Errorf("who is %q", got.Who())
+	}
+	if got := put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain, By: "job 7"}); got.Who() != "job 7 (as root)" {
+		t.Errorf("who is %q", got.Who())
+	}
+}
+
+func TestPutRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		hold drain.Hold
+		want string
+	}{
+		{"ready", drain.Hold{Holder: "a", Mode: drain.Ready}, `mode "ready" is not drain or maint`},
+		{"no mode", drain.Hold{Holder: "a"}, `mode "" is not drain or maint`},
+		{"no holder", drain.Hold{Mode: drain.Drain}, "holder: name"},
+		{"path as holder", drain.Hold{Holder: "../a", Mode: drain.Drain}, "holder: name"},
+		{"path as service", drain.Hold{Holder: "a", Service: "../a", Mode: drain.Drain}, "service: name"},
+		{"an end that has passed", drain.Hold{Holder: "a", Mode: drain.Drain, Until: noon}, "has passed"},
+		{"an endless reason", drain.Hold{Holder: "a", Mode: drain.Drain, Reason: strings.Repeat("x", 64<<10)}, "larger than"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _ := newStore(t)
+			if _, err := s.Put(tc.hold); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+			wantHolds(t, s, "")
+		})
+	}
+}
+
+func TestOneDirectory(t *testing.T) {
+	s, _ := newStore(t)
+	s.UntilReboot = ""
+	if _, err := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: true}); err == nil {
+		t.Error("a hold until reboot has no place to go")
+	}
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	wantHolds(t, s, "a:drain")
+}
+
+func TestLift(t *testing.T) {
+	s, _ := newStore(t)
+	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain})
+	put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Maint})
+	put(t, s, drain.Hold{Holder: "upgrade", Mode: drain.Drain, UntilReboot: true})
+	drop(t, s.Persistent, "upgrade.json", "{")
+	drop(t, s.Persistent, "Bad Name@x.json", "{")
+	for _, tc := range []struct{ holder, service, lifted, left string }{
+		{"operator", "", "operator:drain", "Bad Name@x:maint:hold-unreadable operator@ca:maint upgrade:maint:hold-unreadable upgrade:drain:reboot"},
+		{"operator", "ca", "operator@ca:maint", "Bad Name@x:maint:hold-unreadable upgrade:maint:hold-unreadable upgrade:drain:reboot"},
+		{"upgrade", "", "upgrade:maint:hold-unreadable upgrade:drain:reboot", "Bad Name@x:maint:hold-unreadable"},
+		{"Bad Name@x", "", "Bad Name@x:maint:hold-unreadable", ""},
+	} {
+		lifted, err := s.Lift(tc.holder, tc.service)
+		if got := describe(lifted); got != tc.lifted || err != nil {
+			t.Errorf("%s: lifted %s, %v; want %s", tc.holder, got, err, tc.lifted)
+		}
+		wantHolds(t, s, tc.left)
+	}
+}
+
+func TestLiftNothing(t *testing.T) {
+	s, _ := newStore(t)
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	drop(t, filepath.Dir(s.Persistent), "x.json", "{}")
+	for _, name := range []string{"operator", "", ".a", "../x", "a@b"} {
+		if lifted, err := s.Lift(name, ""); !errors.Is(err, drain.ErrNotFound) || len(lifted) != 0 {
+			t.Errorf("%q: %s, %v", name, describe(lifted), err)
+		}
+	}
+	wantHolds(t, s, "a:drain")
+	if _, err := os.Stat(filepath.Join(filepath.Dir(s.Persistent), "x.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLiftAll(t *testing.T) {
+	s, c := newStore(t)
+	s.Initial = drain.Maint
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
+	put(t, s, drain.Hold{Holder: "b", Service: "ca", Mode: drain.Drain, UntilReboot: true})
+	drop(t, s.UntilReboot, "c.json", "{")
+	must(t, os.Symlink("/nowhere", filepath.Join(s.Persistent, "d.json")))
+	c.set(hours(2))
+	lifted, err := s.LiftAll()
+	const want = "c:maint:reboot:hold-unreadable d:maint:hold-unreadable initial:maint a:drain b@ca:drain:reboot"
+	if got := describe(lifted); got != want || err != nil {
+		t.Errorf("%v\n got %s\nwant %s", err, got, want)
+	}
+	wantMode(t, s, "ca", drain.Ready)
+	if lifted, err := s.LiftAll(); len(lifted) != 0 || err != nil {
+		t.Errorf("once more: %s, %v", describe(lifted), err)
+	}
+}
+
+func TestInitial(t *testing.T) {
+	s, _ := newStore(t)
+	s.Initial = drain.Maint
+	wantHolds(t, s, "initial:maint")
+	wantMode(t, s, "ca", drain.Maint)
+	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Until: hours(1)})
+	put(t, s, drain.Hold{Holder: "upgrade", Mode: drain.Drain})
+	if _, err := s.Lift("upgrade", ""); err != nil {
+		t.Error(err)
+	}
+	wantHolds(t, s, "initial:maint operator:drain") // neither makes a new host ready
+	lifted, err := s.Lift("operator", "")
+	if got := describe(lifted); got != "initial:maint operator:drain" || err != nil {
+		t.Errorf("lifted %s, %v", got, err)
+	}
+	wantHolds(t, s, "")
+	if _, err := s.Lift("operator", ""); !errors.Is(err, drain.ErrNotFound) {
+		t.Errorf("lifted twice: %v", err)
+	}
+}
+
+func TestInitialDoesNotCountWhereReady(t *testing.T) {
+	s, _ := newStore(t)
+	for _, m := range []drain.Mode{"", drain.Ready} {
+		s.Initial = m
+		wantHolds(t, s, "")
+	}
+	s.Initial = drain.Drain
+	wantMode(t, s, "", drain.Drain)
+	if _, err := s.Lift(drain.Initial, ""); err != nil {
+		t.Error(err)
+	}
+	s.Initial = drain.Maint
+	wantMode(t, s, "", drain.Ready)
+}
+
+func TestFreshHost(t *testing.T) {
+	old := unix.Umask(0o077)
+	t.Cleanup(func() { unix.Umask(old) })
+	root := t.TempDir()
+	s := &drain.Store{Persistent: filepath.Join(root, "var", "holds"), UntilReboot: filepath.Join(root, "run", "holds")}
+	snap := s.Read()
+	if mode, _ := snap.Mode("", time.Now()); mode != drain.Maint {
+		t.Errorf("mode %s", mode)
+	}
+	for _, h := range snap.Holds() {
+		if h.Holder != drain.Directory || h.Code != drain.Unreadable || !strings.Contains(h.Error, h.Path) || !strings.Contains(h.Error, "pmcheck ready") {
+			t.Errorf("hold %+v", h)
+		}
+	}
+	if _, err := s.Lift("operator", ""); !errors.Is(err, drain.ErrNotFound) {
+		t.Error(err)
+	}
+	wantHolds(t, &drain.Store{Persistent: s.Persistent, UntilReboot: s.UntilReboot, Now: time.Now}, "")
+	for _, dir := range []string{"var", "var/holds", "run", "run/holds"} {
+		if fi, err := os.Stat(filepath.Join(root, dir)); err != nil || fi.Mode().Perm() != 0o755 {
+			t.Errorf("%s: %v, %v", dir, fi.Mode(), err)
+		}
+	}
+	stored := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	if fi, err := os.Stat(stored.Path); err != nil || fi.Mode().Perm() != 0o644 {
+		t.Errorf("%v, %v: others cannot read it", fi.Mode(), err)
+	}
+}
+
+func TestExpiredFilesGoAfterADay(t *testing.T) {
+	s, c := newStore(t)
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
+	c.set(hours(25).Add(-1))
+	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain})
+	wantHolds(t, s, "a:drain b:drain")
+	c.set(hours(25))
+	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain})
+	wantHolds(t, s, "b:drain")
+}
+
+func TestPutSweepsTemporaryFiles(t *testing.T) {
+	s, _ := newStore(t)
+	for _, name := range []string{".a.json123", ".a@ca.json9", "..initialized77"} {
+		drop(t, s.Persistent, name, "{")
+		drop(t, s.UntilReboot, name, "{")
+	}
+	others := []string{".a.json", ".a.tmp", ".backup.json.tmp", ".123"}
+	for _, name := range others {
+		drop(t, s.Persistent, name, "{")
+	}
+	wantHolds(t, s, "")
+	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain})
+	if left := temporaries(t, s.UntilReboot); len(left) != 0 {
+		t.Errorf("left %q", left)
+	}
+	if left := temporaries(t, s.Persistent); len(left) != len(others) {
+		t.Errorf("left %q, want %q", left, others)
+	}
+}
+
+func TestTwoWriters(t *testing.T) {
+	s, _ := newStore(t)
+	const holders, rounds = 4, 25
+	var wg sync.WaitGroup
+	for i := range 2 * holders { // two writers for each holder
+		wg.Go(func() {
+			for n := range rounds {
+				if _, err := s.Put(drain.Hold{Holder: holder(i % holders), Mode: drain.Drain, UntilReboot: n%2 == 0}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := s.Read().Holds(); len(got) != holders {
+		t.Errorf("holds are %s", describe(got))
+	}
+}
+
+func TestBusy(t *testing.T) {
+	s, _ := newStore(t)
+	s.LockWait = 10 * time.Millisecond
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	dir, err := os.Open(s.Persistent)
+	must(t, err)
+	defer dir.Close()
+	must(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX))
+
+	wantHolds(t, s, "a:drain") // a reader does not depend on the lock
+	_, putErr := s.Put(drain.Hold{Holder: "b", Mode: drain.Drain})
+	_, liftErr := s.Lift("a", "")
+	for _, err := range []error{putErr, liftErr} {
+		var we *drain.WriteError
+		if !errors.As(err, &we) || !errors.Is(err, drain.ErrBusy) || we.Dir != s.Persistent {
+			t.Errorf("error %v", err)
+		}
+	}
+	wantHolds(t, s, "a:drain")
+	must(t, dir.Close())
+	if _, err := s.Lift("a", ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoDirectoryToCreate(t *testing.T) {
+	s, _ := newStore(t)
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o644))
+	for _, dir := range []string{"", file, filepath.Join(file, "holds")} {
+		s.Persistent = dir
+		_, putErr := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain})
+		_, liftErr := s.Lift("a", "")
+		for _, err := range []error{putErr, liftErr} {
+			var we *drain.WriteError
+			if !errors.As(err, &we) || errors.Is(err, fs.ErrPermission) {
+				t.Errorf("directory %q: error %v", dir, err)
+			}
+		}
+		wantMode(t, s, "", drain.Maint)
+	}
+}
