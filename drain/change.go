@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,11 +59,7 @@ func (s *Store) Put(h Hold) (Hold, error) {
 	if err := writeFile(dir, name, data); err != nil {
 		return Hold{}, err
 	}
-	for _, o := range old {
-		if o.Path != path {
-			err = errors.Join(err, remove(o.Path))
-		}
-	}
+	_, err = remove(slices.DeleteFunc(old, func(o Hold) bool { return o.Path == path }))
 	s.tidy()
 	stored := s.find(func(h Hold) bool { return h.Path == path })
 	if err == nil && len(stored) == 0 {
@@ -151,13 +148,8 @@ func (s *Store) lift(initial bool, match func(Hold) bool) (lifted []Hold, err er
 		return nil, errors.Join(err, lockErr)
 	}
 	defer unlock()
-	for _, h := range s.find(match) {
-		if e := remove(h.Path); e != nil {
-			err = errors.Join(err, e)
-			continue
-		}
-		lifted = append(lifted, h)
-	}
+	lifted, removeErr := remove(s.find(match))
+	err = errors.Join(err, removeErr)
 	if initial {
 		h, ok, e := s.liftInitial()
 		if ok {

@@ -119,13 +119,23 @@ func shareGroup(dir string, f *renameio.PendingFile) error {
 	return f.Chown(-1, int(stat.Gid))
 }
 
-// remove removes the file at path for good. That it is gone already is fine.
-func remove(path string) error {
-	dir := filepath.Dir(path)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return writeError("remove", path, dir, err)
+// remove removes the files of holds for good and returns those it removed. That
+// a file is gone already is fine.
+func remove(holds []Hold) (removed []Hold, err error) {
+	dirs := make(map[string]bool)
+	for _, h := range holds {
+		dir := filepath.Dir(h.Path)
+		if e := os.Remove(h.Path); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, writeError("remove", h.Path, dir, e))
+			continue
+		}
+		dirs[dir] = true
+		removed = append(removed, h)
 	}
-	return syncDir(dir)
+	for dir := range dirs {
+		err = errors.Join(err, syncDir(dir))
+	}
+	return removed, err
 }
 
 // syncDir makes changes of the entries of dir durable.

@@ -1,0 +1,301 @@
+package drain_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/drain"
+	"golang.org/x/sys/unix"
+)
+
+// TestUnreadable puts something hostile in the place of a hold. It must count
+// as maint at once, say why, and go when it is lifted by name.
+func TestUnreadable(t *testing.T) {
+	const good = `{"mode":"drain"}`
+	for _, tc := range []struct {
+		name  string
+		make  func(t *testing.T, path string)
+		error string
+	}{
+		{"symbolic link", func(t *testing.T, path string) {
+			target := filepath.Join(t.TempDir(), "target")
+			must(t, os.WriteFile(target, []byte(good), 0o644))
+			must(t, os.Symlink(target, path))
+		}, "is a symbolic link"},
+		{"dangling link", func(t *testing.T, path string) { must(t, os.Symlink("nowhere", path)) }, "is a symbolic link"},
+		{"FIFO", func(t *testing.T, path string) { must(t, unix.Mkfifo(path, 0o644)) }, "not a regular file"},
+		{"socket", func(t *testing.T, path string) {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			must(t, err)
+			defer unix.Close(fd)
+			// A path by way of the descriptor, as addresses are short.
+			dir, err := os.Open(filepath.Dir(path))
+			must(t, err)
+			defer dir.Close()
+			must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))}))
+		}, "no such device or address"},
+		{"directory", func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o755)) }, "not a regular file"},
+		{"sparse file of 1 GiB", func(t *testing.T, path string) {
+			must(t, os.WriteFile(path, []byte(good), 0o644))
+			must(t, os.Truncate(path, 1<<30))
+		}, "larger than 65536 bytes"},
+		{"torn file", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte(good[:9]), 0o644)) }, "EOF"},
+		{"empty file", func(t *testing.T, path string) { must(t, os.WriteFile(path, nil, 0o644)) }, "file is empty"},
+		{"file for everybody to write", func(t *testing.T, path string) {
+			must(t, os.WriteFile(path, []byte(good), 0o644))
+			must(t, os.Chmod(path, 0o666))
+		}, "writable by everyone"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _ := newStore(t)
+			path := filepath.Join(s.Persistent, "x.json")
+			tc.make(t, path)
+			holds := s.Read().Holds()
+			if len(holds) != 1 || holds[0].Holder != "x" || holds[0].Mode != drain.Maint ||
+				holds[0].Code != drain.Unreadable || !strings.Contains(holds[0].Error, tc.error) {
+				t.Errorf("holds %+v, want the error %q", holds, tc.error)
+			}
+			if lifted, err := s.Lift("x", ""); len(lifted) != 1 || err != nil {
+				t.Errorf("lifted %s, %v", describe(lifted), err)
+			}
+			wantHolds(t, s, "")
+		})
+	}
+}
+
+func TestOwners(t *testing.T) {
+	needRoot(t)
+	const alice, bob, ops = 54321, 54322, 54323
+	for _, tc := range []struct {
+		name               string
+		dirUID, dirGID     int
+		dirMode            os.FileMode
+		fileUID, fileGID   int
+		want, error, owner string
+	}{
+		{"root", alice, alice, 0o755, 0, 0, "x:drain", "", "root"},
+		{"owner of the directory", alice, alice, 0o755, alice, alice, "x:drain", "", "uid 54321"},
+		{"member of the group", 0, ops, 0o775 | os.ModeSetgid, bob, ops, "x:drain", "", "uid 54322"},
+		{"foreign", 0, 0, 0o755, bob, bob, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
+		{"group that may not write", 0, ops, 0o755, bob, ops, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
+		{"another group", 0, ops, 0o775, bob, bob, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _ := newStore(t)
+			drop(t, s.Persistent, "x.json", `{"mode":"drain"}`)
+			must(t, os.Chown(filepath.Join(s.Persistent, "x.json"), tc.fileUID, tc.fileGID))
+			must(t, os.Chown(s.Persistent, tc.dirUID, tc.dirGID))
+			must(t, os.Chmod(s.Persistent, tc.dirMode))
+			wantHolds(t, s, tc.want)
+			if h := s.Read().Holds()[0]; h.Owner != tc.owner || !strings.Contains(h.Error, tc.error) {
+				t.Errorf("owner %q, error %q", h.Owner, h.Error)
+			}
+		})
+	}
+}
+
+// TestGroupDirectory: a hold that a member of the group puts is one, also where
+// the directory does not hand on its group.
+func TestGroupDirectory(t *testing.T) {
+	needRoot(t)
+	s, _ := newStore(t)
+	must(t, os.Chown(s.Persistent, 0, 54323))
+	must(t, os.Chmod(s.Persistent, 0o775))
+	stored := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	var stat unix.Stat_t
+	must(t, unix.Stat(stored.Path, &stat))
+	if stat.Gid != 54323 {
+		t.Errorf("group %d", stat.Gid)
+	}
+}
+
+func TestDirectory(t *testing.T) {
+	const bad = "directory:maint:hold-unreadable"
+	for _, tc := range []struct {
+		name  string
+		make  func(t *testing.T, dir string)
+		error string
+		want  string
+	}{
+		{"missing", func(t *testing.T, dir string) { must(t, os.RemoveAll(dir)) }, `"pmcheck ready" creates it`, bad},
+		{"file", func(t *testing.T, dir string) {
+			must(t, os.RemoveAll(dir))
+			must(t, os.WriteFile(dir, nil, 0o644))
+		}, "not a directory", bad},
+		{"FIFO", func(t *testing.T, dir string) {
+			must(t, os.RemoveAll(dir))
+			must(t, unix.Mkfifo(dir, 0o644))
+		}, "not a directory", bad},
+		{"dangling link", func(t *testing.T, dir string) {
+			must(t, os.RemoveAll(dir))
+			must(t, os.Symlink("nowhere", dir))
+		}, "no such file", bad},
+		{"link to a directory", func(t *testing.T, dir string) {
+			must(t, os.Rename(dir, dir+".real"))
+			must(t, os.Symlink(dir+".real", dir))
+		}, "", "x:drain"},
+		{"writable by everyone", func(t *testing.T, dir string) {
+			must(t, os.Chmod(dir, 0o777|os.ModeSticky))
+		}, "chmod o-w", bad + " x:drain"},
+		{"1000 entries", func(t *testing.T, dir string) { fill(t, dir, 1000) }, "", "x:drain"},
+		{"1001 entries", func(t *testing.T, dir string) { fill(t, dir, 1001) }, "more than 1000 entries", bad},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _ := newStore(t)
+			drop(t, s.Persistent, "x.json", `{"mode":"drain"}`)
+			tc.make(t, s.Persistent)
+			wantHolds(t, s, tc.want)
+			if h := s.Read().Holds()[0]; !strings.Contains(h.Error, tc.error) || tc.error != "" && h.Path != s.Persistent {
+				t.Errorf("%+v, want the error %q", h, tc.error)
+			}
+		})
+	}
+}
+
+// fill gives dir n entries in all, which are no holds if there were any.
+func fill(t *testing.T, dir string, n int) {
+	t.Helper()
+	names, err := os.ReadDir(dir)
+	must(t, err)
+	for i := range n - len(names) {
+		drop(t, dir, fmt.Sprintf("%d.txt", i), "")
+	}
+}
+
+func TestLiftAllClearsWhatIsTooMany(t *testing.T) {
+	s, _ := newStore(t)
+	for i := range 1001 {
+		drop(t, s.Persistent, holder(i)+".json", "{")
+	}
+	wantMode(t, s, "", drain.Maint)
+	if lifted, err := s.LiftAll(); len(lifted) != 1001 || err != nil {
+		t.Errorf("lifted %d, %v", len(lifted), err)
+	}
+	wantHolds(t, s, "")
+}
+
+func TestIgnored(t *testing.T) {
+	s, _ := newStore(t)
+	for _, name := range []string{".x.json", ".x.json123", "x", "x.json~", "x.json.dpkg-new", "x.JSON", "README", ".initialized"} {
+		drop(t, s.Persistent, name, "{")
+	}
+	must(t, os.Mkdir(filepath.Join(s.Persistent, "lost+found"), 0o700))
+	wantHolds(t, s, "")
+}
+
+func TestHoldWithoutSinceDatesFromItsFile(t *testing.T) {
+	s, _ := newStore(t)
+	drop(t, s.Persistent, "x.json", `{"mode":"drain"}`)
+	must(t, os.Chtimes(filepath.Join(s.Persistent, "x.json"), hours(9), hours(-9)))
+	if h := s.Read().Holds()[0]; h.Since != hours(-9) {
+		t.Errorf("since %s", h.Since)
+	}
+}
+
+// TestPermission acts as a user who may not write, and one who may not read.
+func TestPermission(t *testing.T) {
+	needRoot(t)
+	s, _ := newStore(t)
+	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain})
+	openWay(t, s.Persistent)
+	for _, args := range [][]string{{"put", "other"}, {"put", "operator"}, {"lift", "operator"}} {
+		out := runAs(t, 54321, s, args...)
+		if want := fmt.Sprintf("permission denied in %s", s.Persistent); out != want {
+			t.Errorf("%q: %s, want %s", args, out, want)
+		}
+	}
+	wantHolds(t, s, "operator:drain")
+	if out := runAs(t, 54321, s, "read"); out != "operator:drain" {
+		t.Errorf("reads %s", out)
+	}
+	must(t, os.Chmod(s.Persistent, 0o700))
+	if out := runAs(t, 54321, s, "read"); out != "directory:maint:hold-unreadable" {
+		t.Errorf("reads %s", out)
+	}
+	must(t, os.Chmod(s.Persistent, 0o755))
+	must(t, os.Chmod(filepath.Join(s.Persistent, "operator.json"), 0o600))
+	if out := runAs(t, 54321, s, "read"); out != "operator:maint:hold-unreadable" {
+		t.Errorf("reads %s", out)
+	}
+}
+
+// openWay lets everybody through to dir.
+func openWay(t *testing.T, dir string) {
+	t.Helper()
+	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
+		must(t, os.Chmod(d, 0o755))
+	}
+}
+
+func TestReadOnlyAndFullDisk(t *testing.T) {
+	needRoot(t)
+	s, _ := newStore(t)
+	mount(t, s.Persistent)
+	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "before"})
+	fillDisk(t, s.Persistent)
+	before := s.Read().Holds()
+
+	_, putErr := s.Put(drain.Hold{Holder: "operator", Mode: drain.Maint, Reason: strings.Repeat("x", 8<<10)})
+	wantWriteError(t, putErr, s.Persistent, unix.ENOSPC)
+	if after := s.Read().Holds(); len(after) != 1 || after[0] != before[0] {
+		t.Errorf("holds are %+v, were %+v", after, before)
+	}
+	if left := temporaries(t, s.Persistent); len(left) != 0 {
+		t.Errorf("left %q", left)
+	}
+
+	must(t, unix.Mount("", s.Persistent, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	_, putErr = s.Put(drain.Hold{Holder: "operator", Mode: drain.Maint})
+	_, liftErr := s.Lift("operator", "")
+	wantWriteError(t, putErr, s.Persistent, unix.EROFS)
+	wantWriteError(t, liftErr, s.Persistent, unix.EROFS)
+	put(t, s, drain.Hold{Holder: "other", Mode: drain.Maint, UntilReboot: true})
+	wantHolds(t, s, "other:maint:reboot operator:drain")
+
+	// Moving a hold away from there cannot work, and leaves both.
+	_, putErr = s.Put(drain.Hold{Holder: "operator", Mode: drain.Drain, UntilReboot: true})
+	wantWriteError(t, putErr, s.Persistent, unix.EROFS)
+	wantHolds(t, s, "other:maint:reboot operator:drain:reboot operator:drain")
+
+	must(t, unix.Mount("", s.Persistent, "", unix.MS_REMOUNT, ""))
+	if lifted, err := s.LiftAll(); len(lifted) != 3 || err != nil && !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("on a full disk: lifted %s, %v", describe(lifted), err)
+	}
+	wantHolds(t, s, "")
+}
+
+func wantWriteError(t *testing.T, err error, dir string, cause error) {
+	t.Helper()
+	var we *drain.WriteError
+	if !errors.As(err, &we) || we.Dir != dir || we.Err != cause {
+		t.Errorf("error %v, want %v in %s", err, cause, dir)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// mount puts a small file system over dir.
+func mount(t *testing.T, dir string) {
+	t.Helper()
+	must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=755"))
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
+func fillDisk(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "ballast"))
+	must(t, err)
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+}
