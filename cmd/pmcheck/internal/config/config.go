@@ -98,7 +98,7 @@ type rule struct {
 
 func (c Config) rules() []rule {
 	rules := []rule{
-		{keys("listen"), isAddress(c.Listen), fmt.Sprintf("%q is not an address", c.Listen), "host:port, or :9200 for every interface"},
+		{keys("listen"), isAddress(c.Listen), show(c.Listen) + " is not an address", "host:port, or :9200 for every interface"},
 		{keys("allow"), len(c.Allow) > 0, "is empty: nobody could ask", "leave it out to allow everybody"},
 		within("max_connections", c.MaxConnections, 1, 65536),
 		// sun_path of a unix socket holds 107 bytes and a NUL.
@@ -140,7 +140,7 @@ func (h Holds) rules() []rule {
 func keys(k ...string) []string { return k }
 
 func absolute(key, path string) rule {
-	return rule{keys(key), filepath.IsAbs(path), fmt.Sprintf("%q is not an absolute path", path), ""}
+	return rule{keys(key), filepath.IsAbs(path), show(path) + " is not an absolute path", ""}
 }
 
 func within(key string, n, low, high int) rule {

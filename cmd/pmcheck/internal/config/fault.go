@@ -104,23 +104,27 @@ func (f *faults) err() error {
 	return &Error{sorted}
 }
 
-// suggest returns "did you mean X?" for the word nearest to the one given, or ""
-// when none is near.
+// suggest returns "did you mean X?" for the word nearest to the one given, or "".
 func suggest(word string, words []string) string {
+	if w := nearest(word, words); w != "" {
+		return "did you mean " + w + "?"
+	}
+	return ""
+}
+
+// nearest returns the word that a slip of the hand may have turned into the one
+// given, or "". The last part of a key counts too: timeout is near probe.timeout.
+func nearest(word string, words []string) string {
+	lastPart := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 	word = strings.ToLower(word)
-	best, bestDistance := "", 1+max(2, len(word)/3)
+	best, limit := "", min(3, 1+len(lastPart(word))/4)
 	for _, w := range words {
-		// The last part alone is enough: timeout stands for probe.timeout.
-		last := w[strings.LastIndexByte(w, '.')+1:]
-		d := min(levenshtein.Distance(word, w, nil), levenshtein.Distance(word, last, nil)+1)
-		if d < bestDistance {
-			best, bestDistance = w, d
+		d := min(levenshtein.Distance(word, w, nil), levenshtein.Distance(word, lastPart(w), nil)+1)
+		if d <= limit {
+			best, limit = w, d-1
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return "did you mean " + best + "?"
+	return best
 }
 
 // show returns text fit for a one-line message: quoted if it is not a plain word,

@@ -84,7 +84,7 @@ func (r *fileReader) section(prefix string, n *yaml.Node) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		r.fault(n, name, describe(n)+" is not a section", "settings go on lines of their own, as key: value")
+		r.fault(n, name, describe(n)+" is not a section", "write key: value")
 		return
 	}
 	seen := map[string]int{}
@@ -122,7 +122,7 @@ func (r *fileReader) entry(prefix string, k, v *yaml.Node) {
 
 func (r *fileReader) list(key string, t reflect.Type, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
-		r.fault(n, key, describe(n)+" is not a list", "such as [a, b]")
+		r.fault(n, key, describe(n)+" is not a list", "["+show(n.Value)+"]")
 		return
 	}
 	list, sound := reflect.MakeSlice(t, 0, len(n.Content)), true
@@ -150,10 +150,13 @@ func (r *fileReader) scalar(key string, t reflect.Type, n *yaml.Node) (any, bool
 // parseNode is parse for a node, whose tag has to suit the type too: text written
 // as a number, or a number written as text, is more often a slip than a wish.
 func parseNode(t reflect.Type, n *yaml.Node) (any, *mistake) {
-	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		return nil, &mistake{describe(n) + " is not a value", "write one, or leave the line out"}
-	}
 	tag := n.ShortTag()
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		return nil, &mistake{describe(n) + " is not a value", ""}
+	case tag == "!!null":
+		return nil, &mistake{"has no value", "write one, or leave the line out"}
+	}
 	switch zero := reflect.Zero(t).Interface().(type) {
 	case int, bool:
 		if tag == "!!str" {

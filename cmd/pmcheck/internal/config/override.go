@@ -15,7 +15,6 @@ func (s schema) environ(environ []string, faults *faults) layer {
 	for _, key := range s.keys {
 		known[variable(key)] = key
 	}
-	names := append(slices.Sorted(maps.Keys(known)), "PMCHECK_CONFIG")
 	l := layer{}
 	for i, pair := range environ {
 		name, text, _ := strings.Cut(pair, "=")
@@ -26,7 +25,7 @@ func (s schema) environ(environ []string, faults *faults) layer {
 		key, ok := known[name]
 		switch {
 		case !ok:
-			faults.add(at, "", "unknown variable", suggest(name, names))
+			faults.add(at, "", "unknown variable", s.suggestVariable(name))
 		case text == "":
 			faults.add(at, key, "is empty", "unset it, or give it a value")
 		default:
@@ -34,6 +33,14 @@ func (s schema) environ(environ []string, faults *faults) layer {
 		}
 	}
 	return l
+}
+
+func (s schema) suggestVariable(name string) string {
+	key := nearest(strings.TrimPrefix(name, "PMCHECK_"), slices.Concat(s.keys, []string{"config"}))
+	if key == "" {
+		return ""
+	}
+	return "did you mean " + variable(key) + "?"
 }
 
 // flags reads the values given on the command line.

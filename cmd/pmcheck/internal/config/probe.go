@@ -87,9 +87,9 @@ func (c Config) Detection(inter time.Duration, fall int) Detection {
 
 func (p Probe) rules() []rule {
 	rules := []rule{
-		{keys("probe.address"), isTarget(p.Address), fmt.Sprintf("%q is not a host and port", p.Address), "such as localhost:8140"},
-		{keys("probe.certname"), isCertname(p.Certname), fmt.Sprintf("%q is not a certname", p.Certname), "lower case, no spaces, no slash"},
-		{keys("probe.environment"), isWord(p.Environment), fmt.Sprintf("%q is not an environment", p.Environment), "letters, digits and underscores"},
+		{keys("probe.address"), isTarget(p.Address), show(p.Address) + " is not a host and port", "such as localhost:8140"},
+		{keys("probe.certname"), isCertname(p.Certname), show(p.Certname) + " is not a certname", "lower case, no spaces, no slash"},
+		{keys("probe.environment"), isWord(p.Environment), show(p.Environment) + " is not an environment", "letters, digits and underscores"},
 		withinTime("probe.interval", p.Interval, 100*time.Millisecond, 5*time.Minute),
 		withinTime("probe.timeout", p.Timeout, 10*time.Millisecond, 5*time.Minute),
 		{keys("probe.timeout", "probe.interval"), p.Timeout < p.Interval,

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"path/filepath"
 	"slices"
@@ -96,7 +98,11 @@ func (p *puppetHost) read(named bool) bool {
 		p.conf, err = parsePuppetConf(name, data, p.layout.pathDefaults())
 	}
 	if err != nil {
-		p.faults.add(place{layerPuppet, 0, name}, "", strings.TrimSpace(err.Error()), "")
+		var cause *fs.PathError // its text has the path once more
+		if errors.As(err, &cause) {
+			err = cause.Err
+		}
+		p.faults.add(place{layerPuppet, 0, name}, "", err.Error(), "")
 	}
 	return err == nil
 }
@@ -206,7 +212,7 @@ func (p *puppetHost) ownName() (string, place, error) {
 	}
 	name, why, err := p.guessName(certdir.value)
 	if err != nil {
-		return "", place{}, fmt.Errorf("no certname in %s, and no name to guess: %w", p.conf.name, err)
+		return "", place{}, fmt.Errorf("no certname in it, and no host name to guess from: %w", err)
 	}
 	return name, place{layerPuppet, 0, why}, nil
 }

@@ -79,7 +79,7 @@ func parsePrefix(text string) (any, *mistake) {
 	case err != nil:
 		return nil, &mistake{show(text) + " is not a network", "such as 10.0.0.0/8 or 2001:db8::/32"}
 	case p.Addr().Is4In6():
-		return nil, &mistake{show(text) + " is an IPv4 network in IPv6 clothes", "write the IPv4 network"}
+		return nil, &mistake{show(text) + " is an IPv4 network written as IPv6", "write it as IPv4"}
 	case p != p.Masked():
 		return nil, &mistake{show(text) + " has bits beyond its mask", p.Masked().String()}
 	}

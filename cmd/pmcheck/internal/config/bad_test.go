@@ -1,0 +1,119 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// In the expected texts F is the name of the file.
+func TestBadConfigs(t *testing.T) {
+	tests := []struct{ name, yaml, want string }{
+		{"unknown", "lisen: :9200\n", "F:1: unknown setting lisen (did you mean listen?)"},
+		{"unknown without a value", "lisen:\n", "F:1: unknown setting lisen (did you mean listen?)"},
+		{"unknown section", "prob: {timeout: 1s}\n", "F:1: unknown setting prob (did you mean probe?)"},
+		{"unknown in a section", "probe:\n  timeuot:\n", "F:2: unknown setting probe.timeuot (did you mean probe.timeout?)"},
+		{"in the wrong place", "timeout: 1s\n", "F:1: unknown setting timeout (did you mean probe.timeout?)"},
+		{"nothing like it", "frobnicate: 1\n", "F:1: unknown setting frobnicate"},
+		{"dotted", "probe.timeout: 1s\n", "F:1: unknown setting probe.timeout (dots are written as sections, one inside the other)"},
+		{"case", "Listen: :9200\n", "F:1: unknown setting Listen (did you mean listen?)"},
+		{"dash for underscore", "max-connections: 5\n", "F:1: unknown setting max-connections (did you mean max_connections?)"},
+		{"duplicate", "listen: :1\nlisten: :2\n", "F:2: listen is set twice, first in line 1"},
+		{"duplicate unknown", "a: 1\na: 2\n",
+			"F:1: unknown setting a\n" +
+				"F:2: a is set twice, first in line 1"},
+		{"null", "listen:\n", "F:1: listen: has no value (write one, or leave the line out)"},
+		{"null in a list", "allow: [~]\n", "F:1: allow: has no value (write one, or leave the line out)"},
+		{"empty list", "allow: []\n", "F:1: allow: is empty: nobody could ask (leave it out to allow everybody)"},
+		{"not a list", "allow: 10.0.0.0/8\n", "F:1: allow: 10.0.0.0/8 is not a list ([10.0.0.0/8])"},
+		{"list for text", "listen: [a, b]\n", "F:1: listen: a list is not a value"},
+		{"section for text", "listen: {a: b}\n", "F:1: listen: a section is not a value"},
+		{"text for a section", "probe: fast\n", "F:1: probe: fast is not a section (write key: value)"},
+		{"list for a section", "probe: [timeout]\n", "F:1: probe: a list is not a section (write key: value)"},
+		{"list for everything", "- listen\n", "F:1: a list is not a section (write key: value)"},
+		{"text for everything", "listen\n", "F:1: listen is not a section (write key: value)"},
+		{"second document", "listen: :1\n---\nlisten: :2\n", "F:2: a second document begins (remove the --- line)"},
+		{"syntax", "log: {}\nlisten: [\n", "F:2: not YAML: did not find expected node content"},
+		{"syntax in the second document", "listen: :1\n---\n\"\n", "F:3: not YAML: found unexpected end of stream"},
+		{"tab", "probe:\n\ttimeout: 1s\n", "F:2: not YAML: found character that cannot start any token"},
+		{"alias", "listen: &a :1\nsocket: *a\n", "F:2: socket: the alias *a is not a value"},
+		{"alias for a section", "probe: &a {rise: 1}\nlog: *a\n", "F:2: log: the alias *a is not a section (write key: value)"},
+		{"merge key", "probe:\n  <<: {rise: 1}\n", "F:2: unknown setting probe.<<"},
+		{"key is a number", "1: 2\n", "F:1: 1 is not the name of a setting"},
+		{"key is a list", "[a]: 2\n", "F:1: a list is not the name of a setting"},
+		{"number for text", "listen: 9200\n", `F:1: listen: 9200 is not text (quote it: "9200")`},
+		{"boolean for text", "probe: {environment: true}\n", `F:1: probe.environment: true is not text (quote it: "true")`},
+		{"bare duration", "probe:\n  timeout: 5\n", "F:2: probe.timeout: 5 needs a unit (5s)"},
+		{"fraction for a duration", "probe: {timeout: 1.5}\n", "F:1: probe.timeout: 1.5 needs a unit (1.5s)"},
+		{"not a duration", "probe: {timeout: soon}\n", "F:1: probe.timeout: soon is not a duration (such as 2s, 1500ms or 1m30s)"},
+		{"negative duration", "probe: {timeout: -1s}\n", "F:1: probe.timeout: -1s is out of range (10ms to 5m)"},
+		{"float for a number", "probe: {rise: 1.9}\n", "F:1: probe.rise: 1.9 is not a whole number"},
+		{"text for a number", "probe: {rise: '2'}\n", `F:1: probe.rise: "2" is text (without quotes: 2)`},
+		{"hexadecimal", "max_connections: 0x10\n", "F:1: max_connections: 0x10 is not a whole number"},
+		{"zero connections", "max_connections: 0\n", "F:1: max_connections: 0 is out of range (1 to 65536)"},
+		{"tls typo", "tls: pupet\n", "F:1: tls: pupet is not one of off, puppet, files (did you mean puppet?)"},
+		{"tls true", "tls: true\n", "F:1: tls: true is not one of off, puppet, files"},
+		{"tls empty", "tls: ''\n", `F:1: tls: "" is not one of off, puppet, files`},
+		{"tls files without files", "tls: files\n",
+			"F:1: tls_certificate: is missing (tls: files needs tls_certificate and tls_key)\n" +
+				"F:1: tls_key: is missing (tls: files needs tls_certificate and tls_key)"},
+		{"tls files without tls", "tls_certificate: /c\ntls_key: /k\n",
+			"F:1: tls_certificate: means nothing with tls: off (set tls: files)\n" +
+				"F:2: tls_key: means nothing with tls: off (set tls: files)"},
+		{"client ca with puppet", "tls: puppet\ntls_client_ca: /c\n", "F:2: tls_client_ca: means nothing with tls: puppet (set tls: files)"},
+		{"relative path", "tls: files\ntls_certificate: c.pem\ntls_key: /k\n", "F:2: tls_certificate: c.pem is not an absolute path"},
+		{"mode", "initial_mode: up\n", "F:1: initial_mode: up is not one of ready, drain, maint"},
+		{"bad network", "allow: [10.0.0.0/33]\n", "F:1: allow: 10.0.0.0/33 is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
+		{"bits beyond the mask", "status_allow:\n  - 10.0.0.1\n  - 10.1.2.3/8\n", "F:3: status_allow: 10.1.2.3/8 has bits beyond its mask (10.0.0.0/8)"},
+		{"mapped network", "allow: ['::ffff:10.0.0.0/104']\n",
+			"F:1: allow: ::ffff:10.0.0.0/104 is an IPv4 network written as IPv6 (write it as IPv4)"},
+		{"zone", "allow: ['fe80::1%eth0']\n", "F:1: allow: fe80::1%eth0 is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
+		{"network is a number", "allow: [10]\n", "F:1: allow: 10 is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
+		{"listen without port", "listen: localhost\n", "F:1: listen: localhost is not an address (host:port, or :9200 for every interface)"},
+		{"listen port", "listen: :65536\n", "F:1: listen: :65536 is not an address (host:port, or :9200 for every interface)"},
+		{"listen port name", "listen: :http\n", "F:1: listen: :http is not an address (host:port, or :9200 for every interface)"},
+		{"address without host", "probe: {address: ':8140'}\n", "F:1: probe.address: :8140 is not a host and port (such as localhost:8140)"},
+		{"address port 0", "probe: {address: 'm1:0'}\n", "F:1: probe.address: m1:0 is not a host and port (such as localhost:8140)"},
+		{"socket too long", "socket: /" + strings.Repeat("s", 107) + "\n", "F:1: socket: is 108 bytes long (a socket path has at most 107)"},
+		{"holds in one place", "holds: {persistent: /h, until_reboot: /h}\n",
+			"F:1: holds.until_reboot: is the same directory as holds.persistent (a reboot must tell the two apart)"},
+		{"puppet.conf relative", "puppet: {conf: puppet.conf}\n", "F:1: puppet.conf: puppet.conf is not an absolute path"},
+		{"certname", "probe: {certname: M1.example.org}\n", "F:1: probe.certname: M1.example.org is not a certname (lower case, no spaces, no slash)"},
+		{"environment", "probe: {environment: a/b}\n", "F:1: probe.environment: a/b is not an environment (letters, digits and underscores)"},
+		{"timeout above interval", "probe: {timeout: 2s}\n",
+			"F:1: probe.timeout: 2s is not below probe.interval, 2s (a probe has to end before the next begins)"},
+		{"interval below timeout", "probe:\n  interval: 1s\n",
+			"F:2: probe.timeout: 1.5s is not below probe.interval, 1s (a probe has to end before the next begins)"},
+		{"handshake below interval", "probe: {handshake: 1s}\n",
+			"F:1: probe.handshake: 1s is below probe.interval, 2s (equal means a handshake for every probe)"},
+		{"max_age", "probe: {max_age: 3s}\n", "F:1: probe.max_age: 3s is below 3.5s (at least probe.interval + probe.fall * probe.timeout)"},
+		{"rise", "probe: {rise: 0}\n", "F:1: probe.rise: 0 is out of range (1 to 100)"},
+		{"fall", "probe: {fall: 101}\n", "F:1: probe.fall: 101 is out of range (1 to 100)"},
+		{"level", "log: {level: warning}\n", "F:1: log.level: warning is not one of debug, info, warn, error"},
+		{"format", "log: {format: yaml}\n", "F:1: log.format: yaml is not one of auto, text, json"},
+		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",
+			"F:1: listen: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… is not an address (host:port, or :9200 for every interface)"},
+		{"no follow-up of a fault", "probe:\n  timeout: 5\n  interval: 1s\n", "F:2: probe.timeout: 5 needs a unit (5s)"},
+		{"all at once, by line", "log: {level: loud}\nlisten: 1\nprobe:\n  rise: 0\nallow: [x, y]\n",
+			"F:1: log.level: loud is not one of debug, info, warn, error\n" +
+				"F:2: listen: 1 is not text (quote it: \"1\")\n" +
+				"F:4: probe.rise: 0 is out of range (1 to 100)\n" +
+				"F:5: allow: x is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
+				"F:5: allow: y is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			file := write(t, tt.yaml)
+			_, err := config.Check(config.Options{File: file})
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if d := cmp.Diff(tt.want, strings.ReplaceAll(err.Error(), file, "F")); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}

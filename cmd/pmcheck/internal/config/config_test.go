@@ -1,0 +1,139 @@
+package config_test
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+const sample = "../../../../packaging/pmcheck.yaml"
+
+// derivedDefault is Default as Load returns it on a host without Puppet.
+func derivedDefault() config.Config {
+	c := config.Default()
+	c.Probe.MaxAge = 5500 * time.Millisecond
+	return c
+}
+
+func diff(want, got config.Config) string {
+	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))
+}
+
+// write puts text into a file of its own and returns the path.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pmcheck.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDefaultIsValid(t *testing.T) {
+	if err := config.Default().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestValidateNeedsNoOrigins(t *testing.T) {
+	c := config.Default()
+	c.Allow = nil
+	c.Probe.Fall = 0
+	want := "allow: is empty: nobody could ask (leave it out to allow everybody)\n" +
+		"probe.fall: 0 is out of range (1 to 100)"
+	if err := c.Validate(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestSampleAsShipped(t *testing.T) {
+	l, err := config.Check(config.Options{File: sample})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(derivedDefault(), l.Config); d != "" {
+		t.Errorf("the sample is not the default (-want +got):\n%s", d)
+	}
+}
+
+// In the sample "#key: value" is a setting and "# text" is prose.
+func TestSampleUncommented(t *testing.T) {
+	text, err := os.ReadFile(sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := write(t, regexp.MustCompile(`(?m)^( *)#([^ \n])`).ReplaceAllString(string(text), "$1$2"))
+	l, err := config.Check(config.Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(derivedDefault(), l.Config); d != "" {
+		t.Errorf("the sample does not show the defaults (-want +got):\n%s", d)
+	}
+	for _, s := range l.Settings() {
+		if !strings.HasPrefix(s.Origin, file+":") && s.Key != "probe.max_age" {
+			t.Errorf("the sample lacks %s", s.Key)
+		}
+	}
+}
+
+func TestSettingsReadBack(t *testing.T) {
+	l, err := config.Check(config.Options{File: write(t, "allow: [10.0.0.0/8, '::1']\nlisten: '[::1]:80'\nprobe: {handshake: 1h30m}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	section := ""
+	for _, s := range l.Settings() {
+		head, tail, nested := strings.Cut(s.Key, ".")
+		switch {
+		case !nested:
+			head, tail = "", s.Key
+		case head != section:
+			text.WriteString(head + ":\n")
+		}
+		section = head
+		if nested {
+			tail = "  " + tail
+		}
+		text.WriteString(tail + ": " + s.Value + "\n")
+	}
+	again, err := config.Check(config.Options{File: write(t, text.String())})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, &text)
+	}
+	if d := diff(l.Config, again.Config); d != "" {
+		t.Errorf("settings do not read back (-want +got):\n%s", d)
+	}
+}
+
+func TestDetection(t *testing.T) {
+	c := config.Default()
+	c.Probe.Fall = 2
+	got := c.Detection(time.Second, 3)
+	want := config.Detection{Killed: 3100 * time.Millisecond, Silent: 8 * time.Second}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// values returns what the settings of keys are, and where they came from.
+func values(l *config.Loaded, keys ...string) []string {
+	var list []string
+	for _, s := range l.Settings() {
+		if slices.Contains(keys, s.Key) {
+			list = append(list, s.Key+": "+s.Value+" # "+s.Origin)
+		}
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// judge holds a loaded configuration to its promise: it validates, or there are
+// faults of one line each.
+func judge(t *testing.T, l *config.Loaded, err error) {
+	t.Helper()
+	if err == nil {
+		if err := l.Config.Validate(); err != nil {
+			t.Errorf("loaded, but %v", err)
+		}
+		return
+	}
+	var all *config.Error
+	if !errors.As(err, &all) || len(all.Faults) == 0 {
+		t.Fatalf("not a list of faults: %v", err)
+	}
+	for _, f := range all.Faults {
+		if f.Problem == "" || strings.ContainsAny(f.Error(), "\r\n") {
+			t.Errorf("not one line: %q", f.Error())
+		}
+	}
+}
+
+// Any pmcheck.yaml makes a configuration that validates, or faults.
+func FuzzConfig(f *testing.F) {
+	text, err := os.ReadFile(sample)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(text))
+	f.Add("probe: {timeout: 5, timeuot: 1s}\nallow: [10.0.0.0/8, x]\n")
+	f.Add("tls: files\ntls_certificate: /c\ntls_key: '/k'\n---\n")
+	f.Add("listen: &a [*a]\n? [x]\n: y\n<<: *a\n")
+	f.Add("log: {level: !!int debug, format: !x auto}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		file := filepath.Join(t.TempDir(), "F")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := config.Check(config.Options{File: file})
+		judge(t, l, err)
+	})
+}
+
+// Any puppet.conf makes a configuration that validates, or faults.
+func FuzzPuppetConf(f *testing.F) {
+	f.Add("[main]\ncertname = m1\nssldir = $vardir/ssl { owner = service, mode = 0771 }\n")
+	f.Add("certname=a\n[server]\nssldir=${a}${a}\na=$b$b\nb=$a\n[master]\nserverport=8140\n")
+	f.Add("\"certname\" = `a\nb`\n[[x]]\n= 1\n- = 2\n-=3\ncertificate_revocation=leaf")
+	f.Fuzz(func(t *testing.T, text string) {
+		root := t.TempDir()
+		file := filepath.Join(root, aioConf)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := config.Load(config.Options{Root: root, Hostname: hostname("m1")})
+		judge(t, l, err)
+	})
+}

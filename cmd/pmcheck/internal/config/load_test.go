@@ -1,0 +1,141 @@
+package config_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// root makes a directory that holds the files, by path; a path that ends in a
+// slash is a directory.
+func root(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		parent := filepath.Dir(path)
+		if strings.HasSuffix(name, "/") {
+			parent = path
+		}
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if parent == path {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func hostname(name string) func() (string, error) {
+	return func() (string, error) { return name, nil }
+}
+
+func TestPrecedence(t *testing.T) {
+	o := config.Options{
+		Root: root(t, map[string]string{
+			config.DefaultFile:           "probe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
+			"/etc/puppet/puppet.conf":    "[main]\ncertname = m1.example.org\nmasterport = 8141\ncertificate_revocation = false\n",
+			"/etc/puppet/puppetserver/x": "",
+			"/var/lib/puppet/ssl/":       "",
+		}),
+		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=3", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
+		Flags:   map[string]string{"probe.fall": "4"},
+	}
+	l, err := config.Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := values(l, "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key", "probe.revocation", "probe.interval",
+		"probe.timeout", "probe.rise", "probe.fall", "probe.max_age")
+	want := []string{
+		"allow: [10.0.0.0/8, \"::1/128\"] # environment PMCHECK_ALLOW",
+		"probe.address: localhost:8141 # /etc/puppet/puppet.conf:3",
+		"probe.certname: m1.example.org # /etc/puppet/puppet.conf:2",
+		"probe.certificate: /var/lib/puppet/ssl/certs/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
+		"probe.key: /var/lib/puppet/ssl/private_keys/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
+		"probe.revocation: leaf # /etc/pmcheck/pmcheck.yaml:5",
+		"probe.interval: 2s # default",
+		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:4",
+		"probe.rise: 3 # environment PMCHECK_PROBE_RISE",
+		"probe.fall: 4 # flag --probe-fall",
+		"probe.max_age: 8s # derived from probe.interval, probe.timeout and probe.fall",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if l.File != config.DefaultFile {
+		t.Errorf("file %q", l.File)
+	}
+}
+
+func TestEmptyTextIsNotSet(t *testing.T) {
+	l, err := config.Load(config.Options{Root: root(t, map[string]string{
+		config.DefaultFile: "probe: {certname: ''}\n", "/etc/puppet/puppet.conf": "certname = m1\n",
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Config.Probe.Certname != "m1" {
+		t.Errorf("certname %q", l.Config.Probe.Certname)
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	dir := t.TempDir()
+	big := filepath.Join(dir, "big.yaml")
+	if err := os.WriteFile(big, []byte(strings.Repeat("#\n", 1<<19+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, file, want string
+		is               error
+	}{
+		{"absent", dir + "/absent.yaml", "read configuration: open " + dir + "/absent.yaml: no such file or directory", fs.ErrNotExist},
+		{"directory", dir, "read configuration: read " + dir + ": is a directory", nil},
+		{"large", big, "read configuration: " + big + " is larger than 1 MiB", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := config.Load(config.Options{File: tt.file})
+			if err == nil || err.Error() != tt.want {
+				t.Fatalf("got %v, want %s", err, tt.want)
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("%v is not %v", err, tt.is)
+			}
+		})
+	}
+}
+
+func TestDefaultFileMayBeAbsent(t *testing.T) {
+	l, err := config.Check(config.Options{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(derivedDefault(), l.Config); d != "" || l.File != "" {
+		t.Errorf("file %q (-want +got):\n%s", l.File, d)
+	}
+}
+
+func TestFaultsCanBeTakenApart(t *testing.T) {
+	_, err := config.Check(config.Options{File: write(t, "listen: 1\nlog: {level: loud}\n")})
+	var all *config.Error
+	var first config.Fault
+	if !errors.As(err, &all) || len(all.Faults) != 2 || !errors.As(err, &first) {
+		t.Fatalf("%#v", err)
+	}
+	if first.Key != "listen" || !strings.HasSuffix(first.Origin, ":1") {
+		t.Errorf("%+v", first)
+	}
+}

@@ -1,0 +1,87 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+func TestBadOverrides(t *testing.T) {
+	tests := []struct {
+		name    string
+		environ []string
+		flags   map[string]string
+		want    string
+	}{
+		{"unknown variable", []string{"PMCHECK_PROBE_TIMEUOT=1s"}, nil,
+			"environment PMCHECK_PROBE_TIMEUOT: unknown variable (did you mean PMCHECK_PROBE_TIMEOUT?)"},
+		{"without its section", []string{"PMCHECK_TIMEOUT=1s"}, nil,
+			"environment PMCHECK_TIMEOUT: unknown variable (did you mean PMCHECK_PROBE_TIMEOUT?)"},
+		{"misspelt file", []string{"PMCHECK_CONFG=/x"}, nil,
+			"environment PMCHECK_CONFG: unknown variable (did you mean PMCHECK_CONFIG?)"},
+		{"nothing like it", []string{"PMCHECK_FROBNICATE=1"}, nil, "environment PMCHECK_FROBNICATE: unknown variable"},
+		{"a whole section", []string{"PMCHECK_PROBE=x"}, nil, "environment PMCHECK_PROBE: unknown variable"},
+		{"empty", []string{"PMCHECK_LISTEN="}, nil, "environment PMCHECK_LISTEN: listen: is empty (unset it, or give it a value)"},
+		{"bare duration", []string{"PMCHECK_PROBE_TIMEOUT=1"}, nil, "environment PMCHECK_PROBE_TIMEOUT: probe.timeout: 1 needs a unit (1s)"},
+		{"two items of a list", []string{"PMCHECK_ALLOW=a,::/0,b"}, nil,
+			"environment PMCHECK_ALLOW: allow: a is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
+				"environment PMCHECK_ALLOW: allow: b is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
+		{"a broken rule", []string{"PMCHECK_PROBE_FALL=0"}, nil, "environment PMCHECK_PROBE_FALL: probe.fall: 0 is out of range (1 to 100)"},
+		{"flag", nil, map[string]string{"max_connections": "many"}, "flag --max-connections: max_connections: many is not a whole number"},
+		{"unknown flag", nil, map[string]string{"probe.timeuot": "1s"},
+			"flag --probe-timeuot: unknown setting probe.timeuot (did you mean probe.timeout?)"},
+		{"environment before flag", []string{"PMCHECK_TLS=on"}, map[string]string{"listen": "x"},
+			"environment PMCHECK_TLS: tls: on is not one of off, puppet, files\n" +
+				"flag --listen: listen: x is not an address (host:port, or :9200 for every interface)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := config.Check(config.Options{Root: t.TempDir(), Environ: tt.environ, Flags: tt.flags})
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if d := cmp.Diff(tt.want, err.Error()); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestGoodConfigs(t *testing.T) {
+	tests := []struct {
+		name, yaml string
+		environ    []string
+		want       string
+	}{
+		{"off is a word", "tls: off\n", nil, "tls: off # F:1"},
+		{"off became false", "tls: false\n", nil, "tls: off # F:1"},
+		{"off in the environment", "", []string{"PMCHECK_TLS=off"}, "tls: off # environment PMCHECK_TLS"},
+		{"revocation off", "probe: {revocation: off}\n", nil, "probe.revocation: off # F:1"},
+		{"bare zero", "probe: {max_age: 0}\n", nil, "probe.max_age: 5.5s # derived from probe.interval, probe.timeout and probe.fall"},
+		{"max_age at its least", "probe: {max_age: 3500ms}\n", nil, "probe.max_age: 3.5s # F:1"},
+		{"bare addresses", "allow: [192.0.2.1, '2001:db8::1']\n", nil, "allow: [192.0.2.1/32, 2001:db8::1/128] # F:1"},
+		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:2"},
+		{"shorter list than the default", "allow: [10.0.0.0/8]\n", nil, "allow: [10.0.0.0/8] # F:1"},
+		{"empty section", "probe:\n", nil, "probe.rise: 1 # default"},
+		{"empty document", "---\n", nil, "listen: \":9200\" # default"},
+		{"long duration", "probe: {handshake: 2h}\n", nil, "probe.handshake: 2h # F:1"},
+		{"any port", "listen: localhost:0\n", nil, "listen: localhost:0 # F:1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := root(t, map[string]string{"F": tt.yaml})
+			t.Chdir(root)
+			l, err := config.Check(config.Options{File: "F", Environ: tt.environ})
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, _, _ := strings.Cut(tt.want, ": ")
+			if d := cmp.Diff([]string{tt.want}, values(l, key)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}

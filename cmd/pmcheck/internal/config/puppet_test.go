@@ -1,0 +1,275 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+const (
+	aioConf  = "/etc/puppetlabs/puppet/puppet.conf"
+	oldConf  = "/etc/puppet/puppet.conf"
+	aioCerts = "/etc/puppetlabs/puppet/ssl/certs/"
+)
+
+func TestPuppet(t *testing.T) {
+	tests := []struct {
+		name  string
+		files map[string]string
+		yaml  string
+		want  []string // some settings
+		warn  string
+	}{
+		{
+			name:  "AIO and PE",
+			files: map[string]string{aioConf: "[main]\nserver = puppet\n[server]\ncertname = m1.example.org\n"},
+			want: []string{
+				"probe.address: localhost:8140 # default",
+				"probe.certname: m1.example.org # /etc/puppetlabs/puppet/puppet.conf:4",
+				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem # derived from /etc/puppetlabs/puppet/puppet.conf:4",
+				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/m1.example.org.pem # derived from /etc/puppetlabs/puppet/puppet.conf:4",
+				"probe.ca: /etc/puppetlabs/puppet/ssl/certs/ca.pem # AIO layout",
+				"probe.crl: /etc/puppetlabs/puppet/ssl/crl.pem # AIO layout",
+				"probe.revocation: chain # default",
+			},
+		},
+		{
+			name: "Debian",
+			files: map[string]string{
+				oldConf: "[main]\nssldir = /var/lib/puppet/ssl\n\n[master]\ncertname=m1\n", "/etc/puppet/puppetserver/": "", "/var/lib/puppet/ssl/": "",
+			},
+			want: []string{
+				"probe.certname: m1 # /etc/puppet/puppet.conf:5",
+				"probe.certificate: /var/lib/puppet/ssl/certs/m1.pem # derived from /etc/puppet/puppet.conf:2 and /etc/puppet/puppet.conf:5",
+				"probe.crl: /var/lib/puppet/ssl/crl.pem # derived from /etc/puppet/puppet.conf:2",
+			},
+		},
+		{
+			name:  "Debian without puppet.conf",
+			files: map[string]string{"/var/lib/puppet/ssl/certs/m1.pem": "", "/etc/puppet/puppetserver/": ""},
+			want: []string{
+				"probe.certname: m1 # host name, as in /var/lib/puppet/ssl/certs/m1.pem",
+				"probe.crl: /var/lib/puppet/ssl/crl.pem # Debian layout",
+			},
+		},
+		{
+			name:  "Debian without its ssldir",
+			files: map[string]string{oldConf: "certname = m1\n", "/etc/puppet/ssl/": "", "/etc/puppet/puppetserver/": ""},
+			want:  []string{"probe.crl: /etc/puppet/ssl/crl.pem # Debian layout"},
+		},
+		{
+			name:  "Puppet 3",
+			files: map[string]string{oldConf: "[main]\n    ssldir = $vardir/ssl\n[agent]\ncertname = wrong\n[main]\ncertname = m1\n"},
+			want: []string{
+				"probe.certname: m1 # /etc/puppet/puppet.conf:6",
+				"probe.ca: /var/lib/puppet/ssl/certs/ca.pem # derived from /etc/puppet/puppet.conf:2",
+			},
+		},
+		{
+			name:  "both",
+			files: map[string]string{oldConf: "certname = old\n", aioConf: "certname = new\n"},
+			want:  []string{"probe.certname: new # /etc/puppetlabs/puppet/puppet.conf:1"},
+			warn:  "both /etc/puppetlabs/puppet/puppet.conf and /etc/puppet/puppet.conf exist; the former is used (puppet.conf names another)",
+		},
+		{
+			name:  "both, and one is named",
+			files: map[string]string{oldConf: "certname = old\n", aioConf: "certname = new\n", "/var/lib/puppet/ssl/": ""},
+			yaml:  "puppet: {conf: /etc/puppet/puppet.conf}\n",
+			want: []string{
+				"probe.certname: old # /etc/puppet/puppet.conf:1",
+				"probe.crl: /var/lib/puppet/ssl/crl.pem # Puppet 3 layout",
+			},
+		},
+		{
+			name:  "somewhere else",
+			files: map[string]string{"/srv/puppet.conf": "certname = m1\nprivatekeydir = $confdir/keys\n"},
+			yaml:  "puppet: {conf: /srv/puppet.conf}\n",
+			want: []string{
+				"probe.key: /srv/keys/m1.pem # derived from /srv/puppet.conf:1 and /srv/puppet.conf:2",
+				"probe.crl: /srv/ssl/crl.pem # Puppet's default",
+			},
+		},
+		{
+			name: "nested references and metadata",
+			files: map[string]string{aioConf: `# comment
+name = "m1"
+certname = ${name}.example.org
+vardir = /v
+[main]
+ssldir = ${vardir}/ssl { owner = service, mode = 0771 }
+hostcert = '$certdir/host-$certname.pem' {mode = 0644}
+hostcrl = $vardir//crl.pem
+localcacert = /ca.pem # of $name
+serverport = 8143
+`},
+			want: []string{
+				"probe.address: localhost:8143 # /etc/puppetlabs/puppet/puppet.conf:10",
+				"probe.certname: m1.example.org # /etc/puppetlabs/puppet/puppet.conf:3",
+				"probe.certificate: /v/ssl/certs/host-m1.example.org.pem # /etc/puppetlabs/puppet/puppet.conf:7",
+				"probe.ca: \"/ca.pem # of m1\" # /etc/puppetlabs/puppet/puppet.conf:9",
+				"probe.crl: /v/crl.pem # /etc/puppetlabs/puppet/puppet.conf:8",
+			},
+		},
+		{
+			name:  "sections by strength, first line wins",
+			files: map[string]string{aioConf: "[main]\ncertname = a\n[master]\ncertname = b\n[server]\ncertname = c\ncertname = d\n"},
+			want:  []string{"probe.certname: c # /etc/puppetlabs/puppet/puppet.conf:6"},
+		},
+		{
+			name:  "revocation leaf",
+			files: map[string]string{aioConf: "certname = a\ncertificate_revocation = leaf\n"},
+			want:  []string{"probe.revocation: leaf # /etc/puppetlabs/puppet/puppet.conf:2"},
+		},
+		{
+			name:  "revocation true",
+			files: map[string]string{aioConf: "certname = a\ncertificate_revocation = True\n"},
+			want:  []string{"probe.revocation: chain # /etc/puppetlabs/puppet/puppet.conf:2"},
+		},
+		{
+			name:  "revocation false",
+			files: map[string]string{aioConf: "certname = a\ncertificate_revocation = false\n"},
+			want:  []string{"probe.revocation: off # /etc/puppetlabs/puppet/puppet.conf:2"},
+		},
+		{
+			name:  "the user's certname in Puppet's paths",
+			files: map[string]string{aioConf: "certname = a\n"},
+			yaml:  "probe: {certname: b}\n",
+			want: []string{
+				"probe.certname: b # F:1",
+				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/b.pem # AIO layout",
+			},
+		},
+		{
+			name:  "host name with the domain of resolv.conf",
+			files: map[string]string{aioCerts + "m1.example.org.pem": "", aioCerts + "m1.pem": "", "/etc/resolv.conf": "nameserver ::1\nsearch Example.org. other\n"},
+			want:  []string{"probe.certname: m1.example.org # host name, as in /etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem"},
+		},
+		{
+			name:  "the only certificate",
+			files: map[string]string{aioCerts + "puppet.example.org.pem": "", aioCerts + "ca.pem": ""},
+			want:  []string{"probe.certname: puppet.example.org # the only certificate in /etc/puppetlabs/puppet/ssl/certs"},
+		},
+		{
+			name:  "not enrolled yet",
+			files: map[string]string{aioConf: "", "/etc/resolv.conf": "domain example.org\n"},
+			want:  []string{"probe.certname: m1.example.org # host name"},
+			warn: "probe.certname is a guess: no certificate named m1.example.org is seen in /etc/puppetlabs/puppet/ssl/certs " +
+				"(set certname in puppet.conf, or probe.certname)",
+		},
+		{
+			name: "no Puppet",
+			yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n",
+			want: []string{"probe.crl: \"\" # default", "probe.revocation: off # derived from probe.crl, which is empty"},
+			warn: "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)",
+		},
+		{
+			name: "no Puppet, but a CRL",
+			yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, crl: /crl}\n",
+			want: []string{"probe.crl: /crl # F:1", "probe.revocation: chain # default"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := load(t, tt.files, tt.yaml)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var keys []string
+			for _, line := range tt.want {
+				key, _, _ := strings.Cut(line, ": ")
+				keys = append(keys, key)
+			}
+			if d := cmp.Diff(tt.want, values(l, keys...)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if got := strings.Join(l.Warnings, "\n"); got != tt.warn {
+				t.Errorf("warning %q, want %q", got, tt.warn)
+			}
+		})
+	}
+}
+
+// load loads on a host named M1 that has the files. In origins pmcheck.yaml is F.
+func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, error) {
+	t.Helper()
+	all := map[string]string{"F": yaml}
+	for name, text := range files {
+		all[name] = text
+	}
+	return config.Load(config.Options{File: "F", Root: root(t, all), Hostname: hostname("M1")})
+}
+
+func TestPuppetFaults(t *testing.T) {
+	tests := []struct {
+		name  string
+		files map[string]string
+		yaml  string
+		want  string
+	}{
+		{"no Puppet", nil, "probe: {certname: m1, key: /k}\n",
+			"no Puppet on this host: there is no /etc/puppetlabs/puppet/puppet.conf, /etc/puppetlabs/puppet/ssl, " +
+				"/etc/puppet/puppet.conf, /var/lib/puppet/ssl (set puppet.conf, or probe.certificate and probe.ca)"},
+		{"no Puppet, no CRL", nil, "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, revocation: leaf}\n",
+			"F:1: probe.crl: is missing (or set probe.revocation: off)"},
+		{"named and absent", nil, "puppet: {conf: /srv/puppet.conf}\n", "/srv/puppet.conf: no such file or directory"},
+		{"a directory", map[string]string{aioConf + "/": ""}, "", "/etc/puppetlabs/puppet/puppet.conf: is a directory"},
+		{"not an ini file", map[string]string{aioConf: "[main\n"}, "",
+			`/etc/puppetlabs/puppet/puppet.conf: not an ini file: "unclosed section: [main\n"`},
+		{"refers to itself, said once", map[string]string{aioConf: "certname = m1\nssldir = $vardir/ssl\nvardir = ${ssldir}/..\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:3: vardir: refers to itself: ssldir → vardir → ssldir"},
+		{"unknown reference", map[string]string{aioConf: "certname = m1\n[main]\nhostcrl = $nonesuch/crl.pem\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:3: hostcrl: refers to $nonesuch, which is not known"},
+		{"certname refers to itself", map[string]string{aioConf: "certname = $certname\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:1: certname: refers to itself: certname → certname"},
+		{"certdir refers to an unknown certname", map[string]string{aioConf: "certdir = /x/$certname\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:1: certdir: refers to $certname, which is not known"},
+		{"port", map[string]string{aioConf: "certname = m1\nmasterport = https\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:2: masterport: https is not a port"},
+		{"revocation", map[string]string{aioConf: "certname = m1\ncertificate_revocation = maybe\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:2: certificate_revocation: maybe is not one of chain, leaf, true, false"},
+		{"upper case", map[string]string{aioConf: "certname = M1\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:1: probe.certname: M1 is not a certname (lower case, no spaces, no slash)"},
+		{"relative ssldir", map[string]string{aioConf: "certname = m1\nhostcrl = ssl/crl.pem\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:2: probe.crl: ssl/crl.pem is not an absolute path"},
+		{"too long", map[string]string{aioConf: "certname = m1\nhostcrl = /" + strings.Repeat("$a", 50) + "\na = " + strings.Repeat("x", 100) + "\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:2: hostcrl: is longer than 4096 bytes"},
+		{"puppet.conf before pmcheck.yaml", map[string]string{aioConf: "certname = m1\nserverport = 0\n"}, "listen: x\n",
+			"/etc/puppetlabs/puppet/puppet.conf:2: serverport: 0 is not a port\n" +
+				"F:1: listen: x is not an address (host:port, or :9200 for every interface)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, tt.files, tt.yaml)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if d := cmp.Diff(tt.want, err.Error()); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestHostWithoutName(t *testing.T) {
+	_, err := config.Load(config.Options{
+		Root:     root(t, map[string]string{aioConf: ""}),
+		Hostname: func() (string, error) { return "", errors.New("no name") },
+	})
+	want := "/etc/puppetlabs/puppet/puppet.conf: probe.certname: no certname in it, and no host name to guess from: no name (set probe.certname)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What the user said himself is not asked of a puppet.conf that is broken there.
+func TestPuppetIsAskedOnlyWhatIsMissing(t *testing.T) {
+	_, err := load(t, map[string]string{aioConf: "certname = $nonesuch\nserverport = x\nssldir = $ssldir\n"},
+		"probe: {certname: m1, address: 'm1:8140', certificate: /c, key: /k, ca: /ca, crl: /crl}\n")
+	if err != nil {
+		t.Error(err)
+	}
+}
