@@ -28,8 +28,16 @@ func (p *puppetHost) guessName(certdir string) (name, why string, err error) {
 	case err != nil:
 		return "", "", err
 	}
-	p.warnings = append(p.warnings, "probe.certname is a guess: "+"no certificate named "+names[0]+" is seen in "+certdir+" (set certname in puppet.conf, or probe.certname)")
+	p.warnings = append(p.warnings, "probe.certname is a guess: no certificate named "+names[0]+" is seen in "+certdir+
+		" (set certname in puppet.conf, or probe.certname)")
 	return names[0], "host name", nil
+}
+
+func (o Options) hostname() (string, error) {
+	if o.Hostname != nil {
+		return o.Hostname()
+	}
+	return os.Hostname()
 }
 
 // hostNames returns the names of this host in lower case, the fullest first.

@@ -133,7 +133,8 @@ func (h Holds) rules() []rule {
 	return []rule{
 		absolute("holds.persistent", h.Persistent),
 		absolute("holds.until_reboot", h.UntilReboot),
-		{keys("holds.until_reboot", "holds.persistent"), h.UntilReboot != h.Persistent, "is the same directory as holds.persistent", "a reboot must tell the two apart"},
+		{keys("holds.until_reboot", "holds.persistent"), h.UntilReboot != h.Persistent,
+			"is the same directory as holds.persistent", "a reboot must tell the two apart"},
 	}
 }
 

@@ -141,3 +141,11 @@ func show(text string) string {
 	}
 	return strconv.Quote(text)
 }
+
+// join makes an enumeration of words.
+func join(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

@@ -18,6 +18,11 @@ func judge(t *testing.T, l *config.Loaded, err error) {
 		if err := l.Config.Validate(); err != nil {
 			t.Errorf("loaded, but %v", err)
 		}
+		for _, s := range l.Settings() {
+			if s.Origin == "" {
+				t.Errorf("%s came from nowhere", s.Key)
+			}
+		}
 		return
 	}
 	var all *config.Error

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
@@ -151,19 +149,4 @@ func (l layer) judge(rules []rule, found *faults) {
 			found.add(at, r.keys[0], r.problem, r.hint)
 		}
 	}
-}
-
-// join makes an enumeration of words.
-func join(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
-func (o Options) hostname() (string, error) {
-	if o.Hostname != nil {
-		return o.Hostname()
-	}
-	return os.Hostname()
 }

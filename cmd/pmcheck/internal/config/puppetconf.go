@@ -63,15 +63,17 @@ func (c *puppetConf) sections() []string {
 	return []string{"server", "master", ini.DefaultSection, "main"}
 }
 
-// lookup returns the text of a setting and its line. A setting without a value counts as absent.
+// lookup returns the text of a setting and its line, "" and 0 if there is none. One
+// without a value counts as absent, and so does one that stands on no line: only an
+// ini reader more generous than Puppet sees it.
 func (c *puppetConf) lookup(setting string) (text string, line int) {
 	for _, name := range c.sections() {
 		section, err := c.file.GetSection(name)
 		if err != nil || !section.HasKey(setting) {
 			continue
 		}
-		if text = clean(section.Key(setting).Value()); text != "" {
-			return text, c.line(name, setting)
+		if text, line = clean(section.Key(setting).Value()), c.line(name, setting); text != "" && line > 0 {
+			return text, line
 		}
 	}
 	return "", 0
@@ -93,7 +95,7 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// line returns the line of a setting, 0 if it cannot be told: ini.v1 keeps none.
+// line finds the line of a setting, which ini.v1 does not keep; 0 if there is none.
 func (c *puppetConf) line(section, setting string) int {
 	current := ini.DefaultSection
 	lines := bufio.NewScanner(bytes.NewReader(c.data))
@@ -120,12 +122,11 @@ func (c *puppetConf) expand(setting string, path []string) resolved {
 		return r
 	}
 	text, line := c.lookup(setting)
-	if line == 0 && text == "" {
-		text = c.defaults[setting]
-	}
 	r := resolved{own: line}
 	if line > 0 {
 		r.lines = []int{line}
+	} else {
+		text = c.defaults[setting]
 	}
 	path = append(path, setting)
 	reference := regexp.MustCompile(`\$\w+|\$\{\w+\}`)
