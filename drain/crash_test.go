@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	kills    = 500
+	killers  = 2
+	kills    = 250 // by each
 	shortOne = "a"
 )
 
@@ -65,47 +66,49 @@ func checkToggled(t *testing.T, snap drain.Snapshot) {
 // TestKill kills a process that writes as fast as it can, over and over. What
 // it leaves is a whole state, before the kill as after it.
 func TestKill(t *testing.T) {
-	s, _ := newStore(t)
-	s.Now = nil
-	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: shortOne})
-	leftovers := 0
-	for range kills {
-		cmd := child(t, s, "toggle")
-		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
-		var watching sync.WaitGroup
-		done := make(chan struct{})
-		watching.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					checkToggled(t, s.Read())
-				}
+	for n := range killers {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			s, _ := newStore(t)
+			s.Now = nil
+			put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: shortOne})
+			leftovers := 0
+			for i := 0; i < kills && !t.Failed(); i++ {
+				killOne(t, s, i%2 == 0)
+				checkToggled(t, s.Read())
+				leftovers += len(temporaries(t, s.Persistent)) + len(temporaries(t, s.UntilReboot))
+			}
+			t.Logf("%d temporary files seen after %d kills", leftovers, kills)
+			put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: shortOne})
+			if left := append(temporaries(t, s.Persistent), temporaries(t, s.UntilReboot)...); len(left) != 0 {
+				t.Errorf("left %q", left)
 			}
 		})
-		_, err = out.Read(make([]byte, 1))
-		must(t, err)
-		time.Sleep(rand.N(10 * time.Millisecond)) // the moment of the kill
-		must(t, cmd.Process.Kill())
-		said, _ := io.ReadAll(out)
-		_ = cmd.Wait()
-		close(done)
-		watching.Wait()
-		if len(said) > 0 {
-			t.Fatalf("ended before the kill: %s", said)
-		}
-		checkToggled(t, s.Read())
-		leftovers += len(temporaries(t, s.Persistent)) + len(temporaries(t, s.UntilReboot))
-		if t.Failed() {
-			return
-		}
 	}
-	t.Logf("%d temporary files seen after %d kills", leftovers, kills)
-	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: shortOne})
-	if left := append(temporaries(t, s.Persistent), temporaries(t, s.UntilReboot)...); len(left) != 0 {
-		t.Errorf("left %q", left)
+}
+
+// killOne starts a writer and kills it at a random moment. Every other time it
+// looks at the holds until then, which slows the writer down.
+func killOne(t *testing.T, s *drain.Store, look bool) {
+	t.Helper()
+	cmd := child(t, s, "toggle")
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	_, err = out.Read(make([]byte, 1))
+	must(t, err)
+
+	moment := rand.N(10 * time.Millisecond)
+	if look {
+		for end := time.Now().Add(moment); time.Now().Before(end); {
+			checkToggled(t, s.Read())
+		}
+	} else {
+		time.Sleep(moment)
 	}
+	must(t, cmd.Process.Kill())
+	if said, _ := io.ReadAll(out); len(said) > 0 {
+		t.Errorf("ended before the kill: %s", said)
+	}
+	_ = cmd.Wait()
 }

@@ -63,6 +63,7 @@ func child(t *testing.T, s *drain.Store, args ...string) *exec.Cmd {
 		envCommand+"="+strings.Join(args, " "),
 		envPersistent+"="+s.Persistent,
 		envUntilReboot+"="+s.UntilReboot,
+		"GORACE=atexit_sleep_ms=0", // the race detector's farewell takes a second
 	)
 	cmd.Stderr = os.Stderr
 	return cmd

@@ -31,6 +31,7 @@ type Watcher struct {
 	rescan   chan struct{}
 
 	// For Run alone.
+	interval  time.Duration
 	newNotify func() (*fsnotify.Watcher, error)
 	notify    *fsnotify.Watcher // nil while there is none
 	live      Snapshot          // what was in effect at the last scan
@@ -43,6 +44,7 @@ func (s *Store) Watch() *Watcher {
 		store:     s,
 		changes:   make(chan struct{}, 1),
 		rescan:    make(chan struct{}, 1),
+		interval:  scanInterval,
 		newNotify: fsnotify.NewWatcher,
 	}
 	snap := s.Read()
@@ -76,7 +78,7 @@ func (w *Watcher) Degraded() error {
 // Run follows the store until ctx ends. It must run at most once. What it
 // returns concerns the release of the kernel's watches only.
 func (w *Watcher) Run(ctx context.Context) error {
-	tick := time.NewTicker(scanInterval)
+	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
 	for {
 		w.scan()

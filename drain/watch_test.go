@@ -1,0 +1,237 @@
+package drain_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/pmcheck/pmcheck/drain"
+	"golang.org/x/sys/unix"
+)
+
+const never = 1000 * time.Hour
+
+// start runs a watcher of s until the test ends.
+func start(t *testing.T, s *drain.Store, w *drain.Watcher) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := w.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(wg.Wait)
+	t.Cleanup(cancel)
+}
+
+// await waits for the holds to be want.
+func await(t *testing.T, w *drain.Watcher, want string) {
+	t.Helper()
+	awaitThat(t, w, want, func() string { return describe(w.Current().Holds()) })
+}
+
+// awaitThat waits for what get says of the watcher to be want.
+func awaitThat(t *testing.T, w *drain.Watcher, want string, get func() string) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		got := get()
+		if got == want {
+			return
+		}
+		select {
+		case <-w.Changes():
+		case <-deadline:
+			t.Fatalf("still %q, want %q", got, want)
+		}
+	}
+}
+
+// watched returns a running watcher that has seen its first hold, so that the
+// kernel's watches are set.
+func watched(t *testing.T, interval time.Duration) (*drain.Store, *drain.Watcher) {
+	t.Helper()
+	s, _ := newStore(t)
+	w := s.Watch()
+	w.SetInterval(interval)
+	start(t, s, w)
+	put(t, s, drain.Hold{Holder: "first", Mode: drain.Drain})
+	await(t, w, "first:drain")
+	return s, w
+}
+
+// TestWatchFollows has no interval to fall back on.
+func TestWatchFollows(t *testing.T) {
+	t.Parallel()
+	s, w := watched(t, never)
+	const bad = "directory:maint:hold-unreadable"
+	outside := t.TempDir()
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"put", func() error {
+			_, err := s.Put(drain.Hold{Holder: "a", Mode: drain.Maint, UntilReboot: true})
+			return err
+		}, "a:maint:reboot first:drain"},
+		{"update", func() error {
+			_, err := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: true})
+			return err
+		}, "a:drain:reboot first:drain"},
+		{"lift", func() error { _, err := s.Lift("a", ""); return err }, "first:drain"},
+		{"write in place", func() error {
+			return os.WriteFile(filepath.Join(s.Persistent, "first.json"), []byte(`{"mode":"maint"}`), 0o644)
+		}, "first:maint"},
+		{"permissions", func() error {
+			return os.Chmod(filepath.Join(s.Persistent, "first.json"), 0o666)
+		}, "first:maint:hold-unreadable"},
+		{"shell", func() error {
+			tmp := filepath.Join(s.Persistent, ".b.tmp")
+			return errors.Join(os.WriteFile(tmp, []byte(`{"mode":"drain"}`), 0o644), os.Rename(tmp, filepath.Join(s.Persistent, "first.json")))
+		}, "first:drain"},
+		{"directory removed", func() error { return os.RemoveAll(s.Persistent) }, bad},
+		{"directory created", func() error { return os.Mkdir(s.Persistent, 0o755) }, ""},
+		{"hold in the new directory", func() error {
+			return os.WriteFile(filepath.Join(s.Persistent, "b.json"), []byte(`{"mode":"drain"}`), 0o644)
+		}, "b:drain"},
+		{"directory moved away", func() error { return os.Rename(s.Persistent, filepath.Join(outside, "old")) }, bad},
+		{"directory moved back", func() error { return os.Rename(filepath.Join(outside, "old"), s.Persistent) }, "b:drain"},
+		{"directory exchanged", func() error {
+			if err := os.Mkdir(s.Persistent+".new", 0o755); err != nil {
+				return err
+			}
+			return unix.Renameat2(unix.AT_FDCWD, s.Persistent, unix.AT_FDCWD, s.Persistent+".new", unix.RENAME_EXCHANGE)
+		}, ""},
+		{"hold in the exchanged directory", func() error {
+			_, err := s.Put(drain.Hold{Holder: "c", Mode: drain.Drain})
+			return err
+		}, "c:drain"},
+		{"parent removed", func() error { return os.RemoveAll(filepath.Dir(s.Persistent)) }, bad},
+		{"all created", func() error { // two levels up, out of the kernel's sight
+			_, err := s.LiftAll()
+			w.Rescan()
+			return err
+		}, ""},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		await(t, w, step.want)
+	}
+	if err := w.Degraded(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWatchMounts: the kernel does not report these, but does again report what
+// happens in the directory once they are noticed.
+func TestWatchMounts(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	s, w := watched(t, never)
+	mount(t, s.Persistent)
+	w.Rescan()
+	await(t, w, "")
+	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
+	await(t, w, "mounted:maint")
+	must(t, unix.Unmount(s.Persistent, 0))
+	w.Rescan()
+	await(t, w, "first:drain")
+	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
+	await(t, w, "second:maint first:drain")
+}
+
+func TestWatchExpiry(t *testing.T) {
+	t.Parallel()
+	s, c := newStore(t)
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
+	w := s.Watch()
+	start(t, s, w)
+	for _, step := range []struct {
+		now  int
+		want drain.Mode
+	}{{1, drain.Ready}, {0, drain.Drain}, {2, drain.Ready}} {
+		c.set(hours(step.now))
+		select {
+		case <-w.Changes():
+		case <-time.After(10 * time.Second):
+			t.Fatalf("no change at %d h", step.now)
+		}
+		if got, _ := w.Current().Mode("", c.now()); got != step.want {
+			t.Errorf("at %d h: %s, want %s", step.now, got, step.want)
+		}
+	}
+}
+
+func TestWatchWithoutInotify(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	w := s.Watch()
+	var mu sync.Mutex
+	limited := true
+	w.SetNotify(func() (*fsnotify.Watcher, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if limited {
+			return nil, fmt.Errorf("couldn't initialize inotify: %w", unix.EMFILE)
+		}
+		return fsnotify.NewWatcher()
+	})
+	start(t, s, w)
+	degraded := func() string { return fmt.Sprint(errors.Is(w.Degraded(), unix.EMFILE)) }
+	awaitThat(t, w, "true", degraded)
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	await(t, w, "a:drain")
+
+	mu.Lock()
+	limited = false
+	mu.Unlock()
+	w.Rescan()
+	awaitThat(t, w, "false", degraded)
+}
+
+// TestWatchIsAtomic: a reader sees the hold that moves between the directories
+// at all times.
+func TestWatchIsAtomic(t *testing.T) {
+	t.Parallel()
+	s, w := watched(t, never)
+	ctx, cancel := context.WithCancel(context.Background())
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for ctx.Err() == nil {
+			if mode, by := w.Current().Mode("", noon); mode != drain.Drain {
+				t.Errorf("mode %s by %s", mode, describe(by))
+				return
+			}
+		}
+	})
+	for n := range 200 {
+		put(t, s, drain.Hold{Holder: "first", Mode: drain.Drain, UntilReboot: n%2 == 0})
+	}
+	cancel()
+	reader.Wait()
+}
+
+func TestWatchTakesSnapshotsAnew(t *testing.T) {
+	t.Parallel()
+	s, c := newStore(t)
+	w := s.Watch()
+	if got := w.Current().Taken(); got != noon {
+		t.Errorf("taken %s", got)
+	}
+	c.set(hours(1))
+	start(t, s, w)
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	await(t, w, "a:drain")
+	if got := w.Current().Taken(); got != hours(1) {
+		t.Errorf("taken %s", got)
+	}
+}
