@@ -1,8 +1,8 @@
 package config
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -18,8 +18,8 @@ import (
 // Not safe for concurrent use.
 type puppetConf struct {
 	name     string // shown in origins
-	data     []byte
 	file     *ini.File
+	lines    map[[2]string]int // by section and setting
 	defaults map[string]string
 	known    map[string]resolved
 }
@@ -54,7 +54,7 @@ func parsePuppetConf(name string, data []byte, defaults map[string]string) (*pup
 	if err != nil {
 		return nil, fmt.Errorf("not an ini file: %s", show(err.Error()))
 	}
-	return &puppetConf{name: name, data: data, file: file, defaults: defaults, known: map[string]resolved{}}, nil
+	return &puppetConf{name: name, file: file, lines: indexLines(data), defaults: defaults, known: map[string]resolved{}}, nil
 }
 
 // sections are those that count for a server, the strongest first. Lines before
@@ -72,7 +72,7 @@ func (c *puppetConf) lookup(setting string) (text string, line int) {
 		if err != nil || !section.HasKey(setting) {
 			continue
 		}
-		if text, line = clean(section.Key(setting).Value()), c.line(name, setting); text != "" && line > 0 {
+		if text, line = clean(section.Key(setting).Value()), c.lines[[2]string{name, setting}]; text != "" && line > 0 {
 			return text, line
 		}
 	}
@@ -95,21 +95,23 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// line finds the line of a setting, which ini.v1 does not keep; 0 if there is none.
-func (c *puppetConf) line(section, setting string) int {
-	current := ini.DefaultSection
-	lines := bufio.NewScanner(bytes.NewReader(c.data))
-	lines.Buffer(nil, maxFile+1)
-	for n := 1; lines.Scan(); n++ {
-		text := strings.TrimSpace(lines.Text())
+// indexLines finds the line of every setting by section and name, which ini.v1 does
+// not keep. Of several lines the first counts.
+func indexLines(data []byte) map[[2]string]int {
+	index := map[[2]string]int{}
+	section, n := ini.DefaultSection, 0
+	for line := range bytes.Lines(data) {
+		n++
+		text := strings.TrimSpace(string(line))
 		if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
-			current = text[1 : len(text)-1]
+			section = text[1 : len(text)-1]
 		}
-		if key, _, ok := strings.Cut(text, "="); ok && current == section && strings.TrimSpace(key) == setting {
-			return n
+		if name, _, ok := strings.Cut(text, "="); ok {
+			at := [2]string{section, strings.TrimSpace(name)}
+			index[at] = cmp.Or(index[at], n)
 		}
 	}
-	return 0
+	return index
 }
 
 // resolve returns the value of a setting.
