@@ -2,10 +2,7 @@ package lab
 
 import (
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"math/big"
 	"os"
 	"time"
@@ -35,30 +32,10 @@ func (s *PuppetServer) CertFiles(certname string) CertFiles {
 // have been ready once.
 func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) CertFiles {
 	s.tb.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: s.serial(),
-		Subject:      pkix.Name{CommonName: certname},
-		DNSNames:     []string{certname},
-		NotBefore:    time.Now().Add(-24 * time.Hour),
-		NotAfter:     time.Now().Add(5 * 365 * 24 * time.Hour),
-		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	if edit != nil {
-		edit(template)
-	}
-	caCert, caKey := s.ca()
-	der, err := x509.CreateCertificate(rand.Reader, template, caCert, &key.PublicKey, caKey)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	der, key := s.ca().issue(s.tb, certname, edit)
 	files := s.CertFiles(certname)
 	s.writePEM(files.Cert, "CERTIFICATE", der)
-	s.writePEM(files.Key, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key))
+	s.writePEM(files.Key, "RSA PRIVATE KEY", key)
 	return files
 }
 
@@ -94,13 +71,13 @@ func (s *PuppetServer) replaceCRL(list *x509.RevocationList, nextUpdate time.Tim
 	list.Number = new(big.Int).Add(list.Number, big.NewInt(1))
 	list.ThisUpdate = time.Now().Add(-48 * time.Hour)
 	list.NextUpdate = nextUpdate
-	caCert, caKey := s.ca()
+	ca := s.ca()
 	der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
 		Number:                    list.Number,
 		ThisUpdate:                list.ThisUpdate,
 		NextUpdate:                list.NextUpdate,
 		RevokedCertificateEntries: list.RevokedCertificateEntries,
-	}, caCert, caKey)
+	}, ca.cert, ca.key)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -117,26 +94,9 @@ func (s *PuppetServer) revocationList() *x509.RevocationList {
 	return list
 }
 
-func (s *PuppetServer) ca() (*x509.Certificate, *rsa.PrivateKey) {
+func (s *PuppetServer) ca() authority {
 	s.tb.Helper()
-	cert, err := x509.ParseCertificate(s.readPEM(s.path("ca/ca_crt.pem")))
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	key, err := x509.ParsePKCS1PrivateKey(s.readPEM(s.path("ca/ca_key.pem")))
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	return cert, key
-}
-
-// serial is random, and so out of the way of those the CA counts up itself.
-func (s *PuppetServer) serial() *big.Int {
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	return n.Add(n, big.NewInt(1<<32))
+	return parseAuthority(s.tb, s.readPEM(s.path("ca/ca_crt.pem")), s.readPEM(s.path("ca/ca_key.pem")))
 }
 
 func (s *PuppetServer) readPEM(path string) []byte {
@@ -145,11 +105,7 @@ func (s *PuppetServer) readPEM(path string) []byte {
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		s.tb.Fatalf("%s holds no PEM block", path)
-	}
-	return block.Bytes
+	return decodePEM(s.tb, data)
 }
 
 // writePEM replaces a file in one step, so that the server never reads half of
@@ -158,7 +114,7 @@ func (s *PuppetServer) writePEM(path, kind string, der []byte) {
 	s.tb.Helper()
 	puppet := puppetUser(s.tb)
 	next := path + ".new"
-	if err := os.WriteFile(next, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o640); err != nil {
+	if err := os.WriteFile(next, encodePEM(kind, der), 0o640); err != nil {
 		s.tb.Fatal(err)
 	}
 	if err := os.Chown(next, int(puppet.Uid), int(puppet.Gid)); err != nil {

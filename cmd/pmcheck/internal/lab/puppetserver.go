@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -192,33 +191,21 @@ func (s *PuppetServer) CurlStatus() (code int, body string, err error) {
 // IssueCert), or anonymously when it is empty, over a connection of its own.
 // It waits for the answer as long as an agent would.
 func (s *PuppetServer) Get(certname, path string) (code int, body string, err error) {
-	client := http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: s.Certname()},
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	q := query{
+		certname: s.Certname(),
+		dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, s.Address())
 		},
-		DisableKeepAlives: true,
-	}}
+	}
 	if certname != "" {
 		files := s.CertFiles(certname)
 		cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 		if err != nil {
 			return 0, "", err
 		}
-		client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{cert}
+		q.certs = []tls.Certificate{cert}
 	}
-	req, err := http.NewRequest(http.MethodGet, "https://"+s.Certname()+path, nil)
-	if err != nil {
-		return 0, "", err
-	}
-	req.Header.Set("Accept", "application/json, */*") // Puppet's own API insists on one
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(data), err
+	return q.get(path)
 }
 
 func (s *PuppetServer) path(name string) string { return filepath.Join(s.Dir, name) }

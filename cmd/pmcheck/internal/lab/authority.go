@@ -1,0 +1,81 @@
+package lab
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+)
+
+// An authority signs in the name of a Puppet CA, with its key.
+type authority struct {
+	cert *x509.Certificate
+	key  *rsa.PrivateKey
+}
+
+func parseAuthority(tb testing.TB, certDER, keyDER []byte) authority {
+	tb.Helper()
+	cert, err := x509.ParseCertificate(certDER)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	key, err := x509.ParsePKCS1PrivateKey(keyDER)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return authority{cert: cert, key: key}
+}
+
+// issue signs a certificate as Puppet does, but for what edit changes, and
+// returns it and its new key in DER.
+func (a authority) issue(tb testing.TB, certname string, edit func(*x509.Certificate)) (cert, key []byte) {
+	tb.Helper()
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: randomSerial(tb),
+		Subject:      pkix.Name{CommonName: certname},
+		DNSNames:     []string{certname},
+		NotBefore:    time.Now().Add(-24 * time.Hour),
+		NotAfter:     time.Now().Add(5 * 365 * 24 * time.Hour),
+		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if edit != nil {
+		edit(template)
+	}
+	cert, err = x509.CreateCertificate(rand.Reader, template, a.cert, &private.PublicKey, a.key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return cert, x509.MarshalPKCS1PrivateKey(private)
+}
+
+// randomSerial is out of the way of those the CA counts up itself.
+func randomSerial(tb testing.TB) *big.Int {
+	tb.Helper()
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n.Add(n, big.NewInt(1<<32))
+}
+
+func decodePEM(tb testing.TB, data []byte) []byte {
+	tb.Helper()
+	block, _ := pem.Decode(data)
+	if block == nil {
+		tb.Fatalf("no PEM block in %q", data)
+	}
+	return block.Bytes
+}
+
+func encodePEM(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// bootScript turns its process into PID 1 of a host: a link into the bridge, an
+// overlay of this machine's files, and systemd. What is enabled on this machine
+// is not enabled there; what a test enables stays enabled.
+const bootScript = `set -e
+link=$1 name=$2 address=$3 mac=$4 network=$5 dir=$6 machine_id=$7
+ip link add "$link" type veth peer name eth0
+ip link set "$link" netns "$network"
+nsenter --net="$network" ip link set "$link" master lab0 up
+ip link set eth0 address "$mac" up
+ip address add "$address/15" dev eth0
+
+root=$dir/root
+mkdir -p "$root" "$dir/upper" "$dir/work"
+mount -t overlay -o "lowerdir=/,upperdir=$dir/upper,workdir=$dir/work" overlay "$root"
+if [ ! -e "$dir/booted" ]; then
+    rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/rc?.d/*
+    echo "$name" >"$root/etc/hostname"
+    echo "$machine_id" >"$root/etc/machine-id"
+    : >"$root/etc/fstab"
+    mkdir -p "$root/var/log/journal"
+    touch "$dir/booted"
+fi
+mount -t proc proc "$root/proc"
+mount -t sysfs sysfs "$root/sys"
+mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for device in null zero full random urandom tty; do
+    touch "$root/dev/$device"
+    mount --bind "/dev/$device" "$root/dev/$device"
+done
+mkdir "$root/dev/pts" "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+ln -s pts/ptmx "$root/dev/ptmx"
+ln -s /proc/self/fd "$root/dev/fd"
+hostname "$name"
+exec chroot "$root" env -i container=lab PATH=` + hostPath + ` /lib/systemd/systemd --system
+`
+
+// boot starts PID 1 and waits for it. The link has a new name each time, since
+// that of the last boot goes in its own time; the hardware address stays, since
+// the others remember it.
+func (h *Host) boot() {
+	tb := h.net.tb
+	tb.Helper()
+	cgroup, err := os.Open(h.cgroup())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer cgroup.Close()
+	address := netip.MustParseAddr(h.Address).As4()
+	h.net.links++
+	cmd := exec.Command("nsenter", "--mount="+h.net.namespace("mnt"), "--",
+		"unshare", "--mount", "--cgroup", "--propagation", "private", "--",
+		"sh", "-c", bootScript, "sh", fmt.Sprintf("lab0-%d", h.net.links), h.Name, h.Address,
+		fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", address[0], address[1], address[2], address[3]),
+		h.net.namespace("net"), filepath.Join(h.net.dir, h.Name), h.machineID)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNET,
+		UseCgroupFD: true,
+		CgroupFD:    int(cgroup.Fd()),
+	}
+	log := filepath.Join(tempDir(tb), h.Name+".log")
+	showOnFailure(tb, log)
+	h.init = start(tb, cmd, log)
+	RetryUntil(tb, 30*time.Second, 50*time.Millisecond, func() error {
+		if err := h.init.died(); err != nil {
+			tb.Fatalf("%s does not boot: %v", h.Name, err)
+		}
+		state, err := h.Run("systemctl", "is-system-running")
+		if state == "degraded" {
+			failed, _ := h.Run("systemctl", "--failed")
+			tb.Fatalf("%s boots, but:\n%s", h.Name, failed)
+		}
+		return err
+	})
+}
+
+// halt asks systemd, whose answer may be lost in the act, and waits for its end.
+func (h *Host) halt(verb string) {
+	h.net.tb.Helper()
+	_, _ = h.Run("systemctl", "--no-block", verb)
+	h.init.waitExit(2 * time.Minute)
+}
+
+func (h *Host) running() bool { return h.init != nil && h.init.alive() }
+
+func (n *Network) nextAddress() string {
+	address := netip.MustParseAddr(BridgeAddress)
+	for range len(n.hosts) + 1 {
+		address = address.Next()
+	}
+	return address.String()
+}
+
+// cgroup is a control group of the host's own: its systemd takes the group it
+// finds itself in for the root, and must not find the machine's.
+func (h *Host) cgroup() string {
+	return h.net.inside(filepath.Join("cgroup", filepath.Base(h.net.dir)+"-"+h.Name))
+}
+
+func (h *Host) removeCgroup() {
+	var dirs []string
+	err := filepath.WalkDir(h.cgroup(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	slices.Reverse(dirs) // children first
+	for _, dir := range dirs {
+		err = errors.Join(err, os.Remove(dir))
+	}
+	if err != nil {
+		h.net.tb.Errorf("left behind: %v", err)
+	}
+}
+
+func (h *Host) mkdir(path string) {
+	h.net.tb.Helper()
+	if err := os.Mkdir(path, 0o755); err != nil {
+		h.net.tb.Fatal(err)
+	}
+}
