@@ -9,7 +9,7 @@ import (
 
 // Store is the two directories of holds. Its methods are safe for concurrent
 // use, also by several processes; the fields must not change after the first
-// call.
+// call, and a Store must not be copied.
 type Store struct {
 	// Persistent is the directory whose holds survive a reboot. Required.
 	Persistent string
