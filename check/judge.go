@@ -11,8 +11,8 @@ import (
 // A good result makes a master healthy at once if nothing was known of it,
 // and after Rise good results in a row if it was not well. A definite fault
 // (refused, TLS, an error answer) makes a master that was well unhealthy as
-// soon as a second probe confirms it: Observe asks for that probe. Silence
-// counts up to Fall.
+// soon as a second probe confirms it; silence counts up to Fall. Until then
+// Observe asks for the next probe at once.
 type Judge struct {
 	Rise   int           // good results needed to come back; less than 1 means 1
 	Fall   int           // probes in a row without an answer; less than 1 means 1
@@ -38,10 +38,7 @@ func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
 	silent := !r.Fault.Definite() && !j.suspect
 	j.suspect = !silent
 	if j.verdict.Health.Serves() {
-		if silent && j.bad < j.Fall {
-			return j.verdict, false
-		}
-		if !silent && j.bad == 1 {
+		if silent && j.bad < j.Fall || !silent && j.bad == 1 {
 			return j.verdict, true
 		}
 	}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+)
+
+// report is what "pmcheck check" found, and its JSON.
+type report struct {
+	Health check.Health      `json:"health"`
+	Reason check.Reason      `json:"reason"`
+	Side   check.Side        `json:"side,omitempty"` // whose affair the fault is
+	Detail string            `json:"detail,omitempty"`
+	Hint   string            `json:"hint,omitempty"`
+	Probe  agent.ProbeStatus `json:"probe"`
+}
+
+func checkCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:  "check",
+		Usage: "probe the master once, now, and say what was found",
+		Description: "Asks the master itself, independent of the daemon and of holds.\n" +
+			"Exit status: 0 healthy, 1 not healthy, 2 usage or configuration;\n" +
+			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+		Flags: []cli.Flag{
+			configFlag(),
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			&cli.BoolFlag{Name: "nagios", Usage: "print a plugin line with performance data"},
+			&cli.DurationFlag{Name: "warn-expiry", Value: 30 * 24 * time.Hour, Usage: "with --nagios, warn `DURATION` before a certificate or CRL expires"},
+		},
+		Action: func(c *cli.Context) error { return runCheck(c, environ) },
+	}
+}
+
+func runCheck(c *cli.Context, environ []string) error {
+	if c.Bool("json") && c.Bool("nagios") {
+		return usageError("--json and --nagios exclude each other")
+	}
+	loaded, err := load(c, environ)
+	if err != nil {
+		if c.Bool("nagios") {
+			fmt.Fprintf(c.App.Writer, "PUPPETSERVER UNKNOWN - %s\n", firstLine(err))
+			return &exitError{status: nagiosUnknown}
+		}
+		return err
+	}
+	prober := agent.NewProber(loaded.Config.Probe)
+	defer prober.Close()
+	result := prober.Probe(c.Context)
+	r := newReport(loaded.Config.Probe.Address, result)
+	switch {
+	case c.Bool("nagios"):
+		status, line := nagios(r, c.Duration("warn-expiry"), time.Now())
+		fmt.Fprintln(c.App.Writer, line)
+		return statusOnly(status)
+	case c.Bool("json"):
+		if err := printJSON(c.App.Writer, r); err != nil {
+			return err
+		}
+	default:
+		printReport(c.App.Writer, r, result, time.Now())
+	}
+	if !r.Health.Serves() {
+		return statusOnly(exitFailure)
+	}
+	return nil
+}
+
+// statusOnly ends with an exit status when everything has been said.
+func statusOnly(status int) error {
+	if status == exitOK {
+		return nil
+	}
+	return &exitError{status: status}
+}
+
+func newReport(address string, result check.Result) report {
+	r := report{Health: check.Healthy, Reason: check.OK, Probe: agent.NewProbeStatus(address, result)}
+	if f := result.Fault; f != nil {
+		r.Health, r.Reason, r.Side, r.Detail, r.Hint = f.Health(), f.Reason, f.Reason.Side(), f.Error(), f.Reason.Hint()
+	}
+	return r
+}
+
+// printReport writes a report for a person: what was asked, what came back,
+// and over which connection.
+func printReport(w io.Writer, r report, result check.Result, now time.Time) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush()
+	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row("verdict", "%s", verdictText(r))
+	if r.Detail != "" {
+		row("fault", "%s: %s", r.Side, r.Detail)
+	}
+	if r.Hint != "" {
+		row("hint", "%s", r.Hint)
+	}
+	if result.URL != "" {
+		row("asked", "%s", result.URL)
+	}
+	if result.Status != 0 {
+		row("answer", "HTTP status %d in %s, handshake included", result.Status, result.Took.Round(time.Millisecond/10))
+	}
+	if result.Version != "" {
+		row("puppet", "%s", result.Version)
+	}
+	if result.TLS != nil {
+		row("tls", "%s, %s", result.TLS.Version, result.TLS.Cipher)
+		row("server", "%s", certificateText(result.TLS.Server, now))
+	}
+	if result.Own != nil {
+		row("own", "%s", certificateText(*result.Own, now))
+	}
+	if !result.CRL.IsZero() {
+		row("crl", "%s", expiryText(result.CRL, now))
+	}
+	if result.Warning != nil {
+		row("warning", "newer files are not in use: %v", result.Warning)
+	}
+}
+
+func verdictText(r report) string {
+	if r.Reason == check.OK {
+		return string(r.Health)
+	}
+	return fmt.Sprintf("%s: %s", r.Health, r.Reason)
+}
+
+func certificateText(c check.Certificate, now time.Time) string {
+	return fmt.Sprintf("%s, serial %s, issued by %s, %s", c.Subject, c.Serial, c.Issuer, expiryText(c.NotAfter, now))
+}
+
+func expiryText(t, now time.Time) string {
+	days := int(t.Sub(now).Hours() / 24)
+	date := t.UTC().Format(time.RFC3339)
+	if t.Before(now) {
+		return fmt.Sprintf("expired %s (%d days ago)", date, -days)
+	}
+	return fmt.Sprintf("expires %s (in %d days)", date, days)
+}
+
+func printJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", data)
+	return err
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

@@ -1,0 +1,210 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Deadlines of the listeners. A check is one packet each way.
+const (
+	readDeadline  = 5 * time.Second
+	writeDeadline = 10 * time.Second
+	idleDeadline  = 75 * time.Second
+	maxHeader     = 8 << 10
+	shutdownTime  = 2 * time.Second
+)
+
+// Agent is one daemon. Set the exported fields, call Listen, then Serve.
+type Agent struct {
+	Version string
+	Log     *slog.Logger
+
+	started      time.Time
+	settings     atomic.Pointer[config.Config]
+	access       atomic.Pointer[access]
+	state        atomic.Pointer[state]
+	configStatus atomic.Pointer[ConfigStatus]
+	answers      [600]atomic.Int64 // by status code
+
+	loop     *loop
+	holds    *drain.Watcher
+	tcp      net.Listener // as bound
+	socket   net.Listener // nil if it could not be bound
+	first    chan struct{}
+	once     sync.Once
+	tlsServe *tls.Config
+}
+
+// New returns an agent for a configuration that was read from file.
+func New(c config.Config, file, version string, log *slog.Logger) *Agent {
+	a := &Agent{Version: version, Log: log, started: time.Now(), first: make(chan struct{})}
+	a.apply(c, file)
+	store := &drain.Store{
+		Persistent:  c.Holds.Persistent,
+		UntilReboot: c.Holds.UntilReboot,
+		Initial:     drain.Mode(c.InitialMode),
+	}
+	a.holds = store.Watch()
+	a.loop = newLoop(c.Probe, a.holds, log, a.publish)
+	return a
+}
+
+func (a *Agent) publish(s *state) {
+	a.state.Store(s)
+	if s.probes > 0 {
+		a.once.Do(func() { close(a.first) })
+	}
+}
+
+func (a *Agent) apply(c config.Config, file string) {
+	a.settings.Store(&c)
+	a.access.Store(&access{allow: c.Allow, status: c.StatusAllow})
+	a.configStatus.Store(&ConfigStatus{File: file, Loaded: time.Now()})
+}
+
+// Reload takes over a new configuration while serving. Where the agent
+// listens and where the holds lie stay as they were until a restart.
+func (a *Agent) Reload(c config.Config, file string) {
+	old := a.settings.Load()
+	if c.Listen != old.Listen || c.Socket != old.Socket || c.Holds != old.Holds || c.TLS != old.TLS ||
+		c.TLSCertificate != old.TLSCertificate || c.TLSKey != old.TLSKey || c.TLSClientCA != old.TLSClientCA ||
+		c.MaxConnections != old.MaxConnections || c.InitialMode != old.InitialMode {
+		a.Log.Warn("listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
+	}
+	a.apply(c, file)
+	a.loop.reloads <- c.Probe
+	a.Log.Info("configuration reloaded", "file", file)
+}
+
+// ReloadFailed notes that a newer configuration is not in use, and why.
+func (a *Agent) ReloadFailed(err error) {
+	status := *a.configStatus.Load()
+	status.Error = err.Error()
+	a.configStatus.Store(&status)
+	a.Log.Error("configuration not reloaded, the old one stays in use", "error", err)
+}
+
+// Judged is closed once the first probe has ended.
+func (a *Agent) Judged() <-chan struct{} { return a.first }
+
+// Address is where balancers ask; call it after Listen.
+func (a *Agent) Address() net.Addr { return a.tcp.Addr() }
+
+// Summary is the state of the master in one line, for the service manager.
+func (a *Agent) Summary() string {
+	s, _ := a.state.Load().find(Server)
+	v := s.verdict.At(time.Now())
+	return fmt.Sprintf("%s, %s: %s; answering %s", s.mode, v.Health, v.Reason, a.Address())
+}
+
+// Listen binds the port and the unix socket. Without the socket the commands
+// are blind, but balancers are still answered, so that is only logged.
+func (a *Agent) Listen(ctx context.Context) error {
+	c := a.settings.Load()
+	if err := a.prepareTLS(c); err != nil {
+		return err
+	}
+	tcp, err := listenTCP(ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	a.tcp = tcp
+	if a.socket, err = listenSocket(c.Socket); err != nil {
+		a.Log.Warn("no unix socket, so pmcheck status and wait will not work", "error", err)
+	}
+	return nil
+}
+
+func (a *Agent) prepareTLS(c *config.Config) (err error) {
+	switch c.TLS {
+	case config.TLSPuppet:
+		a.tlsServe, err = serverTLS(c.Probe.Certificate, c.Probe.Key, "")
+	case config.TLSFiles:
+		a.tlsServe, err = serverTLS(c.TLSCertificate, c.TLSKey, c.TLSClientCA)
+	}
+	return err
+}
+
+// Serve answers until ctx ends, then lets answers under way finish. It
+// returns early, with an error, if anything it consists of fails.
+func (a *Agent) Serve(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.holds.Run(ctx) })
+	group.Go(func() error { return a.loop.run(ctx) })
+	metrics := metricsHandler(a)
+	a.serve(ctx, group, a.front(), a.handler(metrics, false))
+	if a.socket != nil {
+		a.serve(ctx, group, a.socket, a.handler(metrics, true))
+	}
+	return group.Wait()
+}
+
+// front puts the guard, TLS and the courtesy for HTTP/1.1 before the port.
+func (a *Agent) front() net.Listener {
+	var l net.Listener = newGuard(a.tcp, a.settings.Load().MaxConnections, func(addr netip.Addr) bool {
+		return contains(a.access.Load().allow, addr)
+	})
+	if a.tlsServe != nil {
+		l = tls.NewListener(l, a.tlsServe)
+	}
+	return hostless{l}
+}
+
+func (a *Agent) handler(metrics http.Handler, trusted bool) *handler {
+	return &handler{
+		state: &a.state, access: &a.access, status: a.Status, metrics: metrics, trusted: trusted, log: a.Log,
+		count: func(code int) { a.answers[code].Add(1) },
+	}
+}
+
+func (a *Agent) serve(ctx context.Context, group *errgroup.Group, l net.Listener, h http.Handler) {
+	server := &http.Server{
+		Handler:                      h,
+		ReadHeaderTimeout:            readDeadline,
+		ReadTimeout:                  readDeadline,
+		WriteTimeout:                 writeDeadline,
+		IdleTimeout:                  idleDeadline,
+		MaxHeaderBytes:               maxHeader,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     log.New(debugWriter{a.Log}, "", 0),
+	}
+	group.Go(func() error {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("listener %s: %w", l.Addr(), err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer cancel()
+		if server.Shutdown(deadline) != nil {
+			server.Close() // somebody would not hang up
+		}
+		return nil
+	})
+}
+
+// debugWriter takes what net/http says of single clients. Resets and broken
+// handshakes are daily life on a health-check port.
+type debugWriter struct{ log *slog.Logger }
+
+func (w debugWriter) Write(line []byte) (int, error) {
+	w.log.Debug("client", "error", string(line))
+	return len(line), nil
+}

@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// audit writes one line for each change of a verdict, a mode, or a warning.
+// Probes themselves are logged at debug: a line every two seconds hides the
+// one that matters.
+func (l *loop) audit(before, after *state) {
+	for _, s := range after.services {
+		old, known := before.find(s.name)
+		if !known {
+			old = &service{name: s.name}
+		}
+		l.auditVerdict(old, &s)
+		l.auditMode(old, &s)
+	}
+	for _, h := range after.holds.Expired(before.turned, after.turned) {
+		if !before.turned.IsZero() {
+			l.log.Info("hold expired", "hold", h.Holder, "service", h.Service, "mode", h.Mode, "until", h.Until)
+		}
+	}
+	if w := warningText(after); w != "" && w != warningText(before) {
+		l.log.Warn("files not in use, the last good ones are", "error", w)
+	}
+}
+
+func (l *loop) auditVerdict(old, now *service) {
+	if now.verdict.Same(old.verdict) || now.verdict.Reason == check.NotProbed {
+		return
+	}
+	level := slog.LevelWarn
+	if now.verdict.Health.Serves() {
+		level = slog.LevelInfo
+	}
+	args := []any{"service", now.name, "before", old.verdict.Health, "after", now.verdict.Health, "reason", now.verdict.Reason}
+	if now.verdict.Detail != "" {
+		args = append(args, "detail", now.verdict.Detail)
+	}
+	if hint := now.verdict.Reason.Hint(); hint != "" {
+		args = append(args, "hint", hint)
+	}
+	l.log.Log(context.Background(), level, "verdict changed", args...)
+}
+
+func (l *loop) auditMode(old, now *service) {
+	if now.mode == old.mode && holders(now.because) == holders(old.because) {
+		return
+	}
+	if old.mode == "" && now.mode == drain.Ready {
+		return // the beginning of a host that nobody holds
+	}
+	l.log.Info("mode changed", "service", now.name, "before", old.mode, "after", now.mode, "holds", holders(now.because))
+	for _, h := range now.because {
+		if h.Code != "" {
+			l.log.Error("hold cannot be read, so it counts as maint", "hold", h.Holder, "path", h.Path, "error", h.Error)
+		}
+	}
+}
+
+// holders names holds and the people behind them, on one line.
+func holders(holds []drain.Hold) string {
+	names := make([]string, len(holds))
+	for i, h := range holds {
+		names[i] = h.Holder
+		if who := h.Who(); who != "" {
+			names[i] += " (" + who + ")"
+		}
+		if h.Reason != "" {
+			names[i] += ": " + h.Reason
+		}
+	}
+	return strings.Join(names, "; ")
+}
+
+func warningText(s *state) string {
+	if s.result.Warning == nil {
+		return ""
+	}
+	return s.result.Warning.Error()
+}

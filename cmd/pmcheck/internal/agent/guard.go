@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// guard is a listener that turns away those who may not ask, and that never
+// holds more than max connections: for a new one beyond that it closes the
+// oldest. An honest check lives for milliseconds, so what is oldest is idle or
+// hostile, and no crowd of those can keep a balancer out.
+type guard struct {
+	net.Listener
+	allowed func(netip.Addr) bool
+	max     int
+
+	mu   sync.Mutex
+	open *list.List // of *guardedConn, oldest first
+}
+
+func newGuard(l net.Listener, max int, allowed func(netip.Addr) bool) *guard {
+	return &guard{Listener: l, allowed: allowed, max: max, open: list.New()}
+}
+
+// Accept returns the next connection from somebody who may ask.
+func (g *guard) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && !g.allowed(tcp.AddrPort().Addr().Unmap()) {
+			c.Close()
+			continue
+		}
+		return g.admit(c), nil
+	}
+}
+
+func (g *guard) admit(c net.Conn) net.Conn {
+	admitted := &guardedConn{Conn: c, guard: g}
+	g.mu.Lock()
+	admitted.place = g.open.PushBack(admitted)
+	var evicted *guardedConn
+	if g.open.Len() > g.max {
+		evicted = g.open.Remove(g.open.Front()).(*guardedConn)
+	}
+	g.mu.Unlock()
+	if evicted != nil {
+		evicted.Conn.Close() // its reader sees the end and closes it properly
+	}
+	return admitted
+}
+
+type guardedConn struct {
+	net.Conn
+	guard *guard
+	place *list.Element
+}
+
+// Close gives the place back. It may be called more than once.
+func (c *guardedConn) Close() error {
+	c.guard.mu.Lock()
+	c.guard.open.Remove(c.place) // does nothing if it was removed already
+	c.guard.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,149 @@
+package agent_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// A crowd that holds every slot, and comes back for it, does not keep a
+// balancer out.
+func TestSlowClientsDoNotKeepBalancersOut(t *testing.T) {
+	const slots = 8
+	r := start(t, func(c *config.Config) { c.MaxConnections = slots })
+	var crowd []net.Conn
+	for range 5 * slots {
+		c, err := net.Dial("tcp", r.Address().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
+			t.Fatal(err)
+		}
+		crowd = append(crowd, c)
+		if code, body := r.ask("OPTIONS / HTTP/1.0\r\n\r\n"); code != 200 || body != agent.Serving {
+			t.Fatalf("%d %q with %d slow clients", code, body, len(crowd))
+		}
+	}
+	// The oldest have lost their slots.
+	crowd[0].SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := crowd[0].Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+		t.Errorf("the first of %d slow clients is still connected (%v)", len(crowd), err)
+	}
+}
+
+func TestResetsMidAnswerAreHarmless(t *testing.T) {
+	r := start(t, nil)
+	for range 50 {
+		c, err := net.Dial("tcp", r.Address().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
+		c.(*net.TCPConn).SetLinger(0) // close with a reset
+		c.Close()
+	}
+	r.await(200, agent.Serving)
+}
+
+func TestPipelinedRequestsAreAllAnswered(t *testing.T) {
+	r := start(t, nil)
+	c, err := net.Dial("tcp", r.Address().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	one := "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	last := "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	io.WriteString(c, one+one+last)
+	data, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := countOf(string(data), agent.Serving); got != 3 {
+		t.Errorf("%d answers, want 3:\n%s", got, data)
+	}
+}
+
+func countOf(s, part string) (n int) {
+	for i := 0; i+len(part) <= len(s); i++ {
+		if s[i:i+len(part)] == part {
+			n++
+		}
+	}
+	return n
+}
+
+func TestListenerWithThePuppetCertificate(t *testing.T) {
+	r := start(t, func(c *config.Config) { c.TLS = config.TLSPuppet })
+	roots := x509.NewCertPool()
+	roots.AddCert(r.master.CA.Certificate)
+	serial := func() string {
+		t.Helper()
+		client := http.Client{Transport: &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: r.master.Name},
+		}}
+		resp, err := client.Get("https://" + r.Address().String() + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != 200 {
+			t.Errorf("%d, want 200", resp.StatusCode)
+		}
+		return resp.TLS.PeerCertificates[0].SerialNumber.String()
+	}
+	before := serial()
+	leaf, err := r.master.CA.Issue(checktest.Template{Name: r.master.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.master.Leaf = leaf
+	if err := r.master.WriteFiles(); err != nil {
+		t.Fatal(err)
+	}
+	if after := serial(); after == before {
+		t.Errorf("serial %s after the certificate was renewed", after)
+	}
+}
+
+func TestListenerThatWantsClientCertificates(t *testing.T) {
+	r := start(t, func(c *config.Config) {
+		c.TLS = config.TLSFiles
+		c.TLSCertificate, c.TLSKey, c.TLSClientCA = c.Probe.Certificate, c.Probe.Key, c.Probe.CA
+	})
+	key, err := r.master.Leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := tls.X509KeyPair(r.master.Leaf.CertificatePEM(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(certificates ...tls.Certificate) error {
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+			InsecureSkipVerify: true, Certificates: certificates}}}
+		resp, err := client.Get("https://" + r.Address().String() + "/")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	if err := ask(own); err != nil {
+		t.Errorf("with a certificate: %v", err)
+	}
+	if err := ask(); err == nil {
+		t.Error("answered without a certificate")
+	}
+}

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// handler answers everything on the TCP port, and on the unix socket. Paths
+// are looked up by hand: http.ServeMux answers an unclean path with a
+// redirect, and a redirect is good news to HAProxy.
+type handler struct {
+	state   *atomic.Pointer[state]
+	access  *atomic.Pointer[access]
+	status  func(now time.Time) Status
+	metrics http.Handler
+	count   func(code int)
+	trusted bool // on the unix socket, where the file's permissions decide
+	log     *slog.Logger
+}
+
+// access says who may read what.
+type access struct {
+	allow  []netip.Prefix // may ask at all
+	status []netip.Prefix // may read /status, besides loopback
+}
+
+var (
+	plain   = []string{"text/plain; charset=utf-8"}
+	noStore = []string{"no-store"}
+)
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+		h.line(w, http.StatusMethodNotAllowed, "method not allowed")
+		return
+	}
+	switch path := r.URL.Path; path {
+	case "/":
+		h.check(w, r, Server)
+	case "/live":
+		h.live(w)
+	case "/status":
+		h.serveStatus(w, r)
+	case "/metrics":
+		h.metrics.ServeHTTP(w, r)
+	default:
+		h.check(w, r, path[min(1, len(path)):])
+	}
+}
+
+// check answers a balancer.
+func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
+	s, known := h.state.Load().find(name)
+	if !known {
+		// Not 404, which some balancers take for an orderly drain.
+		h.line(w, http.StatusBadRequest, "unknown path")
+		return
+	}
+	codes, problem := parseCodes(r.URL.RawQuery)
+	if problem != "" {
+		h.line(w, http.StatusBadRequest, problem)
+		return
+	}
+	a := s.answer(codes, time.Now())
+	h.line(w, a.Code, a.Body)
+}
+
+func (h *handler) live(w http.ResponseWriter) {
+	if h.state.Load().live(time.Now()) {
+		h.line(w, http.StatusOK, "live")
+		return
+	}
+	h.line(w, http.StatusServiceUnavailable, "the probe loop has stopped")
+}
+
+func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
+	if !h.mayReadStatus(r) {
+		h.line(w, http.StatusForbidden, "not allowed: see status_allow")
+		return
+	}
+	now := time.Now()
+	data, err := json.MarshalIndent(h.status(now), "", "  ")
+	if err != nil {
+		h.log.Error("status", "error", err)
+		h.line(w, http.StatusInternalServerError, "status cannot be shown")
+		return
+	}
+	w.Header()["Content-Type"] = []string{"application/json"}
+	w.Header()["Cache-Control"] = noStore
+	w.Write(append(data, '\n'))
+}
+
+func (h *handler) mayReadStatus(r *http.Request) bool {
+	if h.trusted {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	addr := peer.Addr().Unmap()
+	return addr.IsLoopback() || contains(h.access.Load().status, addr)
+}
+
+// line writes an answer of one line.
+func (h *handler) line(w http.ResponseWriter, code int, body string) {
+	header := w.Header()
+	header["Content-Type"] = plain
+	header["Cache-Control"] = noStore
+	h.count(code)
+	w.WriteHeader(code)
+	io.WriteString(w, body+"\n")
+}
+
+func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
+	for _, p := range prefixes {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

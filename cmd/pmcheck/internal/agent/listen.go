@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// deferAccept is how long, in seconds, the kernel keeps a connection to
+// itself on which nothing was said yet. A check speaks at once; those that
+// never do cost us nothing.
+const deferAccept = 2
+
+// listenTCP binds the port of the balancers. Keep-alive probes are off: the
+// deadlines of the server end a dead connection sooner, and setting them up
+// costs a system call for each check.
+func listenTCP(ctx context.Context, address string) (net.Listener, error) {
+	config := net.ListenConfig{
+		KeepAlive: -1,
+		Control: func(_, _ string, c syscall.RawConn) error {
+			var option error
+			err := c.Control(func(fd uintptr) {
+				option = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, deferAccept)
+			})
+			return errors.Join(err, option)
+		},
+	}
+	l, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w (another pmcheck, or the old xinetd check? ss -ltnp shows who)", err)
+	}
+	return l, err
+}
+
+// listenSocket binds the unix socket. It replaces the socket of a daemon that
+// has died, and nothing else. The socket appears under its name only once its
+// permissions are set; everybody on the host may read the status.
+func listenSocket(path string) (net.Listener, error) {
+	if err := vacant(path); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	temporary := fmt.Sprintf("%s.%d", path, os.Getpid())
+	os.Remove(temporary)
+	l, err := net.Listen("unix", temporary)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(os.Chmod(temporary, 0o666), os.Rename(temporary, path))
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &socket{Listener: l, path: path}, nil
+}
+
+// vacant returns an error if something other than a dead socket is at path.
+func vacant(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is there and is not a socket: remove it, or set socket", path)
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return fmt.Errorf("another pmcheck answers on %s", path)
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// socket is a unix listener that was renamed, so it has to be removed under
+// its new name.
+type socket struct {
+	net.Listener
+	path string
+}
+
+// Close removes the socket and stops listening.
+func (s *socket) Close() error {
+	return errors.Join(os.Remove(s.path), s.Listener.Close())
+}
+
+// serverTLS reads the listener's certificate anew for each handshake that
+// finds it changed, so a renewed one is used without a reload.
+func serverTLS(certificate, key, clientCA string) (*tls.Config, error) {
+	source := &keyPair{certificate: certificate, key: key, clientCA: clientCA}
+	if _, err := source.config(nil); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: source.config}, nil
+}

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Status is everything pmcheck knows: the JSON of /status and of
+// "pmcheck status --json". Fields are only ever added.
+type Status struct {
+	Version  string          `json:"version"`  // of pmcheck
+	Certname string          `json:"certname"` // of the master
+	Time     time.Time       `json:"time"`     // when this was written
+	Started  time.Time       `json:"started"`  // when the daemon started
+	Services []ServiceStatus `json:"services"`
+	Holds    []HoldStatus    `json:"holds"`
+	Probe    ProbeStatus     `json:"probe"`
+	Config   ConfigStatus    `json:"config"`
+	Warnings []string        `json:"warnings,omitempty"`
+}
+
+// ServiceStatus is one service: what the operators want of it, what is true,
+// and what balancers are told.
+type ServiceStatus struct {
+	Name    string        `json:"name"`
+	Mode    drain.Mode    `json:"mode"`
+	Verdict check.Verdict `json:"verdict"`
+	Hint    string        `json:"hint,omitempty"` // what to do about the verdict
+	Answer  Answer        `json:"answer"`         // to a balancer that chose no codes
+	Path    string        `json:"path"`           // where balancers ask
+}
+
+// HoldStatus is one hold in effect.
+type HoldStatus struct {
+	drain.Hold
+	Who string `json:"who"` // the person behind it, as far as it is known
+}
+
+// ProbeStatus is the last probe.
+type ProbeStatus struct {
+	Address  string             `json:"address"`
+	Count    int64              `json:"count"` // probes since the daemon started
+	Asked    time.Time          `json:"asked,omitzero"`
+	Took     float64            `json:"took_seconds"`
+	URL      string             `json:"url,omitempty"`
+	API      check.API          `json:"api,omitempty"`
+	HTTP     int                `json:"http_status,omitempty"`
+	Puppet   string             `json:"puppet_version,omitempty"`
+	TLS      *check.TLS         `json:"tls,omitempty"`
+	Own      *check.Certificate `json:"own_certificate,omitempty"`
+	CRL      time.Time          `json:"crl_expires,omitzero"` // the first of the CRLs
+	Fault    string             `json:"fault,omitempty"`
+	Reason   check.Reason       `json:"reason,omitempty"`
+	Interval float64            `json:"interval_seconds"`
+}
+
+// ConfigStatus is the configuration in use.
+type ConfigStatus struct {
+	File   string    `json:"file"`
+	Loaded time.Time `json:"loaded"`
+	Error  string    `json:"error,omitempty"` // why a newer one is not in use
+}
+
+// NewProbeStatus describes a result.
+func NewProbeStatus(address string, r check.Result) ProbeStatus {
+	p := ProbeStatus{
+		Address: address, Asked: r.Asked, Took: r.Took.Seconds(), URL: r.URL, API: r.API,
+		HTTP: r.Status, Puppet: r.Version, TLS: r.TLS, Own: r.Own, CRL: r.CRL,
+	}
+	if r.Fault != nil {
+		p.Fault, p.Reason = r.Fault.Error(), r.Fault.Reason
+	}
+	return p
+}
+
+// Status returns what the agent knows now.
+func (a *Agent) Status(now time.Time) Status {
+	s := a.state.Load()
+	settings := a.settings.Load()
+	status := Status{
+		Version: a.Version, Certname: settings.Probe.Certname, Time: now, Started: a.started,
+		Probe:  NewProbeStatus(settings.Probe.Address, s.result),
+		Config: *a.configStatus.Load(),
+		Holds:  []HoldStatus{},
+	}
+	status.Probe.Count = s.probes
+	status.Probe.Interval = settings.Probe.Interval.Seconds()
+	for _, v := range s.services {
+		verdict := v.verdict.At(now)
+		status.Services = append(status.Services, ServiceStatus{
+			Name: v.name, Mode: v.mode, Verdict: verdict, Hint: verdict.Reason.Hint(),
+			Answer: v.answer(Codes{}, now), Path: "/" + v.name,
+		})
+	}
+	for _, h := range s.holds.At(now).Holds() {
+		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})
+	}
+	if w := warningText(s); w != "" {
+		status.Warnings = append(status.Warnings, w)
+	}
+	if s.degraded != nil {
+		status.Warnings = append(status.Warnings, "holds are noticed late: "+s.degraded.Error())
+	}
+	return status
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+func serveCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:  "serve",
+		Usage: "answer balancers (the daemon)",
+		Description: "Probes the local Puppet Server in the background and answers balancers on port 9200.\n" +
+			"SIGHUP reads the configuration again, SIGTERM ends the daemon.",
+		Flags: []cli.Flag{
+			configFlag(),
+			&cli.StringFlag{Name: "listen", Usage: "answer on `ADDRESS` instead of the configured one"},
+		},
+		Action: func(c *cli.Context) error { return serve(c, environ) },
+	}
+}
+
+// serve runs the daemon until a signal ends it.
+func serve(c *cli.Context, environ []string) error {
+	loaded, err := load(c, environ)
+	if err != nil {
+		return err
+	}
+	log, err := newLogger(c.App.ErrWriter, loaded.Config.Log)
+	if err != nil {
+		return err
+	}
+	for _, w := range loaded.Warnings {
+		log.Warn(w)
+	}
+	a := agent.New(loaded.Config, loaded.File, versionString(), log)
+	if err := a.Listen(c.Context); err != nil {
+		return err
+	}
+	log.Info("serving", "version", versionString(), "address", a.Address().String(), "master", loaded.Config.Probe.Address,
+		"certname", loaded.Config.Probe.Certname, "config", loaded.File)
+
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
+	group, ctx := errgroup.WithContext(c.Context)
+	group.Go(func() error { return a.Serve(ctx) })
+	group.Go(func() error {
+		announce(ctx, a, loaded.Config.Probe.Timeout)
+		for {
+			select {
+			case <-ctx.Done():
+				return systemd.Stopping()
+			case <-reload:
+				reloadConfig(c, environ, a)
+			}
+		}
+	})
+	err = group.Wait()
+	log.Info("stopped")
+	return err
+}
+
+// announce tells the service manager that we answer, once the first verdict
+// is there or has had its time: before, every balancer would hear 503.
+func announce(ctx context.Context, a *agent.Agent, patience time.Duration) {
+	select {
+	case <-a.Judged():
+	case <-time.After(patience):
+	case <-ctx.Done():
+		return
+	}
+	if err := systemd.Ready(a.Summary()); err != nil {
+		a.Log.Warn("no word to the service manager", "error", err)
+	}
+}
+
+func reloadConfig(c *cli.Context, environ []string, a *agent.Agent) {
+	failed := systemd.Reloading()
+	loaded, err := load(c, environ)
+	if err != nil {
+		a.ReloadFailed(err)
+	} else {
+		a.Reload(loaded.Config, loaded.File)
+	}
+	if err := errors.Join(failed, systemd.Ready(a.Summary())); err != nil {
+		a.Log.Warn("no word to the service manager", "error", err)
+	}
+}

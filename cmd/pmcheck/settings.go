@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// configFlag names the configuration file. It is given after the command, as
+// every flag is.
+func configFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name:    "config",
+		Aliases: []string{"c"},
+		Usage:   "read `FILE` instead of " + config.DefaultFile,
+		EnvVars: []string{"PMCHECK_CONFIG"},
+	}
+}
+
+// load reads the configuration for a command. Flags named like settings
+// override them.
+func load(c *cli.Context, environ []string) (*config.Loaded, error) {
+	flags := map[string]string{}
+	for _, name := range []string{"listen"} {
+		if c.IsSet(name) {
+			flags[name] = c.String(name)
+		}
+	}
+	loaded, err := config.Load(config.Options{File: c.String("config"), Environ: environ, Flags: flags})
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return loaded, nil
+}
+
+// newLogger writes log lines as the configuration says.
+func newLogger(w io.Writer, c config.Log) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		return nil, errors.New("log.level: " + err.Error())
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == config.FormatJSON {
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, options)), nil
+}

@@ -1,0 +1,35 @@
+// Package systemd is pmcheck's side of the service manager. It is quiet where
+// there is none.
+package systemd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// Ready tells the service manager that the daemon answers, and a status line
+// for people.
+func Ready(status string) error { return notify(daemon.SdNotifyReady, "STATUS="+oneLine(status)) }
+
+// Status changes the status line.
+func Status(status string) error { return notify("STATUS=" + oneLine(status)) }
+
+// Reloading tells the service manager that the configuration is being read
+// again; Ready ends it.
+func Reloading() error { return notify(daemon.SdNotifyReloading, daemon.SdNotifyMonotonicUsec()) }
+
+// Stopping tells the service manager that the daemon is about to end.
+func Stopping() error { return notify(daemon.SdNotifyStopping) }
+
+// notify sends assignments in one datagram. That nobody wants to be notified
+// is no error.
+func notify(assignments ...string) error {
+	if _, err := daemon.SdNotify(false, strings.Join(assignments, "\n")); err != nil {
+		return fmt.Errorf("notify the service manager: %w", err)
+	}
+	return nil
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
