@@ -15,7 +15,7 @@ import (
 // which HAProxy sees a reset connection.
 const ancestorScript = `#!/bin/bash
 while IFS= read -r -t 5 line && [ -n "${line%%$'\r'}" ]; do :; done
-if [ "$(curl --silent --insecure --max-time 5 'https://%s/status/v1/simple')" = running ]; then
+if [ "$(curl --noproxy '*' --silent --insecure --max-time 5 'https://%s/status/v1/simple')" = running ]; then
     status='200 OK' body='Puppet Server is running.'
 else
     status='503 Service Unavailable' body='Puppet Server has failed.'

@@ -80,6 +80,7 @@ func (h *Host) boot() {
 	log := filepath.Join(tempDir(tb), h.Name+".log")
 	showOnFailure(tb, log)
 	h.init = start(tb, cmd, log)
+	tb.Cleanup(h.showOnFailure) // each boot, to come before it is ended
 	RetryUntil(tb, 30*time.Second, 50*time.Millisecond, func() error {
 		if err := h.init.died(); err != nil {
 			tb.Fatalf("%s does not boot: %v", h.Name, err)
@@ -110,10 +111,21 @@ func (n *Network) nextAddress() string {
 	return address.String()
 }
 
+// showOnFailure copies the end of the host's logs to the log of a failed test.
+func (h *Host) showOnFailure() {
+	h.net.tb.Helper()
+	if !h.net.tb.Failed() || !h.running() {
+		return
+	}
+	logs, err := h.Run("sh", "-c", "journalctl --no-pager -n 50; tail -n 30 /var/log/puppetserver/puppetserver.log")
+	h.net.tb.Logf("%s ends with (%v):\n%s", h.Name, err, logs)
+}
+
 // cgroup is a control group of the host's own: its systemd takes the group it
 // finds itself in for the root, and must not find the machine's.
 func (h *Host) cgroup() string {
-	return h.net.inside(filepath.Join("cgroup", filepath.Base(h.net.dir)+"-"+h.Name))
+	name := fmt.Sprintf("pmcheck-lab.%d.%s.%s", os.Getpid(), filepath.Base(h.net.dir), h.Name)
+	return h.net.inside(filepath.Join("cgroup", name))
 }
 
 func (h *Host) removeCgroup() {

@@ -78,9 +78,12 @@ func (h *Host) PowerOn() {
 	h.boot()
 }
 
+// Pid returns the process id of the host's PID 1, as this machine counts.
+func (h *Host) Pid() int { return h.init.cmd.Process.Pid }
+
 // Command is exec.Command on the host, as root, with an environment of its own.
 func (h *Host) Command(program string, args ...string) *exec.Cmd {
-	flags := []string{"-t", strconv.Itoa(h.init.cmd.Process.Pid), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--"}
+	flags := []string{"-t", strconv.Itoa(h.Pid()), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--"}
 	cmd := exec.Command("nsenter", append(append(flags, program), args...)...)
 	cmd.Env = []string{"PATH=" + hostPath, "HOME=/root", "LANG=C.UTF-8"}
 	return cmd

@@ -99,6 +99,7 @@ func (p *process) died() error {
 // Register it after the cleanup that removes the files.
 func showOnFailure(tb testing.TB, files ...string) {
 	tb.Cleanup(func() {
+		tb.Helper()
 		if !tb.Failed() {
 			return
 		}

@@ -58,12 +58,6 @@ func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 		opts.Address = FreeAddress(tb, "127.0.0.1")
 	}
 	opts.MaxActiveInstances = max(opts.MaxActiveInstances, 1)
-	if opts.HeapMB == 0 {
-		opts.HeapMB = 512
-	}
-	if opts.JavaArgs == nil {
-		opts.JavaArgs = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
-	}
 	s := &PuppetServer{Dir: tempDir(tb), tb: tb, opts: opts}
 	s.writeConfig()
 	showOnFailure(tb, s.path("log/console.log"), s.path("log/puppetserver.log"))
@@ -77,10 +71,7 @@ func (s *PuppetServer) Start() {
 	if s.proc != nil && s.proc.alive() {
 		s.tb.Fatal("Puppet Server is started already")
 	}
-	heap := strconv.Itoa(s.opts.HeapMB) + "m"
-	args := append([]string{"-Xms" + heap, "-Xmx" + heap}, s.opts.JavaArgs...)
-	args = append(args,
-		"-Djruby.logger.class=com.puppetlabs.jruby_utils.jruby.Slf4jLogger",
+	args := append(s.opts.javaArgs(),
 		"-Djruby.lib=/usr/share/jruby/lib",
 		"-Djava.io.tmpdir="+s.path("run"),
 		"-XX:+CrashOnOutOfMemoryError", "-XX:ErrorFile="+s.path("log/hs_err.log"),
@@ -93,6 +84,20 @@ func (s *PuppetServer) Start() {
 	cmd.Env = []string{"HOME=" + s.Dir, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: puppetUser(s.tb)}
 	s.proc = start(s.tb, cmd, s.path("log/console.log"))
+}
+
+// javaArgs is what the package keeps in JAVA_ARGS.
+func (o PuppetServerOptions) javaArgs() []string {
+	heap, tuning := o.HeapMB, o.JavaArgs
+	if heap == 0 {
+		heap = 512
+	}
+	if tuning == nil {
+		tuning = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
+	}
+	args := []string{fmt.Sprintf("-Xms%dm", heap), fmt.Sprintf("-Xmx%dm", heap),
+		"-Djruby.logger.class=com.puppetlabs.jruby_utils.jruby.Slf4jLogger"}
+	return append(args, tuning...)
 }
 
 // WaitReady waits until the server says running and returns how long that took.
@@ -177,7 +182,7 @@ func (s *PuppetServer) Requests(path string) int {
 func (s *PuppetServer) CurlStatus() (code int, body string, err error) {
 	s.tb.Helper()
 	curl := Need(s.tb, "curl", "curl")
-	out, err := exec.Command(curl, "--insecure", "--silent", "--show-error", "--max-time", "2",
+	out, err := exec.Command(curl, "--noproxy", "*", "--insecure", "--silent", "--show-error", "--max-time", "2",
 		"--write-out", "\n%{http_code}", "https://"+s.Address()+"/status/v1/simple").CombinedOutput()
 	body, last, _ := strings.Cut(string(out), "\n")
 	if err != nil {

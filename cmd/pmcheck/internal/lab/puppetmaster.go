@@ -1,0 +1,181 @@
+package lab
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// PuppetMasterOptions says how a master differs from the usual one: the zero
+// value is a compile server that is its own CA.
+type PuppetMasterOptions struct {
+	CA                 *PuppetMaster // the master whose CA signs this one's certificate; it must be ready
+	AltNames           []string      // further names in the certificate, such as the balancer's
+	MaxActiveInstances int           // JRubies; default 1
+	HeapMB             int           // default 512
+	JavaArgs           []string      // as in PuppetServerOptions
+}
+
+// A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
+// of all its addresses, with the packaged configuration in the packaged places.
+// Its CA signs whatever asks.
+type PuppetMaster struct {
+	Host *Host
+
+	tb testing.TB
+	ca *PuppetMaster // may be itself
+}
+
+const (
+	masterSSL = "/var/lib/puppet/ssl"
+	masterCA  = "/etc/puppet/puppetserver/ca"
+)
+
+// StartPuppetMaster configures, enables and starts puppetserver.service, and
+// returns at once; see WaitReady.
+func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
+	tb := h.net.tb
+	tb.Helper()
+	Need(tb, "puppetserver", "puppetserver")
+	m := &PuppetMaster{Host: h, tb: tb, ca: opts.CA}
+	if m.ca == nil {
+		m.ca = m
+	}
+	// Debian's Puppet keeps its keys here only as long as the directory exists.
+	h.MustRun("find", masterSSL, "-mindepth", "1", "-delete")
+	h.MustRun("rm", "-rf", masterCA)
+	h.WriteFile("/etc/puppet/puppet.conf", m.puppetConf(opts), 0o644)
+	h.WriteFile("/etc/default/puppetserver", javaDefaults(opts), 0o644)
+	h.WriteFile("/etc/puppet/puppetserver/conf.d/lab.conf", fmt.Sprintf(
+		"jruby-puppet.max-active-instances: %d\ncertificate-authority.allow-subject-alt-names: true\n",
+		max(opts.MaxActiveInstances, 1)), 0o644)
+	if m.ca != m {
+		m.joinCA(opts.AltNames)
+	}
+	m.SetSitePP("")
+	h.MustRun("systemctl", "enable", "puppetserver")
+	h.MustRun("systemctl", "start", "--no-block", "puppetserver")
+	return m
+}
+
+// WaitReady waits until the unit is active and the server says running, and
+// returns how long that took.
+func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
+	m.tb.Helper()
+	return RetryUntil(m.tb, within, 100*time.Millisecond, func() error {
+		if state, err := m.Host.Run("systemctl", "is-active", "puppetserver"); err != nil {
+			if state == "failed" {
+				m.tb.Fatal(m.Host.Journal("puppetserver"))
+			}
+			return err
+		}
+		code, body, err := m.Status()
+		if err != nil || code != http.StatusOK {
+			return errors.Join(err, fmt.Errorf("status answers %d %q", code, body))
+		}
+		return nil
+	})
+}
+
+// Status returns what an anonymous question for /status/v1/simple is answered.
+func (m *PuppetMaster) Status() (code int, body string, err error) {
+	return m.query().get("/status/v1/simple")
+}
+
+// Get asks for path with a certificate that m's CA has just signed for certname.
+func (m *PuppetMaster) Get(certname, path string) (code int, body string, err error) {
+	m.tb.Helper()
+	der, key := m.ca.authority().issue(m.tb, certname, nil)
+	cert, err := tls.X509KeyPair(encodePEM("CERTIFICATE", der), encodePEM("RSA PRIVATE KEY", key))
+	if err != nil {
+		return 0, "", err
+	}
+	q := m.query()
+	q.certs = []tls.Certificate{cert}
+	return q.get(path)
+}
+
+// Certname returns the name in the master's certificate.
+func (m *PuppetMaster) Certname() string { return m.Host.FQDN() }
+
+// Address returns the host:port the master listens on.
+func (m *PuppetMaster) Address() string { return net.JoinHostPort(m.Host.Address, "8140") }
+
+// SetSitePP replaces the manifest of the production environment, which is
+// empty at first. The next compile reads it.
+func (m *PuppetMaster) SetSitePP(content string) {
+	m.tb.Helper()
+	m.Host.WriteFile("/etc/puppet/code/environments/production/manifests/site.pp", content, 0o644)
+}
+
+// IssueCert has m's CA sign a certificate for certname and puts it on host
+// where Puppet keeps it, with the CA's certificate and revocation list. edit
+// is as for PuppetServer.IssueCert.
+func (m *PuppetMaster) IssueCert(host *Host, certname string, edit func(*x509.Certificate)) {
+	m.tb.Helper()
+	cert, key := m.ca.authority().issue(m.tb, certname, edit)
+	host.WriteFile(masterSSL+"/certs/"+certname+".pem", string(encodePEM("CERTIFICATE", cert)), 0o644)
+	host.WriteFile(masterSSL+"/private_keys/"+certname+".pem", string(encodePEM("RSA PRIVATE KEY", key)), 0o640)
+	host.WriteFile(masterSSL+"/certs/ca.pem", m.ca.caFile("ca_crt.pem"), 0o644)
+	host.WriteFile(masterSSL+"/crl.pem", m.ca.caFile("ca_crl.pem"), 0o644)
+	host.MustRun("chown", "-R", "puppet:puppet", masterSSL)
+}
+
+// joinCA makes m a compile master: no CA of its own, a certificate of m.ca.
+func (m *PuppetMaster) joinCA(altNames []string) {
+	m.tb.Helper()
+	m.IssueCert(m.Host, m.Certname(), func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, altNames...) })
+	m.Host.WriteFile("/etc/puppet/puppetserver/services.d/ca.cfg", `
+puppetlabs.services.ca.certificate-authority-disabled-service/certificate-authority-disabled-service
+puppetlabs.trapperkeeper.services.watcher.filesystem-watch-service/filesystem-watch-service
+`, 0o644)
+	m.Host.WriteFile("/etc/puppet/puppetserver/conf.d/lab-tls.conf", fmt.Sprintf(`webserver: {
+    ssl-cert: %[1]s/certs/%[2]s.pem
+    ssl-key: %[1]s/private_keys/%[2]s.pem
+    ssl-ca-cert: %[1]s/certs/ca.pem
+    ssl-crl-path: %[1]s/crl.pem
+}
+`, masterSSL, m.Certname()), 0o644)
+}
+
+func (m *PuppetMaster) puppetConf(opts PuppetMasterOptions) string {
+	names := append([]string{m.Certname()}, opts.AltNames...)
+	return fmt.Sprintf(`[main]
+certname = %s
+server = %s
+dns_alt_names = %s
+keylength = 2048
+
+[server]
+autosign = true
+`, m.Certname(), m.ca.Certname(), strings.Join(names, ","))
+}
+
+func javaDefaults(opts PuppetMasterOptions) string {
+	server := PuppetServerOptions{HeapMB: opts.HeapMB, JavaArgs: opts.JavaArgs}
+	return fmt.Sprintf("JAVA_ARGS=%q\nTK_ARGS=\n", strings.Join(server.javaArgs(), " "))
+}
+
+func (m *PuppetMaster) authority() authority {
+	m.tb.Helper()
+	return parseAuthority(m.tb,
+		decodePEM(m.tb, []byte(m.caFile("ca_crt.pem"))), decodePEM(m.tb, []byte(m.caFile("ca_key.pem"))))
+}
+
+func (m *PuppetMaster) caFile(name string) string {
+	m.tb.Helper()
+	return m.Host.MustRun("cat", masterCA+"/"+name) + "\n"
+}
+
+func (m *PuppetMaster) query() query {
+	return query{certname: m.Certname(), dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return m.Host.net.DialContext(ctx, network, m.Address())
+	}}
+}
