@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,18 +71,9 @@ func TestPipelinedRequestsAreAllAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := countOf(string(data), agent.Serving); got != 3 {
+	if got := strings.Count(string(data), agent.Serving); got != 3 {
 		t.Errorf("%d answers, want 3:\n%s", got, data)
 	}
-}
-
-func countOf(s, part string) (n int) {
-	for i := 0; i+len(part) <= len(s); i++ {
-		if s[i:i+len(part)] == part {
-			n++
-		}
-	}
-	return n
 }
 
 func TestListenerWithThePuppetCertificate(t *testing.T) {
