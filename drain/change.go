@@ -27,8 +27,9 @@ const (
 // A hold of the same holder and service is updated: it keeps its Since while it
 // is in effect, and moves if it is in the other directory. There is no moment
 // without either of them. When Put returns without an error, the hold is on
-// stable storage. After a [*WriteError] the old hold is in place; if only the
-// one in the other directory could not be removed, both are.
+// stable storage. After a [*WriteError] the old hold is in place, with two
+// exceptions: if Op is "remove", both are, and if Op is "sync", the new one is
+// but may not survive a power failure.
 //
 // Put creates the directory if it is missing. It also removes what killed
 // writers left behind, and other holds that ended more than a day ago.
