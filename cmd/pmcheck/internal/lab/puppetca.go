@@ -66,16 +66,14 @@ func (s *PuppetServer) RenewCRL() {
 	s.replaceCRL(s.revocationList(), time.Now().Add(365*24*time.Hour))
 }
 
+// replaceCRL signs the entries of list under the next number.
 func (s *PuppetServer) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
 	s.tb.Helper()
-	list.Number = new(big.Int).Add(list.Number, big.NewInt(1))
-	list.ThisUpdate = time.Now().Add(-48 * time.Hour)
-	list.NextUpdate = nextUpdate
 	ca := s.ca()
 	der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
-		Number:                    list.Number,
-		ThisUpdate:                list.ThisUpdate,
-		NextUpdate:                list.NextUpdate,
+		Number:                    new(big.Int).Add(list.Number, big.NewInt(1)),
+		ThisUpdate:                time.Now().Add(-48 * time.Hour),
+		NextUpdate:                nextUpdate,
 		RevokedCertificateEntries: list.RevokedCertificateEntries,
 	}, ca.cert, ca.key)
 	if err != nil {
