@@ -13,6 +13,8 @@ import (
 
 	"github.com/agext/levenshtein"
 	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Rules of the terminal: what was asked for goes to stdout, everything else
@@ -23,7 +25,12 @@ import (
 const (
 	exitOK      = 0
 	exitFailure = 1
-	exitUsage   = 2
+	exitUsage   = 2 // of the command line or the configuration
+
+	exitHeld      = 3 // status: held out of service
+	exitUnhealthy = 4 // status: not held, but not healthy
+	exitNoDaemon  = 5 // status: the daemon does not answer
+	exitTimeout   = 6 // wait: not within the time
 )
 
 // version is set when a release is linked.
@@ -100,6 +107,11 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 		OnUsageError:         onUsageError,
 		Commands: []*cli.Command{
 			serveCommand(environ),
+			statusCommand(environ),
+			holdCommand(environ, drain.Drain, "take no new agents, finish those under way"),
+			holdCommand(environ, drain.Maint, "take no agents at all"),
+			readyCommand(environ),
+			waitCommand(environ),
 			checkCommand(environ),
 			configCommand(environ),
 			demoCommand(),

@@ -37,6 +37,16 @@ func load(c *cli.Context, environ []string) (*config.Loaded, error) {
 	return loaded, nil
 }
 
+// loadLocal reads the configuration for a command that has nothing to do with
+// the master. It works on a host where Puppet is missing or broken.
+func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
+	loaded, err := config.Check(config.Options{File: c.String("config"), Environ: environ})
+	if err != nil {
+		return config.Config{}, &exitError{exitUsage, err}
+	}
+	return loaded.Config, nil
+}
+
 // newLogger writes log lines as the configuration says.
 func newLogger(w io.Writer, c config.Log) (*slog.Logger, error) {
 	var level slog.Level

@@ -107,9 +107,12 @@ func (a *Agent) Address() net.Addr { return a.tcp.Addr() }
 
 // Summary is the state of the master in one line, for the service manager.
 func (a *Agent) Summary() string {
-	s, _ := a.state.Load().find(Server)
-	v := s.verdict.At(time.Now())
-	return fmt.Sprintf("%s, %s: %s; answering %s", s.mode, v.Health, v.Reason, a.Address())
+	s := a.state.Load()
+	server, _ := s.find(Server)
+	now := time.Now()
+	mode, _ := s.mode(Server, now)
+	v := server.verdict.At(now)
+	return fmt.Sprintf("%s, %s: %s; answering on %s", mode, v.Health, v.Reason, a.Address())
 }
 
 // Listen binds the port and the unix socket. Without the socket the commands

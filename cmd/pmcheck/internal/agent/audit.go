@@ -13,21 +13,23 @@ import (
 // Probes themselves are logged at debug: a line every two seconds hides the
 // one that matters.
 func (l *loop) audit(before, after *state) {
-	for _, s := range after.services {
-		old, known := before.find(s.name)
+	for i := range after.services {
+		now := &after.services[i]
+		old, known := before.find(now.name)
 		if !known {
-			old = &service{name: s.name}
+			old = &service{name: now.name}
 		}
-		l.auditVerdict(old, &s)
-		l.auditMode(old, &s)
+		l.auditVerdict(old, now)
+		l.auditMode(before, after, now.name)
+	}
+	if before.turned.IsZero() {
+		return
 	}
 	for _, h := range after.holds.Expired(before.turned, after.turned) {
-		if !before.turned.IsZero() {
-			l.log.Info("hold expired", "hold", h.Holder, "service", h.Service, "mode", h.Mode, "until", h.Until)
-		}
+		l.log.Info("hold expired", "hold", h.Holder, "service", h.Service, "mode", h.Mode, "until", h.Until)
 	}
 	if w := warningText(after); w != "" && w != warningText(before) {
-		l.log.Warn("files not in use, the last good ones are", "error", w)
+		l.log.Warn("newer files are not in use, the last good ones are", "error", w)
 	}
 }
 
@@ -49,15 +51,18 @@ func (l *loop) auditVerdict(old, now *service) {
 	l.log.Log(context.Background(), level, "verdict changed", args...)
 }
 
-func (l *loop) auditMode(old, now *service) {
-	if now.mode == old.mode && holders(now.because) == holders(old.because) {
+func (l *loop) auditMode(before, after *state, name string) {
+	was, wasBecause := drain.Ready, []drain.Hold(nil)
+	if !before.turned.IsZero() {
+		was, wasBecause = before.mode(name, before.turned)
+	}
+	is, because := after.mode(name, after.turned)
+	if is == was && holders(because) == holders(wasBecause) {
 		return
 	}
-	if old.mode == "" && now.mode == drain.Ready {
-		return // the beginning of a host that nobody holds
-	}
-	l.log.Info("mode changed", "service", now.name, "before", old.mode, "after", now.mode, "holds", holders(now.because))
-	for _, h := range now.because {
+	l.log.Info("mode changed", "service", name, "before", was, "after", is,
+		"holds", holders(because), "lifted", holders(wasBecause))
+	for _, h := range because {
 		if h.Code != "" {
 			l.log.Error("hold cannot be read, so it counts as maint", "hold", h.Holder, "path", h.Path, "error", h.Error)
 		}

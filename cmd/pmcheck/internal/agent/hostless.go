@@ -18,26 +18,41 @@ func (l hostless) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hostlessConn{c}, nil
+	return &hostlessConn{Conn: c}, nil
 }
 
-type hostlessConn struct{ net.Conn }
+type hostlessConn struct {
+	net.Conn
+	// While a request is handled, net/http waits for the next one with a read
+	// of one byte. That byte belongs to the request that follows.
+	first byte
+	split bool
+}
 
 const suppliedHost = "Host: pmcheck\r\n"
 
 // Read completes a request that arrives whole, as a check's does. One that
 // arrives in pieces, or behind another, is left as it is.
 func (c *hostlessConn) Read(b []byte) (int, error) {
-	if len(b) <= len(suppliedHost) {
-		return c.Conn.Read(b)
+	if len(b) <= len(suppliedHost)+1 {
+		n, err := c.Conn.Read(b)
+		if c.split = n == 1; c.split {
+			c.first = b[0]
+		}
+		return n, err
 	}
-	n, err := c.Conn.Read(b[:len(b)-len(suppliedHost)])
+	lead := 0
+	if c.split {
+		b[0], lead, c.split = c.first, 1, false
+	}
+	n, err := c.Conn.Read(b[lead : len(b)-len(suppliedHost)])
+	n += lead
 	if at := missingHost(b[:n]); at > 0 {
 		copy(b[at+len(suppliedHost):], b[at:n])
 		copy(b[at:], suppliedHost)
 		n += len(suppliedHost)
 	}
-	return n, err
+	return copy(b, b[lead:n]), err
 }
 
 // missingHost returns where a Host header belongs in a whole HTTP/1.1 request

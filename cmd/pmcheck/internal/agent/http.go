@@ -58,7 +58,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // check answers a balancer.
 func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
-	s, known := h.state.Load().find(name)
+	s := h.state.Load()
+	service, known := s.find(name)
 	if !known {
 		// Not 404, which some balancers take for an orderly drain.
 		h.line(w, http.StatusBadRequest, "unknown path")
@@ -69,7 +70,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 		h.line(w, http.StatusBadRequest, problem)
 		return
 	}
-	a := s.answer(codes, time.Now())
+	a := s.answer(service, codes, time.Now())
 	h.line(w, a.Code, a.Body)
 }
 

@@ -167,13 +167,11 @@ func faultText(r check.Result) string {
 // turn publishes what is known now and logs what has changed.
 func (l *loop) turn() {
 	now := time.Now()
-	holds := l.holds.Current()
-	mode, because := holds.Mode(Server, now)
 	next := &state{
 		turned:   now,
 		maxAge:   l.config.MaxAge + l.config.Interval,
-		services: []service{{name: Server, verdict: l.judge.Verdict().At(now), mode: mode, because: because}},
-		holds:    holds,
+		services: []service{{name: Server, verdict: l.judge.Verdict().At(now)}},
+		holds:    l.holds.Current(),
 		degraded: l.holds.Degraded(),
 		result:   l.last,
 		probes:   l.count,

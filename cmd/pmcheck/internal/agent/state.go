@@ -25,8 +25,6 @@ type state struct {
 type service struct {
 	name    string
 	verdict check.Verdict
-	mode    drain.Mode
-	because []drain.Hold // the holds that make the mode
 }
 
 // find returns the service of a name.
@@ -39,9 +37,28 @@ func (s *state) find(name string) (*service, bool) {
 	return nil, false
 }
 
-// answer is what a balancer is told about the service now.
-func (v *service) answer(codes Codes, now time.Time) Answer {
-	return Decide(v.mode, v.verdict.At(now), codes)
+// holdsMaxAge is how long a reading of the holds may be believed. They are
+// read about once a second; if that stops, so has the file system.
+const holdsMaxAge = 15 * time.Second
+
+// mode returns the mode of a service now, and the holds that make it. It is
+// asked with each answer, so that a hold ends on time.
+func (s *state) mode(name string, now time.Time) (drain.Mode, []drain.Hold) {
+	if now.Sub(s.holds.Taken()) < holdsMaxAge {
+		return s.holds.Mode(name, now)
+	}
+	return drain.Maint, []drain.Hold{{
+		Holder: drain.Directory,
+		Mode:   drain.Maint,
+		Code:   drain.Unreadable,
+		Error:  "the holds could not be read since " + s.holds.Taken().Format(time.RFC3339),
+	}}
+}
+
+// answer is what a balancer is told about a service now.
+func (s *state) answer(v *service, codes Codes, now time.Time) Answer {
+	mode, _ := s.mode(v.name, now)
+	return Decide(mode, v.verdict.At(now), codes)
 }
 
 // live reports whether the loop still turns.

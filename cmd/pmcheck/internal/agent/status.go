@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -29,7 +30,14 @@ type ServiceStatus struct {
 	Verdict check.Verdict `json:"verdict"`
 	Hint    string        `json:"hint,omitempty"` // what to do about the verdict
 	Answer  Answer        `json:"answer"`         // to a balancer that chose no codes
-	Path    string        `json:"path"`           // where balancers ask
+	Answers []KindAnswer  `json:"answers"`        // to each kind of balancer
+}
+
+// KindAnswer is what one kind of balancer is told now.
+type KindAnswer struct {
+	Kind string `json:"kind"` // classic, graceful or health-only
+	Path string `json:"path"` // what such a balancer asks
+	Answer
 }
 
 // HoldStatus is one hold in effect.
@@ -89,9 +97,10 @@ func (a *Agent) Status(now time.Time) Status {
 	status.Probe.Interval = settings.Probe.Interval.Seconds()
 	for _, v := range s.services {
 		verdict := v.verdict.At(now)
+		mode, _ := s.mode(v.name, now)
 		status.Services = append(status.Services, ServiceStatus{
-			Name: v.name, Mode: v.mode, Verdict: verdict, Hint: verdict.Reason.Hint(),
-			Answer: v.answer(Codes{}, now), Path: "/" + v.name,
+			Name: v.name, Mode: mode, Verdict: verdict, Hint: verdict.Reason.Hint(),
+			Answer: Decide(mode, verdict, Codes{}), Answers: kinds(v.name, mode, verdict),
 		})
 	}
 	for _, h := range s.holds.At(now).Holds() {
@@ -104,4 +113,16 @@ func (a *Agent) Status(now time.Time) Status {
 		status.Warnings = append(status.Warnings, "holds are noticed late: "+s.degraded.Error())
 	}
 	return status
+}
+
+// kinds lists the ways in which balancers usually ask, and what they are told.
+func kinds(service string, mode drain.Mode, v check.Verdict) []KindAnswer {
+	kind := func(name, query string, codes Codes) KindAnswer {
+		return KindAnswer{Kind: name, Path: "/" + service + query, Answer: Decide(mode, v, codes)}
+	}
+	return []KindAnswer{
+		kind("classic", "", Codes{}),
+		kind("graceful", "?drain=404", Codes{Drain: http.StatusNotFound}),
+		kind("health-only", "?drain=200&maint=200", Codes{Drain: http.StatusOK, Maint: http.StatusOK}),
+	}
 }

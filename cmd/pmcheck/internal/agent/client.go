@@ -1,0 +1,58 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+)
+
+// ErrNoDaemon says that no daemon answers on the socket.
+var ErrNoDaemon = errors.New("the daemon does not answer")
+
+// maxStatus bounds what is read from a daemon.
+const maxStatus = 16 << 20
+
+// Client reads what the daemon on this host knows, over its unix socket.
+type Client struct{ Socket string }
+
+// Status returns the daemon's status. The error wraps ErrNoDaemon if there is
+// no daemon to ask.
+func (c Client) Status(ctx context.Context) (Status, error) {
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", c.Socket)
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pmcheck/status", nil)
+	if err != nil {
+		return Status{}, err
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, c.Socket, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return Status{}, fmt.Errorf("%s answers %s", c.Socket, resp.Status)
+	}
+	var s Status
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+		return Status{}, fmt.Errorf("status from %s: %w", c.Socket, err)
+	}
+	return s, nil
+}
+
+// Service returns the status of one service.
+func (s Status) Service(name string) (ServiceStatus, bool) {
+	for _, v := range s.Services {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return ServiceStatus{}, false
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func statusCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: "show mode, verdict, and what balancers are told",
+		Description: "Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
+			"5 the daemon does not answer, 2 usage.",
+		Flags: []cli.Flag{
+			configFlag(),
+			serviceFlag("show `SERVICE` only"),
+			&cli.BoolFlag{Name: "json", Usage: "print JSON: what /status answers"},
+		},
+		Action: func(c *cli.Context) error { return showStatus(c, environ) },
+	}
+}
+
+func showStatus(c *cli.Context, environ []string) error {
+	settings, err := loadLocal(c, environ)
+	if err != nil {
+		return err
+	}
+	status, err := agent.Client{Socket: settings.Socket}.Status(c.Context)
+	if noDaemon(err) {
+		return &exitError{exitNoDaemon, &hinted{err, "systemctl status pmcheck; the holds are in " + settings.Holds.Persistent}}
+	}
+	if err != nil {
+		return err
+	}
+	if name := c.String("service"); name != "" {
+		service, known := status.Service(name)
+		if !known {
+			return usageError("the daemon answers for no service %q", name)
+		}
+		status.Services = []agent.ServiceStatus{service}
+	}
+	if c.Bool("json") {
+		if err := printJSON(c.App.Writer, status); err != nil {
+			return err
+		}
+	} else {
+		printStatus(c.App.Writer, status)
+	}
+	return statusOnly(statusExit(status))
+}
+
+// statusExit is the exit status for the worst of the services.
+func statusExit(status agent.Status) int {
+	exit := exitOK
+	for _, s := range status.Services {
+		switch {
+		case s.Mode != drain.Ready:
+			return exitHeld
+		case !s.Verdict.Health.Serves():
+			exit = exitUnhealthy
+		}
+	}
+	return exit
+}
+
+// printStatus writes the status for a person.
+func printStatus(w io.Writer, status agent.Status) {
+	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", status.Certname, status.Probe.Address, status.Version, ago(status.Started, status.Time))
+	for _, s := range status.Services {
+		fmt.Fprintln(w)
+		printService(w, s, status)
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	printProbe(t, status)
+	for _, warning := range status.Warnings {
+		fmt.Fprintf(t, "warning\t%s\n", warning)
+	}
+	if status.Config.Error != "" {
+		fmt.Fprintf(t, "config\tnot reloaded: %s\n", strings.ReplaceAll(status.Config.Error, "\n", "; "))
+	}
+	t.Flush()
+}
+
+func printService(w io.Writer, s agent.ServiceStatus, status agent.Status) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush()
+	fmt.Fprintf(t, "%s\t%s\n", s.Name, headline(s))
+	fmt.Fprintf(t, "mode\t%s\n", s.Mode)
+	for _, h := range status.Holds {
+		if h.Covers(s.Name) {
+			fmt.Fprintf(t, "  hold\t%s\n", holdLine(h.Hold, status.Time))
+		}
+	}
+	v := s.Verdict
+	fmt.Fprintf(t, "verdict\t%s: %s since %s\n", v.Health, v.Reason, when(v.Since, status.Time))
+	if v.Detail != "" {
+		fmt.Fprintf(t, "  detail\t%s\n", v.Detail)
+	}
+	if s.Hint != "" {
+		fmt.Fprintf(t, "  hint\t%s\n", s.Hint)
+	}
+	for i, a := range s.Answers {
+		label := ""
+		if i == 0 {
+			label = "answers"
+		}
+		fmt.Fprintf(t, "%s\t%d %s\tto %s\t(%s)\n", label, a.Code, a.Body, a.Path, a.Kind)
+	}
+}
+
+// headline says in plain words what is going on.
+func headline(s agent.ServiceStatus) string {
+	switch {
+	case s.Answer.Code == 200:
+		return "in service"
+	case s.Mode != drain.Ready:
+		return "OUT of service: held in " + string(s.Mode)
+	}
+	return "OUT of service: " + string(s.Verdict.Health)
+}
+
+func holdLine(h drain.Hold, now time.Time) string {
+	text := holdText(h)
+	if !h.Since.IsZero() {
+		text += ", since " + when(h.Since, now)
+	}
+	return text
+}
+
+func printProbe(w io.Writer, status agent.Status) {
+	p := status.Probe
+	if p.Count == 0 {
+		fmt.Fprintln(w, "probe\tnone yet")
+		return
+	}
+	took := time.Duration(p.Took * float64(time.Second)).Round(time.Millisecond / 10)
+	fmt.Fprintf(w, "probe\t%s, took %s, %s\n", when(p.Asked, status.Time), took, p.URL)
+	if p.TLS != nil {
+		fmt.Fprintf(w, "server\tcertificate %s\n", expiryText(p.TLS.Server.NotAfter, status.Time))
+	}
+	if p.Own != nil {
+		fmt.Fprintf(w, "own\tcertificate %s\n", expiryText(p.Own.NotAfter, status.Time))
+	}
+	if !p.CRL.IsZero() {
+		fmt.Fprintf(w, "crl\t%s\n", expiryText(p.CRL, status.Time))
+	}
+}
+
+// when writes a time both ways: how long ago, and by the clock.
+func when(t, now time.Time) string {
+	return fmt.Sprintf("%s ago (%s)", ago(t, now), t.Local().Format("2006-01-02 15:04:05 MST"))
+}
+
+// ago writes the time that has passed, to the precision people care for.
+func ago(t, now time.Time) string {
+	d := now.Sub(t)
+	switch {
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
