@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // A process is one program with its children, ended by the test's cleanup at
@@ -46,13 +48,33 @@ func start(tb testing.TB, cmd *exec.Cmd, log string) *process {
 	return p
 }
 
-// kill ends the program and its process group with SIGKILL and waits for it.
-// Killing what has ended already does nothing.
+// kill ends the program and its process group with SIGKILL and waits until all
+// of them are gone. Killing what has ended already does nothing.
 func (p *process) kill() {
-	if p.alive() {
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // may just have ended
+	p.tb.Helper()
+	if !p.alive() {
+		return
 	}
+	group := p.cmd.Process.Pid
+	_ = syscall.Kill(-group, syscall.SIGKILL) // may just have ended
 	<-p.done
+	RetryUntil(p.tb, 10*time.Second, 2*time.Millisecond, func() error { return groupGone(group) })
+}
+
+// groupGone returns an error while the process group has a member that still
+// runs: children of a killed program are not this process's to wait for.
+func groupGone(group int) error {
+	procs, err := procfs.AllProcs()
+	if err != nil {
+		return err
+	}
+	for _, proc := range procs {
+		stat, err := proc.Stat()
+		if err == nil && stat.PGRP == group && stat.State != "Z" {
+			return fmt.Errorf("%s (process %d) is still there", stat.Comm, stat.PID)
+		}
+	}
+	return nil
 }
 
 // stop asks with SIGTERM and waits.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -12,11 +13,20 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
 )
 
+const denyServices = `{
+    match-request: { path: "/status/v1/services", type: path }
+    deny: "*", sort-order: 400, name: "no services"
+}`
+
 // TestPuppetServer takes one server through everything a test may do to it:
 // starts cost a quarter of a minute each.
 func TestPuppetServer(t *testing.T) {
 	lab.Real(t)
-	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{MaxActiveInstances: 2})
+	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
+		MaxActiveInstances: 2,
+		Settings:           map[string]string{"environment_timeout": "0"},
+		AccessRules:        denyServices,
+	})
 	t.Logf("first start: %v", s.WaitReady(2*time.Minute))
 
 	t.Run("status", func(t *testing.T) {
@@ -28,6 +38,14 @@ func TestPuppetServer(t *testing.T) {
 		}
 		if n := s.Requests("/status/v1/services"); n != 0 {
 			t.Errorf("%d requests for services in the access log, want none", n)
+		}
+	})
+	t.Run("options", func(t *testing.T) {
+		if code, body, err := s.Get("", "/status/v1/services"); code != http.StatusForbidden {
+			t.Errorf("a path denied by AccessRules: %d %s, %v; want 403", code, body, err)
+		}
+		if conf := readFile(t, s.PuppetConf()); !strings.Contains(conf, "environment_timeout = 0\n") {
+			t.Errorf("Settings are not in puppet.conf:\n%s", conf)
 		}
 	})
 	t.Run("compile", func(t *testing.T) {
