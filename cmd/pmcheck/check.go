@@ -140,12 +140,19 @@ func certificateText(c check.Certificate, now time.Time) string {
 }
 
 func expiryText(t, now time.Time) string {
-	days := int(t.Sub(now).Hours() / 24)
 	date := t.UTC().Format(time.RFC3339)
 	if t.Before(now) {
-		return fmt.Sprintf("expired %s (%d days ago)", date, -days)
+		return fmt.Sprintf("expired %s (%s ago)", date, days(now.Sub(t)))
 	}
-	return fmt.Sprintf("expires %s (in %d days)", date, days)
+	return fmt.Sprintf("expires %s (in %s)", date, days(t.Sub(now)))
+}
+
+// days writes a long time in days, a short one in hours.
+func days(d time.Duration) string {
+	if d < 48*time.Hour {
+		return fmt.Sprintf("%d hours", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -59,7 +59,8 @@ func serve(c *cli.Context, environ []string) error {
 		for {
 			select {
 			case <-ctx.Done():
-				return systemd.Stopping()
+				tellManager(a, systemd.Stopping())
+				return nil
 			case <-reload:
 				reloadConfig(c, environ, a)
 			}
@@ -79,7 +80,13 @@ func announce(ctx context.Context, a *agent.Agent, patience time.Duration) {
 	case <-ctx.Done():
 		return
 	}
-	if err := systemd.Ready(a.Summary()); err != nil {
+	tellManager(a, systemd.Ready(a.Summary()))
+}
+
+// tellManager logs that a notification did not go through. Balancers are
+// answered all the same.
+func tellManager(a *agent.Agent, err error) {
+	if err != nil {
 		a.Log.Warn("no word to the service manager", "error", err)
 	}
 }
@@ -92,7 +99,5 @@ func reloadConfig(c *cli.Context, environ []string, a *agent.Agent) {
 	} else {
 		a.Reload(loaded.Config, loaded.File)
 	}
-	if err := errors.Join(failed, systemd.Ready(a.Summary())); err != nil {
-		a.Log.Warn("no word to the service manager", "error", err)
-	}
+	tellManager(a, errors.Join(failed, systemd.Ready(a.Summary())))
 }
