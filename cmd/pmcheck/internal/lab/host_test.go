@@ -19,6 +19,7 @@ import (
 
 func TestHost(t *testing.T) {
 	lab.Real(t)
+	t.Setenv("TMPDIR", t.TempDir()) // away from other tests' files
 	before := machine(t)
 	t.Run("host", func(t *testing.T) {
 		n := lab.StartNetwork(t)
@@ -128,13 +129,15 @@ func TestKilled(t *testing.T) {
 	lab.StartNetwork(t) // sweeps up its control groups
 }
 
-// machine returns what a host must leave as it was: the mounts, interfaces,
-// control groups and files of the machine.
+// machine returns what a host must leave as it was: the mounts, interfaces and
+// files of the machine, and the control groups of this process.
 func machine(t *testing.T) []string {
 	t.Helper()
 	state := strings.Split(readFile(t, "/proc/self/mounts"), "\n")
-	for _, pattern := range []string{"/sys/class/net/*", "/sys/fs/cgroup/*", "/sys/fs/cgroup/unified/*",
-		"/run/netns/*", "/var/lib/lab", "/run/lab", filepath.Join(os.TempDir(), "pmcheck-lab-*")} {
+	groups := fmt.Sprintf("pmcheck-lab.%d.*", os.Getpid())
+	for _, pattern := range []string{"/sys/class/net/*", "/run/netns/*", "/var/lib/lab", "/run/lab",
+		filepath.Join("/sys/fs/cgroup", groups), filepath.Join("/sys/fs/cgroup/unified", groups),
+		filepath.Join(os.TempDir(), "*")} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
