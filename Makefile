@@ -1,0 +1,86 @@
+# make help lists the targets.
+
+GO      ?= go
+TOOLS    = $(GO) tool -modfile=.tools/go.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+FUZZTIME ?= 20s
+
+PREFIX     ?= /usr/local
+STATEDIR   ?= /var/lib/pmcheck
+SYSCONFDIR ?= /etc
+
+# The real programs that the tests run pmcheck against, by Debian package.
+PARTS = puppetserver puppet-agent haproxy xinetd wrk curl openssl socat iproute2 systemd dbus
+
+# The packages whose tests start them, one after the other.
+REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build bin/pmcheck
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/pmcheck ./cmd/pmcheck
+
+.PHONY: demo
+demo: build ## a stand-in master and the agent on localhost:9200; needs no Puppet
+	bin/pmcheck demo
+
+.PHONY: install
+install: build ## install the program, its sample configuration and the holds directory
+	install -D -m 0755 bin/pmcheck $(DESTDIR)$(PREFIX)/bin/pmcheck
+	test -e $(DESTDIR)$(SYSCONFDIR)/pmcheck/pmcheck.yaml || install -D -m 0644 packaging/pmcheck.yaml $(DESTDIR)$(SYSCONFDIR)/pmcheck/pmcheck.yaml
+	install -d -m 0755 $(DESTDIR)$(STATEDIR)/holds
+
+.PHONY: test
+test: deps lint quick ## all tests, against the real Puppet Server and HAProxy; needs root
+	$(GO) test -race -p 1 -timeout 25m $(REAL)
+
+.PHONY: quick
+quick: ## the tests that need nothing but Go, in under a minute
+	$(GO) test -race -short ./...
+
+.PHONY: bench
+bench: deps ## measure against a bare handler, HAProxy and the xinetd check
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 20m ./cmd/pmcheck/internal/bench
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; \
+	done
+
+.PHONY: lint
+lint: vuln ## gofmt, vet, staticcheck, govulncheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
+	$(GO) vet ./...
+	$(TOOLS) staticcheck ./...
+
+# Without its database govulncheck knows nothing: that is said, and no failure.
+.PHONY: vuln
+vuln: ## known vulnerabilities in what pmcheck links
+	@out=$$($(TOOLS) govulncheck ./... 2>&1); status=$$?; echo "$$out"; \
+	case "$$status $$out" in \
+	  "0 "*) ;; \
+	  *"fetching vulnerabilities"*) echo 'NOT CHECKED for vulnerabilities: the database cannot be reached' ;; \
+	  *) exit 1 ;; \
+	esac
+
+.PHONY: deps
+deps: ## install the Debian packages that the tests need and that are missing
+	@missing=$$(for p in $(PARTS); do \
+	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || printf ' %s' $$p; done); \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then echo "missing:$$missing (the tests want Debian's packages)"; exit 1; fi; \
+	echo "installing$$missing"; \
+	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	$$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin dist
