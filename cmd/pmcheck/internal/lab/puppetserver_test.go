@@ -22,6 +22,7 @@ const denyServices = `{
 // starts cost a quarter of a minute each.
 func TestPuppetServer(t *testing.T) {
 	lab.Real(t)
+	t.Parallel() // beside the other one that mostly waits for starts
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		MaxActiveInstances: 2,
 		Settings:           map[string]string{"environment_timeout": "0"},
