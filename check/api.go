@@ -48,15 +48,6 @@ func (a API) accept() string {
 	return "text/plain"
 }
 
-// answer is what came back for one request.
-type answer struct {
-	api    API
-	url    string
-	status int
-	body   []byte
-	tooBig bool
-}
-
 // elsewhere reports whether the answer may only mean that this server speaks
 // another generation: it does not know the path, or its access rules, which
 // name paths, do not.

@@ -6,7 +6,7 @@
 // successive probes into a [Verdict]; a verdict carries the time until which
 // it may be believed, because a fact that nobody has renewed is no fact.
 //
-//	prober := &check.Prober{
+//	prober := &check.Prober{Client: check.Client{
 //		Address:    "localhost:8140",
 //		ServerName: "puppet1.example.com",
 //		Credentials: &check.Credentials{Files: check.Files{
@@ -15,7 +15,7 @@
 //			CA:          "/etc/puppetlabs/puppet/ssl/certs/ca.pem",
 //			CRL:         "/etc/puppetlabs/puppet/ssl/crl.pem",
 //		}},
-//	}
+//	}}
 //	defer prober.Close()
 //	result := prober.Probe(ctx)
 //	if result.Fault != nil {

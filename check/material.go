@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Revocation says how far certificates are looked up in revocation lists, in
@@ -26,8 +25,9 @@ const (
 // the files at one moment. It is immutable.
 type material struct {
 	own           tls.Certificate // with Leaf set
-	roots         *x509.CertPool
-	intermediates *x509.CertPool
+	bundle        []*x509.Certificate
+	roots         *x509.CertPool // those of the bundle that sign themselves
+	intermediates *x509.CertPool // the others
 	crls          []*x509.RevocationList
 	revocation    Revocation
 }
@@ -42,7 +42,7 @@ func parseMaterial(f Files, p pemFiles) (*material, error) {
 		return nil, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, err)
 	}
 	m.own = own
-	if m.roots, m.intermediates, err = parseBundle(p.ca); err != nil {
+	if err := m.parseBundle(p.ca); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.CA, err)
 	}
 	if m.revocation == RevocationOff {
@@ -93,11 +93,11 @@ func encrypted(key []byte) bool {
 // parseBundle splits Puppet's CA file into trust anchors, which sign
 // themselves, and the intermediates between them and the certificates. The
 // order in the file does not matter.
-func parseBundle(data []byte) (roots, intermediates *x509.CertPool, err error) {
+func (m *material) parseBundle(data []byte) error {
 	if err := wholePEM(data, "CA"); err != nil {
-		return nil, nil, err
+		return err
 	}
-	roots, intermediates = x509.NewCertPool(), x509.NewCertPool()
+	m.roots, m.intermediates = x509.NewCertPool(), x509.NewCertPool()
 	anchors := 0
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
@@ -105,19 +105,20 @@ func parseBundle(data []byte) (roots, intermediates *x509.CertPool, err error) {
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, nil, fmt.Errorf("CA certificate: %w", err)
+			return fmt.Errorf("CA certificate: %w", err)
 		}
+		m.bundle = append(m.bundle, c)
 		if string(c.RawIssuer) == string(c.RawSubject) {
-			roots.AddCert(c)
+			m.roots.AddCert(c)
 			anchors++
 		} else {
-			intermediates.AddCert(c)
+			m.intermediates.AddCert(c)
 		}
 	}
 	if anchors == 0 {
-		return nil, nil, errors.New("the CA file holds no self-signed root certificate")
+		return errors.New("the CA file holds no self-signed root certificate")
 	}
-	return roots, intermediates, nil
+	return nil
 }
 
 func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
@@ -139,16 +140,4 @@ func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
 		return nil, errors.New("the CRL file holds no X509 CRL")
 	}
 	return crls, nil
-}
-
-// firstCRLExpiry returns when the first of the lists expires; zero without
-// lists.
-func (m *material) firstCRLExpiry() time.Time {
-	var first time.Time
-	for _, crl := range m.crls {
-		if first.IsZero() || crl.NextUpdate.Before(first) {
-			first = crl.NextUpdate
-		}
-	}
-	return first
 }

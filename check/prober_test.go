@@ -26,12 +26,12 @@ func newMaster(t *testing.T) *checktest.Master {
 
 func newProber(t *testing.T, m *checktest.Master) *check.Prober {
 	t.Helper()
-	p := &check.Prober{
+	p := &check.Prober{Client: check.Client{
 		Address:     m.Address(),
 		ServerName:  m.Name,
 		Credentials: &check.Credentials{Files: m.Files()},
 		Timeout:     5 * time.Second,
-	}
+	}}
 	t.Cleanup(p.Close)
 	return p
 }
@@ -103,8 +103,8 @@ func TestProbeSaysWhatItSaw(t *testing.T) {
 	if want := "https://" + m.Address() + "/status/v1/simple/server"; r.URL != want || r.Status != 200 {
 		t.Errorf("asked %s and got %d, want %s and 200", r.URL, r.Status, want)
 	}
-	if !r.Handshake || r.CRL.IsZero() || r.Took <= 0 {
-		t.Errorf("handshake %v, CRL %v, took %v", r.Handshake, r.CRL, r.Took)
+	if !r.Handshake || len(r.CRLs) != 1 || len(r.CAs) != 1 || r.Took <= 0 {
+		t.Errorf("handshake %v, CRLs %v, CAs %v, took %v", r.Handshake, r.CRLs, r.CAs, r.Took)
 	}
 }
 

@@ -23,8 +23,10 @@ type Result struct {
 	TLS *TLS
 	// Own describes the certificate we offer; nil if it could not be read.
 	Own *Certificate
-	// CRL is when the first of the CRLs in use expires; zero without CRLs.
-	CRL time.Time
+	// CAs describes the certificates in the CA bundle.
+	CAs []Certificate
+	// CRLs describes the revocation lists in use, in the order of the file.
+	CRLs []CRL
 	// Fault is nil if the master answered that it is running.
 	Fault *Fault
 	// Warning is set while newer files on disk are unusable and the last good
@@ -47,6 +49,31 @@ type Certificate struct {
 	Serial    string    `json:"serial"` // hexadecimal
 	NotBefore time.Time `json:"not_before"`
 	NotAfter  time.Time `json:"not_after"`
+}
+
+// CRL is the part of a revocation list that people ask about.
+type CRL struct {
+	Issuer  string    `json:"issuer"` // common name
+	Updated time.Time `json:"updated"`
+	Expires time.Time `json:"expires"`
+	Revoked int       `json:"revoked"` // how many certificates it lists
+}
+
+// describe notes what the files say.
+func (r *Result) describe(m *material) {
+	own := describeCertificate(m.own.Leaf)
+	r.Own = &own
+	for _, c := range m.bundle {
+		r.CAs = append(r.CAs, describeCertificate(c))
+	}
+	for _, crl := range m.crls {
+		r.CRLs = append(r.CRLs, CRL{
+			Issuer:  crl.Issuer.CommonName,
+			Updated: crl.ThisUpdate,
+			Expires: crl.NextUpdate,
+			Revoked: len(crl.RevokedCertificateEntries),
+		})
+	}
 }
 
 func describeTLS(s tls.ConnectionState) *TLS {

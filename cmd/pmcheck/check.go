@@ -120,8 +120,8 @@ func printReport(w io.Writer, r report, result check.Result, now time.Time) {
 	if result.Own != nil {
 		row("own", "%s", certificateText(*result.Own, now))
 	}
-	if !result.CRL.IsZero() {
-		row("crl", "%s", expiryText(result.CRL, now))
+	for _, crl := range result.CRLs {
+		row("crl", "of %s, %s", crl.Issuer, expiryText(crl.Expires, now))
 	}
 	if result.Warning != nil {
 		row("warning", "newer files are not in use: %v", result.Warning)

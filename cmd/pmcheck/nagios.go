@@ -62,8 +62,8 @@ func (r report) expiries() []expiry {
 	if r.Probe.Own != nil {
 		list = append(list, expiry{"own_cert", "own certificate", r.Probe.Own.NotAfter})
 	}
-	if !r.Probe.CRL.IsZero() {
-		list = append(list, expiry{"crl", "CRL", r.Probe.CRL})
+	if first, any := r.Probe.FirstCRLExpiry(); any {
+		list = append(list, expiry{"crl", "CRL", first})
 	}
 	return list
 }

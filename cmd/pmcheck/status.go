@@ -150,8 +150,8 @@ func printProbe(w io.Writer, status agent.Status) {
 	if p.Own != nil {
 		fmt.Fprintf(w, "own\tcertificate %s\n", expiryText(p.Own.NotAfter, status.Time))
 	}
-	if !p.CRL.IsZero() {
-		fmt.Fprintf(w, "crl\t%s\n", expiryText(p.CRL, status.Time))
+	if first, any := p.FirstCRLExpiry(); any {
+		fmt.Fprintf(w, "crl\t%s\n", expiryText(first, status.Time))
 	}
 }
 

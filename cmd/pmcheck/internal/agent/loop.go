@@ -70,12 +70,16 @@ func newProber(c config.Probe, lost func()) *check.Prober {
 
 // NewProber returns a prober for a configuration.
 func NewProber(c config.Probe) *check.Prober {
-	return &check.Prober{
-		Address:     c.Address,
-		ServerName:  c.Certname,
-		Environment: c.Environment,
-		Timeout:     c.Timeout,
-		Handshake:   c.Handshake,
+	return &check.Prober{Environment: c.Environment, Client: newClient(c)}
+}
+
+// newClient returns a client that asks the master as a configuration says.
+func newClient(c config.Probe) check.Client {
+	return check.Client{
+		Address:    c.Address,
+		ServerName: c.Certname,
+		Timeout:    c.Timeout,
+		Handshake:  c.Handshake,
 		Credentials: &check.Credentials{Files: check.Files{
 			Certificate: c.Certificate,
 			Key:         c.Key,

@@ -36,7 +36,7 @@ func newCollector(a *Agent) *collector {
 		probeTime:   desc("probe_timestamp_seconds", "When the last probe began."),
 		probeTook:   desc("probe_duration_seconds", "How long the last probe took."),
 		certificate: desc("certificate_expiry_timestamp_seconds", "When a certificate of the last probe expires; own is ours, server is the master's.", "certificate"),
-		crl:         desc("crl_expiry_timestamp_seconds", "When the first of the CRLs in use expires."),
+		crl:         desc("crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the file.", "issuer", "number"),
 		reloaded:    desc("config_reload_successful", "1 if the configuration in use is the newest one there is."),
 		build:       desc("build_info", "Always 1; the version is a label.", "version"),
 	}
@@ -90,8 +90,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if t := status.Probe.TLS; t != nil {
 		gauge(c.certificate, seconds(t.Server.NotAfter), "server")
 	}
-	if !status.Probe.CRL.IsZero() {
-		gauge(c.crl, seconds(status.Probe.CRL))
+	for i, crl := range status.Probe.CRLs {
+		gauge(c.crl, seconds(crl.Expires), crl.Issuer, strconv.Itoa(i))
 	}
 	gauge(c.reloaded, truth(status.Config.Error == ""))
 	gauge(c.build, 1, status.Version)

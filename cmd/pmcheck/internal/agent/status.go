@@ -48,20 +48,21 @@ type HoldStatus struct {
 
 // ProbeStatus is the last probe.
 type ProbeStatus struct {
-	Address  string             `json:"address"`
-	Count    int64              `json:"count"` // probes since the daemon started
-	Asked    time.Time          `json:"asked,omitzero"`
-	Took     float64            `json:"took_seconds"`
-	URL      string             `json:"url,omitempty"`
-	API      check.API          `json:"api,omitempty"`
-	HTTP     int                `json:"http_status,omitempty"`
-	Puppet   string             `json:"puppet_version,omitempty"`
-	TLS      *check.TLS         `json:"tls,omitempty"`
-	Own      *check.Certificate `json:"own_certificate,omitempty"`
-	CRL      time.Time          `json:"crl_expires,omitzero"` // the first of the CRLs
-	Fault    string             `json:"fault,omitempty"`
-	Reason   check.Reason       `json:"reason,omitempty"`
-	Interval float64            `json:"interval_seconds"`
+	Address  string              `json:"address"`
+	Count    int64               `json:"count"` // probes since the daemon started
+	Asked    time.Time           `json:"asked,omitzero"`
+	Took     float64             `json:"took_seconds"`
+	URL      string              `json:"url,omitempty"`
+	API      check.API           `json:"api,omitempty"`
+	HTTP     int                 `json:"http_status,omitempty"`
+	Puppet   string              `json:"puppet_version,omitempty"`
+	TLS      *check.TLS          `json:"tls,omitempty"`
+	Own      *check.Certificate  `json:"own_certificate,omitempty"`
+	CAs      []check.Certificate `json:"cas,omitempty"`
+	CRLs     []check.CRL         `json:"crls,omitempty"`
+	Fault    string              `json:"fault,omitempty"`
+	Reason   check.Reason        `json:"reason,omitempty"`
+	Interval float64             `json:"interval_seconds"`
 }
 
 // ConfigStatus is the configuration in use.
@@ -75,12 +76,27 @@ type ConfigStatus struct {
 func NewProbeStatus(address string, r check.Result) ProbeStatus {
 	p := ProbeStatus{
 		Address: address, Asked: r.Asked, Took: r.Took.Seconds(), URL: r.URL, API: r.API,
-		HTTP: r.Status, Puppet: r.Version, TLS: r.TLS, Own: r.Own, CRL: r.CRL,
+		HTTP: r.Status, Puppet: r.Version, TLS: r.TLS, Own: r.Own, CAs: r.CAs, CRLs: r.CRLs,
 	}
 	if r.Fault != nil {
 		p.Fault, p.Reason = r.Fault.Error(), r.Fault.Reason
 	}
 	return p
+}
+
+// FirstCRLExpiry returns when the first of the CRLs expires, and whether there
+// is one.
+func (p ProbeStatus) FirstCRLExpiry() (time.Time, bool) {
+	if len(p.CRLs) == 0 {
+		return time.Time{}, false
+	}
+	first := p.CRLs[0].Expires
+	for _, crl := range p.CRLs[1:] {
+		if crl.Expires.Before(first) {
+			first = crl.Expires
+		}
+	}
+	return first, true
 }
 
 // Status returns what the agent knows now.
