@@ -116,7 +116,9 @@ func (c *Client) get(ctx context.Context, path, accept string, limit int64) (ans
 	defer resp.Body.Close()
 	a.status = resp.StatusCode
 	a.body, a.tooBig, err = readBounded(resp.Body, limit)
-	if err != nil && ctx.Err() != nil {
+	if ctx.Err() != nil {
+		// Giving up makes the server end its answer, which can look like a
+		// whole one.
 		err = errors.Join(ctx.Err(), err)
 	}
 	return a, err
