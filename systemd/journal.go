@@ -1,0 +1,123 @@
+package systemd
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/journal"
+)
+
+// JournalField begins the name of each field of ours in the journal.
+const JournalField = "PMCHECK_"
+
+// StderrIsJournal reports whether what is written to standard error ends up in
+// the journal.
+func StderrIsJournal() bool {
+	is, err := journal.StderrIsJournalStream()
+	return is && err == nil
+}
+
+// NewJournalHandler returns a handler that writes to the journal what is at
+// least of that level. An attribute becomes a field, "hold" PMCHECK_HOLD, and
+// a word of the message as well, for those who read without asking for fields.
+func NewJournalHandler(level slog.Leveler) slog.Handler { return &journalHandler{level: level} }
+
+type journalHandler struct {
+	level  slog.Leveler
+	group  string      // what the names of further attributes begin with
+	fields []slog.Attr // flat
+}
+
+func (h *journalHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level.Level() }
+
+func (h *journalHandler) Handle(_ context.Context, r slog.Record) error {
+	message, fields := h.entry(r)
+	return journal.Send(message, priority(r.Level), fields)
+}
+
+// entry returns what a record is in the journal.
+func (h *journalHandler) entry(r slog.Record) (string, map[string]string) {
+	attrs := slices.Clip(h.fields)
+	r.Attrs(func(a slog.Attr) bool {
+		attrs = flatten(attrs, h.group, a)
+		return true
+	})
+	message := strings.Builder{}
+	message.WriteString(r.Message)
+	fields := map[string]string{"SYSLOG_IDENTIFIER": "pmcheck"}
+	for _, a := range attrs {
+		text := a.Value.String()
+		message.WriteString(" " + a.Key + "=" + quoted(text))
+		fields[JournalField+fieldName(a.Key)] = text
+	}
+	return message.String(), fields
+}
+
+func (h *journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *h
+	next.fields = slices.Clip(h.fields)
+	for _, a := range attrs {
+		next.fields = flatten(next.fields, h.group, a)
+	}
+	return &next
+}
+
+func (h *journalHandler) WithGroup(name string) slog.Handler {
+	next := *h
+	if name != "" {
+		next.group += name + "."
+	}
+	return &next
+}
+
+// flatten appends an attribute, or those of a group one by one.
+func flatten(list []slog.Attr, group string, a slog.Attr) []slog.Attr {
+	a.Value = a.Value.Resolve()
+	switch {
+	case a.Equal(slog.Attr{}):
+		return list
+	case a.Value.Kind() != slog.KindGroup:
+		return append(list, slog.Attr{Key: group + a.Key, Value: a.Value})
+	case a.Key != "":
+		group += a.Key + "."
+	}
+	for _, member := range a.Value.Group() {
+		list = flatten(list, group, member)
+	}
+	return list
+}
+
+// fieldName writes a name in the letters that the journal takes.
+func fieldName(key string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(key))
+}
+
+// quoted makes one word of a value.
+func quoted(s string) string {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r == '"' || r == '=' || !strconv.IsPrint(r)
+	}) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func priority(l slog.Level) journal.Priority {
+	switch {
+	case l >= slog.LevelError:
+		return journal.PriErr
+	case l >= slog.LevelWarn:
+		return journal.PriWarning
+	case l >= slog.LevelInfo:
+		return journal.PriInfo
+	}
+	return journal.PriDebug
+}

@@ -1,0 +1,57 @@
+package systemd
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+
+	"github.com/coreos/go-systemd/v22/activation"
+)
+
+// Names of the sockets that the service manager may pass: FileDescriptorName=
+// in the socket units.
+const (
+	HTTPSocket   = "http"   // where balancers ask
+	AgentSocket  = "agent"  // HAProxy's agent-check
+	StatusSocket = "status" // the unix socket that the commands read
+)
+
+// Listeners returns the sockets that the service manager has passed to this
+// process, by name; a name may have several. The map is empty where nothing
+// was passed. A socket with another name than those above, or one that nobody
+// can be accepted on, is an error: it would be a port that takes connections
+// and never answers.
+//
+// Listeners forgets the environment that announces the sockets, so a second
+// call returns none. Closing a listener leaves the socket open in the service
+// manager, and its file in place.
+func Listeners() (map[string][]net.Listener, error) {
+	listeners := map[string][]net.Listener{}
+	for _, f := range activation.Files(true) {
+		l, err := listener(f)
+		if err != nil {
+			closeAll(listeners)
+			return nil, fmt.Errorf("socket %q of the service manager: %w", f.Name(), err)
+		}
+		listeners[f.Name()] = append(listeners[f.Name()], l)
+	}
+	return listeners, nil
+}
+
+// listener takes over the descriptor of f.
+func listener(f *os.File) (net.Listener, error) {
+	defer f.Close()
+	if !slices.Contains([]string{HTTPSocket, AgentSocket, StatusSocket}, f.Name()) {
+		return nil, fmt.Errorf("FileDescriptorName= is none of %s, %s and %s", HTTPSocket, AgentSocket, StatusSocket)
+	}
+	return net.FileListener(f)
+}
+
+func closeAll(listeners map[string][]net.Listener) {
+	for _, list := range listeners {
+		for _, l := range list {
+			l.Close()
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+)
+
+// ActiveState is what systemd says of a unit, in its own words.
+type ActiveState string
+
+// The states that a service can be in. A state that systemd adds one day is
+// passed on as it is.
+const (
+	UnitActive       ActiveState = "active"
+	UnitReloading    ActiveState = "reloading"
+	UnitInactive     ActiveState = "inactive"
+	UnitFailed       ActiveState = "failed"
+	UnitActivating   ActiveState = "activating"
+	UnitDeactivating ActiveState = "deactivating"
+)
+
+// UnitState is the state of a unit. The zero value says that nothing is known:
+// there is no systemd, no D-Bus, or no such unit.
+type UnitState struct {
+	Unit   string // its name, puppetserver.service
+	Active ActiveState
+	Sub    string // the finer state, such as stop-sigterm
+}
+
+// Signals are believed at once. Everything is read again every so often, to
+// find units that were installed meanwhile, and a bus that has gone away.
+const (
+	rereadEvery  = 5 * time.Second
+	callTimeout  = 5 * time.Second
+	firstBackOff = 100 * time.Millisecond
+	lastBackOff  = 30 * time.Second
+	maxPending   = 256 // signals; all units of the host send them
+)
+
+// WatchUnit calls changed, from one goroutine, with the state of a unit now
+// and then with each change of it, until ctx ends. It watches the first of
+// names that is loaded, and another one once that has changed. While it knows
+// nothing it looks again, in growing intervals of at most half a minute.
+//
+// systemd sends the state that is current when it gets to sending, so that one
+// which lasts less than a few milliseconds may be left out.
+func WatchUnit(ctx context.Context, names []string, changed func(UnitState)) {
+	w := &unitWatch{names: names, changed: changed}
+	changed(w.last)
+	backOff := firstBackOff
+	for ctx.Err() == nil {
+		began := time.Now()
+		_ = w.follow(ctx) // what is wrong with the bus is the bus's to log
+		w.report(UnitState{})
+		if time.Since(began) > lastBackOff {
+			backOff = firstBackOff
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(backOff):
+		}
+		backOff = min(2*backOff, lastBackOff)
+	}
+}
+
+type unitWatch struct {
+	names   []string
+	changed func(UnitState)
+	last    UnitState
+}
+
+// follow reports from one connection to the bus for as long as it lasts.
+func (w *unitWatch) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx) // ends the connection as well
+	defer cancel()
+	bus, err := dbus.NewSystemConnectionContext(ctx)
+	if err != nil {
+		return err
+	}
+	defer bus.Close()
+	updates, lost := make(chan *dbus.PropertiesUpdate, maxPending), make(chan error, 1)
+	bus.SetPropertiesSubscriber(updates, lost)
+	if err := bus.Subscribe(); err != nil {
+		return err
+	}
+	reread := time.NewTicker(rereadEvery)
+	defer reread.Stop()
+	if err := w.read(ctx, bus); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case u := <-updates:
+			w.update(u)
+			continue
+		case <-lost: // more signals than anybody could read: see for ourselves
+		case <-reread.C:
+		}
+		if err := w.read(ctx, bus); err != nil {
+			return err
+		}
+	}
+}
+
+// read asks for the state of the first unit that is loaded. Asking about all
+// of them is one call.
+func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if !bus.Connected() {
+		return errors.New("system bus: connection lost")
+	}
+	units, err := bus.ListUnitsByNamesContext(ctx, w.names)
+	if err != nil {
+		return err
+	}
+	for _, u := range units {
+		if u.LoadState == "loaded" {
+			w.report(UnitState{u.Name, ActiveState(u.ActiveState), u.SubState})
+			return nil
+		}
+	}
+	w.report(UnitState{})
+	return nil
+}
+
+// update takes in a signal, which carries the values.
+func (w *unitWatch) update(u *dbus.PropertiesUpdate) {
+	if u.UnitName != w.last.Unit {
+		return
+	}
+	next := w.last
+	if active, ok := u.Changed["ActiveState"].Value().(string); ok {
+		next.Active = ActiveState(active)
+	}
+	if sub, ok := u.Changed["SubState"].Value().(string); ok {
+		next.Sub = sub
+	}
+	w.report(next)
+}
+
+func (w *unitWatch) report(s UnitState) {
+	if s != w.last {
+		w.last = s
+		w.changed(s)
+	}
+}
