@@ -50,6 +50,29 @@ const (
 	StateStarting   Reason = "state-starting"
 	StateStopping   Reason = "state-stopping"
 	StateUnknown    Reason = "state-unknown"
+
+	// What the checks beside the probe find.
+	NotKnown           Reason = "not-known" // the check could not find out
+	JRubyUnread        Reason = "jruby-not-read"
+	JRubyWarming       Reason = "jruby-warming"
+	JRubyBusy          Reason = "jruby-busy"
+	JRubyStuck         Reason = "jruby-stuck"
+	JRubyLocked        Reason = "jruby-locked"
+	UnitReloading      Reason = "unit-reloading"
+	UnitStarting       Reason = "unit-starting"
+	UnitStopping       Reason = "unit-stopping"
+	UnitFailed         Reason = "unit-failed"
+	ExpiresSoon        Reason = "expires-soon"
+	Expired            Reason = "expired"
+	CertificateOnDisk  Reason = "certificate-not-loaded"
+	DiskLow            Reason = "disk-low"
+	DiskFull           Reason = "disk-full"
+	PuppetDBDown       Reason = "puppetdb-down"
+	PuppetDBMaintained Reason = "puppetdb-maintenance"
+	DeployFailed       Reason = "deploy-failed"
+	DeployUnderWay     Reason = "deploy-under-way"
+	CompileFailed      Reason = "compile-failed"
+	CompileSlow        Reason = "compile-slow"
 )
 
 // Side says whose affair a fault is.

@@ -1,0 +1,86 @@
+package check
+
+import "time"
+
+// Severity says what a check may do to the verdict.
+type Severity string
+
+// The severities.
+const (
+	Eject Severity = "eject" // what is wrong takes the master out
+	Warn  Severity = "warn"  // what is wrong is shown
+	Off   Severity = "off"   // the check is not made
+)
+
+// State is how one check stands.
+type State string
+
+// The states of a check.
+const (
+	StateOK   State = "ok"
+	StateWarn State = "warn" // somebody should look, agents are served
+	StateBad  State = "bad"  // agents fail, or soon will
+	StateNone State = "unknown"
+)
+
+// Finding is what one check says of the master, beside the probe. It is
+// immutable once returned.
+type Finding struct {
+	Check    string   `json:"check"`
+	Severity Severity `json:"severity"`
+	State    State    `json:"state"`
+	// Health is what the finding makes of the verdict where the severity is
+	// eject; empty leaves it alone.
+	Health Health `json:"health,omitempty"`
+	Reason Reason `json:"reason"`
+	// Value is what was found, and Threshold what it is compared with, for a
+	// reader.
+	Value     string `json:"value,omitempty"`
+	Threshold string `json:"threshold,omitempty"`
+	// Detail says in words what is wrong; empty when nothing is.
+	Detail string `json:"detail,omitempty"`
+	// Checked is when the finding was made.
+	Checked time.Time `json:"checked,omitzero"`
+	// Pool is the JRuby pool, in a finding of the check of that name.
+	Pool *Pool `json:"pool,omitempty"`
+}
+
+// Fold concludes from the verdict on the probes and the findings of the other
+// checks. It is a pure function:
+//
+//   - a finding counts if its severity is Eject and it names a health;
+//   - the worst health wins, in the order healthy, busy, warming, unhealthy;
+//     among equals the first finding;
+//   - a finding never makes a verdict better, but what the service manager
+//     says of a master that does not serve explains why, so it replaces the
+//     reason.
+//
+// The verdict keeps the times of the probe: without fresh probes it expires,
+// whatever the findings say.
+func Fold(probe Verdict, findings []Finding) Verdict {
+	folded := probe
+	for _, f := range findings {
+		if f.Severity != Eject || f.Health == "" {
+			continue
+		}
+		worse := probe.Health.Serves() && rank(f.Health) > rank(folded.Health)
+		explains := f.Check == CheckUnit && !probe.Health.Serves()
+		if worse || explains {
+			folded.Health, folded.Reason, folded.Detail, folded.Since = f.Health, f.Reason, f.Detail, f.Checked
+		}
+	}
+	return folded
+}
+
+// rank orders what findings can make of a verdict.
+func rank(h Health) int {
+	switch h {
+	case Healthy:
+		return 0
+	case Busy:
+		return 1
+	case Warming:
+		return 2
+	}
+	return 3
+}

@@ -1,0 +1,139 @@
+package check
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Pool is Puppet Server's pool of JRuby instances at one moment.
+type Pool struct {
+	Size     int    `json:"size"`     // max-active-instances
+	Free     int    `json:"free"`     // ready, and waiting for work
+	Borrowed []Loan `json:"borrowed"` // at work
+	Waiting  []Loan `json:"waiting"`  // requests that wait for an instance
+	// Lock is the state of the pool's lock: not-in-use, requested or acquired.
+	Lock string `json:"lock"`
+	// LockSince is when the lock came into that state.
+	LockSince time.Time `json:"lock_since,omitzero"`
+	// Borrows, Timeouts and LimitHits count since the server started: loans,
+	// requests that gave up waiting, and requests turned away at the queue's
+	// limit.
+	Borrows   int64 `json:"borrows"`
+	Timeouts  int64 `json:"borrow_timeouts"`
+	LimitHits int64 `json:"queue_limit_hits"`
+}
+
+// Loan is one request, with an instance or waiting for one.
+type Loan struct {
+	Request string  `json:"request"`          // method and path, as far as they are told
+	Seconds float64 `json:"duration_seconds"` // for how long
+}
+
+// Ready is how many instances there are to work with. While the server starts,
+// or replaces instances, it is below Size.
+func (p *Pool) Ready() int { return p.Free + len(p.Borrowed) }
+
+// Saturated reports whether requests wait because all instances are at work.
+func (p *Pool) Saturated() bool { return p.Free == 0 && len(p.Waiting) > 0 }
+
+// Stuck is for how long requests have waited without any instance coming
+// back. One that comes back is lent again at once while requests wait, so it
+// is the age of the youngest loan.
+func (p *Pool) Stuck() time.Duration {
+	if !p.Saturated() || len(p.Borrowed) == 0 {
+		return 0
+	}
+	youngest := p.Borrowed[0].Seconds
+	for _, loan := range p.Borrowed[1:] {
+		youngest = min(youngest, loan.Seconds)
+	}
+	return time.Duration(youngest * float64(time.Second))
+}
+
+// oldest names the loan that has lasted longest; empty without loans.
+func oldest(loans []Loan) string {
+	var found Loan
+	for _, loan := range loans {
+		if loan.Seconds >= found.Seconds {
+			found = loan
+		}
+	}
+	if len(loans) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s for %.0f s", found.Request, found.Seconds)
+}
+
+// poolStatus is the answer of the service jruby-metrics at level debug. What
+// it needs is a pointer, to tell a field that is missing from one that is
+// zero: the payload is called experimental by those who make it.
+type poolStatus struct {
+	Status struct {
+		Experimental struct {
+			Lock struct {
+				State   string    `json:"current-state"`
+				Changed time.Time `json:"last-change-time"`
+			} `json:"jruby-pool-lock-status"`
+			Metrics struct {
+				Size      *int        `json:"num-jrubies"`
+				Free      *int        `json:"num-free-jrubies"`
+				Borrowed  *[]poolLoan `json:"borrowed-instances"`
+				Waiting   *[]poolLoan `json:"requested-instances"`
+				Borrows   int64       `json:"borrow-count"`
+				Timeouts  int64       `json:"borrow-timeout-count"`
+				LimitHits int64       `json:"queue-limit-hit-count"`
+			} `json:"metrics"`
+		} `json:"experimental"`
+	} `json:"status"`
+}
+
+type poolLoan struct {
+	Millis float64 `json:"duration-millis"`
+	Reason struct {
+		Request struct {
+			URI    string `json:"uri"`
+			Method string `json:"request-method"`
+		} `json:"request"`
+	} `json:"reason"`
+}
+
+// maxPath bounds what is kept of a request's path.
+const maxPath = 200
+
+// parsePool reads an answer of jruby-metrics.
+func parsePool(body []byte) (*Pool, error) {
+	var s poolStatus
+	if err := json.Unmarshal(body, &s); err != nil {
+		return nil, err
+	}
+	m := s.Status.Experimental.Metrics
+	if m.Size == nil || m.Free == nil || m.Borrowed == nil || m.Waiting == nil {
+		return nil, errors.New("no num-jrubies, num-free-jrubies, borrowed-instances and requested-instances")
+	}
+	if *m.Size < 0 || *m.Free < 0 {
+		return nil, errors.New("a negative number of instances")
+	}
+	return &Pool{
+		Size: *m.Size, Free: *m.Free,
+		Borrowed: loans(*m.Borrowed), Waiting: loans(*m.Waiting),
+		Lock:      strings.TrimPrefix(s.Status.Experimental.Lock.State, ":"),
+		LockSince: s.Status.Experimental.Lock.Changed,
+		Borrows:   m.Borrows, Timeouts: m.Timeouts, LimitHits: m.LimitHits,
+	}, nil
+}
+
+func loans(list []poolLoan) []Loan {
+	kept := make([]Loan, 0, len(list))
+	for _, l := range list {
+		path, _, _ := strings.Cut(l.Reason.Request.URI, "?")
+		request := strings.TrimSpace(strings.ToUpper(strings.TrimPrefix(l.Reason.Request.Method, ":")) + " " + path)
+		if len(request) > maxPath {
+			request = request[:maxPath]
+		}
+		kept = append(kept, Loan{Request: request, Seconds: max(0, l.Millis/1000)})
+	}
+	return kept
+}
