@@ -119,24 +119,18 @@ func (b *balancer) awaitAll(want func(line, lab.ServerStat) bool, within time.Du
 		if err != nil {
 			return err
 		}
+		found := map[string]lab.ServerStat{}
+		for _, stat := range stats {
+			found[stat.Backend] = stat
+		}
 		var wrong []error
 		for _, l := range b.lines {
-			if s := stats[backend(stats, l.name)]; !want(l, s) {
-				wrong = append(wrong, fmt.Errorf("%s is %s by %s %s", l.name, s.Status, s.CheckStatus, s.CheckCode))
+			if s := found[l.name]; !want(l, s) {
+				wrong = append(wrong, fmt.Errorf("%s is %q by %q %s", l.name, s.Status, s.CheckStatus, s.CheckCode))
 			}
 		}
 		return errors.Join(wrong...)
 	})
-}
-
-// backend returns where the only server of a backend is among stats.
-func backend(stats []lab.ServerStat, name string) int {
-	for i, s := range stats {
-		if s.Backend == name {
-			return i
-		}
-	}
-	panic("HAProxy has no backend " + name)
 }
 
 // failures returns how many checks of all servers have failed since HAProxy

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"net"
 	"net/http"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,10 +20,9 @@ const noticeKilled = 100 * time.Millisecond
 // balancer with every line.
 func everyLine(t *testing.T, s *lab.PuppetServer) (*rig, *balancer) {
 	t.Helper()
-	plain := serve(t, puppetConf(s.PuppetConf()))
-	secure := newRig(t, puppetConf(s.PuppetConf())+"tls: puppet\n")
-	secure.store = plain.store // one host, two listeners
-	secure.configure(puppetConf(s.PuppetConf()) + "tls: puppet\n")
+	conf := puppetConf(s.PuppetConf())
+	plain := serve(t, conf)
+	secure := plain.beside(conf + "tls: puppet\n")
 	secure.start()
 	return plain, balance(t, s.Address(), lines(s.CertFiles("").CA, s.Certname()), plain, secure)
 }
@@ -30,34 +31,36 @@ func everyLine(t *testing.T, s *lab.PuppetServer) (*rig, *balancer) {
 // is in HAProxy's own state for it.
 func testDrained(t *testing.T, s *lab.PuppetServer) {
 	r, b := everyLine(t, s)
-	wanted := func(drained string) func(line, lab.ServerStat) bool {
-		return func(l line, s lab.ServerStat) bool {
-			if l.name == "disable-on-404" && drained == "DOWN" {
-				return s.Status == "NOLB" && s.CheckCode == "404"
-			}
-			return s.Status == drained
-		}
-	}
 	if _, err := r.store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
 		t.Fatal(err)
 	}
 	within(t, "hold written to 503 drain", r.await(http.StatusServiceUnavailable, "drain", 5*time.Second), time.Second)
-	b.awaitAll(wanted("DOWN"), 15*time.Second)
+	b.awaitAll(func(l line, s lab.ServerStat) bool {
+		if l.name == "disable-on-404" {
+			return s.Status == "NOLB" && s.CheckCode == "404"
+		}
+		return s.Status == "DOWN"
+	}, 15*time.Second)
 	if _, err := r.store.Lift(drain.Operator, ""); err != nil {
 		t.Fatal(err)
 	}
-	b.awaitAll(wanted("UP"), 15*time.Second)
+	b.awaitStatus("UP", time.Now(), 15*time.Second)
 }
 
 // testKilled: the death of the JVM is noticed at once, by pmcheck and then by
 // every line of HAProxy, and so is its return.
 func testKilled(t *testing.T, s *lab.PuppetServer) {
 	r, b := everyLine(t, s)
+	closed := closing(t, s.Address())
 	died := time.Now()
 	if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "kill -9 to 503", r.await(http.StatusServiceUnavailable, "unhealthy: refused", 5*time.Second), noticeKilled)
+	noticed := died.Add(r.await(http.StatusServiceUnavailable, "unhealthy: refused", 5*time.Second))
+	// The kernel takes the JVM's memory back before it closes its sockets.
+	measured(t, "kill -9 to sockets closed, by the kernel", closed().Sub(died))
+	within(t, "sockets closed to 503", noticed.Sub(closed()), noticeKilled)
+	within(t, "kill -9 to 503", noticed.Sub(died), noticeKilled+slack)
 	down := b.awaitStatus("DOWN", died, 15*time.Second)
 	for _, l := range b.lines {
 		bound, _ := r.documented(l)
@@ -71,6 +74,23 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	measured(t, "first running to 200", r.await(http.StatusOK, agent.Serving, 20*time.Second))
 	up := b.awaitStatus("UP", started, 20*time.Second)
 	measured(t, "second start to UP, ancestor", up["ancestor"])
+}
+
+// closing connects to a server and returns a function that waits until the
+// server has closed its sockets, and returns when that was.
+func closing(t *testing.T, address string) func() time.Time {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := make(chan time.Time, 1)
+	go func() {
+		defer c.Close()
+		c.Read(make([]byte, 1)) // a server of TLS says nothing first
+		at <- time.Now()
+	}()
+	return sync.OnceValue(func() time.Time { return <-at })
 }
 
 // testStopped: a server that accepts and never answers costs no more than is

@@ -62,6 +62,15 @@ func serve(t *testing.T, yaml string) *rig {
 	return r
 }
 
+// beside lays out a second pmcheck for the same host, which shares its holds.
+func (r *rig) beside(yaml string) *rig {
+	r.t.Helper()
+	second := newRig(r.t, "")
+	second.store = r.store
+	second.configure(yaml)
+	return second
+}
+
 func (r *rig) configFile() string { return filepath.Join(r.dir, "pmcheck.yaml") }
 
 // configure writes pmcheck.yaml.

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
 )
 
@@ -26,8 +28,9 @@ type question struct {
 // A reply is what pmcheck reads of an answer: the body matters where the
 // status code alone does not settle the verdict.
 type reply struct {
-	Code int
-	Body string
+	Code    int
+	Body    string
+	Refused bool // with a TLS alert
 }
 
 func questions() []question {
@@ -54,16 +57,20 @@ func questions() []question {
 // on, against the real one.
 func testStandIn(t *testing.T, s *lab.PuppetServer) {
 	m, _ := standIn(t)
-	files := s.CertFiles(s.Certname())
 	for _, q := range questions() {
-		t.Run(q.name, func(t *testing.T) {
-			want := q.put(t, s.Address(), s.Certname(), files.Cert, files.Key)
-			got := q.put(t, m.Address(), m.Name, m.Files().Certificate, m.Files().Key)
-			measured(t, "Puppet Server's answer", fmt.Sprintf("%d %q", want.Code, want.Body))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the stand-in answers otherwise (- real, + stand-in):\n%s", diff)
-			}
-		})
+		t.Run(q.name, func(t *testing.T) { q.compare(t, s, m) })
+	}
+}
+
+// compare puts a question to both and fails the test unless they reply alike.
+func (q question) compare(t *testing.T, s *lab.PuppetServer, m *checktest.Master) {
+	t.Helper()
+	files := s.CertFiles(s.Certname())
+	want := q.put(t, s.Address(), s.Certname(), files.Cert, files.Key)
+	got := q.put(t, m.Address(), m.Name, m.Files().Certificate, m.Files().Key)
+	measured(t, "Puppet Server replies", fmt.Sprintf("%+v", want))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the stand-in replies otherwise (- real, + stand-in):\n%s", diff)
 	}
 }
 
@@ -94,6 +101,9 @@ func (q question) put(t *testing.T, address, certname, cert, key string) reply {
 	}
 	req.Header.Set("Accept", "application/json, text/plain")
 	resp, err := client.Do(req)
+	if alert := new(net.OpError); errors.As(err, &alert) && alert.Op == "remote error" {
+		return reply{Refused: true}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,5 +115,5 @@ func (q question) put(t *testing.T, address, certname, cert, key string) reply {
 	if resp.StatusCode != http.StatusOK {
 		return reply{Code: resp.StatusCode}
 	}
-	return reply{resp.StatusCode, string(body)}
+	return reply{Code: resp.StatusCode, Body: string(body)}
 }

@@ -48,9 +48,29 @@ func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
 		}
 	}
 
+	t.Run("the stand-in answers alike", func(t *testing.T) {
+		m, _ := standIn(t)
+		expireCRL(t, m)
+		question{path: "/status/v1/simple"}.compare(t, s, m)
+		question{path: "/status/v1/simple", anonymous: true}.compare(t, s, m)
+	})
+
 	s.RenewCRL()
 	measured(t, "CRL renewed to 200", usual.await(http.StatusOK, agent.Serving, 20*time.Second))
 	other.await(http.StatusOK, agent.Serving, 20*time.Second)
+}
+
+// expireCRL makes the stand-in load a list that has expired.
+func expireCRL(t *testing.T, m *checktest.Master) {
+	t.Helper()
+	crl, err := m.CA.CRL(time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, m.Files().CRL, crl)
+	if err := m.Load(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // testOwnCertificate: when the server refuses us, the answer says what is
