@@ -43,10 +43,24 @@ type Config struct {
 	// InitialMode is the mode of a host on which nobody has ever set one.
 	InitialMode InitialMode `mapstructure:"initial_mode"`
 
-	Holds  Holds  `mapstructure:"holds"`
-	Puppet Puppet `mapstructure:"puppet"`
-	Probe  Probe  `mapstructure:"probe"`
-	Log    Log    `mapstructure:"log"`
+	// Services are further services of the master's Status API, each with a path
+	// of its own.
+	Services []string `mapstructure:"services"`
+	// TCPServices are services that are only connected to, as name=host:port.
+	TCPServices []string `mapstructure:"tcp_services"`
+
+	Holds    Holds    `mapstructure:"holds"`
+	Puppet   Puppet   `mapstructure:"puppet"`
+	Probe    Probe    `mapstructure:"probe"`
+	Checks   Checks   `mapstructure:"checks"`
+	JRuby    JRuby    `mapstructure:"jruby"`
+	Unit     Unit     `mapstructure:"unit"`
+	Expiry   Expiry   `mapstructure:"expiry"`
+	Disk     Disk     `mapstructure:"disk"`
+	Code     Code     `mapstructure:"code"`
+	PuppetDB PuppetDB `mapstructure:"puppetdb"`
+	Compile  Compile  `mapstructure:"compile"`
+	Log      Log      `mapstructure:"log"`
 }
 
 // Holds are the directories that hold files are kept in.
@@ -82,7 +96,17 @@ func Default() Config {
 		Socket:         "/run/pmcheck/pmcheck.sock",
 		InitialMode:    ModeReady,
 		Holds:          Holds{Persistent: "/var/lib/pmcheck/holds", UntilReboot: "/run/pmcheck/holds"},
+		Services:       []string{},
+		TCPServices:    []string{},
 		Probe:          defaultProbe(),
+		Checks:         defaultChecks(),
+		JRuby:          defaultJRuby(),
+		Unit:           Unit{Names: []string{"puppetserver.service", "pe-puppetserver.service"}},
+		Expiry:         Expiry{Warn: 30 * 24 * time.Hour},
+		Disk:           Disk{Paths: []string{}, WarnPercent: 10, EjectMiB: 64, Interval: 15 * time.Second},
+		Code:           Code{Interval: 30 * time.Second},
+		PuppetDB:       PuppetDB{Interval: 15 * time.Second},
+		Compile:        defaultCompile(),
 		Log:            Log{Level: LevelInfo, Format: FormatAuto},
 	}
 }
@@ -110,7 +134,8 @@ func (c Config) rules() []rule {
 	if c.Puppet.Conf != "" {
 		rules = append(rules, absolute("puppet.conf", c.Puppet.Conf))
 	}
-	return append(rules, c.Probe.rules()...)
+	rules = append(rules, c.Probe.rules()...)
+	return append(rules, c.checkRules()...)
 }
 
 func (c Config) tlsRules() []rule {

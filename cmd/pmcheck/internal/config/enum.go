@@ -39,6 +39,18 @@ const (
 
 func (Revocation) words() []string { return []string{"chain", "leaf", "off"} }
 
+// Severity says what a check may do to the verdict.
+type Severity string
+
+// The values of the settings below checks.
+const (
+	SeverityEject Severity = "eject" // take the master out
+	SeverityWarn  Severity = "warn"  // show a warning
+	SeverityOff   Severity = "off"   // the check is not made
+)
+
+func (Severity) words() []string { return []string{"eject", "warn", "off"} }
+
 // LogLevel is the least severe level that is logged.
 type LogLevel string
 

@@ -38,6 +38,7 @@ func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
 	if !p.read(path != "") {
 		return nil, nil
 	}
+	p.places()
 	p.address()
 	p.revocation()
 	if p.certname() {
