@@ -81,8 +81,8 @@ func (m *Master) Files() check.Files {
 	}
 }
 
-// WriteFiles writes certificate, key, CA bundle, a CRL that is good for a
-// year, and puppet.conf. The master keeps what it has until Load.
+// WriteFiles writes certificate, key, CA bundle, and a CRL that is good for a
+// year. The master keeps what it has until Load.
 func (m *Master) WriteFiles() error {
 	crl, err := m.CA.CRL(time.Now().AddDate(1, 0, 0))
 	if err != nil {
@@ -92,18 +92,12 @@ func (m *Master) WriteFiles() error {
 	if err != nil {
 		return err
 	}
-	_, port, err := net.SplitHostPort(m.address)
-	if err != nil {
-		return err
-	}
 	f := m.Files()
-	conf := fmt.Sprintf("[main]\ncertname = %s\nssldir = %s\nserverport = %s\n", m.Name, filepath.Join(m.Dir, "ssl"), port)
 	for path, data := range map[string][]byte{
-		f.Certificate:                       m.Leaf.CertificatePEM(),
-		f.Key:                               key,
-		f.CA:                                m.CA.Bundle(),
-		f.CRL:                               crl,
-		filepath.Join(m.Dir, "puppet.conf"): []byte(conf),
+		f.Certificate: m.Leaf.CertificatePEM(),
+		f.Key:         key,
+		f.CA:          m.CA.Bundle(),
+		f.CRL:         crl,
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
@@ -113,6 +107,16 @@ func (m *Master) WriteFiles() error {
 		}
 	}
 	return nil
+}
+
+// writeConf writes puppet.conf, which names the port.
+func (m *Master) writeConf() error {
+	_, port, err := net.SplitHostPort(m.address)
+	if err != nil {
+		return err
+	}
+	conf := fmt.Sprintf("[main]\ncertname = %s\nssldir = %s\nserverport = %s\n", m.Name, filepath.Join(m.Dir, "ssl"), port)
+	return os.WriteFile(filepath.Join(m.Dir, "puppet.conf"), []byte(conf), 0o600)
 }
 
 // Load makes the master use the certificate, CA and CRL that are on disk now,
@@ -171,6 +175,10 @@ func (m *Master) start() error {
 		return fmt.Errorf("stand-in master: %w", err)
 	}
 	m.address = listener.Addr().String()
+	if err := m.writeConf(); err != nil {
+		listener.Close()
+		return err
+	}
 	config := &tls.Config{GetConfigForClient: m.tlsConfig}
 	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), ReadHeaderTimeout: time.Minute, ErrorLog: discard()}
 	m.done = make(chan struct{})
