@@ -198,7 +198,7 @@ func (r *rig) status() agent.Status {
 func standIn(t *testing.T) (m *checktest.Master, yaml string) {
 	t.Helper()
 	dir := t.TempDir()
-	m, err := checktest.NewMaster(dir, "standin.lab.example", lab.FreeAddress(t, "127.0.0.1"))
+	m, err := checktest.NewMaster(dir, "standin.lab.example", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
