@@ -1,0 +1,25 @@
+package check
+
+import "context"
+
+// aside makes calls that may hang for ever, as those on a dead network file
+// system do, in a goroutine of their own: a caller gives up when its time is
+// over. There is never more than one such goroutine: who comes while it hangs
+// waits for it too. The zero value is ready; not safe for concurrent use.
+type aside[T any] struct{ running chan T }
+
+// do returns what call does, or the cause of ctx if that takes too long.
+func (a *aside[T]) do(ctx context.Context, call func() T) (T, error) {
+	if a.running == nil {
+		a.running = make(chan T, 1)
+		go func(out chan<- T) { out <- call() }(a.running)
+	}
+	select {
+	case t := <-a.running:
+		a.running = nil
+		return t, nil
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}

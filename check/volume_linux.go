@@ -1,0 +1,52 @@
+package check
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// statVolume looks at the file system that a path is on. It can hang.
+func statVolume(path string) (volume, error) {
+	var space unix.Statfs_t
+	var file unix.Stat_t
+	if err := unix.Statfs(path, &space); err != nil {
+		return volume{}, &fs.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	if err := unix.Stat(path, &file); err != nil {
+		return volume{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	v := volume{
+		device: file.Dev,
+		size:   space.Blocks * uint64(space.Frsize), free: space.Bavail * uint64(space.Frsize),
+		inodes: space.Files, freeInodes: space.Ffree,
+	}
+	if space.Flags&unix.ST_RDONLY != 0 {
+		// A service that systemd protects sees everything as read-only.
+		mounts, err := os.ReadFile("/proc/self/mountinfo")
+		v.readOnly = err == nil && readOnly(string(mounts), file.Dev)
+	}
+	return v, nil
+}
+
+// readOnly looks the options of a file system up in /proc/self/mountinfo,
+// those that hold wherever it is mounted: they come last in a line. A file
+// system that has met an error may say emergency_ro.
+func readOnly(mountinfo string, device uint64) bool {
+	number := fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
+	for line := range strings.Lines(mountinfo) {
+		mount, system, _ := strings.Cut(line, " - ")
+		fields := strings.Fields(mount)
+		if len(fields) < 3 || fields[2] != number {
+			continue
+		}
+		system = strings.TrimSpace(system)
+		list := strings.Split(system[strings.LastIndex(system, " ")+1:], ",")
+		return slices.Contains(list, "ro") || slices.Contains(list, "emergency_ro")
+	}
+	return false
+}
