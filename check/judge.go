@@ -17,6 +17,10 @@ type Judge struct {
 	Rise   int           // good results needed to come back; less than 1 means 1
 	Fall   int           // probes in a row without an answer; less than 1 means 1
 	MaxAge time.Duration // how long a result may be believed; 0 is for ever
+	// Patience, if above 1, is Fall for a master that is known to have more
+	// work than it can take: it is busy until then. It may change between
+	// results.
+	Patience int
 
 	verdict Verdict
 	good    int  // good results in a row
@@ -38,6 +42,9 @@ func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
 	silent := !r.Fault.Definite() && !j.suspect
 	j.suspect = !silent
 	if j.verdict.Health.Serves() {
+		if silent && j.bad < j.Patience {
+			return j.conclude(r, Busy, JRubyBusy, "no answer in time, and all JRubies were at work"), false
+		}
 		if silent && j.bad < j.Fall || !silent && j.bad == 1 {
 			return j.verdict, true
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -108,6 +109,9 @@ func printService(w io.Writer, s agent.ServiceStatus, status agent.Status) {
 	if s.Hint != "" {
 		fmt.Fprintf(t, "  hint\t%s\n", s.Hint)
 	}
+	for _, c := range s.Checks {
+		fmt.Fprintf(t, "check\t%s\n", checkLine(c, status.Time))
+	}
 	for i, a := range s.Answers {
 		label := ""
 		if i == 0 {
@@ -115,6 +119,27 @@ func printService(w io.Writer, s agent.ServiceStatus, status agent.Status) {
 		}
 		fmt.Fprintf(t, "%s\t%d %s\tto %s\t(%s)\n", label, a.Code, a.Body, a.Path, a.Kind)
 	}
+}
+
+// checkLine is one check as a row: state, value against threshold, age, and
+// what is wrong with what to do about it.
+func checkLine(c agent.CheckStatus, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %-7s ", c.Check, c.State)
+	if c.Value != "" {
+		fmt.Fprintf(&b, "%s, ", c.Value)
+	}
+	if c.Threshold != "" {
+		fmt.Fprintf(&b, "threshold %s, ", c.Threshold)
+	}
+	fmt.Fprintf(&b, "%s ago", ago(c.Checked, now))
+	if c.Detail != "" {
+		fmt.Fprintf(&b, "\n\t  %s: %s", c.Reason, c.Detail)
+	}
+	if c.Hint != "" && c.State != check.StateOK {
+		fmt.Fprintf(&b, "\n\t  hint: %s", c.Hint)
+	}
+	return b.String()
 }
 
 // headline says in plain words what is going on.

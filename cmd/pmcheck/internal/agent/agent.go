@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -34,6 +35,11 @@ type Agent struct {
 	Version string
 	Log     *slog.Logger
 
+	// Ports are where balancers ask, Sockets where the commands do. A service
+	// manager may have bound them; those that are missing, Listen binds.
+	Ports   []net.Listener
+	Sockets []net.Listener
+
 	started      time.Time
 	settings     atomic.Pointer[config.Config]
 	access       atomic.Pointer[access]
@@ -43,8 +49,7 @@ type Agent struct {
 
 	loop     *loop
 	holds    *drain.Watcher
-	tcp      net.Listener // as bound
-	socket   net.Listener // nil if it could not be bound
+	own      atomic.Pointer[netip.AddrPort] // the client end of our own question
 	first    chan struct{}
 	once     sync.Once
 	tlsServe *tls.Config
@@ -60,13 +65,14 @@ func New(c config.Config, file, version string, log *slog.Logger) *Agent {
 		Initial:     drain.Mode(c.InitialMode),
 	}
 	a.holds = store.Watch()
-	a.loop = newLoop(c.Probe, a.holds, log, a.publish)
+	a.loop = newLoop(c, a.holds, log, a.publish)
 	return a
 }
 
 func (a *Agent) publish(s *state) {
 	a.state.Store(s)
-	if s.probes > 0 {
+	server, _ := s.find(Server)
+	if s.probes > 0 && server.verdict.Reason != check.JRubyUnread {
 		a.once.Do(func() { close(a.first) })
 	}
 }
@@ -87,7 +93,7 @@ func (a *Agent) Reload(c config.Config, file string) {
 		a.Log.Warn("listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
 	}
 	a.apply(c, file)
-	a.loop.reloads <- c.Probe
+	a.loop.reloads <- c
 	a.Log.Info("configuration reloaded", "file", file)
 }
 
@@ -99,11 +105,11 @@ func (a *Agent) ReloadFailed(err error) {
 	a.Log.Error("configuration not reloaded, the old one stays in use", "error", err)
 }
 
-// Judged is closed once the first probe has ended.
+// Judged is closed once there is a first verdict on the master.
 func (a *Agent) Judged() <-chan struct{} { return a.first }
 
 // Address is where balancers ask; call it after Listen.
-func (a *Agent) Address() net.Addr { return a.tcp.Addr() }
+func (a *Agent) Address() net.Addr { return a.Ports[0].Addr() }
 
 // Summary is the state of the master in one line, for the service manager.
 func (a *Agent) Summary() string {
@@ -115,21 +121,30 @@ func (a *Agent) Summary() string {
 	return fmt.Sprintf("%s, %s: %s; answering on %s", mode, v.Health, v.Reason, a.Address())
 }
 
-// Listen binds the port and the unix socket. Without the socket the commands
-// are blind, but balancers are still answered, so that is only logged.
+// Listen binds the port and the unix socket, unless there are some already.
+// Without the socket the commands are blind, but balancers are still answered,
+// so that is only logged.
 func (a *Agent) Listen(ctx context.Context) error {
 	c := a.settings.Load()
 	if err := a.prepareTLS(c); err != nil {
 		return err
 	}
-	tcp, err := listenTCP(ctx, c.Listen)
+	if len(a.Ports) == 0 {
+		port, err := listenTCP(ctx, c.Listen)
+		if err != nil {
+			return err
+		}
+		a.Ports = []net.Listener{port}
+	}
+	if len(a.Sockets) > 0 {
+		return nil
+	}
+	socket, err := listenSocket(c.Socket)
 	if err != nil {
-		return err
-	}
-	a.tcp = tcp
-	if a.socket, err = listenSocket(c.Socket); err != nil {
 		a.Log.Warn("no unix socket, so pmcheck status and wait will not work", "error", err)
+		return nil
 	}
+	a.Sockets = []net.Listener{socket}
 	return nil
 }
 
@@ -150,22 +165,14 @@ func (a *Agent) Serve(ctx context.Context) error {
 	group.Go(func() error { return a.holds.Run(ctx) })
 	group.Go(func() error { return a.loop.run(ctx) })
 	metrics := metricsHandler(a)
-	a.serve(ctx, group, a.front(), a.handler(metrics, false))
-	if a.socket != nil {
-		a.serve(ctx, group, a.socket, a.handler(metrics, true))
+	for _, port := range a.Ports {
+		a.answer(ctx, group, a.guardPort(ctx, port), a.handler(metrics, false))
+	}
+	for _, socket := range a.Sockets {
+		everybody := func(netip.AddrPort) bool { return true } // whom the file's permissions let in
+		a.answer(ctx, group, newGuard(socket, a.settings.Load().MaxConnections, everybody), a.handler(metrics, true))
 	}
 	return group.Wait()
-}
-
-// front puts the guard, TLS and the courtesy for HTTP/1.1 before the port.
-func (a *Agent) front() net.Listener {
-	var l net.Listener = newGuard(a.tcp, a.settings.Load().MaxConnections, func(addr netip.Addr) bool {
-		return contains(a.access.Load().allow, addr)
-	})
-	if a.tlsServe != nil {
-		l = tls.NewListener(l, a.tlsServe)
-	}
-	return hostless{l}
 }
 
 func (a *Agent) handler(metrics http.Handler, trusted bool) *handler {
@@ -173,34 +180,6 @@ func (a *Agent) handler(metrics http.Handler, trusted bool) *handler {
 		state: &a.state, access: &a.access, status: a.Status, metrics: metrics, trusted: trusted, log: a.Log,
 		count: func(code int) { a.answers[code].Add(1) },
 	}
-}
-
-func (a *Agent) serve(ctx context.Context, group *errgroup.Group, l net.Listener, h http.Handler) {
-	server := &http.Server{
-		Handler:                      h,
-		ReadHeaderTimeout:            readDeadline,
-		ReadTimeout:                  readDeadline,
-		WriteTimeout:                 writeDeadline,
-		IdleTimeout:                  idleDeadline,
-		MaxHeaderBytes:               maxHeader,
-		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     log.New(debugWriter{a.Log}, "", 0),
-	}
-	group.Go(func() error {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("listener %s: %w", l.Addr(), err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-		defer cancel()
-		if server.Shutdown(deadline) != nil {
-			server.Close() // somebody would not hang up
-		}
-		return nil
-	})
 }
 
 // debugWriter takes what net/http says of single clients. Resets and broken

@@ -61,7 +61,7 @@ func (l *loop) auditMode(before, after *state, name string) {
 		return
 	}
 	l.log.Info("mode changed", "service", name, "before", was, "after", is,
-		"holds", holders(because), "lifted", holders(wasBecause))
+		"holds", holders(because), "holds_before", holders(wasBecause))
 	for _, h := range because {
 		if h.Code != "" {
 			l.log.Error("hold cannot be read, so it counts as maint", "hold", h.Holder, "path", h.Path, "error", h.Error)

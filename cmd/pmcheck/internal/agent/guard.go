@@ -13,14 +13,14 @@ import (
 // hostile, and no crowd of those can keep a balancer out.
 type guard struct {
 	net.Listener
-	allowed func(netip.Addr) bool
+	allowed func(netip.AddrPort) bool
 	max     int
 
 	mu   sync.Mutex
 	open *list.List // of *guardedConn, oldest first
 }
 
-func newGuard(l net.Listener, max int, allowed func(netip.Addr) bool) *guard {
+func newGuard(l net.Listener, max int, allowed func(netip.AddrPort) bool) *guard {
 	return &guard{Listener: l, allowed: allowed, max: max, open: list.New()}
 }
 
@@ -31,7 +31,7 @@ func (g *guard) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && !g.allowed(tcp.AddrPort().Addr().Unmap()) {
+		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && !g.allowed(tcp.AddrPort()) {
 			c.Close()
 			continue
 		}
@@ -54,10 +54,47 @@ func (g *guard) admit(c net.Conn) net.Conn {
 	return admitted
 }
 
+// run looks for deadlines that have come, once a second, until ctx ends.
+func (g *guard) run(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			g.sweep(now)
+		}
+	}
+}
+
+// sweep closes the connections whose deadline has come.
+func (g *guard) sweep(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for e := g.open.Front(); e != nil; e = e.Next() {
+		c := e.Value.(*guardedConn)
+		if c.read.passed(now.Sub(g.born)) || c.write.passed(now.Sub(g.born)) {
+			c.Conn.Close() // as admit does
+		}
+	}
+}
+
 type guardedConn struct {
 	net.Conn
-	guard *guard
-	place *list.Element
+	guard       *guard
+	place       *list.Element
+	read, write deadline
+}
+
+// SetReadDeadline implements net.Conn, to the second.
+func (c *guardedConn) SetReadDeadline(t time.Time) error {
+	return c.read.set(t, c.guard.born, c.Conn.SetReadDeadline)
+}
+
+// SetWriteDeadline implements net.Conn, to the second.
+func (c *guardedConn) SetWriteDeadline(t time.Time) error {
+	return c.write.set(t, c.guard.born, c.Conn.SetWriteDeadline)
 }
 
 // Close gives the place back. It may be called more than once.

@@ -3,169 +3,176 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// confirmAfter is the pause before a definite fault is confirmed: long enough
-// for a listener that was replaced, short against any balancer's interval.
-const confirmAfter = 20 * time.Millisecond
-
-// loop owns the facts. Only its own goroutine writes to them.
+// loop owns the facts. Everything that happens reaches its one goroutine over
+// a channel, and after each event it publishes what is known.
 type loop struct {
 	log     *slog.Logger
 	holds   *drain.Watcher
 	publish func(*state)
 
-	config  config.Probe
-	prober  *check.Prober
-	judge   check.Judge
-	results chan check.Result
-	lost    chan struct{} // the master ended the kept connection
-	reloads chan config.Probe
+	results chan outcome       // of probes
+	wanted  chan *subject      // a fault is to be confirmed
+	lost    chan *subject      // a kept connection was ended by the master
+	found   chan check.Finding // by the checks beside the probe
+	units   chan systemd.UnitState
+	reloads chan config.Config
 
-	probes  sync.WaitGroup // the probe under way
-	asking  bool
-	again   bool // a probe is wanted as soon as the one under way is done
-	credit  bool // a lost connection may cause one probe between two ticks
-	count   int64
-	last    check.Result
-	current *state
+	work      sync.WaitGroup // the goroutines that send on these
+	stop      func()         // ends the runners of the configuration in use
+	restarted atomic.Bool    // tells the check of the pool to start over
+
+	config   config.Config
+	services []*subject
+	checks   []*runner
+	findings findings
+	current  *state
 }
 
-func newLoop(c config.Probe, holds *drain.Watcher, log *slog.Logger, publish func(*state)) *loop {
+func newLoop(c config.Config, holds *drain.Watcher, log *slog.Logger, publish func(*state)) *loop {
 	l := &loop{
 		log: log, holds: holds, publish: publish,
-		results: make(chan check.Result, 1),
-		lost:    make(chan struct{}, 1),
-		reloads: make(chan config.Probe, 1),
-		credit:  true,
+		results:  make(chan outcome),
+		wanted:   make(chan *subject),
+		lost:     make(chan *subject, 1),
+		found:    make(chan check.Finding),
+		units:    make(chan systemd.UnitState),
+		reloads:  make(chan config.Config, 1),
+		findings: newFindings(),
+		stop:     func() {},
+		current:  &state{},
 	}
 	l.configure(c)
-	l.current = &state{}
+	l.findings.forgetPool(time.Now())
 	l.turn()
 	return l
 }
 
-// configure makes a prober for a configuration; the judge keeps its verdict,
-// which the next result renews or ends.
-func (l *loop) configure(c config.Probe) {
-	if l.prober != nil {
-		l.prober.Close()
-	}
+// configure prepares for a configuration; start sets it going.
+func (l *loop) configure(c config.Config) {
+	old := l.services
 	l.config = c
-	l.prober = newProber(c, l.signalLost)
-	l.judge.Rise, l.judge.Fall, l.judge.MaxAge = c.Rise, c.Fall, c.MaxAge
-}
-
-func newProber(c config.Probe, lost func()) *check.Prober {
-	p := NewProber(c)
-	p.Lost = lost
-	return p
-}
-
-// NewProber returns a prober for a configuration.
-func NewProber(c config.Probe) *check.Prober {
-	return &check.Prober{Environment: c.Environment, Client: newClient(c)}
-}
-
-// newClient returns a client that asks the master as a configuration says.
-func newClient(c config.Probe) check.Client {
-	return check.Client{
-		Address:    c.Address,
-		ServerName: c.Certname,
-		Timeout:    c.Timeout,
-		Handshake:  c.Handshake,
-		Credentials: &check.Credentials{Files: check.Files{
-			Certificate: c.Certificate,
-			Key:         c.Key,
-			CA:          c.CA,
-			CRL:         c.CRL,
-			Revocation:  check.Revocation(c.Revocation),
-		}},
+	l.services = l.subjects(c)
+	for _, s := range l.services {
+		s.keep(old)
+	}
+	for _, s := range old {
+		s.close()
+	}
+	l.findings.configure(c.Checks)
+	l.checks = l.runners(c)
+	for _, r := range l.checks {
+		l.findings.maxAge[r.name] = r.maxAge()
 	}
 }
 
-func (l *loop) signalLost() {
-	select {
-	case l.lost <- struct{}{}:
-	default:
+// start starts the checks beside the probe, after ending those of the
+// configuration before.
+func (l *loop) start(ctx context.Context) {
+	l.stop()
+	ctx, l.stop = context.WithCancel(ctx)
+	for _, r := range l.checks {
+		l.work.Go(func() { r.run(ctx, l.found) })
+	}
+	if l.config.Checks.Unit != config.SeverityOff {
+		names := l.config.Unit.Names
+		l.work.Go(func() { watchUnit(ctx, names, l.units) })
 	}
 }
 
-// run turns until ctx ends, and returns when the last probe has ended.
+// run turns until ctx ends, and returns when everything it started has ended.
 func (l *loop) run(ctx context.Context) error {
-	defer l.prober.Close()
-	defer l.probes.Wait()
-	tick := time.NewTicker(l.config.Interval)
+	ctx, cancel := context.WithCancel(ctx)
+	defer l.work.Wait()
+	defer cancel()
+	tick := time.NewTicker(l.config.Probe.Interval)
 	defer tick.Stop()
-	confirm := time.NewTimer(0) // the first probe is due now
-	defer confirm.Stop()
+	l.start(ctx)
+	l.askAll(ctx)
 	for {
 		select {
 		case <-ctx.Done():
+			for _, s := range l.services {
+				s.close()
+			}
 			return nil
 		case <-tick.C:
-			l.credit = true
 			l.holds.Rescan()
-			l.ask(ctx)
-		case <-confirm.C:
-			l.ask(ctx)
-		case <-l.lost:
-			if l.credit {
-				l.credit = false
-				l.ask(ctx)
+			l.askAll(ctx)
+		case s := <-l.wanted:
+			l.askIf(ctx, s, l.serves(s))
+		case s := <-l.lost:
+			l.askIf(ctx, s, l.serves(s) && s.credit)
+			s.credit = false
+		case o := <-l.results:
+			if l.serves(o.subject) {
+				l.observe(ctx, o.subject, o.result)
 			}
-		case r := <-l.results:
-			if l.observe(ctx, r) {
-				confirm.Reset(confirmAfter)
-			}
+		case f := <-l.found:
+			l.findings.take(f, time.Now())
+		case u := <-l.units:
+			l.findings.unit(u, time.Now())
+			l.ask(ctx, l.services[0]) // it may be back, or gone
 		case <-l.holds.Changes():
 		case c := <-l.reloads:
 			l.configure(c)
-			tick.Reset(c.Interval)
-			l.ask(ctx)
+			tick.Reset(c.Probe.Interval)
+			l.start(ctx)
+			l.askAll(ctx)
 		}
 		l.turn()
 	}
 }
 
-// ask starts a probe, or remembers that one is wanted.
-func (l *loop) ask(ctx context.Context) {
-	if l.asking {
-		l.again = true
-		return
+// serves reports whether a subject belongs to the configuration in use.
+func (l *loop) serves(s *subject) bool { return slices.Contains(l.services, s) }
+
+func (l *loop) askAll(ctx context.Context) {
+	for _, s := range l.services {
+		s.credit = true
+		l.ask(ctx, s)
 	}
-	l.asking, l.again = true, false
-	prober := l.prober
-	l.probes.Go(func() { l.results <- prober.Probe(ctx) })
 }
 
-// observe takes in a result, and reports whether it wants to be confirmed.
-func (l *loop) observe(ctx context.Context, r check.Result) (confirm bool) {
-	l.asking = false
-	if ctx.Err() != nil {
-		return false // we are ending, so the probe was cut short
+// patience is how many probes in a row a service may leave unanswered because
+// the master has too much to do; 0 if that is not known.
+func (l *loop) patience(s *subject) int {
+	if s.name == Server && l.findings.saturated(time.Now()) {
+		return l.config.JRuby.BusyFall
 	}
-	l.count++
-	l.last = r
-	_, confirm = l.judge.Observe(r)
-	l.log.Debug("probe", "took", r.Took, "handshake", r.Handshake, "url", r.URL, "fault", faultText(r))
-	if l.again {
-		l.ask(ctx)
-	}
-	return confirm
+	return 0
 }
 
-func faultText(r check.Result) string {
-	if r.Fault == nil {
-		return ""
+// concluded looks at a probe of the master for the checks that depend on it.
+func (l *loop) concluded(served, serves bool) {
+	now := time.Now()
+	if serves && !served {
+		l.findings.forgetPool(now)
+		l.restarted.Store(true)
+		l.kick(check.CheckJRuby)
 	}
-	return r.Fault.Error()
+}
+
+// kick has a check made now.
+func (l *loop) kick(name string) {
+	for _, r := range l.checks {
+		if r.name == name {
+			select {
+			case r.kick <- struct{}{}:
+			default:
+			}
+		}
+	}
 }
 
 // turn publishes what is known now and logs what has changed.
@@ -173,13 +180,17 @@ func (l *loop) turn() {
 	now := time.Now()
 	next := &state{
 		turned:   now,
-		maxAge:   l.config.MaxAge + l.config.Interval,
-		services: []service{{name: Server, verdict: l.judge.Verdict().At(now)}},
+		maxAge:   l.config.Probe.MaxAge + l.config.Probe.Interval,
 		holds:    l.holds.Current(),
 		degraded: l.holds.Degraded(),
-		result:   l.last,
-		probes:   l.count,
+		findings: l.findings.list(now),
+		result:   l.services[0].last,
+		probes:   l.services[0].count,
 	}
+	for _, s := range l.services {
+		next.services = append(next.services, service{name: s.name, verdict: s.judge.Verdict().At(now)})
+	}
+	next.conclude(l.current)
 	l.audit(l.current, next)
 	l.current = next
 	l.publish(next)

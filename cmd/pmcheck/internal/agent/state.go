@@ -16,7 +16,8 @@ type state struct {
 	maxAge   time.Duration
 	services []service
 	holds    drain.Snapshot
-	degraded error // why holds are noticed late
+	degraded error           // why holds are noticed late
+	findings []check.Finding // of the checks beside the probe
 	result   check.Result
 	probes   int64
 }
@@ -25,6 +26,25 @@ type state struct {
 type service struct {
 	name    string
 	verdict check.Verdict
+}
+
+// conclude folds the findings into the verdict on the master. A verdict that
+// is the same as in the state before keeps its beginning.
+func (s *state) conclude(before *state) {
+	for i := range s.services {
+		now := &s.services[i]
+		if now.name == Server {
+			now.verdict = check.Fold(now.verdict, s.findings)
+		}
+		old, known := before.find(now.name)
+		switch {
+		case !known:
+		case now.verdict.Same(old.verdict):
+			now.verdict.Since = old.verdict.Since
+		case now.verdict.Since.Before(old.verdict.Since):
+			now.verdict.Since = s.turned // back to what it was once
+		}
+	}
 }
 
 // find returns the service of a name.

@@ -31,6 +31,13 @@ type ServiceStatus struct {
 	Hint    string        `json:"hint,omitempty"` // what to do about the verdict
 	Answer  Answer        `json:"answer"`         // to a balancer that chose no codes
 	Answers []KindAnswer  `json:"answers"`        // to each kind of balancer
+	Checks  []CheckStatus `json:"checks,omitempty"`
+}
+
+// CheckStatus is one check beside the probe.
+type CheckStatus struct {
+	check.Finding
+	Hint string `json:"hint,omitempty"` // what to do when it is not well
 }
 
 // KindAnswer is what one kind of balancer is told now.
@@ -118,6 +125,10 @@ func (a *Agent) Status(now time.Time) Status {
 			Name: v.name, Mode: mode, Verdict: verdict, Hint: verdict.Reason.Hint(),
 			Answer: Decide(mode, verdict, Codes{}), Answers: kinds(v.name, mode, verdict),
 		})
+	}
+	for _, f := range s.findings {
+		// The findings concern the master itself, the first service.
+		status.Services[0].Checks = append(status.Services[0].Checks, CheckStatus{f, f.Reason.Hint()})
 	}
 	for _, h := range s.holds.At(now).Holds() {
 		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})

@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// findings is what the checks beside the probe say of the master. It belongs
+// to the loop.
+type findings struct {
+	latest   map[string]check.Finding
+	maxAge   map[string]time.Duration // beyond it a finding is not believed
+	severity map[string]check.Severity
+	// unread is when the pool had to be read anew; zero once it has been.
+	unread time.Time
+}
+
+func newFindings() findings {
+	return findings{latest: map[string]check.Finding{}, maxAge: map[string]time.Duration{}}
+}
+
+// configure takes over the severities, and forgets checks that are off.
+func (f *findings) configure(c config.Checks) {
+	f.severity = map[string]check.Severity{}
+	for name, severity := range map[string]config.Severity{
+		check.CheckJRuby: c.JRuby, check.CheckUnit: c.Unit, check.CheckExpiry: c.Expiry, check.CheckLoaded: c.Loaded,
+		check.CheckDisk: c.Disk, check.CheckCode: c.Code, check.CheckPuppetDB: c.PuppetDB, check.CheckCompile: c.Compile,
+	} {
+		f.severity[name] = check.Severity(severity)
+		if severity == config.SeverityOff {
+			delete(f.latest, name)
+		}
+	}
+}
+
+// take notes a finding. A check that could not find out this time does not
+// wipe out what it knew a moment ago.
+func (f *findings) take(found check.Finding, now time.Time) {
+	if f.severity[found.Check] == check.Off {
+		return
+	}
+	if found.Check == check.CheckJRuby && found.Checked.After(f.unread) {
+		f.unread = time.Time{}
+	}
+	old, known := f.latest[found.Check]
+	if found.State == check.StateNone && known && old.State != check.StateNone && f.fresh(old, now) {
+		return
+	}
+	f.latest[found.Check] = found
+}
+
+// forgetPool says that the pool has to be read before anything good can be
+// said of the master.
+func (f *findings) forgetPool(now time.Time) {
+	if f.severity[check.CheckJRuby] != check.Off {
+		f.unread = now
+		delete(f.latest, check.CheckJRuby)
+	}
+}
+
+// unit takes in what systemd says; nothing is known without a unit.
+func (f *findings) unit(u systemd.UnitState, now time.Time) {
+	if u.Unit == "" {
+		delete(f.latest, check.CheckUnit)
+		return
+	}
+	f.take(check.Unit(u.Unit, string(u.Active), now), now)
+}
+
+// saturated reports whether the pool was last seen with requests waiting.
+func (f *findings) saturated(now time.Time) bool {
+	pool := f.latest[check.CheckJRuby]
+	return pool.Pool != nil && pool.Pool.Saturated() && f.fresh(pool, now)
+}
+
+func (f *findings) fresh(found check.Finding, now time.Time) bool {
+	limit, limited := f.maxAge[found.Check]
+	return !limited || now.Sub(found.Checked) < limit
+}
+
+// list returns the findings as they are to be believed now, in the order of
+// the checks' names in check.Names.
+func (f *findings) list(now time.Time) []check.Finding {
+	var list []check.Finding
+	for _, name := range []string{check.CheckJRuby, check.CheckUnit} {
+		found, known := f.latest[name]
+		if name == check.CheckJRuby && !f.unread.IsZero() {
+			found, known = unreadPool(f.unread), true
+		}
+		if !known {
+			continue
+		}
+		if !f.fresh(found, now) {
+			found = check.Finding{Check: name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,
+				Detail: "the check is stuck: nothing since " + found.Checked.Format(time.RFC3339)}
+		}
+		found.Severity = f.severity[name]
+		list = append(list, found)
+	}
+	return list
+}
+
+// unreadPool stands for a pool that nobody has looked at since the master
+// began to answer: the first JRuby answers long before the last is there.
+func unreadPool(since time.Time) check.Finding {
+	return check.Finding{
+		Check: check.CheckJRuby, State: check.StateBad, Health: check.Warming, Reason: check.JRubyUnread,
+		Detail: "the master answers; its JRubies have not been counted yet", Checked: since,
+	}
+}
