@@ -20,22 +20,19 @@ func statVolume(path string) (volume, error) {
 	if err := unix.Stat(path, &file); err != nil {
 		return volume{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	v := volume{
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	return volume{
 		device: file.Dev,
 		size:   space.Blocks * uint64(space.Frsize), free: space.Bavail * uint64(space.Frsize),
 		inodes: space.Files, freeInodes: space.Ffree,
-	}
-	if space.Flags&unix.ST_RDONLY != 0 {
-		// A service that systemd protects sees everything as read-only.
-		mounts, err := os.ReadFile("/proc/self/mountinfo")
-		v.readOnly = err == nil && readOnly(string(mounts), file.Dev)
-	}
-	return v, nil
+		readOnly: err == nil && readOnly(string(mounts), file.Dev),
+	}, nil
 }
 
 // readOnly looks the options of a file system up in /proc/self/mountinfo,
-// those that hold wherever it is mounted: they come last in a line. A file
-// system that has met an error may say emergency_ro.
+// those that hold wherever it is mounted: they come last in a line. What
+// statfs says of it will not do: a service that systemd protects sees every
+// file system as read-only. One that has met an error may say emergency_ro.
 func readOnly(mountinfo string, device uint64) bool {
 	number := fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
 	for line := range strings.Lines(mountinfo) {
