@@ -3,9 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,7 +14,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -65,14 +62,13 @@ func New(c config.Config, file, version string, log *slog.Logger) *Agent {
 		Initial:     drain.Mode(c.InitialMode),
 	}
 	a.holds = store.Watch()
-	a.loop = newLoop(c, a.holds, log, a.publish)
+	a.loop = newLoop(c.Probe, a.holds, log, a.publish)
 	return a
 }
 
 func (a *Agent) publish(s *state) {
 	a.state.Store(s)
-	server, _ := s.find(Server)
-	if s.probes > 0 && server.verdict.Reason != check.JRubyUnread {
+	if s.probes > 0 {
 		a.once.Do(func() { close(a.first) })
 	}
 }
@@ -93,7 +89,7 @@ func (a *Agent) Reload(c config.Config, file string) {
 		a.Log.Warn("listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
 	}
 	a.apply(c, file)
-	a.loop.reloads <- c
+	a.loop.reloads <- c.Probe
 	a.Log.Info("configuration reloaded", "file", file)
 }
 
@@ -105,7 +101,7 @@ func (a *Agent) ReloadFailed(err error) {
 	a.Log.Error("configuration not reloaded, the old one stays in use", "error", err)
 }
 
-// Judged is closed once there is a first verdict on the master.
+// Judged is closed once the first probe has ended.
 func (a *Agent) Judged() <-chan struct{} { return a.first }
 
 // Address is where balancers ask; call it after Listen.

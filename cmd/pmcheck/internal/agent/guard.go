@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // guard is a listener that turns away those who may not ask, and that never
@@ -15,6 +16,8 @@ type guard struct {
 	net.Listener
 	allowed func(netip.AddrPort) bool
 	max     int
+
+	closing sync.Once
 
 	mu   sync.Mutex
 	open *list.List // of *guardedConn, oldest first
@@ -39,6 +42,26 @@ func (g *guard) Accept() (net.Conn, error) {
 	}
 }
 
+// Close stops listening. It may be called more than once, which net/http does:
+// the file of a unix socket may be another daemon's by then.
+func (g *guard) Close() (err error) {
+	g.closing.Do(func() { err = g.Listener.Close() })
+	return err
+}
+
+// awaitEmpty returns once all connections have been closed, or patience has run
+// out.
+func (g *guard) awaitEmpty(patience time.Duration) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		g.mu.Lock()
+		open := g.open.Len()
+		g.mu.Unlock()
+		if open == 0 {
+			return
+		}
+	}
+}
+
 func (g *guard) admit(c net.Conn) net.Conn {
 	admitted := &guardedConn{Conn: c, guard: g}
 	g.mu.Lock()
@@ -54,47 +77,10 @@ func (g *guard) admit(c net.Conn) net.Conn {
 	return admitted
 }
 
-// run looks for deadlines that have come, once a second, until ctx ends.
-func (g *guard) run(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case now := <-tick.C:
-			g.sweep(now)
-		}
-	}
-}
-
-// sweep closes the connections whose deadline has come.
-func (g *guard) sweep(now time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for e := g.open.Front(); e != nil; e = e.Next() {
-		c := e.Value.(*guardedConn)
-		if c.read.passed(now.Sub(g.born)) || c.write.passed(now.Sub(g.born)) {
-			c.Conn.Close() // as admit does
-		}
-	}
-}
-
 type guardedConn struct {
 	net.Conn
-	guard       *guard
-	place       *list.Element
-	read, write deadline
-}
-
-// SetReadDeadline implements net.Conn, to the second.
-func (c *guardedConn) SetReadDeadline(t time.Time) error {
-	return c.read.set(t, c.guard.born, c.Conn.SetReadDeadline)
-}
-
-// SetWriteDeadline implements net.Conn, to the second.
-func (c *guardedConn) SetWriteDeadline(t time.Time) error {
-	return c.write.set(t, c.guard.born, c.Conn.SetWriteDeadline)
+	guard *guard
+	place *list.Element
 }
 
 // Close gives the place back. It may be called more than once.
