@@ -67,7 +67,7 @@ func TestListeners(t *testing.T) {
 			// Only the process itself can put its number into its environment.
 			cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0"`, os.Args[0])
 			cmd.ExtraFiles = tt.files
-			cmd.Env = append(os.Environ(), "SYSTEMD_TEST_CHILD=1", "LISTEN_FDNAMES="+tt.names, fmt.Sprintf("LISTEN_FDS=%d", len(tt.files)))
+			cmd.Env = append(os.Environ(), "SYSTEMD_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", "LISTEN_FDNAMES="+tt.names, fmt.Sprintf("LISTEN_FDS=%d", len(tt.files)))
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)

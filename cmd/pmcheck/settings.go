@@ -4,10 +4,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // configFlag names the configuration file. It is given after the command, as
@@ -47,15 +49,19 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 	return loaded.Config, nil
 }
 
-// newLogger writes log lines as the configuration says.
+// newLogger writes log lines as the configuration says: with the format auto
+// to the journal, if that is where w leads anyway.
 func newLogger(w io.Writer, c config.Log) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		return nil, errors.New("log.level: " + err.Error())
 	}
 	options := &slog.HandlerOptions{Level: level}
-	if c.Format == config.FormatJSON {
+	switch {
+	case c.Format == config.FormatJSON:
 		return slog.New(slog.NewJSONHandler(w, options)), nil
+	case c.Format == config.FormatAuto && w == os.Stderr && systemd.StderrIsJournal():
+		return slog.New(systemd.NewJournalHandler(level)), nil
 	}
 	return slog.New(slog.NewTextHandler(w, options)), nil
 }
