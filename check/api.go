@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,10 @@ const (
 	APIPuppet3      API = "puppet3"       // Puppet 3 and earlier
 )
 
+// serviceAPI is how a service is asked for by name: there is one generation
+// of that.
+func serviceAPI(name string) API { return API("simple/" + url.PathEscape(name)) }
+
 // generations is the order in which an unknown master is asked.
 func generations() []API {
 	return []API{APISimpleServer, APISimpleMaster, APIPuppetV3, APIPuppet3}
@@ -28,14 +33,12 @@ func generations() []API {
 // only.
 func (a API) path(environment string) string {
 	switch a {
-	case APISimpleMaster:
-		return "/status/v1/simple/master"
 	case APIPuppetV3:
 		return "/puppet/v3/status/pmcheck?environment=" + url.QueryEscape(environment)
 	case APIPuppet3:
 		return "/" + url.PathEscape(environment) + "/status/no_key"
 	}
-	return "/status/v1/simple/server"
+	return "/status/v1/" + string(a)
 }
 
 // accept returns the Accept header; Puppet 3 insists on its own dialect of
@@ -67,6 +70,8 @@ func (a answer) interpret() (version string, fault *Fault) {
 		return "", a.fault(BadAnswer, "longer than a status answer can be")
 	case a.status == http.StatusForbidden:
 		return "", a.fault(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
+	case a.status == http.StatusNotFound && !slices.Contains(generations(), a.api):
+		return "", a.fault(ServiceNotFound, "404 Not Found: the server has no service of that name")
 	case a.status == http.StatusNotFound:
 		return "", a.fault(NoStatusAPI, "404 Not Found for every generation of the status API")
 	case a.api == APIPuppetV3 || a.api == APIPuppet3:

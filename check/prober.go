@@ -18,6 +18,11 @@ const maxAnswer = 64 << 10
 type Prober struct {
 	Client
 	Environment string // asked for in Puppet 3 to 6; empty means production
+	// Service is a service of the Status API to ask for by name, such as ca or
+	// PE's broker-service; empty is the master itself, in the generation of the
+	// API that it speaks. One that the server does not list is the fault
+	// ServiceNotFound.
+	Service string
 
 	mu       sync.Mutex // held by the probe under way
 	api      API        // what answered last
@@ -63,6 +68,9 @@ func (p *Prober) Probe(ctx context.Context) Result {
 // seems to speak another one, all are tried; after a denial not more often
 // than connections are renewed, since a server logs each one as an error.
 func (p *Prober) ask(ctx context.Context) (answer, error) {
+	if p.Service != "" {
+		return p.askAs(ctx, serviceAPI(p.Service))
+	}
 	known := p.api
 	if known == "" {
 		known = APISimpleServer
