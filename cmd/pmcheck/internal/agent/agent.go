@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -62,13 +63,14 @@ func New(c config.Config, file, version string, log *slog.Logger) *Agent {
 		Initial:     drain.Mode(c.InitialMode),
 	}
 	a.holds = store.Watch()
-	a.loop = newLoop(c.Probe, a.holds, log, a.publish)
+	a.loop = newLoop(c, a.holds, log, a.publish)
 	return a
 }
 
 func (a *Agent) publish(s *state) {
 	a.state.Store(s)
-	if s.probes > 0 {
+	server, _ := s.find(Server)
+	if s.probes > 0 && server.verdict.Reason != check.JRubyUnread {
 		a.once.Do(func() { close(a.first) })
 	}
 }
@@ -89,7 +91,7 @@ func (a *Agent) Reload(c config.Config, file string) {
 		a.Log.Warn("listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
 	}
 	a.apply(c, file)
-	a.loop.reloads <- c.Probe
+	a.loop.reloads <- c
 	a.Log.Info("configuration reloaded", "file", file)
 }
 
@@ -101,7 +103,7 @@ func (a *Agent) ReloadFailed(err error) {
 	a.Log.Error("configuration not reloaded, the old one stays in use", "error", err)
 }
 
-// Judged is closed once the first probe has ended.
+// Judged is closed once there is a first verdict on the master.
 func (a *Agent) Judged() <-chan struct{} { return a.first }
 
 // Address is where balancers ask; call it after Listen.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"container/list"
+	"context"
 	"net"
 	"net/netip"
 	"sync"
@@ -16,6 +17,7 @@ type guard struct {
 	net.Listener
 	allowed func(netip.AddrPort) bool
 	max     int
+	born    time.Time
 
 	closing sync.Once
 
@@ -24,7 +26,7 @@ type guard struct {
 }
 
 func newGuard(l net.Listener, max int, allowed func(netip.AddrPort) bool) *guard {
-	return &guard{Listener: l, allowed: allowed, max: max, open: list.New()}
+	return &guard{Listener: l, allowed: allowed, max: max, born: time.Now(), open: list.New()}
 }
 
 // Accept returns the next connection from somebody who may ask.
@@ -77,10 +79,47 @@ func (g *guard) admit(c net.Conn) net.Conn {
 	return admitted
 }
 
+// run looks for deadlines that have come, once a second, until ctx ends.
+func (g *guard) run(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			g.sweep(now)
+		}
+	}
+}
+
+// sweep closes the connections whose deadline has come.
+func (g *guard) sweep(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for e := g.open.Front(); e != nil; e = e.Next() {
+		c := e.Value.(*guardedConn)
+		if c.read.passed(now.Sub(g.born)) || c.write.passed(now.Sub(g.born)) {
+			c.Conn.Close() // as admit does
+		}
+	}
+}
+
 type guardedConn struct {
 	net.Conn
-	guard *guard
-	place *list.Element
+	guard       *guard
+	place       *list.Element
+	read, write deadline
+}
+
+// SetReadDeadline implements net.Conn, to the second.
+func (c *guardedConn) SetReadDeadline(t time.Time) error {
+	return c.read.set(t, c.guard.born, c.Conn.SetReadDeadline)
+}
+
+// SetWriteDeadline implements net.Conn, to the second.
+func (c *guardedConn) SetWriteDeadline(t time.Time) error {
+	return c.write.set(t, c.guard.born, c.Conn.SetWriteDeadline)
 }
 
 // Close gives the place back. It may be called more than once.

@@ -39,6 +39,7 @@ func (a *Agent) answer(ctx context.Context, group *errgroup.Group, g *guard, h *
 	if a.tlsServe != nil && !h.trusted {
 		l = &tlsListener{l, a.tlsServe, a.isOwn}
 	}
+	group.Go(func() error { return g.run(ctx) })
 	served := make(chan struct{})
 	group.Go(func() error {
 		defer close(served)
