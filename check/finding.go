@@ -43,6 +43,8 @@ type Finding struct {
 	Checked time.Time `json:"checked,omitzero"`
 	// Pool is the JRuby pool, in a finding of the check of that name.
 	Pool *Pool `json:"pool,omitempty"`
+	// Code lists the environments, in a finding of the check of that name.
+	Code []Environment `json:"code,omitempty"`
 }
 
 // Fold concludes from the verdict on the probes and the findings of the other

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxDeploy bounds the record of a deployment, which has about 100 bytes for
+// each module.
+const maxDeploy = 4 << 20
+
+// deployFile is the record of an environment's deployment, as last read.
+type deployFile struct {
+	environment string
+	path        string
+	stamp       stamp
+	record      deployRecord
+	err         error // why there is no record
+}
+
+// deployRecord is what r10k writes when a deployment has ended, and g10k when
+// the environment is there and again when its modules are.
+type deployRecord struct {
+	Signature  string         `json:"signature"`
+	Started    string         `json:"started_at"`
+	Finished   string         `json:"finished_at"`
+	Success    *bool          `json:"deploy_success"`
+	Modules    []deployModule `json:"module_deploys"`      // of r10k
+	Puppetfile string         `json:"puppetfile_checksum"` // of g10k
+}
+
+// deployModule is one module. What it says of the version is compared, not
+// understood.
+type deployModule struct {
+	Name    string          `json:"name"`
+	Version json.RawMessage `json:"version"`
+	SHA     json.RawMessage `json:"sha"`
+}
+
+func (d *deployFile) load() {
+	if !d.stamp.info.Mode().IsRegular() {
+		d.err = errors.New(d.path + " is not a file")
+		return
+	}
+	f, err := os.Open(d.path)
+	if err != nil {
+		d.err = err
+		return
+	}
+	defer f.Close()
+	data, more, err := readBounded(f, maxDeploy)
+	if more {
+		err = errors.New("longer than such a record can be")
+	}
+	if err == nil {
+		d.record, err = parseDeploy(data)
+	}
+	if err != nil {
+		d.err = fmt.Errorf("%s: %w", d.path, err)
+	}
+}
+
+// parseDeploy reads a record. One that does not say whether the deployment
+// succeeded is none.
+func parseDeploy(data []byte) (deployRecord, error) {
+	var r deployRecord
+	if err := json.Unmarshal(data, &r); err != nil {
+		return deployRecord{}, err
+	}
+	if r.Success == nil {
+		return deployRecord{}, errors.New("no deploy_success")
+	}
+	return r, nil
+}
+
+// judge says how the deployment stands. One that has begun and not ended is
+// under way, until it has been for too long.
+func (d *deployFile) judge(longest time.Duration, now time.Time) Environment {
+	r := d.record
+	e := Environment{Name: clean(d.environment, maxPath), Reason: OK}
+	if d.err != nil {
+		e.Reason, e.Detail = NotKnown, d.err.Error()
+		return e
+	}
+	e.ID, e.Signature, e.Modules = r.id(d.environment), clean(r.Signature, 64), len(r.Modules)
+	e.Started, e.Finished = deployTime(r.Started), deployTime(r.Finished)
+	unfinished := e.Finished.Before(e.Started)
+	switch since := now.Sub(e.Started).Round(time.Second); {
+	case unfinished && since < longest:
+		e.Reason, e.Detail = DeployUnderWay, fmt.Sprintf("a deployment has been under way for %s", since)
+	case unfinished:
+		e.Reason, e.Detail = DeployFailed, "the deployment begun at "+r.Started+" has not ended"
+	case !*r.Success:
+		e.Reason, e.Detail = DeployFailed, "the deployment that ended at "+r.Finished+" failed"
+	}
+	e.Detail = clean(e.Detail, maxPath)
+	return e
+}
+
+// id reduces to a short text what makes code the same.
+func (r deployRecord) id(environment string) string {
+	lines := make([]string, 0, len(r.Modules))
+	for _, m := range r.Modules {
+		lines = append(lines, fmt.Sprintf("%q %q %q", m.Name, m.Version, m.SHA))
+	}
+	slices.Sort(lines)
+	return shortHash(fmt.Sprintf("%q %q %q %t", environment, r.Signature, r.Puppetfile, *r.Success), strings.Join(lines, "\n"))
+}
+
+// CodeID reduces the IDs of environments to one, the same for the same code
+// in all of them, in whatever order.
+func CodeID(environments []Environment) string {
+	lines := make([]string, 0, len(environments))
+	for _, e := range environments {
+		lines = append(lines, e.Name+" "+e.ID)
+	}
+	slices.Sort(lines)
+	return shortHash(lines...)
+}
+
+// shortHash returns 48 bits: enough to tell a farm's deployments apart.
+func shortHash(lines ...string) string {
+	hash := sha256.New()
+	for _, line := range lines {
+		io.WriteString(hash, line+"\n")
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:6])
+}
+
+// deployTime reads the times of g10k and those of r10k, which are Ruby's. What
+// it cannot read is the zero time.
+func deployTime(text string) time.Time {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
