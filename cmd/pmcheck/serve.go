@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/signal"
@@ -43,6 +42,9 @@ func serve(c *cli.Context, environ []string) error {
 		log.Warn(w)
 	}
 	a := agent.New(loaded.Config, loaded.File, versionString(), log)
+	if err := takeListeners(a, loaded.Config.Listen); err != nil {
+		return err
+	}
 	if err := a.Listen(c.Context); err != nil {
 		return err
 	}
@@ -54,8 +56,12 @@ func serve(c *cli.Context, environ []string) error {
 	defer signal.Stop(reload)
 	group, ctx := errgroup.WithContext(c.Context)
 	group.Go(func() error { return a.Serve(ctx) })
+	group.Go(func() error { return feedWatchdog(ctx, a) })
 	group.Go(func() error {
 		announce(ctx, a, loaded.Config.Probe.Timeout)
+		status := time.NewTicker(statusEvery)
+		defer status.Stop()
+		said := a.Summary()
 		for {
 			select {
 			case <-ctx.Done():
@@ -63,32 +69,17 @@ func serve(c *cli.Context, environ []string) error {
 				return nil
 			case <-reload:
 				reloadConfig(c, environ, a)
+			case <-status.C:
+				if now := a.Summary(); now != said {
+					said = now
+					tellManager(a, systemd.Status(now))
+				}
 			}
 		}
 	})
 	err = group.Wait()
 	log.Info("stopped")
 	return err
-}
-
-// announce tells the service manager that we answer, once the first verdict
-// is there or has had its time: before, every balancer would hear 503.
-func announce(ctx context.Context, a *agent.Agent, patience time.Duration) {
-	select {
-	case <-a.Judged():
-	case <-time.After(patience):
-	case <-ctx.Done():
-		return
-	}
-	tellManager(a, systemd.Ready(a.Summary()))
-}
-
-// tellManager logs that a notification did not go through. Balancers are
-// answered all the same.
-func tellManager(a *agent.Agent, err error) {
-	if err != nil {
-		a.Log.Warn("no word to the service manager", "error", err)
-	}
 }
 
 func reloadConfig(c *cli.Context, environ []string, a *agent.Agent) {
