@@ -31,7 +31,7 @@ type Leaf struct {
 }
 
 // Template says what certificate to issue. The zero times mean valid from an
-// hour ago for a day.
+// hour ago for a year.
 type Template struct {
 	Name                string
 	CNOnly              bool // no subject alternative name, as old Puppet CAs did
@@ -88,7 +88,7 @@ func (ca *CA) Issue(t Template) (*Leaf, error) {
 		t.NotBefore = time.Now().Add(-time.Hour)
 	}
 	if t.NotAfter.IsZero() {
-		t.NotAfter = time.Now().AddDate(0, 0, 1)
+		t.NotAfter = time.Now().AddDate(1, 0, 0)
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: t.Name},

@@ -86,8 +86,10 @@ puppet:
   conf: %[1]s/puppet/puppet.conf
 probe:
   address: %[4]s
-  interval: 200ms
-  timeout: 150ms
+  interval: 1s
+  timeout: 900ms
+disk:
+  paths: [%[1]s]
 `, env.WorkDir, holds, run, m.Address()), 0o644))
 }
 
@@ -116,8 +118,9 @@ func equal(text, work string) string {
 		{`127\.0\.0\.1:\d+`, "ADDRESS"},
 		{`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z| [A-Z]+)?`, "TIME"},
 		{`\b\d\d:\d\d:\d\d\b`, "CLOCK"},
+		{`\d+% \(\d+ MiB\) free, \d+% of the inodes`, "SPACE"},
 		{`\b\d+(\.\d+)?(ms|µs|s)\b`, "SPAN"},
-		{`\(in \d+ (days|hours)\)`, "(in N days)"},
+		{`\bin \d+ (days|hours)\b`, "in N days"},
 		{`pmcheck \S+ up`, "pmcheck VERSION up"},
 		{`[ \t]+`, " "},
 		{` \n`, "\n"},

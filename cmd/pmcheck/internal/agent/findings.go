@@ -82,10 +82,10 @@ func (f *findings) fresh(found check.Finding, now time.Time) bool {
 }
 
 // list returns the findings as they are to be believed now, in the order of
-// the checks' names in check.Names.
+// check.Names.
 func (f *findings) list(now time.Time) []check.Finding {
 	var list []check.Finding
-	for _, name := range []string{check.CheckJRuby, check.CheckUnit} {
+	for _, name := range checkOrder() {
 		found, known := f.latest[name]
 		if name == check.CheckJRuby && !f.unread.IsZero() {
 			found, known = unreadPool(f.unread), true
@@ -101,6 +101,28 @@ func (f *findings) list(now time.Time) []check.Finding {
 		list = append(list, found)
 	}
 	return list
+}
+
+// puppetdb returns PuppetDB as a service of its own, if it is asked.
+func (f *findings) puppetdb(now time.Time) (service, bool) {
+	found, known := f.latest[check.CheckPuppetDB]
+	if !known {
+		return service{}, false
+	}
+	v := check.Verdict{Health: check.Healthy, Reason: found.Reason, Detail: found.Detail, Since: found.Checked,
+		Checked: found.Checked, Expires: found.Checked.Add(f.maxAge[check.CheckPuppetDB])}
+	switch found.State {
+	case check.StateBad:
+		v.Health = check.Unhealthy
+	case check.StateNone:
+		v.Health = check.Unknown
+	}
+	return service{name: check.CheckPuppetDB, verdict: v.At(now)}, true
+}
+
+func checkOrder() []string {
+	return []string{check.CheckJRuby, check.CheckUnit, check.CheckExpiry, check.CheckLoaded,
+		check.CheckDisk, check.CheckCode, check.CheckPuppetDB, check.CheckCompile}
 }
 
 // unreadPool stands for a pool that nobody has looked at since the master

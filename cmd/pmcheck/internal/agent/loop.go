@@ -154,8 +154,10 @@ func (l *loop) patience(s *subject) int {
 }
 
 // concluded looks at a probe of the master for the checks that depend on it.
-func (l *loop) concluded(served, serves bool) {
+func (l *loop) concluded(served, serves bool, r check.Result) {
 	now := time.Now()
+	l.findings.take(check.Expiry(r, l.config.Expiry.Warn, now), now)
+	l.findings.take(check.Loaded(r), now)
 	if serves && !served {
 		l.findings.forgetPool(now)
 		l.restarted.Store(true)
@@ -189,6 +191,9 @@ func (l *loop) turn() {
 	}
 	for _, s := range l.services {
 		next.services = append(next.services, service{name: s.name, verdict: s.judge.Verdict().At(now)})
+	}
+	if db, asked := l.findings.puppetdb(now); asked {
+		next.services = append(next.services, db)
 	}
 	next.conclude(l.current)
 	l.audit(l.current, next)

@@ -57,23 +57,27 @@ func (r *runner) maxAge() time.Duration { return 3*r.interval + r.timeout }
 // runners makes the runners of a configuration.
 func (l *loop) runners(c config.Config) []*runner {
 	var list []*runner
-	add := func(name string, severity config.Severity, interval, timeout time.Duration, make func() func(context.Context) check.Finding) {
+	add := func(name string, severity config.Severity, interval, timeout time.Duration, ask func(context.Context) check.Finding) {
 		if severity != config.SeverityOff {
-			list = append(list, &runner{name: name, interval: interval, timeout: timeout, kick: newKick(), check: make()})
+			list = append(list, &runner{name: name, interval: interval, timeout: timeout, kick: make(chan struct{}, 1), check: ask})
 		}
 	}
 	// One client for what is asked of the master beside the probe. Its
 	// connection is kept for long: the probe watches the certificates.
-	client := newClient(c.Probe)
-	details := &client
+	details := newClient(c.Probe)
 	details.Handshake = 10 * time.Minute
-	add(check.CheckJRuby, c.Checks.JRuby, c.JRuby.Interval, c.Probe.Timeout, func() func(context.Context) check.Finding {
-		return l.jrubyCheck(details, c.JRuby)
-	})
+	add(check.CheckJRuby, c.Checks.JRuby, c.JRuby.Interval, c.Probe.Timeout, l.jrubyCheck(&details, c.JRuby))
+	disk := check.Disk{Paths: c.Disk.Paths, WarnPercent: c.Disk.WarnPercent, EjectMiB: c.Disk.EjectMiB}
+	add(check.CheckDisk, c.Checks.Disk, c.Disk.Interval, c.Probe.Timeout, disk.Check)
+	if c.PuppetDB.Address != "" {
+		client := newClient(c.Probe)
+		client.Address, client.ServerName = c.PuppetDB.Address, c.PuppetDB.ServerName()
+		client.Handshake = 10 * time.Minute
+		db := check.PuppetDB{Client: &client}
+		add(check.CheckPuppetDB, c.Checks.PuppetDB, c.PuppetDB.Interval, c.Probe.Timeout, db.Check)
+	}
 	return list
 }
-
-func newKick() chan struct{} { return make(chan struct{}, 1) }
 
 // jrubyCheck is the check of the pool, which forgets what it saw when the
 // master may have been started anew.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -39,6 +40,11 @@ func (l *loop) subjects(c config.Config) []*subject {
 	for _, name := range c.Services {
 		list = append(list, l.probed(c, name, name))
 	}
+	for _, s := range c.TCPServices {
+		name, address, _ := strings.Cut(s, "=")
+		tcp := &check.TCP{Address: address, Timeout: c.Probe.Timeout}
+		list = append(list, &subject{name: name, probe: tcp.Probe, close: func() {}})
+	}
 	for _, s := range list {
 		s.judge.Rise, s.judge.Fall, s.judge.MaxAge = c.Probe.Rise, c.Probe.Fall, c.Probe.MaxAge
 		s.credit = true
@@ -50,6 +56,7 @@ func (l *loop) subjects(c config.Config) []*subject {
 func (l *loop) probed(c config.Config, name, service string) *subject {
 	s := &subject{name: name}
 	prober := NewProber(c.Probe)
+	prober.Service = service
 	prober.Lost = func() {
 		select {
 		case l.lost <- s:
@@ -104,7 +111,7 @@ func (l *loop) observe(ctx context.Context, s *subject, r check.Result) {
 	s.judge.Patience = l.patience(s)
 	verdict, confirm := s.judge.Observe(r)
 	if s.name == Server {
-		l.concluded(served, verdict.Health.Serves())
+		l.concluded(served, verdict.Health.Serves(), r)
 	}
 	l.log.Debug("probe", "service", s.name, "took", r.Took, "handshake", r.Handshake, "url", r.URL, "fault", faultText(r))
 	switch {

@@ -157,8 +157,12 @@ func (p PuppetDB) ServerName() string {
 }
 
 // places fills in where this packaging of Puppet keeps what the checks look
-// at, unless somebody said otherwise.
+// at, unless somebody said otherwise. Around a puppet.conf in a place of its
+// own nothing can be presumed.
 func (p *puppetHost) places() {
+	if !p.layout.known() {
+		return
+	}
 	at := place{layerPuppet, 0, p.layout.name}
 	if paths, ok := p.given["disk.paths"].value.([]string); !ok || len(paths) == 0 {
 		p.found.set("disk.paths", p.layout.diskPaths(), at)

@@ -15,6 +15,12 @@ type layout struct {
 	vardir  string
 }
 
+// unknownLayout is the name of that around a puppet.conf which is nowhere that
+// packages put it.
+const unknownLayout = "Puppet's default"
+
+func (l layout) known() bool { return l.name != unknownLayout }
+
 // layouts are the known ones, the likeliest first. Debian's packages and those of
 // Puppet 3 share /etc/puppet; only the latter have no configuration of a separate
 // server there.
@@ -42,7 +48,7 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 			}
 		}
 		dir := filepath.Dir(conf)
-		return layout{"Puppet's default", dir, filepath.Join(dir, "ssl"), all[0].vardir}, nil, true
+		return layout{unknownLayout, dir, filepath.Join(dir, "ssl"), all[0].vardir}, nil, true
 	}
 	for _, path := range []func(layout) string{layout.conf, func(l layout) string { return l.ssldir }} {
 		for i, l := range all {
