@@ -1,0 +1,68 @@
+# What the tasks of this module share; sourced by them, for any POSIX shell.
+#
+# A task gets its parameters as PT_ variables and writes one JSON object to
+# stdout: what pmcheck itself says, or {"_error": …} and an exit status above 0.
+
+# quote writes its argument as a JSON string.
+quote() {
+    printf '"'
+    printf '%s\n' "$1" | tr '\t\r' '  ' | tr -d '\001-\011\013-\037' |
+        sed 's/\\/\\\\/g; s/"/\\"/g' | awk '{ printf "%s%s", (NR > 1 ? "\\n" : ""), $0 }'
+    printf '"'
+}
+
+# fail ends the task: fail KIND MESSAGE EXIT-STATUS.
+fail() {
+    printf '{"_error": {"kind": "pmcheck/%s", "msg": %s, "details": {"exit_code": %d}}}\n' \
+        "$1" "$(quote "$2")" "$3"
+    exit "$3"
+}
+
+# run runs a command of pmcheck, which the caller judges by $status, and keeps what it
+# wrote to stdout and stderr in $out and $err.
+run() {
+    errors=$(mktemp) || fail no-temporary-file 'no temporary file' 1
+    status=0
+    out=$(pmcheck "$@" 2>"$errors") || status=$?
+    err=$(cat "$errors")
+    rm -f "$errors"
+}
+
+# must is run for a command that has to succeed.
+must() {
+    run "$@"
+    case $status in
+        0) ;;
+        2) fail usage "$err" 2 ;;
+        6) fail timeout "$err" 6 ;;
+        *) fail failed "$err" "$status" ;;
+    esac
+}
+
+# would says what a task in noop mode leaves undone.
+would() {
+    printf '{"noop": true, "would": %s}\n' "$(quote "pmcheck $*")"
+    exit 0
+}
+
+# change runs a command that changes holds, and prints its JSON.
+change() {
+    if [ "${PT__noop:-false}" = true ]; then
+        would "$@"
+    fi
+    must "$@" --json
+    printf '%s\n' "$out"
+}
+
+# hold sets a hold in mode $1.
+hold() {
+    set -- "$1" "--hold=${PT_hold:-operator}"
+    [ -z "${PT_service:-}" ] || set -- "$@" "--service=$PT_service"
+    [ -z "${PT_reason:-}" ] || set -- "$@" "--reason=$PT_reason"
+    [ -z "${PT_for:-}" ] || set -- "$@" "--for=$PT_for"
+    [ "${PT_until_reboot:-false}" != true ] || set -- "$@" --until-reboot
+    [ -z "${PT_wait:-}" ] || set -- "$@" "--wait=$PT_wait"
+    change "$@"
+}
+
+command -v pmcheck >/dev/null || fail not-installed 'pmcheck is not installed on this host' 127

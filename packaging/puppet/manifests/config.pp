@@ -1,0 +1,56 @@
+# @summary Writes pmcheck.yaml, if pmcheck itself finds it valid.
+#
+# What only a start of the daemon or of its socket can apply is also written to
+# drop-ins of their units, so that a change of it can be told from the rest.
+#
+# @api private
+class pmcheck::config {
+  assert_private()
+
+  $named = {
+    'listen'          => $pmcheck::listen,
+    'allow'           => $pmcheck::allow,
+    'status_allow'    => $pmcheck::status_allow,
+    'max_connections' => $pmcheck::max_connections,
+    'tls'             => $pmcheck::tls,
+    'tls_certificate' => $pmcheck::tls_certificate,
+    'tls_key'         => $pmcheck::tls_key,
+    'tls_client_ca'   => $pmcheck::tls_client_ca,
+    'socket'          => $pmcheck::socket,
+    'initial_mode'    => $pmcheck::initial_mode,
+    'services'        => $pmcheck::services,
+    'tcp_services'    => $pmcheck::tcp_services,
+    'holds'           => $pmcheck::holds,
+    'puppet'          => $pmcheck::puppet,
+    'probe'           => $pmcheck::probe,
+    'checks'          => $pmcheck::checks,
+    'jruby'           => $pmcheck::jruby,
+    'unit'            => $pmcheck::unit,
+    'expiry'          => $pmcheck::expiry,
+    'disk'            => $pmcheck::disk,
+    'code'            => $pmcheck::code,
+    'puppetdb'        => $pmcheck::puppetdb,
+    'compile'         => $pmcheck::compile,
+    'log'             => $pmcheck::log,
+  }
+  $given    = $named.filter |$_name, $value| { !($value in [undef, {}]) }
+  $settings = deep_merge($given, $pmcheck::settings)
+
+  file { '/etc/pmcheck/pmcheck.yaml':
+    ensure       => file,
+    owner        => 'root',
+    group        => 'root',
+    mode         => '0644',
+    content      => epp('pmcheck/pmcheck.yaml.epp', { 'settings' => $settings }),
+    validate_cmd => '/usr/bin/pmcheck config --check %',
+  }
+
+  $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'socket', 'initial_mode', 'holds']
+
+  pmcheck::dropin {
+    'pmcheck.socket':
+      settings => $settings.filter |$name, $_value| { $name == 'listen' };
+    'pmcheck.service':
+      settings => $settings.filter |$name, $_value| { $name in $at_start };
+  }
+}

@@ -1,0 +1,50 @@
+# @summary Installs the package, from a repository or from a file.
+#
+# @api private
+class pmcheck::install {
+  assert_private()
+
+  $source = $pmcheck::package_source
+
+  if $source =~ Undef {
+    package { $pmcheck::package_name:
+      ensure => $pmcheck::package_ensure,
+    }
+  } else {
+    if $source =~ Stdlib::Absolutepath {
+      $file = $source
+    } else {
+      $cache = '/var/cache/pmcheck'
+      $file  = "${cache}/${basename($source)}"
+
+      file { $cache:
+        ensure => directory,
+        owner  => 'root',
+        group  => 'root',
+        mode   => '0755',
+      }
+
+      $checksum = $pmcheck::package_sha256 ? {
+        undef   => {},
+        default => { 'checksum' => 'sha256', 'checksum_value' => $pmcheck::package_sha256 },
+      }
+
+      file { $file:
+        ensure => file,
+        owner  => 'root',
+        group  => 'root',
+        mode   => '0644',
+        source => $source,
+        before => Package[$pmcheck::package_name],
+        *      => $checksum,
+      }
+    }
+
+    # For these two providers the latest version is that of the file.
+    package { $pmcheck::package_name:
+      ensure   => 'latest',
+      provider => $pmcheck::file_provider,
+      source   => $file,
+    }
+  }
+}

@@ -1,0 +1,74 @@
+# @summary Takes masters out one at a time, does something to each, and puts it back.
+#
+# For each master in turn: drain it and wait until its last agent is gone, run the
+# command or the plan, lift the hold, and wait until every balancer has it UP
+# again. Nothing is touched unless all masters are in service at the start.
+#
+# The plan ends at the first master that something goes wrong with. That one
+# stays held, by the holder `hold`, and the rest as they were: look into it, then
+# `pmcheck ready --hold rolling`.
+#
+# @example A new package on every master
+#   bolt plan run pmcheck::rolling targets=masters \
+#     command='apt-get install -y puppetserver' reason='Puppet Server 7.9.6'
+#
+# @example A plan for each
+#   bolt plan run pmcheck::rolling targets=masters plan=profile::patch plan_parameters='{"reboot": true}'
+#
+# @param targets
+#   The masters.
+# @param command
+#   What to run on each. This or `plan`.
+# @param plan
+#   The plan to run for each, with the master as its parameter `targets`.
+# @param plan_parameters
+#   Further parameters of that plan.
+# @param hold
+#   Who holds.
+# @param reason
+#   Why, for those who will ask.
+# @param drain_timeout
+#   How long to wait for the last agent of a master: the slowest catalog and more.
+# @param ready_timeout
+#   How long to wait until a master serves agents, and until balancers say so:
+#   a start of Puppet Server and more.
+# @return
+#   What `pmcheck::status` says of each master at the end.
+plan pmcheck::rolling (
+  TargetSpec                               $targets,
+  Optional[String[1]]                      $command         = undef,
+  Optional[String[1]]                      $plan            = undef,
+  Hash[String[1], Data]                    $plan_parameters = {},
+  Pattern[/\A[a-z0-9][a-z0-9._-]{0,63}\z/] $hold            = 'rolling',
+  Pmcheck::Text                            $reason          = 'rolling restart',
+  Pmcheck::Duration                        $drain_timeout   = '15m',
+  Pmcheck::Duration                        $ready_timeout   = '10m',
+) {
+  if ($command =~ Undef) == ($plan =~ Undef) {
+    fail_plan('give either command or plan', 'pmcheck/usage')
+  }
+  $masters = get_targets($targets)
+
+  $out = run_task('pmcheck::status', $masters, 'Is every master in service?').filter |$result| {
+    $result['services'].any |$service| { $service['name'] == 'server' and $service['answer']['code'] != 200 }
+  }
+  unless empty($out) {
+    $names = $out.map |$result| { $result.target.name }
+    fail_plan("out of service already: ${join($names, ', ')}", 'pmcheck/out-of-service')
+  }
+
+  $masters.each |$master| {
+    run_task('pmcheck::drain', $master, 'Drain', 'hold' => $hold, 'reason' => $reason, 'wait' => $drain_timeout)
+
+    if $command {
+      run_command($command, $master)
+    } else {
+      run_plan($plan, $plan_parameters + { 'targets' => $master })
+    }
+
+    run_task('pmcheck::ready', $master, 'Lift the hold', 'hold' => $hold, 'wait' => $ready_timeout)
+    run_task('pmcheck::wait', $master, 'Wait until it is in service', 'for' => 'ready', 'timeout' => $ready_timeout)
+  }
+
+  return run_task('pmcheck::status', $masters)
+}

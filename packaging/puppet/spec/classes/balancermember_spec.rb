@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require 'spec_helper'
+
+describe 'pmcheck::balancermember' do
+  let(:facts) { DEBIAN }
+  let(:node) { 'puppet1.example.com' }
+
+  it { is_expected.to compile }
+  it { is_expected.to contain_class('pmcheck') }
+
+  it 'exports the master, checked by pmcheck' do
+    expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
+      .with(listening_service: 'puppet', ports: '8140', server_names: 'puppet1', ipaddresses: '192.0.2.11',
+            options: ['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2'])
+  end
+
+  context 'with another port' do
+    let(:pre_condition) { "class { 'pmcheck': listen => '[::1]:9300' }" }
+
+    it 'has it asked there' do
+      expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
+        .with_options(['check', 'port 9300', 'inter 2s', 'fall 3', 'rise 2'])
+    end
+  end
+
+  context 'with every parameter' do
+    let(:params) do
+      { listening_service: 'compilers', port: 8141, server_name: 'p1', ipaddress: '2001:db8::1', check_port: 1, inter: '1s', fall: 4, rise: 5,
+        options: ['slowstart 60s'] }
+    end
+
+    it 'uses them' do
+      expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
+        .with(listening_service: 'compilers', ports: '8141', server_names: 'p1', ipaddresses: '2001:db8::1',
+              options: ['check', 'port 1', 'inter 1s', 'fall 4', 'rise 5', 'slowstart 60s'])
+    end
+  end
+
+  context 'over TLS' do
+    let(:pre_condition) { "class { 'pmcheck': tls => 'puppet' }" }
+
+    it { is_expected.to compile.and_raise_error(%r{ca_file is needed}) }
+
+    context 'with a CA' do
+      let(:params) { { ca_file: '/etc/haproxy/puppet-ca.pem' } }
+
+      it 'verifies pmcheck' do
+        expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
+          .with_options(['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'check-ssl', 'check-sni puppet1.example.com',
+                         'verify required', 'verifyhost puppet1.example.com', 'ca-file /etc/haproxy/puppet-ca.pem'])
+      end
+    end
+  end
+
+  { listening_service: [''], port: ['8140', 70_000], server_name: ['a b', ''], ipaddress: ['192.0.2.1 check'], check_port: [-1, '9200'],
+    inter: [2, '2'], fall: ['3', 0], rise: [0], ca_file: ['ca.pem'], options: ['slowstart 60s', ["a\nb"]] }.each do |name, values|
+    values.each do |value|
+      context "with #{name} #{value.inspect}" do
+        let(:params) { { name => value } }
+
+        it { is_expected.to compile.and_raise_error(%r{#{name}}) }
+      end
+    end
+  end
+end

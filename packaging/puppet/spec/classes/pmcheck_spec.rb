@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require 'spec_helper'
+require 'yaml'
+
+describe 'pmcheck' do
+  let(:facts) { DEBIAN }
+  let(:yaml) { YAML.safe_load(catalogue.resource('File', '/etc/pmcheck/pmcheck.yaml')[:content]) }
+
+  { 'Debian' => DEBIAN, 'RedHat' => REDHAT }.each do |family, facts|
+    context "on #{family}, as it is" do
+      let(:facts) { facts }
+
+      it { is_expected.to compile.with_all_deps }
+      it { is_expected.to contain_package('pmcheck').with_ensure('installed').without_source }
+      it { is_expected.to contain_service('pmcheck.socket').with(ensure: 'running', enable: true) }
+      it { is_expected.to contain_service('pmcheck.service').with(ensure: 'running', enable: true) }
+      it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: true, ensure: nil) }
+      it { is_expected.to contain_service('pmcheck-guard@pe-puppetserver.service').with(enable: true, ensure: nil) }
+      it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
+      it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
+      it { expect(yaml).to be_nil } # nothing but comments
+    end
+  end
+
+  it 'installs before it configures, and configures before it starts' do
+    is_expected.to contain_package('pmcheck').that_comes_before('File[/etc/pmcheck/pmcheck.yaml]')
+    is_expected.to contain_file('/etc/pmcheck/pmcheck.yaml').that_notifies('Service[pmcheck.service]')
+    is_expected.to contain_service('pmcheck.socket').that_comes_before('Service[pmcheck.service]')
+  end
+
+  it 'has pmcheck itself check its configuration' do
+    is_expected.to contain_file('/etc/pmcheck/pmcheck.yaml').with_validate_cmd('/usr/bin/pmcheck config --check %')
+  end
+
+  it 'reloads, and does not restart, for most settings' do
+    is_expected.to contain_service('pmcheck.service').with_restart('/bin/systemctl reload pmcheck.service')
+  end
+
+  it 'manages no hold' do
+    paths = catalogue.resources.select { |resource| resource.type == 'File' }.map(&:title)
+    expect(paths.grep(%r{/holds|\.json|/var/lib|/run})).to be_empty
+  end
+
+  context 'with every parameter' do
+    let(:params) do
+      {
+        listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [],
+        max_connections: 10, tls: 'files', tls_certificate: '/c.pem', tls_key: '/k.pem', tls_client_ca: '/ca.pem',
+        socket: '/run/pmcheck/other.sock', initial_mode: 'maint',
+        services: ['ca', 'broker-service'], tcp_services: ['pcp=localhost:8142'],
+        holds: { 'persistent' => '/srv/holds', 'until_reboot' => '/run/holds' },
+        puppet: { 'conf' => '/etc/puppet/puppet.conf' },
+        probe: {
+          'address' => '[::1]:8140', 'certname' => 'puppet1.example.com', 'certificate' => '/c.pem', 'key' => '/k.pem',
+          'ca' => '/ca.pem', 'crl' => '/crl.pem', 'revocation' => 'leaf', 'environment' => 'test', 'interval' => '3s',
+          'timeout' => '1500ms', 'rise' => 2, 'fall' => 3, 'handshake' => '1m30s', 'max_age' => '10s'
+        },
+        checks: { 'jruby' => 'eject', 'unit' => 'off', 'expiry' => 'warn', 'loaded' => 'warn', 'disk' => 'eject', 'code' => 'warn',
+                  'puppetdb' => 'warn', 'compile' => 'off' },
+        jruby: { 'interval' => '5s', 'warming_max' => '5m', 'stuck_after' => '2m', 'busy_fall' => 5 },
+        unit: { 'names' => ['puppetserver.service'] }, expiry: { 'warn' => '720h' },
+        disk: { 'paths' => ['/var'], 'warn_percent' => 10, 'eject_mib' => 64, 'interval' => '15s' },
+        code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s' },
+        puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
+        compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
+        log: { 'level' => 'debug', 'format' => 'json' }
+      }
+    end
+
+    it { is_expected.to compile.with_all_deps }
+
+    it 'writes them all, with their types' do
+      want = params.to_h { |name, value| [name.to_s, value] }
+      expect(yaml).to eq(want)
+    end
+
+    it 'binds the socket unit to the address' do
+      is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf')
+        .with_content(%r{^\[Socket\]\nListenStream=\nListenStream=\[::1\]:9300$})
+        .that_notifies('Exec[pmcheck: let go of the old port]')
+    end
+
+    it 'restarts for what a reload cannot change' do
+      is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf')
+        .with_content(%r{^#   initial_mode: 'maint'$}).without_content(%r{^[^#\n]|probe|allow})
+        .that_notifies('Exec[pmcheck: restart]')
+    end
+  end
+
+  context 'with settings' do
+    let(:params) do
+      { probe: { 'interval' => '3s' },
+        settings: { 'probe' => { 'later' => "it's" }, 'much_later' => [{ 'name' => 'off', 'on' => false, 'share' => 0.5 }] } }
+    end
+
+    it 'merges them over the parameters' do
+      expect(yaml).to eq('probe' => { 'interval' => '3s', 'later' => "it's" },
+                         'much_later' => [{ 'name' => 'off', 'on' => false, 'share' => 0.5 }])
+    end
+  end
+
+  context 'with a package on the host' do
+    let(:params) { { package_source: '/root/pmcheck.deb' } }
+
+    it { is_expected.to contain_package('pmcheck').with(ensure: 'latest', provider: 'dpkg', source: '/root/pmcheck.deb') }
+    it { is_expected.not_to contain_file('/root/pmcheck.deb') }
+  end
+
+  context 'with a package behind a URL' do
+    let(:facts) { REDHAT }
+    let(:params) { { package_source: 'https://example.com/a/pmcheck.rpm', package_sha256: 'a' * 64 } }
+
+    it { is_expected.to contain_package('pmcheck').with(ensure: 'latest', provider: 'rpm', source: '/var/cache/pmcheck/pmcheck.rpm') }
+
+    it {
+      is_expected.to contain_file('/var/cache/pmcheck/pmcheck.rpm')
+        .with(source: 'https://example.com/a/pmcheck.rpm', checksum: 'sha256', checksum_value: 'a' * 64)
+        .that_comes_before('Package[pmcheck]')
+    }
+  end
+
+  context 'without a guard' do
+    let(:params) { { guard: false } }
+
+    it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with_enable(false) }
+  end
+
+  context 'stopped' do
+    let(:params) { { service_ensure: 'stopped', service_enable: false } }
+
+    it { is_expected.to contain_service('pmcheck.service').with(ensure: 'stopped', enable: false) }
+    it { is_expected.to contain_service('pmcheck.socket').with(ensure: 'stopped', enable: false) }
+  end
+
+  {
+    package_ensure: ['', true], package_source: ['pmcheck.deb', 'ftp://example.com/x'], package_sha256: ['abc', 'A' * 64],
+    file_provider: ['apt'], service_ensure: ['yes', true], service_enable: ['yes', 'mask'],
+    guard: ['yes', 1], guard_services: ['puppetserver', ['a b'], [1]],
+    listen: ['9200', 9200, 'localhost:9200', ':9200 ', ":9200\n"],
+    allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
+    max_connections: ['10', 0, 65_537, 1.5], tls: ['on', true], tls_certificate: ['c.pem'], tls_key: ['', 1], tls_client_ca: ['~/ca.pem'],
+    socket: ['pmcheck.sock'], initial_mode: ['up', 'Ready'],
+    holds: ['/holds', { 'persistent' => 'holds' }, { 'persistant' => '/holds' }],
+    puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
+    probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'rise' => '1' }, { 'fall' => 0 },
+            { 'address' => 'localhost' }, { 'revocation' => false }, { 'environment' => 'a/b' }, { 'timeuot' => '1s' }],
+    services: ['ca', ['CA']], tcp_services: [['pcp'], ['pcp=8142']],
+    checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'busy_fall' => '5' }], unit: [{ 'names' => [] }],
+    expiry: [{ 'warn' => '30d' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
+    puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }],
+    log: [{ 'level' => 'INFO' }, { 'format' => 'xml' }],
+    settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1']
+  }.each do |name, values|
+    values.each do |value|
+      context "with #{name} #{value.inspect}" do
+        let(:params) { { name => value } }
+
+        it { is_expected.to compile.and_raise_error(%r{#{name}}) }
+      end
+    end
+  end
+end

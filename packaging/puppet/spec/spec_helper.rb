@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+require 'rspec-puppet'
+
+# Where this module, as `pmcheck`, and those it needs are: MODULE_PATH, or what
+# `rake spec_prep` of a checkout would make.
+RSpec.configure do |config|
+  config.module_path = ENV.fetch('MODULE_PATH') { File.join(__dir__, 'fixtures', 'modules') }
+  config.strict_variables = true
+end
+
+# The facts of a host, as far as the module and those it uses ask for them.
+def facts_of(family, name, release)
+  {
+    os: { 'family' => family, 'name' => name, 'release' => { 'full' => release, 'major' => release.split('.').first } },
+    osfamily: family, operatingsystem: name, operatingsystemrelease: release,
+    networking: { 'fqdn' => 'puppet1.example.com', 'hostname' => 'puppet1', 'ip' => '192.0.2.11' },
+    hostname: 'puppet1', ipaddress: '192.0.2.11', fqdn: 'puppet1.example.com',
+    kernel: 'Linux', path: '/usr/bin:/bin', service_provider: 'systemd'
+  }
+end
+
+DEBIAN = facts_of('Debian', 'Debian', '12')
+REDHAT = facts_of('RedHat', 'RedHat', '9.4')

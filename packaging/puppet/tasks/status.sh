@@ -1,0 +1,13 @@
+#!/bin/sh
+# Reads everything pmcheck knows. That a master is held or ill is an answer, not
+# a failure of the task.
+. "$PT__installdir/pmcheck/files/task.sh"
+set -- status --json
+[ -z "${PT_service:-}" ] || set -- "$@" "--service=$PT_service"
+run "$@"
+case $status in
+    0 | 3 | 4) printf '%s\n' "$out" ;;
+    2) fail usage "$err" 2 ;;
+    5) fail no-daemon "$err" 5 ;;
+    *) fail failed "$err" "$status" ;;
+esac

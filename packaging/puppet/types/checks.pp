@@ -1,0 +1,11 @@
+# @summary The section `checks` of pmcheck.yaml: what each check beside the probe may do.
+type Pmcheck::Checks = Struct[{
+    Optional['jruby']    => Pmcheck::Severity,
+    Optional['unit']     => Pmcheck::Severity,
+    Optional['expiry']   => Pmcheck::Severity,
+    Optional['loaded']   => Pmcheck::Severity,
+    Optional['disk']     => Pmcheck::Severity,
+    Optional['code']     => Pmcheck::Severity,
+    Optional['puppetdb'] => Pmcheck::Severity,
+    Optional['compile']  => Pmcheck::Severity,
+}]

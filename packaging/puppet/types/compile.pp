@@ -1,0 +1,6 @@
+# @summary The section `compile` of pmcheck.yaml: how the deep check compiles a catalog.
+type Pmcheck::Compile = Struct[{
+    Optional['interval']   => Pmcheck::Duration,
+    Optional['timeout']    => Pmcheck::Duration,
+    Optional['slow_after'] => Pmcheck::Duration,
+}]

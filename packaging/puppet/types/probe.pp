@@ -1,0 +1,17 @@
+# @summary The section `probe` of pmcheck.yaml: how the master is asked.
+type Pmcheck::Probe = Struct[{
+    Optional['address']     => Pmcheck::Address,
+    Optional['certname']    => Pmcheck::Certname,
+    Optional['certificate'] => Stdlib::Absolutepath,
+    Optional['key']         => Stdlib::Absolutepath,
+    Optional['ca']          => Stdlib::Absolutepath,
+    Optional['crl']         => Stdlib::Absolutepath,
+    Optional['revocation']  => Enum['chain', 'leaf', 'off'],
+    Optional['environment'] => Pattern[/\A[A-Za-z0-9_]+\z/],
+    Optional['interval']    => Pmcheck::Duration,
+    Optional['timeout']     => Pmcheck::Duration,
+    Optional['rise']        => Integer[1],
+    Optional['fall']        => Integer[1],
+    Optional['handshake']   => Pmcheck::Duration,
+    Optional['max_age']     => Pmcheck::Duration,
+}]

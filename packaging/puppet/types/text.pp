@@ -1,0 +1,2 @@
+# @summary Text on one line.
+type Pmcheck::Text = Pattern[/\A[^[:cntrl:]]*\z/]
