@@ -13,6 +13,9 @@ import (
 // master is kept out meanwhile, so it should not take long to notice the end.
 const warmingInterval = 500 * time.Millisecond
 
+// longHandshake is how long the connections beside the probe's are kept.
+const longHandshake = 10 * time.Minute
+
 // runner makes one check on a schedule of its own, so that no check delays
 // another.
 type runner struct {
@@ -54,28 +57,36 @@ func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
 // leaves room for one that failed.
 func (r *runner) maxAge() time.Duration { return 3*r.interval + r.timeout }
 
-// runners makes the runners of a configuration.
+// runners makes the runners of a configuration. What is asked of the master
+// beside the probe shares a client; its connection is kept for long, since the
+// probe watches the certificates.
 func (l *loop) runners(c config.Config) []*runner {
+	var (
+		details  = newClient(c.Probe)
+		database = newClient(c.Probe)
+		compiler = newClient(c.Probe)
+		disk     = check.Disk{Paths: c.Disk.Paths, WarnPercent: c.Disk.WarnPercent, EjectMiB: c.Disk.EjectMiB}
+		code     = check.Code{Dir: c.Code.Dir}
+		puppetdb = check.PuppetDB{Client: &database}
+		compile  = check.Compile{Client: &compiler, Certname: c.Probe.Certname, Environment: c.Probe.Environment, SlowAfter: c.Compile.SlowAfter}
+	)
+	details.Handshake, database.Handshake = longHandshake, longHandshake
+	database.Address, database.ServerName = c.PuppetDB.Address, c.PuppetDB.ServerName()
+	compiler.Timeout = c.Compile.Timeout
+
 	var list []*runner
-	add := func(name string, severity config.Severity, interval, timeout time.Duration, ask func(context.Context) check.Finding) {
-		if severity != config.SeverityOff {
-			list = append(list, &runner{name: name, interval: interval, timeout: timeout, kick: make(chan struct{}, 1), check: ask})
+	add := func(wanted bool, severity config.Severity, r runner) {
+		if wanted && severity != config.SeverityOff {
+			r.kick = make(chan struct{}, 1)
+			list = append(list, &r)
 		}
 	}
-	// One client for what is asked of the master beside the probe. Its
-	// connection is kept for long: the probe watches the certificates.
-	details := newClient(c.Probe)
-	details.Handshake = 10 * time.Minute
-	add(check.CheckJRuby, c.Checks.JRuby, c.JRuby.Interval, c.Probe.Timeout, l.jrubyCheck(&details, c.JRuby))
-	disk := check.Disk{Paths: c.Disk.Paths, WarnPercent: c.Disk.WarnPercent, EjectMiB: c.Disk.EjectMiB}
-	add(check.CheckDisk, c.Checks.Disk, c.Disk.Interval, c.Probe.Timeout, disk.Check)
-	if c.PuppetDB.Address != "" {
-		client := newClient(c.Probe)
-		client.Address, client.ServerName = c.PuppetDB.Address, c.PuppetDB.ServerName()
-		client.Handshake = 10 * time.Minute
-		db := check.PuppetDB{Client: &client}
-		add(check.CheckPuppetDB, c.Checks.PuppetDB, c.PuppetDB.Interval, c.Probe.Timeout, db.Check)
-	}
+	quick := c.Probe.Timeout
+	add(true, c.Checks.JRuby, runner{name: check.CheckJRuby, interval: c.JRuby.Interval, timeout: quick, check: l.jrubyCheck(&details, c.JRuby)})
+	add(true, c.Checks.Disk, runner{name: check.CheckDisk, interval: c.Disk.Interval, timeout: quick, check: disk.Check})
+	add(c.Code.Dir != "", c.Checks.Code, runner{name: check.CheckCode, interval: c.Code.Interval, timeout: c.Code.Interval, check: code.Check})
+	add(c.PuppetDB.Address != "", c.Checks.PuppetDB, runner{name: check.CheckPuppetDB, interval: c.PuppetDB.Interval, timeout: 2 * quick, check: puppetdb.Check})
+	add(true, c.Checks.Compile, runner{name: check.CheckCompile, interval: c.Compile.Interval, timeout: c.Compile.Timeout, check: compile.Check})
 	return list
 }
 
