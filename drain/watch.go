@@ -147,26 +147,38 @@ func (w *Watcher) scan() {
 
 // arm watches the directories, and their parents for the directories to come,
 // go and be replaced. A directory that is watched already costs a system call;
-// one that was replaced is watched anew.
+// one that was replaced is watched anew. The error is the first of all, since
+// they have one cause as a rule.
 func (w *Watcher) arm() error {
 	if w.notify == nil {
 		notify, err := w.newNotify()
 		if err != nil {
-			return fmt.Errorf("watch holds: %w", err)
+			return fmt.Errorf("watch holds: %w", explain(err))
 		}
 		w.notify = notify
 	}
-	var errs error
+	var first error
 	for _, p := range w.store.places() {
 		for _, dir := range []string{p.dir, filepath.Dir(filepath.Clean(p.dir))} {
 			err := w.notify.Add(dir)
 			// That there is no directory is for the snapshot to say.
-			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-				errs = errors.Join(errs, fmt.Errorf("watch %s: %w", dir, err))
+			if first == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+				first = fmt.Errorf("watch %s: %w", dir, explain(err))
 			}
 		}
 	}
-	return errs
+	return first
+}
+
+// explain names the limits of inotify, whose errors speak of files and disks.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Errorf("%w, or the sysctl fs.inotify.max_user_instances is too low", err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: the sysctl fs.inotify.max_user_watches is too low", err)
+	}
+	return err
 }
 
 func (w *Watcher) closeNotify() error {

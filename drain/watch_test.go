@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -188,6 +189,9 @@ func TestWatchWithoutInotify(t *testing.T) {
 	start(t, s, w)
 	degraded := func() string { return fmt.Sprint(errors.Is(w.Degraded(), unix.EMFILE)) }
 	awaitThat(t, w, "true", degraded)
+	if err := w.Degraded(); !strings.Contains(err.Error(), "fs.inotify.max_user_instances") {
+		t.Errorf("%v does not say what is exhausted", err)
+	}
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
 	await(t, w, "a:drain")
 
