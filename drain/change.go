@@ -139,7 +139,8 @@ func (s *Store) LiftAll() ([]Hold, error) {
 	return s.lift(true, func(Hold) bool { return true })
 }
 
-// lift removes the holds that match and, if initial says so, the initial one.
+// lift removes the holds that match and then, if initial says so, the initial
+// one: a hold that cannot be removed leaves a new host as it was.
 func (s *Store) lift(initial bool, match func(Hold) bool) (lifted []Hold, err error) {
 	for _, p := range s.places() {
 		err = errors.Join(err, makeDir(p.dir))
@@ -151,7 +152,7 @@ func (s *Store) lift(initial bool, match func(Hold) bool) (lifted []Hold, err er
 	defer unlock()
 	lifted, removeErr := remove(s.find(match))
 	err = errors.Join(err, removeErr)
-	if initial {
+	if initial && removeErr == nil {
 		h, ok, e := s.liftInitial()
 		if ok {
 			lifted = append(lifted, h)

@@ -339,3 +339,16 @@ func TestNoDirectoryToCreate(t *testing.T) {
 		wantMode(t, s, "", drain.Maint)
 	}
 }
+
+// TestLiftInVain: what cannot be removed goes on holding, and a new host stays
+// new.
+func TestLiftInVain(t *testing.T) {
+	s, _ := newStore(t)
+	s.Initial = drain.Drain
+	must(t, os.MkdirAll(filepath.Join(s.Persistent, "operator.json", "full"), 0o755))
+	lifted, err := s.Lift(drain.Operator, "")
+	if len(lifted) != 0 || err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("lifted %s, %v; want nothing and one error", describe(lifted), err)
+	}
+	wantHolds(t, s, "operator:maint:hold-unreadable initial:drain")
+}
