@@ -64,7 +64,7 @@ func (c *Compile) Check(ctx context.Context) Finding {
 		f.State, f.Health, f.Reason = StateWarn, Busy, CompileSlow
 		f.Detail = fmt.Sprintf("the catalog of %s took %.1f s", c.Certname, took.Seconds())
 	case err == nil:
-	case errors.As(err, &fault) && (fault.Reason == CompileFailed || fault.Reason == Timeout && ctx.Err() == nil):
+	case errors.As(err, &fault) && (fault.Reason == CompileFailed || fault.Reason == Timeout):
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, CompileFailed, err.Error()
 	default: // the way to the master is the probe's affair
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
@@ -91,10 +91,8 @@ func readCatalog(status int, body []byte) error {
 		return errors.New("the catalog was denied: " + what)
 	}
 	var catalog struct {
-		Name      *string `json:"name"`
-		Resources *[]struct {
-			Type string `json:"type"`
-		} `json:"resources"`
+		Name      *string     `json:"name"`
+		Resources *[]struct{} `json:"resources"`
 	}
 	if err := json.Unmarshal(body, &catalog); err != nil {
 		return &Fault{Reason: CompileFailed, Detail: "the answer is no catalog", Err: err}
