@@ -56,7 +56,7 @@ func (r Reason) checkHint() string {
 	case JRubyLocked:
 		return "a code deployment holds the pool (file-sync): if it does not end, look at puppetserver.log; lockless deploys avoid it"
 	case UnitReloading, UnitStarting, UnitStopping:
-		return "wait; to lose no agent run next time, pmcheck drain --wait first"
+		return "wait; to lose no agent run next time, pmcheck drain first"
 	case UnitFailed:
 		return "journalctl -u puppetserver, then systemctl restart puppetserver"
 	case ExpiresSoon:
@@ -64,7 +64,7 @@ func (r Reason) checkHint() string {
 	case Expired:
 		return "renew it; if nothing uses it any more, remove it from the bundle"
 	case CertificateOnDisk:
-		return "renewed on disk, not loaded: pmcheck drain --wait, systemctl restart puppetserver, pmcheck ready"
+		return "renewed on disk, not loaded: pmcheck drain, systemctl restart puppetserver, pmcheck ready"
 	case DiskLow:
 		return "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"
 	case DiskFull:
