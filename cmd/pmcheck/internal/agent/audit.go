@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -30,6 +31,9 @@ func (l *loop) audit(before, after *state) {
 	}
 	if w := warningText(after); w != "" && w != warningText(before) {
 		l.log.Warn("newer files are not in use, the last good ones are", "error", w)
+	}
+	if d := after.degraded; d != nil && fmt.Sprint(d) != fmt.Sprint(before.degraded) {
+		l.log.Warn("holds are noticed late", "error", d)
 	}
 }
 
