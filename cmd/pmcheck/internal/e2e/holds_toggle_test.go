@@ -71,13 +71,19 @@ func (r *rig) timeToggle(hold bool) (noticed, whole time.Duration) {
 		r.t.Fatal(err)
 	}
 	seen, changed := <-answered, <-visible
+	if seen.Sub(begun) > pollTime {
+		r.t.Fatalf("the answer has not changed %v after the hold", pollTime)
+	}
 	return seen.Sub(changed), seen.Sub(begun)
 }
 
-// poll asks about ten thousand times per second until the answer is true, and
-// sends when that was. It gives up after a while.
+// pollTime is how long poll goes on.
+const pollTime = 10 * time.Second
+
+// poll asks about ten thousand times per second until the answer is yes, or
+// pollTime has passed, and sends when that was.
 func poll(at chan<- time.Time, ask func() bool) {
-	giveUp := time.Now().Add(10 * time.Second)
+	giveUp := time.Now().Add(pollTime)
 	for !ask() && time.Now().Before(giveUp) {
 		time.Sleep(100 * time.Microsecond)
 	}
