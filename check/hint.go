@@ -46,7 +46,7 @@ func (r Reason) Hint() string {
 func (r Reason) checkHint() string {
 	switch r {
 	case JRubyUnread:
-		return "the pool was saturated when it last answered, and at about 200 waiting requests nothing answers: wait, or restart puppetserver"
+		return "wait for a moment; if it stays, see whether /status/v1/services/jruby-metrics?level=debug answers"
 	case JRubyWarming:
 		return "wait: JRubies start one after another; if some stay away, look for errors in puppetserver.log and for memory (JAVA_ARGS)"
 	case JRubyBusy:

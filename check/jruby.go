@@ -44,6 +44,9 @@ func (j *JRuby) Restarted() { j.complete, j.since, j.last = false, time.Time{}, 
 func (j *JRuby) Check(ctx context.Context) Finding {
 	now := time.Now()
 	pool, err := j.ask(ctx)
+	if err == nil && pool.Ready() == 0 {
+		pool, err = j.ask(ctx) // an instance that changes hands is counted nowhere for a moment
+	}
 	if err != nil {
 		return Finding{Check: CheckJRuby, State: StateNone, Reason: NotKnown, Detail: err.Error(), Checked: now}
 	}
@@ -95,17 +98,17 @@ func (j *JRuby) judge(p *Pool, now time.Time) Finding {
 	}
 	stuckAfter := orDefault(j.StuckAfter, DefaultStuckAfter)
 	warmingMax := orDefault(j.WarmingMax, DefaultWarmingMax)
-	locked := now.Sub(p.LockSince)
+	locked := p.Locked(now)
 	switch {
 	case p.Stuck() >= stuckAfter:
 		return Finding{State: StateBad, Health: Unhealthy, Reason: JRubyStuck, Threshold: stuckAfter.String(),
 			Detail: fmt.Sprintf("%d requests wait and no JRuby came back for %s; the oldest loan is %s", len(p.Waiting), p.Stuck().Round(time.Second), oldest(p.Borrowed))}
-	case p.Lock == "acquired" && locked >= stuckAfter:
+	case locked >= stuckAfter:
 		return Finding{State: StateBad, Health: Unhealthy, Reason: JRubyLocked, Threshold: stuckAfter.String(),
-			Detail: fmt.Sprintf("the pool has been locked for %s: no request is served", locked.Round(time.Second))}
-	case p.Lock == "acquired":
+			Detail: fmt.Sprintf("the pool has been locked (%s) for %s: no request is served", p.Lock, locked.Round(time.Second))}
+	case p.held():
 		return Finding{State: StateWarn, Health: Busy, Reason: JRubyLocked, Threshold: stuckAfter.String(),
-			Detail: fmt.Sprintf("the pool is locked, since %s", locked.Round(time.Second))}
+			Detail: fmt.Sprintf("the pool has been locked (%s) for %s", p.Lock, locked.Round(time.Second))}
 	case !j.complete && now.Sub(j.since) < warmingMax:
 		return Finding{State: StateBad, Health: Warming, Reason: JRubyWarming, Threshold: fmt.Sprint(p.Size),
 			Detail: fmt.Sprintf("%d of %d JRubies are ready", p.Ready(), p.Size)}

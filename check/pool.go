@@ -53,6 +53,19 @@ func (p *Pool) Stuck() time.Duration {
 	return time.Duration(youngest * float64(time.Second))
 }
 
+// held reports whether the pool is locked. It lends nothing from the moment
+// the lock is requested, while it waits for what is lent.
+func (p *Pool) held() bool { return p.Lock == "requested" || p.Lock == "acquired" }
+
+// Locked is for how long the pool has lent nothing because of its lock; 0 if
+// it is not locked, or if it does not say since when.
+func (p *Pool) Locked(now time.Time) time.Duration {
+	if !p.held() || p.LockSince.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(p.LockSince))
+}
+
 // oldest names the loan that has lasted longest; empty without loans.
 func oldest(loans []Loan) string {
 	var found Loan
@@ -100,8 +113,12 @@ type poolLoan struct {
 	} `json:"reason"`
 }
 
-// maxPath bounds what is kept of a request's path.
-const maxPath = 200
+// The bounds of what is kept of an answer. Jetty lets about 200 requests wait.
+const (
+	maxPath    = 200  // bytes of a request's method and path
+	maxLoans   = 5000 // and as many requests that wait
+	maxSeconds = 1e9
+)
 
 // parsePool reads an answer of jruby-metrics.
 func parsePool(body []byte) (*Pool, error) {
@@ -113,8 +130,11 @@ func parsePool(body []byte) (*Pool, error) {
 	if m.Size == nil || m.Free == nil || m.Borrowed == nil || m.Waiting == nil {
 		return nil, errors.New("no num-jrubies, num-free-jrubies, borrowed-instances and requested-instances")
 	}
-	if *m.Size < 0 || *m.Free < 0 {
-		return nil, errors.New("a negative number of instances")
+	if *m.Size < 1 || *m.Free < 0 {
+		return nil, errors.New("a number of instances that cannot be")
+	}
+	if len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans {
+		return nil, errors.New("more requests than a server can have")
 	}
 	return &Pool{
 		Size: *m.Size, Free: *m.Free,
@@ -129,11 +149,8 @@ func loans(list []poolLoan) []Loan {
 	kept := make([]Loan, 0, len(list))
 	for _, l := range list {
 		path, _, _ := strings.Cut(l.Reason.Request.URI, "?")
-		request := strings.TrimSpace(strings.ToUpper(strings.TrimPrefix(l.Reason.Request.Method, ":")) + " " + path)
-		if len(request) > maxPath {
-			request = request[:maxPath]
-		}
-		kept = append(kept, Loan{Request: request, Seconds: max(0, l.Millis/1000)})
+		request := strings.ToUpper(strings.TrimPrefix(l.Reason.Request.Method, ":")) + " " + path
+		kept = append(kept, Loan{Request: clean(request, maxPath), Seconds: min(max(0, l.Millis/1000), maxSeconds)})
 	}
 	return kept
 }
