@@ -45,17 +45,18 @@ type Agent struct {
 	configStatus atomic.Pointer[ConfigStatus]
 	answers      [600]atomic.Int64 // by status code
 
-	loop     *loop
-	holds    *drain.Watcher
-	own      atomic.Pointer[netip.AddrPort] // the client end of our own question
-	first    chan struct{}
-	once     sync.Once
-	tlsServe *tls.Config
+	loop      *loop
+	holds     *drain.Watcher
+	balancers *balancers
+	own       atomic.Pointer[netip.AddrPort] // the client end of our own question
+	first     chan struct{}
+	once      sync.Once
+	tlsServe  *tls.Config
 }
 
 // New returns an agent for a configuration that was read from file.
 func New(c config.Config, file, version string, log *slog.Logger) *Agent {
-	a := &Agent{Version: version, Log: log, started: time.Now(), first: make(chan struct{})}
+	a := &Agent{Version: version, Log: log, started: time.Now(), first: make(chan struct{}), balancers: newBalancers()}
 	a.apply(c, file)
 	store := &drain.Store{
 		Persistent:  c.Holds.Persistent,
@@ -77,7 +78,7 @@ func (a *Agent) publish(s *state) {
 
 func (a *Agent) apply(c config.Config, file string) {
 	a.settings.Store(&c)
-	a.access.Store(&access{allow: c.Allow, status: c.StatusAllow})
+	a.access.Store(&access{allow: c.Allow, status: c.StatusAllow, balancers: c.Balancers})
 	a.configStatus.Store(&ConfigStatus{File: file, Loaded: time.Now()})
 }
 
@@ -175,7 +176,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 
 func (a *Agent) handler(metrics http.Handler, trusted bool) *handler {
 	return &handler{
-		state: &a.state, access: &a.access, status: a.Status, metrics: metrics, trusted: trusted, log: a.Log,
+		state: &a.state, access: &a.access, balancers: a.balancers, status: a.Status, metrics: metrics, trusted: trusted, log: a.Log,
 		count: func(code int) { a.answers[code].Add(1) },
 	}
 }

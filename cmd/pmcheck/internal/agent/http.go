@@ -14,19 +14,22 @@ import (
 // are looked up by hand: http.ServeMux answers an unclean path with a
 // redirect, and a redirect is good news to HAProxy.
 type handler struct {
-	state   *atomic.Pointer[state]
-	access  *atomic.Pointer[access]
-	status  func(now time.Time) Status
-	metrics http.Handler
-	count   func(code int)
-	trusted bool // on the unix socket, where the file's permissions decide
-	log     *slog.Logger
+	state     *atomic.Pointer[state]
+	access    *atomic.Pointer[access]
+	balancers *balancers
+	status    func(now time.Time) Status
+	metrics   http.Handler
+	count     func(code int)
+	trusted   bool // on the unix socket, where the file's permissions decide
+	log       *slog.Logger
 }
 
 // access says who may read what.
 type access struct {
 	allow  []netip.Prefix // may ask at all
 	status []netip.Prefix // may read /status, besides loopback
+	// balancers are believed what they say of us; all if empty.
+	balancers []netip.Prefix
 }
 
 var noStore = []string{"no-store"}
@@ -70,8 +73,25 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 		h.line(w, http.StatusBadRequest, problem)
 		return
 	}
-	a := s.answer(service, codes, time.Now())
+	now := time.Now()
+	a := s.answer(service, codes, now)
 	h.line(w, a.Code, a.Body)
+	h.remember(r, name, a, now)
+}
+
+// remember notes who was told what. On the unix socket there are no balancers.
+func (h *handler) remember(r *http.Request, service string, a Answer, now time.Time) {
+	if h.trusted {
+		return
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return
+	}
+	source := peer.Addr().Unmap()
+	if from := h.access.Load().balancers; len(from) == 0 || contains(from, source) {
+		h.balancers.record(source, service, r.Header.Get(stateHeader), a, now)
+	}
 }
 
 func (h *handler) live(w http.ResponseWriter) {

@@ -122,7 +122,7 @@ func (l *loop) run(ctx context.Context) error {
 			l.findings.take(f, time.Now())
 		case u := <-l.units:
 			l.findings.unit(u, time.Now())
-			l.ask(ctx, l.services[0]) // it may be back, or gone
+			l.askIf(ctx, l.services[0], u.Unit != "") // it may be back, or gone
 		case <-l.holds.Changes():
 		case c := <-l.reloads:
 			l.configure(c)

@@ -17,9 +17,11 @@ type Status struct {
 	Started  time.Time       `json:"started"`  // when the daemon started
 	Services []ServiceStatus `json:"services"`
 	Holds    []HoldStatus    `json:"holds"`
-	Probe    ProbeStatus     `json:"probe"`
-	Config   ConfigStatus    `json:"config"`
-	Warnings []string        `json:"warnings,omitempty"`
+	// Balancers are those who ask, and what they make of this master.
+	Balancers []Balancer   `json:"balancers"`
+	Probe     ProbeStatus  `json:"probe"`
+	Config    ConfigStatus `json:"config"`
+	Warnings  []string     `json:"warnings,omitempty"`
 }
 
 // ServiceStatus is one service: what the operators want of it, what is true,
@@ -112,9 +114,10 @@ func (a *Agent) Status(now time.Time) Status {
 	settings := a.settings.Load()
 	status := Status{
 		Version: a.Version, Certname: settings.Probe.Certname, Time: now, Started: a.started,
-		Probe:  NewProbeStatus(settings.Probe.Address, s.result),
-		Config: *a.configStatus.Load(),
-		Holds:  []HoldStatus{},
+		Probe:     NewProbeStatus(settings.Probe.Address, s.result),
+		Config:    *a.configStatus.Load(),
+		Balancers: a.balancers.current(now),
+		Holds:     []HoldStatus{},
 	}
 	status.Probe.Count = s.probes
 	status.Probe.Interval = settings.Probe.Interval.Seconds()

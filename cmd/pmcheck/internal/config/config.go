@@ -29,6 +29,8 @@ type Config struct {
 	Allow []netip.Prefix `mapstructure:"allow"`
 	// StatusAllow are the networks that may read /status, besides loopback.
 	StatusAllow []netip.Prefix `mapstructure:"status_allow"`
+	// Balancers are the networks whose balancers are listened to; empty means all.
+	Balancers []netip.Prefix `mapstructure:"balancers"`
 	// MaxConnections caps the connections open at one time.
 	MaxConnections int `mapstructure:"max_connections"`
 	// TLS says whether the listener speaks TLS, and with which certificate.
@@ -91,6 +93,7 @@ func Default() Config {
 		Listen:         ":9200",
 		Allow:          []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")},
 		StatusAllow:    []netip.Prefix{},
+		Balancers:      []netip.Prefix{},
 		MaxConnections: 1024,
 		TLS:            TLSOff,
 		Socket:         "/run/pmcheck/pmcheck.sock",

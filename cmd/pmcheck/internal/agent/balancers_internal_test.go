@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestParseView(t *testing.T) {
+	const rest = "; address=127.0.0.1; port=8140; name=a/m1; node=lb1; weight=1/2; scur=2/4; qcur=0"
+	full := func(state string, step, steps int) *View {
+		return &View{State: state, Step: step, Steps: steps, Weight: 1, WeightTotal: 2, Sessions: 2, SessionsTotal: 4, name: "a/m1", node: "lb1"}
+	}
+	tests := []struct {
+		header string
+		want   *View // nil: refused
+	}{
+		{"UP" + rest, full("UP", 0, 0)},
+		{"UP 1/3" + rest, full("UP", 1, 3)},
+		{"DOWN 1/2" + rest, full("DOWN", 1, 2)},
+		{"NOLB" + rest, full("NOLB", 0, 0)},
+		{"NOLB 2/3" + rest, full("NOLB", 2, 3)},
+		{"DRAIN" + rest, full("DRAIN", 0, 0)},
+		{"MAINT" + rest, full("MAINT", 0, 0)},
+		{"UP" + rest + "; throttle=50%; future=x", full("UP", 0, 0)},
+		{"UP", &View{State: "UP"}},
+		{"", nil},
+		{"SIDEWAYS" + rest, nil},
+		{"up" + rest, nil},
+		{"UP 1" + rest, nil},
+		{"UP; weight=-1/2", nil},
+		{"UP; weight=1", nil},
+		{"UP; weight=99999999999999/1", nil},
+		{"UP; scur=a/b", nil},
+		{"UP; qcur=1.5", nil},
+		{"UP; name=a\x1b[31mb", nil},
+		{"UP; name=" + strings.Repeat("a", maxName+1), nil},
+		{"UP; " + strings.Repeat("x", maxView), nil},
+	}
+	for _, tt := range tests {
+		got, ok := parseView(tt.header)
+		if ok != (tt.want != nil) {
+			t.Errorf("%.60q: accepted %v", tt.header, ok)
+		}
+		if ok && *got != *tt.want {
+			t.Errorf("%.60q: got %+v, want %+v", tt.header, *got, *tt.want)
+		}
+	}
+}
+
+// FuzzParseView: whatever a client sends, what is kept is short and printable,
+// and a view that sends us nothing never makes us the last.
+func FuzzParseView(f *testing.F) {
+	f.Add("UP 2/3; address=198.51.100.7; port=8140; name=puppet/m1; node=lb1; weight=1/2; scur=3/7; qcur=0")
+	f.Add("NOLB; weight=1/1")
+	f.Add("UP; weight=/; scur==;;;")
+	f.Fuzz(func(t *testing.T, header string) {
+		v, ok := parseView(header)
+		if !ok {
+			return
+		}
+		if len(v.name) > maxName || len(v.node) > maxName || !printable(v.name+v.node[:0]) {
+			t.Errorf("kept %q %q", v.name, v.node)
+		}
+		if v.Weight < 0 || v.Sessions < 0 || v.Queue < 0 || v.Last() && !v.Sends() {
+			t.Errorf("%+v", v)
+		}
+	})
+}
+
+func TestBalancersAreTold(t *testing.T) {
+	b := newBalancers()
+	now := time.Now()
+	lb := netip.MustParseAddr("198.51.100.1")
+	ok, out := Answer{200, Serving}, Answer{503, "drain"}
+	for i := range 5 {
+		b.record(lb, "server", "UP; name=p/m1; node=lb1; weight=1/2", ok, now.Add(time.Duration(i)*2*time.Second))
+	}
+	b.record(lb, "server", "UP 2/3; name=p/m1; node=lb1; weight=1/2", out, now.Add(10*time.Second))
+	got := b.current(now.Add(10 * time.Second))
+	want := []Balancer{{Source: lb, Node: "lb1", Name: "p/m1", Service: "server", Seen: now.Add(10 * time.Second), Checks: 6,
+		Interval: 2, Answer: out, Answers: 1, View: &View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2}}}
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(View{}), cmp.Comparer(func(x, y netip.Addr) bool { return x == y })); d != "" {
+		t.Error(d)
+	}
+	if left := b.current(now.Add(10*time.Second + goneAfter + 1)); len(left) != 0 {
+		t.Errorf("%d balancers left after the only one went", len(left))
+	}
+}
+
+func TestSlowBalancerIsNotGone(t *testing.T) {
+	b := newBalancers()
+	now := time.Now()
+	for i := range 3 {
+		b.record(netip.MustParseAddr("198.51.100.1"), "server", "", Answer{}, now.Add(time.Duration(i)*30*time.Second))
+	}
+	if n := len(b.current(now.Add(60*time.Second + 80*time.Second))); n != 1 {
+		t.Errorf("%d balancers; one that asks every 30 s is there for 90", n)
+	}
+}
+
+func TestHostileNamesCostLittleAndChangeNothing(t *testing.T) {
+	b := newBalancers()
+	now := time.Now()
+	honest := netip.MustParseAddr("198.51.100.1")
+	b.record(honest, "server", "UP; name=p/m1; node=lb1; weight=1/1", Answer{200, Serving}, now)
+	hostile := netip.MustParseAddr("198.51.100.66")
+	for i := range 1_000_000 {
+		b.record(hostile, "server", fmt.Sprintf("UP; name=p/%d; node=%d; weight=1/1", i, i), Answer{200, Serving}, now)
+	}
+	list := b.current(now)
+	if len(list) != 1+maxPerSource {
+		t.Errorf("%d balancers are remembered, want %d", len(list), 1+maxPerSource)
+	}
+	for i := range 10_000 {
+		b.record(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), "server", "", Answer{200, Serving}, now)
+	}
+	list = b.current(now)
+	if len(list) != maxBalancers || !list[len(list)-1].Source.IsValid() {
+		t.Errorf("%d balancers are remembered, want %d", len(list), maxBalancers)
+	}
+	found := false
+	for _, e := range list {
+		found = found || e.Node == "lb1"
+	}
+	if !found {
+		t.Error("the honest balancer was pushed out")
+	}
+}

@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"strconv"
+	"strings"
+)
+
+// stateHeader carries a balancer's view of us, with "http-check send-state".
+const stateHeader = "X-Haproxy-Server-State"
+
+// Bounds on what is taken from a header.
+const (
+	maxView = 1 << 10
+	maxName = 128
+)
+
+// View is what a balancer says of this server: HAProxy's server state.
+type View struct {
+	// State is UP, DOWN, NOLB, DRAIN or MAINT: HAProxy's conclusion.
+	State string `json:"state"`
+	// Step of Steps checks on the way to another state; both 0 when settled.
+	Step  int `json:"step,omitempty"`
+	Steps int `json:"steps,omitempty"`
+	// Weight is ours out of WeightTotal, that of all servers that take sessions.
+	Weight      int `json:"weight"`
+	WeightTotal int `json:"weight_total"`
+	// Sessions is how many are with us, of SessionsTotal in the backend.
+	Sessions      int `json:"sessions"`
+	SessionsTotal int `json:"sessions_total"`
+	// Queue is how many requests wait for us.
+	Queue int `json:"queue"`
+
+	node, name string
+}
+
+// Sends reports whether the balancer gives us new sessions.
+func (v *View) Sends() bool { return v.State == "UP" }
+
+// Last reports whether we are the only server to which the balancer gives new
+// sessions.
+func (v *View) Last() bool { return v.Sends() && v.Weight > 0 && v.Weight == v.WeightTotal }
+
+// parseView reads the header, for example
+//
+//	UP 2/3; address=198.51.100.7; port=8140; name=puppet/m1; node=lb1; weight=1/2; scur=3/7; qcur=0
+//
+// It is strict about what it uses and ignores what it does not know; newer
+// versions of HAProxy say more.
+func parseView(header string) (*View, bool) {
+	if len(header) > maxView {
+		return nil, false
+	}
+	state, rest, _ := strings.Cut(header, ";")
+	v := &View{}
+	var steps string
+	v.State, steps, _ = strings.Cut(strings.TrimSpace(state), " ")
+	switch v.State {
+	case "UP", "DOWN", "NOLB", "DRAIN", "MAINT":
+	default:
+		return nil, false
+	}
+	ok := steps == "" || pair(steps, &v.Step, &v.Steps)
+	for field := range strings.SplitSeq(rest, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		switch key {
+		case "name":
+			v.name = value
+		case "node":
+			v.node = value
+		case "weight":
+			ok = ok && pair(value, &v.Weight, &v.WeightTotal)
+		case "scur":
+			ok = ok && pair(value, &v.Sessions, &v.SessionsTotal)
+		case "qcur":
+			ok = ok && count(value, &v.Queue)
+		}
+	}
+	return v, ok && printable(v.name) && printable(v.node)
+}
+
+// pair reads two numbers with a slash between them.
+func pair(text string, a, b *int) bool {
+	first, second, found := strings.Cut(text, "/")
+	return found && count(first, a) && count(second, b)
+}
+
+// count reads a number that is not negative.
+func count(text string, n *int) bool {
+	parsed, err := strconv.ParseUint(text, 10, 31)
+	*n = int(parsed)
+	return err == nil
+}
+
+// printable reports whether a name can be shown and kept.
+func printable(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
+	for _, r := range name {
+		if r <= ' ' || r > '~' {
+			return false
+		}
+	}
+	return true
+}
