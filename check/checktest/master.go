@@ -31,6 +31,9 @@ type Master struct {
 	mu      sync.Mutex
 	address string
 	state   State
+	since   time.Time     // when it came into the state
+	turned  chan struct{} // closed when it leaves it
+	answers map[string]canned
 	api     check.API
 	gate    chan struct{} // closed unless silent
 	trust   *x509.CertPool
@@ -58,7 +61,7 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	}
 	m := &Master{
 		Dir: dir, Name: name, CA: ca, Leaf: leaf,
-		address: address, state: Running, api: check.APISimpleServer, gate: make(chan struct{}),
+		address: address, state: Running, api: check.APISimpleServer, gate: make(chan struct{}), turned: make(chan struct{}),
 	}
 	close(m.gate)
 	if err := m.WriteFiles(); err != nil {
@@ -153,7 +156,7 @@ func (m *Master) Address() string {
 	return m.address
 }
 
-// Questions is how many status requests have arrived.
+// Questions is how many requests have arrived.
 func (m *Master) Questions() int64 { return m.questions.Load() }
 
 // Handshakes is how many TLS connections have been made.

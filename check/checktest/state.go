@@ -31,11 +31,14 @@ const (
 	Drip     State = "drip"     // 200 with a byte a second
 	Silent   State = "silent"   // stopped with SIGSTOP: accepts, never answers
 	Stopped  State = "stopped"  // killed: port closed, connections ended
+	// JRubyStuck is a master whose JRubies never come back: its status is
+	// running, and no catalog comes.
+	JRubyStuck State = "stuck"
 )
 
 // States lists all of them.
 func States() []State {
-	return []State{Running, Starting, Stopping, Error, Denied, Garbage, Failing, Flood, Drip, Silent, Stopped}
+	return []State{Running, Starting, Stopping, Error, Denied, Garbage, Failing, Flood, Drip, Silent, Stopped, JRubyStuck}
 }
 
 // Set changes the state. Requests under way are answered in the new one.
@@ -48,7 +51,9 @@ func (m *Master) Set(s State) error {
 	if m.state != Silent && s == Silent {
 		m.gate = make(chan struct{})
 	}
-	m.state = s
+	m.state, m.since = s, time.Now()
+	close(m.turned)
+	m.turned = make(chan struct{})
 	switch {
 	case s == Stopped && m.server != nil:
 		m.server.Close()
@@ -72,6 +77,7 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	state, api := m.state, m.api
 	m.mu.Unlock()
+	other, isOther := m.beside(r.URL.Path)
 	switch {
 	case r.TLS.ServerName != "" && r.Host != r.TLS.ServerName:
 		http.Error(w, "Host does not match SNI", http.StatusBadRequest)
@@ -85,11 +91,13 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 		flood(w)
 	case state == Drip:
 		drip(w, r)
+	case isOther:
+		m.answerBeside(w, r, other)
 	case !knows(api, r.URL.Path):
 		http.Error(w, "not found: "+r.URL.Path, http.StatusNotFound)
 	case api == check.APIPuppetV3 || api == check.APIPuppet3:
 		io.WriteString(w, `{"is_alive":true,"version":"3.8.7"}`)
-	case state == Running:
+	case state == Running || state == JRubyStuck:
 		io.WriteString(w, "running")
 	default:
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -1,0 +1,176 @@
+package checktest
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+)
+
+// The paths beside the probe's that a master answers.
+const (
+	poolPath     = "/status/v1/services/jruby-metrics"
+	puppetdbPath = "/status/v1/services/puppetdb-status"
+	simplePath   = "/status/v1/simple/"
+	catalogPath  = "/puppet/v3/catalog/"
+)
+
+// canned is an answer made beforehand.
+type canned struct {
+	status int
+	body   string
+}
+
+// SetAnswer makes a path, without its query, answer so in every state in
+// which the master answers at all; the status 0 takes the answer away.
+func (m *Master) SetAnswer(path string, status int, body string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.answers == nil {
+		m.answers = map[string]canned{}
+	}
+	m.answers[path] = canned{status, body}
+	if status == 0 {
+		delete(m.answers, path)
+	}
+}
+
+// SetPool sets what the service jruby-metrics tells. Until then all of four
+// JRubies are free.
+func (m *Master) SetPool(p check.Pool) { m.SetAnswer(poolPath, http.StatusOK, poolAnswer(p)) }
+
+// SetService sets the state of a service of the Status API: running is well,
+// and empty means that there is no such service. Until then there is ca.
+func (m *Master) SetService(name, state string) {
+	status := http.StatusServiceUnavailable
+	switch state {
+	case "running":
+		status = http.StatusOK
+	case "":
+		status, state = http.StatusNotFound, "not found: "+name
+	}
+	m.SetAnswer(simplePath+name, status, state)
+}
+
+// SetPuppetDB makes the master answer as PuppetDB too. One that cannot read
+// or write its database is in the state error.
+func (m *Master) SetPuppetDB(maintenance, read, write bool) {
+	status, state := http.StatusOK, "running"
+	switch {
+	case maintenance:
+		status, state = http.StatusServiceUnavailable, "starting"
+	case !read || !write:
+		status, state = http.StatusServiceUnavailable, "error"
+	}
+	m.SetAnswer(puppetdbPath, status, marshal(map[string]any{
+		"service_version": "7.12.1", "service_status_version": 1, "detail_level": "info", "state": state,
+		"status": map[string]any{"maintenance_mode?": maintenance, "queue_depth": 0, "read_db_up?": read, "write_db_up?": write},
+	}))
+}
+
+// SetCatalog sets the answer to who wants the host's own catalog. Until then
+// it is a small one.
+func (m *Master) SetCatalog(status int, body string) { m.SetAnswer(catalogPath+m.Name, status, body) }
+
+// beside returns the answer to a question other than the probe's.
+func (m *Master) beside(path string) (canned, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state == JRubyStuck && path == poolPath {
+		return canned{http.StatusOK, poolAnswer(stuckPool(time.Since(m.since)))}, true
+	}
+	if a, ok := m.answers[path]; ok {
+		return a, true
+	}
+	if m.api != check.APISimpleServer && m.api != check.APISimpleMaster {
+		return canned{}, false
+	}
+	switch path {
+	case poolPath:
+		return canned{http.StatusOK, poolAnswer(check.Pool{Size: 4, Free: 4, Lock: "not-in-use"})}, true
+	case simplePath + "ca":
+		return canned{http.StatusOK, "running"}, true
+	case catalogPath + m.Name:
+		return canned{http.StatusOK, marshal(map[string]any{
+			"name": m.Name, "version": 1, "environment": "production", "edges": []any{}, "classes": []string{"settings"},
+			"resources": []any{map[string]any{"type": "Stage", "title": "main"}},
+		})}, true
+	}
+	return canned{}, false
+}
+
+// answerBeside answers a question other than the probe's. With all JRubies
+// stuck a catalog never comes.
+func (m *Master) answerBeside(w http.ResponseWriter, r *http.Request, a canned) {
+	m.mu.Lock()
+	stuck, turned := m.state == JRubyStuck, m.turned
+	m.mu.Unlock()
+	if stuck && strings.HasPrefix(r.URL.Path, catalogPath) {
+		select {
+		case <-turned:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if strings.HasPrefix(a.body, "{") {
+		w.Header().Set("Content-Type", "application/json;charset=utf-8")
+	}
+	w.WriteHeader(a.status)
+	io.WriteString(w, a.body)
+}
+
+// stuckPool is a pool from which nothing has come back for so long.
+func stuckPool(d time.Duration) check.Pool {
+	loans := func(n int, request string) []check.Loan {
+		list := make([]check.Loan, n)
+		for i := range list {
+			list[i] = check.Loan{Request: request, Seconds: d.Seconds()}
+		}
+		return list
+	}
+	return check.Pool{
+		Size: 4, Lock: "not-in-use", Borrows: 4,
+		Borrowed: loans(4, "POST /puppet/v3/catalog/stuck.example.test"),
+		Waiting:  loans(9, "GET /puppet/v3/node/waiting.example.test"),
+	}
+}
+
+// poolAnswer writes a pool the way Puppet Server 7.9.5 does.
+func poolAnswer(p check.Pool) string {
+	loans := func(list []check.Loan) []any {
+		out := []any{}
+		for _, l := range list {
+			method, uri, _ := strings.Cut(l.Request, " ")
+			out = append(out, map[string]any{
+				"duration-millis": int64(l.Seconds * 1000),
+				"reason":          map[string]any{"request": map[string]any{"uri": uri, "request-method": strings.ToLower(method)}},
+			})
+		}
+		return out
+	}
+	lock := map[string]any{"current-state": ":" + cmp.Or(p.Lock, "not-in-use"), "last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z")}
+	return marshal(map[string]any{
+		"service_version": "7.9.5", "service_status_version": 1, "detail_level": "debug", "state": "running",
+		"status": map[string]any{"experimental": map[string]any{
+			"jruby-pool-lock-status": lock,
+			"metrics": map[string]any{
+				"num-jrubies": p.Size, "num-free-jrubies": p.Free,
+				"borrowed-instances": loans(p.Borrowed), "requested-instances": loans(p.Waiting),
+				"borrow-count": p.Borrows, "borrow-timeout-count": p.Timeouts, "queue-limit-hit-count": p.LimitHits,
+			},
+		}},
+	})
+}
+
+// marshal writes JSON of values that always can be.
+func marshal(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
