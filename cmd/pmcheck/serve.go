@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/signal"
@@ -30,7 +31,7 @@ func serveCommand(environ []string) *cli.Command {
 
 // serve runs the daemon until a signal ends it.
 func serve(c *cli.Context, environ []string) error {
-	loaded, err := load(c, environ)
+	loaded, missing, err := loadForService(c, environ)
 	if err != nil {
 		return err
 	}
@@ -40,6 +41,9 @@ func serve(c *cli.Context, environ []string) error {
 	}
 	for _, w := range loaded.Warnings {
 		log.Warn(w)
+	}
+	if missing != nil {
+		log.Warn("Puppet is not there yet, so nothing is known of it", "error", missing)
 	}
 	a := agent.New(loaded.Config, loaded.File, versionString(), log)
 	if err := takeListeners(a, loaded.Config.Listen); err != nil {
@@ -59,36 +63,65 @@ func serve(c *cli.Context, environ []string) error {
 	group.Go(func() error { return feedWatchdog(ctx, a) })
 	group.Go(func() error {
 		announce(ctx, a, loaded.Config.Probe.Timeout)
-		status := time.NewTicker(statusEvery)
-		defer status.Stop()
-		said := a.Summary()
-		for {
-			select {
-			case <-ctx.Done():
-				tellManager(a, systemd.Stopping())
-				return nil
-			case <-reload:
-				reloadConfig(c, environ, a)
-			case <-status.C:
-				if now := a.Summary(); now != said {
-					said = now
-					tellManager(a, systemd.Status(now))
-				}
-			}
-		}
+		k := keeper{c, environ, a, missing}
+		k.keep(ctx, reload)
+		return nil
 	})
 	err = group.Wait()
 	log.Info("stopped")
 	return err
 }
 
-func reloadConfig(c *cli.Context, environ []string, a *agent.Agent) {
-	failed := systemd.Reloading()
-	loaded, err := load(c, environ)
-	if err != nil {
-		a.ReloadFailed(err)
-	} else {
-		a.Reload(loaded.Config, loaded.File)
+// keeper keeps the configuration and the status line up to date.
+type keeper struct {
+	*cli.Context
+	environ []string
+	agent   *agent.Agent
+	missing error // of Puppet
+}
+
+// keep returns when ctx ends.
+func (k *keeper) keep(ctx context.Context, reload <-chan os.Signal) {
+	status := time.NewTicker(statusEvery)
+	defer status.Stop()
+	puppet := time.NewTicker(puppetEvery)
+	defer puppet.Stop()
+	said := k.agent.Summary()
+	for {
+		select {
+		case <-ctx.Done():
+			tellManager(k.agent, systemd.Stopping())
+			return
+		case <-reload:
+			k.reload()
+		case <-puppet.C:
+			if k.missing != nil {
+				k.missing = k.load()
+			}
+		case <-status.C:
+			if now := k.agent.Summary(); now != said {
+				said = now
+				tellManager(k.agent, systemd.Status(now))
+			}
+		}
 	}
-	tellManager(a, errors.Join(failed, systemd.Ready(a.Summary())))
+}
+
+func (k *keeper) reload() {
+	failed := systemd.Reloading()
+	if err := k.load(); err != nil {
+		k.agent.ReloadFailed(err)
+	} else {
+		k.missing = nil
+	}
+	tellManager(k.agent, errors.Join(failed, systemd.Ready(k.agent.Summary())))
+}
+
+// load has the agent take over the configuration as it is now.
+func (k *keeper) load() error {
+	loaded, err := load(k.Context, k.environ)
+	if err == nil {
+		k.agent.Reload(loaded.Config, loaded.File)
+	}
+	return err
 }

@@ -26,17 +26,21 @@ func configFlag() cli.Flag {
 // load reads the configuration for a command. Flags named like settings
 // override them.
 func load(c *cli.Context, environ []string) (*config.Loaded, error) {
+	loaded, err := config.Load(options(c, environ))
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return loaded, nil
+}
+
+func options(c *cli.Context, environ []string) config.Options {
 	flags := map[string]string{}
 	for _, name := range []string{"listen"} {
 		if c.IsSet(name) {
 			flags[name] = c.String(name)
 		}
 	}
-	loaded, err := config.Load(config.Options{File: c.String("config"), Environ: environ, Flags: flags})
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
-	}
-	return loaded, nil
+	return config.Options{File: c.String("config"), Environ: environ, Flags: flags}
 }
 
 // loadLocal reads the configuration for a command that has nothing to do with
