@@ -3,6 +3,7 @@ package agent
 import (
 	"container/list"
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -110,6 +111,11 @@ type guardedConn struct {
 	guard       *guard
 	place       *list.Element
 	read, write deadline
+}
+
+// SetDeadline implements net.Conn, to the second.
+func (c *guardedConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // SetReadDeadline implements net.Conn, to the second.
