@@ -1,0 +1,17 @@
+// Package bench measures what pmcheck costs, side by side with what it is
+// compared to: a bare net/http server, HAProxy itself, and the xinetd check
+// that pmcheck replaces. There is nothing in it but benchmarks:
+//
+//	go test -run '^$' -bench . -benchtime 1x -timeout 20m ./cmd/pmcheck/internal/bench
+//
+// All parts are real processes. What is compared is measured in turn, several
+// times, and the tables show medians; a ratio is the median of the ratios
+// within each turn, so that a machine that is slow for a while is slow for
+// both sides. PMCHECK_BENCH_ROUNDS sets the number of turns, 5 if it is not
+// set and 2 with -short. Run as root, with the packages named by whatever
+// cannot be started, on a machine that does nothing else and has at least two
+// CPUs.
+//
+// A goal that was missed is marked in the table. It does not fail the run: a
+// busy machine would.
+package bench

@@ -1,0 +1,77 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/tabwriter"
+)
+
+// rounds is how often everything is measured.
+func rounds(b *testing.B) int {
+	b.Helper()
+	if text := os.Getenv("PMCHECK_BENCH_ROUNDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			b.Fatalf("PMCHECK_BENCH_ROUNDS is %q, want a number above 0", text)
+		}
+		return n
+	}
+	if testing.Short() {
+		return 2
+	}
+	return 5
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// ratio is the median of the ratios of values measured in the same round.
+func ratio(values, to []float64) float64 {
+	ratios := make([]float64, len(values))
+	for i := range values {
+		ratios[i] = values[i] / to[i]
+	}
+	return median(ratios)
+}
+
+// A table is the answer to one question.
+type table struct {
+	title string
+	rows  [][]string
+	goals []string
+}
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// goal notes a goal, and whether it was met.
+func (t *table) goal(met bool, format string, args ...any) {
+	word := "missed"
+	if met {
+		word = "met"
+	}
+	t.goals = append(t.goals, word+": "+fmt.Sprintf(format, args...))
+}
+
+// add has the table printed at the end.
+func (t *table) add(b *testing.B) {
+	b.Helper()
+	b.ReportMetric(0, "ns/op") // would be the time of the whole benchmark
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s\n", t.title)
+	w := tabwriter.NewWriter(&s, 0, 0, 3, ' ', 0)
+	for _, cells := range t.rows {
+		fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
+	}
+	w.Flush()
+	for _, g := range t.goals {
+		fmt.Fprintf(&s, "  goal %s\n", g)
+	}
+	tables = append(tables, s.String())
+}
