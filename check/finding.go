@@ -53,9 +53,8 @@ type Finding struct {
 //   - a finding counts if its severity is Eject and it names a health;
 //   - the worst health wins, in the order healthy, busy, warming, unhealthy;
 //     among equals the first finding;
-//   - a finding never makes a verdict better, but what the service manager
-//     says of a master that does not serve explains why, so it replaces the
-//     reason.
+//   - a finding never makes a master that does not serve serve, but what the
+//     service manager says of one explains why, so it replaces the verdict.
 //
 // The verdict keeps the times of the probe: without fresh probes it expires,
 // whatever the findings say.
@@ -66,7 +65,7 @@ func Fold(probe Verdict, findings []Finding) Verdict {
 			continue
 		}
 		worse := probe.Health.Serves() && rank(f.Health) > rank(folded.Health)
-		explains := f.Check == CheckUnit && !probe.Health.Serves()
+		explains := f.Check == CheckUnit && !probe.Health.Serves() && !f.Health.Serves()
 		if worse || explains {
 			folded.Health, folded.Reason, folded.Detail, folded.Since = f.Health, f.Reason, f.Detail, f.Checked
 		}
