@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,18 @@ type Client struct {
 	transport *http.Transport
 	material  atomic.Pointer[material] // what the next handshake uses
 	conn      atomic.Pointer[conn]     // the newest connection
+	ends      sync.Map                 // netip.AddrPort of our ends of the open ones
+}
+
+// Local returns our ends of the connections that are open now, so that others
+// can tell them from those of agents.
+func (c *Client) Local() []netip.AddrPort {
+	var ends []netip.AddrPort
+	c.ends.Range(func(end, _ any) bool {
+		ends = append(ends, end.(netip.AddrPort))
+		return true
+	})
+	return ends
 }
 
 // Close ends the kept connections. The client may be used again.
@@ -79,6 +92,11 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	made, err := dial(ctx, c.Address, c.material.Load().clientConfig(c.ServerName, time.Now), c.signalLost)
 	if err != nil {
 		return nil, err
+	}
+	if tcp, ok := made.LocalAddr().(*net.TCPAddr); ok {
+		end := netip.AddrPortFrom(tcp.AddrPort().Addr().Unmap(), tcp.AddrPort().Port())
+		c.ends.Store(end, nil)
+		made.ended = func() { c.ends.Delete(end) }
 	}
 	c.conn.Store(made)
 	return made, nil

@@ -19,6 +19,7 @@ type conn struct {
 	born  time.Time
 	state tls.ConnectionState
 	lost  func() // called once, when the peer ends the connection
+	ended func() // called when we close it; nil is allowed
 
 	closed atomic.Bool // we ended it
 	once   sync.Once
@@ -58,6 +59,9 @@ func (c *conn) Read(b []byte) (int, error) {
 // Close ends the connection from our side.
 func (c *conn) Close() error {
 	c.closed.Store(true)
+	if c.ended != nil {
+		c.ended()
+	}
 	return c.Conn.Close()
 }
 

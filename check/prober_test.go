@@ -148,6 +148,9 @@ func TestConnectionIsKeptAndRenewed(t *testing.T) {
 	for range 10 {
 		wantReason(t, p.Probe(context.Background()), check.OK)
 	}
+	if ends := p.Local(); len(ends) != 1 || !ends[0].Addr().IsLoopback() {
+		t.Errorf("our ends are %v, want one", ends)
+	}
 	if got := m.Handshakes(); got != 1 {
 		t.Errorf("10 probes made %d handshakes, want 1", got)
 	}
@@ -156,6 +159,10 @@ func TestConnectionIsKeptAndRenewed(t *testing.T) {
 		if r := p.Probe(context.Background()); !r.Handshake {
 			t.Errorf("an old connection was kept")
 		}
+	}
+	p.Close()
+	if ends := p.Local(); len(ends) != 0 {
+		t.Errorf("our ends are %v after Close", ends)
 	}
 	if got := m.Handshakes(); got != 4 {
 		t.Errorf("%d handshakes, want 4", got)

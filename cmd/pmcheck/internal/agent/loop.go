@@ -31,6 +31,7 @@ type loop struct {
 	work      sync.WaitGroup // the goroutines that send on these
 	stop      func()         // ends the runners of the configuration in use
 	restarted atomic.Bool    // tells the check of the pool to start over
+	held      atomic.Bool    // the master is held, so somebody may wait for its end
 
 	config   config.Config
 	services []*subject
@@ -191,11 +192,20 @@ func (l *loop) turn() {
 	}
 	for _, s := range l.services {
 		next.services = append(next.services, service{name: s.name, verdict: s.judge.Verdict().At(now)})
+		next.own = append(next.own, s.local()...)
+	}
+	for _, r := range l.checks {
+		if r.client != nil {
+			next.own = append(next.own, r.client.Local()...)
+		}
 	}
 	if db, asked := l.findings.puppetdb(now); asked {
 		next.services = append(next.services, db)
 	}
 	next.conclude(l.current)
+	if mode, _ := next.mode(Server, now); l.held.Swap(mode != drain.Ready) != (mode != drain.Ready) {
+		l.kick(check.CheckJRuby)
+	}
 	l.audit(l.current, next)
 	l.current = next
 	l.publish(next)

@@ -9,9 +9,10 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// warmingInterval is how often the pool is looked at while it fills: the
-// master is kept out meanwhile, so it should not take long to notice the end.
-const warmingInterval = 500 * time.Millisecond
+// hurriedInterval is how often the pool is looked at while somebody waits for
+// it: for the last JRuby to be ready after a start, or, while the master is
+// held, for the last request to be done.
+const hurriedInterval = 500 * time.Millisecond
 
 // longHandshake is how long the connections beside the probe's are kept.
 const longHandshake = 10 * time.Minute
@@ -24,6 +25,8 @@ type runner struct {
 	timeout  time.Duration
 	kick     chan struct{} // make it now
 	check    func(context.Context) check.Finding
+	client   *check.Client // what it asks the master with, if it does
+	hurry    func() bool   // somebody waits; nil if nobody ever does
 }
 
 // run makes the check until ctx ends.
@@ -38,8 +41,8 @@ func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
 			return
 		}
 		pause := r.interval
-		if f.Health == check.Warming {
-			pause = min(pause, warmingInterval)
+		if r.hurry != nil && (r.hurry() || f.Health == check.Warming) {
+			pause = min(pause, hurriedInterval)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -82,11 +85,11 @@ func (l *loop) runners(c config.Config) []*runner {
 		}
 	}
 	quick := c.Probe.Timeout
-	add(true, c.Checks.JRuby, runner{name: check.CheckJRuby, interval: c.JRuby.Interval, timeout: quick, check: l.jrubyCheck(&details, c.JRuby)})
+	add(true, c.Checks.JRuby, runner{name: check.CheckJRuby, interval: c.JRuby.Interval, timeout: quick, check: l.jrubyCheck(&details, c.JRuby), client: &details, hurry: l.held.Load})
 	add(true, c.Checks.Disk, runner{name: check.CheckDisk, interval: c.Disk.Interval, timeout: quick, check: disk.Check})
 	add(c.Code.Dir != "", c.Checks.Code, runner{name: check.CheckCode, interval: c.Code.Interval, timeout: c.Code.Interval, check: code.Check})
 	add(c.PuppetDB.Address != "", c.Checks.PuppetDB, runner{name: check.CheckPuppetDB, interval: c.PuppetDB.Interval, timeout: 2 * quick, check: puppetdb.Check})
-	add(true, c.Checks.Compile, runner{name: check.CheckCompile, interval: c.Compile.Interval, timeout: c.Compile.Timeout, check: compile.Check})
+	add(true, c.Checks.Compile, runner{name: check.CheckCompile, interval: c.Compile.Interval, timeout: c.Compile.Timeout, check: compile.Check, client: &compiler})
 	return list
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -16,8 +17,9 @@ type state struct {
 	maxAge   time.Duration
 	services []service
 	holds    drain.Snapshot
-	degraded error           // why holds are noticed late
-	findings []check.Finding // of the checks beside the probe
+	degraded error            // why holds are noticed late
+	findings []check.Finding  // of the checks beside the probe
+	own      []netip.AddrPort // our ends of the connections to the master
 	result   check.Result
 	probes   int64
 }

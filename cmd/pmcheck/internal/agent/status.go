@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -72,6 +73,8 @@ type ProbeStatus struct {
 	Fault    string              `json:"fault,omitempty"`
 	Reason   check.Reason        `json:"reason,omitempty"`
 	Interval float64             `json:"interval_seconds"`
+	// Own are pmcheck's ends of its connections to the master.
+	Connections []netip.AddrPort `json:"own_connections"`
 }
 
 // ConfigStatus is the configuration in use.
@@ -119,7 +122,7 @@ func (a *Agent) Status(now time.Time) Status {
 		Balancers: a.balancers.current(now),
 		Holds:     []HoldStatus{},
 	}
-	status.Probe.Count = s.probes
+	status.Probe.Count, status.Probe.Connections = s.probes, s.own
 	status.Probe.Interval = settings.Probe.Interval.Seconds()
 	for _, v := range s.services {
 		verdict := v.verdict.At(now)

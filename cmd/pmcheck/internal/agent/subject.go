@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type subject struct {
 	name  string
 	probe func(context.Context) check.Result
 	close func()
+	local func() []netip.AddrPort // our ends of its connections
 	judge check.Judge
 
 	asking bool // a probe is under way
@@ -43,7 +45,7 @@ func (l *loop) subjects(c config.Config) []*subject {
 	for _, s := range c.TCPServices {
 		name, address, _ := strings.Cut(s, "=")
 		tcp := &check.TCP{Address: address, Timeout: c.Probe.Timeout}
-		list = append(list, &subject{name: name, probe: tcp.Probe, close: func() {}})
+		list = append(list, &subject{name: name, probe: tcp.Probe, close: func() {}, local: func() []netip.AddrPort { return nil }})
 	}
 	for _, s := range list {
 		s.judge.Rise, s.judge.Fall, s.judge.MaxAge = c.Probe.Rise, c.Probe.Fall, c.Probe.MaxAge
@@ -63,7 +65,7 @@ func (l *loop) probed(c config.Config, name, service string) *subject {
 		default: // somebody else's was lost too: the next tick is not far
 		}
 	}
-	s.probe, s.close = prober.Probe, prober.Close
+	s.probe, s.close, s.local = prober.Probe, prober.Close, prober.Local
 	return s
 }
 

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The idle answer was recorded from Puppet Server 7.9.5.
+func TestParsePool(t *testing.T) {
+	since := time.Date(2026, 11, 20, 23, 44, 0, 529e6, time.UTC)
+	tests := []struct {
+		name string
+		want Pool
+	}{
+		{"pool.json", Pool{Size: 1, Free: 1, Borrowed: []Loan{}, Waiting: []Loan{}, Lock: "not-in-use", LockSince: since}},
+		{"pool-busy.json", Pool{
+			Size: 3,
+			Borrowed: []Loan{
+				{Request: "POST /puppet/v3/catalog/a.example.test", Seconds: 190.5},
+				{Request: "GET /puppet/v3/node/b.example.test", Seconds: 125.25},
+			},
+			Waiting: []Loan{{Request: "POST /puppet/v3/catalog/c.example.test", Seconds: 60}},
+			Lock:    "requested", LockSince: since, Borrows: 17, Timeouts: 2, LimitHits: 5,
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parsePool(read(t, tt.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&tt.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPoolThatIsNone(t *testing.T) {
+	const (
+		head = `{"status":{"experimental":{"metrics":{`
+		tail = `}}}}`
+	)
+	tests := []struct{ name, body string }{
+		{"nothing", ""},
+		{"a web page", "<html>It works!</html>"},
+		{"the word", "running"},
+		{"null", "null"},
+		{"an array", "[]"},
+		{"no metrics", `{"status":{"experimental":{}}}`},
+		{"level info", `{"service_version":"7.9.5","state":"running","status":{}}`},
+		{"a number missing", head + `"num-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
+		{"a list missing", head + `"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":[]` + tail},
+		{"a list that is null", head + `"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":null` + tail},
+		{"a number as a string", head + `"num-jrubies":"1","num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
+		{"a number with a fraction", head + `"num-jrubies":1.5,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
+		{"no instances", head + `"num-jrubies":0,"num-free-jrubies":0,"borrowed-instances":[],"requested-instances":[]` + tail},
+		{"less than none", head + `"num-jrubies":1,"num-free-jrubies":-1,"borrowed-instances":[],"requested-instances":[]` + tail},
+		{"a list as a number", head + `"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":0,"requested-instances":[]` + tail},
+		{"too many requests", head + `"num-jrubies":1,"num-free-jrubies":0,"borrowed-instances":[],"requested-instances":[` + strings.Repeat("{},", 5000) + `{}]` + tail},
+		{"truncated", string(read(t, "pool.json")[:400])},
+		{"nested 10,000 deep", nested(10_000)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := parsePool([]byte(tt.body)); err == nil {
+				t.Errorf("taken for a pool: %+v", got)
+			}
+		})
+	}
+}
+
+func TestLoansAreBounded(t *testing.T) {
+	got := loans([]poolLoan{poolLoanOf("post", "/"+strings.Repeat("ü", 500), 1e300), poolLoanOf(":get", "/a\x1b[2J\nb?secret=1", -5)})
+	if len(got[0].Request) > maxPath || !strings.HasPrefix(got[0].Request, "POST /ü") || got[0].Seconds != maxSeconds {
+		t.Errorf("%+v", got[0])
+	}
+	if want := (Loan{Request: "GET /a[2J b"}); got[1] != want {
+		t.Errorf("%+v, want %+v", got[1], want)
+	}
+	stuck := Pool{Size: 1, Borrowed: got[:1], Waiting: got[1:]}
+	if stuck.Stuck() <= 0 {
+		t.Errorf("stuck for %s", stuck.Stuck())
+	}
+}
+
+func poolLoanOf(method, uri string, millis float64) poolLoan {
+	l := poolLoan{Millis: millis}
+	l.Reason.Request.URI, l.Reason.Request.Method = uri, method
+	return l
+}
+
+// FuzzParsePool: what is taken for a pool has instances, and can be judged
+// and shown.
+func FuzzParsePool(f *testing.F) {
+	for _, name := range []string{"pool.json", "pool-busy.json"} {
+		f.Add(read(f, name))
+	}
+	f.Add([]byte(nested(100)))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p, err := parsePool(body)
+		if err != nil {
+			return
+		}
+		if p.Size < 1 || p.Ready() < 0 || p.Stuck() < 0 || p.Locked(time.Now()) < 0 {
+			t.Errorf("a pool that cannot be: %+v", p)
+		}
+		f := new(JRuby).judge(p, time.Now())
+		if f.State == StateOK && p.Ready() < p.Size {
+			t.Errorf("well with %d of %d", p.Ready(), p.Size)
+		}
+		if _, err := json.Marshal(p); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// nested is an object in an object, and so on.
+func nested(depth int) string {
+	return strings.Repeat(`{"status":`, depth) + "1" + strings.Repeat("}", depth)
+}
