@@ -113,10 +113,10 @@ type poolLoan struct {
 	} `json:"reason"`
 }
 
-// The bounds of what is kept of an answer. Jetty lets about 200 requests wait.
+// The bounds of what is kept of an answer.
 const (
 	maxPath    = 200  // bytes of a request's method and path
-	maxLoans   = 5000 // and as many requests that wait
+	maxLoans   = 5000 // Jetty lets about 200 requests wait
 	maxSeconds = 1e9
 )
 
