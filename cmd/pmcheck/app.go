@@ -96,15 +96,14 @@ func complain(w io.Writer, err error) {
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
-		Name:                 "pmcheck",
-		Usage:                "tell a load balancer whether this host's Puppet Server is fit",
-		Reader:               stdin,
-		Writer:               stdout,
-		ErrWriter:            stderr,
-		HideVersion:          true,
-		EnableBashCompletion: true,
-		ExitErrHandler:       func(*cli.Context, error) {}, // run decides
-		OnUsageError:         onUsageError,
+		Name:           "pmcheck",
+		Usage:          "tell a load balancer whether this host's Puppet Server is fit",
+		Reader:         stdin,
+		Writer:         stdout,
+		ErrWriter:      stderr,
+		HideVersion:    true,
+		ExitErrHandler: func(*cli.Context, error) {}, // run decides
+		OnUsageError:   onUsageError,
 		Commands: []*cli.Command{
 			serveCommand(environ),
 			statusCommand(environ),
@@ -115,6 +114,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			checkCommand(environ),
 			configCommand(environ),
 			demoCommand(),
+			completionCommand(environ),
 			versionCommand(),
 		},
 		Action: func(c *cli.Context) error {
@@ -126,7 +126,9 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 	}
 	for _, command := range app.Commands {
 		command.OnUsageError = onUsageError // not inherited
-		command.Action = strict(command.Action)
+		if command.ArgsUsage == "" {
+			command.Action = strict(command.Action)
+		}
 	}
 	return app
 }
