@@ -30,7 +30,8 @@ const (
 	exitHeld      = 3 // status: held out of service
 	exitUnhealthy = 4 // status: not held, but not healthy
 	exitNoDaemon  = 5 // status: the daemon does not answer
-	exitTimeout   = 6 // wait: not within the time
+	exitTimeout   = 6 // wait, --wait: not within the time
+	exitRefused   = 7 // drain, maint: a balancer would have no server left
 )
 
 // version is set when a release is linked.

@@ -24,6 +24,7 @@ var owners = map[string]string{
 	"github.com/urfave/cli/v2":            "/cmd/pmcheck",
 	"github.com/google/renameio/v2":       "/drain",
 	"github.com/fsnotify/fsnotify":        "/drain",
+	"github.com/vishvananda/netlink":      "/drain",
 	"github.com/prometheus/procfs":        "/cmd/pmcheck/internal/lab",
 	"github.com/rogpeppe/go-internal":     "",
 	"github.com/google/go-cmp":            "",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -18,7 +19,8 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 		Name:  string(mode),
 		Usage: usage,
 		Description: "Sets a hold: the wish of one party, kept until that party lifts it with pmcheck ready.\n" +
-			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage.",
+			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage,\n" +
+			"6 set but not idle within the time of --wait, 7 refused: the last server of a balancer.",
 		Flags: []cli.Flag{
 			configFlag(),
 			holderFlag(),
@@ -27,6 +29,8 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.DurationFlag{Name: "for", Usage: "end by itself after `DURATION`, for example 30m"},
 			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\" or RFC 3339"},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
+			waitFlag("return when the master is idle, or after a time: --wait=`10m`"),
+			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
@@ -38,12 +42,14 @@ func readyCommand(environ []string) *cli.Command {
 		Name:  "ready",
 		Usage: "end a hold: take agents again, unless others still hold",
 		Description: "Lifts the hold of one holder, operator if none is named. That there is none is no error.\n" +
-			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage.",
+			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage,\n" +
+			"6 not in service within the time of --wait.",
 		Flags: []cli.Flag{
 			configFlag(),
 			holderFlag(),
 			serviceFlag("lift the hold on `SERVICE`; without it the hold on all of them"),
 			&cli.BoolFlag{Name: "all", Usage: "lift every hold, whoever set it"},
+			waitFlag("return when the master serves and every balancer sends, or after a time: --wait=`10m`"),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: func(c *cli.Context) error { return ready(c, environ) },
@@ -79,6 +85,11 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return err
 	}
+	if !c.Bool("force") {
+		if err := refuseIfLast(c.Context, agent.Client{Socket: settings.Socket}, c.String("service")); err != nil {
+			return err
+		}
+	}
 	store := newStore(settings)
 	set, err := store.Put(drain.Hold{
 		Holder: c.String("hold"), Service: c.String("service"), Mode: mode,
@@ -87,7 +98,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings.Socket, store, toggle{Set: &set})
+	return reportToggle(c, settings, store, toggle{Set: &set}, "idle", drained)
 }
 
 func ready(c *cli.Context, environ []string) error {
@@ -111,7 +122,7 @@ func ready(c *cli.Context, environ []string) error {
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings.Socket, store, toggle{Lifted: lifted})
+	return reportToggle(c, settings, store, toggle{Lifted: lifted}, "in service", inService)
 }
 
 func checkNames(c *cli.Context) error {

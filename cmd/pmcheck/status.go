@@ -79,6 +79,7 @@ func printStatus(w io.Writer, status agent.Status) {
 		fmt.Fprintln(w)
 		printService(w, s, status)
 	}
+	printBalancers(w, status)
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printProbe(t, status)
@@ -159,6 +160,25 @@ func holdLine(h drain.Hold, now time.Time) string {
 		text += ", since " + when(h.Since, now)
 	}
 	return text
+}
+
+// printBalancers writes who asks, what they make of us, and what they hear.
+func printBalancers(w io.Writer, status agent.Status) {
+	if len(status.Balancers) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush()
+	fmt.Fprintln(t, "\nbalancer\tasks for\tevery\tlast\ttold\tits view\tweight\tsessions")
+	for _, b := range status.Balancers {
+		view, weight, sessions := "not told", "", ""
+		if v := b.View; v != nil {
+			view, _, _ = strings.Cut(viewText(v), ",")
+			weight, sessions = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal), fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
+		}
+		every := time.Duration(b.Interval * float64(time.Second)).Round(100 * time.Millisecond)
+		fmt.Fprintf(t, "%s\t/%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n", b.Label(), b.Service, every, ago(b.Seen, status.Time), b.Answer.Code, view, weight, sessions)
+	}
 }
 
 func printProbe(w io.Writer, status agent.Status) {

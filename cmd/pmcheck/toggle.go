@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -33,10 +34,16 @@ type toggle struct {
 	// Answer is what balancers are told since then; nil without a daemon.
 	Answer *agent.Answer `json:"answer,omitempty"`
 	Error  string        `json:"error,omitempty"` // why it is not in effect
+	// Reached tells, with --wait, that what was waited for is so.
+	Reached *bool `json:"reached,omitempty"`
 }
 
-// reportToggle says what a toggle has changed in effect.
-func reportToggle(c *cli.Context, socket string, store *drain.Store, t toggle) error {
+// look returns what stands in the way of a goal since a toggle took effect.
+type look func(client agent.Client, master, service string, since time.Time) func(context.Context) []string
+
+// reportToggle says what a toggle has changed in effect, and waits for the
+// goal if asked to.
+func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t toggle, goal string, look look) error {
 	now := time.Now()
 	t.Service = c.String("service")
 	if t.Service == "" {
@@ -49,15 +56,24 @@ func reportToggle(c *cli.Context, socket string, store *drain.Store, t toggle) e
 			t.Remaining = append(t.Remaining, h)
 		}
 	}
-	since, err := t.awaitEffect(c.Context, agent.Client{Socket: socket})
+	client := agent.Client{Socket: settings.Socket}
+	since, err := t.awaitEffect(c.Context, client)
 	if err != nil {
 		t.Error = err.Error()
 	}
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, t)
+	if !c.Bool("json") {
+		t.print(c.App.Writer, since)
 	}
-	t.print(c.App.Writer, since)
-	return nil
+	var missed error
+	if wait := c.Generic("wait").(*patience); wait.wanted {
+		missed = waitGoal(c, goal, wait.limit, idleSettle, look(client, settings.Probe.Address, c.String("service"), since))
+		reached := missed == nil
+		t.Reached = &reached
+	}
+	if c.Bool("json") {
+		return errors.Join(printJSON(c.App.Writer, t), missed)
+	}
+	return missed
 }
 
 // awaitEffect waits until the daemon answers in the mode that the files say.

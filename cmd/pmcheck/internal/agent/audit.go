@@ -42,8 +42,11 @@ func (l *loop) auditVerdict(old, now *service) {
 		return
 	}
 	level := slog.LevelWarn
-	if now.verdict.Health.Serves() {
+	switch {
+	case now.verdict.Health.Serves():
 		level = slog.LevelInfo
+	case now.verdict.Reason == check.JRubyUnread:
+		level = slog.LevelDebug // for the few milliseconds that counting takes
 	}
 	args := []any{"service", now.name, "before", old.verdict.Health, "after", now.verdict.Health, "reason", now.verdict.Reason}
 	if now.verdict.Detail != "" {

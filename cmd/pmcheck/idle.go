@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+const (
+	// idleEvery is how often is looked whether the master is idle.
+	idleEvery = 250 * time.Millisecond
+	// idleSettle is how long it has to stay so: agents pause between requests.
+	idleSettle = time.Second
+	// toldEnough is how many refusals in a row take a master out of a balancer
+	// that does not say what it makes of us: nobody's fall is above it by habit.
+	toldEnough = 3
+	// daemonPause is how long a restart of the daemon may take.
+	daemonPause = 5 * time.Second
+	// forever is longer than any connection is idle: Jetty ends it after 30 s.
+	forever = time.Hour
+)
+
+// patience is the value of --wait, a flag that may be given with a duration
+// or without.
+type patience struct {
+	wanted bool
+	limit  time.Duration
+}
+
+func waitFlag(usage string) cli.Flag {
+	return &cli.GenericFlag{Name: "wait", Usage: usage, Value: &patience{limit: 5 * time.Minute}}
+}
+
+// IsBoolFlag lets the flag stand without a value.
+func (p *patience) IsBoolFlag() bool { return true }
+
+// Set implements flag.Value.
+func (p *patience) Set(s string) error {
+	if s == "true" || s == "false" {
+		p.wanted = s == "true"
+		return nil
+	}
+	limit, err := time.ParseDuration(s)
+	if err != nil || limit <= 0 {
+		return fmt.Errorf("%q is not a duration above 0, such as 5m", s)
+	}
+	p.wanted, p.limit = true, limit
+	return nil
+}
+
+// String implements flag.Value.
+func (p *patience) String() string {
+	if p == nil || p.limit == 0 {
+		return ""
+	}
+	return p.limit.String()
+}
+
+// waitGoal waits until look finds nothing in the way for as long as it takes
+// to settle, and shows what is. It fails with exitTimeout.
+func waitGoal(c *cli.Context, goal string, limit, settle time.Duration, look func(context.Context) []string) error {
+	ctx, cancel := context.WithTimeout(c.Context, limit)
+	defer cancel()
+	p := newProgress(c.App.ErrWriter)
+	defer p.end()
+	settled := drain.Settle{After: settle}
+	for {
+		obstacles := look(ctx)
+		switch {
+		case ctx.Err() != nil: // what was found last stands
+		case settled.Observe(len(obstacles) == 0, time.Now()):
+			p.say(goal)
+			return nil
+		case len(obstacles) > 0:
+			p.say(summary(obstacles))
+		}
+		select {
+		case <-ctx.Done():
+			if c.Context.Err() != nil {
+				return c.Context.Err() // interrupted
+			}
+			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, limit, p.last)}
+		case <-time.After(idleEvery):
+		}
+	}
+}
+
+// summary puts the first few obstacles on one line.
+func summary(obstacles []string) string {
+	const most = 4
+	line := ""
+	for i, o := range obstacles {
+		if i == most {
+			return line + fmt.Sprintf("; and %d more", len(obstacles)-most)
+		}
+		if i > 0 {
+			line += "; "
+		}
+		line += o
+	}
+	return line
+}
+
+// drained returns a look at what keeps a master from being idle since a hold
+// came into effect: balancers that may send agents, connections in use,
+// requests under way. Without a daemon, which balancers take for a master that
+// is out, only the connections can be looked at.
+func drained(client agent.Client, master, service string, since time.Time) func(context.Context) []string {
+	var lost time.Time // since when the daemon has not answered
+	return func(ctx context.Context) []string {
+		status, err := client.Status(ctx)
+		switch {
+		case noDaemon(err) && lost.IsZero():
+			lost = time.Now()
+			fallthrough
+		case noDaemon(err) && time.Since(lost) < daemonPause, err != nil && !noDaemon(err):
+			return []string{err.Error()}
+		case noDaemon(err):
+			return connected(master, nil, false)
+		}
+		lost = time.Time{}
+		obstacles := sending(status, service, since)
+		if service != "" && service != agent.Server {
+			return obstacles // the master's connections are not this service's
+		}
+		requests, known := underWay(status, since)
+		obstacles = append(obstacles, requests...)
+		return append(obstacles, connected(master, status.Probe.Connections, known)...)
+	}
+}
+
+// sending names the balancers that may still send us agents.
+func sending(status agent.Status, service string, since time.Time) []string {
+	var list []string
+	for _, b := range status.Balancers {
+		switch {
+		case service != "" && b.Service != service:
+		case !b.Seen.After(since):
+			list = append(list, fmt.Sprintf("%s has not asked since", b.Label()))
+		case b.Answer.Code < 400: // it asks for health alone, and goes its own way
+		case b.View != nil && b.View.Sends():
+			list = append(list, fmt.Sprintf("%s still sends (%s)", b.Label(), viewText(b.View)))
+		case b.View == nil && b.Checks > toldEnough && b.Answers < toldEnough:
+			list = append(list, fmt.Sprintf("%s was told %d times", b.Label(), b.Answers))
+		}
+	}
+	return list
+}
+
+// underWay names the requests that the JRuby pool has, and reports whether
+// the pool is known at all.
+func underWay(status agent.Status, since time.Time) (list []string, known bool) {
+	server, _ := status.Service(agent.Server)
+	for _, c := range server.Checks {
+		if c.Check != check.CheckJRuby || c.Pool == nil {
+			continue
+		}
+		if !c.Checked.After(since) {
+			return []string{"the JRubies have not been counted since"}, true
+		}
+		for _, loan := range c.Pool.Borrowed {
+			list = append(list, fmt.Sprintf("%s for %.0f s", loan.Request, loan.Seconds))
+		}
+		if n := len(c.Pool.Waiting); n > 0 {
+			list = append(list, fmt.Sprintf("%d requests wait", n))
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+// connected names the connections to the master that may bring another
+// request. Where the pool is not known, one that is idle may be waiting for
+// its answer.
+func connected(master string, own []netip.AddrPort, poolKnown bool) []string {
+	_, port, err := net.SplitHostPort(master)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	all, err := drain.Connections(uint16(number))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	idle := forever
+	if poolKnown {
+		idle = drain.Reuse
+	}
+	used := drain.InUse(all, own, idle)
+	if len(used) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d connections in use, one from %s", len(used), used[0].Peer.Addr())}
+}
+
+// inService returns a look at what keeps a master from being used again.
+func inService(client agent.Client, _, service string, since time.Time) func(context.Context) []string {
+	return func(ctx context.Context) []string {
+		status, err := client.Status(ctx)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		var list []string
+		for _, s := range status.Services {
+			if (s.Name == service || service == "" && s.Name == agent.Server) && s.Answer.Code != 200 {
+				list = append(list, fmt.Sprintf("%s is %s", s.Answers[0].Path, s.Answer.Body))
+			}
+		}
+		for _, b := range status.Balancers {
+			switch {
+			case service != "" && b.Service != service:
+			case !b.Seen.After(since):
+				list = append(list, fmt.Sprintf("%s has not asked since", b.Label()))
+			case b.View != nil && (!b.View.Sends() || b.View.Steps != 0):
+				list = append(list, fmt.Sprintf("%s does not send yet (%s)", b.Label(), viewText(b.View)))
+			}
+		}
+		return list
+	}
+}
+
+// viewText writes a balancer's view as HAProxy does.
+func viewText(v *agent.View) string {
+	text := v.State
+	if v.Steps > 0 {
+		text += fmt.Sprintf(" %d/%d", v.Step, v.Steps)
+	}
+	return fmt.Sprintf("%s, %d sessions", text, v.Sessions)
+}
