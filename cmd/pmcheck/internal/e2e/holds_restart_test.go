@@ -195,6 +195,7 @@ func TestExpiry(t *testing.T) {
 			defer stop()
 			test.meanwhile(r)
 			r.await(http.StatusOK, agent.Serving, 10*time.Second)
+			d.await(t, 10) // so that it knows too
 			stop()
 			late := d.first("200").Sub(made.Set.Until)
 			within(t, "end of a hold to 200, "+test.name, late, time.Second)
