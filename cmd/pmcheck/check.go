@@ -16,12 +16,13 @@ import (
 
 // report is what "pmcheck check" found, and its JSON.
 type report struct {
-	Health check.Health      `json:"health"`
-	Reason check.Reason      `json:"reason"`
-	Side   check.Side        `json:"side,omitempty"` // whose affair the fault is
-	Detail string            `json:"detail,omitempty"`
-	Hint   string            `json:"hint,omitempty"`
-	Probe  agent.ProbeStatus `json:"probe"`
+	Health check.Health        `json:"health"`
+	Reason check.Reason        `json:"reason"`
+	Side   check.Side          `json:"side,omitempty"` // whose affair the fault of the probe is
+	Detail string              `json:"detail,omitempty"`
+	Hint   string              `json:"hint,omitempty"`
+	Checks []agent.CheckStatus `json:"checks"`
+	Probe  agent.ProbeStatus   `json:"probe"`
 }
 
 func checkCommand(environ []string) *cli.Command {
@@ -33,6 +34,7 @@ func checkCommand(environ []string) *cli.Command {
 			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 		Flags: []cli.Flag{
 			configFlag(),
+			&cli.StringFlag{Name: "explain", Usage: "say what the check `NAME` asks, why, and what to do; all for the names"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			&cli.BoolFlag{Name: "nagios", Usage: "print a plugin line with performance data"},
 			&cli.DurationFlag{Name: "warn-expiry", Value: 30 * 24 * time.Hour, Usage: "with --nagios, warn `DURATION` before a certificate or CRL expires"},
@@ -45,6 +47,9 @@ func runCheck(c *cli.Context, environ []string) error {
 	if c.Bool("json") && c.Bool("nagios") {
 		return usageError("--json and --nagios exclude each other")
 	}
+	if c.IsSet("explain") {
+		return explain(c.App.Writer, c.String("explain"))
+	}
 	loaded, err := load(c, environ)
 	if err != nil {
 		if c.Bool("nagios") {
@@ -53,10 +58,14 @@ func runCheck(c *cli.Context, environ []string) error {
 		}
 		return err
 	}
-	prober := agent.NewProber(loaded.Config.Probe)
-	defer prober.Close()
-	result := prober.Probe(c.Context)
-	r := newReport(loaded.Config.Probe.Address, result)
+	verdict, result, checks := agent.Once(c.Context, loaded.Config)
+	r := report{
+		Health: verdict.Health, Reason: verdict.Reason, Detail: verdict.Detail, Hint: verdict.Reason.Hint(),
+		Checks: checks, Probe: agent.NewProbeStatus(loaded.Config.Probe.Address, result),
+	}
+	if result.Fault != nil {
+		r.Side = result.Fault.Reason.Side()
+	}
 	switch {
 	case c.Bool("nagios"):
 		status, line := nagios(r, c.Duration("warn-expiry"), time.Now())
@@ -83,12 +92,21 @@ func statusOnly(status int) error {
 	return &exitError{status: status}
 }
 
-func newReport(address string, result check.Result) report {
-	r := report{Health: check.Healthy, Reason: check.OK, Probe: agent.NewProbeStatus(address, result)}
-	if f := result.Fault; f != nil {
-		r.Health, r.Reason, r.Side, r.Detail, r.Hint = f.Health(), f.Reason, f.Reason.Side(), f.Error(), f.Reason.Hint()
+// explain prints what there is to know about a check.
+func explain(w io.Writer, name string) error {
+	if name == "all" {
+		for _, n := range check.Names() {
+			e, _ := check.Explain(n)
+			fmt.Fprintf(w, "%-10s %s\n", n, e.Title)
+		}
+		return nil
 	}
-	return r
+	e, known := check.Explain(name)
+	if !known {
+		return usageError("no check %q: there are %s", name, strings.Join(check.Names(), ", "))
+	}
+	fmt.Fprint(w, e)
+	return nil
 }
 
 // printReport writes a report for a person: what was asked, what came back,
@@ -98,8 +116,11 @@ func printReport(w io.Writer, r report, result check.Result, now time.Time) {
 	defer t.Flush()
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("verdict", "%s", verdictText(r))
-	if r.Detail != "" {
+	switch {
+	case r.Side != "":
 		row("fault", "%s: %s", r.Side, r.Detail)
+	case r.Detail != "":
+		row("detail", "%s", r.Detail)
 	}
 	if r.Hint != "" {
 		row("hint", "%s", r.Hint)
@@ -122,6 +143,9 @@ func printReport(w io.Writer, r report, result check.Result, now time.Time) {
 	}
 	for _, crl := range result.CRLs {
 		row("crl", "of %s, %s", crl.Issuer, expiryText(crl.Expires, now))
+	}
+	for _, c := range r.Checks {
+		row("check", "%s", checkLine(c, now))
 	}
 	if result.Warning != nil {
 		row("warning", "newer files are not in use: %v", result.Warning)

@@ -23,8 +23,9 @@ import (
 
 const demoHelp = `Type what should happen to the stand-in, and Enter:
   running   it is well                 stopped   it is killed: the port is closed
-  starting  it says that it starts     stuck     it accepts and never answers
-  error     it says that it is ill     denied    its auth.conf lacks the rule
+  starting  it says that it starts     silent    it accepts and never answers
+  error     it says that it is ill     stuck     its JRubies are, and it says running
+  denied    its auth.conf lacks the rule
   drain, maint, ready   what an operator may want of it
   quit
 `
@@ -93,6 +94,11 @@ func demoConfig(listen, dir string, m *checktest.Master, store *drain.Store) con
 	c.Probe.Address, c.Probe.Certname = m.Address(), m.Name
 	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = files.Certificate, files.Key, files.CA, files.CRL
 	c.Probe.MaxAge = 3 * c.Probe.Interval
+	c.Disk.Paths = []string{dir}
+	// Nobody wants to watch for two minutes until it is clear.
+	c.JRuby.Interval, c.JRuby.StuckAfter = time.Second, 10*time.Second
+	// This host's own unit is another master.
+	c.Checks.Unit = config.SeverityOff
 	return c
 }
 
@@ -148,9 +154,7 @@ func demoObey(word string, m *checktest.Master, store *drain.Store) string {
 		if _, err = store.Lift(drain.Operator, ""); errors.Is(err, drain.ErrNotFound) {
 			err = nil
 		}
-	case "stuck":
-		err = m.Set(checktest.Silent)
-	case "running", "starting", "error", "stopped", "denied":
+	case "running", "starting", "error", "stopped", "denied", "silent", "stuck":
 		err = m.Set(checktest.State(word))
 	default:
 		return strings.TrimRight(demoHelp, "\n")

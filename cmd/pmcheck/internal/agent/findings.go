@@ -85,7 +85,7 @@ func (f *findings) fresh(found check.Finding, now time.Time) bool {
 // check.Names.
 func (f *findings) list(now time.Time) []check.Finding {
 	var list []check.Finding
-	for _, name := range checkOrder() {
+	for _, name := range check.Names() {
 		found, known := f.latest[name]
 		if name == check.CheckJRuby && !f.unread.IsZero() {
 			found, known = unreadPool(f.unread), true
@@ -118,11 +118,6 @@ func (f *findings) puppetdb(now time.Time) (service, bool) {
 		v.Health = check.Unknown
 	}
 	return service{name: check.CheckPuppetDB, verdict: v.At(now)}, true
-}
-
-func checkOrder() []string {
-	return []string{check.CheckJRuby, check.CheckUnit, check.CheckExpiry, check.CheckLoaded,
-		check.CheckDisk, check.CheckCode, check.CheckPuppetDB, check.CheckCompile}
 }
 
 // unreadPool stands for a pool that nobody has looked at since the master

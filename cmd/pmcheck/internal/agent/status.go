@@ -132,10 +132,7 @@ func (a *Agent) Status(now time.Time) Status {
 			Answer: Decide(mode, verdict, Codes{}), Answers: kinds(v.name, mode, verdict),
 		})
 	}
-	for _, f := range s.findings {
-		// The findings concern the master itself, the first service.
-		status.Services[0].Checks = append(status.Services[0].Checks, CheckStatus{f, f.Reason.Hint()})
-	}
+	status.Services[0].Checks = checkStatus(s.findings) // they concern the master itself
 	for _, h := range s.holds.At(now).Holds() {
 		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})
 	}

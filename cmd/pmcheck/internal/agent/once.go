@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// unitTime is how long systemd may take to tell the state of a unit.
+const unitTime = 300 * time.Millisecond
+
+// Once probes the master and makes each check that the configuration asks
+// for, once, now, and at the same time. It returns the verdict on all of it,
+// which nothing has confirmed.
+func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []CheckStatus) {
+	l := &loop{findings: newFindings()}
+	l.findings.configure(c.Checks)
+	prober := NewProber(c.Probe)
+	defer prober.Close()
+	var (
+		work   sync.WaitGroup
+		mu     sync.Mutex
+		result check.Result
+	)
+	for _, r := range l.runners(c) {
+		work.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, r.timeout)
+			defer cancel()
+			found := r.check(limited)
+			if r.client != nil {
+				r.client.Close()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			l.findings.take(found, time.Now())
+		})
+	}
+	var unit systemd.UnitState
+	if c.Checks.Unit != config.SeverityOff {
+		work.Go(func() { unit = unitNow(ctx, c.Unit.Names) })
+	}
+	result = prober.Probe(ctx)
+	work.Wait()
+
+	now := time.Now()
+	l.findings.unit(unit, now)
+	l.findings.take(check.Expiry(result, c.Expiry.Warn, now), now)
+	l.findings.take(check.Loaded(result), now)
+	var judge check.Judge
+	probed, _ := judge.Observe(result)
+	list := l.findings.list(now)
+	return check.Fold(probed, list), result, checkStatus(list)
+}
+
+// unitNow returns the state of the master's unit; the zero state if there is
+// none, or nobody to ask.
+func unitNow(ctx context.Context, names []string) (state systemd.UnitState) {
+	ctx, cancel := context.WithTimeout(ctx, unitTime)
+	defer cancel()
+	systemd.WatchUnit(ctx, names, func(u systemd.UnitState) {
+		if u.Unit != "" && state.Unit == "" {
+			state = u
+			cancel()
+		}
+	})
+	return state
+}
+
+func checkStatus(list []check.Finding) []CheckStatus {
+	var status []CheckStatus
+	for _, f := range list {
+		status = append(status, CheckStatus{f, f.Reason.Hint()})
+	}
+	return status
+}
