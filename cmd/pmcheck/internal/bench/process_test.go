@@ -55,8 +55,10 @@ func startBare(b *testing.B, kind string) (url string, pid int, stop func()) {
 	}
 	address := lab.FreeAddress(b, "127.0.0.1")
 	pid, stop = start(b, []string{serveVariable + "=" + kind + " " + address}, self)
-	return "http://" + address + "/", pid, stop
+	return urlOf(address), pid, stop
 }
+
+func urlOf(address string) string { return "http://" + address + "/" }
 
 // awaitAnswer asks until the answer is good, and returns when that was.
 func awaitAnswer(b *testing.B, url string) time.Time {

@@ -59,7 +59,7 @@ func BenchmarkAnswers(b *testing.B) {
 func startServers(b *testing.B) []*server {
 	b.Helper()
 	address := lab.FreeAddress(b, "127.0.0.1")
-	pmcheck := &server{name: "pmcheck", url: "http://" + address + "/"}
+	pmcheck := &server{name: "pmcheck", url: urlOf(address)}
 	pmcheck.pid, _ = start(b, nil, lab.Build(b), "demo", "--listen", address)
 	servers := []*server{pmcheck}
 	for _, kind := range []string{kindDefault, kindTuned} {
@@ -89,7 +89,7 @@ frontend answers
 			if err != nil {
 				b.Fatal(err)
 			}
-			return &server{name: "HAProxy " + lab.HAProxyVersion(b), url: "http://" + address + "/", pid: pid}
+			return &server{name: "HAProxy " + lab.HAProxyVersion(b), url: urlOf(address), pid: pid}
 		}
 	}
 	b.Fatal("HAProxy does not name its worker")

@@ -26,7 +26,7 @@ func BenchmarkStart(b *testing.B) {
 		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
 		began := time.Now()
 		_, stop := start(b, nil, pmcheck, "serve", "--config", config)
-		ours = append(ours, awaitAnswer(b, "http://"+address+"/").Sub(began).Seconds())
+		ours = append(ours, awaitAnswer(b, urlOf(address)).Sub(began).Seconds())
 		stop()
 
 		began = time.Now()
@@ -49,7 +49,7 @@ func BenchmarkMemory(b *testing.B) {
 	var checked, flooded, peak []float64
 	for range rounds(b) {
 		address := lab.FreeAddress(b, "127.0.0.1")
-		url := "http://" + address + "/"
+		url := urlOf(address)
 		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
 		pid, stop := start(b, nil, pmcheck, "serve", "--config", config)
 		awaitAnswer(b, url)

@@ -45,7 +45,7 @@ func ratio(values, to []float64) float64 {
 type table struct {
 	title string
 	rows  [][]string
-	goals []string
+	notes []string // goals, and what else is to be said
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
@@ -56,7 +56,11 @@ func (t *table) goal(met bool, format string, args ...any) {
 	if met {
 		word = "met"
 	}
-	t.goals = append(t.goals, word+": "+fmt.Sprintf(format, args...))
+	t.note("goal "+word+": "+format, args...)
+}
+
+func (t *table) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
 // add has the table printed at the end.
@@ -70,8 +74,8 @@ func (t *table) add(b *testing.B) {
 		fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
 	}
 	w.Flush()
-	for _, g := range t.goals {
-		fmt.Fprintf(&s, "  goal %s\n", g)
+	for _, n := range t.notes {
+		fmt.Fprintf(&s, "  %s\n", n)
 	}
 	tables = append(tables, s.String())
 }
