@@ -1,0 +1,129 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestJudgeOfAVolume(t *testing.T) {
+	const gib = 1 << 30
+	tests := []struct {
+		name    string
+		volume  volume
+		written State
+		read    State
+		reason  Reason
+	}{
+		{"half of it free", volume{size: 100 * gib, free: 50 * gib, inodes: 1000, freeInodes: 500}, StateOK, StateOK, ""},
+		{"at the warning", volume{size: 100 * gib, free: 10 * gib}, StateOK, StateOK, ""},
+		{"below the warning", volume{size: 100 * gib, free: 10*gib - 1}, StateWarn, StateWarn, DiskLow},
+		{"inodes below the warning", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 9_999}, StateWarn, StateWarn, DiskLow},
+		{"no limit of inodes", volume{size: gib, free: gib}, StateOK, StateOK, ""},
+		{"just enough", volume{size: 100 * gib, free: 64 << 20}, StateWarn, StateWarn, DiskLow},
+		{"full", volume{size: 100 * gib, free: 64<<20 - 1}, StateBad, StateWarn, DiskFull},
+		{"nothing at all", volume{size: 100 * gib}, StateBad, StateWarn, DiskFull},
+		{"out of inodes", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 99}, StateBad, StateWarn, DiskFull},
+		{"a small one with a little used", volume{size: 60 << 20, free: 50 << 20}, StateOK, StateOK, ""},
+		{"a small one, full", volume{size: 60 << 20, free: 1 << 20}, StateBad, StateWarn, DiskFull},
+		{"few inodes, none used", volume{size: gib, free: gib, inodes: 80, freeInodes: 80}, StateOK, StateOK, ""},
+		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, StateOK, DiskFull},
+		{"of no size", volume{}, StateOK, StateOK, ""},
+	}
+	d := Disk{WarnPercent: 10, EjectMiB: 64}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for written, want := range map[bool]State{true: tt.written, false: tt.read} {
+				got := d.judge(&place{path: "/var", written: written}, tt.volume)
+				if got.State != want || want != StateOK && got.Reason != tt.reason {
+					t.Errorf("written %v: %s, %s; want %s, %s", written, got.State, got.Reason, want, tt.reason)
+				}
+				if (got.Health == Unhealthy) != (want == StateBad) || got.Health != "" && got.Health != Unhealthy {
+					t.Errorf("written %v: health %q with the state %s", written, got.Health, got.State)
+				}
+			}
+		})
+	}
+}
+
+func TestThresholdsOfZeroAreNever(t *testing.T) {
+	got := new(Disk).judge(&place{written: true}, volume{size: 1 << 30})
+	if got.State != StateOK {
+		t.Errorf("%s: %s", got.State, got.Detail)
+	}
+}
+
+func TestDiskOfThisHost(t *testing.T) {
+	dir := t.TempDir()
+	d := Disk{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}
+	got := d.Check(context.Background())
+	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
+		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)
+	}
+	d = Disk{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}
+	if got := d.Check(context.Background()); got.State == StateOK {
+		t.Errorf("more is free than there is: %q", got.Value)
+	}
+}
+
+func TestMissingPathIsUnknown(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "nowhere")
+	got := (&Disk{Paths: []string{missing, dir}}).Check(context.Background())
+	if got.State != StateNone || got.Health != "" || !strings.Contains(got.Detail, missing) || !strings.Contains(got.Value, dir) {
+		t.Errorf("%s, health %q, %q, %q", got.State, got.Health, got.Value, got.Detail)
+	}
+	low := (&Disk{Paths: []string{missing, dir}, WarnPercent: 101}).Check(context.Background())
+	if low.State != StateWarn {
+		t.Errorf("%s, want the warning to win over the unknown", low.State)
+	}
+	if got := new(Disk).Check(context.Background()); got.State != StateOK {
+		t.Errorf("%s without a path", got.State)
+	}
+}
+
+func TestHangingFileSystemDelaysNoOther(t *testing.T) {
+	dir := t.TempDir()
+	d := &Disk{Paths: []string{"/dead", dir}}
+	d.places = d.list()
+	hangs := make(chan glance)
+	d.places[0].aside.running = hangs
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	got := d.Check(ctx)
+	if got.State != StateNone || !strings.Contains(got.Detail, "/dead") || !strings.Contains(got.Value, dir) {
+		t.Errorf("%s, %q, %q", got.State, got.Value, got.Detail)
+	}
+	if d.places[0].aside.running != hangs {
+		t.Error("another look was begun while one hangs")
+	}
+	go func() { hangs <- glance{err: fs.ErrNotExist} }()
+	if got := d.Check(context.Background()); d.places[0].aside.running != nil {
+		t.Errorf("the look that ended was not taken in: %s", got.Detail)
+	}
+}
+
+func TestAsideIsNeverTwice(t *testing.T) {
+	var a aside[int]
+	release, began := make(chan struct{}), make(chan struct{}, 2)
+	call := func() int { began <- struct{}{}; <-release; return 7 }
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("enough")
+	cancel(why)
+	for range 3 {
+		if _, err := a.do(ctx, call); !errors.Is(err, why) {
+			t.Fatalf("%v, want the cause of the end", err)
+		}
+	}
+	close(release)
+	if got, err := a.do(context.Background(), call); got != 7 || err != nil {
+		t.Errorf("%d, %v", got, err)
+	}
+	if len(began) != 1 {
+		t.Errorf("called %d times, want once", len(began))
+	}
+}
