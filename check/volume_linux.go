@@ -22,10 +22,10 @@ func statVolume(path string) (volume, error) {
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	return volume{
-		device: file.Dev,
+		device: uint64(file.Dev),
 		size:   space.Blocks * uint64(space.Frsize), free: space.Bavail * uint64(space.Frsize),
 		inodes: space.Files, freeInodes: space.Ffree,
-		readOnly: err == nil && readOnly(string(mounts), file.Dev),
+		readOnly: err == nil && readOnly(string(mounts), uint64(file.Dev)),
 	}, nil
 }
 

@@ -1,0 +1,129 @@
+package check_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+)
+
+func TestExpiry(t *testing.T) {
+	const day = 24 * time.Hour
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	in := func(d time.Duration) time.Time { return now.Add(d) }
+	own := func(d time.Duration) check.Result {
+		return check.Result{Own: &check.Certificate{Subject: "own", NotAfter: in(d)}}
+	}
+	with := func(r check.Result, change func(*check.Result)) check.Result { change(&r); return r }
+	tests := []struct {
+		name   string
+		result check.Result
+		want   check.State
+		reason check.Reason
+		names  string // in the detail
+	}{
+		{"nothing read", check.Result{}, check.StateNone, check.NotKnown, "no certificate"},
+		{"far away", own(300 * day), check.StateOK, check.OK, ""},
+		{"at the warning", own(30 * day), check.StateOK, check.OK, ""},
+		{"soon", own(30*day - 1), check.StateWarn, check.ExpiresSoon, "our certificate own"},
+		{"in an hour", own(time.Hour), check.StateWarn, check.ExpiresSoon, "our certificate own"},
+		{"now", own(0), check.StateBad, check.Expired, "our certificate own"},
+		{"long ago", own(-300 * day), check.StateBad, check.Expired, "our certificate own"},
+		{"the master's", with(own(300*day), func(r *check.Result) {
+			r.TLS = &check.TLS{Server: check.Certificate{Subject: "puppet1", NotAfter: in(day)}}
+		}), check.StateWarn, check.ExpiresSoon, "the master's certificate puppet1"},
+		{"a CA", with(own(300*day), func(r *check.Result) {
+			r.CAs = []check.Certificate{{Subject: "root", NotAfter: in(400 * day)}, {Subject: "sub", NotAfter: in(-day)}}
+		}), check.StateBad, check.Expired, "the CA certificate sub"},
+		{"a CRL", with(own(300*day), func(r *check.Result) {
+			r.CRLs = []check.CRL{{Issuer: "root", Expires: in(400 * day)}, {Issuer: "sub", Expires: in(2 * day)}}
+		}), check.StateWarn, check.ExpiresSoon, "the CRL of sub"},
+		{"the first decides", with(own(10*day), func(r *check.Result) {
+			r.CRLs = []check.CRL{{Issuer: "root", Expires: in(5 * day)}}
+		}), check.StateWarn, check.ExpiresSoon, "the CRL of root"},
+		{"a CRL without an end", with(own(300*day), func(r *check.Result) {
+			r.CRLs = []check.CRL{{Issuer: "root"}}
+		}), check.StateOK, check.OK, ""},
+		{"a CRL and a CA that were replaced", with(own(300*day), func(r *check.Result) {
+			r.CAs = []check.Certificate{{Subject: "root", NotAfter: in(-day)}, {Subject: "root", NotAfter: in(400 * day)}}
+			r.CRLs = []check.CRL{{Issuer: "root", Expires: in(400 * day)}, {Issuer: "root", Expires: in(-day)}}
+		}), check.StateOK, check.OK, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := check.Expiry(tt.result, 0, now)
+			if got.State != tt.want || got.Reason != tt.reason || !strings.Contains(got.Detail, tt.names) {
+				t.Errorf("%s, %s, %q; want %s, %s, %q", got.State, got.Reason, got.Detail, tt.want, tt.reason, tt.names)
+			}
+			if got.Health != "" || (got.State == check.StateOK) != (got.Detail == "") {
+				t.Errorf("health %q, detail %q", got.Health, got.Detail)
+			}
+		})
+	}
+	if got := check.Expiry(own(10*day), 5*day, now); got.State != check.StateOK || got.Threshold != "5 days" {
+		t.Errorf("ten days left, to be warned five ahead: %s, threshold %q", got.State, got.Threshold)
+	}
+}
+
+func TestLoaded(t *testing.T) {
+	certificate := func(subject, issuer, serial string) *check.Certificate {
+		return &check.Certificate{Subject: subject, Issuer: issuer, Serial: serial}
+	}
+	tests := []struct {
+		name       string
+		own, shown *check.Certificate
+		want       check.State
+		reason     check.Reason
+	}{
+		{"the same", certificate("a", "ca", "1"), certificate("a", "ca", "1"), check.StateOK, check.OK},
+		{"renewed", certificate("a", "ca", "2"), certificate("a", "ca", "1"), check.StateWarn, check.CertificateOnDisk},
+		{"by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), check.StateWarn, check.CertificateOnDisk},
+		{"of another host", certificate("a", "ca", "2"), certificate("b", "ca", "1"), check.StateNone, check.NotKnown},
+		{"nothing on disk", nil, certificate("a", "ca", "1"), check.StateNone, check.NotKnown},
+		{"no connection", certificate("a", "ca", "1"), nil, check.StateNone, check.NotKnown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := check.Result{Own: tt.own}
+			if tt.shown != nil {
+				r.TLS = &check.TLS{Server: *tt.shown}
+			}
+			got := check.Loaded(r)
+			if got.State != tt.want || got.Reason != tt.reason || got.Health != "" {
+				t.Errorf("%s, %s, health %q; want %s, %s", got.State, got.Reason, got.Health, tt.want, tt.reason)
+			}
+		})
+	}
+}
+
+func TestRenewedCertificateIsLoadedByARestart(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	probe := func() check.Finding {
+		r := p.Probe(context.Background())
+		wantReason(t, r, check.OK)
+		return check.Loaded(r)
+	}
+	if got := probe(); got.State != check.StateOK {
+		t.Fatalf("before: %s, %s", got.State, got.Detail)
+	}
+	renewed, err := m.CA.Issue(checktest.Template{Name: m.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(t, m, renewed)
+	if got := probe(); got.Reason != check.CertificateOnDisk {
+		t.Fatalf("renewed, not loaded: %s, %s", got.Reason, got.Detail)
+	}
+	if err := m.Load(); err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	p.Handshake = time.Nanosecond
+	if got := probe(); got.State != check.StateOK {
+		t.Errorf("loaded: %s, %s", got.Reason, got.Detail)
+	}
+}
