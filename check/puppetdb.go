@@ -33,7 +33,7 @@ func (p *PuppetDB) Check(ctx context.Context) Finding {
 	var fault *Fault
 	switch {
 	case err == nil:
-	case !errors.As(err, &fault) || fault.Health() == Unknown:
+	case !errors.As(err, &fault) || fault.Health() == Unknown || fault.Reason == BadAnswer:
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
 	default:
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, PuppetDBDown, err.Error()

@@ -1,0 +1,160 @@
+package check_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+)
+
+func TestServiceByName(t *testing.T) {
+	m := newMaster(t)
+	m.SetService("broker-service", "error")
+	tests := []struct {
+		name  string
+		state string // to be set first
+		want  check.Reason
+	}{
+		{"ca", "", check.OK},
+		{"ca", "stopping", check.StateStopping},
+		{"broker-service", "", check.StateError},
+		{"broker-service", "running", check.OK},
+		{"broker-service", "starting", check.StateStarting},
+		{"broker-service", "unknown", check.StateUnknown},
+		{"no-such-service", "", check.ServiceNotFound},
+		{"../services", "", check.ServiceNotFound},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+" "+tt.state, func(t *testing.T) {
+			if tt.state != "" {
+				m.SetService(tt.name, tt.state)
+			}
+			p := newProber(t, m)
+			p.Service = tt.name
+			before := m.Questions()
+			wantReason(t, p.Probe(context.Background()), tt.want)
+			if asked := m.Questions() - before; asked != 1 {
+				t.Errorf("asked %d questions, want 1: a service has no generations", asked)
+			}
+		})
+	}
+}
+
+func TestServiceThatIsTakenAway(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	p.Service = "ca"
+	m.SetService("ca", "")
+	r := p.Probe(context.Background())
+	wantReason(t, r, check.ServiceNotFound)
+	if r.Fault.Health() != check.Unhealthy {
+		t.Errorf("%s, want unhealthy", r.Fault.Health())
+	}
+	m.Set(checktest.Denied)
+	wantReason(t, p.Probe(context.Background()), check.AuthDenied)
+}
+
+func TestTCP(t *testing.T) {
+	open := listen(t, hang)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	tests := []struct {
+		name    string
+		ctx     context.Context
+		address string
+		timeout time.Duration
+		want    check.Reason
+	}{
+		{"open", context.Background(), open, 0, check.OK},
+		{"closed", context.Background(), closed.Addr().String(), 0, check.Refused},
+		{"no time", context.Background(), open, time.Nanosecond, check.Timeout},
+		{"given up", canceled, open, 0, check.Unreachable},
+		{"no such name", context.Background(), "pcp.invalid:8142", 0, check.NameLookup},
+		{"no address", context.Background(), "", 0, check.Unreachable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			probe := check.TCP{Address: tt.address, Timeout: tt.timeout}
+			r := probe.Probe(tt.ctx)
+			wantReason(t, r, tt.want)
+			if r.URL != "tcp://"+tt.address || r.Asked.IsZero() {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func TestPuppetDB(t *testing.T) {
+	const path = "/status/v1/services/puppetdb-status"
+	canned := func(status int, body string) func(*checktest.Master) {
+		return func(m *checktest.Master) { m.SetAnswer(path, status, body) }
+	}
+	state := func(s checktest.State) func(*checktest.Master) { return func(m *checktest.Master) { m.Set(s) } }
+	puppetdb := func(maintenance, read, write bool) func(*checktest.Master) {
+		return func(m *checktest.Master) { m.SetPuppetDB(maintenance, read, write) }
+	}
+	tests := []struct {
+		name   string
+		set    func(*checktest.Master)
+		want   check.State
+		reason check.Reason
+	}{
+		{"well", puppetdb(false, true, true), check.StateOK, check.OK},
+		{"maintenance", puppetdb(true, true, true), check.StateBad, check.PuppetDBMaintained},
+		{"cannot read", puppetdb(false, false, true), check.StateBad, check.PuppetDBDown},
+		{"cannot write", puppetdb(false, true, false), check.StateBad, check.PuppetDBDown},
+		{"stopped", state(checktest.Stopped), check.StateBad, check.PuppetDBDown},
+		{"hangs", state(checktest.Silent), check.StateBad, check.PuppetDBDown},
+		{"fails", state(checktest.Failing), check.StateBad, check.PuppetDBDown},
+		{"denied", state(checktest.Denied), check.StateNone, check.NotKnown},
+		{"no PuppetDB", func(*checktest.Master) {}, check.StateNone, check.NotKnown},
+		{"a web page", state(checktest.Garbage), check.StateNone, check.NotKnown},
+		{"too much", state(checktest.Flood), check.StateNone, check.NotKnown},
+		{"old, without flags", canned(200, `{"state":"running","status":{"maintenance_mode?":false}}`), check.StateOK, check.OK},
+		{"running, it says, with 503", canned(503, `{"state":"running"}`), check.StateBad, check.PuppetDBDown},
+		{"flags that contradict", canned(200, `{"state":"running","status":{"write_db_up?":false}}`), check.StateBad, check.PuppetDBDown},
+		{"no state", canned(200, `{"status":{"read_db_up?":true,"write_db_up?":true}}`), check.StateNone, check.NotKnown},
+		{"flags as strings", canned(200, `{"state":"running","status":{"read_db_up?":"true"}}`), check.StateNone, check.NotKnown},
+		{"queue as a string", canned(200, `{"state":"running","status":{"queue_depth":"0"}}`), check.StateNone, check.NotKnown},
+		{"truncated", canned(200, `{"state":"running","status":{"read_db_`), check.StateNone, check.NotKnown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			tt.set(m)
+			p := newProber(t, m)
+			if m.State() == checktest.Silent {
+				p.Timeout = 100 * time.Millisecond
+			}
+			got := (&check.PuppetDB{Client: &p.Client}).Check(context.Background())
+			if got.State != tt.want || got.Reason != tt.reason {
+				t.Fatalf("%s, %s; want %s, %s (%s)", got.State, got.Reason, tt.want, tt.reason, got.Detail)
+			}
+			if (got.Health == check.Unhealthy) != (got.State == check.StateBad) || (got.Detail == "") != (got.State == check.StateOK) {
+				t.Errorf("health %q, detail %q", got.Health, got.Detail)
+			}
+		})
+	}
+}
+
+func TestPuppetDBOverALostConnection(t *testing.T) {
+	m := newMaster(t)
+	m.SetPuppetDB(false, true, true)
+	p := newProber(t, m)
+	puppetdb := check.PuppetDB{Client: &p.Client}
+	for range 3 {
+		if got := puppetdb.Check(context.Background()); got.State != check.StateOK || got.Value != "running, queue depth 0" {
+			t.Errorf("%s, %q, %s", got.State, got.Value, got.Detail)
+		}
+		m.Set(checktest.Stopped)
+		m.Set(checktest.Running)
+	}
+}
