@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -43,7 +44,8 @@ type Agent struct {
 	access       atomic.Pointer[access]
 	state        atomic.Pointer[state]
 	configStatus atomic.Pointer[ConfigStatus]
-	answers      [600]atomic.Int64 // by status code
+	answers      [600][clientKinds]atomic.Int64 // by status code
+	probeSeconds *prometheus.HistogramVec
 
 	loop      *loop
 	holds     *drain.Watcher
@@ -56,7 +58,7 @@ type Agent struct {
 
 // New returns an agent for a configuration that was read from file.
 func New(c config.Config, file, version string, log *slog.Logger) *Agent {
-	a := &Agent{Version: version, Log: log, started: time.Now(), first: make(chan struct{}), balancers: newBalancers()}
+	a := &Agent{Version: version, Log: log, started: time.Now(), first: make(chan struct{}), balancers: newBalancers(), probeSeconds: newProbeSeconds()}
 	a.apply(c, file)
 	store := &drain.Store{
 		Persistent:  c.Holds.Persistent,
@@ -64,8 +66,12 @@ func New(c config.Config, file, version string, log *slog.Logger) *Agent {
 		Initial:     drain.Mode(c.InitialMode),
 	}
 	a.holds = store.Watch()
-	a.loop = newLoop(c, a.holds, log, a.publish)
+	a.loop = newLoop(c, a)
 	return a
+}
+
+func (a *Agent) measure(service string, took time.Duration) {
+	a.probeSeconds.WithLabelValues(service).Observe(took.Seconds())
 }
 
 func (a *Agent) publish(s *state) {
@@ -177,7 +183,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 func (a *Agent) handler(metrics http.Handler, trusted bool) *handler {
 	return &handler{
 		state: &a.state, access: &a.access, balancers: a.balancers, status: a.Status, metrics: metrics, trusted: trusted, log: a.Log,
-		count: func(code int) { a.answers[code].Add(1) },
+		count: func(code int, client clientKind) { a.answers[code][client].Add(1) },
 	}
 }
 

@@ -19,7 +19,7 @@ type handler struct {
 	balancers *balancers
 	status    func(now time.Time) Status
 	metrics   http.Handler
-	count     func(code int)
+	count     func(code int, client clientKind)
 	trusted   bool // on the unix socket, where the file's permissions decide
 	log       *slog.Logger
 }
@@ -65,22 +65,40 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	service, known := s.find(name)
 	if !known {
 		// Not 404, which some balancers take for an orderly drain.
-		h.line(w, http.StatusBadRequest, "unknown path")
+		h.refuse(w, r, "unknown path")
 		return
 	}
 	codes, problem := parseCodes(r.URL.RawQuery)
 	if problem != "" {
-		h.line(w, http.StatusBadRequest, problem)
+		h.refuse(w, r, problem)
 		return
 	}
 	now := time.Now()
 	a := s.answer(service, codes, now)
 	h.line(w, a.Code, a.Body)
-	h.remember(r, name, a, now)
+	view := r.Header.Get(stateHeader)
+	h.count(a.Code, h.kind(view))
+	h.remember(r, name, view, a, now)
+}
+
+// refuse answers a check that makes no sense.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, problem string) {
+	h.line(w, http.StatusBadRequest, problem)
+	h.count(http.StatusBadRequest, h.kind(r.Header.Get(stateHeader)))
+}
+
+func (h *handler) kind(view string) clientKind {
+	switch {
+	case h.trusted:
+		return clientSocket
+	case view != "":
+		return clientHAProxy
+	}
+	return clientOther
 }
 
 // remember notes who was told what. On the unix socket there are no balancers.
-func (h *handler) remember(r *http.Request, service string, a Answer, now time.Time) {
+func (h *handler) remember(r *http.Request, service, view string, a Answer, now time.Time) {
 	if h.trusted {
 		return
 	}
@@ -90,7 +108,7 @@ func (h *handler) remember(r *http.Request, service string, a Answer, now time.T
 	}
 	source := peer.Addr().Unmap()
 	if from := h.access.Load().balancers; len(from) == 0 || contains(from, source) {
-		h.balancers.record(source, service, r.Header.Get(stateHeader), a, now)
+		h.balancers.record(source, service, view, a, now)
 	}
 }
 
@@ -134,7 +152,6 @@ func (h *handler) mayReadStatus(r *http.Request) bool {
 // line writes an answer of one line. The headers are left to net/http, which
 // finds text/plain by itself: to touch them costs a tenth of the whole answer.
 func (h *handler) line(w http.ResponseWriter, code int, body string) {
-	h.count(code)
 	w.WriteHeader(code)
 	io.WriteString(w, body+"\n")
 }

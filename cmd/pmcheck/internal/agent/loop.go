@@ -20,6 +20,7 @@ type loop struct {
 	log     *slog.Logger
 	holds   *drain.Watcher
 	publish func(*state)
+	measure func(service string, took time.Duration)
 
 	results chan outcome       // of probes
 	wanted  chan *subject      // a fault is to be confirmed
@@ -40,9 +41,9 @@ type loop struct {
 	current  *state
 }
 
-func newLoop(c config.Config, holds *drain.Watcher, log *slog.Logger, publish func(*state)) *loop {
+func newLoop(c config.Config, a *Agent) *loop {
 	l := &loop{
-		log: log, holds: holds, publish: publish,
+		log: a.Log, holds: a.holds, publish: a.publish, measure: a.measure,
 		results:  make(chan outcome),
 		wanted:   make(chan *subject),
 		lost:     make(chan *subject, 1),
@@ -191,7 +192,7 @@ func (l *loop) turn() {
 		probes:   l.services[0].count,
 	}
 	for _, s := range l.services {
-		next.services = append(next.services, service{name: s.name, verdict: s.judge.Verdict().At(now)})
+		next.services = append(next.services, service{name: s.name, verdict: s.judge.Verdict().At(now), probes: s.count})
 		next.own = append(next.own, s.local()...)
 	}
 	for _, r := range l.checks {

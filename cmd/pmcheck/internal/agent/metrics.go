@@ -2,106 +2,110 @@ package agent
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
-// collector shows the status as metrics. A scrape reads the state of the
-// moment; it asks Puppet Server nothing.
-type collector struct {
-	agent *Agent
-
-	verdict, mode, serving, answers, probes, probeTime, probeTook *prometheus.Desc
-	certificate, crl, reloaded, build                             *prometheus.Desc
+// A metric is described once; the manual's list is compared with these.
+type metric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
 }
 
-func newCollector(a *Agent) *collector {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("pmcheck_"+name, help, labels, nil)
+// metrics are those that are read off the status at each scrape.
+type metrics struct {
+	build, started, reloaded, reloadTime metric
+
+	verdict, verdictSince, reason, mode, serving metric
+	answers                                      metric
+
+	probes, probeTime, certificate, crl metric
+
+	check, checkTime                                                        metric
+	poolSize, poolFree, poolBorrowed, poolWaiting, poolOldest               metric
+	poolBorrows, poolTimeouts, poolLimitHits                                metric
+	code, codeTime                                                          metric
+	hold, holdSince, holdEnd                                                metric
+	balancer, balancerTime, balancerState, balancerWeight, balancerSessions metric
+}
+
+// describe fills in the metrics and returns their descriptions.
+func (m *metrics) describe() []*prometheus.Desc {
+	var all []*prometheus.Desc
+	define := func(into *metric, kind prometheus.ValueType, name, help string, labels ...string) {
+		*into = metric{prometheus.NewDesc("pmcheck_"+name, help, labels, nil), kind}
+		all = append(all, into.desc)
 	}
-	return &collector{
-		agent:       a,
-		verdict:     desc("verdict", "1 for the verdict that the service has, 0 for the others.", "service", "verdict"),
-		mode:        desc("mode", "1 for the mode that the service is in, 0 for the others.", "service", "mode"),
-		serving:     desc("serving", "1 while balancers are told to use the service.", "service"),
-		answers:     desc("answers_total", "Answers on all listeners, by status code.", "code"),
-		probes:      desc("probes_total", "Probes of the master since the start."),
-		probeTime:   desc("probe_timestamp_seconds", "When the last probe began."),
-		probeTook:   desc("probe_duration_seconds", "How long the last probe took."),
-		certificate: desc("certificate_expiry_timestamp_seconds", "When a certificate of the last probe expires; own is ours, server is the master's.", "certificate"),
-		crl:         desc("crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the file.", "issuer", "number"),
-		reloaded:    desc("config_reload_successful", "1 if the configuration in use is the newest one there is."),
-		build:       desc("build_info", "Always 1; the version is a label.", "version"),
+	gauge := func(into *metric, name, help string, labels ...string) {
+		define(into, prometheus.GaugeValue, name, help, labels...)
 	}
+	counter := func(into *metric, name, help string, labels ...string) {
+		define(into, prometheus.CounterValue, name, help, labels...)
+	}
+	gauge(&m.build, "build_info", "Always 1; the version is a label.", "version")
+	gauge(&m.started, "start_timestamp_seconds", "When the daemon started.")
+	gauge(&m.reloaded, "config_reload_successful", "1 if the configuration in use is the newest there is.")
+	gauge(&m.reloadTime, "config_loaded_timestamp_seconds", "When the configuration in use was read.")
+
+	gauge(&m.verdict, "verdict", "1 for the verdict on the service, 0 for the others.", "service", "verdict")
+	gauge(&m.verdictSince, "verdict_since_timestamp_seconds", "When verdict and reason became what they are.", "service")
+	gauge(&m.reason, "verdict_reason_info", "Always 1; the reason of the verdict is a label.", "service", "reason")
+	gauge(&m.mode, "mode", "1 for the mode of the service, 0 for the others.", "service", "mode")
+	gauge(&m.serving, "serving", "1 while balancers are told to use the service.", "service")
+	counter(&m.answers, "answers_total", "Answers to checks by status code and kind of client: haproxy tells its view of us, other does not, socket is local.", "code", "client")
+
+	counter(&m.probes, "probes_total", "Probes since the start.", "service")
+	gauge(&m.probeTime, "probe_timestamp_seconds", "When the last probe began.", "service")
+	gauge(&m.certificate, "certificate_expiry_timestamp_seconds", "When a certificate expires: own is ours, server is the master's, ca is in the CA bundle.", "certificate", "subject", "serial")
+	gauge(&m.crl, "crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the file.", "issuer", "number")
+
+	gauge(&m.check, "check_state", "1 for the state of the check, 0 for the others.", "check", "severity", "state")
+	gauge(&m.checkTime, "check_timestamp_seconds", "When the check was last made.", "check")
+	gauge(&m.poolSize, "jruby_instances", "How many JRuby instances there are to be.")
+	gauge(&m.poolFree, "jruby_free_instances", "JRuby instances that wait for work.")
+	gauge(&m.poolBorrowed, "jruby_borrowed_instances", "JRuby instances at work.")
+	gauge(&m.poolWaiting, "jruby_waiting_requests", "Requests that wait for a JRuby instance.")
+	gauge(&m.poolOldest, "jruby_oldest_loan_seconds", "For how long the oldest of the instances at work has been.")
+	counter(&m.poolBorrows, "jruby_borrows_total", "Loans of JRuby instances since Puppet Server started.")
+	counter(&m.poolTimeouts, "jruby_borrow_timeouts_total", "Requests that gave up waiting for a JRuby instance since Puppet Server started.")
+	counter(&m.poolLimitHits, "jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server started.")
+	gauge(&m.code, "code_info", "Always 1; the same id is the same code, reason is ok, or what is wrong with its deployment.", "environment", "id", "reason")
+	gauge(&m.codeTime, "code_deployed_timestamp_seconds", "When the deployment of an environment was finished.", "environment")
+	gauge(&m.hold, "hold_info", "Always 1, for each hold in effect; an empty service is every service.", "holder", "service", "mode")
+	gauge(&m.holdSince, "hold_since_timestamp_seconds", "When a hold was set.", "holder", "service")
+	gauge(&m.holdEnd, "hold_end_timestamp_seconds", "When a hold ends by itself; absent if it never does.", "holder", "service")
+
+	by := []string{"balancer", "source", "server", "service"}
+	gauge(&m.balancer, "balancer_answer_code", "What a balancer was told last.", by...)
+	gauge(&m.balancerTime, "balancer_check_timestamp_seconds", "When a balancer asked last.", by...)
+	gauge(&m.balancerState, "balancer_state", "1 for the state that a balancer has us in, 0 for the others.", append(by, "state")...)
+	gauge(&m.balancerWeight, "balancer_weight_ratio", "Our share of the weight of all servers of a balancer.", by...)
+	gauge(&m.balancerSessions, "balancer_sessions", "Sessions that a balancer has with us.", by...)
+	return all
+}
+
+// newProbeSeconds makes the histogram of how long probes take: native, and
+// with buckets for those who scrape the classic form.
+func newProbeSeconds() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:                            "pmcheck_probe_duration_seconds",
+		Help:                            "How long probes took.",
+		Buckets:                         []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		NativeHistogramBucketFactor:     1.1,
+		NativeHistogramMaxBucketNumber:  100,
+		NativeHistogramMinResetDuration: time.Hour,
+	}, []string{"service"})
 }
 
 // metricsHandler serves the agent's metrics, and those of the Go runtime and
-// the process.
+// the process. A scrape reads the state of the moment: it asks Puppet Server
+// nothing.
 func metricsHandler(a *Agent) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(a), collectors.NewGoCollector(),
+	registry.MustRegister(newCollector(a), a.probeSeconds, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
 }
-
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.verdict, c.mode, c.serving, c.answers, c.probes, c.probeTime,
-		c.probeTook, c.certificate, c.crl, c.reloaded, c.build} {
-		ch <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	status := c.agent.Status(time.Now())
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	for _, s := range status.Services {
-		for _, h := range []check.Health{check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown} {
-			gauge(c.verdict, truth(s.Verdict.Health == h), s.Name, string(h))
-		}
-		for _, m := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
-			gauge(c.mode, truth(s.Mode == m), s.Name, string(m))
-		}
-		gauge(c.serving, truth(s.Answer.Code == http.StatusOK), s.Name)
-	}
-	for code := range c.agent.answers {
-		if n := c.agent.answers[code].Load(); n > 0 {
-			ch <- prometheus.MustNewConstMetric(c.answers, prometheus.CounterValue, float64(n), strconv.Itoa(code))
-		}
-	}
-	ch <- prometheus.MustNewConstMetric(c.probes, prometheus.CounterValue, float64(status.Probe.Count))
-	if status.Probe.Count > 0 {
-		gauge(c.probeTime, seconds(status.Probe.Asked))
-		gauge(c.probeTook, status.Probe.Took)
-	}
-	if own := status.Probe.Own; own != nil {
-		gauge(c.certificate, seconds(own.NotAfter), "own")
-	}
-	if t := status.Probe.TLS; t != nil {
-		gauge(c.certificate, seconds(t.Server.NotAfter), "server")
-	}
-	for i, crl := range status.Probe.CRLs {
-		gauge(c.crl, seconds(crl.Expires), crl.Issuer, strconv.Itoa(i))
-	}
-	gauge(c.reloaded, truth(status.Config.Error == ""))
-	gauge(c.build, 1, status.Version)
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

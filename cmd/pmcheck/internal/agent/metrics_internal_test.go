@@ -15,7 +15,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	c := config.Default()
 	c.Holds.Persistent = filepath.Join(t.TempDir(), "holds")
 	a := New(c, "", "test", slog.New(slog.DiscardHandler))
-	a.answers[503].Add(1)
+	a.answers[503][clientHAProxy].Add(1)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(newCollector(a))
 	problems, err := testutil.GatherAndLint(registry)

@@ -28,6 +28,7 @@ type state struct {
 type service struct {
 	name    string
 	verdict check.Verdict
+	probes  int64 // since the start
 }
 
 // conclude folds the findings into the verdict on the master. A verdict that

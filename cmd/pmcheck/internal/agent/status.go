@@ -35,6 +35,7 @@ type ServiceStatus struct {
 	Answer  Answer        `json:"answer"`         // to a balancer that chose no codes
 	Answers []KindAnswer  `json:"answers"`        // to each kind of balancer
 	Checks  []CheckStatus `json:"checks,omitempty"`
+	Probes  int64         `json:"probes"` // since the daemon started
 }
 
 // CheckStatus is one check beside the probe.
@@ -128,7 +129,7 @@ func (a *Agent) Status(now time.Time) Status {
 		verdict := v.verdict.At(now)
 		mode, _ := s.mode(v.name, now)
 		status.Services = append(status.Services, ServiceStatus{
-			Name: v.name, Mode: mode, Verdict: verdict, Hint: verdict.Reason.Hint(),
+			Name: v.name, Mode: mode, Verdict: verdict, Hint: verdict.Reason.Hint(), Probes: v.probes,
 			Answer: Decide(mode, verdict, Codes{}), Answers: kinds(v.name, mode, verdict),
 		})
 	}

@@ -109,6 +109,7 @@ func (l *loop) observe(ctx context.Context, s *subject, r check.Result) {
 	s.asking = false
 	s.count++
 	s.last = r
+	l.measure(s.name, r.Took)
 	served := s.judge.Verdict().Health.Serves()
 	s.judge.Patience = l.patience(s)
 	verdict, confirm := s.judge.Observe(r)
