@@ -81,6 +81,14 @@ deps: ## install the Debian packages that the tests need and that are missing
 	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	$$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing
 
+.PHONY: packages
+packages: ## DEB and RPM for amd64 and arm64 in dist/
+	packaging/build packages amd64 arm64
+
+.PHONY: release
+release: ## packages, programs, a bill of materials and checksums in dist/
+	packaging/build release amd64 arm64
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin dist
