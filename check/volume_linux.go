@@ -34,7 +34,7 @@ func statVolume(path string) (volume, error) {
 // statfs says of it will not do: a service that systemd protects sees every
 // file system as read-only. One that has met an error may say emergency_ro.
 func readOnly(mountinfo string, device uint64) bool {
-	number := fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
+	number := deviceNumber(device)
 	for line := range strings.Lines(mountinfo) {
 		mount, system, _ := strings.Cut(line, " - ")
 		fields := strings.Fields(mount)
@@ -46,4 +46,9 @@ func readOnly(mountinfo string, device uint64) bool {
 		return slices.Contains(list, "ro") || slices.Contains(list, "emergency_ro")
 	}
 	return false
+}
+
+// deviceNumber writes a device the way mountinfo does.
+func deviceNumber(device uint64) string {
+	return fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
 }

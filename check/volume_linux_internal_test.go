@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -32,4 +34,15 @@ garbage
 			}
 		})
 	}
+}
+
+// FuzzReadOnly: no line makes it panic, and only a listed device is
+// read-only.
+func FuzzReadOnly(f *testing.F) {
+	f.Add("25 24 0:23 / /srv rw - tmpfs tmpfs ro,size=1k\n", uint64(23))
+	f.Fuzz(func(t *testing.T, mountinfo string, device uint64) {
+		if readOnly(mountinfo, device) && !slices.Contains(strings.Fields(mountinfo), deviceNumber(device)) {
+			t.Errorf("%s is read-only in %q", deviceNumber(device), mountinfo)
+		}
+	})
 }

@@ -1,0 +1,142 @@
+package check_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+)
+
+func newCompile(t *testing.T, m *checktest.Master) *check.Compile {
+	t.Helper()
+	return &check.Compile{Client: &newProber(t, m).Client, Certname: m.Name}
+}
+
+func TestCompile(t *testing.T) {
+	const broken = `{"message":"Server Error: Could not parse for environment production:\u001b[31m Syntax error at '}' (file: site.pp, line: 3)","issue_kind":"RUNTIME_ERROR"}`
+	catalog := func(status int, body string) func(*checktest.Master) {
+		return func(m *checktest.Master) { m.SetCatalog(status, body) }
+	}
+	state := func(s checktest.State) func(*checktest.Master) { return func(m *checktest.Master) { m.Set(s) } }
+	tests := []struct {
+		name   string
+		set    func(*checktest.Master)
+		want   check.State
+		reason check.Reason
+		detail string
+	}{
+		{"a catalog", func(*checktest.Master) {}, check.StateOK, check.OK, ""},
+		{"an empty catalog", catalog(200, `{"name":"a","resources":[]}`), check.StateOK, check.OK, ""},
+		{"broken code", catalog(500, broken), check.StateBad, check.CompileFailed, "Syntax error at '}'"},
+		{"no JRuby in time", catalog(503, "Attempt to borrow a JRubyInstance from the pool timed out."), check.StateBad, check.CompileFailed, "timed out"},
+		{"words without end", catalog(500, strings.Repeat("no ", 10_000)), check.StateBad, check.CompileFailed, "no no"},
+		{"no resources", catalog(200, `{"name":"a"}`), check.StateBad, check.CompileFailed, "no catalog"},
+		{"no name", catalog(200, `{"resources":[]}`), check.StateBad, check.CompileFailed, "no catalog"},
+		{"null", catalog(200, `null`), check.StateBad, check.CompileFailed, "no catalog"},
+		{"a web page", catalog(200, `<html>`), check.StateBad, check.CompileFailed, "no catalog"},
+		{"truncated", catalog(200, `{"name":"a","resources":[{"type"`), check.StateBad, check.CompileFailed, "no catalog"},
+		{"denied", catalog(403, `{"message":"Forbidden request"}`), check.StateNone, check.NotKnown, "denied"},
+		{"no such environment", catalog(404, `{"message":"Could not find environment 'x'"}`), check.StateNone, check.NotKnown, "Could not find"},
+		{"stuck", state(checktest.JRubyStuck), check.StateBad, check.CompileFailed, ""},
+		{"stopped", state(checktest.Stopped), check.StateNone, check.NotKnown, "refused"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			tt.set(m)
+			c := newCompile(t, m)
+			if m.State() == checktest.JRubyStuck {
+				c.Client.Timeout = 100 * time.Millisecond
+			}
+			got := c.Check(context.Background())
+			if got.State != tt.want || got.Reason != tt.reason || !strings.Contains(got.Detail, tt.detail) {
+				t.Fatalf("%s, %s, %q; want %s, %s, %q", got.State, got.Reason, got.Detail, tt.want, tt.reason, tt.detail)
+			}
+			if (got.Health == check.Unhealthy) != (got.State == check.StateBad) {
+				t.Errorf("health %q with the state %s", got.Health, got.State)
+			}
+			if len(got.Detail) > 600 || strings.ContainsAny(got.Detail, "\x1b\n") {
+				t.Errorf("the detail has %d bytes: %q", len(got.Detail), got.Detail)
+			}
+		})
+	}
+}
+
+func TestCompileThatIsSlow(t *testing.T) {
+	c := newCompile(t, newMaster(t))
+	c.SlowAfter = time.Nanosecond
+	got := c.Check(context.Background())
+	if got.State != check.StateWarn || got.Health != check.Busy || got.Reason != check.CompileSlow || !strings.HasSuffix(got.Value, " s") {
+		t.Errorf("%s, %q, %s, %q", got.State, got.Health, got.Reason, got.Value)
+	}
+}
+
+// A daemon that ends in the middle of a compilation has found out nothing.
+func TestCompileThatIsGivenUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if got := newCompile(t, newMaster(t)).Check(ctx); got.State != check.StateNone {
+		t.Errorf("%s, %s", got.State, got.Reason)
+	}
+}
+
+func TestCatalogOfAnotherHost(t *testing.T) {
+	m := newMaster(t)
+	c := newCompile(t, m)
+	c.Certname = "other.example.test"
+	if got := c.Check(context.Background()); got.State != check.StateNone {
+		t.Errorf("the catalog of another host: %s, %s", got.State, got.Detail)
+	}
+}
+
+func TestJRubyOfAMaster(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	j := check.JRuby{Client: &p.Client, StuckAfter: time.Nanosecond}
+	ask := func(want check.State, reason check.Reason, questions int64) {
+		t.Helper()
+		before := m.Questions()
+		got := j.Check(context.Background())
+		if got.State != want || got.Reason != reason {
+			t.Errorf("%s, %s, %q; want %s, %s", got.State, got.Reason, got.Detail, want, reason)
+		}
+		if asked := m.Questions() - before; asked != questions {
+			t.Errorf("asked %d times, want %d", asked, questions)
+		}
+	}
+	ask(check.StateOK, check.OK, 1)
+	m.SetPool(check.Pool{Size: 2})
+	ask(check.StateBad, check.JRubyWarming, 2) // to be sure that there is none
+	m.SetPool(check.Pool{Size: 2, Free: 1, Borrowed: []check.Loan{{Request: "GET /", Seconds: 5}}})
+	ask(check.StateOK, check.OK, 1)
+	m.Set(checktest.JRubyStuck)
+	for j.Check(t.Context()).Reason != check.JRubyStuck { // a loan is told in milliseconds
+	}
+	m.Set(checktest.Garbage)
+	ask(check.StateNone, check.NotKnown, 1)
+	m.Set(checktest.Denied)
+	ask(check.StateNone, check.NotKnown, 1)
+	ask(check.StateNone, check.NotKnown, 2) // by either name
+	m.Set(checktest.Stopped)
+	ask(check.StateNone, check.NotKnown, 0)
+}
+
+func TestJRubyByTheNameInPE(t *testing.T) {
+	m := newMaster(t)
+	m.SetAnswer("/status/v1/services/jruby-metrics", 404, "not found")
+	m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200, `{"status":{"experimental":{"metrics":{"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]}}}}`)
+	p := newProber(t, m)
+	j := check.JRuby{Client: &p.Client}
+	for _, questions := range []int64{2, 1} {
+		before := m.Questions()
+		if got := j.Check(context.Background()); got.State != check.StateOK {
+			t.Errorf("%s, %s", got.State, got.Detail)
+		}
+		if asked := m.Questions() - before; asked != questions {
+			t.Errorf("asked %d times, want %d", asked, questions)
+		}
+	}
+}

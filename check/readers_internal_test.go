@@ -1,0 +1,125 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestCompilationsDoNotOverlap(t *testing.T) {
+	c := Compile{Client: new(Client)} // which could not ask
+	c.busy.Lock()
+	if got := c.Check(context.Background()); got.State != StateNone || !strings.Contains(got.Detail, "under way") {
+		t.Errorf("%s, %q", got.State, got.Detail)
+	}
+}
+
+func TestClean(t *testing.T) {
+	tests := []struct {
+		name, text, want string
+		limit            int
+	}{
+		{"as it is", "Größe 5", "Größe 5", 100},
+		{"lines", " a\r\n\tb\u2028c ", "a b c", 100},
+		{"control characters", "a\x00\x1b[31mb\u202e", "a[31mb", 100},
+		{"not UTF-8", "a\xffb", "ab", 100},
+		{"cut", "abcdef", "abc", 3},
+		{"cut inside a letter", "aü", "a", 2},
+		{"nothing", "", "", 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := clean(tt.text, tt.limit); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// The readers of JSON, each with what it makes of bad input.
+func TestReadersRefuseBadInput(t *testing.T) {
+	readers := map[string]func([]byte) error{
+		"pool":     func(b []byte) error { _, err := parsePool(b); return err },
+		"puppetdb": func(b []byte) error { _, err := readPuppetDB(http.StatusOK, b); return err },
+		"deploy":   func(b []byte) error { _, err := parseDeploy(b); return err },
+		"catalog":  func(b []byte) error { return readCatalog(http.StatusOK, b) },
+	}
+	inputs := map[string]string{
+		"nothing": "", "null": "null", "a word": "running", "a page": "<html>", "an array": "[]", "an object": "{}",
+		"deep objects": nested(100_000), "deep arrays": strings.Repeat("[", 100_000), "cut": `{"status":{"a":`,
+		"deep in place": `{"status":` + nested(9_999) + `}`,
+	}
+	for name, reader := range readers {
+		for kind, input := range inputs {
+			if reader([]byte(input)) == nil {
+				t.Errorf("%s: %s is taken for good", name, kind)
+			}
+		}
+	}
+}
+
+// FuzzReadPuppetDB: only a 200 with the state running, and no flag that says
+// otherwise, is well; what is bad is a Fault.
+func FuzzReadPuppetDB(f *testing.F) {
+	f.Add(200, []byte(`{"state":"running","status":{"maintenance_mode?":false,"queue_depth":0,"read_db_up?":true,"write_db_up?":true}}`))
+	f.Add(503, []byte(`{"state":"error","status":{"read_db_up?":false}}`))
+	f.Add(200, []byte(`{"state":"running","status":{"queue_depth":"0"}}`))
+	f.Fuzz(func(t *testing.T, code int, body []byte) {
+		value, err := readPuppetDB(code, body)
+		if err == nil && (code != 200 || !strings.HasPrefix(value, "running")) {
+			t.Errorf("status %d with %q is well", code, body)
+		}
+		var fault *Fault
+		if errors.As(err, &fault) && fault.Reason != PuppetDBDown && fault.Reason != PuppetDBMaintained {
+			t.Errorf("reason %s", fault.Reason)
+		}
+		if !utf8.ValidString(value) || len(value) > 100 {
+			t.Errorf("value %q", value)
+		}
+	})
+}
+
+// FuzzParseDeploy: whatever a record says, an environment of it can be shown,
+// and is OK only if the deployment succeeded.
+func FuzzParseDeploy(f *testing.F) {
+	f.Add([]byte(`{"signature":"1","started_at":"2026-11-20 09:00:00 +0000","finished_at":"2026-11-20 09:00:30 UTC","deploy_success":true,"module_deploys":[{"name":"stdlib","version":"9.6.0","sha":null}]}`))
+	f.Add([]byte(`{"started_at":"2026-11-20T09:00:00Z","finished_at":"0001-01-01T00:00:00Z","deploy_success":false,"puppetfile_checksum":""}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		record, err := parseDeploy(data)
+		if err != nil {
+			return
+		}
+		e := (&deployFile{environment: "production", record: record}).judge(time.Hour, time.Now())
+		if e.Reason == OK && !*record.Success || (e.Reason == OK) != (e.Detail == "") || len(e.ID) != 12 {
+			t.Errorf("%+v", e)
+		}
+		if _, err := json.Marshal(e); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzReadCatalog: only a 200 is a catalog, and no answer puts more than a
+// bounded line of text into the verdict.
+func FuzzReadCatalog(f *testing.F) {
+	f.Add(200, []byte(`{"name":"a","resources":[{"type":"Stage","title":"main"}]}`))
+	f.Add(500, []byte(`{"message":"Server Error","issue_kind":"RUNTIME_ERROR"}`))
+	f.Add(503, []byte("Attempt to borrow a JRubyInstance from the pool timed out."))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		err := readCatalog(status, body)
+		if err == nil {
+			if status != 200 || !json.Valid(body) {
+				t.Errorf("status %d with %q is a catalog", status, body)
+			}
+			return
+		}
+		if text := err.Error(); len(text) > 700 || status != 200 && strings.ContainsAny(text, "\n\r\x1b\x00") {
+			t.Errorf("%d bytes: %q", len(text), text)
+		}
+	})
+}
