@@ -12,6 +12,9 @@
 // cannot be started, on a machine that does nothing else and has at least two
 // CPUs.
 //
+// The CPU time per answer is the figure that other work on the machine disturbs
+// least, and the one to compare where a rate says little.
+//
 // A goal that was missed is marked in the table. It does not fail the run: a
 // busy machine would.
 package bench
