@@ -2,12 +2,15 @@ package check_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pmcheck/pmcheck/check"
 )
@@ -171,6 +174,20 @@ func TestNewDeploymentIsSeen(t *testing.T) {
 	}
 	if got := code.Check(context.Background()); len(got.Code) != 0 {
 		t.Errorf("%d environments after the only one was removed", len(got.Code))
+	}
+}
+
+// Opening a pipe would wait for somebody who writes to it.
+func TestRecordThatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	deploy(t, dir, "production", `{"deploy_success":true}`)
+	path := filepath.Join(dir, "production", ".r10k-deploy.json")
+	if err := errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)); err != nil {
+		t.Skip(err)
+	}
+	got := (&check.Code{Dir: dir}).Check(t.Context())
+	if got.State != check.StateNone || !strings.Contains(got.Detail, "is not a file") {
+		t.Errorf("%s, %q", got.State, got.Detail)
 	}
 }
 

@@ -22,6 +22,15 @@
 //		log.Print(result.Fault)
 //	}
 //
+// # Beside the probe
+//
+// Puppet Server says that it is running while it cannot serve: with one JRuby
+// of eight started, with all of them stuck, with a full disk. [JRuby], [Unit],
+// [Disk] and the other checks each return a [Finding]; [Fold] concludes from
+// the verdict on the probes and the findings, by their severity. What a check
+// cannot find out is unknown and never held against the master. [Explain] says
+// of each what it asks, why, and what to do.
+//
 // # Why the probe is so particular
 //
 // Puppet Server's trust in its agents is part of its health: with an expired

@@ -7,5 +7,5 @@
 // of the Status API, 403 for methods other than GET, 400 for a Host header
 // that differs from the TLS server name, anonymous clients let in to the
 // status paths, client certificates refused in the handshake when the CRL has
-// expired.
+// expired, the shape of jruby-metrics.
 package checktest
