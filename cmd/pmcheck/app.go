@@ -112,6 +112,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			holdCommand(environ, drain.Maint, "take no agents at all"),
 			readyCommand(environ),
 			waitCommand(environ),
+			haproxyCommand(environ),
 			checkCommand(environ),
 			configCommand(environ),
 			demoCommand(),

@@ -95,13 +95,17 @@ type progress struct {
 }
 
 func newProgress(w io.Writer) *progress {
+	return &progress{w: w, began: time.Now(), terminal: isTerminal(w)}
+}
+
+// isTerminal reports whether what is written can be overwritten.
+func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
-	p := &progress{w: w, began: time.Now()}
-	if ok {
-		info, err := file.Stat()
-		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	if !ok {
+		return false
 	}
-	return p
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func (p *progress) say(state string) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,33 +17,41 @@ var ErrNoDaemon = errors.New("the daemon does not answer")
 // maxStatus bounds what is read from a daemon.
 const maxStatus = 16 << 20
 
-// Client reads what the daemon on this host knows, over its unix socket.
-type Client struct{ Socket string }
+// Client reads what a daemon knows: that of this host over its unix socket,
+// or that of another over its port, if status_allow there lets it.
+type Client struct {
+	Socket string      // path of the unix socket
+	URL    string      // http://host:port; instead of Socket if it is set
+	TLS    *tls.Config // for a URL with https
+}
 
 // Status returns the daemon's status. The error wraps ErrNoDaemon if there is
 // no daemon to ask.
 func (c Client) Status(ctx context.Context) (Status, error) {
-	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	base, where := "http://pmcheck", c.Socket
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c.TLS}
+	if c.URL != "" {
+		base, where = c.URL, c.URL
+	} else {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", c.Socket)
-		},
+		}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pmcheck/status", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/status", nil)
 	if err != nil {
 		return Status{}, err
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, c.Socket, err)
+		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return Status{}, fmt.Errorf("%s answers %s", c.Socket, resp.Status)
+		return Status{}, fmt.Errorf("%s answers %s", where, resp.Status)
 	}
 	var s Status
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
-		return Status{}, fmt.Errorf("status from %s: %w", c.Socket, err)
+		return Status{}, fmt.Errorf("status from %s: %w", where, err)
 	}
 	return s, nil
 }

@@ -51,6 +51,9 @@ type Config struct {
 	// TCPServices are services that are only connected to, as name=host:port.
 	TCPServices []string `mapstructure:"tcp_services"`
 
+	// Fleet are the masters of the pool, for commands that show all of them.
+	Fleet []string `mapstructure:"fleet"`
+
 	Holds    Holds    `mapstructure:"holds"`
 	Puppet   Puppet   `mapstructure:"puppet"`
 	Probe    Probe    `mapstructure:"probe"`
@@ -101,6 +104,7 @@ func Default() Config {
 		Holds:          Holds{Persistent: "/var/lib/pmcheck/holds", UntilReboot: "/run/pmcheck/holds"},
 		Services:       []string{},
 		TCPServices:    []string{},
+		Fleet:          []string{},
 		Probe:          defaultProbe(),
 		Checks:         defaultChecks(),
 		JRuby:          defaultJRuby(),
