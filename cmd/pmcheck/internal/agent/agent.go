@@ -46,6 +46,8 @@ type Agent struct {
 	configStatus atomic.Pointer[ConfigStatus]
 	answers      [600][clientKinds]atomic.Int64 // by status code
 	probeSeconds *prometheus.HistogramVec
+	history      *history
+	page         *Page
 
 	loop      *loop
 	holds     *drain.Watcher
@@ -58,7 +60,7 @@ type Agent struct {
 
 // New returns an agent for a configuration that was read from file.
 func New(c config.Config, file, version string, log *slog.Logger) *Agent {
-	a := &Agent{Version: version, Log: log, started: time.Now(), first: make(chan struct{}), balancers: newBalancers(), probeSeconds: newProbeSeconds()}
+	a := &Agent{Version: version, Log: log, started: time.Now(), first: make(chan struct{}), balancers: newBalancers(), probeSeconds: newProbeSeconds(), history: newHistory(time.Now()), page: NewPage()}
 	a.apply(c, file)
 	store := &drain.Store{
 		Persistent:  c.Holds.Persistent,
@@ -76,6 +78,7 @@ func (a *Agent) measure(service string, took time.Duration) {
 
 func (a *Agent) publish(s *state) {
 	a.state.Store(s)
+	a.history.note(s)
 	server, _ := s.find(Server)
 	if s.probes > 0 && server.verdict.Reason != check.JRubyUnread {
 		a.once.Do(func() { close(a.first) })
@@ -183,6 +186,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 func (a *Agent) handler(metrics http.Handler, trusted bool) *handler {
 	return &handler{
 		state: &a.state, access: &a.access, balancers: a.balancers, status: a.Status, metrics: metrics, trusted: trusted, log: a.Log,
+		page: a.page, history: a.history,
 		count: func(code int, client clientKind) { a.answers[code][client].Add(1) },
 	}
 }

@@ -19,6 +19,8 @@ type handler struct {
 	balancers *balancers
 	status    func(now time.Time) Status
 	metrics   http.Handler
+	page      *Page
+	history   *history
 	count     func(code int, client clientKind)
 	trusted   bool // on the unix socket, where the file's permissions decide
 	log       *slog.Logger
@@ -75,6 +77,9 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	now := time.Now()
 	a := s.answer(service, codes, now)
+	if wantsPage(r) && h.mayReadStatus(r) && h.servePage(w, a.Code, now) {
+		return
+	}
 	h.line(w, a.Code, a.Body)
 	view := r.Header.Get(stateHeader)
 	h.count(a.Code, h.kind(view))
@@ -135,6 +140,17 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Content-Type"] = []string{"application/json"}
 	w.Header()["Cache-Control"] = noStore
 	w.Write(append(data, '\n'))
+}
+
+// servePage shows a person what a balancer would be told, with everything
+// behind it, and reports whether that worked. A person is not counted or
+// remembered as a balancer.
+func (h *handler) servePage(w http.ResponseWriter, code int, now time.Time) bool {
+	if err := h.page.Write(w, code, h.status(now), h.history.last(now)); err != nil {
+		h.log.Error("page", "error", err)
+		return false
+	}
+	return true
 }
 
 func (h *handler) mayReadStatus(r *http.Request) bool {
