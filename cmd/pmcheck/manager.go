@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -19,24 +20,30 @@ const statusEvery = time.Second
 // takeListeners takes over the sockets that the service manager has bound. They
 // are the ones to serve, whatever the configuration says: nobody else answers
 // on them.
-func takeListeners(a *agent.Agent, configured string) error {
+func takeListeners(a *agent.Agent, c config.Config) error {
 	passed, err := systemd.Listeners()
 	if err != nil {
 		return err
 	}
-	if len(passed[systemd.AgentSocket]) > 0 {
-		return errors.New("a socket for the agent-check was passed, which is off: systemctl disable --now pmcheck-agent.socket")
-	}
-	a.Ports, a.Sockets = passed[systemd.HTTPSocket], passed[systemd.StatusSocket]
+	a.Ports, a.AgentPorts, a.Sockets = passed[systemd.HTTPSocket], passed[systemd.AgentSocket], passed[systemd.StatusSocket]
+	return errors.Join(
+		compareBound(a, a.Ports, "pmcheck.socket", "listen", c.Listen),
+		compareBound(a, a.AgentPorts, "pmcheck-agent.socket", "agent.listen", c.Agent.Listen))
+}
+
+// compareBound warns of a setting that names another port than the one that the
+// service manager has bound. To enable a socket is enough: an empty setting is
+// no contradiction.
+func compareBound(a *agent.Agent, ports []net.Listener, unit, key, configured string) error {
 	_, wanted, _ := net.SplitHostPort(configured)
-	for _, port := range a.Ports {
+	for _, port := range ports {
 		tcp, ok := port.Addr().(*net.TCPAddr)
 		if !ok {
 			return fmt.Errorf("socket %s is no TCP port: balancers are answered on nothing else", port.Addr())
 		}
-		if strconv.Itoa(tcp.Port) != wanted {
-			a.Log.Warn("listen is without effect, since pmcheck.socket has bound the port: systemctl edit pmcheck.socket, or disable it",
-				"listen", configured, "address", tcp.String())
+		if configured != "" && strconv.Itoa(tcp.Port) != wanted {
+			a.Log.Warn(fmt.Sprintf("%s is without effect, since %[2]s has bound the port: systemctl edit %[2]s, or disable it", key, unit),
+				key, configured, "address", tcp.String())
 		}
 	}
 	return nil

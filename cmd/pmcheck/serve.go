@@ -46,7 +46,7 @@ func serve(c *cli.Context, environ []string) error {
 		log.Warn("Puppet is not there yet, so nothing is known of it", "error", missing)
 	}
 	a := agent.New(loaded.Config, loaded.File, versionString(), log)
-	if err := takeListeners(a, loaded.Config.Listen); err != nil {
+	if err := takeListeners(a, loaded.Config); err != nil {
 		return err
 	}
 	if err := a.Listen(c.Context); err != nil {

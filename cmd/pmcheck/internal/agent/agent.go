@@ -36,8 +36,10 @@ type Agent struct {
 
 	// Ports are where balancers ask, Sockets where the commands do. A service
 	// manager may have bound them; those that are missing, Listen binds.
-	Ports   []net.Listener
-	Sockets []net.Listener
+	// AgentPorts are where HAProxy's agent-checks ask.
+	Ports      []net.Listener
+	AgentPorts []net.Listener
+	Sockets    []net.Listener
 
 	started      time.Time
 	settings     atomic.Pointer[config.Config]
@@ -95,10 +97,10 @@ func (a *Agent) apply(c config.Config, file string) {
 // listens and where the holds lie stay as they were until a restart.
 func (a *Agent) Reload(c config.Config, file string) {
 	old := a.settings.Load()
-	if c.Listen != old.Listen || c.Socket != old.Socket || c.Holds != old.Holds || c.TLS != old.TLS ||
+	if c.Listen != old.Listen || c.Agent.Listen != old.Agent.Listen || c.Socket != old.Socket || c.Holds != old.Holds || c.TLS != old.TLS ||
 		c.TLSCertificate != old.TLSCertificate || c.TLSKey != old.TLSKey || c.TLSClientCA != old.TLSClientCA ||
 		c.MaxConnections != old.MaxConnections || c.InitialMode != old.InitialMode {
-		a.Log.Warn("listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
+		a.Log.Warn("listen, agent.listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
 	}
 	a.apply(c, file)
 	a.loop.reloads <- c
@@ -138,11 +140,18 @@ func (a *Agent) Listen(ctx context.Context) error {
 		return err
 	}
 	if len(a.Ports) == 0 {
-		port, err := listenTCP(ctx, c.Listen)
+		port, err := listenTCP(ctx, c.Listen, deferAccept)
 		if err != nil {
 			return err
 		}
 		a.Ports = []net.Listener{port}
+	}
+	if len(a.AgentPorts) == 0 && c.Agent.Listen != "" {
+		port, err := listenTCP(ctx, c.Agent.Listen, 0) // HAProxy waits for us to speak first
+		if err != nil {
+			return err
+		}
+		a.AgentPorts = []net.Listener{port}
 	}
 	if len(a.Sockets) > 0 {
 		return nil
@@ -175,6 +184,9 @@ func (a *Agent) Serve(ctx context.Context) error {
 	metrics := metricsHandler(a)
 	for _, port := range a.Ports {
 		a.answer(ctx, group, a.guardPort(ctx, port), a.handler(metrics, false))
+	}
+	for _, port := range a.AgentPorts {
+		a.tell(ctx, group, a.guardPort(ctx, port))
 	}
 	for _, socket := range a.Sockets {
 		everybody := func(netip.AddrPort) bool { return true } // whom the file's permissions let in

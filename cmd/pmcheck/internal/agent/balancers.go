@@ -19,12 +19,15 @@ const (
 // has gone.
 const goneAfter = 10 * time.Second
 
+// AgentCheck is the Name of balancers as far as they ask with an agent-check.
+const AgentCheck = "agent-check"
+
 // Balancer is one client that asks for a service, and what it makes of us. It
 // can delay or refuse a drain; it can neither cause nor lift one.
 type Balancer struct {
 	Source  netip.Addr `json:"source"`
 	Node    string     `json:"node,omitempty"` // HAProxy's name of itself
-	Name    string     `json:"name,omitempty"` // HAProxy's name of us, backend/server
+	Name    string     `json:"name,omitempty"` // HAProxy's name of us, backend/server; or AgentCheck
 	Service string     `json:"service"`
 	Seen    time.Time  `json:"seen"`   // the last check
 	Checks  int64      `json:"checks"` // since it came
@@ -76,6 +79,16 @@ func (b *balancers) record(source netip.Addr, service, header string, answer Ans
 			view, key.node, key.name = v, v.node, v.name
 		}
 	}
+	b.note(key, view, answer, now)
+}
+
+// recordAgent notes an agent-check and its answer. It does not say who asks, so
+// all those of one address are one.
+func (b *balancers) recordAgent(source netip.Addr, answer Answer, now time.Time) {
+	b.note(balancerKey{source: source, service: Server, name: AgentCheck}, nil, answer, now)
+}
+
+func (b *balancers) note(key balancerKey, view *View, answer Answer, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.list[key]

@@ -20,16 +20,20 @@ import (
 // never do cost us nothing.
 const deferAccept = 2
 
-// listenTCP binds the port of the balancers. Keep-alive probes are off: the
-// deadlines of the server end a dead connection sooner, and setting them up
-// costs a system call for each check.
-func listenTCP(ctx context.Context, address string) (net.Listener, error) {
+// listenTCP binds a port for balancers. With a patience above 0 the kernel keeps
+// connections to itself for so many seconds until somebody speaks. Keep-alive
+// probes are off: the deadlines of the server end a dead connection sooner, and
+// setting them up costs a system call for each check.
+func listenTCP(ctx context.Context, address string, patience int) (net.Listener, error) {
 	config := net.ListenConfig{
 		KeepAlive: -1,
 		Control: func(_, _ string, c syscall.RawConn) error {
+			if patience == 0 {
+				return nil
+			}
 			var option error
 			err := c.Control(func(fd uintptr) {
-				option = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, deferAccept)
+				option = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, patience)
 			})
 			return errors.Join(err, option)
 		},

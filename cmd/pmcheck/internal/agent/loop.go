@@ -38,6 +38,7 @@ type loop struct {
 	services []*subject
 	checks   []*runner
 	findings findings
+	weigher  weigher
 	current  *state
 }
 
@@ -204,6 +205,7 @@ func (l *loop) turn() {
 		next.services = append(next.services, db)
 	}
 	next.conclude(l.current)
+	next.weight = l.weigh(next, now)
 	if mode, _ := next.mode(Server, now); l.held.Swap(mode != drain.Ready) != (mode != drain.Ready) {
 		l.kick(check.CheckJRuby)
 	}

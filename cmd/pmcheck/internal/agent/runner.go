@@ -27,6 +27,7 @@ type runner struct {
 	check    func(context.Context) check.Finding
 	client   *check.Client // what it asks the master with, if it does
 	hurry    func() bool   // somebody waits; nil if nobody ever does
+	often    time.Duration // at the longest, whatever the interval; 0 if there is no need
 }
 
 // run makes the check until ctx ends.
@@ -41,6 +42,9 @@ func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
 			return
 		}
 		pause := r.interval
+		if r.often > 0 {
+			pause = min(pause, r.often)
+		}
 		if r.hurry != nil && (r.hurry() || f.Health == check.Warming) {
 			pause = min(pause, hurriedInterval)
 		}
@@ -85,7 +89,7 @@ func (l *loop) runners(c config.Config) []*runner {
 		}
 	}
 	quick := c.Probe.Timeout
-	add(true, c.Checks.JRuby, runner{name: check.CheckJRuby, interval: c.JRuby.Interval, timeout: quick, check: l.jrubyCheck(&details, c.JRuby), client: &details, hurry: l.held.Load})
+	add(true, c.Checks.JRuby, runner{name: check.CheckJRuby, interval: c.JRuby.Interval, timeout: quick, check: l.jrubyCheck(&details, c.JRuby), client: &details, hurry: l.held.Load, often: often(c.Agent)})
 	add(true, c.Checks.Disk, runner{name: check.CheckDisk, interval: c.Disk.Interval, timeout: quick, check: disk.Check})
 	add(c.Code.Dir != "", c.Checks.Code, runner{name: check.CheckCode, interval: c.Code.Interval, timeout: c.Code.Interval, check: code.Check})
 	add(c.PuppetDB.Address != "", c.Checks.PuppetDB, runner{name: check.CheckPuppetDB, interval: c.PuppetDB.Interval, timeout: 2 * quick, check: puppetdb.Check})

@@ -22,6 +22,7 @@ type state struct {
 	own      []netip.AddrPort // our ends of the connections to the master
 	result   check.Result
 	probes   int64
+	weight   int // in percent, for agent-checks
 }
 
 // service is one part of the master, as it stood when the state was made.

@@ -39,6 +39,8 @@ func TestBadConfigs(t *testing.T) {
 		{"syntax", "log: {}\nlisten: [\n", "F:2: not YAML: did not find expected node content"},
 		{"syntax in the second document", "listen: :1\n---\n\"\n", "F:3: not YAML: found unexpected end of stream"},
 		{"tab", "probe:\n\ttimeout: 1s\n", "F:2: not YAML: found character that cannot start any token"},
+		{"agent without a port", "agent: {listen: localhost}\n", "F:1: agent.listen: localhost is not an address (host:port, or :9201 for every interface)"},
+		{"agent on the same port", "agent: {listen: ':9200'}\n", "F:1: agent.listen: is the same as listen (an agent-check is not HTTP: :9201 is usual)"},
 		{"alias", "listen: &a :1\nsocket: *a\n", "F:2: socket: the alias *a is not a value"},
 		{"alias for a section", "probe: &a {rise: 1}\nlog: *a\n", "F:2: log: the alias *a is not a section (write key: value)"},
 		{"merge key", "probe:\n  <<: {rise: 1}\n", "F:2: unknown setting probe.<<"},

@@ -65,6 +65,7 @@ type Config struct {
 	Code     Code     `mapstructure:"code"`
 	PuppetDB PuppetDB `mapstructure:"puppetdb"`
 	Compile  Compile  `mapstructure:"compile"`
+	Agent    Agent    `mapstructure:"agent"`
 	Log      Log      `mapstructure:"log"`
 }
 
@@ -142,6 +143,7 @@ func (c Config) rules() []rule {
 		rules = append(rules, absolute("puppet.conf", c.Puppet.Conf))
 	}
 	rules = append(rules, c.Probe.rules()...)
+	rules = append(rules, c.Agent.rules(c.Listen)...)
 	return append(rules, c.checkRules()...)
 }
 
