@@ -1,0 +1,46 @@
+package packages_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	waiting = "503 unknown: own-files-unreadable"
+	serving = "200 Puppet Server is running."
+)
+
+// TestBeforePuppet installs pmcheck on a host that has no Puppet yet.
+func TestBeforePuppet(t *testing.T) {
+	r := boot(t, "early")
+	r.MustRun("sh", "-c", `
+		dpkg --purge --force-depends puppetserver puppet-agent puppet >/dev/null
+		dpkg-statoverride --list | while read -r user group mode path; do dpkg-statoverride --remove "$path"; done
+		rm -rf /etc/puppet /var/lib/puppet && userdel puppet
+		test -z "$(getent group puppet)"`)
+	r.install(older)
+	r.want("active", "systemctl", "is-active", "pmcheck.service")
+	for _, unit := range []string{"pmcheck.socket", "pmcheck-status.socket", "pmcheck-puppet-group.path"} {
+		r.want("active", "systemctl", "is-active", unit)
+	}
+	r.want("running", "systemctl", "is-system-running")
+	r.awaitAnswer(10*time.Second, waiting)
+	r.want("pmcheck", "id", "-nG", "pmcheck")
+	pid := r.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
+
+	// Puppet arrives, in the order in which its package does.
+	r.MustRun("sh", "-c", `
+		mkdir -p /etc/puppet /var/lib/puppet/ssl && echo '[main]' >/etc/puppet/puppet.conf
+		groupadd --system puppet`)
+	r.await(20*time.Second, "pmcheck puppet", "id", "-nG", "pmcheck")
+	r.await(20*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
+	if now := r.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service"); now == pid {
+		t.Errorf("the daemon is the same, so it is not in the group")
+	}
+	if groups := r.MustRun("sh", "-c", `grep ^Groups: /proc/$(systemctl show -P MainPID pmcheck.service)/status; getent group puppet`); !strings.Contains(groups, "puppet") {
+		t.Errorf("groups: %s", groups)
+	}
+	t.Log(r.Journal("pmcheck.service", "pmcheck-puppet-group.service"))
+	t.Log(r.MustRun("systemd-analyze", "security", "pmcheck.service", "--no-pager"))
+}
