@@ -72,7 +72,7 @@ func (l *loop) runners(c config.Config) []*runner {
 		details  = newClient(c.Probe)
 		database = newClient(c.Probe)
 		compiler = newClient(c.Probe)
-		disk     = check.Disk{Paths: c.Disk.Paths, WarnPercent: c.Disk.WarnPercent, EjectMiB: c.Disk.EjectMiB}
+		disk     = check.Disk{Paths: c.Disk.Paths, Reads: c.Disk.Reads, WarnPercent: c.Disk.WarnPercent, EjectMiB: c.Disk.EjectMiB}
 		code     = check.Code{Dir: c.Code.Dir}
 		puppetdb = check.PuppetDB{Client: &database}
 		compile  = check.Compile{Client: &compiler, Certname: c.Probe.Certname, Environment: c.Probe.Environment, SlowAfter: c.Compile.SlowAfter}

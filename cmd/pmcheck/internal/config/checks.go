@@ -47,8 +47,11 @@ type Expiry struct {
 
 // Disk says how free space is judged.
 type Disk struct {
-	// Paths are the directories whose file systems are looked at.
+	// Paths are the directories that Puppet Server writes to.
 	Paths []string `mapstructure:"paths"`
+	// Reads are those it reads only: their file systems may be full, or
+	// read-only, without agents failing.
+	Reads []string `mapstructure:"reads"`
 	// WarnPercent and EjectMiB are the free space below which somebody should
 	// look, and below which agents fail.
 	WarnPercent int           `mapstructure:"warn_percent"`
@@ -112,6 +115,9 @@ func (c Config) checkRules() []rule {
 	for _, path := range c.Disk.Paths {
 		rules = append(rules, absolute("disk.paths", path))
 	}
+	for _, path := range c.Disk.Reads {
+		rules = append(rules, absolute("disk.reads", path))
+	}
 	if c.Code.Dir != "" {
 		rules = append(rules, absolute("code.dir", c.Code.Dir))
 	}
@@ -164,8 +170,10 @@ func (p *puppetHost) places() {
 		return
 	}
 	at := place{layerPuppet, 0, p.layout.name}
-	if paths, ok := p.given["disk.paths"].value.([]string); !ok || len(paths) == 0 {
-		p.found.set("disk.paths", p.layout.diskPaths(), at)
+	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir, p.layout.logdir()}, "disk.reads": {p.layout.codedir()}} {
+		if given, ok := p.given[key].value.([]string); !ok || len(given) == 0 {
+			p.found.set(key, paths, at)
+		}
 	}
 	if p.wants("code.dir") {
 		p.found.set("code.dir", filepath.Join(p.layout.codedir(), "environments"), at)
@@ -183,14 +191,13 @@ func (l layout) codedir() string {
 	return "/etc/puppet/code"
 }
 
-// diskPaths are the directories without space in which Puppet Server fails.
-func (l layout) diskPaths() []string {
-	logs := "/var/log/puppetserver"
+// logdir is where Puppet Server logs.
+func (l layout) logdir() string {
 	switch {
 	case strings.HasPrefix(l.confdir, "/etc/puppetlabs"):
-		logs = "/var/log/puppetlabs/puppetserver"
-	case l.vardir == "/var/lib/puppet":
-		logs = "/var/log/puppet"
+		return "/var/log/puppetlabs/puppetserver"
+	case l.vardir == "/var/lib/puppet": // Puppet 3
+		return "/var/log/puppet"
 	}
-	return []string{l.vardir, l.codedir(), logs}
+	return "/var/log/puppetserver"
 }

@@ -111,7 +111,7 @@ func Default() Config {
 		JRuby:          defaultJRuby(),
 		Unit:           Unit{Names: []string{"puppetserver.service", "pe-puppetserver.service"}},
 		Expiry:         Expiry{Warn: 30 * 24 * time.Hour},
-		Disk:           Disk{Paths: []string{}, WarnPercent: 10, EjectMiB: 64, Interval: 15 * time.Second},
+		Disk:           Disk{Paths: []string{}, Reads: []string{}, WarnPercent: 10, EjectMiB: 64, Interval: 15 * time.Second},
 		Code:           Code{Interval: 30 * time.Second},
 		PuppetDB:       PuppetDB{Interval: 15 * time.Second},
 		Compile:        defaultCompile(),
