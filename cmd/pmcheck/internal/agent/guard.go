@@ -12,8 +12,8 @@ import (
 
 // guard is a listener that turns away those who may not ask, and that never
 // holds more than max connections: for a new one beyond that it closes the
-// oldest. An honest check lives for milliseconds, so what is oldest is idle or
-// hostile, and no crowd of those can keep a balancer out.
+// oldest of the address that has most. An honest check lives for milliseconds,
+// so that is an idle or a hostile one, and no crowd can keep a balancer out.
 type guard struct {
 	net.Listener
 	allowed func(netip.AddrPort) bool
@@ -71,13 +71,28 @@ func (g *guard) admit(c net.Conn) net.Conn {
 	admitted.place = g.open.PushBack(admitted)
 	var evicted *guardedConn
 	if g.open.Len() > g.max {
-		evicted = g.open.Remove(g.open.Front()).(*guardedConn)
+		evicted = g.open.Remove(g.oldestOfMost()).(*guardedConn)
 	}
 	g.mu.Unlock()
 	if evicted != nil {
 		evicted.Conn.Close() // its reader sees the end and closes it properly
 	}
 	return admitted
+}
+
+// oldestOfMost returns the oldest connection of the address with most. It is
+// asked only when there are too many, so the counts are made then.
+func (g *guard) oldestOfMost() (oldest *list.Element) {
+	count := map[netip.Addr]int{}
+	for e := g.open.Front(); e != nil; e = e.Next() {
+		count[e.Value.(*guardedConn).source()]++
+	}
+	for e := g.open.Front(); e != nil; e = e.Next() {
+		if oldest == nil || count[e.Value.(*guardedConn).source()] > count[oldest.Value.(*guardedConn).source()] {
+			oldest = e
+		}
+	}
+	return oldest
 }
 
 // run looks for deadlines that have come, once a second, until ctx ends.
@@ -126,6 +141,14 @@ func (c *guardedConn) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline implements net.Conn, to the second.
 func (c *guardedConn) SetWriteDeadline(t time.Time) error {
 	return c.write.set(t, c.guard.born, c.Conn.SetWriteDeadline)
+}
+
+// source is the address of the client; the zero address on a unix socket.
+func (c *guardedConn) source() netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
 }
 
 // Close gives the place back. It may be called more than once.

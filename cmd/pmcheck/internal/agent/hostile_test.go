@@ -43,6 +43,37 @@ func TestSlowClientsDoNotKeepBalancersOut(t *testing.T) {
 	}
 }
 
+// A crowd on one host takes no slot from a balancer on another, however many
+// come at once.
+func TestCrowdEvictsItself(t *testing.T) {
+	const slots = 8
+	r := start(t, func(c *config.Config) { c.Listen, c.MaxConnections = "0.0.0.0:0", slots })
+	_, port, err := net.SplitHostPort(r.Address().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(from string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := d.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	balancer := dial("127.0.0.2")
+	io.WriteString(balancer, "GET / HTTP/1.1\r\n") // the oldest of all, and not done yet
+	for range 5 * slots {
+		io.WriteString(dial("127.0.0.1"), "GET / HTTP/1.1\r\nX-Slow: ")
+	}
+	r.await(200, agent.Serving) // so the crowd was accepted, and evicted
+	io.WriteString(balancer, "Host: x\r\nConnection: close\r\n\r\n")
+	answer, err := io.ReadAll(balancer)
+	if !strings.Contains(string(answer), agent.Serving) {
+		t.Errorf("the balancer got %q, %v", answer, err)
+	}
+}
+
 func TestResetsMidAnswerAreHarmless(t *testing.T) {
 	r := start(t, nil)
 	for range 50 {
