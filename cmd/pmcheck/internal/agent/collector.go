@@ -118,6 +118,7 @@ func (c *collector) finding(send sender, f check.Finding) {
 	for _, s := range []check.State{check.StateOK, check.StateWarn, check.StateBad, check.StateNone} {
 		send(c.check, truth(f.State == s), f.Check, string(f.Severity), string(s))
 	}
+	send(c.checkReason, 1, f.Check, string(f.Reason))
 	send(c.checkTime, seconds(f.Checked), f.Check)
 	if p := f.Pool; p != nil {
 		send(c.poolSize, float64(p.Size))

@@ -24,7 +24,7 @@ type metrics struct {
 
 	probes, probeTime, certificate, crl metric
 
-	check, checkTime                                                        metric
+	check, checkReason, checkTime                                           metric
 	poolSize, poolFree, poolBorrowed, poolWaiting, poolOldest               metric
 	poolBorrows, poolTimeouts, poolLimitHits                                metric
 	code, codeTime                                                          metric
@@ -63,7 +63,8 @@ func (m *metrics) describe() []*prometheus.Desc {
 	gauge(&m.crl, "crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the file.", "issuer", "number")
 
 	gauge(&m.check, "check_state", "1 for the state of the check, 0 for the others.", "check", "severity", "state")
-	gauge(&m.checkTime, "check_timestamp_seconds", "When the check was last made.", "check")
+	gauge(&m.checkReason, "check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the check is stuck.", "check", "reason")
+	gauge(&m.checkTime, "check_timestamp_seconds", "When the check was last made; for unit, when systemd last told of a change.", "check")
 	gauge(&m.poolSize, "jruby_instances", "How many JRuby instances there are to be.")
 	gauge(&m.poolFree, "jruby_free_instances", "JRuby instances that wait for work.")
 	gauge(&m.poolBorrowed, "jruby_borrowed_instances", "JRuby instances at work.")
