@@ -36,7 +36,7 @@ func nextSteps(s Status) []step {
 		steps = append(steps, drainStep())
 	}
 	if w := worst(server.Checks); w != "" && server.Verdict.Health == check.Healthy {
-		steps = append(steps, step{"pmcheck check --explain " + w, "says what the check means that is not well"})
+		steps = append(steps, step{"pmcheck check --explain " + w, "explains the check that is not well, and what to do"})
 	}
 	steps = append(steps, step{"pmcheck status", "shows this page in the terminal"})
 	return steps[:min(maxSteps, len(steps))]

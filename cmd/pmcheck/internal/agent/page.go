@@ -65,6 +65,7 @@ type pageView struct {
 	Tone      string        // good, note, held, bad or lost
 	Headline  string
 	Meaning   string // the headline, in a sentence
+	Holders   string // who holds the master itself
 	Icon      template.URL
 	Nonce     string
 	Checks    []CheckStatus // the probe is the first
@@ -82,6 +83,7 @@ func newPageView(s Status, samples []Sample) *pageView {
 	}
 	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
 	v.Icon = icon(v.Tone)
+	v.Holders = holdersOfMaster(s.Holds)
 	for _, b := range s.Balancers {
 		if b.View != nil && b.View.Sends() {
 			v.Sending++
@@ -94,6 +96,17 @@ func newPageView(s Status, samples []Sample) *pageView {
 		}
 	}
 	return v
+}
+
+// holdersOfMaster names those who hold the master itself.
+func holdersOfMaster(holds []HoldStatus) string {
+	var names []string
+	for _, h := range holds {
+		if h.Covers(Server) {
+			names = append(names, h.Holder)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // conclusion says of a service how it stands: a tone, a headline, a sentence.

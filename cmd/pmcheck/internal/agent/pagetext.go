@@ -15,8 +15,10 @@ import (
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
 		"ago":       func(t, now time.Time) string { return span(now.Sub(t)) + " ago" },
+		"lasted":    func(t, now time.Time) string { return span(now.Sub(t)) },
 		"left":      left,
 		"clock":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") },
+		"date":      func(t time.Time) string { return t.Local().Format("2006-01-02") },
 		"timeofday": func(t time.Time) string { return t.Local().Format("15:04:05 MST") },
 		"rfc3339":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"seconds":   func(s float64) string { return span(time.Duration(s * float64(time.Second))) },

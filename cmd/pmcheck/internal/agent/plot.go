@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -18,7 +19,10 @@ type plot struct {
 // shape is one path of a drawing that is slots wide and plotHeight high.
 type shape struct{ Class, D string }
 
-const plotHeight = 40
+const (
+	plotHeight = 40
+	noNews     = "no news"
+)
 
 // plots draws the answers, the probes and the pool.
 func plots(samples []Sample) []plot {
@@ -40,15 +44,16 @@ func plotAnswers(samples []Sample) plot {
 			return height
 		})}
 	}
-	p := plot{Name: "Answer", Summary: "none yet", Shapes: []shape{band("good", 0.2), band("held", 0.5), band("bad", 1)}}
+	p := plot{Name: "Answer", Now: noNews, Shapes: []shape{band("good", 0.2), band("held", 0.5), band("bad", 1)}}
 	var parts []string
 	for _, k := range []struct{ kind, text string }{{"good", "in service "}, {"held", "held "}, {"bad", "out "}} {
 		if n := count[k.kind]; n > 0 {
 			parts = append(parts, k.text+slotsText(n))
 		}
 	}
+	p.Summary = strings.Join(parts, ", ")
 	if last, ok := latest(samples, func(s Sample) bool { return s.Code != 0 }); ok {
-		p.Now, p.Summary = fmt.Sprint(last.Code), strings.Join(parts, ", ")
+		p.Now = fmt.Sprint(last.Code)
 	}
 	return p
 }
@@ -75,16 +80,18 @@ func plotProbes(samples []Sample) plot {
 			failed++
 		}
 	}
-	p := plot{Name: "Probe", Summary: "no answer", Shapes: []shape{
+	p := plot{Name: "Probe", Now: noNews, Shapes: []shape{
 		{"line", area(samples, nothing, func(s Sample) float64 { return ratio(float64(s.Took), float64(slowest)) })},
 		{"mark", marks(samples, func(s Sample) bool { return s.Failed })},
 	}}
+	var parts []string
 	if slowest > 0 {
-		p.Summary = "slowest " + millis(slowest)
+		parts = append(parts, "slowest "+millis(slowest))
 	}
 	if failed > 0 {
-		p.Summary += ", failed in " + slotsText(failed)
+		parts = append(parts, "failed for "+slotsText(failed))
 	}
+	p.Summary = strings.Join(parts, ", ")
 	if last, ok := latest(samples, func(s Sample) bool { return s.Took > 0 || s.Failed }); ok {
 		p.Now = millis(last.Took)
 		if last.Failed {
@@ -107,7 +114,7 @@ func plotPool(samples []Sample) plot {
 		return func(s Sample) float64 { return ratio(float64(value(s)), float64(top)) }
 	}
 	work := of(func(s Sample) int { return s.Working })
-	p := plot{Name: "JRuby", Summary: "not known", Shapes: []shape{
+	p := plot{Name: "JRuby", Now: noNews, Shapes: []shape{
 		{"limit", area(samples, nothing, of(func(s Sample) int { return s.Size }))},
 		{"line", area(samples, nothing, work)},
 		{"wait", area(samples, work, of(func(s Sample) int { return s.Working + s.Waiting }))},
@@ -117,7 +124,7 @@ func plotPool(samples []Sample) plot {
 	}
 	p.Summary = fmt.Sprintf("at most %d at work, %d waiting", working, waiting)
 	if last, ok := latest(samples, func(s Sample) bool { return s.Size > 0 }); ok {
-		p.Now = fmt.Sprintf("%d of %d", last.Working, last.Size)
+		p.Now = fmt.Sprintf("%d of %d at work", last.Working, last.Size)
 	}
 	return p
 }
@@ -125,7 +132,7 @@ func plotPool(samples []Sample) plot {
 // area draws what lies between two heights from 0 to 1, in steps of a slot.
 // What touches is one outline: side by side, two would show a seam.
 func area(samples []Sample, bottom, top func(Sample) float64) string {
-	y := func(height float64) int { return plotHeight - int(height*plotHeight+0.5) }
+	y := func(height float64) int { return plotHeight - int(math.Ceil(height*plotHeight)) } // little is not nothing
 	var b strings.Builder
 	for i := 0; i < len(samples); i++ {
 		begin, low := i, []int{}
@@ -160,9 +167,10 @@ func marks(samples []Sample, picked func(Sample) bool) string {
 	return b.String()
 }
 
-// latest returns the last sample that is picked.
+// latest returns the last sample that is picked, if it is of the last minute:
+// what is older is not the case now.
 func latest(samples []Sample, picked func(Sample) bool) (Sample, bool) {
-	for i := len(samples) - 1; i >= 0; i-- {
+	for i := len(samples) - 1; i >= max(0, len(samples)-int(time.Minute/slotTime)); i-- {
 		if picked(samples[i]) {
 			return samples[i], true
 		}
