@@ -74,6 +74,7 @@ type pageView struct {
 	Lifetimes []lifetime
 	Next      []step
 	Sending   int // balancers that send new sessions
+	Sessions  int // that balancers have with the master
 }
 
 func newPageView(s Status, samples []Sample) *pageView {
@@ -85,11 +86,15 @@ func newPageView(s Status, samples []Sample) *pageView {
 	v.Icon = icon(v.Tone)
 	v.Holders = holdersOfMaster(s.Holds)
 	for _, b := range s.Balancers {
-		if b.View != nil && b.View.Sends() {
+		if b.View == nil {
+			continue
+		}
+		v.Sessions += b.View.Sessions
+		if b.View.Sends() {
 			v.Sending++
 		}
 	}
-	v.Checks = append([]CheckStatus{probeRow(s.Probe)}, v.Server.Checks...)
+	v.Checks = append([]CheckStatus{probeRow(v.Server.Verdict, s.Probe)}, v.Server.Checks...)
 	for _, c := range v.Checks {
 		if c.Pool != nil {
 			v.Loans = oldestLoans(c.Pool.Borrowed)
@@ -190,13 +195,12 @@ func lifetimes(s Status) (list []lifetime) {
 const maxLoansShown = 3
 
 // probeRow shows the probe as the first of the checks.
-func probeRow(p ProbeStatus) CheckStatus {
-	row := CheckStatus{Finding: check.Finding{Check: check.CheckProbe, Severity: check.Eject, Checked: p.Asked, Reason: p.Reason, Detail: p.Fault}}
-	row.State = check.StateNone
+func probeRow(v check.Verdict, p ProbeStatus) CheckStatus {
+	row := CheckStatus{Finding: check.Finding{Check: check.CheckProbe, Severity: check.Eject,
+		State: check.StateNone, Checked: p.Asked, Reason: p.Reason, Detail: p.Fault}}
 	if p.Count == 0 {
 		return row
 	}
-	row.State = check.StateOK
 	row.Value = "took " + millis(time.Duration(p.Took*float64(time.Second)))
 	if p.HTTP > 0 {
 		row.Value += fmt.Sprintf(", status %d", p.HTTP)
@@ -204,7 +208,11 @@ func probeRow(p ProbeStatus) CheckStatus {
 	if p.TLS != nil {
 		row.Value += ", " + p.TLS.Version
 	}
-	if p.Reason != "" {
+	switch {
+	case v.Reason == check.Stale: // whatever it said is no longer known
+	case p.Reason == "":
+		row.State = check.StateOK
+	default:
 		row.State, row.Hint = check.StateBad, p.Reason.Hint()
 	}
 	return row

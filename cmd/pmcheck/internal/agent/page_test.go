@@ -1,0 +1,201 @@
+package agent_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// accepts is what Chromium sends with a navigation.
+const accepts = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n"
+
+func TestWhoSeesThePage(t *testing.T) {
+	tests := []struct {
+		name, request string
+		code          int
+		page          bool
+	}{
+		{"a browser", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, true},
+		{"a browser that chose a code", "GET /?drain=404 HTTP/1.1\r\nHost: m1\r\n" + accepts, 404, true},
+		{"a browser that asks for health", "GET /?drain=200&maint=200 HTTP/1.1\r\nHost: m1\r\n" + accepts, 200, true},
+		{"a browser, malformed", "GET /?drian=404 HTTP/1.1\r\nHost: m1\r\n" + accepts, 400, false},
+		{"a browser, elsewhere", "GET /sever HTTP/1.1\r\nHost: m1\r\n" + accepts, 400, false},
+		{"a browser, by the service's name", "GET /server HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
+		{"HAProxy, bare", "OPTIONS / HTTP/1.0\r\n", 503, false},
+		{"HAProxy with its view", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + "X-Haproxy-Server-State: UP; name=p/m1; node=lb1; weight=1/2; scur=1/2; qcur=0\r\n", 503, false},
+		{"OPTIONS, whatever it accepts", "OPTIONS / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
+		{"curl", "GET / HTTP/1.1\r\nHost: m1\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n", 503, false},
+		{"keepalived", "GET / HTTP/1.0\r\nUser-Agent: KeepAliveClient\r\nHost: 192.0.2.1:9200\r\n", 503, false},
+		{"ELB", "GET / HTTP/1.1\r\nHost: 192.0.2.1:9200\r\nConnection: close\r\nUser-Agent: ELB-HealthChecker/2.0\r\nAccept-Encoding: gzip, compressed\r\n", 503, false},
+		{"an empty Accept", "GET / HTTP/1.1\r\nHost: m1\r\nAccept:\r\n", 503, false},
+	}
+	r := start(t, nil)
+	r.drain()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, body := r.ask(tt.request + "\r\n")
+			if page := strings.HasPrefix(body, "<!doctype html>"); code != tt.code || page != tt.page {
+				t.Errorf("%d %.60q; want %d, page %v", code, body, tt.code, tt.page)
+			}
+		})
+	}
+	if code, body := r.ask("HEAD / HTTP/1.1\r\nHost: m1\r\n" + accepts + "\r\n"); code != 503 || body != "" {
+		t.Errorf("HEAD: %d %q, want 503 and no body", code, body)
+	}
+	if list := r.Status(time.Now()).Balancers; len(list) != 2 {
+		t.Errorf("%d balancers, want 2: people are none", len(list))
+	}
+}
+
+func TestPageHeaders(t *testing.T) {
+	r := start(t, nil)
+	policies := map[string]bool{}
+	for range 2 {
+		req, _ := http.NewRequest(http.MethodGet, "http://"+r.Address().String()+"/", nil)
+		req.Header.Set("Accept", "text/html")
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		for name, want := range map[string]string{
+			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Vary": "Accept",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Set-Cookie": "",
+		} {
+			if got := resp.Header.Get(name); got != want {
+				t.Errorf("%s %q, want %q", name, got, want)
+			}
+		}
+		policy := resp.Header.Get("Content-Security-Policy")
+		want := regexp.MustCompile(`^default-src 'none'; style-src 'nonce-(\w{26})'; script-src 'nonce-(\w{26})'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$`)
+		if !want.MatchString(policy) {
+			t.Errorf("policy %q", policy)
+		}
+		policies[policy] = true
+	}
+	if len(policies) != 2 {
+		t.Error("the nonce was used twice")
+	}
+}
+
+// render writes the page of a status.
+func render(t testing.TB, s agent.Status, samples []agent.Sample) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	if err := agent.NewPage().Write(w, 200, s, samples); err != nil {
+		t.Fatal(err)
+	}
+	return w.Body.String()
+}
+
+func TestPageTitleSaysTheState(t *testing.T) {
+	tests := []struct {
+		mode   drain.Mode
+		health check.Health
+		want   string
+	}{
+		{drain.Ready, check.Healthy, "In service"},
+		{drain.Ready, check.Busy, "In service, busy"},
+		{drain.Ready, check.Warming, "Out of service: warming"},
+		{drain.Ready, check.Unhealthy, "Out of service: unhealthy"},
+		{drain.Ready, check.Unknown, "Out of service: unknown"},
+		{drain.Ready, "", "Out of service: unknown"},
+		{drain.Drain, check.Healthy, "Out of service: drain"},
+		{drain.Maint, check.Unhealthy, "Out of service: maint"},
+		{"", check.Healthy, "Out of service: maint"},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.mode)+" "+string(tt.health), func(t *testing.T) {
+			s := agent.Status{Certname: "m1", Services: []agent.ServiceStatus{{Name: "server", Mode: tt.mode, Verdict: check.Verdict{Health: tt.health}}}}
+			page := render(t, s, nil)
+			for _, want := range []string{"<title>" + tt.want + " · m1</title>", `<h1 id="headline">` + tt.want + "</h1>"} {
+				if !strings.Contains(page, want) {
+					t.Errorf("no %s", want)
+				}
+			}
+		})
+	}
+}
+
+// everywhere returns a status in which every text is text.
+func everywhere(text string) agent.Status {
+	var s agent.Status
+	fill(reflect.ValueOf(&s).Elem(), text)
+	return s
+}
+
+func fill(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() { // the others are closed vocabularies
+			v.SetString(text)
+		}
+	case reflect.Int, reflect.Int64:
+		v.SetInt(2)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), text)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(v.Index(i), text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i), text)
+			}
+		}
+	}
+}
+
+// markup is the part of a page that makes its structure.
+func markup(page string) string {
+	page = regexp.MustCompile(`[A-Z2-7]{26}`).ReplaceAllString(page, "nonce")
+	return regexp.MustCompile(`[^<>"]+`).ReplaceAllString(page, " ")
+}
+
+// FuzzPageEscapesEverything: no text, wherever it comes from, changes the
+// structure of the page.
+func FuzzPageEscapesEverything(f *testing.F) {
+	for _, text := range []string{
+		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</title></style></script><b>", "{{.}}", "' onmouseover='x",
+		"javascript:alert(1)", "-->", "]]>", "&lt;", "\x00\xff<", "$(reboot)",
+	} {
+		f.Add(text)
+	}
+	plain := markup(render(f, everywhere("X"), nil))
+	f.Fuzz(func(t *testing.T, text string) {
+		if text == "" || drain.CheckName(text) == nil { // more is shown of a hold that has a name
+			return
+		}
+		if got := markup(render(t, everywhere(text), nil)); got != plain {
+			t.Errorf("%q changes the page's structure", text)
+		}
+	})
+}
+
+func TestStrayNamesAreInNoCommand(t *testing.T) {
+	s := agent.Status{Services: []agent.ServiceStatus{{Name: "server", Mode: drain.Maint}}}
+	s.Holds = []agent.HoldStatus{{Hold: drain.Hold{Holder: "x; reboot", Mode: drain.Maint, Code: drain.Unreadable}}}
+	s.Config = agent.ConfigStatus{File: "/etc/$(reboot).yaml", Error: "line 1: nonsense"}
+	page := render(t, s, nil)
+	for _, command := range regexp.MustCompile(`<li><code>(.*?)</code><small>`).FindAllStringSubmatch(page, -1) {
+		if strings.Contains(command[1], "; reboot") || strings.Contains(command[1], " /etc/$(reboot)") {
+			t.Errorf("to be typed: %s", command[1])
+		}
+	}
+	for _, want := range []string{"pmcheck ready --all", "pmcheck config --check &#39;/etc/$(reboot).yaml&#39;"} {
+		if !strings.Contains(page, "<code>"+want+"</code>") {
+			t.Errorf("no %s", want)
+		}
+	}
+}
