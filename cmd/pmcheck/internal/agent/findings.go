@@ -61,13 +61,14 @@ func (f *findings) forgetPool(now time.Time) {
 	}
 }
 
-// unit takes in what systemd says; nothing is known without a unit.
+// unit takes in what systemd says; nothing is known without a unit. A unit
+// that is inactive says nothing of the master, and no longer what it said
+// while it stopped.
 func (f *findings) unit(u systemd.UnitState, now time.Time) {
-	if u.Unit == "" {
-		delete(f.latest, check.CheckUnit)
-		return
+	delete(f.latest, check.CheckUnit)
+	if u.Unit != "" {
+		f.take(check.Unit(u.Unit, string(u.Active), now), now)
 	}
-	f.take(check.Unit(u.Unit, string(u.Active), now), now)
 }
 
 // saturated reports whether the pool was last seen with requests waiting.

@@ -1,0 +1,39 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// TestUnitFinding: what a unit said is over once it says something else, or
+// nothing.
+func TestUnitFinding(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		next systemd.UnitState
+		want check.Reason // empty: no finding
+	}{
+		{"active again", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitActive}, check.OK},
+		{"inactive", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitInactive}, check.NotKnown},
+		{"failed", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitFailed}, check.UnitFailed},
+		{"gone", systemd.UnitState{}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now := time.Now()
+			f := newFindings()
+			f.configure(config.Default().Checks)
+			f.unit(systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitDeactivating}, now)
+			if got := f.latest[check.CheckUnit].Reason; got != check.UnitStopping {
+				t.Fatalf("a unit that stops: %q, want %q", got, check.UnitStopping)
+			}
+			f.unit(test.next, now.Add(time.Second))
+			if got := f.latest[check.CheckUnit].Reason; got != test.want {
+				t.Errorf("afterwards: %q, want %q", got, test.want)
+			}
+		})
+	}
+}
