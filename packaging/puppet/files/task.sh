@@ -11,10 +11,11 @@ quote() {
     printf '"'
 }
 
-# fail ends the task: fail KIND MESSAGE EXIT-STATUS.
+# fail ends the task: fail KIND MESSAGE EXIT-STATUS [JSON], where the JSON is what
+# pmcheck has to say about it.
 fail() {
-    printf '{"_error": {"kind": "pmcheck/%s", "msg": %s, "details": {"exit_code": %d}}}\n' \
-        "$1" "$(quote "$2")" "$3"
+    printf '{"_error": {"kind": "pmcheck/%s", "msg": %s, "details": {"exit_code": %d, "result": %s}}}\n' \
+        "$1" "$(quote "$2")" "$3" "${4:-null}"
     exit "$3"
 }
 
@@ -34,7 +35,8 @@ must() {
     case $status in
         0) ;;
         2) fail usage "$err" 2 ;;
-        6) fail timeout "$err" 6 ;;
+        6) fail timeout "$err" 6 "$out" ;;
+        7) fail last-server "$err" 7 "$out" ;;
         *) fail failed "$err" "$status" ;;
     esac
 }
@@ -62,6 +64,7 @@ hold() {
     [ -z "${PT_for:-}" ] || set -- "$@" "--for=$PT_for"
     [ "${PT_until_reboot:-false}" != true ] || set -- "$@" --until-reboot
     [ -z "${PT_wait:-}" ] || set -- "$@" "--wait=$PT_wait"
+    [ "${PT_force:-false}" != true ] || set -- "$@" --force
     change "$@"
 }
 

@@ -11,6 +11,7 @@ class pmcheck::config {
     'listen'          => $pmcheck::listen,
     'allow'           => $pmcheck::allow,
     'status_allow'    => $pmcheck::status_allow,
+    'balancers'       => $pmcheck::balancers,
     'max_connections' => $pmcheck::max_connections,
     'tls'             => $pmcheck::tls,
     'tls_certificate' => $pmcheck::tls_certificate,
@@ -20,6 +21,7 @@ class pmcheck::config {
     'initial_mode'    => $pmcheck::initial_mode,
     'services'        => $pmcheck::services,
     'tcp_services'    => $pmcheck::tcp_services,
+    'fleet'           => $pmcheck::fleet,
     'holds'           => $pmcheck::holds,
     'puppet'          => $pmcheck::puppet,
     'probe'           => $pmcheck::probe,
@@ -31,6 +33,7 @@ class pmcheck::config {
     'code'            => $pmcheck::code,
     'puppetdb'        => $pmcheck::puppetdb,
     'compile'         => $pmcheck::compile,
+    'agent'           => $pmcheck::agent,
     'log'             => $pmcheck::log,
   }
   $given    = $named.filter |$_name, $value| { !($value in [undef, {}]) }
@@ -45,12 +48,26 @@ class pmcheck::config {
     validate_cmd => '/usr/bin/pmcheck config --check %',
   }
 
-  $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'socket', 'initial_mode', 'holds']
+  # By unit, where its socket is bound.
+  $streams = {
+    'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),
+    'pmcheck-agent.socket'  => regsubst(String($settings.dig('agent', 'listen')), '\A:', ''),
+    'pmcheck-status.socket' => String($settings['socket']),
+  }
+  $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'initial_mode', 'holds']
 
-  pmcheck::dropin {
-    'pmcheck.socket':
-      settings => $settings.filter |$name, $_value| { $name == 'listen' };
-    'pmcheck.service':
-      settings => $settings.filter |$name, $_value| { $name in $at_start };
+  $streams.each |$unit, $stream| {
+    $content = $stream ? {
+      ''      => '',
+      default => "\n[Socket]\nListenStream=\nListenStream=${stream}\n",
+    }
+    pmcheck::dropin { $unit:
+      content => $content,
+    }
+  }
+
+  $noted = $settings.filter |$name, $_value| { $name in $at_start }
+  pmcheck::dropin { 'pmcheck.service':
+    content => join($noted.map |$name, $value| { "#   ${name}: ${pmcheck::yaml($value)}\n" }),
   }
 }

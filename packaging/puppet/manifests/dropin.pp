@@ -1,23 +1,21 @@
-# @summary Notes in a drop-in with which settings a unit has to be started.
+# @summary A drop-in of a unit: with which settings it has to be started.
 #
-# Without any there is no drop-in.
-#
-# @param settings
-#   The settings. Of these systemd itself needs to know `listen` only.
+# @param content
+#   What is in it. Without any there is no drop-in.
 #
 # @api private
 define pmcheck::dropin (
-  Pmcheck::Settings $settings,
+  String $content,
 ) {
   assert_private()
 
   $directory = "/etc/systemd/system/${title}.d"
-  $ensure    = empty($settings) ? {
-    true    => absent,
-    default => file,
-  }
 
-  if $ensure == file {
+  if $content == '' {
+    $ensure = absent
+  } else {
+    $ensure = file
+
     file { $directory:
       ensure => directory,
       owner  => 'root',
@@ -31,6 +29,6 @@ define pmcheck::dropin (
     owner   => 'root',
     group   => 'root',
     mode    => '0644',
-    content => epp('pmcheck/dropin.conf.epp', { 'settings' => $settings }),
+    content => "# Managed by Puppet, from the settings in /etc/pmcheck/pmcheck.yaml.\n${content}",
   }
 }

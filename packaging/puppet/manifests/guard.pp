@@ -1,11 +1,19 @@
 # @summary Has the master drained whenever Puppet Server is stopped or restarted.
 #
+# A guard starts with its server. To stop one drains nothing.
+#
 # @api private
 class pmcheck::guard {
   assert_private()
 
+  $ensure = $pmcheck::guard ? {
+    true    => undef,
+    default => stopped,
+  }
+
   $pmcheck::guard_services.each |$name| {
     service { "pmcheck-guard@${name}.service":
+      ensure => $ensure,
       enable => $pmcheck::guard,
     }
   }

@@ -51,6 +51,9 @@
 #   The networks that may ask at all.
 # @param status_allow
 #   The networks that may read `/status`, besides loopback.
+# @param balancers
+#   The networks whose balancers are believed when they tell what they make of
+#   this master.
 # @param max_connections
 #   How many connections may be open at one time.
 # @param tls
@@ -69,6 +72,8 @@
 #   Further services of the master's Status API, each with a path of its own.
 # @param tcp_services
 #   Services that are only connected to.
+# @param fleet
+#   The masters of the pool, for `pmcheck status --fleet` and `pmcheck haproxy`.
 # @param holds
 #   Where the hold files are.
 # @param puppet
@@ -91,6 +96,8 @@
 #   Where the master's PuppetDB answers.
 # @param compile
 #   How the deep check compiles a catalog.
+# @param agent
+#   How HAProxy's agent-checks are answered. Without `listen` they are not.
 # @param log
 #   How the daemon logs.
 # @param settings
@@ -110,6 +117,7 @@ class pmcheck (
   Optional[Pmcheck::Listen]                         $listen          = undef,
   Optional[Array[Stdlib::IP::Address, 1]]           $allow           = undef,
   Optional[Array[Stdlib::IP::Address]]              $status_allow    = undef,
+  Optional[Array[Stdlib::IP::Address]]              $balancers       = undef,
   Optional[Integer[1, 65536]]                       $max_connections = undef,
   Optional[Pmcheck::Tls]                            $tls             = undef,
   Optional[Stdlib::Absolutepath]                    $tls_certificate = undef,
@@ -119,6 +127,7 @@ class pmcheck (
   Optional[Pmcheck::Mode]                           $initial_mode    = undef,
   Optional[Array[Pmcheck::Service]]                 $services        = undef,
   Optional[Array[Pmcheck::Tcpservice]]              $tcp_services    = undef,
+  Optional[Array[Pmcheck::Master]]                  $fleet           = undef,
   Pmcheck::Holds                                    $holds           = {},
   Pmcheck::Puppet                                   $puppet          = {},
   Pmcheck::Probe                                    $probe           = {},
@@ -130,6 +139,7 @@ class pmcheck (
   Pmcheck::Code                                     $code            = {},
   Pmcheck::Puppetdb                                 $puppetdb        = {},
   Pmcheck::Compile                                  $compile         = {},
+  Pmcheck::Agent                                    $agent           = {},
   Pmcheck::Log                                      $log             = {},
   Pmcheck::Settings                                 $settings        = {},
 ) {

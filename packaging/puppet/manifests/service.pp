@@ -8,16 +8,32 @@
 class pmcheck::service {
   assert_private()
 
-  exec { 'pmcheck: let go of the old port':
-    command     => '/bin/systemctl daemon-reload && /bin/systemctl stop pmcheck.socket pmcheck.service',
-    provider    => shell,
-    refreshonly => true,
-    subscribe   => Pmcheck::Dropin['pmcheck.socket'],
+  $sockets = ['pmcheck.socket', 'pmcheck-status.socket']
+
+  # Only with agent.listen is there a port for HAProxy's agent-check.
+  if $pmcheck::config::streams['pmcheck-agent.socket'] == '' {
+    $agent_ensure = stopped
+    $agent_enable = false
+  } else {
+    $agent_ensure = $pmcheck::service_ensure
+    $agent_enable = $pmcheck::service_enable
   }
 
-  -> service { 'pmcheck.socket':
-    ensure => $pmcheck::service_ensure,
-    enable => $pmcheck::service_enable,
+  # To stop the service stops its sockets.
+  exec { 'pmcheck: let go of the old sockets':
+    command     => '/bin/systemctl daemon-reload && /bin/systemctl stop pmcheck.service',
+    provider    => shell,
+    refreshonly => true,
+    subscribe   => Pmcheck::Dropin[keys($pmcheck::config::streams)],
+  }
+
+  -> service {
+    $sockets:
+      ensure => $pmcheck::service_ensure,
+      enable => $pmcheck::service_enable;
+    'pmcheck-agent.socket':
+      ensure => $agent_ensure,
+      enable => $agent_enable;
   }
 
   -> service { 'pmcheck.service':

@@ -8,4 +8,4 @@ if [ "${PT__noop:-false}" = true ]; then
     would "$@"
 fi
 must "$@"
-printf '{"reached": %s, "state": %s}\n' "$(quote "$PT_for")" "$(quote "$(printf '%s\n' "$err" | tail -n 1)")"
+printf '{"reached": true, "for": %s, "state": %s}\n' "$(quote "$PT_for")" "$(quote "$(printf '%s\n' "$err" | tail -n 1)")"

@@ -36,7 +36,7 @@ func TestLint(t *testing.T) {
 	tool(t, dir, "metadata-json-lint", "metadata-json-lint", "--fail-on-warnings", "--strict-dependencies", "metadata.json")
 	tool(t, dir, "puppet-agent", "puppet", "parser", "validate", "manifests", "types", "functions")
 	tool(t, dir, "puppet-agent", "puppet", "parser", "validate", "--tasks", "plans")
-	tool(t, dir, "puppet-agent", "puppet", "epp", "validate", "templates/pmcheck.yaml.epp", "templates/dropin.conf.epp")
+	tool(t, dir, "puppet-agent", "puppet", "epp", "validate", "templates/pmcheck.yaml.epp")
 }
 
 func TestReferenceIsFresh(t *testing.T) {
@@ -53,6 +53,7 @@ func TestReferenceIsFresh(t *testing.T) {
 // TestCatalogs runs the module's own tests.
 func TestCatalogs(t *testing.T) {
 	lab.Real(t)
+	t.Parallel()
 	lab.Need(t, "rspec", "ruby-rspec-puppet")
 	dir := moduleDir(t)
 	cmd := exec.Command("rspec")
@@ -83,6 +84,24 @@ func TestEverySettingHasAParameter(t *testing.T) {
 		}
 		if nested && !strings.Contains(read(t, tree("packaging", "puppet", "types", name+".pp")), "Optional['"+inner+"']") {
 			t.Errorf("type Pmcheck::%s has no %s", name, inner)
+		}
+	}
+}
+
+// TestPlanCallsTasksThatAre compares the plan, which nothing here can run, with
+// the tasks.
+func TestPlanCallsTasksThatAre(t *testing.T) {
+	plan := read(t, tree("packaging", "puppet", "plans", "rolling.pp"))
+	calls := regexp.MustCompile(`run_task\('pmcheck::(\w+)'([^)]*)\)`).FindAllStringSubmatch(plan, -1)
+	if len(calls) < 5 {
+		t.Errorf("the plan calls %d tasks", len(calls))
+	}
+	for _, call := range calls {
+		metadata := read(t, tree("packaging", "puppet", "tasks", call[1]+".json"))
+		for _, parameter := range regexp.MustCompile(`'(\w+)' =>`).FindAllStringSubmatch(call[2], -1) {
+			if !strings.Contains(metadata, `"`+parameter[1]+`": {`) {
+				t.Errorf("task %s has no parameter %s", call[1], parameter[1])
+			}
 		}
 	}
 }

@@ -19,7 +19,8 @@ type taskResult struct {
 	InEffect bool `json:"in_effect"`
 	Noop     bool
 	Would    string
-	Reached  string
+	Reached  bool
+	For      string
 	Certname string
 	Services []struct{ Mode drain.Mode }
 	Error    *struct {
@@ -27,6 +28,7 @@ type taskResult struct {
 		Msg     string
 		Details struct {
 			ExitCode int `json:"exit_code"`
+			Result   *struct{ Mode drain.Mode }
 		}
 	} `json:"_error"`
 }
@@ -66,12 +68,12 @@ func TestTasks(t *testing.T) {
 	if got := r.task(dir, "status", nil); got.Certname != "standin.lab.example" || got.Services[0].Mode != drain.Ready {
 		t.Errorf("status: %+v", got)
 	}
-	if got := r.task(dir, "wait", like{"for": "ready"}); got.Reached != "ready" {
+	if got := r.task(dir, "wait", like{"for": "ready"}); !got.Reached || got.For != "ready" {
 		t.Errorf("wait: %+v", got)
 	}
 
 	const reason = "a \"quoted\" reason, $HOME and \\n"
-	got := r.task(dir, "drain", like{"hold": "bolt", "reason": reason, "for": "1h"})
+	got := r.task(dir, "drain", like{"hold": "bolt", "reason": reason, "for": "1h", "wait": "30s"})
 	if got.Set == nil || got.Set.Reason != reason || got.Set.Until.IsZero() || !got.InEffect {
 		t.Errorf("drain: %+v", got)
 	}
@@ -79,19 +81,19 @@ func TestTasks(t *testing.T) {
 	if got := r.task(dir, "status", nil); got.Error != nil || got.Services[0].Mode != drain.Drain {
 		t.Errorf("status of a held master: %+v", got)
 	}
-	if got := r.task(dir, "wait", like{"for": "out"}); got.Reached != "out" {
+	if got := r.task(dir, "wait", like{"for": "out"}); !got.Reached || got.For != "out" {
 		t.Errorf("wait: %+v", got)
 	}
 	if got := r.task(dir, "maint", like{"until_reboot": "true"}); got.Set == nil || !got.Set.UntilReboot || got.Set.Holder != drain.Operator {
 		t.Errorf("maint: %+v", got)
 	}
-	r.awaitMode(drain.Maint, drain.Operator, "bolt")
+	r.awaitMode(drain.Maint, "bolt", drain.Operator)
 
 	if got := r.task(dir, "ready", nil); len(got.Lifted) != 1 || got.Mode != drain.Drain {
 		t.Errorf("ready: %+v", got)
 	}
 	r.awaitMode(drain.Drain, "bolt")
-	if got := r.task(dir, "ready", like{"all": "true"}); len(got.Lifted) != 1 || got.Mode != drain.Ready {
+	if got := r.task(dir, "ready", like{"all": "true", "wait": "30s"}); len(got.Lifted) != 1 || got.Mode != drain.Ready {
 		t.Errorf("ready, all: %+v", got)
 	}
 	r.awaitMode(drain.Ready)
@@ -137,6 +139,13 @@ func TestTaskErrors(t *testing.T) {
 		})
 	}
 	r.awaitMode(drain.Ready)
+
+	// Too late is no reason to put the master back.
+	got := r.task(dir, "drain", like{"wait": "1ns"})
+	if got.Error == nil || got.Error.Kind != "pmcheck/timeout" || got.Error.Details.Result == nil || got.Error.Details.Result.Mode != drain.Drain {
+		t.Errorf("drain, not idle in time: %+v", got)
+	}
+	r.awaitMode(drain.Drain, drain.Operator)
 }
 
 func TestTaskWithoutPmcheck(t *testing.T) {
@@ -165,8 +174,8 @@ func TestTaskArguments(t *testing.T) {
 	}{
 		{"drain", "drain", nil, "pmcheck drain --hold=operator"},
 		{"drain with everything", "drain",
-			like{"hold": "h", "service": "ca", "reason": "r s", "for": "1h", "until_reboot": "true", "wait": "5m"},
-			"pmcheck drain --hold=h --service=ca --reason=r s --for=1h --until-reboot --wait=5m"},
+			like{"hold": "h", "service": "ca", "reason": "r s", "for": "1h", "until_reboot": "true", "wait": "5m", "force": "true"},
+			"pmcheck drain --hold=h --service=ca --reason=r s --for=1h --until-reboot --wait=5m --force"},
 		{"maint", "maint", like{"until_reboot": "false"}, "pmcheck maint --hold=operator"},
 		{"ready", "ready", like{"service": "ca", "wait": "5m"}, "pmcheck ready --hold=operator --service=ca --wait=5m"},
 		{"ready all", "ready", like{"all": "true", "hold": "operator"}, "pmcheck ready --all"},

@@ -15,9 +15,11 @@ describe 'pmcheck' do
       it { is_expected.to contain_package('pmcheck').with_ensure('installed').without_source }
       it { is_expected.to contain_service('pmcheck.socket').with(ensure: 'running', enable: true) }
       it { is_expected.to contain_service('pmcheck.service').with(ensure: 'running', enable: true) }
+      it { is_expected.to contain_service('pmcheck-agent.socket').with(ensure: 'stopped', enable: false) }
       it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: true, ensure: nil) }
       it { is_expected.to contain_service('pmcheck-guard@pe-puppetserver.service').with(enable: true, ensure: nil) }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
+      it { is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
       it { expect(yaml).to be_nil } # nothing but comments
     end
@@ -26,7 +28,9 @@ describe 'pmcheck' do
   it 'installs before it configures, and configures before it starts' do
     is_expected.to contain_package('pmcheck').that_comes_before('File[/etc/pmcheck/pmcheck.yaml]')
     is_expected.to contain_file('/etc/pmcheck/pmcheck.yaml').that_notifies('Service[pmcheck.service]')
-    is_expected.to contain_service('pmcheck.socket').that_comes_before('Service[pmcheck.service]')
+    ['pmcheck.socket', 'pmcheck-status.socket'].each do |socket|
+      is_expected.to contain_service(socket).with(ensure: 'running', enable: true).that_comes_before('Service[pmcheck.service]')
+    end
   end
 
   it 'has pmcheck itself check its configuration' do
@@ -45,10 +49,10 @@ describe 'pmcheck' do
   context 'with every parameter' do
     let(:params) do
       {
-        listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [],
+        listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [], balancers: ['192.0.2.1'],
         max_connections: 10, tls: 'files', tls_certificate: '/c.pem', tls_key: '/k.pem', tls_client_ca: '/ca.pem',
         socket: '/run/pmcheck/other.sock', initial_mode: 'maint',
-        services: ['ca', 'broker-service'], tcp_services: ['pcp=localhost:8142'],
+        services: ['ca', 'broker-service'], tcp_services: ['pcp=localhost:8142'], fleet: ['puppet1', 'https://puppet2:9200'],
         holds: { 'persistent' => '/srv/holds', 'until_reboot' => '/run/holds' },
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
@@ -60,11 +64,11 @@ describe 'pmcheck' do
                   'puppetdb' => 'warn', 'compile' => 'off' },
         jruby: { 'interval' => '5s', 'warming_max' => '5m', 'stuck_after' => '2m', 'busy_fall' => 5 },
         unit: { 'names' => ['puppetserver.service'] }, expiry: { 'warn' => '720h' },
-        disk: { 'paths' => ['/var'], 'warn_percent' => 10, 'eject_mib' => 64, 'interval' => '15s' },
+        disk: { 'paths' => ['/var'], 'reads' => ['/etc'], 'warn_percent' => 10, 'eject_mib' => 64, 'interval' => '15s' },
         code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s' },
         puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
         compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
-        log: { 'level' => 'debug', 'format' => 'json' }
+        agent: { 'listen' => ':9301', 'weight' => true }, log: { 'level' => 'debug', 'format' => 'json' }
       }
     end
 
@@ -78,7 +82,18 @@ describe 'pmcheck' do
     it 'binds the socket unit to the address' do
       is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf')
         .with_content(%r{^\[Socket\]\nListenStream=\nListenStream=\[::1\]:9300$})
-        .that_notifies('Exec[pmcheck: let go of the old port]')
+        .that_notifies('Exec[pmcheck: let go of the old sockets]')
+    end
+
+    it 'opens the port for the agent-check' do
+      is_expected.to contain_file('/etc/systemd/system/pmcheck-agent.socket.d/puppet.conf').with_content(%r{^ListenStream=9301$})
+      is_expected.to contain_service('pmcheck-agent.socket').with(ensure: 'running', enable: true)
+    end
+
+    it 'binds the status socket to its path' do
+      is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf')
+        .with_content(%r{^\[Socket\]\nListenStream=\nListenStream=/run/pmcheck/other.sock$})
+        .that_notifies('Exec[pmcheck: let go of the old sockets]')
     end
 
     it 'restarts for what a reload cannot change' do
@@ -123,7 +138,7 @@ describe 'pmcheck' do
   context 'without a guard' do
     let(:params) { { guard: false } }
 
-    it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with_enable(false) }
+    it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: false, ensure: 'stopped') }
   end
 
   context 'stopped' do
@@ -148,7 +163,8 @@ describe 'pmcheck' do
     services: ['ca', ['CA']], tcp_services: [['pcp'], ['pcp=8142']],
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'busy_fall' => '5' }], unit: [{ 'names' => [] }],
     expiry: [{ 'warn' => '30d' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
-    puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }],
+    puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }], agent: [{ 'weight' => 'yes' }, { 'listen' => 9201 }],
+    balancers: ['::1'], fleet: ['puppet1', ['a b'], ['ftp://x']],
     log: [{ 'level' => 'INFO' }, { 'format' => 'xml' }],
     settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1']
   }.each do |name, values|

@@ -1,0 +1,88 @@
+#!/bin/sh
+# Moves port 9200 from a check that xinetd runs to pmcheck, in well under the time
+# after which a balancer takes the master for DOWN. If pmcheck does not answer 200
+# at once, xinetd gets the port back.
+#
+#   migrate.sh [FILE]
+#
+# FILE describes the old check, such as /etc/xinetd.d/puppetserver_check. Without
+# it, it is the file in /etc/xinetd.d with "port = 9200".
+#
+# Before: install pmcheck, and write /etc/pmcheck/pmcheck.yaml if it needs one.
+set -eu
+
+port=9200
+# How many tenths of a second pmcheck has to answer. This and the way back have to
+# fit into (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
+patience=20
+
+die() {
+    echo "migrate: $*" >&2
+    exit 1
+}
+
+answer() { # of whoever listens on port $1: the status code, 000 if nobody does
+    curl --silent --output /dev/null --noproxy '*' --max-time 1 --write-out '%{http_code}' "http://127.0.0.1:$1/" || true
+}
+
+until_answer() { # answer 200 on port $1, within $2 tenths of a second
+    tries=$2
+    while [ "$(answer "$1")" != 200 ]; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || return 1
+        sleep 0.1
+    done
+}
+
+find_old() {
+    grep -lE "^[[:space:]]*port[[:space:]]*=[[:space:]]*$port[[:space:]]*\$" /etc/xinetd.d/* || true
+}
+
+# rehearse runs pmcheck beside the old check, where no balancer asks.
+rehearse() {
+    PMCHECK_SOCKET=/run/pmcheck-rehearsal.sock PMCHECK_LISTEN=127.0.0.1:19200 pmcheck serve 2>/run/pmcheck-rehearsal.log &
+    rehearsal=$!
+    passed=false
+    if until_answer 19200 100; then
+        passed=true
+    fi
+    kill $rehearsal 2>/dev/null || true
+    wait $rehearsal || true
+    $passed || die "pmcheck does not answer 200 here, so nothing was changed; see /run/pmcheck-rehearsal.log"
+}
+
+# let_go has xinetd close the port, and returns once it has.
+let_go() {
+    cp -p "$old" "$old.before-pmcheck" # xinetd does not read names with a dot
+    sed -i -e '/^[[:space:]]*disable[[:space:]]*=/d' -e 's/^[[:space:]]*{/&\n    disable = yes/' "$old"
+    systemctl reload xinetd
+    tries=50
+    while [ -n "$(ss --no-header --listening --tcp --numeric "sport = :$port")" ]; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || return 1
+        sleep 0.02
+    done
+}
+
+back() {
+    systemctl stop pmcheck.socket pmcheck.service || true
+    mv "$old.before-pmcheck" "$old"
+    systemctl reload-or-restart xinetd
+    until_answer $port 50 || die "xinetd has the port back and does not answer 200 either"
+    die "$*; xinetd has the port back"
+}
+
+old=${1-$(find_old)}
+[ -f "$old" ] || die "which file of /etc/xinetd.d is the old check?"
+[ "$(answer $port)" = 200 ] || die "the old check does not answer 200: a bad moment"
+rehearse
+
+# Whatever the package tried to start could not have the port.
+systemctl stop pmcheck.socket pmcheck.service
+systemctl reset-failed pmcheck.socket pmcheck.service 2>/dev/null || true
+systemctl --quiet enable pmcheck.socket pmcheck.service
+
+let_go || back "xinetd does not let go of port $port"
+systemctl start pmcheck.socket pmcheck.service || back "pmcheck does not start"
+until_answer $port $patience || back "pmcheck does not answer 200"
+echo "pmcheck answers on port $port. The old check is disabled in $old."
