@@ -11,7 +11,7 @@ SYSCONFDIR ?= /etc
 
 # The real programs that the tests run pmcheck against, by Debian package.
 PARTS = puppetserver puppet-agent haproxy xinetd wrk curl openssl socat iproute2 systemd dbus \
-	puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ruby-puppetlabs-spec-helper ansible-core \
+	puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy
 
 # The packages whose tests start them, one after the other.
