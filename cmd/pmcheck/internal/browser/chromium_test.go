@@ -207,6 +207,18 @@ func (c *chromium) text(expression string) (s string) {
 	return s
 }
 
+// press types a key.
+func (c *chromium) press(key string, code int) {
+	c.t.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": code}
+		if kind == "keyDown" && key == " " {
+			event["text"] = key
+		}
+		c.call("Input.dispatchKeyEvent", event, nil)
+	}
+}
+
 // screen sets the width of the window and the colours a person prefers.
 func (c *chromium) screen(width int, scheme string) {
 	c.t.Helper()

@@ -27,7 +27,7 @@ func TestEachStateIsReadable(t *testing.T) {
 	c := startChromium(t)
 	var current scene
 	url := serve(t, &current)
-	for _, current = range scenes(time.Now()) {
+	for _, current = range append(scenes(time.Now()), hostile(time.Now())) {
 		for _, width := range []int{320, 1280} {
 			for _, scheme := range []string{"light", "dark"} {
 				name := fmt.Sprintf("%s %d %s", current.name, width, scheme)
@@ -94,4 +94,109 @@ func (c *chromium) layout() (problems []string) {
 		return problems;
 	})()`, &problems)
 	return problems
+}
+
+func TestNamesAreOnlyText(t *testing.T) {
+	c := startChromium(t)
+	s := hostile(time.Now())
+	c.visit(serve(t, &s))
+	var foreign int
+	c.eval(`document.querySelectorAll('img, iframe, object, embed, svg [onload], [onerror], script:not([nonce])').length`, &foreign)
+	if title := c.text("document.title"); foreign != 0 || strings.Contains(title, "pwned") {
+		t.Errorf("%d foreign elements, title %q", foreign, title)
+	}
+	if text := c.text("document.getElementById('main').innerText"); !strings.Contains(text, `<script>document.title = "pwned"</script>`) {
+		t.Error("the reason is not shown as it was written")
+	}
+}
+
+// An inline script that has no nonce does not run: the policy is in force.
+func TestPolicyIsInForce(t *testing.T) {
+	c := startChromium(t)
+	s := scenes(time.Now())[0]
+	url := serve(t, &s)
+	c.visit(url)
+	var blocked []string
+	c.eval(`new Promise(done => {
+		const blocked = [];
+		document.addEventListener('securitypolicyviolation', e => { blocked.push(e.effectiveDirective); if (blocked.length === 4) done(blocked.sort()); });
+		const add = (name, attributes, text) => document.body.append(Object.assign(document.createElement(name), attributes, {textContent: text}));
+		add('script', {}, 'document.title = "pwned"');
+		add('style', {}, 'body { display: none }');
+		add('img', {src: 'http://127.0.0.1:9/x.png'}, '');
+		document.body.append(Object.assign(document.createElement('iframe'), {src: 'http://127.0.0.1:9/'}));
+	})`, &blocked)
+	if got, want := strings.Join(blocked, " "), "frame-src img-src script-src-elem style-src-elem"; got != want {
+		t.Errorf("blocked %s, want %s", got, want)
+	}
+	if got := c.text("document.cookie"); got != "" {
+		t.Errorf("cookie %q", got)
+	}
+}
+
+func TestKeyboardReachesEverything(t *testing.T) {
+	c := startChromium(t)
+	s := scenes(time.Now())[0]
+	c.visit(serve(t, &s))
+	for _, want := range []string{"refresh", "pause", "status as JSON", "metrics"} {
+		c.press("Tab", 9)
+		if got := c.text("document.activeElement.textContent"); got != want {
+			t.Errorf("the next stop is %q, want %q", got, want)
+		}
+		if width := c.text("getComputedStyle(document.activeElement).outlineWidth"); width != "2px" {
+			t.Errorf("%s: outline of %s", want, width)
+		}
+	}
+	c.eval("document.getElementById('pause').focus()", nil)
+	for _, want := range []string{"true", "false"} {
+		c.press(" ", 32)
+		if got := c.text("document.activeElement.getAttribute('aria-pressed')"); got != want {
+			t.Errorf("paused %s, want %s", got, want)
+		}
+	}
+}
+
+// What a screen reader is told, on a screen and on a phone, where the tables
+// are laid out as lists.
+func TestAccessibilityTree(t *testing.T) {
+	c := startChromium(t)
+	s := scenes(time.Now())[5]
+	url := serve(t, &s)
+	for _, width := range []int{320, 1280} {
+		c.screen(width, "light")
+		c.visit(url)
+		count := c.roles()
+		for _, role := range []string{"banner", "main", "contentinfo", "status", "heading In service", "heading Out of service: maint", "region Holds",
+			"region What to type next", "region Checks", "region Balancers", "table Checks", "table Balancers",
+			"columnheader Its view", "rowheader probe", "row", "button pause", "link refresh"} {
+			want := role != "heading In service"
+			if got := count[role] > 0; got != want {
+				t.Errorf("at %d: %s: %v, want %v", width, role, got, want)
+			}
+		}
+		if rows := count["row"]; rows < 16 {
+			t.Errorf("at %d: %d rows", width, rows)
+		}
+	}
+}
+
+// roles counts the roles that a screen reader sees, alone and with their names.
+func (c *chromium) roles() map[string]int {
+	c.t.Helper()
+	type value struct{ Value any }
+	var tree struct {
+		Nodes []struct {
+			Ignored    bool
+			Role, Name value
+		}
+	}
+	c.call("Accessibility.getFullAXTree", nil, &tree)
+	count := map[string]int{}
+	for _, n := range tree.Nodes {
+		if !n.Ignored {
+			count[fmt.Sprint(n.Role.Value)]++
+			count[fmt.Sprint(n.Role.Value, " ", n.Name.Value)]++
+		}
+	}
+	return count
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -97,6 +98,7 @@ func scenes(now time.Time) []scene {
 				*s = agent.Sample{}
 			}
 		})
+	list[len(list)-1].status.Probe.Asked = stale.Checked
 	list[len(list)-1].status.Warnings = []string{"holds are noticed late: inotify: too many open files"}
 	return list
 }
@@ -192,4 +194,22 @@ func held(slots int) func(int, *agent.Sample) {
 			s.Code, s.Held, s.Working = 503, true, s.Working/3
 		}
 	}
+}
+
+// hostile is a state in which everybody who can name something is an enemy.
+func hostile(now time.Time) scene {
+	s := scenes(now)[5]
+	const script = `<script>document.title = "pwned"</script><img src=x onerror="document.title='pwned'">`
+	long := strings.Repeat("W", 128)
+	s.name, s.status.Certname = "hostile", `"><svg onload=alert(1)>.example.com`
+	s.status.Holds[0].Reason, s.status.Holds[0].By = script, long
+	s.status.Holds[0].Who = s.status.Holds[0].Hold.Who()
+	s.status.Holds[1].Holder, s.status.Holds[1].Code, s.status.Holds[1].Error = "';reboot;'"+long, drain.Unreadable, script
+	s.status.Balancers[0].Node, s.status.Balancers[0].Name = long, `</td></table><iframe/src="//192.0.2.1">`
+	s.status.Balancers[1].Node, s.status.Balancers[1].View.Sessions = `<script/src="//192.0.2.1/x.js"></script>`, math.MaxInt32
+	s.status.Warnings, s.status.Config.Error = []string{script, long + long}, script
+	s.status.Services[0].Checks[0].Pool.Borrowed[0].Request = "GET /" + script + long
+	s.status.Services[0].Verdict.Detail, s.status.Services[0].Checks[1].Value = script, long
+	s.status.Probe.CAs[0].Subject, s.status.Probe.Fault, s.status.Probe.Address = script+long, long, long+":8140"
+	return s
 }
