@@ -1,0 +1,147 @@
+package peers_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// A dashboard is what the tests read of Grafana's JSON model.
+type dashboard struct {
+	UID           string
+	Title         string
+	SchemaVersion int
+	Panels        []panel
+	Templating    struct {
+		List []struct{ Name, Type, Definition string }
+	}
+	Annotations struct {
+		List []struct{ Name, Expr string }
+	}
+}
+
+type panel struct {
+	ID      int
+	Type    string
+	Title   string
+	GridPos struct{ X, Y, W, H int }
+	Targets []struct {
+		RefID, Expr string
+		Datasource  struct{ UID string }
+	}
+}
+
+func loadDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(read(t, example(t, "grafana/pmcheck.json"))), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDashboardIsWellFormed(t *testing.T) {
+	d := loadDashboard(t)
+	if d.UID == "" || d.Title == "" || d.SchemaVersion < 36 || len(d.Panels) == 0 {
+		t.Errorf("uid %q, title %q, schema %d, %d panels", d.UID, d.Title, d.SchemaVersion, len(d.Panels))
+	}
+	ids := map[int]bool{}
+	var taken [100][24]string // who has each cell of the grid
+	for _, p := range d.Panels {
+		if ids[p.ID] || p.Title == "" || p.Type == "" || len(p.Targets) == 0 {
+			t.Errorf("panel %d %q lacks something, or there are two of it", p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		for _, target := range p.Targets {
+			if target.Datasource.UID != "${datasource}" {
+				t.Errorf("%s: the data source cannot be chosen", p.Title)
+			}
+		}
+		for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+				if taken[y][x] != "" {
+					t.Fatalf("%s lies upon %s", p.Title, taken[y][x])
+				}
+				taken[y][x] = p.Title
+			}
+		}
+	}
+}
+
+// testDashboard evaluates every query of the dashboard as Grafana would.
+func testDashboard(t *testing.T, p *prometheus, masters ...*demo) {
+	mayBeEmpty := map[string]bool{ // on a pool that is well, or whose code nobody deploys
+		"Code": true, "Versions of the code": true, "Checks that are not well": true, "Holds B": true,
+	}
+	for _, m := range masters {
+		m.askedBy("lb1", "lb2")
+	}
+	p.awaitData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
+	d := loadDashboard(t)
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			expr := substitute(target.Expr)
+			result, err := p.query(expr)
+			if err != nil {
+				t.Errorf("%s: %v", panel.Title, err)
+				continue
+			}
+			if len(result) == 0 && !mayBeEmpty[panel.Title] && !mayBeEmpty[panel.Title+" "+target.RefID] {
+				t.Errorf("%s %s: no data for\n%s", panel.Title, target.RefID, expr)
+			}
+		}
+	}
+	for _, a := range d.Annotations.List {
+		if _, err := p.query(substitute(a.Expr)); err != nil {
+			t.Errorf("annotation %s: %v", a.Name, err)
+		}
+	}
+	for _, v := range d.Templating.List {
+		if v.Type == "query" {
+			p.testVariable(t, v.Definition)
+		}
+	}
+	testValues(t, p, d)
+}
+
+// substitute puts in what Grafana puts in for "All".
+func substitute(expr string) string {
+	return strings.NewReplacer("$__rate_interval", "30s", "$pool", ".*", "$instance", ".*").Replace(expr)
+}
+
+// testVariable evaluates label_values(selector, label).
+func (p *prometheus) testVariable(t *testing.T, definition string) {
+	inside := strings.TrimSuffix(strings.TrimPrefix(definition, "label_values("), ")")
+	i := strings.LastIndex(inside, ", ")
+	if i < 0 {
+		t.Fatalf("variable %s", definition)
+	}
+	selector, label := inside[:i], inside[i+2:]
+	result, err := p.query("count by (" + label + ") (" + substitute(selector) + ")")
+	if err != nil || len(result) == 0 || result[0].Metric[label] == "" {
+		t.Errorf("%s: %v, %v", definition, result, err)
+	}
+}
+
+// testValues looks at the numbers a person would look at first: one of two
+// masters is drained.
+func testValues(t *testing.T, p *prometheus, d dashboard) {
+	want := map[string]string{"Masters that serve": "1", "Masters that do not": "1", "Last server of a balancer": "0"}
+	state := map[string]string{first + ":9200": "1", second + ":9200": "6"} // healthy, and drain
+	for _, panel := range d.Panels {
+		result, err := p.query(substitute(panel.Targets[0].Expr))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, listed := want[panel.Title]; listed && (len(result) != 1 || result[0].Value[1] != value) {
+			t.Errorf("%s shows %v, want %s", panel.Title, result, value)
+		}
+		if panel.Title != "Each master" {
+			continue
+		}
+		for _, s := range result {
+			if master := s.Metric["instance"]; s.Value[1] != state[master] {
+				t.Errorf("%s is shown as %v, want %s", master, s.Value[1], state[master])
+			}
+		}
+	}
+}
