@@ -12,10 +12,11 @@ SYSCONFDIR ?= /etc
 # The real programs that the tests run pmcheck against, by Debian package.
 PARTS = puppetserver puppet-agent haproxy xinetd wrk curl openssl socat iproute2 systemd dbus chromium \
 	puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
-	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy
+	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
+	prometheus keepalived gdnsd nginx-light libnginx-mod-stream
 
 # The packages whose tests start them, one after the other.
-REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e ./cmd/pmcheck/internal/browser ./cmd/pmcheck/internal/module
+REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e ./cmd/pmcheck/internal/browser ./cmd/pmcheck/internal/module ./cmd/pmcheck/internal/peers
 
 .DEFAULT_GOAL := help
 
