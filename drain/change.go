@@ -8,16 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-const (
-	defaultLockWait = 5 * time.Second
-	// keepExpired is how long after its end a hold stays on disk. It must
-	// outlive a clock that is wrong for a while.
-	keepExpired = 24 * time.Hour
-)
+// keepExpired is how long after its end a hold stays on disk. It must outlive a
+// clock that is wrong for a while.
+const keepExpired = 24 * time.Hour
 
 // Put sets the hold of h.Holder on h.Service to h.Mode, [Drain] or [Maint],
 // with h.Reason, h.By and h.Until, in the directory that h.UntilReboot names,
@@ -44,7 +39,7 @@ func (s *Store) Put(h Hold) (Hold, error) {
 	if err := makeDir(dir); err != nil {
 		return Hold{}, err
 	}
-	unlock, err := s.lockForWriting()
+	unlock, err := s.lock()
 	if err != nil {
 		return Hold{}, err
 	}
@@ -145,7 +140,7 @@ func (s *Store) lift(initial bool, match func(Hold) bool) (lifted []Hold, err er
 	for _, p := range s.places() {
 		err = errors.Join(err, makeDir(p.dir))
 	}
-	unlock, lockErr := s.lockForWriting()
+	unlock, lockErr := s.lock()
 	if lockErr != nil {
 		return nil, errors.Join(err, lockErr)
 	}
@@ -178,8 +173,7 @@ func (s *Store) liftInitial() (Hold, bool, error) {
 func (s *Store) find(match func(Hold) bool) []Hold {
 	var found []Hold
 	for _, p := range s.places() {
-		holds, _ := s.scan(p, -1) // where nothing can be read nothing is found
-		for _, h := range holds {
+		for _, h := range s.scan(p, -1).holds { // where nothing can be read nothing is found
 			if match(h) {
 				found = append(found, h)
 			}
@@ -198,12 +192,4 @@ func (s *Store) tidy() {
 	for _, p := range s.places() {
 		sweep(p.dir)
 	}
-}
-
-func (s *Store) lockForWriting() (unlock func(), err error) {
-	wait := s.LockWait
-	if wait == 0 {
-		wait = defaultLockWait
-	}
-	return lock(s.places(), unix.LOCK_EX, wait)
 }

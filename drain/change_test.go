@@ -260,7 +260,7 @@ func TestExpiredFilesGoAfterADay(t *testing.T) {
 
 func TestPutSweepsTemporaryFiles(t *testing.T) {
 	s, _ := newStore(t)
-	for _, name := range []string{".a.json123", ".a@ca.json9", "..initialized77"} {
+	for _, name := range []string{".a.json123", ".a@ca.json9", "..initialized77", ".lock5"} {
 		drop(t, s.Persistent, name, "{")
 		drop(t, s.UntilReboot, name, "{")
 	}
@@ -294,31 +294,6 @@ func TestTwoWriters(t *testing.T) {
 	wg.Wait()
 	if got := s.Read().Holds(); len(got) != holders {
 		t.Errorf("holds are %s", describe(got))
-	}
-}
-
-func TestBusy(t *testing.T) {
-	s, _ := newStore(t)
-	s.LockWait = 10 * time.Millisecond
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	dir, err := os.Open(s.Persistent)
-	must(t, err)
-	defer dir.Close()
-	must(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX))
-
-	wantHolds(t, s, "a:drain") // a reader does not depend on the lock
-	_, putErr := s.Put(drain.Hold{Holder: "b", Mode: drain.Drain})
-	_, liftErr := s.Lift("a", "")
-	for _, err := range []error{putErr, liftErr} {
-		var we *drain.WriteError
-		if !errors.As(err, &we) || !errors.Is(err, drain.ErrBusy) || we.Dir != s.Persistent {
-			t.Errorf("error %v", err)
-		}
-	}
-	wantHolds(t, s, "a:drain")
-	must(t, dir.Close())
-	if _, err := s.Lift("a", ""); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -10,12 +10,13 @@ import (
 var (
 	// ErrNotFound says that there was nothing to lift.
 	ErrNotFound = errors.New("no such hold")
-	// ErrBusy says that somebody else kept the holds directories locked for
+	// ErrBusy says that another writer kept the holds directories locked for
 	// longer than [Store.LockWait].
 	ErrBusy = errors.New("locked by another process")
 
 	errTooLarge      = fmt.Errorf("larger than %d bytes", maxFile)
 	errWorldWritable = errors.New("writable by everyone")
+	errReplaced      = errors.New("the directory was replaced; what was held is not known")
 	errTooMany       = fmt.Errorf("more than %d entries", maxEntries)
 )
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,12 +103,15 @@ func wantMode(t *testing.T, s *drain.Store, service string, want drain.Mode) {
 	}
 }
 
-// temporaries returns the names in dir that begin with a dot.
+// temporaries returns the names in dir that begin with a dot and are not there
+// to stay.
 func temporaries(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, ".*"))
 	must(t, err)
-	return names
+	return slices.DeleteFunc(names, func(name string) bool {
+		return filepath.Base(name) == ".lock" || filepath.Base(name) == ".initialized"
+	})
 }
 
 func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }

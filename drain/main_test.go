@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,11 @@ func command(s *drain.Store, args []string) string {
 		return describe(s.Read().Holds())
 	case "put":
 		_, err = s.Put(drain.Hold{Holder: args[1], Mode: drain.Maint})
+	case "open-lock":
+		if _, err := os.Open(filepath.Join(s.Persistent, ".lock")); errors.Is(err, fs.ErrPermission) {
+			return "permission denied"
+		}
+		return "opened"
 	case "lift":
 		_, err = s.Lift(args[1], "")
 	case "toggle":

@@ -16,35 +16,27 @@ import (
 const (
 	// maxEntries is how many entries of a directory are read.
 	maxEntries = 1000
-	// readLockWait bounds how long reading waits for a writer to finish.
-	readLockWait = 50 * time.Millisecond
-	// marker is the file that says that a host is not new.
+	// marker is the file that says that a host is not new, and that somebody
+	// has accepted the directory as it is.
 	marker = ".initialized"
 )
 
 // Read returns what the directories say now. It cannot fail: what cannot be
-// read is a hold with the code [Unreadable].
-//
-// Put moves a hold between the directories by writing one and then removing
-// the other, and a reader that looks at them in turn could miss both. So Read
-// shares the writers' lock. It does not insist on the lock, or anybody able to
-// take it could stop the daemon; without it, it looks a second time where a
-// hold may have moved to meanwhile.
+// read is a hold with the code [Unreadable]. It never waits for a writer.
 func (s *Store) Read() Snapshot {
+	return s.read(func(view) error { return nil })
+}
+
+// read is Read with an opinion on the directories: an error is a reason not to
+// trust one.
+func (s *Store) read(recognize func(view) error) Snapshot {
 	taken := s.now()
-	places := s.places()
-	unlock, err := lock(places, unix.LOCK_SH, readLockWait)
-	if err == nil {
-		defer unlock()
-	} else {
-		places = append(places, places[0])
-	}
-	var holds []Hold
-	for _, p := range places {
-		found, err := s.scan(p, maxEntries)
-		holds = append(holds, found...)
-		if err != nil {
-			holds = append(holds, directoryHold(p, err))
+	views, holds := s.look()
+	for _, v := range views {
+		for _, err := range []error{v.err, recognize(v)} {
+			if err != nil {
+				holds = append(holds, directoryHold(v.place, err))
+			}
 		}
 	}
 	if h, ok := s.initialHold(); ok {
@@ -55,11 +47,15 @@ func (s *Store) Read() Snapshot {
 
 // initialHold returns the hold that Initial stands for, if nobody lifted it.
 func (s *Store) initialHold() (Hold, bool) {
-	path := filepath.Join(s.Persistent, marker)
-	if _, err := os.Lstat(path); err == nil || s.Initial == "" || s.Initial == Ready {
+	if s.Initial == "" || s.Initial == Ready || isMarked(s.Persistent) {
 		return Hold{}, false
 	}
 	return Hold{Holder: Initial, Mode: s.Initial, Reason: "new host, never made ready"}, true
+}
+
+func isMarked(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, marker))
+	return err == nil
 }
 
 // directoryHold stands for a directory that gave err.
@@ -72,6 +68,8 @@ func directoryHold(p place, err error) Hold {
 		fix = "let everybody read it: chmod a+rx " + p.dir
 	case errors.Is(err, errWorldWritable):
 		fix = "chmod o-w " + p.dir
+	case errors.Is(err, errReplaced):
+		fix = `"pmcheck ready" accepts it as it is`
 	case errors.Is(err, errTooMany):
 		fix = `remove what is not needed, or "pmcheck ready --all"`
 	}
@@ -87,34 +85,40 @@ func directoryHold(p place, err error) Hold {
 
 // scan reads the holds in a directory of up to limit entries, -1 for any
 // number. Holds and an error can come together.
-func (s *Store) scan(p place, limit int) ([]Hold, error) {
+func (s *Store) scan(p place, limit int) view {
+	v := view{place: p}
 	dir, err := os.OpenFile(p.dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return nil, err
+		v.err = err
+		return v
 	}
 	defer dir.Close()
+	fd := int(dir.Fd())
 	var stat unix.Stat_t
-	if err := unix.Fstat(int(dir.Fd()), &stat); err != nil {
-		return nil, &fs.PathError{Op: "stat", Path: p.dir, Err: err}
+	if err := unix.Fstat(fd, &stat); err != nil {
+		v.err = &fs.PathError{Op: "stat", Path: p.dir, Err: err}
+		return v
 	}
+	v.id, v.changed = identify(fd, &stat), stat.Mtim
+	v.marked = unix.Fstatat(fd, marker, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW) == nil
 	names, err := list(dir, limit)
 	if err != nil {
-		return nil, err
+		v.err = err
+		return v
 	}
-	var holds []Hold
 	for _, name := range names {
 		if !isHold(name) {
 			continue
 		}
 		if h, ok := s.readHold(dir, &stat, name); ok {
 			h.UntilReboot = p.untilReboot
-			holds = append(holds, h)
+			v.holds = append(v.holds, h)
 		}
 	}
 	if stat.Mode&0o002 != 0 {
-		err = fmt.Errorf("%s: %w", p.dir, errWorldWritable)
+		v.err = fmt.Errorf("%s: %w", p.dir, errWorldWritable)
 	}
-	return holds, err
+	return v
 }
 
 // list returns the names in dir.
@@ -168,7 +172,7 @@ func (s *Store) readHold(dir *os.File, dirStat *unix.Stat_t, name string) (Hold,
 // write the directory. A file's group is enough to know a member of the
 // directory's group: nobody else can give a file to that group.
 func (s *Store) trusted(dir, file *unix.Stat_t) error {
-	member := dir.Mode&0o020 != 0 && file.Gid == dir.Gid
+	member := isShared(dir) && file.Gid == dir.Gid
 	if file.Uid != 0 && file.Uid != dir.Uid && !member {
 		return fmt.Errorf("owner %s is neither root nor who may write the directory", s.owner(file.Uid))
 	}
@@ -177,6 +181,9 @@ func (s *Store) trusted(dir, file *unix.Stat_t) error {
 	}
 	return nil
 }
+
+// isShared reports whether the group of the directory may write it.
+func isShared(dir *unix.Stat_t) bool { return dir.Mode&0o020 != 0 }
 
 // readRegular reads the regular file name in dir, of up to maxFile bytes. It
 // neither follows a symbolic link nor waits for the other end of a FIFO. The

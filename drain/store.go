@@ -25,7 +25,8 @@ type Store struct {
 	// Now is the wall clock. Nil means [time.Now].
 	Now func() time.Time
 
-	owners sync.Map // user id to name: asking a directory service may be slow
+	owners  sync.Map // user id to name: asking a directory service may be slow
+	scanned func()   // for tests: called after each scan that Read makes of a directory
 }
 
 // place is one of a store's directories.
@@ -34,7 +35,7 @@ type place struct {
 	untilReboot bool
 }
 
-// places returns the directories that s has. Persistent comes last, see Read.
+// places returns the directories that s has.
 func (s *Store) places() []place {
 	persistent := place{dir: s.Persistent}
 	if s.UntilReboot == "" {

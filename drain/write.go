@@ -6,57 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 )
-
-// lockPoll is how often a lock that somebody else has is tried again.
-const lockPoll = time.Millisecond
-
-// lock takes the advisory lock of every place that exists, waiting up to wait.
-// The places come in the same order for everybody, so nobody waits in a circle.
-// A process that dies loses its locks.
-func lock(places []place, how int, wait time.Duration) (unlock func(), err error) {
-	deadline := time.Now().Add(wait)
-	var held []*os.File
-	unlock = func() {
-		for _, f := range held {
-			f.Close()
-		}
-	}
-	for _, p := range places {
-		f, err := os.OpenFile(p.dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			held = append(held, f)
-			err = flock(f, how, deadline)
-		}
-		if err != nil {
-			unlock()
-			return nil, writeError("lock", p.dir, p.dir, err)
-		}
-	}
-	return unlock, nil
-}
-
-// flock tries until deadline. It does not wait inside the system call, which
-// could not be given up.
-func flock(f *os.File, how int, deadline time.Time) error {
-	for {
-		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
-		if err != unix.EWOULDBLOCK && err != unix.EINTR {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return ErrBusy
-		}
-		time.Sleep(lockPoll)
-	}
-}
 
 // makeDir creates dir and its parents where they are missing, readable by
 // everybody whatever the umask: the daemon is another user than who writes.
@@ -113,7 +66,7 @@ func shareGroup(dir string, f *renameio.PendingFile) error {
 	if err := unix.Stat(dir, &stat); err != nil {
 		return err
 	}
-	if stat.Mode&0o020 == 0 {
+	if !isShared(&stat) {
 		return nil
 	}
 	return f.Chown(-1, int(stat.Gid))
@@ -163,10 +116,10 @@ func sweep(dir string) {
 	}
 }
 
-// isTemporary recognises the names that renameio makes: a dot, the file's name
-// and a number.
+// isTemporary recognises the names that renameio makes, a dot, the file's name
+// and a number, and those of a lock in the making.
 func isTemporary(name string) bool {
 	stem := strings.TrimRight(name, "0123456789")
 	return strings.HasPrefix(name, ".") && stem != name &&
-		(strings.HasSuffix(stem, suffix) || stem == "."+marker)
+		(strings.HasSuffix(stem, suffix) || stem == "."+marker || stem == lockName)
 }

@@ -1,0 +1,56 @@
+package drain_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// TestReadFollowsAMove moves a hold to the other directory after each of the
+// scans that a reader makes. Whoever reads sees it, and sees it once.
+func TestReadFollowsAMove(t *testing.T) {
+	for _, from := range []bool{false, true} {
+		for after := 1; after <= 4; after++ {
+			t.Run(fmt.Sprintf("until reboot %t, after scan %d", from, after), func(t *testing.T) {
+				s, _ := newStore(t)
+				put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: from})
+				scans := 0
+				s.SetScanned(func() {
+					if scans++; scans == after {
+						put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: !from})
+					}
+				})
+				if got := s.Read().Holds(); len(got) != 1 || got[0].Holder != "a" {
+					t.Errorf("read %q", describe(got))
+				}
+				if scans < after {
+					t.Errorf("only %d scans", scans)
+				}
+			})
+		}
+	}
+}
+
+// TestReadAmongWriters: where the directories never come to rest, reading ends
+// all the same, with each hold as it was last seen, and without losing the one
+// that the last scans miss.
+func TestReadAmongWriters(t *testing.T) {
+	s, _ := newStore(t)
+	put(t, s, drain.Hold{Holder: "elusive", Mode: drain.Drain})
+	scans := 0
+	s.SetScanned(func() {
+		scans++
+		put(t, s, drain.Hold{Holder: "busy", Mode: drain.Maint, Reason: fmt.Sprint(scans)})
+		if scans == 2*drain.MaxPasses-1 { // from the last directory to the one just scanned
+			put(t, s, drain.Hold{Holder: "elusive", Mode: drain.Drain, UntilReboot: true})
+		}
+	})
+	holds := s.Read().Holds()
+	if got := describe(holds); got != "busy:maint elusive:drain" || holds[0].Reason != fmt.Sprint(scans-1) {
+		t.Errorf("read %s, the reason of the first is %q", got, holds[0].Reason)
+	}
+	if scans != 2*drain.MaxPasses {
+		t.Errorf("%d scans", scans)
+	}
+}
