@@ -94,7 +94,7 @@ func TestHoldByAnsible(t *testing.T) {
 	r := newRig(t)
 	play := func(work string) int {
 		cmd := r.command("ansible-playbook", "--inventory", "localhost,", "--connection", "local", tree("examples", "holds", "hold.yml"),
-			"-e", "masters=all", "-e", "holds="+r.store.Persistent, "-e", "grace=0", "-e", "ansible_become=false",
+			"-e", "masters=all", "-e", "ansible_become=false",
 			"-e", "ansible_python_interpreter=/usr/bin/python3", "-e", `{"work": "`+work+`"}`)
 		cmd.Env = append(cmd.Env, "ANSIBLE_LOCALHOST_WARNING=false", "ANSIBLE_LOCAL_TEMP="+r.dir, "ANSIBLE_REMOTE_TEMP="+r.dir)
 		out, err := cmd.CombinedOutput()

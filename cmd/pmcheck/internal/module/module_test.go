@@ -33,6 +33,9 @@ func TestLint(t *testing.T) {
 	if out := tool(t, dir, "puppet-lint", "puppet-lint", "."); out != "" {
 		t.Errorf("puppet-lint:\n%s", out)
 	}
+	if out := tool(t, tree("examples", "holds"), "puppet-lint", "puppet-lint", "--fail-on-warnings", "--no-autoloader_layout-check", "hold.pp"); out != "" {
+		t.Errorf("puppet-lint of the example:\n%s", out)
+	}
 	tool(t, dir, "metadata-json-lint", "metadata-json-lint", "--fail-on-warnings", "--strict-dependencies", "metadata.json")
 	tool(t, dir, "puppet-agent", "puppet", "parser", "validate", "manifests", "types", "functions")
 	tool(t, dir, "puppet-agent", "puppet", "parser", "validate", "--tasks", "plans")
