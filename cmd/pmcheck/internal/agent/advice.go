@@ -31,9 +31,9 @@ func nextSteps(s Status) []step {
 			steps = append(steps, step{`pmcheck maint --reason "…"`, "keeps it out while you work on it, even when it comes back"})
 		}
 	case server.Verdict.Health == check.Busy:
-		steps = append(steps, step{"pmcheck check --explain jruby", "says what makes a master busy, and what helps"}, drainStep())
+		steps = append(steps, step{"pmcheck check --explain jruby", "says what makes a master busy, and what helps"}, drainStep(s.Balancers))
 	case !held:
-		steps = append(steps, drainStep())
+		steps = append(steps, drainStep(s.Balancers))
 	}
 	if w := worst(server.Checks); w != "" && server.Verdict.Health == check.Healthy {
 		steps = append(steps, step{"pmcheck check --explain " + w, "explains the check that is not well, and what to do"})
@@ -42,8 +42,15 @@ func nextSteps(s Status) []step {
 	return steps[:min(maxSteps, len(steps))]
 }
 
-func drainStep() step {
-	return step{`pmcheck drain --reason "…" --for 1h --wait`, "before a restart or an upgrade: returns when the last agent has finished"}
+func drainStep(balancers []Balancer) step {
+	purpose := "before a restart or an upgrade: returns when the last agent has finished"
+	for _, b := range balancers {
+		if b.View != nil && b.View.Last() {
+			purpose = "refused for now: " + b.Label() + " has no other server"
+			break
+		}
+	}
+	return step{`pmcheck drain --reason "…" --for 1h --wait`, purpose}
 }
 
 // liftSteps are the commands that end the holds. A name that is none, as that

@@ -9,7 +9,7 @@ import (
 )
 
 // The history is an hour in slots of ten seconds. Its memory is taken once:
-// 360 samples of 80 bytes, 28 KiB, however long the daemon runs.
+// 360 samples of 64 bytes, 23 KiB, however long the daemon runs.
 const (
 	slotTime = 10 * time.Second
 	slots    = 360

@@ -87,7 +87,7 @@ func TestHistoryForgetsAfterAnHour(t *testing.T) {
 			t.Errorf("after %s of silence %d samples are left, want %d", silence, seen, want)
 		}
 	}
-	if size := unsafe.Sizeof(p.ring); size > 32<<10 {
+	if size := unsafe.Sizeof(p.ring); size > 23<<10 {
 		t.Errorf("the history takes %d bytes", size)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
 	"github.com/pmcheck/pmcheck/drain"
@@ -197,5 +199,46 @@ func TestStrayNamesAreInNoCommand(t *testing.T) {
 		if !strings.Contains(page, "<code>"+want+"</code>") {
 			t.Errorf("no %s", want)
 		}
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	server := func(mode drain.Mode, h check.Health, r check.Reason) agent.Status {
+		return agent.Status{Services: []agent.ServiceStatus{{Name: "server", Mode: mode, Verdict: check.Verdict{Health: h, Reason: r}}}}
+	}
+	held := func(s agent.Status, holders ...string) agent.Status {
+		for _, name := range holders {
+			holder, service, _ := strings.Cut(name, "@")
+			s.Holds = append(s.Holds, agent.HoldStatus{Hold: drain.Hold{Holder: holder, Service: service, Mode: drain.Drain}})
+		}
+		return s
+	}
+	const drained = `pmcheck drain --reason &#34;…&#34; --for 1h --wait`
+	tests := []struct {
+		name   string
+		status agent.Status
+		want   []string
+	}{
+		{"healthy", server(drain.Ready, check.Healthy, check.OK), []string{drained}},
+		{"busy", server(drain.Ready, check.Busy, check.JRubyBusy), []string{"pmcheck check --explain jruby", drained}},
+		{"warming", server(drain.Ready, check.Warming, check.JRubyWarming), []string{"pmcheck check", "pmcheck wait --for ready"}},
+		{"unhealthy", server(drain.Ready, check.Unhealthy, check.Refused), []string{"pmcheck check", "pmcheck wait --for ready", "pmcheck maint --reason &#34;…&#34;"}},
+		{"stale", server(drain.Ready, check.Unknown, check.Stale), []string{"journalctl -u pmcheck -n 50", "systemctl restart pmcheck"}},
+		{"drain", held(server(drain.Drain, check.Healthy, check.OK), "operator"), []string{"pmcheck ready"}},
+		{"two holds", held(server(drain.Drain, check.Healthy, check.OK), "operator", "backup@ca"), []string{"pmcheck ready", "pmcheck ready --hold backup --service ca"}},
+		{"many holds", held(server(drain.Drain, check.Healthy, check.OK), "a", "b", "c", "d"), []string{"pmcheck ready --hold a", "pmcheck ready --all"}},
+		{"no directory", held(server(drain.Maint, check.Unhealthy, check.Refused), drain.Directory), []string{"pmcheck check", "pmcheck wait --for ready"}},
+	}
+	commands := regexp.MustCompile(`<li><code>(.*?)</code><small>`)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, c := range commands.FindAllStringSubmatch(render(t, tt.status, nil), -1) {
+				got = append(got, c[1])
+			}
+			if diff := cmp.Diff(append(tt.want, "pmcheck status"), got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }

@@ -127,6 +127,7 @@ func TestPageRefreshesInPlace(t *testing.T) {
 
 	stop()
 	c.awaitTitle("No news · ")
+	c.picture("no news")
 	if alert := c.text("document.getElementById('lost').innerText"); !strings.HasPrefix(alert, "No news since ") {
 		t.Errorf("alert %q", alert)
 	}
