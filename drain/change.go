@@ -3,6 +3,7 @@ package drain
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,9 +109,10 @@ func (s *Store) successor(h Hold, old []Hold) Hold {
 // both directories and returns what it removed. Only the very hold is meant:
 // the empty service is not every service.
 //
-// Lifting the hold of [Operator] or [Initial] on every service also ends
-// [Store.Initial] for good, and Lift creates missing directories: both so that
-// a new host becomes ready.
+// Lifting the hold of [Operator] or [Initial] on every service, there or not,
+// also ends [Store.Initial] for good and accepts directories that a [Watcher]
+// found replaced, and Lift creates missing directories: all so that a host
+// becomes ready.
 //
 // The error wraps a [*WriteError] for everything that did not work, else
 // [ErrNotFound] if there was nothing to lift. What was removed all the same is
@@ -120,8 +122,8 @@ func (s *Store) Lift(holder, service string) ([]Hold, error) {
 	if !isHold(name) || strings.ContainsRune(name, '/') {
 		return nil, fmt.Errorf("%w: %q cannot be the name of one", ErrNotFound, holder)
 	}
-	initial := service == "" && (holder == Operator || holder == Initial)
-	lifted, err := s.lift(initial, func(h Hold) bool { return filepath.Base(h.Path) == name })
+	accept := service == "" && (holder == Operator || holder == Initial)
+	lifted, err := s.lift(accept, func(h Hold) bool { return filepath.Base(h.Path) == name })
 	if err == nil && len(lifted) == 0 {
 		err = fmt.Errorf("%w: %s", ErrNotFound, strings.TrimSuffix(name, suffix))
 	}
@@ -134,9 +136,9 @@ func (s *Store) LiftAll() ([]Hold, error) {
 	return s.lift(true, func(Hold) bool { return true })
 }
 
-// lift removes the holds that match and then, if initial says so, the initial
-// one: a hold that cannot be removed leaves a new host as it was.
-func (s *Store) lift(initial bool, match func(Hold) bool) (lifted []Hold, err error) {
+// lift removes the holds that match and then, if accept says so, accepts the
+// directories: a hold that cannot be removed leaves a new host as it was.
+func (s *Store) lift(accept bool, match func(Hold) bool) (lifted []Hold, err error) {
 	for _, p := range s.places() {
 		err = errors.Join(err, makeDir(p.dir))
 	}
@@ -147,26 +149,32 @@ func (s *Store) lift(initial bool, match func(Hold) bool) (lifted []Hold, err er
 	defer unlock()
 	lifted, removeErr := remove(s.find(match))
 	err = errors.Join(err, removeErr)
-	if initial && removeErr == nil {
-		h, ok, e := s.liftInitial()
-		if ok {
-			lifted = append(lifted, h)
+	if accept && removeErr == nil {
+		initial, wasNew := s.initialHold()
+		err = errors.Join(err, s.accept())
+		if _, isNew := s.initialHold(); wasNew && !isNew {
+			lifted = append(lifted, initial)
 		}
-		err = errors.Join(err, e)
 	}
 	s.tidy()
 	return newSnapshot(s.now(), lifted).holds, err
 }
 
-// liftInitial writes the marker unless it exists, and returns the hold that
-// this ended.
-func (s *Store) liftInitial() (Hold, bool, error) {
-	if _, err := os.Lstat(filepath.Join(s.Persistent, marker)); err == nil {
-		return Hold{}, false, nil
+// accept writes the marker into the directories that have none. That the caller
+// may not do so in the directory until reboot is no error: whoever may write
+// the other one only can make a host ready unless that directory was replaced.
+func (s *Store) accept() error {
+	var errs error
+	for _, p := range s.places() {
+		if isMarked(p.dir) {
+			continue
+		}
+		err := writeFile(p.dir, marker, []byte("Whoever made this host ready accepted this directory as it is.\n"))
+		if !p.untilReboot || !errors.Is(err, fs.ErrPermission) {
+			errs = errors.Join(errs, err)
+		}
 	}
-	h, ok := s.initialHold()
-	err := writeFile(s.Persistent, marker, []byte("This host has been made ready once, so initial_mode no longer applies.\n"))
-	return h, ok && err == nil, err
+	return errs
 }
 
 // find returns the files that match, in all directories and of any number.

@@ -61,7 +61,8 @@
 // Of a directory's entries, those whose names end in ".json" and do not begin
 // with a dot are holds. All others are ignored: the temporary files of this
 // package, of scripts as above and of configuration management, lost+found,
-// README, operator.json~.
+// README, operator.json~, and the lock of this package, ".lock", which only
+// those can open who may write the directory.
 //
 // Unreadable never means ready. An entry that is a hold by its name but cannot
 // be read as one counts as [Maint] with the code [Unreadable] and an [Hold.Error]
@@ -86,6 +87,15 @@
 // [Unreadable] as well, beside the holds that can be read. Packages create the
 // directories, and Put and Lift do so where they are missing.
 //
+// A [Watcher] also takes a directory for that hold which took the place of
+// another since the watcher first saw it: somebody moved, restored or created
+// it anew, or mounted or unmounted a file system there. Its holds count, but
+// others may be missing. It is accepted as it is with the file ".initialized"
+// in it, which lifting the operator's hold or all of them writes into both
+// directories, and which a copy of an accepted directory brings along. Until
+// then the one before may also come back. What was there before a watcher began
+// nobody knows, so a daemon that starts takes what it finds.
+//
 // The parents of the directories must not belong to the user who runs the
 // daemon: whoever owns a parent can replace the directory.
 //
@@ -99,7 +109,8 @@
 //
 // With [Store.Initial] a host starts with a hold of the holder [Initial], until
 // the operator's hold is lifted for the first time, or all are. A file
-// ".initialized" in the persistent directory then says so. To Put a hold does
+// ".initialized" in the persistent directory, the same as for a directory that
+// was replaced, then says so. To Put a hold does
 // not end it, or a new host would become ready when that hold ends. Hosts which
 // were in use before Initial was set have no such file either, if nobody ever
 // lifted a hold there; create it before.

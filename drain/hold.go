@@ -14,7 +14,7 @@ const (
 	// Initial is the holder of the hold that [Store.Initial] stands for.
 	Initial = "initial"
 	// Directory is the holder of the hold that stands for a holds directory
-	// which cannot be trusted or read.
+	// which cannot be trusted or read, or which took the place of another.
 	Directory = "directory"
 )
 

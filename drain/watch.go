@@ -21,8 +21,9 @@ import (
 const scanInterval = time.Second
 
 // Watcher follows a [Store]: within milliseconds for changes that the kernel
-// reports, and within about a second for all others. Its methods are safe for
-// concurrent use.
+// reports, and within about a second for all others. Unlike Read, it knows a
+// directory again: one that was replaced since, and that nobody has accepted,
+// is a hold of the holder [Directory]. Its methods are safe for concurrent use.
 type Watcher struct {
 	store    *Store
 	current  atomic.Pointer[Snapshot]
@@ -35,6 +36,7 @@ type Watcher struct {
 	newNotify func() (*fsnotify.Watcher, error)
 	notify    *fsnotify.Watcher // nil while there is none
 	live      Snapshot          // what was in effect at the last scan
+	known     map[string]identity
 }
 
 // Watch reads s and returns a Watcher for it, which follows changes while
@@ -46,8 +48,9 @@ func (s *Store) Watch() *Watcher {
 		rescan:    make(chan struct{}, 1),
 		interval:  scanInterval,
 		newNotify: fsnotify.NewWatcher,
+		known:     make(map[string]identity),
 	}
-	snap := s.Read()
+	snap := s.read(w.recognize)
 	w.current.Store(&snap)
 	w.live = snap.At(s.now())
 	return w
@@ -135,7 +138,7 @@ func (w *Watcher) scan() {
 	err := w.arm()
 	w.degraded.Store(&err)
 
-	old, snap := w.Current(), w.store.Read()
+	old, snap := w.Current(), w.store.read(w.recognize)
 	live := snap.At(snap.taken)
 	w.current.Store(&snap)
 	if !slices.Equal(old.holds, snap.holds) || !slices.Equal(w.live.holds, live.holds) ||
@@ -143,6 +146,19 @@ func (w *Watcher) scan() {
 		signal(w.changes)
 	}
 	w.live = live
+}
+
+// recognize returns errReplaced for a directory that is neither the first one
+// seen at its path nor marked as accepted, nor the last one that was.
+func (w *Watcher) recognize(v view) error {
+	if v.id == (identity{}) {
+		return nil // why it cannot be opened is said already
+	}
+	if known, ok := w.known[v.dir]; ok && known != v.id && !v.marked {
+		return errReplaced
+	}
+	w.known[v.dir] = v.id
+	return nil
 }
 
 // arm watches the directories, and their parents for the directories to come,

@@ -99,10 +99,11 @@ func TestWatchFollows(t *testing.T) {
 			return errors.Join(os.WriteFile(tmp, []byte(`{"mode":"drain"}`), 0o644), os.Rename(tmp, filepath.Join(s.Persistent, "first.json")))
 		}, "first:drain"},
 		{"directory removed", func() error { return os.RemoveAll(s.Persistent) }, bad},
-		{"directory created", func() error { return os.Mkdir(s.Persistent, 0o755) }, ""},
+		{"directory created", func() error { return os.Mkdir(s.Persistent, 0o755) }, bad},
 		{"hold in the new directory", func() error {
 			return os.WriteFile(filepath.Join(s.Persistent, "b.json"), []byte(`{"mode":"drain"}`), 0o644)
-		}, "b:drain"},
+		}, bad + " b:drain"},
+		{"new directory accepted", func() error { return accept(s) }, "b:drain"},
 		{"directory moved away", func() error { return os.Rename(s.Persistent, filepath.Join(outside, "old")) }, bad},
 		{"directory moved back", func() error { return os.Rename(filepath.Join(outside, "old"), s.Persistent) }, "b:drain"},
 		{"directory exchanged", func() error {
@@ -110,11 +111,11 @@ func TestWatchFollows(t *testing.T) {
 				return err
 			}
 			return unix.Renameat2(unix.AT_FDCWD, s.Persistent, unix.AT_FDCWD, s.Persistent+".new", unix.RENAME_EXCHANGE)
-		}, ""},
+		}, bad},
 		{"hold in the exchanged directory", func() error {
 			_, err := s.Put(drain.Hold{Holder: "c", Mode: drain.Drain})
 			return err
-		}, "c:drain"},
+		}, bad + " c:drain"},
 		{"parent removed", func() error { return os.RemoveAll(filepath.Dir(s.Persistent)) }, bad},
 		{"all created", func() error { // two levels up, out of the kernel's sight
 			_, err := s.LiftAll()
@@ -138,15 +139,20 @@ func TestWatchMounts(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	s, w := watched(t, never)
+	const bad = "directory:maint:hold-unreadable"
 	mount(t, s.Persistent)
 	w.Rescan()
+	await(t, w, bad)
+	must(t, accept(s))
 	await(t, w, "")
 	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
 	await(t, w, "mounted:maint")
 	must(t, unix.Unmount(s.Persistent, 0))
 	w.Rescan()
-	await(t, w, "first:drain")
+	await(t, w, bad+" first:drain")
 	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
+	await(t, w, bad+" second:maint first:drain")
+	must(t, accept(s))
 	await(t, w, "second:maint first:drain")
 }
 

@@ -1,0 +1,151 @@
+package drain_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// accept says that the directories are in order as they are.
+func accept(s *drain.Store) error {
+	_, err := s.Lift(drain.Operator, "")
+	if errors.Is(err, drain.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// anew replaces dir by one with a file, or an empty one.
+func anew(dir, file string) error {
+	next := dir + ".next"
+	err := errors.Join(os.Mkdir(next, 0o755), os.Rename(dir, dir+".old"))
+	if file != "" {
+		err = errors.Join(err, os.WriteFile(filepath.Join(next, file), []byte(`{"mode":"drain"}`), 0o644))
+	}
+	return errors.Join(err, os.Rename(next, dir))
+}
+
+// TestReplacedDirectory: another directory in the place of one does not say
+// that nothing is held, until somebody accepts it.
+func TestReplacedDirectory(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name  string
+		do    func(dir string) error
+		doubt bool
+		holds string
+	}{
+		{"created again", func(dir string) error {
+			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755))
+		}, true, ""},
+		{"empty one in its place", func(dir string) error { return anew(dir, "") }, true, ""},
+		{"one with a hold in its place", func(dir string) error { return anew(dir, "a.json") }, true, "a:drain"},
+		{"link to another", func(dir string) error {
+			return errors.Join(anew(dir, ""), os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
+		}, true, ""},
+		{"restored with its marker", func(dir string) error { return anew(dir, ".initialized") }, false, ""},
+		{"moved and linked to", func(dir string) error {
+			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
+		}, false, ""},
+		{"moved away and back", func(dir string) error {
+			return errors.Join(anew(dir, ""), os.Remove(dir), os.Rename(dir+".old", dir))
+		}, false, ""},
+		{"other permissions and times", func(dir string) error {
+			return errors.Join(os.Chmod(dir, 0o750), os.Chtimes(dir, noon, noon), os.Chmod(dir, 0o755))
+		}, false, ""},
+	} {
+		for _, reboot := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, until reboot %t", tc.name, reboot), func(t *testing.T) {
+				s, _ := newStore(t)
+				w := s.Watch()
+				w.SetInterval(never)
+				start(t, s, w)
+				// A hold in the other directory tells that w has looked.
+				dir, place, want := s.Persistent, "", "canary:maint:reboot"
+				if reboot {
+					dir, place, want = s.UntilReboot, ":reboot", "canary:maint"
+				}
+				must(t, tc.do(dir))
+				doubt, holds := "", ""
+				if tc.doubt {
+					doubt = " directory:maint" + place + ":hold-unreadable"
+				}
+				if tc.holds != "" {
+					holds = " " + tc.holds + place
+				}
+				put(t, s, drain.Hold{Holder: "canary", Mode: drain.Maint, UntilReboot: !reboot})
+				w.Rescan()
+				await(t, w, want+doubt+holds)
+				if err := accept(s); err != nil {
+					t.Error(err)
+				}
+				await(t, w, want+holds)
+			})
+		}
+	}
+}
+
+// TestReplacedDirectoryIsToldAndLasts: what does not accept a directory leaves
+// the doubt, which says what does. A watcher that begins has none.
+func TestReplacedDirectoryIsToldAndLasts(t *testing.T) {
+	t.Parallel()
+	s, w := watched(t, never)
+	must(t, anew(s.Persistent, ""))
+	const doubt = "directory:maint:hold-unreadable"
+	await(t, w, doubt)
+	const told = `the directory was replaced; what was held is not known; "pmcheck ready" accepts it as it is`
+	awaitThat(t, w, s.Persistent+": "+told, func() string {
+		h := w.Current().Holds()[0]
+		return h.Path + ": " + h.Error
+	})
+	put(t, s, drain.Hold{Holder: "upgrade", Mode: drain.Drain})
+	await(t, w, doubt+" upgrade:drain")
+	if _, err := s.Lift("upgrade", ""); err != nil {
+		t.Error(err)
+	}
+	await(t, w, doubt)
+	if got := describe(s.Watch().Current().Holds()); got != "" {
+		t.Errorf("a new watcher sees %s", got)
+	}
+	if _, err := s.LiftAll(); err != nil {
+		t.Error(err)
+	}
+	await(t, w, "")
+}
+
+// TestDirectoryThatComesLate is the first that a watcher sees, so it replaces
+// nothing.
+func TestDirectoryThatComesLate(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	must(t, os.Remove(s.Persistent))
+	w := s.Watch()
+	w.SetInterval(never)
+	start(t, s, w)
+	await(t, w, "directory:maint:hold-unreadable")
+	must(t, os.Mkdir(s.Persistent, 0o755))
+	w.Rescan()
+	await(t, w, "")
+}
+
+// TestAcceptOneDirectory: who may write the persistent directory alone can make
+// the host ready.
+func TestAcceptOneDirectory(t *testing.T) {
+	needRoot(t)
+	const alice = 54321
+	s, _ := newStore(t)
+	openWay(t, s.Persistent)
+	openWay(t, s.UntilReboot)
+	must(t, os.Chown(s.Persistent, alice, alice))
+	for _, args := range [][]string{{"put", "operator"}, {"lift", "operator"}} {
+		if out := runAs(t, alice, s, args...); out != "<nil>" {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
+	s.Initial = drain.Maint
+	wantHolds(t, s, "")
+}
