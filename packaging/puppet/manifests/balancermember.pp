@@ -67,8 +67,8 @@ class pmcheck::balancermember (
   } elsif $ca_file =~ Undef {
     fail("pmcheck::balancermember::ca_file is needed with pmcheck::tls '${pmcheck::tls}': HAProxy verifies pmcheck with it")
   } else {
-    $certname = $trusted['certname']
-    $over_tls = ['check-ssl', "check-sni ${certname}", 'verify required', "verifyhost ${certname}", "ca-file ${ca_file}"]
+    # HAProxy expects the name it asks for.
+    $over_tls = ['check-ssl', "check-sni ${trusted['certname']}", 'verify required', "ca-file ${ca_file}"]
   }
 
   @@haproxy::balancermember { $facts['networking']['fqdn']:

@@ -16,7 +16,7 @@ func heldBy(holder string) []string {
 
 func TestWithHold(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t)
+	r := newRig(t, "")
 	script := tree("examples", "holds", "with-hold.sh")
 	r.must("sh", append([]string{script}, heldBy("maintenance")...)...)
 	r.awaitMode(drain.Ready)
@@ -33,7 +33,7 @@ func TestWithHold(t *testing.T) {
 
 func TestHoldFile(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t)
+	r := newRig(t, "")
 	script := func(args ...string) {
 		t.Helper()
 		cmd := r.command("sh", append([]string{tree("examples", "holds", "hold-file.sh")}, args...)...)
@@ -55,7 +55,7 @@ func TestHoldFile(t *testing.T) {
 func TestHoldByPuppet(t *testing.T) {
 	lab.Real(t)
 	lab.Need(t, "puppet", "puppet-agent")
-	r := newRig(t)
+	r := newRig(t, "")
 	apply := func(parameters string) (changed bool) {
 		t.Helper()
 		manifest := filepath.Join(r.dir, "hold.pp")
@@ -91,7 +91,7 @@ func TestHoldByPuppet(t *testing.T) {
 func TestHoldByAnsible(t *testing.T) {
 	lab.Real(t)
 	lab.Need(t, "ansible-playbook", "ansible-core")
-	r := newRig(t)
+	r := newRig(t, "")
 	play := func(work string) int {
 		cmd := r.command("ansible-playbook", "--inventory", "localhost,", "--connection", "local", tree("examples", "holds", "hold.yml"),
 			"-e", "masters=all", "-e", "ansible_become=false",

@@ -26,34 +26,38 @@ const modules = "/usr/share/puppet/modules"
 // A rig is a master that is well, with a pmcheck that runs on this machine
 // under a configuration of its own.
 type rig struct {
-	t     *testing.T
-	dir   string
-	store *drain.Store
-	path  string // of programs, instead of the usual one
+	t       *testing.T
+	dir     string
+	address string // where it answers balancers
+	master  *checktest.Master
+	store   *drain.Store
+	path    string // of programs, instead of the usual one
 }
 
-// newRig starts a stand-in master and the daemon, and waits until it is fit.
-func newRig(t *testing.T) *rig {
+// newRig starts a stand-in master and the daemon, with further lines of
+// pmcheck.yaml, and waits until it is fit.
+func newRig(t *testing.T, yaml string) *rig {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pmcheck-module-") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	r := &rig{t: t, dir: dir, store: &drain.Store{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run")}}
+	r := &rig{t: t, dir: dir, address: lab.FreeAddress(t, "127.0.0.1"),
+		store: &drain.Store{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run")}}
 	for _, path := range []string{r.store.Persistent, r.store.UntilReboot} {
 		if err := os.Mkdir(path, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	master, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "standin.lab.example", "127.0.0.1:0")
+	r.master, err = checktest.NewMaster(filepath.Join(dir, "puppet"), "standin.lab.example", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { master.Close() })
-	write(t, r.configFile(), fmt.Sprintf("listen: %s\nsocket: %s\nholds: {persistent: %s, until_reboot: %s}\npuppet: {conf: %s}\n",
-		lab.FreeAddress(t, "127.0.0.1"), filepath.Join(dir, "pmcheck.sock"), r.store.Persistent, r.store.UntilReboot,
-		filepath.Join(dir, "puppet", "puppet.conf")))
+	t.Cleanup(func() { r.master.Close() })
+	write(t, r.configFile(), fmt.Sprintf("listen: %s\nsocket: %s\nholds: {persistent: %s, until_reboot: %s}\npuppet: {conf: %s}\n%s",
+		r.address, filepath.Join(dir, "pmcheck.sock"), r.store.Persistent, r.store.UntilReboot,
+		filepath.Join(dir, "puppet", "puppet.conf"), yaml))
 	r.serve()
 	return r
 }

@@ -62,7 +62,7 @@ type like map[string]string
 
 func TestTasks(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t)
+	r := newRig(t, "")
 	dir := filepath.Dir(moduleDir(t))
 
 	if got := r.task(dir, "status", nil); got.Certname != "standin.lab.example" || got.Services[0].Mode != drain.Ready {
@@ -101,7 +101,7 @@ func TestTasks(t *testing.T) {
 
 func TestTasksInNoopMode(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t)
+	r := newRig(t, "")
 	dir := filepath.Dir(moduleDir(t))
 	for _, name := range []string{"drain", "maint", "ready", "wait"} {
 		got := r.task(dir, name, like{"_noop": "true", "reason": `"`, "for": "out"})
@@ -117,7 +117,7 @@ func TestTasksInNoopMode(t *testing.T) {
 
 func TestTaskErrors(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t)
+	r := newRig(t, "")
 	dir := filepath.Dir(moduleDir(t))
 	for _, test := range []struct {
 		name, task string

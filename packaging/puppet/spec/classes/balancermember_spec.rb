@@ -48,7 +48,7 @@ describe 'pmcheck::balancermember' do
       it 'verifies pmcheck' do
         expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
           .with_options(['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'check-ssl', 'check-sni puppet1.example.com',
-                         'verify required', 'verifyhost puppet1.example.com', 'ca-file /etc/haproxy/puppet-ca.pem'])
+                         'verify required', 'ca-file /etc/haproxy/puppet-ca.pem'])
       end
     end
   end
