@@ -139,7 +139,7 @@ func createLock(path string, dir *unix.Stat_t) (*os.File, error) {
 	defer os.Remove(f.Name())
 	owner, group, mode := -1, -1, os.FileMode(0o600)
 	if os.Geteuid() == 0 {
-		owner = int(dir.Uid)
+		owner, group = int(dir.Uid), int(dir.Gid)
 	}
 	if isShared(dir) {
 		group, mode = int(dir.Gid), 0o660

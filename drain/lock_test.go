@@ -129,8 +129,8 @@ func TestLockIsForWriters(t *testing.T) {
 		lock     uint32
 	}{
 		{"root's own", 0, 0, 0o755, 0, 0o600},
-		{"given away", alice, alice, 0o755, alice, 0o600},
 		{"given away, root writes", alice, alice, 0o755, 0, 0o600},
+		{"given away", alice, alice, 0o755, alice, 0o600},
 		{"taken back", 0, 0, 0o755, 0, 0o600},
 		{"opened to a group", 0, ops, 0o775 | os.ModeSetgid, 0, 0o660},
 		{"opened to another group", 0, bob, 0o775, bob, 0o660},

@@ -151,7 +151,7 @@ func TestLostEvents(t *testing.T) {
 
 // TestBrokenDirectory breaks either holds directory under the daemon in every
 // way that happens, and mends it. What cannot be read is never taken for no
-// hold.
+// hold, and neither is what another directory says.
 func TestBrokenDirectory(t *testing.T) {
 	lab.Real(t)
 	_, conf := standIn(t)
@@ -167,39 +167,44 @@ func TestBrokenDirectory(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		spoil func(dir string) error
-		want  string
 	}{
-		{"removed", os.Remove, "maint"},
-		{"mode 000", func(dir string) error { return os.Chmod(dir, 0) }, "maint"},
-		{"mode 777", func(dir string) error { return os.Chmod(dir, 0o777) }, "maint"},
-		{"moved away", aside, "maint"},
+		{"removed", os.RemoveAll},
+		{"mode 000", func(dir string) error { return os.Chmod(dir, 0) }},
+		{"mode 777", func(dir string) error { return os.Chmod(dir, 0o777) }},
+		{"moved away", aside},
 		{"replaced by a file", func(dir string) error {
 			return errors.Join(aside(dir), os.WriteFile(dir, nil, 0o644))
-		}, "maint"},
+		}},
 		{"replaced by a dangling link", func(dir string) error {
 			return errors.Join(aside(dir), os.Symlink("nowhere", dir))
-		}, "maint"},
+		}},
 		{"replaced by a link to itself", func(dir string) error {
 			return errors.Join(aside(dir), os.Symlink(dir, dir))
-		}, "maint"},
+		}},
 		{"replaced by a link to a directory with a hold", func(dir string) error {
 			return errors.Join(aside(dir), os.Symlink(other, dir))
-		}, "drain"},
+		}},
 		{"replaced by a directory with a hold", func(dir string) error {
 			return errors.Join(aside(dir), os.CopyFS(dir, os.DirFS(other)))
-		}, "drain"},
+		}},
+		{"replaced by an empty directory", func(dir string) error {
+			return errors.Join(aside(dir), os.Mkdir(dir, 0o755))
+		}},
 	} {
 		for _, dir := range []string{r.store.Persistent, r.store.UntilReboot} {
 			if err := test.spoil(dir); err != nil {
 				t.Fatal(err)
 			}
 			what := filepath.Base(dir) + " " + test.name
-			within(t, what+", to 503 "+test.want, r.await(http.StatusServiceUnavailable, test.want, 10*time.Second), noticeUnseen+slack)
-			if holds := r.status().Holds; test.want == "maint" && (len(holds) != 1 || holds[0].Code != drain.Unreadable || holds[0].Path != dir) {
-				t.Errorf("%s: holds %+v, want one that names the directory", what, holds)
+			within(t, what+", to 503 maint", r.await(http.StatusServiceUnavailable, "maint", 10*time.Second), noticeUnseen+slack)
+			if holds := r.status().Holds; len(holds) == 0 || holds[0].Code != drain.Unreadable || holds[0].Path != dir {
+				t.Errorf("%s: holds %+v, want first the one that names the directory", what, holds)
 			}
 			if err := mend(dir); err != nil {
 				t.Fatal(err)
+			}
+			if test.name == "removed" {
+				r.succeed("ready") // as it is another directory now
 			}
 			within(t, what+", mended to 200", r.await(http.StatusOK, agent.Serving, 10*time.Second), noticeUnseen+slack)
 		}
