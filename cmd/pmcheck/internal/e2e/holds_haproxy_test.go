@@ -146,7 +146,12 @@ func (r *rig) succeed(args ...string) {
 // echoServer stands for the master on the way that agents take.
 func echoServer(t *testing.T) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return echoAt(t, "127.0.0.1:0")
+}
+
+func echoAt(t *testing.T, listen string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		t.Fatal(err)
 	}
