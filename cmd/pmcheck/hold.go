@@ -31,6 +31,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after a time: --wait=`10m`"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left"},
+			&cli.BoolFlag{Name: "in-turn", Usage: "first let other servers come back that balancers had lately, for as long as --wait says; then as --force"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
@@ -85,10 +86,15 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return err
 	}
-	if !c.Bool("force") {
-		if err := refuseIfLast(c.Context, agent.Client{Socket: settings.Socket}, c.String("service")); err != nil {
-			return err
-		}
+	client := agent.Client{Socket: settings.Socket}
+	switch {
+	case c.Bool("in-turn"):
+		err = awaitTurn(c, client)
+	case !c.Bool("force"):
+		err = refuseIfLast(c.Context, client, c.String("service"))
+	}
+	if err != nil {
+		return err
 	}
 	store := newStore(settings)
 	set, err := store.Put(drain.Hold{

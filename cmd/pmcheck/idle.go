@@ -126,16 +126,16 @@ func drained(client agent.Client, master, service string, since time.Time) func(
 		case noDaemon(err) && time.Since(lost) < daemonPause, err != nil && !noDaemon(err):
 			return []string{err.Error()}
 		case noDaemon(err):
-			return connected(master, nil, false)
+			return connected(master, nil, forever)
 		}
 		lost = time.Time{}
 		obstacles := sending(status, service, since)
 		if service != "" && service != agent.Server {
 			return obstacles // the master's connections are not this service's
 		}
-		requests, known := underWay(status, since)
+		requests, counted := underWay(status, since)
 		obstacles = append(obstacles, requests...)
-		return append(obstacles, connected(master, status.Probe.Connections, known)...)
+		return append(obstacles, connected(master, status.Probe.Connections, carries(counted, time.Now()))...)
 	}
 }
 
@@ -164,16 +164,16 @@ func asksAgent(status agent.Status, source netip.Addr) bool {
 	})
 }
 
-// underWay names the requests that the JRuby pool has, and reports whether
-// the pool is known at all.
-func underWay(status agent.Status, since time.Time) (list []string, known bool) {
+// underWay names the requests that the JRuby pool has, and returns when they were
+// counted; zero if the pool is not known.
+func underWay(status agent.Status, since time.Time) (list []string, counted time.Time) {
 	server, _ := status.Service(agent.Server)
 	for _, c := range server.Checks {
 		if c.Check != check.CheckJRuby || c.Pool == nil {
 			continue
 		}
 		if !c.Checked.After(since) {
-			return []string{"the JRubies have not been counted since"}, true
+			return []string{"the JRubies have not been counted since"}, c.Checked
 		}
 		for _, loan := range c.Pool.Borrowed {
 			list = append(list, fmt.Sprintf("%s for %.0f s", loan.Request, loan.Seconds))
@@ -181,15 +181,25 @@ func underWay(status agent.Status, since time.Time) (list []string, known bool) 
 		if n := len(c.Pool.Waiting); n > 0 {
 			list = append(list, fmt.Sprintf("%d requests wait", n))
 		}
-		return list, true
+		return list, c.Checked
 	}
-	return nil, false
+	return nil, time.Time{}
 }
 
-// connected names the connections to the master that may bring another
-// request. Where the pool is not known, one that is idle may be waiting for
-// its answer.
-func connected(master string, own []netip.AddrPort, poolKnown bool) []string {
+// carries returns for how long a connection may be idle and still have a request
+// under way or to come. A request that came after the JRubies were counted is not
+// among those; where they are not counted at all, one may be waiting for its
+// answer as long as there is the connection.
+func carries(counted, now time.Time) time.Duration {
+	if counted.IsZero() {
+		return forever
+	}
+	return max(drain.Reuse, now.Sub(counted)+idleSettle)
+}
+
+// connected names the connections to the master that have not been idle for
+// longer than that.
+func connected(master string, own []netip.AddrPort, idle time.Duration) []string {
 	_, port, err := net.SplitHostPort(master)
 	if err != nil {
 		return []string{err.Error()}
@@ -201,10 +211,6 @@ func connected(master string, own []netip.AddrPort, poolKnown bool) []string {
 	all, err := drain.Connections(uint16(number))
 	if err != nil {
 		return []string{err.Error()}
-	}
-	idle := forever
-	if poolKnown {
-		idle = drain.Reuse
 	}
 	used := drain.InUse(all, own, idle)
 	if len(used) == 0 {

@@ -38,6 +38,9 @@ type Balancer struct {
 	Answers int64  `json:"answers"`
 	// View is nil for balancers that do not tell theirs.
 	View *View `json:"view,omitempty"`
+	// Others is when it last told of another server that it sends agents to;
+	// zero if it never did.
+	Others time.Time `json:"others,omitzero"`
 }
 
 // Label names the balancer for a reader.
@@ -104,6 +107,9 @@ func (b *balancers) note(key balancerKey, view *View, answer Answer, now time.Ti
 		e.Answers = 0
 	}
 	e.Seen, e.View, e.Answer = now, view, answer
+	if view != nil && view.Others() {
+		e.Others = now
+	}
 	e.Checks++
 	e.Answers++
 }

@@ -84,7 +84,7 @@ func TestBalancersAreTold(t *testing.T) {
 	b.record(lb, "server", "UP 2/3; name=p/m1; node=lb1; weight=1/2", out, now.Add(10*time.Second))
 	got := b.current(now.Add(10 * time.Second))
 	want := []Balancer{{Source: lb, Node: "lb1", Name: "p/m1", Service: "server", Seen: now.Add(10 * time.Second), Checks: 6,
-		Interval: 2, Answer: out, Answers: 1, View: &View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2}}}
+		Interval: 2, Answer: out, Answers: 1, View: &View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2}, Others: now.Add(10 * time.Second)}}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(View{}), cmp.Comparer(func(x, y netip.Addr) bool { return x == y })); d != "" {
 		t.Error(d)
 	}

@@ -40,6 +40,14 @@ func (v *View) Sends() bool { return v.State == "UP" }
 // sessions.
 func (v *View) Last() bool { return v.Sends() && v.Weight > 0 && v.Weight == v.WeightTotal }
 
+// Others reports whether the balancer gives new sessions to another server.
+func (v *View) Others() bool {
+	if v.Sends() {
+		return v.WeightTotal > v.Weight
+	}
+	return v.WeightTotal > 0 // ours is not in it
+}
+
 // parseView reads the header, for example
 //
 //	UP 2/3; address=198.51.100.7; port=8140; name=puppet/m1; node=lb1; weight=1/2; scur=3/7; qcur=0
