@@ -85,6 +85,18 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	return a
 }
 
+// StartAncestor gives the ancestor to the host's own xinetd, where it asks the
+// host's own master, on port 9200 of all addresses.
+func (h *Host) StartAncestor() {
+	h.net.tb.Helper()
+	Need(h.net.tb, "xinetd", "xinetd")
+	const script = "/usr/local/bin/puppetserver_check"
+	h.WriteFile(script, fmt.Sprintf(ancestorScript, "localhost:8140"), 0o755)
+	h.WriteFile("/etc/xinetd.conf", fmt.Sprintf(ancestorConfig, "0.0.0.0", "9200", script), 0o644)
+	h.MustRun("systemctl", "enable", "xinetd")
+	h.MustRun("systemctl", "restart", "xinetd")
+}
+
 // Address returns the host:port the ancestor answers on.
 func (a *Ancestor) Address() string { return a.address }
 

@@ -86,6 +86,13 @@ func (h *HAProxy) Stop() {
 	h.proc.stop(10 * time.Second)
 }
 
+// Retire has HAProxy take no more sessions, and waits until the last has ended.
+func (h *HAProxy) Retire(within time.Duration) {
+	h.tb.Helper()
+	h.proc.signal(syscall.SIGUSR1)
+	h.proc.waitExit(within)
+}
+
 // Kill ends HAProxy with SIGKILL and waits until it is gone.
 func (h *HAProxy) Kill() { h.proc.kill() }
 
