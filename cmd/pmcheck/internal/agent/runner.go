@@ -17,6 +17,10 @@ const hurriedInterval = 500 * time.Millisecond
 // longHandshake is how long the connections beside the probe's are kept.
 const longHandshake = 10 * time.Minute
 
+// databaseTimeout is how long PuppetDB may take to say how it is. Without its
+// database it tries for seconds to reach it before it says so.
+const databaseTimeout = 10 * time.Second
+
 // runner makes one check on a schedule of its own, so that no check delays
 // another.
 type runner struct {
@@ -79,7 +83,7 @@ func (l *loop) runners(c config.Config) []*runner {
 	)
 	details.Handshake, database.Handshake = longHandshake, longHandshake
 	database.Address, database.ServerName = c.PuppetDB.Address, c.PuppetDB.ServerName()
-	compiler.Timeout = c.Compile.Timeout
+	database.Timeout, compiler.Timeout = databaseTimeout, c.Compile.Timeout
 
 	var list []*runner
 	add := func(wanted bool, severity config.Severity, r runner) {
@@ -92,7 +96,7 @@ func (l *loop) runners(c config.Config) []*runner {
 	add(true, c.Checks.JRuby, runner{name: check.CheckJRuby, interval: c.JRuby.Interval, timeout: quick, check: l.jrubyCheck(&details, c.JRuby), client: &details, hurry: l.held.Load, often: often(c.Agent)})
 	add(true, c.Checks.Disk, runner{name: check.CheckDisk, interval: c.Disk.Interval, timeout: quick, check: disk.Check})
 	add(c.Code.Dir != "", c.Checks.Code, runner{name: check.CheckCode, interval: c.Code.Interval, timeout: c.Code.Interval, check: code.Check})
-	add(c.PuppetDB.Address != "", c.Checks.PuppetDB, runner{name: check.CheckPuppetDB, interval: c.PuppetDB.Interval, timeout: 2 * quick, check: puppetdb.Check})
+	add(c.PuppetDB.Address != "", c.Checks.PuppetDB, runner{name: check.CheckPuppetDB, interval: c.PuppetDB.Interval, timeout: databaseTimeout, check: puppetdb.Check})
 	add(true, c.Checks.Compile, runner{name: check.CheckCompile, interval: c.Compile.Interval, timeout: c.Compile.Timeout, check: compile.Check, client: &compiler})
 	return list
 }
