@@ -117,7 +117,11 @@ func printBalancers(w io.Writer, status agent.Status) {
 			weight, sessions = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal), fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
 		}
 		every := time.Duration(b.Interval * float64(time.Second)).Round(100 * time.Millisecond)
-		fmt.Fprintf(t, "%s\t/%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n", b.Label(), b.Service, every, ago(b.Seen, status.Time), b.Answer.Code, view, weight, sessions)
+		question := "/" + b.Service
+		if b.Name == agent.AgentCheck {
+			question = b.Name
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n", b.Label(), question, every, ago(b.Seen, status.Time), b.Answer.Code, view, weight, sessions)
 	}
 }
 
