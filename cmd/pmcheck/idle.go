@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
 	"time"
 
@@ -147,7 +146,7 @@ func sending(status agent.Status, service string, since time.Time) []string {
 		case service != "" && b.Service != service:
 		case !b.Seen.After(since):
 			list = append(list, fmt.Sprintf("%s has not asked since", b.Label()))
-		case b.Answer.Code < 400 && !asksAgent(status, b.Source): // it asks for health alone, and goes its own way
+		case b.Answer.Code < 400: // it asks for health alone; of the mode it hears by agent-check, or not at all
 		case b.View != nil && b.View.Sends():
 			list = append(list, fmt.Sprintf("%s still sends (%s)", b.Label(), viewText(b.View)))
 		case b.View == nil && b.Checks > toldEnough && b.Answers < toldEnough:
@@ -155,13 +154,6 @@ func sending(status agent.Status, service string, since time.Time) []string {
 		}
 	}
 	return list
-}
-
-// asksAgent reports whether a balancer hears of the mode by agent-check.
-func asksAgent(status agent.Status, source netip.Addr) bool {
-	return slices.ContainsFunc(status.Balancers, func(b agent.Balancer) bool {
-		return b.Source == source && b.Name == agent.AgentCheck
-	})
 }
 
 // underWay names the requests that the JRuby pool has, and returns when they were
