@@ -121,6 +121,7 @@ func (b backend) print(w io.Writer) {
 	fmt.Fprintf(w, "backend %s\n", b.name)
 	line("Puppet's mutual TLS goes through unseen, so layer 4 it is.", "mode tcp")
 	line("Catalogs take unequal time: the master with the fewest connections is next.", "balance leastconn")
+	line("A connection that one master refuses is tried at another.", "option redispatch 1")
 	line("Longer than the slowest catalog takes: meanwhile nothing moves.", "timeout server 30m")
 	line("", "timeout connect 5s")
 	line("A check is one packet each way; pmcheck answers from memory.", fmt.Sprintf("timeout check %s", haproxyTime(min(b.inter, 2*time.Second))))
