@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -25,53 +26,59 @@ const (
 	newer = "1.0.1"
 )
 
-// root is the top of the source tree.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs("../../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
+// files are the DEB and the RPM of a version.
+type files struct{ deb, rpm string }
 
-// build makes the packages of a version in a directory, and returns the names of
-// the DEB and the RPM.
-func build(dir, version string) (deb, rpm string, err error) {
+// build makes the packages of a version in a directory.
+func build(dir, version string, environ ...string) (files, error) {
 	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
 	cmd.Dir = "../../../.."
 	cmd.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
+	cmd.Env = append(cmd.Env, environ...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
+		return files{}, fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
 	}
 	debs, _ := filepath.Glob(dir + "/*.deb")
 	rpms, _ := filepath.Glob(dir + "/*.rpm")
 	if len(debs) != 1 || len(rpms) != 1 {
-		return "", "", fmt.Errorf("packages made: %v %v", debs, rpms)
+		return files{}, fmt.Errorf("packages made: %v %v", debs, rpms)
 	}
-	return debs[0], rpms[0], nil
+	return files{debs[0], rpms[0]}, nil
 }
 
-// debs are the packages of both versions, made once per test process.
-var debs = sync.OnceValues(func() (map[string]string, error) {
-	paths := map[string]string{}
+// built are the packages by version. They are made once per test process.
+var built = sync.OnceValues(func() (map[string]files, error) {
+	made := map[string]files{}
 	for _, version := range []string{older, newer} {
 		dir, err := os.MkdirTemp("", "pmcheck-packages-")
 		if err != nil {
 			return nil, err
 		}
-		if paths[version], _, err = build(dir, version); err != nil {
+		if made[version], err = build(dir, version); err != nil {
 			return nil, err
 		}
 	}
-	return paths, nil
+	return made, nil
 })
+
+func packages(t *testing.T) map[string]files {
+	t.Helper()
+	lab.Real(t)
+	lab.Need(t, "rpm", "rpm")
+	made, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
 
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if paths, err := debs(); err == nil && status >= 0 {
-		for _, path := range paths {
-			os.RemoveAll(filepath.Dir(path))
+	flag.Parse()
+	if !testing.Short() {
+		made, _ := built()
+		for _, f := range made {
+			os.RemoveAll(filepath.Dir(f.deb))
 		}
 	}
 	os.Exit(status)
@@ -86,17 +93,14 @@ type rig struct {
 
 func boot(t *testing.T, name string) *rig {
 	t.Helper()
-	lab.Real(t)
-	paths, err := debs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := packages(t)
 	n := lab.StartNetwork(t)
 	r := &rig{n.Boot(name), t, n}
 	// This machine may be one on which packages start nothing.
 	r.MustRun("rm", "-f", "/usr/sbin/policy-rc.d")
-	for version, path := range paths {
-		r.Copy(path, "/root/"+version+".deb", 0o644)
+	for version, f := range made {
+		r.Copy(f.deb, "/root/"+version+".deb", 0o644)
+		r.Copy(f.rpm, "/root/"+version+".rpm", 0o644)
 	}
 	return r
 }
