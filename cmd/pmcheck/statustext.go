@@ -23,6 +23,9 @@ func printStatus(w io.Writer, status agent.Status) {
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printProbe(t, status)
+	if status.AgentLine != "" {
+		fmt.Fprintf(t, "agent-check\t%s\n", status.AgentLine)
+	}
 	for _, warning := range status.Warnings {
 		fmt.Fprintf(t, "warning\t%s\n", warning)
 	}

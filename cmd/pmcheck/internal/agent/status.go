@@ -19,7 +19,9 @@ type Status struct {
 	Services []ServiceStatus `json:"services"`
 	Holds    []HoldStatus    `json:"holds"`
 	// Balancers are those who ask, and what they make of this master.
-	Balancers []Balancer   `json:"balancers"`
+	Balancers []Balancer `json:"balancers"`
+	// AgentLine is what agent-checks are told; empty if they are not answered.
+	AgentLine string       `json:"agent_line,omitempty"`
 	Probe     ProbeStatus  `json:"probe"`
 	Config    ConfigStatus `json:"config"`
 	Warnings  []string     `json:"warnings,omitempty"`
@@ -136,6 +138,10 @@ func (a *Agent) Status(now time.Time) Status {
 	status.Services[0].Checks = checkStatus(s.findings) // they concern the master itself
 	for _, h := range s.holds.At(now).Holds() {
 		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})
+	}
+	if len(a.AgentPorts) > 0 {
+		status.AgentLine = s.agentAnswer(now).Body
+		status.Warnings = append(status.Warnings, weightless(status.Balancers)...)
 	}
 	if w := warningText(s); w != "" {
 		status.Warnings = append(status.Warnings, w)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -119,4 +120,16 @@ func (w *weigher) ramp(v check.Verdict, now time.Time) float64 {
 		return 1
 	}
 	return rampStart + (1-rampStart)*up.Seconds()/rampTime.Seconds()
+}
+
+// weightless warns of balancers that send us nothing because our part of the
+// weight on their server line, rounded down, is none.
+func weightless(list []Balancer) []string {
+	var warnings []string
+	for _, b := range list {
+		if b.View != nil && b.View.Sends() && b.View.Weight == 0 {
+			warnings = append(warnings, fmt.Sprintf("balancer %s gives %s no weight, hence no agents: its server line needs weight 100", b.Label(), b.Name))
+		}
+	}
+	return warnings
 }

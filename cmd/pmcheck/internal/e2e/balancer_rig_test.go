@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
 	"github.com/pmcheck/pmcheck/drain"
@@ -113,11 +112,4 @@ func awaitServer(t *testing.T, h *lab.HAProxy, backend, server, status string, w
 	t.Helper()
 	stat, _ := h.WaitStatus(backend, server, status, within)
 	return stat
-}
-
-// standInAt is standIn for a master whose agents come to another address.
-func standInAt(t *testing.T, agents string) (*checktest.Master, string) {
-	t.Helper()
-	echoAt(t, agents)
-	return standIn(t)
 }

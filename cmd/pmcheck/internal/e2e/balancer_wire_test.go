@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,12 +14,15 @@ import (
 )
 
 // wireConfig has HAProxy believe agent-checks alone: its own check is one that
-// always succeeds. The server light has HAProxy's default weight.
+// always succeeds. In the backend light the server has HAProxy's default weight.
 const wireConfig = tcpDefaults + `
 backend puppet
     default-server check inter 100ms agent-check agent-port %[2]s agent-inter 50ms
     server m1 %[1]s weight 100
-    server light %[1]s
+backend light
+    option httpchk GET /?drain=200&maint=200
+    http-check send-state
+    server m1 %[1]s check port %[3]s inter 100ms agent-check agent-port %[2]s agent-inter 50ms
 `
 
 // A saying is what a master says in one mode and one state, and what HAProxy
@@ -65,7 +69,7 @@ func newWire(t *testing.T, weight bool) *wire {
 	m, conf := standIn(t)
 	address := lab.FreeAddress(t, "127.0.0.1")
 	r := serve(t, conf+fmt.Sprintf("probe: {interval: 150ms, timeout: 140ms}\nagent: {listen: %q, weight: %v}\n", address, weight))
-	config := fmt.Sprintf(wireConfig, echoServer(t), portOf(t, address))
+	config := fmt.Sprintf(wireConfig, echoServer(t), portOf(t, address), portOf(t, r.address))
 	lab.CheckHAProxyConfig(t, config)
 	w := &wire{r, m, lab.StartHAProxy(t, config)}
 	w.expect(sayings()[0])
@@ -150,9 +154,13 @@ func TestAgentWeight(t *testing.T) {
 	if stat.Status != "UP" {
 		t.Errorf("HAProxy says %q of a master that is busy, want UP", stat.Status)
 	}
-	// What the manual warns of: HAProxy multiplies and rounds down.
-	if light := w.haproxy.Stat("puppet", "light").Weight; light != 0 {
+	// HAProxy multiplies and rounds down: of the default weight nothing is left.
+	w.awaitBalancer(func(b agent.Balancer) bool { return b.Name == "light/m1" && b.View.Weight == 0 }, 10*time.Second)
+	if light := w.haproxy.Stat("light", "m1").Weight; light != 0 {
 		t.Errorf("a server line without weight has %d, want 0", light)
+	}
+	if warnings := strings.Join(w.status().Warnings, "; "); !strings.Contains(warnings, "gives light/m1 no weight") {
+		t.Errorf("the status warns of %q, want of a server line without weight", warnings)
 	}
 	w.haproxy.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Weight <= 40 }, 15*time.Second)
 	began = time.Now()
