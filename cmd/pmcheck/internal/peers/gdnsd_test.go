@@ -57,13 +57,14 @@ func (r resolver) await(addresses ...string) {
 // one that is left.
 func TestGdnsd(t *testing.T) {
 	lab.Real(t)
+	t.Parallel()
 	lab.Need(t, "puppet", "puppet-agent")
 	n := network(t, first, names)
 	must(t, n.Command("ip", "address", "add", "192.0.2.1/24", "dev", "lab0"))
 	h, master := startMaster(t, n)
 	one := startDemo(t, n, first)
 	dns := startGdnsd(t, n)
-	master.WaitReady(3 * time.Minute)
+	master.WaitReady(5 * time.Minute)
 	dns.await(first, second)
 
 	_, servers, err := dns.LookupSRV(context.Background(), "x-puppet", "tcp", "example.com.")

@@ -25,6 +25,7 @@ func TestKeepalivedAcceptsTheLVSExample(t *testing.T) {
 // An address that agents use is with a master only while pmcheck says 200.
 func TestKeepalivedMovesTheAddress(t *testing.T) {
 	lab.Real(t)
+	t.Parallel()
 	program := lab.Need(t, "keepalived", "keepalived")
 	lab.Need(t, "curl", "curl")
 	n := network(t)

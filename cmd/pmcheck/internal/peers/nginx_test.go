@@ -91,6 +91,7 @@ func secondAlone(c map[string]int) bool { return c[first] == 0 && c[second] > 0 
 
 func TestNginx(t *testing.T) {
 	lab.Real(t)
+	t.Parallel()
 	n := network(t, first, second, names, balanced)
 	one := startDemo(t, n, first)
 	startDemo(t, n, second)

@@ -87,6 +87,7 @@ func (p *prometheus) awaitData(expr string) []sample {
 // has scraped them.
 func TestPrometheus(t *testing.T) {
 	lab.Real(t)
+	t.Parallel()
 	n := network(t, first, second)
 	one, two := startDemo(t, n, first), startDemo(t, n, second)
 	two.become("drain", "drain")
