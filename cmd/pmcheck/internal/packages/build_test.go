@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
 )
 
@@ -46,5 +48,27 @@ func lintRPM(t *testing.T, r *rig) {
 	out, err := r.Run("sh", "-c", "rpmlint -c /root/rpmlint.toml /root/lint/*.rpm")
 	if err != nil || !strings.Contains(out, " 0 errors, 0 warnings") {
 		t.Errorf("rpmlint: %v\n%s", err, out)
+	}
+}
+
+// TestSocketIsAsTheDaemonBindsIt compares what systemd does to the port with what
+// the daemon does to it without systemd.
+func TestSocketIsAsTheDaemonBindsIt(t *testing.T) {
+	unit, err := os.ReadFile("../../../../systemd/pmcheck.socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("../agent/listen.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := regexp.MustCompile(`const deferAccept = (\d+)`).FindSubmatch(source)
+	there := regexp.MustCompile(`(?m)^DeferAcceptSec=(\d+)$`).FindSubmatch(unit)
+	if here == nil || there == nil || string(here[1]) != string(there[1]) {
+		t.Errorf("listen.go has %q, pmcheck.socket %q", here, there)
+	}
+	port := ":" + string(regexp.MustCompile(`(?m)^ListenStream=(\d+)$`).FindSubmatch(unit)[1])
+	if listen := config.Default().Listen; listen != port {
+		t.Errorf("by default the daemon listens on %s, pmcheck.socket on %s", listen, port)
 	}
 }

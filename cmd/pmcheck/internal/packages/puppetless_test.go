@@ -41,6 +41,5 @@ func TestBeforePuppet(t *testing.T) {
 	if groups := r.MustRun("sh", "-c", `grep ^Groups: /proc/$(systemctl show -P MainPID pmcheck.service)/status; getent group puppet`); !strings.Contains(groups, "puppet") {
 		t.Errorf("groups: %s", groups)
 	}
-	t.Log(r.Journal("pmcheck.service", "pmcheck-puppet-group.service"))
-	t.Log(r.MustRun("systemd-analyze", "security", "pmcheck.service", "--no-pager"))
+	r.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=15", "pmcheck.service") // 1.5
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -46,15 +45,15 @@ func build(dir, version string, environ ...string) (files, error) {
 	return files{debs[0], rpms[0]}, nil
 }
 
-// built are the packages by version. They are made once per test process.
+// work is a directory that lasts as long as the test process.
+var work string
+
+// built are the packages by version. They are made once, and only if needed.
 var built = sync.OnceValues(func() (map[string]files, error) {
 	made := map[string]files{}
 	for _, version := range []string{older, newer} {
-		dir, err := os.MkdirTemp("", "pmcheck-packages-")
-		if err != nil {
-			return nil, err
-		}
-		if made[version], err = build(dir, version); err != nil {
+		var err error
+		if made[version], err = build(filepath.Join(work, version), version); err != nil {
 			return nil, err
 		}
 	}
@@ -73,14 +72,12 @@ func packages(t *testing.T) map[string]files {
 }
 
 func TestMain(m *testing.M) {
-	status := m.Run()
-	flag.Parse()
-	if !testing.Short() {
-		made, _ := built()
-		for _, f := range made {
-			os.RemoveAll(filepath.Dir(f.deb))
-		}
+	var err error
+	if work, err = os.MkdirTemp("", "pmcheck-packages-"); err != nil {
+		panic(err)
 	}
+	status := m.Run()
+	os.RemoveAll(work)
 	os.Exit(status)
 }
 
