@@ -1,0 +1,55 @@
+package pool_test
+
+// A scenario is something that operators do while agents come.
+type scenario struct {
+	name    string
+	mix     mix
+	operate func(*pool) error
+	mayFail bool // it is there to be compared with
+}
+
+// A form is how much is done.
+type form struct {
+	jrubies      int // of each master
+	runs         int // of agents, at least, in each scenario
+	withPmcheck  []scenario
+	withAncestor []scenario
+}
+
+// largest is the mix that has the agents of all scenarios.
+func (f form) largest() (m mix) {
+	for _, list := range [][]scenario{f.withPmcheck, f.withAncestor} {
+		for _, s := range list {
+			m.quick, m.slow = max(m.quick, s.mix.quick), max(m.slow, s.mix.slow)
+		}
+	}
+	return m
+}
+
+func short() form {
+	few := mix{quick: 5, slow: 1}
+	return form{jrubies: 3, runs: 25, withPmcheck: []scenario{
+		{"`systemctl restart puppetserver`, one after the other", few, restartEach, false},
+		{"drain, reinstall Puppet Server, ready, one after the other", few, reinstallEach, false},
+		{"upgrade of pmcheck", few, upgradePmcheck, false},
+	}}
+}
+
+func long() form {
+	quicks, slows, mixed := mix{quick: 12}, mix{slow: 12}, mix{quick: 10, slow: 3}
+	return form{jrubies: 6, runs: 200, withPmcheck: []scenario{
+		{"`systemctl restart puppetserver`, one after the other", quicks, restartEach, false},
+		{"the same", slows, restartEach, false},
+		{"the same", mixed, restartEach, false},
+		{"`drain --wait`, Puppet Server reinstalled, `ready --wait`, one after the other", mixed, reinstallEach, false},
+		{"reboot of a host", mixed, rebootOne, false},
+		{"pmcheck upgraded and downgraded on both", mixed, upgradePmcheck, false},
+		{"HAProxy reloaded, retired and started, each while a master is out", mixed, renewBalancers, false},
+		{"the tasks of `pmcheck::rolling`", mixed, runPlan, false},
+	}, withAncestor: []scenario{
+		{"xinetd: `systemctl restart puppetserver`, one after the other", quicks, restartEach, true},
+		{"the same", mixed, restartEach, true},
+		{"xinetd: stopped, 10 s, restart, xinetd started, one after the other", quicks, stopXinetdEach, true},
+		{"the same", mixed, stopXinetdEach, true},
+	}}
+}
