@@ -129,12 +129,10 @@ func (s *site) testHeld() {
 	if got := s.daemon(); got != before {
 		s.t.Errorf("the daemon was process %s, is %s: restarted where a reload is enough", before, got)
 	}
-	restart := s.class("probe => { interval => '3s' }, max_connections => 500,")
-	s.run(restart, changed)
+	s.run(s.class("probe => { interval => '3s' }, max_connections => 500,"), changed)
 	if s.daemon() == before {
 		s.t.Error("the daemon was not restarted for max_connections")
 	}
-	s.run(restart, unchanged)
 
 	w.end()
 	if len(w.answers) != 1 || w.answers["503 maint"] == 0 {
