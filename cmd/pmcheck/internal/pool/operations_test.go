@@ -82,7 +82,7 @@ Maintainer: ${Maintainer}\nDepends: ${Depends}\nDescription: ${Description}\n' p
 for file in preinst postinst prerm postrm conffiles; do
     [ ! -e /var/lib/dpkg/info/puppetserver.$file ] || cp -p /var/lib/dpkg/info/puppetserver.$file $dir/DEBIAN/$file
 done
-dpkg-query --listfiles puppetserver | grep -v '^/\.$' | tar --create --no-recursion --files-from=- 2>/dev/null | tar --extract --directory=$dir
+dpkg-query --listfiles puppetserver | grep -vxE '/\.|/lib' | tar --create --no-recursion --files-from=- 2>/dev/null | tar --extract --directory=$dir
 dpkg-deb --build -z1 $dir /root/puppetserver.deb
 `
 
