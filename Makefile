@@ -16,7 +16,7 @@ PARTS = puppetserver puppet-agent haproxy xinetd wrk curl openssl socat iproute2
 	prometheus keepalived gdnsd nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc zsh fish
 
 # The packages whose tests start them, one after the other.
-REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e ./cmd/pmcheck/internal/browser ./cmd/pmcheck/internal/module ./cmd/pmcheck/internal/peers ./cmd/pmcheck/internal/packages
+REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e ./cmd/pmcheck/internal/browser ./cmd/pmcheck/internal/module ./cmd/pmcheck/internal/peers ./cmd/pmcheck/internal/packages ./cmd/pmcheck/internal/pool
 
 .DEFAULT_GOAL := help
 
@@ -45,6 +45,10 @@ test: deps lint quick ## all tests, against the real Puppet Server and HAProxy; 
 .PHONY: quick
 quick: ## the tests that need nothing but Go, in under a minute
 	$(GO) test -race -short ./...
+
+.PHONY: e2e
+e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; half an hour
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h ./cmd/pmcheck/internal/pool
 
 .PHONY: bench
 bench: deps ## measure against a bare handler, HAProxy and the xinetd check
