@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -60,7 +59,11 @@ type text struct{ Name, Content string }
 
 // linked returns the modules of a program, the Go library first.
 func linked(info *buildinfo.BuildInfo) ([]module, error) {
-	list := []module{{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go"), Dir: runtime.GOROOT()}}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOROOT: %w", err)
+	}
+	list := []module{{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go"), Dir: strings.TrimSpace(string(root))}}
 	for _, dep := range info.Deps {
 		if dep.Replace != nil {
 			dep = dep.Replace
