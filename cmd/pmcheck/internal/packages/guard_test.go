@@ -60,9 +60,11 @@ backend puppet
 		{"reboot", func() { r.Reboot() }, true},
 	} {
 		t.Run(way.name, func(t *testing.T) {
+			const catalog = "pmcheck status --json | grep -om1 v3/catalog || echo idle"
+			r.await(time.Minute, "idle", "sh", "-c", catalog)
 			done := make(chan error, 1)
 			go func() { done <- try(client) }()
-			r.await(time.Minute, "v3/catalog", "sh", "-c", "pmcheck status --json | grep -om1 v3/catalog")
+			r.await(time.Minute, "v3/catalog", "sh", "-c", catalog)
 			began := time.Now()
 			way.stop()
 			took := time.Since(began)
