@@ -13,7 +13,8 @@ SYSCONFDIR ?= /etc
 PARTS = puppetserver puppet-agent haproxy xinetd wrk curl openssl socat iproute2 systemd dbus chromium \
 	puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
-	prometheus keepalived gdnsd nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc zsh fish
+	prometheus keepalived gdnsd nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc zsh fish \
+	puppetdb postgresql
 
 # The packages whose tests start them, one after the other.
 REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e ./cmd/pmcheck/internal/browser ./cmd/pmcheck/internal/module ./cmd/pmcheck/internal/peers ./cmd/pmcheck/internal/packages ./cmd/pmcheck/internal/pool
