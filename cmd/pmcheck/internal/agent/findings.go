@@ -106,12 +106,16 @@ func (f *findings) list(now time.Time) []check.Finding {
 
 // puppetdb returns PuppetDB as a service of its own, if it is asked.
 func (f *findings) puppetdb(now time.Time) (service, bool) {
-	found, known := f.latest[check.CheckPuppetDB]
-	if !known {
+	limit, asked := f.maxAge[check.CheckPuppetDB]
+	if !asked {
 		return service{}, false
 	}
+	found, known := f.latest[check.CheckPuppetDB]
+	if !known {
+		return service{name: check.CheckPuppetDB, verdict: check.Verdict{}.At(now)}, true
+	}
 	v := check.Verdict{Health: check.Healthy, Reason: found.Reason, Detail: found.Detail, Since: found.Checked,
-		Checked: found.Checked, Expires: found.Checked.Add(f.maxAge[check.CheckPuppetDB])}
+		Checked: found.Checked, Expires: found.Checked.Add(limit)}
 	switch found.State {
 	case check.StateBad:
 		v.Health = check.Unhealthy

@@ -37,3 +37,18 @@ func TestUnitFinding(t *testing.T) {
 		})
 	}
 }
+
+// TestPuppetDBIsAServiceFromTheStart: one that has not answered yet is unknown
+// to a balancer, not a path that does not exist.
+func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
+	f := newFindings()
+	f.configure(config.Default().Checks)
+	if _, asked := f.puppetdb(time.Now()); asked {
+		t.Error("a PuppetDB that nobody asks is a service")
+	}
+	f.maxAge[check.CheckPuppetDB] = time.Minute
+	db, asked := f.puppetdb(time.Now())
+	if !asked || db.verdict.Health != check.Unknown || db.verdict.Reason != check.NotProbed {
+		t.Errorf("before the first answer: asked %v, %s: %s; want unknown: not-probed", asked, db.verdict.Health, db.verdict.Reason)
+	}
+}

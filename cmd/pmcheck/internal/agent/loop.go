@@ -74,6 +74,7 @@ func (l *loop) configure(c config.Config) {
 	}
 	l.findings.configure(c.Checks)
 	l.checks = l.runners(c)
+	clear(l.findings.maxAge)
 	for _, r := range l.checks {
 		l.findings.maxAge[r.name] = r.maxAge()
 	}
