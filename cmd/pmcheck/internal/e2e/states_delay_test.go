@@ -37,8 +37,8 @@ func TestNoCheckDelaysAnother(t *testing.T) {
 		hung, r.dir, silent(t)))
 	startHung(t, r, hung)
 	r.await(http.StatusOK, agent.Serving, 20*time.Second)
-	r.awaitFinding(check.CheckDisk, check.NotKnown, 10*time.Second)
-	r.awaitFinding(check.CheckPuppetDB, check.PuppetDBDown, 10*time.Second)
+	r.awaitFinding(check.CheckDisk, check.NotKnown, 30*time.Second)
+	r.awaitFinding(check.CheckPuppetDB, check.PuppetDBDown, 30*time.Second)
 	for _, name := range []string{check.CheckDisk, check.CheckPuppetDB} {
 		measured(t, name+", in words", finding(r.status(), name).Detail)
 	}
