@@ -81,7 +81,9 @@ func (h *Host) boot() {
 	showOnFailure(tb, log)
 	h.init = start(tb, cmd, log)
 	tb.Cleanup(h.showOnFailure) // each boot, to come before it is ended
-	RetryUntil(tb, 30*time.Second, 50*time.Millisecond, func() error {
+	// A Puppet Server that was enabled is part of the boot, and so is its end of a
+	// shutdown: for as long as a guard lets agents finish.
+	RetryUntil(tb, 5*time.Minute, 50*time.Millisecond, func() error {
 		if err := h.init.died(); err != nil {
 			tb.Fatalf("%s does not boot: %v", h.Name, err)
 		}
@@ -98,7 +100,7 @@ func (h *Host) boot() {
 func (h *Host) halt(verb string) {
 	h.net.tb.Helper()
 	_, _ = h.Run("systemctl", "--no-block", verb)
-	h.init.waitExit(2 * time.Minute)
+	h.init.waitExit(5 * time.Minute)
 }
 
 func (h *Host) running() bool { return h.init != nil && h.init.alive() }

@@ -87,14 +87,12 @@ dpkg-deb --build -z1 $dir /root/puppetserver.deb
 `
 
 func reinstallEach(p *pool) error {
-	if err := p.each(repack); err != nil {
-		return err
+	for _, m := range p.masters {
+		if _, err := m.Host.Run("sh", "-ec", repack); err != nil {
+			return err
+		}
 	}
-	return p.each(`
-pmcheck drain --wait --reason upgrade
-dpkg --install --force-confold /root/puppetserver.deb
-pmcheck ready --wait
-`)
+	return p.each("pmcheck drain --wait --reason upgrade; dpkg --install --force-confold /root/puppetserver.deb; pmcheck ready --wait")
 }
 
 func rebootOne(p *pool) error {
@@ -171,6 +169,5 @@ func (p *pool) task(m *lab.PuppetMaster, name string, parameters ...string) erro
 
 // stopXinetdEach is how a master was taken out before.
 func stopXinetdEach(p *pool) error {
-	return p.each(strings.Join([]string{
-		"systemctl stop xinetd", "sleep 10", "systemctl restart puppetserver", "systemctl start xinetd"}, "\n"))
+	return p.each("systemctl stop xinetd; sleep 10; systemctl restart puppetserver; systemctl start xinetd")
 }

@@ -39,7 +39,7 @@ func (p *pool) measure(s scenario, size form) row {
 	p.t.Helper()
 	p.awaitUp()
 	l := p.start(p.t, s.mix)
-	l.awaitRuns(p.t, size.runs/5)
+	l.awaitRuns(p.t, size.runs/8)
 	r := row{operation: s.name, mix: s.mix, began: time.Now()}
 	err := s.operate(p)
 	r.took = time.Since(r.began)

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -161,7 +160,7 @@ var buildPackages = sync.OnceValues(func() (map[string]string, error) {
 func (p *pool) sh(m *lab.PuppetMaster, line string) error {
 	began := time.Now()
 	out, err := m.Host.Run("sh", "-ec", line)
-	p.t.Logf("%s %s# %s (%s)\n%s", began.Format("15:04:05"), m.Host.Name, strings.TrimSpace(line), tenths(time.Since(began)), out)
+	p.t.Logf("%s %s# %s (%s)\n%s", began.Format("15:04:05"), m.Host.Name, line, tenths(time.Since(began)), out)
 	return err
 }
 
