@@ -60,6 +60,11 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 		m.joinCA(opts.AltNames)
 	}
 	m.SetSitePP("")
+	// Debian's unit looks whether its process lives, as the user puppet, which on
+	// a busy machine may be before the process is that user's: it gives up then.
+	// With exec, systemd waits for the process to be what it is going to be.
+	h.WriteFile("/etc/systemd/system/puppetserver.service.d/lab.conf", "[Service]\nType=exec\n", 0o644)
+	h.MustRun("systemctl", "daemon-reload")
 	h.MustRun("systemctl", "enable", "puppetserver")
 	h.MustRun("systemctl", "start", "--no-block", "puppetserver")
 	return m

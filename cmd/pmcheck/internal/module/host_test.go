@@ -56,9 +56,6 @@ func TestOnAHost(t *testing.T) {
 	lab.Need(t, "socat", "socat")
 	n := lab.StartNetwork(t)
 	h := n.Boot("m1")
-	// Debian's unit gives up if it looks at java before that has changed its user,
-	// as happens on a busy machine.
-	h.WriteFile("/etc/systemd/system/puppetserver.service.d/lab.conf", "[Service]\nRestart=on-failure\n", 0o644)
 	s := &site{t: t, net: n, host: h, master: h.StartPuppetMaster(lab.PuppetMasterOptions{HeapMB: 768})}
 	// What this machine has of pmcheck, and what keeps packages in containers
 	// from starting anything, is not there.

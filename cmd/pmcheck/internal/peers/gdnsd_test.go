@@ -96,9 +96,6 @@ func startMaster(t *testing.T, n *lab.Network) (*lab.Host, *lab.PuppetMaster) {
 	h.WriteFile("/etc/resolv.conf", "nameserver "+names+"\n", 0o644)
 	h.Copy(lab.Build(t), "/usr/local/bin/pmcheck", 0o755)
 	h.MustRun("mkdir", "-p", "/run/pmcheck/holds", "/var/lib/pmcheck/holds")
-	// Debian's unit looks whether its process lives before that is puppet's own,
-	// now and then, and gives up.
-	h.WriteFile("/etc/systemd/system/puppetserver.service.d/exec.conf", "[Service]\nType=exec\n", 0o644)
 	master := h.StartPuppetMaster(lab.PuppetMasterOptions{AltNames: []string{"puppet.example.com", "ca.example.com"}})
 	master.SetSitePP("notify { 'found by SRV': }\n")
 	h.Start("/usr/local/bin/pmcheck", "serve")
