@@ -36,6 +36,17 @@ func (f *findings) configure(c config.Checks) {
 	}
 }
 
+// expect says which checks are made on a schedule from now on, and how old
+// their findings may be. It forgets those that are not made any more.
+func (f *findings) expect(maxAge map[string]time.Duration) {
+	for name := range f.maxAge {
+		if _, still := maxAge[name]; !still {
+			delete(f.latest, name)
+		}
+	}
+	f.maxAge = maxAge
+}
+
 // take notes a finding. A check that could not find out this time does not
 // wipe out what it knew a moment ago.
 func (f *findings) take(found check.Finding, now time.Time) {

@@ -52,3 +52,16 @@ func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
 		t.Errorf("before the first answer: asked %v, %s: %s; want unknown: not-probed", asked, db.verdict.Health, db.verdict.Reason)
 	}
 }
+
+func TestFindingsOfACheckThatIsNoLongerMadeAreForgotten(t *testing.T) {
+	f := newFindings()
+	f.configure(config.Default().Checks)
+	f.expect(map[string]time.Duration{check.CheckPuppetDB: time.Minute, check.CheckDisk: time.Minute})
+	now := time.Now()
+	f.take(check.Finding{Check: check.CheckPuppetDB, State: check.StateOK, Checked: now}, now)
+	f.take(check.Finding{Check: check.CheckDisk, State: check.StateOK, Checked: now}, now)
+	f.expect(map[string]time.Duration{check.CheckDisk: time.Minute})
+	if list := f.list(now); len(list) != 1 || list[0].Check != check.CheckDisk {
+		t.Errorf("left are %+v, want the one that is still made", list)
+	}
+}

@@ -74,10 +74,11 @@ func (l *loop) configure(c config.Config) {
 	}
 	l.findings.configure(c.Checks)
 	l.checks = l.runners(c)
-	clear(l.findings.maxAge)
+	maxAge := map[string]time.Duration{}
 	for _, r := range l.checks {
-		l.findings.maxAge[r.name] = r.maxAge()
+		maxAge[r.name] = r.maxAge()
 	}
+	l.findings.expect(maxAge)
 }
 
 // start starts the checks beside the probe, after ending those of the
