@@ -53,6 +53,26 @@ func TestParseView(t *testing.T) {
 	}
 }
 
+func TestViewOfOthers(t *testing.T) {
+	for _, tt := range []struct {
+		header       string
+		last, others bool
+	}{
+		{"UP; weight=1/2", false, true},
+		{"UP; weight=1/1", true, false},
+		{"UP 2/3; weight=1/1", true, false},
+		{"UP; weight=0/1", false, true},
+		{"NOLB; weight=1/1", false, true}, // out, so the total is of others
+		{"DOWN; weight=1/0", false, false},
+		{"UP", false, false},
+	} {
+		v, ok := parseView(tt.header)
+		if !ok || v.Last() != tt.last || v.Others() != tt.others {
+			t.Errorf("%s: last %v, others %v; want %v, %v", tt.header, v.Last(), v.Others(), tt.last, tt.others)
+		}
+	}
+}
+
 // FuzzParseView: whatever a client sends, what is kept is short and printable,
 // and a view that sends us nothing never makes us the last.
 func FuzzParseView(f *testing.F) {
