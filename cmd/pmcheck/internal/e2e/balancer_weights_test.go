@@ -3,9 +3,11 @@ package e2e_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
@@ -18,7 +20,8 @@ const crowd = 20
 type weighed struct {
 	name    string
 	balance string
-	words   string // of the server lines
+	agent   bool   // with agent-check
+	sizes   [2]int // the weights on the server lines
 	address string
 }
 
@@ -27,24 +30,26 @@ type load struct {
 	p50, p95 time.Duration
 	runs     int
 	waiting  float64 // requests, for both masters together
-	weights  string  // in the end
+	small    int     // weights in the end
+	large    int
 }
 
-// testWeights lets the same crowd loose on both masters in three ways, in turns.
+// testWeights lets the same crowd loose on both masters in each way, in turns.
 // What is best is for the reader of the table to say; what is asserted is that
-// weights tell a small master from a large one.
+// every run succeeds, and that weights tell the small master from the large one.
 func testWeights(t *testing.T, small, large *lab.PuppetServer) {
-	rounds, each := 2, 6*time.Second
+	rounds, each, catalog := 2, 5*time.Second, "0.2"
 	if longRuns {
-		rounds, each = 5, 30*time.Second
+		rounds, each, catalog = 5, 30*time.Second, "1"
 	}
 	for _, s := range []*lab.PuppetServer{small, large} {
-		s.SetSitePP(`notice(generate("/bin/sleep", "0.5"))`)
+		s.SetSitePP(fmt.Sprintf("notice(generate('/bin/sleep', '%s'))", catalog))
 	}
 	ways := []*weighed{
-		{name: "leastconn", balance: "leastconn"},
-		{name: "leastconn + weights", balance: "leastconn", words: "agent"},
-		{name: "roundrobin + weights", balance: "roundrobin", words: "agent"},
+		{name: "leastconn", balance: "leastconn", sizes: [2]int{100, 100}},
+		{name: "leastconn + weights", balance: "leastconn", agent: true, sizes: [2]int{100, 100}},
+		{name: "roundrobin + weights", balance: "roundrobin", agent: true, sizes: [2]int{100, 100}},
+		{name: "leastconn by size", balance: "leastconn", sizes: [2]int{50, 150}},
 	}
 	h, rigs := weigh(t, small, large, ways)
 	crowdAgent := newAgent(t, "agent.lab.example", small, large)
@@ -60,14 +65,25 @@ func testWeights(t *testing.T, small, large *lab.PuppetServer) {
 			measured(t, fmt.Sprintf("round %d, %-20s", round+1, w.name), l)
 		}
 		measured(t, fmt.Sprintf("median,  %-20s", w.name), median(table[w.name]))
+		if last := table[w.name][rounds-1]; w.agent && last.small >= last.large {
+			t.Errorf("%s: weight %d for the small master, %d for the large one", w.name, last.small, last.large)
+		}
 	}
 }
 
 func (l load) String() string {
-	return fmt.Sprintf("p50 %.2f s  p95 %.2f s  %d runs  %.1f waiting  weights %s", l.p50.Seconds(), l.p95.Seconds(), l.runs, l.waiting, l.weights)
+	return fmt.Sprintf("p50 %.2f s  p95 %.2f s  %d runs  %.1f waiting  weights %d:%d", l.p50.Seconds(), l.p95.Seconds(), l.runs, l.waiting, l.small, l.large)
 }
 
-func (w *weighed) backend() string { return w.balance + w.words }
+func (w *weighed) backend() string { return strings.Map(letter, w.name) }
+
+// letter drops what the name of a backend cannot have.
+func letter(r rune) rune {
+	if unicode.IsLetter(r) {
+		return r
+	}
+	return -1
+}
 
 // weigh starts a pmcheck for each master, and one HAProxy that fronts both in
 // each way.
@@ -78,16 +94,16 @@ func weigh(t *testing.T, small, large *lab.PuppetServer, ways []*weighed) (*lab.
 	config := tcpDefaults
 	for _, w := range ways {
 		w.address = lab.FreeAddress(t, "127.0.0.1")
-		config += fmt.Sprintf("listen %s\n bind %s\n balance %s\n option httpchk GET /\n default-server weight 100 inter 1s\n", w.backend(), w.address, w.balance)
-		for _, s := range []struct{ name, address, check, agent string }{
+		config += fmt.Sprintf("listen %s\n bind %s\n balance %s\n option httpchk GET /\n default-server inter 1s\n", w.backend(), w.address, w.balance)
+		for i, s := range []struct{ name, address, check, agent string }{
 			{"small", small.Address(), portOf(t, first.address), firstPort},
 			{"large", large.Address(), portOf(t, second.address), secondPort},
 		} {
 			words := ""
-			if w.words != "" {
+			if w.agent {
 				words = "agent-check agent-inter 1s agent-port " + s.agent
 			}
-			config += fmt.Sprintf(" server %s %s check port %s %s\n", s.name, s.address, s.check, words)
+			config += fmt.Sprintf(" server %s %s weight %d check port %s %s\n", s.name, s.address, w.sizes[i], s.check, words)
 		}
 	}
 	lab.CheckHAProxyConfig(t, config)
@@ -125,20 +141,23 @@ func (w *weighed) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, rigs []*rig,
 			}
 		})
 	}
-	waiting, looks, weights := 0, 0, ""
+	var l load
+	looks := 0
 	for time.Sleep(time.Until(counted)); time.Now().Before(end); time.Sleep(time.Second) {
 		looks++
 		for _, r := range rigs {
-			waiting += r.waiting()
+			l.waiting += float64(r.waiting())
 		}
-		weights = fmt.Sprintf("%d:%d", h.Stat(w.backend(), "small").Weight, h.Stat(w.backend(), "large").Weight)
+		l.small, l.large = h.Stat(w.backend(), "small").Weight, h.Stat(w.backend(), "large").Weight
 	}
 	group.Wait()
 	if len(took) == 0 {
 		t.Fatalf("%s: no runs", w.name)
 	}
 	slices.Sort(took)
-	return load{p50: took[len(took)/2], p95: took[len(took)*95/100], runs: len(took), waiting: float64(waiting) / float64(looks), weights: weights}
+	l.p50, l.p95, l.runs = took[len(took)/2], took[len(took)*95/100], len(took)
+	l.waiting /= float64(looks)
+	return l
 }
 
 // waiting is how many requests wait for a JRuby.
@@ -163,6 +182,7 @@ func median(list []load) load {
 		p95:     middle(func(a, b load) int { return int(a.p95 - b.p95) }).p95,
 		runs:    middle(func(a, b load) int { return a.runs - b.runs }).runs,
 		waiting: middle(func(a, b load) int { return int(100 * (a.waiting - b.waiting)) }).waiting,
-		weights: "-",
+		small:   middle(func(a, b load) int { return a.small - b.small }).small,
+		large:   middle(func(a, b load) int { return a.large - b.large }).large,
 	}
 }
