@@ -3,7 +3,9 @@ package e2e_test
 import (
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +39,28 @@ func TestPrintedBackend(t *testing.T) {
 			lab.CheckHAProxyConfig(t, config)
 			balancer := lab.StartHAProxy(t, config)
 			balancer.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.CheckStatus == "L7OK" }, 10*time.Second)
+		})
+	}
+}
+
+// The lines that the README asks people to paste are HAProxy's own language.
+func TestReadmeBackends(t *testing.T) {
+	lab.Real(t)
+	readme, err := os.ReadFile("../../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(readme), "```haproxy\n")[1:]
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks for HAProxy, want 2", len(blocks))
+	}
+	for i, block := range blocks {
+		lines, _, _ := strings.Cut(block, "```")
+		if !strings.HasPrefix(lines, "backend ") {
+			lines = "backend puppet\n    mode tcp\n" + lines + "    server puppet1 192.0.2.11:8140 check port 9200\n"
+		}
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			lab.CheckHAProxyConfig(t, "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"+lines)
 		})
 	}
 }
