@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,9 +9,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
 )
-
-// longRuns adds what takes minutes: catalogs of 90 s, and five pairs of everything.
-var longRuns = os.Getenv("PMCHECK_LONG") != ""
 
 // waitAccuracy is how long after the last run has ended drain --wait returns, at
 // the latest.
@@ -108,7 +104,7 @@ func waits() []waited {
 			}
 		}},
 	}
-	if longRuns {
+	if long() {
 		list = append(list, waited{name: "catalogs of 90 s", took: 90 * time.Second})
 	}
 	return list

@@ -39,7 +39,7 @@ type load struct {
 // every run succeeds, and that weights tell the small master from the large one.
 func testWeights(t *testing.T, small, large *lab.PuppetServer) {
 	rounds, each, catalog := 2, 5*time.Second, "0.2"
-	if longRuns {
+	if long() {
 		rounds, each, catalog = 5, 30*time.Second, "1"
 	}
 	for _, s := range []*lab.PuppetServer{small, large} {

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -14,9 +13,6 @@ const (
 	maxServerCost = 0.5
 	maxAgentCost  = 0.2
 )
-
-// long reports whether PMCHECK_LONG asks for minutes.
-func long() bool { return os.Getenv("PMCHECK_LONG") != "" }
 
 // testCost measures what probing at default settings costs a server that has
 // been asked for a while. PMCHECK_LONG holds the figures to what is promised;

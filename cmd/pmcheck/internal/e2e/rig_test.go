@@ -228,3 +228,7 @@ func within(t *testing.T, what string, took, bound time.Duration) {
 		t.Errorf("%s took %v, documented is %v at most", what, took, bound)
 	}
 }
+
+// long reports whether PMCHECK_LONG asks for what takes minutes: catalogs of
+// 90 s, five rounds of everything, costs over five minutes.
+func long() bool { return os.Getenv("PMCHECK_LONG") != "" }
