@@ -33,6 +33,7 @@ type loop struct {
 	stop      func()         // ends the runners of the configuration in use
 	restarted atomic.Bool    // tells the check of the pool to start over
 	held      atomic.Bool    // the master is held, so somebody may wait for its end
+	fell      bool           // since it served, the master was more than silent: it may have been started anew
 
 	config   config.Config
 	services []*subject
@@ -163,10 +164,16 @@ func (l *loop) concluded(served, serves bool, r check.Result) {
 	now := time.Now()
 	l.findings.take(check.Expiry(r, l.config.Expiry.Warn, now), now)
 	l.findings.take(check.Loaded(r), now)
-	if serves && !served {
-		l.findings.forgetPool(now)
-		l.restarted.Store(true)
-		l.kick(check.CheckJRuby)
+	switch {
+	case r.Fault != nil:
+		l.fell = l.fell || r.Fault.Definite()
+	case serves:
+		if !served && l.fell {
+			l.findings.forgetPool(now)
+			l.restarted.Store(true)
+			l.kick(check.CheckJRuby)
+		}
+		l.fell = false
 	}
 }
 
