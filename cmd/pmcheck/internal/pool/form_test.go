@@ -37,7 +37,7 @@ func short() form {
 
 func long() form {
 	quicks, slows, mixed := mix{quick: 12}, mix{slow: 12}, mix{quick: 10, slow: 3}
-	return form{jrubies: 6, runs: 200, withPmcheck: []scenario{
+	return form{jrubies: 8, runs: 200, withPmcheck: []scenario{
 		{"`systemctl restart puppetserver`, one after the other", quicks, restartEach, false},
 		{"the same", slows, restartEach, false},
 		{"the same", mixed, restartEach, false},
