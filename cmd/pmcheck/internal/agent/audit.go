@@ -48,7 +48,7 @@ func (l *loop) auditVerdict(old, now *service) {
 	case now.verdict.Reason == check.JRubyUnread:
 		level = slog.LevelDebug // for the few milliseconds that counting takes
 	}
-	args := []any{"service", now.name, "before", old.verdict.Health, "after", now.verdict.Health, "reason", now.verdict.Reason}
+	args := []any{"service", now.name, "before", old.verdict.Health, "verdict", now.verdict.Health, "reason", now.verdict.Reason}
 	if now.verdict.Detail != "" {
 		args = append(args, "detail", now.verdict.Detail)
 	}
@@ -67,8 +67,8 @@ func (l *loop) auditMode(before, after *state, name string) {
 	if is == was && holders(because) == holders(wasBecause) {
 		return
 	}
-	l.log.Info("mode changed", "service", name, "before", was, "after", is,
-		"holds", holders(because), "holds_before", holders(wasBecause))
+	l.log.Info("mode changed", "service", name, "before", was, "mode", is,
+		"hold", holders(because), "hold_before", holders(wasBecause))
 	for _, h := range because {
 		if h.Code != "" {
 			l.log.Error("hold cannot be read, so it counts as maint", "hold", h.Holder, "path", h.Path, "error", h.Error)

@@ -164,7 +164,7 @@ func journal(_ *testing.T, r *rig) {
 	r.MustRun("pmcheck", "drain", "--hold", "journal", "--reason", "two words")
 	r.MustRun("pmcheck", "ready", "--hold", "journal")
 	r.await(10*time.Second, "mode changed", "sh", "-c",
-		"journalctl -q --no-pager -o cat PMCHECK_SERVICE=server PRIORITY=6 PMCHECK_AFTER=drain | tail -1 | cut -d' ' -f1,2")
+		"journalctl -q --no-pager -o cat PMCHECK_SERVICE=server PRIORITY=6 PMCHECK_MODE=drain | tail -1 | cut -d' ' -f1,2")
 }
 
 func removeAndPurge(t *testing.T, r *rig) {
