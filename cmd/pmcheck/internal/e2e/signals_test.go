@@ -125,7 +125,7 @@ func (r *rig) underWay() net.Conn {
 func (r *rig) answers() string {
 	r.t.Helper()
 	_, metrics, err := r.ask("/metrics")
-	line := regexp.MustCompile(`(?m)^pmcheck_answers_total\{code="200"\} .*$`).FindString(metrics)
+	line := regexp.MustCompile(`(?m)^pmcheck_answers_total\{client="other",code="200"\} .*$`).FindString(metrics)
 	if err != nil || line == "" {
 		r.t.Fatalf("/metrics: %v, with %q", err, line)
 	}
