@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -38,12 +37,13 @@ type standIn struct {
 	certname string
 	tls      *tls.Config
 	net      *lab.Network
+	names    *directory
 }
 
 func (a standIn) name() string { return a.certname }
 
 func (a standIn) run(b endpoint) error {
-	s := &session{agent: a, to: b.address}
+	s := &session{agent: a, to: b}
 	defer s.close()
 	const environment = "environment=production"
 	list := "?recurse=true&links=follow&checksum_type=sha256&source_permissions=ignore&" + environment
@@ -96,7 +96,7 @@ func (a standIn) report() string {
 // A session is what an agent's run has of a connection.
 type session struct {
 	agent standIn
-	to    string
+	to    endpoint
 	conn  *tls.Conn
 	in    *bufio.Reader
 	used  time.Time
@@ -143,7 +143,7 @@ func (s *session) connect() error {
 	s.close()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	raw, err := s.agent.net.DialContext(ctx, "tcp", s.to)
+	raw, err := s.agent.net.DialContext(ctx, "tcp", s.agent.names.find(s.to).address)
 	if err != nil {
 		return err
 	}
@@ -168,12 +168,8 @@ type puppet struct {
 func (a puppet) name() string { return a.certname }
 
 func (a puppet) run(b endpoint) error {
-	_, port, err := net.SplitHostPort(b.address)
-	if err != nil {
-		return err
-	}
 	out, err := a.host.Run("puppet", "agent", "--test", "--color=false", "--certname="+a.certname,
-		"--server="+b.fqdn(), "--serverport="+port, "--ssldir="+sslDir, "--vardir=/var/tmp/"+a.certname)
+		"--server="+b.fqdn(), "--ssldir="+sslDir, "--vardir=/var/tmp/"+a.certname)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 2 {
 		err = nil // it has changed something

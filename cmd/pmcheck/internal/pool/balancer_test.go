@@ -6,8 +6,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
@@ -69,7 +69,6 @@ func (p *pool) balance(backend string) {
 				p.t.Fatal(err)
 			}
 			p.balancers = append(p.balancers, &balancer{endpoint: e, state: state})
-			p.rotation = append(p.rotation, e)
 		}
 		b := p.balancers[i]
 		b.config = fmt.Sprintf(balancerConfig, b.name, b.state, b.ip(), b.address, backend)
@@ -108,20 +107,28 @@ func (b *balancer) saveState() error {
 	return os.WriteFile(b.state, []byte(b.Admin("show servers state")), 0o644)
 }
 
-// pick is the balancer that an agent finds for its i-th run.
-func (p *pool) pick(i int) endpoint {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.rotation[i%len(p.rotation)]
+// A directory leads agents from the names of balancers to their addresses, each
+// time they connect. It may be used concurrently.
+type directory struct {
+	mu    sync.Mutex
+	leads map[endpoint]endpoint // for those that are away
 }
 
-// divert has new agents go to the other balancer, as a shared address does that
-// moves, or ends that.
-func (p *pool) divert(b *balancer, away bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rotation = slices.DeleteFunc(slices.Clone(p.rotation), func(e endpoint) bool { return e == b.endpoint })
-	if !away {
-		p.rotation = append(p.rotation, b.endpoint)
+func (d *directory) find(e endpoint) endpoint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if other, away := d.leads[e]; away {
+		return other
 	}
+	return e
+}
+
+// divert has the name of a balancer lead to another one, as an administrator does
+// before a balancer is stopped, or to itself again.
+func (p *pool) divert(from, to *balancer) error {
+	p.directory.mu.Lock()
+	p.directory.leads[from.endpoint] = to.endpoint
+	p.directory.mu.Unlock()
+	_, err := p.workshop.Run("sed", "-i", fmt.Sprintf("s/.* %s$/%s %[1]s/", from.fqdn(), to.ip()), "/etc/hosts")
+	return err
 }

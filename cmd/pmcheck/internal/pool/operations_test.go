@@ -123,14 +123,18 @@ func renewBalancers(p *pool) error {
 		}
 		b.Reload(b.config)
 	}
-	for _, b := range p.balancers {
-		p.divert(b, true)
+	for i, b := range p.balancers {
+		if err := p.divert(b, p.balancers[1-i]); err != nil {
+			return err
+		}
 		if err := b.saveState(); err != nil {
 			return err
 		}
 		b.Retire(5 * time.Minute)
 		b.HAProxy = p.net.StartHAProxy(p.life, b.config)
-		p.divert(b, false)
+		if err := p.divert(b, b); err != nil {
+			return err
+		}
 	}
 	return p.sh(m, "systemctl start puppetserver; pmcheck ready --wait")
 }

@@ -41,15 +41,13 @@ type pool struct {
 	balancers []*balancer
 	standIns  map[string][]agent // by kind
 	puppets   map[string][]agent // by kind
-
-	mu       sync.Mutex
-	rotation []endpoint // the balancers that agents find
+	directory *directory
 }
 
 // newPool starts everything but the balancers.
 func newPool(t *testing.T, jrubies int, largest mix) *pool {
 	t.Helper()
-	p := &pool{t: t, life: t, net: lab.StartNetwork(t)}
+	p := &pool{t: t, life: t, net: lab.StartNetwork(t), directory: &directory{leads: map[endpoint]endpoint{}}}
 	names := []string{service}
 	for i := range 2 {
 		e := balancerEnd(i)
@@ -95,7 +93,7 @@ func (p *pool) hire(largest mix) {
 	for kind, count := range map[string]int{quick: largest.quick, slow: largest.slow} {
 		for i := range count {
 			name := fmt.Sprintf("%s%d.lab.example", kind, i)
-			p.standIns[kind] = append(p.standIns[kind], standIn{name, p.identity(name), p.net})
+			p.standIns[kind] = append(p.standIns[kind], standIn{name, p.identity(name), p.net, p.directory})
 		}
 		for i := range 2 {
 			name := fmt.Sprintf("%s-real%d.lab.example", kind, i)
@@ -166,6 +164,7 @@ func (p *pool) sh(m *lab.PuppetMaster, line string) error {
 
 // with returns the pool for a subtest.
 func (p *pool) with(t *testing.T) *pool {
-	return &pool{t: t, life: p.life, net: p.net, masters: p.masters, workshop: p.workshop, balancers: p.balancers,
-		standIns: p.standIns, puppets: p.puppets, rotation: p.rotation}
+	sub := *p
+	sub.t = t
+	return &sub
 }
