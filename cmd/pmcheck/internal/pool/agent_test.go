@@ -169,7 +169,7 @@ func (a puppet) name() string { return a.certname }
 
 func (a puppet) run(b endpoint) error {
 	out, err := a.host.Run("puppet", "agent", "--test", "--color=false", "--certname="+a.certname,
-		"--server="+b.fqdn(), "--ssldir="+sslDir, "--vardir=/var/tmp/"+a.certname)
+		"--server="+b.fqdn(), "--ssldir="+sslDir, "--ssl_lockfile=/var/tmp/"+a.certname+".lock", "--vardir=/var/tmp/"+a.certname)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 2 {
 		err = nil // it has changed something
