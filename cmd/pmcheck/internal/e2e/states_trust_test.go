@@ -47,9 +47,16 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *sights) {
 		code, body, err := r.ask("/ca")
 		return fmt.Sprint(code, " ", body, errText(err))
 	}
-	if got := ca(); got != "200 "+agent.Serving {
-		t.Fatalf("/ca: %s; want 200", got)
+	awaitCA := func(want string) {
+		t.Helper()
+		lab.RetryUntil(t, 10*time.Second, 10*time.Millisecond, func() error {
+			if got := ca(); got != want {
+				return fmt.Errorf("/ca: %s, want %s", got, want)
+			}
+			return nil
+		})
 	}
+	awaitCA("200 " + agent.Serving)
 	s.Kill()
 	r.awaitRefusal("unhealthy: refused", 5*time.Second)
 	disableCA(t, s)
@@ -62,12 +69,7 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *sights) {
 	seen.add(fmt.Sprintf("started, not all of %d JRubies are ready", jrubies), refuses("warming: jruby-warming"), time.Since(began), curl(s))
 	measured(t, "warming, in words", r.status().Services[0].Verdict.Detail)
 	const noCA = "unhealthy: service-not-found"
-	lab.RetryUntil(t, 10*time.Second, 10*time.Millisecond, func() error {
-		if got := ca(); got != "503 "+noCA {
-			return fmt.Errorf("/ca: %s, want 503 %s", got, noCA)
-		}
-		return nil
-	})
+	awaitCA("503 " + noCA)
 	seen.add("CA service disabled", "`/ca` "+refuses(noCA)+", `/server` 200", time.Since(began), curl(s))
 
 	r.await(http.StatusOK, agent.Serving, time.Minute)
