@@ -137,7 +137,9 @@ func (b backend) print(w io.Writer) {
 		check += " check-ssl verify none"
 	}
 	line(fmt.Sprintf("DOWN at the latest %.1f s after a master is killed, %.1f s after it stops answering.", d.Killed.Seconds(), d.Silent.Seconds()),
-		fmt.Sprintf("default-server %s inter %s fall %d rise 2 slowstart 60s", check, haproxyTime(b.inter), b.fall))
+		fmt.Sprintf("default-server %s inter %s fall %d rise 2", check, haproxyTime(b.inter), b.fall))
+	line("A master that comes back gets its share bit by bit. Of a weight of 1 HAProxy would tell pmcheck no part.",
+		"default-server weight 100 slowstart 60s")
 	for _, s := range b.servers {
 		line("", fmt.Sprintf("server %s %s", s.name, s.address))
 	}

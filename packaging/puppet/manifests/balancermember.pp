@@ -41,7 +41,7 @@
 #   The CA on the balancer that has signed the certificate pmcheck shows. Needed
 #   with `pmcheck::tls`, and then the check is over TLS.
 # @param options
-#   Further words for the `server` line, such as `slowstart 60s`.
+#   Further words for the `server` line, such as `weight 100 slowstart 60s`.
 class pmcheck::balancermember (
   String[1]                      $listening_service = 'puppet',
   Stdlib::Port                   $port              = 8140,

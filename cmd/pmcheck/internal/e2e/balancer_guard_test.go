@@ -89,6 +89,43 @@ func (p pool) test(t *testing.T) {
 	}
 }
 
+// TestLastServerInSlowstart: of two masters that both come back, each still sees
+// the other, if their weights are large enough. HAProxy rounds what it tells.
+func TestLastServerInSlowstart(t *testing.T) {
+	lab.Real(t)
+	for weight, refused := range map[string]bool{"weight 100": false, "weight 1": true} {
+		t.Run(weight, func(t *testing.T) {
+			t.Parallel()
+			_, conf := standIn(t)
+			r := serve(t, conf)
+			n := newNeighbour(t)
+			h := lab.StartHAProxy(t, fmt.Sprintf("%sbackend puppet\n option httpchk GET /\n http-check send-state\n"+
+				" default-server check inter 100ms fall 2 rise 2 %s slowstart 1h\n server m1 %s\n server m2 %s\n",
+				tcpDefaults, weight, r.address, n.address()))
+			both := func(status string) {
+				t.Helper()
+				for _, server := range []string{"m1", "m2"} {
+					h.WaitStat("puppet", server, func(s lab.ServerStat) bool { return s.Status == status }, 10*time.Second)
+				}
+			}
+			both("UP")
+			n.down.Store(true)
+			r.succeed("maint", "--force")
+			both("DOWN")
+			n.down.Store(false)
+			r.succeed("ready")
+			both("UP")
+			v := r.awaitView("UP", "").View
+			if v.Last() != refused {
+				t.Errorf("HAProxy tells %d/%d", v.Weight, v.WeightTotal)
+			}
+			if _, status := r.run("drain"); (status == 7) != refused {
+				t.Errorf("drain ends with %d", status)
+			}
+		})
+	}
+}
+
 // awaitView waits until the balancer has us settled in a state, and has asked
 // often enough since for the weights to be what they are now.
 func (r *rig) awaitView(state, weight string) agent.Balancer {
