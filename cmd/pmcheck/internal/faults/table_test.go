@@ -1,0 +1,67 @@
+package faults_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A row is what came of a fault.
+type row struct {
+	fault
+	began time.Time // of the fault
+	// heard of pmcheck and state of HAProxy are when they said what the fault is;
+	// nil if it is none.
+	heard, state *saying
+	mended       time.Time
+	back, up     *saying // when they had the master back
+}
+
+// A table is the rows of all sites. It may be used concurrently.
+type table struct {
+	mu   sync.Mutex
+	rows []row
+}
+
+func (t *table) add(r row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows = append(t.rows, r)
+}
+
+func (t *table) String() string {
+	b := &strings.Builder{}
+	fmt.Fprintln(b, "| Area | Fault | pmcheck said | after | HAProxy said | after | Recovered by | 200 after | UP after |")
+	fmt.Fprintln(b, "| --- | --- | --- | ---: | --- | ---: | --- | ---: | ---: |")
+	for _, r := range t.rows {
+		fmt.Fprintln(b, r)
+	}
+	return b.String()
+}
+
+// key is what stays the same from one run to the next.
+func (r row) key() string { return fmt.Sprintf("| %s | %s | %s |", r.area, r.name, r.told()) }
+
+func (r row) told() string {
+	if r.said == nil {
+		return "200 all the time"
+	}
+	return "`" + strings.Join(r.said, "` or `") + "`"
+}
+
+func (r row) String() string {
+	if r.said == nil {
+		return fmt.Sprintf("%s | UP | | %s | | |", r.key(), r.by)
+	}
+	return fmt.Sprintf("%s %s | %s | %s | %s | %s | %s |", r.key(), seconds(r.heard.at.Sub(r.began)),
+		r.state.what, seconds(r.state.at.Sub(r.began)), r.by,
+		seconds(r.back.at.Sub(r.mended)), seconds(r.up.at.Sub(r.mended)))
+}
+
+func seconds(d time.Duration) string {
+	if d < 100*time.Millisecond {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
