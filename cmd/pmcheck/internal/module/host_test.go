@@ -60,7 +60,7 @@ func TestOnAHost(t *testing.T) {
 	// What this machine has of pmcheck, and what keeps packages in containers
 	// from starting anything, is not there.
 	h.MustRun("rm", "-rf", "/usr/bin/pmcheck", "/etc/pmcheck", "/var/lib/pmcheck", "/usr/sbin/policy-rc.d")
-	h.Copy(deb(t), debFile, 0o644)
+	h.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
 	s.startAncestor()
 	s.copyModule()
 	t.Logf("Puppet Server starts in %v", s.master.WaitReady(2*time.Minute))

@@ -15,7 +15,7 @@ func (p *pool) installPmcheck() {
 	p.t.Helper()
 	var servers []string
 	for _, m := range p.masters {
-		for version, deb := range packages(p.t) {
+		for version, deb := range p.debs {
 			m.Host.Copy(deb, "/root/"+version+".deb", 0o644)
 		}
 		m.Host.MustRun("dpkg", "--install", "--force-confold", "/root/"+older+".deb")

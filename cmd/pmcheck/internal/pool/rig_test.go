@@ -4,11 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,12 +38,14 @@ type pool struct {
 	standIns  map[string][]agent // by kind
 	puppets   map[string][]agent // by kind
 	directory *directory
+	debs      map[string]string // by version
 }
 
 // newPool starts everything but the balancers.
 func newPool(t *testing.T, jrubies int, largest mix) *pool {
 	t.Helper()
-	p := &pool{t: t, life: t, net: lab.StartNetwork(t), directory: &directory{leads: map[endpoint]endpoint{}}}
+	p := &pool{t: t, life: t, net: lab.StartNetwork(t), debs: map[string]string{},
+		directory: &directory{leads: map[endpoint]endpoint{}}}
 	names := []string{service}
 	for i := range 2 {
 		e := balancerEnd(i)
@@ -62,8 +60,9 @@ func newPool(t *testing.T, jrubies int, largest mix) *pool {
 		host.MustRun("rm", "-f", "/usr/sbin/policy-rc.d") // of machines that are containers: start nothing
 		p.startMaster(host, opts)
 		if opts.CA == nil {
-			debs := packages(t) // meanwhile
-			t.Cleanup(func() { os.RemoveAll(filepath.Dir(debs[older])) })
+			for _, version := range []string{older, newer} { // meanwhile
+				p.debs[version] = lab.DEB(t, version)
+			}
 			p.masters[0].WaitReady(3 * time.Minute)
 			opts.CA = p.masters[0]
 		}
@@ -118,41 +117,6 @@ func (p *pool) identity(certname string) *tls.Config {
 	roots.AppendCertsFromPEM(read("certs/ca.pem"))
 	return &tls.Config{ServerName: service, RootCAs: roots, Certificates: []tls.Certificate{pair}}
 }
-
-// packages builds both versions of pmcheck's DEB, once per test process.
-func packages(t *testing.T) map[string]string {
-	t.Helper()
-	debs, err := buildPackages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return debs
-}
-
-var buildPackages = sync.OnceValues(func() (map[string]string, error) {
-	dir, err := os.MkdirTemp("", "pmcheck-pool-")
-	if err != nil {
-		return nil, err
-	}
-	debs := map[string]string{}
-	for _, version := range []string{older, newer} {
-		dist := filepath.Join(dir, version)
-		cmd := exec.Command("../../../../packaging/build", "packages", runtime.GOARCH)
-		cmd.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
-		}
-		built, _ := filepath.Glob(dist + "/*.deb")
-		if len(built) != 1 {
-			return nil, fmt.Errorf("packages made: %v", built)
-		}
-		debs[version] = filepath.Join(dir, version+".deb")
-		if err := os.Rename(built[0], debs[version]); err != nil {
-			return nil, err
-		}
-	}
-	return debs, nil
-})
 
 // sh runs a command line on a master, as an operator types it.
 func (p *pool) sh(m *lab.PuppetMaster, line string) error {

@@ -1,0 +1,32 @@
+package lab
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// DEB builds pmcheck's package for this machine from what is in the repository
+// now, and returns the file's path. It vanishes with the test.
+func DEB(tb testing.TB, version string) string {
+	tb.Helper()
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		tb.Fatalf("go list: %v", err)
+	}
+	dist := tempDir(tb)
+	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
+	cmd.Dir = strings.TrimSpace(string(root))
+	cmd.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	built, err := filepath.Glob(filepath.Join(dist, "*.deb"))
+	if err != nil || len(built) != 1 {
+		tb.Fatalf("packages made: %v", built)
+	}
+	return built[0]
+}
