@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -47,7 +49,13 @@ func drained(client agent.Client, master, service string, since time.Time) func(
 		if service != "" && service != agent.Server {
 			return obstacles // the master's connections are not this service's
 		}
-		requests, counted := underWay(status, since)
+		requests, counted := underWay(status)
+		if !counted.IsZero() && !counted.After(since) {
+			if refused(ctx, master) {
+				return obstacles // who is dead has no requests, and cannot say so
+			}
+			requests = []string{"the JRubies have not been counted since"}
+		}
 		obstacles = append(obstacles, requests...)
 		return append(obstacles, connected(master, status.Probe.Connections, carries(counted, time.Now()))...)
 	}
@@ -73,14 +81,11 @@ func sending(status agent.Status, service string, since time.Time) []string {
 
 // underWay names the requests that the JRuby pool has, and returns when they were
 // counted; zero if the pool is not known.
-func underWay(status agent.Status, since time.Time) (list []string, counted time.Time) {
+func underWay(status agent.Status) (list []string, counted time.Time) {
 	server, _ := status.Service(agent.Server)
 	for _, c := range server.Checks {
 		if c.Check != check.CheckJRuby || c.Pool == nil {
 			continue
-		}
-		if !c.Checked.After(since) {
-			return []string{"the JRubies have not been counted since"}, c.Checked
 		}
 		for _, loan := range c.Pool.Borrowed {
 			list = append(list, fmt.Sprintf("%s for %.0f s", loan.Request, loan.Seconds))
@@ -91,6 +96,15 @@ func underWay(status agent.Status, since time.Time) (list []string, counted time
 		return list, c.Checked
 	}
 	return nil, time.Time{}
+}
+
+// refused reports whether nothing listens at an address.
+func refused(ctx context.Context, address string) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err == nil {
+		conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // carries returns for how long a connection may be idle and still have a request

@@ -1,12 +1,14 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
 )
 
@@ -177,4 +179,21 @@ func (w *waiting) check(began, returned time.Time) {
 // awaitSession waits until an agent's session is open.
 func (g *gate) awaitSession() {
 	g.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Sessions > 0 }, 20*time.Second)
+}
+
+// TestWaitForADeadMaster: it has no requests, which it can no longer say itself.
+func TestWaitForADeadMaster(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	m, conf := standIn(t)
+	r := serve(t, conf)
+	lab.RetryUntil(t, 10*time.Second, 10*time.Millisecond, func() error {
+		if finding(r.status(), check.CheckJRuby).Pool == nil {
+			return errors.New("the JRubies have not been counted")
+		}
+		return nil
+	})
+	m.Close()
+	r.awaitRefusal("unhealthy: refused", 5*time.Second)
+	r.succeed("drain", "--wait=30s") // who asked until now is waited for, for 10 s
 }
