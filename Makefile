@@ -51,6 +51,12 @@ quick: ## the tests that need nothing but Go, in under a minute
 e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; half an hour
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h ./cmd/pmcheck/internal/pool
 
+SOAK ?= 30m
+
+.PHONY: soak
+soak: deps ## checks, toggles, rotations and restarts for half an hour, or SOAK=2h
+	PMCHECK_SOAK=$(SOAK) $(GO) test -count 1 -v -timeout 0 ./cmd/pmcheck/internal/soak
+
 .PHONY: bench
 bench: deps ## measure against a bare handler, HAProxy and the xinetd check
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 20m ./cmd/pmcheck/internal/bench

@@ -1,0 +1,89 @@
+package soak_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The load: half of the balancers make a connection for each check, as HAProxy
+// does, half keep theirs.
+const (
+	perSecond = 500
+	balancers = 20
+)
+
+// A balancer asks at a fixed pace. What keeps it from asking in time counts as
+// latency: it is measured from when the question was due.
+type balancer struct {
+	client    *http.Client
+	url       string
+	header    http.Header
+	drainCode int
+
+	took    []time.Duration
+	answers map[int]int // by status code
+}
+
+func newBalancer(number int, address string) *balancer {
+	b := &balancer{
+		client: &http.Client{
+			Timeout:   5 * time.Second,
+			Transport: &http.Transport{DisableKeepAlives: number%2 == 0},
+		},
+		url:       "http://" + address + "/",
+		header:    http.Header{},
+		drainCode: http.StatusServiceUnavailable,
+		answers:   map[int]int{},
+	}
+	if number%4 < 2 {
+		b.header.Set("X-Haproxy-Server-State", "UP; name=puppet/m1; node=lb"+string(rune('a'+number))+"; weight=1/2; scur=0/0; qcur=0")
+	}
+	if number%3 == 0 {
+		b.url, b.drainCode = b.url+"?drain=404", http.StatusNotFound
+	}
+	return b
+}
+
+// run asks until ctx ends. It returns an error at the first answer that is none,
+// or not allowed.
+func (b *balancer) run(ctx context.Context, first time.Time, w *world) error {
+	defer b.client.CloseIdleConnections()
+	const pace = time.Second * balancers / perSecond
+	for due := first; ; due = due.Add(pace) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Until(due)):
+		}
+		a, err := ask(b.client, b.url, b.header)
+		if err == nil {
+			err = w.judge(a, b.drainCode)
+		}
+		if err != nil {
+			return err
+		}
+		b.took = append(b.took, a.told.Sub(due))
+		b.answers[a.code]++
+	}
+}
+
+// ask asks once.
+func ask(client *http.Client, url string, header http.Header) (answer, error) {
+	a := answer{asked: time.Now()}
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return a, err
+	}
+	req.Header = header
+	resp, err := client.Do(req)
+	if err != nil {
+		return a, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	a.code, a.body, a.told = resp.StatusCode, strings.TrimSuffix(string(body), "\n"), time.Now()
+	return a, errors.Join(err, resp.Body.Close())
+}
