@@ -15,7 +15,7 @@ import (
 // A series is what a resource of the daemon was, second by second.
 type series struct {
 	name  string
-	unit  string // with the space before it
+	unit  string  // with the space before it
 	noise float64 // what it may seem to grow by, in its unit
 	share float64 // the same, of its level
 
