@@ -36,8 +36,8 @@ func serve(t *testing.T, m master) daemon {
 		}
 	}
 	config := filepath.Join(dir, "pmcheck.yaml")
-	text := fmt.Sprintf("listen: %s\nsocket: %s/pmcheck.sock\nholds: {persistent: %s, until_reboot: %s}\npuppet: {conf: %s}\n",
-		d.address, dir, d.store.Persistent, d.store.UntilReboot, m.puppetConf())
+	text := fmt.Sprintf("listen: %s\nsocket: %s/pmcheck.sock\nholds: {persistent: %s, until_reboot: %s}\npuppet: {conf: %s}\nprobe: {address: \"%s\"}\n",
+		d.address, dir, d.store.Persistent, d.store.UntilReboot, m.puppetConf(), m.Address())
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 // A master is what pmcheck probes.
 type master interface {
+	Address() string
 	puppetConf() string
 	kill() error
 	start() error  // returns once it serves
