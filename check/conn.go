@@ -29,7 +29,7 @@ type conn struct {
 
 // dial connects and shakes hands. It fails with the handshake's own error.
 func dial(ctx context.Context, address string, config *tls.Config, lost func()) (*conn, error) {
-	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	raw, err := connect(ctx, address)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"net"
 	"time"
 )
 
@@ -20,7 +19,7 @@ func (t *TCP) Probe(ctx context.Context) Result {
 	r := Result{Asked: time.Now(), URL: "tcp://" + t.Address}
 	ctx, cancel := context.WithTimeout(ctx, orDefault(t.Timeout, DefaultTimeout))
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.Address)
+	conn, err := connect(ctx, t.Address)
 	r.Took = time.Since(r.Asked)
 	if err != nil {
 		r.Fault = networkFault(err, t.Address)

@@ -1,0 +1,34 @@
+package check
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+)
+
+// TestConnectToLocalhost: localhost is both loopback addresses, whichever of
+// them somebody listens on and /etc/hosts names.
+func TestConnectToLocalhost(t *testing.T) {
+	for _, ip := range []string{"127.0.0.1", "::1"} {
+		t.Run(ip, func(t *testing.T) {
+			l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
+			if errors.Is(err, syscall.EADDRNOTAVAIL) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, port, _ := net.SplitHostPort(l.Addr().String())
+			conn, err := connect(t.Context(), "LocalHost:"+port)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.Close()
+			l.Close()
+			if conn, err = connect(t.Context(), "localhost:"+port); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("nobody listens, and connect returns %v, %v", conn, err)
+			}
+		})
+	}
+}
