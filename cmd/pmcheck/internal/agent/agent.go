@@ -190,7 +190,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 	}
 	for _, socket := range a.Sockets {
 		everybody := func(netip.AddrPort) bool { return true } // whom the file's permissions let in
-		a.answer(ctx, group, newGuard(socket, a.settings.Load().MaxConnections, everybody), a.handler(metrics, true))
+		a.answer(ctx, group, newGuard(socket, places(a.settings.Load().MaxConnections), everybody), a.handler(metrics, true))
 	}
 	return group.Wait()
 }

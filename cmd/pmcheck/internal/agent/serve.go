@@ -18,7 +18,7 @@ import (
 func (a *Agent) guardPort(ctx context.Context, port net.Listener) *guard {
 	c := a.settings.Load()
 	l := &patient{Listener: port, wait: func() { a.awaitJudged(ctx, c.Probe.Timeout) }}
-	return newGuard(l, c.MaxConnections, func(client netip.AddrPort) bool {
+	return newGuard(l, places(c.MaxConnections), func(client netip.AddrPort) bool {
 		return contains(a.access.Load().allow, client.Addr().Unmap()) || a.isOwn(client)
 	})
 }
