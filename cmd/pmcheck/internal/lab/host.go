@@ -89,6 +89,11 @@ func (h *Host) Command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// Inside is Network.Inside with the host's own network.
+func (h *Host) Inside(fn func() error) error {
+	return inNamespace(fmt.Sprintf("/proc/%d/ns/net", h.Pid()), fn)
+}
+
 // Run runs a program on the host and returns what it wrote to both of its
 // outputs, less the last newline. The error repeats it.
 func (h *Host) Run(program string, args ...string) (string, error) {

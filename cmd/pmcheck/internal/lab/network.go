@@ -96,6 +96,10 @@ func (n *Network) DialContext(ctx context.Context, network, address string) (net
 	return conn, err
 }
 
+// Inside calls fn on a thread that is in the network. The sockets and devices that
+// fn opens stay there.
+func (n *Network) Inside(fn func() error) error { return inNamespace(n.namespace("net"), fn) }
+
 // inNamespace calls fn on a thread that is in the network namespace at path
 // meanwhile: a socket stays in the namespace it was made in.
 func inNamespace(path string, fn func() error) error {
