@@ -44,7 +44,7 @@ func drained(client agent.Client, master, service string, since time.Time) func(
 		case noDaemon(err):
 			return connected(master, nil, forever)
 		}
-		lost = time.Time{}
+		lost, master = time.Time{}, status.Probe.Address // the daemon has read puppet.conf
 		obstacles := sending(status, service, since)
 		if service != "" && service != agent.Server {
 			return obstacles // the master's connections are not this service's

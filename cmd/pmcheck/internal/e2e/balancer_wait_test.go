@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
+	"net"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -182,9 +184,9 @@ func (g *gate) awaitSession() {
 }
 
 // TestWaitForADeadMaster: it has no requests, which it can no longer say itself.
+// Beside other tests somebody else would soon listen on its port.
 func TestWaitForADeadMaster(t *testing.T) {
 	lab.Real(t)
-	t.Parallel()
 	m, conf := standIn(t)
 	r := serve(t, conf)
 	lab.RetryUntil(t, 10*time.Second, 10*time.Millisecond, func() error {
@@ -196,4 +198,21 @@ func TestWaitForADeadMaster(t *testing.T) {
 	m.Close()
 	r.awaitRefusal("unhealthy: refused", 5*time.Second)
 	r.succeed("drain", "--wait=30s") // who asked until now is waited for, for 10 s
+}
+
+// TestWaitForConnections: they are looked for on the port that puppet.conf has.
+func TestWaitForConnections(t *testing.T) {
+	lab.Real(t)
+	m, conf := standIn(t)
+	r := serve(t, conf)
+	c, err := net.Dial("tcp", m.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	out, err := r.command("drain", "--wait=2s").CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 6 || !strings.Contains(string(out), "in use, one from 127.0.0.1") {
+		t.Errorf("%v, want exit status 6 for the connection:\n%s", err, out)
+	}
 }
