@@ -165,7 +165,7 @@ func (w *waiting) check(began, returned time.Time) {
 	if told := began.Add(tellTime); told.After(idle) {
 		idle = told
 	}
-	if late := returned.Sub(idle); late > waitAccuracy {
+	if late := returned.Sub(idle); late > waitAccuracy+4*slack { // four looks, each of which a busy machine delays
 		w.t.Errorf("returned %v after the master was idle, want %v at most", late, waitAccuracy)
 	}
 	for i, g := range w.gates {
