@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +60,8 @@ func startBare(b *testing.B, kind string) (url string, pid int, stop func()) {
 }
 
 func urlOf(address string) string { return "http://" + address + "/" }
+
+func addressOf(url string) string { return strings.Trim(strings.TrimPrefix(url, "http://"), "/") }
 
 // awaitAnswer asks until the answer is good, and returns when that was.
 func awaitAnswer(b *testing.B, url string) time.Time {
@@ -119,8 +122,8 @@ func cpuTime(b *testing.B, pid int) time.Duration {
 }
 
 // serveConfig writes a pmcheck.yaml for a master that puppet.conf describes,
-// and keeps the daemon away from the machine's own files.
-func serveConfig(b *testing.B, listen, master, puppetConf string) (file string) {
+// and keeps the daemon away from the machine's own files. More are further lines.
+func serveConfig(b *testing.B, listen, master, puppetConf string, more ...string) (file string) {
 	b.Helper()
 	dir := b.TempDir()
 	for _, name := range []string{"holds", "run"} {
@@ -135,6 +138,7 @@ holds: {persistent: %[1]s/holds, until_reboot: %[1]s/run}
 puppet: {conf: %[4]s}
 probe: {address: "%[3]s"}
 `, dir, listen, master, puppetConf)
+	text += strings.Join(more, "\n")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		b.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 )
 
 // rounds is how often everything is measured.
@@ -21,9 +22,18 @@ func rounds(b *testing.B) int {
 		return n
 	}
 	if testing.Short() {
-		return 2
+		return 1
 	}
 	return 5
+}
+
+// window is how long something is measured: with -short a tenth of the time, which
+// shows that everything runs, and little else.
+func window(long time.Duration) time.Duration {
+	if testing.Short() {
+		return max(long/10, time.Second)
+	}
+	return long
 }
 
 func median(values []float64) float64 {
@@ -52,7 +62,7 @@ func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
 // goal notes a goal, and whether it was met.
 func (t *table) goal(met bool, format string, args ...any) {
-	word := "missed"
+	word := "MISSED"
 	if met {
 		word = "met"
 	}

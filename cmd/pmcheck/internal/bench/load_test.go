@@ -1,0 +1,102 @@
+package bench_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// refusal is an answer other than 200.
+type refusal struct{ line string }
+
+func (r refusal) Error() string { return "answered " + r.line }
+
+// check asks as HAProxy's option httpchk does, over a connection of its own. It
+// costs less here than net/http's client, which on a machine with few CPUs would
+// be what is measured.
+func check(address string) error {
+	const patience = 10 * time.Second // the ancestor takes 5 to say that it heard nothing
+	c, err := net.DialTimeout("tcp", address, patience)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, "GET / HTTP/1.0\r\n\r\n"); err != nil {
+		return err
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		return err
+	}
+	line, _, _ := bytes.Cut(answer, []byte("\r\n"))
+	if _, status, _ := bytes.Cut(line, []byte(" ")); !bytes.HasPrefix(status, []byte("200 ")) {
+		return refusal{string(line)}
+	}
+	return nil
+}
+
+// checkSteadily has so many balancers ask, each once a second at a moment of its
+// own, and returns how long the answers took, the quickest first. A question that
+// was due is asked, however late the one before is answered, and its time counts
+// from when it was due.
+func checkSteadily(b *testing.B, address string, balancers int, window time.Duration) []time.Duration {
+	b.Helper()
+	moments := rand.New(rand.NewPCG(1, uint64(balancers))) // the same for everybody
+	offsets := make([]time.Duration, balancers)
+	for i := range offsets {
+		offsets[i] = time.Duration(moments.Int64N(int64(time.Second)))
+	}
+	slices.Sort(offsets)
+	seconds := max(1, int(window/time.Second))
+	took, errs := make([]time.Duration, seconds*balancers), make([]error, seconds*balancers)
+	var asked sync.WaitGroup
+	began := time.Now()
+	for i := range took {
+		due := began.Add(time.Duration(i/balancers)*time.Second + offsets[i%balancers])
+		sleep(b, time.Until(due))
+		asked.Go(func() {
+			errs[i] = check(address)
+			took[i] = time.Since(due)
+		})
+	}
+	asked.Wait()
+	sleep(b, time.Until(began.Add(time.Duration(seconds)*time.Second)))
+	for _, err := range errs {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	slices.Sort(took)
+	return took
+}
+
+// sleep is time.Sleep without rounding to milliseconds, as the runtime does
+// where it has nothing else to wait for.
+func sleep(b *testing.B, d time.Duration) {
+	b.Helper()
+	for left := unix.NsecToTimespec(int64(d)); left.Nano() > 0; {
+		err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &left, &left)
+		if err == nil {
+			return
+		}
+		if err != unix.EINTR {
+			b.Fatal(fmt.Errorf("sleep: %w", err))
+		}
+	}
+}
+
+// quantile returns what so many of 1000 took no longer than, in seconds.
+func quantile(sorted []time.Duration, per1000 int) float64 {
+	return sorted[(len(sorted)*per1000+999)/1000-1].Seconds()
+}
