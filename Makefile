@@ -30,7 +30,7 @@ build: ## build bin/pmcheck
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/pmcheck ./cmd/pmcheck
 
 .PHONY: demo
-demo: build ## a stand-in master and the agent on localhost:9200; needs no Puppet
+demo: build ## a stand-in master and the daemon on localhost:9200; needs no Puppet
 	bin/pmcheck demo
 
 .PHONY: install

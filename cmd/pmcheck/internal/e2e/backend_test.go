@@ -51,8 +51,8 @@ func TestReadmeBackends(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(readme), "```haproxy\n")[1:]
-	if len(blocks) != 2 {
-		t.Fatalf("%d blocks for HAProxy, want 2", len(blocks))
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks for HAProxy, want 3", len(blocks))
 	}
 	for i, block := range blocks {
 		lines, _, _ := strings.Cut(block, "```")
