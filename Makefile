@@ -10,14 +10,14 @@ STATEDIR   ?= /var/lib/pmcheck
 SYSCONFDIR ?= /etc
 
 # The real programs that the tests run pmcheck against, by Debian package.
-PARTS = puppetserver puppet-agent haproxy xinetd wrk curl openssl socat iproute2 systemd dbus chromium \
+PARTS = puppetserver puppet-agent haproxy xinetd wrk strace curl openssl socat iproute2 systemd dbus chromium \
 	puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	prometheus keepalived gdnsd nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc zsh fish \
 	puppetdb postgresql
 
 # The packages whose tests start them, one after the other.
-REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e ./cmd/pmcheck/internal/browser ./cmd/pmcheck/internal/module ./cmd/pmcheck/internal/peers ./cmd/pmcheck/internal/packages ./cmd/pmcheck/internal/pool
+REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e ./cmd/pmcheck/internal/browser ./cmd/pmcheck/internal/module ./cmd/pmcheck/internal/peers ./cmd/pmcheck/internal/packages ./cmd/pmcheck/internal/pool ./cmd/pmcheck/internal/soak
 
 .DEFAULT_GOAL := help
 
@@ -42,6 +42,7 @@ install: build ## install the program, its sample configuration and the holds di
 .PHONY: test
 test: deps lint quick ## all tests, against the real Puppet Server and HAProxy; needs root
 	$(GO) test -race -p 1 -timeout 25m $(REAL)
+	$(MAKE) bench-short
 
 .PHONY: quick
 quick: ## the tests that need nothing but Go, in under a minute
@@ -59,7 +60,11 @@ soak: deps ## checks, toggles, rotations and restarts for half an hour, or SOAK=
 
 .PHONY: bench
 bench: deps ## measure against a bare handler, HAProxy and the xinetd check
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 20m ./cmd/pmcheck/internal/bench
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 2h ./cmd/pmcheck/internal/bench
+
+.PHONY: bench-short
+bench-short: deps ## that the benchmarks run; what they print then means little
+	$(GO) test -short -run '^$$' -bench . -benchtime 1x ./cmd/pmcheck/internal/bench
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME

@@ -119,7 +119,7 @@ func readmeLines(b *testing.B) string {
 func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	patience, stuckAfter := 60*time.Second, 5*time.Second
 	if testing.Short() {
-		patience, stuckAfter = 15*time.Second, time.Second
+		patience, stuckAfter = 5*time.Second, time.Second
 	}
 	ancestor := lab.StartAncestor(b, master.Address())
 	pmcheck := lab.FreeAddress(b, "127.0.0.1")
