@@ -65,16 +65,19 @@ func newSite(t *testing.T, table *table, opts lab.PuppetMasterOptions, yaml stri
 	return s
 }
 
+// silence is what balancers are told by nobody, or too late.
+const silence = "nothing"
+
 // answer is what a balancer is told, or that it is told nothing.
 func (s *site) answer() string {
 	resp, err := s.client.Get("http://" + s.host.Address + ":9200/")
 	if err != nil {
-		return "nothing"
+		return silence
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return "nothing"
+		return silence
 	}
 	return fmt.Sprintf("%d %s", resp.StatusCode, strings.TrimSuffix(string(body), "\n"))
 }

@@ -44,7 +44,10 @@ func (t *table) String() string {
 func (r row) key() string { return fmt.Sprintf("| %s | %s | %s |", r.area, r.name, r.told()) }
 
 func (r row) told() string {
-	if r.said == nil {
+	switch {
+	case r.gaps:
+		return "200 or nothing"
+	case r.said == nil:
 		return "200 all the time"
 	}
 	return "`" + strings.Join(r.said, "` or `") + "`"

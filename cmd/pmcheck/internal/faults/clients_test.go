@@ -1,0 +1,147 @@
+package faults_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// clientFaults are crowds on another host than the balancer's: whatever they do,
+// the balancer is answered.
+func clientFaults() []fault {
+	var conns []net.Conn
+	leave := func(*site) { hangUp(conns); conns = nil }
+	stay := func(size int, say string) func(*site) {
+		return func(s *site) { conns = s.crowd(size, say) }
+	}
+	faults := []fault{
+		{name: "10,000 idle connections", inject: stay(10000, ""), mend: leave, lasts: 8 * time.Second, long: true},
+		{name: "10,000 connections with half a request", inject: stay(10000, "GET / HTTP/1.1\r\nX-Slow: "), mend: leave, lasts: 8 * time.Second, long: true},
+		{name: "2000 connections with half a request", inject: stay(2000, "GET / HTTP/1.1\r\nX-Slow: "), mend: leave},
+		{name: "slow loris: 1000 clients, a byte every 0.2 s", inject: slowLoris, long: true},
+		{name: "100 times 1000 requests in one go", inject: rush(8, 100, pipeline), long: true},
+		{name: "headers of 1 MB", inject: rush(8, 100, longHeader)},
+		{name: "flood of 20,000 connections", inject: rush(16, 20000, reset("GET / HTTP/1.1\r\n")), long: true},
+		{name: "2000 resets in the middle of an answer", inject: rush(16, 2000, reset("GET /metrics HTTP/1.0\r\n\r\n"))},
+		{name: "garbage instead of HTTP", inject: garbage, long: true},
+		{name: "TLS on the port without", inject: rush(8, 500, speakTLS), long: true},
+		{name: "1000 requests for `/status` at a time", inject: askStatus, long: true},
+	}
+	for i := range faults {
+		faults[i] = clean(faults[i])
+	}
+	return faults
+}
+
+func rush(workers, count int, do func(net.Conn) error) func(*site) {
+	return func(s *site) { s.rush(workers, count, do) }
+}
+
+// slowLoris has clients send headers byte by byte, and come back when they are
+// turned away.
+func slowLoris(s *site) {
+	s.rush(1000, 3000, func(conn net.Conn) error {
+		for _, b := range []byte("GET / HTTP/1.1\r\nX-Slow: and slower") {
+			if _, err := conn.Write([]byte{b}); err != nil {
+				return nil
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		return errors.New("a request that lasts too long is not turned away")
+	})
+}
+
+// pipeline asks many times before it reads an answer.
+func pipeline(conn net.Conn) error {
+	const times = 1000
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	go io.WriteString(conn, strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", times-1)+"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	answers, err := io.ReadAll(conn)
+	if got := bytes.Count(answers, []byte("HTTP/1.1 200 OK")); got != times {
+		return fmt.Errorf("%d answers to %d requests: %w", got, times, err)
+	}
+	return nil
+}
+
+// longHeader is refused, or cut off.
+func longHeader(conn net.Conn) error {
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nX-Long: "+strings.Repeat("x", 1<<20)+"\r\n\r\n")
+	return refused(conn)
+}
+
+// refused returns an error if the answer is 200.
+func refused(conn net.Conn) error {
+	line, _ := bufio.NewReader(conn).ReadString('\n')
+	if strings.Contains(line, "200") {
+		return fmt.Errorf("the answer is %q", line)
+	}
+	return nil
+}
+
+// reset says something, and hangs up without a farewell.
+func reset(say string) func(net.Conn) error {
+	return func(conn net.Conn) error {
+		if _, err := io.WriteString(conn, say); err != nil {
+			return err
+		}
+		return conn.(*net.TCPConn).SetLinger(0)
+	}
+}
+
+func garbage(s *site) {
+	noise := make([]byte, 4096)
+	rand.Read(noise)
+	for _, say := range []string{
+		string(noise), "\x00", "\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /\r\n\r\n", "/ GET HTTP/1.1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET / HTTP/1.1\r\nbroken\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+		"GET //../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n", "SSH-2.0-x\r\n",
+	} {
+		s.rush(8, 50, func(conn net.Conn) error {
+			conn.SetDeadline(time.Now().Add(time.Second)) // it may wait for more
+			io.WriteString(conn, say)
+			if err := refused(conn); err != nil {
+				return fmt.Errorf("%.40q: %w", say, err)
+			}
+			return nil
+		})
+	}
+}
+
+func speakTLS(conn net.Conn) error {
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).Handshake() == nil {
+		return errors.New("pmcheck speaks TLS")
+	}
+	return nil
+}
+
+// askStatus asks for everything pmcheck knows, which the host's configuration allows.
+func askStatus(s *site) {
+	client := http.Client{Transport: &http.Transport{DialContext: s.dialCrowd, DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	var wait sync.WaitGroup
+	for range 1000 {
+		wait.Go(func() {
+			resp, err := client.Get("http://" + s.host.Address + ":9200/status")
+			if err != nil {
+				s.t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK || len(body) == 0 {
+				s.t.Errorf("/status: %s, %d bytes, %v", resp.Status, len(body), err)
+			}
+		})
+	}
+	wait.Wait()
+}

@@ -1,0 +1,77 @@
+package faults_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A wire is a bad line between the balancer and the host: each packet takes its
+// time, and some are lost.
+type wire struct {
+	delay, jitter time.Duration // one way
+	loss          float64       // of each packet, one way
+}
+
+// route leads an address over the new device. It is set again for each wire,
+// since it goes with the device.
+const route = `ip link set wire0 up; ip route add "$1" dev wire0 src "$2"`
+
+// lay puts the wire between balancer and host, instead of the bridge, and returns
+// the function that takes it away.
+func (w wire) lay(s *site) (cut func()) {
+	s.t.Helper()
+	near, far := s.device(s.net.Inside), s.device(s.host.Inside)
+	go w.carry(near, far)
+	go w.carry(far, near)
+	if out, err := s.net.Command("sh", "-ec", route, "sh", s.host.Address, balancer).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+	s.host.MustRun("sh", "-ec", route, "sh", balancer, s.host.Address)
+	return func() {
+		near.Close()
+		far.Close()
+	}
+}
+
+// device makes a network device whose packets are read from and written to a file.
+func (s *site) device(inside func(func() error) error) (file *os.File) {
+	s.t.Helper()
+	err := inside(func() error {
+		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return os.NewSyscallError("open /dev/net/tun", err)
+		}
+		request, err := unix.NewIfreq("wire0")
+		if err == nil {
+			request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+			err = os.NewSyscallError("TUNSETIFF", unix.IoctlIfreq(fd, unix.TUNSETIFF, request))
+		}
+		file = os.NewFile(uintptr(fd), "wire0") // now that it is a device, or it cannot be polled
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { file.Close() })
+	return file
+}
+
+// carry takes packets from one end to the other until an end is gone.
+func (w wire) carry(from, to *os.File) {
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if rand.Float64() < w.loss {
+			continue
+		}
+		packet := bytes.Clone(buffer[:n])
+		time.AfterFunc(w.delay+time.Duration(rand.Float64()*float64(w.jitter)), func() { to.Write(packet) })
+	}
+}
