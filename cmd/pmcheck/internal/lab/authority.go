@@ -57,6 +57,44 @@ func (a authority) issue(tb testing.TB, certname string, edit func(*x509.Certifi
 	return cert, x509.MarshalPKCS1PrivateKey(private)
 }
 
+// newAuthority makes a CA as Puppet does.
+func newAuthority(tb testing.TB, name string) authority {
+	tb.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber:          randomSerial(tb),
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             time.Now().Add(-24 * time.Hour),
+		NotAfter:              time.Now().Add(5 * 365 * 24 * time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return parseAuthority(tb, der, x509.MarshalPKCS1PrivateKey(key))
+}
+
+// revocationList signs the entries of list under the next number.
+func (a authority) revocationList(tb testing.TB, list *x509.RevocationList, nextUpdate time.Time) []byte {
+	tb.Helper()
+	der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
+		Number:                    new(big.Int).Add(list.Number, big.NewInt(1)),
+		ThisUpdate:                time.Now().Add(-48 * time.Hour),
+		NextUpdate:                nextUpdate,
+		RevokedCertificateEntries: list.RevokedCertificateEntries,
+	}, a.cert, a.key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return der
+}
+
 // randomSerial is out of the way of those the CA counts up itself.
 func randomSerial(tb testing.TB) *big.Int {
 	tb.Helper()

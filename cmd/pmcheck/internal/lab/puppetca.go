@@ -1,9 +1,7 @@
 package lab
 
 import (
-	"crypto/rand"
 	"crypto/x509"
-	"math/big"
 	"os"
 	"time"
 )
@@ -69,16 +67,7 @@ func (s *PuppetServer) RenewCRL() {
 // replaceCRL signs the entries of list under the next number.
 func (s *PuppetServer) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
 	s.tb.Helper()
-	ca := s.ca()
-	der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
-		Number:                    new(big.Int).Add(list.Number, big.NewInt(1)),
-		ThisUpdate:                time.Now().Add(-48 * time.Hour),
-		NextUpdate:                nextUpdate,
-		RevokedCertificateEntries: list.RevokedCertificateEntries,
-	}, ca.cert, ca.key)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	der := s.ca().revocationList(s.tb, list, nextUpdate)
 	s.writePEM(s.path("ca/ca_crl.pem"), "X509 CRL", der)
 	s.writePEM(s.CertFiles("").CRL, "X509 CRL", der)
 }
