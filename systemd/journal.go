@@ -2,10 +2,12 @@ package systemd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
 )
@@ -23,10 +25,21 @@ func StderrIsJournal() bool {
 // NewJournalHandler returns a handler that writes to the journal what is at
 // least of that level. An attribute becomes a field, "hold" PMCHECK_HOLD, and
 // a word of the message as well, for those who read without asking for fields.
-func NewJournalHandler(level slog.Leveler) slog.Handler { return &journalHandler{level: level} }
+// Entries that a journal which stands still does not take in time are lost.
+func NewJournalHandler(level slog.Leveler) slog.Handler {
+	return &journalHandler{level: level, turn: make(chan struct{}, 1), send: journal.Send}
+}
+
+// journalPatience is how long an entry may take. Those who write it have better to
+// do: a probe that waits for the journal is an answer that gets stale.
+const journalPatience = 100 * time.Millisecond
+
+var errJournal = errors.New("the journal takes no entries")
 
 type journalHandler struct {
 	level  slog.Leveler
+	turn   chan struct{} // has a value while an entry is on its way
+	send   func(message string, p journal.Priority, fields map[string]string) error
 	group  string      // what the names of further attributes begin with
 	fields []slog.Attr // flat
 }
@@ -35,7 +48,24 @@ func (h *journalHandler) Enabled(_ context.Context, l slog.Level) bool { return 
 
 func (h *journalHandler) Handle(_ context.Context, r slog.Record) error {
 	message, fields := h.entry(r)
-	return journal.Send(message, priority(r.Level), fields)
+	timeout := time.NewTimer(journalPatience)
+	defer timeout.Stop()
+	select {
+	case h.turn <- struct{}{}:
+	case <-timeout.C:
+		return errJournal
+	}
+	sent := make(chan error, 1)
+	go func() {
+		defer func() { <-h.turn }()
+		sent <- h.send(message, priority(r.Level), fields)
+	}()
+	select {
+	case err := <-sent:
+		return err
+	case <-timeout.C:
+		return errJournal
+	}
 }
 
 // entry returns what a record is in the journal.

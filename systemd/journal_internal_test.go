@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/google/go-cmp/cmp"
@@ -53,6 +55,35 @@ func TestJournalEntry(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestJournalThatStandsStill: nobody waits for it longer than journalPatience, and
+// what comes after it is written.
+func TestJournalThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewJournalHandler(slog.LevelInfo).(*journalHandler)
+		var sent []string
+		goOn := make(chan struct{})
+		h.send = func(message string, _ journal.Priority, _ map[string]string) error {
+			<-goOn
+			sent = append(sent, message)
+			return nil
+		}
+		log := slog.New(h)
+		began := time.Now()
+		log.Info("stuck")
+		log.With("a", 1).Info("lost")
+		if got := time.Since(began); got != 2*journalPatience {
+			t.Errorf("two entries took %s, want %s", got, 2*journalPatience)
+		}
+		close(goOn)
+		synctest.Wait()
+		log.Info("written")
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"stuck", "written"}, sent); diff != "" {
+			t.Errorf("entries (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // recording keeps the entry instead of sending it.
