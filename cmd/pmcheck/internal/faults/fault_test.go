@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,11 @@ func (s *site) goThrough(f fault) {
 	s.awaitFit()
 	w := s.watch()
 	r := row{fault: f, began: time.Now()}
+	mend := func() {}
+	if f.mend != nil {
+		mend = sync.OnceFunc(func() { f.mend(s) })
+	}
+	defer mend() // for the faults to come, if this one fails
 	f.inject(s)
 	if f.said != nil {
 		r.heard = w.answers.await(s.t, f.said, r.began, f.within)
@@ -67,9 +73,7 @@ func (s *site) goThrough(f fault) {
 		s.lookOn(max(f.lasts, 2*time.Second))
 		r.mended = time.Now()
 	}
-	if f.mend != nil {
-		f.mend(s)
-	}
+	mend()
 	r.back = w.answers.await(s.t, []string{serving}, r.mended, max(f.back, 5*time.Second))
 	r.up = w.states.await(s.t, []string{"UP"}, r.mended, max(f.back, 5*time.Second)+15*time.Second)
 	w.stop()

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
@@ -15,10 +16,13 @@ func TestFaults(t *testing.T) {
 		t.Run("master", func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, &all, lab.PuppetMasterOptions{}, "")
-			for _, f := range jvmFaults() {
-				s.suffer(f)
+			for _, faults := range [][]fault{jvmFaults(), certificateFaults(), puppetFaults()} {
+				for _, f := range faults {
+					s.suffer(f)
+				}
 			}
+			s.behindRelay(portFaults())
 		})
 	})
-	t.Logf("measured:\n%s", &all)
+	t.Logf("measured:\n%s\nnot injected:\n%s", &all, strings.Join(notInjected(), "\n"))
 }

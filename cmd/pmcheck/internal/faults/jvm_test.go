@@ -1,14 +1,96 @@
 package faults_test
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
-// jvmFaults are those of Puppet Server's process.
+// startTime is for a start of Puppet Server, on a machine that has other things to
+// do; reloadTime for one within the same JVM.
+const (
+	startTime  = 4 * time.Minute
+	reloadTime = 2 * time.Minute
+)
+
+// jvmFaults are those of Puppet Server's process. pmcheck notices at once what
+// the kernel or systemd tells it, and silence after interval + timeout.
 func jvmFaults() []fault {
+	const (
+		refused  = "503 unhealthy: refused"
+		failed   = "503 unhealthy: unit-failed"
+		starting = "503 warming: unit-starting"
+		silent   = "503 unhealthy: timeout"
+		lost     = "503 unhealthy: connection-lost"
+	)
 	return []fault{
-		{area: "JVM", name: "killed (`kill -9`)",
-			inject: func(s *site) {
-				s.host.MustRun("systemctl", "kill", "--signal=KILL", "puppetserver")
-			},
-			said: []string{"503 unhealthy: refused", "503 unhealthy: unit-failed", "503 warming: unit-starting"}, haproxy: "DOWN", within: time.Second, back: time.Minute, by: "systemd"},
+		{area: "JVM", name: "killed (`kill -9`)", inject: killJVM,
+			said: []string{refused, failed, starting}, haproxy: "DOWN", within: time.Second, back: startTime, by: "systemd"},
+		{area: "JVM", name: "stopped (`kill -STOP`)", inject: signalJVM("STOP"), mend: signalJVM("CONT"),
+			said: []string{silent}, haproxy: "DOWN", within: 5500 * time.Millisecond, back: 4 * time.Second, by: "`kill -CONT`"},
+		{area: "JVM", name: "no file descriptors left", inject: exhaustFiles, mend: grantFiles, long: true,
+			said: []string{silent, lost}, haproxy: "DOWN", within: 38 * time.Second, back: 10 * time.Second, by: "the limit raised"},
+		{area: "JVM", name: "heap used up by a catalog", inject: exhaustHeap, mend: func(s *site) { s.master.SetSitePP("") }, long: true,
+			said: []string{silent, refused, failed, starting, lost}, haproxy: "DOWN", within: time.Minute, back: startTime, by: "systemd"},
+		{area: "JVM", name: "heap too small to start: a crash loop", inject: killedWith("-Xmx32m"), mend: (*site).startAnew, long: true,
+			said: []string{refused, failed, starting}, haproxy: "DOWN", within: time.Second, lasts: 15 * time.Second, back: startTime, by: "`JAVA_ARGS`, `systemctl restart`"},
+		{area: "JVM", name: "does not start: bad `JAVA_ARGS`", inject: killedWith("-Xbogus"), mend: (*site).startAnew, long: true,
+			said: []string{refused, failed, starting}, haproxy: "DOWN", within: time.Second, lasts: 5 * time.Second, back: startTime, by: "`JAVA_ARGS`, `systemctl restart`"},
 	}
+}
+
+// killJVM is quick, as a crash is, and asks nobody to stop.
+func killJVM(s *site) { s.host.MustRun("systemctl", "kill", "--signal=KILL", "puppetserver") }
+
+func signalJVM(signal string) func(*site) {
+	return func(s *site) {
+		s.host.MustRun("systemctl", "kill", "--kill-whom=main", "--signal="+signal, "puppetserver")
+	}
+}
+
+// limitFiles lets the JVM have as many files as a shell command says. Its user may
+// do that to it.
+func (s *site) limitFiles(count string) {
+	s.host.MustRun("setpriv", "--reuid=puppet", "--regid=puppet", "--clear-groups", "sh", "-ec", `
+pid=$(systemctl show --property=MainPID --value puppetserver)
+prlimit --pid "$pid" --nofile="$(`+count+`):"`)
+}
+
+// exhaustFiles lets the JVM have no more files than it has, and has clients wait
+// for each one that becomes free.
+func exhaustFiles(s *site) {
+	s.limitFiles(`ls "/proc/$pid/fd" | wc -l`)
+	s.host.MustRun("systemd-run", "--quiet", "--collect", "--unit=crowd", "bash", "-c",
+		"for i in {1..200}; do exec {fd}<>/dev/tcp/127.0.0.1/8140; done; sleep infinity")
+}
+
+func grantFiles(s *site) {
+	s.limitFiles(`prlimit --pid "$pid" --nofile --output HARD --noheadings`)
+	s.host.MustRun("systemctl", "stop", "crowd")
+}
+
+// exhaustHeap has an agent ask for a catalog that no heap can hold.
+func exhaustHeap(s *site) {
+	s.master.SetSitePP(`$mebibyte = Integer[1, 20].reduce('x') |$all, $i| { "${all}${all}" }
+$all = Integer[1, 100000].map |$i| { "${i}${mebibyte}" }
+`)
+	s.ask("agents", 1, s.catalogPath())
+}
+
+const javaDefaults = "/etc/default/puppetserver"
+
+// killedWith kills the JVM after one of its arguments was changed.
+func killedWith(argument string) func(*site) {
+	return func(s *site) {
+		was := s.host.MustRun("cat", javaDefaults) + "\n"
+		s.host.WriteFile(javaDefaults+".good", was, 0o644)
+		s.host.WriteFile(javaDefaults, strings.Replace(was, "\"\n", " "+argument+"\"\n", 1), 0o644)
+		killJVM(s)
+	}
+}
+
+// startAnew puts the arguments back.
+func (s *site) startAnew() {
+	s.host.MustRun("mv", javaDefaults+".good", javaDefaults)
+	s.host.MustRun("systemctl", "reset-failed", "puppetserver")
+	s.host.MustRun("systemctl", "restart", "--no-block", "puppetserver")
 }

@@ -99,7 +99,7 @@ func (s *site) state() string {
 // awaitFit waits until pmcheck and HAProxy have the master in.
 func (s *site) awaitFit() {
 	s.t.Helper()
-	lab.RetryUntil(s.t, time.Minute, 10*time.Millisecond, func() error {
+	lab.RetryUntil(s.t, startTime, 10*time.Millisecond, func() error {
 		if answer, state := s.answer(), s.state(); answer != serving || state != "UP" {
 			return fmt.Errorf("balancers are told %q, and HAProxy says %s", answer, state)
 		}

@@ -1,0 +1,133 @@
+package faults_test
+
+import (
+	"crypto/x509"
+	"time"
+)
+
+const (
+	ssldir  = "/var/lib/puppet/ssl"
+	crlFile = ssldir + "/crl.pem"
+	caCRL   = "/etc/puppet/puppetserver/ca/ca_crl.pem"
+)
+
+func certFile(certname string) string { return ssldir + "/certs/" + certname + ".pem" }
+func keyFile(certname string) string  { return ssldir + "/private_keys/" + certname + ".pem" }
+
+// certificateFaults are those of the files that Puppet Server and pmcheck have in
+// common. Puppet Server reads certificates and keys when it starts, and a CRL
+// whenever it changes; pmcheck looks at all of them with each probe, and shakes
+// hands anew every 30 s.
+func certificateFaults() []fault {
+	const (
+		look  = 4 * time.Second  // interval, and a little
+		shake = 36 * time.Second // handshake and interval, and a little
+	)
+	expired := func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }
+	faults := []fault{
+		{name: "own certificate expired", inject: issue(expired),
+			said: []string{"503 unknown: own-certificate-expired"}, within: look, by: "a new one"},
+		{name: "CRL expired", inject: func(s *site) { s.master.ExpireCRL() },
+			said: []string{"503 unhealthy: crl-expired"}, within: look, by: "a new one"},
+		{name: "certificate renewed, not loaded", inject: issue(nil), lasts: look},
+		{name: "certificate half written", inject: spoil(certFile, "head -c 700"), lasts: look},
+		{name: "key of another certificate", inject: spoil(keyFile, "openssl genrsa 2048 2>&1 | sed -n '/BEGIN/,$p' #"), lasts: look},
+
+		{name: "own certificate revoked", inject: revokeOwn, long: true,
+			said: []string{"503 unknown: own-certificate-revoked"}, within: shake, by: "a new one"},
+		{name: "Puppet Server's certificate revoked", inject: func(s *site) { s.master.RevokeCert(s.master.Certname()) }, long: true,
+			said: []string{"503 unhealthy: server-certificate-revoked"}, within: look, by: "a CRL without it"},
+		{name: "own certificate of another CA", inject: ownForeign, long: true,
+			said: []string{"503 unknown: own-certificate-of-another-ca"}, within: look, by: "the right one"},
+		{name: "certificate is garbage", inject: spoil(certFile, "tr A-Z a-z"), lasts: look, long: true},
+		{name: "certificate deleted", inject: remove(certFile), lasts: look, long: true},
+		{name: "key deleted", inject: remove(keyFile), lasts: look, long: true},
+		{name: "key unreadable (`chmod 000`), and a new handshake", inject: handshakes(func(s *site) { s.host.MustRun("chmod", "000", keyFile(s.master.Certname())) }), lasts: look, long: true},
+		{name: "CRL is garbage, and a new handshake", inject: handshakes(spoil(crlOf, "tr A-Z a-z")), lasts: look, long: true},
+		{name: "CRL deleted, and a new handshake", inject: handshakes(remove(crlOf)), lasts: look, long: true},
+		{name: "key unreadable, pmcheck reloaded", inject: func(s *site) {
+			s.host.MustRun("chmod", "000", keyFile(s.master.Certname()))
+			s.configure("")
+		}, lasts: look, long: true},
+		{name: "key unreadable, pmcheck restarted", inject: blind, long: true,
+			said: []string{"503 unknown: own-files-unreadable"}, within: look, by: "`chmod 640`"},
+		{name: "Puppet Server's certificate expired, and reloaded", inject: func(s *site) { issue(expired)(s); s.reload() }, mend: func(s *site) { s.restoreSSL(); s.reload() }, long: true,
+			said: []string{"503 unhealthy: server-certificate-expired"}, within: reloadTime, by: "a new one, `systemctl reload`", back: reloadTime},
+		{name: "CA replaced, Puppet Server not reloaded", inject: func(s *site) { s.master.RotateCA() }, mend: (*site).reload, long: true,
+			said: []string{"503 unhealthy: server-certificate-untrusted"}, within: look, by: "`systemctl reload`", back: reloadTime},
+	}
+	for i := range faults {
+		f := &faults[i]
+		inject := f.inject
+		f.area, f.haproxy = "Certificates", "DOWN"
+		f.inject = func(s *site) { s.keepSSL(); inject(s) }
+		if f.mend == nil {
+			f.mend = (*site).restoreSSL
+		}
+		if f.back == 0 {
+			f.back = look
+		}
+	}
+	return faults
+}
+
+// keepSSL keeps the files for restoreSSL.
+func (s *site) keepSSL() {
+	s.host.MustRun("sh", "-ec", "rm -rf /root/ssl; cp -a "+ssldir+" /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem")
+}
+
+func (s *site) restoreSSL() {
+	s.host.MustRun("sh", "-ec", "cp -a /root/ssl/ca_crl.pem "+caCRL+"; rm /root/ssl/ca_crl.pem; cp -a /root/ssl/. "+ssldir)
+	s.configure("")
+}
+
+// reload has Puppet Server read everything again.
+func (s *site) reload() { s.host.MustRun("systemctl", "reload", "puppetserver") }
+
+// issue has the CA sign a new certificate for the host.
+func issue(edit func(*x509.Certificate)) func(*site) {
+	return func(s *site) { s.master.IssueCert(s.host, s.master.Certname(), edit) }
+}
+
+// revokeOwn revokes the certificate on disk, which is not the one that Puppet
+// Server shows.
+func revokeOwn(s *site) {
+	issue(nil)(s)
+	s.master.RevokeCert(s.master.Certname())
+}
+
+func ownForeign(s *site) {
+	cert, key := foreignCert(s.t, s.master.Certname())
+	s.host.WriteFile(keyFile(s.master.Certname()), key, 0o644)
+	s.host.WriteFile(certFile(s.master.Certname()), cert, 0o644)
+}
+
+// handshakes has pmcheck shake hands with each probe, from before a fault.
+func handshakes(inject func(*site)) func(*site) {
+	return func(s *site) {
+		s.configure("probe: {handshake: 2s}\n")
+		s.awaitFit()
+		inject(s)
+	}
+}
+
+// blind takes the key away from a pmcheck that has just started.
+func blind(s *site) {
+	s.host.MustRun("chmod", "000", keyFile(s.master.Certname()))
+	s.host.MustRun("systemctl", "restart", "pmcheck")
+}
+
+// spoil passes a file through a shell command. It stays the same file, of the
+// same owner.
+func spoil(file func(certname string) string, filter string) func(*site) {
+	return func(s *site) {
+		path := file(s.master.Certname())
+		s.host.MustRun("sh", "-ec", filter+` <"$1" >/root/spoilt; cat /root/spoilt >"$1"`, "sh", path)
+	}
+}
+
+func remove(file func(certname string) string) func(*site) {
+	return func(s *site) { s.host.MustRun("rm", file(s.master.Certname())) }
+}
+
+func crlOf(string) string { return crlFile }

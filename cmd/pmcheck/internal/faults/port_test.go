@@ -1,0 +1,120 @@
+package faults_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+)
+
+// Something else on port 8140. Puppet Server is moved to port 8141, and a relay
+// on 8140 leads to it: one program may then take the place of another without a
+// start of Puppet Server.
+const relay = "socat TCP-LISTEN:8140,fork,reuseaddr TCP:127.0.0.1:8141"
+
+// portFaults are for behind the relay. The end of a kept connection is noticed at
+// once, and what is there instead at the next probe.
+func portFaults() []fault {
+	const (
+		atOnce  = 4 * time.Second         // interval, and a little
+		silence = 5500 * time.Millisecond // and timeout
+		tlsKey  = " -cert /root/%[1]s.pem -key /root/%[1]s.key"
+		server  = "openssl s_server -quiet -www -accept 8140" + tlsKey
+		listen  = "socat TCP-LISTEN:8140,fork,reuseaddr "
+	)
+	faults := []fault{
+		{name: "garbage", said: []string{"503 unhealthy: tls-failed"}, within: atOnce,
+			inject: takePort(listen + "SYSTEM:'head -c 4096 /dev/urandom; sleep 1'")},
+		{name: "accepts and never answers", said: []string{"503 unhealthy: timeout"}, within: silence, long: true,
+			inject: takePort("socat -u TCP-LISTEN:8140,fork,reuseaddr OPEN:/dev/null")},
+		{name: "closes its half at once", said: []string{"503 unhealthy: connection-lost"}, within: atOnce, long: true,
+			inject: takePort("socat -t 600 TCP-LISTEN:8140,fork,reuseaddr 'OPEN:/dev/null,rdonly!!OPEN:/dev/null,wronly'")},
+		{name: "one byte a second", said: []string{"503 unhealthy: timeout"}, within: silence, long: true,
+			inject: takePort(listen + `SYSTEM:'printf "\\026"; while sleep 1; do printf "\\003"; done'`)},
+		{name: "nginx, without TLS", said: []string{"503 unhealthy: tls-failed"}, within: atOnce, long: true,
+			inject: takePort("nginx -c /root/plain.conf")},
+		{name: "nginx before a dead backend", said: []string{"503 unhealthy: http-error"}, within: atOnce, long: true,
+			inject: takePort("nginx -c /root/proxy.conf")},
+		{name: "`openssl s_server`, certificate of another CA", said: []string{"503 unhealthy: server-certificate-untrusted"}, within: atOnce, long: true,
+			inject: takePort(fmt.Sprintf(server, "foreign"))},
+		{name: "`openssl s_server`, certificate of another name", said: []string{"503 unhealthy: server-certificate-name"}, within: atOnce, long: true,
+			inject: takePort(fmt.Sprintf(server, "other"))},
+	}
+	for i := range faults {
+		f := &faults[i]
+		f.area, f.name, f.haproxy, f.back = "JVM", "port 8140 taken: "+f.name, "DOWN", 5*time.Second
+		f.mend, f.by = takePort(relay), "Puppet Server on its port"
+	}
+	return faults
+}
+
+// takePort has a shell command be what listens on port 8140.
+func takePort(command string) func(*site) {
+	return func(s *site) {
+		_, _ = s.host.Run("systemctl", "stop", "port") // if there is one
+		s.host.MustRun("systemd-run", "--quiet", "--collect", "--unit=port", "sh", "-c", "exec "+command)
+	}
+}
+
+// behindRelay has a site go through faults of the port.
+func (s *site) behindRelay(faults []fault) {
+	s.t.Helper()
+	s.layOutPort()
+	s.movePuppet("8140", "8141")
+	takePort(relay)(s)
+	for _, f := range faults {
+		s.suffer(f)
+	}
+	s.host.MustRun("systemctl", "stop", "port")
+	s.movePuppet("8141", "8140")
+}
+
+func (s *site) movePuppet(from, to string) {
+	s.host.MustRun("sed", "-i", "s/ssl-port: "+from+"/ssl-port: "+to+"/", "/etc/puppet/puppetserver/conf.d/webserver.conf")
+	s.host.MustRun("systemctl", "reload", "puppetserver") // returns when it is done
+}
+
+const nginxConf = `
+daemon off;
+pid /run/nginx.pid;
+events {}
+http {
+    access_log off;
+    server { %s }
+}
+`
+
+// layOutPort writes what those who take the port need.
+func (s *site) layOutPort() {
+	s.t.Helper()
+	name := s.master.Certname()
+	cert, key := foreignCert(s.t, name)
+	s.host.WriteFile("/root/foreign.pem", cert, 0o644)
+	s.host.WriteFile("/root/foreign.key", key, 0o600)
+	s.master.IssueCert(s.host, "other.lab.example", nil)
+	s.host.MustRun("cp", certFile("other.lab.example"), "/root/other.pem")
+	s.host.MustRun("cp", keyFile("other.lab.example"), "/root/other.key")
+	s.host.WriteFile("/root/plain.conf", fmt.Sprintf(nginxConf, "listen 8140;"), 0o644)
+	s.host.WriteFile("/root/proxy.conf", fmt.Sprintf(nginxConf, fmt.Sprintf(
+		"listen 8140 ssl; ssl_certificate %s; ssl_certificate_key %s; location / { proxy_pass http://127.0.0.1:9; }",
+		certFile(name), keyFile(name))), 0o644)
+}
+
+// foreignCert is a certificate and its key, in PEM, of a CA that nobody knows.
+func foreignCert(t *testing.T, name string) (cert, key string) {
+	t.Helper()
+	ca, err := checktest.NewCA("Puppet CA: elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := ca.Issue(checktest.Template{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pem, err := leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(leaf.CertificatePEM()), string(pem)
+}
