@@ -327,3 +327,23 @@ func TestLiftInVain(t *testing.T) {
 	}
 	wantHolds(t, s, "operator:maint:hold-unreadable initial:drain")
 }
+
+func TestMakeUntilReboot(t *testing.T) {
+	s, _ := newStore(t)
+	must(t, os.Remove(s.UntilReboot))
+	must(t, os.Remove(s.Persistent))
+	must(t, s.MakeUntilReboot())
+	must(t, s.MakeUntilReboot()) // there already
+	info, err := os.Stat(s.UntilReboot)
+	must(t, err)
+	if got := info.Mode().Perm(); got != 0o755 {
+		t.Errorf("mode %o, want 755: the daemon's user has to read it", got)
+	}
+	if _, err := os.Stat(s.Persistent); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the persistent directory: %v, want that there is none", err)
+	}
+	mode, because := s.Read().Mode("server", noon)
+	if mode != drain.Maint || len(because) != 1 || because[0].Path != s.Persistent {
+		t.Errorf("mode %s by %+v, want maint by the persistent directory alone", mode, because)
+	}
+}

@@ -85,7 +85,8 @@
 // A directory which is missing, cannot be read, has more than 1000 entries or
 // may be written by everybody is a hold of the holder [Directory], [Maint] and
 // [Unreadable] as well, beside the holds that can be read. Packages create the
-// directories, and Put and Lift do so where they are missing.
+// directories, and Put and Lift do so where they are missing. A daemon that
+// starts creates the one that a reboot empties ([Store.MakeUntilReboot]).
 //
 // A [Watcher] also takes a directory for that hold which took the place of
 // another since the watcher first saw it: somebody moved, restored or created

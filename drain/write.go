@@ -11,6 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// MakeUntilReboot creates the directory of the holds until reboot if it is
+// missing, for a daemon that starts: after a reboot it is as empty as that
+// directory has to be. The persistent one is not made, since holds may be
+// missing with it. The error is a [*WriteError].
+func (s *Store) MakeUntilReboot() error {
+	if s.UntilReboot == "" {
+		return nil
+	}
+	return makeDir(s.UntilReboot)
+}
+
 // makeDir creates dir and its parents where they are missing, readable by
 // everybody whatever the umask: the daemon is another user than who writes.
 func makeDir(dir string) error {

@@ -69,6 +69,9 @@ func New(c config.Config, file, version string, log *slog.Logger) *Agent {
 		UntilReboot: c.Holds.UntilReboot,
 		Initial:     drain.Mode(c.InitialMode),
 	}
+	if err := store.MakeUntilReboot(); err != nil {
+		log.Warn("there is no directory for holds until reboot", "error", err)
+	}
 	a.holds = store.Watch()
 	a.loop = newLoop(c, a)
 	return a
