@@ -49,7 +49,7 @@ func completion(c *cli.Context, environ []string) error {
 // printNames prints the names of those who hold now, or of the services that
 // the daemon answers for. A daemon that does not answer has none.
 func printNames(c *cli.Context, environ []string, what string) error {
-	settings, err := loadLocal(c, environ)
+	settings, err := loadOwn(c, environ)
 	if err != nil {
 		return err
 	}

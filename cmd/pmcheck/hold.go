@@ -82,7 +82,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return err
 	}
-	settings, err := loadLocal(c, environ)
+	settings, err := loadOwn(c, environ)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func ready(c *cli.Context, environ []string) error {
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
 		return usageError("--all lifts every hold: it goes with neither --hold nor --service")
 	}
-	settings, err := loadLocal(c, environ)
+	settings, err := loadOwn(c, environ)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
@@ -51,6 +54,41 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 		return config.Config{}, &exitError{exitUsage, err}
 	}
 	return loaded.Config, nil
+}
+
+// loadOwn is loadLocal for the commands that an operator needs in an emergency. A
+// daemon that started before the configuration was broken tells what they need
+// itself; holds that are set elsewhere than where it looks would hold nothing.
+func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
+	settings, err := loadLocal(c, environ)
+	if err == nil {
+		return settings, nil
+	}
+	file, socket := config.Locate(options(c, environ))
+	ctx, cancel := context.WithTimeout(c.Context, guardTime)
+	defer cancel()
+	status, lost := agent.Client{Socket: socket}.Status(ctx)
+	if lost != nil || !usesFile(status.Config, file) {
+		return config.Config{}, &exitError{exitUsage, &hinted{err, "mend it: no daemon answers on " + socket + " that uses it and could tell where it looks for holds"}}
+	}
+	complain(c.App.ErrWriter, &hinted{err, "mend it; until then the daemon's own settings are used, with which it started"})
+	return settingsOf(status, socket), nil
+}
+
+// usesFile reports whether a daemon has its configuration from this file, or from
+// the usual place, where a file may have come or gone since.
+func usesFile(running agent.ConfigStatus, file string) bool {
+	return running.Holds.Persistent != "" && cmp.Or(running.File, config.DefaultFile) == cmp.Or(file, config.DefaultFile)
+}
+
+// settingsOf returns the settings of a running daemon that commands need.
+func settingsOf(status agent.Status, socket string) config.Config {
+	settings := config.Default()
+	settings.Socket = socket
+	settings.Holds = config.Holds{Persistent: status.Config.Holds.Persistent, UntilReboot: status.Config.Holds.UntilReboot}
+	settings.InitialMode = config.InitialMode(status.Config.Holds.InitialMode)
+	settings.Probe.Address = status.Probe.Address
+	return settings
 }
 
 // newLogger writes log lines as the configuration says: with the format auto

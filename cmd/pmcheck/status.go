@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,21 +36,26 @@ func showStatus(c *cli.Context, environ []string) error {
 	if c.Bool("watch") && c.Bool("json") {
 		return usageError("--watch and --json exclude each other")
 	}
+	hosts := c.StringSlice("host")
+	if len(hosts) == 0 && !c.Bool("fleet") {
+		settings, err := loadOwn(c, environ)
+		if err != nil {
+			return err
+		}
+		return showOwn(c, settings)
+	}
 	settings, err := loadLocal(c, environ)
 	if err != nil {
 		return err
 	}
-	hosts := c.StringSlice("host")
 	if c.Bool("fleet") {
 		hosts = append(hosts, settings.Fleet...)
 		if len(hosts) == 0 {
-			return usageError("--fleet: the configuration lists no masters as fleet")
+			return &exitError{exitUsage, &hinted{errors.New("--fleet: the configuration lists no masters as fleet"),
+				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}}
 		}
 	}
-	if len(hosts) > 0 {
-		return showFleet(c, environ, hosts, settings)
-	}
-	return showOwn(c, settings)
+	return showFleet(c, environ, hosts, settings)
 }
 
 // showOwn shows the status of this host.

@@ -38,7 +38,7 @@ func wait(c *cli.Context, environ []string) error {
 	if c.Duration("timeout") <= 0 {
 		return usageError("--timeout %s is not above 0", c.Duration("timeout"))
 	}
-	settings, err := loadLocal(c, environ)
+	settings, err := loadOwn(c, environ)
 	if err != nil {
 		return err
 	}

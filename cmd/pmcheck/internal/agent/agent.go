@@ -52,6 +52,7 @@ type Agent struct {
 	page         *Page
 
 	loop      *loop
+	store     *drain.Store
 	holds     *drain.Watcher
 	balancers *balancers
 	own       atomic.Pointer[netip.AddrPort] // the client end of our own question
@@ -64,15 +65,15 @@ type Agent struct {
 func New(c config.Config, file, version string, log *slog.Logger) *Agent {
 	a := &Agent{Version: version, Log: log, started: time.Now(), first: make(chan struct{}), balancers: newBalancers(), probeSeconds: newProbeSeconds(), history: newHistory(time.Now()), page: NewPage()}
 	a.apply(c, file)
-	store := &drain.Store{
+	a.store = &drain.Store{
 		Persistent:  c.Holds.Persistent,
 		UntilReboot: c.Holds.UntilReboot,
 		Initial:     drain.Mode(c.InitialMode),
 	}
-	if err := store.MakeUntilReboot(); err != nil {
+	if err := a.store.MakeUntilReboot(); err != nil {
 		log.Warn("there is no directory for holds until reboot", "error", err)
 	}
-	a.holds = store.Watch()
+	a.holds = a.store.Watch()
 	a.loop = newLoop(c, a)
 	return a
 }

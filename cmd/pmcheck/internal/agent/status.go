@@ -82,9 +82,18 @@ type ProbeStatus struct {
 
 // ConfigStatus is the configuration in use.
 type ConfigStatus struct {
-	File   string    `json:"file"`
-	Loaded time.Time `json:"loaded"`
-	Error  string    `json:"error,omitempty"` // why a newer one is not in use
+	File   string      `json:"file"`
+	Loaded time.Time   `json:"loaded"`
+	Error  string      `json:"error,omitempty"` // why a newer one is not in use
+	Holds  HoldsConfig `json:"holds"`
+}
+
+// HoldsConfig is where the daemon looks for holds, since it started: a reload does
+// not change it.
+type HoldsConfig struct {
+	Persistent  string     `json:"persistent"`
+	UntilReboot string     `json:"until_reboot"`
+	InitialMode drain.Mode `json:"initial_mode"`
 }
 
 // NewProbeStatus describes a result.
@@ -125,6 +134,7 @@ func (a *Agent) Status(now time.Time) Status {
 		Balancers: a.balancers.current(now),
 		Holds:     []HoldStatus{},
 	}
+	status.Config.Holds = HoldsConfig{a.store.Persistent, a.store.UntilReboot, a.store.Initial}
 	status.Probe.Count, status.Probe.Connections = s.probes, s.own
 	status.Probe.Interval = settings.Probe.Interval.Seconds()
 	for _, v := range s.services {

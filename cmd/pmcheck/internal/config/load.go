@@ -42,7 +42,8 @@ type Setting struct {
 // Loaded is a valid configuration that knows its origins.
 type Loaded struct {
 	Config Config
-	// File is the path of the pmcheck.yaml that was read; empty if there is none.
+	// File is the absolute path of the pmcheck.yaml that was read; empty if there is
+	// none.
 	File string
 	// Warnings are sentences about what is allowed and probably not meant.
 	Warnings []string
@@ -80,10 +81,8 @@ func (o Options) load(puppet puppetReader) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	found, schema := &faults{}, newSchema()
-	file := fileReader{name: name, schema: schema, layer: layer{}, faults: found}
-	file.read(data)
-	given := overlay(file.layer, schema.environ(o.Environ, found), schema.flags(o.Flags, found))
+	found := &faults{}
+	given := o.given(name, data, found)
 	asked, warnings := puppet(given, found)
 
 	all := overlay(defaultLayer(Default()), given, asked)
@@ -95,9 +94,34 @@ func (o Options) load(puppet puppetReader) (*Loaded, error) {
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, File: name, Warnings: warnings, origins: all}
+	l := &Loaded{Config: c, File: fullName(name), Warnings: warnings, origins: all}
 	l.derive()
 	return l, nil
+}
+
+// given returns what file, environment and flags say.
+func (o Options) given(name string, data []byte, found *faults) layer {
+	schema := newSchema()
+	file := fileReader{name: name, schema: schema, layer: layer{}, faults: found}
+	file.read(data)
+	return overlay(file.layer, schema.environ(o.Environ, found), schema.flags(o.Flags, found))
+}
+
+// Locate returns the absolute path of pmcheck.yaml, as in Loaded, and that of the
+// socket, as far as sources tell it that Load may refuse. Whoever answers there
+// need not be a daemon with this configuration.
+func Locate(o Options) (file, socket string) {
+	name, data, _ := o.readFile()
+	all := overlay(defaultLayer(Default()), o.given(name, data, &faults{}))
+	return fullName(name), all.text("socket")
+}
+
+// fullName makes the name of a file absolute; without a file it stays empty.
+func fullName(name string) string {
+	if full, err := filepath.Abs(name); err == nil && name != "" {
+		return full
+	}
+	return name
 }
 
 // readFile returns the name and content of pmcheck.yaml, or neither if there is none.

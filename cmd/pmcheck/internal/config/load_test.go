@@ -139,3 +139,25 @@ func TestFaultsCanBeTakenApart(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 }
+
+func TestLocate(t *testing.T) {
+	for _, tc := range []struct {
+		name, yaml, socket string
+		environ            []string
+	}{
+		{"nothing said", "probe: {adress: x}", "/run/pmcheck/pmcheck.sock", nil},
+		{"in the file", "socket: /srv/p.sock\nprobe: {adress: x}", "/srv/p.sock", nil},
+		{"in the environment", "probe: [", "/srv/e.sock", []string{"PMCHECK_SOCKET=/srv/e.sock", "PMCHECK_LISENT=x"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "pmcheck.yaml")
+			if err := os.WriteFile(path, []byte(tc.yaml), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			file, socket := config.Locate(config.Options{File: path, Environ: tc.environ})
+			if file != path || socket != tc.socket {
+				t.Errorf("got %s, %s, want %s, %s", file, socket, path, tc.socket)
+			}
+		})
+	}
+}
