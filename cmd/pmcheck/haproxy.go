@@ -20,6 +20,7 @@ type backend struct {
 	graceful bool
 	tls      bool
 	port     string // of pmcheck on the masters
+	agent    string // its port for agent-checks; empty if there is none
 	inter    time.Duration
 	fall     int
 	settings config.Config
@@ -33,7 +34,8 @@ func haproxyCommand(environ []string) *cli.Command {
 		Name:  "haproxy",
 		Usage: "print a backend section for HAProxy that fits this configuration",
 		Description: "Names the masters given with --server, or those listed as fleet in the configuration,\n" +
-			"and explains each line in a comment. Paste it into haproxy.cfg.",
+			"and explains each line in a comment. Paste it into haproxy.cfg.\n" +
+			"With agent.listen in the configuration it has agent-checks, too.",
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringSliceFlag{Name: "server", Usage: "a master, `NAME=ADDRESS` or an address; several times"},
@@ -62,12 +64,9 @@ func printBackend(c *cli.Context, environ []string) error {
 	if c.Duration("inter") < 10*time.Millisecond || c.Int("fall") < 1 {
 		return usageError("--inter is at least 10ms and --fall at least 1")
 	}
-	_, port, err := net.SplitHostPort(settings.Listen)
-	if err != nil {
-		return err
-	}
 	b := backend{name: c.String("name"), graceful: c.Bool("graceful"), tls: settings.TLS != config.TLSOff,
-		port: port, inter: c.Duration("inter"), fall: c.Int("fall"), settings: settings}
+		port: portOf(settings.Listen), agent: portOf(settings.Agent.Listen),
+		inter: c.Duration("inter"), fall: c.Int("fall"), settings: settings}
 	if !plainWord(b.name) {
 		return usageError("--name %q: letters, digits, dot, underscore and hyphen only", b.name)
 	}
@@ -80,6 +79,12 @@ func printBackend(c *cli.Context, environ []string) error {
 	}
 	b.print(c.App.Writer)
 	return nil
+}
+
+// portOf returns the port of an address that was found valid; none of an empty one.
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
 }
 
 // parseServer reads NAME=ADDRESS, an address, or an entry of fleet. The port
@@ -111,7 +116,6 @@ func plainWord(s string) bool {
 }
 
 func (b backend) print(w io.Writer) {
-	d := b.settings.Detection(b.inter, b.fall)
 	line := func(comment, text string) {
 		if comment != "" {
 			fmt.Fprintf(w, "    # %s\n", comment)
@@ -125,24 +129,48 @@ func (b backend) print(w io.Writer) {
 	line("Longer than the slowest catalog takes: meanwhile nothing moves.", "timeout server 30m")
 	line("", "timeout connect 5s")
 	line("A check is one packet each way; pmcheck answers from memory.", fmt.Sprintf("timeout check %s", haproxyTime(min(b.inter, 2*time.Second))))
-	if b.graceful {
+	b.printQuestion(line)
+	line("Tells pmcheck what HAProxy makes of the master: drain --wait and the last-server guard need it.", "http-check send-state")
+	b.printDefaults(line)
+	for _, s := range b.servers {
+		line("", fmt.Sprintf("server %s %s", s.name, s.address))
+	}
+}
+
+// printQuestion writes what HAProxy asks. With agent-checks it hears of holds by
+// those, and asks for health alone: two answers to one hold would contend.
+func (b backend) printQuestion(line func(comment, text string)) {
+	switch {
+	case b.agent != "":
+		line("200 is fit; what operators want is told by the agent-check below.", "option httpchk GET /?drain=200&maint=200")
+	case b.graceful:
 		line("A drained master answers 404: no new connections from the next check on, no alert.", "option httpchk GET /?drain=404")
 		line("", "http-check disable-on-404")
-	} else {
+	default:
 		line("200 is fit; 503 is not, or held by an operator.", "option httpchk GET /")
 	}
-	line("Tells pmcheck what HAProxy makes of the master: drain --wait and the last-server guard need it.", "http-check send-state")
+}
+
+// printDefaults writes what all servers have in common.
+func (b backend) printDefaults(line func(comment, text string)) {
+	d := b.settings.Detection(b.inter, b.fall)
 	check := "check port " + b.port
 	if b.tls {
 		check += " check-ssl verify none"
 	}
 	line(fmt.Sprintf("DOWN at the latest %.1f s after a master is killed, %.1f s after it stops answering.", d.Killed.Seconds(), d.Silent.Seconds()),
 		fmt.Sprintf("default-server %s inter %s fall %d rise 2", check, haproxyTime(b.inter), b.fall))
+	if b.agent != "" {
+		line("A held master is DRAIN or MAINT from the next agent-check on, and no alert is raised.",
+			fmt.Sprintf("default-server agent-check agent-port %s agent-inter %s", b.agent, haproxyTime(b.inter)))
+	}
+	if b.agent != "" && b.settings.Agent.Weight {
+		line("What agent-checks say is a part of this, so it is large. A master that comes back begins with a low one by itself.",
+			"default-server weight 100")
+		return
+	}
 	line("A master that comes back gets its share bit by bit. Of a weight of 1 HAProxy would tell pmcheck no part.",
 		"default-server weight 100 slowstart 60s")
-	for _, s := range b.servers {
-		line("", fmt.Sprintf("server %s %s", s.name, s.address))
-	}
 }
 
 // haproxyTime writes a duration as HAProxy reads it: a whole number and a unit.

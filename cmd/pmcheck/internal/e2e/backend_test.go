@@ -2,43 +2,51 @@ package e2e_test
 
 import (
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
-// What "pmcheck haproxy" prints passes the real HAProxy as it is, and runs.
+// What "pmcheck haproxy" prints passes the real HAProxy as it is, and does what it says.
 func TestPrintedBackend(t *testing.T) {
 	lab.Real(t)
-	for _, flags := range [][]string{nil, {"--graceful"}} {
-		t.Run(fmt.Sprint(flags), func(t *testing.T) {
-			demo := lab.FreeAddress(t, "127.0.0.1")
-			_, port, err := net.SplitHostPort(demo)
-			if err != nil {
-				t.Fatal(err)
+	for _, tc := range []struct {
+		name  string
+		agent bool
+		flags []string
+		held  string // what HAProxy makes of a master in drain
+	}{
+		{"classic", false, nil, "DOWN"},
+		{"graceful", false, []string{"--graceful"}, "NOLB"},
+		{"agent-check", true, nil, "DRAIN (agent)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m, yaml := standIn(t)
+			var r *rig
+			if tc.agent {
+				r, _ = serveAgent(t, yaml)
+			} else {
+				r = serve(t, yaml)
 			}
-			agent := exec.Command(lab.Build(t), "demo", "--listen", demo)
-			if err := agent.Start(); err != nil {
-				t.Fatal(err)
+			backend, status := r.run(append([]string{"haproxy", "--server", "m1=" + m.Address(), "--inter", "200ms"}, tc.flags...)...)
+			if status != 0 {
+				t.Fatalf("pmcheck haproxy ends with %d", status)
 			}
-			t.Cleanup(func() { agent.Process.Kill(); agent.Wait() })
-
-			args := append([]string{"haproxy", "--server", "m1=127.0.0.1:8140", "--inter", "200ms"}, flags...)
-			print := exec.Command(lab.Build(t), args...)
-			print.Env = []string{"PMCHECK_LISTEN=:" + port}
-			backend, err := print.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			config := "defaults\n    timeout client 30m\n" + string(backend)
+			config := "defaults\n    timeout client 30m\n" + backend
 			lab.CheckHAProxyConfig(t, config)
 			balancer := lab.StartHAProxy(t, config)
-			balancer.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.CheckStatus == "L7OK" }, 10*time.Second)
+			fit, _ := balancer.WaitStat("puppet", "m1", func(s lab.ServerStat) bool {
+				return s.CheckStatus == "L7OK" && (!tc.agent || s.AgentStatus == "L7OK")
+			}, 10*time.Second)
+			if fit.Status != "UP" {
+				t.Errorf("status %s, want UP", fit.Status)
+			}
+			r.hold(drain.Drain)
+			awaitServer(t, balancer, "puppet", "m1", tc.held, 10*time.Second)
 		})
 	}
 }
