@@ -87,6 +87,9 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 		return err
 	}
 	client := agent.Client{Socket: settings.Socket}
+	if err := refuseUnknown(c.Context, client, c.String("service")); err != nil {
+		return err
+	}
 	switch {
 	case c.Bool("in-turn"):
 		err = awaitTurn(c, client)

@@ -37,6 +37,24 @@ func lastFor(status agent.Status, service string) []agent.Balancer {
 	return list
 }
 
+// refuseUnknown returns an error if a daemon says that it answers for no such
+// service: nothing would come of the hold.
+func refuseUnknown(ctx context.Context, client agent.Client, service string) error {
+	if service == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, guardTime)
+	defer cancel()
+	status, err := client.Status(ctx)
+	if err != nil {
+		return nil // nobody to ask: it may be a service of the daemon to come
+	}
+	if _, err := status.MustService(service); err != nil {
+		return noService(err)
+	}
+	return nil
+}
+
 // refuseIfLast returns an error if some balancer would have no server left.
 func refuseIfLast(ctx context.Context, client agent.Client, service string) error {
 	ctx, cancel := context.WithTimeout(ctx, guardTime)

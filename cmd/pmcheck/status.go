@@ -81,9 +81,9 @@ func showOwn(c *cli.Context, settings config.Config) error {
 		return err
 	}
 	if name := c.String("service"); name != "" {
-		service, known := status.Service(name)
-		if !known {
-			return usageError("the daemon answers for no service %q", name)
+		service, err := status.MustService(name)
+		if err != nil {
+			return noService(err)
 		}
 		status.Services = []agent.ServiceStatus{service}
 	}

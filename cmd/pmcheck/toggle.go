@@ -65,7 +65,11 @@ func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t 
 		t.print(c.App.Writer, since)
 	}
 	var missed error
-	if wait := c.Generic("wait").(*patience); wait.wanted {
+	wait := c.Generic("wait").(*patience)
+	switch {
+	case wait.wanted && errors.Is(err, agent.ErrNoService):
+		missed = noService(err)
+	case wait.wanted:
 		missed = waitGoal(c, goal, wait.limit, idleSettle, look(client, settings.Probe.Address, c.String("service"), since))
 		reached := missed == nil
 		t.Reached = &reached
@@ -85,9 +89,9 @@ func (t *toggle) awaitEffect(ctx context.Context, client agent.Client) (since ti
 		if err != nil {
 			return time.Time{}, err
 		}
-		service, known := status.Service(t.Service)
-		if !known {
-			return time.Time{}, fmt.Errorf("the daemon answers for no service %q", t.Service)
+		service, err := status.MustService(t.Service)
+		if err != nil {
+			return time.Time{}, err
 		}
 		if service.Mode == t.Mode {
 			t.InEffect, t.Answer = true, &service.Answer
@@ -153,6 +157,11 @@ func holdText(h drain.Hold) string {
 		b.WriteString(", no end")
 	}
 	return b.String()
+}
+
+// noService adds what a caller can do about a service that nobody answers for.
+func noService(err error) error {
+	return &exitError{exitUsage, &hinted{err, "set services in the configuration, then systemctl reload pmcheck"}}
 }
 
 // noDaemon reports whether a command failed for want of a daemon.

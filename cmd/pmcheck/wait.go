@@ -52,7 +52,10 @@ func wait(c *cli.Context, environ []string) error {
 	p := newProgress(c.App.ErrWriter)
 	defer p.end()
 	for {
-		reached, state := ask(ctx, client, name, goal)
+		reached, state, err := ask(ctx, client, name, goal)
+		if err != nil {
+			return err
+		}
 		if reached {
 			p.say(state)
 			return nil
@@ -71,18 +74,19 @@ func wait(c *cli.Context, environ []string) error {
 	}
 }
 
-// ask reports whether the goal is reached, and what is the case.
-func ask(ctx context.Context, client agent.Client, name, goal string) (reached bool, state string) {
+// ask reports whether the goal is reached, and what is the case. An error is that
+// it never will be.
+func ask(ctx context.Context, client agent.Client, name, goal string) (reached bool, state string, err error) {
 	status, err := client.Status(ctx)
 	if err != nil {
-		return false, err.Error()
+		return false, err.Error(), nil
 	}
-	service, known := status.Service(name)
-	if !known {
-		return false, fmt.Sprintf("the daemon answers for no service %q", name)
+	service, err := status.MustService(name)
+	if err != nil {
+		return false, "", noService(err)
 	}
 	serves := service.Answer.Code == 200
-	return serves == (goal == "ready"), fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body)
+	return serves == (goal == "ready"), fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body), nil
 }
 
 // progress shows what is waited for: on a terminal a line that changes, with

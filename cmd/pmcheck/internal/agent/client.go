@@ -9,10 +9,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 )
 
 // ErrNoDaemon says that no daemon answers on the socket.
 var ErrNoDaemon = errors.New("the daemon does not answer")
+
+// ErrNoService says that a daemon does not answer for a service.
+var ErrNoService = errors.New("the daemon answers for no service")
 
 // maxStatus bounds what is read from a daemon.
 const maxStatus = 16 << 20
@@ -54,6 +58,20 @@ func (c Client) Status(ctx context.Context) (Status, error) {
 		return Status{}, fmt.Errorf("status from %s: %w", where, err)
 	}
 	return s, nil
+}
+
+// MustService is Service with an error, which wraps ErrNoService and names those
+// that there are.
+func (s Status) MustService(name string) (ServiceStatus, error) {
+	v, known := s.Service(name)
+	if known {
+		return v, nil
+	}
+	var names []string
+	for _, v := range s.Services {
+		names = append(names, v.Name)
+	}
+	return v, fmt.Errorf("%w %q: there is %s", ErrNoService, name, strings.Join(names, ", "))
 }
 
 // Service returns the status of one service.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 	"time"
@@ -148,6 +149,9 @@ func (a *Agent) Status(now time.Time) Status {
 	status.Services[0].Checks = checkStatus(s.findings) // they concern the master itself
 	for _, h := range s.holds.At(now).Holds() {
 		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})
+		if _, known := s.find(h.Service); h.Service != "" && !known {
+			status.Warnings = append(status.Warnings, fmt.Sprintf("the hold of %s is on %s, and there is no such service: %s", h.Holder, h.Service, h.Path))
+		}
 	}
 	if len(a.AgentPorts) > 0 {
 		status.AgentLine = s.agentAnswer(now).Body

@@ -108,6 +108,13 @@ type demo struct {
 func startDemo(t *testing.T, n *lab.Network, address string) *demo {
 	t.Helper()
 	cmd := n.Command(lab.Build(t), "demo", "--listen", address+":9200", "--master", address+":8140")
+	// It is killed, so it cannot clear up; and a test's own directory is too long for a socket.
+	dir, err := os.MkdirTemp("", "pmcheck-peers-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	cmd.Env = append(cmd.Environ(), "TMPDIR="+dir)
 	typed, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
