@@ -119,7 +119,7 @@ func readmeLines(b *testing.B) string {
 func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	patience, stuckAfter := 60*time.Second, 5*time.Second
 	if testing.Short() {
-		patience, stuckAfter = 5*time.Second, time.Second
+		patience, stuckAfter = 3*time.Second, time.Second
 	}
 	ancestor := lab.StartAncestor(b, master.Address())
 	pmcheck := lab.FreeAddress(b, "127.0.0.1")
@@ -139,7 +139,7 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	for round := range times {
 		for i, f := range faults {
 			awaitUp(b, h, ways)
-			time.Sleep(rand.N(2 * time.Second)) // checks are not in step with faults
+			time.Sleep(rand.N(window(2 * time.Second))) // checks are not in step with faults
 			var note func()
 			mend := f.begin(b, master, func() { note = observe(h, ways, f.name, patience) })
 			note()

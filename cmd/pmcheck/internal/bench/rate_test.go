@@ -35,6 +35,9 @@ func BenchmarkAnswers(b *testing.B) {
 		{"OneCPU", "each server on one CPU (GOMAXPROCS=1, nbthread 1), wrk on another", 1, 0},
 		{"AllCPUs", "each server with its defaults, on all CPUs", -1, -1},
 	} {
+		if testing.Short() && placement.server < 0 {
+			continue // the same again
+		}
 		b.Run(placement.name, func(b *testing.B) {
 			var servers []*server
 			onCPU(b, placement.server, func() { servers = startServers(b) })
