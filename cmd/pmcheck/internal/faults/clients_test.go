@@ -31,7 +31,7 @@ func clientFaults() []fault {
 		{name: "100 times 1000 requests in one go", inject: rush(8, 100, pipeline), long: true},
 		{name: "headers of 1 MB", inject: rush(8, 100, longHeader)},
 		{name: "flood of 20,000 connections", inject: rush(16, 20000, reset("GET / HTTP/1.1\r\n")), long: true},
-		{name: "2000 resets in the middle of an answer", inject: rush(16, 2000, reset("GET /metrics HTTP/1.0\r\n\r\n"))},
+		{name: "2000 resets in the middle of an answer", inject: rush(16, 2000, reset("GET /metrics HTTP/1.0\r\n\r\n")), long: true},
 		{name: "garbage instead of HTTP", inject: garbage, long: true},
 		{name: "TLS on the port without", inject: rush(8, 500, speakTLS), long: true},
 		{name: "1000 requests for `/status` at a time", inject: askStatus, long: true},

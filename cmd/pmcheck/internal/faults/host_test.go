@@ -115,7 +115,7 @@ for i in $(seq $((2 * $(nproc)))); do
 done
 wait || true`)},
 		{name: "2000 processes more", long: true, inject: sh("for i in $(seq 2000); do sleep 8 & done"), lasts: 8 * time.Second},
-		{name: "20 descriptors for pmcheck, 100 connections a second", lasts: 5 * time.Second, inject: fewDescriptors, mend: sh(`
+		{name: "64 descriptors for pmcheck, 100 connections", lasts: 4 * time.Second, inject: fewDescriptors, mend: sh(`
 rm -r /run/systemd/system/pmcheck.service.d
 systemctl daemon-reload
 systemctl restart pmcheck`)},
@@ -127,14 +127,14 @@ systemctl restart pmcheck`)},
 func serviceFaults() []fault {
 	return []fault{
 		{name: "`systemctl daemon-reexec`", inject: sh("systemctl daemon-reexec")},
-		{name: "D-Bus stopped: systemd is asked again after it", inject: sh("systemctl stop dbus.socket dbus.service"), mend: sh(`
+		{name: "D-Bus stopped: systemd is asked again after it", long: true, inject: sh("systemctl stop dbus.socket dbus.service"), mend: sh(`
 systemctl start dbus.socket dbus.service
 timeout 10 sh -c 'until pmcheck status | grep -q "unit  *ok"; do sleep 0.1; done'`)},
 		{name: "D-Bus stands still (`kill -STOP`)", lasts: 5 * time.Second, long: true,
 			inject: sh("systemctl kill --signal=STOP dbus.service"), mend: sh("systemctl kill --signal=CONT dbus.service")},
 		{name: "journald stands still (`kill -STOP`), its socket full", long: true, inject: sh(`
 systemctl kill --signal=STOP systemd-journald
-! timeout 10 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald; do :; done'`)},
+timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald; do :; done'`)},
 		{name: "journald still stands still: a drain", said: []string{"503 drain"}, haproxy: "NOLB", within: 2 * time.Second, long: true, by: "`pmcheck ready`",
 			inject: sh("pmcheck drain --force"), mend: sh("pmcheck ready")},
 		{name: "journald goes on", long: true, inject: sh("systemctl kill --signal=CONT systemd-journald")},
@@ -174,7 +174,7 @@ func fewDescriptors(s *site) {
 	s.t.Helper()
 	sh(`
 mkdir -p /run/systemd/system/pmcheck.service.d
-printf '[Service]\nLimitNOFILE=20\n' >/run/systemd/system/pmcheck.service.d/few.conf
+printf '[Service]\nLimitNOFILE=64\n' >/run/systemd/system/pmcheck.service.d/few.conf
 systemctl daemon-reload
 systemctl restart pmcheck`)(s)
 	s.crowd(100, "GET / HTTP/1.1\r\nX-Slow: ")

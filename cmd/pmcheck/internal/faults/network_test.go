@@ -35,17 +35,17 @@ func networkFaults() []fault {
 			inject: sh("ip route add blackhole " + balancer), mend: sh(fitHere + "ip route del blackhole " + balancer), by: "the route"},
 		{name: "interface down", said: []string{silence}, haproxy: "DOWN", within: unheard, long: true,
 			inject: sh("ip link set eth0 down"), mend: sh(fitHere + "ip link set eth0 up"), by: "the interface up"},
-		{name: "loopback down: the master cannot be probed", said: []string{"503 unhealthy: timeout", "503 unhealthy: unreachable"}, haproxy: "DOWN", within: 5500 * time.Millisecond,
+		{name: "loopback down: the master cannot be probed", long: true, said: []string{"503 unhealthy: timeout", "503 unhealthy: unreachable"}, haproxy: "DOWN", within: 5500 * time.Millisecond,
 			inject: sh("ip link set lo down"), mend: sh("ip link set lo up"), by: "the interface up"},
-		{name: "packets take 0.2 to 0.25 s there and back", lasts: 5 * time.Second,
+		{name: "packets take 0.2 to 0.25 s there and back", lasts: 3 * time.Second,
 			inject: func(s *site) { cut = slow.lay(s) }, mend: func(*site) { cut() }},
-		{name: "connection to the master reset (`ss -K`), ten times", inject: sh(`
+		{name: "connection to the master reset (`ss -K`), ten times", long: true, inject: sh(`
 for i in 1 2 3 4 5 6 7 8 9 10; do
     timeout 5 sh -c 'until ss --no-header --kill --tcp dst 127.0.0.1 dport = 8140 | grep -q .; do sleep 0.05; done'
     sleep 0.2
 done`)},
 		{name: "MTU of 576", long: true, inject: sh("ip link set eth0 mtu 576"), mend: sh("ip link set eth0 mtu 1500")},
-		{name: "resolver dead, and no name in /etc/hosts", lasts: 3 * handshake, mend: sh(`
+		{name: "resolver dead, and no name in /etc/hosts", lasts: 2 * handshake, mend: sh(`
 cat /root/hosts >/etc/hosts
 cat /root/resolv.conf >/etc/resolv.conf`), inject: sh(`
 cp /etc/hosts /etc/resolv.conf /root
@@ -94,7 +94,7 @@ func (s *site) sufferIPv6() {
 	host.Address = "[" + hostIPv6 + "]"
 	other.host = &host
 	other.haproxy = s.net.StartHAProxy(s.t, fmt.Sprintf(balancerConfig, host.Address+":8140"))
-	other.suffer(fault{area: "network", name: "IPv6 only", lasts: 3 * handshake,
+	other.suffer(fault{area: "network", name: "IPv6 only", lasts: 2 * handshake,
 		inject: sh("ip -4 address flush dev eth0"), mend: sh("ip address add " + s.host.Address + "/15 dev eth0")})
 	other.haproxy.Stop()
 }

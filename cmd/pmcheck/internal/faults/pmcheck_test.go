@@ -15,10 +15,10 @@ func pmcheckFaults() []fault {
 	faults := []fault{
 		{name: "stopped (`kill -STOP`)", said: []string{silence}, haproxy: "DOWN", within: 4 * time.Second, back: 20 * time.Second, long: true, by: "the watchdog",
 			inject: sh("systemctl kill --signal=STOP pmcheck")},
-		{name: "a second daemon by hand: refuses", inject: sh(`
+		{name: "a second daemon by hand: refuses", long: true, inject: sh(`
 ! said=$(timeout 5 pmcheck serve 2>&1)
 echo "$said" | grep -q 'address already in use (another pmcheck'`)},
-		{name: "configuration with a typo, reloaded: the old one stays", mend: configure(hostConfig), inject: func(s *site) {
+		{name: "configuration with a typo, reloaded: the old one stays", long: true, mend: configure(hostConfig), inject: func(s *site) {
 			configure(hostConfig + "lisen: \":9200\"\n")(s)
 			sh(`timeout 5 sh -c 'until pmcheck status | grep -q lisen; do sleep 0.1; done'`)(s)
 		}},
