@@ -23,6 +23,10 @@ func TestFaults(t *testing.T) {
 			}
 			s.behindRelay(portFaults())
 		})
+		t.Run("host", func(t *testing.T) {
+			t.Parallel()
+			newHostSite(t, &all).sufferHost()
+		})
 	})
 	t.Logf("measured:\n%s\nnot injected:\n%s", &all, strings.Join(notInjected(), "\n"))
 }

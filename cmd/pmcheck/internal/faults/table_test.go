@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +35,8 @@ func (t *table) String() string {
 	b := &strings.Builder{}
 	fmt.Fprintln(b, "| Area | Fault | pmcheck said | after | HAProxy said | after | Recovered by | 200 after | UP after |")
 	fmt.Fprintln(b, "| --- | --- | --- | ---: | --- | ---: | --- | ---: | ---: |")
-	for _, r := range t.rows {
+	byArea := func(a, b row) int { return strings.Compare(a.area, b.area) } // sites are under way at the same time
+	for _, r := range slices.SortedStableFunc(slices.Values(t.rows), byArea) {
 		fmt.Fprintln(b, r)
 	}
 	return b.String()
