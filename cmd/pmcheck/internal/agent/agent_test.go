@@ -389,3 +389,22 @@ func TestReloadIsFollowed(t *testing.T) {
 		t.Errorf("config error %q", got)
 	}
 }
+
+// TestReloadKeepsTheFiles: a key that is being replaced, or was made unreadable,
+// is no reason to take a master out, and a new configuration is none either.
+func TestReloadKeepsTheFiles(t *testing.T) {
+	r := start(t, nil)
+	if err := os.WriteFile(r.config.Probe.Key, []byte("half of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := r.Status(time.Now()).Probe.Count
+	r.Reload(r.config, "test.yaml")
+	for end := time.Now().Add(10 * time.Second); r.Status(time.Now()).Probe.Count == before; {
+		if time.Now().After(end) {
+			t.Fatal("no probe after the reload")
+		}
+	}
+	if probe := r.Status(time.Now()).Probe; probe.Fault != "" {
+		t.Errorf("the probe after the reload: %s; want the last good files in use", probe.Fault)
+	}
+}

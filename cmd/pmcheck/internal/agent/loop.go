@@ -35,12 +35,13 @@ type loop struct {
 	held      atomic.Bool    // the master is held, so somebody may wait for its end
 	fell      bool           // since it served, the master was more than silent: it may have been started anew
 
-	config   config.Config
-	services []*subject
-	checks   []*runner
-	findings findings
-	weigher  weigher
-	current  *state
+	config      config.Config
+	credentials *check.Credentials // one reading of the files, and one last good set, for all clients
+	services    []*subject
+	checks      []*runner
+	findings    findings
+	weigher     weigher
+	current     *state
 }
 
 func newLoop(c config.Config, a *Agent) *loop {
@@ -66,6 +67,9 @@ func newLoop(c config.Config, a *Agent) *loop {
 func (l *loop) configure(c config.Config) {
 	old := l.services
 	l.config = c
+	if next := newCredentials(c.Probe); l.credentials == nil || l.credentials.Files != next.Files {
+		l.credentials = next
+	}
 	l.services = l.subjects(c)
 	for _, s := range l.services {
 		s.keep(old)

@@ -17,7 +17,7 @@ const unitTime = 300 * time.Millisecond
 // for, once, now, and at the same time. It returns the verdict on all of it,
 // which nothing has confirmed.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []CheckStatus) {
-	l := &loop{findings: newFindings()}
+	l := &loop{findings: newFindings(), credentials: newCredentials(c.Probe)}
 	l.findings.configure(c.Checks)
 	prober := NewProber(c.Probe)
 	defer prober.Close()

@@ -7,22 +7,27 @@ import (
 
 // NewProber returns a prober of the master for a configuration.
 func NewProber(c config.Probe) *check.Prober {
-	return &check.Prober{Environment: c.Environment, Client: newClient(c)}
+	return &check.Prober{Environment: c.Environment, Client: newClient(c, newCredentials(c))}
 }
 
-// newClient returns a client that asks the master as a configuration says.
-func newClient(c config.Probe) check.Client {
+// newClient returns a client that asks the master as a configuration says, with
+// credentials that others may have as well.
+func newClient(c config.Probe, credentials *check.Credentials) check.Client {
 	return check.Client{
-		Address:    c.Address,
-		ServerName: c.Certname,
-		Timeout:    c.Timeout,
-		Handshake:  c.Handshake,
-		Credentials: &check.Credentials{Files: check.Files{
-			Certificate: c.Certificate,
-			Key:         c.Key,
-			CA:          c.CA,
-			CRL:         c.CRL,
-			Revocation:  check.Revocation(c.Revocation),
-		}},
+		Address:     c.Address,
+		ServerName:  c.Certname,
+		Timeout:     c.Timeout,
+		Handshake:   c.Handshake,
+		Credentials: credentials,
 	}
+}
+
+func newCredentials(c config.Probe) *check.Credentials {
+	return &check.Credentials{Files: check.Files{
+		Certificate: c.Certificate,
+		Key:         c.Key,
+		CA:          c.CA,
+		CRL:         c.CRL,
+		Revocation:  check.Revocation(c.Revocation),
+	}}
 }

@@ -73,9 +73,9 @@ func (r *runner) maxAge() time.Duration { return 3*r.interval + r.timeout }
 // probe watches the certificates.
 func (l *loop) runners(c config.Config) []*runner {
 	var (
-		details  = newClient(c.Probe)
-		database = newClient(c.Probe)
-		compiler = newClient(c.Probe)
+		details  = newClient(c.Probe, l.credentials)
+		database = newClient(c.Probe, l.credentials)
+		compiler = newClient(c.Probe, l.credentials)
 		disk     = check.Disk{Paths: c.Disk.Paths, Reads: c.Disk.Reads, WarnPercent: c.Disk.WarnPercent, EjectMiB: c.Disk.EjectMiB}
 		code     = check.Code{Dir: c.Code.Dir}
 		puppetdb = check.PuppetDB{Client: &database}

@@ -57,8 +57,7 @@ func (l *loop) subjects(c config.Config) []*subject {
 // probed is a subject that answers the Status API.
 func (l *loop) probed(c config.Config, name, service string) *subject {
 	s := &subject{name: name}
-	prober := NewProber(c.Probe)
-	prober.Service = service
+	prober := &check.Prober{Environment: c.Probe.Environment, Client: newClient(c.Probe, l.credentials), Service: service}
 	prober.Lost = func() {
 		select {
 		case l.lost <- s:
