@@ -52,6 +52,10 @@ quick: ## the tests that need nothing but Go, in under a minute
 e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; half an hour
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h ./cmd/pmcheck/internal/pool
 
+.PHONY: faults
+faults: deps ## everything that can go wrong, done to a real master; ten minutes
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/faults
+
 SOAK ?= 30m
 
 .PHONY: soak

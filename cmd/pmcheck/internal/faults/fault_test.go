@@ -78,8 +78,9 @@ func (s *site) goThrough(f fault) {
 	r.up = w.states.await(s.t, []string{"UP"}, r.mended, max(f.back, 5*time.Second)+15*time.Second)
 	w.stop()
 	s.t.Logf("balancers were told %s; HAProxy said %s", &w.answers, &w.states)
-	w.judge(s.t, r)
-	s.table.add(r)
+	if w.judge(s.t, r); !s.t.Failed() {
+		s.table.add(r)
+	}
 }
 
 // judge fails the test if an agent was sent to the master, or kept away from it,

@@ -31,7 +31,7 @@ func portFaults() []fault {
 		{name: "closes its half at once", said: []string{"503 unhealthy: connection-lost"}, within: atOnce, long: true,
 			inject: takePort("socat -t 600 TCP-LISTEN:8140,fork,reuseaddr 'OPEN:/dev/null,rdonly!!OPEN:/dev/null,wronly'")},
 		{name: "one byte a second", said: []string{"503 unhealthy: timeout"}, within: silence, long: true,
-			inject: takePort(listen + `SYSTEM:'printf "\\026"; while sleep 1; do printf "\\003"; done'`)},
+			inject: takePort(listen + "SYSTEM:'sh /root/drip.sh'")},
 		{name: "nginx, without TLS", said: []string{"503 unhealthy: tls-failed"}, within: atOnce, long: true,
 			inject: takePort("nginx -c /root/plain.conf")},
 		{name: "nginx before a dead backend", said: []string{"503 unhealthy: http-error"}, within: atOnce, long: true,
@@ -95,6 +95,7 @@ func (s *site) layOutPort() {
 	s.master.IssueCert(s.host, "other.lab.example", nil)
 	s.host.MustRun("cp", certFile("other.lab.example"), "/root/other.pem")
 	s.host.MustRun("cp", keyFile("other.lab.example"), "/root/other.key")
+	s.host.WriteFile("/root/drip.sh", "printf '\\026'; while sleep 1; do printf '\\003'; done\n", 0o644) // begins like TLS
 	s.host.WriteFile("/root/plain.conf", fmt.Sprintf(nginxConf, "listen 8140;"), 0o644)
 	s.host.WriteFile("/root/proxy.conf", fmt.Sprintf(nginxConf, fmt.Sprintf(
 		"listen 8140 ssl; ssl_certificate %s; ssl_certificate_key %s; location / { proxy_pass http://127.0.0.1:9; }",
