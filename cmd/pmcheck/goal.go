@@ -62,7 +62,7 @@ func waitGoal(c *cli.Context, goal string, limit, settle time.Duration, look fun
 		switch {
 		case ctx.Err() != nil: // what was found last stands
 		case settled.Observe(len(obstacles) == 0, time.Now()):
-			p.say(goal)
+			p.done(goal)
 			return nil
 		case len(obstacles) > 0:
 			p.say(summary(obstacles))

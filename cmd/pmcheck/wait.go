@@ -57,7 +57,7 @@ func wait(c *cli.Context, environ []string) error {
 			return err
 		}
 		if reached {
-			p.say(state)
+			p.done(state)
 			return nil
 		}
 		if ctx.Err() == nil {
@@ -89,13 +89,19 @@ func ask(ctx context.Context, client agent.Client, name, goal string) (reached b
 	return serves == (goal == "ready"), fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body), nil
 }
 
+// linesEvery is how often progress writes a line where it cannot change one: logs
+// are read by people as well.
+const linesEvery = 5 * time.Second
+
 // progress shows what is waited for: on a terminal a line that changes, with
-// the seconds gone by, elsewhere a line for each change.
+// the seconds gone by, elsewhere a line now and then.
 type progress struct {
 	w        io.Writer
 	terminal bool
 	began    time.Time
-	last     string
+	last     string // that was said
+	line     string // that was written last, and when
+	written  time.Time
 }
 
 func newProgress(w io.Writer) *progress {
@@ -116,10 +122,23 @@ func (p *progress) say(state string) {
 	switch {
 	case p.terminal:
 		fmt.Fprintf(p.w, "\r\033[K%4.0fs  %s", time.Since(p.began).Seconds(), state)
-	case state != p.last:
-		fmt.Fprintln(p.w, state)
+	case state != p.line && time.Since(p.written) >= linesEvery:
+		p.write(state)
 	}
 	p.last = state
+}
+
+// done says what it has come to.
+func (p *progress) done(state string) {
+	p.say(state)
+	if !p.terminal && p.line != state {
+		p.write(state)
+	}
+}
+
+func (p *progress) write(state string) {
+	fmt.Fprintln(p.w, state)
+	p.line, p.written = state, time.Now()
 }
 
 func (p *progress) end() {
