@@ -26,7 +26,9 @@ const (
 	writeDeadline = 10 * time.Second
 	idleDeadline  = 75 * time.Second
 	maxHeader     = 8 << 10
-	shutdownTime  = 2 * time.Second
+	// Who comes meanwhile waits for the next daemon, and a balancer does not for
+	// long: those who dawdle are not waited for longer than for a start.
+	shutdownTime = 500 * time.Millisecond
 )
 
 // Agent is one daemon. Set the exported fields, call Listen, then Serve.

@@ -43,6 +43,24 @@ func TestSlowClientsDoNotKeepBalancersOut(t *testing.T) {
 	}
 }
 
+// A client that dawdles does not keep the agent from ending, as long as a balancer
+// that asks meanwhile would have to wait.
+func TestSlowClientsDoNotDelayARestart(t *testing.T) {
+	r := start(t, nil)
+	c, err := net.Dial("tcp", r.Address().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET / HTTP/1.1\r\nX-Slow: ")
+	r.await(200, agent.Serving) // so the other was accepted
+	began := time.Now()
+	r.stop()
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("the agent took %s to end", took)
+	}
+}
+
 // A crowd on one host takes no slot from a balancer on another, however many
 // come at once.
 func TestCrowdEvictsItself(t *testing.T) {
