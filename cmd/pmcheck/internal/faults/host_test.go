@@ -115,10 +115,8 @@ for i in $(seq $((2 * $(nproc)))); do
 done
 wait || true`)},
 		{name: "2000 processes more", long: true, inject: sh("for i in $(seq 2000); do sleep 8 & done"), lasts: 8 * time.Second},
-		{name: "64 descriptors for pmcheck, 100 connections", lasts: 4 * time.Second, inject: fewDescriptors, mend: sh(`
-rm -r /run/systemd/system/pmcheck.service.d
-systemctl daemon-reload
-systemctl restart pmcheck`)},
+		{name: "64 descriptors for pmcheck, 100 connections", lasts: 4 * time.Second,
+			inject: limited("echo LimitNOFILE=64", 100), mend: unlimit},
 	}
 	return append(faults, serviceFaults()...)
 }
@@ -169,15 +167,28 @@ cd ` + dir + `
 
 func unmount(dir string) func(*site) { return sh("umount --lazy " + dir) }
 
-// fewDescriptors leaves pmcheck few of them, and has a crowd take all it gets.
-func fewDescriptors(s *site) {
-	s.t.Helper()
-	sh(`
+// limited starts pmcheck anew with a limit that a script finds, and has a crowd take
+// all it gets.
+func limited(script string, crowd int) func(*site) {
+	return func(s *site) {
+		s.t.Helper()
+		sh(`
+limit=$(` + script + `)
 mkdir -p /run/systemd/system/pmcheck.service.d
-printf '[Service]\nLimitNOFILE=64\n' >/run/systemd/system/pmcheck.service.d/few.conf
+printf '[Service]\n%s\n' "$limit" >/run/systemd/system/pmcheck.service.d/limit.conf
 systemctl daemon-reload
 systemctl restart pmcheck`)(s)
-	s.crowd(100, "GET / HTTP/1.1\r\nX-Slow: ")
+		s.crowd(crowd, "GET / HTTP/1.1\r\nX-Slow: ")
+	}
+}
+
+// unlimit undoes it.
+func unlimit(s *site) {
+	s.t.Helper()
+	sh(`
+rm -r /run/systemd/system/pmcheck.service.d
+systemctl daemon-reload
+systemctl restart pmcheck`)(s)
 }
 
 // sufferHost goes through all that happens to a host, to pmcheck and its clients.

@@ -82,6 +82,11 @@ func heldOut(faults []fault) []fault {
 	return faults
 }
 
+// memory is what pmcheck has now, and 64 MiB.
+const memory = `
+pid=$(systemctl show --property=MainPID --value pmcheck)
+awk '/VmSize/ { printf "LimitAS=%dK", $2 + 65536 }' "/proc/$pid/status"`
+
 // killFaults are for a balancer that is as patient as README.md has it: after a
 // crash nobody answers for half a second.
 func killFaults() []fault {
@@ -95,5 +100,7 @@ func killFaults() []fault {
 				s.lookOn(4*time.Second + time.Duration(rand.Int64N(int64(time.Second))))
 			}
 		}},
+		{name: "64 MiB of memory to spare (`LimitAS=`), 1000 connections", gaps: true, long: true, lasts: 8 * time.Second,
+			inject: limited(memory, 1000), mend: unlimit},
 	}
 }
