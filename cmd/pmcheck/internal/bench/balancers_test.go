@@ -28,6 +28,7 @@ type contender struct {
 // A run is one window.
 type run struct {
 	p50, p99, p999 float64 // seconds
+	rate           float64 // questions per second
 	cpu, master    float64 // CPU seconds per question: of the contender, and what it costs the master
 }
 
@@ -38,6 +39,9 @@ func allRates() []int {
 	}
 	return []int{1, 10, 100, 1000}
 }
+
+// flood is the rate of wrk: the next question as soon as one is answered.
+const flood = 0
 
 // benchmarkBalancers asks what answers take and cost where balancers come at
 // their own pace. To the ancestor each question is three processes and a TLS
@@ -68,6 +72,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		quiet := perSecond(b, master.Pid(), func() {
 			for _, c := range others {
 				c.beAsked(b, otherWindow, c.rates...)
+				c.beFlooded(b)
 			}
 		})
 		for _, rate := range ancestor.rates {
@@ -78,7 +83,8 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
 		awaitAnswer(b, urlOf(pmcheck.address))
 		used := perSecond(b, master.Pid(), func() { pmcheck.beAsked(b, pmcheckWindow, pmcheck.rates...) })
-		for _, rate := range pmcheck.rates {
+		pmcheck.beFlooded(b) // which takes nothing from the master but its CPUs
+		for rate := range pmcheck.runs {
 			pmcheck.charge(rate, used-quiet)
 		}
 		probing = append(probing, used-quiet)
@@ -104,15 +110,30 @@ func (c *contender) beAsked(b *testing.B, long time.Duration, rates ...int) {
 		took := checkSteadily(b, c.address, rate, window(long))
 		c.runs[rate] = append(c.runs[rate], run{
 			p50: quantile(took, 500), p99: quantile(took, 990), p999: quantile(took, 999),
-			cpu: (c.cpu() - before).Seconds() / float64(len(took)),
+			rate: float64(rate),
+			cpu:  (c.cpu() - before).Seconds() / float64(len(took)),
 		})
 	}
+}
+
+func (c *contender) beFlooded(b *testing.B) {
+	b.Helper()
+	before := c.cpu()
+	result := lab.Wrk{URL: urlOf(c.address), Connections: 16, Duration: window(3 * time.Second), Reconnect: true}.Run(b)
+	if result.Errors > 0 || result.Requests == 0 {
+		b.Fatalf("%s: %d of %d requests without a good answer", c.name, result.Errors, result.Requests)
+	}
+	c.runs[flood] = append(c.runs[flood], run{
+		rate: result.RequestsPerSecond,
+		cpu:  (c.cpu() - before).Seconds() / float64(result.Requests),
+	})
 }
 
 // charge notes what the master used per second in the latest run at a rate.
 func (c *contender) charge(rate int, perSecond float64) {
 	runs := c.runs[rate]
-	runs[len(runs)-1].master = perSecond / float64(rate)
+	last := &runs[len(runs)-1]
+	last.master = perSecond / last.rate
 }
 
 // perSecond returns the CPU seconds per second that a process uses during fn.
@@ -156,6 +177,7 @@ func compareLatency(b *testing.B, everybody []*contender) {
 	t.add(b)
 }
 
+func (r run) asked() float64    { return r.rate }
 func (r run) half() float64     { return r.p50 }
 func (r run) tail() float64     { return r.p99 }
 func (r run) farTail() float64  { return r.p999 }
@@ -168,34 +190,42 @@ const goalTimes = 500
 
 func compareCost(b *testing.B, everybody []*contender, probing []float64) {
 	b.Helper()
-	t := table{title: "CPU time per balancer and second, beyond what the master uses by itself"}
-	t.row("balancers", "", "master", "agent or scripts", "together", "of the ancestor")
+	t := table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself"}
+	t.row("questions/s", "", "master", "agent or scripts", "together", "of the ancestor")
 	pmcheck, ancestor := everybody[0], everybody[len(everybody)-1]
 	most := ancestor.at(ancestor.rates[len(ancestor.rates)-1], run.together)
-	reached := 0
-	for _, rate := range allRates() {
+	reached := 0.0
+	for _, rate := range append(allRates(), flood) {
 		for _, c := range everybody {
 			if len(c.runs[rate]) == 0 {
 				continue
 			}
 			times := ratio(most, c.at(rate, run.together))
-			t.row(fmt.Sprint(rate), c.name, milliseconds(median(c.at(rate, run.ofMaster))), milliseconds(median(c.at(rate, run.own))),
+			asked := median(c.at(rate, run.asked))
+			t.row(fmt.Sprintf("%.0f", asked), c.name, milliseconds(median(c.at(rate, run.ofMaster))), milliseconds(median(c.at(rate, run.own))),
 				milliseconds(median(c.at(rate, run.together))), fmt.Sprintf("1/%.0f", times))
 			if c == pmcheck {
-				b.ReportMetric(times, fmt.Sprintf("times-at-%d/s", rate))
+				b.ReportMetric(times, fmt.Sprintf("times-at-%s", rateName(rate)))
 				if times >= goalTimes && reached == 0 {
-					reached = rate
+					reached = asked
 				}
 			}
 		}
 	}
 	if reached > 0 {
-		t.goal(true, "1/%d of the ancestor, with %d balancers", goalTimes, reached)
+		t.goal(true, "1/%d of the ancestor, from %.0f questions per second on", goalTimes, reached)
 	} else {
-		t.goal(false, "1/%d of the ancestor, with no number of balancers", goalTimes)
+		t.goal(false, "1/%d of the ancestor, at no rate", goalTimes)
 	}
 	t.note("probing costs the master %s per second", milliseconds(median(probing)))
 	t.add(b)
+}
+
+func rateName(rate int) string {
+	if rate == flood {
+		return "most"
+	}
+	return fmt.Sprintf("%d/s", rate)
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f ms", seconds*1e3) }
