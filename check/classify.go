@@ -52,7 +52,7 @@ func networkFault(err error, address string) *Fault {
 	case errors.As(err, &op) && op.Op == "local error":
 		return &Fault{Reason: TLSFailed, Detail: "TLS with " + address, Err: err}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
 		return &Fault{Reason: ConnectionLost, Detail: address + " closed the connection without an answer"}
 	}
 	return &Fault{Reason: BadAnswer, Detail: fmt.Sprintf("the answer of %s", address), Err: err}
