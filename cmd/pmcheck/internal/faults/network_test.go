@@ -42,7 +42,7 @@ func networkFaults() []fault {
 		{name: "connection to the master reset (`ss -K`), ten times", long: true, inject: sh(`
 for i in 1 2 3 4 5 6 7 8 9 10; do
     timeout 5 sh -c 'until ss --no-header --kill --tcp dst 127.0.0.1 dport = 8140 | grep -q .; do sleep 0.05; done'
-    sleep 0.2
+    sleep 1
 done`)},
 		{name: "MTU of 576", long: true, inject: sh("ip link set eth0 mtu 576"), mend: sh("ip link set eth0 mtu 1500")},
 		{name: "resolver dead, and no name in /etc/hosts", lasts: 2 * handshake, mend: sh(`

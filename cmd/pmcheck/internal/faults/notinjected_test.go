@@ -9,6 +9,9 @@ func notInjected() []string {
 		"* a full garbage collection of many seconds on a large heap: the stopped JVM stands for it, and the heap that is used up.",
 		"* a kernel that kills the JVM for want of memory (OOM): the killed JVM stands for it; this would take others with it.",
 		"* a JVM in uninterruptible sleep, or a kernel that hangs: neither can be brought about from a container, or ended.",
-		"* a clock that jumps: all hosts of one machine share its clock. Certificates that have expired or are not valid yet are issued so.",
+		"* a clock that jumps: all hosts of one machine share its clock. Certificates that have expired or are not valid yet are issued so; the ends of holds are in drain's tests, and the age of a verdict is of the monotonic clock.",
+		"* inotify without watches left: the limits are the machine's. A hold that no event tells of is a row, and a watcher that gets no watches in drain's tests.",
+		"* MemoryMax= and TasksMax= of a unit: the hosts' control groups have no controllers. LimitAS= is a row.",
+		"* a full conntrack table: there is no packet filter on the hosts. Lost packets and ended connections are rows.",
 	}
 }
