@@ -48,16 +48,7 @@ const flood = 0
 // handshake of the master; pmcheck pays for its probing, whoever asks, and then
 // hardly anything for a question.
 func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
-	var others []*contender
-	for _, kind := range []string{kindDefault, kindTuned} {
-		url, pid, _ := startBare(b, kind)
-		others = append(others, newContender(b, "net/http, "+kind, addressOf(url), pid))
-	}
-	haproxy := startHAProxy(b)
-	others = append(others, newContender(b, haproxy.name, addressOf(haproxy.url), haproxy.pid))
-	for _, c := range others {
-		awaitAnswer(b, urlOf(c.address))
-	}
+	others := startOthers(b)
 	xinetd := lab.StartAncestor(b, master.Address())
 	ancestor := newContender(b, "ancestor", xinetd.Address(), 0)
 	ancestor.rates = slices.DeleteFunc(allRates(), func(rate int) bool { return rate > 10 }) // it can do six times that
@@ -93,6 +84,21 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 	everybody := append([]*contender{pmcheck}, append(others, ancestor)...)
 	compareLatency(b, everybody)
 	compareCost(b, everybody, probing)
+}
+
+// startOthers starts those that ask no master, net/http as it is first.
+func startOthers(b *testing.B) (others []*contender) {
+	b.Helper()
+	for _, kind := range []string{kindDefault, kindTuned} {
+		url, pid, _ := startBare(b, kind)
+		others = append(others, newContender(b, "net/http, "+kind, addressOf(url), pid))
+	}
+	haproxy := startHAProxy(b)
+	others = append(others, newContender(b, haproxy.name, addressOf(haproxy.url), haproxy.pid))
+	for _, c := range others {
+		awaitAnswer(b, urlOf(c.address))
+	}
+	return others
 }
 
 func newContender(b *testing.B, name, address string, pid int) *contender {

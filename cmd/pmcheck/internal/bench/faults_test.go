@@ -5,113 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
 )
-
-// A fault is something that befalls a master. begin calls began when it does, and
-// returns what mends it, after which the master is ready.
-type fault struct {
-	name  string
-	begin func(b *testing.B, s *lab.PuppetServer, began func()) (mend func())
-}
-
-// allFaults has the one last that takes a restart to mend: after it nothing follows.
-func allFaults() []fault {
-	return []fault{
-		{"every JRuby stuck", stick},
-		{"stopped (SIGSTOP)", func(_ *testing.B, s *lab.PuppetServer, began func()) func() {
-			began()
-			s.Signal(syscall.SIGSTOP)
-			return func() { s.Signal(syscall.SIGCONT) }
-		}},
-		{"killed (SIGKILL)", func(_ *testing.B, s *lab.PuppetServer, began func()) func() {
-			began()
-			s.Kill()
-			return func() { s.Start(); s.WaitReady(3 * time.Minute) }
-		}},
-	}
-}
-
-// stick has a compile wait in generate(), in the only JRuby, and then two requests
-// wait for it.
-func stick(b *testing.B, s *lab.PuppetServer, began func()) (mend func()) {
-	b.Helper()
-	const agent = "agent.lab.example"
-	s.IssueCert(agent, nil)
-	script := filepath.Join(s.Dir, "wait.sh")
-	gate, inside := filepath.Join(s.Dir, "gate"), filepath.Join(s.Dir, "run/inside")
-	text := fmt.Sprintf("touch %s\nwhile [ -e %s ]; do sleep 0.2; done\nrm %s\n", inside, gate, inside)
-	for path, content := range map[string]string{gate: "", script: text} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			b.Fatal(err)
-		}
-	}
-	s.SetSitePP(fmt.Sprintf("generate('/bin/sh', '%s')\n", script))
-	var requests sync.WaitGroup
-	ask := func(path string) {
-		requests.Go(func() {
-			if code, _, err := s.Get(agent, path); err != nil {
-				b.Errorf("%s: %d, %v", path, code, err)
-			}
-		})
-	}
-	ask("/puppet/v3/catalog/" + agent + "?environment=production")
-	lab.RetryUntil(b, time.Minute, 10*time.Millisecond, func() error { _, err := os.Stat(inside); return err })
-	began()
-	ask("/puppet/v3/environments")
-	ask("/puppet/v3/environments")
-	return func() {
-		s.SetSitePP("")
-		if err := os.Remove(gate); err != nil {
-			b.Error(err)
-		}
-		requests.Wait()
-	}
-}
-
-// A way is how HAProxy learns of a fault.
-type way struct {
-	name    string
-	lines   string // of its backend
-	address string // of who is asked
-
-	refused, down map[string][]float64 // seconds from each fault to 503 and to DOWN, by round
-}
-
-// ancestorLines are what the recipe of 2013 has, with the numbers of the README.
-const ancestorLines = `    option httpchk
-    default-server check port 9200 inter 2s fall 3 rise 2
-`
-
-// quickLines ask as often as a check may that costs next to nothing.
-const quickLines = `    option httpchk GET /
-    http-check send-state
-    default-server check port 9200 inter 500ms fastinter 100ms fall 3 rise 2
-`
-
-// readmeLines are those that the README asks people to paste.
-func readmeLines(b *testing.B) string {
-	b.Helper()
-	readme, err := os.ReadFile("../../../../README.md")
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, block, _ := strings.Cut(string(readme), "```haproxy\nbackend puppet\n")
-	block, _, found := strings.Cut(block, "    server ")
-	if !found {
-		b.Fatal("README.md: no backend for HAProxy")
-	}
-	return block
-}
 
 // benchmarkFaults asks how long after a fault HAProxy no longer sends agents,
 // with the ancestor and with pmcheck side by side: each fault befalls the same
@@ -149,22 +48,6 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 		}
 	}
 	compareFaults(b, faults, ways, patience, stuckAfter)
-}
-
-// backends is a configuration with a backend for each way.
-func backends(b *testing.B, ways []*way, master string) string {
-	b.Helper()
-	config := &strings.Builder{}
-	fmt.Fprint(config, "defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n")
-	for i, w := range ways {
-		host, port, err := net.SplitHostPort(w.address)
-		if err != nil {
-			b.Fatal(err)
-		}
-		lines := strings.Replace(w.lines, "check port 9200", "check addr "+host+" port "+port, 1)
-		fmt.Fprintf(config, "backend way%d\n%s    server m1 %s\n", i, lines, master)
-	}
-	return config.String()
 }
 
 // awaitUp waits until all have the master back.
