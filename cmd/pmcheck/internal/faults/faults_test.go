@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 					s.suffer(f)
 				}
 			}
-			s.behindRelay(portFaults())
+			s.endBehindRelay(portFaults())
 		})
 		t.Run("host", func(t *testing.T) {
 			t.Parallel()

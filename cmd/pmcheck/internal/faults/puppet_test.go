@@ -21,7 +21,7 @@ func puppetFaults() []fault {
 		started = func(s *site) { s.host.MustRun("systemctl", "start", "puppetserver") }
 	)
 	faults := []fault{
-		{name: "last deployment failed", inject: func(s *site) {
+		{name: "last deployment failed", long: true, inject: func(s *site) {
 			s.host.WriteFile(env+"/.r10k-deploy.json", `{"signature":"0","started_at":"2026-01-01 00:00:00 +0000","finished_at":"2026-01-01 00:00:01 +0000","deploy_success":false}`, 0o644)
 			s.configure("")
 		}, mend: func(s *site) { s.host.MustRun("rm", env+"/.r10k-deploy.json") }},
