@@ -29,7 +29,7 @@ func clientFaults() []fault {
 		{name: "2000 connections with half a request", inject: stay(2000, "GET / HTTP/1.1\r\nX-Slow: "), mend: leave},
 		{name: "slow loris: 1000 clients, a byte every 0.2 s", inject: slowLoris, long: true},
 		{name: "100 times 1000 requests in one go", inject: rush(8, 100, pipeline), long: true},
-		{name: "headers of 1 MB", inject: rush(8, 100, longHeader)},
+		{name: "headers of 1 MB", inject: rush(8, 40, longHeader)},
 		{name: "flood of 20,000 connections", inject: rush(16, 20000, reset("GET / HTTP/1.1\r\n")), long: true},
 		{name: "2000 resets in the middle of an answer", inject: rush(16, 2000, reset("GET /metrics HTTP/1.0\r\n\r\n")), long: true},
 		{name: "garbage instead of HTTP", inject: garbage, long: true},
