@@ -139,7 +139,7 @@ func pause(ctx context.Context, d time.Duration) {
 // ctx ends is none.
 func await(ctx context.Context, address, query string, want func(answer) bool) error {
 	const patience = 10 * time.Second
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	for end := time.Now().Add(patience); ctx.Err() == nil; pause(ctx, 2*time.Millisecond) {
 		a, err := ask(client, "http://"+address+"/"+query, nil)
 		if err != nil {
