@@ -143,12 +143,12 @@ timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald;
 // powerFaults come last: what was mounted is gone after them.
 func powerFaults() []fault {
 	return []fault{
-		{name: "shut down: the guard drains first", said: []string{"503 drain"}, haproxy: "NOLB", within: 5 * time.Second, back: 2 * time.Minute, long: true, by: "power on",
+		{name: "shut down: the guard drains first", said: []string{"503 drain"}, haproxy: "NOLB", within: 5 * time.Second, back: 4 * time.Minute, long: true, by: "power on",
 			inject: sh("systemctl --no-block poweroff"), mend: func(s *site) {
 				s.host.Poweroff() // waits for its end
 				s.host.PowerOn()
 			}},
-		{name: "power cut", said: []string{silence}, haproxy: "DOWN", within: 4 * time.Second, back: 2 * time.Minute, long: true, by: "power on",
+		{name: "power cut", said: []string{silence}, haproxy: "DOWN", within: 4 * time.Second, back: 4 * time.Minute, long: true, by: "power on",
 			inject: func(s *site) { s.host.Crash() }, mend: func(s *site) { s.host.PowerOn() }},
 	}
 }
