@@ -8,8 +8,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -45,6 +47,8 @@ func demoCommand() *cli.Command {
 }
 
 func demo(c *cli.Context) (err error) {
+	ctx, stop := untilHangup(c.Context)
+	defer stop()
 	dir, err := os.MkdirTemp("", "pmcheck-demo-")
 	if err != nil {
 		return err
@@ -59,15 +63,19 @@ func demo(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a := agent.New(demoConfig(c.String("listen"), dir, master, store), "(demo)", versionString(),
-		slog.New(slog.NewTextHandler(c.App.ErrWriter, nil)))
-	if err := a.Listen(c.Context); err != nil {
+	loaded, err := demoConfig(c.String("listen"), dir, master, store)
+	if err != nil {
+		return err
+	}
+	a := agent.New(loaded.Config, loaded.File, versionString(), slog.New(slog.NewTextHandler(c.App.ErrWriter, nil)))
+	if err := a.Listen(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.App.Writer, "This is a demo: the master at %s is a stand-in, not a Puppet Server.\n", master.Address())
-	fmt.Fprintf(c.App.Writer, "Balancers are answered on %s. Try: curl -i %s/\n\n%s\n", a.Address(), a.Address(), demoHelp)
+	fmt.Fprintf(c.App.Writer, "Balancers are answered on %s. Try: curl -i %s/\n", a.Address(), a.Address())
+	fmt.Fprintf(c.App.Writer, "In another terminal, the commands:\n  export PMCHECK_CONFIG=%s\n  pmcheck status\n  pmcheck drain --wait\n\n%s\n", loaded.File, demoHelp)
 
-	ctx, quit := context.WithCancel(c.Context)
+	ctx, quit := context.WithCancel(ctx)
 	defer quit()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Serve(ctx) })
@@ -79,27 +87,50 @@ func demo(c *cli.Context) (err error) {
 	return group.Wait()
 }
 
+// untilHangup returns a context that ends with the terminal, too, unless nohup
+// says otherwise: a demo that dies leaves private keys behind.
+func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx, func() {}
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
+}
+
 func demoStore(dir string) (*drain.Store, error) {
 	store := &drain.Store{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run", "holds")}
 	return store, errors.Join(os.MkdirAll(store.Persistent, 0o755), os.MkdirAll(store.UntilReboot, 0o755))
 }
 
-// demoConfig is the default configuration with the stand-in in Puppet's place.
-func demoConfig(listen, dir string, m *checktest.Master, store *drain.Store) config.Config {
-	c := config.Default()
-	files := m.Files()
-	c.Listen = listen
-	c.Socket = filepath.Join(dir, "pmcheck.sock")
-	c.Holds.Persistent, c.Holds.UntilReboot = store.Persistent, store.UntilReboot
-	c.Probe.Address, c.Probe.Certname = m.Address(), m.Name
-	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = files.Certificate, files.Key, files.CA, files.CRL
-	c.Probe.MaxAge = 3 * c.Probe.Interval
-	c.Disk.Paths = []string{dir}
-	// Nobody wants to watch for two minutes until it is clear.
-	c.JRuby.Interval, c.JRuby.StuckAfter = time.Second, 10*time.Second
-	// This host's own unit is another master.
-	c.Checks.Unit = config.SeverityOff
-	return c
+// demoConfig writes the configuration of the demo, for its agent and for the
+// commands, and loads it: the defaults with the stand-in in Puppet's place.
+func demoConfig(listen, dir string, m *checktest.Master, store *drain.Store) (*config.Loaded, error) {
+	files, path := m.Files(), filepath.Join(dir, "pmcheck.yaml")
+	text := fmt.Appendf(nil, `# The configuration of a demo; it goes with it.
+listen: %q
+socket: %q
+holds: {persistent: %q, until_reboot: %q}
+probe:
+  address: %q
+  certname: %q
+  certificate: %q
+  key: %q
+  ca: %q
+  crl: %q
+disk: {paths: [%q]}
+# Nobody wants to watch for two minutes until it is clear.
+jruby: {interval: 1s, stuck_after: 10s}
+# This host's own unit is another master.
+checks: {unit: "off"}
+`, listen, filepath.Join(dir, "pmcheck.sock"), store.Persistent, store.UntilReboot,
+		m.Address(), m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return nil, err
+	}
+	loaded, err := config.Load(config.Options{File: path})
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return loaded, nil
 }
 
 // typed delivers what is typed, a line at a time, and is closed at the end of
@@ -157,10 +188,13 @@ func demoObey(word string, m *checktest.Master, store *drain.Store) string {
 	case "running", "starting", "error", "stopped", "denied", "silent", "stuck":
 		err = m.Set(checktest.State(word))
 	default:
-		return strings.TrimRight(demoHelp, "\n")
+		return fmt.Sprintf("%q is no word of the demo.\n%s", word, strings.TrimRight(demoHelp, "\n"))
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err.Error()
+	case word == "stuck":
+		return "now stuck: busy at first, 503 after about 10 s"
 	}
 	return "now " + word
 }
