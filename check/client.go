@@ -150,7 +150,7 @@ func (c *Client) Get(ctx context.Context, path string, limit int64) (status int,
 	defer cancel()
 	m, err := c.renew(time.Now())
 	if m == nil {
-		return 0, nil, &Fault{Reason: OwnFiles, Err: err}
+		return 0, nil, ownFilesFault(err)
 	}
 	a, err := c.get(ctx, path, "application/json", limit)
 	if err != nil {

@@ -24,7 +24,6 @@ func TestBadFilesAreNamed(t *testing.T) {
 		spoil func(t *testing.T, f check.Files)
 		want  string // in the error
 	}{
-		{"missing key", func(t *testing.T, f check.Files) { os.Remove(f.Key) }, "no such file"},
 		{"empty certificate", func(t *testing.T, f check.Files) { write(t, f.Certificate, nil) }, "certificate file is empty"},
 		{"half a certificate", func(t *testing.T, f check.Files) { truncate(t, f.Certificate) }, "not whole PEM: 1 BEGIN and 0 END"},
 		{"half a key", func(t *testing.T, f check.Files) { truncate(t, f.Key) }, "the key file is not whole PEM"},
@@ -53,6 +52,24 @@ func TestBadFilesAreNamed(t *testing.T) {
 				t.Errorf("fault %q, want it to say %q and name the file", r.Fault, tt.want)
 			}
 		})
+	}
+}
+
+func TestMissingFilesAreToldFromUnreadableOnes(t *testing.T) {
+	m := newMaster(t)
+	if err := os.Remove(m.Files().Key); err != nil {
+		t.Fatal(err)
+	}
+	r := newProber(t, m).Probe(context.Background())
+	wantReason(t, r, check.OwnFilesMissing)
+	if !strings.Contains(r.Fault.Error(), m.Files().Key) {
+		t.Errorf("fault %q does not name the file", r.Fault)
+	}
+	if got := r.Fault.Health(); got != check.Unknown {
+		t.Errorf("health %s, want unknown: nothing is known of the master", got)
+	}
+	if hint := r.Fault.Reason.Hint(); !strings.Contains(hint, "certname") {
+		t.Errorf("hint %q does not ask for the certname", hint)
 	}
 }
 

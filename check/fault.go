@@ -1,6 +1,10 @@
 package check
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
 
 // Reason is a short code for why a master is as it is. The set is closed and
 // safe to show to anybody: a reason never carries outside input.
@@ -24,6 +28,7 @@ const (
 
 	// Our own files and certificate.
 	OwnFiles           Reason = "own-files-unreadable"
+	OwnFilesMissing    Reason = "own-files-missing"
 	OwnCertExpired     Reason = "own-certificate-expired"
 	OwnCertNotYetValid Reason = "own-certificate-not-yet-valid"
 	OwnCertRevoked     Reason = "own-certificate-revoked"
@@ -128,12 +133,20 @@ func (f *Fault) Health() Health {
 	return Unhealthy
 }
 
+// ownFilesFault is that of a set of Files that cannot be used.
+func ownFilesFault(err error) *Fault {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Fault{Reason: OwnFilesMissing, Err: err}
+	}
+	return &Fault{Reason: OwnFiles, Err: err}
+}
+
 // Side returns whose affair the reason is.
 func (r Reason) Side() Side {
 	switch r {
 	case Refused, Unreachable, NameLookup, Timeout, ConnectionLost:
 		return SideNetwork
-	case OwnFiles, OwnCertExpired, OwnCertNotYetValid, OwnCertRevoked, OwnCertForeign, OwnCertRefused:
+	case OwnFiles, OwnFilesMissing, OwnCertExpired, OwnCertNotYetValid, OwnCertRevoked, OwnCertForeign, OwnCertRefused:
 		return SideOwn
 	case CRLExpired, CRLMissing:
 		return SideCRL

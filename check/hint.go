@@ -14,6 +14,8 @@ func (r Reason) Hint() string {
 		return "something other than Puppet Server may have the port: ss -ltnp"
 	case OwnFiles:
 		return "pmcheck's user must be able to read the files: add it to the group puppet (pe-puppet on PE)"
+	case OwnFilesMissing:
+		return "is certname right? pmcheck config shows it, and the paths; if it is, the host has no certificate yet: puppet ssl bootstrap"
 	case OwnCertExpired, OwnCertRevoked, OwnCertForeign:
 		return "renew this host's certificate: puppet ssl clean, then puppet ssl bootstrap"
 	case OwnCertNotYetValid, ServerCertNotYetValid:

@@ -41,7 +41,7 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	r := Result{Asked: began}
 	m, err := p.renew(began)
 	if m == nil {
-		r.Fault = &Fault{Reason: OwnFiles, Err: err}
+		r.Fault = ownFilesFault(err)
 		return r
 	}
 	r.Warning = err

@@ -105,7 +105,7 @@ func TestMissingCRLFileMattersOnlyWhenItIsUsed(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
 	p.Credentials.Files.CRL = m.Dir + "/missing.pem"
-	wantReason(t, p.Probe(context.Background()), check.OwnFiles)
+	wantReason(t, p.Probe(context.Background()), check.OwnFilesMissing)
 	p = newProber(t, m)
 	p.Credentials.Files.CRL = m.Dir + "/missing.pem"
 	p.Credentials.Files.Revocation = check.RevocationOff
