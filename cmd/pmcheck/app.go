@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/agext/levenshtein"
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/drain"
@@ -69,7 +68,9 @@ func usageError(format string, args ...any) error {
 func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := newApp(environ, stdin, stdout, stderr).RunContext(ctx, args)
+	app := newApp(environ, stdin, stdout, stderr)
+	app.Metadata = map[string]any{typedArgs: args[1:]}
+	err := app.RunContext(ctx, args)
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -133,39 +134,6 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 		}
 	}
 	return app
-}
-
-// strict refuses stray arguments: flags behind one are not parsed, so that
-// "drain now --reason x" would drain without the reason.
-func strict(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		if c.NArg() > 0 {
-			return usageError("%s takes no argument %q", c.Command.Name, c.Args().First())
-		}
-		return action(c)
-	}
-}
-
-func onUsageError(c *cli.Context, err error, _ bool) error {
-	command := "pmcheck"
-	if c.Command != nil && c.Command.Name != "" && c.Command.Name != command {
-		command += " " + c.Command.Name
-	}
-	return &exitError{exitUsage, &hinted{err, command + " --help lists the flags"}}
-}
-
-func unknownCommand(c *cli.Context, name string) error {
-	best, distance := "", 3 // more than two letters off is another word
-	for _, command := range c.App.VisibleCommands() {
-		if d := levenshtein.Distance(name, command.Name, nil); d < distance {
-			best, distance = command.Name, d
-		}
-	}
-	hint := "pmcheck --help lists the commands"
-	if best != "" {
-		hint = "did you mean pmcheck " + best + "?"
-	}
-	return &exitError{exitUsage, &hinted{fmt.Errorf("no command %q", name), hint}}
 }
 
 func versionCommand() *cli.Command {

@@ -126,11 +126,7 @@ func completedValue(f cli.Flag) string {
 func spelled(f cli.Flag) []string {
 	var list []string
 	for _, name := range f.Names() {
-		if len(name) == 1 {
-			list = append(list, "-"+name)
-		} else {
-			list = append(list, "--"+name)
-		}
+		list = append(list, dashed(name))
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,8 +21,17 @@ type patience struct {
 	limit  time.Duration
 }
 
+// waitOption is the flag --wait. Its value can only be joined to it, and the help
+// has to show that.
+type waitOption struct{ *cli.GenericFlag }
+
 func waitFlag(usage string) cli.Flag {
-	return &cli.GenericFlag{Name: "wait", Usage: usage, Value: &patience{limit: 5 * time.Minute}}
+	return waitOption{&cli.GenericFlag{Name: "wait", Usage: usage, Value: &patience{limit: 5 * time.Minute}}}
+}
+
+// String is the flag's line in the help.
+func (w waitOption) String() string {
+	return fmt.Sprintf("--wait[=10m]\t%s (default: %s)", w.Usage, w.Value)
 }
 
 // IsBoolFlag lets the flag stand without a value.
@@ -34,8 +44,11 @@ func (p *patience) Set(s string) error {
 		return nil
 	}
 	limit, err := time.ParseDuration(s)
-	if err != nil || limit <= 0 {
-		return fmt.Errorf("%q is not a duration above 0, such as 5m", s)
+	if err != nil {
+		return errors.New(durationProblem(s))
+	}
+	if limit <= 0 {
+		return fmt.Errorf("%s is not above 0", s)
 	}
 	p.wanted, p.limit = true, limit
 	return nil

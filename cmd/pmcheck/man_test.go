@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -46,15 +45,6 @@ func TestManualHasEachCommandAndFlag(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
 	}
-}
-
-func flagNames(c *cli.Command) []string {
-	var names []string
-	for _, f := range c.VisibleFlags() {
-		names = append(names, f.Names()...)
-	}
-	slices.Sort(names)
-	return names
 }
 
 func TestManualHasEachSettingAndDefault(t *testing.T) {
