@@ -38,6 +38,13 @@ func TestBadConfigs(t *testing.T) {
 		{"second document", "listen: :1\n---\nlisten: :2\n", "F:2: a second document begins (remove the --- line)"},
 		{"syntax", "log: {}\nlisten: [\n", "F:2: not YAML: did not find expected node content"},
 		{"syntax in the second document", "listen: :1\n---\n\"\n", "F:3: not YAML: found unexpected end of stream"},
+		{"syntax in line 1", "agent: {listen: :9201}\n", `F:1: not YAML: did not find expected node content (inside { } quote it: ":9201")`},
+		{"syntax in line 3", "\n#\nagent: {weight: true, listen: :9201}\n",
+			`F:3: not YAML: did not find expected node content (inside { } quote it: ":9201")`},
+		{"syntax of one line", "log: 'x\n", "F:1: not YAML: found unexpected end of stream"},
+		{"two values", "\nlog: a: b\n", "F:2: not YAML: mapping values are not allowed in this context"},
+		{"not even text", "log: \x01\n", "F: not YAML: control characters are not allowed"},
+		{"indented key", "log:\n    level: info\n  format: text\n", "F:3: not YAML: did not find expected key"},
 		{"tab", "probe:\n\ttimeout: 1s\n", "F:2: not YAML: found character that cannot start any token"},
 		{"agent without a port", "agent: {listen: localhost}\n", "F:1: agent.listen: localhost is not an address (host:port, or :9201 for every interface)"},
 		{"agent on the same port", "agent: {listen: ':9200'}\n", "F:1: agent.listen: is the same as listen (an agent-check is not HTTP: :9201 is usual)"},
@@ -46,9 +53,15 @@ func TestBadConfigs(t *testing.T) {
 		{"merge key", "probe:\n  <<: {rise: 1}\n", "F:2: unknown setting probe.<<"},
 		{"key is a number", "1: 2\n", "F:1: 1 is not the name of a setting"},
 		{"key is a list", "[a]: 2\n", "F:1: a list is not the name of a setting"},
-		{"number for text", "listen: 9200\n", `F:1: listen: 9200 is not text (quote it: "9200")`},
+		{"number for text", "listen: 9200\n", `F:1: listen: 9200 is not an address (":9200" for every interface)`},
 		{"boolean for text", "probe: {environment: true}\n", `F:1: probe.environment: true is not text (quote it: "true")`},
 		{"bare duration", "probe:\n  timeout: 5\n", "F:2: probe.timeout: 5 needs a unit (5s)"},
+		{"bare milliseconds", "probe: {timeout: 1500}\n", "F:1: probe.timeout: 1500 needs a unit (1500ms or 1500s)"},
+		{"agent's port alone", "agent: {listen: 9201}\n", `F:1: agent.listen: 9201 is not an address (":9201" for every interface)`},
+		{"fleet", "fleet: [m1, a b, \"https://m2:9200\", \"https://m3/x\", \"m4:x\"]\n",
+			"F:1: fleet: \"a b\" is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
+				"F:1: fleet: https://m3/x is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
+				"F:1: fleet: m4:x is not a master (such as m1, m1:9200 or https://m1:9200)"},
 		{"fraction for a duration", "probe: {timeout: 1.5}\n", "F:1: probe.timeout: 1.5 needs a unit (1.5s)"},
 		{"not a duration", "probe: {timeout: soon}\n", "F:1: probe.timeout: soon is not a duration (such as 2s, 1500ms or 1m30s)"},
 		{"negative duration", "probe: {timeout: -1s}\n", "F:1: probe.timeout: -1s is out of range (10ms to 5m)"},
@@ -101,7 +114,7 @@ func TestBadConfigs(t *testing.T) {
 		{"no follow-up of a fault", "probe:\n  timeout: 5\n  interval: 1s\n", "F:2: probe.timeout: 5 needs a unit (5s)"},
 		{"all at once, by line", "log: {level: loud}\nlisten: 1\nprobe:\n  rise: 0\nallow: [x, y]\n",
 			"F:1: log.level: loud is not one of debug, info, warn, error\n" +
-				"F:2: listen: 1 is not text (quote it: \"1\")\n" +
+				"F:2: listen: 1 is not an address (\":1\" for every interface)\n" +
 				"F:4: probe.rise: 0 is out of range (1 to 100)\n" +
 				"F:5: allow: x is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
 				"F:5: allow: y is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},

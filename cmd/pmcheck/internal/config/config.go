@@ -137,6 +137,9 @@ func (c Config) rules() []rule {
 		{keys("socket"), len(c.Socket) <= 107, fmt.Sprintf("is %d bytes long", len(c.Socket)), "a socket path has at most 107"},
 		absolute("socket", c.Socket),
 	}
+	for _, m := range c.Fleet {
+		rules = append(rules, rule{keys("fleet"), isMember(m), show(m) + " is not a master", "such as m1, m1:9200 or https://m1:9200"})
+	}
 	rules = append(rules, c.tlsRules()...)
 	rules = append(rules, c.Holds.rules()...)
 	if c.Puppet.Conf != "" {

@@ -59,21 +59,8 @@ func (r *fileReader) read(data []byte) {
 	case err == nil:
 		r.fault(&second, "", "a second document begins", "remove the --- line")
 	case !errors.Is(err, io.EOF):
-		r.syntax(err)
+		r.syntax(err, data)
 	}
-}
-
-// syntax reports an error of the YAML parser, whose text begins "yaml: line N: ".
-func (r *fileReader) syntax(err error) {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	at := &yaml.Node{}
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, problem, ok := strings.Cut(rest, ": "); ok {
-			at.Line, _ = strconv.Atoi(number)
-			text = problem
-		}
-	}
-	r.fault(at, "", "not YAML: "+text, "")
 }
 
 // section reads the settings of one mapping. One without any is fine: that is how
@@ -141,6 +128,9 @@ func (r *fileReader) list(key string, t reflect.Type, n *yaml.Node) {
 // scalar returns the value of a node, or reports why it has none.
 func (r *fileReader) scalar(key string, t reflect.Type, n *yaml.Node) (any, bool) {
 	value, m := parseNode(t, n)
+	if m != nil && strings.HasSuffix(key, "listen") && n.ShortTag() == "!!int" {
+		m = &mistake{n.Value + " is not an address", `":` + n.Value + `" for every interface`}
+	}
 	if m != nil {
 		r.fault(n, key, m.problem, m.hint)
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -133,6 +135,19 @@ func isAddress(s string) bool {
 func isTarget(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	return err == nil && host != "" && isAddress(s) && strings.Trim(port, "0") != ""
+}
+
+// isMember reports whether s names a master of the pool: a host, a host and port,
+// or the URL of one without a path.
+func isMember(s string) bool {
+	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s) || isIPv6(s)
+}
+
+// isIPv6 reports whether s is an address with colons, which needs no brackets as
+// long as there is no port.
+func isIPv6(s string) bool {
+	addr, err := netip.ParseAddr(s)
+	return err == nil && addr.Is6()
 }
 
 // isCertname accepts the empty name too: it stands for one not known yet.

@@ -63,8 +63,12 @@ func parseDuration(text string) (any, *mistake) {
 	if err == nil {
 		return d, nil
 	}
-	if _, err := strconv.ParseFloat(text, 64); err == nil {
-		return nil, &mistake{show(text) + " needs a unit", show(text + "s")}
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		hint := show(text + "s")
+		if n >= 100 { // who leaves the unit out of 1500 thinks in milliseconds
+			hint = show(text+"ms") + " or " + hint
+		}
+		return nil, &mistake{show(text) + " needs a unit", hint}
 	}
 	return nil, &mistake{show(text) + " is not a duration", "such as 2s, 1500ms or 1m30s"}
 }
