@@ -46,8 +46,8 @@ type glance struct {
 }
 
 // Check looks once. A path that cannot be looked at, or not before ctx ends,
-// is unknown and never held against the master. Where several paths are on
-// one file system, it is judged by the first.
+// is unknown and never held against the master; nor is it that there is none.
+// Where several paths are on one file system, it is judged by the first.
 func (d *Disk) Check(ctx context.Context) Finding {
 	found := Finding{
 		Check: CheckDisk, State: StateOK, Reason: OK, Checked: time.Now(),
@@ -69,6 +69,9 @@ func (d *Disk) Check(ctx context.Context) Finding {
 		if f := d.judge(p, g.volume); graver(f.State, found.State) {
 			found.State, found.Health, found.Reason, found.Detail = f.State, f.Health, f.Reason, f.Detail
 		}
+	}
+	if len(d.places) == 0 {
+		unknown = []string{"there is nothing to look at: neither disk.paths nor Puppet names a directory"}
 	}
 	found.Value = strings.Join(values, ", ")
 	if len(unknown) > 0 && found.State == StateOK {

@@ -57,6 +57,13 @@ func TestThresholdsOfZeroAreNever(t *testing.T) {
 	}
 }
 
+func TestDiskWithoutAPathIsUnknown(t *testing.T) {
+	f := (&Disk{WarnPercent: 10, EjectMiB: 64}).Check(context.Background())
+	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" || !strings.Contains(f.Detail, "nothing to look at") {
+		t.Errorf("got %+v, want that nothing is known", f)
+	}
+}
+
 func TestDiskOfThisHost(t *testing.T) {
 	dir := t.TempDir()
 	d := Disk{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}

@@ -66,8 +66,9 @@
 //
 // Unreadable never means ready. An entry that is a hold by its name but cannot
 // be read as one counts as [Maint] with the code [Unreadable] and an [Hold.Error]
-// in words, for its service if the name tells it, else for every service. It
-// can be lifted by its name like any other. Unreadable are
+// in words, for its service if the name tells it, else for every service. Lift
+// takes its name like any other; "pmcheck ready" takes names that follow the
+// rules only, and --all. Unreadable are
 //
 //   - names that break the rules, such as Operator.json;
 //   - content that is not one JSON object as above. An unknown field, a repeated

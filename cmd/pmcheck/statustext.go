@@ -98,7 +98,7 @@ func headline(s agent.ServiceStatus) string {
 }
 
 func holdLine(h drain.Hold, now time.Time) string {
-	text := holdText(h)
+	text := heldText(h)
 	if !h.Since.IsZero() {
 		text += ", since " + when(h.Since, now)
 	}

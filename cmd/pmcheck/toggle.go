@@ -128,8 +128,17 @@ func (t *toggle) print(w io.Writer, since time.Time) {
 	}
 	fmt.Fprintf(w, "other holds: %d, so the mode is %s\n", len(t.Remaining), t.Mode)
 	for _, h := range t.Remaining {
-		fmt.Fprintf(w, "  %s\n", holdText(h))
+		fmt.Fprintf(w, "  %s\n", heldText(h))
 	}
+}
+
+// heldText is holdText for a hold that stays, with what to do about a file that
+// cannot be read. Of a directory its error says so.
+func heldText(h drain.Hold) string {
+	if h.Code == drain.Unreadable && h.Holder != drain.Directory {
+		return holdText(h) + "; mend or remove " + h.Path
+	}
+	return holdText(h)
 }
 
 // holdText describes a hold on one line.
@@ -151,6 +160,9 @@ func holdText(h drain.Hold) string {
 	switch {
 	case !h.Until.IsZero():
 		fmt.Fprintf(&b, ", until %s", h.Until.Local().Format("2006-01-02 15:04:05 MST"))
+		if h.UntilReboot {
+			b.WriteString(" or reboot")
+		}
 	case h.UntilReboot:
 		b.WriteString(", until reboot")
 	case h.Code == "":
