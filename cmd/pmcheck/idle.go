@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -137,6 +138,9 @@ func connected(master string, own []netip.AddrPort, idle time.Duration) []string
 	if len(used) == 0 {
 		return nil
 	}
+	if len(used) == 1 {
+		return []string{fmt.Sprintf("1 connection in use, from %s", used[0].Peer.Addr())}
+	}
 	return []string{fmt.Sprintf("%d connections in use, one from %s", len(used), used[0].Peer.Addr())}
 }
 
@@ -150,7 +154,7 @@ func inService(client agent.Client, _, service string, since time.Time) func(con
 		var list []string
 		for _, s := range status.Services {
 			if (s.Name == service || service == "" && s.Name == agent.Server) && s.Answer.Code != 200 {
-				list = append(list, fmt.Sprintf("%s is %s", s.Answers[0].Path, s.Answer.Body))
+				list = append(list, outOfService(s, status.Holds))
 			}
 		}
 		for _, b := range status.Balancers {
@@ -164,6 +168,21 @@ func inService(client agent.Client, _, service string, since time.Time) func(con
 		}
 		return list
 	}
+}
+
+// outOfService says why a service is not in service.
+func outOfService(s agent.ServiceStatus, holds []agent.HoldStatus) string {
+	path := s.Answers[0].Path
+	if s.Mode == drain.Ready {
+		return fmt.Sprintf("%s is %s", path, s.Answer.Body)
+	}
+	var names []string
+	for _, h := range holds {
+		if h.Covers(s.Name) && h.Mode == s.Mode {
+			names = append(names, h.Holder)
+		}
+	}
+	return fmt.Sprintf("%s is held in %s by %s", path, s.Mode, strings.Join(names, ", "))
 }
 
 // viewText writes a balancer's view as HAProxy does.

@@ -37,22 +37,32 @@ func (l *loop) audit(before, after *state) {
 	}
 }
 
+// auditVerdict compares with what was said last, which need not be the verdict
+// before: that the JRubies are being counted is no news.
 func (l *loop) auditVerdict(old, now *service) {
-	if now.verdict.Same(old.verdict) || now.verdict.Reason == check.NotProbed {
+	v := now.verdict
+	if v.Same(old.verdict) || v.Reason == check.NotProbed {
 		return
+	}
+	said, known := l.said[now.name]
+	if !known {
+		said.Health = check.Unknown
 	}
 	level := slog.LevelWarn
 	switch {
-	case now.verdict.Health.Serves():
+	case v.Reason == check.JRubyUnread || v.Same(said):
+		level = slog.LevelDebug // for the few milliseconds that counting takes, and back again
+	case v.Health.Serves():
 		level = slog.LevelInfo
-	case now.verdict.Reason == check.JRubyUnread:
-		level = slog.LevelDebug // for the few milliseconds that counting takes
 	}
-	args := []any{"service", now.name, "before", old.verdict.Health, "verdict", now.verdict.Health, "reason", now.verdict.Reason}
-	if now.verdict.Detail != "" {
-		args = append(args, "detail", now.verdict.Detail)
+	if level > slog.LevelDebug {
+		l.said[now.name] = v
 	}
-	if hint := now.verdict.Reason.Hint(); hint != "" {
+	args := []any{"service", now.name, "before", said.Health, "verdict", v.Health, "reason", v.Reason}
+	if v.Detail != "" {
+		args = append(args, "detail", v.Detail)
+	}
+	if hint := v.Reason.Hint(); hint != "" {
 		args = append(args, "hint", hint)
 	}
 	l.log.Log(context.Background(), level, "verdict changed", args...)
@@ -67,8 +77,11 @@ func (l *loop) auditMode(before, after *state, name string) {
 	if is == was && holders(because) == holders(wasBecause) {
 		return
 	}
-	l.log.Info("mode changed", "service", name, "before", was, "mode", is,
-		"hold", holders(because), "hold_before", holders(wasBecause))
+	if is == was {
+		l.log.Info("holds changed", "service", name, "mode", is, "hold", holders(because), "hold_before", holders(wasBecause))
+	} else {
+		l.log.Info("mode changed", "service", name, "before", was, "mode", is, "hold", holders(because), "hold_before", holders(wasBecause))
+	}
 	for _, h := range because {
 		if h.Code != "" {
 			l.log.Error("hold cannot be read, so it counts as maint", "hold", h.Holder, "path", h.Path, "error", h.Error)
@@ -81,6 +94,9 @@ func holders(holds []drain.Hold) string {
 	names := make([]string, len(holds))
 	for i, h := range holds {
 		names[i] = h.Holder
+		if h.Holder == drain.Directory {
+			names[i] += " " + h.Path // there are two of them
+		}
 		if who := h.Who(); who != "" {
 			names[i] += " (" + who + ")"
 		}

@@ -42,6 +42,7 @@ type loop struct {
 	findings    findings
 	weigher     weigher
 	current     *state
+	said        map[string]check.Verdict // by the log, of each service
 }
 
 func newLoop(c config.Config, a *Agent) *loop {
@@ -56,6 +57,7 @@ func newLoop(c config.Config, a *Agent) *loop {
 		findings: newFindings(),
 		stop:     func() {},
 		current:  &state{},
+		said:     map[string]check.Verdict{},
 	}
 	l.configure(c)
 	l.findings.forgetPool(time.Now())
