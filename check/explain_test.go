@@ -1,6 +1,9 @@
 package check_test
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +44,31 @@ func TestWhatIsNoCheckIsNotExplained(t *testing.T) {
 	for _, name := range []string{"", "jrubies", "Probe"} {
 		if _, ok := check.Explain(name); ok || check.DefaultSeverity(name) != check.Off {
 			t.Errorf("%q is explained", name)
+		}
+	}
+}
+
+// Whoever adds a reason says which check gives it.
+func TestReasonsAreComplete(t *testing.T) {
+	source, err := os.ReadFile("fault.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []check.Reason{}
+	for _, m := range regexp.MustCompile(`(?m)^\t\w+ +Reason = "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1) {
+		if r := check.Reason(m[1]); r != check.OK {
+			want = append(want, r)
+		}
+	}
+	got := check.Reasons()
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-fault.go +Reasons):\n%s", diff)
+	}
+	for _, r := range got {
+		if (r.Check() == "") != (r == check.NotKnown) {
+			t.Errorf("%s is of the check %q", r, r.Check())
 		}
 	}
 }

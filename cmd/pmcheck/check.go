@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -34,7 +35,7 @@ func checkCommand(environ []string) *cli.Command {
 			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.StringFlag{Name: "explain", Usage: "say what the check `NAME` asks, why, and what to do; all for the names"},
+			&cli.StringFlag{Name: "explain", Usage: "say what the check `NAME` asks, why, and what to do, or what a reason means; all for the names"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			&cli.BoolFlag{Name: "nagios", Usage: "print a plugin line with performance data"},
 			&cli.DurationFlag{Name: "warn-expiry", Value: 30 * 24 * time.Hour, Usage: "with --nagios, warn `DURATION` before a certificate or CRL expires"},
@@ -92,7 +93,8 @@ func statusOnly(status int) error {
 	return &exitError{status: status}
 }
 
-// explain prints what there is to know about a check.
+// explain prints what there is to know about a check, or about a reason and the
+// check that gives it.
 func explain(w io.Writer, name string) error {
 	if name == "all" {
 		for _, n := range check.Names() {
@@ -102,10 +104,23 @@ func explain(w io.Writer, name string) error {
 		return nil
 	}
 	e, known := check.Explain(name)
-	if !known {
-		return usageError("no check %q: there are %s", name, strings.Join(check.Names(), ", "))
+	if known {
+		fmt.Fprint(w, e)
+		return nil
 	}
-	fmt.Fprint(w, e)
+	reason := check.Reason(name)
+	if !slices.Contains(check.Reasons(), reason) {
+		return &exitError{exitUsage, &hinted{fmt.Errorf("no check and no reason %q: there are the checks %s", name, strings.Join(check.Names(), ", ")),
+			"the reasons are in pmcheck(8)"}}
+	}
+	hint := reason.Hint()
+	if hint == "" {
+		hint = "the detail beside it says what is the case"
+	}
+	fmt.Fprintf(w, "%s: %s\n", reason, hint)
+	if e, known := check.Explain(reason.Check()); known {
+		fmt.Fprintf(w, "\nIt is a reason of this check.\n%s", e)
+	}
 	return nil
 }
 

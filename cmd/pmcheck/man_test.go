@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -104,6 +105,24 @@ func TestManualHasEachExitStatus(t *testing.T) {
 	for line := range lines(t, "pmcheck.8", "EXIT STATUS") {
 		if item, is := strings.CutPrefix(line, ".It "); is {
 			got = append(got, item)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
+	}
+}
+
+func TestManualHasEachReason(t *testing.T) {
+	var want, got []string
+	for _, r := range check.Reasons() {
+		want = append(want, strings.TrimPrefix(r.Check()+" "+string(r), " "))
+	}
+	of := ""
+	for line := range lines(t, "pmcheck.8", "REASONS") {
+		if name, is := strings.CutPrefix(line, ".Ss Of the check "); is {
+			of = name + " "
+		} else if reason, is := strings.CutPrefix(line, ".It Cm "); is {
+			got = append(got, of+reason)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
