@@ -3,12 +3,14 @@ package main
 import (
 	"embed"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -22,7 +24,7 @@ func completionCommand(environ []string) *cli.Command {
 		Usage:     "print a completion script for bash, zsh or fish",
 		ArgsUsage: "bash|zsh|fish",
 		Description: "Packages install the scripts. Elsewhere: source <(pmcheck completion bash).\n" +
-			"The scripts use pmcheck completion holders, and services, to complete such names.",
+			"The scripts use pmcheck completion holders, services, explained and goals for such names.",
 		Flags:  []cli.Flag{configFlag()},
 		Action: func(c *cli.Context) error { return completion(c, environ) },
 	}
@@ -42,6 +44,9 @@ func completion(c *cli.Context, environ []string) error {
 		return script.Execute(c.App.Writer, completionData(c.App.VisibleCommands()))
 	case "holders", "services":
 		return printNames(c, environ, what)
+	case "explained", "goals":
+		printWords(c.App.Writer, what)
+		return nil
 	}
 	return usageError("completion takes bash, zsh or fish")
 }
@@ -71,6 +76,22 @@ func printNames(c *cli.Context, environ []string, what string) error {
 	return nil
 }
 
+// printWords prints words that are the same everywhere: what can be explained, and
+// what can be waited for.
+func printWords(w io.Writer, what string) {
+	if what == "goals" {
+		fmt.Fprint(w, "ready\nout\n")
+		return
+	}
+	fmt.Fprintln(w, "all")
+	for _, name := range check.Names() {
+		fmt.Fprintln(w, name)
+	}
+	for _, reason := range check.Reasons() {
+		fmt.Fprintln(w, reason)
+	}
+}
+
 // completed is what can be typed after a command's name.
 type completed struct {
 	Name, Usage string
@@ -80,8 +101,8 @@ type completed struct {
 type completedFlag struct {
 	Names []string // with dashes
 	Usage string
-	// Value is what its value is completed with: files, holders, services or
-	// nothing; empty if it takes none.
+	// Value is what its value is completed with: files, nothing, or what pmcheck
+	// completion prints for it; empty if it takes none.
 	Value string
 }
 
@@ -99,7 +120,7 @@ func completionData(commands []*cli.Command) []completed {
 			entry.Flags = append(entry.Flags, completedFlag{
 				Names: spelled(f),
 				Usage: strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", ""),
-				Value: completedValue(f),
+				Value: completedValue(c, f),
 			})
 		}
 		list = append(list, entry)
@@ -107,17 +128,21 @@ func completionData(commands []*cli.Command) []completed {
 	return list
 }
 
-func completedValue(f cli.Flag) string {
+func completedValue(c *cli.Command, f cli.Flag) string {
 	if !f.(cli.DocGenerationFlag).TakesValue() {
 		return ""
 	}
-	switch f.Names()[0] {
-	case "config", "check":
+	switch name := f.Names()[0]; {
+	case name == "config", name == "check":
 		return "files"
-	case "hold":
+	case name == "hold":
 		return "holders"
-	case "service":
+	case name == "service":
 		return "services"
+	case name == "explain":
+		return "explained"
+	case c.Name == "wait" && name == "for":
+		return "goals"
 	}
 	return "nothing"
 }
@@ -144,8 +169,8 @@ func zshAction(value string) string {
 		return ""
 	case "files":
 		return ":file:_files"
-	case "holders", "services":
-		return ":" + value + ":_pmcheck_" + value
+	case "nothing":
+		return ":value: "
 	}
-	return ":value: "
+	return ":" + value + ":_pmcheck_" + value
 }
