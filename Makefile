@@ -17,7 +17,7 @@ PARTS = puppetserver puppet-agent haproxy xinetd wrk strace curl openssl socat i
 	puppetdb postgresql
 
 # The packages whose tests start them, one after the other.
-REAL = ./cmd/pmcheck/internal/lab ./cmd/pmcheck/internal/e2e ./cmd/pmcheck/internal/browser ./cmd/pmcheck/internal/module ./cmd/pmcheck/internal/peers ./cmd/pmcheck/internal/packages ./cmd/pmcheck/internal/pool ./cmd/pmcheck/internal/soak
+REAL = $(addprefix ./cmd/pmcheck/internal/,lab e2e browser module peers packages pool faults soak)
 
 .DEFAULT_GOAL := help
 
