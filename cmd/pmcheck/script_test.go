@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -38,6 +39,11 @@ func TestMain(m *testing.M) {
 //	                       manager; its address is then in $address
 //	signal NAME PROGRAM    send a signal to a background program
 func TestScripts(t *testing.T) {
+	// Whoever runs the tests may ignore this signal, as nohup does, and then so
+	// would the programs, unless it is caught here.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangup) })
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
