@@ -81,6 +81,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("NOTIFY_SOCKET", socket)
 	env.Setenv("PMCHECK_CONFIG", filepath.Join(env.WorkDir, "pmcheck.yaml"))
 	env.Setenv("TZ", "UTC")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector's farewell takes a second
 	holds, run := filepath.Join(env.WorkDir, "holds"), filepath.Join(env.WorkDir, "run")
 	return errors.Join(os.Mkdir(holds, 0o755), os.Mkdir(run, 0o755),
 		os.WriteFile(filepath.Join(env.WorkDir, "pmcheck.yaml"), fmt.Appendf(nil, `listen: 127.0.0.1:0
