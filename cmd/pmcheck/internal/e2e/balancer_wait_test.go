@@ -210,9 +210,12 @@ func TestWaitForConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	if _, err := c.Write([]byte{22}); err != nil { // TLS begins so; the kernel counts from the first byte
+		t.Fatal(err)
+	}
 	out, err := r.command("drain", "--wait=2s").CombinedOutput()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 6 || !strings.Contains(string(out), "in use, one from 127.0.0.1") {
+	if !errors.As(err, &exit) || exit.ExitCode() != 6 || !strings.Contains(string(out), "1 connection in use, from 127.0.0.1") {
 		t.Errorf("%v, want exit status 6 for the connection:\n%s", err, out)
 	}
 }
