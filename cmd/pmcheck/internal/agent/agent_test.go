@@ -4,15 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,112 +18,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
-
-// rig is an agent against a stand-in master.
-type rig struct {
-	*agent.Agent
-	t      *testing.T
-	master *checktest.Master
-	config config.Config
-	store  *drain.Store
-	stop   func() // ends the agent and waits
-}
-
-// start starts an agent; change may alter its configuration first. The
-// interval is long: what happens before a tick was not caused by one.
-func start(t *testing.T, change func(*config.Config)) *rig {
-	t.Helper()
-	dir := t.TempDir()
-	m, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "puppet1.example.test", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Close() })
-	f := m.Files()
-	c := config.Default()
-	c.Listen = "127.0.0.1:0"
-	c.Socket = filepath.Join(dir, "pmcheck.sock")
-	c.Holds = config.Holds{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run")}
-	c.Probe.Address, c.Probe.Certname = m.Address(), m.Name
-	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = f.Certificate, f.Key, f.CA, f.CRL
-	c.Probe.Interval, c.Probe.Timeout, c.Probe.MaxAge = time.Minute, 5*time.Second, 3*time.Minute
-	if change != nil {
-		change(&c)
-	}
-	r := &rig{t: t, master: m, config: c, store: &drain.Store{Persistent: c.Holds.Persistent, UntilReboot: c.Holds.UntilReboot}}
-	if err := errors.Join(os.MkdirAll(c.Holds.Persistent, 0o755), os.MkdirAll(c.Holds.UntilReboot, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	r.run()
-	return r
-}
-
-// run starts the agent of a rig, and waits for its first verdict.
-func (r *rig) run() {
-	r.t.Helper()
-	r.Agent = agent.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := r.Listen(ctx); err != nil {
-		r.t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- r.Serve(ctx) }()
-	stopped := false
-	r.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			r.t.Errorf("Serve: %v", err)
-		}
-	}
-	r.t.Cleanup(r.stop)
-	select {
-	case <-r.Judged():
-	case <-time.After(10 * time.Second):
-		r.t.Fatal("no verdict")
-	}
-}
-
-// ask sends one request as written and returns status code and body.
-func (r *rig) ask(request string) (int, string) {
-	r.t.Helper()
-	c, err := net.Dial("tcp", r.Address().String())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
-	if _, err := io.WriteString(c, request); err != nil {
-		r.t.Fatal(err)
-	}
-	method, _, _ := strings.Cut(request, " ")
-	resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
-	if err != nil {
-		r.t.Fatalf("answer to %q: %v", request, err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return resp.StatusCode, strings.TrimSuffix(string(body), "\n")
-}
-
-// await asks until the answer is the wanted one.
-func (r *rig) await(code int, body string) {
-	r.t.Helper()
-	var gotCode int
-	var gotBody string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
-		if gotCode, gotBody = r.ask("GET / HTTP/1.0\r\n\r\n"); gotCode == code && gotBody == body {
-			return
-		}
-	}
-	r.t.Fatalf("the answer stayed %d %q, want %d %q", gotCode, gotBody, code, body)
-}
 
 func TestRequests(t *testing.T) {
 	tests := []struct {
@@ -327,84 +216,5 @@ func TestStatusIsOneStructEverywhere(t *testing.T) {
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil || status.Certname != r.master.Name {
 		t.Errorf("over the socket: %v, certname %q", err, status.Certname)
-	}
-}
-
-func TestSocketIsNotTakenFromALivingDaemon(t *testing.T) {
-	r := start(t, nil)
-	second := agent.New(r.config, "", "test", slog.New(slog.DiscardHandler))
-	if err := second.Listen(context.Background()); err != nil {
-		t.Fatal(err) // a free port; the socket is only a warning
-	}
-	if code, _ := r.askSocket("/live"); code != 200 {
-		t.Errorf("the first daemon's socket answers %d", code)
-	}
-	r.stop()
-	if _, err := os.Stat(r.config.Socket); !os.IsNotExist(err) {
-		t.Errorf("the socket outlives its daemon: %v", err)
-	}
-}
-
-func (r *rig) askSocket(path string) (int, error) {
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", r.config.Socket)
-	}}}
-	resp, err := client.Get("http://socket" + path)
-	if err != nil {
-		return 0, err
-	}
-	resp.Body.Close()
-	return resp.StatusCode, nil
-}
-
-func TestSocketOfADeadDaemonIsReplaced(t *testing.T) {
-	r := start(t, nil)
-	r.stop()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: r.config.Socket})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.SetUnlinkOnClose(false)
-	l.Close() // as kill -9 leaves it
-	r.run()
-	if code, err := r.askSocket("/live"); code != 200 {
-		t.Errorf("%d, %v", code, err)
-	}
-}
-
-func TestReloadIsFollowed(t *testing.T) {
-	r := start(t, nil)
-	other, err := checktest.NewMasterWithCA(filepath.Join(t.TempDir(), "other"), r.master.Name, "127.0.0.1:0", r.master.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	other.Set(checktest.Error)
-	c := r.config
-	c.Probe.Address = other.Address()
-	r.Reload(c, "test.yaml")
-	r.await(503, "unhealthy: state-error")
-	r.ReloadFailed(fmt.Errorf("line 1: nonsense"))
-	if got := r.Status(time.Now()).Config.Error; got != "line 1: nonsense" {
-		t.Errorf("config error %q", got)
-	}
-}
-
-// TestReloadKeepsTheFiles: a key that is being replaced, or was made unreadable,
-// is no reason to take a master out, and a new configuration is none either.
-func TestReloadKeepsTheFiles(t *testing.T) {
-	r := start(t, nil)
-	if err := os.WriteFile(r.config.Probe.Key, []byte("half of it"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	before := r.Status(time.Now()).Probe.Count
-	r.Reload(r.config, "test.yaml")
-	for end := time.Now().Add(10 * time.Second); r.Status(time.Now()).Probe.Count == before; {
-		if time.Now().After(end) {
-			t.Fatal("no probe after the reload")
-		}
-	}
-	if probe := r.Status(time.Now()).Probe; probe.Fault != "" {
-		t.Errorf("the probe after the reload: %s; want the last good files in use", probe.Fault)
 	}
 }
