@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -101,11 +99,8 @@ func underWay(status agent.Status) (list []string, counted time.Time) {
 
 // refused reports whether nothing listens at an address.
 func refused(ctx context.Context, address string) bool {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err == nil {
-		conn.Close()
-	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	fault := (&check.TCP{Address: address}).Probe(ctx).Fault
+	return fault != nil && fault.Reason == check.Refused
 }
 
 // carries returns for how long a connection may be idle and still have a request
