@@ -95,6 +95,17 @@ func (a authority) revocationList(tb testing.TB, list *x509.RevocationList, next
 	return der
 }
 
+// revoke adds a certificate to the entries of list.
+func revoke(tb testing.TB, list *x509.RevocationList, der []byte) {
+	tb.Helper()
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	list.RevokedCertificateEntries = append(list.RevokedCertificateEntries,
+		x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
+}
+
 // randomSerial is out of the way of those the CA counts up itself.
 func randomSerial(tb testing.TB) *big.Int {
 	tb.Helper()

@@ -41,13 +41,8 @@ func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) 
 // server takes up a changed list by itself within a second or so.
 func (s *PuppetServer) RevokeCert(certname string) {
 	s.tb.Helper()
-	cert, err := x509.ParseCertificate(s.readPEM(s.CertFiles(certname).Cert))
-	if err != nil {
-		s.tb.Fatal(err)
-	}
 	list := s.revocationList()
-	list.RevokedCertificateEntries = append(list.RevokedCertificateEntries,
-		x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
+	revoke(s.tb, list, s.readPEM(s.CertFiles(certname).Cert))
 	s.replaceCRL(list, list.NextUpdate)
 }
 

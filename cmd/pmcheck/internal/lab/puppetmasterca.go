@@ -11,13 +11,8 @@ import (
 func (m *PuppetMaster) RevokeCert(certname string) {
 	m.tb.Helper()
 	text := m.Host.MustRun("cat", masterSSL+"/certs/"+certname+".pem")
-	cert, err := x509.ParseCertificate(decodePEM(m.tb, []byte(text)))
-	if err != nil {
-		m.tb.Fatal(err)
-	}
 	list := m.revocationList()
-	list.RevokedCertificateEntries = append(list.RevokedCertificateEntries,
-		x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
+	revoke(m.tb, list, decodePEM(m.tb, []byte(text)))
 	m.replaceCRL(list, list.NextUpdate)
 }
 
