@@ -71,9 +71,11 @@ func certificateFaults() []fault {
 	return faults
 }
 
-// keepSSL keeps the files for restoreSSL.
+// keepSSL keeps the files for restoreSSL: each by its name, since Puppet Server
+// may be about to replace one by a file with a name of its own.
 func (s *site) keepSSL() {
-	s.host.MustRun("sh", "-ec", "rm -rf /root/ssl; cp -a "+ssldir+" /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem")
+	s.host.MustRun("sh", "-ec", "rm -rf /root/ssl; mkdir /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem; cd "+ssldir+
+		"; cp -a crl.pem /root/ssl; cp -a --parents certs/*.pem private_keys/*.pem /root/ssl")
 }
 
 func (s *site) restoreSSL() {
