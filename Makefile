@@ -36,8 +36,11 @@ demo: build ## a stand-in master and the daemon on localhost:9200; needs no Pupp
 	bin/pmcheck demo
 
 .PHONY: install
-install: build ## install the program, its sample configuration and the holds directory
+install: build ## install the program, its manuals, a sample configuration and the holds directory
 	install -D -m 0755 bin/pmcheck $(DESTDIR)$(PREFIX)/bin/pmcheck
+	install -d $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -m 0644 packaging/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 0644 packaging/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	test -e $(DESTDIR)$(SYSCONFDIR)/pmcheck/pmcheck.yaml || install -D -m 0644 packaging/pmcheck.yaml $(DESTDIR)$(SYSCONFDIR)/pmcheck/pmcheck.yaml
 	install -d -m 0755 $(DESTDIR)$(STATEDIR)/holds
 

@@ -31,6 +31,14 @@
 // cannot find out is unknown and never held against the master. [Explain] says
 // of each what it asks, why, and what to do.
 //
+// # A check of one's own
+//
+// To add one, say what it is called in names.go, why it would complain in
+// fault.go and reasons.go, what to do then in hint.go, and what it asks in
+// explanations.go; write it as a type with a method Check, as [Disk] is. Then
+// give it settings in the daemon's config/checks.go and packaging/pmcheck.yaml,
+// and a line each in its agent/runner.go and agent/findings.go.
+//
 // # Why the probe is so particular
 //
 // Puppet Server's trust in its agents is part of its health: with an expired
