@@ -1,0 +1,73 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+func TestPuppetFaults(t *testing.T) {
+	tests := []struct {
+		name  string
+		files map[string]string
+		yaml  string
+		want  string
+	}{
+		{"no Puppet", nil, "probe: {certname: m1, key: /k}\n",
+			"no Puppet on this host: there is no /etc/puppetlabs/puppet/puppet.conf, /etc/puppetlabs/puppet/ssl, " +
+				"/etc/puppet/puppet.conf, /var/lib/puppet/ssl (set puppet.conf, or probe.certificate and probe.ca)"},
+		{"no Puppet, no CRL", nil, "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, revocation: leaf}\n",
+			"F:1: probe.crl: is missing (or set probe.revocation: off)"},
+		{"named and absent", nil, "puppet: {conf: /srv/puppet.conf}\n", "/srv/puppet.conf: no such file or directory"},
+		{"a directory", map[string]string{aioConf + "/": ""}, "", "/etc/puppetlabs/puppet/puppet.conf: is a directory"},
+		{"not an ini file", map[string]string{aioConf: "[main\n"}, "",
+			`/etc/puppetlabs/puppet/puppet.conf: not an ini file: "unclosed section: [main\n"`},
+		{"refers to itself, said once", map[string]string{aioConf: "certname = m1\nssldir = $vardir/ssl\nvardir = ${ssldir}/..\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:3: vardir: refers to itself: ssldir → vardir → ssldir"},
+		{"unknown reference", map[string]string{aioConf: "certname = m1\n[main]\nhostcrl = $nonesuch/crl.pem\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:3: hostcrl: refers to $nonesuch, which is not known"},
+		{"certname refers to itself", map[string]string{aioConf: "certname = $certname\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:1: certname: refers to itself: certname → certname"},
+		{"certdir refers to an unknown certname", map[string]string{aioConf: "certdir = /x/$certname\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:1: certdir: refers to $certname, which is not known"},
+		{"port", map[string]string{aioConf: "certname = m1\nmasterport = https\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:2: masterport: https is not a port"},
+		{"revocation", map[string]string{aioConf: "certname = m1\ncertificate_revocation = maybe\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:2: certificate_revocation: maybe is not one of chain, leaf, true, false"},
+		{"upper case", map[string]string{aioConf: "certname = M1\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:1: probe.certname: M1 is not a certname (lower case, no spaces, no slash)"},
+		{"relative ssldir", map[string]string{aioConf: "certname = m1\nhostcrl = ssl/crl.pem\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:2: probe.crl: ssl/crl.pem is not an absolute path"},
+		{"too long", map[string]string{aioConf: "certname = m1\nhostcrl = /" + strings.Repeat("$a", 50) + "\na = " + strings.Repeat("x", 100) + "\n"}, "",
+			"/etc/puppetlabs/puppet/puppet.conf:2: hostcrl: is longer than 4096 bytes"},
+		{"puppet.conf before pmcheck.yaml", map[string]string{aioConf: "certname = m1\nserverport = 0\n"}, "listen: x\n",
+			"/etc/puppetlabs/puppet/puppet.conf:2: serverport: 0 is not a port\n" +
+				"F:1: listen: x is not an address (host:port, or :9200 for every interface)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, tt.files, tt.yaml)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if d := cmp.Diff(tt.want, err.Error()); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestHostWithoutName(t *testing.T) {
+	_, err := config.Load(config.Options{
+		Root:     root(t, map[string]string{aioConf: ""}),
+		Hostname: func() (string, error) { return "", errors.New("no name") },
+	})
+	want := "/etc/puppetlabs/puppet/puppet.conf: probe.certname: no certname in it, and no host name to guess from: no name (set probe.certname)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
