@@ -133,6 +133,8 @@ func completedValue(c *cli.Command, f cli.Flag) string {
 		return ""
 	}
 	switch name := f.Names()[0]; {
+	case name == "wait":
+		return "" // a limit is not a word of its own: --wait=10m
 	case name == "config", name == "check":
 		return "files"
 	case name == "hold":
