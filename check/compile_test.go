@@ -124,6 +124,31 @@ func TestJRubyOfAMaster(t *testing.T) {
 	ask(check.StateNone, check.NotKnown, 0)
 }
 
+// TestJRubyOfAMasterThatIsSilent: it may be starting, unless it has told before.
+func TestJRubyOfAMasterThatIsSilent(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	j := check.JRuby{Client: &p.Client}
+	ask := func(want check.Health) {
+		t.Helper()
+		if got := j.Check(t.Context()); got.State != check.StateNone || got.Health != want {
+			t.Errorf("%s, health %q; want unknown, %q", got.State, got.Health, want)
+		}
+	}
+	m.Set(checktest.Stopped)
+	ask(check.Warming)
+	m.Set(checktest.Running)
+	if got := j.Check(t.Context()); got.State != check.StateOK {
+		t.Fatalf("%s, %s", got.State, got.Detail)
+	}
+	m.Set(checktest.Stopped)
+	ask("")
+	j.Restarted()
+	ask(check.Warming)
+	m.Set(checktest.Denied)
+	ask("")
+}
+
 func TestJRubyByTheNameInPE(t *testing.T) {
 	m := newMaster(t)
 	m.SetAnswer("/status/v1/services/jruby-metrics", 404, "not found")

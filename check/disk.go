@@ -26,7 +26,7 @@ type Disk struct {
 	WarnPercent int
 	// EjectMiB is the free space below which a disk is full, or 5% of the file
 	// system if that is less, lest a small one be full from the start; 0 is
-	// never.
+	// never. Without inodes it is full in any case.
 	EjectMiB int
 
 	places []*place

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -12,6 +13,10 @@ const (
 	DefaultWarmingMax = 5 * time.Minute
 	DefaultStuckAfter = 2 * time.Minute
 )
+
+// unreadMax is how long after a start a pool that cannot be read keeps the master
+// out: a server that is busy starting its JRubies may be late to tell of them.
+const unreadMax = 30 * time.Second
 
 // maxPool bounds an answer of jruby-metrics: a loan has under 1 KiB, and
 // Jetty lets about 200 requests wait.
@@ -30,6 +35,7 @@ type JRuby struct {
 	StuckAfter time.Duration
 
 	service  string    // the name that answered last
+	asked    time.Time // first, since the last start
 	complete bool      // all instances were there since the last start
 	since    time.Time // when they began to be missing
 	last     *Pool
@@ -37,18 +43,30 @@ type JRuby struct {
 
 // Restarted says that the master may have been started anew, so that its
 // instances are to be waited for.
-func (j *JRuby) Restarted() { j.complete, j.since, j.last = false, time.Time{}, nil }
+func (j *JRuby) Restarted() {
+	j.asked, j.complete, j.since, j.last = time.Time{}, false, time.Time{}, nil
+}
 
 // Check asks once. What it cannot find out is unknown, and never held against
-// the master: older servers lack the service or shape it otherwise.
+// the master: older servers lack the service or shape it otherwise. One that does
+// not answer at all may still be starting: for the first half a minute the
+// finding then has the health Warming.
 func (j *JRuby) Check(ctx context.Context) Finding {
 	now := time.Now()
+	if j.asked.IsZero() {
+		j.asked = now
+	}
 	pool, err := j.ask(ctx)
 	if err == nil && pool.Ready() == 0 {
 		pool, err = j.ask(ctx) // an instance that changes hands is counted nowhere for a moment
 	}
 	if err != nil {
-		return Finding{Check: CheckJRuby, State: StateNone, Reason: NotKnown, Detail: err.Error(), Checked: now}
+		f := Finding{Check: CheckJRuby, State: StateNone, Reason: NotKnown, Detail: err.Error(), Checked: now}
+		var silence *Fault
+		if errors.As(err, &silence) && j.last == nil && now.Sub(j.asked) < unreadMax {
+			f.Health = Warming
+		}
+		return f
 	}
 	f := j.judge(pool, now)
 	j.last = pool
@@ -87,13 +105,12 @@ func (j *JRuby) ask(ctx context.Context) (*Pool, error) {
 
 // judge concludes from the pool now and the one before.
 func (j *JRuby) judge(p *Pool, now time.Time) Finding {
-	if p.Ready() >= p.Size {
+	switch {
+	case p.Ready() >= p.Size:
 		j.complete, j.since = true, time.Time{}
-	}
-	if p.Ready() == 0 {
-		j.complete = false // flushed: as good as a start
-	}
-	if !j.complete && j.since.IsZero() {
+	case p.Ready() == 0:
+		j.complete, j.since = false, now // flushed: as good as a start
+	case !j.complete && j.since.IsZero():
 		j.since = now
 	}
 	stuckAfter := orDefault(j.StuckAfter, DefaultStuckAfter)

@@ -74,6 +74,17 @@ func TestJRubyOverTime(t *testing.T) {
 			{6 * minute, pool(3, 3, none, none), StateOK, "", OK},
 			{7 * minute, pool(3, 0, none, none), StateBad, Warming, JRubyWarming},
 		}},
+		{"a flush after one had been missing for long", []look{
+			{0, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
+			{6 * minute, pool(3, 2, none, none), StateWarn, Busy, JRubyWarming},
+			{7 * minute, pool(3, 0, none, ages(1)), StateBad, Warming, JRubyWarming},
+			{8 * minute, pool(3, 1, none, none), StateBad, Warming, JRubyWarming},
+		}},
+		{"none, for however long", []look{
+			{0, pool(3, 3, none, none), StateOK, "", OK},
+			{minute, pool(3, 0, none, ages(1)), StateBad, Warming, JRubyWarming},
+			{10 * minute, pool(3, 0, none, ages(540)), StateBad, Warming, JRubyWarming},
+		}},
 		{"saturated, then stuck, then back", []look{
 			{0, pool(2, 0, ages(10, 5), ages(4)), StateWarn, Busy, JRubyBusy},
 			{minute, pool(2, 0, ages(70, 65), ages(64)), StateWarn, Busy, JRubyBusy},

@@ -62,7 +62,9 @@ func printNames(c *cli.Context, environ []string, what string) error {
 	if what == "holders" {
 		names = append(names, drain.Operator)
 		for _, h := range newStore(settings).Read().Holds() {
-			names = append(names, h.Holder)
+			if drain.CheckName(h.Holder) == nil { // a shell would run what a file may be called
+				names = append(names, h.Holder)
+			}
 		}
 	} else if status, err := (agent.Client{Socket: settings.Socket}).Status(c.Context); err == nil {
 		for _, s := range status.Services {

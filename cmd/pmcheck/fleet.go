@@ -44,7 +44,10 @@ func remote(host string, settings config.Config) (agent.Client, error) {
 	if err != nil || u.Host == "" || u.Path != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return agent.Client{}, usageError("%q is not a host: write m1, m1:9200 or https://m1:9200", host)
 	}
-	c := agent.Client{URL: host}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), "9200")
+	}
+	c := agent.Client{URL: u.String()}
 	if u.Scheme == "https" {
 		bundle, err := os.ReadFile(settings.Probe.CA)
 		if err != nil {

@@ -37,6 +37,9 @@ func showStatus(c *cli.Context, environ []string) error {
 		return usageError("--watch and --json exclude each other")
 	}
 	hosts := c.StringSlice("host")
+	if c.IsSet("service") && (c.Bool("watch") || c.Bool("fleet") || len(hosts) > 0) {
+		return usageError("--service goes with none of --watch, --host and --fleet")
+	}
 	if len(hosts) == 0 && !c.Bool("fleet") {
 		settings, err := loadOwn(c, environ)
 		if err != nil {

@@ -7,6 +7,7 @@
 #
 # The reason must not contain a quotation mark or a backslash.
 set -eu
+umask 022 # pmcheck's own user has to be able to read the file
 
 dir=${HOLDS:-/var/lib/pmcheck/holds}
 holder=${HOLDER:-restore}

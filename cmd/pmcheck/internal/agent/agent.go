@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -117,8 +118,8 @@ func (a *Agent) Reload(c config.Config, file string) {
 func (a *Agent) ReloadFailed(err error) {
 	status := *a.configStatus.Load()
 	status.Error = err.Error()
-	a.configStatus.Store(&status)
 	a.Log.Error("configuration not reloaded, the old one stays in use", "error", err)
+	a.configStatus.Store(&status)
 }
 
 // Judged is closed once there is a first verdict on the master.
@@ -174,6 +175,9 @@ func (a *Agent) Listen(ctx context.Context) error {
 func (a *Agent) prepareTLS(c *config.Config) (err error) {
 	switch c.TLS {
 	case config.TLSPuppet:
+		if c.Probe.Certificate == "" || c.Probe.Key == "" {
+			return errors.New("tls: puppet: there is no Puppet on this host yet, so no certificate to listen with (tls: files has its own)")
+		}
 		a.tlsServe, err = serverTLS(c.Probe.Certificate, c.Probe.Key, "")
 	case config.TLSFiles:
 		a.tlsServe, err = serverTLS(c.TLSCertificate, c.TLSKey, c.TLSClientCA)
@@ -196,7 +200,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 	}
 	for _, socket := range a.Sockets {
 		everybody := func(netip.AddrPort) bool { return true } // whom the file's permissions let in
-		a.answer(ctx, group, newGuard(socket, places(a.settings.Load().MaxConnections), everybody), a.handler(metrics, true))
+		a.answer(ctx, group, newGuard(socket, a.places(), everybody), a.handler(metrics, true))
 	}
 	return group.Wait()
 }

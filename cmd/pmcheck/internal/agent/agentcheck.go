@@ -68,6 +68,7 @@ func (a *Agent) tell(ctx context.Context, group *errgroup.Group, g *guard) {
 		defer context.AfterFunc(ctx, func() { g.Close() })()
 		var clients sync.WaitGroup
 		defer clients.Wait()
+		defer g.empty()
 		for {
 			c, err := g.Accept()
 			switch {

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -58,6 +59,26 @@ func (r *rig) awaitLine(want string) {
 		}
 	}
 	r.t.Fatalf("the line stayed %q, want %q", got, want)
+}
+
+// TestAgentCheckThatDoesNotHangUp: it delays nobody's end.
+func TestAgentCheckThatDoesNotHangUp(t *testing.T) {
+	r := withAgent(t, nil)
+	c, err := net.Dial("tcp", r.AgentPorts[0].Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := bufio.NewReader(c).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan struct{})
+	go func() { r.stop(); close(stopped) }()
+	select {
+	case <-stopped:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the daemon waits for a client of its agent port")
+	}
 }
 
 func TestAgentCheck(t *testing.T) {

@@ -53,7 +53,8 @@ func (f *findings) take(found check.Finding, now time.Time) {
 	if f.severity[found.Check] == check.Off {
 		return
 	}
-	if found.Check == check.CheckJRuby && found.Checked.After(f.unread) {
+	silent := found.State == check.StateNone && found.Health == check.Warming // ask again
+	if found.Check == check.CheckJRuby && found.Checked.After(f.unread) && !silent {
 		f.unread = time.Time{}
 	}
 	old, known := f.latest[found.Check]

@@ -38,6 +38,27 @@ func TestUnitFinding(t *testing.T) {
 	}
 }
 
+// TestPoolIsUnreadUntilItIsRead: a master that is too busy starting its JRubies to
+// tell of them is not ready yet. One that has no such answer is.
+func TestPoolIsUnreadUntilItIsRead(t *testing.T) {
+	f := newFindings()
+	f.configure(config.Default().Checks)
+	now := time.Now()
+	f.forgetPool(now)
+	unread := func() bool {
+		list := f.list(now)
+		return len(list) == 1 && list[0].Reason == check.JRubyUnread && list[0].Health == check.Warming
+	}
+	late := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Health: check.Warming, Checked: now.Add(time.Second)}
+	if f.take(late, now); !unread() {
+		t.Errorf("after no answer in time: %+v, want it still unread", f.list(now))
+	}
+	none := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Checked: now.Add(2 * time.Second)}
+	if f.take(none, now); unread() {
+		t.Error("a pool that cannot be read is waited for")
+	}
+}
+
 // TestPuppetDBIsAServiceFromTheStart: one that has not answered yet is unknown
 // to a balancer, not a path that does not exist.
 func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {

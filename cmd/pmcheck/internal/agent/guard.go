@@ -95,6 +95,16 @@ func (g *guard) oldestOfMost() (oldest *list.Element) {
 	return oldest
 }
 
+// empty waits until all connections have been closed, but not for long.
+func (g *guard) empty() {
+	g.awaitEmpty(shutdownTime)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for e := g.open.Front(); e != nil; e = e.Next() {
+		e.Value.(*guardedConn).Conn.Close() // as admit does
+	}
+}
+
 // run looks for deadlines that have come, once a second, until ctx ends.
 func (g *guard) run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
@@ -121,6 +131,8 @@ func (g *guard) sweep(now time.Time) {
 	}
 }
 
+// guardedConn is a connection that has a place. Its deadlines come only while
+// guard.run runs.
 type guardedConn struct {
 	net.Conn
 	guard       *guard

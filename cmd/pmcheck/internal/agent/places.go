@@ -6,22 +6,22 @@ import "golang.org/x/sys/unix"
 // the kernel's watches, the other sockets and our own question.
 const ownFiles = 64
 
-// places returns how many connections may be open at a time: as many as are
-// configured, or as the limit of descriptors leaves. With none left, neither a
-// balancer can be accepted nor a hold be read. Under a limit that is tiny, an
-// eighth of it is for clients.
-func places(configured int) int {
+// places returns how many connections may be open at a time on each of so many
+// listeners: as many as are configured, or as the limit of descriptors leaves. With
+// none left, neither a balancer can be accepted nor a hold be read. Under a limit
+// that is tiny, an eighth of it is for clients.
+func places(configured, listeners int) int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return configured
 	}
-	return placesOf(configured, limit.Cur)
+	return placesOf(configured, listeners, limit.Cur)
 }
 
-func placesOf(configured int, limit uint64) int {
+func placesOf(configured, listeners int, limit uint64) int {
 	left := limit / 8
 	if limit > ownFiles {
 		left = max(left, limit-ownFiles)
 	}
-	return int(min(uint64(configured), max(left, 1)))
+	return int(min(uint64(configured), max(left/uint64(listeners), 1)))
 }

@@ -36,6 +36,9 @@ type runner struct {
 
 // run makes the check until ctx ends.
 func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
+	if r.client != nil {
+		defer r.client.Close()
+	}
 	for {
 		limited, cancel := context.WithTimeout(ctx, r.timeout)
 		f := r.check(limited)
@@ -96,7 +99,7 @@ func (l *loop) runners(c config.Config) []*runner {
 	add(true, c.Checks.JRuby, runner{name: check.CheckJRuby, interval: c.JRuby.Interval, timeout: quick, check: l.jrubyCheck(&details, c.JRuby), client: &details, hurry: l.held.Load, often: often(c.Agent)})
 	add(true, c.Checks.Disk, runner{name: check.CheckDisk, interval: c.Disk.Interval, timeout: quick, check: disk.Check})
 	add(c.Code.Dir != "", c.Checks.Code, runner{name: check.CheckCode, interval: c.Code.Interval, timeout: c.Code.Interval, check: code.Check})
-	add(c.PuppetDB.Address != "", c.Checks.PuppetDB, runner{name: check.CheckPuppetDB, interval: c.PuppetDB.Interval, timeout: databaseTimeout, check: puppetdb.Check})
+	add(c.PuppetDB.Address != "", c.Checks.PuppetDB, runner{name: check.CheckPuppetDB, interval: c.PuppetDB.Interval, timeout: databaseTimeout, check: puppetdb.Check, client: &database})
 	add(true, c.Checks.Compile, runner{name: check.CheckCompile, interval: c.Compile.Interval, timeout: c.Compile.Timeout, check: compile.Check, client: &compiler})
 	return list
 }

@@ -18,9 +18,14 @@ import (
 func (a *Agent) guardPort(ctx context.Context, port net.Listener) *guard {
 	c := a.settings.Load()
 	l := &patient{Listener: port, wait: func() { a.awaitJudged(ctx, c.Probe.Timeout) }}
-	return newGuard(l, places(c.MaxConnections), func(client netip.AddrPort) bool {
+	return newGuard(l, a.places(), func(client netip.AddrPort) bool {
 		return contains(a.access.Load().allow, client.Addr().Unmap()) || a.isOwn(client)
 	})
+}
+
+// places is how many connections each listener may have open.
+func (a *Agent) places() int {
+	return places(a.settings.Load().MaxConnections, len(a.Ports)+len(a.AgentPorts)+len(a.Sockets))
 }
 
 // answer serves on a listener until ctx ends, and then those who are connected.

@@ -75,7 +75,7 @@ func certificateFaults() []fault {
 // may be about to replace one by a file with a name of its own.
 func (s *site) keepSSL() {
 	s.host.MustRun("sh", "-ec", "rm -rf /root/ssl; mkdir /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem; cd "+ssldir+
-		"; cp -a crl.pem /root/ssl; cp -a --parents certs/*.pem private_keys/*.pem /root/ssl")
+		"; chown --reference=. /root/ssl; chmod --reference=. /root/ssl; cp -a crl.pem /root/ssl; cp -a --parents certs/*.pem private_keys/*.pem /root/ssl")
 }
 
 func (s *site) restoreSSL() {
