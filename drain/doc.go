@@ -56,6 +56,8 @@
 //	…
 //	rm -f backup.json
 //
+// The daemon's user has to be able to read the file: mind the umask.
+//
 // # What counts
 //
 // Of a directory's entries, those whose names end in ".json" and do not begin

@@ -31,7 +31,7 @@ func checkCommand(environ []string) *cli.Command {
 		Name:  "check",
 		Usage: "probe the master once, now, and say what was found",
 		Description: "Asks the master itself, independent of the daemon and of holds.\n" +
-			"Exit status: 0 healthy, 1 not healthy, 2 usage or configuration;\n" +
+			"Exit status: 0 healthy or busy, 1 not healthy, 2 usage or configuration;\n" +
 			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 		Flags: []cli.Flag{
 			configFlag(),

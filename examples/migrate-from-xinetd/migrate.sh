@@ -12,9 +12,9 @@
 set -eu
 
 port=9200
-# How many tenths of a second pmcheck has to answer. This and the way back have to
-# fit into (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
-patience=20
+# How many milliseconds pmcheck has to answer. This and the way back have to fit into
+# (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
+patience=2000
 
 die() {
     echo "migrate: $*" >&2
@@ -22,14 +22,13 @@ die() {
 }
 
 answer() { # of whoever listens on port $1: the status code, 000 if nobody does
-    curl --silent --output /dev/null --noproxy '*' --max-time 1 --write-out '%{http_code}' "http://127.0.0.1:$1/" || true
+    curl --silent --output /dev/null --noproxy '*' --max-time 0.5 --write-out '%{http_code}' "http://127.0.0.1:$1/" || true
 }
 
-until_answer() { # answer 200 on port $1, within $2 tenths of a second
-    tries=$2
+until_answer() { # answer 200 on port $1, within $2 milliseconds
+    end=$(($(date +%s%3N) + $2))
     while [ "$(answer "$1")" != 200 ]; do
-        tries=$((tries - 1))
-        [ $tries -gt 0 ] || return 1
+        [ "$(date +%s%3N)" -lt $end ] || return 1
         sleep 0.1
     done
 }
@@ -43,7 +42,7 @@ rehearse() {
     PMCHECK_SOCKET=/run/pmcheck-rehearsal.sock PMCHECK_LISTEN=127.0.0.1:19200 pmcheck serve 2>/run/pmcheck-rehearsal.log &
     rehearsal=$!
     passed=false
-    if until_answer 19200 100; then
+    if until_answer 19200 20000; then
         passed=true
     fi
     kill $rehearsal 2>/dev/null || true
@@ -68,7 +67,7 @@ back() {
     systemctl stop pmcheck.socket pmcheck.service || true
     mv "$old.before-pmcheck" "$old"
     systemctl reload-or-restart xinetd
-    until_answer $port 50 || die "xinetd has the port back and does not answer 200 either"
+    until_answer $port 10000 || die "xinetd has the port back and does not answer 200 either"
     die "$*; xinetd has the port back"
 }
 

@@ -71,8 +71,9 @@ func (p pool) test(t *testing.T) {
 	h := lab.StartHAProxy(t, config.String())
 	for _, step := range p.steps {
 		for i, n := range others {
-			n.down.Store(step.up[i] == '0')
-			h.WaitStat("puppet", fmt.Sprintf("m%d", i+2), func(s lab.ServerStat) bool { return (s.Status == "UP") == (step.up[i] == '1') }, 10*time.Second)
+			want := map[byte]string{'0': "DOWN", '1': "UP"}[step.up[i]]
+			n.down.Store(want == "DOWN")
+			h.WaitStatus("puppet", fmt.Sprintf("m%d", i+2), want, 10*time.Second)
 		}
 		b := r.awaitView("UP", step.weight)
 		want := 0

@@ -19,6 +19,7 @@ const tcpDefaults = `
 defaults
     mode tcp
     timeout connect 1s
+    timeout check 2s
     timeout client 5m
     timeout server 5m
 `

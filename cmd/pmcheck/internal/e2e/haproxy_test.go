@@ -71,7 +71,7 @@ type balancer struct {
 func balance(t *testing.T, master string, lines []line, plain, secure *rig) *balancer {
 	t.Helper()
 	var config strings.Builder
-	config.WriteString("defaults\n mode tcp\n timeout connect 1s\n timeout client 1m\n timeout server 1m\n")
+	config.WriteString("defaults\n mode tcp\n timeout connect 1s\n timeout check 2s\n timeout client 1m\n timeout server 1m\n")
 	for _, l := range lines {
 		asked := plain
 		if l.tls {

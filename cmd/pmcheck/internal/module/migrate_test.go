@@ -101,11 +101,9 @@ func (s *site) migrate(ok bool, owner string) {
 	if log := s.haproxy.Log(); strings.Contains(log, "is DOWN") {
 		s.t.Errorf("HAProxy says:\n%s", log)
 	}
-	if got := s.haproxy.Stat("puppet", "m1"); got.Status != "UP" {
-		s.t.Errorf("HAProxy says %s", got.Status)
-	}
+	s.haproxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == "UP" }, 20*time.Second)
 	if got, _ := s.host.Run("ss", "-ltnpH", "sport = :9200"); !strings.Contains(got, `"`+owner+`"`) {
 		s.t.Errorf("the port belongs to %s, want %s", got, owner)
 	}
-	lab.RetryUntil(s.t, time.Second, 10*time.Millisecond, func() error { _, _, err := s.get(9200); return err })
+	lab.RetryUntil(s.t, 20*time.Second, 10*time.Millisecond, func() error { _, _, err := s.get(9200); return err })
 }

@@ -73,7 +73,7 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*demo) {
 		"Code": true, "Versions of the code": true, "Checks that are not well": true, "Holds B": true,
 	}
 	for _, m := range masters {
-		m.askedBy("lb1", "lb2")
+		m.askedBy(t, "lb1", "lb2")
 	}
 	p.awaitData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
 	d := loadDashboard(t)

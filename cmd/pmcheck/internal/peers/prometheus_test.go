@@ -115,24 +115,32 @@ func (p *prometheus) testRules(t *testing.T) {
 	})
 	p.awaitData("instance:pmcheck_probe_duration_seconds:p99")
 	p.awaitData("instance:pmcheck_jruby_utilization:ratio")
+	lab.RetryUntil(t, 30*time.Second, 100*time.Millisecond, p.rulesAreWell)
+}
+
+// rulesAreWell returns an error unless every rule has been evaluated well. Each
+// group has its own moment for that.
+func (p *prometheus) rulesAreWell() error {
 	var data struct {
 		Groups []struct {
 			Rules []struct{ Name, Health, LastError string }
 		}
 	}
 	if err := p.ask("rules", &data); err != nil {
-		t.Fatal(err)
+		return err
 	}
+	var ill error
 	for _, group := range data.Groups {
 		for _, r := range group.Rules {
 			if r.Health != "ok" {
-				t.Errorf("%s: %s %s", r.Name, r.Health, r.LastError)
+				ill = errors.Join(ill, fmt.Errorf("%s: %s %s", r.Name, r.Health, r.LastError))
 			}
 		}
 	}
 	if len(data.Groups) == 0 {
-		t.Error("no rules")
+		return errors.New("no rules")
 	}
+	return ill
 }
 
 // testNativeHistogram tests that a Prometheus that asks for protobuf gets the
@@ -145,12 +153,27 @@ func (p *prometheus) testNativeHistogram(t *testing.T) {
 	p.awaitData("instance:pmcheck_probe_duration_seconds:p99 > 0")
 }
 
-// askedBy has balancers of these names ask, once.
-func (d *demo) askedBy(nodes ...string) {
-	d.t.Helper()
-	for _, node := range nodes {
-		if code, body, err := d.get("/", view(node)); err != nil || code != http.StatusOK && code != http.StatusServiceUnavailable {
-			d.t.Fatalf("%d %q, %v", code, body, err)
+// askedBy has balancers of these names ask, again and again until the test ends.
+func (d *demo) askedBy(t *testing.T, nodes ...string) {
+	t.Helper()
+	ask := func() error {
+		for _, node := range nodes {
+			if code, body, err := d.get("/", view(node)); err != nil || code != http.StatusOK && code != http.StatusServiceUnavailable {
+				return fmt.Errorf("%d %q, %v", code, body, err)
+			}
 		}
+		return nil
 	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for tick := time.Tick(time.Second); t.Context().Err() == nil; {
+			select {
+			case <-tick:
+				ask() // a master that is stopped meanwhile does not answer
+			case <-t.Context().Done():
+			}
+		}
+	}()
 }
