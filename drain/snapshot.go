@@ -58,18 +58,6 @@ func (s Snapshot) Mode(service string, now time.Time) (Mode, []Hold) {
 	return mode, by
 }
 
-// NextExpiry returns the earliest end after now of a hold, and whether there is
-// one.
-func (s Snapshot) NextExpiry(now time.Time) (time.Time, bool) {
-	var next time.Time
-	for _, h := range s.holds {
-		if h.Until.After(now) && (next.IsZero() || h.Until.Before(next)) {
-			next = h.Until
-		}
-	}
-	return next, !next.IsZero()
-}
-
 // Expired returns the holds that ended after since and not after now, for the
 // log of a daemon that looked at since and looks again at now.
 func (s Snapshot) Expired(since, now time.Time) []Hold {

@@ -36,11 +36,6 @@ const (
 	JRubyStuck State = "stuck"
 )
 
-// States lists all of them.
-func States() []State {
-	return []State{Running, Starting, Stopping, Error, Denied, Garbage, Failing, Flood, Drip, Silent, Stopped, JRubyStuck}
-}
-
 // Set changes the state. Requests under way are answered in the new one.
 func (m *Master) Set(s State) error {
 	m.mu.Lock()
