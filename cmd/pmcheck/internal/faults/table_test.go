@@ -42,9 +42,6 @@ func (t *table) String() string {
 	return b.String()
 }
 
-// key is what stays the same from one run to the next.
-func (r row) key() string { return fmt.Sprintf("| %s | %s | %s |", r.area, r.name, r.told()) }
-
 func (r row) told() string {
 	switch {
 	case r.gaps:
@@ -56,10 +53,11 @@ func (r row) told() string {
 }
 
 func (r row) String() string {
+	what := fmt.Sprintf("| %s | %s | %s |", r.area, r.name, r.told())
 	if r.said == nil {
-		return fmt.Sprintf("%s | UP | | %s | | |", r.key(), r.by)
+		return fmt.Sprintf("%s | UP | | %s | | |", what, r.by)
 	}
-	return fmt.Sprintf("%s %s | %s | %s | %s | %s | %s |", r.key(), seconds(r.heard.at.Sub(r.began)),
+	return fmt.Sprintf("%s %s | %s | %s | %s | %s | %s |", what, seconds(r.heard.at.Sub(r.began)),
 		r.state.what, seconds(r.state.at.Sub(r.began)), r.by,
 		seconds(r.back.at.Sub(r.mended)), seconds(r.up.at.Sub(r.mended)))
 }
