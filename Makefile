@@ -9,17 +9,17 @@ PREFIX     ?= /usr/local
 STATEDIR   ?= /var/lib/pmcheck
 SYSCONFDIR ?= /etc
 
-# The real programs that the tests run pmcheck against, by Debian package.
-PARTS = puppetserver puppet-agent haproxy xinetd wrk strace curl openssl socat iproute2 systemd dbus chromium \
-	puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
+# The real programs that the tests run pmcheck against, by Debian package; and those
+# that only make test-all needs.
+PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk strace curl openssl socat iproute2 systemd dbus zsh fish
+MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
-	prometheus keepalived gdnsd nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc zsh fish \
-	puppetdb postgresql
+	prometheus keepalived gdnsd nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc
 
-# The packages whose tests start them: those that ask whether it works, two at a
-# time, and those that ask how long it takes, each alone.
+# What make test-all adds: packages that ask whether it works, two at a time, and
+# those that ask how long it takes, each alone.
 WORKS = $(addprefix ./cmd/pmcheck/internal/,packages module peers browser lab)
-TIMED = $(addprefix ./cmd/pmcheck/internal/,e2e pool faults soak)
+TIMED = $(addprefix ./cmd/pmcheck/internal/,pool faults soak)
 
 .DEFAULT_GOAL := help
 
@@ -45,7 +45,11 @@ install: build ## install the program, its manuals, a sample configuration and t
 	install -d -m 0755 $(DESTDIR)$(STATEDIR)/holds
 
 .PHONY: test
-test: deps lint quick ## all tests, against the real Puppet Server and HAProxy; needs root
+test: deps lint quick ## the tests, against the real Puppet Server and HAProxy; ten minutes, needs root
+	$(GO) test -race -timeout 25m ./cmd/pmcheck/internal/e2e
+
+.PHONY: test-all
+test-all: test deps-all ## and packages, module, other balancers, browser, a pool, faults; half an hour
 	$(GO) test -race -p 2 -timeout 25m $(WORKS)
 	$(GO) test -race -p 1 -timeout 25m $(TIMED)
 	$(MAKE) bench-short
@@ -100,8 +104,9 @@ vuln: ## known vulnerabilities in what pmcheck links
 	  *) exit 1 ;; \
 	esac
 
-.PHONY: deps
-deps: ## install the Debian packages that the tests need and that are missing
+.PHONY: deps deps-all
+deps-all: PARTS += $(MORE)
+deps deps-all: ## install the Debian packages that the tests need and that are missing
 	@missing=$$(for p in $(PARTS); do \
 	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || printf ' %s' $$p; done); \
 	if [ -z "$$missing" ]; then exit 0; fi; \

@@ -7,5 +7,5 @@
 // fails if pmcheck says something else, or says 200 again while the fault is there,
 // or stays out when it is gone. make faults prints the whole table, which is in the
 // README. What cannot be done on one machine without a container engine is in
-// notInjected. make test has the rows that take no more than seconds.
+// notInjected. make test-all has the rows that take no more than seconds.
 package faults

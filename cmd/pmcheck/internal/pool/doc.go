@@ -4,7 +4,7 @@
 //
 // Each operation prints one row of a table: how many runs, how many of them
 // failed, how long they took, how long the operation took. The short form is
-// part of make test. The long form, PMCHECK_LONG=1 or make e2e, has every
+// part of make test-all. The long form, PMCHECK_LONG=1 or make e2e, has every
 // operation with at least 200 runs each, and beside it the check that pmcheck
 // replaces. The tests need root, Puppet Server, Puppet, HAProxy and xinetd.
 package pool
