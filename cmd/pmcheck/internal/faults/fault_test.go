@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,9 +56,12 @@ func (s *site) goThrough(f fault) {
 	s.awaitFit()
 	w := s.watch()
 	r := row{fault: f, began: time.Now()}
-	mend := func() {}
-	if f.mend != nil {
-		mend = sync.OnceFunc(func() { f.mend(s) })
+	broken := f.mend != nil
+	mend := func() {
+		if broken {
+			broken = false
+			f.mend(s)
+		}
 	}
 	defer mend() // for the faults to come, if this one fails
 	f.inject(s)

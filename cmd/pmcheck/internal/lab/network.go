@@ -23,7 +23,8 @@ const BridgeAddress = "198.18.0.1"
 
 // networkScript makes the bridge, and a file system in memory for what the
 // hosts write: an overlay cannot be stacked on just any file system. Empty
-// control groups are all that a killed test leaves, and it takes those away.
+// control groups are all that a killed test leaves, and it takes those away, if
+// no other network is just doing the same.
 const networkScript = `set -e
 ip link set lo up
 ip link add lab0 type bridge
@@ -34,7 +35,7 @@ mkdir "$1/cgroup"
 mount -t cgroup2 cgroup2 "$1/cgroup"
 for group in "$1"/cgroup/pmcheck-lab.*; do
     pid=${group##*/pmcheck-lab.} pid=${pid%%.*}
-    [ ! -d "$group" ] || [ -d "/proc/$pid" ] || find "$group" -depth -type d -exec rmdir {} +
+    [ ! -d "$group" ] || [ -d "/proc/$pid" ] || find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || :
 done
 echo ready
 exec sleep infinity
