@@ -21,34 +21,6 @@ import (
 // noticeUnseen is what pmcheck documents for what the kernel does not report.
 const noticeUnseen = time.Second
 
-// startBehind is start by way of a program that ends in becoming the daemon.
-func (r *rig) startBehind(program string, args ...string) {
-	r.t.Helper()
-	log, err := os.Create(r.logFile())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer log.Close()
-	daemon := r.command("serve")
-	r.cmd, r.done = exec.Command(program, append(args, daemon.Args...)...), make(chan struct{})
-	r.cmd.Env, r.cmd.SysProcAttr, r.cmd.Stderr = daemon.Env, daemon.SysProcAttr, log
-	if err := r.cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	go func() {
-		defer close(r.done)
-		r.cmd.Wait() // the exit status is in ProcessState
-	}()
-	r.t.Cleanup(func() {
-		r.cmd.Process.Kill() // does nothing once it has ended
-		<-r.done
-		if r.t.Failed() {
-			r.t.Logf("pmcheck logged:\n%s", r.log())
-		}
-	})
-	r.await(http.StatusOK, agent.Serving, 20*time.Second)
-}
-
 // TestWithoutInotify: where the kernel has no watches left, holds are noticed
 // late, and that is told, until it has some again.
 func TestWithoutInotify(t *testing.T) {
@@ -59,8 +31,9 @@ func TestWithoutInotify(t *testing.T) {
 			_, conf := standIn(t)
 			r := newRig(t, conf)
 			// The limits of a user namespace concern nobody outside.
-			r.startBehind("unshare", "--user", "--map-root-user", "--",
+			r.start("unshare", "--user", "--map-root-user", "--",
 				"sh", "-c", `echo 0 >"/proc/sys/user/$0" && exec "$@"`, limit)
+			r.await(http.StatusOK, agent.Serving, 20*time.Second)
 			r.awaitWarning(true)
 			out, _ := r.run("status")
 			measured(t, "pmcheck status tells", warningLine(out))
@@ -157,7 +130,8 @@ func TestBrokenDirectory(t *testing.T) {
 	_, conf := standIn(t)
 	r := newRig(t, conf)
 	// Root without its capabilities needs permissions like everybody else.
-	r.startBehind("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+	r.start("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+	r.await(http.StatusOK, agent.Serving, 20*time.Second)
 	other := filepath.Join(r.dir, "other")
 	if err := os.Mkdir(other, 0o755); err != nil {
 		t.Fatal(err)

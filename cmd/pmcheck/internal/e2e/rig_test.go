@@ -108,8 +108,9 @@ func (r *rig) run(args ...string) (stdout string, status int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// start starts the daemon. It ends with the test.
-func (r *rig) start() {
+// start starts the daemon, behind a program that becomes it if one is named. It
+// ends with the test.
+func (r *rig) start(behind ...string) {
 	r.t.Helper()
 	log, err := os.Create(r.logFile())
 	if err != nil {
@@ -118,6 +119,10 @@ func (r *rig) start() {
 	defer log.Close()
 	r.cmd, r.done = r.command("serve"), make(chan struct{})
 	r.cmd.Stderr = log
+	if len(behind) > 0 {
+		r.cmd.Path = lab.Need(r.t, behind[0], "util-linux")
+		r.cmd.Args = append(behind, r.cmd.Args...)
+	}
 	if err := r.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestNoCheckDelaysAnother(t *testing.T) {
 	}
 	r.configure(conf + fmt.Sprintf("probe: {interval: 500ms, timeout: 400ms}\ndisk: {paths: [%s, %s], interval: 1s}\npuppetdb: {address: %q, interval: 1s}\n",
 		hung, r.dir, silent(t)))
-	startHung(t, r, hung)
+	r.start("unshare", "--mount", "--", "sh", "-ec", hungScript, "sh", hung)
 	r.await(http.StatusOK, agent.Serving, 20*time.Second)
 	r.awaitFinding(check.CheckDisk, check.NotKnown, 30*time.Second)
 	r.awaitFinding(check.CheckPuppetDB, check.PuppetDBDown, 30*time.Second)
@@ -53,21 +53,6 @@ func TestNoCheckDelaysAnother(t *testing.T) {
 		t.Errorf("%.0f probes, want %.0f", probes, want)
 	}
 	r.awaitServing("healthy: ok", 10*time.Second)
-}
-
-// startHung starts the daemon where a directory hangs.
-func startHung(t *testing.T, r *rig, dir string) {
-	t.Helper()
-	r.cmd = r.command("serve")
-	r.cmd.Args = append([]string{"unshare", "--mount", "--", "sh", "-ec", hungScript, "sh", dir}, r.cmd.Args...)
-	r.cmd.Path = lab.Need(t, "unshare", "util-linux")
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		r.cmd.Process.Kill()
-		r.cmd.Wait()
-	})
 }
 
 // silent returns the address of a listener that accepts and never answers.
