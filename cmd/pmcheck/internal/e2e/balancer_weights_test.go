@@ -38,7 +38,7 @@ type load struct {
 // What is best is for the reader of the table to say; what is asserted is that
 // every run succeeds, and that weights tell the small master from the large one.
 func testWeights(t *testing.T, small, large *lab.PuppetServer) {
-	rounds, each, catalog := 2, 5*time.Second, "0.2"
+	rounds, each, catalog := 1, 5*time.Second, "0.2"
 	if long() {
 		rounds, each, catalog = 5, 30*time.Second, "1"
 	}
