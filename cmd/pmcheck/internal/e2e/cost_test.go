@@ -15,9 +15,13 @@ const (
 )
 
 // testCost measures what probing at default settings costs a server that has
-// been asked for a while.
+// been asked for a while. PMCHECK_LONG holds the figures to what is promised;
+// a short look leaves room for the machine.
 func testCost(t *testing.T, s *lab.PuppetServer, _ *sights) {
-	const window, warmup = 5 * time.Minute, 2 * time.Minute
+	window, warmup, leeway := 15*time.Second, 10*time.Second, 2.0
+	if long() {
+		window, warmup, leeway = 5*time.Minute, 2*time.Minute, 1
+	}
 	conf := puppetConf(s.PuppetConf())
 	t.Run("warm up", func(t *testing.T) {
 		serve(t, conf+"probe: {interval: 100ms, timeout: 99ms, fall: 100, handshake: 1s}\njruby: {interval: 1s}\n")
@@ -33,11 +37,11 @@ func testCost(t *testing.T, s *lab.PuppetServer, _ *sights) {
 	measured(t, "Puppet Server by itself", fmt.Sprintf("%.2f%% of a core over %v", idle[0], window))
 	measured(t, "probing, of Puppet Server", fmt.Sprintf("%.2f%% of a core, %d probes", server, probes))
 	measured(t, "probing, of pmcheck", fmt.Sprintf("%.2f%% of a core", agent))
-	if server > maxServerCost {
-		t.Errorf("probing takes %.2f%% of a core of Puppet Server, want %.1f%% at most", server, maxServerCost)
+	if server > maxServerCost*leeway {
+		t.Errorf("probing takes %.2f%% of a core of Puppet Server, want %.1f%% at most", server, maxServerCost*leeway)
 	}
-	if agent > maxAgentCost {
-		t.Errorf("probing takes %.2f%% of a core of pmcheck, want %.1f%% at most", agent, maxAgentCost)
+	if agent > maxAgentCost*leeway {
+		t.Errorf("probing takes %.2f%% of a core of pmcheck, want %.1f%% at most", agent, maxAgentCost*leeway)
 	}
 }
 

@@ -59,7 +59,8 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	noticed := died.Add(r.await(http.StatusServiceUnavailable, "unhealthy: refused", 5*time.Second))
 	// The kernel takes the JVM's memory back before it closes its sockets.
 	measured(t, "kill -9 to sockets closed, by the kernel", closed().Sub(died))
-	within(t, "sockets closed to 503", noticed.Sub(closed()), noticeKilled+slack)
+	within(t, "sockets closed to 503", noticed.Sub(closed()), noticeKilled)
+	within(t, "kill -9 to 503", noticed.Sub(died), noticeKilled+slack)
 	down := b.awaitStatus("DOWN", died, 15*time.Second)
 	for _, l := range b.lines {
 		bound, _ := r.documented(l)

@@ -21,7 +21,7 @@ import (
 )
 
 // slack is what a busy machine may add to a documented bound.
-const slack = 500 * time.Millisecond
+const slack = 250 * time.Millisecond
 
 // A rig is pmcheck on one host: its configuration, its holds and its daemon.
 type rig struct {

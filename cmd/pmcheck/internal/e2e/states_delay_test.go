@@ -52,7 +52,7 @@ func TestNoCheckDelaysAnother(t *testing.T) {
 	if probes < want-2 || probes > want+2 {
 		t.Errorf("%.0f probes, want %.0f", probes, want)
 	}
-	r.awaitServing("healthy: ok", 10*time.Second)
+	r.awaitServing("healthy: ok", time.Second)
 }
 
 // silent returns the address of a listener that accepts and never answers.

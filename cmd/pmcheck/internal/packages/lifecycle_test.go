@@ -19,8 +19,6 @@ var (
 // package.
 func TestLifecycle(t *testing.T) {
 	r := boot(t, "master")
-	// How soon a probe is answered is not what is tested here.
-	r.WriteFile("/etc/pmcheck/pmcheck.yaml", "probe: {interval: 6s, timeout: 5s}\n", 0o644)
 	master := r.StartPuppetMaster(lab.PuppetMasterOptions{})
 	r.install(older)
 	master.WaitReady(2 * time.Minute)
