@@ -2,12 +2,14 @@ package bench_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/lab"
 )
 
@@ -39,8 +41,9 @@ func BenchmarkAnswers(b *testing.B) {
 			continue // the same again
 		}
 		b.Run(placement.name, func(b *testing.B) {
+			master := standIn(b)
 			var servers []*server
-			onCPU(b, placement.server, func() { servers = startServers(b) })
+			onCPU(b, placement.server, func() { servers = startServers(b, master) })
 			for _, s := range servers {
 				awaitAnswer(b, s.url)
 			}
@@ -59,11 +62,12 @@ func BenchmarkAnswers(b *testing.B) {
 }
 
 // startServers starts pmcheck, first, and those it is compared to.
-func startServers(b *testing.B) []*server {
+func startServers(b *testing.B, master *checktest.Master) []*server {
 	b.Helper()
 	address := lab.FreeAddress(b, "127.0.0.1")
 	pmcheck := &server{name: "pmcheck", url: urlOf(address)}
-	pmcheck.pid, _ = start(b, nil, lab.Build(b), "demo", "--listen", address)
+	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
+	pmcheck.pid, _ = start(b, nil, lab.Build(b), "serve", "--config", config)
 	servers := []*server{pmcheck}
 	for _, kind := range []string{kindDefault, kindTuned} {
 		s := &server{name: "net/http, " + kind}

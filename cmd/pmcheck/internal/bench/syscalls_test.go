@@ -20,7 +20,8 @@ import (
 // cannot be as quick as another.
 func BenchmarkSystemCalls(b *testing.B) {
 	var servers []*server
-	onCPU(b, 1, func() { servers = startServers(b) })
+	master := standIn(b)
+	onCPU(b, 1, func() { servers = startServers(b, master) })
 	t := table{title: "System calls per answer, a new connection for each request, 16 at a time, one CPU"}
 	t.row("", "all", "which")
 	for _, s := range servers {
