@@ -21,12 +21,11 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Deadlines of the listeners. A check is one packet each way.
+// Bounds on what a client may take of us. A check is one packet each way.
 const (
-	readDeadline  = 5 * time.Second
-	writeDeadline = 10 * time.Second
-	idleDeadline  = 75 * time.Second
-	maxHeader     = 8 << 10
+	exchangeTime = 10 * time.Second // for a request and its answer
+	idleTime     = 75 * time.Second // from an answer to the next request
+	maxHeader    = 8 << 10
 	// Who comes meanwhile waits for the next daemon, and a balancer does not for
 	// long: those who dawdle are not waited for longer than for a start.
 	shutdownTime = 500 * time.Millisecond

@@ -3,10 +3,10 @@ package agent
 import (
 	"container/list"
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +19,7 @@ type guard struct {
 	allowed func(netip.AddrPort) bool
 	max     int
 	born    time.Time
+	age     atomic.Int64 // at the last sweep, as a time.Duration
 
 	closing sync.Once
 
@@ -67,6 +68,7 @@ func (g *guard) awaitEmpty(patience time.Duration) {
 
 func (g *guard) admit(c net.Conn) net.Conn {
 	admitted := &guardedConn{Conn: c, guard: g}
+	admitted.due.Store(g.in(exchangeTime))
 	g.mu.Lock()
 	admitted.place = g.open.PushBack(admitted)
 	var evicted *guardedConn
@@ -105,9 +107,9 @@ func (g *guard) empty() {
 	}
 }
 
-// run looks for deadlines that have come, once a second, until ctx ends.
+// run looks for those whose time is up, every sweepEvery, until ctx ends.
 func (g *guard) run(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -119,54 +121,22 @@ func (g *guard) run(ctx context.Context) error {
 	}
 }
 
-// sweep closes the connections whose deadline has come.
+// sweep closes the connections whose time is up.
 func (g *guard) sweep(now time.Time) {
+	age := int64(now.Sub(g.born))
+	g.age.Store(age)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for e := g.open.Front(); e != nil; e = e.Next() {
-		c := e.Value.(*guardedConn)
-		if c.read.passed(now.Sub(g.born)) || c.write.passed(now.Sub(g.born)) {
+		if c := e.Value.(*guardedConn); c.due.Load() <= age {
 			c.Conn.Close() // as admit does
 		}
 	}
 }
 
-// guardedConn is a connection that has a place. Its deadlines come only while
-// guard.run runs.
-type guardedConn struct {
-	net.Conn
-	guard       *guard
-	place       *list.Element
-	read, write deadline
-}
+// sweepEvery is how coarse the guard's clock is.
+const sweepEvery = time.Second
 
-// SetDeadline implements net.Conn, to the second.
-func (c *guardedConn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
-}
-
-// SetReadDeadline implements net.Conn, to the second.
-func (c *guardedConn) SetReadDeadline(t time.Time) error {
-	return c.read.set(t, c.guard.born, c.Conn.SetReadDeadline)
-}
-
-// SetWriteDeadline implements net.Conn, to the second.
-func (c *guardedConn) SetWriteDeadline(t time.Time) error {
-	return c.write.set(t, c.guard.born, c.Conn.SetWriteDeadline)
-}
-
-// source is the address of the client; the zero address on a unix socket.
-func (c *guardedConn) source() netip.Addr {
-	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap()
-	}
-	return netip.Addr{}
-}
-
-// Close gives the place back. It may be called more than once.
-func (c *guardedConn) Close() error {
-	c.guard.mu.Lock()
-	c.guard.open.Remove(c.place) // does nothing if it was removed already
-	c.guard.mu.Unlock()
-	return c.Conn.Close()
-}
+// in returns the age at which a time from now on is surely over: the clock
+// stands still between two sweeps.
+func (g *guard) in(d time.Duration) int64 { return g.age.Load() + int64(d+sweepEvery) }

@@ -32,10 +32,7 @@ func (a *Agent) places() int {
 func (a *Agent) answer(ctx context.Context, group *errgroup.Group, g *guard, h *handler) {
 	server := &http.Server{
 		Handler:                      h,
-		ReadHeaderTimeout:            readDeadline,
-		ReadTimeout:                  readDeadline,
-		WriteTimeout:                 writeDeadline,
-		IdleTimeout:                  idleDeadline,
+		ConnState:                    noteIdle, // the guard has the timeouts
 		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(debugWriter{a.Log}, "", 0),

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+)
+
+// guarded returns both ends of a connection behind a guard.
+func guarded(t *testing.T) (g *guard, server *guardedConn, client net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = newGuard(l, 8, func(netip.AddrPort) bool { return true })
+	t.Cleanup(func() { g.Close() })
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	accepted, err := g.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { accepted.Close() })
+	return g, accepted.(*guardedConn), client
+}
+
+// A request and its answer have exchangeTime from the request's first byte, and
+// idleTime may pass before the next.
+func TestConnectionsEndInTime(t *testing.T) {
+	const long = 3 * idleTime // the guard's age when something happens
+	tests := []struct {
+		name   string
+		before func(c *guardedConn, request func()) // at long
+		lives  time.Duration
+	}{
+		{"says nothing", nil, exchangeTime},
+		{"has been answered", func(c *guardedConn, _ func()) { noteIdle(c, http.StateIdle) }, idleTime},
+		{"has been answered behind TLS", func(c *guardedConn, _ func()) {
+			noteIdle(&hostlessConn{Conn: tls.Server(c, &tls.Config{})}, http.StateIdle)
+		}, idleTime},
+		{"asks again", func(c *guardedConn, request func()) {
+			noteIdle(c, http.StateIdle)
+			request()
+		}, exchangeTime},
+		{"goes on with its request", func(c *guardedConn, request func()) {
+			noteIdle(c, http.StateIdle)
+			request()
+			c.guard.sweep(c.guard.born.Add(long + exchangeTime))
+			request()
+		}, exchangeTime},
+		{"is being answered", func(c *guardedConn, _ func()) { noteIdle(c, http.StateActive) }, long - sweepEvery},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, server, client := guarded(t)
+			asked := time.Duration(0)
+			if tt.before != nil {
+				asked = long
+				server.due.Store(int64(2 * long)) // it has lived well until then
+				g.sweep(g.born.Add(long))
+				tt.before(server, func() {
+					if _, err := io.WriteString(client, "x"); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := server.Read(make([]byte, 1)); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			g.sweep(g.born.Add(asked + tt.lives))
+			if _, err := io.WriteString(server, "x"); err != nil {
+				t.Errorf("ended before its time: %v", err)
+			}
+			g.sweep(g.born.Add(asked + tt.lives + sweepEvery))
+			if _, err := io.WriteString(server, "x"); err == nil {
+				t.Error("goes on after its time")
+			}
+			client.Read(make([]byte, 1)) // what was written above
+			if _, err := client.Read(make([]byte, 1)); err == nil {
+				t.Error("the client still has a connection")
+			}
+		})
+	}
+}
+
+// net/http interrupts the read that waits behind a request in this way, and
+// goes on reading afterwards.
+func TestDeadlineInThePastInterruptsAtOnce(t *testing.T) {
+	_, server, client := guarded(t)
+	interrupted := make(chan error, 1)
+	go func() {
+		_, err := server.Read(make([]byte, 1))
+		interrupted <- err
+	}()
+	server.SetReadDeadline(time.Unix(1, 0))
+	if err := <-interrupted; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("interrupted by %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+	for _, resumed := range []time.Time{{}, time.Now().Add(time.Minute)} {
+		server.SetReadDeadline(time.Unix(1, 0))
+		server.SetReadDeadline(resumed)
+		if _, err := io.WriteString(client, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := server.Read(make([]byte, 1)); err != nil {
+			t.Errorf("a read after %v: %v", resumed, err)
+		}
+	}
+}
+
+// Agent-checks set their own, and a deadline can be taken back.
+func TestDeadlinesComeWithoutASweep(t *testing.T) {
+	_, server, _ := guarded(t)
+	server.SetDeadline(time.Now().Add(time.Millisecond))
+	if _, err := server.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read: %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+	server.SetDeadline(time.Now().Add(-time.Second))
+	server.SetDeadline(time.Time{})
+	if _, err := io.WriteString(server, "x"); err != nil {
+		t.Errorf("write: %v", err)
+	}
+}
