@@ -46,9 +46,10 @@ install: build ## install the program, its manuals, a sample configuration and t
 
 .PHONY: test
 test: deps lint quick ## the tests, against the real Puppet Server and HAProxy; ten minutes, needs root
-	$(GO) test -race -timeout 25m ./cmd/pmcheck/internal/e2e
+	$(GO) test -race -parallel 4 -timeout 25m ./cmd/pmcheck/internal/e2e
 
 .PHONY: test-all
+test-all: export E2E_ALL = 1
 test-all: test deps-all ## and packages, module, other balancers, browser, a pool, faults; half an hour
 	$(GO) test -race -p 2 -timeout 25m $(WORKS)
 	$(GO) test -race -p 1 -timeout 25m $(TIMED)
