@@ -30,7 +30,7 @@ func explanations() []Explanation {
 			Asks:    "The record that r10k or g10k leaves in each environment (.r10k-deploy.json, .g10k-deploy.json): commit, modules, success, times, reduced to a short ID.",
 			Why:     "Masters behind one balancer that serve different code give agents changes that come and go. Monitoring can compare the IDs of the masters; a deployment that failed or does not end is told.",
 			Because: "during every deployment the masters differ; taking out those that do would take out the farm.",
-			Do:      "Run the deployment again by hand and read its errors. If the IDs are equal and catalogs still differ, the server has old code in memory: see environment_timeout.",
+			Do:      "Run the deployment again by hand and read its errors. If the IDs are equal and catalogs still differ, the server has old code in memory: see environment_timeout. Where nothing leaves such a record, switch this off: checks: {code: \"off\"}.",
 		},
 		{
 			Name: CheckPuppetDB, Title: "the database behind the master", Severity: Warn,

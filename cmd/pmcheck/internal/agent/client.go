@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"unicode"
 )
 
 // ErrNoDaemon says that no daemon answers on the socket.
@@ -18,8 +20,11 @@ var ErrNoDaemon = errors.New("the daemon does not answer")
 // ErrNoService says that a daemon does not answer for a service.
 var ErrNoService = errors.New("the daemon answers for no service")
 
-// maxStatus bounds what is read from a daemon.
-const maxStatus = 16 << 20
+// Bounds on what is read from a daemon.
+const (
+	maxStatus  = 16 << 20
+	maxRefusal = 200
+)
 
 // Client reads what a daemon knows: that of this host over its unix socket,
 // or that of another over its port, if status_allow there lets it.
@@ -51,13 +56,23 @@ func (c Client) Status(ctx context.Context) (Status, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return Status{}, fmt.Errorf("%s answers %s", where, resp.Status)
+		return Status{}, fmt.Errorf("%s answers %s%s", where, resp.Status, told(resp.Body))
 	}
 	var s Status
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
 		return Status{}, fmt.Errorf("status from %s: %w", where, err)
 	}
 	return s, nil
+}
+
+// told is the line that comes with a refusal: pmcheck's names the setting.
+func told(body io.Reader) string {
+	line, _ := bufio.NewReader(io.LimitReader(body, maxRefusal)).ReadString('\n')
+	line = strings.TrimSpace(line)
+	if line == "" || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return ""
+	}
+	return ": " + line
 }
 
 // MustService is Service with an error, which wraps ErrNoService and names those
