@@ -18,8 +18,7 @@ type guard struct {
 	net.Listener
 	allowed func(netip.AddrPort) bool
 	max     int
-	born    time.Time
-	age     atomic.Int64 // at the last sweep, as a time.Duration
+	sweeps  atomic.Int64 // how many there were: the guard's clock
 
 	closing sync.Once
 
@@ -28,7 +27,7 @@ type guard struct {
 }
 
 func newGuard(l net.Listener, max int, allowed func(netip.AddrPort) bool) *guard {
-	return &guard{Listener: l, allowed: allowed, max: max, born: time.Now(), open: list.New()}
+	return &guard{Listener: l, allowed: allowed, max: max, open: list.New()}
 }
 
 // Accept returns the next connection from somebody who may ask.
@@ -107,6 +106,9 @@ func (g *guard) empty() {
 	}
 }
 
+// sweepEvery is how coarse the guard's clock is.
+const sweepEvery = time.Second
+
 // run looks for those whose time is up, every sweepEvery, until ctx ends.
 func (g *guard) run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
@@ -115,28 +117,25 @@ func (g *guard) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-tick.C:
-			g.sweep(now)
+		case <-tick.C:
+			g.sweep()
 		}
 	}
 }
 
 // sweep closes the connections whose time is up.
-func (g *guard) sweep(now time.Time) {
-	age := int64(now.Sub(g.born))
-	g.age.Store(age)
+func (g *guard) sweep() {
+	now := g.sweeps.Add(1)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for e := g.open.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*guardedConn); c.due.Load() <= age {
+		if c := e.Value.(*guardedConn); c.due.Load() <= now {
 			c.Conn.Close() // as admit does
 		}
 	}
 }
 
-// sweepEvery is how coarse the guard's clock is.
-const sweepEvery = time.Second
-
-// in returns the age at which a time from now on is surely over: the clock
-// stands still between two sweeps.
-func (g *guard) in(d time.Duration) int64 { return g.age.Load() + int64(d+sweepEvery) }
+// in returns the sweep at which a time from now on is surely over. That sweeps
+// are counted, and not seconds, is for a host that was suspended: who asks right
+// after it has as long as everybody.
+func (g *guard) in(d time.Duration) int64 { return g.sweeps.Load() + int64(d/sweepEvery) + 1 }

@@ -13,14 +13,14 @@ import (
 
 // guardedConn is a connection that has a place. It loses the place unless a
 // request and its answer are done within exchangeTime, and the next request
-// begins within idleTime. Nobody cares for a second more or less, so
-// guard.sweep looks at a clock for all of them; with the timeouts of
-// http.Server each request would look four times and set five timers.
+// begins within idleTime. Nobody cares for a second more or less, so one
+// guard.sweep is the clock of all of them; with the timeouts of http.Server each
+// request would look at it four times and set five timers.
 type guardedConn struct {
 	net.Conn
 	guard *guard
 	place *list.Element
-	due   atomic.Int64 // the guard's age at which the place is lost
+	due   atomic.Int64 // the sweep at which the place is lost
 	idle  atomic.Bool  // between an answer and the next request
 
 	read, write deadline

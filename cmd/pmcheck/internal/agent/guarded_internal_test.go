@@ -36,7 +36,12 @@ func guarded(t *testing.T) (g *guard, server *guardedConn, client net.Conn) {
 // A request and its answer have exchangeTime from the request's first byte, and
 // idleTime may pass before the next.
 func TestConnectionsEndInTime(t *testing.T) {
-	const long = 3 * idleTime // the guard's age when something happens
+	const long = 3 * idleTime // after which something happens
+	pass := func(g *guard, d time.Duration) {
+		for range d / sweepEvery {
+			g.sweep()
+		}
+	}
 	tests := []struct {
 		name   string
 		before func(c *guardedConn, request func()) // at long
@@ -54,19 +59,17 @@ func TestConnectionsEndInTime(t *testing.T) {
 		{"goes on with its request", func(c *guardedConn, request func()) {
 			noteIdle(c, http.StateIdle)
 			request()
-			c.guard.sweep(c.guard.born.Add(long + exchangeTime))
+			pass(c.guard, exchangeTime-sweepEvery)
 			request()
-		}, exchangeTime},
-		{"is being answered", func(c *guardedConn, _ func()) { noteIdle(c, http.StateActive) }, long - sweepEvery},
+		}, sweepEvery},
+		{"is being answered", func(c *guardedConn, _ func()) { noteIdle(c, http.StateActive) }, long},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g, server, client := guarded(t)
-			asked := time.Duration(0)
 			if tt.before != nil {
-				asked = long
-				server.due.Store(int64(2 * long)) // it has lived well until then
-				g.sweep(g.born.Add(long))
+				server.due.Store(g.in(2 * long)) // it has lived well until then
+				pass(g, long)
 				tt.before(server, func() {
 					if _, err := io.WriteString(client, "x"); err != nil {
 						t.Fatal(err)
@@ -76,11 +79,11 @@ func TestConnectionsEndInTime(t *testing.T) {
 					}
 				})
 			}
-			g.sweep(g.born.Add(asked + tt.lives))
+			pass(g, tt.lives)
 			if _, err := io.WriteString(server, "x"); err != nil {
 				t.Errorf("ended before its time: %v", err)
 			}
-			g.sweep(g.born.Add(asked + tt.lives + sweepEvery))
+			g.sweep()
 			if _, err := io.WriteString(server, "x"); err == nil {
 				t.Error("goes on after its time")
 			}
