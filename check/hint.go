@@ -13,7 +13,7 @@ func (r Reason) Hint() string {
 	case TLSFailed:
 		return "something other than Puppet Server may have the port: ss -ltnp"
 	case OwnFiles:
-		return "pmcheck's user must be able to read the files: add it to the group puppet (pe-puppet on PE)"
+		return "pmcheck's user must be able to read the files: add it to the group puppet (pe-puppet on PE); to ask by hand, use sudo"
 	case OwnFilesMissing:
 		return "is certname right? pmcheck config shows it, and the paths; if it is, the host has no certificate yet: puppet ssl bootstrap"
 	case OwnCertExpired, OwnCertRevoked, OwnCertForeign:
