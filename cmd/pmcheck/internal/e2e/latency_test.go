@@ -16,7 +16,7 @@ import (
 // than the bound.
 func TestKillLatency(t *testing.T) {
 	lab.Real(t)
-	const repetitions = 100
+	const repetitions = 200
 	m, conf := standIn(t)
 	r := serve(t, conf+"probe: {interval: 150ms, timeout: 140ms}\n")
 
@@ -30,9 +30,9 @@ func TestKillLatency(t *testing.T) {
 		r.await(http.StatusOK, agent.Serving, 5*time.Second)
 	}
 	slices.Sort(took)
-	measured(t, "socket closed to 503, p50 of 100", took[repetitions/2])
-	within(t, "socket closed to 503, p99 of 100", took[repetitions*99/100-1], noticeKilled)
-	measured(t, "socket closed to 503, slowest of 100", took[repetitions-1])
+	measured(t, "socket closed to 503, p50 of 200", took[repetitions/2])
+	within(t, "socket closed to 503, p99 of 200", took[repetitions*99/100], noticeKilled)
+	measured(t, "socket closed to 503, slowest of 200", took[repetitions-1])
 }
 
 func set(t *testing.T, m *checktest.Master, state checktest.State) {
