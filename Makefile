@@ -18,8 +18,8 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 
 # What make test-all adds: packages that ask whether it works, two at a time, and
 # those that ask how long it takes, each alone.
-WORKS = $(addprefix ./cmd/pmcheck/internal/,packages module peers browser lab)
-TIMED = $(addprefix ./cmd/pmcheck/internal/,pool faults soak)
+WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages module peers browser lab)
+TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults soak)
 
 .DEFAULT_GOAL := help
 
@@ -29,7 +29,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/pmcheck
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/pmcheck ./cmd/pmcheck
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cli.version=$(VERSION)' -o bin/pmcheck ./cmd/pmcheck
 
 .PHONY: demo
 demo: build ## a stand-in master and the daemon on localhost:9200; needs no Puppet
@@ -46,7 +46,7 @@ install: build ## install the program, its manuals, a sample configuration and t
 
 .PHONY: test
 test: deps lint quick ## the tests, against the real Puppet Server and HAProxy; ten minutes, needs root
-	$(GO) test -race -parallel 4 -timeout 25m ./cmd/pmcheck/internal/e2e
+	$(GO) test -race -parallel 4 -timeout 25m ./cmd/pmcheck/internal/test/e2e
 
 .PHONY: test-all
 test-all: export E2E_ALL = 1
@@ -61,25 +61,25 @@ quick: ## the tests that need nothing but Go, in under a minute
 
 .PHONY: e2e
 e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; half an hour
-	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h ./cmd/pmcheck/internal/pool
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h ./cmd/pmcheck/internal/test/pool
 
 .PHONY: faults
 faults: deps ## everything that can go wrong, done to a real master; ten minutes
-	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/faults
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/faults
 
 SOAK ?= 30m
 
 .PHONY: soak
 soak: deps ## checks, toggles, rotations and restarts for half an hour, or SOAK=2h
-	PMCHECK_SOAK=$(SOAK) $(GO) test -count 1 -v -timeout 0 ./cmd/pmcheck/internal/soak
+	PMCHECK_SOAK=$(SOAK) $(GO) test -count 1 -v -timeout 0 ./cmd/pmcheck/internal/test/soak
 
 .PHONY: bench
 bench: deps ## measure against a bare handler, HAProxy and the xinetd check
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 2h ./cmd/pmcheck/internal/bench
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 2h ./cmd/pmcheck/internal/test/bench
 
 .PHONY: bench-short
 bench-short: deps ## that the benchmarks run; what they print then means little
-	$(GO) test -short -run '^$$' -bench . -benchtime 1x ./cmd/pmcheck/internal/bench
+	$(GO) test -short -run '^$$' -bench . -benchtime 1x ./cmd/pmcheck/internal/test/bench
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME

@@ -2,8 +2,12 @@
 // host is fit to be given agents.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cli"
+)
 
 func main() {
-	os.Exit(run(os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Run(os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }

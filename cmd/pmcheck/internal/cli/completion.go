@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+//go:embed completion
+var completionScripts embed.FS
+
+func completionCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print a completion script for bash, zsh or fish",
+		ArgsUsage: "bash|zsh|fish",
+		Description: "Packages install the scripts. Elsewhere: source <(pmcheck completion bash).\n" +
+			"The scripts use pmcheck completion holders, services, explained and goals for such names.",
+		Flags:  []cli.Flag{configFlag()},
+		Action: func(c *cli.Context) error { return completion(c, environ) },
+	}
+}
+
+func completion(c *cli.Context, environ []string) error {
+	if c.NArg() > 1 {
+		return usageError("%s takes no argument %q", c.Command.Name, c.Args().Get(1))
+	}
+	switch what := c.Args().First(); what {
+	case "bash", "zsh", "fish":
+		t := template.New(what + ".tmpl").Funcs(template.FuncMap{"quote": quote, "zsh": zshText, "action": zshAction})
+		script, err := t.ParseFS(completionScripts, "completion/"+what+".tmpl")
+		if err != nil {
+			return err
+		}
+		return script.Execute(c.App.Writer, completionData(c.App.VisibleCommands()))
+	case "holders", "services":
+		return printNames(c, environ, what)
+	case "explained", "goals":
+		printWords(c.App.Writer, what)
+		return nil
+	}
+	return usageError("completion takes bash, zsh or fish")
+}
+
+// printNames prints the names of those who hold now, or of the services that
+// the daemon answers for. A daemon that does not answer has none.
+func printNames(c *cli.Context, environ []string, what string) error {
+	settings, err := loadOwn(c, environ)
+	if err != nil {
+		return err
+	}
+	var names []string
+	if what == "holders" {
+		names = append(names, drain.Operator)
+		for _, h := range newStore(settings).Read().Holds() {
+			if drain.CheckName(h.Holder) == nil { // a shell would run what a file may be called
+				names = append(names, h.Holder)
+			}
+		}
+	} else if status, err := (agent.Client{Socket: settings.Socket}).Status(c.Context); err == nil {
+		for _, s := range status.Services {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		fmt.Fprintln(c.App.Writer, name)
+	}
+	return nil
+}
+
+// printWords prints words that are the same everywhere: what can be explained, and
+// what can be waited for.
+func printWords(w io.Writer, what string) {
+	if what == "goals" {
+		fmt.Fprint(w, "ready\nout\n")
+		return
+	}
+	fmt.Fprintln(w, "all")
+	for _, name := range check.Names() {
+		fmt.Fprintln(w, name)
+	}
+	for _, reason := range check.Reasons() {
+		fmt.Fprintln(w, reason)
+	}
+}
+
+// completed is what can be typed after a command's name.
+type completed struct {
+	Name, Usage string
+	Flags       []completedFlag
+}
+
+type completedFlag struct {
+	Names []string // with dashes
+	Usage string
+	// Value is what its value is completed with: files, nothing, or what pmcheck
+	// completion prints for it; empty if it takes none.
+	Value string
+}
+
+func completionData(commands []*cli.Command) []completed {
+	var list []completed
+	for _, c := range commands {
+		if c.Name == "help" {
+			continue
+		}
+		entry := completed{Name: c.Name, Usage: c.Usage}
+		for _, f := range c.VisibleFlags() {
+			if f.Names()[0] == "help" {
+				continue // only the command that runs has it; the scripts know it
+			}
+			entry.Flags = append(entry.Flags, completedFlag{
+				Names: spelled(f),
+				Usage: strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", ""),
+				Value: completedValue(c, f),
+			})
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+func completedValue(c *cli.Command, f cli.Flag) string {
+	if !f.(cli.DocGenerationFlag).TakesValue() {
+		return ""
+	}
+	switch name := f.Names()[0]; {
+	case name == "wait":
+		return "" // a limit is not a word of its own: --wait=10m
+	case name == "config", name == "check":
+		return "files"
+	case name == "hold":
+		return "holders"
+	case name == "service":
+		return "services"
+	case name == "explain":
+		return "explained"
+	case c.Name == "wait" && name == "for":
+		return "goals"
+	}
+	return "nothing"
+}
+
+// spelled writes the names of a flag as they are typed.
+func spelled(f cli.Flag) []string {
+	var list []string
+	for _, name := range f.Names() {
+		list = append(list, dashed(name))
+	}
+	return list
+}
+
+// quote makes one word of a text, for any shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// zshText escapes what means something inside of an _arguments specification.
+func zshText(s string) string { return strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(s) }
+
+// zshAction says in an _arguments specification how a value is completed.
+func zshAction(value string) string {
+	switch value {
+	case "":
+		return ""
+	case "files":
+		return ":file:_files"
+	case "nothing":
+		return ":value: "
+	}
+	return ":" + value + ":_pmcheck_" + value
+}

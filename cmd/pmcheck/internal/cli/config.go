@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// configReport is the JSON of "pmcheck config".
+type configReport struct {
+	File      string          `json:"file,omitempty"`
+	Settings  []configSetting `json:"settings"`
+	Warnings  []string        `json:"warnings,omitempty"`
+	Detection detection       `json:"detection"`
+}
+
+type configSetting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// detection is the worst case until a balancer has the master down.
+type detection struct {
+	Inter  string  `json:"inter"`
+	Fall   int     `json:"fall"`
+	Killed float64 `json:"killed_seconds"`
+	Silent float64 `json:"silent_seconds"`
+}
+
+func configCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:  "config",
+		Usage: "show the configuration in effect, and where each value comes from",
+		Description: "With --check FILE, only validate that file: for CI and packaging, on any machine.\n" +
+			"Exit status: 0 valid, 2 not valid.",
+		Flags: []cli.Flag{
+			configFlag(),
+			&cli.StringFlag{Name: "check", Usage: "validate `FILE` and say nothing else"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			&cli.DurationFlag{Name: "inter", Value: 2 * time.Second, Usage: "HAProxy's `inter`, for the detection time"},
+			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's `fall`, for the detection time"},
+		},
+		Action: func(c *cli.Context) error { return showConfig(c, environ) },
+	}
+}
+
+func showConfig(c *cli.Context, environ []string) error {
+	if c.IsSet("check") {
+		if c.String("check") == "" {
+			return usageError("--check needs the name of a file")
+		}
+		// The environment belongs to the host, not to the file.
+		if _, err := config.Check(config.Options{File: c.String("check")}); err != nil {
+			return &exitError{exitUsage, err}
+		}
+		return nil
+	}
+	if c.Duration("inter") <= 0 || c.Int("fall") < 1 {
+		return usageError("--inter and --fall are above 0")
+	}
+	loaded, err := load(c, environ)
+	if err != nil {
+		return err
+	}
+	r := newConfigReport(loaded, c.Duration("inter"), c.Int("fall"))
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, r)
+	}
+	printConfig(c.App.Writer, r)
+	return nil
+}
+
+func newConfigReport(l *config.Loaded, inter time.Duration, fall int) configReport {
+	d := l.Config.Detection(inter, fall)
+	r := configReport{
+		File: l.File, Warnings: l.Warnings,
+		Detection: detection{Inter: inter.String(), Fall: fall, Killed: d.Killed.Seconds(), Silent: d.Silent.Seconds()},
+	}
+	for _, s := range l.Settings() {
+		r.Settings = append(r.Settings, configSetting{s.Key, s.Value, s.Origin})
+	}
+	return r
+}
+
+// printConfig writes the settings, and what they mean for a balancer, for a
+// person.
+func printConfig(w io.Writer, r configReport) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range r.Settings {
+		fmt.Fprintf(t, "%s\t%s\t# %s\n", s.Key, s.Value, s.Origin)
+	}
+	t.Flush()
+	fmt.Fprintf(w, "\nWith inter %s fall %d, HAProxy has the master DOWN at the latest\n", r.Detection.Inter, r.Detection.Fall)
+	fmt.Fprintf(w, "  %.1f s after it was killed,\n  %.1f s after it stopped answering.\n", r.Detection.Killed, r.Detection.Silent)
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", warning)
+	}
+}

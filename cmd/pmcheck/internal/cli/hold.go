@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
+	return &cli.Command{
+		Name:  string(mode),
+		Usage: usage,
+		Description: "Sets a hold: the wish of one party, kept until that party lifts it with pmcheck ready.\n" +
+			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage,\n" +
+			"6 set but not idle within the time of --wait, 7 refused: the last server of a balancer.",
+		Flags: []cli.Flag{
+			configFlag(),
+			holderFlag(),
+			serviceFlag("hold `SERVICE` only, for example ca"),
+			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why, for those who will ask"},
+			&cli.DurationFlag{Name: "for", Usage: "end by itself after `DURATION`, for example 30m"},
+			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\" or RFC 3339"},
+			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
+			waitFlag("return when the master is idle, or after that time"),
+			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left"},
+			&cli.BoolFlag{Name: "in-turn", Usage: "first let other servers come back that balancers had lately, for as long as --wait says; then as --force"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		},
+		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
+	}
+}
+
+func readyCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:  "ready",
+		Usage: "end a hold: take agents again, unless others still hold",
+		Description: "Lifts the hold of one holder, operator if none is named. That there is none is no error.\n" +
+			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage,\n" +
+			"6 not in service within the time of --wait.",
+		Flags: []cli.Flag{
+			configFlag(),
+			holderFlag(),
+			serviceFlag("lift the hold on `SERVICE`; without it the hold on all of them"),
+			&cli.BoolFlag{Name: "all", Usage: "lift every hold, whoever set it"},
+			waitFlag("return when the master serves and every balancer sends, or after that time"),
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		},
+		Action: func(c *cli.Context) error { return ready(c, environ) },
+	}
+}
+
+func holderFlag() cli.Flag {
+	return &cli.StringFlag{Name: "hold", Value: drain.Operator, Usage: "act as `HOLDER`: holders do not touch each other's holds"}
+}
+
+func serviceFlag(usage string) cli.Flag {
+	return &cli.StringFlag{Name: "service", Usage: usage}
+}
+
+// newStore returns the holds of a configuration.
+func newStore(c config.Config) *drain.Store {
+	return &drain.Store{
+		Persistent:  c.Holds.Persistent,
+		UntilReboot: c.Holds.UntilReboot,
+		Initial:     drain.Mode(c.InitialMode),
+	}
+}
+
+func hold(c *cli.Context, environ []string, mode drain.Mode) error {
+	if err := checkNames(c); err != nil {
+		return err
+	}
+	until, err := holdEnd(c, time.Now())
+	if err != nil {
+		return err
+	}
+	settings, err := loadOwn(c, environ)
+	if err != nil {
+		return err
+	}
+	client := agent.Client{Socket: settings.Socket}
+	if err := refuseUnknown(c.Context, client, c.String("service")); err != nil {
+		return err
+	}
+	switch {
+	case c.Bool("in-turn"):
+		err = awaitTurn(c, client)
+	case !c.Bool("force"):
+		err = refuseIfLast(c.Context, client, c.String("service"))
+	}
+	if err != nil {
+		return err
+	}
+	store := newStore(settings)
+	set, err := store.Put(drain.Hold{
+		Holder: c.String("hold"), Service: c.String("service"), Mode: mode,
+		Reason: c.String("reason"), Until: until, UntilReboot: c.Bool("until-reboot"),
+	})
+	if err != nil {
+		return writeHint(err)
+	}
+	return reportToggle(c, settings, store, toggle{Set: &set}, "idle", drained)
+}
+
+func ready(c *cli.Context, environ []string) error {
+	if err := checkNames(c); err != nil {
+		return err
+	}
+	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
+		return usageError("--all lifts every hold: it goes with neither --hold nor --service")
+	}
+	settings, err := loadOwn(c, environ)
+	if err != nil {
+		return err
+	}
+	store := newStore(settings)
+	var lifted []drain.Hold
+	if c.Bool("all") {
+		lifted, err = store.LiftAll()
+	} else {
+		lifted, err = store.Lift(c.String("hold"), c.String("service"))
+	}
+	if err != nil && !errors.Is(err, drain.ErrNotFound) {
+		return writeHint(err)
+	}
+	return reportToggle(c, settings, store, toggle{Lifted: lifted}, "in service", inService)
+}
+
+func checkNames(c *cli.Context) error {
+	if err := drain.CheckName(c.String("hold")); err != nil {
+		return usageError("--hold: %w", err)
+	}
+	if c.IsSet("service") {
+		if err := drain.CheckName(c.String("service")); err != nil {
+			return usageError("--service: %w", err)
+		}
+	}
+	return nil
+}
+
+// holdEnd returns when the hold ends by itself; zero is never.
+func holdEnd(c *cli.Context, now time.Time) (time.Time, error) {
+	switch {
+	case c.IsSet("for") && c.IsSet("until"):
+		return time.Time{}, usageError("--for and --until exclude each other")
+	case c.IsSet("for"):
+		if c.Duration("for") <= 0 {
+			return time.Time{}, usageError("--for %s is not ahead", c.Duration("for"))
+		}
+		return now.Add(c.Duration("for")), nil
+	case c.IsSet("until"):
+		until, err := parseUntil(c.String("until"), now)
+		if err != nil {
+			return time.Time{}, usageError("--until: %w", err)
+		}
+		return until, nil
+	}
+	return time.Time{}, nil
+}
+
+// parseUntil reads a time as people write it, in the local zone of now. A
+// time of day is the next one.
+func parseUntil(s string, now time.Time) (time.Time, error) {
+	if clock, err := time.ParseInLocation("15:04", s, now.Location()); err == nil {
+		until := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		if !until.After(now) {
+			until = until.AddDate(0, 0, 1)
+		}
+		return until, nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04"} {
+		until, err := time.ParseInLocation(layout, s, now.Location())
+		if err != nil {
+			continue
+		}
+		if !until.After(now) {
+			return time.Time{}, fmt.Errorf("%s is not ahead", until.Format(time.RFC3339))
+		}
+		return until, nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time: write 15:04, \"2006-01-02 15:04\" or RFC 3339", s)
+}
+
+// writeHint adds what the caller can do about a hold that was not written.
+func writeHint(err error) error {
+	var w *drain.WriteError
+	if !errors.As(err, &w) {
+		return err
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return &hinted{err, "use sudo, or ask for permission to write " + w.Dir}
+	case errors.Is(err, syscall.EROFS):
+		return &hinted{err, w.Dir + " is on a read-only file system; --until-reboot keeps the hold elsewhere"}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return &hinted{err, "no space for " + w.Dir + "; --until-reboot keeps the hold elsewhere"}
+	case errors.Is(err, drain.ErrBusy):
+		return &hinted{err, "another pmcheck is changing holds; try again"}
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+const manDir = "../../../../packaging/man/"
+
+// The manual is written by hand. Here it is compared with the program, so that
+// neither has what the other lacks.
+
+func TestManualHasEachCommandAndFlag(t *testing.T) {
+	want := map[string][]string{}
+	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
+		want[c.Name] = flagNames(c)
+	}
+	got := map[string][]string{}
+	command := ""
+	item := regexp.MustCompile(`Fl -?([a-z-]+)`)
+	for line := range lines(t, "pmcheck.8", "COMMANDS") {
+		if name, is := strings.CutPrefix(line, ".Ss pmcheck "); is {
+			command = name
+			got[command] = nil
+		} else if strings.HasPrefix(line, ".It Fl ") {
+			for _, m := range item.FindAllStringSubmatch(line, -1) {
+				got[command] = append(got[command], m[1])
+			}
+		}
+	}
+	for _, flags := range got {
+		slices.Sort(flags)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
+	}
+}
+
+func TestManualHasEachSettingAndDefault(t *testing.T) {
+	loaded, err := config.Check(config.Options{File: os.DevNull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, s := range loaded.Settings() {
+		want = append(want, s.Key+" = "+s.Value)
+	}
+	for line := range lines(t, "pmcheck.yaml.5", "SETTINGS") {
+		if item, is := strings.CutPrefix(line, ".It Va "); is {
+			item = strings.Replace(item, " Li = ", " = ", 1)
+			got = append(got, strings.ReplaceAll(item, `\(dq`, `"`))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pmcheck.yaml(5) (-program +manual):\n%s", diff)
+	}
+}
+
+func TestManualHasEachMetric(t *testing.T) {
+	want, got := map[string]bool{}, map[string]bool{}
+	sources, err := filepath.Glob("../agent/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defined := regexp.MustCompile(`(?:(?:gauge|counter)\(&m\.\w+, "|Name:\s+"pmcheck_)([a-z_]+)"`)
+	for _, path := range sources {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		for _, m := range defined.FindAllStringSubmatch(read(t, path), -1) {
+			want["pmcheck_"+m[1]] = true
+		}
+	}
+	for line := range lines(t, "pmcheck.8", "METRICS") {
+		if item, is := strings.CutPrefix(line, ".It Va "); is {
+			name, _, _ := strings.Cut(item, " ")
+			got[name] = true
+		}
+	}
+	if len(want) < 10 {
+		t.Fatalf("only %d metrics found in the source", len(want))
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
+	}
+}
+
+func TestManualHasEachExitStatus(t *testing.T) {
+	var want, got []string
+	for _, m := range regexp.MustCompile(`(?m)^\texit[A-Z]\w+ += (\d+)`).FindAllStringSubmatch(read(t, "app.go"), -1) {
+		want = append(want, m[1])
+	}
+	for line := range lines(t, "pmcheck.8", "EXIT STATUS") {
+		if item, is := strings.CutPrefix(line, ".It "); is {
+			got = append(got, item)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
+	}
+}
+
+func TestManualHasEachReason(t *testing.T) {
+	var want, got []string
+	for _, r := range check.Reasons() {
+		want = append(want, strings.TrimPrefix(r.Check()+" "+string(r), " "))
+	}
+	of := ""
+	for line := range lines(t, "pmcheck.8", "REASONS") {
+		if name, is := strings.CutPrefix(line, ".Ss Of the check "); is {
+			of = name + " "
+		} else if reason, is := strings.CutPrefix(line, ".It Cm "); is {
+			got = append(got, of+reason)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
+	}
+}
+
+func TestManualRenders(t *testing.T) {
+	pages, err := filepath.Glob(manDir + "*.[58]")
+	if err != nil || len(pages) != 3 {
+		t.Fatalf("pages %v, %v", pages, err)
+	}
+	for _, page := range pages {
+		if mandoc, err := exec.LookPath("mandoc"); err == nil {
+			// Which other pages are installed here says nothing about this one.
+			out, _ := exec.Command(mandoc, "-T", "lint", "-W", "warning", page).Output()
+			if len(out) > 0 {
+				t.Errorf("mandoc: %s", out)
+			}
+		}
+		if groff, err := exec.LookPath("groff"); err == nil {
+			cmd := exec.Command(groff, "-man", "-mdoc", "-ww", "-Tutf8", "-z", page)
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("groff: %v %s", err, out)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// lines yields the lines of one section of a page.
+func lines(t *testing.T, page, section string) func(yield func(string) bool) {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, manDir+page), "\n.Sh "+section+"\n")
+	if !found {
+		t.Fatalf("%s has no section %s", page, section)
+	}
+	text, _, _ = strings.Cut(text, "\n.Sh ")
+	return strings.SplitSeq(text, "\n")
+}

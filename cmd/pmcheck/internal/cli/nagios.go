@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+)
+
+// Exit statuses of a monitoring plugin.
+const (
+	nagiosOK = iota
+	nagiosWarning
+	nagiosCritical
+	nagiosUnknown
+)
+
+// nagios writes a report as a monitoring plugin does: one line, with
+// performance data behind the bar.
+func nagios(r report, warnExpiry time.Duration, now time.Time) (status int, line string) {
+	status, text := nagiosVerdict(r)
+	perf := []string{fmt.Sprintf("time=%.4fs;;;0", r.Probe.Took)}
+	for _, e := range r.expiries() {
+		left := e.at.Sub(now)
+		perf = append(perf, fmt.Sprintf("%s=%ds;%d:", e.name, int(left.Seconds()), int(warnExpiry.Seconds())))
+		if status == nagiosOK && left < warnExpiry {
+			status, text = nagiosWarning, fmt.Sprintf("%s %s", e.label, expiryText(e.at, now))
+		}
+	}
+	word := []string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[status]
+	// A bar would begin the performance data.
+	text = strings.ReplaceAll(text, "|", "/")
+	return status, fmt.Sprintf("PUPPETSERVER %s - %s | %s", word, text, strings.Join(perf, " "))
+}
+
+func nagiosVerdict(r report) (status int, text string) {
+	switch r.Health {
+	case check.Healthy:
+		return nagiosOK, "running"
+	case check.Busy, check.Warming:
+		status = nagiosWarning
+	case check.Unhealthy:
+		status = nagiosCritical
+	default:
+		status = nagiosUnknown
+	}
+	return status, fmt.Sprintf("%s: %s: %s", r.Health, r.Reason, r.Detail)
+}
+
+// expiry is something that ends.
+type expiry struct {
+	name, label string
+	at          time.Time
+}
+
+func (r report) expiries() []expiry {
+	var list []expiry
+	if r.Probe.TLS != nil {
+		list = append(list, expiry{"server_cert", "server certificate", r.Probe.TLS.Server.NotAfter})
+	}
+	if r.Probe.Own != nil {
+		list = append(list, expiry{"own_cert", "own certificate", r.Probe.Own.NotAfter})
+	}
+	if first, any := r.Probe.FirstCRLExpiry(); any {
+		list = append(list, expiry{"crl", "CRL", first})
+	}
+	return list
+}

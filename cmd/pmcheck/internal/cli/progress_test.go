@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// In a log, progress is a line now and then, and what it came to.
+func TestProgressInALog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		p := newProgress(&log)
+		for _, state := range []string{"3 sessions", "2 sessions", "1 session"} {
+			p.say(state)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(linesEvery)
+		p.say("1 session")
+		p.done("idle")
+		p.end()
+		if want := "3 sessions\n1 session\nidle\n"; log.String() != want {
+			t.Errorf("it wrote %q, want %q", log.String(), want)
+		}
+		if p.last != "idle" {
+			t.Errorf("it ended with %q", p.last)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pmcheck": func() { os.Exit(Run(os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr)) }})
+}
+
+// TestScripts runs the command line as its user does. Each script has a
+// stand-in master and a configuration of its own; the daemon's readiness
+// protocol is what the scripts wait on.
+//
+// Commands beside testscript's own:
+//
+//	status N pmcheck ...   run, and want exit status N
+//	golden stdout|stderr FILE
+//	                       compare what was printed, with times, ports and
+//	                       paths made equal and white space folded
+//	master STATE           put the stand-in into a state
+//	await TEXT             wait until the daemon notifies TEXT to the service
+//	                       manager; its address is then in $address
+//	signal NAME PROGRAM    send a signal to a background program
+func TestScripts(t *testing.T) {
+	// Whoever runs the tests may ignore this signal, as nohup does, and then so
+	// would the programs, unless it is caught here.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangup) })
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": wantStatus,
+			"golden": golden,
+			"master": setMaster,
+			"await":  await,
+			"signal": send,
+		},
+	})
+}
+
+type masterKey struct{}
+type notifyKey struct{}
+
+func setup(env *testscript.Env) error {
+	m, err := checktest.NewMaster(filepath.Join(env.WorkDir, "puppet"), "puppet1.example.test", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { m.Close() })
+	env.Values[masterKey{}] = m
+
+	socket := filepath.Join(env.WorkDir, "notify")
+	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { notify.Close() })
+	env.Values[notifyKey{}] = notify
+
+	env.Setenv("NOTIFY_SOCKET", socket)
+	env.Setenv("PMCHECK_CONFIG", filepath.Join(env.WorkDir, "pmcheck.yaml"))
+	env.Setenv("TZ", "UTC")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector's farewell takes a second
+	holds, run := filepath.Join(env.WorkDir, "holds"), filepath.Join(env.WorkDir, "run")
+	return errors.Join(os.Mkdir(holds, 0o755), os.Mkdir(run, 0o755),
+		os.WriteFile(filepath.Join(env.WorkDir, "pmcheck.yaml"), fmt.Appendf(nil, `listen: 127.0.0.1:0
+socket: %[1]s/pmcheck.sock
+holds:
+  persistent: %[2]s
+  until_reboot: %[3]s
+puppet:
+  conf: %[1]s/puppet/puppet.conf
+probe:
+  address: %[4]s
+  interval: 1s
+  timeout: 900ms
+disk:
+  paths: [%[1]s]
+`, env.WorkDir, holds, run, m.Address()), 0o644))
+}
+
+func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if neg {
+		ts.Fatalf("! status is not supported")
+	}
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// equal makes runs comparable.
+func equal(text, work string) string {
+	for _, r := range []struct{ pattern, with string }{
+		{regexp.QuoteMeta(work), "$$WORK"},
+		{`127\.0\.0\.1:\d+`, "ADDRESS"},
+		{`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z| [A-Z]+)?`, "TIME"},
+		{`\b\d\d:\d\d:\d\d\b`, "CLOCK"},
+		{`\d+% \(\d+ MiB\) free, \d+% of the inodes`, "SPACE"},
+		{`\b\d+(\.\d+)?(ms|µs|s)\b`, "SPAN"},
+		{`\bin \d+ (days|hours)\b`, "in N days"},
+		{`pmcheck \S+ up`, "pmcheck VERSION up"},
+		{`[ \t]+`, " "},
+		{` \n`, "\n"},
+	} {
+		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.with)
+	}
+	return strings.TrimSpace(text)
+}
+
+func golden(ts *testscript.TestScript, neg bool, args []string) {
+	got, want := equal(ts.ReadFile(args[0]), ts.Getenv("WORK")), equal(ts.ReadFile(args[1]), ts.Getenv("WORK"))
+	if neg || got != want {
+		ts.Fatalf("%s is\n%s\nwant\n%s", args[0], got, want)
+	}
+}
+
+func setMaster(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Value(masterKey{}).(*checktest.Master).Set(checktest.State(args[0])))
+}
+
+var addressInStatus = regexp.MustCompile(`answering on (\S+)`)
+
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	notify := ts.Value(notifyKey{}).(*net.UnixConn)
+	notify.SetReadDeadline(time.Now().Add(20 * time.Second))
+	for b := make([]byte, 4096); ; {
+		n, err := notify.Read(b)
+		if err != nil {
+			ts.Fatalf("await %s: %v", args[0], err)
+		}
+		if m := addressInStatus.FindSubmatch(b[:n]); m != nil {
+			ts.Setenv("address", string(m[1]))
+		}
+		if strings.Contains(string(b[:n]), args[0]) {
+			return
+		}
+	}
+}
+
+func send(ts *testscript.TestScript, _ bool, args []string) {
+	number := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
+	for _, c := range ts.BackgroundCmds() {
+		if filepath.Base(c.Args[0]) == args[1] {
+			ts.Check(c.Process.Signal(number))
+			return
+		}
+	}
+	ts.Fatalf("no program %s in the background", args[1])
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// configFlag names the configuration file. It is given after the command, as
+// every flag is.
+func configFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name:    "config",
+		Aliases: []string{"c"},
+		Usage:   "read `FILE` instead of " + config.DefaultFile,
+		EnvVars: []string{"PMCHECK_CONFIG"},
+	}
+}
+
+// load reads the configuration for a command. Flags named like settings
+// override them.
+func load(c *cli.Context, environ []string) (*config.Loaded, error) {
+	loaded, err := config.Load(options(c, environ))
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return loaded, nil
+}
+
+func options(c *cli.Context, environ []string) config.Options {
+	flags := map[string]string{}
+	for _, name := range []string{"listen"} {
+		if c.IsSet(name) {
+			flags[name] = c.String(name)
+		}
+	}
+	return config.Options{File: c.String("config"), Environ: environ, Flags: flags}
+}
+
+// loadLocal reads the configuration for a command that has nothing to do with
+// the master. It works on a host where Puppet is missing or broken.
+func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
+	loaded, err := config.Check(config.Options{File: c.String("config"), Environ: environ})
+	if err != nil {
+		return config.Config{}, &exitError{exitUsage, err}
+	}
+	return loaded.Config, nil
+}
+
+// loadOwn is loadLocal for the commands that an operator needs in an emergency. A
+// daemon that started before the configuration was broken tells what they need
+// itself; holds that are set elsewhere than where it looks would hold nothing.
+func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
+	settings, err := loadLocal(c, environ)
+	if err == nil {
+		return settings, nil
+	}
+	file, socket := config.Locate(options(c, environ))
+	ctx, cancel := context.WithTimeout(c.Context, guardTime)
+	defer cancel()
+	status, lost := agent.Client{Socket: socket}.Status(ctx)
+	if lost != nil || !usesFile(status.Config, file) {
+		return config.Config{}, &exitError{exitUsage, &hinted{err, "mend it: no daemon answers on " + socket + " that uses it and could tell where it looks for holds"}}
+	}
+	complain(c.App.ErrWriter, &hinted{err, "mend it; until then the daemon's own settings are used, with which it started"})
+	return settingsOf(status, socket), nil
+}
+
+// usesFile reports whether a daemon has its configuration from this file, or from
+// the usual place, where a file may have come or gone since.
+func usesFile(running agent.ConfigStatus, file string) bool {
+	return running.Holds.Persistent != "" && cmp.Or(running.File, config.DefaultFile) == cmp.Or(file, config.DefaultFile)
+}
+
+// settingsOf returns the settings of a running daemon that commands need.
+func settingsOf(status agent.Status, socket string) config.Config {
+	settings := config.Default()
+	settings.Socket = socket
+	settings.Holds = config.Holds{Persistent: status.Config.Holds.Persistent, UntilReboot: status.Config.Holds.UntilReboot}
+	settings.InitialMode = config.InitialMode(status.Config.Holds.InitialMode)
+	settings.Probe.Address = status.Probe.Address
+	return settings
+}
+
+// newLogger writes log lines as the configuration says: with the format auto
+// to the journal, if that is where w leads anyway.
+func newLogger(w io.Writer, c config.Log) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		return nil, errors.New("log.level: " + err.Error())
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch {
+	case c.Format == config.FormatJSON:
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	case c.Format == config.FormatAuto && w == os.Stderr && systemd.StderrIsJournal():
+		return slog.New(systemd.NewJournalHandler(level)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, options)), nil
+}

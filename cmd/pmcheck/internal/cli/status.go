@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func statusCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: "show mode, verdict, and what balancers are told",
+		Description: "Of this host, or of a whole pool with --host or --fleet.\n" +
+			"Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
+			"5 the daemon does not answer, 2 usage; of a pool the worst of them.",
+		Flags: []cli.Flag{
+			configFlag(),
+			serviceFlag("show `SERVICE` only"),
+			&cli.StringSliceFlag{Name: "host", Usage: "ask pmcheck on `HOST` instead, several times for a pool: m1, m1:9200, https://m1:9200"},
+			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "keep showing it until interrupted"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON: what /status answers"},
+		},
+		Action: func(c *cli.Context) error { return showStatus(c, environ) },
+	}
+}
+
+func showStatus(c *cli.Context, environ []string) error {
+	if c.Bool("watch") && c.Bool("json") {
+		return usageError("--watch and --json exclude each other")
+	}
+	hosts := c.StringSlice("host")
+	if c.IsSet("service") && (c.Bool("watch") || c.Bool("fleet") || len(hosts) > 0) {
+		return usageError("--service goes with none of --watch, --host and --fleet")
+	}
+	if len(hosts) == 0 && !c.Bool("fleet") {
+		settings, err := loadOwn(c, environ)
+		if err != nil {
+			return err
+		}
+		return showOwn(c, settings)
+	}
+	settings, err := loadLocal(c, environ)
+	if err != nil {
+		return err
+	}
+	if c.Bool("fleet") {
+		hosts = append(hosts, settings.Fleet...)
+		if len(hosts) == 0 {
+			return &exitError{exitUsage, &hinted{errors.New("--fleet: the configuration lists no masters as fleet"),
+				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}}
+		}
+	}
+	return showFleet(c, environ, hosts, settings)
+}
+
+// showOwn shows the status of this host.
+func showOwn(c *cli.Context, settings config.Config) error {
+	client := agent.Client{Socket: settings.Socket}
+	if c.Bool("watch") {
+		return watch(c.Context, c.App.Writer, func(ctx context.Context) screen {
+			status, err := client.Status(ctx)
+			if err != nil {
+				return screen{text: err.Error() + "\n", line: err.Error()}
+			}
+			var text strings.Builder
+			printStatus(&text, status)
+			s, _ := status.Service(agent.Server)
+			return screen{text.String(), fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, healthText(s.Verdict)), status.Probe.Took}
+		})
+	}
+	status, err := client.Status(c.Context)
+	if noDaemon(err) {
+		return &exitError{exitNoDaemon, &hinted{err, "systemctl status pmcheck; the holds are in " + settings.Holds.Persistent}}
+	}
+	if err != nil {
+		return err
+	}
+	if name := c.String("service"); name != "" {
+		service, err := status.MustService(name)
+		if err != nil {
+			return noService(err)
+		}
+		status.Services = []agent.ServiceStatus{service}
+	}
+	if c.Bool("json") {
+		if err := printJSON(c.App.Writer, status); err != nil {
+			return err
+		}
+	} else {
+		printStatus(c.App.Writer, status)
+	}
+	return statusOnly(statusExit(status))
+}
+
+// showFleet shows the status of a pool.
+func showFleet(c *cli.Context, environ, hosts []string, settings config.Config) error {
+	if loaded, err := load(c, environ); err == nil {
+		settings = loaded.Config // with Puppet's CA, where there is a Puppet
+	}
+	clients := make([]agent.Client, len(hosts))
+	for i, host := range hosts {
+		var err error
+		if clients[i], err = remote(host, settings); err != nil {
+			return err
+		}
+	}
+	if c.Bool("watch") {
+		return watch(c.Context, c.App.Writer, func(ctx context.Context) screen {
+			members := askFleet(ctx, hosts, clients)
+			var text strings.Builder
+			printFleet(&text, members)
+			return screen{text: text.String(), line: fleetLine(members)}
+		})
+	}
+	members := askFleet(c.Context, hosts, clients)
+	if c.Bool("json") {
+		if err := printJSON(c.App.Writer, members); err != nil {
+			return err
+		}
+	} else {
+		printFleet(c.App.Writer, members)
+	}
+	return statusOnly(fleetExit(members))
+}
+
+// statusExit is the exit status for the worst of the services.
+func statusExit(status agent.Status) int {
+	exit := exitOK
+	for _, s := range status.Services {
+		switch {
+		case s.Mode != drain.Ready:
+			return exitHeld
+		case !s.Verdict.Health.Serves():
+			exit = exitUnhealthy
+		}
+	}
+	return exit
+}

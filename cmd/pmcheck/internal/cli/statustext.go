@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// printStatus writes the status for a person.
+func printStatus(w io.Writer, status agent.Status) {
+	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", status.Certname, status.Probe.Address, status.Version, ago(status.Started, status.Time))
+	for _, s := range status.Services {
+		fmt.Fprintln(w)
+		printService(w, s, status)
+	}
+	printBalancers(w, status)
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	printProbe(t, status)
+	if status.AgentLine != "" {
+		fmt.Fprintf(t, "agent-check\t%s\n", status.AgentLine)
+	}
+	for _, warning := range status.Warnings {
+		fmt.Fprintf(t, "warning\t%s\n", warning)
+	}
+	if status.Config.Error != "" {
+		fmt.Fprintf(t, "config\tnot reloaded: %s\n", strings.ReplaceAll(status.Config.Error, "\n", "; "))
+	}
+	t.Flush()
+}
+
+func printService(w io.Writer, s agent.ServiceStatus, status agent.Status) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush()
+	fmt.Fprintf(t, "%s\t%s\n", s.Name, headline(s))
+	fmt.Fprintf(t, "mode\t%s\n", s.Mode)
+	for _, h := range status.Holds {
+		if h.Covers(s.Name) {
+			fmt.Fprintf(t, "  hold\t%s\n", holdLine(h.Hold, status.Time))
+		}
+	}
+	v := s.Verdict
+	fmt.Fprintf(t, "verdict\t%s: %s since %s\n", v.Health, v.Reason, when(v.Since, status.Time))
+	if v.Detail != "" {
+		fmt.Fprintf(t, "  detail\t%s\n", v.Detail)
+	}
+	if s.Hint != "" {
+		fmt.Fprintf(t, "  hint\t%s\n", s.Hint)
+	}
+	for _, c := range s.Checks {
+		fmt.Fprintf(t, "check\t%s\n", checkLine(c, status.Time))
+	}
+	for i, a := range s.Answers {
+		label := ""
+		if i == 0 {
+			label = "answers"
+		}
+		fmt.Fprintf(t, "%s\t%d %s\tto %s\t(%s)\n", label, a.Code, a.Body, a.Path, a.Kind)
+	}
+}
+
+// checkLine is one check as a row: state, value against threshold, age, and
+// what is wrong with what to do about it.
+func checkLine(c agent.CheckStatus, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %-7s ", c.Check, c.State)
+	if c.Value != "" {
+		fmt.Fprintf(&b, "%s, ", c.Value)
+	}
+	if c.Threshold != "" {
+		fmt.Fprintf(&b, "threshold %s, ", c.Threshold)
+	}
+	fmt.Fprintf(&b, "%s ago", ago(c.Checked, now))
+	if c.Detail != "" {
+		fmt.Fprintf(&b, "\n\t  %s: %s", c.Reason, c.Detail)
+	}
+	if c.Hint != "" && c.State != check.StateOK {
+		fmt.Fprintf(&b, "\n\t  hint: %s", c.Hint)
+	}
+	return b.String()
+}
+
+// headline says in plain words what is going on.
+func headline(s agent.ServiceStatus) string {
+	switch {
+	case s.Answer.Code == 200:
+		return "in service"
+	case s.Mode != drain.Ready:
+		return "OUT of service: held in " + string(s.Mode)
+	}
+	return "OUT of service: " + string(s.Verdict.Health)
+}
+
+func holdLine(h drain.Hold, now time.Time) string {
+	text := heldText(h)
+	if !h.Since.IsZero() {
+		text += ", since " + when(h.Since, now)
+	}
+	return text
+}
+
+// printBalancers writes who asks, what they make of us, and what they hear.
+func printBalancers(w io.Writer, status agent.Status) {
+	if len(status.Balancers) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush()
+	fmt.Fprintln(t, "\nbalancer\tasks for\tevery\tlast\ttold\tits view\tweight\tsessions")
+	for _, b := range status.Balancers {
+		view, weight, sessions := "not told", "", ""
+		if v := b.View; v != nil {
+			view, _, _ = strings.Cut(viewText(v), ",")
+			weight, sessions = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal), fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
+		}
+		every := time.Duration(b.Interval * float64(time.Second)).Round(100 * time.Millisecond)
+		question := "/" + b.Service
+		if b.Name == agent.AgentCheck {
+			question = b.Name
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n", b.Label(), question, every, ago(b.Seen, status.Time), b.Answer.Code, view, weight, sessions)
+	}
+}
+
+func printProbe(w io.Writer, status agent.Status) {
+	p := status.Probe
+	if p.Count == 0 {
+		fmt.Fprintln(w, "probe\tnone yet")
+		return
+	}
+	took := time.Duration(p.Took * float64(time.Second)).Round(time.Millisecond / 10)
+	fmt.Fprintf(w, "probe\t%s, took %s, %s\n", when(p.Asked, status.Time), took, p.URL)
+	if p.TLS != nil {
+		fmt.Fprintf(w, "server\tcertificate %s\n", expiryText(p.TLS.Server.NotAfter, status.Time))
+	}
+	if p.Own != nil {
+		fmt.Fprintf(w, "own\tcertificate %s\n", expiryText(p.Own.NotAfter, status.Time))
+	}
+	if first, any := p.FirstCRLExpiry(); any {
+		fmt.Fprintf(w, "crl\t%s\n", expiryText(first, status.Time))
+	}
+}
+
+// when writes a time both ways: how long ago, and by the clock.
+func when(t, now time.Time) string {
+	return fmt.Sprintf("%s ago (%s)", ago(t, now), t.Local().Format("2006-01-02 15:04:05 MST"))
+}
+
+// ago writes the time that has passed, to the precision people care for.
+func ago(t, now time.Time) string {
+	d := now.Sub(t)
+	switch {
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

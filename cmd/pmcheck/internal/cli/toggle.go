@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// effectTime is how long a toggle waits for the daemon to act on it. The
+// daemon needs milliseconds; without a file watch, about a second.
+const effectTime = 3 * time.Second
+
+// toggle is what a command has changed, and its JSON.
+type toggle struct {
+	Set    *drain.Hold  `json:"set,omitempty"`
+	Lifted []drain.Hold `json:"lifted,omitempty"`
+	// Service is the service spoken of below.
+	Service string `json:"service"`
+	// Mode is the mode now, by the files.
+	Mode drain.Mode `json:"mode"`
+	// Remaining are the other holds in effect.
+	Remaining []drain.Hold `json:"remaining,omitempty"`
+	// InEffect tells that the daemon acts on it.
+	InEffect bool `json:"in_effect"`
+	// Answer is what balancers are told since then; nil without a daemon.
+	Answer *agent.Answer `json:"answer,omitempty"`
+	Error  string        `json:"error,omitempty"` // why it is not in effect
+	// Reached tells, with --wait, that what was waited for is so.
+	Reached *bool `json:"reached,omitempty"`
+}
+
+// look returns what stands in the way of a goal since a toggle took effect.
+type look func(client agent.Client, master, service string, since time.Time) func(context.Context) []string
+
+// reportToggle says what a toggle has changed in effect, and waits for the
+// goal if asked to.
+func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t toggle, goal string, look look) error {
+	now := time.Now()
+	t.Service = c.String("service")
+	if t.Service == "" {
+		t.Service = agent.Server
+	}
+	holds := store.Read()
+	t.Mode, _ = holds.Mode(t.Service, now)
+	for _, h := range holds.At(now).Holds() {
+		if h.Covers(t.Service) && (t.Set == nil || h != *t.Set) {
+			t.Remaining = append(t.Remaining, h)
+		}
+	}
+	client := agent.Client{Socket: settings.Socket}
+	since, err := t.awaitEffect(c.Context, client)
+	if err != nil {
+		t.Error = err.Error()
+	}
+	if !c.Bool("json") {
+		t.print(c.App.Writer, since)
+	}
+	var missed error
+	wait := c.Generic("wait").(*patience)
+	switch {
+	case wait.wanted && errors.Is(err, agent.ErrNoService):
+		missed = noService(err)
+	case wait.wanted:
+		missed = waitGoal(c, goal, wait.limit, idleSettle, look(client, settings.Probe.Address, c.String("service"), since))
+		reached := missed == nil
+		t.Reached = &reached
+	}
+	if c.Bool("json") {
+		return errors.Join(printJSON(c.App.Writer, t), missed)
+	}
+	return missed
+}
+
+// awaitEffect waits until the daemon answers in the mode that the files say.
+func (t *toggle) awaitEffect(ctx context.Context, client agent.Client) (since time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, effectTime)
+	defer cancel()
+	for {
+		status, err := client.Status(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		service, err := status.MustService(t.Service)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if service.Mode == t.Mode {
+			t.InEffect, t.Answer = true, &service.Answer
+			return status.Time, nil
+		}
+		select {
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("the daemon is still in mode %s after %s", service.Mode, effectTime)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (t *toggle) print(w io.Writer, since time.Time) {
+	switch {
+	case t.Set != nil:
+		fmt.Fprintf(w, "held: %s\n", holdText(*t.Set))
+	case len(t.Lifted) == 0:
+		fmt.Fprintln(w, "nothing to lift")
+	}
+	for _, h := range t.Lifted {
+		fmt.Fprintf(w, "lifted: %s\n", holdText(h))
+	}
+	switch {
+	case t.InEffect:
+		fmt.Fprintf(w, "in effect: balancers are told %d %s (/%s, since %s)\n", t.Answer.Code, t.Answer.Body, t.Service, since.Local().Format(time.TimeOnly))
+	case strings.HasPrefix(t.Error, agent.ErrNoDaemon.Error()):
+		fmt.Fprintf(w, "not in effect yet: %s; it applies when the daemon starts\n", t.Error)
+	default:
+		fmt.Fprintf(w, "not in effect: %s\n", t.Error)
+	}
+	if len(t.Remaining) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "other holds: %d, so the mode is %s\n", len(t.Remaining), t.Mode)
+	for _, h := range t.Remaining {
+		fmt.Fprintf(w, "  %s\n", heldText(h))
+	}
+}
+
+// heldText is holdText for a hold that stays, with what to do about a file that
+// cannot be read. Of a directory its error says so.
+func heldText(h drain.Hold) string {
+	if h.Code == drain.Unreadable && h.Holder != drain.Directory {
+		return holdText(h) + "; mend or remove " + h.Path
+	}
+	return holdText(h)
+}
+
+// holdText describes a hold on one line.
+func holdText(h drain.Hold) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s by %s", h.Mode, h.Holder)
+	if h.Service != "" {
+		fmt.Fprintf(&b, " on %s", h.Service)
+	}
+	if who := h.Who(); who != "" {
+		fmt.Fprintf(&b, " (%s)", who)
+	}
+	if h.Reason != "" {
+		fmt.Fprintf(&b, ": %s", h.Reason)
+	}
+	if h.Error != "" {
+		fmt.Fprintf(&b, ": %s: %s", h.Code, h.Error)
+	}
+	switch {
+	case !h.Until.IsZero():
+		fmt.Fprintf(&b, ", until %s", h.Until.Local().Format("2006-01-02 15:04:05 MST"))
+		if h.UntilReboot {
+			b.WriteString(" or reboot")
+		}
+	case h.UntilReboot:
+		b.WriteString(", until reboot")
+	case h.Code == "":
+		b.WriteString(", no end")
+	}
+	return b.String()
+}
+
+// noService adds what a caller can do about a service that nobody answers for.
+func noService(err error) error {
+	return &exitError{exitUsage, &hinted{err, "set services in the configuration, then systemctl reload pmcheck"}}
+}
+
+// noDaemon reports whether a command failed for want of a daemon.
+func noDaemon(err error) bool { return errors.Is(err, agent.ErrNoDaemon) }

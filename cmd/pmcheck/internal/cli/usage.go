@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agext/levenshtein"
+	"github.com/urfave/cli/v2"
+)
+
+// typedArgs is where the app keeps its arguments: they are not in the context of an
+// error in the flags before a command.
+const typedArgs = "args"
+
+// strict refuses stray arguments: flags behind one are not parsed, so that
+// "drain now --reason x" would drain without the reason.
+func strict(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.NArg() == 0 {
+			return action(c)
+		}
+		stray := c.Args().First()
+		err := fmt.Errorf("%s takes no argument %q", c.Command.Name, stray)
+		if _, bad := time.ParseDuration(stray); bad == nil && c.IsSet("wait") {
+			err = &hinted{err, "write --wait=" + stray}
+		}
+		return &exitError{exitUsage, err}
+	}
+}
+
+// onUsageError says what is wrong with the flags of a command in our own words,
+// and what would be right.
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	problem, hint := flagProblem(c, err.Error())
+	if hint == "" {
+		hint = called(c) + " --help lists the flags"
+	}
+	return &exitError{exitUsage, &hinted{errors.New(problem), hint}}
+}
+
+// called is the command as it was called, without arguments.
+func called(c *cli.Context) string {
+	if isRoot(c) {
+		return "pmcheck"
+	}
+	return "pmcheck " + c.Command.Name
+}
+
+func isRoot(c *cli.Context) bool {
+	return c.Command == nil || c.Command.Name == "" || c.Command.Name == c.App.Name
+}
+
+// flagProblem reads an error of the flag package, which has them as text only.
+func flagProblem(c *cli.Context, text string) (problem, hint string) {
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		return called(c) + " has no flag " + dashed(name), unknownFlagHint(c, name)
+	}
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		return dashed(name) + " needs a value", ""
+	}
+	m := regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-(\S+): (.*)$`).FindStringSubmatch(text)
+	if m == nil {
+		return text, ""
+	}
+	value, err := strconv.Unquote(m[1])
+	if err != nil {
+		return text, ""
+	}
+	return dashed(m[2]) + ": " + valueProblem(flagNamed(c.Command, m[2]), value, m[3]), ""
+}
+
+// valueProblem says what is wrong with the value of a flag; said is what the flag
+// says itself.
+func valueProblem(f cli.Flag, value, said string) string {
+	switch f.(type) {
+	case *cli.DurationFlag:
+		return durationProblem(value)
+	case *cli.IntFlag:
+		return fmt.Sprintf("%q is not a whole number", value)
+	case *cli.BoolFlag:
+		return "takes no value"
+	}
+	return said
+}
+
+// durationProblem says why a text is not a duration.
+func durationProblem(text string) string {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return fmt.Sprintf("%s needs a unit (%[1]ss or %[1]sm)", text)
+	}
+	return fmt.Sprintf("%q is not a duration, such as 30s, 10m or 1h30m", text)
+}
+
+func flagNamed(command *cli.Command, name string) cli.Flag {
+	for _, f := range command.Flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// unknownFlagHint names what may be meant by a flag that a command does not have.
+func unknownFlagHint(c *cli.Context, name string) string {
+	if !isRoot(c) {
+		if best := nearest(name, flagNames(c.Command)); best != "" {
+			return "did you mean " + dashed(best) + "?"
+		}
+		return ""
+	}
+	typed, _ := c.App.Metadata[typedArgs].([]string)
+	at := slices.IndexFunc(typed, func(word string) bool { return c.App.Command(word) != nil })
+	switch {
+	case at >= 0:
+		others := slices.Delete(slices.Clone(typed), at, at+1)
+		return "flags come after the command: pmcheck " + typed[at] + " " + strings.Join(others, " ")
+	case c.App.Command(name) != nil:
+		return "pmcheck " + name
+	}
+	return ""
+}
+
+// flagNames lists the flags of a command in the order of the alphabet.
+func flagNames(c *cli.Command) []string {
+	var names []string
+	for _, f := range c.VisibleFlags() {
+		names = append(names, f.Names()...)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// dashed writes the name of a flag as it is typed.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// nearest returns the word that a slip of the hand may have turned into the one
+// given, or "": more than two letters off is another word.
+func nearest(word string, words []string) string {
+	best, distance := "", 3
+	for _, w := range words {
+		if d := levenshtein.Distance(word, w, nil); d < distance && d < len(w) {
+			best, distance = w, d
+		}
+	}
+	return best
+}
+
+func unknownCommand(c *cli.Context, name string) error {
+	var names []string
+	for _, command := range c.App.VisibleCommands() {
+		names = append(names, command.Name)
+	}
+	hint := "pmcheck --help lists the commands"
+	if best := nearest(name, names); best != "" {
+		hint = "did you mean pmcheck " + best + "?"
+	}
+	return &exitError{exitUsage, &hinted{fmt.Errorf("no command %q", name), hint}}
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+)
+
+// waitEvery is how often the daemon is asked; it answers from memory.
+const waitEvery = 100 * time.Millisecond
+
+func waitCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:        "wait",
+		Usage:       "block until balancers are told what is waited for",
+		Description: "Exit status: 0 reached, 6 not within the time, 2 usage.",
+		Flags: []cli.Flag{
+			configFlag(),
+			serviceFlag("wait for `SERVICE` instead of the master itself"),
+			&cli.StringFlag{Name: "for", Usage: "`WHAT`: ready (balancers are told 200) or out (they are told otherwise)"},
+			&cli.DurationFlag{Name: "timeout", Value: 5 * time.Minute, Usage: "give up after `DURATION`"},
+		},
+		Action: func(c *cli.Context) error { return wait(c, environ) },
+	}
+}
+
+func wait(c *cli.Context, environ []string) error {
+	goal := c.String("for")
+	if goal != "ready" && goal != "out" {
+		return usageError("--for takes ready or out, not %q", goal)
+	}
+	if c.Duration("timeout") <= 0 {
+		return usageError("--timeout %s is not above 0", c.Duration("timeout"))
+	}
+	settings, err := loadOwn(c, environ)
+	if err != nil {
+		return err
+	}
+	name := c.String("service")
+	if name == "" {
+		name = agent.Server
+	}
+	ctx, cancel := context.WithTimeout(c.Context, c.Duration("timeout"))
+	defer cancel()
+	client := agent.Client{Socket: settings.Socket}
+	p := newProgress(c.App.ErrWriter)
+	defer p.end()
+	for {
+		reached, state, err := ask(ctx, client, name, goal)
+		if err != nil {
+			return err
+		}
+		if reached {
+			p.done(state)
+			return nil
+		}
+		if ctx.Err() == nil {
+			p.say(state)
+		}
+		select {
+		case <-ctx.Done():
+			if c.Context.Err() != nil {
+				return c.Context.Err() // interrupted
+			}
+			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, c.Duration("timeout"), p.last)}
+		case <-time.After(waitEvery):
+		}
+	}
+}
+
+// ask reports whether the goal is reached, and what is the case. An error is that
+// it never will be.
+func ask(ctx context.Context, client agent.Client, name, goal string) (reached bool, state string, err error) {
+	status, err := client.Status(ctx)
+	if err != nil {
+		return false, err.Error(), nil
+	}
+	service, err := status.MustService(name)
+	if err != nil {
+		return false, "", noService(err)
+	}
+	serves := service.Answer.Code == 200
+	return serves == (goal == "ready"), fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body), nil
+}

@@ -1,0 +1,250 @@
+package bench_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// How long each is asked at each rate. pmcheck's windows are a minute together,
+// for their share of handshakes, which come every 30 s.
+const (
+	pmcheckWindow = 15 * time.Second
+	otherWindow   = 6 * time.Second
+)
+
+// A contender is one that balancers ask.
+type contender struct {
+	name    string
+	address string
+	rates   []int                // how many balancers it can take
+	cpu     func() time.Duration // used so far, besides the master's
+	runs    map[int][]run        // by rate, one for each round
+}
+
+// A run is one window.
+type run struct {
+	p50, p99, p999 float64 // seconds
+	rate           float64 // questions per second
+	cpu, master    float64 // CPU seconds per question: of the contender, and what it costs the master
+}
+
+// allRates are numbers of balancers that ask once a second each.
+func allRates() []int {
+	if testing.Short() {
+		return []int{10, 1000}
+	}
+	return []int{1, 10, 100, 1000}
+}
+
+// flood is the rate of wrk: the next question as soon as one is answered.
+const flood = 0
+
+// benchmarkBalancers asks what answers take and cost where balancers come at
+// their own pace. To the ancestor each question is three processes and a TLS
+// handshake of the master; pmcheck pays for its probing, whoever asks, and then
+// hardly anything for a question.
+func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
+	others := startOthers(b)
+	xinetd := lab.StartAncestor(b, master.Address())
+	ancestor := newContender(b, "ancestor", xinetd.Address(), 0)
+	ancestor.rates = slices.DeleteFunc(allRates(), func(rate int) bool { return rate > 10 }) // it can do six times that
+	ancestor.cpu = func() time.Duration { return lab.CPUTime(b, xinetd.Pid()) }
+	pmcheck := newContender(b, "pmcheck", lab.FreeAddress(b, "127.0.0.1"), 0)
+	config := serveConfig(b, pmcheck.address, master.Address(), master.PuppetConf())
+	warmUp(b, config, ancestor.address)
+
+	var probing []float64
+	for range min(rounds(b), 3) {
+		// The master is not asked anything meanwhile.
+		quiet := perSecond(b, master.Pid(), func() {
+			for _, c := range others {
+				c.beAsked(b, otherWindow, c.rates...)
+				c.beFlooded(b)
+			}
+		})
+		for _, rate := range ancestor.rates {
+			used := perSecond(b, master.Pid(), func() { ancestor.beAsked(b, otherWindow, rate) })
+			ancestor.charge(rate, used-quiet)
+		}
+		pid, stop := start(b, nil, lab.Build(b), "serve", "--config", config)
+		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
+		awaitAnswer(b, urlOf(pmcheck.address))
+		used := perSecond(b, master.Pid(), func() { pmcheck.beAsked(b, pmcheckWindow, pmcheck.rates...) })
+		pmcheck.beFlooded(b) // which takes nothing from the master but its CPUs
+		for rate := range pmcheck.runs {
+			pmcheck.charge(rate, used-quiet)
+		}
+		probing = append(probing, used-quiet)
+		stop()
+	}
+	everybody := append([]*contender{pmcheck}, append(others, ancestor)...)
+	compareLatency(b, everybody)
+	compareCost(b, everybody, probing)
+}
+
+// warmUp lets the JVM compile what answers the questions of both: otherwise the
+// first round would pay for it.
+func warmUp(b *testing.B, config, ancestor string) {
+	b.Helper()
+	hurried := []string{
+		"PMCHECK_PROBE_INTERVAL=100ms", "PMCHECK_PROBE_TIMEOUT=99ms", "PMCHECK_PROBE_FALL=100",
+		"PMCHECK_PROBE_HANDSHAKE=1s", "PMCHECK_JRUBY_INTERVAL=1s",
+	}
+	_, stop := start(b, hurried, lab.Build(b), "serve", "--config", config)
+	defer stop()
+	lab.Wrk{URL: urlOf(ancestor), Connections: 4, Duration: window(20 * time.Second), Reconnect: true}.Run(b)
+}
+
+// startOthers starts those that ask no master, net/http as it is first.
+func startOthers(b *testing.B) (others []*contender) {
+	b.Helper()
+	for _, kind := range []string{kindDefault, kindTuned} {
+		url, pid, _ := startBare(b, kind)
+		others = append(others, newContender(b, "net/http, "+kind, addressOf(url), pid))
+	}
+	haproxy := startHAProxy(b)
+	others = append(others, newContender(b, haproxy.name, addressOf(haproxy.url), haproxy.pid))
+	for _, c := range others {
+		awaitAnswer(b, urlOf(c.address))
+	}
+	return others
+}
+
+func newContender(b *testing.B, name, address string, pid int) *contender {
+	return &contender{
+		name: name, address: address, rates: allRates(), runs: map[int][]run{},
+		cpu: func() time.Duration { return cpuTime(b, pid) },
+	}
+}
+
+// beAsked has balancers ask a contender, at one rate after the other.
+func (c *contender) beAsked(b *testing.B, long time.Duration, rates ...int) {
+	b.Helper()
+	for _, rate := range rates {
+		before := c.cpu()
+		took := checkSteadily(b, c.address, rate, window(long))
+		c.runs[rate] = append(c.runs[rate], run{
+			p50: quantile(took, 500), p99: quantile(took, 990), p999: quantile(took, 999),
+			rate: float64(rate),
+			cpu:  (c.cpu() - before).Seconds() / float64(len(took)),
+		})
+	}
+}
+
+func (c *contender) beFlooded(b *testing.B) {
+	b.Helper()
+	before := c.cpu()
+	result := lab.Wrk{URL: urlOf(c.address), Connections: 16, Duration: window(3 * time.Second), Reconnect: true}.Run(b)
+	if result.Errors > 0 || result.Requests == 0 {
+		b.Fatalf("%s: %d of %d requests without a good answer", c.name, result.Errors, result.Requests)
+	}
+	c.runs[flood] = append(c.runs[flood], run{
+		rate: result.RequestsPerSecond,
+		cpu:  (c.cpu() - before).Seconds() / float64(result.Requests),
+	})
+}
+
+// charge notes what the master used per second in the latest run at a rate.
+func (c *contender) charge(rate int, perSecond float64) {
+	runs := c.runs[rate]
+	last := &runs[len(runs)-1]
+	last.master = perSecond / last.rate
+}
+
+// perSecond returns the CPU seconds per second that a process uses during fn.
+func perSecond(b *testing.B, pid int, fn func()) float64 {
+	b.Helper()
+	began, before := time.Now(), cpuTime(b, pid)
+	fn()
+	return (cpuTime(b, pid) - before).Seconds() / time.Since(began).Seconds()
+}
+
+// at returns one figure of each round.
+func (c *contender) at(rate int, figure func(run) float64) []float64 {
+	var list []float64
+	for _, r := range c.runs[rate] {
+		list = append(list, figure(r))
+	}
+	return list
+}
+
+func compareLatency(b *testing.B, everybody []*contender) {
+	b.Helper()
+	t := table{title: "What a check takes, from when it was due; a new connection each, each balancer asks once a second"}
+	t.row("balancers", "", "p50", "p99", "p99.9", "p50 of bare net/http", "p99 of bare net/http")
+	bare := everybody[1]
+	for _, rate := range allRates() {
+		for _, c := range everybody {
+			if len(c.runs[rate]) == 0 {
+				continue
+			}
+			row := []string{fmt.Sprint(rate), c.name}
+			for _, figure := range []func(run) float64{run.half, run.tail, run.farTail} {
+				row = append(row, milliseconds(median(c.at(rate, figure))))
+			}
+			for _, figure := range []func(run) float64{run.half, run.tail} {
+				row = append(row, fmt.Sprintf("%.2f", ratio(c.at(rate, figure), bare.at(rate, figure))))
+			}
+			t.row(row...)
+		}
+	}
+	t.note("the tail of fewer answers than it names is the slowest of them")
+	t.add(b)
+}
+
+func (r run) asked() float64    { return r.rate }
+func (r run) half() float64     { return r.p50 }
+func (r run) tail() float64     { return r.p99 }
+func (r run) farTail() float64  { return r.p999 }
+func (r run) own() float64      { return r.cpu }
+func (r run) ofMaster() float64 { return r.master }
+func (r run) together() float64 { return r.cpu + r.master }
+
+// goalTimes is how many times pmcheck's CPU time the ancestor is to take.
+const goalTimes = 500
+
+func compareCost(b *testing.B, everybody []*contender, probing []float64) {
+	b.Helper()
+	t := table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself"}
+	t.row("questions/s", "", "master", "agent or scripts", "together", "of the ancestor")
+	pmcheck, ancestor := everybody[0], everybody[len(everybody)-1]
+	most := ancestor.at(ancestor.rates[len(ancestor.rates)-1], run.together)
+	reached := 0.0
+	for _, rate := range append(allRates(), flood) {
+		for _, c := range everybody {
+			if len(c.runs[rate]) == 0 {
+				continue
+			}
+			times := ratio(most, c.at(rate, run.together))
+			asked := median(c.at(rate, run.asked))
+			t.row(fmt.Sprintf("%.0f", asked), c.name, milliseconds(median(c.at(rate, run.ofMaster))), milliseconds(median(c.at(rate, run.own))),
+				milliseconds(median(c.at(rate, run.together))), fmt.Sprintf("1/%.0f", times))
+			if c == pmcheck {
+				b.ReportMetric(times, fmt.Sprintf("times-at-%s", rateName(rate)))
+				if times >= goalTimes && reached == 0 {
+					reached = asked
+				}
+			}
+		}
+	}
+	if reached > 0 {
+		t.goal(true, "1/%d of the ancestor, from %.0f questions per second on", goalTimes, reached)
+	} else {
+		t.goal(false, "1/%d of the ancestor, at no rate", goalTimes)
+	}
+	t.note("probing costs the master %s per second", milliseconds(median(probing)))
+	t.add(b)
+}
+
+func rateName(rate int) string {
+	if rate == flood {
+		return "most"
+	}
+	return fmt.Sprintf("%d/s", rate)
+}
+
+func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f ms", seconds*1e3) }

@@ -1,0 +1,74 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// A fault is something that befalls a master. begin calls began when it does, and
+// returns what mends it, after which the master is ready.
+type fault struct {
+	name  string
+	begin func(b *testing.B, s *lab.PuppetServer, began func()) (mend func())
+}
+
+// allFaults has the one last that takes a restart to mend: after it nothing follows.
+func allFaults() []fault {
+	return []fault{
+		{"every JRuby stuck", stick},
+		{"stopped (SIGSTOP)", func(_ *testing.B, s *lab.PuppetServer, began func()) func() {
+			began()
+			s.Signal(syscall.SIGSTOP)
+			return func() { s.Signal(syscall.SIGCONT) }
+		}},
+		{"killed (SIGKILL)", func(_ *testing.B, s *lab.PuppetServer, began func()) func() {
+			began()
+			s.Kill()
+			return func() { s.Start(); s.WaitReady(3 * time.Minute) }
+		}},
+	}
+}
+
+// stick has a compile wait in generate(), in the only JRuby, and then two requests
+// wait for it.
+func stick(b *testing.B, s *lab.PuppetServer, began func()) (mend func()) {
+	b.Helper()
+	const agent = "agent.lab.example"
+	s.IssueCert(agent, nil)
+	script := filepath.Join(s.Dir, "wait.sh")
+	gate, inside := filepath.Join(s.Dir, "gate"), filepath.Join(s.Dir, "run/inside")
+	text := fmt.Sprintf("touch %s\nwhile [ -e %s ]; do sleep 0.2; done\nrm %s\n", inside, gate, inside)
+	for path, content := range map[string]string{gate: "", script: text} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s.SetSitePP(fmt.Sprintf("generate('/bin/sh', '%s')\n", script))
+	var requests sync.WaitGroup
+	ask := func(path string) {
+		requests.Go(func() {
+			if code, _, err := s.Get(agent, path); err != nil {
+				b.Errorf("%s: %d, %v", path, code, err)
+			}
+		})
+	}
+	ask("/puppet/v3/catalog/" + agent + "?environment=production")
+	lab.RetryUntil(b, time.Minute, 10*time.Millisecond, func() error { _, err := os.Stat(inside); return err })
+	began()
+	ask("/puppet/v3/environments")
+	ask("/puppet/v3/environments")
+	return func() {
+		s.SetSitePP("")
+		if err := os.Remove(gate); err != nil {
+			b.Error(err)
+		}
+		requests.Wait()
+	}
+}

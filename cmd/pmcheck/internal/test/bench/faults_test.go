@@ -1,0 +1,140 @@
+package bench_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// benchmarkFaults asks how long after a fault HAProxy no longer sends agents,
+// with the ancestor and with pmcheck side by side: each fault befalls the same
+// master at the same moment for all.
+func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
+	patience, stuckAfter := 60*time.Second, 5*time.Second
+	if testing.Short() {
+		patience, stuckAfter = 3*time.Second, time.Second
+	}
+	ancestor := lab.StartAncestor(b, master.Address())
+	pmcheck := lab.FreeAddress(b, "127.0.0.1")
+	config := serveConfig(b, pmcheck, master.Address(), master.PuppetConf(), fmt.Sprintf("jruby: {stuck_after: %v}", stuckAfter))
+	start(b, nil, lab.Build(b), "serve", "--config", config)
+	ways := []*way{
+		{name: "ancestor, its lines", lines: ancestorLines, address: ancestor.Address()},
+		{name: "pmcheck, the same lines", lines: ancestorLines, address: pmcheck},
+		{name: "pmcheck, the README's lines", lines: readmeLines(b), address: pmcheck},
+		{name: "pmcheck, inter 500ms fastinter 100ms", lines: quickLines, address: pmcheck},
+	}
+	h := lab.StartHAProxy(b, backends(b, ways, master.Address()))
+	for _, w := range ways {
+		w.refused, w.down = map[string][]float64{}, map[string][]float64{}
+	}
+	faults, times := allFaults(), min(rounds(b), 3)
+	for round := range times {
+		for i, f := range faults {
+			awaitUp(b, h, ways)
+			time.Sleep(rand.N(window(2 * time.Second))) // checks are not in step with faults
+			var note func()
+			mend := f.begin(b, master, func() { note = observe(h, ways, f.name, patience) })
+			note()
+			if round < times-1 || i < len(faults)-1 {
+				mend()
+			}
+		}
+	}
+	compareFaults(b, faults, ways, patience, stuckAfter)
+}
+
+// awaitUp waits until all have the master back.
+func awaitUp(b *testing.B, h *lab.HAProxy, ways []*way) {
+	b.Helper()
+	for i := range ways {
+		h.WaitStat(fmt.Sprintf("way%d", i), "m1", func(s lab.ServerStat) bool {
+			return s.Status == "UP" && s.CheckStatus == "L7OK"
+		}, time.Minute)
+	}
+}
+
+// observe begins to measure. What it returns waits until HAProxy knows of the
+// fault in every way, or patience has run out, and notes when it did.
+func observe(h *lab.HAProxy, ways []*way, fault string, patience time.Duration) (note func()) {
+	began := time.Now()
+	until := func(known func() bool) float64 {
+		for time.Since(began) < patience {
+			asked := time.Now()
+			if known() {
+				return time.Since(began).Seconds()
+			}
+			time.Sleep(max(10*time.Millisecond, 4*time.Since(asked))) // leaves the machine to others
+		}
+		return math.Inf(1) // never
+	}
+	refused, down := make([]float64, len(ways)), make([]float64, len(ways))
+	var watching sync.WaitGroup
+	for i, w := range ways {
+		watching.Go(func() { down[i] = until(func() bool { return isDown(h, fmt.Sprintf("way%d", i)) }) })
+		watching.Go(func() {
+			refused[i] = until(func() bool {
+				var r refusal
+				return errors.As(check(w.address), &r)
+			})
+		})
+	}
+	return func() {
+		watching.Wait()
+		for i, w := range ways {
+			w.refused[fault] = append(w.refused[fault], refused[i])
+			w.down[fault] = append(w.down[fault], down[i])
+		}
+	}
+}
+
+func isDown(h *lab.HAProxy, backend string) bool {
+	stats, err := h.Stats()
+	if err != nil {
+		return false
+	}
+	for _, s := range stats {
+		if s.Backend == backend {
+			return s.Status == "DOWN"
+		}
+	}
+	return false
+}
+
+// goalSooner is how many times sooner HAProxy is to know with pmcheck.
+const goalSooner = 3
+
+func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAfter time.Duration) {
+	b.Helper()
+	t := table{title: "From a fault to 503, and to DOWN in HAProxy"}
+	t.row("fault", "", "503 after", "DOWN after", "sooner than the ancestor")
+	for _, f := range faults {
+		never := math.IsInf(median(ways[0].down[f.name]), 1)
+		for _, w := range ways {
+			sooner := ratio(ways[0].down[f.name], w.down[f.name])
+			text := fmt.Sprintf("%.1f times", sooner)
+			if never {
+				text = "" // than never
+			}
+			t.row(f.name, w.name, secondsOrNever(w.refused[f.name], patience), secondsOrNever(w.down[f.name], patience), text)
+			if w != ways[0] && !never {
+				t.goal(sooner >= goalSooner, "%s, %s: DOWN %.1f times sooner, wanted %d", f.name, w.name, sooner, goalSooner)
+			}
+		}
+	}
+	t.note("jruby: {stuck_after: %v}; the default is 2m, so that no slow catalog takes a master out", stuckAfter)
+	t.add(b)
+}
+
+func secondsOrNever(values []float64, patience time.Duration) string {
+	if m := median(values); !math.IsInf(m, 1) {
+		return fmt.Sprintf("%.2f s", m)
+	}
+	return fmt.Sprintf("never within %v", patience)
+}

@@ -1,0 +1,24 @@
+package bench_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// BenchmarkMaster is what needs a real Puppet Server, one for all of it.
+func BenchmarkMaster(b *testing.B) {
+	if os.Geteuid() != 0 {
+		b.Fatal("starts Puppet Server as its own user: run as root")
+	}
+	options := lab.PuppetServerOptions{JavaArgs: []string{}} // a JVM as shipped
+	if testing.Short() {
+		options.JavaArgs = nil // one that starts sooner
+	}
+	master := lab.StartPuppetServer(b, options)
+	master.WaitReady(3 * time.Minute)
+	b.Run("Balancers", func(b *testing.B) { benchmarkBalancers(b, master) })
+	b.Run("Faults", func(b *testing.B) { benchmarkFaults(b, master) })
+}

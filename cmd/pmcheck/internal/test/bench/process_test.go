@@ -1,0 +1,146 @@
+package bench_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// start runs a program until stop is called, at the latest until the benchmark
+// ends. Its surroundings are empty, since pmcheck reads them.
+func start(b *testing.B, environ []string, program string, args ...string) (pid int, stop func()) {
+	b.Helper()
+	var output bytes.Buffer
+	cmd := exec.Command(program, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, environ...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		cmd.Wait()                          // bare servers end by the signal
+		if b.Failed() {
+			b.Logf("%v said:\n%s", cmd.Args, output.String())
+		}
+	}
+	b.Cleanup(stop)
+	return cmd.Process.Pid, stop
+}
+
+// startBare starts one of the bare servers and returns its URL.
+func startBare(b *testing.B, kind string) (url string, pid int, stop func()) {
+	b.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	address := lab.FreeAddress(b, "127.0.0.1")
+	pid, stop = start(b, []string{serveVariable + "=" + kind + " " + address}, self)
+	return urlOf(address), pid, stop
+}
+
+func urlOf(address string) string { return "http://" + address + "/" }
+
+func addressOf(url string) string { return strings.Trim(strings.TrimPrefix(url, "http://"), "/") }
+
+// awaitAnswer asks until the answer is good, and returns when that was.
+func awaitAnswer(b *testing.B, url string) time.Time {
+	b.Helper()
+	lab.RetryUntil(b, 30*time.Second, 200*time.Microsecond, func() error { return ask(url) })
+	return time.Now()
+}
+
+// ask asks once, over a connection of its own as a balancer does.
+func ask(url string) error {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	resp, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %q", resp.Status, body)
+	}
+	return err
+}
+
+// onCPU calls fn so that what it starts runs on one CPU, or wherever it likes
+// if cpu is negative. A Go program then has GOMAXPROCS=1 by itself, HAProxy one
+// thread.
+func onCPU(b *testing.B, cpu int, fn func()) {
+	b.Helper()
+	if cpu < 0 {
+		fn()
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, one unix.CPUSet
+	one.Set(cpu)
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		b.Fatal(err)
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		b.Fatal(err)
+	}
+	defer unix.SchedSetaffinity(0, &before)
+	fn()
+}
+
+// cpuTime returns the CPU time of a process itself, in nanoseconds where
+// /proc has hundredths of a second. The clock of another process is named by
+// its id: see clock_getcpuclockid(3).
+func cpuTime(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	const schedulerClock = 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|schedulerClock), &t); err != nil {
+		b.Fatalf("CPU time of process %d: %v", pid, err)
+	}
+	return time.Duration(t.Nano())
+}
+
+// serveConfig writes a pmcheck.yaml for a master that puppet.conf describes,
+// and keeps the daemon away from the machine's own files. More are further lines.
+func serveConfig(b *testing.B, listen, master, puppetConf string, more ...string) (file string) {
+	b.Helper()
+	dir := b.TempDir()
+	for _, name := range []string{"holds", "run"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	file = filepath.Join(dir, "pmcheck.yaml")
+	text := fmt.Sprintf(`listen: %[2]s
+socket: %[1]s/pmcheck.sock
+holds: {persistent: %[1]s/holds, until_reboot: %[1]s/run}
+puppet: {conf: %[4]s}
+probe: {address: "%[3]s"}
+`, dir, listen, master, puppetConf)
+	text += strings.Join(more, "\n")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	return file
+}

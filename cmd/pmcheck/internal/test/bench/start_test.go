@@ -1,0 +1,129 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+const mebibyte = 1 << 20
+
+// BenchmarkStart asks how long a balancer waits for its first good answer when
+// the daemon starts: the configuration is read, the master probed with a new
+// handshake, then the answer given.
+func BenchmarkStart(b *testing.B) {
+	pmcheck, master := lab.Build(b), standIn(b)
+	var ours, bare []float64
+	for range 4 * rounds(b) { // short, and each hangs on the scheduler
+		address := lab.FreeAddress(b, "127.0.0.1")
+		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
+		began := time.Now()
+		_, stop := start(b, nil, pmcheck, "serve", "--config", config)
+		ours = append(ours, awaitAnswer(b, urlOf(address)).Sub(began).Seconds())
+		stop()
+
+		began = time.Now()
+		url, _, stop := startBare(b, kindDefault)
+		bare = append(bare, awaitAnswer(b, url).Sub(began).Seconds())
+		stop()
+	}
+	t := table{title: "From the start of the process to the first good answer"}
+	t.row("pmcheck serve", milliseconds(median(ours)))
+	t.row("net/http, default", milliseconds(median(bare)))
+	t.goal(median(ours) <= 0.05, "%s, wanted 50 ms", milliseconds(median(ours)))
+	t.add(b)
+	b.ReportMetric(median(ours)*1e3, "ms")
+}
+
+// BenchmarkMemory asks what stays resident. An hour of checks at one per second
+// is nothing against what wrk asks in ten seconds.
+func BenchmarkMemory(b *testing.B) {
+	pmcheck, master := lab.Build(b), standIn(b)
+	address := lab.FreeAddress(b, "127.0.0.1")
+	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
+	t := table{title: "Resident memory, and the size of the program"}
+	t.row("", "after 10 s of checks, 10 per second", "after 10 s of wrk", "the most at any time", "program")
+	for _, c := range []struct {
+		name, program string
+		start         func() (address string, pid int, stop func())
+	}{
+		{"pmcheck", pmcheck, func() (string, int, func()) {
+			pid, stop := start(b, nil, pmcheck, "serve", "--config", config)
+			return address, pid, stop
+		}},
+		{"net/http, default", "", func() (string, int, func()) {
+			url, pid, stop := startBare(b, kindDefault)
+			return addressOf(url), pid, stop
+		}},
+		{"HAProxy " + lab.HAProxyVersion(b), lab.Need(b, "haproxy", "haproxy"), func() (string, int, func()) {
+			s := startHAProxy(b)
+			return addressOf(s.url), s.pid, func() {}
+		}},
+	} {
+		var checked, flooded, peak []float64
+		for range min(rounds(b), 3) {
+			address, pid, stop := c.start()
+			awaitAnswer(b, urlOf(address))
+			checkSteadily(b, address, 10, window(10*time.Second))
+			checked = append(checked, float64(memory(b, pid).VmRSS))
+			lab.Wrk{URL: urlOf(address), Connections: 16, Duration: window(10 * time.Second), Reconnect: true}.Run(b)
+			after := memory(b, pid)
+			flooded, peak = append(flooded, float64(after.VmRSS)), append(peak, float64(after.VmHWM))
+			stop()
+		}
+		t.row(c.name, mebibytes(median(checked)), mebibytes(median(flooded)), mebibytes(median(peak)), programSize(b, c.program))
+		if c.program == pmcheck {
+			t.goal(median(checked) <= 20*mebibyte, "%s resident, wanted 20 MiB", mebibytes(median(checked)))
+			b.ReportMetric(median(checked)/mebibyte, "MiB")
+		}
+	}
+	t.note("the ancestor is xinetd, and for each question bash and curl; HAProxy is its worker, and links libraries")
+	t.add(b)
+}
+
+// standIn starts a master in this process, so that pmcheck does not pay for
+// its certificates.
+func standIn(b *testing.B) *checktest.Master {
+	b.Helper()
+	m, err := checktest.NewMaster(b.TempDir(), "master.bench.example", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { m.Close() })
+	return m
+}
+
+func memory(b *testing.B, pid int) procfs.ProcStatus {
+	b.Helper()
+	proc, err := procfs.NewProc(pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	status, err := proc.NewStatus()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return status
+}
+
+// programSize is empty for a server that is no program of its own.
+func programSize(b *testing.B, file string) string {
+	b.Helper()
+	if file == "" {
+		return ""
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return mebibytes(float64(info.Size()))
+}
+
+func mebibytes(n float64) string { return fmt.Sprintf("%.1f MiB", n/mebibyte) }

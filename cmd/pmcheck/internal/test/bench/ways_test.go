@@ -1,0 +1,60 @@
+package bench_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A way is how HAProxy learns of a fault.
+type way struct {
+	name    string
+	lines   string // of its backend
+	address string // of who is asked
+
+	refused, down map[string][]float64 // seconds from each fault to 503 and to DOWN, by round
+}
+
+// ancestorLines are what the recipe of 2013 has, with the numbers of the README.
+const ancestorLines = `    option httpchk
+    default-server check port 9200 inter 2s fall 3 rise 2
+`
+
+// quickLines ask as often as a check may that costs next to nothing.
+const quickLines = `    option httpchk GET /
+    http-check send-state
+    default-server check port 9200 inter 500ms fastinter 100ms fall 3 rise 2
+`
+
+// readmeLines are those that the README asks people to paste.
+func readmeLines(b *testing.B) string {
+	b.Helper()
+	readme, err := os.ReadFile("../../../../../README.md")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(readme), "```haproxy\nbackend puppet\n")
+	block, _, found := strings.Cut(block, "    server ")
+	if !found {
+		b.Fatal("README.md: no backend for HAProxy")
+	}
+	return block
+}
+
+// backends is a configuration with a backend for each way.
+func backends(b *testing.B, ways []*way, master string) string {
+	b.Helper()
+	config := &strings.Builder{}
+	fmt.Fprint(config, "defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n")
+	for i, w := range ways {
+		host, port, err := net.SplitHostPort(w.address)
+		if err != nil {
+			b.Fatal(err)
+		}
+		lines := strings.Replace(w.lines, "check port 9200", "check addr "+host+" port "+port, 1)
+		fmt.Fprintf(config, "backend way%d\n%s    server m1 %s\n", i, lines, master)
+	}
+	return config.String()
+}

@@ -1,0 +1,158 @@
+package browser
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// patience is for one command: the machine may be busy with other tests.
+const patience = time.Minute
+
+// chromium is a browser with one tab. It belongs to the goroutine of its test.
+type chromium struct {
+	t        *testing.T
+	commands *os.File
+	messages chan message
+	events   []message
+	session  string
+	last     int
+}
+
+// startChromium opens a browser with an empty tab; the test's cleanup ends it.
+func startChromium(t *testing.T) *chromium {
+	t.Helper()
+	lab.Real(t)
+	dir := t.TempDir()
+	cmd := exec.Command(lab.Need(t, "chromium", "chromium"),
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--no-proxy-server", "--remote-debugging-pipe",
+		"--user-data-dir="+filepath.Join(dir, "profile"), "about:blank")
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir, "DBUS_SESSION_BUS_ADDRESS=disabled:")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	theirIn, commands, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, theirOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as the option says
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirIn.Close()
+	theirOut.Close()
+	c := &chromium{t: t, commands: commands, messages: make(chan message, 1024)}
+	go c.read(answers)
+	t.Cleanup(func() {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		cmd.Wait()
+		commands.Close()
+		for range c.messages { // until the reader has ended
+		}
+	})
+	c.open()
+	return c
+}
+
+// visit opens an address and returns when all of it is there.
+func (c *chromium) visit(url string) {
+	c.t.Helper()
+	c.events = nil
+	c.call("Page.navigate", map[string]any{"url": url}, nil)
+	c.await("Page.loadEventFired")
+}
+
+// eval runs an expression in the page.
+func (c *chromium) eval(expression string, result any) {
+	c.t.Helper()
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	c.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &answer)
+	if answer.ExceptionDetails != nil {
+		c.t.Fatalf("%s: %s", expression, answer.ExceptionDetails)
+	}
+	if result == nil {
+		return
+	}
+	if err := json.Unmarshal(answer.Result.Value, result); err != nil {
+		c.t.Fatalf("%s: %v", expression, err)
+	}
+}
+
+// text evaluates to a string.
+func (c *chromium) text(expression string) (s string) {
+	c.t.Helper()
+	c.eval(expression, &s)
+	return s
+}
+
+// press types a key.
+func (c *chromium) press(key string, code int) {
+	c.t.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": code}
+		if kind == "keyDown" && key == " " {
+			event["text"] = key
+		}
+		c.call("Input.dispatchKeyEvent", event, nil)
+	}
+}
+
+// screen sets the width of the window and the colours a person prefers.
+func (c *chromium) screen(width int, scheme string) {
+	c.t.Helper()
+	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
+	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// picture keeps the whole page as a PNG.
+func (c *chromium) picture(name string) {
+	c.t.Helper()
+	var shot struct{ Data []byte }
+	c.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot)
+	path := filepath.Join(c.t.ArtifactDir(), strings.ReplaceAll(name, " ", "-")+".png")
+	if err := os.WriteFile(path, shot.Data, 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// complaints are the errors and warnings of the console since the visit. That
+// the document itself came with status 503 is one to Chromium.
+func (c *chromium) complaints() (list []string) {
+	c.eval("0", nil) // what was on its way has been read now
+	for _, m := range c.events {
+		switch m.Method {
+		case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
+			list = append(list, string(m.Params))
+		case "Log.entryAdded":
+			if !strings.Contains(string(m.Params), "503 (Service Unavailable)") {
+				list = append(list, string(m.Params))
+			}
+		}
+	}
+	return list
+}
+
+// requests lists the addresses that were asked for since the visit.
+func (c *chromium) requests() (urls []string) {
+	c.eval("0", nil)
+	for _, m := range c.events {
+		var sent struct{ Request struct{ URL string } }
+		if m.Method == "Network.requestWillBeSent" && json.Unmarshal(m.Params, &sent) == nil {
+			urls = append(urls, sent.Request.URL)
+		}
+	}
+	return urls
+}

@@ -1,0 +1,172 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// A pool is a backend in which m1 is ours, and the others are neighbours.
+type pool struct {
+	name   string
+	own    string   // further words of our server line
+	others []string // of theirs
+	steps  []poolStep
+}
+
+// A poolStep is which neighbours are up, what HAProxy then says of our weight,
+// and whether a drain is refused.
+type poolStep struct {
+	up      string // a digit for each neighbour: 1 is up
+	weight  string
+	refused bool
+}
+
+// TestLastServerGuard: the last server of a balancer is not drained without
+// --force, and it is once another one has come up.
+func TestLastServerGuard(t *testing.T) {
+	lab.Real(t)
+	for _, p := range []pool{
+		{name: "one master", steps: []poolStep{{"", "1/1", true}}},
+		{name: "two masters", others: []string{""},
+			steps: []poolStep{{"1", "1/2", false}, {"0", "1/1", true}, {"1", "1/2", false}}},
+		{name: "three masters", others: []string{"", ""},
+			steps: []poolStep{{"11", "1/3", false}, {"01", "1/2", false}, {"00", "1/1", true}, {"10", "1/2", false}}},
+		{name: "a light one among heavy ones", own: "weight 1", others: []string{"weight 200", "weight 55"},
+			steps: []poolStep{{"11", "1/256", false}, {"00", "1/1", true}, {"01", "1/56", false}}},
+		{name: "a heavy one among light ones", own: "weight 200", others: []string{"weight 1"},
+			steps: []poolStep{{"1", "200/201", false}, {"0", "200/200", true}, {"1", "200/201", false}}},
+		// HAProxy counts no backup while another server is up. A drain would put
+		// the backup to work: that is for the operator to say.
+		{name: "one backup", others: []string{"", "backup"},
+			steps: []poolStep{{"11", "1/2", false}, {"01", "1/1", true}, {"10", "1/2", false}}},
+		{name: "the backup itself", own: "backup weight 50", others: []string{"weight 100"},
+			steps: []poolStep{{"1", "50/100", false}, {"0", "50/50", true}, {"1", "50/100", false}}},
+		{name: "under slowstart", own: "weight 100 slowstart 1h", others: []string{"weight 100 slowstart 1h"},
+			steps: []poolStep{{"1", "", false}, {"0", "", true}, {"1", "", false}}},
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.test(t)
+		})
+	}
+}
+
+func (p pool) test(t *testing.T) {
+	_, conf := standIn(t)
+	r := serve(t, conf)
+	config := strings.Builder{}
+	fmt.Fprintf(&config, "%sbackend puppet\n balance leastconn\n option httpchk GET /\n http-check send-state\n", tcpDefaults)
+	fmt.Fprintf(&config, " default-server check inter 100ms fall 2 rise 2\n server m1 %s %s\n", r.address, p.own)
+	var others []*neighbour
+	for i, words := range p.others {
+		n := newNeighbour(t)
+		others = append(others, n)
+		fmt.Fprintf(&config, " server m%d %s %s\n", i+2, n.address(), words)
+	}
+	h := lab.StartHAProxy(t, config.String())
+	for _, step := range p.steps {
+		for i, n := range others {
+			want := map[byte]string{'0': "DOWN", '1': "UP"}[step.up[i]]
+			n.down.Store(want == "DOWN")
+			h.WaitStatus("puppet", fmt.Sprintf("m%d", i+2), want, 10*time.Second)
+		}
+		b := r.awaitView("UP", step.weight)
+		want := 0
+		if step.refused {
+			want = 7
+		}
+		if out, status := r.run("drain"); status != want {
+			t.Errorf("neighbours up: %s, weight %d/%d: drain ends with %d, want %d\n%s", step.up, b.View.Weight, b.View.WeightTotal, status, want, out)
+		}
+		if step.refused {
+			r.succeed("drain", "--force")
+		}
+		r.succeed("ready")
+	}
+}
+
+// TestLastServerInSlowstart: of two masters that both come back, each still sees
+// the other, if their weights are large enough. HAProxy rounds what it tells.
+func TestLastServerInSlowstart(t *testing.T) {
+	lab.Real(t)
+	for weight, refused := range map[string]bool{"weight 100": false, "weight 1": true} {
+		t.Run(weight, func(t *testing.T) {
+			t.Parallel()
+			_, conf := standIn(t)
+			r := serve(t, conf)
+			n := newNeighbour(t)
+			h := lab.StartHAProxy(t, fmt.Sprintf("%sbackend puppet\n option httpchk GET /\n http-check send-state\n"+
+				" default-server check inter 100ms fall 2 rise 2 %s slowstart 1h\n server m1 %s\n server m2 %s\n",
+				tcpDefaults, weight, r.address, n.address()))
+			both := func(status string) {
+				t.Helper()
+				for _, server := range []string{"m1", "m2"} {
+					h.WaitStat("puppet", server, func(s lab.ServerStat) bool { return s.Status == status }, 10*time.Second)
+				}
+			}
+			both("UP")
+			n.down.Store(true)
+			r.succeed("maint", "--force")
+			both("DOWN")
+			n.down.Store(false)
+			r.succeed("ready")
+			both("UP")
+			v := r.awaitView("UP", "").View
+			if v.Last() != refused {
+				t.Errorf("HAProxy tells %d/%d", v.Weight, v.WeightTotal)
+			}
+			if _, status := r.run("drain"); (status == 7) != refused {
+				t.Errorf("drain ends with %d", status)
+			}
+		})
+	}
+}
+
+// awaitView waits until the balancer has us settled in a state, and has asked
+// often enough since for the weights to be what they are now.
+func (r *rig) awaitView(state, weight string) agent.Balancer {
+	r.t.Helper()
+	began := time.Now()
+	return r.awaitBalancer(func(b agent.Balancer) bool {
+		v := b.View
+		return v != nil && b.Seen.After(began.Add(300*time.Millisecond)) && v.State == state && v.Steps == 0 &&
+			(weight == "" || weight == fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal))
+	}, 10*time.Second)
+}
+
+// TestLastServerOfOneBalancer: of two balancers that disagree, one is enough.
+func TestLastServerOfOneBalancer(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	_, conf := standIn(t)
+	r := serve(t, conf)
+	n := newNeighbour(t)
+	start := func(node, words string) *lab.HAProxy {
+		return lab.StartHAProxy(t, fmt.Sprintf("global\n node %s\n%sbackend puppet\n option httpchk GET /\n http-check send-state\n"+
+			" default-server check inter 100ms fall 2 rise 2\n server m1 %s\n server m2 %s %s\n", node, tcpDefaults, r.address, n.address(), words))
+	}
+	start("lb1", "")
+	second := start("lb2", "")
+	has := func(node, weight string) {
+		t.Helper()
+		began := time.Now()
+		r.awaitBalancer(func(b agent.Balancer) bool {
+			return b.Node == node && b.Seen.After(began) && b.View.Sends() && weight == fmt.Sprintf("%d/%d", b.View.Weight, b.View.WeightTotal)
+		}, 10*time.Second)
+	}
+	has("lb1", "1/2")
+	has("lb2", "1/2")
+	second.Admin("set server puppet/m2 state maint")
+	has("lb2", "1/1")
+	if out, status := r.run("drain"); status != 7 {
+		t.Errorf("drain ends with %d, want 7: lb2 has no other server\n%s", status, out)
+	}
+	second.Admin("set server puppet/m2 state ready")
+	has("lb2", "1/2")
+	r.succeed("drain")
+}

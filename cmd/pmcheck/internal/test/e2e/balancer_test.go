@@ -1,0 +1,35 @@
+package e2e_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestPuppetServersBehindBalancers takes two real masters of unequal size
+// through what only real catalogs show. That takes more than two minutes, which
+// make test does not have: make test-all sets E2E_ALL.
+func TestPuppetServersBehindBalancers(t *testing.T) {
+	lab.Real(t)
+	if os.Getenv("E2E_ALL") == "" && !long() {
+		t.Skip("takes minutes; run with E2E_ALL=1, as make test-all does")
+	}
+	large := startSized(t, "large.lab.example", 3)
+	small := startSized(t, "small.lab.example", 1)
+	lab.Build(t)
+	measured(t, "first start of two Puppet Servers", max(large.WaitReady(5*time.Minute), small.WaitReady(5*time.Minute)))
+	t.Run("drain --wait", func(t *testing.T) { testDrainWait(t, large) })
+	t.Run("weights", func(t *testing.T) { testWeights(t, small, large) })
+}
+
+// startSized starts a Puppet Server with so many JRubies.
+func startSized(t *testing.T, name string, jrubies int) *lab.PuppetServer {
+	t.Helper()
+	address := lab.FreeAddress(t, "127.0.0.1")
+	return lab.StartPuppetServer(t, lab.PuppetServerOptions{
+		Certname: name, Address: address, MaxActiveInstances: jrubies, HeapMB: 512 + 256*(jrubies-1),
+		Settings: map[string]string{"serverport": portOf(t, address)},
+	})
+}

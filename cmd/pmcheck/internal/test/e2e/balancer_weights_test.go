@@ -1,0 +1,188 @@
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// crowd is how many agents run without a pause.
+const crowd = 20
+
+// A weighed is one way to share agents among masters of unequal size.
+type weighed struct {
+	name    string
+	balance string
+	agent   bool   // with agent-check
+	sizes   [2]int // the weights on the server lines
+	address string
+}
+
+// A load is what agents and masters saw of one way, in one round.
+type load struct {
+	p50, p95 time.Duration
+	runs     int
+	waiting  float64 // requests, for both masters together
+	small    int     // weights in the end
+	large    int
+}
+
+// testWeights lets the same crowd loose on both masters in each way, in turns.
+// What is best is for the reader of the table to say; what is asserted is that
+// every run succeeds, and that weights tell the small master from the large one.
+func testWeights(t *testing.T, small, large *lab.PuppetServer) {
+	rounds, each, catalog := 1, 5*time.Second, "0.2"
+	if long() {
+		rounds, each, catalog = 5, 30*time.Second, "1"
+	}
+	for _, s := range []*lab.PuppetServer{small, large} {
+		s.SetSitePP(fmt.Sprintf("notice(generate('/bin/sleep', '%s'))", catalog))
+	}
+	ways := []*weighed{
+		{name: "leastconn", balance: "leastconn", sizes: [2]int{100, 100}},
+		{name: "leastconn + weights", balance: "leastconn", agent: true, sizes: [2]int{100, 100}},
+		{name: "roundrobin + weights", balance: "roundrobin", agent: true, sizes: [2]int{100, 100}},
+		{name: "leastconn by size", balance: "leastconn", sizes: [2]int{50, 150}},
+	}
+	h, rigs := weigh(t, small, large, ways)
+	crowdAgent := newAgent(t, "agent.lab.example", small, large)
+	table := map[string][]load{}
+	for round := range rounds {
+		for i := range ways {
+			w := ways[(round+i)%len(ways)] // what comes first meets colder masters
+			table[w.name] = append(table[w.name], w.run(t, crowdAgent, h, rigs, each))
+		}
+	}
+	for _, w := range ways {
+		for round, l := range table[w.name] {
+			measured(t, fmt.Sprintf("round %d, %-20s", round+1, w.name), l)
+		}
+		measured(t, fmt.Sprintf("median,  %-20s", w.name), median(table[w.name]))
+		if last := table[w.name][rounds-1]; w.agent && last.small >= last.large {
+			t.Errorf("%s: weight %d for the small master, %d for the large one", w.name, last.small, last.large)
+		}
+	}
+}
+
+func (l load) String() string {
+	return fmt.Sprintf("p50 %.2f s  p95 %.2f s  %d runs  %.1f waiting  weights %d:%d", l.p50.Seconds(), l.p95.Seconds(), l.runs, l.waiting, l.small, l.large)
+}
+
+func (w *weighed) backend() string { return strings.Map(letter, w.name) }
+
+// letter drops what the name of a backend cannot have.
+func letter(r rune) rune {
+	if unicode.IsLetter(r) {
+		return r
+	}
+	return -1
+}
+
+// weigh starts a pmcheck for each master, and one HAProxy that fronts both in
+// each way.
+func weigh(t *testing.T, small, large *lab.PuppetServer, ways []*weighed) (*lab.HAProxy, []*rig) {
+	t.Helper()
+	first, firstPort := serveAgent(t, puppetConf(small.PuppetConf())+"jruby: {interval: 1s}\n")
+	second, secondPort := serveAgent(t, puppetConf(large.PuppetConf())+"jruby: {interval: 1s}\n")
+	config := tcpDefaults
+	for _, w := range ways {
+		w.address = lab.FreeAddress(t, "127.0.0.1")
+		config += fmt.Sprintf("listen %s\n bind %s\n balance %s\n option httpchk GET /\n default-server inter 1s\n", w.backend(), w.address, w.balance)
+		for i, s := range []struct{ name, address, check, agent string }{
+			{"small", small.Address(), portOf(t, first.address), firstPort},
+			{"large", large.Address(), portOf(t, second.address), secondPort},
+		} {
+			words := ""
+			if w.agent {
+				words = "agent-check agent-inter 1s agent-port " + s.agent
+			}
+			config += fmt.Sprintf(" server %s %s weight %d check port %s %s\n", s.name, s.address, w.sizes[i], s.check, words)
+		}
+	}
+	lab.CheckHAProxyConfig(t, config)
+	h := lab.StartHAProxy(t, config)
+	for _, w := range ways {
+		for _, server := range []string{"small", "large"} {
+			awaitServer(t, h, w.backend(), server, "UP", 10*time.Second)
+		}
+	}
+	return h, []*rig{first, second}
+}
+
+// run lets the crowd run for a while, and counts what ends after a quarter of it:
+// the weights have to settle.
+func (w *weighed) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, rigs []*rig, each time.Duration) load {
+	t.Helper()
+	began := time.Now()
+	counted, end := began.Add(each/4), began.Add(each)
+	var (
+		mu    sync.Mutex
+		took  []time.Duration
+		group sync.WaitGroup
+	)
+	for range crowd {
+		group.Go(func() {
+			for start := time.Now(); start.Before(end); start = time.Now() {
+				if err := a.run(w.address); err != nil {
+					t.Errorf("%s: %v", w.name, err)
+					return
+				}
+				if mu.Lock(); time.Now().After(counted) {
+					took = append(took, time.Since(start))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	var l load
+	looks := 0
+	for time.Sleep(time.Until(counted)); time.Now().Before(end); time.Sleep(time.Second) {
+		looks++
+		for _, r := range rigs {
+			l.waiting += float64(r.waiting())
+		}
+		l.small, l.large = h.Stat(w.backend(), "small").Weight, h.Stat(w.backend(), "large").Weight
+	}
+	group.Wait()
+	if len(took) == 0 {
+		t.Fatalf("%s: no runs", w.name)
+	}
+	slices.Sort(took)
+	l.p50, l.p95, l.runs = took[len(took)/2], took[len(took)*95/100], len(took)
+	l.waiting /= float64(looks)
+	return l
+}
+
+// waiting is how many requests wait for a JRuby.
+func (r *rig) waiting() int {
+	server, _ := r.status().Service(agent.Server)
+	for _, c := range server.Checks {
+		if c.Pool != nil {
+			return len(c.Pool.Waiting)
+		}
+	}
+	return 0
+}
+
+// median takes each figure's own.
+func median(list []load) load {
+	middle := func(less func(a, b load) int) load {
+		sorted := slices.SortedFunc(slices.Values(list), less)
+		return sorted[len(sorted)/2]
+	}
+	return load{
+		p50:     middle(func(a, b load) int { return int(a.p50 - b.p50) }).p50,
+		p95:     middle(func(a, b load) int { return int(a.p95 - b.p95) }).p95,
+		runs:    middle(func(a, b load) int { return a.runs - b.runs }).runs,
+		waiting: middle(func(a, b load) int { return int(100 * (a.waiting - b.waiting)) }).waiting,
+		small:   middle(func(a, b load) int { return a.small - b.small }).small,
+		large:   middle(func(a, b load) int { return a.large - b.large }).large,
+	}
+}

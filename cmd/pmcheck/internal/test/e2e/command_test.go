@@ -1,0 +1,120 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// testZeroConfiguration: Puppet's own configuration is all that pmcheck needs.
+func testZeroConfiguration(t *testing.T, s *lab.PuppetServer) {
+	r := serve(t, puppetConf(s.PuppetConf()))
+
+	t.Run("config", func(t *testing.T) {
+		_, port, err := net.SplitHostPort(s.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := s.CertFiles(s.Certname())
+		want := map[string]string{
+			"probe.address":     "localhost:" + port,
+			"probe.certname":    s.Certname(),
+			"probe.certificate": files.Cert,
+			"probe.key":         files.Key,
+			"probe.ca":          files.CA,
+			"probe.crl":         files.CRL,
+		}
+		got := map[string]string{}
+		for _, setting := range r.configReport().Settings {
+			if want[setting.Key] != "" {
+				got[setting.Key] = setting.Value
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("what pmcheck finds in puppet.conf (- want, + got):\n%s", diff)
+		}
+	})
+	t.Run("check", func(t *testing.T) {
+		out, status := r.run("check")
+		measured(t, "pmcheck check", firstLine(out))
+		if status != 0 || !strings.HasPrefix(strings.Join(strings.Fields(out), " "), "verdict healthy ") {
+			t.Errorf("exit status %d, want 0 and the verdict healthy:\n%s", status, out)
+		}
+	})
+	t.Run("check --json", func(t *testing.T) {
+		out, status := r.run("check", "--json")
+		var report struct {
+			Health check.Health
+			Reason check.Reason
+			Probe  agent.ProbeStatus
+		}
+		if err := json.Unmarshal([]byte(out), &report); err != nil {
+			t.Fatalf("%v in\n%s", err, out)
+		}
+		measured(t, "one probe, handshake included", time.Duration(report.Probe.Took*float64(time.Second)))
+		if status != 0 || report.Health != check.Healthy || report.Reason != check.OK || report.Probe.API != check.APISimpleServer {
+			t.Errorf("exit status %d, want 0, and healthy by simple/server:\n%s", status, out)
+		}
+	})
+	t.Run("check --nagios", func(t *testing.T) {
+		out, status := r.run("check", "--nagios")
+		measured(t, "pmcheck check --nagios", firstLine(out))
+		if status != 0 || !strings.HasPrefix(out, "PUPPETSERVER OK - ") || strings.Count(out, "\n") != 1 {
+			t.Errorf("exit status %d, want 0 and one line that says OK:\n%s", status, out)
+		}
+	})
+}
+
+// configReport is the part of pmcheck config --json that tests need.
+type configReport struct {
+	Settings []struct{ Key, Value, Origin string }
+}
+
+func (r *rig) configReport() configReport {
+	r.t.Helper()
+	var report configReport
+	r.runJSON(&report, "config", "--json")
+	return report
+}
+
+// documented returns the time within which, as pmcheck itself documents it, a
+// balancer with this line has the master DOWN: one that was killed, and one
+// that is silent.
+func (r *rig) documented(l line) (killed, silent time.Duration) {
+	r.t.Helper()
+	var report struct {
+		Detection struct {
+			Killed float64 `json:"killed_seconds"`
+			Silent float64 `json:"silent_seconds"`
+		}
+	}
+	r.runJSON(&report, "config", "--json", "--inter", l.inter.String(), "--fall", strconv.Itoa(l.fall))
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	return seconds(report.Detection.Killed), seconds(report.Detection.Silent)
+}
+
+// runJSON runs a command that succeeds and decodes what it prints.
+func (r *rig) runJSON(into any, args ...string) {
+	r.t.Helper()
+	out, status := r.run(args...)
+	if status != 0 {
+		r.t.Fatalf("pmcheck %s: exit status %d", strings.Join(args, " "), status)
+	}
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		r.t.Fatalf("pmcheck %s: %v in\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(text, "\n")
+	return first
+}

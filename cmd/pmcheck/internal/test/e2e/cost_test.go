@@ -1,0 +1,65 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// What all probing together may take of one core: of the JVM, and of pmcheck.
+const (
+	maxServerCost = 0.5
+	maxAgentCost  = 0.2
+)
+
+// testCost measures what probing at default settings costs a server that has
+// been asked for a while. PMCHECK_LONG holds the figures to what is promised;
+// a short look leaves room for the machine.
+func testCost(t *testing.T, s *lab.PuppetServer, _ *sights) {
+	window, warmup, leeway := 15*time.Second, 10*time.Second, 2.0
+	if long() {
+		window, warmup, leeway = 5*time.Minute, 2*time.Minute, 1
+	}
+	conf := puppetConf(s.PuppetConf())
+	t.Run("warm up", func(t *testing.T) {
+		serve(t, conf+"probe: {interval: 100ms, timeout: 99ms, fall: 100, handshake: 1s}\njruby: {interval: 1s}\n")
+		time.Sleep(warmup)
+	})
+	idle := percentOfCore(t, window, s.Pid())
+	r := serve(t, conf)
+	probes := r.status().Probe.Count
+	both := percentOfCore(t, window, s.Pid(), r.cmd.Process.Pid)
+	probes = r.status().Probe.Count - probes
+
+	server, agent := both[0]-idle[0], both[1]
+	measured(t, "Puppet Server by itself", fmt.Sprintf("%.2f%% of a core over %v", idle[0], window))
+	measured(t, "probing, of Puppet Server", fmt.Sprintf("%.2f%% of a core, %d probes", server, probes))
+	measured(t, "probing, of pmcheck", fmt.Sprintf("%.2f%% of a core", agent))
+	if server > maxServerCost*leeway {
+		t.Errorf("probing takes %.2f%% of a core of Puppet Server, want %.1f%% at most", server, maxServerCost*leeway)
+	}
+	if agent > maxAgentCost*leeway {
+		t.Errorf("probing takes %.2f%% of a core of pmcheck, want %.1f%% at most", agent, maxAgentCost*leeway)
+	}
+}
+
+// percentOfCore returns what processes use of one core over a time.
+func percentOfCore(t *testing.T, window time.Duration, pids ...int) []float64 {
+	t.Helper()
+	used := func() (list []float64) {
+		for _, pid := range pids {
+			list = append(list, lab.CPUTime(t, pid).Seconds())
+		}
+		return list
+	}
+	began, before := time.Now(), used()
+	time.Sleep(window)
+	took := time.Since(began).Seconds()
+	shares := used()
+	for i := range shares {
+		shares[i] = (shares[i] - before[i]) / took * 100
+	}
+	return shares
+}

@@ -1,0 +1,168 @@
+package e2e_test
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// A line is one way to have HAProxy check a master.
+type line struct {
+	name    string   // of the backend
+	options []string // of the backend
+	server  string   // further words of the server line
+	tls     bool     // asks the listener that speaks TLS
+	inter   time.Duration
+	fall    int
+}
+
+// quick is how often the lines check that leave the choice to us.
+const quick = 500 * time.Millisecond
+
+// lines are the checks that pmcheck promises to answer. The file ca is what
+// HAProxy verifies certname with.
+func lines(ca, certname string) []line {
+	get := func(rest ...string) []string {
+		return []string{"option httpchk", strings.Join(append([]string{"http-check send meth GET"}, rest...), " ")}
+	}
+	list := []line{
+		{name: "bare", options: []string{"option httpchk"}},
+		{name: "get", options: get("uri /")},
+		{name: "head", options: []string{"option httpchk", "http-check send meth HEAD uri /"}},
+		{name: "get-1.1", options: get("uri / ver HTTP/1.1 hdr Host master")},
+		{name: "get-1.1-without-host", options: get("uri / ver HTTP/1.1")},
+		{name: "old-spelling", options: []string{"option httpchk GET / HTTP/1.0"}},
+		{name: "expect-running", options: append(get("uri /"), "http-check expect string running")},
+		{name: "send-state", options: append(get("uri /"), "http-check send-state")},
+		{name: "disable-on-404", options: append(get("uri /?drain=404"), "http-check disable-on-404")},
+		{name: "tls", options: get("uri /"), tls: true, server: "check-ssl verify none"},
+		{name: "tls-verified", options: get("uri /"), tls: true,
+			server: fmt.Sprintf("check-ssl verify required verifyhost %s ca-file %s", certname, ca)},
+	}
+	for i := range list {
+		list[i].inter, list[i].fall = quick, 2
+	}
+	return append(list, ancestor())
+}
+
+// ancestor is the backend that has been copied since the days of xinetd.
+func ancestor() line {
+	return line{name: "ancestor", inter: 2 * time.Second, fall: 3,
+		options: []string{"balance source", "hash-type map-based", "option httpchk"}}
+}
+
+// A balancer is a real HAProxy with one backend for each line, each of one
+// server, m1.
+type balancer struct {
+	*lab.HAProxy
+	t     *testing.T
+	lines []line
+}
+
+// balance starts HAProxy in front of a master and waits until every line has
+// had a good check. The lines ask plain, and those for TLS ask secure.
+func balance(t *testing.T, master string, lines []line, plain, secure *rig) *balancer {
+	t.Helper()
+	var config strings.Builder
+	config.WriteString("defaults\n mode tcp\n timeout connect 1s\n timeout check 2s\n timeout client 1m\n timeout server 1m\n")
+	for _, l := range lines {
+		asked := plain
+		if l.tls {
+			asked = secure
+		}
+		_, port, err := net.SplitHostPort(asked.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&config, "backend %s\n", l.name)
+		for _, option := range l.options {
+			fmt.Fprintf(&config, " %s\n", option)
+		}
+		fmt.Fprintf(&config, " server m1 %s check port %s inter %d rise %d fall %d %s\n",
+			master, port, l.inter.Milliseconds(), l.fall, l.fall, l.server)
+	}
+	lab.CheckHAProxyConfig(t, config.String())
+	b := &balancer{HAProxy: lab.StartHAProxy(t, config.String()), t: t, lines: lines}
+	b.awaitAll(func(l line, s lab.ServerStat) bool {
+		return s.Status == "UP" && strings.TrimPrefix(s.CheckStatus, "* ") == "L7OK"
+	}, 10*time.Second)
+	return b
+}
+
+// awaitStatus waits until HAProxy gives every server this status, and returns
+// how long each line took since a moment.
+func (b *balancer) awaitStatus(status string, since time.Time, within time.Duration) map[string]time.Duration {
+	b.t.Helper()
+	took := map[string]time.Duration{}
+	b.awaitAll(func(l line, s lab.ServerStat) bool {
+		if s.Status == status && took[l.name] == 0 {
+			took[l.name] = time.Since(since)
+		}
+		return s.Status == status
+	}, within)
+	return took
+}
+
+// awaitAll waits until the server of every line is as wanted, and names those
+// that are not in the end.
+func (b *balancer) awaitAll(want func(line, lab.ServerStat) bool, within time.Duration) {
+	b.t.Helper()
+	lab.RetryUntil(b.t, within, 10*time.Millisecond, func() error {
+		stats, err := b.Stats()
+		if err != nil {
+			return err
+		}
+		found := map[string]lab.ServerStat{}
+		for _, stat := range stats {
+			found[stat.Backend] = stat
+		}
+		var wrong []error
+		for _, l := range b.lines {
+			if s := found[l.name]; !want(l, s) {
+				wrong = append(wrong, fmt.Errorf("%s is %q by %q %s", l.name, s.Status, s.CheckStatus, s.CheckCode))
+			}
+		}
+		return errors.Join(wrong...)
+	})
+}
+
+// failures returns how many checks of all servers have failed since HAProxy
+// started, whether or not that changed a status.
+func (b *balancer) failures() int {
+	b.t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(b.Admin("show stat"))).ReadAll()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	server, failed := column(b.t, rows[0], "svname"), column(b.t, rows[0], "chkfail")
+	total := 0
+	for _, row := range rows[1:] {
+		if row[server] != "m1" {
+			continue
+		}
+		n, err := strconv.Atoi(row[failed])
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		total += n
+	}
+	return total
+}
+
+func column(t *testing.T, header []string, name string) int {
+	t.Helper()
+	for i, title := range header {
+		if title == name {
+			return i
+		}
+	}
+	t.Fatalf("show stat has no column %s: %q", name, header)
+	return 0
+}

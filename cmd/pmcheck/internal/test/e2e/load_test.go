@@ -1,0 +1,127 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// testChecksCostNoProbes: however many balancers ask, Puppet Server is asked
+// at the configured interval and not once more.
+func testChecksCostNoProbes(t *testing.T, s *lab.PuppetServer) {
+	const (
+		clients  = 50
+		each     = 200
+		pause    = 50 * time.Millisecond
+		interval = 500 * time.Millisecond
+	)
+	r := serve(t, puppetConf(s.PuppetConf())+fmt.Sprintf("probe: {interval: %s, timeout: 400ms}\n", interval))
+	probes := func() int { return s.Requests("/status/v1/simple/server") }
+
+	before, began := probes(), time.Now()
+	var bad atomic.Int64
+	var group sync.WaitGroup
+	for range clients {
+		group.Go(func() {
+			for i := range each {
+				time.Sleep(time.Until(began.Add(time.Duration(i) * pause))) // keeps the pace, whatever an answer takes
+				if code, _, err := r.ask("/"); code != http.StatusOK || err != nil {
+					bad.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	took, got := time.Since(began), probes()-before
+
+	measured(t, "checks answered per second", int(clients*each/took.Seconds()))
+	measured(t, "probes meanwhile", fmt.Sprintf("%d in %.1f s at an interval of %v", got, took.Seconds(), interval))
+	if want := int(took / interval); got < want-1 || got > want+1 {
+		t.Errorf("%d probes, want %d, one more or less at the edges", got, want)
+	}
+	if n := bad.Load(); n > 0 {
+		t.Errorf("%d of %d checks were not answered 200", n, clients*each)
+	}
+}
+
+// TestSlowLoris: clients that drip their headers cost a balancer nothing.
+func TestSlowLoris(t *testing.T) {
+	lab.Real(t)
+	const clients = 600
+	for _, test := range []struct {
+		name string
+		yaml string
+	}{
+		{"room for all", ""},
+		{"room for a third", "max_connections: 200\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			m, conf := standIn(t)
+			r := serve(t, conf+test.yaml)
+			l := line{name: "bare", options: []string{"option httpchk"}, inter: 100 * time.Millisecond, fall: 2}
+			b := balance(t, m.Address(), []line{l}, r, nil)
+			before := b.failures()
+
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			var made atomic.Int64
+			var group sync.WaitGroup
+			for i := range clients {
+				group.Go(func() {
+					time.Sleep(time.Duration(i) * dripEvery / clients) // all at once would be a flood
+					for ctx.Err() == nil {
+						made.Add(1)
+						drip(ctx, r.address)
+					}
+				})
+			}
+			group.Wait()
+
+			failed := b.failures() - before
+			measured(t, fmt.Sprintf("%d slow clients for 10 s, %s", clients, test.name),
+				fmt.Sprintf("%d connections, %d failed checks", made.Load(), failed))
+			if made.Load() < clients {
+				t.Errorf("%d connections, want at least %d", made.Load(), clients)
+			}
+			if failed > 0 {
+				t.Errorf("%d checks failed, want none", failed)
+			}
+		})
+	}
+}
+
+// dripEvery is how often a slow client sends a header.
+const dripEvery = 500 * time.Millisecond
+
+// drip sends a request a header at a time until it is cut off, and pauses
+// before it returns.
+func drip(ctx context.Context, address string) {
+	tick := time.NewTicker(dripEvery)
+	defer tick.Stop()
+	c, err := net.Dial("tcp", address)
+	if err == nil {
+		defer c.Close()
+		_, err = io.WriteString(c, "GET / HTTP/1.1\r\n")
+	}
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_, err = io.WriteString(c, "X: y\r\n")
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-tick.C:
+	}
+}

@@ -1,0 +1,136 @@
+package e2e_test
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// everyHandshake is the probe section of a daemon that makes a new handshake
+// for each probe, and so sees at once what the server thinks of a certificate.
+const everyHandshake = "interval: 1s, timeout: 900ms, handshake: 1s"
+
+// testExpiredCRL: Puppet Server with an expired CRL refuses every agent and
+// tells whoever asks without a certificate that it is running.
+func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
+	conf := puppetConf(s.PuppetConf())
+	usual := serve(t, conf)
+	// The other's own list stays good: only the server's has expired.
+	good := filepath.Join(t.TempDir(), "crl.pem")
+	copyFile(t, s.CertFiles("").CRL, good)
+	other := serve(t, conf+fmt.Sprintf("probe: {%s, crl: %s}\n", everyHandshake, good))
+
+	s.ExpireCRL()
+	t.Cleanup(s.RenewCRL)
+	measured(t, "CRL expired to 503", usual.await(http.StatusServiceUnavailable, "unhealthy: crl-expired", 20*time.Second))
+	measured(t, "CRL of the server alone expired to 503",
+		other.await(http.StatusServiceUnavailable, "unknown: own-certificate-refused", 20*time.Second))
+
+	code, body, err := s.CurlStatus()
+	measured(t, "expired CRL, curl -k of Puppet Server", fmt.Sprintf("%d %s", code, body))
+	if code != http.StatusOK || body != "running" || err != nil {
+		t.Errorf("curl -k: %d %q, %v; want 200 running, or the trap has gone", code, body, err)
+	}
+	for name, r := range map[string]*rig{"pmcheck": usual, "pmcheck with a good CRL of its own": other} {
+		code, body, err := r.ask("/")
+		measured(t, "expired CRL, "+name, fmt.Sprintf("%d %s", code, body))
+		if code != http.StatusServiceUnavailable || err != nil {
+			t.Errorf("%s: %d, %v; want 503", name, code, err)
+		}
+	}
+
+	t.Run("the stand-in answers alike", func(t *testing.T) {
+		m, _ := standIn(t)
+		expireCRL(t, m)
+		question{path: "/status/v1/simple"}.compare(t, s, m)
+		question{path: "/status/v1/simple", anonymous: true}.compare(t, s, m)
+	})
+
+	s.RenewCRL()
+	measured(t, "CRL renewed to 200", usual.await(http.StatusOK, agent.Serving, 20*time.Second))
+	other.await(http.StatusOK, agent.Serving, 20*time.Second)
+}
+
+// expireCRL makes the stand-in load a list that has expired.
+func expireCRL(t *testing.T, m *checktest.Master) {
+	t.Helper()
+	crl, err := m.CA.CRL(time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, m.Files().CRL, crl)
+	if err := m.Load(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testOwnCertificate: when the server refuses us, the answer says what is
+// wrong with our certificate.
+func testOwnCertificate(t *testing.T, s *lab.PuppetServer) {
+	expired := s.IssueCert("expired.lab.example", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })
+	revoked := s.IssueCert("revoked.lab.example", nil)
+	s.RevokeCert("revoked.lab.example")
+	for _, test := range []struct {
+		reason check.Reason
+		files  lab.CertFiles
+	}{
+		{check.OwnCertExpired, expired},
+		{check.OwnCertRevoked, revoked},
+		{check.OwnCertForeign, foreign(t)},
+	} {
+		t.Run(string(test.reason), func(t *testing.T) {
+			r := newRig(t, puppetConf(s.PuppetConf())+
+				fmt.Sprintf("probe: {%s, certificate: %s, key: %s}\n", everyHandshake, test.files.Cert, test.files.Key))
+			r.start()
+			r.await(http.StatusServiceUnavailable, "unknown: "+string(test.reason), 20*time.Second)
+			measured(t, "in words", r.status().Services[0].Verdict.Detail)
+		})
+	}
+}
+
+// foreign makes a certificate of a CA that the server has never heard of.
+func foreign(t *testing.T) lab.CertFiles {
+	t.Helper()
+	ca, err := checktest.NewCA("Puppet CA: elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := ca.Issue(checktest.Template{Name: "foreign.lab.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files := lab.CertFiles{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	writeFile(t, files.Cert, leaf.CertificatePEM())
+	writeFile(t, files.Key, key)
+	return files
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, to, data)
+}
+
+func writeFile(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

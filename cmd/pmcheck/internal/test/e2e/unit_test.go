@@ -1,0 +1,68 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// TestWatchUnit follows a unit of a host's systemd from outside of the host.
+func TestWatchUnit(t *testing.T) {
+	lab.Real(t)
+	h := lab.StartNetwork(t).Boot("units")
+	unit := "[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/sleep 1\nExecStop=/bin/sleep 1\n"
+	h.WriteFile("/etc/systemd/system/second.service", unit, 0o644)
+	h.MustRun("systemctl", "daemon-reload")
+
+	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", fmt.Sprintf("unix:path=/proc/%d/root/run/dbus/system_bus_socket", h.Pid()))
+	ctx, cancel := context.WithCancel(t.Context())
+	states := make(chan systemd.UnitState, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		systemd.WatchUnit(ctx, []string{"first.service", "second.service"}, func(s systemd.UnitState) { states <- s })
+	}()
+	await := func(unit string, active systemd.ActiveState) {
+		t.Helper()
+		deadline := time.After(time.Minute)
+		for {
+			select {
+			case s := <-states:
+				if s.Unit == unit && s.Active == active {
+					return
+				}
+			case <-deadline:
+				t.Fatalf("%s was never %q", unit, active)
+			}
+		}
+	}
+	await("", "")
+	await("second.service", systemd.UnitInactive)
+	h.MustRun("systemctl", "start", "second")
+	await("second.service", systemd.UnitActive)
+	h.MustRun("systemctl", "reload", "second")
+	await("second.service", systemd.UnitReloading)
+	await("second.service", systemd.UnitActive)
+	asked := time.Now()
+	h.MustRun("systemctl", "stop", "--no-block", "second")
+	await("second.service", systemd.UnitDeactivating)
+	t.Logf("measured: systemctl stop to deactivating: %v", time.Since(asked).Round(time.Millisecond))
+	await("second.service", systemd.UnitInactive)
+
+	// The bus goes away and comes back.
+	h.MustRun("systemctl", "restart", "dbus")
+	await("", "")
+	await("second.service", systemd.UnitInactive)
+
+	// A unit that comes first, once it is there.
+	h.WriteFile("/etc/systemd/system/first.service", unit, 0o644)
+	h.MustRun("systemctl", "daemon-reload")
+	await("first.service", systemd.UnitInactive)
+
+	cancel()
+	<-done
+}

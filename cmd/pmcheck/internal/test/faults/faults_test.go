@@ -1,0 +1,32 @@
+package faults_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestFaults has one site for what happens to the master and one for what happens
+// to the host and pmcheck.
+func TestFaults(t *testing.T) {
+	lab.Real(t)
+	var all table
+	t.Run("sites", func(t *testing.T) {
+		t.Run("master", func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, &all, lab.PuppetMasterOptions{}, "")
+			for _, faults := range [][]fault{jvmFaults(), certificateFaults(), puppetFaults()} {
+				for _, f := range faults {
+					s.suffer(f)
+				}
+			}
+			s.endBehindRelay(portFaults())
+		})
+		t.Run("host", func(t *testing.T) {
+			t.Parallel()
+			newHostSite(t, &all).sufferHost()
+		})
+	})
+	t.Logf("measured:\n%s\nnot injected:\n%s", &all, strings.Join(notInjected(), "\n"))
+}

@@ -1,0 +1,206 @@
+package faults_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// handshake and the other settings here make rows shorter: what is looked at
+// rarely is looked at often.
+const (
+	handshake  = 2 * time.Second
+	hostConfig = `probe: {handshake: 2s}
+disk: {interval: 2s}
+status_allow: [198.18.0.0/15]
+`
+)
+
+// patientConfig is the backend in README.md.
+const patientConfig = `
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 30m
+    timeout server 30m
+backend puppet
+    option httpchk GET /
+    http-check send-state
+    default-server check port 9200 inter 2s fall 3 rise 2
+    server m1 %s
+`
+
+// state is where pmcheck keeps holds.
+const state = "/var/lib/pmcheck"
+
+// newHostSite starts a site whose host shows a service what is mounted later, as
+// others than the lab's do, and where the holds are on a small file system.
+func newHostSite(t *testing.T, all *table) *site {
+	t.Helper()
+	s := newSite(t, all, lab.PuppetMasterOptions{}, hostConfig)
+	s.host.MustRun("sh", "-ec", `
+mount --make-rshared /
+mount -t tmpfs -o size=256k,mode=755 tmpfs `+state+`
+mkdir `+state+`/holds
+systemctl restart pmcheck`)
+	if out, err := s.net.Command("ip", "address", "add", crowdAddress+"/15", "dev", "lab0").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return s
+}
+
+// patient returns the same site with a balancer that checks as README.md has it.
+func (s *site) patient() *site {
+	s.t.Helper()
+	other := *s
+	other.haproxy = s.net.StartHAProxy(s.t, fmt.Sprintf(patientConfig, s.master.Address()))
+	return &other
+}
+
+// sufferAll goes through faults of an area.
+func (s *site) sufferAll(area string, faults []fault) {
+	s.t.Helper()
+	for _, f := range faults {
+		f.area = area
+		s.suffer(f)
+	}
+}
+
+// configure has pmcheck take over a configuration.
+func configure(yaml string) func(*site) {
+	return func(s *site) {
+		s.t.Helper()
+		s.host.WriteFile(config.DefaultFile, yaml, 0o644)
+		s.host.MustRun("systemctl", "reload", "pmcheck")
+	}
+}
+
+// hostFaults are those of disks, memory and the system's own services.
+func hostFaults() []fault {
+	const (
+		full      = "503 unhealthy: disk-full"
+		vardir    = "/var/lib/puppetserver"
+		codedir   = "/etc/puppet/code"
+		unmounted = "the file system unmounted"
+	)
+	look := 5 * time.Second // disk.interval, and what the script takes
+	faults := []fault{
+		{name: "disk full (`vardir`)", said: []string{full}, haproxy: "DOWN", within: look, by: unmounted,
+			inject: mounted(vardir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"), mend: unmount(vardir)},
+		{name: "disk read-only (`vardir`)", said: []string{full}, haproxy: "DOWN", within: look, by: unmounted, long: true,
+			inject: mounted(vardir, "size=80m", "mount -o remount,ro "+vardir), mend: unmount(vardir)},
+		{name: "no inodes left (`vardir`)", said: []string{full}, haproxy: "DOWN", within: look, by: unmounted, long: true,
+			inject: mounted(vardir, "size=80m,nr_inodes=2000", "! (seq 3000 | xargs touch) 2>/dev/null"), mend: unmount(vardir)},
+		{name: "disk of the code full: `disk-full` as a warning", lasts: 5 * time.Second, long: true,
+			inject: mounted(codedir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"),
+			mend: func(s *site) {
+				sh("pmcheck status | grep -q 'disk-full:.*" + codedir + "'")(s)
+				unmount(codedir)(s)
+			}},
+		{name: "no room for holds: `pmcheck drain` says so", mend: sh("rm " + state + "/filler"), inject: sh(`
+! dd if=/dev/zero of=` + state + `/filler bs=4k status=none
+! said=$(pmcheck drain --force 2>&1)
+echo "$said" | grep -q 'no space left on device'`)},
+		{name: "`/run` full: `pmcheck drain --until-reboot` says so", long: true, mend: sh("rm /run/filler; mount -o remount,size=1g /run"), inject: sh(`
+mount -o remount,size=$(($(df --output=used /run | tail -n 1) + 4))k /run
+! dd if=/dev/zero of=/run/filler bs=4k status=none
+! said=$(pmcheck drain --force --until-reboot 2>&1)
+echo "$said" | grep -q 'no space left on device'`)},
+		{name: "every core busy, twice", long: true, inject: sh(`
+for i in $(seq $((2 * $(nproc)))); do
+    timeout 8 sh -c 'while :; do :; done' &
+done
+wait || true`)},
+		{name: "2000 processes more", long: true, inject: sh("for i in $(seq 2000); do sleep 8 & done"), lasts: 8 * time.Second},
+		{name: "64 descriptors for pmcheck, 100 connections", lasts: 4 * time.Second,
+			inject: limited("echo LimitNOFILE=64", 100), mend: unlimit},
+	}
+	return append(faults, serviceFaults()...)
+}
+
+// serviceFaults are those of what the system consists of.
+func serviceFaults() []fault {
+	return []fault{
+		{name: "`systemctl daemon-reexec`", inject: sh("systemctl daemon-reexec")},
+		{name: "D-Bus stopped: systemd is asked again after it", long: true, inject: sh("systemctl stop dbus.socket dbus.service"), mend: sh(`
+systemctl start dbus.socket dbus.service
+timeout 10 sh -c 'until pmcheck status | grep -q "unit  *ok"; do sleep 0.1; done'`)},
+		{name: "D-Bus stands still (`kill -STOP`)", lasts: 5 * time.Second, long: true,
+			inject: sh("systemctl kill --signal=STOP dbus.service"), mend: sh("systemctl kill --signal=CONT dbus.service")},
+		{name: "journald stands still (`kill -STOP`), its socket full", long: true, inject: sh(`
+systemctl kill --signal=STOP systemd-journald
+timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald; do :; done'`)},
+		{name: "journald still stands still: a drain", said: []string{"503 drain"}, haproxy: "NOLB", within: 2 * time.Second, long: true, by: "`pmcheck ready`",
+			inject: sh("pmcheck drain --force"), mend: sh("pmcheck ready")},
+		{name: "journald goes on", long: true, inject: sh("systemctl kill --signal=CONT systemd-journald")},
+		{name: "journald killed", long: true, inject: sh("systemctl kill --signal=KILL systemd-journald")},
+	}
+}
+
+// powerFaults come last: what was mounted is gone after them.
+func powerFaults() []fault {
+	return []fault{
+		{name: "shut down: the guard drains first", said: []string{"503 drain"}, haproxy: "NOLB", within: 5 * time.Second, back: 4 * time.Minute, long: true, by: "power on",
+			inject: sh("systemctl --no-block poweroff"), mend: func(s *site) {
+				s.host.Poweroff() // waits for its end
+				s.host.PowerOn()
+			}},
+		{name: "power cut", said: []string{silence}, haproxy: "DOWN", within: 4 * time.Second, back: 4 * time.Minute, long: true, by: "power on",
+			inject: func(s *site) { s.host.Crash() }, mend: func(s *site) { s.host.PowerOn() }},
+	}
+}
+
+// mounted mounts a small file system over a directory, with all that was in it,
+// and runs a script there.
+func mounted(dir, options, script string) func(*site) {
+	return sh(`
+rm -rf /root/copy
+cp -a ` + dir + ` /root/copy
+mount -t tmpfs -o ` + options + `,mode=755 tmpfs ` + dir + `
+cp -a /root/copy/. ` + dir + `
+cd ` + dir + `
+` + script)
+}
+
+func unmount(dir string) func(*site) { return sh("umount --lazy " + dir) }
+
+// limited starts pmcheck anew with a limit that a script finds, and has a crowd take
+// all it gets.
+func limited(script string, crowd int) func(*site) {
+	return func(s *site) {
+		s.t.Helper()
+		sh(`
+limit=$(` + script + `)
+mkdir -p /run/systemd/system/pmcheck.service.d
+printf '[Service]\n%s\n' "$limit" >/run/systemd/system/pmcheck.service.d/limit.conf
+systemctl daemon-reload
+systemctl restart pmcheck`)(s)
+		s.crowd(crowd, "GET / HTTP/1.1\r\nX-Slow: ")
+	}
+}
+
+// unlimit undoes it.
+func unlimit(s *site) {
+	s.t.Helper()
+	sh(`
+rm -r /run/systemd/system/pmcheck.service.d
+systemctl daemon-reload
+systemctl restart pmcheck`)(s)
+}
+
+// sufferHost goes through all that happens to a host, to pmcheck and its clients.
+func (s *site) sufferHost() {
+	s.t.Helper()
+	s.sufferAll("network", networkFaults())
+	s.sufferIPv6()
+	s.sufferAll("clients", clientFaults())
+	s.sufferAll("host", hostFaults())
+	patient := s.patient()
+	patient.sufferAll("network", lossyFaults())
+	patient.sufferAll("pmcheck", killFaults())
+	s.sufferAll("pmcheck", pmcheckFaults())
+	s.sufferAll("host", powerFaults())
+}

@@ -1,0 +1,100 @@
+package faults_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// balancer is the address from which HAProxy asks.
+const balancer = lab.BridgeAddress
+
+// fitHere fails on a host whose pmcheck does not say that the master is fit.
+const fitHere = `test "$(curl --silent --max-time 2 http://localhost:9200/)" = "Puppet Server is running."
+`
+
+// sh returns what runs a script on the host.
+func sh(script string) func(*site) {
+	return func(s *site) {
+		s.t.Helper()
+		if _, err := s.host.Run("sh", "-ec", script); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// networkFaults are those of the way to the balancer, and of the host's own ways.
+// pmcheck itself is fine when a balancer cannot reach it.
+func networkFaults() []fault {
+	const unheard = 4 * time.Second // 2 s until this client gives up
+	slow := wire{delay: 100 * time.Millisecond, jitter: 25 * time.Millisecond}
+	var cut func()
+	return []fault{
+		{name: "balancer cut off: answers are lost on the way", said: []string{silence}, haproxy: "DOWN", within: unheard,
+			inject: sh("ip route add blackhole " + balancer), mend: sh(fitHere + "ip route del blackhole " + balancer), by: "the route"},
+		{name: "interface down", said: []string{silence}, haproxy: "DOWN", within: unheard, long: true,
+			inject: sh("ip link set eth0 down"), mend: sh(fitHere + "ip link set eth0 up"), by: "the interface up"},
+		{name: "loopback down: the master cannot be probed", long: true, said: []string{"503 unhealthy: timeout", "503 unhealthy: unreachable"}, haproxy: "DOWN", within: 5500 * time.Millisecond,
+			inject: sh("ip link set lo down"), mend: sh("ip link set lo up"), by: "the interface up"},
+		{name: "packets take 0.2 to 0.25 s there and back", lasts: 3 * time.Second,
+			inject: func(s *site) { cut = slow.lay(s) }, mend: func(*site) { cut() }},
+		{name: "connection to the master reset (`ss -K`), ten times", long: true, inject: sh(`
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    timeout 5 sh -c 'until ss --no-header --kill --tcp dst 127.0.0.1 dport = 8140 | grep -q .; do sleep 0.05; done'
+    sleep 1
+done`)},
+		{name: "MTU of 576", long: true, inject: sh("ip link set eth0 mtu 576"), mend: sh("ip link set eth0 mtu 1500")},
+		{name: "resolver dead, and no name in /etc/hosts", lasts: 2 * handshake, mend: sh(`
+cat /root/hosts >/etc/hosts
+cat /root/resolv.conf >/etc/resolv.conf`), inject: sh(`
+cp /etc/hosts /etc/resolv.conf /root
+: >/etc/hosts
+echo nameserver 198.18.255.53 >/etc/resolv.conf`)},
+		{name: "PuppetDB cut off: `/puppetdb` says 503", inject: cutPuppetDB, mend: configure(hostConfig)},
+	}
+}
+
+// cutPuppetDB has pmcheck ask a PuppetDB at an address where nobody is, and waits
+// until it says so.
+func cutPuppetDB(s *site) {
+	s.t.Helper()
+	configure(hostConfig + "puppetdb: {address: \"198.18.255.8:8081\", interval: 2s}\n")(s)
+	const want = "unhealthy: puppetdb-down"
+	lab.RetryUntil(s.t, 15*time.Second, 50*time.Millisecond, func() error {
+		if got, err := s.host.Run("curl", "--silent", "--max-time", "2", "http://localhost:9200/puppetdb"); got != want {
+			return fmt.Errorf("/puppetdb says %q (%v), want %q", got, err, want)
+		}
+		return nil
+	})
+}
+
+// lossyFaults are for a balancer that is as patient as README.md has it.
+func lossyFaults() []fault {
+	var cut func()
+	return []fault{
+		{name: "every tenth packet lost, each way", gaps: true, long: true, lasts: 20 * time.Second,
+			inject: func(s *site) { cut = wire{loss: 0.1}.lay(s) }, mend: func(*site) { cut() }},
+	}
+}
+
+const (
+	hostIPv6     = "fd00:198::2"
+	balancerIPv6 = "fd00:198::1"
+)
+
+// sufferIPv6 has a host lose its IPv4 address, and everybody ask over IPv6.
+func (s *site) sufferIPv6() {
+	s.t.Helper()
+	s.host.MustRun("ip", "address", "add", hostIPv6+"/64", "dev", "eth0", "nodad")
+	if out, err := s.net.Command("ip", "address", "add", balancerIPv6+"/64", "dev", "lab0", "nodad").CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+	host, other := *s.host, *s
+	host.Address = "[" + hostIPv6 + "]"
+	other.host = &host
+	other.haproxy = s.net.StartHAProxy(s.t, fmt.Sprintf(balancerConfig, host.Address+":8140"))
+	other.suffer(fault{area: "network", name: "IPv6 only", lasts: 2 * handshake,
+		inject: sh("ip -4 address flush dev eth0"), mend: sh("ip address add " + s.host.Address + "/15 dev eth0")})
+	other.haproxy.Stop()
+}

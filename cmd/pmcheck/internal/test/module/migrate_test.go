@@ -1,0 +1,109 @@
+package module_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// oldService and oldScript are the check that so many hosts have.
+const (
+	oldFile    = "/etc/xinetd.d/puppetserver_check"
+	oldService = `service puppetserver_check
+{
+    type        = UNLISTED
+    socket_type = stream
+    protocol    = tcp
+    port        = 9200
+    wait        = no
+    user        = nobody
+    server      = /usr/local/bin/puppetserver_check
+    disable     = no
+    cps         = 1000 1
+    per_source  = UNLIMITED
+}
+`
+	oldScript = `#!/bin/bash
+while read -r -t 5 line && [ "${line%$'\r'}" ]; do :; done
+if [ "$(curl -sk --noproxy '*' -m 5 https://localhost:8140/status/v1/simple)" = running ]; then
+    printf 'HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\nPuppet Server is running.\n'
+else
+    printf 'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'
+fi
+`
+)
+
+func (s *site) startAncestor() {
+	s.host.WriteFile(oldFile, oldService, 0o644)
+	s.host.WriteFile("/usr/local/bin/puppetserver_check", oldScript, 0o755)
+	s.host.MustRun("systemctl", "start", "xinetd")
+}
+
+// testMigrate moves the port, and takes care that the balancer never has the
+// master DOWN: when all is well, and when pmcheck turns out to be unfit, before
+// it has the port and after.
+func (s *site) testMigrate() {
+	s.t.Helper()
+	s.host.Copy(tree("examples", "migrate-from-xinetd", "migrate.sh"), "/root/migrate.sh", 0o755)
+	if out, err := s.host.Run("apt-get", "install", "-y", "-q", debFile); err != nil {
+		s.t.Fatalf("the package is not installed where its port is taken: %v", err)
+	} else {
+		s.t.Log(out)
+	}
+	const config, dropin = "/etc/pmcheck/pmcheck.yaml", "/etc/systemd/system/pmcheck.service.d/broken.conf"
+	for _, step := range []struct {
+		name, file, content string
+		ok                  bool
+		owner               string // of the port, at the end
+	}{
+		{"pmcheck sees no master", config, "probe: {address: localhost:8141}\n", false, "xinetd"},
+		{"pmcheck answers 503", dropin, "[Service]\nEnvironment=PMCHECK_PROBE_ADDRESS=localhost:8141\n", false, "xinetd"},
+		{"pmcheck does not start", dropin, "[Service]\nExecStart=\nExecStart=/bin/false\n", false, "xinetd"},
+		{"all is well", "", "", true, "pmcheck"},
+		{"done already", "", "", false, "pmcheck"},
+	} {
+		s.t.Run(step.name, func(t *testing.T) {
+			if step.file != "" {
+				before, err := s.host.Run("cat", step.file)
+				s.host.WriteFile(step.file, step.content, 0o644)
+				t.Cleanup(func() {
+					if err != nil {
+						s.host.MustRun("rm", step.file)
+					} else {
+						s.host.WriteFile(step.file, before+"\n", 0o644)
+					}
+					s.host.MustRun("systemctl", "daemon-reload")
+				})
+				s.host.MustRun("systemctl", "daemon-reload")
+			}
+			s.with(t).migrate(step.ok, step.owner)
+		})
+	}
+}
+
+// migrate runs the script once.
+func (s *site) migrate(ok bool, owner string) {
+	s.t.Helper()
+	w := s.watch()
+	start := time.Now()
+	out, err := s.host.Run("/root/migrate.sh")
+	took := time.Since(start)
+	if w.refused.Load() {
+		time.Sleep(4 * time.Second) // by then HAProxy has said what it noticed: two checks later
+	}
+	w.end()
+	s.t.Logf("%s\nin %v; longest time without 200 %v; answers %v; HAProxy: %+v", out, took, w.longest, w.answers, s.haproxy.Stat("puppet", "m1"))
+	if (err == nil) != ok {
+		s.t.Errorf("%v\n%s", err, out)
+	}
+	if log := s.haproxy.Log(); strings.Contains(log, "is DOWN") {
+		s.t.Errorf("HAProxy says:\n%s", log)
+	}
+	s.haproxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == "UP" }, 20*time.Second)
+	if got, _ := s.host.Run("ss", "-ltnpH", "sport = :9200"); !strings.Contains(got, `"`+owner+`"`) {
+		s.t.Errorf("the port belongs to %s, want %s", got, owner)
+	}
+	lab.RetryUntil(s.t, 20*time.Second, 10*time.Millisecond, func() error { _, _, err := s.get(9200); return err })
+}

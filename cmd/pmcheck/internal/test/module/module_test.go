@@ -1,0 +1,152 @@
+package module_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// tool runs one of Puppet's tools in the module and returns all it says.
+func tool(t *testing.T, dir, debianPackage, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(lab.Need(t, program, debianPackage), args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func TestLint(t *testing.T) {
+	lab.Real(t)
+	dir := moduleDir(t)
+	if out := tool(t, dir, "puppet-lint", "puppet-lint", "."); out != "" {
+		t.Errorf("puppet-lint:\n%s", out)
+	}
+	if out := tool(t, tree("examples", "holds"), "puppet-lint", "puppet-lint", "--fail-on-warnings", "--no-autoloader_layout-check", "hold.pp"); out != "" {
+		t.Errorf("puppet-lint of the example:\n%s", out)
+	}
+	tool(t, dir, "metadata-json-lint", "metadata-json-lint", "--fail-on-warnings", "--strict-dependencies", "metadata.json")
+	tool(t, dir, "puppet-agent", "puppet", "parser", "validate", "manifests", "types", "functions")
+	tool(t, dir, "puppet-agent", "puppet", "parser", "validate", "--tasks", "plans")
+	tool(t, dir, "puppet-agent", "puppet", "epp", "validate", "templates/pmcheck.yaml.epp")
+}
+
+func TestReferenceIsFresh(t *testing.T) {
+	lab.Real(t)
+	dir := moduleDir(t)
+	generated := filepath.Join(t.TempDir(), "REFERENCE.md")
+	tool(t, dir, "puppet-agent and puppet-strings", "puppet", "strings", "generate", "--format", "markdown", "--out", generated)
+	if diff := cmp.Diff(read(t, generated), read(t, tree("packaging", "puppet", "REFERENCE.md"))); diff != "" {
+		t.Errorf("REFERENCE.md is stale; in packaging/puppet, as a directory of the name pmcheck:\n"+
+			"puppet strings generate --format markdown --out REFERENCE.md\n%s", diff)
+	}
+}
+
+// TestCatalogs runs the module's own tests.
+func TestCatalogs(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	lab.Need(t, "rspec", "ruby-rspec-puppet")
+	dir := moduleDir(t)
+	cmd := exec.Command("rspec")
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "MODULE_PATH="+filepath.Dir(dir)+":"+modules)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte(" 0 failures")) {
+		t.Errorf("rspec: %v\n%s", err, out)
+	}
+}
+
+// TestEverySettingHasAParameter fails when pmcheck has learned a setting that
+// the module does not know.
+func TestEverySettingHasAParameter(t *testing.T) {
+	manifest := read(t, tree("packaging", "puppet", "manifests", "init.pp"))
+	rendered := read(t, tree("packaging", "puppet", "manifests", "config.pp"))
+	loaded, err := config.Check(config.Options{File: tree("packaging", "pmcheck.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, setting := range loaded.Settings() {
+		name, inner, nested := strings.Cut(setting.Key, ".")
+		if !regexp.MustCompile(`(?m)^ .*\$` + name + `\b.* = `).MatchString(manifest) {
+			t.Errorf("class pmcheck has no parameter %s", name)
+		}
+		if !regexp.MustCompile(`(?m)^    '` + name + `' +=> \$pmcheck::` + name + `,$`).MatchString(rendered) {
+			t.Errorf("class pmcheck::config does not write %s", name)
+		}
+		if nested && !strings.Contains(read(t, tree("packaging", "puppet", "types", name+".pp")), "Optional['"+inner+"']") {
+			t.Errorf("type Pmcheck::%s has no %s", name, inner)
+		}
+	}
+}
+
+// TestPlanCallsTasksThatAre compares the plan, which nothing here can run, with
+// the tasks.
+func TestPlanCallsTasksThatAre(t *testing.T) {
+	plan := read(t, tree("packaging", "puppet", "plans", "rolling.pp"))
+	calls := regexp.MustCompile(`run_task\('pmcheck::(\w+)'([^)]*)\)`).FindAllStringSubmatch(plan, -1)
+	if len(calls) < 5 {
+		t.Errorf("the plan calls %d tasks", len(calls))
+	}
+	for _, call := range calls {
+		metadata := read(t, tree("packaging", "puppet", "tasks", call[1]+".json"))
+		for _, parameter := range regexp.MustCompile(`'(\w+)' =>`).FindAllStringSubmatch(call[2], -1) {
+			if !strings.Contains(metadata, `"`+parameter[1]+`": {`) {
+				t.Errorf("task %s has no parameter %s", call[1], parameter[1])
+			}
+		}
+	}
+}
+
+// TestTasksDescribeTheirParameters holds the metadata of the tasks against the
+// scripts.
+func TestTasksDescribeTheirParameters(t *testing.T) {
+	shared := read(t, tree("packaging", "puppet", "files", "task.sh"))
+	scripts, err := filepath.Glob(tree("packaging", "puppet", "tasks", "*.sh"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no tasks: ", err)
+	}
+	for _, script := range scripts {
+		name := strings.TrimSuffix(filepath.Base(script), ".sh")
+		t.Run(name, func(t *testing.T) {
+			var metadata struct {
+				Version    int    `json:"puppet_task_version"`
+				Input      string `json:"input_method"`
+				Noop       bool   `json:"supports_noop"`
+				Files      []string
+				Parameters map[string]struct{ Description, Type string }
+			}
+			if err := json.Unmarshal([]byte(read(t, strings.TrimSuffix(script, ".sh")+".json")), &metadata); err != nil {
+				t.Fatal(err)
+			}
+			if metadata.Version != 1 || metadata.Input != "environment" || !metadata.Noop || len(metadata.Files) != 1 {
+				t.Errorf("metadata: %+v", metadata)
+			}
+			text := read(t, script)
+			for parameter, p := range metadata.Parameters {
+				if p.Description == "" || p.Type == "" {
+					t.Errorf("%s has no description or no type", parameter)
+				}
+				if !strings.Contains(text+shared, "PT_"+parameter) {
+					t.Errorf("nobody reads %s", parameter)
+				}
+			}
+			for _, match := range regexp.MustCompile(`PT_([a-z]\w*)`).FindAllStringSubmatch(text, -1) {
+				if _, described := metadata.Parameters[match[1]]; !described {
+					t.Errorf("%s is not described", match[1])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package packages_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestReproducible makes the packages once more, elsewhere and in another zone.
+func TestReproducible(t *testing.T) {
+	first := packages(t)[older]
+	second, err := build(t.TempDir(), older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range [][2]string{{first.deb, second.deb}, {first.rpm, second.rpm}} {
+		a, errA := os.ReadFile(pair[0])
+		b, errB := os.ReadFile(pair[1])
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s and %s differ (%v, %v)", pair[0], pair[1], errA, errB)
+		}
+	}
+}
+
+// TestLintian has Debian's own tool look for what is wrong with a package. What
+// is wrong with the tool is in overrides that say why.
+func TestLintian(t *testing.T) {
+	lintian, deb := lab.Need(t, "lintian", "lintian"), packages(t)[newer].deb
+	out, err := exec.Command(lintian, "--no-user-dirs", "--allow-root", "--fail-on", "error,warning", deb).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// lintRPM runs on a host: rpmlint unpacks the absolute paths of a package where
+// they lead to.
+func lintRPM(t *testing.T, r *rig) {
+	t.Helper()
+	lab.Need(t, "rpmlint", "rpmlint")
+	r.Copy("../../../../../packaging/rpm/rpmlint.toml", "/root/rpmlint.toml", 0o644)
+	r.MustRun("sh", "-c", "mkdir /root/lint && cp /root/"+newer+".rpm /root/lint/$(rpm -qp /root/"+newer+".rpm).rpm")
+	out, err := r.Run("sh", "-c", "rpmlint -c /root/rpmlint.toml /root/lint/*.rpm")
+	if err != nil || !strings.Contains(out, " 0 errors, 0 warnings") {
+		t.Errorf("rpmlint: %v\n%s", err, out)
+	}
+}
+
+// TestSocketIsAsTheDaemonBindsIt compares what systemd does to the port with what
+// the daemon does to it without systemd.
+func TestSocketIsAsTheDaemonBindsIt(t *testing.T) {
+	unit, err := os.ReadFile("../../../../../systemd/pmcheck.socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("../../agent/listen.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := regexp.MustCompile(`const deferAccept = (\d+)`).FindSubmatch(source)
+	there := regexp.MustCompile(`(?m)^DeferAcceptSec=(\d+)$`).FindSubmatch(unit)
+	if here == nil || there == nil || string(here[1]) != string(there[1]) {
+		t.Errorf("listen.go has %q, pmcheck.socket %q", here, there)
+	}
+	port := ":" + string(regexp.MustCompile(`(?m)^ListenStream=(\d+)$`).FindSubmatch(unit)[1])
+	if listen := config.Default().Listen; listen != port {
+		t.Errorf("by default the daemon listens on %s, pmcheck.socket on %s", listen, port)
+	}
+}

@@ -1,0 +1,59 @@
+package peers_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// LVS is a module of the kernel, which not every machine that runs tests has,
+// so its example is read by the real keepalived and not run.
+func TestKeepalivedAcceptsTheLVSExample(t *testing.T) {
+	lab.Real(t)
+	program := lab.Need(t, "keepalived", "keepalived")
+	cmd := exec.Command(program, "--config-test", "--use-file="+example(t, "keepalived/lvs.conf"))
+	if out := must(t, cmd); out != "" {
+		t.Errorf("keepalived says %s", out)
+	}
+}
+
+// An address that agents use is with a master only while pmcheck says 200.
+func TestKeepalivedMovesTheAddress(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	program := lab.Need(t, "keepalived", "keepalived")
+	lab.Need(t, "curl", "curl")
+	n := network(t)
+	must(t, n.Command("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "far"))
+	must(t, n.Command("ip", "link", "set", "eth0", "up"))
+	must(t, n.Command("ip", "link", "set", "far", "up"))
+	must(t, n.Command("ip", "address", "add", first+"/24", "dev", "eth0"))
+	d := startDemo(t, n, "127.0.0.1")
+	dir := t.TempDir()
+	start(t, n.Command(program, "--vrrp", "--dont-fork", "--log-console", "--use-file="+example(t, "keepalived/vrrp.conf"),
+		"--pid="+filepath.Join(dir, "pid"), "--vrrp_pid="+filepath.Join(dir, "vrrp.pid")))
+	awaitAddress(t, n, true)
+	d.become("drain", "drain")
+	awaitAddress(t, n, false)
+	d.become("ready", fit)
+	awaitAddress(t, n, true)
+	d.become("stopped", "unhealthy: refused")
+	awaitAddress(t, n, false)
+}
+
+// awaitAddress waits until the balanced address is on eth0, or is not.
+func awaitAddress(t *testing.T, n *lab.Network, want bool) {
+	t.Helper()
+	lab.RetryUntil(t, 30*time.Second, 100*time.Millisecond, func() error {
+		out := must(t, n.Command("ip", "-oneline", "address", "show", "dev", "eth0"))
+		if got := strings.Contains(out, balanced+"/"); got != want {
+			return fmt.Errorf("%s is here: %v, want %v", balanced, got, want)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,83 @@
+package peers_test
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// view is what HAProxy sends with http-check send-state.
+func view(node string) http.Header {
+	return http.Header{"X-Haproxy-Server-State": {
+		"UP; address=192.0.2.11; port=8140; name=puppet/m1; node=" + node + "; weight=1/2; scur=2/4; qcur=0"}}
+}
+
+func TestMetricsPassPromtool(t *testing.T) {
+	lab.Real(t)
+	promtool := lab.Need(t, "promtool", "prometheus")
+	d := startDemo(t, network(t, first), first)
+	if code, _, err := d.get("/", view("lb1")); code != http.StatusOK || err != nil {
+		t.Fatalf("%d, %v", code, err)
+	}
+	for _, step := range []struct{ word, told string }{
+		{"running", fit},
+		{"starting", "warming: state-starting"},
+		{"denied", "unknown: auth-denied"},
+		{"stopped", "unhealthy: refused"},
+		{"drain", "drain"},
+		{"maint", "maint"},
+	} {
+		d.become(step.word, step.told)
+		check := exec.Command(promtool, "check", "metrics")
+		check.Stdin = strings.NewReader(d.metrics() + "\n")
+		if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: promtool check metrics: %v\n%s", step.word, err, out)
+		}
+	}
+}
+
+// A client can name itself as it likes, and choose the code for a drain.
+func TestMetricsAreBoundedWhateverClientsSend(t *testing.T) {
+	lab.Real(t)
+	const (
+		perSource   = 16 * 9 // balancers remembered of one address, by their series
+		codes       = 400    // 200 to 599, for each kind of client
+		mayBeAdded  = perSource + codes
+		clientNames = 300
+	)
+	d := startDemo(t, network(t, first), first)
+	d.become("drain", "drain")
+	before := series(d.metrics())
+	for i := range clientNames {
+		if code, _, err := d.get("/", view(fmt.Sprintf("lb%d", i))); code != http.StatusServiceUnavailable || err != nil {
+			t.Fatalf("%d, %v", code, err)
+		}
+	}
+	for code := 200; code < 600; code++ {
+		if _, _, err := d.get(fmt.Sprintf("/?drain=%d", code), view("lb")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := series(d.metrics())
+	t.Logf("%d series at first, %d after %d names and 400 codes", before, after, clientNames)
+	if after-before > mayBeAdded {
+		t.Errorf("clients added %d series, at most %d are theirs", after-before, mayBeAdded)
+	}
+	if after == before {
+		t.Error("clients added nothing: the test sees no balancers")
+	}
+}
+
+// series counts the samples of pmcheck's own metrics in a scrape.
+func series(scrape string) (n int) {
+	for line := range strings.Lines(scrape) {
+		if strings.HasPrefix(line, "pmcheck_") {
+			n++
+		}
+	}
+	return n
+}

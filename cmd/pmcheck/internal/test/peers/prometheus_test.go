@@ -1,0 +1,179 @@
+package peers_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// A prometheus is one that scrapes and evaluates as in the examples, but more
+// often.
+type prometheus struct {
+	t       *testing.T
+	net     *lab.Network
+	address string
+}
+
+func startPrometheus(t *testing.T, n *lab.Network, address string, flags ...string) *prometheus {
+	t.Helper()
+	program := lab.Need(t, "prometheus", "prometheus")
+	dir := t.TempDir()
+	config := read(t, example(t, "prometheus/scrape.yml"))
+	hurried := strings.ReplaceAll(config, " 15s\n", " 1s\n")
+	if hurried == config {
+		t.Fatal("scrape.yml has no interval of 15s any more")
+	}
+	write(t, filepath.Join(dir, "prometheus.yml"), hurried)
+	write(t, filepath.Join(dir, "rules.yml"), read(t, example(t, "prometheus/rules.yml")))
+	start(t, n.Command(program, append(flags, "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)...))
+	return &prometheus{t: t, net: n, address: address}
+}
+
+// ask decodes the data of an answer of the API.
+func (p *prometheus) ask(path string, data any) error {
+	_, body, err := get(p.net.DialContext, "http://"+p.address+"/api/v1/"+path, nil)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Error string
+		Data  json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		return fmt.Errorf("%s: %w in %q", path, err, body)
+	}
+	if answer.Error != "" {
+		return fmt.Errorf("%s: %s", path, answer.Error)
+	}
+	return json.Unmarshal(answer.Data, data)
+}
+
+// A sample is one element of the answer to a query.
+type sample struct {
+	Metric map[string]string
+	Value  [2]any // time and value
+}
+
+// query evaluates an expression now.
+func (p *prometheus) query(expr string) ([]sample, error) {
+	var data struct{ Result []sample }
+	err := p.ask("query?query="+url.QueryEscape(expr), &data)
+	return data.Result, err
+}
+
+// awaitData queries until there is an answer that is not empty.
+func (p *prometheus) awaitData(expr string) []sample {
+	p.t.Helper()
+	var result []sample
+	lab.RetryUntil(p.t, time.Minute, 200*time.Millisecond, func() (err error) {
+		if result, err = p.query(expr); err == nil && len(result) == 0 {
+			err = fmt.Errorf("no data for %s", expr)
+		}
+		return err
+	})
+	return result
+}
+
+// A pool of two, one drained, each known to a balancer, and a Prometheus that
+// has scraped them.
+func TestPrometheus(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	n := network(t, first, second)
+	one, two := startDemo(t, n, first), startDemo(t, n, second)
+	two.become("drain", "drain")
+	one.await(fit)
+	classic := startPrometheus(t, n, "127.0.0.1:9090")
+	native := startPrometheus(t, n, "127.0.0.1:9091", "--enable-feature=native-histograms")
+	for _, p := range []*prometheus{classic, native} {
+		p.awaitData(`pmcheck_probes_total{instance="192.0.2.12:9200"} > 2`)
+	}
+	t.Run("rules", classic.testRules)
+	t.Run("dashboard", func(t *testing.T) { testDashboard(t, classic, one, two) })
+	t.Run("native histogram", native.testNativeHistogram)
+}
+
+// testRules tests that each rule can be evaluated, and what the recorded ones
+// record.
+func (p *prometheus) testRules(t *testing.T) {
+	var serving []sample
+	lab.RetryUntil(t, time.Minute, 200*time.Millisecond, func() (err error) {
+		serving, err = p.query(`pool:pmcheck_serving:sum{pool="production"} == 1 and pool:pmcheck_masters:count == 2`)
+		if err == nil && len(serving) != 1 {
+			err = errors.New("one of two masters serves, and the rules do not say so")
+		}
+		return err
+	})
+	p.awaitData("instance:pmcheck_probe_duration_seconds:p99")
+	p.awaitData("instance:pmcheck_jruby_utilization:ratio")
+	lab.RetryUntil(t, 30*time.Second, 100*time.Millisecond, p.rulesAreWell)
+}
+
+// rulesAreWell returns an error unless every rule has been evaluated well. Each
+// group has its own moment for that.
+func (p *prometheus) rulesAreWell() error {
+	var data struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	if err := p.ask("rules", &data); err != nil {
+		return err
+	}
+	var ill error
+	for _, group := range data.Groups {
+		for _, r := range group.Rules {
+			if r.Health != "ok" {
+				ill = errors.Join(ill, fmt.Errorf("%s: %s %s", r.Name, r.Health, r.LastError))
+			}
+		}
+	}
+	if len(data.Groups) == 0 {
+		return errors.New("no rules")
+	}
+	return ill
+}
+
+// testNativeHistogram tests that a Prometheus that asks for protobuf gets the
+// native histogram, and that the rule for latency works on it.
+func (p *prometheus) testNativeHistogram(t *testing.T) {
+	p.awaitData(`histogram_count(pmcheck_probe_duration_seconds) > 0`)
+	if buckets, err := p.query("pmcheck_probe_duration_seconds_bucket"); err != nil || len(buckets) > 0 {
+		t.Errorf("%d classic buckets, %v: this is not the native form", len(buckets), err)
+	}
+	p.awaitData("instance:pmcheck_probe_duration_seconds:p99 > 0")
+}
+
+// askedBy has balancers of these names ask, again and again until the test ends.
+func (d *demo) askedBy(t *testing.T, nodes ...string) {
+	t.Helper()
+	ask := func() error {
+		for _, node := range nodes {
+			if code, body, err := d.get("/", view(node)); err != nil || code != http.StatusOK && code != http.StatusServiceUnavailable {
+				return fmt.Errorf("%d %q, %v", code, body, err)
+			}
+		}
+		return nil
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for tick := time.Tick(time.Second); t.Context().Err() == nil; {
+			select {
+			case <-tick:
+				ask() // a master that is stopped meanwhile does not answer
+			case <-t.Context().Done():
+			}
+		}
+	}()
+}

@@ -1,0 +1,190 @@
+package peers_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// Balancers that Debian does not have cannot be run. Their examples are read
+// here, and the checks in them are made by hand.
+
+// A written check concludes from what pmcheck answers: send, drained or down.
+type written struct {
+	name     string
+	request  string // as the balancer sends it
+	conclude func(statusLine string) string
+	drained  string // its conclusion about a master that is drained
+}
+
+func TestWrittenExamples(t *testing.T) {
+	lab.Real(t)
+	d := startDemo(t, network(t, first), first)
+	checks := []written{f5Check(t), awsCheck(t), envoyCheck(t)}
+	for _, step := range []struct {
+		word, told string
+		want       func(written) string
+	}{
+		{"ready", fit, func(written) string { return "send" }},
+		{"drain", "drain", func(w written) string { return w.drained }},
+		{"maint", "maint", func(written) string { return "down" }},
+		{"ready", fit, func(written) string { return "send" }},
+		{"stopped", "unhealthy: refused", func(written) string { return "down" }},
+	} {
+		d.become(step.word, step.told)
+		for _, w := range checks {
+			if got := w.conclude(d.raw(w.request)); got != step.want(w) {
+				t.Errorf("%s, %s: the balancer concludes %q, want %q", w.name, step.word, got, step.want(w))
+			}
+		}
+	}
+}
+
+// raw sends a request as it is and returns the status line.
+func (d *demo) raw(request string) string {
+	d.t.Helper()
+	conn, err := d.net.DialContext(context.Background(), "tcp", d.address+":9200")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		d.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return line
+}
+
+// only200 concludes that 200 alone is well.
+func only200(statusLine string) string {
+	if fields := strings.Fields(statusLine); len(fields) > 1 && fields[1] == strconv.Itoa(http.StatusOK) {
+		return "send"
+	}
+	return "down"
+}
+
+func f5Check(t *testing.T) written {
+	t.Helper()
+	config := read(t, example(t, "f5/pmcheck.conf"))
+	if opened, closed := strings.Count(config, "{"), strings.Count(config, "}"); opened != closed {
+		t.Errorf("f5: %d braces are opened and %d closed", opened, closed)
+	}
+	setting := func(name string) string {
+		found := regexp.MustCompile(`(?m)^ +` + name + ` "(.*)"$`).FindStringSubmatch(config)
+		if found == nil {
+			t.Fatalf("f5: no %s", name)
+		}
+		return found[1]
+	}
+	if !strings.Contains(config, "destination *:9200\n") {
+		t.Error("f5: the monitor asks another port")
+	}
+	up, disabled := regexp.MustCompile(setting("recv")), regexp.MustCompile(setting("recv-disable"))
+	return written{
+		name:    "F5",
+		request: strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(setting("send")),
+		drained: "drained",
+		conclude: func(line string) string {
+			switch {
+			case up.MatchString(line):
+				return "send"
+			case disabled.MatchString(line):
+				return "drained"
+			}
+			return "down"
+		},
+	}
+}
+
+func awsCheck(t *testing.T) written {
+	t.Helper()
+	var group struct {
+		Protocol, HealthCheckProtocol, HealthCheckPort, HealthCheckPath string
+		Port, HealthCheckIntervalSeconds, HealthCheckTimeoutSeconds     int
+		Matcher                                                         struct{ HTTPCode string }
+	}
+	var attributes struct{ Attributes []struct{ Key, Value string } }
+	for name, into := range map[string]any{
+		"target-group": &group, "attributes": &attributes, "listener-attributes": &attributes,
+	} {
+		if err := json.Unmarshal([]byte(read(t, example(t, "aws-nlb/"+name+".json"))), into); err != nil {
+			t.Fatalf("aws-nlb/%s.json: %v", name, err)
+		}
+	}
+	if group.Protocol != "TCP" || group.Port != 8140 || group.HealthCheckProtocol != "HTTP" || group.HealthCheckPort != "9200" ||
+		group.Matcher.HTTPCode != "200" || group.HealthCheckTimeoutSeconds >= group.HealthCheckIntervalSeconds {
+		t.Errorf("aws-nlb: %+v", group)
+	}
+	return written{
+		name:     "AWS NLB",
+		request:  "GET " + group.HealthCheckPath + " HTTP/1.1\r\nHost: 192.0.2.11:9200\r\nConnection: close\r\nUser-Agent: ELB-HealthChecker/2.0\r\n\r\n",
+		conclude: only200,
+		drained:  "down",
+	}
+}
+
+// envoy is what the test reads of Envoy's bootstrap.
+type envoy struct {
+	Static struct {
+		Listeners []any
+		Clusters  []struct {
+			Checks []struct {
+				HTTP struct{ Host, Path string } `yaml:"http_health_check"`
+			} `yaml:"health_checks"`
+			Load struct {
+				Endpoints []struct {
+					Hosts []struct {
+						Endpoint struct {
+							Check struct {
+								Port int `yaml:"port_value"`
+							} `yaml:"health_check_config"`
+						}
+					} `yaml:"lb_endpoints"`
+				}
+			} `yaml:"load_assignment"`
+		}
+	} `yaml:"static_resources"`
+}
+
+func envoyCheck(t *testing.T) written {
+	t.Helper()
+	var config envoy
+	decode(t, "envoy/envoy.yaml", &config)
+	if len(config.Static.Listeners) != 1 || len(config.Static.Clusters) != 1 || len(config.Static.Clusters[0].Checks) != 1 {
+		t.Fatalf("envoy: %+v", config)
+	}
+	cluster, hosts := config.Static.Clusters[0], 0
+	for _, locality := range cluster.Load.Endpoints {
+		for _, host := range locality.Hosts {
+			hosts++
+			if host.Endpoint.Check.Port != 9200 {
+				t.Errorf("envoy asks port %d", host.Endpoint.Check.Port)
+			}
+		}
+	}
+	if hosts != 2 {
+		t.Errorf("envoy has %d masters", hosts)
+	}
+	asked := cluster.Checks[0].HTTP
+	return written{
+		name:     "Envoy",
+		request:  "GET " + asked.Path + " HTTP/1.1\r\nhost: " + asked.Host + "\r\nuser-agent: Envoy/HC\r\n\r\n",
+		conclude: only200,
+		drained:  "down",
+	}
+}

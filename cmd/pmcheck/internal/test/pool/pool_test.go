@@ -1,0 +1,58 @@
+package pool_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestPool does to one pool what is done to pools, first with pmcheck and then
+// with what it replaces.
+func TestPool(t *testing.T) {
+	lab.Real(t)
+	size := short()
+	if os.Getenv("PMCHECK_LONG") != "" {
+		size = long()
+	}
+	p := newPool(t, size.jrubies, size.largest())
+	var rows []row
+	measure := func(list []scenario) {
+		for _, s := range list {
+			t.Run(s.name+", "+s.mix.String(), func(t *testing.T) {
+				rows = append(rows, p.with(t).measure(s, size))
+			})
+		}
+	}
+	p.installPmcheck()
+	measure(size.withPmcheck)
+	if len(size.withAncestor) > 0 {
+		p.installAncestor()
+		measure(size.withAncestor)
+	}
+	t.Logf("measured:\n%s", table(rows))
+}
+
+// measure has agents come, first with nothing else going on.
+func (p *pool) measure(s scenario, size form) row {
+	p.t.Helper()
+	p.awaitUp()
+	l := p.start(p.t, s.mix)
+	l.awaitRuns(p.t, size.runs/8)
+	r := row{operation: s.name, mix: s.mix, began: time.Now()}
+	err := s.operate(p)
+	r.took = time.Since(r.began)
+	if err != nil {
+		p.t.Error(err)
+	}
+	l.awaitRuns(p.t, size.runs)
+	l.end()
+	r.runs = l.runs
+	r.report(p.t)
+	p.t.Logf("measured: %s", r)
+	if n := len(r.failed()); n > 0 && !s.mayFail {
+		p.t.Errorf("%d of %d runs failed", n, len(r.runs))
+	}
+	return r
+}

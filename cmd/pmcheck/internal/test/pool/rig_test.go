@@ -1,0 +1,134 @@
+package pool_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+const (
+	// quick and slow begin the names of agents, by which they get catalogs that
+	// take 1 s and 20 s.
+	quick, slow = "quick", "slow"
+	// service is the name that agents know the pool by.
+	service = "puppet.lab.example"
+	sslDir  = "/var/lib/puppet/ssl"
+
+	older, newer = "1.0.0", "1.0.1"
+)
+
+const sitePP = `
+if $trusted['certname'] =~ /^slow/ { $slept = generate('/bin/sleep', '20') } else { $slept = generate('/bin/sleep', '1') }
+notify { 'applied': }
+`
+
+// A pool is two masters, two balancers, and a host for real agents.
+type pool struct {
+	t         *testing.T // of the operation under way
+	life      *testing.T // of what outlasts it
+	net       *lab.Network
+	masters   []*lab.PuppetMaster
+	workshop  *lab.Host // of the real agents
+	balancers []*balancer
+	standIns  map[string][]agent // by kind
+	puppets   map[string][]agent // by kind
+	directory *directory
+	debs      map[string]string // by version
+}
+
+// newPool starts everything but the balancers.
+func newPool(t *testing.T, jrubies int, largest mix) *pool {
+	t.Helper()
+	p := &pool{t: t, life: t, net: lab.StartNetwork(t), debs: map[string]string{},
+		directory: &directory{leads: map[endpoint]endpoint{}}}
+	names := []string{service}
+	for i := range 2 {
+		e := balancerEnd(i)
+		names = append(names, e.fqdn())
+		if out, err := p.net.Command("ip", "address", "add", e.ip()+"/15", "dev", "lab0").CombinedOutput(); err != nil {
+			t.Fatalf("ip address: %v: %s", err, out)
+		}
+	}
+	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
+	for _, name := range []string{"m1", "m2"} {
+		host := p.net.Boot(name)
+		host.MustRun("rm", "-f", "/usr/sbin/policy-rc.d") // of machines that are containers: start nothing
+		p.startMaster(host, opts)
+		if opts.CA == nil {
+			for _, version := range []string{older, newer} { // meanwhile
+				p.debs[version] = lab.DEB(t, version)
+			}
+			p.masters[0].WaitReady(3 * time.Minute)
+			opts.CA = p.masters[0]
+		}
+	}
+	p.workshop = p.net.Boot("agents")
+	p.workshop.MustRun("sh", "-c", fmt.Sprintf(`echo "%s %s\n%s %s" >>/etc/hosts`,
+		balancerEnd(0).ip(), balancerEnd(0).fqdn(), balancerEnd(1).ip(), balancerEnd(1).fqdn()))
+	p.hire(largest)
+	p.masters[1].WaitReady(3 * time.Minute)
+	return p
+}
+
+func (p *pool) startMaster(host *lab.Host, opts lab.PuppetMasterOptions) {
+	m := host.StartPuppetMaster(opts)
+	m.SetSitePP(sitePP)
+	const environment = "/etc/puppet/code/environments/production/"
+	host.WriteFile(environment+"environment.conf", "modulepath = modules\n", 0o644) // Debian's many modules cost time
+	host.WriteFile(environment+"modules/lab/facts.d/lab.txt", "lab=yes\n", 0o644)
+	host.WriteFile(environment+"modules/lab/lib/facter/lab.rb", "Facter.add(:lab_too) { setcode { 'yes' } }\n", 0o644)
+	p.masters = append(p.masters, m)
+}
+
+// hire makes the agents and their certificates.
+func (p *pool) hire(largest mix) {
+	p.t.Helper()
+	p.standIns, p.puppets = map[string][]agent{}, map[string][]agent{}
+	for kind, count := range map[string]int{quick: largest.quick, slow: largest.slow} {
+		for i := range count {
+			name := fmt.Sprintf("%s%d.lab.example", kind, i)
+			p.standIns[kind] = append(p.standIns[kind], standIn{name, p.identity(name), p.net, p.directory})
+		}
+		for i := range 2 {
+			name := fmt.Sprintf("%s-real%d.lab.example", kind, i)
+			p.identity(name)
+			p.puppets[kind] = append(p.puppets[kind], puppet{name, p.workshop})
+		}
+	}
+}
+
+// identity issues a certificate, to the host of the real agents too.
+func (p *pool) identity(certname string) *tls.Config {
+	p.t.Helper()
+	p.masters[0].IssueCert(p.workshop, certname, nil)
+	read := func(name string) []byte {
+		return []byte(p.workshop.MustRun("cat", filepath.Join(sslDir, name)))
+	}
+	pair, err := tls.X509KeyPair(read("certs/"+certname+".pem"), read("private_keys/"+certname+".pem"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(read("certs/ca.pem"))
+	return &tls.Config{ServerName: service, RootCAs: roots, Certificates: []tls.Certificate{pair}}
+}
+
+// sh runs a command line on a master, as an operator types it.
+func (p *pool) sh(m *lab.PuppetMaster, line string) error {
+	began := time.Now()
+	out, err := m.Host.Run("sh", "-ec", line)
+	p.t.Logf("%s %s# %s (%s)\n%s", began.Format("15:04:05"), m.Host.Name, line, tenths(time.Since(began)), out)
+	return err
+}
+
+// with returns the pool for a subtest.
+func (p *pool) with(t *testing.T) *pool {
+	sub := *p
+	sub.t = t
+	return &sub
+}

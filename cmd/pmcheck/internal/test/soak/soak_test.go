@@ -1,0 +1,97 @@
+package soak_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// How often, in the whole time, the master is restarted and its files are renewed.
+const (
+	restarts  = 8
+	rotations = 32
+)
+
+// TestSoak is the test of this package; see doc.go.
+func TestSoak(t *testing.T) {
+	lab.Real(t)
+	duration, long := form(t)
+	var m master
+	if long {
+		s := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
+		s.WaitReady(2 * time.Minute)
+		m = puppetServer{s}
+	} else {
+		m = newStandIn(t)
+	}
+	d := serve(t, m)
+
+	w, r := newWorld(), newResources(long)
+	clients := make([]*balancer, balancers)
+	ctx, cancel := context.WithTimeout(t.Context(), duration)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	began := time.Now()
+	for i := range clients {
+		clients[i] = newBalancer(i, d.address)
+		first := began.Add(time.Duration(i) * time.Second / perSecond)
+		group.Go(func() error { return clients[i].run(ctx, first, w) })
+	}
+	toggles := 0
+	group.Go(func() error { return w.toggle(ctx, d.store, d.address, &toggles) })
+	group.Go(func() error { return r.watch(ctx, d.pid, d.address) })
+	// Not in the group: the lab belongs to the test's own goroutine.
+	trouble := w.trouble(ctx, m, d.address, duration)
+	if trouble != nil {
+		cancel()
+	}
+	if err := cmp.Or(group.Wait(), trouble); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(report(t, clients, r, fmt.Sprintf("%v, %d toggles, %d rotations, %d restarts", duration, toggles, rotations, restarts), long))
+}
+
+// form says for how long, and whether that is the long form.
+func form(t *testing.T) (duration time.Duration, long bool) {
+	t.Helper()
+	text := os.Getenv("PMCHECK_SOAK")
+	if text == "" {
+		return time.Minute, false
+	}
+	duration, err := time.ParseDuration(text)
+	if err != nil || duration < time.Minute {
+		t.Fatalf("PMCHECK_SOAK is %q, want a duration such as 30m, 1m or more", text)
+	}
+	return duration, true
+}
+
+// trouble rotates and restarts, evenly over the time; the last restart is long
+// over when it ends.
+func (w *world) trouble(ctx context.Context, m master, address string, duration time.Duration) error {
+	tick := time.NewTicker(duration / (rotations + 1))
+	defer tick.Stop()
+	for i := range rotations {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := m.rotate(); err != nil {
+			return fmt.Errorf("rotation: %w", err)
+		}
+		if i%(rotations/restarts) == 1 {
+			if err := w.restart(ctx, m, address); err != nil {
+				return fmt.Errorf("restart: %w", err)
+			}
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
