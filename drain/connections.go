@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -46,6 +47,19 @@ func Connections(port uint16) ([]Connection, error) {
 		}
 	}
 	return list, nil
+}
+
+// ConnectionsTo is Connections for the port of an address, host:port.
+func ConnectionsTo(address string) ([]Connection, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("port of %s: %w", address, err)
+	}
+	return Connections(uint16(number))
 }
 
 func addrPort(ip net.IP, port uint16) netip.AddrPort {

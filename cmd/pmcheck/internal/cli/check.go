@@ -12,18 +12,19 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
 // report is what "pmcheck check" found, and its JSON.
 type report struct {
-	Health check.Health        `json:"health"`
-	Reason check.Reason        `json:"reason"`
-	Side   check.Side          `json:"side,omitempty"` // whose affair the fault of the probe is
-	Detail string              `json:"detail,omitempty"`
-	Hint   string              `json:"hint,omitempty"`
-	Checks []agent.CheckStatus `json:"checks"`
-	Probe  agent.ProbeStatus   `json:"probe"`
+	Health check.Health      `json:"health"`
+	Reason check.Reason      `json:"reason"`
+	Side   check.Side        `json:"side,omitempty"` // whose affair the fault of the probe is
+	Detail string            `json:"detail,omitempty"`
+	Hint   string            `json:"hint,omitempty"`
+	Checks []api.CheckStatus `json:"checks"`
+	Probe  api.ProbeStatus   `json:"probe"`
 }
 
 func checkCommand(environ []string) *cli.Command {
@@ -59,10 +60,10 @@ func runCheck(c *cli.Context, environ []string) error {
 		}
 		return err
 	}
-	verdict, result, checks := agent.Once(c.Context, loaded.Config)
+	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
 	r := report{
 		Health: verdict.Health, Reason: verdict.Reason, Detail: verdict.Detail, Hint: verdict.Reason.Hint(),
-		Checks: checks, Probe: agent.NewProbeStatus(loaded.Config.Probe.Address, result),
+		Checks: api.NewCheckStatuses(findings), Probe: api.NewProbeStatus(loaded.Config.Probe.Address, result),
 	}
 	if result.Fault != nil {
 		r.Side = result.Fault.Reason.Side()

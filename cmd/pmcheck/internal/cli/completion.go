@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -61,12 +61,12 @@ func printNames(c *cli.Context, environ []string, what string) error {
 	var names []string
 	if what == "holders" {
 		names = append(names, drain.Operator)
-		for _, h := range newStore(settings).Read().Holds() {
+		for _, h := range settings.Store().Read().Holds() {
 			if drain.CheckName(h.Holder) == nil { // a shell would run what a file may be called
 				names = append(names, h.Holder)
 			}
 		}
-	} else if status, err := (agent.Client{Socket: settings.Socket}).Status(c.Context); err == nil {
+	} else if status, err := (api.Client{Socket: settings.Socket}).Status(c.Context); err == nil {
 		for _, s := range status.Services {
 			names = append(names, s.Name)
 		}

@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -25,29 +26,29 @@ const fleetTime = 3 * time.Second
 
 // member is one master of a pool, as it is seen from here, and its JSON.
 type member struct {
-	Host   string        `json:"host"`
-	Status *agent.Status `json:"status,omitempty"`
-	Error  string        `json:"error,omitempty"` // why there is no status
+	Host   string      `json:"host"`
+	Status *api.Status `json:"status,omitempty"`
+	Error  string      `json:"error,omitempty"` // why there is no status
 }
 
 // remote makes the client for a master's /status. A host is a name, a name
 // with a port, or the URL of one that speaks TLS, which is verified with
 // Puppet's CA.
-func remote(host string, settings config.Config) (agent.Client, error) {
+func remote(host string, settings config.Config) (api.Client, error) {
 	if !strings.Contains(host, "://") {
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(strings.Trim(host, "[]"), "9200")
 		}
-		return agent.Client{URL: "http://" + host}, nil
+		return api.Client{URL: "http://" + host}, nil
 	}
 	u, err := url.Parse(host)
 	if err != nil || u.Host == "" || u.Path != "" || u.Scheme != "http" && u.Scheme != "https" {
-		return agent.Client{}, usageError("%q is not a host: write m1, m1:9200 or https://m1:9200", host)
+		return api.Client{}, usageError("%q is not a host: write m1, m1:9200 or https://m1:9200", host)
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), "9200")
 	}
-	c := agent.Client{URL: u.String()}
+	c := api.Client{URL: u.String()}
 	if u.Scheme == "https" {
 		bundle, err := os.ReadFile(settings.Probe.CA)
 		if err != nil {
@@ -60,7 +61,7 @@ func remote(host string, settings config.Config) (agent.Client, error) {
 }
 
 // askFleet asks all masters at the same time.
-func askFleet(ctx context.Context, hosts []string, clients []agent.Client) []member {
+func askFleet(ctx context.Context, hosts []string, clients []api.Client) []member {
 	ctx, cancel := context.WithTimeout(ctx, fleetTime)
 	defer cancel()
 	members := make([]member, len(hosts))
@@ -89,7 +90,7 @@ func printFleet(w io.Writer, members []member) {
 			fmt.Fprintf(t, "%s\t-\t-\tno status: %s\n", m.Host, m.Error)
 			continue
 		}
-		s, _ := m.Status.Service(agent.Server)
+		s, _ := m.Status.Service(monitor.Server)
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s ago\t%s\t%s\t%s\n", m.Host, s.Answer.Code, s.Mode, healthText(s.Verdict),
 			ago(s.Verdict.Since, m.Status.Time), poolText(s.Checks), codeText(s.Checks), holdersText(m.Status.Holds))
 	}
@@ -103,7 +104,7 @@ func healthText(v check.Verdict) string {
 	return string(v.Health) + ": " + string(v.Reason)
 }
 
-func poolText(checks []agent.CheckStatus) string {
+func poolText(checks []api.CheckStatus) string {
 	for _, c := range checks {
 		if c.Pool != nil {
 			return fmt.Sprintf("%d/%d free", c.Pool.Free, c.Pool.Size)
@@ -114,7 +115,7 @@ func poolText(checks []agent.CheckStatus) string {
 
 // codeText is the id of the code of the first environment, production if
 // there is one: masters with the same id have the same code.
-func codeText(checks []agent.CheckStatus) string {
+func codeText(checks []api.CheckStatus) string {
 	for _, c := range checks {
 		text := "-"
 		for i, e := range c.Code {
@@ -129,7 +130,7 @@ func codeText(checks []agent.CheckStatus) string {
 	return "-"
 }
 
-func holdersText(holds []agent.HoldStatus) string {
+func holdersText(holds []api.HoldStatus) string {
 	var names []string
 	for _, h := range holds {
 		names = append(names, h.Holder)
@@ -162,7 +163,7 @@ func fleetLine(members []member) string {
 	for _, m := range members {
 		text := "no status"
 		if m.Status != nil {
-			s, _ := m.Status.Service(agent.Server)
+			s, _ := m.Status.Service(monitor.Server)
 			text = fmt.Sprintf("%d %s", s.Answer.Code, healthText(s.Verdict))
 			if s.Mode != drain.Ready {
 				text = fmt.Sprintf("%d %s", s.Answer.Code, s.Mode)

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
-
-// idleEvery is how often is looked whether a goal is reached.
-const idleEvery = 250 * time.Millisecond
 
 // patience is the value of --wait, a flag that may be given with a duration
 // or without.
@@ -62,47 +61,45 @@ func (p *patience) String() string {
 	return p.limit.String()
 }
 
-// waitGoal waits until look finds nothing in the way for as long as it takes
-// to settle, and shows what is. It fails with exitTimeout.
-func waitGoal(c *cli.Context, goal string, limit, settle time.Duration, look func(context.Context) []string) error {
+// look returns what is in the way now. The first look is at once; each later one
+// blocks until there may be news.
+type look func(ctx context.Context) []api.Obstacle
+
+// waitGoal waits until look finds the way clear for settle, and shows what it
+// finds. After limit it returns the last obstacles and fails with exitTimeout.
+func waitGoal(c *cli.Context, goal string, limit, settle time.Duration, look look) ([]api.Obstacle, error) {
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
 	p := newProgress(c.App.ErrWriter)
 	defer p.end()
 	settled := drain.Settle{After: settle}
+	var last []api.Obstacle
 	for {
 		obstacles := look(ctx)
-		switch {
-		case ctx.Err() != nil: // what was found last stands
-		case settled.Observe(len(obstacles) == 0, time.Now()):
+		if ctx.Err() != nil {
+			break // what was found last stands
+		}
+		last = obstacles
+		if settled.Observe(len(obstacles) == 0, time.Now()) {
 			p.done(goal)
-			return nil
-		case len(obstacles) > 0:
+			return nil, nil
+		}
+		if len(obstacles) > 0 {
 			p.say(summary(obstacles))
 		}
-		select {
-		case <-ctx.Done():
-			if c.Context.Err() != nil {
-				return c.Context.Err() // interrupted
-			}
-			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, limit, p.last)}
-		case <-time.After(idleEvery):
-		}
 	}
+	if c.Context.Err() != nil {
+		return last, c.Context.Err() // interrupted
+	}
+	return last, &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, limit, p.last)}
 }
 
 // summary puts the first few obstacles on one line.
-func summary(obstacles []string) string {
+func summary(obstacles []api.Obstacle) string {
 	const most = 4
-	line := ""
-	for i, o := range obstacles {
-		if i == most {
-			return line + fmt.Sprintf("; and %d more", len(obstacles)-most)
-		}
-		if i > 0 {
-			line += "; "
-		}
-		line += o
+	texts := api.Texts(obstacles)
+	if n := len(texts); n > most {
+		texts = append(texts[:most], fmt.Sprintf("and %d more", n-most))
 	}
-	return line
+	return strings.Join(texts, "; ")
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -65,15 +64,6 @@ func serviceFlag(usage string) cli.Flag {
 	return &cli.StringFlag{Name: "service", Usage: usage}
 }
 
-// newStore returns the holds of a configuration.
-func newStore(c config.Config) *drain.Store {
-	return &drain.Store{
-		Persistent:  c.Holds.Persistent,
-		UntilReboot: c.Holds.UntilReboot,
-		Initial:     drain.Mode(c.InitialMode),
-	}
-}
-
 func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err := checkNames(c); err != nil {
 		return err
@@ -86,20 +76,20 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return err
 	}
-	client := agent.Client{Socket: settings.Socket}
+	client := api.Client{Socket: settings.Socket}
 	if err := refuseUnknown(c.Context, client, c.String("service")); err != nil {
 		return err
 	}
 	switch {
 	case c.Bool("in-turn"):
-		err = awaitTurn(c, client)
+		err = waitForTurn(c, client)
 	case !c.Bool("force"):
 		err = refuseIfLast(c.Context, client, c.String("service"))
 	}
 	if err != nil {
 		return err
 	}
-	store := newStore(settings)
+	store := settings.Store()
 	set, err := store.Put(drain.Hold{
 		Holder: c.String("hold"), Service: c.String("service"), Mode: mode,
 		Reason: c.String("reason"), Until: until, UntilReboot: c.Bool("until-reboot"),
@@ -121,7 +111,7 @@ func ready(c *cli.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	store := newStore(settings)
+	store := settings.Store()
 	var lifted []drain.Hold
 	if c.Bool("all") {
 		lifted, err = store.LiftAll()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
@@ -65,9 +65,9 @@ func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
 		return settings, nil
 	}
 	file, socket := config.Locate(options(c, environ))
-	ctx, cancel := context.WithTimeout(c.Context, guardTime)
+	ctx, cancel := context.WithTimeout(c.Context, askTime)
 	defer cancel()
-	status, lost := agent.Client{Socket: socket}.Status(ctx)
+	status, lost := api.Client{Socket: socket}.Status(ctx)
 	if lost != nil || !usesFile(status.Config, file) {
 		return config.Config{}, &exitError{exitUsage, &hinted{err, "mend it: no daemon answers on " + socket + " that uses it and could tell where it looks for holds"}}
 	}
@@ -77,12 +77,12 @@ func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
 
 // usesFile reports whether a daemon has its configuration from this file, or from
 // the usual place, where a file may have come or gone since.
-func usesFile(running agent.ConfigStatus, file string) bool {
+func usesFile(running api.ConfigStatus, file string) bool {
 	return running.Holds.Persistent != "" && cmp.Or(running.File, config.DefaultFile) == cmp.Or(file, config.DefaultFile)
 }
 
 // settingsOf returns the settings of a running daemon that commands need.
-func settingsOf(status agent.Status, socket string) config.Config {
+func settingsOf(status api.Status, socket string) config.Config {
 	settings := config.Default()
 	settings.Socket = socket
 	settings.Holds = config.Holds{Persistent: status.Config.Holds.Persistent, UntilReboot: status.Config.Holds.UntilReboot}

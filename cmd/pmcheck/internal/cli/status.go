@@ -8,8 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -63,7 +64,7 @@ func showStatus(c *cli.Context, environ []string) error {
 
 // showOwn shows the status of this host.
 func showOwn(c *cli.Context, settings config.Config) error {
-	client := agent.Client{Socket: settings.Socket}
+	client := api.Client{Socket: settings.Socket}
 	if c.Bool("watch") {
 		return watch(c.Context, c.App.Writer, func(ctx context.Context) screen {
 			status, err := client.Status(ctx)
@@ -72,7 +73,7 @@ func showOwn(c *cli.Context, settings config.Config) error {
 			}
 			var text strings.Builder
 			printStatus(&text, status)
-			s, _ := status.Service(agent.Server)
+			s, _ := status.Service(monitor.Server)
 			return screen{text.String(), fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, healthText(s.Verdict)), status.Probe.Took}
 		})
 	}
@@ -84,11 +85,11 @@ func showOwn(c *cli.Context, settings config.Config) error {
 		return err
 	}
 	if name := c.String("service"); name != "" {
-		service, err := status.MustService(name)
+		service, err := status.ServiceOrError(name)
 		if err != nil {
 			return noService(err)
 		}
-		status.Services = []agent.ServiceStatus{service}
+		status.Services = []api.ServiceStatus{service}
 	}
 	if c.Bool("json") {
 		if err := printJSON(c.App.Writer, status); err != nil {
@@ -105,7 +106,7 @@ func showFleet(c *cli.Context, environ, hosts []string, settings config.Config) 
 	if loaded, err := load(c, environ); err == nil {
 		settings = loaded.Config // with Puppet's CA, where there is a Puppet
 	}
-	clients := make([]agent.Client, len(hosts))
+	clients := make([]api.Client, len(hosts))
 	for i, host := range hosts {
 		var err error
 		if clients[i], err = remote(host, settings); err != nil {
@@ -132,7 +133,7 @@ func showFleet(c *cli.Context, environ, hosts []string, settings config.Config) 
 }
 
 // statusExit is the exit status for the worst of the services.
-func statusExit(status agent.Status) int {
+func statusExit(status api.Status) int {
 	exit := exitOK
 	for _, s := range status.Services {
 		switch {

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // printStatus writes the status for a person.
-func printStatus(w io.Writer, status agent.Status) {
+func printStatus(w io.Writer, status api.Status) {
 	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", status.Certname, status.Probe.Address, status.Version, ago(status.Started, status.Time))
 	for _, s := range status.Services {
 		fmt.Fprintln(w)
@@ -35,7 +35,7 @@ func printStatus(w io.Writer, status agent.Status) {
 	t.Flush()
 }
 
-func printService(w io.Writer, s agent.ServiceStatus, status agent.Status) {
+func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer t.Flush()
 	fmt.Fprintf(t, "%s\t%s\n", s.Name, headline(s))
@@ -67,7 +67,7 @@ func printService(w io.Writer, s agent.ServiceStatus, status agent.Status) {
 
 // checkLine is one check as a row: state, value against threshold, age, and
 // what is wrong with what to do about it.
-func checkLine(c agent.CheckStatus, now time.Time) string {
+func checkLine(c api.CheckStatus, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-7s ", c.Check, c.State)
 	if c.Value != "" {
@@ -87,7 +87,7 @@ func checkLine(c agent.CheckStatus, now time.Time) string {
 }
 
 // headline says in plain words what is going on.
-func headline(s agent.ServiceStatus) string {
+func headline(s api.ServiceStatus) string {
 	switch {
 	case s.Answer.Code == 200:
 		return "in service"
@@ -106,7 +106,7 @@ func holdLine(h drain.Hold, now time.Time) string {
 }
 
 // printBalancers writes who asks, what they make of us, and what they hear.
-func printBalancers(w io.Writer, status agent.Status) {
+func printBalancers(w io.Writer, status api.Status) {
 	if len(status.Balancers) == 0 {
 		return
 	}
@@ -116,19 +116,19 @@ func printBalancers(w io.Writer, status agent.Status) {
 	for _, b := range status.Balancers {
 		view, weight, sessions := "not told", "", ""
 		if v := b.View; v != nil {
-			view, _, _ = strings.Cut(viewText(v), ",")
+			view = v.String()
 			weight, sessions = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal), fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
 		}
 		every := time.Duration(b.Interval * float64(time.Second)).Round(100 * time.Millisecond)
 		question := "/" + b.Service
-		if b.Name == agent.AgentCheck {
+		if b.Name == api.AgentCheck {
 			question = b.Name
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n", b.Label(), question, every, ago(b.Seen, status.Time), b.Answer.Code, view, weight, sessions)
 	}
 }
 
-func printProbe(w io.Writer, status agent.Status) {
+func printProbe(w io.Writer, status api.Status) {
 	p := status.Probe
 	if p.Count == 0 {
 		fmt.Fprintln(w, "probe\tnone yet")

@@ -10,8 +10,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -32,22 +34,21 @@ type toggle struct {
 	// InEffect tells that the daemon acts on it.
 	InEffect bool `json:"in_effect"`
 	// Answer is what balancers are told since then; nil without a daemon.
-	Answer *agent.Answer `json:"answer,omitempty"`
-	Error  string        `json:"error,omitempty"` // why it is not in effect
-	// Reached tells, with --wait, that what was waited for is so.
-	Reached *bool `json:"reached,omitempty"`
+	Answer *api.Answer `json:"answer,omitempty"`
+	Error  string      `json:"error,omitempty"` // why it is not in effect
+	// Reached tells, with --wait, whether the goal was reached, and Obstacles what
+	// was in the way when the time was over.
+	Reached   *bool          `json:"reached,omitempty"`
+	Obstacles []api.Obstacle `json:"obstacles,omitempty"`
 }
-
-// look returns what stands in the way of a goal since a toggle took effect.
-type look func(client agent.Client, master, service string, since time.Time) func(context.Context) []string
 
 // reportToggle says what a toggle has changed in effect, and waits for the
 // goal if asked to.
-func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t toggle, goal string, look look) error {
+func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t toggle, goal string, look goalLook) error {
 	now := time.Now()
 	t.Service = c.String("service")
 	if t.Service == "" {
-		t.Service = agent.Server
+		t.Service = monitor.Server
 	}
 	holds := store.Read()
 	t.Mode, _ = holds.Mode(t.Service, now)
@@ -56,8 +57,8 @@ func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t 
 			t.Remaining = append(t.Remaining, h)
 		}
 	}
-	client := agent.Client{Socket: settings.Socket}
-	since, err := t.awaitEffect(c.Context, client)
+	client := api.Client{Socket: settings.Socket}
+	since, err := t.waitForEffect(c.Context, client)
 	if err != nil {
 		t.Error = err.Error()
 	}
@@ -67,10 +68,11 @@ func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t 
 	var missed error
 	wait := c.Generic("wait").(*patience)
 	switch {
-	case wait.wanted && errors.Is(err, agent.ErrNoService):
+	case wait.wanted && errors.Is(err, api.ErrNoService):
 		missed = noService(err)
 	case wait.wanted:
-		missed = waitGoal(c, goal, wait.limit, idleSettle, look(client, settings.Probe.Address, c.String("service"), since))
+		now := look(client, settings.Probe.Address, c.String("service"), since)
+		t.Obstacles, missed = waitGoal(c, goal, wait.limit, rotation.Settle, now)
 		reached := missed == nil
 		t.Reached = &reached
 	}
@@ -80,27 +82,27 @@ func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t 
 	return missed
 }
 
-// awaitEffect waits until the daemon answers in the mode that the files say.
-func (t *toggle) awaitEffect(ctx context.Context, client agent.Client) (since time.Time, err error) {
+// waitForEffect waits until the daemon answers in the mode that the files say.
+func (t *toggle) waitForEffect(ctx context.Context, client api.Client) (since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
+	f := &follower{client: client}
+	mode := drain.Mode("unknown")
 	for {
-		status, err := client.Status(ctx)
+		status, err := f.next(ctx)
+		if ctx.Err() != nil {
+			return time.Time{}, fmt.Errorf("the daemon is still in mode %s after %s", mode, effectTime)
+		}
 		if err != nil {
 			return time.Time{}, err
 		}
-		service, err := status.MustService(t.Service)
+		service, err := status.ServiceOrError(t.Service)
 		if err != nil {
 			return time.Time{}, err
 		}
-		if service.Mode == t.Mode {
+		if mode = service.Mode; mode == t.Mode {
 			t.InEffect, t.Answer = true, &service.Answer
 			return status.Time, nil
-		}
-		select {
-		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("the daemon is still in mode %s after %s", service.Mode, effectTime)
-		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
@@ -118,7 +120,7 @@ func (t *toggle) print(w io.Writer, since time.Time) {
 	switch {
 	case t.InEffect:
 		fmt.Fprintf(w, "in effect: balancers are told %d %s (/%s, since %s)\n", t.Answer.Code, t.Answer.Body, t.Service, since.Local().Format(time.TimeOnly))
-	case strings.HasPrefix(t.Error, agent.ErrNoDaemon.Error()):
+	case strings.HasPrefix(t.Error, api.ErrNoDaemon.Error()):
 		fmt.Fprintf(w, "not in effect yet: %s; it applies when the daemon starts\n", t.Error)
 	default:
 		fmt.Fprintf(w, "not in effect: %s\n", t.Error)
@@ -175,6 +177,3 @@ func holdText(h drain.Hold) string {
 func noService(err error) error {
 	return &exitError{exitUsage, &hinted{err, "set services in the configuration, then systemctl reload pmcheck"}}
 }
-
-// noDaemon reports whether a command failed for want of a daemon.
-func noDaemon(err error) bool { return errors.Is(err, agent.ErrNoDaemon) }

@@ -7,11 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
-
-// waitEvery is how often the daemon is asked; it answers from memory.
-const waitEvery = 100 * time.Millisecond
 
 func waitCommand(environ []string) *cli.Command {
 	return &cli.Command{
@@ -42,47 +40,42 @@ func wait(c *cli.Context, environ []string) error {
 	}
 	name := c.String("service")
 	if name == "" {
-		name = agent.Server
+		name = monitor.Server
 	}
 	ctx, cancel := context.WithTimeout(c.Context, c.Duration("timeout"))
 	defer cancel()
-	client := agent.Client{Socket: settings.Socket}
+	f := &follower{client: api.Client{Socket: settings.Socket}}
 	p := newProgress(c.App.ErrWriter)
 	defer p.end()
 	for {
-		reached, state, err := ask(ctx, client, name, goal)
-		if err != nil {
+		reached, state, err := ask(ctx, f, name, goal)
+		switch {
+		case c.Context.Err() != nil:
+			return c.Context.Err() // interrupted
+		case ctx.Err() != nil:
+			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, c.Duration("timeout"), p.last)}
+		case err != nil:
 			return err
-		}
-		if reached {
+		case reached:
 			p.done(state)
 			return nil
 		}
-		if ctx.Err() == nil {
-			p.say(state)
-		}
-		select {
-		case <-ctx.Done():
-			if c.Context.Err() != nil {
-				return c.Context.Err() // interrupted
-			}
-			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, c.Duration("timeout"), p.last)}
-		case <-time.After(waitEvery):
-		}
+		p.say(state)
 	}
 }
 
-// ask reports whether the goal is reached, and what is the case. An error is that
-// it never will be.
-func ask(ctx context.Context, client agent.Client, name, goal string) (reached bool, state string, err error) {
-	status, err := client.Status(ctx)
+// ask reports whether the goal is reached, and how things are. The error says
+// that the goal never will be reached.
+func ask(ctx context.Context, f *follower, name, goal string) (reached bool, state string, err error) {
+	status, err := f.next(ctx)
 	if err != nil {
 		return false, err.Error(), nil
 	}
-	service, err := status.MustService(name)
+	service, err := status.ServiceOrError(name)
 	if err != nil {
 		return false, "", noService(err)
 	}
 	serves := service.Answer.Code == 200
-	return serves == (goal == "ready"), fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body), nil
+	state = fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body)
+	return serves == (goal == "ready"), state, nil
 }

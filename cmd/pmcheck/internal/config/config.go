@@ -17,6 +17,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Config is the whole configuration, in the order in which Settings lists it.
@@ -116,6 +118,15 @@ func Default() Config {
 		PuppetDB:       PuppetDB{Interval: 15 * time.Second},
 		Compile:        defaultCompile(),
 		Log:            Log{Level: LevelInfo, Format: FormatAuto},
+	}
+}
+
+// Store returns the holds of the configuration.
+func (c Config) Store() *drain.Store {
+	return &drain.Store{
+		Persistent:  c.Holds.Persistent,
+		UntilReboot: c.Holds.UntilReboot,
+		Initial:     drain.Mode(c.InitialMode),
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -53,7 +53,7 @@ func newRig(t *testing.T) *rig {
 // run starts the agent, and returns what ends it.
 func (r *rig) run() (stop func()) {
 	r.t.Helper()
-	a := agent.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	a := daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := a.Listen(ctx); err != nil {
 		r.t.Fatal(err)

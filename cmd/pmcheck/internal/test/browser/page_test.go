@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 )
 
 // serve shows a scene, with the status code that goes with it.
 func serve(t *testing.T, s *scene) string {
-	page := agent.NewPage()
+	page := page.New()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := page.Write(w, s.status.Services[0].Answer.Code, s.status, s.samples); err != nil {
 			t.Error(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -129,10 +129,10 @@ func TestLastServerInSlowstart(t *testing.T) {
 
 // awaitView waits until the balancer has us settled in a state, and has asked
 // often enough since for the weights to be what they are now.
-func (r *rig) awaitView(state, weight string) agent.Balancer {
+func (r *rig) awaitView(state, weight string) api.Balancer {
 	r.t.Helper()
 	began := time.Now()
-	return r.awaitBalancer(func(b agent.Balancer) bool {
+	return r.awaitBalancer(func(b api.Balancer) bool {
 		v := b.View
 		return v != nil && b.Seen.After(began.Add(300*time.Millisecond)) && v.State == state && v.Steps == 0 &&
 			(weight == "" || weight == fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal))
@@ -155,7 +155,7 @@ func TestLastServerOfOneBalancer(t *testing.T) {
 	has := func(node, weight string) {
 		t.Helper()
 		began := time.Now()
-		r.awaitBalancer(func(b agent.Balancer) bool {
+		r.awaitBalancer(func(b api.Balancer) bool {
 			return b.Node == node && b.Seen.After(began) && b.View.Sends() && weight == fmt.Sprintf("%d/%d", b.View.Weight, b.View.WeightTotal)
 		}, 10*time.Second)
 	}

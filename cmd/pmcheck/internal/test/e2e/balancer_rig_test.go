@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -56,9 +56,9 @@ func (r *rig) hold(mode drain.Mode) {
 }
 
 // awaitBalancer waits until pmcheck's view of some balancer is as wanted.
-func (r *rig) awaitBalancer(want func(agent.Balancer) bool, within time.Duration) agent.Balancer {
+func (r *rig) awaitBalancer(want func(api.Balancer) bool, within time.Duration) api.Balancer {
 	r.t.Helper()
-	var found agent.Balancer
+	var found api.Balancer
 	lab.RetryUntil(r.t, within, 10*time.Millisecond, func() error {
 		list := r.status().Balancers
 		for _, b := range list {

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -162,7 +162,7 @@ func (w *weighed) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, rigs []*rig,
 
 // waiting is how many requests wait for a JRuby.
 func (r *rig) waiting() int {
-	server, _ := r.status().Service(agent.Server)
+	server, _ := r.status().Service(monitor.Server)
 	for _, c := range server.Checks {
 		if c.Pool != nil {
 			return len(c.Pool.Waiting)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -86,8 +86,8 @@ func (w *wire) say(s saying) {
 // expect waits until the saying was said and HAProxy has acted on it.
 func (w *wire) expect(s saying) {
 	w.t.Helper()
-	w.awaitBalancer(func(b agent.Balancer) bool {
-		return b.Name == agent.AgentCheck && b.Answer.Body == s.line && b.Answers > 1
+	w.awaitBalancer(func(b api.Balancer) bool {
+		return b.Name == api.AgentCheck && b.Answer.Body == s.line && b.Answers > 1
 	}, 10*time.Second)
 	w.haproxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == s.status && stat.LastAgent == s.text }, 10*time.Second)
 }
@@ -155,7 +155,7 @@ func TestAgentWeight(t *testing.T) {
 		t.Errorf("HAProxy says %q of a master that is busy, want UP", stat.Status)
 	}
 	// HAProxy multiplies and rounds down: of the default weight nothing is left.
-	w.awaitBalancer(func(b agent.Balancer) bool { return b.Name == "light/m1" && b.View.Weight == 0 }, 10*time.Second)
+	w.awaitBalancer(func(b api.Balancer) bool { return b.Name == "light/m1" && b.View.Weight == 0 }, 10*time.Second)
 	if light := w.haproxy.Stat("light", "m1").Weight; light != 0 {
 		t.Errorf("a server line without weight has %d, want 0", light)
 	}
@@ -187,7 +187,7 @@ func TestAgentSend(t *testing.T) {
 	r, port := serveAgent(t, conf)
 	config := tcpDefaults + fmt.Sprintf("backend puppet\n server m1 %s check agent-check agent-port %s agent-inter 50ms agent-send %q weight 100\n", echoServer(t), port, "drain\\n")
 	h := lab.StartHAProxy(t, config)
-	seen := func(b agent.Balancer) bool { return b.Name == agent.AgentCheck && b.Answers >= 20 }
+	seen := func(b api.Balancer) bool { return b.Name == api.AgentCheck && b.Answers >= 20 }
 	if b := r.awaitBalancer(seen, 10*time.Second); b.Answer.Body != "ready up 100% # ok" {
 		t.Errorf("the agent says %q", b.Answer.Body)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -55,7 +55,7 @@ func testZeroConfiguration(t *testing.T, s *lab.PuppetServer) {
 		var report struct {
 			Health check.Health
 			Reason check.Reason
-			Probe  agent.ProbeStatus
+			Probe  api.ProbeStatus
 		}
 		if err := json.Unmarshal([]byte(out), &report); err != nil {
 			t.Fatalf("%v in\n%s", err, out)

@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -25,7 +26,7 @@ type told struct {
 	Set       *drain.Hold
 	Remaining []drain.Hold
 	InEffect  bool `json:"in_effect"`
-	Answer    agent.Answer
+	Answer    api.Answer
 }
 
 // toggle runs drain, maint or ready and returns what it says.
@@ -55,7 +56,7 @@ func TestStatusExit(t *testing.T) {
 	r.await(http.StatusServiceUnavailable, "drain", 10*time.Second)
 	status(3, "drained before the start")
 	r.succeed("ready")
-	r.await(http.StatusOK, agent.Serving, 10*time.Second)
+	r.await(http.StatusOK, answer.Serving, 10*time.Second)
 	status(0, "in service")
 	set(t, m, checktest.Error)
 	r.await(http.StatusServiceUnavailable, "unhealthy: state-error", 20*time.Second)
@@ -109,14 +110,14 @@ func TestTwoHolders(t *testing.T) {
 	r.succeed("maint", "--hold", "upgrade")
 	for _, step := range []struct {
 		command   []string
-		want      agent.Answer
+		want      api.Answer
 		remaining []string
 	}{
-		{[]string{"ready"}, agent.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
-		{[]string{"drain"}, agent.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
-		{[]string{"ready", "--hold", "upgrade"}, agent.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
-		{[]string{"ready", "--hold", "nobody"}, agent.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
-		{[]string{"ready"}, agent.Answer{Code: 200, Body: agent.Serving}, nil},
+		{[]string{"ready"}, api.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
+		{[]string{"drain"}, api.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
+		{[]string{"ready", "--hold", "upgrade"}, api.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
+		{[]string{"ready", "--hold", "nobody"}, api.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
+		{[]string{"ready"}, api.Answer{Code: 200, Body: answer.Serving}, nil},
 	} {
 		got := r.toggle(step.command...)
 		var remaining []string
@@ -150,7 +151,7 @@ func TestOtherUser(t *testing.T) {
 	}
 
 	refused("drain")
-	r.await(http.StatusOK, agent.Serving, 5*time.Second)
+	r.await(http.StatusOK, answer.Serving, 5*time.Second)
 	r.succeed("drain")
 	refused("ready")
 	r.await(http.StatusServiceUnavailable, "drain", 5*time.Second)

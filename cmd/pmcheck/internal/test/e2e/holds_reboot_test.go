@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/systemd"
@@ -73,7 +73,7 @@ func TestReboot(t *testing.T) {
 	stop()
 
 	measured(t, "answers across a reboot while held", d)
-	var status agent.Status
+	var status api.Status
 	out, _ := h.Command("pmcheck", "status", "--json").Output() // exits with 3
 	if err := json.Unmarshal(out, &status); err != nil {
 		t.Fatalf("pmcheck status: %v in %q", err, out)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -170,7 +170,7 @@ func TestRestartedWhileHeld(t *testing.T) {
 	if _, err := r.store.Lift(drain.Operator, ""); err != nil {
 		t.Fatal(err)
 	}
-	r.await(http.StatusOK, agent.Serving, 10*time.Second)
+	r.await(http.StatusOK, answer.Serving, 10*time.Second)
 }
 
 // TestExpiry: a hold ends at its time and not before, whether or not the
@@ -194,7 +194,7 @@ func TestExpiry(t *testing.T) {
 			d, stop := observe(r.root)
 			defer stop()
 			test.meanwhile(r)
-			r.await(http.StatusOK, agent.Serving, 10*time.Second)
+			r.await(http.StatusOK, answer.Serving, 10*time.Second)
 			d.await(t, 10) // so that it knows too
 			stop()
 			late := d.first("200").Sub(made.Set.Until)

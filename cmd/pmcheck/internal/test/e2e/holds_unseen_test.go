@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -33,7 +33,7 @@ func TestWithoutInotify(t *testing.T) {
 			// The limits of a user namespace concern nobody outside.
 			r.start("unshare", "--user", "--map-root-user", "--",
 				"sh", "-c", `echo 0 >"/proc/sys/user/$0" && exec "$@"`, limit)
-			r.await(http.StatusOK, agent.Serving, 20*time.Second)
+			r.await(http.StatusOK, answer.Serving, 20*time.Second)
 			r.awaitWarning(true)
 			out, _ := r.run("status")
 			measured(t, "pmcheck status tells", warningLine(out))
@@ -131,7 +131,7 @@ func TestBrokenDirectory(t *testing.T) {
 	r := newRig(t, conf)
 	// Root without its capabilities needs permissions like everybody else.
 	r.start("setpriv", "--bounding-set=-all", "--inh-caps=-all")
-	r.await(http.StatusOK, agent.Serving, 20*time.Second)
+	r.await(http.StatusOK, answer.Serving, 20*time.Second)
 	other := filepath.Join(r.dir, "other")
 	if err := os.Mkdir(other, 0o755); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestBrokenDirectory(t *testing.T) {
 			if test.name == "removed" {
 				r.succeed("ready") // as it is another directory now
 			}
-			within(t, what+", mended to 200", r.await(http.StatusOK, agent.Serving, 10*time.Second), noticeUnseen+slack)
+			within(t, what+", mended to 200", r.await(http.StatusOK, answer.Serving, 10*time.Second), noticeUnseen+slack)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -27,7 +27,7 @@ func TestKillLatency(t *testing.T) {
 		r.await(http.StatusServiceUnavailable, "", 5*time.Second)
 		took[i] = time.Since(killed)
 		set(t, m, checktest.Running)
-		r.await(http.StatusOK, agent.Serving, 5*time.Second)
+		r.await(http.StatusOK, answer.Serving, 5*time.Second)
 	}
 	slices.Sort(took)
 	measured(t, "socket closed to 503, p50 of 200", took[repetitions/2])

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -71,7 +71,7 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	s.Start()
 	started := time.Now()
 	measured(t, "second start of Puppet Server", s.WaitReady(2*time.Minute))
-	measured(t, "first running to 200", r.await(http.StatusOK, agent.Serving, 20*time.Second))
+	measured(t, "first running to 200", r.await(http.StatusOK, answer.Serving, 20*time.Second))
 	up := b.awaitStatus("UP", started, 20*time.Second)
 	measured(t, "second start to UP, ancestor", up["ancestor"])
 }
@@ -110,6 +110,6 @@ func testStopped(t *testing.T, s *lab.PuppetServer) {
 
 	s.Signal(syscall.SIGCONT)
 	continued := time.Now()
-	measured(t, "SIGCONT to 200", r.await(http.StatusOK, agent.Serving, 15*time.Second))
+	measured(t, "SIGCONT to 200", r.await(http.StatusOK, answer.Serving, 15*time.Second))
 	measured(t, "SIGCONT to UP", b.awaitStatus("UP", continued, 15*time.Second)["bare"])
 }

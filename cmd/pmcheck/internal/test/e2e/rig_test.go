@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -58,7 +59,7 @@ func serve(t *testing.T, yaml string) *rig {
 	t.Helper()
 	r := newRig(t, yaml)
 	r.start()
-	r.await(http.StatusOK, agent.Serving, 20*time.Second)
+	r.await(http.StatusOK, answer.Serving, 20*time.Second)
 	return r
 }
 
@@ -185,10 +186,10 @@ func (r *rig) await(code int, body string, within time.Duration) time.Duration {
 }
 
 // status returns what /status says.
-func (r *rig) status() agent.Status {
+func (r *rig) status() api.Status {
 	r.t.Helper()
 	code, body, err := r.ask("/status")
-	var s agent.Status
+	var s api.Status
 	if err == nil {
 		err = json.Unmarshal([]byte(body), &s)
 	}

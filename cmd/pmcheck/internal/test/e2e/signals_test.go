@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -45,7 +45,7 @@ func TestReload(t *testing.T) {
 		}
 		return nil
 	})
-	if code, body, err := r.ask("/"); code != http.StatusOK || body != agent.Serving || err != nil {
+	if code, body, err := r.ask("/"); code != http.StatusOK || body != answer.Serving || err != nil {
 		t.Errorf("after a bad configuration: %d %q, %v; want what the old one gave", code, body, err)
 	}
 
@@ -84,7 +84,7 @@ func TestTerminate(t *testing.T) {
 		t.Fatalf("the answer that was under way: %v", err)
 	}
 	body, err := io.ReadAll(resp.Body)
-	if resp.StatusCode != http.StatusOK || string(body) != agent.Serving+"\n" || err != nil {
+	if resp.StatusCode != http.StatusOK || string(body) != answer.Serving+"\n" || err != nil {
 		t.Errorf("the answer that was under way: %d %q, %v; want 200", resp.StatusCode, body, err)
 	}
 	select {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -36,7 +36,7 @@ func TestNoCheckDelaysAnother(t *testing.T) {
 	r.configure(conf + fmt.Sprintf("probe: {interval: 500ms, timeout: 400ms}\ndisk: {paths: [%s, %s], interval: 1s}\npuppetdb: {address: %q, interval: 1s}\n",
 		hung, r.dir, silent(t)))
 	r.start("unshare", "--mount", "--", "sh", "-ec", hungScript, "sh", hung)
-	r.await(http.StatusOK, agent.Serving, 20*time.Second)
+	r.await(http.StatusOK, answer.Serving, 20*time.Second)
 	r.awaitFinding(check.CheckDisk, check.NotKnown, 30*time.Second)
 	r.awaitFinding(check.CheckPuppetDB, check.PuppetDBDown, 30*time.Second)
 	for _, name := range []string{check.CheckDisk, check.CheckPuppetDB} {

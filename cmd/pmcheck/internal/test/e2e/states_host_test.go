@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
@@ -96,7 +97,7 @@ func (m *hosted) await(path string, code int, body string, within time.Duration)
 
 func (m *hosted) awaitServing(within time.Duration) time.Duration {
 	m.t.Helper()
-	return m.await("/", http.StatusOK, agent.Serving, within)
+	return m.await("/", http.StatusOK, answer.Serving, within)
 }
 
 func (m *hosted) awaitRefusal(body string, within time.Duration) time.Duration {
@@ -126,7 +127,7 @@ func (m *hosted) agentCurl(what string, more ...string) []string {
 }
 
 // status returns what pmcheck status says.
-func (m *hosted) status() (s agent.Status) {
+func (m *hosted) status() (s api.Status) {
 	m.t.Helper()
 	out, err := m.host.Command("pmcheck", "status", "--json").Output() // its exit status is the master's
 	if jsonErr := json.Unmarshal(out, &s); jsonErr != nil {

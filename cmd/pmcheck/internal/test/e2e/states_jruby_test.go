@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -143,7 +143,7 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *sights) {
 	}
 
 	j.end()
-	measured(t, "JRubies free to 200", impatient.await(http.StatusOK, agent.Serving, 20*time.Second))
+	measured(t, "JRubies free to 200", impatient.await(http.StatusOK, answer.Serving, 20*time.Second))
 	usual.awaitServing("healthy: ok", 20*time.Second)
 }
 
@@ -186,7 +186,7 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *sights) {
 
 	began = time.Now()
 	j.open()
-	measured(t, "compiles end again to 200", r.await(http.StatusOK, agent.Serving, 2*time.Minute))
+	measured(t, "compiles end again to 200", r.await(http.StatusOK, answer.Serving, 2*time.Minute))
 	j.end()
 	measured(t, "answers to the flood", j.answers)
 	r.awaitServing("healthy: ok", time.Minute)

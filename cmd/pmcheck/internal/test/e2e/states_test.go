@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -173,7 +173,7 @@ func (r *rig) awaitServing(verdict string, within time.Duration) time.Duration {
 	})
 }
 
-func verdictText(s agent.ServiceStatus) string {
+func verdictText(s api.ServiceStatus) string {
 	return fmt.Sprintf("%s: %s", s.Verdict.Health, s.Verdict.Reason)
 }
 
@@ -189,11 +189,11 @@ func (r *rig) awaitFinding(name string, reason check.Reason, within time.Duratio
 }
 
 // finding returns what a check has found; the zero value if it is not made.
-func finding(s agent.Status, name string) agent.CheckStatus {
+func finding(s api.Status, name string) api.CheckStatus {
 	for _, c := range s.Services[0].Checks {
 		if c.Check == name {
 			return c
 		}
 	}
-	return agent.CheckStatus{}
+	return api.CheckStatus{}
 }

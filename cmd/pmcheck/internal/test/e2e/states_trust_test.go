@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -23,7 +23,7 @@ func testStateOfCRL(t *testing.T, s *lab.PuppetServer, seen *sights) {
 	took := r.awaitRefusal("unhealthy: crl-expired", 20*time.Second)
 	seen.add("CRL expired", refuses("unhealthy: crl-expired"), took, curl(s))
 	s.RenewCRL()
-	r.await(http.StatusOK, agent.Serving, 20*time.Second)
+	r.await(http.StatusOK, answer.Serving, 20*time.Second)
 }
 
 // testRenewed: Puppet Server goes on with the certificate that it started with.
@@ -56,7 +56,7 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *sights) {
 			return nil
 		})
 	}
-	awaitCA("200 " + agent.Serving)
+	awaitCA("200 " + answer.Serving)
 	s.Kill()
 	r.awaitRefusal("unhealthy: refused", 5*time.Second)
 	disableCA(t, s)
@@ -72,7 +72,7 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *sights) {
 	awaitCA("503 " + noCA)
 	seen.add("CA service disabled", "`/ca` "+refuses(noCA)+", `/server` 200", time.Since(began), curl(s))
 
-	r.await(http.StatusOK, agent.Serving, time.Minute)
+	r.await(http.StatusOK, answer.Serving, time.Minute)
 	measured(t, "running to 200", time.Since(began))
 	ready := finding(r.status(), check.CheckJRuby).Value
 	if want := fmt.Sprintf("%d of %d ready", jrubies, jrubies); !strings.HasPrefix(ready, want) {
@@ -80,7 +80,7 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *sights) {
 	}
 	stop()
 	measured(t, "told while it starts", d.told())
-	if _, after, _ := strings.Cut(d.told(), "200"); after != " "+agent.Serving {
+	if _, after, _ := strings.Cut(d.told(), "200"); after != " "+answer.Serving {
 		t.Errorf("balancers are told %s; want 200 at the end only", d.told())
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -56,8 +56,8 @@ func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
 	})
 
 	s.RenewCRL()
-	measured(t, "CRL renewed to 200", usual.await(http.StatusOK, agent.Serving, 20*time.Second))
-	other.await(http.StatusOK, agent.Serving, 20*time.Second)
+	measured(t, "CRL renewed to 200", usual.await(http.StatusOK, answer.Serving, 20*time.Second))
+	other.await(http.StatusOK, answer.Serving, 20*time.Second)
 }
 
 // expireCRL makes the stand-in load a list that has expired.

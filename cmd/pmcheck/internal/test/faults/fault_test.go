@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // serving is what balancers are told of a master that is fit.
-const serving = "200 " + agent.Serving
+const serving = "200 " + answer.Serving
 
 // A fault is one thing that goes wrong. Before and after it the master is fit.
 type fault struct {

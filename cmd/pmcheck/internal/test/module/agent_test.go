@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -97,7 +97,7 @@ func (s *site) testChecksum() {
 func (s *site) testInstall() {
 	manifest := s.class("")
 	s.run(manifest, changed)
-	s.await(9200, 200, agent.Serving)
+	s.await(9200, 200, answer.Serving)
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-guard@puppetserver.service"} {
 		if out, err := s.host.Run("systemctl", "is-enabled", unit); err != nil {
 			s.t.Errorf("%s is %s", unit, out)
@@ -141,7 +141,7 @@ func (s *site) testHeld() {
 	s.host.MustRun("pmcheck", "ready", "--hold", "other")
 	s.await(9200, 503, "drain")
 	s.host.MustRun("pmcheck", "ready")
-	s.await(9200, 200, agent.Serving)
+	s.await(9200, 200, answer.Serving)
 }
 
 func (s *site) testPort() {
@@ -153,7 +153,7 @@ func (s *site) testPort() {
 		s.t.Errorf("the old port answers %d %s", code, body)
 	}
 	s.host.MustRun("pmcheck", "ready")
-	s.await(9300, 200, agent.Serving)
+	s.await(9300, 200, answer.Serving)
 	s.run(manifest, unchanged)
 }
 
@@ -167,7 +167,7 @@ func (s *site) testUnknownSetting() {
 	if got := s.host.MustRun("cat", file); got != before {
 		s.t.Errorf("written all the same:\n%s", got)
 	}
-	s.await(9200, 200, agent.Serving)
+	s.await(9200, 200, answer.Serving)
 }
 
 // testBalancer has HAProxy configured from the exported resource, on the same

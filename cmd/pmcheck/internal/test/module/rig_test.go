@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -111,13 +112,13 @@ func (r *rig) serve() {
 // of the holds on disk, in the order of the alphabet.
 func (r *rig) awaitMode(mode drain.Mode, holders ...string) {
 	r.t.Helper()
-	client := agent.Client{Socket: filepath.Join(r.dir, "pmcheck.sock")}
+	client := api.Client{Socket: filepath.Join(r.dir, "pmcheck.sock")}
 	lab.RetryUntil(r.t, 10*time.Second, 5*time.Millisecond, func() error {
 		status, err := client.Status(r.t.Context())
 		if err != nil {
 			return err
 		}
-		if server, _ := status.Service(agent.Server); server.Mode != mode {
+		if server, _ := status.Service(monitor.Server); server.Mode != mode {
 			return fmt.Errorf("the mode is %s, want %s", server.Mode, mode)
 		}
 		return nil

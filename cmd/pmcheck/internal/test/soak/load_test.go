@@ -72,8 +72,8 @@ func (b *balancer) run(ctx context.Context, first time.Time, w *world) error {
 }
 
 // ask asks once.
-func ask(client *http.Client, url string, header http.Header) (answer, error) {
-	a := answer{asked: time.Now()}
+func ask(client *http.Client, url string, header http.Header) (heard, error) {
+	a := heard{asked: time.Now()}
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return a, err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -77,7 +77,7 @@ func (m puppetServer) rotate() error {
 // told which.
 func (w *world) restart(ctx context.Context, m master, address string) error {
 	health := func(want int) error {
-		return await(ctx, address, "?drain=200&maint=200", func(a answer) bool { return a.code == want })
+		return await(ctx, address, "?drain=200&maint=200", func(a heard) bool { return a.code == want })
 	}
 	w.fit.set(either)
 	if err := m.kill(); err != nil {
@@ -115,7 +115,7 @@ func (w *world) toggle(ctx context.Context, store *drain.Store, address string, 
 		if _, err := store.Lift(drain.Operator, ""); err != nil {
 			return err
 		}
-		if err := await(ctx, address, "", func(a answer) bool { return !isDrain(a) }); err != nil {
+		if err := await(ctx, address, "", func(a heard) bool { return !isDrain(a) }); err != nil {
 			return err
 		}
 		w.held.set(no)
@@ -125,7 +125,7 @@ func (w *world) toggle(ctx context.Context, store *drain.Store, address string, 
 	return nil
 }
 
-func isDrain(a answer) bool { return a.body == "drain" }
+func isDrain(a heard) bool { return a.body == "drain" }
 
 // pause waits, at the longest until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
@@ -137,7 +137,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // await asks until the answer is as wanted. Not within seconds is an error; that
 // ctx ends is none.
-func await(ctx context.Context, address, query string, want func(answer) bool) error {
+func await(ctx context.Context, address, query string, want func(heard) bool) error {
 	const patience = 10 * time.Second
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	for end := time.Now().Add(patience); ctx.Err() == nil; pause(ctx, 2*time.Millisecond) {
@@ -160,26 +160,26 @@ func TestJudge(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		held, fit truth
-		answer    answer
+		heard     heard
 		good      bool
 	}{
-		{"fit", no, yes, answer{code: 200, body: agent.Serving}, true},
-		{"fit, but refused", no, yes, answer{code: 503, body: "unhealthy: refused"}, false},
-		{"dead", no, no, answer{code: 503, body: "unhealthy: refused"}, true},
-		{"dead, but serving", no, no, answer{code: 200, body: agent.Serving}, false},
-		{"held", yes, yes, answer{code: 404, body: "drain"}, true},
-		{"held, but serving", yes, yes, answer{code: 200, body: agent.Serving}, false},
-		{"held, with another's code", yes, yes, answer{code: 503, body: "drain"}, false},
-		{"ready, but drained", no, yes, answer{code: 404, body: "drain"}, false},
-		{"being held", either, yes, answer{code: 200, body: agent.Serving}, true},
-		{"being held, already", either, yes, answer{code: 404, body: "drain"}, true},
+		{"fit", no, yes, heard{code: 200, body: answer.Serving}, true},
+		{"fit, but refused", no, yes, heard{code: 503, body: "unhealthy: refused"}, false},
+		{"dead", no, no, heard{code: 503, body: "unhealthy: refused"}, true},
+		{"dead, but serving", no, no, heard{code: 200, body: answer.Serving}, false},
+		{"held", yes, yes, heard{code: 404, body: "drain"}, true},
+		{"held, but serving", yes, yes, heard{code: 200, body: answer.Serving}, false},
+		{"held, with another's code", yes, yes, heard{code: 503, body: "drain"}, false},
+		{"ready, but drained", no, yes, heard{code: 404, body: "drain"}, false},
+		{"being held", either, yes, heard{code: 200, body: answer.Serving}, true},
+		{"being held, already", either, yes, heard{code: 404, body: "drain"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := &world{}
 			w.held.set(test.held)
 			w.fit.set(test.fit)
-			test.answer.asked, test.answer.told = time.Now(), time.Now()
-			err := w.judge(test.answer, http.StatusNotFound)
+			test.heard.asked, test.heard.told = time.Now(), time.Now()
+			err := w.judge(test.heard, http.StatusNotFound)
 			if (err == nil) != test.good {
 				t.Errorf("judged %v, want good: %v", err, test.good)
 			}

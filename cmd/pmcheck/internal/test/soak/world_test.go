@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/agent"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 )
 
 // A truth is what may be so. While something changes, both may.
@@ -66,7 +66,7 @@ func newWorld() *world {
 }
 
 // An answer is what a balancer was told, and when it asked and was answered.
-type answer struct {
+type heard struct {
 	code        int
 	body        string
 	asked, told time.Time
@@ -74,13 +74,13 @@ type answer struct {
 
 // judge returns an error if nothing that was true meanwhile leads to the answer,
 // for a balancer that chose a code for drains.
-func (w *world) judge(a answer, drainCode int) error {
+func (w *world) judge(a heard, drainCode int) error {
 	held, fit := w.held.during(a.asked, a.told), w.fit.during(a.asked, a.told)
 	health, _, isVerdict := strings.Cut(a.body, ": ")
 	switch {
 	case held&yes != 0 && a.code == drainCode && a.body == "drain":
 		return nil
-	case held&no != 0 && fit&yes != 0 && a.code == http.StatusOK && a.body == agent.Serving:
+	case held&no != 0 && fit&yes != 0 && a.code == http.StatusOK && a.body == answer.Serving:
 		return nil
 	case held&no != 0 && fit&no != 0 && a.code == http.StatusServiceUnavailable && isVerdict && health != "healthy":
 		return nil

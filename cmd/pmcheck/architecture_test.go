@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pmcheck/pmcheck"
+
+// layers are the rooms from the door down. A package may import packages of
+// lower layers only; the arrows within a layer are in sideways.
+func layers() [][]string {
+	return [][]string{
+		{"cmd/pmcheck"},
+		{"cli"},
+		{"demo"},
+		{"daemon", "rotation"},
+		{"page", "metrics", "api", "front"},
+		{"answer", "balancer"},
+		{"monitor"},
+		{"config", "check/checktest"},
+		{"check", "drain", "systemd"},
+	}
+}
+
+// sideways are the arrows between packages of one layer.
+func sideways() map[string][]string {
+	return map[string][]string{
+		"daemon":  {"rotation"}, // a Status carries its obstacles
+		"page":    {"api"},
+		"metrics": {"api"},
+	}
+}
+
+// independent are libraries that other programs may import. They must not know
+// the daemon or its dependencies.
+func independent() map[string][]string {
+	return map[string][]string{
+		"check":           {"drain", "systemd", "cmd", "github.com/"},
+		"drain":           {"check", "systemd", "cmd", "net/http", "github.com/prometheus", "github.com/spf13", "github.com/coreos"},
+		"systemd":         {"check", "drain", "cmd"},
+		"check/checktest": {"drain", "systemd", "cmd", "github.com/"},
+	}
+}
+
+// owners names, for each module that is linked into pmcheck, the only package
+// that may import it: to replace a module, one place changes.
+func owners() map[string]string {
+	return map[string]string{
+		"github.com/spf13/viper":              "config",
+		"github.com/go-viper/mapstructure/v2": "config",
+		"github.com/agext/levenshtein":        "config",
+		"gopkg.in/ini.v1":                     "config",
+		"go.yaml.in/yaml/v3":                  "config",
+		"github.com/prometheus/client_golang": "metrics",
+		"github.com/coreos/go-systemd/v22":    "systemd",
+		"github.com/urfave/cli/v2":            "cli",
+		"github.com/google/renameio/v2":       "drain",
+		"github.com/fsnotify/fsnotify":        "drain",
+		"github.com/vishvananda/netlink":      "drain",
+	}
+}
+
+// TestArrowsRunOneWay draws the imports of every package and refuses an arrow
+// that leads up or sideways.
+func TestArrowsRunOneWay(t *testing.T) {
+	depth := map[string]int{}
+	for i, layer := range layers() {
+		for _, room := range layer {
+			depth[room] = i
+		}
+	}
+	var drawing strings.Builder
+	for _, p := range packages(t) {
+		var arrows []string
+		for _, imported := range p.Imports {
+			if !strings.HasPrefix(imported, module) {
+				continue
+			}
+			to := room(imported)
+			arrows = append(arrows, to)
+			from, known := depth[p.room]
+			target, knownTarget := depth[to]
+			switch {
+			case !known:
+				t.Errorf("%s has no place among the layers", p.room)
+			case !knownTarget:
+				t.Errorf("%s imports %s, which has no place among the layers", p.room, to)
+			case target < from, target == from && !slices.Contains(sideways()[p.room], to):
+				t.Errorf("%s imports %s: arrows run down", p.room, to)
+			}
+		}
+		fmt.Fprintf(&drawing, "%-16s → %s\n", p.room, strings.Join(arrows, " "))
+	}
+	t.Logf("\n%s", drawing.String())
+}
+
+func TestLibrariesDoNotKnowTheDaemon(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, forbidden := range independent()[p.room] {
+			for _, imported := range p.Imports {
+				imported = strings.TrimPrefix(imported, module+"/")
+				if imported == forbidden || strings.HasPrefix(imported, strings.TrimSuffix(forbidden, "/")+"/") {
+					t.Errorf("%s imports %s", p.room, imported)
+				}
+			}
+		}
+	}
+}
+
+func TestEachModuleHasOneImporter(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			host, _, _ := strings.Cut(imported, "/")
+			if !strings.Contains(host, ".") || strings.HasPrefix(imported, module) || strings.HasPrefix(imported, "golang.org/x/") {
+				continue
+			}
+			owner, known := owner(imported)
+			if !known {
+				t.Errorf("%s imports %s, which no package owns: name one here, or do without", p.room, imported)
+			} else if owner != p.room {
+				t.Errorf("%s imports %s, which belongs to %s", p.room, imported, owner)
+			}
+		}
+	}
+}
+
+func owner(imported string) (string, bool) {
+	for m, owner := range owners() {
+		if imported == m || strings.HasPrefix(imported, m+"/") {
+			return owner, true
+		}
+	}
+	return "", false
+}
+
+// goPackage is a package that ships, by its room.
+type goPackage struct {
+	ImportPath string
+	Dir        string
+	Imports    []string
+	GoFiles    []string
+
+	room string
+}
+
+// room is the short name of a package.
+func room(importPath string) string {
+	importPath = strings.TrimPrefix(importPath, module+"/")
+	return strings.TrimPrefix(importPath, "cmd/pmcheck/internal/")
+}
+
+// packages lists the packages of the program and of its libraries, without the
+// suites below internal/test.
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,GoFiles", module+"/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.room = room(p.ImportPath)
+		if shipped(p.room) {
+			list = append(list, p)
+		}
+	}
+	if len(list) < 10 {
+		t.Fatalf("only %d packages found", len(list))
+	}
+	return list
+}
+
+func shipped(room string) bool {
+	outside, _ := path.Match("packaging/*", room)
+	return !outside && room != "test" && !strings.HasPrefix(room, "test/")
+}

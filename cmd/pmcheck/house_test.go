@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// maxColumns is the longest line of Go, a tab counted as four columns.
+const maxColumns = 120
+
+// maxLines is how much one package may hold without its tests. The checks and
+// the configuration are lists that grow with what pmcheck can do.
+const maxLines = 2000
+
+func TestLinesFitTheScreen(t *testing.T) {
+	out, err := exec.Command("git", "-C", "../..", "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
+	if err != nil {
+		t.Skip("not a git checkout") // a source archive: the rule is for those who change it
+	}
+	for name := range strings.Lines(string(out)) {
+		name = strings.TrimSpace(name)
+		f, err := os.Open(filepath.Join("../..", name))
+		if os.IsNotExist(err) {
+			continue // deleted, not yet committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for s := bufio.NewScanner(f); s.Scan(); {
+			n++
+			columns := utf8.RuneCountInString(strings.ReplaceAll(s.Text(), "\t", "    "))
+			if columns > maxColumns {
+				t.Errorf("%s:%d has %d columns", name, n, columns)
+			}
+		}
+		f.Close()
+	}
+}
+
+func TestPackagesAreSmall(t *testing.T) {
+	for _, p := range packages(t) {
+		lines := 0
+		for _, name := range p.GoFiles {
+			data, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += strings.Count(string(data), "\n")
+		}
+		if lines > maxLines && p.room != "check" && p.room != "config" {
+			t.Errorf("%s has %d lines, more than %d", p.room, lines, maxLines)
+		}
+	}
+}
+
+// TestPackagesAreDocumented requires a comment on every package and every
+// exported name.
+func TestPackagesAreDocumented(t *testing.T) {
+	for _, p := range packages(t) {
+		documented := false
+		for _, f := range parse(t, p) {
+			documented = documented || f.Doc != nil
+			for _, d := range f.Decls {
+				for _, name := range undocumented(d) {
+					t.Errorf("%s: %s has no comment", p.room, name)
+				}
+			}
+		}
+		if !documented {
+			t.Errorf("%s has no package comment", p.room)
+		}
+	}
+}
+
+// undocumented returns the exported names that a declaration leaves without a
+// comment. One comment may cover a whole group.
+func undocumented(d ast.Decl) (names []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Doc == nil && d.Name.IsExported() && exportedReceiver(d) && d.Name.Name != "Error" && d.Name.Name != "String" {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() && s.Doc == nil && d.Doc == nil {
+					names = append(names, s.Name.Name)
+				}
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					if n.IsExported() && s.Doc == nil && s.Comment == nil && d.Doc == nil {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	of := d.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
+	name, ok := of.(*ast.Ident)
+	return ok && name.IsExported()
+}
+
+// TestNoPackageVariableChanges allows errors and embedded files. Every other
+// variable at the level of a package is state that tests and readers share.
+func TestNoPackageVariableChanges(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, f := range parse(t, p) {
+			for _, d := range f.Decls {
+				g, ok := d.(*ast.GenDecl)
+				if !ok || g.Tok != token.VAR {
+					continue
+				}
+				embedded := g.Doc != nil && strings.HasPrefix(g.Doc.List[len(g.Doc.List)-1].Text, "//go:embed")
+				for _, s := range g.Specs {
+					v := s.(*ast.ValueSpec)
+					if !embedded && v.Names[0].Name != "_" && !isError(v) {
+						t.Errorf("%s: var %s", p.room, v.Names[0].Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// isError reports whether a variable is made by errors.New.
+func isError(v *ast.ValueSpec) bool {
+	if len(v.Values) != 1 {
+		return false
+	}
+	call, ok := v.Values[0].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && f.Sel.Name == "New"
+}
+
+func parse(t *testing.T, p goPackage) (files []*ast.File) {
+	t.Helper()
+	set := token.NewFileSet()
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	return files
+}

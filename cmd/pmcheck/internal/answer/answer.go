@@ -1,0 +1,89 @@
+// Package answer decides what a balancer is told. What the operators want and
+// what is true meet here and nowhere else, in pure functions with full tables.
+package answer
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Answer is what a balancer is told: a status code and one line.
+type Answer struct {
+	Code int    `json:"code"`
+	Body string `json:"body"`
+}
+
+// Serving is the body of a good answer. Balancers may look for the word
+// running, as they do in Puppet Server's own answer; no other body contains it.
+const Serving = "Puppet Server is running."
+
+// Codes are the status codes that a balancer chose. The zero value means 503
+// for both modes.
+type Codes struct {
+	Drain int // while the mode is drain
+	Maint int // while the mode is maint
+}
+
+// Decide returns the answer for a mode and a verdict.
+//
+//	mode    verdict serves   answer
+//	ready   yes              200 Puppet Server is running.
+//	ready   no               503 verdict: reason
+//	drain   any              the code for drain, 503 by default; body drain
+//	maint   any              the code for maint, 503 by default; body maint
+//
+// A code below 400 means healthy to a balancer. One that chooses such a code
+// asks for the verdict alone, and gets the code only while the verdict serves.
+func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
+	code := http.StatusOK
+	switch mode {
+	case drain.Ready:
+	case drain.Drain:
+		code = codes.ForDrain()
+	default: // maint, and every value that is not a mode
+		mode, code = drain.Maint, codes.ForMaint()
+	}
+	switch {
+	case code >= http.StatusBadRequest:
+		return Answer{Code: code, Body: string(mode)}
+	case v.Health.Serves():
+		return Answer{Code: code, Body: Serving}
+	}
+	return Answer{Code: http.StatusServiceUnavailable, Body: string(v.Health) + ": " + string(v.Reason)}
+}
+
+func orUnavailable(code int) int {
+	if code == 0 {
+		return http.StatusServiceUnavailable
+	}
+	return code
+}
+
+// For returns what a balancer with these codes is told of a service at now.
+func For(s *monitor.State, service *monitor.Service, codes Codes, now time.Time) Answer {
+	mode, _ := s.Mode(service.Name, now)
+	return Decide(mode, service.Verdict.At(now), codes)
+}
+
+// Kind is what balancers of one kind are told.
+type Kind struct {
+	Kind string `json:"kind"` // classic, graceful or health-only
+	Path string `json:"path"` // what such a balancer asks
+	Answer
+}
+
+// Kinds lists the usual kinds of balancers and what each is told of a service.
+func Kinds(service string, mode drain.Mode, v check.Verdict) []Kind {
+	kind := func(name, query string, codes Codes) Kind {
+		return Kind{Kind: name, Path: "/" + service + query, Answer: Decide(mode, v, codes)}
+	}
+	return []Kind{
+		kind("classic", "", Codes{}),
+		kind("graceful", "?drain=404", Codes{Drain: http.StatusNotFound}),
+		kind("health-only", "?drain=200&maint=200", Codes{Drain: http.StatusOK, Maint: http.StatusOK}),
+	}
+}

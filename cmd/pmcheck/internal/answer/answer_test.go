@@ -1,0 +1,106 @@
+package answer
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func TestDecide(t *testing.T) {
+	none := Codes{}
+	graceful := Codes{Drain: 404}
+	healthOnly := Codes{Drain: 200, Maint: 200}
+	down := "unhealthy: refused"
+	tests := []struct {
+		mode   drain.Mode
+		health check.Health
+		codes  Codes
+		want   Answer
+	}{
+		{drain.Ready, check.Healthy, none, Answer{200, Serving}},
+		{drain.Ready, check.Busy, none, Answer{200, Serving}},
+		{drain.Ready, check.Warming, none, Answer{503, "warming: refused"}},
+		{drain.Ready, check.Unhealthy, none, Answer{503, down}},
+		{drain.Ready, check.Unknown, none, Answer{503, "unknown: refused"}},
+		{drain.Ready, "", none, Answer{503, ": refused"}},
+		{drain.Drain, check.Healthy, none, Answer{503, "drain"}},
+		{drain.Drain, check.Unhealthy, none, Answer{503, "drain"}},
+		{drain.Maint, check.Healthy, none, Answer{503, "maint"}},
+		{drain.Maint, check.Unhealthy, none, Answer{503, "maint"}},
+		{"", check.Healthy, none, Answer{503, "maint"}},
+		{"redy", check.Healthy, none, Answer{503, "maint"}},
+		{drain.Ready, check.Healthy, graceful, Answer{200, Serving}},
+		{drain.Ready, check.Unhealthy, graceful, Answer{503, down}},
+		{drain.Drain, check.Healthy, graceful, Answer{404, "drain"}},
+		{drain.Drain, check.Unhealthy, graceful, Answer{404, "drain"}},
+		{drain.Maint, check.Healthy, graceful, Answer{503, "maint"}},
+		{drain.Drain, check.Healthy, healthOnly, Answer{200, Serving}},
+		{drain.Drain, check.Unhealthy, healthOnly, Answer{503, down}},
+		{drain.Maint, check.Busy, healthOnly, Answer{200, Serving}},
+		{drain.Maint, check.Unknown, healthOnly, Answer{503, "unknown: refused"}},
+		{drain.Drain, check.Unhealthy, Codes{Drain: 399}, Answer{503, down}},
+		{drain.Drain, check.Healthy, Codes{Drain: 599}, Answer{599, "drain"}},
+	}
+	for _, tt := range tests {
+		v := check.Verdict{Health: tt.health, Reason: check.Refused}
+		if got := Decide(tt.mode, v, tt.codes); got != tt.want {
+			t.Errorf("%s, %s, %+v: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, tt.want)
+		}
+	}
+}
+
+func TestParseCodes(t *testing.T) {
+	tests := []struct {
+		query string
+		want  Codes
+		ok    bool
+	}{
+		{"", Codes{}, true},
+		{"drain=404", Codes{Drain: 404}, true},
+		{"drain=200&maint=599", Codes{Drain: 200, Maint: 599}, true},
+		{"drain=199", Codes{}, false},
+		{"drain=600", Codes{}, false},
+		{"drain=", Codes{}, false},
+		{"drain", Codes{}, false},
+		{"drain=+404", Codes{}, false},
+		{"drain=-404", Codes{}, false},
+		{"drain=404&drain=404", Codes{}, false},
+		{"drain=0404", Codes{Drain: 404}, true},
+		{"drian=404", Codes{}, false},
+		{"drain=404;maint=503", Codes{}, false},
+		{"drain=%zz", Codes{}, false},
+		{"drain=99999999999999999999", Codes{}, false},
+	}
+	for _, tt := range tests {
+		got, problem := ParseCodes(tt.query)
+		if (problem == "") != tt.ok || (tt.ok && got != tt.want) {
+			t.Errorf("%q: got %+v, %q", tt.query, got, problem)
+		}
+	}
+}
+
+// FuzzParseCodes: whatever is asked for, an answer has a code that net/http
+// can send, and no complaint repeats what was asked.
+func FuzzParseCodes(f *testing.F) {
+	for _, seed := range []string{"", "drain=404", "maint=200&drain=599", "drain=%34%30%34", "a=b", "drain=404;x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		codes, problem := ParseCodes(query)
+		for _, mode := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
+			a := Decide(mode, check.Verdict{Health: check.Healthy, Reason: check.OK}, codes)
+			if a.Code < 200 || a.Code > 599 {
+				t.Errorf("%q: code %d", query, a.Code)
+			}
+		}
+		if _, err := url.ParseQuery(query); err != nil && problem == "" {
+			t.Errorf("%q was accepted", query)
+		}
+		if strings.Contains(problem, "running") {
+			t.Errorf("%q: %q", query, problem)
+		}
+	})
+}

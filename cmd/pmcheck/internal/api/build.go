@@ -1,0 +1,129 @@
+package api
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+)
+
+// Source is what a Status is built from.
+type Source struct {
+	Version     string
+	Started     time.Time
+	Revision    uint64
+	Settings    *config.Config
+	Config      ConfigStatus
+	State       *monitor.State
+	Balancers   []Balancer
+	AgentChecks bool // agent-checks are answered
+	Weight      int  // in percent, for agent-checks
+}
+
+// Build returns the status at now, without its obstacles.
+func (src Source) Build(now time.Time) Status {
+	s := src.State
+	status := Status{
+		Version:   src.Version,
+		Certname:  src.Settings.Probe.Certname,
+		Time:      now,
+		Started:   src.Started,
+		Revision:  src.Revision,
+		Holds:     []HoldStatus{},
+		Balancers: src.Balancers,
+		Probe:     NewProbeStatus(src.Settings.Probe.Address, s.Result),
+		Config:    src.Config,
+	}
+	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
+	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()
+	for i := range s.Services {
+		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
+	}
+	status.Services[0].Checks = NewCheckStatuses(s.Findings) // they concern the master itself
+	for _, h := range s.Holds.At(now).Holds() {
+		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})
+	}
+	if src.AgentChecks {
+		status.AgentLine = answer.AgentCheck(s, src.Weight, now).Body
+	}
+	status.Warnings = src.warnings(status)
+	return status
+}
+
+func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) ServiceStatus {
+	mode, _ := s.Mode(v.Name, now)
+	verdict := v.Verdict.At(now)
+	return ServiceStatus{
+		Name:      v.Name,
+		Mode:      mode,
+		ModeSince: v.ModeSince,
+		Verdict:   verdict,
+		Hint:      verdict.Reason.Hint(),
+		Answer:    answer.Decide(mode, verdict, answer.Codes{}),
+		Answers:   answer.Kinds(v.Name, mode, verdict),
+		Probes:    v.Probes,
+	}
+}
+
+// warnings are sentences about what does not work as it is probably meant.
+func (src Source) warnings(status Status) (list []string) {
+	for _, h := range status.Holds {
+		if _, known := src.State.Service(h.Service); h.Service != "" && !known {
+			list = append(list, fmt.Sprintf("the hold of %s is on %s, and there is no such service: %s", h.Holder, h.Service, h.Path))
+		}
+	}
+	if src.AgentChecks {
+		list = append(list, weightless(status.Balancers)...)
+	}
+	if w := src.State.Warning(); w != "" {
+		list = append(list, w)
+	}
+	if late := src.State.HoldsLate; late != nil {
+		list = append(list, "holds are noticed late: "+late.Error())
+	}
+	return list
+}
+
+// weightless warns of balancers that send no agents because the master's part of
+// the weight on their server line, rounded down, is 0.
+func weightless(balancers []Balancer) (list []string) {
+	for _, b := range balancers {
+		if b.View != nil && b.View.Sends() && b.View.Weight == 0 {
+			list = append(list, fmt.Sprintf(
+				"balancer %s gives %s no weight, hence no agents: its server line needs weight 100", b.Label(), b.Name))
+		}
+	}
+	return list
+}
+
+// NewProbeStatus describes a result.
+func NewProbeStatus(address string, r check.Result) ProbeStatus {
+	p := ProbeStatus{
+		Address: address,
+		Asked:   r.Asked,
+		Took:    r.Took.Seconds(),
+		URL:     r.URL,
+		API:     r.API,
+		HTTP:    r.Status,
+		Puppet:  r.Version,
+		TLS:     r.TLS,
+		Own:     r.Own,
+		CAs:     r.CAs,
+		CRLs:    r.CRLs,
+	}
+	if r.Fault != nil {
+		p.Fault, p.Reason = r.Fault.Error(), r.Fault.Reason
+	}
+	return p
+}
+
+// NewCheckStatuses describes findings.
+func NewCheckStatuses(findings []check.Finding) (list []CheckStatus) {
+	for _, f := range findings {
+		list = append(list, CheckStatus{f, f.Reason.Hint()})
+	}
+	return list
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// ErrNoDaemon says that no daemon answers on the socket.
+var ErrNoDaemon = errors.New("the daemon does not answer")
+
+// ErrNoService says that a daemon does not answer for a service.
+var ErrNoService = errors.New("the daemon answers for no service")
+
+// Bounds on what is read from a daemon.
+const (
+	maxStatus  = 16 << 20
+	maxRefusal = 200
+)
+
+// HeldFor is how long a daemon holds a request of Client.Next. What only the
+// kernel knows, such as the connections of agents, changes without an event, so
+// a caller that waits for it looks again this often.
+const HeldFor = time.Second
+
+// Client reads what a daemon knows: that of this host over its unix socket,
+// or that of another over its port, if status_allow there lets it.
+type Client struct {
+	Socket string      // path of the unix socket
+	URL    string      // http://host:port; instead of Socket if it is set
+	TLS    *tls.Config // for a URL with https
+}
+
+// Status returns the daemon's status. The error wraps ErrNoDaemon if there is
+// no daemon to ask.
+func (c Client) Status(ctx context.Context) (Status, error) { return c.get(ctx, "/status") }
+
+// Next returns the status once its revision differs from after, and at the
+// latest after HeldFor. Only the unix socket holds requests.
+func (c Client) Next(ctx context.Context, after uint64) (Status, error) {
+	return c.get(ctx, "/status?after="+strconv.FormatUint(after, 10))
+}
+
+func (c Client) get(ctx context.Context, path string) (Status, error) {
+	base, where := "http://pmcheck", c.Socket
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c.TLS}
+	if c.URL != "" {
+		base, where = c.URL, c.URL
+	} else {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", c.Socket)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
+	if err != nil {
+		return Status{}, err
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return Status{}, fmt.Errorf("%s answers %s%s", where, resp.Status, told(resp.Body))
+	}
+	var s Status
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+		return Status{}, fmt.Errorf("status from %s: %w", where, err)
+	}
+	return s, nil
+}
+
+// told is the line that comes with a refusal: pmcheck's names the setting.
+func told(body io.Reader) string {
+	line, _ := bufio.NewReader(io.LimitReader(body, maxRefusal)).ReadString('\n')
+	line = strings.TrimSpace(line)
+	if line == "" || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return ""
+	}
+	return ": " + line
+}
+
+// ServiceOrError is Service with an error, which wraps ErrNoService and names the
+// services that there are.
+func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
+	v, known := s.Service(name)
+	if known {
+		return v, nil
+	}
+	var names []string
+	for _, v := range s.Services {
+		names = append(names, v.Name)
+	}
+	return v, fmt.Errorf("%w %q: there is %s", ErrNoService, name, strings.Join(names, ", "))
+}

@@ -1,0 +1,140 @@
+// Package api is what the daemon says of itself to programs: the Status, which
+// is the JSON of /status and of "pmcheck status --json", and the client that
+// reads it. The manual's section on the status describes these structs.
+//
+// Fields are only ever added.
+package api
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// What a Status consists of. Readers of a Status need no other package.
+type (
+	// Answer is what a balancer is told.
+	Answer = answer.Answer
+	// KindAnswer is what one kind of balancer is told.
+	KindAnswer = answer.Kind
+	// Balancer is a client that asks for a service.
+	Balancer = balancer.Balancer
+	// View is what a balancer says of this master.
+	View = balancer.View
+)
+
+// AgentCheck is the Balancer.Name under which the agent-checks of an address
+// are kept.
+const AgentCheck = balancer.AgentCheck
+
+// Status is everything the daemon knows.
+type Status struct {
+	Version  string          `json:"version"`  // of pmcheck
+	Certname string          `json:"certname"` // of the master
+	Time     time.Time       `json:"time"`     // when this was written
+	Started  time.Time       `json:"started"`  // when the daemon started
+	Revision uint64          `json:"revision"` // grows with each change; see Client.Next
+	Services []ServiceStatus `json:"services"` // the first is the master itself
+	Holds    []HoldStatus    `json:"holds"`
+	// Balancers are the clients that ask, and what they make of this master.
+	Balancers []Balancer `json:"balancers"`
+	// AgentLine is what agent-checks are told; empty if they are not answered.
+	AgentLine string       `json:"agent_line,omitempty"`
+	Probe     ProbeStatus  `json:"probe"`
+	Config    ConfigStatus `json:"config"`
+	Warnings  []string     `json:"warnings,omitempty"`
+}
+
+// ServiceStatus is one service: what the operators want of it, what is true,
+// and what balancers are told.
+type ServiceStatus struct {
+	Name      string        `json:"name"`
+	Mode      drain.Mode    `json:"mode"`
+	ModeSince time.Time     `json:"mode_since"` // as far as this daemon has seen
+	Verdict   check.Verdict `json:"verdict"`
+	Hint      string        `json:"hint,omitempty"` // what to do about the verdict
+	Answer    Answer        `json:"answer"`         // to a balancer that chose no codes
+	Answers   []KindAnswer  `json:"answers"`        // to each kind of balancer
+	Checks    []CheckStatus `json:"checks,omitempty"`
+	Probes    int64         `json:"probes"` // since the daemon started
+	// Obstacles keep a held service from being idle, or a ready one from being in
+	// service; empty if it is so.
+	Obstacles []Obstacle `json:"obstacles,omitempty"`
+	// LastServer are the balancers that have no other server: a drain is refused.
+	LastServer []Obstacle `json:"last_server,omitempty"`
+}
+
+// CheckStatus is one check beside the probe.
+type CheckStatus struct {
+	check.Finding
+	Hint string `json:"hint,omitempty"` // what to do when it is not well
+}
+
+// HoldStatus is one hold in effect.
+type HoldStatus struct {
+	drain.Hold
+	Who string `json:"who"` // the person behind it, as far as it is known
+}
+
+// ProbeStatus is the last probe.
+type ProbeStatus struct {
+	Address  string              `json:"address"`
+	Count    int64               `json:"count"` // probes since the daemon started
+	Asked    time.Time           `json:"asked,omitzero"`
+	Took     float64             `json:"took_seconds"`
+	URL      string              `json:"url,omitempty"`
+	API      check.API           `json:"api,omitempty"`
+	HTTP     int                 `json:"http_status,omitempty"`
+	Puppet   string              `json:"puppet_version,omitempty"`
+	TLS      *check.TLS          `json:"tls,omitempty"`
+	Own      *check.Certificate  `json:"own_certificate,omitempty"`
+	CAs      []check.Certificate `json:"cas,omitempty"`
+	CRLs     []check.CRL         `json:"crls,omitempty"`
+	Fault    string              `json:"fault,omitempty"`
+	Reason   check.Reason        `json:"reason,omitempty"`
+	Interval float64             `json:"interval_seconds"`
+	// Connections are the daemon's ends of its connections to the master.
+	Connections []netip.AddrPort `json:"own_connections"`
+}
+
+// ConfigStatus is the configuration in use.
+type ConfigStatus struct {
+	File   string      `json:"file"`
+	Loaded time.Time   `json:"loaded"`
+	Error  string      `json:"error,omitempty"` // why a newer one is not in use
+	Holds  HoldsConfig `json:"holds"`
+}
+
+// HoldsConfig is where the daemon has looked for holds since it started: a
+// reload does not change it.
+type HoldsConfig struct {
+	Persistent  string     `json:"persistent"`
+	UntilReboot string     `json:"until_reboot"`
+	InitialMode drain.Mode `json:"initial_mode"`
+}
+
+// Service returns the status of one service, and whether there is one of that
+// name.
+func (s Status) Service(name string) (ServiceStatus, bool) {
+	for _, v := range s.Services {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return ServiceStatus{}, false
+}
+
+// FirstCRLExpiry returns when the first of the CRLs expires, and whether there
+// is one.
+func (p ProbeStatus) FirstCRLExpiry() (first time.Time, found bool) {
+	for _, crl := range p.CRLs {
+		if !found || crl.Expires.Before(first) {
+			first, found = crl.Expires, true
+		}
+	}
+	return first, found
+}

@@ -1,0 +1,158 @@
+package balancer
+
+import (
+	"cmp"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Bounds on how many balancers are remembered. A client chooses its own name,
+// so each address has a share.
+const (
+	maxBalancers = 256
+	maxPerSource = 16
+)
+
+// Tracker remembers the balancers that ask. It is safe for concurrent use. The
+// zero value is not ready: use NewTracker.
+type Tracker struct {
+	changed func()
+
+	mu   sync.Mutex
+	list map[key]*Balancer
+	from map[netip.Addr]int // entries by address
+}
+
+type key struct {
+	source              netip.Addr
+	node, name, service string
+}
+
+// NewTracker returns an empty tracker. It calls changed, which must not block,
+// when a balancer comes, is told something else, or changes its view.
+func NewTracker(changed func()) *Tracker {
+	return &Tracker{changed: changed, list: map[key]*Balancer{}, from: map[netip.Addr]int{}}
+}
+
+// Record notes a check and its answer.
+func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Time) {
+	var view *View
+	k := key{source: source, service: q.Service}
+	if q.View != "" {
+		if v, ok := parseView(q.View); ok {
+			view, k.node, k.name = v, v.node, v.name
+		}
+	}
+	t.note(k, q, view, answer, now)
+}
+
+// RecordAgentCheck notes an agent-check for a service and its answer. An
+// agent-check does not say which balancer sent it, so those of one address
+// count as one balancer.
+func (t *Tracker) RecordAgentCheck(source netip.Addr, service string, answer Told, now time.Time) {
+	q := Question{Service: service, DrainCode: http.StatusServiceUnavailable, MaintCode: http.StatusServiceUnavailable}
+	t.note(key{source: source, service: service, name: AgentCheck}, q, nil, answer, now)
+}
+
+func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time) {
+	if t.update(k, q, view, answer, now) {
+		t.changed()
+	}
+}
+
+// update reports whether there is news for those that wait.
+func (t *Tracker) update(k key, q Question, view *View, answer Told, now time.Time) (news bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.list[k]
+	if b == nil {
+		if b = t.admit(k, now); b == nil {
+			return false
+		}
+	}
+	if b.Checks > 0 {
+		b.Interval = smooth(b.Interval, now.Sub(b.Seen).Seconds(), b.Checks)
+	}
+	if b.Answer.Code != answer.Code {
+		b.Answers = 0
+	}
+	news = b.Answers < TellTimes || !b.View.same(view)
+	b.Seen, b.View, b.Answer = now, view, answer
+	b.DrainCode, b.MaintCode = q.DrainCode, q.MaintCode
+	if view != nil && view.Others() {
+		b.Others = now
+	}
+	b.Checks++
+	b.Answers++
+	return news
+}
+
+// smooth averages; the latest value counts a quarter once there are some.
+func smooth(average, latest float64, n int64) float64 {
+	if n == 1 {
+		return latest
+	}
+	return average + (latest-average)/4
+}
+
+// admit makes room for a new balancer, or returns nil. An address that has used
+// up its share loses its own oldest entry.
+func (t *Tracker) admit(k key, now time.Time) *Balancer {
+	if t.from[k.source] >= maxPerSource {
+		t.forgetOldest(k.source)
+	}
+	if len(t.list) >= maxBalancers {
+		t.forgetGone(now)
+	}
+	if len(t.list) >= maxBalancers {
+		return nil
+	}
+	b := &Balancer{Source: k.source, Node: k.node, Name: k.name, Service: k.service}
+	t.list[k] = b
+	t.from[k.source]++
+	return b
+}
+
+func (t *Tracker) forget(k key) {
+	delete(t.list, k)
+	if t.from[k.source]--; t.from[k.source] == 0 {
+		delete(t.from, k.source)
+	}
+}
+
+func (t *Tracker) forgetOldest(source netip.Addr) {
+	var oldest key
+	for k, b := range t.list {
+		if k.source == source && (!oldest.source.IsValid() || b.Seen.Before(t.list[oldest].Seen)) {
+			oldest = k
+		}
+	}
+	t.forget(oldest)
+}
+
+func (t *Tracker) forgetGone(now time.Time) {
+	for k, b := range t.list {
+		if b.gone(now) {
+			t.forget(k)
+		}
+	}
+}
+
+// Current returns the balancers that still ask, in a stable order.
+func (t *Tracker) Current(now time.Time) []Balancer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forgetGone(now)
+	list := make([]Balancer, 0, len(t.list))
+	for _, b := range t.list {
+		list = append(list, *b)
+	}
+	slices.SortFunc(list, func(x, y Balancer) int {
+		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),
+			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Service, y.Service))
+	})
+	return list
+}

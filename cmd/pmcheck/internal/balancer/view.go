@@ -1,0 +1,136 @@
+package balancer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// StateHeader carries HAProxy's view of the master, with "http-check send-state".
+const StateHeader = "X-Haproxy-Server-State"
+
+// TellTimes is how many refusals in a row take a master out of a balancer that
+// does not send its view. HAProxy's default fall is 3, and no known balancer has
+// a higher default.
+const TellTimes = 3
+
+// Bounds on what is taken from a header.
+const (
+	maxView = 1 << 10
+	maxName = 128
+)
+
+// View is what a balancer says of this master: HAProxy's server state.
+type View struct {
+	// State is UP, DOWN, NOLB, DRAIN or MAINT: HAProxy's conclusion.
+	State string `json:"state"`
+	// Step of Steps checks on the way to another state; both 0 when settled.
+	Step  int `json:"step,omitempty"`
+	Steps int `json:"steps,omitempty"`
+	// Weight is the master's out of WeightTotal, that of all servers that take
+	// sessions.
+	Weight      int `json:"weight"`
+	WeightTotal int `json:"weight_total"`
+	// Sessions is how many the master has, of SessionsTotal in the backend.
+	Sessions      int `json:"sessions"`
+	SessionsTotal int `json:"sessions_total"`
+	// Queue is how many sessions wait for the master.
+	Queue int `json:"queue"`
+
+	node, name string
+}
+
+// Sends reports whether the balancer gives the master new sessions.
+func (v *View) Sends() bool { return v.State == "UP" }
+
+// Last reports whether the master is the only server to which the balancer
+// gives new sessions.
+func (v *View) Last() bool { return v.Sends() && v.Weight > 0 && v.Weight == v.WeightTotal }
+
+// Others reports whether the balancer gives new sessions to another server.
+func (v *View) Others() bool {
+	if v.Sends() {
+		return v.WeightTotal > v.Weight
+	}
+	return v.WeightTotal > 0 // the master's own weight is not part of it
+}
+
+// String writes the view as HAProxy does.
+func (v *View) String() string {
+	if v.Steps > 0 {
+		return fmt.Sprintf("%s %d/%d", v.State, v.Step, v.Steps)
+	}
+	return v.State
+}
+
+// same reports whether two views say the same of the master; either may be nil.
+func (v *View) same(other *View) bool {
+	if v == nil || other == nil {
+		return v == other
+	}
+	return *v == *other
+}
+
+// parseView reads the header, for example
+//
+//	UP 2/3; address=198.51.100.7; port=8140; name=puppet/m1; node=lb1; weight=1/2; scur=3/7; qcur=0
+//
+// It is strict about the fields it uses and ignores others: newer versions of
+// HAProxy send more.
+func parseView(header string) (*View, bool) {
+	if len(header) > maxView {
+		return nil, false
+	}
+	state, rest, _ := strings.Cut(header, ";")
+	v := &View{}
+	var steps string
+	v.State, steps, _ = strings.Cut(strings.TrimSpace(state), " ")
+	switch v.State {
+	case "UP", "DOWN", "NOLB", "DRAIN", "MAINT":
+	default:
+		return nil, false
+	}
+	ok := steps == "" || pair(steps, &v.Step, &v.Steps)
+	for field := range strings.SplitSeq(rest, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		switch key {
+		case "name":
+			v.name = value
+		case "node":
+			v.node = value
+		case "weight":
+			ok = ok && pair(value, &v.Weight, &v.WeightTotal)
+		case "scur":
+			ok = ok && pair(value, &v.Sessions, &v.SessionsTotal)
+		case "qcur":
+			ok = ok && count(value, &v.Queue)
+		}
+	}
+	return v, ok && printable(v.name) && printable(v.node)
+}
+
+// pair reads two numbers with a slash between them.
+func pair(text string, a, b *int) bool {
+	first, second, found := strings.Cut(text, "/")
+	return found && count(first, a) && count(second, b)
+}
+
+// count reads a number that is not negative.
+func count(text string, n *int) bool {
+	parsed, err := strconv.ParseUint(text, 10, 31)
+	*n = int(parsed)
+	return err == nil
+}
+
+// printable reports whether a name can be shown and kept.
+func printable(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
+	for _, r := range name {
+		if r <= ' ' || r > '~' {
+			return false
+		}
+	}
+	return true
+}

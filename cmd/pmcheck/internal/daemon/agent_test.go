@@ -1,0 +1,221 @@
+package daemon_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func TestRequests(t *testing.T) {
+	tests := []struct {
+		name    string
+		request string
+		code    int
+		body    string
+	}{
+		{"bare httpchk", "OPTIONS / HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"GET 1.0", "GET / HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"GET 1.0 with Host", "GET / HTTP/1.0\r\nHost: x\r\n\r\n", 200, answer.Serving},
+		{"GET 1.1", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 200, answer.Serving},
+		{"GET 1.1 without Host", "GET / HTTP/1.1\r\n\r\n", 200, answer.Serving},
+		{"GET 1.1 without Host, with others", "GET / HTTP/1.1\r\nUser-Agent: x\r\nHostess: y\r\n\r\n", 200, answer.Serving},
+		{"OPTIONS 1.1 without Host", "OPTIONS / HTTP/1.1\r\nConnection: close\r\n\r\n", 200, answer.Serving},
+		{"HEAD", "HEAD / HTTP/1.0\r\n\r\n", 200, ""},
+		{"HEAD 1.1 without Host", "HEAD / HTTP/1.1\r\n\r\n", 200, ""},
+		{"by name", "GET /server HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"with codes", "GET /?drain=404&maint=503 HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"unknown path is not 404", "GET /sever HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"unclean path is not redirected", "GET //server HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"dots are not redirected", "GET /a/../server HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"trailing slash", "GET /server/ HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"asterisk", "OPTIONS * HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"malformed code", "GET /?drain=4o4 HTTP/1.0\r\n\r\n", 400, "a status code is a number from 200 to 599"},
+		{"misspelt parameter", "GET /?drian=404 HTTP/1.0\r\n\r\n", 400, "unknown parameter: drain and maint are known"},
+		{"POST", "POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi", 405, "method not allowed"},
+		{"DELETE", "DELETE /server HTTP/1.0\r\n\r\n", 405, "method not allowed"},
+		{"not HTTP", "hello\r\n\r\n", 400, "400 Bad Request"},
+		{"live", "GET /live HTTP/1.0\r\n\r\n", 200, "live"},
+	}
+	r := start(t, nil)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, body := r.ask(tt.request)
+			if code != tt.code || body != tt.body {
+				t.Errorf("%d %q, want %d %q", code, body, tt.code, tt.body)
+			}
+		})
+	}
+}
+
+func TestHeaderBeyondTheCap(t *testing.T) {
+	r := start(t, nil)
+	c, err := net.Dial("tcp", r.Address().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET / HTTP/1.0\r\nX: "+strings.Repeat("x", 12<<10))
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if want := "HTTP/1.1 431 "; !strings.HasPrefix(line, want) {
+		t.Errorf("%q, %v; want %q", line, err, want)
+	}
+}
+
+func TestKeptConnectionWithoutHost(t *testing.T) {
+	r := start(t, nil)
+	c, err := net.Dial("tcp", r.Address().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	reader := bufio.NewReader(c)
+	for i := range 3 {
+		io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
+		resp, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		if resp.StatusCode != 200 {
+			t.Errorf("request %d: %d, want 200", i, resp.StatusCode)
+		}
+	}
+}
+
+func TestVerdictReachesTheAnswer(t *testing.T) {
+	r := start(t, nil)
+	r.waitFor(200, answer.Serving)
+	r.master.Set(checktest.Stopped) // the kept connection ends: no tick is needed
+	r.waitFor(503, "unhealthy: refused")
+}
+
+func TestEachStateHasItsBody(t *testing.T) {
+	tests := []struct {
+		state checktest.State
+		body  string
+	}{
+		{checktest.Starting, "warming: state-starting"},
+		{checktest.Stopping, "unhealthy: state-stopping"},
+		{checktest.Error, "unhealthy: state-error"},
+		{checktest.Denied, "unknown: auth-denied"},
+		{checktest.Failing, "unhealthy: http-error"},
+		{checktest.Garbage, "unhealthy: bad-answer"},
+		{checktest.Flood, "unhealthy: bad-answer"},
+		{checktest.Drip, "unhealthy: timeout"},
+		{checktest.Silent, "unhealthy: timeout"},
+		{checktest.Stopped, "unhealthy: refused"},
+	}
+	r := start(t, func(c *config.Config) {
+		c.Probe.Interval, c.Probe.Timeout = 20*time.Millisecond, 200*time.Millisecond
+	})
+	for _, tt := range tests {
+		r.master.Set(tt.state)
+		r.waitFor(503, tt.body)
+		r.master.Set(checktest.Running)
+		r.waitFor(200, answer.Serving)
+	}
+}
+
+func TestStaleVerdictIsNotAnswered(t *testing.T) {
+	r := start(t, func(c *config.Config) { c.Probe.MaxAge = time.Millisecond })
+	r.waitFor(503, "unknown: stale")
+}
+
+func TestModeReachesTheAnswer(t *testing.T) {
+	r := start(t, nil)
+	if _, err := r.store.Put(drain.Hold{Holder: "operator", Mode: drain.Drain}); err != nil {
+		t.Fatal(err)
+	}
+	r.waitFor(503, "drain")
+	if code, body := r.ask("GET /?drain=404 HTTP/1.0\r\n\r\n"); code != 404 || body != "drain" {
+		t.Errorf("%d %q, want 404 drain", code, body)
+	}
+	if _, err := r.store.Put(drain.Hold{Holder: "upgrade", Mode: drain.Maint}); err != nil {
+		t.Fatal(err)
+	}
+	r.waitFor(503, "maint")
+	if _, err := r.store.LiftAll(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitFor(200, answer.Serving)
+}
+
+func TestChecksCauseNoProbes(t *testing.T) {
+	r := start(t, nil)
+	before := r.master.Questions()
+	for range 1000 {
+		r.ask("GET / HTTP/1.0\r\n\r\n")
+	}
+	if asked := r.master.Questions() - before; asked != 0 {
+		t.Errorf("1000 checks between two ticks caused %d probes, want 0", asked)
+	}
+}
+
+func TestWhoMayAsk(t *testing.T) {
+	r := start(t, func(c *config.Config) {
+		c.Listen = "0.0.0.0:0"
+		c.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("127.0.0.8/30")}
+		c.StatusAllow = []netip.Prefix{}
+	})
+	_, port, _ := net.SplitHostPort(r.Address().String())
+	ask := func(from string) error {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		client := http.Client{Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}
+		resp, err := client.Get("http://127.0.0.1:" + port + "/")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	for _, from := range []string{"127.0.0.1", "127.0.0.9"} {
+		if err := ask(from); err != nil {
+			t.Errorf("from %s: %v", from, err)
+		}
+	}
+	if err := ask("127.0.0.2"); err == nil {
+		t.Error("127.0.0.2 is not in allow and got an answer")
+	}
+}
+
+func TestStatusIsOneStructEverywhere(t *testing.T) {
+	r := start(t, nil)
+	code, body := r.ask("GET /status HTTP/1.0\r\n\r\n")
+	if code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	decoder := json.NewDecoder(strings.NewReader(body))
+	decoder.DisallowUnknownFields()
+	var status api.Status
+	if err := decoder.Decode(&status); err != nil {
+		t.Fatal(err)
+	}
+	s := status.Services[0]
+	if s.Name != "server" || s.Mode != drain.Ready || s.Verdict.Health != check.Healthy || s.Answer.Code != 200 {
+		t.Errorf("service %+v", s)
+	}
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", r.config.Socket)
+	}}}
+	resp, err := client.Get("http://socket/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil || status.Certname != r.master.Name {
+		t.Errorf("over the socket: %v, certname %q", err, status.Certname)
+	}
+}

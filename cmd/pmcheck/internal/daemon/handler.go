@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+)
+
+// handler answers everything on a TCP port, or on the unix socket. Paths are
+// looked up by hand: http.ServeMux answers an unclean path with a redirect, which
+// HAProxy takes for a healthy server.
+type handler struct {
+	*Daemon
+	trusted bool // the unix socket
+}
+
+func (d *Daemon) handler(trusted bool) http.Handler { return &handler{d, trusted} }
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header["Via"] != nil { // a cache is on the way
+		w.Header()["Cache-Control"] = []string{"no-store"}
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+		line(w, http.StatusMethodNotAllowed, "method not allowed")
+		return
+	}
+	switch path := r.URL.Path; path {
+	case "/":
+		h.check(w, r, monitor.Server)
+	case "/live":
+		h.live(w)
+	case "/status":
+		h.serveStatus(w, r)
+	case "/metrics":
+		h.metrics.ServeHTTP(w, r)
+	default:
+		h.check(w, r, path[min(1, len(path)):])
+	}
+}
+
+// check answers a balancer.
+func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
+	s := h.monitor.State()
+	service, known := s.Service(name)
+	if !known {
+		// Not 404, which some balancers take for an orderly drain.
+		h.refuse(w, r, "unknown path")
+		return
+	}
+	codes, problem := answer.ParseCodes(r.URL.RawQuery)
+	if problem != "" {
+		h.refuse(w, r, problem)
+		return
+	}
+	now := time.Now()
+	a := answer.For(s, service, codes, now)
+	if wantsPage(r) && h.mayReadStatus(r) && h.servePage(w, a.Code, now) {
+		return
+	}
+	line(w, a.Code, a.Body)
+	h.metrics.Answered(a.Code, h.client(r))
+	h.remember(r, name, codes, a, now)
+}
+
+// refuse answers a check that makes no sense.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, problem string) {
+	line(w, http.StatusBadRequest, problem)
+	h.metrics.Answered(http.StatusBadRequest, h.client(r))
+}
+
+func (h *handler) client(r *http.Request) metrics.Client {
+	switch {
+	case h.trusted:
+		return metrics.Socket
+	case r.Header.Get(balancer.StateHeader) != "":
+		return metrics.HAProxy
+	}
+	return metrics.Other
+}
+
+// remember notes which balancer was told what. A client of the unix socket is no
+// balancer.
+func (h *handler) remember(r *http.Request, service string, codes answer.Codes, a answer.Answer, now time.Time) {
+	if h.trusted {
+		return
+	}
+	if source := remote(r); h.believed(source) {
+		h.balancers.Record(source, balancer.Question{
+			Service:   service,
+			DrainCode: codes.ForDrain(),
+			MaintCode: codes.ForMaint(),
+			View:      r.Header.Get(balancer.StateHeader),
+		}, balancer.Told(a), now)
+	}
+}
+
+func (h *handler) live(w http.ResponseWriter) {
+	if h.monitor.State().Live(time.Now()) {
+		line(w, http.StatusOK, "live")
+		return
+	}
+	line(w, http.StatusServiceUnavailable, "the probe loop has stopped")
+}
+
+// serveStatus answers with the status, on the unix socket after the revision
+// that the client names has passed.
+func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
+	if !h.mayReadStatus(r) {
+		line(w, http.StatusForbidden, "not allowed: see status_allow")
+		return
+	}
+	if after := r.URL.Query().Get("after"); after != "" && h.trusted {
+		revision, err := strconv.ParseUint(after, 10, 64)
+		if err != nil {
+			line(w, http.StatusBadRequest, "after is a revision")
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), api.HeldFor)
+		h.changes.wait(ctx, revision)
+		cancel()
+	}
+	data, err := json.MarshalIndent(h.Status(time.Now()), "", "  ")
+	if err != nil {
+		h.Log.Error("status", "error", err)
+		line(w, http.StatusInternalServerError, "status cannot be shown")
+		return
+	}
+	w.Header()["Content-Type"] = []string{"application/json"}
+	w.Header()["Cache-Control"] = []string{"no-store"}
+	w.Write(append(data, '\n'))
+}
+
+// servePage shows a browser what a balancer would be told, with everything
+// behind it, and reports whether that worked. A browser is not counted or
+// remembered as a balancer.
+func (h *handler) servePage(w http.ResponseWriter, code int, now time.Time) bool {
+	if err := h.page.Write(w, code, h.Status(now), h.history.Last(now)); err != nil {
+		h.Log.Error("page", "error", err)
+		return false
+	}
+	return true
+}
+
+// wantsPage reports whether a browser asks. A balancer that sends its view is
+// none, whatever else it sends.
+func wantsPage(r *http.Request) bool {
+	accept := r.Header["Accept"]
+	return len(accept) > 0 && strings.Contains(accept[0], "text/html") &&
+		r.URL.Path == "/" && r.Method != http.MethodOptions && r.Header[balancer.StateHeader] == nil
+}
+
+func (h *handler) mayReadStatus(r *http.Request) bool {
+	if h.trusted {
+		return true
+	}
+	addr := remote(r)
+	return addr.IsLoopback() || contains(h.settings.Load().StatusAllow, addr)
+}
+
+// remote is the address of a client; not valid on the unix socket.
+func remote(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return peer.Addr().Unmap()
+}
+
+// line writes an answer of one line. The headers are left to net/http, which
+// finds text/plain by itself: setting them costs a tenth of the whole answer.
+func line(w http.ResponseWriter, code int, body string) {
+	w.WriteHeader(code)
+	io.WriteString(w, body+"\n")
+}

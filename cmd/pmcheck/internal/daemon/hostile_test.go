@@ -1,0 +1,190 @@
+package daemon_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// A crowd that holds every slot, and comes back for it, does not keep a
+// balancer out.
+func TestSlowClientsDoNotKeepBalancersOut(t *testing.T) {
+	const slots = 8
+	r := start(t, func(c *config.Config) { c.MaxConnections = slots })
+	var crowd []net.Conn
+	for range 5 * slots {
+		c, err := net.Dial("tcp", r.Address().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
+			t.Fatal(err)
+		}
+		crowd = append(crowd, c)
+		if code, body := r.ask("OPTIONS / HTTP/1.0\r\n\r\n"); code != 200 || body != answer.Serving {
+			t.Fatalf("%d %q with %d slow clients", code, body, len(crowd))
+		}
+	}
+	// The oldest have lost their slots.
+	crowd[0].SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := crowd[0].Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+		t.Errorf("the first of %d slow clients is still connected (%v)", len(crowd), err)
+	}
+}
+
+// A client that dawdles does not keep the agent from ending, as long as a balancer
+// that asks meanwhile would have to wait.
+func TestSlowClientsDoNotDelayARestart(t *testing.T) {
+	r := start(t, nil)
+	c, err := net.Dial("tcp", r.Address().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET / HTTP/1.1\r\nX-Slow: ")
+	r.waitFor(200, answer.Serving) // so the other was accepted
+	began := time.Now()
+	r.stop()
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("the agent took %s to end", took)
+	}
+}
+
+// A crowd on one host takes no slot from a balancer on another, however many
+// come at once.
+func TestCrowdEvictsItself(t *testing.T) {
+	const slots = 8
+	r := start(t, func(c *config.Config) { c.Listen, c.MaxConnections = "0.0.0.0:0", slots })
+	_, port, err := net.SplitHostPort(r.Address().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(from string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := d.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	balancer := dial("127.0.0.2")
+	io.WriteString(balancer, "GET / HTTP/1.1\r\n") // the oldest of all, and not done yet
+	for range 5 * slots {
+		io.WriteString(dial("127.0.0.1"), "GET / HTTP/1.1\r\nX-Slow: ")
+	}
+	r.waitFor(200, answer.Serving) // so the crowd was accepted, and evicted
+	io.WriteString(balancer, "Host: x\r\nConnection: close\r\n\r\n")
+	got, err := io.ReadAll(balancer)
+	if !strings.Contains(string(got), answer.Serving) {
+		t.Errorf("the balancer got %q, %v", got, err)
+	}
+}
+
+func TestResetsMidAnswerAreHarmless(t *testing.T) {
+	r := start(t, nil)
+	for range 50 {
+		c, err := net.Dial("tcp", r.Address().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
+		c.(*net.TCPConn).SetLinger(0) // close with a reset
+		c.Close()
+	}
+	r.waitFor(200, answer.Serving)
+}
+
+func TestPipelinedRequestsAreAllAnswered(t *testing.T) {
+	r := start(t, nil)
+	c, err := net.Dial("tcp", r.Address().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	one := "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	last := "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	io.WriteString(c, one+one+last)
+	data, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(data), answer.Serving); got != 3 {
+		t.Errorf("%d answers, want 3:\n%s", got, data)
+	}
+}
+
+func TestListenerWithThePuppetCertificate(t *testing.T) {
+	r := start(t, func(c *config.Config) { c.TLS = config.TLSPuppet })
+	roots := x509.NewCertPool()
+	roots.AddCert(r.master.CA.Certificate)
+	serial := func() string {
+		t.Helper()
+		client := http.Client{Transport: &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: r.master.Name},
+		}}
+		resp, err := client.Get("https://" + r.Address().String() + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != 200 {
+			t.Errorf("%d, want 200", resp.StatusCode)
+		}
+		return resp.TLS.PeerCertificates[0].SerialNumber.String()
+	}
+	before := serial()
+	leaf, err := r.master.CA.Issue(checktest.Template{Name: r.master.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.master.Leaf = leaf
+	if err := r.master.WriteFiles(); err != nil {
+		t.Fatal(err)
+	}
+	if after := serial(); after == before {
+		t.Errorf("serial %s after the certificate was renewed", after)
+	}
+}
+
+func TestListenerThatWantsClientCertificates(t *testing.T) {
+	r := start(t, func(c *config.Config) {
+		c.TLS = config.TLSFiles
+		c.TLSCertificate, c.TLSKey, c.TLSClientCA = c.Probe.Certificate, c.Probe.Key, c.Probe.CA
+	})
+	key, err := r.master.Leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := tls.X509KeyPair(r.master.Leaf.CertificatePEM(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(certificates ...tls.Certificate) error {
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+			InsecureSkipVerify: true, Certificates: certificates}}}
+		resp, err := client.Get("https://" + r.Address().String() + "/")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	if err := ask(own); err != nil {
+		t.Errorf("with a certificate: %v", err)
+	}
+	if err := ask(); err == nil {
+		t.Error("answered without a certificate")
+	}
+}

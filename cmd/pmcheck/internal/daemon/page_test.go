@@ -1,0 +1,81 @@
+package daemon_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// accepts is what Chromium sends with a navigation.
+const accepts = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n"
+
+func TestWhoSeesThePage(t *testing.T) {
+	tests := []struct {
+		name, request string
+		code          int
+		page          bool
+	}{
+		{"a browser", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, true},
+		{"a browser that chose a code", "GET /?drain=404 HTTP/1.1\r\nHost: m1\r\n" + accepts, 404, true},
+		{"a browser that asks for health", "GET /?drain=200&maint=200 HTTP/1.1\r\nHost: m1\r\n" + accepts, 200, true},
+		{"a browser, malformed", "GET /?drian=404 HTTP/1.1\r\nHost: m1\r\n" + accepts, 400, false},
+		{"a browser, elsewhere", "GET /sever HTTP/1.1\r\nHost: m1\r\n" + accepts, 400, false},
+		{"a browser, by the service's name", "GET /server HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
+		{"HAProxy, bare", "OPTIONS / HTTP/1.0\r\n", 503, false},
+		{"HAProxy with its view", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + "X-Haproxy-Server-State: UP; name=p/m1; node=lb1; weight=1/2; scur=1/2; qcur=0\r\n", 503, false},
+		{"OPTIONS, whatever it accepts", "OPTIONS / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
+		{"curl", "GET / HTTP/1.1\r\nHost: m1\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n", 503, false},
+		{"keepalived", "GET / HTTP/1.0\r\nUser-Agent: KeepAliveClient\r\nHost: 192.0.2.1:9200\r\n", 503, false},
+		{"ELB", "GET / HTTP/1.1\r\nHost: 192.0.2.1:9200\r\nConnection: close\r\nUser-Agent: ELB-HealthChecker/2.0\r\nAccept-Encoding: gzip, compressed\r\n", 503, false},
+		{"an empty Accept", "GET / HTTP/1.1\r\nHost: m1\r\nAccept:\r\n", 503, false},
+	}
+	r := start(t, nil)
+	r.drain()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, body := r.ask(tt.request + "\r\n")
+			if page := strings.HasPrefix(body, "<!doctype html>"); code != tt.code || page != tt.page {
+				t.Errorf("%d %.60q; want %d, page %v", code, body, tt.code, tt.page)
+			}
+		})
+	}
+	if code, body := r.ask("HEAD / HTTP/1.1\r\nHost: m1\r\n" + accepts + "\r\n"); code != 503 || body != "" {
+		t.Errorf("HEAD: %d %q, want 503 and no body", code, body)
+	}
+	if list := r.Status(time.Now()).Balancers; len(list) != 2 {
+		t.Errorf("%d balancers, want 2: people are none", len(list))
+	}
+}
+
+func TestPageHeaders(t *testing.T) {
+	r := start(t, nil)
+	policies := map[string]bool{}
+	for range 2 {
+		req, _ := http.NewRequest(http.MethodGet, "http://"+r.Address().String()+"/", nil)
+		req.Header.Set("Accept", "text/html")
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		for name, want := range map[string]string{
+			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Vary": "Accept",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Set-Cookie": "",
+		} {
+			if got := resp.Header.Get(name); got != want {
+				t.Errorf("%s %q, want %q", name, got, want)
+			}
+		}
+		policy := resp.Header.Get("Content-Security-Policy")
+		want := regexp.MustCompile(`^default-src 'none'; style-src 'nonce-(\w{26})'; script-src 'nonce-(\w{26})'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$`)
+		if !want.MatchString(policy) {
+			t.Errorf("policy %q", policy)
+		}
+		policies[policy] = true
+	}
+	if len(policies) != 2 {
+		t.Error("the nonce was used twice")
+	}
+}

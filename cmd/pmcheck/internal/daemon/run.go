@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// puppetEvery is how often a host without Puppet is searched for Puppet again.
+const puppetEvery = 5 * time.Second
+
+// Keeper keeps the configuration of a daemon and the service manager's view of
+// it up to date.
+type Keeper struct {
+	// Load reads the configuration anew.
+	Load func() (*config.Loaded, error)
+	// Reload delivers the requests for a reload.
+	Reload <-chan os.Signal
+	// PuppetMissing says why nothing is known of Puppet; Load is then tried again
+	// until it succeeds.
+	PuppetMissing error
+}
+
+// Run serves until ctx ends, notifies the service manager and follows reloads.
+func (d *Daemon) Run(ctx context.Context, k Keeper) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.Serve(ctx) })
+	group.Go(func() error { return d.feedWatchdog(ctx) })
+	group.Go(func() error {
+		d.announce(ctx)
+		k.keep(ctx, d)
+		return nil
+	})
+	return group.Wait()
+}
+
+// keep returns when ctx ends.
+func (k *Keeper) keep(ctx context.Context, d *Daemon) {
+	status := time.NewTicker(statusEvery)
+	defer status.Stop()
+	puppet := time.NewTicker(puppetEvery)
+	defer puppet.Stop()
+	said := d.Summary()
+	for {
+		select {
+		case <-ctx.Done():
+			d.notify(systemd.Stopping())
+			return
+		case <-k.Reload:
+			k.reload(d)
+		case <-puppet.C:
+			if k.PuppetMissing != nil {
+				k.PuppetMissing = k.load(d)
+			}
+		case <-status.C:
+			if now := d.Summary(); now != said {
+				said = now
+				d.notify(systemd.Status(now))
+			}
+		}
+	}
+}
+
+func (k *Keeper) reload(d *Daemon) {
+	failed := systemd.Reloading()
+	if err := k.load(d); err != nil {
+		d.ReloadFailed(err)
+	} else {
+		k.PuppetMissing = nil
+	}
+	d.notify(errors.Join(failed, systemd.Ready(d.Summary())))
+}
+
+// load has the daemon take over the configuration as it is now.
+func (k *Keeper) load(d *Daemon) error {
+	loaded, err := k.Load()
+	if err == nil {
+		d.Reload(loaded.Config, loaded.File)
+	}
+	return err
+}

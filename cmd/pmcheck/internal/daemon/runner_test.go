@@ -1,0 +1,47 @@
+package daemon_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// TestPuppetDBIsGivenTime: a PuppetDB that looks for its database takes longer
+// to answer than a probe may.
+func TestPuppetDBIsGivenTime(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	db, err := checktest.NewMaster(filepath.Join(t.TempDir(), "puppetdb"), "puppetdb.example.test", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	db.SetPuppetDB(false, true, false)
+	if err := db.Set(checktest.Silent); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, func(c *config.Config) {
+		f := db.Files()
+		c.Probe.Timeout = timeout
+		c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = f.Certificate, f.Key, f.CA, f.CRL
+		c.PuppetDB.Address, c.PuppetDB.Certname = db.Address(), db.Name
+	})
+	time.Sleep(5 * timeout) // what a probe would long have given up
+	if err := db.Set(checktest.Running); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for r.Status(time.Now()).Services[1].Verdict.Checked.IsZero() {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is said of PuppetDB")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	const want = "PuppetDB cannot reach the database it writes to"
+	if v := r.Status(time.Now()).Services[1].Verdict; v.Reason != check.PuppetDBDown || v.Detail != want {
+		t.Errorf("PuppetDB is %s: %s, want %s: %s", v.Reason, v.Detail, check.PuppetDBDown, want)
+	}
+}

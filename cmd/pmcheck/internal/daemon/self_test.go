@@ -1,0 +1,157 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+)
+
+func TestLiveAsksTheOwnPort(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*config.Config)
+	}{
+		{"as usual", nil},
+		{"every interface", func(c *config.Config) { c.Listen = ":0" }},
+		{"IPv6", func(c *config.Config) { c.Listen = "[::1]:0" }},
+		{"only others may ask", func(c *config.Config) { c.Allow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }},
+		{"TLS with client certificates", func(c *config.Config) {
+			c.TLS, c.TLSCertificate, c.TLSKey, c.TLSClientCA = config.TLSFiles, c.Probe.Certificate, c.Probe.Key, c.Probe.CA
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := start(t, tt.change)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if err := r.Live(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestLiveNoticesAStoppedLoop(t *testing.T) {
+	r := start(t, func(c *config.Config) { c.Probe.Interval, c.Probe.MaxAge = time.Hour, -time.Hour }) // late at once
+	if err := r.Live(t.Context()); err == nil {
+		t.Error("the loop has not turned for longer than it may, and all is well")
+	}
+}
+
+func TestLiveNoticesThatNobodyAccepts(t *testing.T) {
+	r := start(t, nil)
+	r.stop()
+	a := daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	if err := a.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Ports[0].Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := a.Live(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the port is bound, but nobody accepts: %v", err)
+	}
+}
+
+// A service manager that keeps the port lets the agent be replaced without a
+// client noticing: nobody is refused, and nobody hears that nothing is known.
+func TestReplacedBehindAKeptPort(t *testing.T) {
+	r := start(t, nil)
+	r.stop()
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	file, err := port.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+
+	var asked atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	clients := make(chan error, 4)
+	for range cap(clients) {
+		go func() { clients <- askUntil(ctx, port.Addr().String(), &asked) }()
+	}
+	for range 30 {
+		passed, err := net.FileListener(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.replace(passed, &asked)
+	}
+	// The last question has no agent to answer it: let one do that.
+	last, err := net.FileListener(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go http.Serve(last, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answer.Serving+"\n") }))
+	cancel()
+	for range cap(clients) {
+		if err := <-clients; err != nil {
+			t.Error(err)
+		}
+	}
+	last.Close()
+	t.Logf("%d answers from 30 agents", asked.Load())
+}
+
+// replace runs an agent on a port until it has been asked some more.
+func (r *testDaemon) replace(port net.Listener, asked *atomic.Int64) {
+	r.t.Helper()
+	a := daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	a.Ports = []net.Listener{port}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := a.Listen(ctx); err != nil {
+		r.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- a.Serve(ctx) }()
+	enough, deadline := asked.Load()+20, time.Now().Add(20*time.Second)
+	for asked.Load() < enough {
+		if time.Now().After(deadline) {
+			r.t.Fatal("no answers")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		r.t.Error(err)
+	}
+	if _, err := os.Stat(r.config.Socket); err == nil {
+		r.t.Error("the socket is still there")
+	}
+}
+
+// askUntil asks for as long as ctx lasts, and wants each answer to be good.
+func askUntil(ctx context.Context, address string, asked *atomic.Int64) error {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	for ctx.Err() == nil {
+		resp, err := client.Get("http://" + address + "/")
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || string(body) != answer.Serving+"\n" {
+			return errors.Join(err, errors.New(resp.Status+" "+string(body)))
+		}
+		asked.Add(1)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package daemon_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// TestBackFromSilence: who was too slow to answer was not started anew, and is
+// not kept out until its JRubies have been counted; who was gone is.
+func TestBackFromSilence(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		state  checktest.State
+		reason string
+		code   int
+		body   string
+	}{
+		{"slow", checktest.Silent, "unhealthy: timeout", 200, answer.Serving},
+		{"gone", checktest.Stopped, "unhealthy: refused", 503, "warming: jruby-warming"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := start(t, func(c *config.Config) {
+				c.Probe.Interval, c.Probe.Timeout = 100*time.Millisecond, 90*time.Millisecond
+				c.JRuby.Interval = 20 * time.Millisecond
+			})
+			r.master.SetPool(check.Pool{Size: 2, Free: 2, Lock: "not-in-use"})
+			r.waitFor(200, answer.Serving)
+			if err := r.master.Set(test.state); err != nil {
+				t.Fatal(err)
+			}
+			r.waitFor(503, test.reason)
+			r.master.SetPool(check.Pool{Size: 2, Free: 1, Lock: "not-in-use"}) // one is being replaced
+			if err := r.master.Set(checktest.Running); err != nil {
+				t.Fatal(err)
+			}
+			r.waitFor(test.code, test.body)
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package daemon_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// testDaemon is a daemon against a stand-in master.
+type testDaemon struct {
+	*daemon.Daemon
+	t      *testing.T
+	master *checktest.Master
+	config config.Config
+	store  *drain.Store
+	stop   func() // ends the agent and waits
+}
+
+// start starts a daemon; change may alter its configuration first. The
+// interval is long: what happens before a tick was not caused by one.
+func start(t *testing.T, change func(*config.Config)) *testDaemon {
+	t.Helper()
+	dir := t.TempDir()
+	m, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "puppet1.example.test", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	f := m.Files()
+	c := config.Default()
+	c.Listen = "127.0.0.1:0"
+	c.Socket = filepath.Join(dir, "pmcheck.sock")
+	c.Holds = config.Holds{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run")}
+	c.Probe.Address, c.Probe.Certname = m.Address(), m.Name
+	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = f.Certificate, f.Key, f.CA, f.CRL
+	c.Probe.Interval, c.Probe.Timeout, c.Probe.MaxAge = time.Minute, 5*time.Second, 3*time.Minute
+	if change != nil {
+		change(&c)
+	}
+	r := &testDaemon{t: t, master: m, config: c, store: &drain.Store{Persistent: c.Holds.Persistent, UntilReboot: c.Holds.UntilReboot}}
+	if err := errors.Join(os.MkdirAll(c.Holds.Persistent, 0o755), os.MkdirAll(c.Holds.UntilReboot, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	r.run()
+	return r
+}
+
+// run starts the agent of a testDaemon, and waits for its first verdict.
+func (r *testDaemon) run() {
+	r.t.Helper()
+	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := r.Listen(ctx); err != nil {
+		r.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.Serve(ctx) }()
+	stopped := false
+	r.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("Serve: %v", err)
+		}
+	}
+	r.t.Cleanup(r.stop)
+	select {
+	case <-r.Judged():
+	case <-time.After(10 * time.Second):
+		r.t.Fatal("no verdict")
+	}
+}
+
+// ask sends one request as written and returns status code and body.
+func (r *testDaemon) ask(request string) (int, string) {
+	r.t.Helper()
+	c, err := net.Dial("tcp", r.Address().String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(c, request); err != nil {
+		r.t.Fatal(err)
+	}
+	method, _, _ := strings.Cut(request, " ")
+	resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
+	if err != nil {
+		r.t.Fatalf("answer to %q: %v", request, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return resp.StatusCode, strings.TrimSuffix(string(body), "\n")
+}
+
+// waitFor asks until the answer is the wanted one.
+func (r *testDaemon) waitFor(code int, body string) {
+	r.t.Helper()
+	var gotCode int
+	var gotBody string
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		if gotCode, gotBody = r.ask("GET / HTTP/1.0\r\n\r\n"); gotCode == code && gotBody == body {
+			return
+		}
+	}
+	r.t.Fatalf("the answer stayed %d %q, want %d %q", gotCode, gotBody, code, body)
+}

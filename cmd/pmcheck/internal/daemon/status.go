@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Status returns what the daemon knows at now, with the obstacles of each
+// service.
+func (d *Daemon) Status(now time.Time) api.Status {
+	s := d.status(now)
+	for i := range s.Services {
+		v := &s.Services[i]
+		var connections []drain.Connection
+		var unknown error
+		if v.Name == monitor.Server && v.Mode != drain.Ready {
+			connections, unknown = drain.ConnectionsTo(s.Probe.Address)
+		}
+		v.Obstacles = rotation.Standing(s, *v, connections)
+		if unknown != nil {
+			v.Obstacles = append(v.Obstacles, api.Obstacle{Kind: api.ObstacleUnknown, Text: unknown.Error()})
+		}
+		if v.Mode == drain.Ready {
+			v.LastServer = rotation.LastServer(s, v.Name)
+		}
+	}
+	return s
+}
+
+// status is Status without obstacles.
+func (d *Daemon) status(now time.Time) api.Status {
+	return api.Source{
+		Version:     d.Version,
+		Started:     d.started,
+		Revision:    d.changes.revision(),
+		Settings:    d.settings.Load(),
+		Config:      *d.config.Load(),
+		State:       d.monitor.State(),
+		Balancers:   d.balancers.Current(now),
+		AgentChecks: len(d.AgentPorts) > 0,
+		Weight:      int(d.weight.Load()),
+	}.Build(now)
+}
+
+// changes counts what happens, so that a command can wait for the next change.
+// The zero value is ready to use; it is safe for concurrent use.
+type changes struct {
+	mu    sync.Mutex
+	count uint64
+	next  chan struct{} // closed with the next change; nil if nothing waits
+}
+
+// note counts a change.
+func (c *changes) note() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count++
+	if c.next != nil {
+		close(c.next)
+		c.next = nil
+	}
+}
+
+func (c *changes) revision() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}
+
+// wait returns once the revision differs from after, or ctx ends.
+func (c *changes) wait(ctx context.Context, after uint64) {
+	c.mu.Lock()
+	if c.count != after {
+		c.mu.Unlock()
+		return
+	}
+	if c.next == nil {
+		c.next = make(chan struct{})
+	}
+	next := c.next
+	c.mu.Unlock()
+	select {
+	case <-next:
+	case <-ctx.Done():
+	}
+}
+
+func contains(networks []netip.Prefix, addr netip.Addr) bool {
+	for _, n := range networks {
+		if n.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,201 @@
+// Package demo rehearses pmcheck on a machine without Puppet: a stand-in for a
+// Puppet Server and a daemon against it, in one process and one directory.
+package demo
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+const help = `Type what should happen to the stand-in, and Enter:
+  running   it is well                 stopped   it is killed: the port is closed
+  starting  it says that it starts     silent    it accepts and never answers
+  error     it says that it is ill     stuck     its JRubies are, and it says running
+  denied    its auth.conf lacks the rule
+  drain, maint, ready   the mode that an operator wants
+  quit
+`
+
+// Options say where a demo listens and whom it talks to.
+type Options struct {
+	Listen  string // the address for balancers
+	Master  string // the address of the stand-in
+	Version string // of pmcheck
+	In      io.Reader
+	Out     io.Writer
+	Log     io.Writer
+}
+
+// Run runs a demo until ctx ends, its terminal is closed, or quit is typed. The
+// error is a *config.Error if an address is not valid.
+func Run(ctx context.Context, o Options) (err error) {
+	ctx, stop := untilHangup(ctx)
+	defer stop()
+	dir, err := os.MkdirTemp("", "pmcheck-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	master, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "demo.pmcheck.test", o.Master)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	store, err := newStore(dir)
+	if err != nil {
+		return err
+	}
+	loaded, err := load(o.Listen, dir, master, store)
+	if err != nil {
+		return err
+	}
+	d := daemon.New(loaded.Config, loaded.File, o.Version, slog.New(slog.NewTextHandler(o.Log, nil)))
+	if err := d.Listen(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, `This is a demo: the master at %s is a stand-in, not a Puppet Server.
+Balancers are answered on %s. Try: curl -i %[2]s/
+In another terminal, the commands:
+  export PMCHECK_CONFIG=%s
+  pmcheck status
+  pmcheck drain --wait
+
+%s
+`, master.Address(), d.Address(), loaded.File, help)
+
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.Serve(ctx) })
+	lines := typed(ctx, o.In)
+	group.Go(func() error {
+		defer quit()
+		return prompt(ctx, lines, o.Out, master, store)
+	})
+	return group.Wait()
+}
+
+// untilHangup returns a context that ends with the terminal, too, unless nohup
+// says otherwise: a demo that dies leaves private keys behind.
+func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx, func() {}
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
+}
+
+func newStore(dir string) (*drain.Store, error) {
+	store := &drain.Store{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run", "holds")}
+	return store, errors.Join(os.MkdirAll(store.Persistent, 0o755), os.MkdirAll(store.UntilReboot, 0o755))
+}
+
+// load writes the configuration of the demo, for its daemon and for the
+// commands, and loads it: the defaults with the stand-in in Puppet's place.
+func load(listen, dir string, m *checktest.Master, store *drain.Store) (*config.Loaded, error) {
+	files, path := m.Files(), filepath.Join(dir, "pmcheck.yaml")
+	text := fmt.Appendf(nil, `# The configuration of a demo; it goes with it.
+listen: %q
+socket: %q
+holds: {persistent: %q, until_reboot: %q}
+probe:
+  address: %q
+  certname: %q
+  certificate: %q
+  key: %q
+  ca: %q
+  crl: %q
+disk: {paths: [%q]}
+# A stuck pool shows after 10 s here instead of two minutes.
+jruby: {interval: 1s, stuck_after: 10s}
+# The unit on this host belongs to another master.
+checks: {unit: "off"}
+`, listen, filepath.Join(dir, "pmcheck.sock"), store.Persistent, store.UntilReboot,
+		m.Address(), m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return nil, err
+	}
+	return config.Load(config.Options{File: path})
+}
+
+// typed delivers what is typed, a line at a time, and is closed at the end of
+// the input. Reading cannot be interrupted, so its goroutine may outlive the
+// demo; the process ends with it.
+func typed(ctx context.Context, r io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(r); scanner.Scan(); {
+			select {
+			case lines <- strings.TrimSpace(scanner.Text()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// prompt does what is typed until quit or the end of ctx. At the end of the
+// input, as in the background, it only waits for ctx.
+func prompt(ctx context.Context, lines <-chan string, w io.Writer, m *checktest.Master, store *drain.Store) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case line, more := <-lines:
+			switch {
+			case !more:
+				lines = nil
+			case line == "quit":
+				return nil
+			case line != "":
+				say(w, obey(line, m, store))
+			}
+		}
+	}
+}
+
+func say(w io.Writer, text string) {
+	fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), text)
+}
+
+// obey does what was typed and says what it did.
+func obey(word string, m *checktest.Master, store *drain.Store) string {
+	var err error
+	switch word {
+	case "drain", "maint":
+		_, err = store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Mode(word), Reason: "demo"})
+	case "ready":
+		if _, err = store.Lift(drain.Operator, ""); errors.Is(err, drain.ErrNotFound) {
+			err = nil
+		}
+	case "running", "starting", "error", "stopped", "denied", "silent", "stuck":
+		err = m.Set(checktest.State(word))
+	default:
+		return fmt.Sprintf("unknown demo command %q.\n%s", word, strings.TrimRight(help, "\n"))
+	}
+	switch {
+	case err != nil:
+		return err.Error()
+	case word == "stuck":
+		return "now stuck: busy at first, 503 after about 10 s"
+	}
+	return "now " + word
+}

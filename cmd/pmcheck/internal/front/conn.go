@@ -1,0 +1,92 @@
+package front
+
+import (
+	"container/list"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// limitedConn is a connection that has a place. It loses the place unless a
+// request and its answer are done within exchangeTime, and the next request
+// begins within idleTime. A second more or less does not matter, so
+// limiter.sweep is the clock of all of them: with the timeouts of http.Server,
+// each request would read the clock four times and set five timers.
+type limitedConn struct {
+	net.Conn
+	limiter *limiter
+	place   *list.Element
+	due     atomic.Int64 // the sweep at which the place is lost
+	idle    atomic.Bool  // between an answer and the next request
+
+	read, write deadline
+}
+
+// Read implements net.Conn. The first byte after a pause begins a request.
+func (c *limitedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && c.idle.Load() {
+		c.idle.Store(false)
+		c.due.Store(c.limiter.in(exchangeTime))
+	}
+	return n, err
+}
+
+// noteIdle is http.Server's ConnState: it starts the idle time of a connection.
+func noteIdle(c net.Conn, state http.ConnState) {
+	if state != http.StateIdle {
+		return
+	}
+	for {
+		switch outer := c.(type) {
+		case *hostlessConn:
+			c = outer.Conn
+		case *tls.Conn:
+			c = outer.NetConn()
+		case *limitedConn:
+			outer.due.Store(outer.limiter.in(idleTime))
+			outer.idle.Store(true)
+			return
+		default:
+			return
+		}
+	}
+}
+
+// SetDeadline implements net.Conn.
+func (c *limitedConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *limitedConn) SetReadDeadline(t time.Time) error {
+	return c.read.set(t, c.Conn.SetReadDeadline)
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *limitedConn) SetWriteDeadline(t time.Time) error {
+	return c.write.set(t, c.Conn.SetWriteDeadline)
+}
+
+// deadline is a read or write deadline. net/http clears four for each request, of
+// which it has set none or one; clearing one that is not set costs nothing here.
+type deadline struct{ there atomic.Bool }
+
+func (d *deadline) set(t time.Time, pass func(time.Time) error) error {
+	if t.IsZero() && !d.there.Load() {
+		return nil
+	}
+	d.there.Store(!t.IsZero())
+	return pass(t)
+}
+
+// Close gives the place back. It may be called more than once.
+func (c *limitedConn) Close() error {
+	c.limiter.mu.Lock()
+	c.limiter.open.Remove(c.place) // does nothing if it was removed already
+	c.limiter.mu.Unlock()
+	return c.Conn.Close()
+}

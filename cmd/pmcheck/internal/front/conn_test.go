@@ -1,0 +1,135 @@
+package front
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+)
+
+// limited returns both ends of a connection behind a limiter.
+func limited(t *testing.T) (g *limiter, server *limitedConn, client net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = newLimiter(l, 8, func(netip.AddrPort) bool { return true })
+	t.Cleanup(func() { g.Close() })
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	accepted, err := g.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { accepted.Close() })
+	return g, accepted.(*limitedConn), client
+}
+
+// A request and its answer have exchangeTime from the request's first byte, and
+// idleTime may pass before the next.
+func TestConnectionsEndInTime(t *testing.T) {
+	const long = 3 * idleTime // after which something happens
+	pass := func(g *limiter, d time.Duration) {
+		for range d / sweepEvery {
+			g.sweep()
+		}
+	}
+	tests := []struct {
+		name   string
+		before func(c *limitedConn, request func()) // at long
+		lives  time.Duration
+	}{
+		{"says nothing", nil, exchangeTime},
+		{"has been answered", func(c *limitedConn, _ func()) { noteIdle(c, http.StateIdle) }, idleTime},
+		{"has been answered behind TLS", func(c *limitedConn, _ func()) {
+			noteIdle(&hostlessConn{Conn: tls.Server(c, &tls.Config{})}, http.StateIdle)
+		}, idleTime},
+		{"asks again", func(c *limitedConn, request func()) {
+			noteIdle(c, http.StateIdle)
+			request()
+		}, exchangeTime},
+		{"goes on with its request", func(c *limitedConn, request func()) {
+			noteIdle(c, http.StateIdle)
+			request()
+			pass(c.limiter, exchangeTime-sweepEvery)
+			request()
+		}, sweepEvery},
+		{"is being answered", func(c *limitedConn, _ func()) { noteIdle(c, http.StateActive) }, long},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, server, client := limited(t)
+			if tt.before != nil {
+				server.due.Store(g.in(2 * long)) // it has lived well until then
+				pass(g, long)
+				tt.before(server, func() {
+					if _, err := io.WriteString(client, "x"); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := server.Read(make([]byte, 1)); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			pass(g, tt.lives)
+			if _, err := io.WriteString(server, "x"); err != nil {
+				t.Errorf("ended before its time: %v", err)
+			}
+			g.sweep()
+			if _, err := io.WriteString(server, "x"); err == nil {
+				t.Error("goes on after its time")
+			}
+			client.Read(make([]byte, 1)) // what was written above
+			if _, err := client.Read(make([]byte, 1)); err == nil {
+				t.Error("the client still has a connection")
+			}
+		})
+	}
+}
+
+// net/http interrupts the read that waits behind a request in this way, and
+// goes on reading afterwards.
+func TestDeadlineInThePastInterruptsAtOnce(t *testing.T) {
+	_, server, client := limited(t)
+	interrupted := make(chan error, 1)
+	go func() {
+		_, err := server.Read(make([]byte, 1))
+		interrupted <- err
+	}()
+	server.SetReadDeadline(time.Unix(1, 0))
+	if err := <-interrupted; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("interrupted by %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+	for _, resumed := range []time.Time{{}, time.Now().Add(time.Minute)} {
+		server.SetReadDeadline(time.Unix(1, 0))
+		server.SetReadDeadline(resumed)
+		if _, err := io.WriteString(client, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := server.Read(make([]byte, 1)); err != nil {
+			t.Errorf("a read after %v: %v", resumed, err)
+		}
+	}
+}
+
+// Agent-checks set their own, and a deadline can be taken back.
+func TestDeadlinesComeWithoutASweep(t *testing.T) {
+	_, server, _ := limited(t)
+	server.SetDeadline(time.Now().Add(time.Millisecond))
+	if _, err := server.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read: %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+	server.SetDeadline(time.Now().Add(-time.Second))
+	server.SetDeadline(time.Time{})
+	if _, err := io.WriteString(server, "x"); err != nil {
+		t.Errorf("write: %v", err)
+	}
+}

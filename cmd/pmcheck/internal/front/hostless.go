@@ -1,0 +1,86 @@
+package front
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+)
+
+// hostless lets HTTP/1.1 requests without a Host header in. HAProxy sends
+// them ("option httpchk GET / HTTP/1.1", unless the header is written out),
+// net/http refuses them with 400, and a balancer takes that for a dead
+// master. The name in a Host header means nothing here, so one is supplied.
+type hostless struct{ net.Listener }
+
+// Accept wraps the next connection.
+func (l hostless) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &hostlessConn{Conn: c}, nil
+}
+
+type hostlessConn struct {
+	net.Conn
+	// While a request is handled, net/http waits for the next one with a read
+	// of one byte. That byte belongs to the request that follows.
+	first byte
+	split bool
+}
+
+const suppliedHost = "Host: pmcheck\r\n"
+
+// Read completes a request that arrives whole, as a check's does. One that
+// arrives in pieces, or behind another, is left as it is.
+func (c *hostlessConn) Read(b []byte) (int, error) {
+	if len(b) <= len(suppliedHost)+1 {
+		n, err := c.Conn.Read(b)
+		if c.split = n == 1; c.split {
+			c.first = b[0]
+		}
+		return n, err
+	}
+	lead := 0
+	if c.split {
+		b[0], lead, c.split = c.first, 1, false
+	}
+	n, err := c.Conn.Read(b[lead : len(b)-len(suppliedHost)])
+	n += lead
+	if at := missingHost(b[:n]); at > 0 {
+		copy(b[at+len(suppliedHost):], b[at:n])
+		copy(b[at:], suppliedHost)
+		n += len(suppliedHost)
+	}
+	return copy(b, b[lead:n]), err
+}
+
+// missingHost returns where a Host header belongs in a whole HTTP/1.1 request
+// that has none, and 0 in anything else.
+func missingHost(request []byte) int {
+	if bytes.Contains(request, []byte("\r\nHost:")) {
+		return 0 // nearly everybody
+	}
+	const version = " HTTP/1.1\r\n"
+	end := bytes.IndexByte(request, '\n') + 1
+	if !bytes.HasSuffix(request[:end], []byte(version)) || !bytes.HasSuffix(request, []byte("\r\n\r\n")) || !checkMethod(request) {
+		return 0
+	}
+	for headers := request[end:]; len(headers) > 0; {
+		line, rest, _ := bytes.Cut(headers, []byte("\n"))
+		if name, _, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(name, []byte("host")) {
+			return 0
+		}
+		headers = rest
+	}
+	return end
+}
+
+func checkMethod(request []byte) bool {
+	method, _, _ := bytes.Cut(request, []byte(" "))
+	switch string(method) {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return true
+	}
+	return false
+}

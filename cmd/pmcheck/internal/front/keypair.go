@@ -1,0 +1,74 @@
+package front
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// keyPair is the certificate of the TLS listener. The last good one stays in
+// use while the files are bad.
+type keyPair struct {
+	certificate, key, clientCA string // paths; clientCA may be empty
+
+	mu   sync.Mutex
+	mark string // of the files as last read
+	last *tls.Config
+}
+
+// config returns what to shake hands with now.
+func (k *keyPair) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	mark := k.stat()
+	if k.last != nil && mark == k.mark {
+		return k.last, nil
+	}
+	next, err := k.read()
+	if err != nil && k.last == nil {
+		return nil, err
+	}
+	k.mark = mark
+	if err == nil {
+		k.last = next
+	}
+	return k.last, nil
+}
+
+func (k *keyPair) stat() string {
+	mark := ""
+	for _, path := range []string{k.certificate, k.key, k.clientCA} {
+		if info, err := os.Stat(path); err == nil {
+			mark += fmt.Sprintf("%d %s;", info.Size(), info.ModTime().Format(time.RFC3339Nano))
+		}
+	}
+	return mark
+}
+
+func (k *keyPair) read() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(k.certificate, k.key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of the listener: %w", err)
+	}
+	config := &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{pair},
+		// A resumed session would outlive a change of the client CA.
+		SessionTicketsDisabled: true,
+	}
+	if k.clientCA == "" {
+		return config, nil
+	}
+	bundle, err := os.ReadFile(k.clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("client CA of the listener: %w", err)
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(bundle) {
+		return nil, fmt.Errorf("client CA of the listener: no certificate in %s", k.clientCA)
+	}
+	return config, nil
+}

@@ -1,0 +1,88 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Bounds on a client that is told one line.
+const (
+	lineDeadline = 2 * time.Second // to take the line, and then to close
+	maxSaid      = 1 << 10         // bytes that are read from it
+)
+
+// ServeLines gives every client of a listener one line and closes the
+// connection, until ctx ends. It calls line with the client's address, and told
+// once the client has taken the line. Its goroutines belong to group.
+func (s *Server) ServeLines(ctx context.Context, group *errgroup.Group, l net.Listener, line func(netip.Addr) string) {
+	limited := s.limit(ctx, l)
+	group.Go(func() error { return limited.run(ctx) })
+	group.Go(func() error {
+		defer context.AfterFunc(ctx, func() { limited.Close() })()
+		var clients sync.WaitGroup
+		defer clients.Wait()
+		defer limited.empty()
+		for {
+			c, err := limited.Accept()
+			switch {
+			case err == nil:
+				clients.Go(func() { tell(c, line) })
+			case ctx.Err() != nil:
+				return nil
+			case !passing(err):
+				return fmt.Errorf("listener %s: %w", limited.Addr(), err)
+			default:
+				s.Log.Warn("a connection was not accepted", "listener", limited.Addr().String(), "error", err)
+				time.Sleep(50 * time.Millisecond) // until other connections give back what is short
+			}
+		}
+	})
+}
+
+// passing reports whether a listener may go on after such an error.
+func passing(err error) bool {
+	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell serves one client.
+func tell(c net.Conn, line func(netip.Addr) string) {
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(lineDeadline))
+	if _, err := io.WriteString(c, line(source(c))+"\n"); err == nil {
+		hangUp(c)
+	}
+}
+
+// hangUp lets a client take its line. What the client sends, as HAProxy does with
+// agent-send, is read and dropped: closing a connection with unread data resets
+// it, and the reset may discard the line on its way.
+func hangUp(c net.Conn) {
+	if limited, ok := c.(*limitedConn); ok {
+		if tcp, ok := limited.Conn.(*net.TCPConn); ok {
+			tcp.CloseWrite() // if it fails, so does the read
+		}
+	}
+	io.Copy(io.Discard, io.LimitReader(c, maxSaid))
+}
+
+// source is the address of a client; the zero address on a unix socket.
+func source(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,109 @@
+package front
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// DeferAccept is how many seconds the kernel keeps a connection on which no byte
+// has arrived. A check speaks at once; a client that never does costs nothing.
+const DeferAccept = 2
+
+// ListenTCP binds a port for balancers. With a wait above 0 the kernel keeps a
+// new connection for so many seconds or until the client has spoken. Keep-alive
+// probes are off: the deadlines of the server end a dead connection sooner, and
+// setting them up costs a system call for each check.
+func ListenTCP(ctx context.Context, address string, wait int) (net.Listener, error) {
+	config := net.ListenConfig{
+		KeepAlive: -1,
+		Control: func(_, _ string, c syscall.RawConn) error {
+			if wait == 0 {
+				return nil
+			}
+			return deferAccept(c, wait)
+		},
+	}
+	l, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w (another pmcheck, or the old xinetd check? ss -ltnp shows which)", err)
+	}
+	return l, err
+}
+
+// ListenSocket binds the unix socket at path. It replaces the socket of a daemon
+// that has died, and nothing else. The socket appears under its name only once
+// its permissions are set: every user of the host may read the status.
+func ListenSocket(path string) (net.Listener, error) {
+	if err := vacant(path); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	temporary := fmt.Sprintf("%s.%d", path, os.Getpid())
+	os.Remove(temporary)
+	l, err := net.Listen("unix", temporary)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(os.Chmod(temporary, 0o666), os.Rename(temporary, path))
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &socket{Listener: l, path: path}, nil
+}
+
+// vacant returns an error if something other than a dead socket is at path.
+func vacant(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is there and is not a socket: remove it, or set socket", path)
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return fmt.Errorf("another pmcheck answers on %s", path)
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// socket is a unix listener that was renamed, so it has to be removed under
+// its new name.
+type socket struct {
+	net.Listener
+	path string
+}
+
+// Close removes the socket and stops listening.
+func (s *socket) Close() error {
+	return errors.Join(os.Remove(s.path), s.Listener.Close())
+}
+
+// ServerTLS returns the configuration of a listener that speaks TLS. It reads
+// the files again when they have changed, so a renewed certificate is used
+// without a reload; clientCA may be empty. The error says which file is not good.
+func ServerTLS(certificate, key, clientCA string) (*tls.Config, error) {
+	source := &keyPair{certificate: certificate, key: key, clientCA: clientCA}
+	if _, err := source.config(nil); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: source.config}, nil
+}

@@ -1,0 +1,99 @@
+// Package metrics shows a Status to Prometheus. A scrape reads the Status of the
+// moment: it asks Puppet Server nothing. One row of a table is one metric.
+package metrics
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+)
+
+// probeDuration is the histogram of how long probes took.
+const probeDuration = "pmcheck_probe_duration_seconds"
+
+// Client is the kind of a client, as far as metrics tell clients apart.
+type Client int
+
+// The kinds of clients.
+const (
+	HAProxy     Client = iota // sends its view of the master
+	Other                     // any other client on a TCP port
+	Socket                    // on the unix socket
+	clientKinds               // how many there are
+)
+
+func (c Client) String() string { return [...]string{"haproxy", "other", "socket"}[c] }
+
+// Metrics are the daemon's metrics. They are safe for concurrent use.
+type Metrics struct {
+	http.Handler // serves them, with those of the Go runtime and of the process
+
+	probes  *prometheus.HistogramVec
+	answers [600][clientKinds]atomic.Int64 // by status code
+	rows    []row
+	status  func(now time.Time) api.Status
+}
+
+// New returns metrics that read the status from a function at each scrape.
+func New(status func(now time.Time) api.Status) *Metrics {
+	m := &Metrics{rows: rows(), status: status}
+	m.probes = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:                            probeDuration,
+		Help:                            "How long probes took.",
+		Buckets:                         []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		NativeHistogramBucketFactor:     1.1,
+		NativeHistogramMaxBucketNumber:  100,
+		NativeHistogramMinResetDuration: time.Hour,
+	}, []string{"service"})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m, m.probes, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.Handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
+	return m
+}
+
+// Probed notes how long a probe of a service took.
+func (m *Metrics) Probed(service string, took time.Duration) {
+	m.probes.WithLabelValues(service).Observe(took.Seconds())
+}
+
+// Answered counts an answer to a check; code must be below 600.
+func (m *Metrics) Answered(code int, client Client) { m.answers[code][client].Add(1) }
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, r := range m.rows {
+		ch <- r.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	status := m.status(time.Now())
+	for _, r := range m.rows {
+		r.read(m, status, func(value float64, labels ...string) {
+			for i := range labels {
+				labels[i] = strings.ToValidUTF8(labels[i], "?") // names come from disk and from clients
+			}
+			ch <- prometheus.MustNewConstMetric(r.desc, r.kind, value, labels...)
+		})
+	}
+}
+
+func readAnswers(m *Metrics, _ api.Status, send sender) {
+	for code := range m.answers {
+		for client := range clientKinds {
+			if n := m.answers[code][client].Load(); n > 0 {
+				send(float64(n), strconv.Itoa(code), client.String())
+			}
+		}
+	}
+}

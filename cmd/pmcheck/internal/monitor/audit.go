@@ -1,0 +1,116 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// audit writes to the log what has changed.
+type audit struct {
+	log  *slog.Logger
+	said map[string]check.Verdict // by the log, of each service
+}
+
+func newAudit(log *slog.Logger) audit { return audit{log, map[string]check.Verdict{}} }
+
+// note writes one line for each change of a verdict, a mode or a warning.
+// Probes themselves are logged at debug: a line every two seconds hides the
+// one that matters.
+func (a audit) note(before, after *State) {
+	for i := range after.Services {
+		now := &after.Services[i]
+		old, known := before.Service(now.Name)
+		if !known {
+			old = &Service{Name: now.Name}
+		}
+		a.verdict(old, now)
+		a.mode(before, after, now.Name)
+	}
+	if before.Turned.IsZero() {
+		return
+	}
+	for _, h := range after.Holds.Expired(before.Turned, after.Turned) {
+		a.log.Info("hold expired", "hold", h.Holder, "service", h.Service, "mode", h.Mode, "until", h.Until)
+	}
+	if w := after.Warning(); w != "" && w != before.Warning() {
+		a.log.Warn("newer files are not in use, the last good ones are", "error", w)
+	}
+	if d := after.HoldsLate; d != nil && fmt.Sprint(d) != fmt.Sprint(before.HoldsLate) {
+		a.log.Warn("holds are noticed late", "error", d)
+	}
+}
+
+// auditVerdict compares with what was said last, which need not be the verdict
+// before: that the JRubies are being counted is no news.
+func (a audit) verdict(old, now *Service) {
+	v := now.Verdict
+	if v.Same(old.Verdict) || v.Reason == check.NotProbed {
+		return
+	}
+	said, known := a.said[now.Name]
+	if !known {
+		said.Health = check.Unknown
+	}
+	level := slog.LevelWarn
+	switch {
+	case v.Reason == check.JRubyUnread || v.Same(said):
+		level = slog.LevelDebug // for the few milliseconds that counting takes, and back again
+	case v.Health.Serves():
+		level = slog.LevelInfo
+	}
+	if level > slog.LevelDebug {
+		a.said[now.Name] = v
+	}
+	args := []any{"service", now.Name, "before", said.Health, "verdict", v.Health, "reason", v.Reason}
+	if v.Detail != "" {
+		args = append(args, "detail", v.Detail)
+	}
+	if hint := v.Reason.Hint(); hint != "" {
+		args = append(args, "hint", hint)
+	}
+	a.log.Log(context.Background(), level, "verdict changed", args...)
+}
+
+func (a audit) mode(before, after *State, name string) {
+	was, wasBecause := drain.Ready, []drain.Hold(nil)
+	if !before.Turned.IsZero() {
+		was, wasBecause = before.Mode(name, before.Turned)
+	}
+	is, because := after.Mode(name, after.Turned)
+	if is == was && holders(because) == holders(wasBecause) {
+		return
+	}
+	if is == was {
+		a.log.Info("holds changed", "service", name, "mode", is, "hold", holders(because), "hold_before", holders(wasBecause))
+	} else {
+		a.log.Info("mode changed", "service", name, "before", was, "mode", is, "hold", holders(because), "hold_before", holders(wasBecause))
+	}
+	for _, h := range because {
+		if h.Code != "" {
+			a.log.Error("hold cannot be read, so it counts as maint", "hold", h.Holder, "path", h.Path, "error", h.Error)
+		}
+	}
+}
+
+// holders names holds and the people behind them, on one line.
+func holders(holds []drain.Hold) string {
+	names := make([]string, len(holds))
+	for i, h := range holds {
+		names[i] = h.Holder
+		if h.Holder == drain.Directory {
+			names[i] += " " + h.Path // there are two of them
+		}
+		if who := h.Who(); who != "" {
+			names[i] += " (" + who + ")"
+		}
+		if h.Reason != "" {
+			names[i] += ": " + h.Reason
+		}
+	}
+	return strings.Join(names, "; ")
+}

@@ -1,0 +1,147 @@
+package monitor
+
+import (
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// findings is what the checks beside the probe say of the master. It belongs
+// to the loop.
+type findings struct {
+	latest   map[string]check.Finding
+	maxAge   map[string]time.Duration // beyond it a finding is not believed
+	severity map[string]check.Severity
+	// unread is when the pool had to be read anew; zero once it has been.
+	unread time.Time
+}
+
+func newFindings() findings {
+	return findings{latest: map[string]check.Finding{}, maxAge: map[string]time.Duration{}}
+}
+
+// configure takes over the severities, and forgets checks that are off.
+func (f *findings) configure(c config.Checks) {
+	f.severity = map[string]check.Severity{}
+	for name, severity := range map[string]config.Severity{
+		check.CheckJRuby: c.JRuby, check.CheckUnit: c.Unit, check.CheckExpiry: c.Expiry, check.CheckLoaded: c.Loaded,
+		check.CheckDisk: c.Disk, check.CheckCode: c.Code, check.CheckPuppetDB: c.PuppetDB, check.CheckCompile: c.Compile,
+	} {
+		f.severity[name] = check.Severity(severity)
+		if severity == config.SeverityOff {
+			delete(f.latest, name)
+		}
+	}
+}
+
+// expect says which checks are made on a schedule from now on, and how old
+// their findings may be. It forgets those that are not made any more.
+func (f *findings) expect(maxAge map[string]time.Duration) {
+	for name := range f.maxAge {
+		if _, still := maxAge[name]; !still {
+			delete(f.latest, name)
+		}
+	}
+	f.maxAge = maxAge
+}
+
+// take notes a finding. A check that could not find out this time does not
+// wipe out what it knew a moment ago.
+func (f *findings) take(found check.Finding, now time.Time) {
+	if f.severity[found.Check] == check.Off {
+		return
+	}
+	silent := found.State == check.StateNone && found.Health == check.Warming // ask again
+	if found.Check == check.CheckJRuby && found.Checked.After(f.unread) && !silent {
+		f.unread = time.Time{}
+	}
+	old, known := f.latest[found.Check]
+	if found.State == check.StateNone && known && old.State != check.StateNone && f.fresh(old, now) {
+		return
+	}
+	f.latest[found.Check] = found
+}
+
+// forgetPool says that the pool has to be read before anything good can be
+// said of the master.
+func (f *findings) forgetPool(now time.Time) {
+	if f.severity[check.CheckJRuby] != check.Off {
+		f.unread = now
+		delete(f.latest, check.CheckJRuby)
+	}
+}
+
+// unit takes in what systemd says; nothing is known without a unit. A unit
+// that is inactive says nothing of the master, and no longer what it said
+// while it stopped.
+func (f *findings) unit(u systemd.UnitState, now time.Time) {
+	delete(f.latest, check.CheckUnit)
+	if u.Unit != "" {
+		f.take(check.Unit(u.Unit, string(u.Active), now), now)
+	}
+}
+
+// saturated reports whether the pool was last seen with requests waiting.
+func (f *findings) saturated(now time.Time) bool {
+	pool := f.latest[check.CheckJRuby]
+	return pool.Pool != nil && pool.Pool.Saturated() && f.fresh(pool, now)
+}
+
+func (f *findings) fresh(found check.Finding, now time.Time) bool {
+	limit, limited := f.maxAge[found.Check]
+	return !limited || now.Sub(found.Checked) < limit
+}
+
+// list returns the findings as they are to be believed now, in the order of
+// check.Names.
+func (f *findings) list(now time.Time) []check.Finding {
+	var list []check.Finding
+	for _, name := range check.Names() {
+		found, known := f.latest[name]
+		if name == check.CheckJRuby && !f.unread.IsZero() {
+			found, known = unreadPool(f.unread), true
+		}
+		if !known {
+			continue
+		}
+		if !f.fresh(found, now) {
+			found = check.Finding{Check: name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,
+				Detail: "the check is stuck: nothing since " + found.Checked.Format(time.RFC3339)}
+		}
+		found.Severity = f.severity[name]
+		list = append(list, found)
+	}
+	return list
+}
+
+// puppetdb returns PuppetDB as a service of its own, if it is asked.
+func (f *findings) puppetdb(now time.Time) (Service, bool) {
+	limit, asked := f.maxAge[check.CheckPuppetDB]
+	if !asked {
+		return Service{}, false
+	}
+	found, known := f.latest[check.CheckPuppetDB]
+	if !known {
+		return Service{Name: check.CheckPuppetDB, Verdict: check.Verdict{}.At(now)}, true
+	}
+	v := check.Verdict{Health: check.Healthy, Reason: found.Reason, Detail: found.Detail, Since: found.Checked,
+		Checked: found.Checked, Expires: found.Checked.Add(limit)}
+	switch found.State {
+	case check.StateBad:
+		v.Health = check.Unhealthy
+	case check.StateNone:
+		v.Health = check.Unknown
+	}
+	return Service{Name: check.CheckPuppetDB, Verdict: v.At(now)}, true
+}
+
+// unreadPool stands for a pool that has not been read since the master began to
+// answer: the first JRuby answers long before the last is there.
+func unreadPool(since time.Time) check.Finding {
+	return check.Finding{
+		Check: check.CheckJRuby, State: check.StateBad, Health: check.Warming, Reason: check.JRubyUnread,
+		Detail: "the master answers; its JRubies have not been counted yet", Checked: since,
+	}
+}

@@ -1,0 +1,88 @@
+package monitor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// TestUnitFinding: what a unit said is over once it says something else, or
+// nothing.
+func TestUnitFinding(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		next systemd.UnitState
+		want check.Reason // empty: no finding
+	}{
+		{"active again", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitActive}, check.OK},
+		{"inactive", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitInactive}, check.NotKnown},
+		{"failed", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitFailed}, check.UnitFailed},
+		{"gone", systemd.UnitState{}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now := time.Now()
+			f := newFindings()
+			f.configure(config.Default().Checks)
+			f.unit(systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitDeactivating}, now)
+			if got := f.latest[check.CheckUnit].Reason; got != check.UnitStopping {
+				t.Fatalf("a unit that stops: %q, want %q", got, check.UnitStopping)
+			}
+			f.unit(test.next, now.Add(time.Second))
+			if got := f.latest[check.CheckUnit].Reason; got != test.want {
+				t.Errorf("afterwards: %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestPoolIsUnreadUntilItIsRead: a master that is too busy starting its JRubies to
+// tell of them is not ready yet. One that has no such answer is.
+func TestPoolIsUnreadUntilItIsRead(t *testing.T) {
+	f := newFindings()
+	f.configure(config.Default().Checks)
+	now := time.Now()
+	f.forgetPool(now)
+	unread := func() bool {
+		list := f.list(now)
+		return len(list) == 1 && list[0].Reason == check.JRubyUnread && list[0].Health == check.Warming
+	}
+	late := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Health: check.Warming, Checked: now.Add(time.Second)}
+	if f.take(late, now); !unread() {
+		t.Errorf("after no answer in time: %+v, want it still unread", f.list(now))
+	}
+	none := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Checked: now.Add(2 * time.Second)}
+	if f.take(none, now); unread() {
+		t.Error("a pool that cannot be read is waited for")
+	}
+}
+
+// TestPuppetDBIsAServiceFromTheStart: one that has not answered yet is unknown
+// to a balancer, not a path that does not exist.
+func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
+	f := newFindings()
+	f.configure(config.Default().Checks)
+	if _, asked := f.puppetdb(time.Now()); asked {
+		t.Error("a PuppetDB that nobody asks is a service")
+	}
+	f.maxAge[check.CheckPuppetDB] = time.Minute
+	db, asked := f.puppetdb(time.Now())
+	if !asked || db.Verdict.Health != check.Unknown || db.Verdict.Reason != check.NotProbed {
+		t.Errorf("before the first answer: asked %v, %s: %s; want unknown: not-probed", asked, db.Verdict.Health, db.Verdict.Reason)
+	}
+}
+
+func TestFindingsOfACheckThatIsNoLongerMadeAreForgotten(t *testing.T) {
+	f := newFindings()
+	f.configure(config.Default().Checks)
+	f.expect(map[string]time.Duration{check.CheckPuppetDB: time.Minute, check.CheckDisk: time.Minute})
+	now := time.Now()
+	f.take(check.Finding{Check: check.CheckPuppetDB, State: check.StateOK, Checked: now}, now)
+	f.take(check.Finding{Check: check.CheckDisk, State: check.StateOK, Checked: now}, now)
+	f.expect(map[string]time.Duration{check.CheckDisk: time.Minute})
+	if list := f.list(now); len(list) != 1 || list[0].Check != check.CheckDisk {
+		t.Errorf("left are %+v, want the one that is still made", list)
+	}
+}

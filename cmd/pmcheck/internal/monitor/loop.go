@@ -1,0 +1,235 @@
+package monitor
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// configure prepares for a configuration; start sets it going.
+func (m *Monitor) configure(c config.Config) {
+	old := m.services
+	m.config = c
+	if next := newCredentials(c.Probe); m.credentials == nil || m.credentials.Files != next.Files {
+		m.credentials = next
+	}
+	m.services = subjects(c, m.credentials, m.lost)
+	for _, s := range m.services {
+		s.keep(old)
+	}
+	for _, s := range old {
+		s.close()
+	}
+	m.findings.configure(c.Checks)
+	m.runners = newRunners(c, m.credentials, &m.signals)
+	maxAge := map[string]time.Duration{}
+	for _, r := range m.runners {
+		maxAge[r.name] = r.maxAge()
+	}
+	m.findings.expect(maxAge)
+}
+
+// start starts the checks beside the probe, after ending those of the
+// configuration before.
+func (m *Monitor) start(ctx context.Context) {
+	m.stop()
+	ctx, m.stop = context.WithCancel(ctx)
+	for _, r := range m.runners {
+		m.work.Go(func() { r.run(ctx, m.found) })
+	}
+	if m.config.Checks.Unit != config.SeverityOff {
+		names := m.config.Unit.Names
+		m.work.Go(func() { watchUnit(ctx, names, m.units) })
+	}
+}
+
+// loop turns until ctx ends, and returns when everything it started has ended.
+func (m *Monitor) loop(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer m.work.Wait()
+	defer cancel()
+	tick := time.NewTicker(m.config.Probe.Interval)
+	defer tick.Stop()
+	m.start(ctx)
+	m.probeAll(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			for _, s := range m.services {
+				s.close()
+			}
+			return
+		case <-tick.C:
+			m.holds.Rescan()
+			m.probeAll(ctx)
+		case s := <-m.wanted:
+			m.probeIf(ctx, s, m.serves(s))
+		case s := <-m.lost:
+			m.probeIf(ctx, s, m.serves(s) && s.credit)
+			s.credit = false
+		case o := <-m.results:
+			if m.serves(o.subject) {
+				m.observe(ctx, o.subject, o.result)
+			}
+		case f := <-m.found:
+			m.findings.take(f, time.Now())
+		case u := <-m.units:
+			m.findings.unit(u, time.Now())
+			m.probeIf(ctx, m.services[0], u.Unit != "") // the master may have come or gone
+		case <-m.holds.Changes():
+		case c := <-m.reloads:
+			m.configure(c)
+			tick.Reset(c.Probe.Interval)
+			m.start(ctx)
+			m.probeAll(ctx)
+		}
+		m.turn()
+	}
+}
+
+// serves reports whether a subject belongs to the configuration in use.
+func (m *Monitor) serves(s *subject) bool { return slices.Contains(m.services, s) }
+
+func (m *Monitor) probeAll(ctx context.Context) {
+	for _, s := range m.services {
+		s.credit = true
+		m.probe(ctx, s)
+	}
+}
+
+func (m *Monitor) probeIf(ctx context.Context, s *subject, wanted bool) {
+	if wanted {
+		m.probe(ctx, s)
+	}
+}
+
+// probe starts a probe, or remembers that one is wanted.
+func (m *Monitor) probe(ctx context.Context, s *subject) {
+	if s.asking {
+		s.again = true
+		return
+	}
+	s.asking, s.again = true, false
+	m.work.Go(func() {
+		r := s.probe(ctx)
+		select {
+		case m.results <- outcome{s, r}:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// observe takes in a result.
+func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
+	s.asking = false
+	s.count++
+	s.last = r
+	if m.hooks.Probed != nil {
+		m.hooks.Probed(s.name, r.Took)
+	}
+	served := s.judge.Verdict().Health.Serves()
+	s.judge.Patience = m.patience(s)
+	verdict, confirm := s.judge.Observe(r)
+	if s.name == Server {
+		m.concluded(served, verdict.Health.Serves(), r)
+	}
+	m.log.Debug("probe", "service", s.name, "took", r.Took, "handshake", r.Handshake, "url", r.URL, "fault", faultText(r))
+	switch {
+	case s.again:
+		m.probe(ctx, s)
+	case confirm:
+		time.AfterFunc(confirmAfter, func() {
+			select {
+			case m.wanted <- s:
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
+// patience is how many probes in a row a service may leave unanswered because
+// the master has too much to do; 0 if that is not known.
+func (m *Monitor) patience(s *subject) int {
+	if s.name == Server && m.findings.saturated(time.Now()) {
+		return m.config.JRuby.BusyFall
+	}
+	return 0
+}
+
+// concluded hands a result of the master to the checks that depend on it.
+func (m *Monitor) concluded(served, serves bool, r check.Result) {
+	now := time.Now()
+	m.findings.take(check.Expiry(r, m.config.Expiry.Warn, now), now)
+	m.findings.take(check.Loaded(r), now)
+	switch {
+	case r.Fault != nil:
+		m.fell = m.fell || r.Fault.Definite()
+	case serves:
+		if !served && m.fell {
+			m.findings.forgetPool(now)
+			m.signals.restarted.Store(true)
+			m.kick(check.CheckJRuby)
+		}
+		m.fell = false
+	}
+}
+
+// kick has a check made now.
+func (m *Monitor) kick(name string) {
+	for _, r := range m.runners {
+		if r.name == name {
+			select {
+			case r.kick <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// turn publishes what is known now and logs what has changed.
+func (m *Monitor) turn() {
+	before, next := m.State(), m.known(time.Now())
+	next.conclude(before)
+	mode, _ := next.Mode(Server, next.Turned)
+	if held := mode != drain.Ready; m.signals.held.Swap(held) != held {
+		m.kick(check.CheckJRuby)
+	}
+	m.audit.note(before, next)
+	m.state.Store(next)
+	if next.Judged() {
+		m.once.Do(func() { close(m.judged) })
+	}
+	if m.hooks.Published != nil {
+		m.hooks.Published(next)
+	}
+}
+
+// known gathers what is known at now.
+func (m *Monitor) known(now time.Time) *State {
+	s := &State{
+		Turned:    now,
+		MaxAge:    m.config.Probe.MaxAge + m.config.Probe.Interval,
+		Holds:     m.holds.Current(),
+		HoldsLate: m.holds.Degraded(),
+		Findings:  m.findings.list(now),
+		Result:    m.services[0].last,
+		Probes:    m.services[0].count,
+	}
+	for _, v := range m.services {
+		s.Services = append(s.Services, Service{Name: v.name, Verdict: v.judge.Verdict().At(now), Probes: v.count})
+		s.Own = append(s.Own, v.local()...)
+	}
+	for _, r := range m.runners {
+		if r.client != nil {
+			s.Own = append(s.Own, r.client.Local()...)
+		}
+	}
+	if db, asked := m.findings.puppetdb(now); asked {
+		s.Services = append(s.Services, db)
+	}
+	return s
+}

@@ -1,0 +1,104 @@
+// Package monitor finds out how the master is, all the time, and says so in one
+// immutable State.
+//
+// All facts meet in one goroutine: results of probes, findings of the checks
+// beside the probe, the state of the unit, changes of the holds, a new
+// configuration. After each of them the monitor publishes a new State. A reader
+// takes the State of the moment and nothing else, so no request can cause a
+// probe or wait for one. The package knows nothing of HTTP and balancers.
+package monitor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// Hooks are called by the monitor's loop. They must return soon, since the loop
+// waits for them; nil hooks are not called.
+type Hooks struct {
+	Published func(*State)
+	Probed    func(service string, took time.Duration)
+}
+
+// Monitor keeps the facts about one master. Its exported methods are safe for
+// concurrent use.
+type Monitor struct {
+	holds   *drain.Watcher
+	hooks   Hooks
+	log     *slog.Logger
+	audit   audit
+	state   atomic.Pointer[State]
+	judged  chan struct{}
+	once    sync.Once // closes judged
+	reloads chan config.Config
+
+	results chan outcome       // of probes
+	wanted  chan *subject      // a fault is to be confirmed
+	lost    chan *subject      // the master ended a kept connection
+	found   chan check.Finding // by the checks beside the probe
+	units   chan systemd.UnitState
+	work    sync.WaitGroup // the goroutines that send on these
+	stop    func()         // ends the runners of the configuration in use
+	signals signals        // to the runners
+
+	// What follows belongs to the loop.
+	config      config.Config
+	credentials *check.Credentials // one reading of the files for all clients
+	services    []*subject
+	runners     []*runner
+	findings    findings
+	fell        bool // since it served, the master may have been started anew
+}
+
+// New returns a monitor that has not probed yet. Run sets it going.
+func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Monitor {
+	m := &Monitor{
+		holds:    holds.Watch(),
+		hooks:    hooks,
+		log:      log,
+		audit:    newAudit(log),
+		judged:   make(chan struct{}),
+		reloads:  make(chan config.Config, 1),
+		results:  make(chan outcome),
+		wanted:   make(chan *subject),
+		lost:     make(chan *subject, 1),
+		found:    make(chan check.Finding),
+		units:    make(chan systemd.UnitState),
+		stop:     func() {},
+		findings: newFindings(),
+	}
+	m.state.Store(&State{})
+	m.configure(c)
+	m.findings.forgetPool(time.Now())
+	m.turn()
+	return m
+}
+
+// State returns what is known now; never nil.
+func (m *Monitor) State() *State { return m.state.Load() }
+
+// Judged is closed once there is a first verdict on the master.
+func (m *Monitor) Judged() <-chan struct{} { return m.judged }
+
+// Reload takes over a new configuration, except for where the holds are. It
+// must not be called after Run has returned.
+func (m *Monitor) Reload(c config.Config) { m.reloads <- c }
+
+// Run watches the master until ctx ends, and returns when everything it started
+// has ended.
+func (m *Monitor) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return m.holds.Run(ctx) })
+	group.Go(func() error { m.loop(ctx); return nil })
+	return group.Wait()
+}

@@ -1,0 +1,76 @@
+package monitor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// unitTime is how long systemd may take to tell the state of a unit.
+const unitTime = 300 * time.Millisecond
+
+// Once probes the master and makes each check of the configuration once, all at
+// the same time. It returns the verdict on all of it, which no second probe has
+// confirmed, the result of the probe, and the findings.
+func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
+	credentials := newCredentials(c.Probe)
+	prober := &check.Prober{Environment: c.Probe.Environment, Client: newClient(c.Probe, credentials)}
+	defer prober.Close()
+	found := newFindings()
+	found.configure(c.Checks)
+	var (
+		work sync.WaitGroup
+		mu   sync.Mutex // protects found
+		unit systemd.UnitState
+	)
+	for _, r := range newRunners(c, credentials, new(signals)) {
+		work.Go(func() {
+			f := r.once(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			found.take(f, time.Now())
+		})
+	}
+	if c.Checks.Unit != config.SeverityOff {
+		work.Go(func() { unit = unitNow(ctx, c.Unit.Names) })
+	}
+	result := prober.Probe(ctx)
+	work.Wait()
+
+	now := time.Now()
+	found.unit(unit, now)
+	found.take(check.Expiry(result, c.Expiry.Warn, now), now)
+	found.take(check.Loaded(result), now)
+	var judge check.Judge
+	probed, _ := judge.Observe(result)
+	list := found.list(now)
+	return check.Fold(probed, list), result, list
+}
+
+// once makes the check of a runner that does not run.
+func (r *runner) once(ctx context.Context) check.Finding {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	if r.client != nil {
+		defer r.client.Close()
+	}
+	return r.check(ctx)
+}
+
+// unitNow returns the state of the master's unit; the zero state if there is no
+// such unit or no systemd.
+func unitNow(ctx context.Context, names []string) (state systemd.UnitState) {
+	ctx, cancel := context.WithTimeout(ctx, unitTime)
+	defer cancel()
+	systemd.WatchUnit(ctx, names, func(u systemd.UnitState) {
+		if u.Unit != "" && state.Unit == "" {
+			state = u
+			cancel()
+		}
+	})
+	return state
+}

@@ -1,0 +1,106 @@
+package monitor
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Server is the service that "/" asks about: the master itself.
+const Server = "server"
+
+// State is everything the monitor knows at one moment. It must not be changed:
+// every reader shares it.
+type State struct {
+	Turned    time.Time     // when the loop published it
+	MaxAge    time.Duration // how long it may be believed that the loop still turns
+	Services  []Service     // the first is the master
+	Holds     drain.Snapshot
+	Findings  []check.Finding  // of the checks beside the probe
+	Result    check.Result     // of the last probe of the master
+	Own       []netip.AddrPort // the daemon's ends of its connections to the master
+	Probes    int64            // of the master, since the start
+	HoldsLate error            // why holds are noticed late; nil if they are not
+}
+
+// Service is one part of the master, as it stood when the state was made.
+type Service struct {
+	Name    string
+	Verdict check.Verdict
+	Probes  int64 // since the start
+	// ModeSince is when the mode became what it is. After a start of the daemon it
+	// is that start.
+	ModeSince time.Time
+}
+
+// conclude folds the findings into the verdict on the master, and gives each
+// verdict and mode its beginning: that in the state before, if it is the same.
+func (s *State) conclude(before *State) {
+	for i := range s.Services {
+		now := &s.Services[i]
+		if now.Name == Server {
+			now.Verdict = check.Fold(now.Verdict, s.Findings)
+		}
+		old, known := before.Service(now.Name)
+		now.ModeSince = s.Turned
+		if !known {
+			continue
+		}
+		if now.Verdict.Same(old.Verdict) {
+			now.Verdict.Since = old.Verdict.Since
+		} else {
+			now.Verdict.Since = s.Turned
+		}
+		is, _ := s.Mode(now.Name, s.Turned)
+		if was, _ := before.Mode(now.Name, before.Turned); is == was {
+			now.ModeSince = old.ModeSince
+		}
+	}
+}
+
+// Service returns the service of a name.
+func (s *State) Service(name string) (*Service, bool) {
+	for i := range s.Services {
+		if s.Services[i].Name == name {
+			return &s.Services[i], true
+		}
+	}
+	return nil, false
+}
+
+// Judged reports whether there is a verdict on the master that may be told.
+func (s *State) Judged() bool {
+	server, known := s.Service(Server)
+	return known && s.Probes > 0 && server.Verdict.Reason != check.JRubyUnread
+}
+
+// holdsMaxAge is how long a reading of the holds may be believed. They are read
+// about once a second; older than this, the file system does not answer.
+const holdsMaxAge = 15 * time.Second
+
+// Mode returns the mode of a service at now, and the holds that make it. It is
+// computed for each answer, so that a hold ends on time.
+func (s *State) Mode(service string, now time.Time) (drain.Mode, []drain.Hold) {
+	if now.Sub(s.Holds.Taken()) < holdsMaxAge {
+		return s.Holds.Mode(service, now)
+	}
+	return drain.Maint, []drain.Hold{{
+		Holder: drain.Directory,
+		Mode:   drain.Maint,
+		Code:   drain.Unreadable,
+		Error:  "the holds could not be read since " + s.Holds.Taken().Format(time.RFC3339),
+	}}
+}
+
+// Live reports whether the loop still turns.
+func (s *State) Live(now time.Time) bool { return now.Sub(s.Turned) < s.MaxAge }
+
+// Warning says in words why newer files are not in use; empty if they are.
+func (s *State) Warning() string {
+	if s.Result.Warning == nil {
+		return ""
+	}
+	return s.Result.Warning.Error()
+}

@@ -1,0 +1,95 @@
+package monitor
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// confirmAfter is the pause before a fault is confirmed: long enough for a
+// listener that is being replaced, short against every balancer's interval.
+const confirmAfter = 20 * time.Millisecond
+
+// subject is one service that is probed: the master itself, or one beside it.
+// It belongs to the loop.
+type subject struct {
+	name  string
+	probe func(context.Context) check.Result
+	close func()
+	local func() []netip.AddrPort // the daemon's ends of its connections
+	judge check.Judge
+
+	asking bool // a probe is under way
+	again  bool // another is wanted as soon as it is done
+	credit bool // a lost connection may cause one probe between two ticks
+	count  int64
+	last   check.Result
+}
+
+// outcome is a result and its subject.
+type outcome struct {
+	subject *subject
+	result  check.Result
+}
+
+// subjects makes the subjects of a configuration. The first is the master.
+// Those whose kept connection the master ends are sent to lost.
+func subjects(c config.Config, credentials *check.Credentials, lost chan<- *subject) []*subject {
+	list := []*subject{newSubject(c.Probe, credentials, Server, "", lost)}
+	for _, name := range c.Services {
+		list = append(list, newSubject(c.Probe, credentials, name, name, lost))
+	}
+	for _, s := range c.TCPServices {
+		name, address, _ := strings.Cut(s, "=")
+		tcp := &check.TCP{Address: address, Timeout: c.Probe.Timeout}
+		list = append(list, &subject{
+			name:  name,
+			probe: tcp.Probe,
+			close: func() {},
+			local: func() []netip.AddrPort { return nil },
+		})
+	}
+	for _, s := range list {
+		s.judge.Rise, s.judge.Fall, s.judge.MaxAge = c.Probe.Rise, c.Probe.Fall, c.Probe.MaxAge
+		s.credit = true
+	}
+	return list
+}
+
+// newSubject returns a subject that answers the Status API.
+func newSubject(c config.Probe, credentials *check.Credentials, name, service string, lost chan<- *subject) *subject {
+	s := &subject{name: name}
+	prober := &check.Prober{Environment: c.Environment, Client: newClient(c, credentials), Service: service}
+	prober.Lost = func() {
+		select {
+		case lost <- s:
+		default: // another subject's connection was lost too: the next tick is not far
+		}
+	}
+	s.probe, s.close, s.local = prober.Probe, prober.Close, prober.Local
+	return s
+}
+
+// keep takes over what the subject of the same name knew, so that a reload does
+// not forget a verdict.
+func (s *subject) keep(old []*subject) {
+	for _, o := range old {
+		if o.name == s.name {
+			rise, fall, age := s.judge.Rise, s.judge.Fall, s.judge.MaxAge
+			s.judge = o.judge
+			s.judge.Rise, s.judge.Fall, s.judge.MaxAge = rise, fall, age
+			s.count, s.last = o.count, o.last
+		}
+	}
+}
+
+func faultText(r check.Result) string {
+	if r.Fault == nil {
+		return ""
+	}
+	return r.Fault.Error()
+}

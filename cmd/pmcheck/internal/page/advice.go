@@ -1,0 +1,98 @@
+package page
+
+import (
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// step is a command that fits the state, and what it is good for.
+type step struct{ Command, Purpose string }
+
+// maxSteps bounds the advice: more is not read.
+const maxSteps = 5
+
+// nextSteps says what a person at the master may want to type.
+func nextSteps(s api.Status) []step {
+	server := s.Services[0]
+	steps := liftSteps(s.Holds)
+	held := len(steps) > 0
+	if s.Config.Error != "" {
+		steps = append(steps, step{"pmcheck config --check " + shellQuote(s.Config.File), "says what is wrong with the configuration; then systemctl reload pmcheck"})
+	}
+	switch {
+	case server.Verdict.Reason == check.Stale:
+		steps = append(steps,
+			step{"journalctl -u pmcheck -n 50", "says why pmcheck has stopped asking"},
+			step{"systemctl restart pmcheck", "starts it anew; holds stay"})
+	case !server.Verdict.Health.Serves():
+		steps = append(steps, step{"pmcheck check", "asks the master now, and says what is wrong and what to do"},
+			step{"pmcheck wait --for ready", "returns when balancers are told to use the master"})
+		if server.Mode == drain.Ready && server.Verdict.Health != check.Warming {
+			steps = append(steps, step{`pmcheck maint --reason "…"`, "keeps it out while you work on it, even when it comes back"})
+		}
+	case server.Verdict.Health == check.Busy:
+		steps = append(steps, step{"pmcheck check --explain jruby", "says what makes a master busy, and what helps"}, drainStep(s))
+	case !held:
+		steps = append(steps, drainStep(s))
+	}
+	if w := worst(server.Checks); w != "" && server.Verdict.Health == check.Healthy {
+		steps = append(steps, step{"pmcheck check --explain " + w, "explains the check that is not well, and what to do"})
+	}
+	steps = append(steps, step{"pmcheck status", "shows this page in the terminal"})
+	return steps[:min(maxSteps, len(steps))]
+}
+
+// drainStep is the way out of service, unless the last-server rule refuses it.
+func drainStep(s api.Status) step {
+	purpose := "before a restart or an upgrade: returns when the last agent has finished"
+	if last := s.Services[0].LastServer; len(last) > 0 {
+		purpose = "refused for now: " + last[0].Text
+	}
+	return step{`pmcheck drain --reason "…" --for 1h --wait`, purpose}
+}
+
+// liftSteps are the commands that end the holds. A name that is none, as that
+// of a stray file, is in no command: somebody might run it.
+func liftSteps(holds []api.HoldStatus) []step {
+	var steps []step
+	for _, h := range holds {
+		switch {
+		case h.Holder == drain.Directory:
+			// There is nothing to lift; the hold's error says what to do.
+		case h.Code == drain.Unreadable || drain.CheckName(h.Holder) != nil:
+			return []step{{"pmcheck ready --all", "lifts every hold, those too that cannot be read, and says whose they were"}}
+		default:
+			steps = append(steps, liftStep(h))
+		}
+	}
+	if len(steps) > maxSteps-2 {
+		return []step{steps[0], {"pmcheck ready --all", "lifts every hold, and says whose they were"}}
+	}
+	return steps
+}
+
+func liftStep(h api.HoldStatus) step {
+	command, purpose := "pmcheck ready", "ends the hold of "+h.Holder
+	if h.Holder != drain.Operator {
+		command += " --hold " + h.Holder
+	}
+	if h.Service != "" {
+		command += " --service " + h.Service
+		purpose += " on " + h.Service
+	}
+	return step{command, purpose}
+}
+
+// worst names the check that somebody should look at; empty if all are well.
+func worst(checks []api.CheckStatus) (name string) {
+	for _, c := range checks {
+		if c.State == check.StateBad {
+			return c.Check
+		}
+		if c.State == check.StateWarn && name == "" {
+			name = c.Check
+		}
+	}
+	return name
+}

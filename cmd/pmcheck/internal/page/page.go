@@ -1,0 +1,214 @@
+// Package page shows a Status in a browser, with the last hour and the commands
+// that fit the state.
+package page
+
+import (
+	"bytes"
+	"crypto/rand"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+//go:embed page.html
+var pageHTML string
+
+// Page shows a status in a browser. It is one document: it loads nothing, sets
+// nothing and can change nothing. It is safe for concurrent use.
+type Page struct{ parsed func() *template.Template }
+
+// New returns a page. Its template is parsed when it is written first.
+func New() *Page {
+	return &Page{parsed: sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML))
+	})}
+}
+
+// Write answers a request with the page and a status code; samples are the last
+// hour, the oldest first. After an error nothing has been written.
+func (p *Page) Write(w http.ResponseWriter, code int, s api.Status, samples []Sample) error {
+	v := newPageView(s, samples)
+	var body bytes.Buffer
+	if err := p.parsed().Execute(&body, v); err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'nonce-"+v.Nonce+"'; script-src 'nonce-"+v.Nonce+
+		"'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Vary", "Accept")
+	w.WriteHeader(code)
+	w.Write(body.Bytes())
+	return nil
+}
+
+// pageView is what the template shows.
+type pageView struct {
+	api.Status
+	Server    api.ServiceStatus // the master itself
+	Tone      string            // good, note, held, bad or lost
+	Headline  string
+	Meaning   string // the headline, in a sentence
+	Holders   string // who holds the master itself
+	Icon      template.URL
+	Nonce     string
+	Checks    []api.CheckStatus // the probe is the first
+	Plots     []plot
+	Loans     []check.Loan // the oldest at work
+	Lifetimes []lifetime
+	Next      []step
+	Sending   int // balancers that send new sessions
+	Sessions  int // that balancers have with the master
+}
+
+func newPageView(s api.Status, samples []Sample) *pageView {
+	v := &pageView{
+		Status: s, Server: s.Services[0], Nonce: rand.Text(),
+		Plots: plots(samples), Lifetimes: lifetimes(s), Next: nextSteps(s),
+	}
+	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
+	v.Icon = icon(v.Tone)
+	v.Holders = holdersOf(v.Server.Name, s.Holds)
+	for _, b := range s.Balancers {
+		if b.View == nil {
+			continue
+		}
+		v.Sessions += b.View.Sessions
+		if b.View.Sends() {
+			v.Sending++
+		}
+	}
+	v.Checks = append([]api.CheckStatus{probeRow(v.Server.Verdict, s.Probe)}, v.Server.Checks...)
+	for _, c := range v.Checks {
+		if c.Pool != nil {
+			v.Loans = oldestLoans(c.Pool.Borrowed)
+		}
+	}
+	return v
+}
+
+// holdersOf names the holders of a service.
+func holdersOf(server string, holds []api.HoldStatus) string {
+	var names []string
+	for _, h := range holds {
+		if h.Covers(server) {
+			names = append(names, h.Holder)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// conclusion says of a service how it stands: a tone, a headline, a sentence.
+func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
+	switch s.Mode {
+	case drain.Ready:
+	case drain.Drain:
+		return "held", "Out of service: drain", "Balancers are told to send no new agents; those at work may finish."
+	default:
+		return "held", "Out of service: maint", "Balancers are told to send no agents at all."
+	}
+	switch s.Verdict.Health {
+	case check.Healthy:
+		return "good", "In service", "Balancers are told to send agents."
+	case check.Busy:
+		return "note", "In service, busy", "Balancers are told to send agents; they are served slowly."
+	case check.Warming:
+		return "note", "Out of service: warming", "It will serve agents soon; until then balancers are told to send none."
+	case check.Unhealthy:
+		return "bad", "Out of service: unhealthy", "Agents would fail; balancers are told to send none."
+	}
+	return "lost", "Out of service: unknown", "Nobody knows whether agents would be served; balancers are told to send none."
+}
+
+// icon is a sign for the tab, told from the others by shape as well.
+func icon(tone string) template.URL {
+	color, sign := "6b7280", "M6 6a2 2 0 1 1 2 2.5V10m0 2v1"
+	switch tone {
+	case "good":
+		color, sign = "1a7f4b", "M4 8.5l3 3 5-6.5"
+	case "note":
+		color, sign = "b7791f", "M8 3.5v6m0 2v1.5"
+	case "held":
+		color, sign = "2f5fb3", "M6 4.5v7m4-7v7"
+	case "bad":
+		color, sign = "c0362c", "M5 5l6 6m0-6l-6 6"
+	}
+	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" +
+		"%3Crect width='16' height='16' rx='4' fill='%23" + color + "'/%3E%3Cpath d='" + sign +
+		"' fill='none' stroke='%23fff' stroke-width='2'/%3E%3C/svg%3E")
+}
+
+// lifetime is a certificate or a CRL, and when it ends.
+type lifetime struct {
+	Name, Of string
+	Ends     time.Time
+	State    check.State
+}
+
+// soon is when an end is worth a look; what the configuration warns of is told
+// by the check.
+const soon = 30 * 24 * time.Hour
+
+func lifetimes(s api.Status) (list []lifetime) {
+	add := func(name, of string, ends time.Time) {
+		state := check.StateOK
+		switch left := ends.Sub(s.Time); {
+		case left <= 0:
+			state = check.StateBad
+		case left < soon:
+			state = check.StateWarn
+		}
+		list = append(list, lifetime{name, of, ends, state})
+	}
+	if t := s.Probe.TLS; t != nil {
+		add("certificate in use", t.Server.Subject, t.Server.NotAfter)
+	}
+	if own := s.Probe.Own; own != nil {
+		add("certificate on disk", own.Subject, own.NotAfter)
+	}
+	for _, ca := range s.Probe.CAs {
+		add("CA", ca.Subject, ca.NotAfter)
+	}
+	for _, crl := range s.Probe.CRLs {
+		add("CRL", crl.Issuer, crl.Expires)
+	}
+	return list
+}
+
+// maxLoansShown is how many requests the page names.
+const maxLoansShown = 3
+
+// probeRow shows the probe as the first of the checks.
+func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
+	row := api.CheckStatus{Finding: check.Finding{Check: check.CheckProbe, Severity: check.Eject,
+		State: check.StateNone, Checked: p.Asked, Reason: p.Reason, Detail: p.Fault}}
+	if p.Count == 0 {
+		return row
+	}
+	row.Value = "took " + millis(time.Duration(p.Took*float64(time.Second)))
+	if p.HTTP > 0 {
+		row.Value += fmt.Sprintf(", status %d", p.HTTP)
+	}
+	if p.TLS != nil {
+		row.Value += ", " + p.TLS.Version
+	}
+	switch {
+	case v.Reason == check.Stale: // whatever it said is no longer known
+	case p.Reason == "":
+		row.State = check.StateOK
+	default:
+		row.State, row.Hint = check.StateBad, p.Reason.Hint()
+	}
+	return row
+}

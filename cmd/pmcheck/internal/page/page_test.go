@@ -1,0 +1,171 @@
+package page_test
+
+import (
+	"net/http/httptest"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// render writes the page of a status.
+func render(t testing.TB, s api.Status, samples []page.Sample) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	if err := page.New().Write(w, 200, s, samples); err != nil {
+		t.Fatal(err)
+	}
+	return w.Body.String()
+}
+
+func TestPageTitleSaysTheState(t *testing.T) {
+	tests := []struct {
+		mode   drain.Mode
+		health check.Health
+		want   string
+	}{
+		{drain.Ready, check.Healthy, "In service"},
+		{drain.Ready, check.Busy, "In service, busy"},
+		{drain.Ready, check.Warming, "Out of service: warming"},
+		{drain.Ready, check.Unhealthy, "Out of service: unhealthy"},
+		{drain.Ready, check.Unknown, "Out of service: unknown"},
+		{drain.Ready, "", "Out of service: unknown"},
+		{drain.Drain, check.Healthy, "Out of service: drain"},
+		{drain.Maint, check.Unhealthy, "Out of service: maint"},
+		{"", check.Healthy, "Out of service: maint"},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.mode)+" "+string(tt.health), func(t *testing.T) {
+			s := api.Status{Certname: "m1", Services: []api.ServiceStatus{{Name: "server", Mode: tt.mode, Verdict: check.Verdict{Health: tt.health}}}}
+			page := render(t, s, nil)
+			for _, want := range []string{"<title>" + tt.want + " · m1</title>", `<h1 id="headline">` + tt.want + "</h1>"} {
+				if !strings.Contains(page, want) {
+					t.Errorf("no %s", want)
+				}
+			}
+		})
+	}
+}
+
+// everywhere returns a status in which every text is text.
+func everywhere(text string) api.Status {
+	var s api.Status
+	fill(reflect.ValueOf(&s).Elem(), text)
+	return s
+}
+
+func fill(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() { // the others are closed vocabularies
+			v.SetString(text)
+		}
+	case reflect.Int, reflect.Int64:
+		v.SetInt(2)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), text)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(v.Index(i), text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i), text)
+			}
+		}
+	}
+}
+
+// markup is the part of a page that makes its structure.
+func markup(page string) string {
+	page = regexp.MustCompile(`[A-Z2-7]{26}`).ReplaceAllString(page, "nonce")
+	return regexp.MustCompile(`[^<>"]+`).ReplaceAllString(page, " ")
+}
+
+// FuzzPageEscapesEverything: no text, wherever it comes from, changes the
+// structure of the page.
+func FuzzPageEscapesEverything(f *testing.F) {
+	for _, text := range []string{
+		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</title></style></script><b>", "{{.}}", "' onmouseover='x",
+		"javascript:alert(1)", "-->", "]]>", "&lt;", "\x00\xff<", "$(reboot)",
+	} {
+		f.Add(text)
+	}
+	plain := markup(render(f, everywhere("X"), nil))
+	f.Fuzz(func(t *testing.T, text string) {
+		if text == "" || drain.CheckName(text) == nil { // more is shown of a hold that has a name
+			return
+		}
+		if got := markup(render(t, everywhere(text), nil)); got != plain {
+			t.Errorf("%q changes the page's structure", text)
+		}
+	})
+}
+
+func TestStrayNamesAreInNoCommand(t *testing.T) {
+	s := api.Status{Services: []api.ServiceStatus{{Name: "server", Mode: drain.Maint}}}
+	s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "x; reboot", Mode: drain.Maint, Code: drain.Unreadable}}}
+	s.Config = api.ConfigStatus{File: "/etc/$(reboot).yaml", Error: "line 1: nonsense"}
+	page := render(t, s, nil)
+	for _, command := range regexp.MustCompile(`<li><code>(.*?)</code><small>`).FindAllStringSubmatch(page, -1) {
+		if strings.Contains(command[1], "; reboot") || strings.Contains(command[1], " /etc/$(reboot)") {
+			t.Errorf("to be typed: %s", command[1])
+		}
+	}
+	for _, want := range []string{"pmcheck ready --all", "pmcheck config --check &#39;/etc/$(reboot).yaml&#39;"} {
+		if !strings.Contains(page, "<code>"+want+"</code>") {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	server := func(mode drain.Mode, h check.Health, r check.Reason) api.Status {
+		return api.Status{Services: []api.ServiceStatus{{Name: "server", Mode: mode, Verdict: check.Verdict{Health: h, Reason: r}}}}
+	}
+	held := func(s api.Status, holders ...string) api.Status {
+		for _, name := range holders {
+			holder, service, _ := strings.Cut(name, "@")
+			s.Holds = append(s.Holds, api.HoldStatus{Hold: drain.Hold{Holder: holder, Service: service, Mode: drain.Drain}})
+		}
+		return s
+	}
+	const drained = `pmcheck drain --reason &#34;…&#34; --for 1h --wait`
+	tests := []struct {
+		name   string
+		status api.Status
+		want   []string
+	}{
+		{"healthy", server(drain.Ready, check.Healthy, check.OK), []string{drained}},
+		{"busy", server(drain.Ready, check.Busy, check.JRubyBusy), []string{"pmcheck check --explain jruby", drained}},
+		{"warming", server(drain.Ready, check.Warming, check.JRubyWarming), []string{"pmcheck check", "pmcheck wait --for ready"}},
+		{"unhealthy", server(drain.Ready, check.Unhealthy, check.Refused), []string{"pmcheck check", "pmcheck wait --for ready", "pmcheck maint --reason &#34;…&#34;"}},
+		{"stale", server(drain.Ready, check.Unknown, check.Stale), []string{"journalctl -u pmcheck -n 50", "systemctl restart pmcheck"}},
+		{"drain", held(server(drain.Drain, check.Healthy, check.OK), "operator"), []string{"pmcheck ready"}},
+		{"two holds", held(server(drain.Drain, check.Healthy, check.OK), "operator", "backup@ca"), []string{"pmcheck ready", "pmcheck ready --hold backup --service ca"}},
+		{"many holds", held(server(drain.Drain, check.Healthy, check.OK), "a", "b", "c", "d"), []string{"pmcheck ready --hold a", "pmcheck ready --all"}},
+		{"no directory", held(server(drain.Maint, check.Unhealthy, check.Refused), drain.Directory), []string{"pmcheck check", "pmcheck wait --for ready"}},
+	}
+	commands := regexp.MustCompile(`<li><code>(.*?)</code><small>`)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, c := range commands.FindAllStringSubmatch(render(t, tt.status, nil), -1) {
+				got = append(got, c[1])
+			}
+			if diff := cmp.Diff(append(tt.want, "pmcheck status"), got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

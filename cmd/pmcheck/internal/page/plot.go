@@ -1,0 +1,188 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// plot is one line of the last hour: a drawing, and the same in words.
+type plot struct {
+	Name    string
+	Now     string // the value at the end
+	Summary string // of the hour
+	Shapes  []shape
+}
+
+// shape is one path of a drawing that is slots wide and plotHeight high.
+type shape struct{ Class, D string }
+
+const (
+	plotHeight = 40
+	noNews     = "no news"
+)
+
+// plots draws the answers, the probes and the pool.
+func plots(samples []Sample) []plot {
+	return []plot{plotAnswers(samples), plotProbes(samples), plotPool(samples)}
+}
+
+// plotAnswers tells service from the rest by height: a line while in service,
+// half the height while held, all of it while out.
+func plotAnswers(samples []Sample) plot {
+	count := map[string]int{}
+	for _, s := range samples {
+		count[s.kind()]++
+	}
+	band := func(kind string, height float64) shape {
+		return shape{kind, area(samples, nothing, func(s Sample) float64 {
+			if s.kind() != kind {
+				return 0
+			}
+			return height
+		})}
+	}
+	p := plot{Name: "Answer", Now: noNews, Shapes: []shape{band("good", 0.2), band("held", 0.5), band("bad", 1)}}
+	var parts []string
+	for _, k := range []struct{ kind, text string }{{"good", "in service "}, {"held", "held "}, {"bad", "out "}} {
+		if n := count[k.kind]; n > 0 {
+			parts = append(parts, k.text+slotsText(n))
+		}
+	}
+	p.Summary = strings.Join(parts, ", ")
+	if last, ok := latest(samples, func(s Sample) bool { return s.Code != 0 }); ok {
+		p.Now = fmt.Sprint(last.Code)
+	}
+	return p
+}
+
+// kind sorts the answers; empty if there was none.
+func (s Sample) kind() string {
+	switch {
+	case s.Code == 0:
+		return ""
+	case s.Code == http.StatusOK:
+		return "good"
+	case s.Held:
+		return "held"
+	}
+	return "bad"
+}
+
+func plotProbes(samples []Sample) plot {
+	var slowest time.Duration
+	failed := 0
+	for _, s := range samples {
+		slowest = max(slowest, s.Took)
+		if s.Failed {
+			failed++
+		}
+	}
+	p := plot{Name: "Probe", Now: noNews, Shapes: []shape{
+		{"line", area(samples, nothing, func(s Sample) float64 { return ratio(float64(s.Took), float64(slowest)) })},
+		{"mark", marks(samples, func(s Sample) bool { return s.Failed })},
+	}}
+	var parts []string
+	if slowest > 0 {
+		parts = append(parts, "slowest "+millis(slowest))
+	}
+	if failed > 0 {
+		parts = append(parts, "failed for "+slotsText(failed))
+	}
+	p.Summary = strings.Join(parts, ", ")
+	if last, ok := latest(samples, func(s Sample) bool { return s.Took > 0 || s.Failed }); ok {
+		p.Now = millis(last.Took)
+		if last.Failed {
+			p.Now = "failed"
+		}
+	}
+	return p
+}
+
+// plotPool stacks the requests that wait on the JRubies at work; a line shows
+// how many JRubies there are.
+func plotPool(samples []Sample) plot {
+	size, working, waiting, top := 0, 0, 0, 0
+	for _, s := range samples {
+		size = max(size, s.Size)
+		working, waiting = max(working, s.Working), max(waiting, s.Waiting)
+		top = max(top, s.Size, s.Working+s.Waiting)
+	}
+	of := func(value func(Sample) int) func(Sample) float64 {
+		return func(s Sample) float64 { return ratio(float64(value(s)), float64(top)) }
+	}
+	work := of(func(s Sample) int { return s.Working })
+	p := plot{Name: "JRuby", Now: noNews, Shapes: []shape{
+		{"limit", area(samples, nothing, of(func(s Sample) int { return s.Size }))},
+		{"line", area(samples, nothing, work)},
+		{"wait", area(samples, work, of(func(s Sample) int { return s.Working + s.Waiting }))},
+	}}
+	if size == 0 {
+		return p
+	}
+	p.Summary = fmt.Sprintf("at most %d at work, %d waiting", working, waiting)
+	if last, ok := latest(samples, func(s Sample) bool { return s.Size > 0 }); ok {
+		p.Now = fmt.Sprintf("%d of %d at work", last.Working, last.Size)
+	}
+	return p
+}
+
+// area draws what lies between two heights from 0 to 1, in steps of a slot.
+// What touches is one outline: side by side, two would show a seam.
+func area(samples []Sample, bottom, top func(Sample) float64) string {
+	y := func(height float64) int { return plotHeight - int(math.Ceil(height*plotHeight)) } // little is not nothing
+	var b strings.Builder
+	for i := 0; i < len(samples); i++ {
+		begin, low := i, []int{}
+		for ; i < len(samples); i++ {
+			from, to := y(bottom(samples[i])), y(top(samples[i]))
+			if from <= to {
+				break
+			}
+			if low = append(low, from); i == begin {
+				fmt.Fprintf(&b, "M%d %d", i, from)
+			}
+			fmt.Fprintf(&b, "V%dh1", to)
+		}
+		for k := len(low) - 1; k >= 0; k-- {
+			fmt.Fprintf(&b, "V%dh-1", low[k])
+		}
+	}
+	return b.String()
+}
+
+func nothing(Sample) float64 { return 0 }
+
+// marks draws a line from top to bottom for each sample that is picked: one
+// that is a fraction of a pixel wide would be lost on a phone.
+func marks(samples []Sample, picked func(Sample) bool) string {
+	var b strings.Builder
+	for i, s := range samples {
+		if picked(s) {
+			fmt.Fprintf(&b, "M%d.5 0V%d", i, plotHeight)
+		}
+	}
+	return b.String()
+}
+
+// latest returns the last sample that is picked, if it is of the last minute:
+// what is older is not the case now.
+func latest(samples []Sample, picked func(Sample) bool) (Sample, bool) {
+	for i := len(samples) - 1; i >= max(0, len(samples)-int(time.Minute/slotTime)); i-- {
+		if picked(samples[i]) {
+			return samples[i], true
+		}
+	}
+	return Sample{}, false
+}
+
+func ratio(part, whole float64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return part / whole
+}
+
+func slotsText(n int) string { return span(time.Duration(n) * slotTime) }

@@ -1,0 +1,68 @@
+package rotation
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Returning returns what keeps a service from being in service again since its
+// hold was lifted: its own answer, and balancers that do not send agents yet.
+func Returning(s api.Status, service string, since time.Time) (list []api.Obstacle) {
+	if v, known := s.Service(service); known && v.Answer.Code != http.StatusOK {
+		list = append(list, outOfService(v, s.Holds))
+	}
+	for _, b := range s.Balancers {
+		if b.Service != service {
+			continue
+		}
+		switch {
+		case !b.Seen.After(since):
+			list = append(list, api.Obstacle{
+				Kind:     api.ObstacleUnseen,
+				Concerns: b.Label(),
+				Text:     b.Label() + " has not asked since",
+			})
+		case b.View != nil && (!b.View.Sends() || b.View.Steps != 0):
+			list = append(list, api.Obstacle{
+				Kind:     api.ObstacleNotSending,
+				Concerns: b.Label(),
+				Text:     fmt.Sprintf("%s does not send yet (%s)", b.Label(), viewText(b.View)),
+			})
+		}
+	}
+	return list
+}
+
+// outOfService says why a service is not in service.
+func outOfService(v api.ServiceStatus, holds []api.HoldStatus) api.Obstacle {
+	path := "/" + v.Name
+	if v.Mode == drain.Ready {
+		return api.Obstacle{Kind: api.ObstacleAnswer, Concerns: path, Text: path + " is " + v.Answer.Body}
+	}
+	var names []string
+	for _, h := range holds {
+		if h.Covers(v.Name) && h.Mode == v.Mode {
+			names = append(names, h.Holder)
+		}
+	}
+	holders := strings.Join(names, ", ")
+	return api.Obstacle{
+		Kind:     api.ObstacleHeld,
+		Concerns: holders,
+		Text:     fmt.Sprintf("%s is held in %s by %s", path, v.Mode, holders),
+	}
+}
+
+// Standing returns the obstacles of a service as it is wanted now: Leaving while
+// it is held, Returning while it is ready.
+func Standing(s api.Status, v api.ServiceStatus, connections []drain.Connection) []api.Obstacle {
+	if v.Mode == drain.Ready {
+		return Returning(s, v.Name, v.ModeSince)
+	}
+	return Leaving(s, v.Name, connections, v.ModeSince)
+}
