@@ -1,0 +1,107 @@
+package monitor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// readHolds returns the holds of a new store, as read now.
+func readHolds(t *testing.T, holds ...drain.Hold) drain.Snapshot {
+	t.Helper()
+	store := &drain.Store{Persistent: t.TempDir()}
+	for _, h := range holds {
+		if _, err := store.Put(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store.Read()
+}
+
+func TestModeExpiresWithTheReadingOfTheHolds(t *testing.T) {
+	s := &State{Holds: readHolds(t)}
+	read := s.Holds.Taken()
+	for _, tt := range []struct {
+		age  time.Duration
+		want drain.Mode
+	}{
+		{0, drain.Ready},
+		{14 * time.Second, drain.Ready},
+		{15 * time.Second, drain.Maint},
+		{15 * time.Hour, drain.Maint},
+	} {
+		got, by := s.Mode(Server, read.Add(tt.age))
+		if got != tt.want {
+			t.Errorf("holds read %s ago: %s, want %s", tt.age, got, tt.want)
+		}
+		if got == drain.Maint && (len(by) != 1 || by[0].Code != drain.Unreadable) {
+			t.Errorf("holds read %s ago: held by %+v, want one that is unreadable", tt.age, by)
+		}
+	}
+	if got, _ := new(State).Mode(Server, time.Now()); got != drain.Maint {
+		t.Errorf("holds that were never read: %s, want maint", got)
+	}
+}
+
+func TestConcludeKeepsBeginnings(t *testing.T) {
+	start := time.Now()
+	free, held := readHolds(t), readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
+	healthy := check.Verdict{Health: check.Healthy, Reason: check.OK, Since: start.Add(-time.Hour)}
+	refused := check.Verdict{Health: check.Unhealthy, Reason: check.Refused, Since: start.Add(-time.Hour)}
+	turn := func(before *State, after time.Duration, v check.Verdict, holds drain.Snapshot) *State {
+		s := &State{Turned: start.Add(after), Holds: holds, Services: []Service{{Name: Server, Verdict: v}}}
+		s.conclude(before)
+		return s
+	}
+	last := turn(&State{}, 0, healthy, free)
+	for _, tt := range []struct {
+		name                 string
+		at                   time.Duration
+		verdict              check.Verdict
+		holds                drain.Snapshot
+		verdictAge, modeTime time.Duration // since the start
+	}{
+		{"the same", time.Second, healthy, free, -time.Hour, 0},
+		{"another verdict", 2 * time.Second, refused, free, 2 * time.Second, 0},
+		{"the same again", 3 * time.Second, refused, free, 2 * time.Second, 0},
+		{"a hold", 4 * time.Second, refused, held, 2 * time.Second, 4 * time.Second},
+		{"back to what it was", 5 * time.Second, healthy, free, 5 * time.Second, 5 * time.Second},
+	} {
+		last = turn(last, tt.at, tt.verdict, tt.holds)
+		if got := last.Services[0].Verdict.Since.Sub(start); got != tt.verdictAge {
+			t.Errorf("%s: the verdict began at %s, want %s", tt.name, got, tt.verdictAge)
+		}
+		if got := last.Services[0].ModeSince.Sub(start); got != tt.modeTime {
+			t.Errorf("%s: the mode began at %s, want %s", tt.name, got, tt.modeTime)
+		}
+	}
+}
+
+func TestLiveEndsWhenTheLoopStops(t *testing.T) {
+	s := &State{Turned: time.Now(), MaxAge: time.Second}
+	if !s.Live(s.Turned.Add(999*time.Millisecond)) || s.Live(s.Turned.Add(time.Second)) {
+		t.Error("a state is live for MaxAge after it was published")
+	}
+}
+
+func TestJudgedNeedsAProbeAndACountedPool(t *testing.T) {
+	with := func(probes int64, reason check.Reason) *State {
+		return &State{Probes: probes, Services: []Service{{Name: Server, Verdict: check.Verdict{Reason: reason}}}}
+	}
+	for _, tt := range []struct {
+		state *State
+		want  bool
+	}{
+		{&State{}, false},
+		{with(0, check.NotProbed), false},
+		{with(1, check.JRubyUnread), false},
+		{with(1, check.Refused), true},
+		{with(1, check.OK), true},
+	} {
+		if got := tt.state.Judged(); got != tt.want {
+			t.Errorf("%d probes, %+v: judged %v, want %v", tt.state.Probes, tt.state.Services, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package rotation_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// held is when the hold of every test took effect, and now when it is looked at.
+func held() time.Time { return time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC) }
+func now() time.Time  { return held().Add(time.Minute) }
+
+// status is a master in a mode whose JRubies were counted a second ago.
+func status(mode drain.Mode, change ...func(*api.Status)) api.Status {
+	s := api.Status{
+		Time: now(),
+		Services: []api.ServiceStatus{{
+			Name:      monitor.Server,
+			Mode:      mode,
+			ModeSince: held(),
+			Answer:    api.Answer{Code: 503, Body: string(mode)},
+			Checks: []api.CheckStatus{{Finding: check.Finding{
+				Check:   check.CheckJRuby,
+				Pool:    &check.Pool{Size: 2, Free: 2},
+				Checked: now().Add(-time.Second),
+			}}},
+		}},
+		Probe: api.ProbeStatus{Connections: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:40000")}},
+	}
+	for _, f := range change {
+		f(&s)
+	}
+	return s
+}
+
+// asking adds a balancer that asked a second ago and was told it five times.
+func asking(change func(*api.Balancer)) func(*api.Status) {
+	return func(s *api.Status) {
+		b := api.Balancer{
+			Node:      "lb1",
+			Name:      "puppet/m1",
+			Service:   monitor.Server,
+			Seen:      now().Add(-time.Second),
+			Checks:    50,
+			DrainCode: 503,
+			MaintCode: 503,
+			Answers:   5,
+			View:      &api.View{State: "DOWN", WeightTotal: 1},
+		}
+		change(&b)
+		s.Balancers = append(s.Balancers, b)
+	}
+}
+
+func pool(change func(*check.Finding)) func(*api.Status) {
+	return func(s *api.Status) { change(&s.Services[0].Checks[0].Finding) }
+}
+
+func connection(peer string, idle time.Duration) drain.Connection {
+	return drain.Connection{Peer: netip.MustParseAddrPort(peer), Idle: idle}
+}
+
+func TestLeaving(t *testing.T) {
+	sending := func(b *api.Balancer) {
+		b.View = &api.View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2, Sessions: 3}
+	}
+	mute := func(checks, answers int64) func(*api.Balancer) {
+		return func(b *api.Balancer) { b.View, b.Checks, b.Answers = nil, checks, answers }
+	}
+	tests := []struct {
+		name        string
+		status      api.Status
+		service     string
+		connections []drain.Connection
+		want        []string
+	}{
+		{"no balancer, no agent", status(drain.Drain), monitor.Server, nil, []string{}},
+		{"balancer took it out", status(drain.Drain, asking(func(*api.Balancer) {})), monitor.Server, nil, []string{}},
+		{"balancer still sends", status(drain.Drain, asking(sending)), monitor.Server, nil,
+			[]string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
+		{"balancer has not asked since", status(drain.Drain, asking(func(b *api.Balancer) { b.Seen = held() })),
+			monitor.Server, nil, []string{"unseen: lb1 has not asked since"}},
+		{"balancer that hides the hold from itself",
+			status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.DrainCode, b.Seen = 200, held() })),
+			monitor.Server, nil, []string{}},
+		{"balancer that hides drain, in maint",
+			status(drain.Maint, asking(func(b *api.Balancer) { sending(b); b.DrainCode = 200 })),
+			monitor.Server, nil, []string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
+		{"balancer that hides maint", status(drain.Maint, asking(func(b *api.Balancer) { sending(b); b.MaintCode = 399 })),
+			monitor.Server, nil, []string{}},
+		{"balancer without a view, refused once", status(drain.Drain, asking(mute(50, 1))), monitor.Server, nil,
+			[]string{"untold: lb1 was told 1 times"}},
+		{"balancer without a view, refused twice", status(drain.Drain, asking(mute(50, 2))), monitor.Server, nil,
+			[]string{"untold: lb1 was told 2 times"}},
+		{"balancer without a view, refused three times", status(drain.Drain, asking(mute(50, 3))), monitor.Server, nil,
+			[]string{}},
+		{"balancer of another service", status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.Service = "ca" })),
+			monitor.Server, nil, []string{}},
+		{"another service has no requests", status(drain.Drain, pool(func(f *check.Finding) {
+			f.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a", Seconds: 3}}
+		})), "ca", []drain.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
+		{"request under way", status(drain.Drain, pool(func(f *check.Finding) {
+			f.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a", Seconds: 3}}
+		})), monitor.Server, nil, []string{"request: GET /puppet/v3/catalog/a for 3 s"}},
+		{"requests wait", status(drain.Drain, pool(func(f *check.Finding) { f.Pool.Waiting = make([]check.Loan, 7) })),
+			monitor.Server, nil, []string{"waiting: 7 requests wait"}},
+		{"JRubies counted before the hold", status(drain.Drain, pool(func(f *check.Finding) { f.Checked = held() })),
+			monitor.Server, nil, []string{"uncounted: the JRubies have not been counted since"}},
+		{"JRubies of a dead server",
+			status(drain.Drain, pool(func(f *check.Finding) { f.Checked = held() }),
+				func(s *api.Status) { s.Probe.Reason = check.Refused }),
+			monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
+		{"connection in use", status(drain.Drain), monitor.Server,
+			[]drain.Connection{connection("192.0.2.1:5000", 3*time.Second)},
+			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
+		{"connections in use", status(drain.Drain), monitor.Server,
+			[]drain.Connection{connection("192.0.2.1:5000", 0), connection("192.0.2.2:5000", 0)},
+			[]string{"connection: 2 connections in use, one from 192.0.2.1"}},
+		{"connection idle for longer than agents reuse it", status(drain.Drain), monitor.Server,
+			[]drain.Connection{connection("192.0.2.1:5000", 5*time.Second)}, []string{}},
+		{"connection younger than the count of the JRubies",
+			status(drain.Drain, pool(func(f *check.Finding) { f.Checked = now().Add(-20 * time.Second) })),
+			monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 20*time.Second)},
+			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
+		{"idle connection to a master that does not tell", status(drain.Drain, func(s *api.Status) { s.Services[0].Checks = nil }),
+			monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 10*time.Minute)},
+			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
+		{"the daemon's own connection", status(drain.Drain), monitor.Server,
+			[]drain.Connection{connection("127.0.0.1:40000", 0)}, []string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assertObstacles(t, rotation.Leaving(tt.status, tt.service, tt.connections, held()), tt.want)
+		})
+	}
+}
+
+func TestUnattendedSeesEveryConnection(t *testing.T) {
+	idle := []drain.Connection{connection("192.0.2.1:5000", 20*time.Minute)}
+	assertObstacles(t, rotation.Unattended(idle), []string{"connection: 1 connection in use, from 192.0.2.1"})
+	assertObstacles(t, rotation.Unattended(nil), []string{})
+}
+
+func TestReturning(t *testing.T) {
+	ready := func(s *api.Status) { s.Services[0].Answer = api.Answer{Code: 200, Body: "Puppet Server is running."} }
+	up := func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2, Sessions: 3} }
+	tests := []struct {
+		name   string
+		status api.Status
+		want   []string
+	}{
+		{"in service", status(drain.Ready, ready, asking(up)), []string{}},
+		{"not healthy", status(drain.Ready, func(s *api.Status) { s.Services[0].Answer.Body = "warming: jruby-warming" }),
+			[]string{"answer: /server is warming: jruby-warming"}},
+		{"held by others", status(drain.Drain, func(s *api.Status) {
+			for _, holder := range []string{"backup", "upgrade"} {
+				s.Holds = append(s.Holds, api.HoldStatus{Hold: drain.Hold{Holder: holder, Mode: drain.Drain}})
+			}
+			s.Holds = append(s.Holds, api.HoldStatus{Hold: drain.Hold{Holder: "ca-only", Service: "ca", Mode: drain.Drain}})
+		}), []string{"held: /server is held in drain by backup, upgrade"}},
+		{"balancer still has it down", status(drain.Ready, ready, asking(func(*api.Balancer) {})),
+			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
+		{"balancer on the way up", status(drain.Ready, ready, asking(func(b *api.Balancer) {
+			b.View = &api.View{State: "UP", Step: 1, Steps: 2}
+		})), []string{"not-sending: lb1 does not send yet (UP 1/2, 0 sessions)"}},
+		{"balancer has not asked since", status(drain.Ready, ready, asking(func(b *api.Balancer) { up(b); b.Seen = held() })),
+			[]string{"unseen: lb1 has not asked since"}},
+		{"balancer without a view", status(drain.Ready, ready, asking(func(b *api.Balancer) { b.View = nil })), []string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assertObstacles(t, rotation.Returning(tt.status, monitor.Server, held()), tt.want)
+		})
+	}
+}
+
+func TestLastServerAndTurn(t *testing.T) {
+	last := func(others time.Duration) func(*api.Balancer) {
+		return func(b *api.Balancer) {
+			b.View, b.Others = &api.View{State: "UP", Weight: 1, WeightTotal: 1}, now().Add(-others)
+		}
+	}
+	const refusal = "last: balancer lb1 has no other server for puppet/m1: it would have none left"
+	tests := []struct {
+		name   string
+		status api.Status
+		last   []string
+		turn   []string
+	}{
+		{"no balancer", status(drain.Ready), []string{}, []string{}},
+		{"the other one left a minute ago", status(drain.Ready, asking(last(time.Minute))), []string{refusal},
+			[]string{"turn: balancer lb1 has had no other server for 60 s"}},
+		{"the other one left an hour ago", status(drain.Ready, asking(last(time.Hour))), []string{refusal}, []string{}},
+		{"there never was another", status(drain.Ready, asking(func(b *api.Balancer) { last(0)(b); b.Others = time.Time{} })),
+			[]string{refusal}, []string{}},
+		{"there is another", status(drain.Ready, asking(func(b *api.Balancer) {
+			b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2}
+		})), []string{}, []string{}},
+		{"out already", status(drain.Drain, asking(last(time.Minute))), []string{}, []string{}},
+		{"the balancer does not send here", status(drain.Ready, asking(func(*api.Balancer) {})), []string{}, []string{}},
+		{"without a view", status(drain.Ready, asking(func(b *api.Balancer) { b.View = nil })), []string{}, []string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, service := range []string{"", monitor.Server} {
+				assertObstacles(t, rotation.LastServer(tt.status, service), tt.last)
+				assertObstacles(t, rotation.Turn(tt.status, service), tt.turn)
+			}
+			assertObstacles(t, rotation.LastServer(tt.status, "ca"), []string{})
+		})
+	}
+}
+
+func TestStandingFollowsTheMode(t *testing.T) {
+	sending := func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} }
+	s := status(drain.Drain, asking(sending))
+	assertObstacles(t, rotation.Standing(s, s.Services[0], nil), []string{"sending: lb1 still sends (UP, 0 sessions)"})
+	s = status(drain.Ready, asking(sending), func(s *api.Status) { s.Services[0].Answer.Code = 200 })
+	assertObstacles(t, rotation.Standing(s, s.Services[0], nil), []string{})
+}
+
+// assertObstacles compares kinds and texts.
+func assertObstacles(t *testing.T, obstacles []api.Obstacle, want []string) {
+	t.Helper()
+	got := []string{}
+	for _, o := range obstacles {
+		got = append(got, string(o.Kind)+": "+o.Text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
