@@ -20,7 +20,7 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/pmcheck"},
 		{"cli"},
-		{"demo"},
+		{"demo", "render", "haproxy"},
 		{"daemon", "rotation"},
 		{"page", "metrics", "api", "front"},
 		{"answer", "balancer"},

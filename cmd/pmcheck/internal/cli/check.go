@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -14,18 +13,8 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
-
-// report is what "pmcheck check" found, and its JSON.
-type report struct {
-	Health check.Health      `json:"health"`
-	Reason check.Reason      `json:"reason"`
-	Side   check.Side        `json:"side,omitempty"` // whose affair the fault of the probe is
-	Detail string            `json:"detail,omitempty"`
-	Hint   string            `json:"hint,omitempty"`
-	Checks []api.CheckStatus `json:"checks"`
-	Probe  api.ProbeStatus   `json:"probe"`
-}
 
 func checkCommand(environ []string) *cli.Command {
 	return &cli.Command{
@@ -56,12 +45,12 @@ func runCheck(c *cli.Context, environ []string) error {
 	if err != nil {
 		if c.Bool("nagios") {
 			fmt.Fprintf(c.App.Writer, "PUPPETSERVER UNKNOWN - %s\n", firstLine(err))
-			return &exitError{status: nagiosUnknown}
+			return &exitError{status: render.NagiosUnknown}
 		}
 		return err
 	}
 	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
-	r := report{
+	r := render.Report{
 		Health: verdict.Health, Reason: verdict.Reason, Detail: verdict.Detail, Hint: verdict.Reason.Hint(),
 		Checks: api.NewCheckStatuses(findings), Probe: api.NewProbeStatus(loaded.Config.Probe.Address, result),
 	}
@@ -70,7 +59,7 @@ func runCheck(c *cli.Context, environ []string) error {
 	}
 	switch {
 	case c.Bool("nagios"):
-		status, line := nagios(r, c.Duration("warn-expiry"), time.Now())
+		status, line := r.Nagios(c.Duration("warn-expiry"), time.Now())
 		fmt.Fprintln(c.App.Writer, line)
 		return statusOnly(status)
 	case c.Bool("json"):
@@ -78,7 +67,7 @@ func runCheck(c *cli.Context, environ []string) error {
 			return err
 		}
 	default:
-		printReport(c.App.Writer, r, result, time.Now())
+		r.Write(c.App.Writer, result, time.Now())
 	}
 	if !r.Health.Serves() {
 		return statusOnly(exitFailure)
@@ -123,76 +112,6 @@ func explain(w io.Writer, name string) error {
 		fmt.Fprintf(w, "\nIt is a reason of this check.\n%s", e)
 	}
 	return nil
-}
-
-// printReport writes a report for a person: what was asked, what came back,
-// and over which connection.
-func printReport(w io.Writer, r report, result check.Result, now time.Time) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer t.Flush()
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	row("verdict", "%s", verdictText(r))
-	switch {
-	case r.Side != "":
-		row("fault", "%s: %s", r.Side, r.Detail)
-	case r.Detail != "":
-		row("detail", "%s", r.Detail)
-	}
-	if r.Hint != "" {
-		row("hint", "%s", r.Hint)
-	}
-	if result.URL != "" {
-		row("asked", "%s", result.URL)
-	}
-	if result.Status != 0 {
-		row("answer", "HTTP status %d in %s, handshake included", result.Status, result.Took.Round(time.Millisecond/10))
-	}
-	if result.Version != "" {
-		row("puppet", "%s", result.Version)
-	}
-	if result.TLS != nil {
-		row("tls", "%s, %s", result.TLS.Version, result.TLS.Cipher)
-		row("server", "%s", certificateText(result.TLS.Server, now))
-	}
-	if result.Own != nil {
-		row("own", "%s", certificateText(*result.Own, now))
-	}
-	for _, crl := range result.CRLs {
-		row("crl", "of %s, %s", crl.Issuer, expiryText(crl.Expires, now))
-	}
-	for _, c := range r.Checks {
-		row("check", "%s", checkLine(c, now))
-	}
-	if result.Warning != nil {
-		row("warning", "newer files are not in use: %v", result.Warning)
-	}
-}
-
-func verdictText(r report) string {
-	if r.Reason == check.OK {
-		return string(r.Health)
-	}
-	return fmt.Sprintf("%s: %s", r.Health, r.Reason)
-}
-
-func certificateText(c check.Certificate, now time.Time) string {
-	return fmt.Sprintf("%s, serial %s, issued by %s, %s", c.Subject, c.Serial, c.Issuer, expiryText(c.NotAfter, now))
-}
-
-func expiryText(t, now time.Time) string {
-	date := t.UTC().Format(time.RFC3339)
-	if t.Before(now) {
-		return fmt.Sprintf("expired %s (%s ago)", date, days(now.Sub(t)))
-	}
-	return fmt.Sprintf("expires %s (in %s)", date, days(t.Sub(now)))
-}
-
-// days writes a long time in days, a short one in hours.
-func days(d time.Duration) string {
-	if d < 48*time.Hour {
-		return fmt.Sprintf("%d hours", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
 func printJSON(w io.Writer, v any) error {

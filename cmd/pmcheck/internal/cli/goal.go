@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -70,8 +71,8 @@ type look func(ctx context.Context) []api.Obstacle
 func waitGoal(c *cli.Context, goal string, limit, settle time.Duration, look look) ([]api.Obstacle, error) {
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
-	p := newProgress(c.App.ErrWriter)
-	defer p.end()
+	p := render.NewProgress(c.App.ErrWriter)
+	defer p.End()
 	settled := drain.Settle{After: settle}
 	var last []api.Obstacle
 	for {
@@ -81,17 +82,17 @@ func waitGoal(c *cli.Context, goal string, limit, settle time.Duration, look loo
 		}
 		last = obstacles
 		if settled.Observe(len(obstacles) == 0, time.Now()) {
-			p.done(goal)
+			p.Done(goal)
 			return nil, nil
 		}
 		if len(obstacles) > 0 {
-			p.say(summary(obstacles))
+			p.Say(summary(obstacles))
 		}
 	}
 	if c.Context.Err() != nil {
 		return last, c.Context.Err() // interrupted
 	}
-	return last, &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, limit, p.last)}
+	return last, &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, limit, p.Last)}
 }
 
 // summary puts the first few obstacles on one line.

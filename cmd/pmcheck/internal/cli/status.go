@@ -11,6 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -66,15 +67,19 @@ func showStatus(c *cli.Context, environ []string) error {
 func showOwn(c *cli.Context, settings config.Config) error {
 	client := api.Client{Socket: settings.Socket}
 	if c.Bool("watch") {
-		return watch(c.Context, c.App.Writer, func(ctx context.Context) screen {
+		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
 			status, err := client.Status(ctx)
 			if err != nil {
-				return screen{text: err.Error() + "\n", line: err.Error()}
+				return render.Screen{Text: err.Error() + "\n", Line: err.Error()}
 			}
 			var text strings.Builder
-			printStatus(&text, status)
+			render.Status(&text, status)
 			s, _ := status.Service(monitor.Server)
-			return screen{text.String(), fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, healthText(s.Verdict)), status.Probe.Took}
+			return render.Screen{
+				Text:    text.String(),
+				Line:    fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, render.Verdict(s.Verdict)),
+				Latency: status.Probe.Took,
+			}
 		})
 	}
 	status, err := client.Status(c.Context)
@@ -96,7 +101,7 @@ func showOwn(c *cli.Context, settings config.Config) error {
 			return err
 		}
 	} else {
-		printStatus(c.App.Writer, status)
+		render.Status(c.App.Writer, status)
 	}
 	return statusOnly(statusExit(status))
 }
@@ -114,20 +119,20 @@ func showFleet(c *cli.Context, environ, hosts []string, settings config.Config) 
 		}
 	}
 	if c.Bool("watch") {
-		return watch(c.Context, c.App.Writer, func(ctx context.Context) screen {
-			members := askFleet(ctx, hosts, clients)
+		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
+			members := api.AskAll(ctx, hosts, clients)
 			var text strings.Builder
-			printFleet(&text, members)
-			return screen{text: text.String(), line: fleetLine(members)}
+			render.Fleet(&text, members)
+			return render.Screen{Text: text.String(), Line: render.FleetLine(members)}
 		})
 	}
-	members := askFleet(c.Context, hosts, clients)
+	members := api.AskAll(c.Context, hosts, clients)
 	if c.Bool("json") {
 		if err := printJSON(c.App.Writer, members); err != nil {
 			return err
 		}
 	} else {
-		printFleet(c.App.Writer, members)
+		render.Fleet(c.App.Writer, members)
 	}
 	return statusOnly(fleetExit(members))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -110,12 +111,12 @@ func (t *toggle) waitForEffect(ctx context.Context, client api.Client) (since ti
 func (t *toggle) print(w io.Writer, since time.Time) {
 	switch {
 	case t.Set != nil:
-		fmt.Fprintf(w, "held: %s\n", holdText(*t.Set))
+		fmt.Fprintf(w, "held: %s\n", render.Hold(*t.Set))
 	case len(t.Lifted) == 0:
 		fmt.Fprintln(w, "nothing to lift")
 	}
 	for _, h := range t.Lifted {
-		fmt.Fprintf(w, "lifted: %s\n", holdText(h))
+		fmt.Fprintf(w, "lifted: %s\n", render.Hold(h))
 	}
 	switch {
 	case t.InEffect:
@@ -130,47 +131,8 @@ func (t *toggle) print(w io.Writer, since time.Time) {
 	}
 	fmt.Fprintf(w, "other holds: %d, so the mode is %s\n", len(t.Remaining), t.Mode)
 	for _, h := range t.Remaining {
-		fmt.Fprintf(w, "  %s\n", heldText(h))
+		fmt.Fprintf(w, "  %s\n", render.Held(h))
 	}
-}
-
-// heldText is holdText for a hold that stays, with what to do about a file that
-// cannot be read. Of a directory its error says so.
-func heldText(h drain.Hold) string {
-	if h.Code == drain.Unreadable && h.Holder != drain.Directory {
-		return holdText(h) + "; mend or remove " + h.Path
-	}
-	return holdText(h)
-}
-
-// holdText describes a hold on one line.
-func holdText(h drain.Hold) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s by %s", h.Mode, h.Holder)
-	if h.Service != "" {
-		fmt.Fprintf(&b, " on %s", h.Service)
-	}
-	if who := h.Who(); who != "" {
-		fmt.Fprintf(&b, " (%s)", who)
-	}
-	if h.Reason != "" {
-		fmt.Fprintf(&b, ": %s", h.Reason)
-	}
-	if h.Error != "" {
-		fmt.Fprintf(&b, ": %s: %s", h.Code, h.Error)
-	}
-	switch {
-	case !h.Until.IsZero():
-		fmt.Fprintf(&b, ", until %s", h.Until.Local().Format("2006-01-02 15:04:05 MST"))
-		if h.UntilReboot {
-			b.WriteString(" or reboot")
-		}
-	case h.UntilReboot:
-		b.WriteString(", until reboot")
-	case h.Code == "":
-		b.WriteString(", no end")
-	}
-	return b.String()
 }
 
 // noService adds what a caller can do about a service that nobody answers for.

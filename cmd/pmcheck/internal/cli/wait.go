@@ -9,6 +9,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
 
 func waitCommand(environ []string) *cli.Command {
@@ -45,22 +46,22 @@ func wait(c *cli.Context, environ []string) error {
 	ctx, cancel := context.WithTimeout(c.Context, c.Duration("timeout"))
 	defer cancel()
 	f := &follower{client: api.Client{Socket: settings.Socket}}
-	p := newProgress(c.App.ErrWriter)
-	defer p.end()
+	p := render.NewProgress(c.App.ErrWriter)
+	defer p.End()
 	for {
 		reached, state, err := ask(ctx, f, name, goal)
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err() // interrupted
 		case ctx.Err() != nil:
-			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, c.Duration("timeout"), p.last)}
+			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, c.Duration("timeout"), p.Last)}
 		case err != nil:
 			return err
 		case reached:
-			p.done(state)
+			p.Done(state)
 			return nil
 		}
-		p.say(state)
+		p.Say(state)
 	}
 }
 

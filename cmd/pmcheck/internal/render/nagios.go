@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -10,22 +10,22 @@ import (
 
 // Exit statuses of a monitoring plugin.
 const (
-	nagiosOK = iota
-	nagiosWarning
-	nagiosCritical
-	nagiosUnknown
+	NagiosOK = iota
+	NagiosWarning
+	NagiosCritical
+	NagiosUnknown
 )
 
-// nagios writes a report as a monitoring plugin does: one line, with
+// Nagios writes the report as a monitoring plugin does: one line, with
 // performance data behind the bar.
-func nagios(r report, warnExpiry time.Duration, now time.Time) (status int, line string) {
+func (r Report) Nagios(warnExpiry time.Duration, now time.Time) (status int, line string) {
 	status, text := nagiosVerdict(r)
 	perf := []string{fmt.Sprintf("time=%.4fs;;;0", r.Probe.Took)}
 	for _, e := range r.expiries() {
 		left := e.at.Sub(now)
 		perf = append(perf, fmt.Sprintf("%s=%ds;%d:", e.name, int(left.Seconds()), int(warnExpiry.Seconds())))
-		if status == nagiosOK && left < warnExpiry {
-			status, text = nagiosWarning, fmt.Sprintf("%s %s", e.label, expiryText(e.at, now))
+		if status == NagiosOK && left < warnExpiry {
+			status, text = NagiosWarning, fmt.Sprintf("%s %s", e.label, expiryText(e.at, now))
 		}
 	}
 	word := []string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[status]
@@ -34,16 +34,16 @@ func nagios(r report, warnExpiry time.Duration, now time.Time) (status int, line
 	return status, fmt.Sprintf("PUPPETSERVER %s - %s | %s", word, text, strings.Join(perf, " "))
 }
 
-func nagiosVerdict(r report) (status int, text string) {
+func nagiosVerdict(r Report) (status int, text string) {
 	switch r.Health {
 	case check.Healthy:
-		return nagiosOK, "running"
+		return NagiosOK, "running"
 	case check.Busy, check.Warming:
-		status = nagiosWarning
+		status = NagiosWarning
 	case check.Unhealthy:
-		status = nagiosCritical
+		status = NagiosCritical
 	default:
-		status = nagiosUnknown
+		status = NagiosUnknown
 	}
 	return status, fmt.Sprintf("%s: %s: %s", r.Health, r.Reason, r.Detail)
 }
@@ -54,7 +54,7 @@ type expiry struct {
 	at          time.Time
 }
 
-func (r report) expiries() []expiry {
+func (r Report) expiries() []expiry {
 	var list []expiry
 	if r.Probe.TLS != nil {
 		list = append(list, expiry{"server_cert", "server certificate", r.Probe.TLS.Server.NotAfter})

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"strings"
@@ -11,20 +11,20 @@ import (
 func TestProgressInALog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		p := newProgress(&log)
+		p := NewProgress(&log)
 		for _, state := range []string{"3 sessions", "2 sessions", "1 session"} {
-			p.say(state)
+			p.Say(state)
 			time.Sleep(time.Second)
 		}
 		time.Sleep(linesEvery)
-		p.say("1 session")
-		p.done("idle")
-		p.end()
+		p.Say("1 session")
+		p.Done("idle")
+		p.End()
 		if want := "3 sessions\n1 session\nidle\n"; log.String() != want {
 			t.Errorf("it wrote %q, want %q", log.String(), want)
 		}
-		if p.last != "idle" {
-			t.Errorf("it ended with %q", p.last)
+		if p.Last != "idle" {
+			t.Errorf("it ended with %q", p.Last)
 		}
 	})
 }

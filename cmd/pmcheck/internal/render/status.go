@@ -1,4 +1,6 @@
-package cli
+// Package render writes what people read on a terminal: a status, a report, a
+// pool, a plugin line, progress. It decides nothing.
+package render
 
 import (
 	"fmt"
@@ -12,8 +14,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// printStatus writes the status for a person.
-func printStatus(w io.Writer, status api.Status) {
+// Status writes a status.
+func Status(w io.Writer, status api.Status) {
 	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", status.Certname, status.Probe.Address, status.Version, ago(status.Started, status.Time))
 	for _, s := range status.Services {
 		fmt.Fprintln(w)
@@ -54,7 +56,7 @@ func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 		fmt.Fprintf(t, "  hint\t%s\n", s.Hint)
 	}
 	for _, c := range s.Checks {
-		fmt.Fprintf(t, "check\t%s\n", checkLine(c, status.Time))
+		fmt.Fprintf(t, "check\t%s\n", CheckLine(c, status.Time))
 	}
 	for i, a := range s.Answers {
 		label := ""
@@ -65,9 +67,9 @@ func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 	}
 }
 
-// checkLine is one check as a row: state, value against threshold, age, and
+// CheckLine is one check as a row: state, value against threshold, age, and
 // what is wrong with what to do about it.
-func checkLine(c api.CheckStatus, now time.Time) string {
+func CheckLine(c api.CheckStatus, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-7s ", c.Check, c.State)
 	if c.Value != "" {
@@ -98,7 +100,7 @@ func headline(s api.ServiceStatus) string {
 }
 
 func holdLine(h drain.Hold, now time.Time) string {
-	text := heldText(h)
+	text := Held(h)
 	if !h.Since.IsZero() {
 		text += ", since " + when(h.Since, now)
 	}

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"context"
@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// watchEvery is how often a watched status is read. It comes from memory, and
-// costs the master nothing.
+// watchEvery is how often a watched status is read. The daemon answers from
+// memory, so reading costs the master nothing.
 const watchEvery = time.Second
 
-// watch shows a status until it is interrupted: on a terminal as a screen that
+// Watch shows a status until it is interrupted: on a terminal as a screen that
 // is drawn again, with the probe's latency as a curve; elsewhere as a line for
 // each change.
-func watch(ctx context.Context, w io.Writer, read func(context.Context) screen) error {
-	terminal := isTerminal(w)
+func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) error {
+	overwrite := terminal(w)
 	var latencies []float64
 	last := ""
 	for {
@@ -25,19 +25,19 @@ func watch(ctx context.Context, w io.Writer, read func(context.Context) screen) 
 			return nil
 		}
 		switch {
-		case terminal:
-			if s.latency > 0 {
-				latencies = append(latencies, s.latency)
+		case overwrite:
+			if s.Latency > 0 {
+				latencies = append(latencies, s.Latency)
 				latencies = latencies[max(0, len(latencies)-60):]
 			}
-			fmt.Fprintf(w, "\033[H\033[2J%s", s.text)
+			fmt.Fprintf(w, "\033[H\033[2J%s", s.Text)
 			if len(latencies) > 1 {
-				fmt.Fprintf(w, "\nlatency  %s  %.1f ms\n", sparkline(latencies), s.latency*1000)
+				fmt.Fprintf(w, "\nlatency  %s  %.1f ms\n", sparkline(latencies), s.Latency*1000)
 			}
-		case s.line != last:
-			fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), s.line)
+		case s.Line != last:
+			fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), s.Line)
 		}
-		last = s.line
+		last = s.Line
 		select {
 		case <-ctx.Done():
 			return nil
@@ -46,11 +46,11 @@ func watch(ctx context.Context, w io.Writer, read func(context.Context) screen) 
 	}
 }
 
-// screen is one moment of what is watched.
-type screen struct {
-	text    string  // the whole, for a terminal
-	line    string  // what matters, for a log
-	latency float64 // of the last probe, in seconds; 0 if there is none
+// Screen is one moment of what is watched.
+type Screen struct {
+	Text    string  // the whole, for a terminal
+	Line    string  // what matters, for a log
+	Latency float64 // of the last probe, in seconds; 0 if there is none
 }
 
 // sparkline draws values as a curve of one line, from nothing to the highest.
