@@ -37,11 +37,11 @@ echo "$said" | grep -q 'address already in use (another pmcheck'`)},
 // holdFaults are files that are no holds as they should be.
 func holdFaults() []fault {
 	faults := []fault{
-		{name: "a truncated hold file", inject: sh(`printf '{"mode": "dr' >` + holds + `/torn.json`)},
-		{name: "a hold file of 100 MB", inject: sh("truncate -s 100M " + holds + "/torn.json"), long: true},
-		{name: "a hold file owned by another user", long: true,
+		{name: "half a hold", inject: sh(`printf '{"mode": "dr' >` + holds + `/torn.json`)},
+		{name: "a hold of 100 MB", inject: sh("truncate -s 100M " + holds + "/torn.json"), long: true},
+		{name: "a hold of somebody else's", long: true,
 			inject: sh(`echo '{"mode": "ready"}' >/var/lib/pmcheck/torn; chown nobody /var/lib/pmcheck/torn; mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
-		{name: "a world-writable hold file (mode 0666)", long: true,
+		{name: "a hold of whoever likes (mode 666)", long: true,
 			inject: sh(`umask 0; echo '{"mode": "ready"}' >` + holds + `/torn.json`)},
 	}
 	for i := range faults {
