@@ -1,4 +1,4 @@
-# make help lists the targets.
+# Run make help for a list of targets.
 
 GO      ?= go
 TOOLS    = $(GO) tool -modfile=.tools/go.mod
@@ -32,7 +32,7 @@ build: ## build bin/pmcheck
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cli.version=$(VERSION)' -o bin/pmcheck ./cmd/pmcheck
 
 .PHONY: demo
-demo: build ## a stand-in master and the daemon on localhost:9200; needs no Puppet
+demo: build ## run the daemon on localhost:9200 against a simulated Puppet Server
 	bin/pmcheck demo
 
 .PHONY: install
@@ -82,7 +82,7 @@ bench-short: deps ## that the benchmarks run; what they print then means little
 	$(GO) test -short -run '^$$' -bench . -benchtime 1x ./cmd/pmcheck/internal/test/bench
 
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME
+fuzz: ## run each fuzz target for FUZZTIME
 	@for p in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
@@ -95,7 +95,7 @@ lint: vuln ## gofmt, vet, staticcheck, govulncheck
 	$(GO) vet ./...
 	$(TOOLS) staticcheck ./...
 
-# Without its database govulncheck knows nothing: that is said, and no failure.
+# Without its database govulncheck cannot check anything; that is reported, but is not a failure.
 .PHONY: vuln
 vuln: ## known vulnerabilities in what pmcheck links
 	@out=$$($(TOOLS) govulncheck ./... 2>&1); status=$$?; echo "$$out"; \
@@ -121,7 +121,7 @@ packages: ## DEB and RPM for amd64 and arm64 in dist/
 	packaging/build packages amd64 arm64
 
 .PHONY: release
-release: ## packages, programs, a bill of materials and checksums in dist/
+release: ## packages, archives, an SBOM and checksums in dist/
 	packaging/build release amd64 arm64
 
 .PHONY: clean

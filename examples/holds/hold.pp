@@ -1,21 +1,20 @@
-# @summary Holds this master for as long as Puppet's data say so.
+# @summary Holds this master as long as Hiera says so.
 #
-# For a hold that belongs to a state of the configuration: a master that is being
-# built, a site that is to be closed. It has a file of its own and says nothing
-# about the others: an operator's hold is operator.json, which Puppet must never
-# manage, or its next run would end what a person has begun.
+# For a hold that belongs to the configuration: a master that is being built, a site
+# that is being closed. It is independent of other holds. An operator's hold is
+# operator.json, which Puppet must never manage: its next run would end a maintenance.
 #
-# A Puppet run is needed to lift it again, and this master may be the one to serve
-# it. For an upgrade or a reboot use `pmcheck drain`, or the plan pmcheck::rolling.
+# Lifting it takes a Puppet run, which this master may have to serve. For an upgrade or
+# a reboot use `pmcheck drain`, or the plan pmcheck::rolling.
 #
 # @param held
 #   Whether Puppet holds the master.
 # @param mode
-#   What it wants: no new agents, or none at all.
+#   The mode: `drain` or `maint`.
 # @param reason
-#   Why, for those who will ask.
+#   The reason, shown by `pmcheck status`.
 # @param directory
-#   Where the hold files are.
+#   The directory of the hold files.
 class profile::pmcheck_hold (
   Boolean                         $held      = false,
   Enum['drain', 'maint']          $mode      = 'drain',

@@ -1,13 +1,12 @@
 #!/bin/sh
-# Runs a command once no agent uses this master any more, and puts it back
-# afterwards.
+# Drains this master, waits until the last agent has finished, runs a command, and
+# lifts the hold.
 #
 #   with-hold.sh apt-get install -y puppetserver
 #
-# It does not begin if the last agent is not gone after 15 minutes, or if a balancer
-# would have no master left. Nobody else's hold is touched: if an operator holds the
-# master as well, it stays out when the command has ended. Should this script be
-# killed, the hold ends by itself after two hours.
+# The command does not run if agents are left after 15 minutes, or if a balancer would
+# have no other master. Other holds are not touched: if an operator holds the master too,
+# it stays out. If this script is killed, the hold ends after two hours.
 set -eu
 
 holder=maintenance

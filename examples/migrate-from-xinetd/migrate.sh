@@ -1,19 +1,19 @@
 #!/bin/sh
-# Moves port 9200 from a check that xinetd runs to pmcheck, in well under the time
-# after which a balancer takes the master for DOWN. If pmcheck does not answer 200
-# at once, xinetd gets the port back.
+# Moves port 9200 from a check that xinetd runs to pmcheck, faster than a balancer
+# takes the master DOWN. If pmcheck does not answer 200 in time, xinetd gets the port
+# back.
 #
 #   migrate.sh [FILE]
 #
-# FILE describes the old check, such as /etc/xinetd.d/puppetserver_check. Without
-# it, it is the file in /etc/xinetd.d with "port = 9200".
+# FILE describes the old check, such as /etc/xinetd.d/puppetserver_check. The default
+# is the file in /etc/xinetd.d with "port = 9200".
 #
-# Before: install pmcheck, and write /etc/pmcheck/pmcheck.yaml if it needs one.
+# First install pmcheck, and write /etc/pmcheck/pmcheck.yaml if you need one.
 set -eu
 
 port=9200
-# How many milliseconds pmcheck has to answer. This and the way back have to fit into
-# (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
+# The time in milliseconds in which pmcheck must answer. This and the way back must fit
+# into (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
 patience=2000
 
 die() {
@@ -21,7 +21,7 @@ die() {
     exit 1
 }
 
-answer() { # of whoever listens on port $1: the status code, 000 if nobody does
+answer() { # prints the status code that port $1 answers, 000 without an answer
     curl --silent --output /dev/null --noproxy '*' --max-time 0.5 --write-out '%{http_code}' "http://127.0.0.1:$1/" || true
 }
 
@@ -37,7 +37,7 @@ find_old() {
     grep -lE "^[[:space:]]*port[[:space:]]*=[[:space:]]*$port[[:space:]]*\$" /etc/xinetd.d/* || true
 }
 
-# rehearse runs pmcheck beside the old check, where no balancer asks.
+# rehearse runs pmcheck beside the old check, on a port that no balancer uses.
 rehearse() {
     PMCHECK_SOCKET=/run/pmcheck-rehearsal.sock PMCHECK_LISTEN=127.0.0.1:19200 pmcheck serve 2>/run/pmcheck-rehearsal.log &
     rehearsal=$!
@@ -50,7 +50,7 @@ rehearse() {
     $passed || die "pmcheck does not answer 200 here, so nothing was changed; see /run/pmcheck-rehearsal.log"
 }
 
-# let_go has xinetd close the port, and returns once it has.
+# let_go makes xinetd close the port and returns when it is closed.
 let_go() {
     cp -p "$old" "$old.before-pmcheck" # xinetd does not read names with a dot
     sed -i -e '/^[[:space:]]*disable[[:space:]]*=/d' -e 's/^[[:space:]]*{/&\n    disable = yes/' "$old"
@@ -76,7 +76,7 @@ old=${1-$(find_old)}
 [ "$(answer $port)" = 200 ] || die "the old check does not answer 200: a bad moment"
 rehearse
 
-# Whatever the package tried to start could not have the port.
+# The units that the package started could not bind the port.
 systemctl stop pmcheck.socket pmcheck.service
 systemctl reset-failed pmcheck.socket pmcheck.service 2>/dev/null || true
 systemctl --quiet enable pmcheck.socket pmcheck.service

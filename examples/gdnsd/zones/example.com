@@ -4,7 +4,7 @@
 ;   use_srv_records = true
 ;   srv_domain = example.com
 ;
-; Agents without those lines, and server = puppet.example.com, find the same masters.
+; Agents without those lines and with server = puppet.example.com use the same masters.
 ; Each master needs puppet.example.com among the dns_alt_names of its certificate.
 
 $TTL 300
@@ -14,10 +14,10 @@ $TTL 300
 ns1     A   192.0.2.53
 ns2     A   192.0.2.54 ; another gdnsd with the same configuration
 
-; The fit masters, as in config; an answer lasts 5 to 10 s.
+; The healthy masters, as in config; an answer is valid for 5 to 10 s.
 puppet  10/5 DYNA multifo!puppet
 
 _x-puppet._tcp     SRV 0 5 8140 puppet.example.com.
-; Certificates and file buckets are on one master, fit or not.
+; Certificates and file buckets are on one master, whatever its health.
 _x-puppet-ca._tcp  SRV 0 5 8140 ca.example.com.
 ca      A   192.0.2.12

@@ -1,7 +1,7 @@
-# What the tasks of this module share; sourced by them, for any POSIX shell.
+# Functions of the tasks of this module, for any POSIX shell.
 #
-# A task gets its parameters as PT_ variables and writes one JSON object to
-# stdout: what pmcheck itself says, or {"_error": …} and an exit status above 0.
+# A task gets its parameters as PT_ variables and writes one JSON object to stdout:
+# pmcheck's own, or {"_error": …} with an exit status above 0.
 
 # quote writes its argument as a JSON string.
 quote() {
@@ -11,16 +11,14 @@ quote() {
     printf '"'
 }
 
-# fail ends the task: fail KIND MESSAGE EXIT-STATUS [JSON], where the JSON is what
-# pmcheck has to say about it.
+# fail ends the task: fail KIND MESSAGE EXIT-STATUS [JSON], where JSON is pmcheck's output.
 fail() {
     printf '{"_error": {"kind": "pmcheck/%s", "msg": %s, "details": {"exit_code": %d, "result": %s}}}\n' \
         "$1" "$(quote "$2")" "$3" "${4:-null}"
     exit "$3"
 }
 
-# run runs a command of pmcheck, which the caller judges by $status, and keeps what it
-# wrote to stdout and stderr in $out and $err.
+# run runs a pmcheck command and sets $status, $out (stdout) and $err (stderr).
 run() {
     errors=$(mktemp) || fail no-temporary-file 'no temporary file' 1
     status=0
@@ -29,7 +27,7 @@ run() {
     rm -f "$errors"
 }
 
-# must is run for a command that has to succeed.
+# must runs a command and ends the task if it fails.
 must() {
     run "$@"
     case $status in
@@ -41,7 +39,7 @@ must() {
     esac
 }
 
-# would says what a task in noop mode leaves undone.
+# would prints what a task in noop mode does not do, and ends the task.
 would() {
     printf '{"noop": true, "would": %s}\n' "$(quote "pmcheck $*")"
     exit 0

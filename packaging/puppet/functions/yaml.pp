@@ -1,6 +1,6 @@
-# @summary Writes a value the way YAML reads it back, on one line.
+# @summary Writes a value as YAML on one line.
 #
-# Text is quoted, always: `off` and `on` would be booleans to some otherwise.
+# Text is always quoted: some parsers read `off` and `on` as booleans.
 #
 # @param value The value.
 # @return The value in YAML.

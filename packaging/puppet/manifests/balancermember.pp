@@ -1,8 +1,7 @@
-# @summary Exports this master to the balancers, for their HAProxy to collect.
+# @summary Exports this master, so that HAProxy on the balancers can collect it.
 #
-# Nothing is exported unless this class is included. It needs the module
-# puppetlabs/haproxy, and PuppetDB, which also decides when a master is gone: at
-# `puppet node deactivate`.
+# It needs the module puppetlabs/haproxy and PuppetDB. `puppet node deactivate` removes a
+# master from the balancers.
 #
 # @example On a master
 #   include pmcheck
@@ -26,22 +25,22 @@
 # @param port
 #   Where Puppet Server listens.
 # @param server_name
-#   What HAProxy calls this master.
+#   The name of this master in HAProxy.
 # @param ipaddress
-#   Where HAProxy finds it.
+#   The address of this master for HAProxy.
 # @param check_port
-#   Where HAProxy asks pmcheck. By default the port of `pmcheck::listen`.
+#   The port on which HAProxy asks pmcheck. By default the port of `pmcheck::listen`.
 # @param inter
-#   How often it asks.
+#   The time between two health checks.
 # @param fall
-#   After how many bad answers it takes the master out.
+#   The number of consecutive failures after which the master is DOWN.
 # @param rise
-#   After how many good ones it takes the master back.
+#   The number of consecutive successes after which it is UP.
 # @param ca_file
-#   The CA on the balancer that has signed the certificate pmcheck shows. Needed
-#   with `pmcheck::tls`, and then the check is over TLS.
+#   The file on the balancer with the CA of pmcheck's certificate. Required with
+#   `pmcheck::tls`; the health check then uses TLS.
 # @param options
-#   Further words for the `server` line, such as `weight 100 slowstart 60s`.
+#   More words for the `server` line, such as `weight 100 slowstart 60s`.
 class pmcheck::balancermember (
   String[1]                      $listening_service = 'puppet',
   Stdlib::Port                   $port              = 8140,
@@ -67,7 +66,7 @@ class pmcheck::balancermember (
   } elsif $ca_file =~ Undef {
     fail("pmcheck::balancermember::ca_file is needed with pmcheck::tls '${pmcheck::tls}': HAProxy verifies pmcheck with it")
   } else {
-    # HAProxy expects the name it asks for.
+    # HAProxy verifies the name in check-sni.
     $over_tls = ['check-ssl', "check-sni ${trusted['certname']}", 'verify required', "ca-file ${ca_file}"]
   }
 

@@ -1,7 +1,7 @@
-# @summary Writes pmcheck.yaml, if pmcheck itself finds it valid.
+# @summary Writes pmcheck.yaml, if pmcheck accepts it.
 #
-# What only a start of the daemon or of its socket can apply is also written to
-# drop-ins of their units, so that a change of it can be told from the rest.
+# Settings that take effect only when the daemon or a socket starts are also written to
+# drop-ins of their units, so that a change of them can be detected.
 #
 # @api private
 class pmcheck::config {
@@ -48,7 +48,7 @@ class pmcheck::config {
     validate_cmd => '/usr/bin/pmcheck config --check %',
   }
 
-  # By unit, where its socket is bound.
+  # The address of each socket, by unit.
   $streams = {
     'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),
     'pmcheck-agent.socket'  => regsubst(String($settings.dig('agent', 'listen')), '\A:', ''),

@@ -1,7 +1,7 @@
-# @summary A drop-in of a unit: with which settings it has to be started.
+# @summary A drop-in of a unit, with the settings that need a restart of it.
 #
 # @param content
-#   What is in it. Without any there is no drop-in.
+#   The content. If it is empty, there is no drop-in.
 #
 # @api private
 define pmcheck::dropin (

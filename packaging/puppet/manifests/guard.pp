@@ -1,6 +1,6 @@
-# @summary Has the master drained whenever Puppet Server is stopped or restarted.
+# @summary Drains the master whenever Puppet Server is stopped or restarted.
 #
-# A guard starts with its server. To stop one drains nothing.
+# A guard starts with its server. Stopping a guard does not drain.
 #
 # @api private
 class pmcheck::guard {

@@ -1,12 +1,12 @@
 # @summary Tells a load balancer whether the Puppet Server on this host should get agents now.
 #
-# Installs pmcheck, keeps it running and configures it. Nothing has to be set
-# where Puppet Server has its usual place: pmcheck reads puppet.conf.
+# Installs, configures and runs pmcheck. No parameter is required if Puppet Server uses
+# its default paths: pmcheck reads puppet.conf.
 #
-# No hold is a resource, and no Puppet run begins or ends one: a master that
-# somebody has drained stays drained.
+# Holds are not resources, and no Puppet run sets or lifts one: a drained master stays
+# drained.
 #
-# @example All there is to do on a master
+# @example On a master
 #   include pmcheck
 #
 # @example In Hiera
@@ -23,41 +23,39 @@
 #   }
 #
 # @param package_name
-#   The package.
+#   The name of the package.
 # @param package_ensure
 #   `installed`, `latest` or a version. With `package_source` it is always the
 #   version of that file.
 # @param package_source
-#   Where the package is, if in no repository: a path on the host, or a URL
-#   (`https`, `http`, `puppet`, `file`) it is fetched from.
+#   The file to install if the package is in no repository: a path on the host, or a URL
+#   (`https`, `http`, `puppet`, `file`).
 # @param package_sha256
-#   What the fetched package must have as its SHA-256. Only with a URL.
+#   The SHA-256 checksum of the package. Only with a URL.
 # @param file_provider
-#   What installs the package of `package_source`. From the data of this module.
+#   The provider that installs `package_source`. From the data of this module.
 # @param service_ensure
-#   Whether the daemon is to run. To take a master out, do not stop it: use
-#   `pmcheck drain`.
+#   Whether the daemon runs. Do not stop it to take a master out: use `pmcheck drain`.
 # @param service_enable
-#   Whether the daemon is to run after a boot.
+#   Whether the daemon starts at boot.
 # @param guard
-#   Whether a stop or restart of Puppet Server, by whomever, drains the master
-#   first and makes it ready afterwards.
+#   Whether a stop or restart of Puppet Server drains the master first and makes it ready
+#   afterwards.
 # @param guard_services
-#   The services that are guarded so, by their systemd names. From the data of
-#   this module: `puppetserver` and `pe-puppetserver`.
+#   The systemd names of the guarded services. From the data of this module:
+#   `puppetserver` and `pe-puppetserver`.
 # @param listen
-#   Where balancers ask.
+#   Where the daemon answers balancers.
 # @param allow
-#   The networks that may ask at all.
+#   The networks that may connect.
 # @param status_allow
 #   The networks that may read `/status`, besides loopback.
 # @param balancers
-#   The networks whose balancers are believed when they tell what they make of
-#   this master.
+#   The networks whose balancers are believed when they report their view of this master.
 # @param max_connections
-#   How many connections may be open at one time.
+#   The number of connections that may be open.
 # @param tls
-#   Whether balancers ask over TLS, and which certificate they are shown.
+#   Whether balancers connect over TLS, and with which certificate.
 # @param tls_certificate
 #   The certificate, with `tls` `files`.
 # @param tls_key
@@ -65,45 +63,44 @@
 # @param tls_client_ca
 #   The CA whose certificates balancers must show, with `tls` `files`.
 # @param socket
-#   The socket on which the `pmcheck` command reads what the daemon knows.
+#   The socket on which the `pmcheck` command reads from the daemon.
 # @param initial_mode
-#   The mode of a host on which nobody has ever set one.
+#   The mode of a new host, until it is changed for the first time.
 # @param services
-#   Further services of the master's Status API, each with a path of its own.
+#   More services of the master's Status API, each on its own path.
 # @param tcp_services
-#   Services that are only connected to.
+#   Services that are tested with a connection only.
 # @param fleet
 #   The masters of the pool, for `pmcheck status --fleet` and `pmcheck haproxy`.
 # @param holds
-#   Where the hold files are.
+#   The directories of the hold files.
 # @param puppet
-#   Where Puppet's own configuration is.
+#   Where puppet.conf is.
 # @param probe
-#   How the master is asked.
+#   How the master is probed.
 # @param checks
 #   What each check beside the probe may do.
 # @param jruby
-#   How the pool of JRuby instances is judged.
+#   The thresholds of the JRuby pool.
 # @param unit
-#   The master's unit in systemd.
+#   The master's systemd unit.
 # @param expiry
-#   How long before their end certificates and CRLs are warned of.
+#   How long before certificates and CRLs expire the check warns.
 # @param disk
-#   How free space is judged.
+#   The directories and thresholds of the disk check.
 # @param code
-#   Where the deployed environments are.
+#   The directory of the deployed environments.
 # @param puppetdb
-#   Where the master's PuppetDB answers.
+#   The master's PuppetDB.
 # @param compile
-#   How the deep check compiles a catalog.
+#   How the compile check compiles a catalog.
 # @param agent
-#   How HAProxy's agent-checks are answered. Without `listen` they are not.
+#   HAProxy's agent-check. Without `listen` it is not answered.
 # @param log
 #   How the daemon logs.
 # @param settings
-#   Further settings, merged over those above: for what pmcheck knows and this
-#   version of the module does not. pmcheck itself checks them, before the file
-#   is put in place.
+#   More settings, merged over those above, for settings that this version of the module
+#   does not know. pmcheck validates them before the file is written.
 class pmcheck (
   Array[Pattern[/\A[A-Za-z0-9._-]+\z/]]             $guard_services,
   String[1]                                         $package_name    = 'pmcheck',

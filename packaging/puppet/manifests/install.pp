@@ -40,7 +40,7 @@ class pmcheck::install {
       }
     }
 
-    # For these two providers the latest version is that of the file.
+    # For these two providers, "latest" is the version in the file.
     package { $pmcheck::package_name:
       ensure   => 'latest',
       provider => $pmcheck::file_provider,

@@ -1,8 +1,8 @@
-# @summary Keeps the daemon running, and has it read a new configuration.
+# @summary Runs the daemon and reloads it after a change of its configuration.
 #
-# A reload is enough for most settings, and forgets nothing. Some need a restart:
-# systemd holds the port meanwhile, so that no balancer is refused. Only another
-# port closes the old one. The holds are files, which none of this touches.
+# A reload is enough for most settings. Some need a restart: systemd keeps the port open
+# meanwhile, so that no balancer is refused. Only a change of the port closes the old one.
+# None of this touches the hold files.
 #
 # @api private
 class pmcheck::service {
@@ -10,7 +10,7 @@ class pmcheck::service {
 
   $sockets = ['pmcheck.socket', 'pmcheck-status.socket']
 
-  # Only with agent.listen is there a port for HAProxy's agent-check.
+  # Without agent.listen there is no port for HAProxy's agent-check.
   if $pmcheck::config::streams['pmcheck-agent.socket'] == '' {
     $agent_ensure = stopped
     $agent_enable = false
@@ -19,7 +19,7 @@ class pmcheck::service {
     $agent_enable = $pmcheck::service_enable
   }
 
-  # To stop the service stops its sockets.
+  # Stopping the service stops its sockets.
   exec { 'pmcheck: let go of the old sockets':
     command     => '/bin/systemctl daemon-reload && /bin/systemctl stop pmcheck.service',
     provider    => shell,

@@ -1,12 +1,11 @@
-# @summary Takes masters out one at a time, does something to each, and puts it back.
+# @summary Takes masters out one at a time, runs a command or plan on each, and puts it back.
 #
-# For each master in turn: drain it and wait until its last agent is gone, run the
-# command or the plan, lift the hold, and wait until every balancer has it UP
-# again. Nothing is touched unless all masters are in service at the start.
+# For each master in turn: drain it and wait until the last agent has finished, run the
+# command or the plan, lift the hold, and wait until every balancer has it UP again. The
+# plan does nothing unless all masters are in service at the start.
 #
-# The plan ends at the first master that something goes wrong with. That one
-# stays held, by the holder `hold`, and the rest as they were: look into it, then
-# `pmcheck ready --hold rolling`.
+# The plan ends at the first failure. That master stays held, by the holder `hold`, and
+# the others are not touched. Fix the cause, then run `pmcheck ready --hold rolling`.
 #
 # @example A new package on every master
 #   bolt plan run pmcheck::rolling targets=masters \
@@ -18,22 +17,22 @@
 # @param targets
 #   The masters.
 # @param command
-#   What to run on each. This or `plan`.
+#   The command to run on each master. Either this or `plan`.
 # @param plan
-#   The plan to run for each, with the master as its parameter `targets`.
+#   The plan to run for each master, with the master as its parameter `targets`.
 # @param plan_parameters
-#   Further parameters of that plan.
+#   More parameters of that plan.
 # @param hold
-#   Who holds.
+#   The holder.
 # @param reason
-#   Why, for those who will ask.
+#   The reason of the hold.
 # @param drain_timeout
-#   How long to wait for the last agent of a master: the slowest catalog and more.
+#   How long to wait for the last agent of a master; longer than the slowest catalog.
 # @param ready_timeout
-#   How long to wait until a master serves agents, and until balancers say so:
-#   a start of Puppet Server and more.
+#   How long to wait until a master serves agents and balancers use it; longer than a start
+#   of Puppet Server.
 # @return
-#   What `pmcheck::status` says of each master at the end.
+#   The result of `pmcheck::status` for each master at the end.
 plan pmcheck::rolling (
   TargetSpec                               $targets,
   Optional[String[1]]                      $command         = undef,

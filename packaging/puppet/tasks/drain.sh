@@ -1,4 +1,4 @@
 #!/bin/sh
-# Sets a hold: no new agents; those under way finish.
+# Sets a hold: no new agents; runs in progress finish.
 . "$PT__installdir/pmcheck/files/task.sh"
 hold drain

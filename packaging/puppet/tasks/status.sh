@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reads everything pmcheck knows. That a master is held or ill is an answer, not
-# a failure of the task.
+# Prints everything the daemon knows. A held or unhealthy master is not a failure of the
+# task.
 . "$PT__installdir/pmcheck/files/task.sh"
 set -- status --json
 [ -z "${PT_service:-}" ] || set -- "$@" "--service=$PT_service"

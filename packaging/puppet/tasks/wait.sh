@@ -1,6 +1,6 @@
 #!/bin/sh
-# Blocks until balancers are told what is waited for. It changes nothing, but
-# what is waited for may be something that noop leaves undone.
+# Blocks until balancers get the answer in $PT_for. It changes nothing; with noop it does
+# not wait, since the change that it would wait for may not have been made.
 . "$PT__installdir/pmcheck/files/task.sh"
 set -- wait "--for=$PT_for" "--timeout=${PT_timeout:-5m}"
 [ -z "${PT_service:-}" ] || set -- "$@" "--service=$PT_service"

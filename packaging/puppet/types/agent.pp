@@ -1,4 +1,4 @@
-# @summary The section `agent` of pmcheck.yaml: how HAProxy's agent-checks are answered.
+# @summary The section `agent` of pmcheck.yaml: HAProxy's agent-check.
 type Pmcheck::Agent = Struct[{
     Optional['listen'] => Pmcheck::Listen,
     Optional['weight'] => Boolean,

@@ -1,4 +1,4 @@
-# @summary The section `compile` of pmcheck.yaml: how the deep check compiles a catalog.
+# @summary The section `compile` of pmcheck.yaml: how the compile check compiles a catalog.
 type Pmcheck::Compile = Struct[{
     Optional['interval']   => Pmcheck::Duration,
     Optional['timeout']    => Pmcheck::Duration,

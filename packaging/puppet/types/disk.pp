@@ -1,4 +1,4 @@
-# @summary The section `disk` of pmcheck.yaml: how free space is judged.
+# @summary The section `disk` of pmcheck.yaml: the directories and thresholds of the disk check.
 type Pmcheck::Disk = Struct[{
     Optional['paths']        => Array[Stdlib::Absolutepath],
     Optional['reads']        => Array[Stdlib::Absolutepath],

@@ -1,4 +1,4 @@
-# @summary The section `jruby` of pmcheck.yaml: how the pool of JRuby instances is judged.
+# @summary The section `jruby` of pmcheck.yaml: the thresholds of the JRuby pool.
 type Pmcheck::Jruby = Struct[{
     Optional['interval']    => Pmcheck::Duration,
     Optional['warming_max'] => Pmcheck::Duration,

@@ -1,2 +1,2 @@
-# @summary What is wanted of a master, in HAProxy's words.
+# @summary The mode of a master, in HAProxy's words.
 type Pmcheck::Mode = Enum['ready', 'drain', 'maint']

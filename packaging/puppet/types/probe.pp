@@ -1,4 +1,4 @@
-# @summary The section `probe` of pmcheck.yaml: how the master is asked.
+# @summary The section `probe` of pmcheck.yaml: how the master is probed.
 type Pmcheck::Probe = Struct[{
     Optional['address']     => Pmcheck::Address,
     Optional['certname']    => Pmcheck::Certname,

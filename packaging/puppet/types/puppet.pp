@@ -1,4 +1,4 @@
-# @summary The section `puppet` of pmcheck.yaml: where Puppet's own configuration is.
+# @summary The section `puppet` of pmcheck.yaml: where puppet.conf is.
 type Pmcheck::Puppet = Struct[{
     Optional['conf'] => Stdlib::Absolutepath,
 }]

@@ -1,4 +1,4 @@
-# @summary The section `puppetdb` of pmcheck.yaml: where the master's PuppetDB answers.
+# @summary The section `puppetdb` of pmcheck.yaml: the master's PuppetDB.
 type Pmcheck::Puppetdb = Struct[{
     Optional['address']  => Pmcheck::Address,
     Optional['certname'] => Pmcheck::Certname,

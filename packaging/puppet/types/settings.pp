@@ -1,2 +1,2 @@
-# @summary Settings by name, as in pmcheck.yaml. Which names there are is for pmcheck to say.
+# @summary Settings by name, as in pmcheck.yaml. pmcheck validates the names.
 type Pmcheck::Settings = Hash[Pmcheck::Name, Pmcheck::Value]

@@ -1,2 +1,2 @@
-# @summary What a check may do: take the master out, show a warning, or not look at all.
+# @summary What a check may do: take the master out, show a warning, or nothing.
 type Pmcheck::Severity = Enum['eject', 'warn', 'off']

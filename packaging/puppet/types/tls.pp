@@ -1,2 +1,2 @@
-# @summary With which certificate pmcheck answers, if any: none, Puppet's own, or that of two files.
+# @summary The certificate for balancers: none, the host's Puppet certificate, or two files.
 type Pmcheck::Tls = Enum['off', 'puppet', 'files']

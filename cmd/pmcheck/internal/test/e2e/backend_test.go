@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -51,24 +52,27 @@ func TestPrintedBackend(t *testing.T) {
 	}
 }
 
-// The lines that the README asks people to paste are HAProxy's own language.
+// The HAProxy lines in the README and in packaging/doc load as printed.
 func TestReadmeBackends(t *testing.T) {
 	lab.Real(t)
-	readme, err := os.ReadFile("../../../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(readme), "```haproxy\n")[1:]
-	if len(blocks) != 3 {
-		t.Fatalf("%d blocks for HAProxy, want 3", len(blocks))
-	}
-	for i, block := range blocks {
-		lines, _, _ := strings.Cut(block, "```")
-		if !strings.HasPrefix(lines, "backend ") {
-			lines = "backend puppet\n    mode tcp\n" + lines + "    server puppet1 192.0.2.11:8140 check port 9200\n"
+	for _, path := range []string{"README.md", "packaging/doc/agent-check.md"} {
+		text, err := os.ReadFile(filepath.Join("../../../../..", path))
+		if err != nil {
+			t.Fatal(err)
 		}
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			lab.CheckHAProxyConfig(t, "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"+lines)
-		})
+		blocks := strings.Split(string(text), "```haproxy\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s has no block for HAProxy", path)
+		}
+		for i, block := range blocks {
+			lines, _, _ := strings.Cut(block, "```")
+			if !strings.HasPrefix(lines, "backend ") {
+				lines = "backend puppet\n    mode tcp\n" + lines + "    server puppet1 192.0.2.11:8140 check port 9200\n"
+			}
+			t.Run(fmt.Sprint(path, i), func(t *testing.T) {
+				defaults := "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"
+				lab.CheckHAProxyConfig(t, defaults+lines)
+			})
+		}
 	}
 }

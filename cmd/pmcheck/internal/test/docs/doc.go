@@ -1,0 +1,3 @@
+// Package docs tests the documents of the repository: that their links lead to
+// files and headings that exist.
+package docs
