@@ -29,7 +29,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/pmcheck
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cli.version=$(VERSION)' -o bin/pmcheck ./cmd/pmcheck
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X github.com/prometheus/common/version.Version=$(VERSION)' -o bin/pmcheck ./cmd/pmcheck
 
 .PHONY: demo
 demo: build ## run the daemon on localhost:9200 against a simulated Puppet Server

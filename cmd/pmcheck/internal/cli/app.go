@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/prometheus/common/version"
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/drain"
@@ -32,9 +33,6 @@ const (
 	exitTimeout   = 6 // wait, --wait: not within the time
 	exitRefused   = 7 // drain, maint: a balancer would have no server left
 )
-
-// version is set when a release is linked.
-var version = ""
 
 // exitError carries an exit status up to Run.
 type exitError struct {
@@ -150,8 +148,8 @@ func versionCommand() *cli.Command {
 // versionString is the version that was linked in, or what the Go toolchain
 // knows of the source.
 func versionString() string {
-	if version != "" {
-		return version
+	if version.Version != "" {
+		return version.Version
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
