@@ -69,7 +69,7 @@ func TestCompileThatIsSlow(t *testing.T) {
 	c := newCompile(t, newMaster(t))
 	c.SlowAfter = time.Nanosecond
 	got := c.Check(context.Background())
-	if got.State != check.StateWarn || got.Health != check.Busy || got.Reason != check.CompileSlow || !strings.HasSuffix(got.Value, " s") {
+	if got.State != check.StateWarn || got.Health != check.Busy || got.Reason != check.CompileSlow || !strings.HasSuffix(got.Value, "s") {
 		t.Errorf("%s, %q, %s, %q", got.State, got.Health, got.Reason, got.Value)
 	}
 }
@@ -95,7 +95,7 @@ func TestCatalogOfAnotherHost(t *testing.T) {
 func TestJRubyOfAMaster(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
-	j := check.JRuby{Client: &p.Client, StuckAfter: time.Nanosecond}
+	j := check.JRuby{Client: &p.Client, JRubySettings: check.JRubySettings{StuckAfter: time.Nanosecond}}
 	ask := func(want check.State, reason check.Reason, questions int64) {
 		t.Helper()
 		before := m.Questions()

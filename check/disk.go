@@ -9,25 +9,73 @@ import (
 	"time"
 )
 
+// CheckDisk is the name of the check of free space.
+const CheckDisk = "disk"
+
+// The reasons of the check.
+const (
+	DiskLow  Reason = "disk-low"
+	DiskFull Reason = "disk-full"
+)
+
+// DiskSettings say what to look at, and how free space is judged.
+type DiskSettings struct {
+	// Paths are directories that Puppet Server writes to. One without space, or
+	// on a file system that is read-only, makes the master unhealthy.
+	Paths []string `yaml:"paths" path:"absolute"`
+	// Reads are directories that it only reads, such as the code: without space a
+	// deployment fails, which is worth a warning, and a file system that is
+	// read-only may be meant so.
+	Reads []string `yaml:"reads" path:"absolute"`
+	// WarnPercent is the share of free space, and of free inodes, below which the
+	// check warns; 0 is never.
+	WarnPercent int `yaml:"warn_percent" min:"0" max:"99"`
+	// EjectMiB is the free space below which a disk is full, or 5% of the file
+	// system if that is less, lest a small one be full from the start; 0 is never.
+	// Without inodes it is full in any case.
+	EjectMiB int `yaml:"eject_mib" min:"0" max:"1048576"`
+	// Interval is the time between two looks.
+	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
+}
+
+func disk() Check {
+	s := &DiskSettings{
+		Paths:       []string{},
+		Reads:       []string{},
+		WarnPercent: 10,
+		EjectMiB:    64,
+		Interval:    15 * time.Second,
+	}
+	return Check{
+		Name:     CheckDisk,
+		Title:    "free space and free inodes",
+		Severity: Eject,
+		Asks: "How much is free, for others than root, on the file systems of Puppet's vardir, log directory and code " +
+			"directory; and whether one has turned read-only.",
+		Why: "Puppet Server stores each agent's facts before it compiles. On a full disk it answers every agent with " +
+			"status 500, and goes on saying running.",
+		Because: "every agent fails there and would be served elsewhere. Low space, and a full code directory, only " +
+			"warn.",
+		Do: "Make room (old reports, logs, heap dumps, environments); df -h and df -i show what is short. If the file " +
+			"system is read-only, dmesg says why.",
+		Reasons: []Cause{
+			{DiskLow, "", "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},
+			{DiskFull, "", "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"},
+		},
+		Settings: s,
+		Schedule: func(h Host) *Scheduled {
+			d := &Disk{DiskSettings: *s}
+			return &Scheduled{Check: d.Check, Interval: s.Interval, Timeout: h.Timeout}
+		},
+	}
+}
+
 // Disk looks at the space that Puppet Server needs. With none left it answers
 // every agent with status 500, because the agent's facts cannot be stored,
 // and says running all the while. Set the fields before the first Check; not
 // safe for concurrent use.
 type Disk struct {
-	// Paths are directories that the server writes to. One without space, or
-	// on a file system that is read-only, makes the master unhealthy.
-	Paths []string
-	// Reads are directories that it only reads, such as the code: without
-	// space a deployment fails, which is worth a warning, and a file system
-	// that is read-only may be meant so.
-	Reads []string
-	// WarnPercent is the share of free space, and of free inodes, below which
-	// somebody should look; 0 is never.
-	WarnPercent int
-	// EjectMiB is the free space below which a disk is full, or 5% of the file
-	// system if that is less, lest a small one be full from the start; 0 is
-	// never. Without inodes it is full in any case.
-	EjectMiB int
+	DiskSettings
 
 	places []*place
 }
@@ -118,13 +166,14 @@ func (d *Disk) judge(p *place, v volume) Finding {
 	full := v.full(d.EjectMiB)
 	switch {
 	case full != "" && p.written:
-		return Finding{State: StateBad, Health: Unhealthy, Reason: DiskFull, Detail: p.path + ": " + full + ": agents are answered with status 500"}
+		return finding(StateBad, Unhealthy, DiskFull, "", "%s: %s: agents are answered with status 500", p.path, full)
 	case v.readOnly && p.written:
-		return Finding{State: StateBad, Health: Unhealthy, Reason: DiskFull, Detail: p.path + ": the file system is read-only: agents are answered with status 500"}
+		return finding(StateBad, Unhealthy, DiskFull, "",
+			"%s: the file system is read-only: agents are answered with status 500", p.path)
 	case full != "":
-		return Finding{State: StateWarn, Reason: DiskFull, Detail: p.path + ": " + full}
+		return finding(StateWarn, "", DiskFull, "", "%s: %s", p.path, full)
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
-		return Finding{State: StateWarn, Reason: DiskLow, Detail: p.path + ": " + v.String()}
+		return finding(StateWarn, "", DiskLow, "", "%s: %s", p.path, v)
 	}
 	return Finding{State: StateOK}
 }

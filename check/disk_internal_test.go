@@ -34,7 +34,7 @@ func TestJudgeOfAVolume(t *testing.T) {
 		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, StateOK, DiskFull},
 		{"of no size", volume{}, StateOK, StateOK, ""},
 	}
-	d := Disk{WarnPercent: 10, EjectMiB: 64}
+	d := Disk{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for written, want := range map[bool]State{true: tt.written, false: tt.read} {
@@ -58,7 +58,7 @@ func TestThresholdsOfZeroAreNever(t *testing.T) {
 }
 
 func TestDiskWithoutAPathIsUnknown(t *testing.T) {
-	f := (&Disk{WarnPercent: 10, EjectMiB: 64}).Check(context.Background())
+	f := (&Disk{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}).Check(context.Background())
 	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" || !strings.Contains(f.Detail, "nothing to look at") {
 		t.Errorf("got %+v, want that nothing is known", f)
 	}
@@ -66,12 +66,12 @@ func TestDiskWithoutAPathIsUnknown(t *testing.T) {
 
 func TestDiskOfThisHost(t *testing.T) {
 	dir := t.TempDir()
-	d := Disk{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}
+	d := Disk{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}}
 	got := d.Check(context.Background())
 	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
 		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)
 	}
-	d = Disk{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}
+	d = Disk{DiskSettings: DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}}
 	if got := d.Check(context.Background()); got.State == StateOK {
 		t.Errorf("more is free than there is: %q", got.Value)
 	}
@@ -80,11 +80,11 @@ func TestDiskOfThisHost(t *testing.T) {
 func TestMissingPathIsUnknown(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "nowhere")
-	got := (&Disk{Paths: []string{missing, dir}}).Check(context.Background())
+	got := (&Disk{DiskSettings: DiskSettings{Paths: []string{missing, dir}}}).Check(context.Background())
 	if got.State != StateNone || got.Health != "" || !strings.Contains(got.Detail, missing) || !strings.Contains(got.Value, dir) {
 		t.Errorf("%s, health %q, %q, %q", got.State, got.Health, got.Value, got.Detail)
 	}
-	low := (&Disk{Paths: []string{missing, dir}, WarnPercent: 101}).Check(context.Background())
+	low := (&Disk{DiskSettings: DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101}}).Check(context.Background())
 	if low.State != StateWarn {
 		t.Errorf("%s, want the warning to win over the unknown", low.State)
 	}
@@ -92,7 +92,7 @@ func TestMissingPathIsUnknown(t *testing.T) {
 
 func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
-	d := &Disk{Paths: []string{"/dead", dir}}
+	d := &Disk{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
 	d.places = d.list()
 	hangs := make(chan glance)
 	d.places[0].aside.running = hangs

@@ -63,7 +63,7 @@ func TestExpiry(t *testing.T) {
 			}
 		})
 	}
-	if got := check.Expiry(own(10*day), 5*day, now); got.State != check.StateOK || got.Threshold != "5 days" {
+	if got := check.Expiry(own(10*day), 5*day, now); got.State != check.StateOK || got.Threshold != "5d" {
 		t.Errorf("ten days left, to be warned five ahead: %s, threshold %q", got.State, got.Threshold)
 	}
 }

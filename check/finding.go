@@ -12,6 +12,9 @@ const (
 	Off   Severity = "off"   // the check is not made
 )
 
+// Words lists the severities.
+func (Severity) Words() []string { return []string{"eject", "warn", "off"} }
+
 // State is how one check stands.
 type State string
 

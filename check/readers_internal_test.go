@@ -9,35 +9,15 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func TestCompilationsDoNotOverlap(t *testing.T) {
-	c := Compile{Client: new(Client)} // which could not ask
+	c := Compile{Client: new(puppetclient.Client)} // which could not ask
 	c.busy.Lock()
 	if got := c.Check(context.Background()); got.State != StateNone || !strings.Contains(got.Detail, "under way") {
 		t.Errorf("%s, %q", got.State, got.Detail)
-	}
-}
-
-func TestClean(t *testing.T) {
-	tests := []struct {
-		name, text, want string
-		limit            int
-	}{
-		{"as it is", "Größe 5", "Größe 5", 100},
-		{"lines", " a\r\n\tb\u2028c ", "a b c", 100},
-		{"control characters", "a\x00\x1b[31mb\u202e", "a[31mb", 100},
-		{"not UTF-8", "a\xffb", "ab", 100},
-		{"cut", "abcdef", "abc", 3},
-		{"cut inside a letter", "aü", "a", 2},
-		{"nothing", "", "", 3},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := clean(tt.text, tt.limit); got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-		})
 	}
 }
 

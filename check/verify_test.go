@@ -7,6 +7,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func TestServerCertificateIsJudged(t *testing.T) {
@@ -60,15 +61,15 @@ func TestRevocationDepth(t *testing.T) {
 		name string
 		// which of the two lists the CRL file holds, and how they are
 		leafExpired, rootMissing bool
-		revocation               check.Revocation
+		revocation               puppetclient.Revocation
 		want                     check.Reason
 	}{
-		{"chain, all good", false, false, check.RevocationChain, check.OK},
+		{"chain, all good", false, false, puppetclient.RevocationChain, check.OK},
 		{"chain is the default", false, true, "", check.CRLMissing},
-		{"chain, root's list missing", false, true, check.RevocationChain, check.CRLMissing},
-		{"leaf, root's list missing", false, true, check.RevocationLeaf, check.OK},
-		{"leaf, issuer's list expired", true, false, check.RevocationLeaf, check.CRLExpired},
-		{"off, issuer's list expired", true, false, check.RevocationOff, check.OK},
+		{"chain, root's list missing", false, true, puppetclient.RevocationChain, check.CRLMissing},
+		{"leaf, root's list missing", false, true, puppetclient.RevocationLeaf, check.OK},
+		{"leaf, issuer's list expired", true, false, puppetclient.RevocationLeaf, check.CRLExpired},
+		{"off, issuer's list expired", true, false, puppetclient.RevocationOff, check.OK},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestMissingCRLFileMattersOnlyWhenItIsUsed(t *testing.T) {
 	wantReason(t, p.Probe(context.Background()), check.OwnFilesMissing)
 	p = newProber(t, m)
 	p.Credentials.Files.CRL = m.Dir + "/missing.pem"
-	p.Credentials.Files.Revocation = check.RevocationOff
+	p.Credentials.Files.Revocation = puppetclient.RevocationOff
 	wantReason(t, p.Probe(context.Background()), check.OK)
 }
 

@@ -17,6 +17,9 @@ const (
 	Maint Mode = "maint"
 )
 
+// Words lists the modes, from the least to the most strict.
+func (Mode) Words() []string { return []string{string(Ready), string(Drain), string(Maint)} }
+
 // ParseMode returns the mode that s spells. The spelling is exact: lower case,
 // no spaces.
 func ParseMode(s string) (Mode, error) {

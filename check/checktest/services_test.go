@@ -9,18 +9,19 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func newMaster(t *testing.T) (*checktest.Master, *check.Client) {
+func newMaster(t *testing.T) (*checktest.Master, *puppetclient.Client) {
 	t.Helper()
 	m, err := checktest.NewMaster(t.TempDir(), "puppet1.example.test", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	client := &check.Client{
+	client := &puppetclient.Client{
 		Address: m.Address(), ServerName: m.Name, Timeout: 10 * time.Second,
-		Credentials: &check.Credentials{Files: m.Files()},
+		Credentials: &puppetclient.Credentials{Files: m.Files()},
 	}
 	t.Cleanup(client.Close)
 	return m, client

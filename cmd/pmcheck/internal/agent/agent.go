@@ -70,7 +70,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Agent {
 	a.store = &drain.Store{
 		Persistent:  c.Holds.Persistent,
 		UntilReboot: c.Holds.UntilReboot,
-		Initial:     drain.Mode(c.InitialMode),
+		Initial:     c.InitialMode,
 	}
 	if err := a.store.MakeUntilReboot(); err != nil {
 		log.Warn("there is no directory for holds until reboot", "error", err)

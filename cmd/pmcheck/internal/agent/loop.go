@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/systemd"
@@ -36,7 +37,7 @@ type loop struct {
 	fell      bool           // since it served, the master was more than silent: it may have been started anew
 
 	config      config.Config
-	credentials *check.Credentials // one reading of the files, and one last good set, for all clients
+	credentials *puppetclient.Credentials // one reading of the files, and one last good set, for all clients
 	services    []*subject
 	checks      []*runner
 	findings    findings
@@ -96,8 +97,8 @@ func (l *loop) start(ctx context.Context) {
 	for _, r := range l.checks {
 		l.work.Go(func() { r.run(ctx, l.found) })
 	}
-	if l.config.Checks.Unit != config.SeverityOff {
-		names := l.config.Unit.Names
+	if l.config.Checks.Severity(check.CheckUnit) != check.Off {
+		names := check.Settings[check.UnitSettings](l.config.Checks).Names
 		l.work.Go(func() { watchUnit(ctx, names, l.units) })
 	}
 }
@@ -160,7 +161,7 @@ func (l *loop) askAll(ctx context.Context) {
 // the master has too much to do; 0 if that is not known.
 func (l *loop) patience(s *subject) int {
 	if s.name == Server && l.findings.saturated(time.Now()) {
-		return l.config.JRuby.BusyFall
+		return check.Settings[check.JRubySettings](l.config.Checks).BusyFall
 	}
 	return 0
 }
@@ -168,8 +169,7 @@ func (l *loop) patience(s *subject) int {
 // concluded looks at a probe of the master for the checks that depend on it.
 func (l *loop) concluded(served, serves bool, r check.Result) {
 	now := time.Now()
-	l.findings.take(check.Expiry(r, l.config.Expiry.Warn, now), now)
-	l.findings.take(check.Loaded(r), now)
+	l.findings.observe(l.config.Checks, r, now)
 	switch {
 	case r.Fault != nil:
 		l.fell = l.fell || r.Fault.Definite()
@@ -212,8 +212,8 @@ func (l *loop) turn() {
 		next.own = append(next.own, s.local()...)
 	}
 	for _, r := range l.checks {
-		if r.client != nil {
-			next.own = append(next.own, r.client.Local()...)
+		if r.Client != nil {
+			next.own = append(next.own, r.Client.Local()...)
 		}
 	}
 	if db, asked := l.findings.puppetdb(now); asked {

@@ -28,28 +28,23 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	)
 	for _, r := range l.runners(c) {
 		work.Go(func() {
-			limited, cancel := context.WithTimeout(ctx, r.timeout)
-			defer cancel()
-			found := r.check(limited)
-			if r.client != nil {
-				r.client.Close()
-			}
+			found := r.once(ctx)
+			r.close()
 			mu.Lock()
 			defer mu.Unlock()
 			l.findings.take(found, time.Now())
 		})
 	}
 	var unit systemd.UnitState
-	if c.Checks.Unit != config.SeverityOff {
-		work.Go(func() { unit = unitNow(ctx, c.Unit.Names) })
+	if c.Checks.Severity(check.CheckUnit) != check.Off {
+		work.Go(func() { unit = unitNow(ctx, check.Settings[check.UnitSettings](c.Checks).Names) })
 	}
 	result = prober.Probe(ctx)
 	work.Wait()
 
 	now := time.Now()
 	l.findings.unit(unit, now)
-	l.findings.take(check.Expiry(result, c.Expiry.Warn, now), now)
-	l.findings.take(check.Loaded(result), now)
+	l.findings.observe(c.Checks, result, now)
 	var judge check.Judge
 	probed, _ := judge.Observe(result)
 	list := l.findings.list(now)

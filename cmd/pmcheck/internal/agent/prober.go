@@ -2,6 +2,7 @@ package agent
 
 import (
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -12,8 +13,8 @@ func NewProber(c config.Probe) *check.Prober {
 
 // newClient returns a client that asks the master as a configuration says, with
 // credentials that others may have as well.
-func newClient(c config.Probe, credentials *check.Credentials) check.Client {
-	return check.Client{
+func newClient(c config.Probe, credentials *puppetclient.Credentials) puppetclient.Client {
+	return puppetclient.Client{
 		Address:     c.Address,
 		ServerName:  c.Certname,
 		Timeout:     c.Timeout,
@@ -22,12 +23,12 @@ func newClient(c config.Probe, credentials *check.Credentials) check.Client {
 	}
 }
 
-func newCredentials(c config.Probe) *check.Credentials {
-	return &check.Credentials{Files: check.Files{
+func newCredentials(c config.Probe) *puppetclient.Credentials {
+	return &puppetclient.Credentials{Files: puppetclient.Files{
 		Certificate: c.Certificate,
 		Key:         c.Key,
 		CA:          c.CA,
 		CRL:         c.CRL,
-		Revocation:  check.Revocation(c.Revocation),
+		Revocation:  c.Revocation,
 	}}
 }

@@ -16,10 +16,10 @@ const module = "github.com/pmcheck/pmcheck"
 // that may import it. Whoever wants to replace a module has one place to go.
 var owners = map[string]string{
 	"github.com/spf13/viper":              "/cmd/pmcheck/internal/config",
-	"github.com/go-viper/mapstructure/v2": "/cmd/pmcheck/internal/config",
 	"gopkg.in/ini.v1":                     "/cmd/pmcheck/internal/config",
 	"go.yaml.in/yaml/v3":                  "/cmd/pmcheck/internal/config",
 	"github.com/prometheus/client_golang": "/cmd/pmcheck/internal/agent",
+	"github.com/prometheus/common":        "/cmd/pmcheck/internal/config",
 	"github.com/coreos/go-systemd/v22":    "/systemd",
 	"github.com/urfave/cli/v2":            "/cmd/pmcheck/internal/cli",
 	"github.com/google/renameio/v2":       "/drain",
@@ -32,8 +32,10 @@ var owners = map[string]string{
 
 // ignorant names what a package must not know of.
 var ignorant = map[string][]string{
-	"/check": {"/drain", "/systemd", "/cmd", "github.com/"},
-	"/drain": {"/check", "/systemd", "/cmd", "net/http", "github.com/prometheus", "github.com/spf13", "github.com/coreos"},
+	"/check":              {"/drain", "/systemd", "/cmd", "github.com/"},
+	"/check/puppetclient": {"/check", "/drain", "/systemd", "/cmd", "github.com/"},
+	"/check/text":         {"/check", "/drain", "/systemd", "/cmd", "github.com/"},
+	"/drain":              {"/check", "/systemd", "/cmd", "net/http", "github.com/prometheus", "github.com/spf13", "github.com/coreos"},
 }
 
 // shared modules are small helpers that more than one package may use.

@@ -70,7 +70,7 @@ func newStore(c config.Config) *drain.Store {
 	return &drain.Store{
 		Persistent:  c.Holds.Persistent,
 		UntilReboot: c.Holds.UntilReboot,
-		Initial:     drain.Mode(c.InitialMode),
+		Initial:     c.InitialMode,
 	}
 }
 

@@ -3,10 +3,10 @@ package config
 // Agent says how HAProxy's agent-checks are answered.
 type Agent struct {
 	// Listen is the TCP address, host:port; empty means that they are not.
-	Listen string `mapstructure:"listen"`
+	Listen string `yaml:"listen"`
 	// Weight says whether the weight in an answer follows the JRuby pool; it is
 	// 100% otherwise.
-	Weight bool `mapstructure:"weight"`
+	Weight bool `yaml:"weight"`
 }
 
 func (a Agent) rules(listen string) []rule {

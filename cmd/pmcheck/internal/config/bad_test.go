@@ -27,7 +27,7 @@ func TestBadConfigs(t *testing.T) {
 				"F:2: a is set twice, first in line 1"},
 		{"null", "listen:\n", "F:1: listen: has no value (write one, or leave the line out)"},
 		{"null in a list", "allow: [~]\n", "F:1: allow: has no value (write one, or leave the line out)"},
-		{"empty list", "allow: []\n", "F:1: allow: is empty: nobody could ask (leave it out to allow everybody)"},
+		{"empty list", "allow: []\n", "F:1: allow: is empty (leave it out to allow every client)"},
 		{"not a list", "allow: 10.0.0.0/8\n", "F:1: allow: 10.0.0.0/8 is not a list ([10.0.0.0/8])"},
 		{"list for text", "listen: [a, b]\n", "F:1: listen: a list is not a value"},
 		{"section for text", "listen: {a: b}\n", "F:1: listen: a section is not a value"},

@@ -156,7 +156,7 @@ func parseNode(t reflect.Type, n *yaml.Node) (any, *mistake) {
 		}
 	case enum:
 		// YAML 1.1, which Puppet writes, takes a bare off for false.
-		if tag == "!!bool" && n.Value == "false" && slices.Contains(zero.words(), "off") {
+		if tag == "!!bool" && n.Value == "false" && slices.Contains(zero.Words(), "off") {
 			return parse(t, "off")
 		}
 	default:

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // A layout is where one packaging of Puppet keeps its files.
@@ -69,4 +70,26 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 func (o Options) exists(path string) bool {
 	_, err := os.Stat(filepath.Join(o.Root, path))
 	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// codedir is where the code of the environments is.
+func (l layout) codedir() string {
+	switch {
+	case strings.HasPrefix(l.confdir, "/etc/puppetlabs"):
+		return "/etc/puppetlabs/code"
+	case l.vardir == "/var/lib/puppet": // Puppet 3
+		return "/etc/puppet"
+	}
+	return "/etc/puppet/code"
+}
+
+// logdir is where Puppet Server logs.
+func (l layout) logdir() string {
+	switch {
+	case strings.HasPrefix(l.confdir, "/etc/puppetlabs"):
+		return "/var/log/puppetlabs/puppetserver"
+	case l.vardir == "/var/lib/puppet": // Puppet 3
+		return "/var/log/puppet"
+	}
+	return "/var/log/puppetserver"
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/pmcheck/pmcheck/check"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
@@ -26,6 +28,18 @@ type Options struct {
 	Root string
 	// Hostname tells the host's name; nil means os.Hostname.
 	Hostname func() (string, error)
+	// Checks returns the checks that can be configured, with their defaults, anew
+	// each time; nil means check.All.
+	Checks func() check.List
+}
+
+// defaults are those of Default, with the checks of o.
+func (o Options) defaults() Config {
+	c := Default()
+	if o.Checks != nil {
+		c.Checks = o.Checks()
+	}
+	return c
 }
 
 // Setting is one value of a configuration and where it came from.
@@ -85,11 +99,9 @@ func (o Options) load(puppet puppetReader) (*Loaded, error) {
 	given := o.given(name, data, found)
 	asked, warnings := puppet(given, found)
 
-	all := overlay(defaultLayer(Default()), given, asked)
-	c, err := all.config()
-	if err != nil {
-		return nil, fmt.Errorf("merge configuration: %w", err)
-	}
+	c := o.defaults()
+	all := overlay(defaultLayer(c), given, asked)
+	all.apply(&c)
 	all.judge(c.rules(), found)
 	if err := found.err(); err != nil {
 		return nil, err
@@ -101,7 +113,7 @@ func (o Options) load(puppet puppetReader) (*Loaded, error) {
 
 // given returns what file, environment and flags say.
 func (o Options) given(name string, data []byte, found *faults) layer {
-	schema := newSchema()
+	schema := newSchema(o.defaults())
 	file := fileReader{name: name, schema: schema, layer: layer{}, faults: found}
 	file.read(data)
 	return overlay(file.layer, schema.environ(o.Environ, found), schema.flags(o.Flags, found))
@@ -112,7 +124,7 @@ func (o Options) given(name string, data []byte, found *faults) layer {
 // need not be a daemon with this configuration.
 func Locate(o Options) (file, socket string) {
 	name, data, _ := o.readFile()
-	all := overlay(defaultLayer(Default()), o.given(name, data, &faults{}))
+	all := overlay(defaultLayer(o.defaults()), o.given(name, data, &faults{}))
 	return fullName(name), all.text("socket")
 }
 

@@ -36,7 +36,7 @@ func (s schema) environ(environ []string, faults *faults) layer {
 }
 
 func (s schema) suggestVariable(name string) string {
-	key := nearest(strings.TrimPrefix(name, "PMCHECK_"), slices.Concat(s.keys, []string{"config"}))
+	key := Nearest(strings.TrimPrefix(name, "PMCHECK_"), slices.Concat(s.keys, []string{"config"}))
 	if key == "" {
 		return ""
 	}

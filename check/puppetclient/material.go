@@ -1,4 +1,4 @@
-package check
+package puppetclient
 
 import (
 	"crypto/tls"
@@ -21,6 +21,9 @@ const (
 	RevocationOff   Revocation = "off"   // none; the CRL file is not even read
 )
 
+// Words lists the depths.
+func (Revocation) Words() []string { return []string{"chain", "leaf", "off"} }
+
 // material is one consistent set of everything a handshake needs, read from
 // the files at one moment. It is immutable.
 type material struct {
@@ -30,6 +33,7 @@ type material struct {
 	intermediates *x509.CertPool // the others
 	crls          []*x509.RevocationList
 	revocation    Revocation
+	identity      Identity // what to tell of all that
 }
 
 // pemFiles is the content of the files, by role.
@@ -45,12 +49,12 @@ func parseMaterial(f Files, p pemFiles) (*material, error) {
 	if err := m.parseBundle(p.ca); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.CA, err)
 	}
-	if m.revocation == RevocationOff {
-		return m, nil
+	if m.revocation != RevocationOff {
+		if m.crls, err = parseCRLs(p.crl); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.CRL, err)
+		}
 	}
-	if m.crls, err = parseCRLs(p.crl); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.CRL, err)
-	}
+	m.identity = m.describe()
 	return m, nil
 }
 
@@ -64,7 +68,8 @@ func parseOwn(certificate, key []byte) (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	if encrypted(key) {
-		return tls.Certificate{}, errors.New("the key is protected by a passphrase, which pmcheck cannot use: store it without one, mode 0640, group puppet")
+		return tls.Certificate{}, errors.New(
+			"the key is protected by a passphrase, which pmcheck cannot use: store it without one, mode 0640, group puppet")
 	}
 	return tls.X509KeyPair(certificate, key)
 }

@@ -1,7 +1,8 @@
-package check
+package puppetclient
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,12 +24,7 @@ type Files struct {
 	Revocation  Revocation
 }
 
-func (f Files) revocation() Revocation {
-	if f.Revocation == "" {
-		return RevocationChain
-	}
-	return f.Revocation
-}
+func (f Files) revocation() Revocation { return cmp.Or(f.Revocation, RevocationChain) }
 
 // Credentials reads Files, and reads them again when they change. A set is
 // used only if all of it is good: a certificate half written, or one that

@@ -1,10 +1,20 @@
-package check
+package puppetclient
 
 import (
 	"context"
 	"net"
 	"strings"
 )
+
+// Dial connects to host:port, as the client does, without TLS. The error is an
+// *Error.
+func Dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := connect(ctx, address)
+	if err != nil {
+		return nil, networkError(err, address)
+	}
+	return conn, nil
+}
 
 // connect connects to host:port. It asks nobody what localhost means, as RFC
 // 6761 has it: a master must not look dead because a resolver is, or because a

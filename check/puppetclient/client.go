@@ -1,8 +1,11 @@
-package check
+package puppetclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -74,7 +77,7 @@ func (c *Client) init() {
 func (c *Client) renew(now time.Time) (*material, error) {
 	c.once.Do(c.init)
 	last := c.conn.Load()
-	due := last == nil || now.Sub(last.born) >= c.handshake()
+	due := last == nil || now.Sub(last.born) >= cmp.Or(c.Handshake, DefaultHandshake)
 	m, err := c.Credentials.material(due)
 	if due || m != c.material.Load() {
 		c.transport.CloseIdleConnections()
@@ -108,70 +111,86 @@ func (c *Client) signalLost() {
 	}
 }
 
-// answer is what came back for one request.
-type answer struct {
-	api    API // of a status question
-	url    string
-	status int
-	body   []byte
-	tooBig bool
+// Request is one question.
+type Request struct {
+	Path   string // with the query, if there is one
+	Accept string // empty means application/json
+	Limit  int64  // a longer answer, in bytes, is an error
 }
 
-// get asks for a path and reads at most limit bytes of the answer.
-func (c *Client) get(ctx context.Context, path, accept string, limit int64) (answer, error) {
-	a := answer{url: "https://" + c.Address + path}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url, nil)
-	if err != nil {
-		return a, err
-	}
-	req.Host = c.ServerName // Jetty refuses a Host that differs from the TLS server name
-	req.Header.Set("Accept", accept)
-	req.Header.Set("User-Agent", "pmcheck")
-	resp, err := c.transport.RoundTrip(req)
-	if err != nil {
-		return a, err
-	}
-	defer resp.Body.Close()
-	a.status = resp.StatusCode
-	a.body, a.tooBig, err = readBounded(resp.Body, limit)
-	if ctx.Err() != nil {
-		// Giving up makes the server end its answer, which can look like a
-		// whole one.
-		err = errors.Join(ctx.Err(), err)
-	}
-	return a, err
+// Answer is what came back for one request, and over which connection.
+type Answer struct {
+	URL    string // what was asked; empty if the files could not be read
+	Status int    // the HTTP status code, 0 without an answer
+	Body   []byte
+	// Handshake tells a new connection from a kept one.
+	Handshake bool
+	// TLS describes the connection; nil if there was none.
+	TLS *TLS
+	// Identity describes the files in use; nil if they could not be read.
+	Identity *Identity
+	// Warning is set while newer files on disk are unusable and the last good
+	// ones are in use.
+	Warning error
 }
 
-// Get asks for a path and returns status code and body. It returns within
-// Timeout, or when ctx is done. The error is a *Fault: the way there, TLS, or
-// an answer of more than limit bytes; a status code other than 200 is none.
-func (c *Client) Get(ctx context.Context, path string, limit int64) (status int, body []byte, err error) {
+// Do asks once. It returns within Timeout, or when ctx is done. The error is an
+// *Error, and the Answer then has what is known nevertheless. A status code other
+// than 200 is no error. After an error the next question shakes hands anew.
+func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 	m, err := c.renew(time.Now())
 	if m == nil {
-		return 0, nil, ownFilesFault(err)
+		return Answer{}, ownFilesError(err)
 	}
-	a, err := c.get(ctx, path, "application/json", limit)
+	a := Answer{URL: "https://" + c.Address + r.Path, Identity: &m.identity, Warning: err}
+	before := c.conn.Load()
+	err = c.roundTrip(ctx, r, &a)
+	used := c.conn.Load()
+	a.Handshake = used != before
+	if used != nil && (err == nil || a.Handshake) {
+		a.TLS = describeTLS(used.state)
+	}
 	if err != nil {
-		return 0, nil, classify(err, m, c.conn.Load(), c.Address, time.Now())
+		c.conn.Store(nil)
+		return a, classify(err, m, used, c.Address, time.Now())
 	}
-	if a.tooBig {
-		return 0, nil, a.fault(BadAnswer, "longer than such an answer can be")
-	}
-	return a.status, a.body, nil
+	return a, nil
 }
 
-func (c *Client) timeout() time.Duration {
-	if c.Timeout > 0 {
-		return c.Timeout
+// roundTrip sends the request and reads the answer.
+func (c *Client) roundTrip(ctx context.Context, r Request, a *Answer) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
+	if err != nil {
+		return err
 	}
-	return DefaultTimeout
+	req.Host = c.ServerName // Jetty refuses a Host that differs from the TLS server name
+	req.Header.Set("Accept", cmp.Or(r.Accept, "application/json"))
+	req.Header.Set("User-Agent", "pmcheck")
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	a.Status = resp.StatusCode
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, r.Limit+1))
+	switch {
+	case ctx.Err() != nil:
+		// When a client gives up, the server ends its answer, which can look like
+		// a whole one.
+		return errors.Join(ctx.Err(), err)
+	case int64(len(a.Body)) > r.Limit:
+		a.Body = a.Body[:r.Limit]
+		return &Error{Reason: BadAnswer, Detail: fmt.Sprintf("%s: the answer is longer than %d bytes", a.URL, r.Limit)}
+	}
+	return err
 }
 
-func (c *Client) handshake() time.Duration {
-	if c.Handshake > 0 {
-		return c.Handshake
-	}
-	return DefaultHandshake
+// Get is Do for a path that answers with JSON.
+func (c *Client) Get(ctx context.Context, path string, limit int64) (status int, body []byte, err error) {
+	a, err := c.Do(ctx, Request{Path: path, Limit: limit})
+	return a.Status, a.Body, err
 }
+
+func (c *Client) timeout() time.Duration { return cmp.Or(c.Timeout, DefaultTimeout) }
