@@ -105,7 +105,7 @@ func wantLock(t *testing.T, dir string, uid, gid int, mode uint32) {
 	t.Helper()
 	var stat unix.Stat_t
 	must(t, unix.Lstat(lockOf(dir), &stat))
-	if stat.Uid != uint32(uid) || stat.Gid != uint32(gid) || stat.Mode != unix.S_IFREG|mode {
+	if stat.Uid != uint32(uid) || stat.Gid != uint32(gid) || uint32(stat.Mode) != unix.S_IFREG|mode {
 		t.Errorf("lock is %d:%d %o, want %d:%d %o", stat.Uid, stat.Gid, stat.Mode, uid, gid, mode)
 	}
 }
