@@ -20,7 +20,7 @@ func TestConnectionsAreThoseOfThePort(t *testing.T) {
 			defer l.Close()
 			port := l.Addr().(*net.TCPAddr).AddrPort().Port()
 			if got := connections(t, port); len(got) != 0 {
-				t.Errorf("%v before anybody connected", got)
+				t.Errorf("%v before the first connection", got)
 			}
 			client, err := net.Dial("tcp", l.Addr().String())
 			if err != nil {

@@ -44,10 +44,10 @@ func TestUnreadable(t *testing.T) {
 		}, "larger than 65536 bytes"},
 		{"torn file", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte(good[:9]), 0o644)) }, "EOF"},
 		{"empty file", func(t *testing.T, path string) { must(t, os.WriteFile(path, nil, 0o644)) }, "file is empty"},
-		{"file for everybody to write", func(t *testing.T, path string) {
+		{"world-writable file", func(t *testing.T, path string) {
 			must(t, os.WriteFile(path, []byte(good), 0o644))
 			must(t, os.Chmod(path, 0o666))
-		}, "writable by everyone"},
+		}, "world-writable"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, _ := newStore(t)
@@ -137,7 +137,7 @@ func TestDirectory(t *testing.T) {
 			must(t, os.Rename(dir, dir+".real"))
 			must(t, os.Symlink(dir+".real", dir))
 		}, "", "x:drain"},
-		{"writable by everyone", func(t *testing.T, dir string) {
+		{"world-writable", func(t *testing.T, dir string) {
 			must(t, os.Chmod(dir, 0o777|os.ModeSticky))
 		}, "chmod o-w", bad + " x:drain"},
 		{"1000 entries", func(t *testing.T, dir string) { fill(t, dir, 1000) }, "", "x:drain"},

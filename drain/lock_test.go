@@ -45,7 +45,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestLockedDirectory: everybody can lock a directory, so that is no hindrance.
+// Any user can lock the directory itself, so that must not stop a writer.
 func TestLockedDirectory(t *testing.T) {
 	s, _ := newStore(t)
 	s.LockWait = 10 * time.Millisecond
@@ -65,7 +65,7 @@ func TestLockMeetsUnfit(t *testing.T) {
 		name string
 		make func(t *testing.T, path string)
 	}{
-		{"for everybody", func(t *testing.T, path string) {
+		{"world-readable", func(t *testing.T, path string) {
 			must(t, os.WriteFile(path, nil, 0o644))
 			keepLocked(t, path)
 		}},
@@ -92,7 +92,7 @@ func TestLockMeetsUnfit(t *testing.T) {
 			wantLock(t, s.Persistent, os.Getuid(), os.Getgid(), 0o600)
 			keepLocked(t, lockOf(s.Persistent))
 			if _, err := s.Lift("a", ""); !errors.Is(err, drain.ErrBusy) {
-				t.Errorf("what took its place locks nobody out: %v", err)
+				t.Errorf("what took its place does not lock: %v", err)
 			}
 			if _, err := os.Lstat(filepath.Join(s.Persistent, "nowhere")); err == nil {
 				t.Error("the link was followed")
@@ -110,8 +110,8 @@ func wantLock(t *testing.T, dir string, uid, gid int, mode uint32) {
 	}
 }
 
-// TestLockIsForWriters changes who may write a directory that was in use: all
-// of them can open its lock then, and nobody else.
+// TestLockIsForWriters changes the permissions of a directory that was in use. Then
+// exactly the users with permission to write it can open its lock.
 func TestLockIsForWriters(t *testing.T) {
 	needRoot(t)
 	const alice, bob, carol, ops = 54321, 54322, 54324, 54323

@@ -8,7 +8,7 @@ import (
 )
 
 // TestReadFollowsAMove moves a hold to the other directory after each of the
-// scans that a reader makes. Whoever reads sees it, and sees it once.
+// scans that a reader makes. A reader sees it, and sees it once.
 func TestReadFollowsAMove(t *testing.T) {
 	for _, from := range []bool{false, true} {
 		for after := 1; after <= 4; after++ {

@@ -33,7 +33,7 @@ func ParseMode(s string) (Mode, error) {
 // StricterThan reports whether m is more strict than other.
 func (m Mode) StricterThan(other Mode) bool { return m.rank() > other.rank() }
 
-// rank orders the modes. Whatever is not a mode ranks with Maint.
+// rank orders the modes. Any other text ranks with Maint.
 func (m Mode) rank() int {
 	switch m {
 	case Ready:

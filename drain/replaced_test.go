@@ -30,7 +30,7 @@ func anew(dir, file string) error {
 }
 
 // TestReplacedDirectory: another directory in the place of one does not say
-// that nothing is held, until somebody accepts it.
+// that nothing is held, until it is accepted.
 func TestReplacedDirectory(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -132,8 +132,8 @@ func TestDirectoryThatComesLate(t *testing.T) {
 	await(t, w, "")
 }
 
-// TestAcceptOneDirectory: who may write the persistent directory alone can make
-// the host ready.
+// A user with permission to write the persistent directory alone can make the host
+// ready.
 func TestAcceptOneDirectory(t *testing.T) {
 	needRoot(t)
 	const alice = 54321

@@ -28,7 +28,7 @@ func TestMode(t *testing.T) {
 			want:  drain.Maint, by: "b:maint",
 		},
 		{
-			name:  "all who ask for it are named",
+			name:  "every holder that asks for it is named",
 			files: map[string]string{"b.json": `{"mode":"drain"}`, "a.json": `{"mode":"drain"}`},
 			want:  drain.Drain, by: "a:drain b:drain",
 		},

@@ -110,7 +110,7 @@ func TestWatchFollows(t *testing.T) {
 			if err := os.Mkdir(s.Persistent+".new", 0o755); err != nil {
 				return err
 			}
-			return unix.Renameat2(unix.AT_FDCWD, s.Persistent, unix.AT_FDCWD, s.Persistent+".new", unix.RENAME_EXCHANGE)
+			return exchange(s.Persistent, s.Persistent+".new")
 		}, bad},
 		{"hold in the exchanged directory", func() error {
 			_, err := s.Put(drain.Hold{Holder: "c", Mode: drain.Drain})
@@ -131,29 +131,6 @@ func TestWatchFollows(t *testing.T) {
 	if err := w.Degraded(); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestWatchMounts: the kernel does not report these, but does again report what
-// happens in the directory once they are noticed.
-func TestWatchMounts(t *testing.T) {
-	needRoot(t)
-	t.Parallel()
-	s, w := watched(t, never)
-	const bad = "directory:maint:hold-unreadable"
-	mount(t, s.Persistent)
-	w.Rescan()
-	await(t, w, bad)
-	must(t, accept(s))
-	await(t, w, "")
-	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
-	await(t, w, "mounted:maint")
-	must(t, unix.Unmount(s.Persistent, 0))
-	w.Rescan()
-	await(t, w, bad+" first:drain")
-	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
-	await(t, w, bad+" second:maint first:drain")
-	must(t, accept(s))
-	await(t, w, "second:maint first:drain")
 }
 
 func TestWatchExpiry(t *testing.T) {

@@ -135,10 +135,10 @@ func TestNotify(t *testing.T) {
 	}
 	manager.Close()
 	if err := systemd.Ping(); !errors.Is(err, os.ErrNotExist) && !strings.Contains(fmt.Sprint(err), "refused") {
-		t.Errorf("without anybody at the socket: %v", err)
+		t.Errorf("with no reader at the socket: %v", err)
 	}
 	t.Setenv("NOTIFY_SOCKET", "")
-	if err := systemd.Ready("nobody asks"); err != nil {
+	if err := systemd.Ready("no socket"); err != nil {
 		t.Errorf("without a service manager: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestWatchdog(t *testing.T) {
 	}{
 		{"none", "", "", 0, false},
 		{"ours", "10000000", fmt.Sprint(os.Getpid()), 10 * time.Second, false},
-		{"somebody else's", "10000000", "1", 0, false},
+		{"of another process", "10000000", "1", 0, false},
 		{"nonsense", "soon", "", 0, true},
 	}
 	for _, tt := range tests {

@@ -1,5 +1,3 @@
-//go:build linux
-
 package drain_test
 
 import (
@@ -15,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPermission acts as a user who may not write, and one who may not read.
+// TestPermission acts as a user without permission to write, and as one without
+// permission to read.
 func TestPermission(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
@@ -39,14 +38,6 @@ func TestPermission(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(s.Persistent, "operator.json"), 0o600))
 	if out := runAs(t, 54321, s, "read"); out != "operator:maint:hold-unreadable" {
 		t.Errorf("reads %s", out)
-	}
-}
-
-// openWay lets everybody through to dir.
-func openWay(t *testing.T, dir string) {
-	t.Helper()
-	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
-		must(t, os.Chmod(d, 0o755))
 	}
 }
 
@@ -116,4 +107,32 @@ func fillDisk(t *testing.T, dir string) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
 	}
+}
+
+// TestWatchMounts: the kernel does not report these, but does again report what
+// happens in the directory once they are noticed.
+func TestWatchMounts(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	s, w := watched(t, never)
+	const bad = "directory:maint:hold-unreadable"
+	mount(t, s.Persistent)
+	w.Rescan()
+	await(t, w, bad)
+	must(t, accept(s))
+	await(t, w, "")
+	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
+	await(t, w, "mounted:maint")
+	must(t, unix.Unmount(s.Persistent, 0))
+	w.Rescan()
+	await(t, w, bad+" first:drain")
+	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
+	await(t, w, bad+" second:maint first:drain")
+	must(t, accept(s))
+	await(t, w, "second:maint first:drain")
+}
+
+// exchange swaps two directories in one step.
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
