@@ -2,10 +2,10 @@ package check
 
 import "context"
 
-// aside makes calls that may hang for ever, as those on a dead network file
-// system do, in a goroutine of their own: a caller gives up when its time is
-// over. There is never more than one such goroutine: who comes while it hangs
-// waits for it too. The zero value is ready; not safe for concurrent use.
+// aside makes calls that may hang for ever, as on a dead network file system, in a
+// goroutine of their own, so that the caller can time out. There is at most one such
+// goroutine: a call made while it hangs waits for the same result. The zero value is
+// ready to use; it is not safe for concurrent use.
 type aside[T any] struct{ running chan T }
 
 // do returns what call does, or the cause of ctx if that takes too long.

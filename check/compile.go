@@ -77,16 +77,15 @@ const (
 	maxMessage = 500
 )
 
-// Compile has the master compile the host's own catalog: the only question
-// whose answer is what agents come for. A broken site.pp, a module that does
-// not parse, an unreachable PuppetDB all show here and nowhere else.
+// Compile has the master compile the host's own catalog, as an agent would. A broken
+// site.pp, a module that does not parse or an unreachable PuppetDB show here and
+// nowhere else.
 //
-// The price is that of an agent's request: it waits for a JRuby, occupies it
-// for as long as the catalog takes, and keeps its place if it is given up.
-// So make it rarely, every ten minutes say, and never for somebody who waits
-// for an answer. Nothing that all masters share, PuppetDB or code that is
-// deployed everywhere, tells one master from another: if it breaks, all of
-// them fail this check at once.
+// It costs what an agent's request costs: it waits for a JRuby, occupies it until
+// the catalog is compiled, and keeps its place in the queue even if the client times
+// out. So make it rarely, every ten minutes say, and never while a balancer waits.
+// If code or a PuppetDB that all masters share breaks, all of them fail this check
+// at once.
 type Compile struct {
 	// Client needs the host's own certificate, which may fetch the catalog of
 	// that name only, and a Timeout as long as a compilation may take.
@@ -123,7 +122,7 @@ func (c *Compile) Check(ctx context.Context) Finding {
 	case err == nil:
 	case fault != nil && (fault.Reason == CompileFailed || fault.Reason == Timeout):
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, CompileFailed, err.Error()
-	default: // the way to the master is the probe's affair
+	default: // the probe reports faults on the way to the master
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
 	}
 	return f
@@ -134,8 +133,8 @@ func (c *Compile) path() string {
 	return "/puppet/v3/catalog/" + url.PathEscape(c.Certname) + "?environment=" + environment
 }
 
-// readCatalog concludes from an answer. The error is the Fault CompileFailed
-// if an agent would have none either, and another if it is about our asking.
+// readCatalog concludes from an answer. The error is a Fault with CompileFailed if an
+// agent would get no catalog either, and another if only this request was refused.
 func readCatalog(status int, body []byte) error {
 	if status != http.StatusOK {
 		what := fmt.Sprintf("HTTP status %d: %s", status, message(body))

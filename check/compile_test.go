@@ -16,7 +16,8 @@ func newCompile(t *testing.T, m *checktest.Master) *check.Compile {
 }
 
 func TestCompile(t *testing.T) {
-	const broken = `{"message":"Server Error: Could not parse for environment production:\u001b[31m Syntax error at '}' (file: site.pp, line: 3)","issue_kind":"RUNTIME_ERROR"}`
+	const broken = `{"message":"Server Error: Could not parse for environment production:\u001b[31m Syntax error at '}' ` +
+		`(file: site.pp, line: 3)","issue_kind":"RUNTIME_ERROR"}`
 	catalog := func(status int, body string) func(*checktest.Master) {
 		return func(m *checktest.Master) { m.SetCatalog(status, body) }
 	}
@@ -31,7 +32,8 @@ func TestCompile(t *testing.T) {
 		{"a catalog", func(*checktest.Master) {}, check.StateOK, check.OK, ""},
 		{"an empty catalog", catalog(200, `{"name":"a","resources":[]}`), check.StateOK, check.OK, ""},
 		{"broken code", catalog(500, broken), check.StateBad, check.CompileFailed, "Syntax error at '}'"},
-		{"no JRuby in time", catalog(503, "Attempt to borrow a JRubyInstance from the pool timed out."), check.StateBad, check.CompileFailed, "timed out"},
+		{"no JRuby in time", catalog(503, "Attempt to borrow a JRubyInstance from the pool timed out."), check.StateBad,
+			check.CompileFailed, "timed out"},
 		{"words without end", catalog(500, strings.Repeat("no ", 10_000)), check.StateBad, check.CompileFailed, "no no"},
 		{"no resources", catalog(200, `{"name":"a"}`), check.StateBad, check.CompileFailed, "no catalog"},
 		{"no name", catalog(200, `{"resources":[]}`), check.StateBad, check.CompileFailed, "no catalog"},
@@ -39,7 +41,8 @@ func TestCompile(t *testing.T) {
 		{"a web page", catalog(200, `<html>`), check.StateBad, check.CompileFailed, "no catalog"},
 		{"truncated", catalog(200, `{"name":"a","resources":[{"type"`), check.StateBad, check.CompileFailed, "no catalog"},
 		{"denied", catalog(403, `{"message":"Forbidden request"}`), check.StateNone, check.NotKnown, "denied"},
-		{"no such environment", catalog(404, `{"message":"Could not find environment 'x'"}`), check.StateNone, check.NotKnown, "Could not find"},
+		{"no such environment", catalog(404, `{"message":"Could not find environment 'x'"}`), check.StateNone,
+			check.NotKnown, "Could not find"},
 		{"stuck", state(checktest.JRubyStuck), check.StateBad, check.CompileFailed, ""},
 		{"stopped", state(checktest.Stopped), check.StateNone, check.NotKnown, "refused"},
 	}
@@ -69,7 +72,8 @@ func TestCompileThatIsSlow(t *testing.T) {
 	c := newCompile(t, newMaster(t))
 	c.SlowAfter = time.Nanosecond
 	got := c.Check(context.Background())
-	if got.State != check.StateWarn || got.Health != check.Busy || got.Reason != check.CompileSlow || !strings.HasSuffix(got.Value, "s") {
+	if got.State != check.StateWarn || got.Health != check.Busy || got.Reason != check.CompileSlow ||
+		!strings.HasSuffix(got.Value, "s") {
 		t.Errorf("%s, %q, %s, %q", got.State, got.Health, got.Reason, got.Value)
 	}
 }
@@ -152,7 +156,9 @@ func TestJRubyOfAMasterThatIsSilent(t *testing.T) {
 func TestJRubyByTheNameInPE(t *testing.T) {
 	m := newMaster(t)
 	m.SetAnswer("/status/v1/services/jruby-metrics", 404, "not found")
-	m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200, `{"status":{"experimental":{"metrics":{"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]}}}}`)
+	m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200,
+		`{"status":{"experimental":{"metrics":{"num-jrubies":1,"num-free-jrubies":1,`+
+			`"borrowed-instances":[],"requested-instances":[]}}}}`)
 	p := newProber(t, m)
 	j := check.JRuby{Client: &p.Client}
 	for _, questions := range []int64{2, 1} {

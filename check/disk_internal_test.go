@@ -22,7 +22,8 @@ func TestJudgeOfAVolume(t *testing.T) {
 		{"half of it free", volume{size: 100 * gib, free: 50 * gib, inodes: 1000, freeInodes: 500}, StateOK, StateOK, ""},
 		{"at the warning", volume{size: 100 * gib, free: 10 * gib}, StateOK, StateOK, ""},
 		{"below the warning", volume{size: 100 * gib, free: 10*gib - 1}, StateWarn, StateWarn, DiskLow},
-		{"inodes below the warning", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 9_999}, StateWarn, StateWarn, DiskLow},
+		{"inodes below the warning", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 9_999}, StateWarn,
+			StateWarn, DiskLow},
 		{"no limit of inodes", volume{size: gib, free: gib}, StateOK, StateOK, ""},
 		{"just enough", volume{size: 100 * gib, free: 64 << 20}, StateWarn, StateWarn, DiskLow},
 		{"full", volume{size: 100 * gib, free: 64<<20 - 1}, StateBad, StateWarn, DiskFull},
@@ -59,7 +60,8 @@ func TestThresholdsOfZeroAreNever(t *testing.T) {
 
 func TestDiskWithoutAPathIsUnknown(t *testing.T) {
 	f := (&Disk{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}).Check(context.Background())
-	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" || !strings.Contains(f.Detail, "nothing to look at") {
+	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" ||
+		!strings.Contains(f.Detail, "nothing to look at") {
 		t.Errorf("got %+v, want that nothing is known", f)
 	}
 }
@@ -81,7 +83,8 @@ func TestMissingPathIsUnknown(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "nowhere")
 	got := (&Disk{DiskSettings: DiskSettings{Paths: []string{missing, dir}}}).Check(context.Background())
-	if got.State != StateNone || got.Health != "" || !strings.Contains(got.Detail, missing) || !strings.Contains(got.Value, dir) {
+	if got.State != StateNone || got.Health != "" || !strings.Contains(got.Detail, missing) ||
+		!strings.Contains(got.Value, dir) {
 		t.Errorf("%s, health %q, %q, %q", got.State, got.Health, got.Value, got.Detail)
 	}
 	low := (&Disk{DiskSettings: DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101}}).Check(context.Background())

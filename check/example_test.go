@@ -71,7 +71,8 @@ func ExampleFold() {
 	probe := check.Verdict{Health: check.Healthy, Reason: check.OK}
 	findings := []check.Finding{
 		{Check: check.CheckExpiry, Severity: check.Warn, State: check.StateWarn, Reason: check.ExpiresSoon},
-		{Check: check.CheckDisk, Severity: check.Eject, State: check.StateBad, Health: check.Unhealthy, Reason: check.DiskFull},
+		{Check: check.CheckDisk, Severity: check.Eject, State: check.StateBad, Health: check.Unhealthy,
+			Reason: check.DiskFull},
 	}
 	verdict := check.Fold(probe, findings)
 	fmt.Println(verdict.Health, verdict.Reason)

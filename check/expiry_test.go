@@ -80,7 +80,8 @@ func TestLoaded(t *testing.T) {
 	}{
 		{"the same", certificate("a", "ca", "1"), certificate("a", "ca", "1"), check.StateOK, check.OK},
 		{"renewed", certificate("a", "ca", "2"), certificate("a", "ca", "1"), check.StateWarn, check.CertificateOnDisk},
-		{"by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), check.StateWarn, check.CertificateOnDisk},
+		{"by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), check.StateWarn,
+			check.CertificateOnDisk},
 		{"of another host", certificate("a", "ca", "2"), certificate("b", "ca", "1"), check.StateNone, check.NotKnown},
 		{"nothing on disk", nil, certificate("a", "ca", "1"), check.StateNone, check.NotKnown},
 		{"no connection", certificate("a", "ca", "1"), nil, check.StateNone, check.NotKnown},

@@ -21,7 +21,7 @@ type State string
 // The states of a check.
 const (
 	StateOK   State = "ok"
-	StateWarn State = "warn" // somebody should look, agents are served
+	StateWarn State = "warn" // an operator should look, agents are served
 	StateBad  State = "bad"  // agents fail, or soon will
 	StateNone State = "unknown"
 )

@@ -90,17 +90,16 @@ func jruby() Check {
 }
 
 // unreadMax is how long after a start a pool that cannot be read keeps the master
-// out: a server that is busy starting its JRubies may be late to tell of them.
+// out: a server that starts its JRubies may not answer in time.
 const unreadMax = 30 * time.Second
 
 // maxPool bounds an answer of jruby-metrics: a loan has under 1 KiB, and
 // Jetty lets about 200 requests wait.
 const maxPool = 4 << 20
 
-// JRuby asks for the pool of JRuby instances. The Status API says running as
-// soon as the first instance is there, and while none comes back; the pool
-// tells. Asking costs no instance and a few milliseconds. Not safe for
-// concurrent use.
+// JRuby asks for the pool of JRuby instances. The Status API says running as soon as
+// the first instance is ready, and while none is returned; the pool shows both. A
+// question takes no instance and a few milliseconds. Not safe for concurrent use.
 type JRuby struct {
 	Client *puppetclient.Client
 	JRubySettings
@@ -112,16 +111,16 @@ type JRuby struct {
 	last     *Pool
 }
 
-// Restarted says that the master may have been started anew, so that its
-// instances are to be waited for.
+// Restarted says that the master may have been started anew, so that the check waits
+// for its instances.
 func (j *JRuby) Restarted() {
 	j.asked, j.complete, j.since, j.last = time.Time{}, false, time.Time{}, nil
 }
 
-// Check asks once. What it cannot find out is unknown, and never held against
-// the master: older servers lack the service or shape it otherwise. One that does
-// not answer at all may still be starting: for the first half a minute the
-// finding then has the health Warming.
+// Check asks once. What it cannot find out is unknown, and never held against the
+// master: older servers lack the service, or have another format. A server that does
+// not answer at all may still be starting, so for the first 30 s the finding then has
+// the health Warming.
 func (j *JRuby) Check(ctx context.Context) Finding {
 	now := time.Now()
 	if j.asked.IsZero() {
@@ -180,7 +179,7 @@ func (j *JRuby) judge(p *Pool, now time.Time) Finding {
 	case p.Ready() >= p.Size:
 		j.complete, j.since = true, time.Time{}
 	case p.Ready() == 0:
-		j.complete, j.since = false, now // flushed: as good as a start
+		j.complete, j.since = false, now // a flushed pool is treated like a freshly started one
 	case !j.complete && j.since.IsZero():
 		j.since = now
 	}

@@ -81,9 +81,9 @@ func oldest(loans []Loan) string {
 	return found.Request + " for " + text.Age(time.Duration(found.Seconds*float64(time.Second)))
 }
 
-// poolStatus is the answer of the service jruby-metrics at level debug. What
-// it needs is a pointer, to tell a field that is missing from one that is
-// zero: the payload is called experimental by those who make it.
+// poolStatus is the answer of the service jruby-metrics at level debug. The
+// fields it needs are pointers, to tell a missing field from zero: Puppet Server
+// calls the payload experimental.
 type poolStatus struct {
 	Status struct {
 		Experimental struct {

@@ -69,7 +69,8 @@ func (p *Prober) ask(ctx context.Context, r *Result) (answer, error) {
 		}
 		return first, err
 	}
-	if first.Status == http.StatusForbidden && time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake) {
+	if first.Status == http.StatusForbidden &&
+		time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake) {
 		return first, nil
 	}
 	p.searched = time.Now()

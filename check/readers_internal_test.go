@@ -46,7 +46,8 @@ func TestReadersRefuseBadInput(t *testing.T) {
 // FuzzReadPuppetDB: only a 200 with the state running, and no flag that says
 // otherwise, is well; what is bad is a Fault.
 func FuzzReadPuppetDB(f *testing.F) {
-	f.Add(200, []byte(`{"state":"running","status":{"maintenance_mode?":false,"queue_depth":0,"read_db_up?":true,"write_db_up?":true}}`))
+	f.Add(200, []byte(`{"state":"running","status":`+
+		`{"maintenance_mode?":false,"queue_depth":0,"read_db_up?":true,"write_db_up?":true}}`))
 	f.Add(503, []byte(`{"state":"error","status":{"read_db_up?":false}}`))
 	f.Add(200, []byte(`{"state":"running","status":{"queue_depth":"0"}}`))
 	f.Fuzz(func(t *testing.T, code int, body []byte) {
@@ -67,8 +68,10 @@ func FuzzReadPuppetDB(f *testing.F) {
 // FuzzParseDeploy: whatever a record says, an environment of it can be shown,
 // and is OK only if the deployment succeeded.
 func FuzzParseDeploy(f *testing.F) {
-	f.Add([]byte(`{"signature":"1","started_at":"2026-11-20 09:00:00 +0000","finished_at":"2026-11-20 09:00:30 UTC","deploy_success":true,"module_deploys":[{"name":"stdlib","version":"9.6.0","sha":null}]}`))
-	f.Add([]byte(`{"started_at":"2026-11-20T09:00:00Z","finished_at":"0001-01-01T00:00:00Z","deploy_success":false,"puppetfile_checksum":""}`))
+	f.Add([]byte(`{"signature":"1","started_at":"2026-11-20 09:00:00 +0000","finished_at":"2026-11-20 09:00:30 UTC",` +
+		`"deploy_success":true,"module_deploys":[{"name":"stdlib","version":"9.6.0","sha":null}]}`))
+	f.Add([]byte(`{"started_at":"2026-11-20T09:00:00Z","finished_at":"0001-01-01T00:00:00Z",` +
+		`"deploy_success":false,"puppetfile_checksum":""}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		record, err := parseDeploy(data)
 		if err != nil {

@@ -118,12 +118,16 @@ func TestPuppetDB(t *testing.T) {
 		{"no PuppetDB", func(*checktest.Master) {}, check.StateNone, check.NotKnown},
 		{"a web page", state(checktest.Garbage), check.StateNone, check.NotKnown},
 		{"too much", state(checktest.Flood), check.StateNone, check.NotKnown},
-		{"old, without flags", canned(200, `{"state":"running","status":{"maintenance_mode?":false}}`), check.StateOK, check.OK},
+		{"old, without flags", canned(200, `{"state":"running","status":{"maintenance_mode?":false}}`), check.StateOK,
+			check.OK},
 		{"running, it says, with 503", canned(503, `{"state":"running"}`), check.StateBad, check.PuppetDBDown},
-		{"flags that contradict", canned(200, `{"state":"running","status":{"write_db_up?":false}}`), check.StateBad, check.PuppetDBDown},
+		{"flags that contradict", canned(200, `{"state":"running","status":{"write_db_up?":false}}`), check.StateBad,
+			check.PuppetDBDown},
 		{"no state", canned(200, `{"status":{"read_db_up?":true,"write_db_up?":true}}`), check.StateNone, check.NotKnown},
-		{"flags as strings", canned(200, `{"state":"running","status":{"read_db_up?":"true"}}`), check.StateNone, check.NotKnown},
-		{"queue as a string", canned(200, `{"state":"running","status":{"queue_depth":"0"}}`), check.StateNone, check.NotKnown},
+		{"flags as strings", canned(200, `{"state":"running","status":{"read_db_up?":"true"}}`), check.StateNone,
+			check.NotKnown},
+		{"queue as a string", canned(200, `{"state":"running","status":{"queue_depth":"0"}}`), check.StateNone,
+			check.NotKnown},
 		{"truncated", canned(200, `{"state":"running","status":{"read_db_`), check.StateNone, check.NotKnown},
 	}
 	for _, tt := range tests {
@@ -138,7 +142,8 @@ func TestPuppetDB(t *testing.T) {
 			if got.State != tt.want || got.Reason != tt.reason {
 				t.Fatalf("%s, %s; want %s, %s (%s)", got.State, got.Reason, tt.want, tt.reason, got.Detail)
 			}
-			if (got.Health == check.Unhealthy) != (got.State == check.StateBad) || (got.Detail == "") != (got.State == check.StateOK) {
+			if (got.Health == check.Unhealthy) != (got.State == check.StateBad) ||
+				(got.Detail == "") != (got.State == check.StateOK) {
 				t.Errorf("health %q, detail %q", got.Health, got.Detail)
 			}
 		})

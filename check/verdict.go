@@ -11,7 +11,7 @@ const (
 	Busy      Health = "busy"      // serves agents, slowly
 	Warming   Health = "warming"   // will serve agents soon
 	Unhealthy Health = "unhealthy" // agents would fail
-	Unknown   Health = "unknown"   // nobody knows
+	Unknown   Health = "unknown"   // no probe is young enough, or none could be made
 )
 
 // Serves reports whether a master of this health is to be given agents.

@@ -21,10 +21,13 @@ func TestServerCertificateIsJudged(t *testing.T) {
 	}{
 		{name: "good", template: checktest.Template{Name: certname}, want: check.OK},
 		{name: "common name only", template: checktest.Template{Name: certname, CNOnly: true}, want: check.OK},
-		{name: "common name only, another name", template: checktest.Template{Name: "other.example.test", CNOnly: true}, want: check.ServerCertName},
+		{name: "common name only, another name", template: checktest.Template{Name: "other.example.test", CNOnly: true},
+			want: check.ServerCertName},
 		{name: "another name", template: checktest.Template{Name: "other.example.test"}, want: check.ServerCertName},
-		{name: "expired", template: checktest.Template{Name: certname, NotBefore: time.Now().Add(-2 * day), NotAfter: time.Now().Add(-day)}, want: check.ServerCertExpired},
-		{name: "not yet valid", template: checktest.Template{Name: certname, NotBefore: time.Now().Add(day), NotAfter: time.Now().Add(2 * day)}, want: check.ServerCertNotYetValid},
+		{name: "expired", template: checktest.Template{Name: certname, NotBefore: time.Now().Add(-2 * day),
+			NotAfter: time.Now().Add(-day)}, want: check.ServerCertExpired},
+		{name: "not yet valid", template: checktest.Template{Name: certname, NotBefore: time.Now().Add(day),
+			NotAfter: time.Now().Add(2 * day)}, want: check.ServerCertNotYetValid},
 		{name: "revoked", template: checktest.Template{Name: certname}, revoke: true, want: check.ServerCertRevoked},
 	}
 	for _, tt := range tests {

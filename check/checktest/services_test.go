@@ -37,7 +37,8 @@ func TestAnswersBesideTheProbe(t *testing.T) {
 		}
 		return string(body)
 	}
-	for _, path := range []string{"/status/v1/services/jruby-metrics?level=debug", "/puppet/v3/catalog/" + m.Name + "?environment=production"} {
+	for _, path := range []string{"/status/v1/services/jruby-metrics?level=debug", "/puppet/v3/catalog/" + m.Name +
+		"?environment=production"} {
 		if body := get(path, http.StatusOK); !json.Valid([]byte(body)) {
 			t.Errorf("%s: %s", path, body)
 		}
@@ -61,7 +62,7 @@ func TestAnswersBesideTheProbe(t *testing.T) {
 }
 
 // While all JRubies are stuck the status is running and no catalog comes;
-// those who waited are served when they are stuck no longer.
+// requests that waited are served when they are stuck no longer.
 func TestStuck(t *testing.T) {
 	m, client := newMaster(t)
 	if err := m.Set(checktest.JRubyStuck); err != nil {

@@ -18,7 +18,7 @@ func TestNetworkError(t *testing.T) {
 		{"ended by an administrator, as with ss -K", broken("read", syscall.ECONNABORTED), ConnectionLost},
 		{"written to after its end", broken("write", syscall.EPIPE), ConnectionLost},
 		{"no route", broken("dial", syscall.EHOSTUNREACH), Unreachable},
-		{"nobody listens", broken("dial", syscall.ECONNREFUSED), Refused},
+		{"port closed", broken("dial", syscall.ECONNREFUSED), Refused},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := networkError(tc.err, "puppet1:8140").Reason; got != tc.want {

@@ -16,9 +16,9 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// connect connects to host:port. It asks nobody what localhost means, as RFC
-// 6761 has it: a master must not look dead because a resolver is, or because a
-// line of /etc/hosts was lost.
+// connect connects to host:port. It resolves localhost itself, as RFC 6761 section 6.3
+// asks for: a master must not look dead because a resolver does not answer, or
+// because a line of /etc/hosts was lost.
 func connect(ctx context.Context, address string) (net.Conn, error) {
 	dialer := new(net.Dialer)
 	host, port, err := net.SplitHostPort(address)

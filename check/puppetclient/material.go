@@ -121,7 +121,7 @@ func (m *material) parseBundle(data []byte) error {
 		}
 	}
 	if anchors == 0 {
-		return errors.New("the CA file holds no self-signed root certificate")
+		return errors.New("no self-signed root in the CA file")
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
 		crls = append(crls, crl)
 	}
 	if len(crls) == 0 {
-		return nil, errors.New("the CRL file holds no X509 CRL")
+		return nil, errors.New("no X509 CRL in the CRL file")
 	}
 	return crls, nil
 }

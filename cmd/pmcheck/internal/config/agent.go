@@ -11,7 +11,9 @@ type Agent struct {
 
 func (a Agent) rules(listen string) []rule {
 	return []rule{
-		{keys("agent.listen"), a.Listen == "" || isAddress(a.Listen), show(a.Listen) + " is not an address", "host:port, or :9201 for every interface"},
-		{keys("agent.listen", "listen"), a.Listen != listen, "is the same as listen", "an agent-check is not HTTP: :9201 is usual"},
+		{keys("agent.listen"), a.Listen == "" || isAddress(a.Listen), show(a.Listen) + " is not an address",
+			"host:port, or :9201 for every interface"},
+		{keys("agent.listen", "listen"), a.Listen != listen, "is the same as listen",
+			"an agent-check is not HTTP: :9201 is usual"},
 	}
 }

@@ -42,7 +42,7 @@ type Config struct {
 	TLSClientCA    string `yaml:"tls_client_ca" path:"optional"`
 	// Socket is the absolute path of the read-only unix socket.
 	Socket string `yaml:"socket" path:"absolute"`
-	// InitialMode is the mode of a host on which nobody has ever set one.
+	// InitialMode is the mode of a host on which no hold was ever lifted.
 	InitialMode drain.Mode `yaml:"initial_mode"`
 
 	// Services are further services of the master's Status API, each with a path

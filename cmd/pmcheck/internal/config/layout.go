@@ -34,7 +34,8 @@ func (o Options) layouts() []layout {
 	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {
 		old.ssldir = "/etc/puppet/ssl"
 	}
-	aio := layout{"AIO layout", "/etc/puppetlabs/puppet", "/etc/puppetlabs/puppet/ssl", "/opt/puppetlabs/server/data/puppetserver"}
+	aio := layout{"AIO layout", "/etc/puppetlabs/puppet", "/etc/puppetlabs/puppet/ssl",
+		"/opt/puppetlabs/server/data/puppetserver"}
 	return []layout{aio, old}
 }
 
@@ -57,7 +58,8 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 				continue
 			}
 			if i == 0 && o.exists(all[1].conf()) && o.exists(l.conf()) {
-				warnings = append(warnings, "both "+l.conf()+" and "+all[1].conf()+" exist; the former is used (puppet.conf names another)")
+				warnings = append(warnings,
+					"both "+l.conf()+" and "+all[1].conf()+" exist; the former is used (puppet.conf names another)")
 			}
 			return l, warnings, true
 		}

@@ -78,8 +78,8 @@ func (l *Loaded) Settings() []Setting {
 // *Error with all mistakes, unless File cannot be read at all; it then wraps the
 // cause, such as fs.ErrNotExist.
 //
-// What Puppet knows is asked of Puppet only if nobody else said it, so a host
-// without Puppet loads too, once probe.certname, certificate, key and ca are set.
+// Puppet is asked only for what no other source says, so a host without Puppet loads
+// too, once probe.certname, certificate, key and ca are set.
 func Load(o Options) (*Loaded, error) { return o.load(o.puppetLayer) }
 
 // Check is Load without Puppet: what only puppet.conf can tell stays empty. It is
@@ -120,8 +120,8 @@ func (o Options) given(name string, data []byte, found *faults) layer {
 }
 
 // Locate returns the absolute path of pmcheck.yaml, as in Loaded, and that of the
-// socket, as far as sources tell it that Load may refuse. Whoever answers there
-// need not be a daemon with this configuration.
+// socket, even from sources that Load refuses. A daemon that answers there may have
+// another configuration.
 func Locate(o Options) (file, socket string) {
 	name, data, _ := o.readFile()
 	all := overlay(defaultLayer(o.defaults()), o.given(name, data, &faults{}))
@@ -163,8 +163,8 @@ func (c Config) Validate() error {
 }
 
 // judge adds a fault for each broken rule. The fault stands where the first of the
-// rule's keys was set by somebody: of a timeout above the interval the timeout may
-// be the default.
+// rule's keys was set: of a timeout above the interval the timeout may be the
+// default.
 func (l layer) judge(rules []rule, found *faults) {
 	wrong := map[string]bool{}
 	for _, f := range found.list {

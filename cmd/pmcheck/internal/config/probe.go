@@ -126,7 +126,8 @@ func isTarget(s string) bool {
 // isMember reports whether s names a master of the pool: a host, a host and port,
 // or the URL of one without a path.
 func isMember(s string) bool {
-	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s) || isIPv6(s)
+	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s) ||
+		isIPv6(s)
 }
 
 // isIPv6 reports whether s is an address with colons, which needs no brackets as

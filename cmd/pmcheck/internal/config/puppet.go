@@ -52,7 +52,7 @@ func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
 	return p.found, p.warnings
 }
 
-// wants tells whether nobody gave a key a value.
+// wants tells whether no stronger source gave a key a value.
 func (p *puppetHost) wants(key string) bool {
 	value := p.given[key].value
 	return value == nil || value == ""
@@ -81,12 +81,13 @@ func (p *puppetHost) without() {
 	case !p.wants("probe.revocation"):
 		p.faults.add(revocation.at, "probe.crl", "is missing", "or set probe.revocation: off")
 	default:
-		p.found.set("probe.revocation", puppetclient.RevocationOff, place{layerPuppet, 0, "derived from probe.crl, which is empty"})
+		p.found.set("probe.revocation", puppetclient.RevocationOff,
+			place{layerPuppet, 0, "derived from probe.crl, which is empty"})
 		p.warnings = append(p.warnings, "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)")
 	}
 }
 
-// read reads puppet.conf; one that nobody named may be absent.
+// read reads puppet.conf, which may be absent unless it was named.
 func (p *puppetHost) read(named bool) bool {
 	name := p.layout.conf()
 	if named {
@@ -156,7 +157,10 @@ func (p *puppetHost) revocation() {
 		return
 	}
 	value, known := map[string]puppetclient.Revocation{
-		"true": puppetclient.RevocationChain, "chain": puppetclient.RevocationChain, "leaf": puppetclient.RevocationLeaf, "false": puppetclient.RevocationOff,
+		"true":  puppetclient.RevocationChain,
+		"chain": puppetclient.RevocationChain,
+		"leaf":  puppetclient.RevocationLeaf,
+		"false": puppetclient.RevocationOff,
 	}[strings.ToLower(r.value)]
 	if !known {
 		p.fault(confError{r.own, name, show(r.value) + " is not one of chain, leaf, true, false"})
@@ -220,15 +224,15 @@ func (p *puppetHost) ownName() (string, place, error) {
 	return name, place{layerPuppet, 0, why}, nil
 }
 
-// places fills in where this packaging of Puppet keeps what the checks look
-// at, unless somebody said otherwise. Around a puppet.conf in a place of its
-// own nothing can be presumed.
+// places fills in where this packaging of Puppet keeps what the checks look at,
+// unless it is configured. With a puppet.conf in another place nothing is presumed.
 func (p *puppetHost) places() {
 	if !p.layout.known() {
 		return
 	}
 	at := place{layerPuppet, 0, p.layout.name}
-	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir, p.layout.logdir()}, "disk.reads": {p.layout.codedir()}} {
+	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir, p.layout.logdir()},
+		"disk.reads": {p.layout.codedir()}} {
 		if given, ok := p.given[key].value.([]string); !ok || len(given) == 0 {
 			p.found.set(key, paths, at)
 		}

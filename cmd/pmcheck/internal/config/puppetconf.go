@@ -54,7 +54,8 @@ func parsePuppetConf(name string, data []byte, defaults map[string]string) (*pup
 	if err != nil {
 		return nil, fmt.Errorf("not an ini file: %s", show(err.Error()))
 	}
-	return &puppetConf{name: name, file: file, lines: indexLines(data), defaults: defaults, known: map[string]resolved{}}, nil
+	return &puppetConf{name: name, file: file, lines: indexLines(data), defaults: defaults,
+		known: map[string]resolved{}}, nil
 }
 
 // sections are those that count for a server, the strongest first. Lines before
@@ -158,7 +159,8 @@ func (c *puppetConf) expand(setting string, path []string) resolved {
 // follow resolves a reference made by the last setting of path.
 func (c *puppetConf) follow(name string, path []string) (resolved, error) {
 	if i := slices.Index(path, name); i >= 0 {
-		return resolved{}, fmt.Errorf("refers to itself: %s", strings.Join(append(path[i:len(path):len(path)], name), " → "))
+		return resolved{}, fmt.Errorf("circular reference: %s",
+			strings.Join(append(path[i:len(path):len(path)], name), " → "))
 	}
 	_, known := c.known[name]
 	if text, _ := c.lookup(name); !known && text == "" && c.defaults[name] == "" {

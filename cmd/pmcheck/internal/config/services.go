@@ -14,7 +14,8 @@ func (c Config) serviceRules() []rule {
 	var rules []rule
 	name := func(key, n string) {
 		rules = append(rules,
-			rule{keys(key), drain.CheckName(n) == nil, show(n) + " is not the name of a service", "a-z, 0-9, dot, underscore and hyphen"},
+			rule{keys(key), drain.CheckName(n) == nil, show(n) + " is not the name of a service",
+				"a-z, 0-9, dot, underscore and hyphen"},
 			rule{keys(key), taken[n] == "", show(n) + " " + taken[n], ""})
 		taken[n] = "is listed twice"
 	}
@@ -24,7 +25,8 @@ func (c Config) serviceRules() []rule {
 	for _, s := range c.TCPServices {
 		n, address, _ := strings.Cut(s, "=")
 		name("tcp_services", n)
-		rules = append(rules, rule{keys("tcp_services"), isTarget(address), show(s) + " has no host and port", "such as pcp=localhost:8142"})
+		rules = append(rules, rule{keys("tcp_services"), isTarget(address), show(s) + " has no host and port",
+			"such as pcp=localhost:8142"})
 	}
 	return rules
 }

@@ -39,12 +39,14 @@ func trueLine(line int, text string, data []byte) int {
 
 // isParserText reports whether a text is the parser's; there are no others.
 func isParserText(text string) bool {
-	for _, what := range []string{"node content", "key", "'-' indicator", "',' or ']'", "',' or '}'", "<document start>", "<stream-start>"} {
+	for _, what := range []string{"node content", "key", "'-' indicator", "',' or ']'", "',' or '}'",
+		"<document start>", "<stream-start>"} {
 		if text == "did not find expected "+what {
 			return true
 		}
 	}
-	return strings.HasPrefix(text, "found duplicate %") || text == "found incompatible YAML document" || text == "found undefined tag handle"
+	return strings.HasPrefix(text,
+		"found duplicate %") || text == "found incompatible YAML document" || text == "found undefined tag handle"
 }
 
 // isScannerText reports whether a text is one of the scanner's, which has a line,
