@@ -78,7 +78,7 @@ type Code struct {
 	// failed.
 	DeployMax time.Duration
 
-	aside aside[codeSeen]
+	aside aside[[]deployFile]
 	read  map[string]deployFile // by path; belongs to the call that is made aside
 }
 
@@ -96,30 +96,20 @@ type Environment struct {
 	Finished time.Time `json:"finished,omitzero"`
 }
 
-type codeSeen struct {
-	files []deployFile
-	err   error
-}
-
 // Check looks once. Environments that neither r10k nor g10k deployed are left
 // out; without any, or if the directory does not answer before ctx ends, the
 // code is unknown.
 func (c *Code) Check(ctx context.Context) Finding {
 	f := Finding{Check: CheckCode, State: StateOK, Reason: OK, Checked: time.Now()}
-	seen, err := c.aside.do(ctx, c.look)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("%s does not answer: %w", c.Dir, err)
-	case seen.err != nil:
-		err = seen.err
-	case len(seen.files) == 0:
+	files, err := c.aside.do(ctx, c.Dir, c.look)
+	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("no environment in %s was deployed by r10k or g10k", c.Dir)
 	}
 	if err != nil {
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
 		return f
 	}
-	for _, file := range seen.files {
+	for _, file := range files {
 		f.Code = append(f.Code, file.judge(cmp.Or(c.DeployMax, DefaultDeployMax), f.Checked))
 	}
 	f.Value = fmt.Sprintf("%d environments, code %s", len(f.Code), CodeID(f.Code))
@@ -149,10 +139,10 @@ func (f *Finding) summarize() {
 }
 
 // look reads the records that have changed since the last look.
-func (c *Code) look() codeSeen {
+func (c *Code) look() ([]deployFile, error) {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
-		return codeSeen{err: err}
+		return nil, err
 	}
 	var files []deployFile
 	read := map[string]deployFile{}
@@ -168,7 +158,7 @@ func (c *Code) look() codeSeen {
 		}
 	}
 	c.read = read
-	return codeSeen{files: files}
+	return files, nil
 }
 
 // find returns the newer of an environment's records.

@@ -84,7 +84,7 @@ type Disk struct {
 type place struct {
 	path    string
 	written bool
-	aside   aside[glance]
+	aside   aside[volume]
 }
 
 // glance is what one look at a place found.
@@ -137,14 +137,8 @@ func (d *Disk) look(ctx context.Context) []glance {
 	var all sync.WaitGroup
 	for i, p := range d.places {
 		all.Go(func() {
-			g, err := p.aside.do(ctx, func() glance {
-				v, err := statVolume(p.path)
-				return glance{v, err}
-			})
-			if err != nil {
-				g.err = fmt.Errorf("%s: the file system does not answer: %w", p.path, err)
-			}
-			glances[i] = g
+			what := p.path + ": the file system"
+			glances[i].volume, glances[i].err = p.aside.do(ctx, what, func() (volume, error) { return statVolume(p.path) })
 		})
 	}
 	all.Wait()

@@ -97,7 +97,7 @@ func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
 	d := &Disk{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
 	d.places = d.list()
-	hangs := make(chan glance)
+	hangs := make(chan outcome[volume])
 	d.places[0].aside.running = hangs
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
@@ -108,7 +108,7 @@ func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	if d.places[0].aside.running != hangs {
 		t.Error("another look was begun while one hangs")
 	}
-	go func() { hangs <- glance{err: fs.ErrNotExist} }()
+	go func() { hangs <- outcome[volume]{err: fs.ErrNotExist} }()
 	if got := d.Check(context.Background()); d.places[0].aside.running != nil {
 		t.Errorf("the look that ended was not taken in: %s", got.Detail)
 	}
@@ -117,17 +117,17 @@ func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 func TestAsideIsNeverTwice(t *testing.T) {
 	var a aside[int]
 	release, began := make(chan struct{}), make(chan struct{}, 2)
-	call := func() int { began <- struct{}{}; <-release; return 7 }
+	call := func() (int, error) { began <- struct{}{}; <-release; return 7, nil }
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
 	cancel(why)
 	for range 3 {
-		if _, err := a.do(ctx, call); !errors.Is(err, why) {
+		if _, err := a.do(ctx, "it", call); !errors.Is(err, why) {
 			t.Fatalf("%v, want the cause of the end", err)
 		}
 	}
 	close(release)
-	if got, err := a.do(context.Background(), call); got != 7 || err != nil {
+	if got, err := a.do(context.Background(), "it", call); got != 7 || err != nil {
 		t.Errorf("%d, %v", got, err)
 	}
 	if len(began) != 1 {

@@ -6,6 +6,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 )
 
@@ -36,21 +38,18 @@ type material struct {
 	identity      Identity // what to tell of all that
 }
 
-// pemFiles is the content of the files, by role.
-type pemFiles struct{ certificate, key, ca, crl []byte }
-
 func parseMaterial(f Files, p pemFiles) (*material, error) {
 	m := &material{revocation: f.revocation()}
-	own, err := parseOwn(p.certificate, p.key)
+	own, err := parseOwn(p[0], p[1])
 	if err != nil {
 		return nil, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, err)
 	}
 	m.own = own
-	if err := m.parseBundle(p.ca); err != nil {
+	if err := m.parseBundle(p[2]); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.CA, err)
 	}
 	if m.revocation != RevocationOff {
-		if m.crls, err = parseCRLs(p.crl); err != nil {
+		if m.crls, err = parseCRLs(p[3]); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.CRL, err)
 		}
 	}
@@ -86,8 +85,19 @@ func wholePEM(data []byte, what string) error {
 	return nil
 }
 
+// blocks yields the PEM blocks of these types; of all types without any.
+func blocks(data []byte, types ...string) iter.Seq[*pem.Block] {
+	return func(yield func(*pem.Block) bool) {
+		for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+			if (len(types) == 0 || slices.Contains(types, block.Type)) && !yield(block) {
+				return
+			}
+		}
+	}
+}
+
 func encrypted(key []byte) bool {
-	for block, rest := pem.Decode(key); block != nil; block, rest = pem.Decode(rest) {
+	for block := range blocks(key) {
 		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
 			return true
 		}
@@ -104,10 +114,7 @@ func (m *material) parseBundle(data []byte) error {
 	}
 	m.roots, m.intermediates = x509.NewCertPool(), x509.NewCertPool()
 	anchors := 0
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
-			continue
-		}
+	for block := range blocks(data, "CERTIFICATE", "TRUSTED CERTIFICATE") {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return fmt.Errorf("CA certificate: %w", err)
@@ -131,10 +138,7 @@ func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
 		return nil, err
 	}
 	var crls []*x509.RevocationList
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "X509 CRL" {
-			continue
-		}
+	for block := range blocks(data, "X509 CRL") {
 		crl, err := x509.ParseRevocationList(block.Bytes)
 		if err != nil {
 			return nil, fmt.Errorf("CRL: %w", err)

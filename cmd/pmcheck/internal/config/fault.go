@@ -22,17 +22,16 @@ type Fault struct {
 
 // Error returns "origin: key: problem (hint)" in one line, without the parts that are empty.
 func (f Fault) Error() string {
-	var b strings.Builder
-	for _, part := range []string{f.Origin, f.Key} {
+	text := f.Problem
+	if f.Hint != "" {
+		text += " (" + f.Hint + ")"
+	}
+	for _, part := range []string{f.Key, f.Origin} {
 		if part != "" {
-			b.WriteString(part + ": ")
+			text = part + ": " + text
 		}
 	}
-	b.WriteString(f.Problem)
-	if f.Hint != "" {
-		b.WriteString(" (" + f.Hint + ")")
-	}
-	return b.String()
+	return text
 }
 
 // Error is every mistake of a configuration; it is never without Faults.

@@ -231,13 +231,13 @@ func (p *puppetHost) places() {
 		return
 	}
 	at := place{layerPuppet, 0, p.layout.name}
-	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir, p.layout.logdir()},
-		"disk.reads": {p.layout.codedir()}} {
+	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir, p.layout.logdir},
+		"disk.reads": {p.layout.codedir}} {
 		if given, ok := p.given[key].value.([]string); !ok || len(given) == 0 {
 			p.found.set(key, paths, at)
 		}
 	}
 	if p.wants("code.dir") {
-		p.found.set("code.dir", filepath.Join(p.layout.codedir(), "environments"), at)
+		p.found.set("code.dir", filepath.Join(p.layout.codedir, "environments"), at)
 	}
 }
