@@ -11,7 +11,7 @@ func said(api API, status int, body []byte) answer {
 	return answer{puppetclient.Answer{Status: status, Body: body}, api}
 }
 
-func TestInterpret(t *testing.T) {
+func TestOnlyRunningIsWell(t *testing.T) {
 	tests := []struct {
 		name   string
 		answer answer
@@ -45,7 +45,7 @@ func TestInterpret(t *testing.T) {
 	}
 }
 
-// FuzzInterpret: whatever a server says, only a 200 is good news.
+// Only a 200 is well, whatever the body says.
 func FuzzInterpret(f *testing.F) {
 	for _, body := range []string{"running", "error", "", `{"is_alive":true,"version":"3.8.7"}`, `[[[[`} {
 		f.Add(200, []byte(body))

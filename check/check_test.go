@@ -40,7 +40,7 @@ func TestEachCheckIsExplained(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCheckIsNotExplained(t *testing.T) {
+func TestUnknownNameIsNotExplained(t *testing.T) {
 	for _, name := range []string{"", "jrubies", "Probe"} {
 		if _, ok := check.Explain(name); ok || check.All().Severity(name) != check.Off {
 			t.Errorf("%q is explained", name)

@@ -57,7 +57,7 @@ func record(started, finished time.Time, success bool) string {
 		end, success)
 }
 
-func TestCode(t *testing.T) {
+func TestCodeReportsEachDeployment(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	good := record(ago(2*time.Hour), ago(time.Hour), true)
@@ -141,7 +141,7 @@ func TestEnvironmentSaysWhatTheRecordDoes(t *testing.T) {
 	}
 }
 
-func TestIDIsThatOfTheCode(t *testing.T) {
+func TestIDChangesWithTheCode(t *testing.T) {
 	edit := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(r10kRecord) }
 	tests := []struct {
 		name   string
@@ -194,7 +194,7 @@ func TestNewDeploymentIsSeen(t *testing.T) {
 }
 
 // Opening a FIFO would block until a writer opens it.
-func TestRecordThatIsNoFile(t *testing.T) {
+func TestRecordMustBeARegularFile(t *testing.T) {
 	dir := t.TempDir()
 	deploy(t, dir, "production", `{"deploy_success":true}`)
 	path := filepath.Join(dir, "production", ".r10k-deploy.json")

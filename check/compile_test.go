@@ -15,7 +15,7 @@ func newCompile(t *testing.T, m *checktest.Master) *check.Compile {
 	return &check.Compile{Client: &newProber(t, m).Client, Certname: m.Name}
 }
 
-func TestCompile(t *testing.T) {
+func TestCompileFailsWhereAnAgentWould(t *testing.T) {
 	const broken = `{"message":"Server Error: Could not parse for environment production:\u001b[31m Syntax error at '}' ` +
 		`(file: site.pp, line: 3)","issue_kind":"RUNTIME_ERROR"}`
 	catalog := func(status int, body string) func(*checktest.Master) {
@@ -68,7 +68,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-func TestCompileThatIsSlow(t *testing.T) {
+func TestSlowCompilationIsAWarning(t *testing.T) {
 	c := newCompile(t, newMaster(t))
 	c.SlowAfter = time.Nanosecond
 	got := c.Check(context.Background())
@@ -79,7 +79,7 @@ func TestCompileThatIsSlow(t *testing.T) {
 }
 
 // A daemon that ends in the middle of a compilation has found out nothing.
-func TestCompileThatIsGivenUp(t *testing.T) {
+func TestCanceledCompilationIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if got := newCompile(t, newMaster(t)).Check(ctx); got.State != check.StateNone {
@@ -87,7 +87,7 @@ func TestCompileThatIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestCatalogOfAnotherHost(t *testing.T) {
+func TestCatalogOfAnotherHostIsUnknown(t *testing.T) {
 	m := newMaster(t)
 	c := newCompile(t, m)
 	c.Certname = "other.example.test"
@@ -96,7 +96,7 @@ func TestCatalogOfAnotherHost(t *testing.T) {
 	}
 }
 
-func TestJRubyOfAMaster(t *testing.T) {
+func TestJRubyFollowsTheMaster(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
 	j := check.JRuby{Client: &p.Client, JRubySettings: check.JRubySettings{StuckAfter: time.Nanosecond}}
@@ -128,8 +128,8 @@ func TestJRubyOfAMaster(t *testing.T) {
 	ask(check.StateNone, check.NotKnown, 0)
 }
 
-// TestJRubyOfAMasterThatIsSilent: it may be starting, unless it has told before.
-func TestJRubyOfAMasterThatIsSilent(t *testing.T) {
+// TestSilentMasterMayBeStarting: it may be starting, unless it has told before.
+func TestSilentMasterMayBeStarting(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
 	j := check.JRuby{Client: &p.Client}
@@ -153,7 +153,7 @@ func TestJRubyOfAMasterThatIsSilent(t *testing.T) {
 	ask("")
 }
 
-func TestJRubyByTheNameInPE(t *testing.T) {
+func TestJRubyFindsTheServiceOfPE(t *testing.T) {
 	m := newMaster(t)
 	m.SetAnswer("/status/v1/services/jruby-metrics", 404, "not found")
 	m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200,

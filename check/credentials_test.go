@@ -127,7 +127,7 @@ func TestNewCertificateIsUsedAtOnce(t *testing.T) {
 	}
 }
 
-func TestKeyForms(t *testing.T) {
+func TestEachKeyFormIsRead(t *testing.T) {
 	m := newMaster(t)
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(m.Leaf.Key)
 	if err != nil {

@@ -145,8 +145,8 @@ func shortHash(lines ...string) string {
 	return hex.EncodeToString(hash.Sum(nil)[:6])
 }
 
-// deployTime reads the times of g10k and those of r10k, which are Ruby's. What
-// it cannot read is the zero time.
+// deployTime reads the times of g10k, and those of r10k, which have Ruby's format. It
+// returns the zero time for any other text.
 func deployTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST"} {
 		if t, err := time.Parse(layout, text); err == nil {

@@ -31,8 +31,8 @@ type DiskSettings struct {
 	// check warns; 0 is never.
 	WarnPercent int `yaml:"warn_percent" min:"0" max:"99"`
 	// EjectMiB is the free space below which a disk is full, or 5% of the file
-	// system if that is less, lest a small one be full from the start; 0 is never.
-	// Without inodes it is full in any case.
+	// system if that is less, so that a small one is not full from the start; 0 is
+	// never. Without inodes it is full in any case.
 	EjectMiB int `yaml:"eject_mib" min:"0" max:"1048576"`
 	// Interval is the time between two looks.
 	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
@@ -93,9 +93,9 @@ type glance struct {
 	err error
 }
 
-// Check looks once. A path that cannot be looked at, or not before ctx ends,
-// is unknown and never held against the master; nor is it that there is none.
-// Where several paths are on one file system, it is judged by the first.
+// Check looks once. A path that cannot be looked at before ctx ends is unknown, and so
+// is a disk without any path; neither is held against the master. Of several paths
+// on one file system the first decides.
 func (d *Disk) Check(ctx context.Context) Finding {
 	found := Finding{
 		Check: CheckDisk, State: StateOK, Reason: OK, Checked: time.Now(),

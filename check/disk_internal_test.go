@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestJudgeOfAVolume(t *testing.T) {
+func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 	const gib = 1 << 30
 	tests := []struct {
 		name    string
@@ -66,7 +66,7 @@ func TestDiskWithoutAPathIsUnknown(t *testing.T) {
 	}
 }
 
-func TestDiskOfThisHost(t *testing.T) {
+func TestFileSystemIsJudgedOnce(t *testing.T) {
 	dir := t.TempDir()
 	d := Disk{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}}
 	got := d.Check(context.Background())
@@ -114,7 +114,7 @@ func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	}
 }
 
-func TestAsideIsNeverTwice(t *testing.T) {
+func TestHangingCallIsMadeOnce(t *testing.T) {
 	var a aside[int]
 	release, began := make(chan struct{}), make(chan struct{}, 2)
 	call := func() (int, error) { began <- struct{}{}; <-release; return 7, nil }

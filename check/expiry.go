@@ -55,10 +55,9 @@ const DefaultExpiryWarn = 30 * 24 * time.Hour
 // DefaultExpiryWarn. Several CA certificates or CRLs of one name replace each
 // other: the one that lasts longest counts.
 //
-// It never names a health. Where something expired makes the master refuse
-// agents, it refuses the probe too, which takes the master out with a reason
-// of its own; what has expired and hurts neither, such as the certificate of
-// a former CA in the bundle, is no reason to send agents away.
+// It never names a health. If something that expired makes the master refuse agents,
+// the master refuses the probe too, and the probe takes it out. If it does not, as
+// with the certificate of a former CA in the bundle, agents are still served.
 func Expiry(r Result, warn time.Duration, now time.Time) Finding {
 	warn = cmp.Or(warn, DefaultExpiryWarn)
 	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Threshold: text.Duration(warn), Checked: r.Asked}

@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
-func TestExpiry(t *testing.T) {
+func TestFirstToExpireDecides(t *testing.T) {
 	const day = 24 * time.Hour
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	in := func(d time.Duration) time.Time { return now.Add(d) }
@@ -68,7 +68,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-func TestLoaded(t *testing.T) {
+func TestLoadedComparesCertificates(t *testing.T) {
 	certificate := func(subject, issuer, serial string) *check.Certificate {
 		return &check.Certificate{Subject: subject, Issuer: issuer, Serial: serial}
 	}

@@ -106,8 +106,8 @@ func (f *Fault) Error() string {
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Definite tells a fault that says what is wrong from silence: a master that did
-// not answer in time may merely be slow.
+// Definite reports whether the fault says what is wrong. A timeout does not: the
+// master may merely be slow.
 func (f *Fault) Definite() bool { return f.Reason != Timeout }
 
 // Health is what the fault means for the master. Where the fault is on this host's

@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestFold(t *testing.T) {
+func TestFoldTakesTheWorseHealth(t *testing.T) {
 	const (
 		none      = check.Health("")
 		healthy   = check.Healthy
@@ -77,7 +77,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestFoldOfSeveralFindings(t *testing.T) {
+func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	find := func(name string, h check.Health, r check.Reason) check.Finding {
 		return check.Finding{Check: name, Severity: check.Eject, State: check.StateBad, Health: h, Reason: r,
@@ -123,7 +123,7 @@ func TestFoldOfSeveralFindings(t *testing.T) {
 	}
 }
 
-func TestUnit(t *testing.T) {
+func TestUnitStateMakesHealth(t *testing.T) {
 	tests := []struct {
 		state  string
 		want   check.State

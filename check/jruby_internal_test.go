@@ -25,7 +25,7 @@ type look struct {
 	reason Reason
 }
 
-func TestJRubyOverTime(t *testing.T) {
+func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	locked := func(p *Pool, how string, since time.Duration) *Pool {
 		p.Lock, p.LockSince = how, start.Add(since)
@@ -139,7 +139,7 @@ func TestJRubyOverTime(t *testing.T) {
 	}
 }
 
-func TestRestartedForgets(t *testing.T) {
+func TestRestartedForgetsThePool(t *testing.T) {
 	now := time.Now()
 	var j JRuby
 	j.judge(pool(3, 3, nil, nil), now)

@@ -7,7 +7,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestJudge(t *testing.T) {
+func TestJudgeConfirmsBeforeItConcludes(t *testing.T) {
 	const (
 		good    = check.OK
 		refused = check.Refused

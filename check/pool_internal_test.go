@@ -12,7 +12,7 @@ import (
 )
 
 // The idle answer was recorded from Puppet Server 7.9.5.
-func TestParsePool(t *testing.T) {
+func TestRecordedPoolIsRead(t *testing.T) {
 	since := time.Date(2026, 11, 20, 23, 44, 0, 529e6, time.UTC)
 	tests := []struct {
 		name string
@@ -42,7 +42,7 @@ func TestParsePool(t *testing.T) {
 	}
 }
 
-func TestPoolThatIsNone(t *testing.T) {
+func TestBadPoolIsRefused(t *testing.T) {
 	const (
 		head = `{"status":{"experimental":{"metrics":{`
 		tail = `}}}}`

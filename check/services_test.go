@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
-func TestServiceByName(t *testing.T) {
+func TestServiceIsAskedByName(t *testing.T) {
 	m := newMaster(t)
 	m.SetService("broker-service", "error")
 	tests := []struct {
@@ -43,7 +43,7 @@ func TestServiceByName(t *testing.T) {
 	}
 }
 
-func TestServiceThatIsTakenAway(t *testing.T) {
+func TestRemovedServiceIsNotFound(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
 	p.Service = "ca"
@@ -57,7 +57,7 @@ func TestServiceThatIsTakenAway(t *testing.T) {
 	wantReason(t, p.Probe(context.Background()), check.AuthDenied)
 }
 
-func TestTCP(t *testing.T) {
+func TestTCPReportsWhetherThePortAccepts(t *testing.T) {
 	open := listen(t, hang)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestTCP(t *testing.T) {
 	}
 }
 
-func TestPuppetDB(t *testing.T) {
+func TestPuppetDBIsWellDownOrUnknown(t *testing.T) {
 	const path = "/status/v1/services/puppetdb-status"
 	canned := func(status int, body string) func(*checktest.Master) {
 		return func(m *checktest.Master) { m.SetAnswer(path, status, body) }
@@ -150,7 +150,7 @@ func TestPuppetDB(t *testing.T) {
 	}
 }
 
-func TestPuppetDBOverALostConnection(t *testing.T) {
+func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 	m := newMaster(t)
 	m.SetPuppetDB(false, true, true)
 	p := newProber(t, m)

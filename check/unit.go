@@ -44,7 +44,7 @@ func unit() Check {
 // Unit concludes from the state of the master's unit in the service manager.
 // Puppet Server answers running while it drains its pool for a stop or a
 // reload; systemd knows at once. A unit that is active, inactive or not there
-// says nothing: the master may be run by other means, and the probe tells.
+// says nothing: the master may be run by other means, and the probe decides.
 func Unit(name, activeState string, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {

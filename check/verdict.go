@@ -32,8 +32,8 @@ type Verdict struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-// At returns the verdict as it is to be believed at the given time: Unknown
-// once it has expired. The comparison is monotonic where both times are.
+// At returns the verdict that holds at the given time: v, or Unknown once v has
+// expired. The comparison is monotonic where both times are.
 func (v Verdict) At(now time.Time) Verdict {
 	switch {
 	case v.Health == "":

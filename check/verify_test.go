@@ -48,14 +48,14 @@ func TestServerCertificateIsJudged(t *testing.T) {
 	}
 }
 
-func TestServerOfAnotherCA(t *testing.T) {
+func TestServerOfAnotherCAIsUntrusted(t *testing.T) {
 	m, stranger := newMaster(t), newMaster(t)
 	p := newProber(t, m)
 	p.Address = stranger.Address()
 	wantReason(t, p.Probe(context.Background()), check.ServerCertUntrusted)
 }
 
-func TestRevocationDepth(t *testing.T) {
+func TestRevocationIsCheckedAsDeepAsAsked(t *testing.T) {
 	root, err := checktest.NewCA("Puppet Root CA")
 	if err != nil {
 		t.Fatal(err)

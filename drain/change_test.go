@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestPut(t *testing.T) {
+func TestPutWritesAHold(t *testing.T) {
 	t.Setenv("SUDO_USER", "")
 	s, _ := newStore(t)
 	got := put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a\nb", By: "alice",
@@ -117,7 +117,7 @@ func TestPutRefuses(t *testing.T) {
 	}
 }
 
-func TestOneDirectory(t *testing.T) {
+func TestStoreWorksWithOneDirectory(t *testing.T) {
 	s, _ := newStore(t)
 	s.UntilReboot = ""
 	if _, err := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: true}); err == nil {
@@ -158,7 +158,7 @@ func TestPutSweepsTemporaryFiles(t *testing.T) {
 	}
 }
 
-func TestTwoWriters(t *testing.T) {
+func TestWritersExcludeEachOther(t *testing.T) {
 	s, _ := newStore(t)
 	const holders, rounds = 4, 25
 	var wg sync.WaitGroup

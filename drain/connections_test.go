@@ -79,7 +79,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestSettleNeedsTime(t *testing.T) {
 	now := time.Now()
 	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
 	s := drain.Settle{After: time.Second}

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPermission acts as a user without permission to write, and as one without
+// TestMissingPermissionIsReported acts as a user without permission to write, and as one without
 // permission to read.
-func TestPermission(t *testing.T) {
+func TestMissingPermissionIsReported(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain})
@@ -109,27 +109,27 @@ func fillDisk(t *testing.T, dir string) {
 	}
 }
 
-// TestWatchMounts: the kernel does not report these, but does again report what
+// TestWatchSeesMounts: the kernel does not report these, but does again report what
 // happens in the directory once they are noticed.
-func TestWatchMounts(t *testing.T) {
+func TestWatchSeesMounts(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	s, w := watched(t, never)
 	const bad = "directory:maint:hold-unreadable"
 	mount(t, s.Persistent)
 	w.Rescan()
-	await(t, w, bad)
+	waitFor(t, w, bad)
 	must(t, accept(s))
-	await(t, w, "")
+	waitFor(t, w, "")
 	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
-	await(t, w, "mounted:maint")
+	waitFor(t, w, "mounted:maint")
 	must(t, unix.Unmount(s.Persistent, 0))
 	w.Rescan()
-	await(t, w, bad+" first:drain")
+	waitFor(t, w, bad+" first:drain")
 	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
-	await(t, w, bad+" second:maint first:drain")
+	waitFor(t, w, bad+" second:maint first:drain")
 	must(t, accept(s))
-	await(t, w, "second:maint first:drain")
+	waitFor(t, w, "second:maint first:drain")
 }
 
 // exchange swaps two directories in one step.

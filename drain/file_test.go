@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestParse(t *testing.T) {
+func TestParseIsStrict(t *testing.T) {
 	since, until := noon, noon.Add(90*time.Minute)
 	for _, tc := range []struct {
 		name, in string

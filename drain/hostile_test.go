@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUnreadable puts something hostile in the place of a hold. It must count
+// TestHostileFileIsMaint puts something hostile in the place of a hold. It must count
 // as maint at once, say why, and go when it is lifted by name.
-func TestUnreadable(t *testing.T) {
+func TestHostileFileIsMaint(t *testing.T) {
 	const good = `{"mode":"drain"}`
 	for _, tc := range []struct {
 		name  string
@@ -66,7 +66,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-func TestOwners(t *testing.T) {
+func TestForeignFileIsUnreadable(t *testing.T) {
 	needRoot(t)
 	const alice, bob, ops = 54321, 54322, 54323
 	for _, tc := range []struct {
@@ -98,9 +98,9 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestGroupDirectory: a hold that a member of the group puts is one, also where
+// TestGroupMemberCanPut: a hold that a member of the group puts is one, also where
 // the directory does not hand on its group.
-func TestGroupDirectory(t *testing.T) {
+func TestGroupMemberCanPut(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
 	must(t, os.Chown(s.Persistent, 0, 54323))
@@ -113,7 +113,7 @@ func TestGroupDirectory(t *testing.T) {
 	}
 }
 
-func TestDirectory(t *testing.T) {
+func TestBadDirectoryIsAHold(t *testing.T) {
 	const bad = "directory:maint:hold-unreadable"
 	for _, tc := range []struct {
 		name  string
@@ -178,7 +178,7 @@ func TestLiftAllClearsWhatIsTooMany(t *testing.T) {
 	wantHolds(t, s, "")
 }
 
-func TestIgnored(t *testing.T) {
+func TestOtherFilesAreIgnored(t *testing.T) {
 	s, _ := newStore(t)
 	for _, name := range []string{".x.json", ".x.json123", "x", "x.json~", "x.json.dpkg-new", "x.JSON", "README",
 		".initialized"} {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestInitial(t *testing.T) {
+func TestNewHostIsHeldUntilLifted(t *testing.T) {
 	s, _ := newStore(t)
 	s.Initial = drain.Maint
 	wantHolds(t, s, "initial:maint")

@@ -67,9 +67,9 @@ func TestLiftAll(t *testing.T) {
 	}
 }
 
-// TestLiftInVain: what cannot be removed goes on holding, and a new host stays
+// TestHoldThatCannotBeRemovedStays: what cannot be removed goes on holding, and a new host stays
 // new.
-func TestLiftInVain(t *testing.T) {
+func TestHoldThatCannotBeRemovedStays(t *testing.T) {
 	s, _ := newStore(t)
 	s.Initial = drain.Drain
 	must(t, os.MkdirAll(filepath.Join(s.Persistent, "operator.json", "full"), 0o755))

@@ -23,7 +23,7 @@ func keepLocked(t *testing.T, path string) (unlock func()) {
 
 func lockOf(dir string) string { return filepath.Join(dir, ".lock") }
 
-func TestBusy(t *testing.T) {
+func TestLockedStoreIsBusy(t *testing.T) {
 	s, _ := newStore(t)
 	s.LockWait = 10 * time.Millisecond
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
@@ -46,7 +46,7 @@ func TestBusy(t *testing.T) {
 }
 
 // Any user can lock the directory itself, so that must not stop a writer.
-func TestLockedDirectory(t *testing.T) {
+func TestLockedDirectoryStopsNoWriter(t *testing.T) {
 	s, _ := newStore(t)
 	s.LockWait = 10 * time.Millisecond
 	keepLocked(t, s.Persistent)
@@ -57,10 +57,10 @@ func TestLockedDirectory(t *testing.T) {
 	}
 }
 
-// TestLockMeetsUnfit has something else in the place of the lock, which an
+// TestUnfitLockIsReplaced has something else in the place of the lock, which an
 // earlier administrator, a backup or a tool may leave. It must neither stop a
 // writer nor be followed or kept.
-func TestLockMeetsUnfit(t *testing.T) {
+func TestUnfitLockIsReplaced(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		make func(t *testing.T, path string)

@@ -8,7 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestMode(t *testing.T) {
+func TestStrictestHoldIsTheMode(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		files   map[string]string
@@ -100,7 +100,7 @@ func TestSnapshotIsTheCallersToChange(t *testing.T) {
 	}
 }
 
-func TestClockBackAndForth(t *testing.T) {
+func TestClockSetBackRevivesAHold(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Until: hours(1)})
 	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain, Until: hours(3)})
@@ -175,7 +175,7 @@ func TestHoldAsJSON(t *testing.T) {
 	}
 }
 
-func TestWho(t *testing.T) {
+func TestWhoNamesOwnerAndClaim(t *testing.T) {
 	for want, h := range map[string]drain.Hold{
 		"":                {},
 		"root":            {Owner: "root"},

@@ -32,14 +32,14 @@ func start(t *testing.T, s *drain.Store, w *drain.Watcher) {
 	t.Cleanup(cancel)
 }
 
-// await waits for the holds to be want.
-func await(t *testing.T, w *drain.Watcher, want string) {
+// waitFor waits for the holds to be want.
+func waitFor(t *testing.T, w *drain.Watcher, want string) {
 	t.Helper()
-	awaitThat(t, w, want, func() string { return describe(w.Current().Holds()) })
+	waitUntil(t, w, want, func() string { return describe(w.Current().Holds()) })
 }
 
-// awaitThat waits for what get says of the watcher to be want.
-func awaitThat(t *testing.T, w *drain.Watcher, want string, get func() string) {
+// waitUntil waits until get returns want.
+func waitUntil(t *testing.T, w *drain.Watcher, want string, get func() string) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	for {
@@ -64,7 +64,7 @@ func watched(t *testing.T, interval time.Duration) (*drain.Store, *drain.Watcher
 	w.SetInterval(interval)
 	start(t, s, w)
 	put(t, s, drain.Hold{Holder: "first", Mode: drain.Drain})
-	await(t, w, "first:drain")
+	waitFor(t, w, "first:drain")
 	return s, w
 }
 
@@ -127,14 +127,14 @@ func TestWatchFollows(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		await(t, w, step.want)
+		waitFor(t, w, step.want)
 	}
 	if err := w.Degraded(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWatchExpiry(t *testing.T) {
+func TestWatchReportsTheEndOfAHold(t *testing.T) {
 	t.Parallel()
 	s, c := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
@@ -172,18 +172,18 @@ func TestWatchWithoutInotify(t *testing.T) {
 	})
 	start(t, s, w)
 	degraded := func() string { return fmt.Sprint(errors.Is(w.Degraded(), unix.EMFILE)) }
-	awaitThat(t, w, "true", degraded)
+	waitUntil(t, w, "true", degraded)
 	if err := w.Degraded(); !strings.Contains(err.Error(), "fs.inotify.max_user_instances") {
 		t.Errorf("%v does not say what is exhausted", err)
 	}
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	await(t, w, "a:drain")
+	waitFor(t, w, "a:drain")
 
 	mu.Lock()
 	limited = false
 	mu.Unlock()
 	w.Rescan()
-	awaitThat(t, w, "false", degraded)
+	waitUntil(t, w, "false", degraded)
 }
 
 // TestWatchIsAtomic: a reader sees the hold that moves between the directories
@@ -218,7 +218,7 @@ func TestWatchTakesSnapshotsAnew(t *testing.T) {
 	c.set(hours(1))
 	start(t, s, w)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	await(t, w, "a:drain")
+	waitFor(t, w, "a:drain")
 	if got := w.Current().Taken(); got != hours(1) {
 		t.Errorf("taken %s", got)
 	}

@@ -59,7 +59,7 @@ func TestJournalEntry(t *testing.T) {
 
 // A journal that stands still delays no caller longer than journalTimeout, and later
 // entries are written.
-func TestJournalThatStandsStill(t *testing.T) {
+func TestStalledJournalDelaysNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewJournalHandler(slog.LevelInfo).(*journalHandler)
 		var sent []string

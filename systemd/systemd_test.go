@@ -38,7 +38,7 @@ func describe(listeners map[string][]net.Listener, err error) string {
 	return strings.Join(words, " ")
 }
 
-func TestListeners(t *testing.T) {
+func TestListenersAreTakenByName(t *testing.T) {
 	dir := t.TempDir()
 	tcp, file := listen(t, "tcp", "127.0.0.1:0")
 	tcp2, file2 := listen(t, "tcp", "127.0.0.1:0")
@@ -102,7 +102,7 @@ func listen(t *testing.T, network, address string) (string, *os.File) {
 	return l.Addr().String(), file
 }
 
-func TestNotify(t *testing.T) {
+func TestNotifySendsOneDatagram(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
@@ -147,7 +147,7 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-func TestWatchdog(t *testing.T) {
+func TestWatchdogIntervalIsRead(t *testing.T) {
 	tests := []struct {
 		name, usec, pid string
 		want            time.Duration
@@ -171,7 +171,7 @@ func TestWatchdog(t *testing.T) {
 }
 
 // Where there is no bus, nothing is known, and that is all.
-func TestWatchUnitWithoutBus(t *testing.T) {
+func TestWithoutBusNothingIsKnown(t *testing.T) {
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "bus"))
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()

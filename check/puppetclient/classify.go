@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// classify says what a failed request means and whose affair it is. The last
-// connection, if there was one, may know more than the error.
+// classify turns the error of a failed request into an Error. The last connection, if
+// there was one, may know more: the alert with which the server ended it.
 func classify(err error, m *material, c *conn, address string, now time.Time) *Error {
 	var own *Error
 	if errors.As(err, &own) {
@@ -24,7 +24,7 @@ func classify(err error, m *material, c *conn, address string, now time.Time) *E
 		alert = refusal
 	}
 	if remoteAlert(alert) {
-		if own := m.ownFault(now); own != nil {
+		if own := m.ownError(now); own != nil {
 			return own
 		}
 		return &Error{

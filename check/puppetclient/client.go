@@ -25,9 +25,9 @@ const (
 
 // Client asks a Puppet service questions over mutual TLS. It keeps a
 // connection, since a handshake costs Puppet Server about ten times as much
-// as a question. Set the exported fields before the first use; a Client is
-// safe for concurrent use, and a question that is not answered delays no
-// other: each then has a connection of its own.
+// as a question. The exported fields must be set before the first use. A Client is
+// safe for concurrent use: a request that hangs delays no other, which then gets a
+// connection of its own.
 type Client struct {
 	Address     string // host:port to connect to
 	ServerName  string // the server's certname: TLS server name and Host header
@@ -45,8 +45,8 @@ type Client struct {
 	ends      sync.Map                 // netip.AddrPort of our ends of the open ones
 }
 
-// Local returns our ends of the connections that are open now, so that others
-// can tell them from those of agents.
+// Local returns the client's ends of the connections that are open now, so that a
+// caller can tell them from those of agents.
 func (c *Client) Local() []netip.AddrPort {
 	var ends []netip.AddrPort
 	c.ends.Range(func(end, _ any) bool {
@@ -87,8 +87,8 @@ func (c *Client) renew(now time.Time) (*material, error) {
 	return m, err
 }
 
-// dial bounds itself: net/http lets a dial go on after the request that
-// wanted it has given up.
+// dial has a timeout of its own: net/http lets a dial go on after the request that
+// started it has timed out.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()

@@ -73,7 +73,7 @@ func parseOwn(certificate, key []byte) (tls.Certificate, error) {
 	return tls.X509KeyPair(certificate, key)
 }
 
-// wholePEM tells an empty and a half-written file from a merely wrong one.
+// wholePEM returns an error for an empty and for a half-written file.
 func wholePEM(data []byte, what string) error {
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return fmt.Errorf("the %s file is empty", what)

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// clientConfig builds the TLS side of a probe. Verification is our own: Go
-// refuses the certificates of old Puppet CAs, which carry the host's name in
-// the common name only, knows nothing of CRLs, and does not say which of the
-// checks failed in a way that can be told apart.
+// clientConfig builds the TLS configuration. It verifies by itself: crypto/tls refuses
+// the certificates of old Puppet CAs, which have the host's name in the common name
+// only, knows no CRLs, and does not report which of the checks failed.
 func (m *material) clientConfig(serverName string, now func() time.Time) *tls.Config {
 	return &tls.Config{
 		ServerName:         serverName,
@@ -21,22 +20,22 @@ func (m *material) clientConfig(serverName string, now func() time.Time) *tls.Co
 		Time:               now,
 		InsecureSkipVerify: true, // replaced by VerifyConnection
 		VerifyConnection: func(s tls.ConnectionState) error {
-			if fault := m.verifyServer(s.PeerCertificates, serverName, now()); fault != nil {
-				return fault
+			if err := m.verifyServer(s.PeerCertificates, serverName, now()); err != nil {
+				return err
 			}
 			return nil
 		},
-		// Go offers a certificate only if its direct issuer is among those the
-		// server names. A master names its root, so with an intermediate CA the
-		// probe would silently be anonymous.
+		// crypto/tls offers a certificate only if the server names its direct issuer.
+		// A master names its root, so with an intermediate CA the probe would
+		// silently be anonymous.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return &m.own, nil
 		},
 	}
 }
 
-// verifyServer verifies a master the way an agent does: chain, name, and as
-// much revocation as asked for.
+// verifyServer verifies a server as an agent does: chain, name, and revocation as
+// deep as configured.
 func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) *Error {
 	if len(peers) == 0 {
 		return &Error{Reason: TLSFailed, Detail: "the master showed no certificate"}
@@ -44,7 +43,7 @@ func (m *material) verifyServer(peers []*x509.Certificate, name string, now time
 	leaf := peers[0]
 	chains, err := m.chains(leaf, peers[1:], x509.ExtKeyUsageServerAuth, now)
 	if err != nil {
-		return serverFault(leaf, err, now)
+		return serverError(leaf, err, now)
 	}
 	if err := verifyName(leaf, name); err != nil {
 		return &Error{Reason: ServerCertName, Err: err}
@@ -71,7 +70,7 @@ func (m *material) chains(
 	})
 }
 
-func serverFault(leaf *x509.Certificate, err error, now time.Time) *Error {
+func serverError(leaf *x509.Certificate, err error, now time.Time) *Error {
 	subject := leaf.Subject.CommonName
 	var invalid x509.CertificateInvalidError
 	if errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil {
@@ -156,9 +155,9 @@ func (m *material) newestCRL(issuer *x509.Certificate) *x509.RevocationList {
 	return newest
 }
 
-// ownFault says what a master may have against our certificate, as far as it
-// can be told from here; nil if nothing can.
-func (m *material) ownFault(now time.Time) *Error {
+// ownError returns why a server may refuse our certificate, as far as the files show;
+// nil if they show nothing.
+func (m *material) ownError(now time.Time) *Error {
 	leaf := m.own.Leaf
 	switch {
 	case now.After(leaf.NotAfter):

@@ -120,7 +120,7 @@ func TestSettingsReadBack(t *testing.T) {
 	}
 }
 
-func TestDetection(t *testing.T) {
+func TestDetectionIsTheWorstCase(t *testing.T) {
 	c := config.Default()
 	c.Probe.Fall = 2
 	got := c.Detection(time.Second, 3)

@@ -41,7 +41,7 @@ func hostname(name string) func() (string, error) {
 	return func() (string, error) { return name, nil }
 }
 
-func TestPrecedence(t *testing.T) {
+func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
 			config.DefaultFile: "probe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
@@ -82,7 +82,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-func TestEmptyTextIsNotSet(t *testing.T) {
+func TestEmptyTextCountsAsUnset(t *testing.T) {
 	l, err := config.Load(config.Options{Root: root(t, map[string]string{
 		config.DefaultFile: "probe: {certname: ''}\n", "/etc/puppet/puppet.conf": "certname = m1\n",
 	})})
@@ -94,7 +94,7 @@ func TestEmptyTextIsNotSet(t *testing.T) {
 	}
 }
 
-func TestUnreadableFile(t *testing.T) {
+func TestUnreadableFileIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	big := filepath.Join(dir, "big.yaml")
 	if err := os.WriteFile(big, []byte(strings.Repeat("#\n", 1<<19+1)), 0o600); err != nil {
@@ -132,7 +132,7 @@ func TestDefaultFileMayBeAbsent(t *testing.T) {
 	}
 }
 
-func TestFaultsCanBeTakenApart(t *testing.T) {
+func TestFaultsCanBeUnwrapped(t *testing.T) {
 	_, err := config.Check(config.Options{File: write(t, "listen: 1\nlog: {level: loud}\n")})
 	var all *config.Error
 	var first config.Fault

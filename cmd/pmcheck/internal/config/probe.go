@@ -57,17 +57,15 @@ func defaultProbe() Probe {
 	}
 }
 
-// decision is the longest legitimate gap between two results that settle the
-// verdict: the wait for the next probe, then fall timeouts, each of which is
-// followed by the next attempt at once.
+// decision is the longest normal gap between two results that change the verdict: one
+// interval, then fall timeouts, each followed by the next attempt at once.
 func (p Probe) decision() time.Duration {
 	return p.Interval + time.Duration(p.Fall)*p.Timeout
 }
 
-// derivedMaxAge is the MaxAge of a configuration that names none. A verdict has to
-// outlive the longest legitimate gap before the one that replaces it, or a slow
-// master would read as unknown instead of unhealthy. One interval on top covers a
-// probe that a busy scheduler started late.
+// derivedMaxAge is the MaxAge of a configuration that sets none. A verdict must outlive
+// the longest normal gap, or a slow master would be unknown instead of unhealthy. One
+// more interval covers a probe that a busy scheduler started late.
 func (p Probe) derivedMaxAge() time.Duration { return p.decision() + p.Interval }
 
 // Detection is how long a balancer takes, at worst, to stop sending agents.

@@ -63,7 +63,7 @@ func TestPuppetFaults(t *testing.T) {
 	}
 }
 
-func TestHostWithoutName(t *testing.T) {
+func TestHostWithoutNameIsAFault(t *testing.T) {
 	_, err := config.Load(config.Options{
 		Root:     root(t, map[string]string{aioConf: ""}),
 		Hostname: func() (string, error) { return "", errors.New("no name") },

@@ -15,7 +15,7 @@ const (
 	aioCerts = "/etc/puppetlabs/puppet/ssl/certs/"
 )
 
-func TestPuppet(t *testing.T) {
+func TestPuppetSettingsAreFound(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
