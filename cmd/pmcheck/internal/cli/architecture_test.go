@@ -16,7 +16,6 @@ const module = "github.com/pmcheck/pmcheck"
 // that may import it. Whoever wants to replace a module has one place to go.
 var owners = map[string]string{
 	"github.com/spf13/viper":              "/cmd/pmcheck/internal/config",
-	"gopkg.in/ini.v1":                     "/cmd/pmcheck/internal/config",
 	"go.yaml.in/yaml/v3":                  "/cmd/pmcheck/internal/config",
 	"github.com/prometheus/client_golang": "/cmd/pmcheck/internal/agent",
 	"github.com/prometheus/common":        "/cmd/pmcheck/internal/config",

@@ -25,7 +25,7 @@ func TestPuppetFaults(t *testing.T) {
 		{"named and absent", nil, "puppet: {conf: /srv/puppet.conf}\n", "/srv/puppet.conf: no such file or directory"},
 		{"a directory", map[string]string{aioConf + "/": ""}, "", "/etc/puppetlabs/puppet/puppet.conf: is a directory"},
 		{"not an ini file", map[string]string{aioConf: "[main\n"}, "",
-			`/etc/puppetlabs/puppet/puppet.conf: not an ini file: "unclosed section: [main\n"`},
+			`/etc/puppetlabs/puppet/puppet.conf: not an ini file: unclosed section [main`},
 		{"circular reference, reported once",
 			map[string]string{aioConf: "certname = m1\nssldir = $vardir/ssl\nvardir = ${ssldir}/..\n"}, "",
 			"/etc/puppetlabs/puppet/puppet.conf:3: vardir: circular reference: ssldir → vardir → ssldir"},

@@ -121,6 +121,11 @@ serverport = 8143
 			},
 		},
 		{
+			name:  "comment behind a section, byte order mark",
+			files: map[string]string{aioConf: "\ufeff[main] # everywhere\ncertname = a\n[agent]\ncertname = b\n"},
+			want:  []string{"probe.certname: a # /etc/puppetlabs/puppet/puppet.conf:2"},
+		},
+		{
 			name: "sections by strength, first line wins",
 			files: map[string]string{aioConf: "[main]\ncertname = a\n[master]\ncertname = b\n[server]\ncertname = " +
 				"c\ncertname = d\n"},
