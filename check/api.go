@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 // API is a generation of Puppet's status interface.
@@ -51,11 +53,17 @@ func (a API) accept() string {
 	return "text/plain"
 }
 
+// answer is what came back for a status question, and in which generation.
+type answer struct {
+	puppetclient.Answer
+	api API
+}
+
 // elsewhere reports whether the answer may only mean that this server speaks
 // another generation: it does not know the path, or its access rules, which
 // name paths, do not.
 func (a answer) elsewhere() bool {
-	switch a.status {
+	switch a.Status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
 		return true
 	}
@@ -66,13 +74,11 @@ func (a answer) elsewhere() bool {
 // it is well, and Puppet's version where the answer tells it.
 func (a answer) interpret() (version string, fault *Fault) {
 	switch {
-	case a.tooBig:
-		return "", a.fault(BadAnswer, "longer than a status answer can be")
-	case a.status == http.StatusForbidden:
+	case a.Status == http.StatusForbidden:
 		return "", a.fault(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
-	case a.status == http.StatusNotFound && !slices.Contains(generations(), a.api):
+	case a.Status == http.StatusNotFound && !slices.Contains(generations(), a.api):
 		return "", a.fault(ServiceNotFound, "404 Not Found: the server has no service of that name")
-	case a.status == http.StatusNotFound:
+	case a.Status == http.StatusNotFound:
 		return "", a.fault(NoStatusAPI, "404 Not Found for every generation of the status API")
 	case a.api == APIPuppetV3 || a.api == APIPuppet3:
 		return a.interpretIndirection()
@@ -83,13 +89,13 @@ func (a answer) interpret() (version string, fault *Fault) {
 // interpretSimple reads the one word of the Status API: 200 with "running",
 // or 503 with the state.
 func (a answer) interpretSimple() *Fault {
-	word := strings.TrimSpace(string(a.body[:min(len(a.body), 64)]))
+	word := strings.TrimSpace(string(a.Body[:min(len(a.Body), 64)]))
 	switch {
-	case a.status == http.StatusOK && word == "running":
+	case a.Status == http.StatusOK && word == "running":
 		return nil
-	case a.status == http.StatusOK:
+	case a.Status == http.StatusOK:
 		return a.fault(BadAnswer, "200, but the body is not the word running")
-	case a.status != http.StatusServiceUnavailable:
+	case a.Status != http.StatusServiceUnavailable:
 		return a.httpFault()
 	}
 	switch word {
@@ -106,15 +112,15 @@ func (a answer) interpretSimple() *Fault {
 }
 
 func (a answer) interpretIndirection() (string, *Fault) {
-	if a.status != http.StatusOK {
+	if a.Status != http.StatusOK {
 		return "", a.httpFault()
 	}
 	var status struct {
 		IsAlive bool   `json:"is_alive"`
 		Version string `json:"version"`
 	}
-	if err := json.Unmarshal(a.body, &status); err != nil {
-		return "", &Fault{Reason: BadAnswer, Detail: a.url, Err: err}
+	if err := json.Unmarshal(a.Body, &status); err != nil {
+		return "", &Fault{Reason: BadAnswer, Detail: a.URL, Err: err}
 	}
 	if !status.IsAlive {
 		return "", a.fault(BadAnswer, "200, but is_alive is not true")
@@ -123,9 +129,9 @@ func (a answer) interpretIndirection() (string, *Fault) {
 }
 
 func (a answer) fault(reason Reason, what string) *Fault {
-	return &Fault{Reason: reason, Detail: a.url + ": " + what}
+	return &Fault{Reason: reason, Detail: a.URL + ": " + what}
 }
 
 func (a answer) httpFault() *Fault {
-	return a.fault(HTTPError, fmt.Sprintf("HTTP status %d %s", a.status, http.StatusText(a.status)))
+	return a.fault(HTTPError, fmt.Sprintf("HTTP status %d %s", a.Status, http.StatusText(a.Status)))
 }

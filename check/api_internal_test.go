@@ -2,28 +2,34 @@ package check
 
 import (
 	"testing"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func TestInterpret(t *testing.T) {
+// said makes the answer of a master.
+func said(api API, status int, body []byte) answer {
+	return answer{puppetclient.Answer{Status: status, Body: body}, api}
+}
+
+func TestOnlyRunningIsWell(t *testing.T) {
 	tests := []struct {
 		name   string
 		answer answer
 		want   Reason
 	}{
-		{"the word", answer{api: APISimpleServer, status: 200, body: []byte("running")}, OK},
-		{"the word and a line end", answer{api: APISimpleServer, status: 200, body: []byte("running\r\n")}, OK},
-		{"empty", answer{api: APISimpleServer, status: 200}, BadAnswer},
-		{"200 with an ill state", answer{api: APISimpleServer, status: 200, body: []byte("error")}, BadAnswer},
-		{"the word inside a page", answer{api: APISimpleServer, status: 200, body: []byte("<p>not running</p>")}, BadAnswer},
-		{"503 with the word", answer{api: APISimpleServer, status: 503, body: []byte("running")}, HTTPError},
-		{"503 unknown", answer{api: APISimpleMaster, status: 503, body: []byte("unknown")}, StateUnknown},
-		{"redirect", answer{api: APISimpleServer, status: 302, body: []byte("running")}, HTTPError},
-		{"too long", answer{api: APISimpleServer, status: 200, body: []byte("running"), tooBig: true}, BadAnswer},
-		{"alive", answer{api: APIPuppet3, status: 200, body: []byte(`{"is_alive":true,"version":"3.8.7"}`)}, OK},
-		{"not alive", answer{api: APIPuppetV3, status: 200, body: []byte(`{"is_alive":false}`)}, BadAnswer},
-		{"alive as a string", answer{api: APIPuppetV3, status: 200, body: []byte(`{"is_alive":"true"}`)}, BadAnswer},
-		{"not JSON", answer{api: APIPuppetV3, status: 200, body: []byte("running")}, BadAnswer},
-		{"denied", answer{api: APIPuppet3, status: 403}, AuthDenied},
+		{"the word", said(APISimpleServer, 200, []byte("running")), OK},
+		{"the word and a line end", said(APISimpleServer, 200, []byte("running\r\n")), OK},
+		{"empty", said(APISimpleServer, 200, nil), BadAnswer},
+		{"200 with an ill state", said(APISimpleServer, 200, []byte("error")), BadAnswer},
+		{"the word inside a page", said(APISimpleServer, 200, []byte("<p>not running</p>")), BadAnswer},
+		{"503 with the word", said(APISimpleServer, 503, []byte("running")), HTTPError},
+		{"503 unknown", said(APISimpleMaster, 503, []byte("unknown")), StateUnknown},
+		{"redirect", said(APISimpleServer, 302, []byte("running")), HTTPError},
+		{"alive", said(APIPuppet3, 200, []byte(`{"is_alive":true,"version":"3.8.7"}`)), OK},
+		{"not alive", said(APIPuppetV3, 200, []byte(`{"is_alive":false}`)), BadAnswer},
+		{"alive as a string", said(APIPuppetV3, 200, []byte(`{"is_alive":"true"}`)), BadAnswer},
+		{"not JSON", said(APIPuppetV3, 200, []byte("running")), BadAnswer},
+		{"denied", said(APIPuppet3, 403, nil), AuthDenied},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -39,7 +45,7 @@ func TestInterpret(t *testing.T) {
 	}
 }
 
-// FuzzInterpret: whatever a server says, only a 200 is good news.
+// Only a 200 is well, whatever the body says.
 func FuzzInterpret(f *testing.F) {
 	for _, body := range []string{"running", "error", "", `{"is_alive":true,"version":"3.8.7"}`, `[[[[`} {
 		f.Add(200, []byte(body))
@@ -47,7 +53,7 @@ func FuzzInterpret(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		for _, api := range generations() {
-			_, fault := answer{api: api, status: status, body: body}.interpret()
+			_, fault := said(api, status, body).interpret()
 			if fault == nil && status != 200 {
 				t.Errorf("%s: status %d with %q is good news", api, status, body)
 			}

@@ -1,25 +1,37 @@
 package check
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
-// aside makes calls that may hang for ever, as those on a dead network file
-// system do, in a goroutine of their own: a caller gives up when its time is
-// over. There is never more than one such goroutine: who comes while it hangs
-// waits for it too. The zero value is ready; not safe for concurrent use.
-type aside[T any] struct{ running chan T }
+// aside makes calls that may hang for ever, as on a dead network file system, in a
+// goroutine of their own, so that the caller can time out. There is at most one such
+// goroutine: a call made while it hangs waits for the same result. The zero value is
+// ready to use; it is not safe for concurrent use.
+type aside[T any] struct{ running chan outcome[T] }
 
-// do returns what call does, or the cause of ctx if that takes too long.
-func (a *aside[T]) do(ctx context.Context, call func() T) (T, error) {
+type outcome[T any] struct {
+	value T
+	err   error
+}
+
+// do returns what call does. If that takes too long, the error wraps the cause of ctx
+// and says that what does not answer.
+func (a *aside[T]) do(ctx context.Context, what string, call func() (T, error)) (T, error) {
 	if a.running == nil {
-		a.running = make(chan T, 1)
-		go func(out chan<- T) { out <- call() }(a.running)
+		a.running = make(chan outcome[T], 1)
+		go func(out chan<- outcome[T]) {
+			value, err := call()
+			out <- outcome[T]{value, err}
+		}(a.running)
 	}
 	select {
-	case t := <-a.running:
+	case o := <-a.running:
 		a.running = nil
-		return t, nil
+		return o.value, o.err
 	case <-ctx.Done():
 		var none T
-		return none, context.Cause(ctx)
+		return none, fmt.Errorf("%s does not answer: %w", what, context.Cause(ctx))
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,54 @@ import (
 	"path/filepath"
 	"time"
 )
+
+// CheckCode is the name of the check of the code that is deployed.
+const CheckCode = "code"
+
+// The reasons of the check.
+const (
+	DeployFailed   Reason = "deploy-failed"
+	DeployUnderWay Reason = "deploy-under-way"
+)
+
+// CodeSettings say where the environments are.
+type CodeSettings struct {
+	// Dir is the environmentpath: one directory for each environment. If it is
+	// empty, the check is not made.
+	Dir string `yaml:"dir" path:"optional"`
+	// Interval is the time between two looks.
+	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
+}
+
+func code() Check {
+	s := &CodeSettings{Interval: 30 * time.Second}
+	return Check{
+		Name:     CheckCode,
+		Title:    "which code is deployed",
+		Severity: Warn,
+		Asks: "The record that r10k or g10k leaves in each environment (.r10k-deploy.json, .g10k-deploy.json): " +
+			"commit, modules, success, times, reduced to a short ID.",
+		Why: "Masters behind one balancer that serve different code give agents changes that come and go. Monitoring " +
+			"can compare the IDs of the masters; a deployment that failed or does not end is told.",
+		Because: "during every deployment the masters differ; taking out those that do would take out the farm.",
+		Do: "Run the deployment again by hand and read its errors. If the IDs are equal and catalogs still differ, " +
+			"the server has old code in memory: see environment_timeout. Where nothing leaves such a record, switch " +
+			"this off: checks: {code: \"off\"}.",
+		Reasons: []Cause{
+			{DeployFailed, "", "run the deployment again by hand and read its errors: " +
+				"r10k deploy environment NAME -m -v"},
+			{DeployUnderWay, "", "wait for the deployment to end"},
+		},
+		Settings: s,
+		Schedule: func(Host) *Scheduled {
+			if s.Dir == "" {
+				return nil
+			}
+			c := &Code{Dir: s.Dir}
+			return &Scheduled{Check: c.Check, Interval: s.Interval, Timeout: s.Interval}
+		},
+	}
+}
 
 // DefaultDeployMax is used where a Code's DeployMax is zero.
 const DefaultDeployMax = time.Hour
@@ -29,7 +78,7 @@ type Code struct {
 	// failed.
 	DeployMax time.Duration
 
-	aside aside[codeSeen]
+	aside aside[[]deployFile]
 	read  map[string]deployFile // by path; belongs to the call that is made aside
 }
 
@@ -47,31 +96,21 @@ type Environment struct {
 	Finished time.Time `json:"finished,omitzero"`
 }
 
-type codeSeen struct {
-	files []deployFile
-	err   error
-}
-
 // Check looks once. Environments that neither r10k nor g10k deployed are left
 // out; without any, or if the directory does not answer before ctx ends, the
 // code is unknown.
 func (c *Code) Check(ctx context.Context) Finding {
 	f := Finding{Check: CheckCode, State: StateOK, Reason: OK, Checked: time.Now()}
-	seen, err := c.aside.do(ctx, c.look)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("%s does not answer: %w", c.Dir, err)
-	case seen.err != nil:
-		err = seen.err
-	case len(seen.files) == 0:
+	files, err := c.aside.do(ctx, c.Dir, c.look)
+	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("no environment in %s was deployed by r10k or g10k", c.Dir)
 	}
 	if err != nil {
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
 		return f
 	}
-	for _, file := range seen.files {
-		f.Code = append(f.Code, file.judge(orDefault(c.DeployMax, DefaultDeployMax), f.Checked))
+	for _, file := range files {
+		f.Code = append(f.Code, file.judge(cmp.Or(c.DeployMax, DefaultDeployMax), f.Checked))
 	}
 	f.Value = fmt.Sprintf("%d environments, code %s", len(f.Code), CodeID(f.Code))
 	f.summarize()
@@ -100,10 +139,10 @@ func (f *Finding) summarize() {
 }
 
 // look reads the records that have changed since the last look.
-func (c *Code) look() codeSeen {
+func (c *Code) look() ([]deployFile, error) {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
-		return codeSeen{err: err}
+		return nil, err
 	}
 	var files []deployFile
 	read := map[string]deployFile{}
@@ -119,7 +158,7 @@ func (c *Code) look() codeSeen {
 		}
 	}
 	c.read = read
-	return codeSeen{files: files}
+	return files, nil
 }
 
 // find returns the newer of an environment's records.
@@ -131,15 +170,15 @@ func (c *Code) find(dir string) (deployFile, error) {
 		switch {
 		case errors.Is(err, fs.ErrPermission):
 			return deployFile{path: path, err: err}, nil
-		case err != nil || newest.stamp.info != nil && info.ModTime().Before(newest.stamp.info.ModTime()):
+		case err != nil || newest.info != nil && info.ModTime().Before(newest.info.ModTime()):
 			continue
 		}
-		newest = deployFile{path: path, stamp: stamp{info: info}}
+		newest = deployFile{path: path, info: info}
 	}
 	if newest.path == "" {
 		return newest, fs.ErrNotExist
 	}
-	if known, ok := c.read[newest.path]; ok && known.stamp.same(newest.stamp) {
+	if known, ok := c.read[newest.path]; ok && known.same(newest) {
 		return known, nil
 	}
 	newest.load()

@@ -28,8 +28,9 @@ const (
     {"name": "profile", "version": "main", "sha": "6a2d3d3c7e5b4e6f0c1d2e8820892b7ea4c4e9fd"}
   ]
 }`
-	g10kRecord = `{"name":"main","signature":"8820892b7ea4","started_at":"2026-11-20T09:00:00.123456789Z","finished_at":"2026-11-20T09:00:30.5+01:00",` +
-		`"deploy_success":true,"puppetfile_checksum":"ab12","git_dir":"/var/cache/g10k"}`
+	g10kRecord = `{"name":"main","signature":"8820892b7ea4","started_at":"2026-11-20T09:00:00.123456789Z",` +
+		`"finished_at":"2026-11-20T09:00:30.5+01:00","deploy_success":true,` +
+		`"puppetfile_checksum":"ab12","git_dir":"/var/cache/g10k"}`
 )
 
 // deploy writes a record into an environment.
@@ -52,10 +53,11 @@ func record(started, finished time.Time, success bool) string {
 	if !finished.IsZero() {
 		end = finished.Format(layout)
 	}
-	return fmt.Sprintf(`{"signature":"1","started_at":%q,"finished_at":%q,"deploy_success":%v}`, started.Format(layout), end, success)
+	return fmt.Sprintf(`{"signature":"1","started_at":%q,"finished_at":%q,"deploy_success":%v}`, started.Format(layout),
+		end, success)
 }
 
-func TestCode(t *testing.T) {
+func TestCodeReportsEachDeployment(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	good := record(ago(2*time.Hour), ago(time.Hour), true)
@@ -68,15 +70,24 @@ func TestCode(t *testing.T) {
 	}{
 		{"nothing there", nil, check.StateNone, check.NotKnown, "no environment"},
 		{"r10k", map[string]string{"production": r10kRecord}, check.StateOK, check.OK, ""},
-		{"failed", map[string]string{"a": good, "b": record(ago(time.Hour), ago(time.Minute), false)}, check.StateWarn, check.DeployFailed, "b: "},
-		{"under way", map[string]string{"a": record(ago(time.Minute), ago(time.Hour), true), "b": good}, check.StateWarn, check.DeployUnderWay, "a: "},
-		{"begun, no end", map[string]string{"a": record(ago(time.Minute), time.Time{}, false)}, check.StateWarn, check.DeployUnderWay, "a: "},
-		{"begun, never ended", map[string]string{"a": record(ago(2*time.Hour), time.Time{}, false)}, check.StateWarn, check.DeployFailed, "a: "},
-		{"g10k, under way", map[string]string{"a": fmt.Sprintf(`{"started_at":%q,"finished_at":"0001-01-01T00:00:00Z","deploy_success":false,"git_dir":""}`, ago(time.Minute).Format(time.RFC3339Nano))},
+		{"failed", map[string]string{"a": good, "b": record(ago(time.Hour), ago(time.Minute), false)}, check.StateWarn,
+			check.DeployFailed, "b: "},
+		{"under way", map[string]string{"a": record(ago(time.Minute), ago(time.Hour), true), "b": good}, check.StateWarn,
+			check.DeployUnderWay, "a: "},
+		{"begun, no end", map[string]string{"a": record(ago(time.Minute), time.Time{}, false)}, check.StateWarn,
+			check.DeployUnderWay, "a: "},
+		{"begun, never ended", map[string]string{"a": record(ago(2*time.Hour), time.Time{}, false)}, check.StateWarn,
+			check.DeployFailed, "a: "},
+		{"g10k, under way",
+			map[string]string{"a": fmt.Sprintf(
+				`{"started_at":%q,"finished_at":"0001-01-01T00:00:00Z","deploy_success":false,"git_dir":""}`,
+				ago(time.Minute).Format(time.RFC3339Nano))},
 			check.StateWarn, check.DeployUnderWay, "a: "},
-		{"failed is worse than under way", map[string]string{"a": record(ago(time.Minute), time.Time{}, false), "b": record(ago(2), ago(1), false), "c": "{"},
+		{"failed is worse than under way", map[string]string{"a": record(ago(time.Minute), time.Time{}, false),
+			"b": record(ago(2), ago(1), false), "c": "{"},
 			check.StateWarn, check.DeployFailed, "b: the deployment that ended"},
-		{"others are counted", map[string]string{"a": record(ago(2), ago(1), false), "b": record(ago(2), ago(1), false), "c": good, "d": "{"},
+		{"others are counted", map[string]string{"a": record(ago(2), ago(1), false), "b": record(ago(2), ago(1), false),
+			"c": good, "d": "{"},
 			check.StateWarn, check.DeployFailed, "; and 2 more"},
 		{"empty", map[string]string{"a": "", "b": good}, check.StateNone, check.NotKnown, "a: "},
 		{"truncated", map[string]string{"a": r10kRecord[:100]}, check.StateNone, check.NotKnown, "a: "},
@@ -84,7 +95,9 @@ func TestCode(t *testing.T) {
 		{"success as a string", map[string]string{"a": `{"deploy_success":"true"}`}, check.StateNone, check.NotKnown, "a: "},
 		{"success as null", map[string]string{"a": `{"deploy_success":null}`}, check.StateNone, check.NotKnown, "a: "},
 		{"too long", map[string]string{"a": good + strings.Repeat(" ", 4<<20)}, check.StateNone, check.NotKnown, "a: "},
-		{"times that cannot be read", map[string]string{"a": `{"started_at":"yesterday","finished_at":"today","deploy_success":true}`}, check.StateOK, check.OK, ""},
+		{"times that cannot be read",
+			map[string]string{"a": `{"started_at":"yesterday","finished_at":"today","deploy_success":true}`},
+			check.StateOK, check.OK, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,7 +129,8 @@ func TestEnvironmentSaysWhatTheRecordDoes(t *testing.T) {
 		t.Fatalf("%d environments, want 2: %+v", len(got), got)
 	}
 	r10k, g10k := got[0], got[1]
-	if r10k.Name != "production" || r10k.Modules != 2 || !strings.HasPrefix(r10k.Signature, "8820892b") || r10k.Finished.Sub(r10k.Started) != 30*time.Second {
+	if r10k.Name != "production" || r10k.Modules != 2 || !strings.HasPrefix(r10k.Signature, "8820892b") ||
+		r10k.Finished.Sub(r10k.Started) != 30*time.Second {
 		t.Errorf("%+v", r10k)
 	}
 	if g10k.Name != "testing" || g10k.Signature != "8820892b7ea4" || g10k.Started.IsZero() {
@@ -127,7 +141,7 @@ func TestEnvironmentSaysWhatTheRecordDoes(t *testing.T) {
 	}
 }
 
-func TestIDIsThatOfTheCode(t *testing.T) {
+func TestIDChangesWithTheCode(t *testing.T) {
 	edit := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(r10kRecord) }
 	tests := []struct {
 		name   string
@@ -135,8 +149,10 @@ func TestIDIsThatOfTheCode(t *testing.T) {
 		same   bool
 	}{
 		{"another time", edit("09:00:00", "08:59:59"), true},
-		{"another order of modules", `{"signature":"8820892b7ea4c4e9fd6a2d3d3c7e5b4e6f0c1d2e","deploy_success":true,"module_deploys":[` +
-			`{"name":"profile","version":"main","sha":"6a2d3d3c7e5b4e6f0c1d2e8820892b7ea4c4e9fd"},{"name":"stdlib","version":"9.6.0","sha":null}]}`, true},
+		{"another order of modules",
+			`{"signature":"8820892b7ea4c4e9fd6a2d3d3c7e5b4e6f0c1d2e","deploy_success":true,"module_deploys":[` +
+				`{"name":"profile","version":"main","sha":"6a2d3d3c7e5b4e6f0c1d2e8820892b7ea4c4e9fd"},` +
+				`{"name":"stdlib","version":"9.6.0","sha":null}]}`, true},
 		{"another commit", edit("8820892b7ea4c4e9fd", "0000000b7ea4c4e9fd"), false},
 		{"another module version", edit("9.6.0", "9.6.1"), false},
 		{"another module commit", edit(`"6a2d3d`, `"7a2d3d`), false},
@@ -177,8 +193,8 @@ func TestNewDeploymentIsSeen(t *testing.T) {
 	}
 }
 
-// Opening a pipe would wait for somebody who writes to it.
-func TestRecordThatIsNoFile(t *testing.T) {
+// Opening a FIFO would block until a writer opens it.
+func TestRecordMustBeARegularFile(t *testing.T) {
 	dir := t.TempDir()
 	deploy(t, dir, "production", `{"deploy_success":true}`)
 	path := filepath.Join(dir, "production", ".r10k-deploy.json")

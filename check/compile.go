@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,62 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/check/text"
 )
+
+// CheckCompile is the name of the check of a whole catalog.
+const CheckCompile = "compile"
+
+// The reasons of the check.
+const (
+	CompileFailed Reason = "compile-failed"
+	CompileSlow   Reason = "compile-slow"
+)
+
+// CompileSettings say how often a catalog is compiled, and how long it may take.
+type CompileSettings struct {
+	// Interval is the pause between two compilations.
+	Interval time.Duration `yaml:"interval" min:"1m" max:"24h"`
+	// Timeout is how long one may take before it has failed.
+	Timeout time.Duration `yaml:"timeout" min:"1s" max:"1h"`
+	// SlowAfter is how long one may take before it is worth a warning.
+	SlowAfter time.Duration `yaml:"slow_after" min:"1s" max:"1h"`
+}
+
+func compile() Check {
+	s := &CompileSettings{Interval: 10 * time.Minute, Timeout: 2 * time.Minute, SlowAfter: DefaultSlowAfter}
+	return Check{
+		Name:     CheckCompile,
+		Title:    "a whole catalog",
+		Severity: Off,
+		Asks: "GET /puppet/v3/catalog/<certname>: the master compiles the host's own catalog, rarely, one at a time, " +
+			"never while a balancer waits.",
+		Why: "A site.pp that does not parse, a broken module or a hanging ENC make every agent fail, and nothing but " +
+			"a catalog shows it.",
+		Because: "a compilation occupies a JRuby like an agent's does, and code that is broken everywhere would take " +
+			"all masters out at once. When it is switched on, eject is meant: a master on which its own catalog fails " +
+			"serves no agent.",
+		Do: "puppet agent -t --noop on the host shows the same error; so does puppetserver.log.",
+		Reasons: []Cause{
+			{CompileFailed, "", "puppet agent -t --noop on this host shows the same error; see puppetserver.log"},
+			{CompileSlow, "", "see which functions take long: puppet agent -t --noop --profile, or the server's " +
+				"/status/v1/services/puppet-profiler?level=debug"},
+		},
+		Settings: s,
+		Schedule: func(h Host) *Scheduled {
+			c := &Compile{
+				Client:      h.client(),
+				Certname:    h.Certname,
+				Environment: h.Environment,
+				SlowAfter:   s.SlowAfter,
+			}
+			c.Client.Timeout, c.Client.Handshake = s.Timeout, h.Handshake
+			return &Scheduled{Check: c.Check, Interval: s.Interval, Timeout: s.Timeout, Client: c.Client}
+		},
+	}
+}
 
 // DefaultSlowAfter is used where a Compile's SlowAfter is zero.
 const DefaultSlowAfter = time.Minute
@@ -21,20 +77,19 @@ const (
 	maxMessage = 500
 )
 
-// Compile has the master compile the host's own catalog: the only question
-// whose answer is what agents come for. A broken site.pp, a module that does
-// not parse, an unreachable PuppetDB all show here and nowhere else.
+// Compile has the master compile the host's own catalog, as an agent would. A broken
+// site.pp, a module that does not parse or an unreachable PuppetDB show here and
+// nowhere else.
 //
-// The price is that of an agent's request: it waits for a JRuby, occupies it
-// for as long as the catalog takes, and keeps its place if it is given up.
-// So make it rarely, every ten minutes say, and never for somebody who waits
-// for an answer. Nothing that all masters share, PuppetDB or code that is
-// deployed everywhere, tells one master from another: if it breaks, all of
-// them fail this check at once.
+// It costs what an agent's request costs: it waits for a JRuby, occupies it until
+// the catalog is compiled, and keeps its place in the queue even if the client times
+// out. So make it rarely, every ten minutes say, and never while a balancer waits.
+// If code or a PuppetDB that all masters share breaks, all of them fail this check
+// at once.
 type Compile struct {
 	// Client needs the host's own certificate, which may fetch the catalog of
 	// that name only, and a Timeout as long as a compilation may take.
-	Client      *Client
+	Client      *puppetclient.Client
 	Certname    string
 	Environment string        // empty means production
 	SlowAfter   time.Duration // a longer compilation is worth a warning
@@ -45,8 +100,8 @@ type Compile struct {
 // Check compiles once, unless a compilation is under way: there are never two.
 // Safe for concurrent use.
 func (c *Compile) Check(ctx context.Context) Finding {
-	slow := orDefault(c.SlowAfter, DefaultSlowAfter)
-	f := Finding{Check: CheckCompile, State: StateOK, Reason: OK, Threshold: slow.String(), Checked: time.Now()}
+	slow := cmp.Or(c.SlowAfter, DefaultSlowAfter)
+	f := Finding{Check: CheckCompile, State: StateOK, Reason: OK, Threshold: text.Duration(slow), Checked: time.Now()}
 	if !c.busy.TryLock() {
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, "a compilation is under way already"
 		return f
@@ -57,31 +112,29 @@ func (c *Compile) Check(ctx context.Context) Finding {
 	if err == nil {
 		err = readCatalog(status, body)
 	}
-	f.Value = fmt.Sprintf("%.1f s", took.Seconds())
-	var fault *Fault
+	f.Value = text.Age(took)
+	fault := faultOf(err)
+	errors.As(err, &fault)
 	switch {
 	case err == nil && took > slow:
 		f.State, f.Health, f.Reason = StateWarn, Busy, CompileSlow
-		f.Detail = fmt.Sprintf("the catalog of %s took %.1f s", c.Certname, took.Seconds())
+		f.Detail = "the catalog of " + c.Certname + " took " + f.Value
 	case err == nil:
-	case errors.As(err, &fault) && (fault.Reason == CompileFailed || fault.Reason == Timeout):
+	case fault != nil && (fault.Reason == CompileFailed || fault.Reason == Timeout):
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, CompileFailed, err.Error()
-	default: // the way to the master is the probe's affair
+	default: // the probe reports faults on the way to the master
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
 	}
 	return f
 }
 
 func (c *Compile) path() string {
-	environment := c.Environment
-	if environment == "" {
-		environment = "production"
-	}
-	return "/puppet/v3/catalog/" + url.PathEscape(c.Certname) + "?environment=" + url.QueryEscape(environment)
+	environment := url.QueryEscape(cmp.Or(c.Environment, "production"))
+	return "/puppet/v3/catalog/" + url.PathEscape(c.Certname) + "?environment=" + environment
 }
 
-// readCatalog concludes from an answer. The error is the Fault CompileFailed
-// if an agent would have none either, and another if it is about our asking.
+// readCatalog concludes from an answer. The error is a Fault with CompileFailed if an
+// agent would get no catalog either, and another if only this request was refused.
 func readCatalog(status int, body []byte) error {
 	if status != http.StatusOK {
 		what := fmt.Sprintf("HTTP status %d: %s", status, message(body))
@@ -110,7 +163,7 @@ func message(body []byte) string {
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(body, &said) == nil && said.Message != "" {
-		return clean(said.Message, maxMessage)
+		return text.Printable(said.Message, maxMessage)
 	}
-	return clean(string(body), maxMessage)
+	return text.Printable(string(body), maxMessage)
 }

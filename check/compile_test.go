@@ -15,8 +15,9 @@ func newCompile(t *testing.T, m *checktest.Master) *check.Compile {
 	return &check.Compile{Client: &newProber(t, m).Client, Certname: m.Name}
 }
 
-func TestCompile(t *testing.T) {
-	const broken = `{"message":"Server Error: Could not parse for environment production:\u001b[31m Syntax error at '}' (file: site.pp, line: 3)","issue_kind":"RUNTIME_ERROR"}`
+func TestCompileFailsWhereAnAgentWould(t *testing.T) {
+	const broken = `{"message":"Server Error: Could not parse for environment production:\u001b[31m Syntax error at '}' ` +
+		`(file: site.pp, line: 3)","issue_kind":"RUNTIME_ERROR"}`
 	catalog := func(status int, body string) func(*checktest.Master) {
 		return func(m *checktest.Master) { m.SetCatalog(status, body) }
 	}
@@ -31,7 +32,8 @@ func TestCompile(t *testing.T) {
 		{"a catalog", func(*checktest.Master) {}, check.StateOK, check.OK, ""},
 		{"an empty catalog", catalog(200, `{"name":"a","resources":[]}`), check.StateOK, check.OK, ""},
 		{"broken code", catalog(500, broken), check.StateBad, check.CompileFailed, "Syntax error at '}'"},
-		{"no JRuby in time", catalog(503, "Attempt to borrow a JRubyInstance from the pool timed out."), check.StateBad, check.CompileFailed, "timed out"},
+		{"no JRuby in time", catalog(503, "Attempt to borrow a JRubyInstance from the pool timed out."), check.StateBad,
+			check.CompileFailed, "timed out"},
 		{"words without end", catalog(500, strings.Repeat("no ", 10_000)), check.StateBad, check.CompileFailed, "no no"},
 		{"no resources", catalog(200, `{"name":"a"}`), check.StateBad, check.CompileFailed, "no catalog"},
 		{"no name", catalog(200, `{"resources":[]}`), check.StateBad, check.CompileFailed, "no catalog"},
@@ -39,7 +41,8 @@ func TestCompile(t *testing.T) {
 		{"a web page", catalog(200, `<html>`), check.StateBad, check.CompileFailed, "no catalog"},
 		{"truncated", catalog(200, `{"name":"a","resources":[{"type"`), check.StateBad, check.CompileFailed, "no catalog"},
 		{"denied", catalog(403, `{"message":"Forbidden request"}`), check.StateNone, check.NotKnown, "denied"},
-		{"no such environment", catalog(404, `{"message":"Could not find environment 'x'"}`), check.StateNone, check.NotKnown, "Could not find"},
+		{"no such environment", catalog(404, `{"message":"Could not find environment 'x'"}`), check.StateNone,
+			check.NotKnown, "Could not find"},
 		{"stuck", state(checktest.JRubyStuck), check.StateBad, check.CompileFailed, ""},
 		{"stopped", state(checktest.Stopped), check.StateNone, check.NotKnown, "refused"},
 	}
@@ -65,17 +68,18 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-func TestCompileThatIsSlow(t *testing.T) {
+func TestSlowCompilationIsAWarning(t *testing.T) {
 	c := newCompile(t, newMaster(t))
 	c.SlowAfter = time.Nanosecond
 	got := c.Check(context.Background())
-	if got.State != check.StateWarn || got.Health != check.Busy || got.Reason != check.CompileSlow || !strings.HasSuffix(got.Value, " s") {
+	if got.State != check.StateWarn || got.Health != check.Busy || got.Reason != check.CompileSlow ||
+		!strings.HasSuffix(got.Value, "s") {
 		t.Errorf("%s, %q, %s, %q", got.State, got.Health, got.Reason, got.Value)
 	}
 }
 
 // A daemon that ends in the middle of a compilation has found out nothing.
-func TestCompileThatIsGivenUp(t *testing.T) {
+func TestCanceledCompilationIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if got := newCompile(t, newMaster(t)).Check(ctx); got.State != check.StateNone {
@@ -83,7 +87,7 @@ func TestCompileThatIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestCatalogOfAnotherHost(t *testing.T) {
+func TestCatalogOfAnotherHostIsUnknown(t *testing.T) {
 	m := newMaster(t)
 	c := newCompile(t, m)
 	c.Certname = "other.example.test"
@@ -92,10 +96,10 @@ func TestCatalogOfAnotherHost(t *testing.T) {
 	}
 }
 
-func TestJRubyOfAMaster(t *testing.T) {
+func TestJRubyFollowsTheMaster(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
-	j := check.JRuby{Client: &p.Client, StuckAfter: time.Nanosecond}
+	j := check.JRuby{Client: &p.Client, JRubySettings: check.JRubySettings{StuckAfter: time.Nanosecond}}
 	ask := func(want check.State, reason check.Reason, questions int64) {
 		t.Helper()
 		before := m.Questions()
@@ -124,8 +128,8 @@ func TestJRubyOfAMaster(t *testing.T) {
 	ask(check.StateNone, check.NotKnown, 0)
 }
 
-// TestJRubyOfAMasterThatIsSilent: it may be starting, unless it has told before.
-func TestJRubyOfAMasterThatIsSilent(t *testing.T) {
+// TestSilentMasterMayBeStarting: it may be starting, unless it has told before.
+func TestSilentMasterMayBeStarting(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
 	j := check.JRuby{Client: &p.Client}
@@ -149,10 +153,12 @@ func TestJRubyOfAMasterThatIsSilent(t *testing.T) {
 	ask("")
 }
 
-func TestJRubyByTheNameInPE(t *testing.T) {
+func TestJRubyFindsTheServiceOfPE(t *testing.T) {
 	m := newMaster(t)
 	m.SetAnswer("/status/v1/services/jruby-metrics", 404, "not found")
-	m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200, `{"status":{"experimental":{"metrics":{"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]}}}}`)
+	m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200,
+		`{"status":{"experimental":{"metrics":{"num-jrubies":1,"num-free-jrubies":1,`+
+			`"borrowed-instances":[],"requested-instances":[]}}}}`)
 	p := newProber(t, m)
 	j := check.JRuby{Client: &p.Client}
 	for _, questions := range []int64{2, 1} {

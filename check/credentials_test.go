@@ -16,31 +16,38 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func TestBadFilesAreNamed(t *testing.T) {
 	tests := []struct {
 		name  string
-		spoil func(t *testing.T, f check.Files)
+		spoil func(t *testing.T, f puppetclient.Files)
 		want  string // in the error
 	}{
-		{"empty certificate", func(t *testing.T, f check.Files) { write(t, f.Certificate, nil) }, "certificate file is empty"},
-		{"half a certificate", func(t *testing.T, f check.Files) { truncate(t, f.Certificate) }, "not whole PEM: 1 BEGIN and 0 END"},
-		{"half a key", func(t *testing.T, f check.Files) { truncate(t, f.Key) }, "the key file is not whole PEM"},
-		{"half a CRL", func(t *testing.T, f check.Files) { truncate(t, f.CRL) }, "the CRL file is not whole PEM"},
-		{"half a CA bundle", func(t *testing.T, f check.Files) { truncate(t, f.CA) }, "the CA file is not whole PEM"},
-		{"key of another certificate", func(t *testing.T, f check.Files) { write(t, f.Key, sec1Key(t)) }, "private key does not match public key"},
-		{"passphrase, old style", func(t *testing.T, f check.Files) {
-			write(t, f.Key, []byte("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"))
+		{"empty certificate", func(t *testing.T, f puppetclient.Files) { write(t, f.Certificate, nil) },
+			"certificate file is empty"},
+		{"half a certificate", func(t *testing.T, f puppetclient.Files) { truncate(t, f.Certificate) },
+			"not whole PEM: 1 BEGIN and 0 END"},
+		{"half a key", func(t *testing.T, f puppetclient.Files) { truncate(t, f.Key) }, "the key file is not whole PEM"},
+		{"half a CRL", func(t *testing.T, f puppetclient.Files) { truncate(t, f.CRL) }, "the CRL file is not whole PEM"},
+		{"half a CA bundle", func(t *testing.T, f puppetclient.Files) { truncate(t, f.CA) }, "the CA file is not whole PEM"},
+		{"key of another certificate", func(t *testing.T, f puppetclient.Files) { write(t, f.Key, sec1Key(t)) },
+			"private key does not match public key"},
+		{"passphrase, old style", func(t *testing.T, f puppetclient.Files) {
+			write(t, f.Key, []byte("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: "+
+				"AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"))
 		}, "protected by a passphrase"},
-		{"passphrase, PKCS#8", func(t *testing.T, f check.Files) {
+		{"passphrase, PKCS#8", func(t *testing.T, f puppetclient.Files) {
 			write(t, f.Key, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))
 		}, "protected by a passphrase"},
-		{"not PEM", func(t *testing.T, f check.Files) { write(t, f.CA, []byte("hello")) }, "not whole PEM"},
-		{"no CRL in the CRL file", func(t *testing.T, f check.Files) { copyFile(t, f.CA, f.CRL) }, "holds no X509 CRL"},
-		{"no root in the CA file", func(t *testing.T, f check.Files) { copyFile(t, f.Certificate, f.CA) }, "no self-signed root"},
-		{"directory", func(t *testing.T, f check.Files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) }, "is a directory"},
-		{"huge", func(t *testing.T, f check.Files) { os.Truncate(f.CRL, 1<<30) }, "larger than 32 MiB"},
+		{"not PEM", func(t *testing.T, f puppetclient.Files) { write(t, f.CA, []byte("hello")) }, "not whole PEM"},
+		{"no CRL in the CRL file", func(t *testing.T, f puppetclient.Files) { copyFile(t, f.CA, f.CRL) }, "no X509 CRL in"},
+		{"no root in the CA file", func(t *testing.T, f puppetclient.Files) { copyFile(t, f.Certificate, f.CA) },
+			"no self-signed root"},
+		{"directory", func(t *testing.T, f puppetclient.Files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) },
+			"is a directory"},
+		{"huge", func(t *testing.T, f puppetclient.Files) { os.Truncate(f.CRL, 1<<30) }, "larger than 32 MiB"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,11 +122,12 @@ func TestNewCertificateIsUsedAtOnce(t *testing.T) {
 	second := p.Probe(context.Background())
 	wantReason(t, second, check.OK)
 	if second.Own.Serial == first.Own.Serial || !second.Handshake {
-		t.Errorf("serial %s then %s, handshake %v; want the new certificate offered", first.Own.Serial, second.Own.Serial, second.Handshake)
+		t.Errorf("serial %s then %s, handshake %v; want the new certificate offered", first.Own.Serial, second.Own.Serial,
+			second.Handshake)
 	}
 }
 
-func TestKeyForms(t *testing.T) {
+func TestEachKeyFormIsRead(t *testing.T) {
 	m := newMaster(t)
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(m.Leaf.Key)
 	if err != nil {
@@ -134,7 +142,8 @@ func TestKeyForms(t *testing.T) {
 		pem  []byte
 	}{
 		{"SEC1", sec1},
-		{"SEC1 after parameters", append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), sec1...)},
+		{"SEC1 after parameters",
+			append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), sec1...)},
 		{"PKCS#8", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})},
 	}
 	for _, tt := range tests {

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // maxDeploy bounds the record of a deployment, which has about 100 bytes for
@@ -21,7 +24,7 @@ const maxDeploy = 4 << 20
 type deployFile struct {
 	environment string
 	path        string
-	stamp       stamp
+	info        fs.FileInfo // nil if there is none
 	record      deployRecord
 	err         error // why there is no record
 }
@@ -45,8 +48,14 @@ type deployModule struct {
 	SHA     json.RawMessage `json:"sha"`
 }
 
+// same reports whether a file looks as it did when it was read.
+func (d deployFile) same(now deployFile) bool {
+	return d.info != nil && os.SameFile(d.info, now.info) && d.info.Size() == now.info.Size() &&
+		d.info.ModTime().Equal(now.info.ModTime())
+}
+
 func (d *deployFile) load() {
-	if !d.stamp.info.Mode().IsRegular() {
+	if !d.info.Mode().IsRegular() {
 		d.err = errors.New(d.path + " is not a file")
 		return
 	}
@@ -56,8 +65,8 @@ func (d *deployFile) load() {
 		return
 	}
 	defer f.Close()
-	data, more, err := readBounded(f, maxDeploy)
-	if more {
+	data, err := io.ReadAll(io.LimitReader(f, maxDeploy+1))
+	if len(data) > maxDeploy {
 		err = errors.New("longer than such a record can be")
 	}
 	if err == nil {
@@ -85,23 +94,23 @@ func parseDeploy(data []byte) (deployRecord, error) {
 // under way, until it has been for too long.
 func (d *deployFile) judge(longest time.Duration, now time.Time) Environment {
 	r := d.record
-	e := Environment{Name: clean(d.environment, maxPath), Reason: OK}
+	e := Environment{Name: text.Printable(d.environment, maxPath), Reason: OK}
 	if d.err != nil {
 		e.Reason, e.Detail = NotKnown, d.err.Error()
 		return e
 	}
-	e.ID, e.Signature, e.Modules = r.id(d.environment), clean(r.Signature, 64), len(r.Modules)
+	e.ID, e.Signature, e.Modules = r.id(d.environment), text.Printable(r.Signature, 64), len(r.Modules)
 	e.Started, e.Finished = deployTime(r.Started), deployTime(r.Finished)
 	unfinished := e.Finished.Before(e.Started)
-	switch since := now.Sub(e.Started).Round(time.Second); {
+	switch since := now.Sub(e.Started); {
 	case unfinished && since < longest:
-		e.Reason, e.Detail = DeployUnderWay, fmt.Sprintf("a deployment has been under way for %s", since)
+		e.Reason, e.Detail = DeployUnderWay, fmt.Sprintf("a deployment has been under way for %s", text.Age(since))
 	case unfinished:
 		e.Reason, e.Detail = DeployFailed, "the deployment begun at "+r.Started+" has not ended"
 	case !*r.Success:
 		e.Reason, e.Detail = DeployFailed, "the deployment that ended at "+r.Finished+" failed"
 	}
-	e.Detail = clean(e.Detail, maxPath)
+	e.Detail = text.Printable(e.Detail, maxPath)
 	return e
 }
 
@@ -112,7 +121,8 @@ func (r deployRecord) id(environment string) string {
 		lines = append(lines, fmt.Sprintf("%q %q %q", m.Name, m.Version, m.SHA))
 	}
 	slices.Sort(lines)
-	return shortHash(fmt.Sprintf("%q %q %q %t", environment, r.Signature, r.Puppetfile, *r.Success), strings.Join(lines, "\n"))
+	head := fmt.Sprintf("%q %q %q %t", environment, r.Signature, r.Puppetfile, *r.Success)
+	return shortHash(head, strings.Join(lines, "\n"))
 }
 
 // CodeID reduces the IDs of environments to one, the same for the same code
@@ -135,8 +145,8 @@ func shortHash(lines ...string) string {
 	return hex.EncodeToString(hash.Sum(nil)[:6])
 }
 
-// deployTime reads the times of g10k and those of r10k, which are Ruby's. What
-// it cannot read is the zero time.
+// deployTime reads the times of g10k, and those of r10k, which have Ruby's format. It
+// returns the zero time for any other text.
 func deployTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST"} {
 		if t, err := time.Parse(layout, text); err == nil {

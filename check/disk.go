@@ -9,25 +9,73 @@ import (
 	"time"
 )
 
+// CheckDisk is the name of the check of free space.
+const CheckDisk = "disk"
+
+// The reasons of the check.
+const (
+	DiskLow  Reason = "disk-low"
+	DiskFull Reason = "disk-full"
+)
+
+// DiskSettings say what to look at, and how free space is judged.
+type DiskSettings struct {
+	// Paths are directories that Puppet Server writes to. One without space, or
+	// on a file system that is read-only, makes the master unhealthy.
+	Paths []string `yaml:"paths" path:"absolute"`
+	// Reads are directories that it only reads, such as the code: without space a
+	// deployment fails, which is worth a warning, and a file system that is
+	// read-only may be meant so.
+	Reads []string `yaml:"reads" path:"absolute"`
+	// WarnPercent is the share of free space, and of free inodes, below which the
+	// check warns; 0 is never.
+	WarnPercent int `yaml:"warn_percent" min:"0" max:"99"`
+	// EjectMiB is the free space below which a disk is full, or 5% of the file
+	// system if that is less, so that a small one is not full from the start; 0 is
+	// never. Without inodes it is full in any case.
+	EjectMiB int `yaml:"eject_mib" min:"0" max:"1048576"`
+	// Interval is the time between two looks.
+	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
+}
+
+func disk() Check {
+	s := &DiskSettings{
+		Paths:       []string{},
+		Reads:       []string{},
+		WarnPercent: 10,
+		EjectMiB:    64,
+		Interval:    15 * time.Second,
+	}
+	return Check{
+		Name:     CheckDisk,
+		Title:    "free space and free inodes",
+		Severity: Eject,
+		Asks: "How much is free, for others than root, on the file systems of Puppet's vardir, log directory and code " +
+			"directory; and whether one has turned read-only.",
+		Why: "Puppet Server stores each agent's facts before it compiles. On a full disk it answers every agent with " +
+			"status 500, and goes on saying running.",
+		Because: "every agent fails there and would be served elsewhere. Low space, and a full code directory, only " +
+			"warn.",
+		Do: "Make room (old reports, logs, heap dumps, environments); df -h and df -i show what is short. If the file " +
+			"system is read-only, dmesg says why.",
+		Reasons: []Cause{
+			{DiskLow, "", "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},
+			{DiskFull, "", "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"},
+		},
+		Settings: s,
+		Schedule: func(h Host) *Scheduled {
+			d := &Disk{DiskSettings: *s}
+			return &Scheduled{Check: d.Check, Interval: s.Interval, Timeout: h.Timeout}
+		},
+	}
+}
+
 // Disk looks at the space that Puppet Server needs. With none left it answers
 // every agent with status 500, because the agent's facts cannot be stored,
 // and says running all the while. Set the fields before the first Check; not
 // safe for concurrent use.
 type Disk struct {
-	// Paths are directories that the server writes to. One without space, or
-	// on a file system that is read-only, makes the master unhealthy.
-	Paths []string
-	// Reads are directories that it only reads, such as the code: without
-	// space a deployment fails, which is worth a warning, and a file system
-	// that is read-only may be meant so.
-	Reads []string
-	// WarnPercent is the share of free space, and of free inodes, below which
-	// somebody should look; 0 is never.
-	WarnPercent int
-	// EjectMiB is the free space below which a disk is full, or 5% of the file
-	// system if that is less, lest a small one be full from the start; 0 is
-	// never. Without inodes it is full in any case.
-	EjectMiB int
+	DiskSettings
 
 	places []*place
 }
@@ -36,7 +84,7 @@ type Disk struct {
 type place struct {
 	path    string
 	written bool
-	aside   aside[glance]
+	aside   aside[volume]
 }
 
 // glance is what one look at a place found.
@@ -45,9 +93,9 @@ type glance struct {
 	err error
 }
 
-// Check looks once. A path that cannot be looked at, or not before ctx ends,
-// is unknown and never held against the master; nor is it that there is none.
-// Where several paths are on one file system, it is judged by the first.
+// Check looks once. A path that cannot be looked at before ctx ends is unknown, and so
+// is a disk without any path; neither is held against the master. Of several paths
+// on one file system the first decides.
 func (d *Disk) Check(ctx context.Context) Finding {
 	found := Finding{
 		Check: CheckDisk, State: StateOK, Reason: OK, Checked: time.Now(),
@@ -89,14 +137,8 @@ func (d *Disk) look(ctx context.Context) []glance {
 	var all sync.WaitGroup
 	for i, p := range d.places {
 		all.Go(func() {
-			g, err := p.aside.do(ctx, func() glance {
-				v, err := statVolume(p.path)
-				return glance{v, err}
-			})
-			if err != nil {
-				g.err = fmt.Errorf("%s: the file system does not answer: %w", p.path, err)
-			}
-			glances[i] = g
+			what := p.path + ": the file system"
+			glances[i].volume, glances[i].err = p.aside.do(ctx, what, func() (volume, error) { return statVolume(p.path) })
 		})
 	}
 	all.Wait()
@@ -118,13 +160,14 @@ func (d *Disk) judge(p *place, v volume) Finding {
 	full := v.full(d.EjectMiB)
 	switch {
 	case full != "" && p.written:
-		return Finding{State: StateBad, Health: Unhealthy, Reason: DiskFull, Detail: p.path + ": " + full + ": agents are answered with status 500"}
+		return finding(StateBad, Unhealthy, DiskFull, "", "%s: %s: agents are answered with status 500", p.path, full)
 	case v.readOnly && p.written:
-		return Finding{State: StateBad, Health: Unhealthy, Reason: DiskFull, Detail: p.path + ": the file system is read-only: agents are answered with status 500"}
+		return finding(StateBad, Unhealthy, DiskFull, "",
+			"%s: the file system is read-only: agents are answered with status 500", p.path)
 	case full != "":
-		return Finding{State: StateWarn, Reason: DiskFull, Detail: p.path + ": " + full}
+		return finding(StateWarn, "", DiskFull, "", "%s: %s", p.path, full)
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
-		return Finding{State: StateWarn, Reason: DiskLow, Detail: p.path + ": " + v.String()}
+		return finding(StateWarn, "", DiskLow, "", "%s: %s", p.path, v)
 	}
 	return Finding{State: StateOK}
 }

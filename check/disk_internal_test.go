@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestJudgeOfAVolume(t *testing.T) {
+func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 	const gib = 1 << 30
 	tests := []struct {
 		name    string
@@ -22,7 +22,8 @@ func TestJudgeOfAVolume(t *testing.T) {
 		{"half of it free", volume{size: 100 * gib, free: 50 * gib, inodes: 1000, freeInodes: 500}, StateOK, StateOK, ""},
 		{"at the warning", volume{size: 100 * gib, free: 10 * gib}, StateOK, StateOK, ""},
 		{"below the warning", volume{size: 100 * gib, free: 10*gib - 1}, StateWarn, StateWarn, DiskLow},
-		{"inodes below the warning", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 9_999}, StateWarn, StateWarn, DiskLow},
+		{"inodes below the warning", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 9_999}, StateWarn,
+			StateWarn, DiskLow},
 		{"no limit of inodes", volume{size: gib, free: gib}, StateOK, StateOK, ""},
 		{"just enough", volume{size: 100 * gib, free: 64 << 20}, StateWarn, StateWarn, DiskLow},
 		{"full", volume{size: 100 * gib, free: 64<<20 - 1}, StateBad, StateWarn, DiskFull},
@@ -34,7 +35,7 @@ func TestJudgeOfAVolume(t *testing.T) {
 		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, StateOK, DiskFull},
 		{"of no size", volume{}, StateOK, StateOK, ""},
 	}
-	d := Disk{WarnPercent: 10, EjectMiB: 64}
+	d := Disk{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for written, want := range map[bool]State{true: tt.written, false: tt.read} {
@@ -58,20 +59,21 @@ func TestThresholdsOfZeroAreNever(t *testing.T) {
 }
 
 func TestDiskWithoutAPathIsUnknown(t *testing.T) {
-	f := (&Disk{WarnPercent: 10, EjectMiB: 64}).Check(context.Background())
-	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" || !strings.Contains(f.Detail, "nothing to look at") {
+	f := (&Disk{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}).Check(context.Background())
+	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" ||
+		!strings.Contains(f.Detail, "nothing to look at") {
 		t.Errorf("got %+v, want that nothing is known", f)
 	}
 }
 
-func TestDiskOfThisHost(t *testing.T) {
+func TestFileSystemIsJudgedOnce(t *testing.T) {
 	dir := t.TempDir()
-	d := Disk{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}
+	d := Disk{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}}
 	got := d.Check(context.Background())
 	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
 		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)
 	}
-	d = Disk{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}
+	d = Disk{DiskSettings: DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}}
 	if got := d.Check(context.Background()); got.State == StateOK {
 		t.Errorf("more is free than there is: %q", got.Value)
 	}
@@ -80,11 +82,12 @@ func TestDiskOfThisHost(t *testing.T) {
 func TestMissingPathIsUnknown(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "nowhere")
-	got := (&Disk{Paths: []string{missing, dir}}).Check(context.Background())
-	if got.State != StateNone || got.Health != "" || !strings.Contains(got.Detail, missing) || !strings.Contains(got.Value, dir) {
+	got := (&Disk{DiskSettings: DiskSettings{Paths: []string{missing, dir}}}).Check(context.Background())
+	if got.State != StateNone || got.Health != "" || !strings.Contains(got.Detail, missing) ||
+		!strings.Contains(got.Value, dir) {
 		t.Errorf("%s, health %q, %q, %q", got.State, got.Health, got.Value, got.Detail)
 	}
-	low := (&Disk{Paths: []string{missing, dir}, WarnPercent: 101}).Check(context.Background())
+	low := (&Disk{DiskSettings: DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101}}).Check(context.Background())
 	if low.State != StateWarn {
 		t.Errorf("%s, want the warning to win over the unknown", low.State)
 	}
@@ -92,9 +95,9 @@ func TestMissingPathIsUnknown(t *testing.T) {
 
 func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
-	d := &Disk{Paths: []string{"/dead", dir}}
+	d := &Disk{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
 	d.places = d.list()
-	hangs := make(chan glance)
+	hangs := make(chan outcome[volume])
 	d.places[0].aside.running = hangs
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
@@ -105,26 +108,26 @@ func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	if d.places[0].aside.running != hangs {
 		t.Error("another look was begun while one hangs")
 	}
-	go func() { hangs <- glance{err: fs.ErrNotExist} }()
+	go func() { hangs <- outcome[volume]{err: fs.ErrNotExist} }()
 	if got := d.Check(context.Background()); d.places[0].aside.running != nil {
 		t.Errorf("the look that ended was not taken in: %s", got.Detail)
 	}
 }
 
-func TestAsideIsNeverTwice(t *testing.T) {
+func TestHangingCallIsMadeOnce(t *testing.T) {
 	var a aside[int]
 	release, began := make(chan struct{}), make(chan struct{}, 2)
-	call := func() int { began <- struct{}{}; <-release; return 7 }
+	call := func() (int, error) { began <- struct{}{}; <-release; return 7, nil }
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
 	cancel(why)
 	for range 3 {
-		if _, err := a.do(ctx, call); !errors.Is(err, why) {
+		if _, err := a.do(ctx, "it", call); !errors.Is(err, why) {
 			t.Fatalf("%v, want the cause of the end", err)
 		}
 	}
 	close(release)
-	if got, err := a.do(context.Background(), call); got != 7 || err != nil {
+	if got, err := a.do(context.Background(), "it", call); got != 7 || err != nil {
 		t.Errorf("%d, %v", got, err)
 	}
 	if len(began) != 1 {

@@ -1,35 +1,73 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
+
+// CheckExpiry is the name of the check of what will expire.
+const CheckExpiry = "expiry"
+
+// The reasons of the check.
+const (
+	ExpiresSoon Reason = "expires-soon"
+	Expired     Reason = "expired"
+)
+
+// ExpirySettings say when to warn.
+type ExpirySettings struct {
+	// Warn is how long before the end a certificate or CRL is warned of.
+	Warn time.Duration `yaml:"warn" min:"1h" max:"3650d"`
+}
+
+func expiry() Check {
+	s := &ExpirySettings{Warn: DefaultExpiryWarn}
+	return Check{
+		Name:     CheckExpiry,
+		Title:    "certificates and CRLs that will expire",
+		Severity: Warn,
+		Asks: "How long the certificate of the master, the one pmcheck offers, each CA certificate and each CRL of " +
+			"the bundle last. The first to expire counts.",
+		Why: "Agents are refused the moment one of them expires, all at once and without a warning; CRLs live five " +
+			"years and are forgotten.",
+		Because: "nothing has failed yet; and what has expired and makes the master refuse agents makes it refuse the " +
+			"probe, which takes it out with a reason of its own.",
+		Do: "Renew what is named: a host's certificate with puppet ssl and a restart of puppetserver, CA certificates " +
+			"and CRLs on the CA, then puppet ssl download_crl on each master.",
+		Reasons: []Cause{
+			{ExpiresSoon, "", "renew it in time: a certificate with puppet ssl, then restart puppetserver; " +
+				"CA certificates and CRLs on the CA"},
+			{Expired, "", "renew it; if nothing uses it any more, remove it from the bundle"},
+		},
+		Settings: s,
+		Observe:  func(r Result, now time.Time) Finding { return Expiry(r, s.Warn, now) },
+	}
+}
 
 // DefaultExpiryWarn is how long before the end Expiry warns.
 const DefaultExpiryWarn = 30 * 24 * time.Hour
 
 // Expiry says which of the certificates and CRLs that a probe met is the
 // first to expire, and warns of it ahead of time; a warn of 0 means
-// DefaultExpiryWarn. Several CA
-// certificates or CRLs of one name replace each other: the one that lasts
-// longest counts.
+// DefaultExpiryWarn. Several CA certificates or CRLs of one name replace each
+// other: the one that lasts longest counts.
 //
-// It never names a health. Where something expired makes the master refuse
-// agents, it refuses the probe too, which takes the master out with a reason
-// of its own; what has expired and hurts neither, such as the certificate of
-// a former CA in the bundle, is no reason to send agents away.
+// It never names a health. If something that expired makes the master refuse agents,
+// the master refuses the probe too, and the probe takes it out. If it does not, as
+// with the certificate of a former CA in the bundle, agents are still served.
 func Expiry(r Result, warn time.Duration, now time.Time) Finding {
-	if warn <= 0 {
-		warn = DefaultExpiryWarn
-	}
-	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Threshold: days(warn), Checked: r.Asked}
+	warn = cmp.Or(warn, DefaultExpiryWarn)
+	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Threshold: text.Duration(warn), Checked: r.Asked}
 	first, ok := firstToExpire(r)
 	if !ok {
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, "no certificate has been read"
 		return f
 	}
 	left, end := first.at.Sub(now), first.at.UTC().Format(time.RFC3339)
-	f.Value = fmt.Sprintf("%s, in %s: %s", end, days(left), first.what)
+	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first.what)
 	switch {
 	case left <= 0:
 		f.Value = end + ": " + first.what
@@ -82,38 +120,4 @@ func (r Result) dated() []dated {
 		add("the CRL of "+crl.Issuer, crl.Expires)
 	}
 	return list
-}
-
-// Loaded compares the certificate that the master shows with the one on disk.
-// Puppet Server loads a certificate only when it starts, so one that was
-// renewed is not in use, and the old one will expire unnoticed. The two can
-// be compared if the master's certificate is the host's own.
-func Loaded(r Result) Finding {
-	f := Finding{Check: CheckLoaded, State: StateOK, Reason: OK, Checked: r.Asked}
-	unknown := func(detail string) Finding {
-		f.State, f.Reason, f.Detail = StateNone, NotKnown, detail
-		return f
-	}
-	if r.Own == nil || r.TLS == nil {
-		return unknown("there is nothing to compare: no connection, or no certificate on disk")
-	}
-	shown, own := r.TLS.Server, *r.Own
-	f.Value = "serial " + shown.Serial
-	switch {
-	case shown.Subject != own.Subject:
-		return unknown(fmt.Sprintf("the master shows the certificate of %s, ours is that of %s", shown.Subject, own.Subject))
-	case shown.Serial != own.Serial || shown.Issuer != own.Issuer || !shown.NotAfter.Equal(own.NotAfter):
-		f.State, f.Reason, f.Threshold = StateWarn, CertificateOnDisk, "serial "+own.Serial
-		f.Detail = fmt.Sprintf("the certificate %s was renewed on disk, not loaded: the one in use expires at %s",
-			own.Subject, shown.NotAfter.UTC().Format(time.RFC3339))
-	}
-	return f
-}
-
-// days says a duration in whole days, or in hours below two days.
-func days(d time.Duration) string {
-	if d < 48*time.Hour {
-		return fmt.Sprintf("%d hours", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }

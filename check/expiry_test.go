@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
-func TestExpiry(t *testing.T) {
+func TestFirstToExpireDecides(t *testing.T) {
 	const day = 24 * time.Hour
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	in := func(d time.Duration) time.Time { return now.Add(d) }
@@ -63,12 +63,12 @@ func TestExpiry(t *testing.T) {
 			}
 		})
 	}
-	if got := check.Expiry(own(10*day), 5*day, now); got.State != check.StateOK || got.Threshold != "5 days" {
+	if got := check.Expiry(own(10*day), 5*day, now); got.State != check.StateOK || got.Threshold != "5d" {
 		t.Errorf("ten days left, to be warned five ahead: %s, threshold %q", got.State, got.Threshold)
 	}
 }
 
-func TestLoaded(t *testing.T) {
+func TestLoadedComparesCertificates(t *testing.T) {
 	certificate := func(subject, issuer, serial string) *check.Certificate {
 		return &check.Certificate{Subject: subject, Issuer: issuer, Serial: serial}
 	}
@@ -80,7 +80,8 @@ func TestLoaded(t *testing.T) {
 	}{
 		{"the same", certificate("a", "ca", "1"), certificate("a", "ca", "1"), check.StateOK, check.OK},
 		{"renewed", certificate("a", "ca", "2"), certificate("a", "ca", "1"), check.StateWarn, check.CertificateOnDisk},
-		{"by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), check.StateWarn, check.CertificateOnDisk},
+		{"by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), check.StateWarn,
+			check.CertificateOnDisk},
 		{"of another host", certificate("a", "ca", "2"), certificate("b", "ca", "1"), check.StateNone, check.NotKnown},
 		{"nothing on disk", nil, certificate("a", "ca", "1"), check.StateNone, check.NotKnown},
 		{"no connection", certificate("a", "ca", "1"), nil, check.StateNone, check.NotKnown},

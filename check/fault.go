@@ -1,127 +1,117 @@
 package check
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
-	"io/fs"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// Reason is a short code for why a master is as it is. The set is closed and
-// safe to show to anybody: a reason never carries outside input.
+// Reason is a short code for why a master is as it is. The set is closed and safe
+// to show to any client: a reason never carries outside input. Each check declares
+// its own beside what it says of them.
 type Reason string
 
-// The reasons, by the side at fault.
+// The reasons that belong to no check.
 const (
-	OK Reason = "ok"
-
-	// Nobody knows: there is no result, or none young enough.
-	NotProbed Reason = "not-probed"
-	Stale     Reason = "stale"
-
-	// The way to the master.
-	Refused        Reason = "refused"
-	Unreachable    Reason = "unreachable"
-	NameLookup     Reason = "name-lookup"
-	Timeout        Reason = "timeout"
-	ConnectionLost Reason = "connection-lost"
-	TLSFailed      Reason = "tls-failed"
-
-	// Our own files and certificate.
-	OwnFiles           Reason = "own-files-unreadable"
-	OwnFilesMissing    Reason = "own-files-missing"
-	OwnCertExpired     Reason = "own-certificate-expired"
-	OwnCertNotYetValid Reason = "own-certificate-not-yet-valid"
-	OwnCertRevoked     Reason = "own-certificate-revoked"
-	OwnCertForeign     Reason = "own-certificate-of-another-ca"
-	OwnCertRefused     Reason = "own-certificate-refused"
-
-	// The certificate the master shows, and what it is verified with.
-	ServerCertExpired     Reason = "server-certificate-expired"
-	ServerCertNotYetValid Reason = "server-certificate-not-yet-valid"
-	ServerCertRevoked     Reason = "server-certificate-revoked"
-	ServerCertUntrusted   Reason = "server-certificate-untrusted"
-	ServerCertName        Reason = "server-certificate-name"
-	CAExpired             Reason = "ca-expired"
-	CRLExpired            Reason = "crl-expired"
-	CRLMissing            Reason = "crl-missing"
-
-	// What the master said.
-	AuthDenied      Reason = "auth-denied"
-	NoStatusAPI     Reason = "no-status-api"
-	ServiceNotFound Reason = "service-not-found"
-	HTTPError       Reason = "http-error"
-	BadAnswer       Reason = "bad-answer"
-	StateError      Reason = "state-error"
-	StateStarting   Reason = "state-starting"
-	StateStopping   Reason = "state-stopping"
-	StateUnknown    Reason = "state-unknown"
-
-	// What the checks beside the probe find.
-	NotKnown           Reason = "not-known" // the check could not find out
-	JRubyUnread        Reason = "jruby-not-read"
-	JRubyWarming       Reason = "jruby-warming"
-	JRubyBusy          Reason = "jruby-busy"
-	JRubyStuck         Reason = "jruby-stuck"
-	JRubyLocked        Reason = "jruby-locked"
-	UnitReloading      Reason = "unit-reloading"
-	UnitStarting       Reason = "unit-starting"
-	UnitStopping       Reason = "unit-stopping"
-	UnitFailed         Reason = "unit-failed"
-	ExpiresSoon        Reason = "expires-soon"
-	Expired            Reason = "expired"
-	CertificateOnDisk  Reason = "certificate-not-loaded"
-	DiskLow            Reason = "disk-low"
-	DiskFull           Reason = "disk-full"
-	PuppetDBDown       Reason = "puppetdb-down"
-	PuppetDBMaintained Reason = "puppetdb-maintenance"
-	DeployFailed       Reason = "deploy-failed"
-	DeployUnderWay     Reason = "deploy-under-way"
-	CompileFailed      Reason = "compile-failed"
-	CompileSlow        Reason = "compile-slow"
+	OK       Reason = "ok"
+	NotKnown Reason = "not-known" // the check could not find out
 )
 
-// Side says whose affair a fault is.
+// Reasons returns every reason but OK, by the check that gives it, in the order of
+// All. NotKnown, which all checks give, is the first.
+func Reasons() []Reason {
+	list := []Reason{NotKnown}
+	for _, c := range All() {
+		for _, cause := range c.Reasons {
+			list = append(list, cause.Reason)
+		}
+	}
+	return list
+}
+
+// cause returns what is said of the reason, and by which check; both are zero for
+// OK, NotKnown, and what is no reason.
+func (r Reason) cause() (name string, found Cause) {
+	for _, c := range All() {
+		for _, cause := range c.Reasons {
+			if cause.Reason == r {
+				return c.Name, cause
+			}
+		}
+	}
+	return "", Cause{}
+}
+
+// Check returns the name of the check that gives the reason; empty for OK, for
+// NotKnown, which all of them give, and for what is no reason.
+func (r Reason) Check() string {
+	name, _ := r.cause()
+	return name
+}
+
+// Hint says what an operator can do about the reason; empty where the detail beside
+// it says it all.
+func (r Reason) Hint() string {
+	_, cause := r.cause()
+	return cause.Hint
+}
+
+// Side returns which side is at fault.
+func (r Reason) Side() Side {
+	_, cause := r.cause()
+	return cmp.Or(cause.Side, SideServer)
+}
+
+// Side is where the cause of a fault lies.
 type Side string
 
 // The sides of a probe.
 const (
-	SideNetwork Side = "network" // the way to the master, or nobody listening
+	SideNetwork Side = "network" // the way to the master, or a port that refuses
 	SideOwn     Side = "own"     // this host's files and certificate
 	SideServer  Side = "server"  // the master and its certificate
 	SideCRL     Side = "crl"     // the certificate revocation list
 	SideAuth    Side = "auth"    // the master's auth.conf
 )
 
-// Fault is why a probe did not find the master well. It is an error; Unwrap
-// gives the cause, if there was one.
+// Fault is why a probe did not find the master well. It is an error; Unwrap gives
+// the cause, if there was one.
 type Fault struct {
 	Reason Reason
-	Detail string // one sentence that names the thing
+	Detail string // one sentence that names the thing; empty if Err does
 	Err    error  // the cause, or nil
 }
 
-// Error gives the detail, or the bare reason.
+// faultOf makes a fault of an error of a client; nil for any other error.
+func faultOf(err error) *Fault {
+	var e *puppetclient.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return &Fault{Reason: Reason(e.Reason), Err: err}
+}
+
+// Error returns the detail and the cause, or else the bare reason.
 func (f *Fault) Error() string {
 	switch {
-	case f.Detail == "" && f.Err == nil:
-		return string(f.Reason)
+	case f.Err == nil:
+		return cmp.Or(f.Detail, string(f.Reason))
 	case f.Detail == "":
 		return f.Err.Error()
-	case f.Err == nil:
-		return f.Detail
 	}
-	return fmt.Sprintf("%s: %v", f.Detail, f.Err)
+	return f.Detail + ": " + f.Err.Error()
 }
 
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Definite tells a fault that says what is wrong from silence: a master that
-// did not answer in time may merely be slow.
+// Definite reports whether the fault says what is wrong. A timeout does not: the
+// master may merely be slow.
 func (f *Fault) Definite() bool { return f.Reason != Timeout }
 
-// Health is what the fault means for the master. Where the fault is ours, or
-// in the master's auth.conf, nothing is known of the master itself.
+// Health is what the fault means for the master. Where the fault is on this host's
+// side, or in the master's auth.conf, nothing is known of the master itself.
 func (f *Fault) Health() Health {
 	switch f.Reason.Side() {
 	case SideOwn, SideAuth:
@@ -131,27 +121,4 @@ func (f *Fault) Health() Health {
 		return Warming
 	}
 	return Unhealthy
-}
-
-// ownFilesFault is that of a set of Files that cannot be used.
-func ownFilesFault(err error) *Fault {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Fault{Reason: OwnFilesMissing, Err: err}
-	}
-	return &Fault{Reason: OwnFiles, Err: err}
-}
-
-// Side returns whose affair the reason is.
-func (r Reason) Side() Side {
-	switch r {
-	case Refused, Unreachable, NameLookup, Timeout, ConnectionLost:
-		return SideNetwork
-	case OwnFiles, OwnFilesMissing, OwnCertExpired, OwnCertNotYetValid, OwnCertRevoked, OwnCertForeign, OwnCertRefused:
-		return SideOwn
-	case CRLExpired, CRLMissing:
-		return SideCRL
-	case AuthDenied:
-		return SideAuth
-	}
-	return SideServer
 }

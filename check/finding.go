@@ -12,13 +12,16 @@ const (
 	Off   Severity = "off"   // the check is not made
 )
 
+// Words lists the severities.
+func (Severity) Words() []string { return []string{"eject", "warn", "off"} }
+
 // State is how one check stands.
 type State string
 
 // The states of a check.
 const (
 	StateOK   State = "ok"
-	StateWarn State = "warn" // somebody should look, agents are served
+	StateWarn State = "warn" // an operator should look, agents are served
 	StateBad  State = "bad"  // agents fail, or soon will
 	StateNone State = "unknown"
 )

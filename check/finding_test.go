@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestFold(t *testing.T) {
+func TestFoldTakesTheWorseHealth(t *testing.T) {
 	const (
 		none      = check.Health("")
 		healthy   = check.Healthy
@@ -77,10 +77,11 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestFoldOfSeveralFindings(t *testing.T) {
+func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	find := func(name string, h check.Health, r check.Reason) check.Finding {
-		return check.Finding{Check: name, Severity: check.Eject, State: check.StateBad, Health: h, Reason: r, Detail: string(r) + " in words", Checked: at}
+		return check.Finding{Check: name, Severity: check.Eject, State: check.StateBad, Health: h, Reason: r,
+			Detail: string(r) + " in words", Checked: at}
 	}
 	var (
 		busy    = find(check.CheckJRuby, check.Busy, check.JRubyBusy)
@@ -107,7 +108,8 @@ func TestFoldOfSeveralFindings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			probe := check.Verdict{Health: tt.probe, Reason: "of-the-probe", Since: at.Add(-time.Hour), Checked: at.Add(-time.Second), Expires: at.Add(time.Second)}
+			probe := check.Verdict{Health: tt.probe, Reason: "of-the-probe", Since: at.Add(-time.Hour),
+				Checked: at.Add(-time.Second), Expires: at.Add(time.Second)}
 			want := probe
 			for _, f := range tt.findings {
 				if f.Reason == tt.want {
@@ -121,7 +123,7 @@ func TestFoldOfSeveralFindings(t *testing.T) {
 	}
 }
 
-func TestUnit(t *testing.T) {
+func TestUnitStateMakesHealth(t *testing.T) {
 	tests := []struct {
 		state  string
 		want   check.State

@@ -25,7 +25,7 @@ type look struct {
 	reason Reason
 }
 
-func TestJRubyOverTime(t *testing.T) {
+func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	locked := func(p *Pool, how string, since time.Duration) *Pool {
 		p.Lock, p.LockSince = how, start.Add(since)
@@ -92,7 +92,7 @@ func TestJRubyOverTime(t *testing.T) {
 			{130 * second, pool(2, 0, ages(140, 1), ages(3)), StateWarn, Busy, JRubyBusy},
 			{140 * second, pool(2, 1, ages(150), none), StateOK, "", OK},
 		}},
-		{"long loans that nobody waits for", []look{{0, pool(2, 0, ages(900, 800), none), StateOK, "", OK}}},
+		{"long loans with no request waiting", []look{{0, pool(2, 0, ages(900, 800), none), StateOK, "", OK}}},
 		{"an old loan beside a young one", []look{{0, pool(2, 0, ages(900, 3), ages(2)), StateWarn, Busy, JRubyBusy}}},
 		{"waiting with one free", []look{{0, pool(2, 1, ages(900), ages(1)), StateOK, "", OK}}},
 		{"stuck is worse than warming", []look{{0, pool(3, 0, ages(600), ages(500)), StateBad, Unhealthy, JRubyStuck}}},
@@ -106,8 +106,9 @@ func TestJRubyOverTime(t *testing.T) {
 			{3 * minute, locked(pool(2, 1, ages(170), ages(160)), "requested", 20*second), StateBad, Unhealthy, JRubyLocked},
 		}},
 		{"a lock of unknown age", []look{{minute, &Pool{Size: 1, Free: 1, Lock: "acquired"}, StateWarn, Busy, JRubyLocked}}},
-		{"a lock from the future", []look{{0, locked(pool(1, 1, none, none), "acquired", minute), StateWarn, Busy, JRubyLocked}}},
-		{"a lock state that nobody knows", []look{{0, locked(pool(1, 1, none, none), "sideways", -time.Hour), StateOK, "", OK}}},
+		{"a lock from the future", []look{{0, locked(pool(1, 1, none, none), "acquired", minute), StateWarn, Busy,
+			JRubyLocked}}},
+		{"an unknown lock state", []look{{0, locked(pool(1, 1, none, none), "sideways", -time.Hour), StateOK, "", OK}}},
 		{"borrow timeouts count when they grow", []look{
 			{0, counted(pool(1, 1, none, none), 7, 0), StateOK, "", OK},
 			{5 * second, counted(pool(1, 1, none, none), 9, 0), StateWarn, Busy, JRubyBusy},
@@ -127,7 +128,8 @@ func TestJRubyOverTime(t *testing.T) {
 				got := j.judge(l.pool, start.Add(l.at))
 				j.last = l.pool
 				if got.State != l.state || got.Health != l.health || got.Reason != l.reason {
-					t.Fatalf("look %d: %s, %q, %s; want %s, %q, %s (%s)", i+1, got.State, got.Health, got.Reason, l.state, l.health, l.reason, got.Detail)
+					t.Fatalf("look %d: %s, %q, %s; want %s, %q, %s (%s)", i+1, got.State, got.Health, got.Reason, l.state, l.health,
+						l.reason, got.Detail)
 				}
 				if (got.State == StateOK) != (got.Detail == "") {
 					t.Errorf("look %d: state %s with the detail %q", i+1, got.State, got.Detail)
@@ -137,7 +139,7 @@ func TestJRubyOverTime(t *testing.T) {
 	}
 }
 
-func TestRestartedForgets(t *testing.T) {
+func TestRestartedForgetsThePool(t *testing.T) {
 	now := time.Now()
 	var j JRuby
 	j.judge(pool(3, 3, nil, nil), now)
@@ -150,11 +152,11 @@ func TestRestartedForgets(t *testing.T) {
 
 func TestThresholdsAreSettable(t *testing.T) {
 	now := time.Now()
-	j := JRuby{WarmingMax: time.Second, StuckAfter: 3 * time.Second}
+	j := JRuby{JRubySettings: JRubySettings{WarmingMax: time.Second, StuckAfter: 3 * time.Second}}
 	if got := j.judge(pool(1, 0, []float64{3}, []float64{1}), now); got.Reason != JRubyStuck {
 		t.Errorf("%s after three seconds, want %s", got.Reason, JRubyStuck)
 	}
-	j = JRuby{WarmingMax: time.Second}
+	j = JRuby{JRubySettings: JRubySettings{WarmingMax: time.Second}}
 	j.judge(pool(2, 1, nil, nil), now)
 	if got := j.judge(pool(2, 1, nil, nil), now.Add(time.Second)); got.Health != Busy {
 		t.Errorf("%q at the end of warming, want busy", got.Health)

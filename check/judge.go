@@ -17,9 +17,8 @@ type Judge struct {
 	Rise   int           // good results needed to come back; less than 1 means 1
 	Fall   int           // probes in a row without an answer; less than 1 means 1
 	MaxAge time.Duration // how long a result may be believed; 0 is for ever
-	// Patience, if above 1, is Fall for a master that is known to have more
-	// work than it can take: it is busy until then. It may change between
-	// results.
+	// Patience, if above 1, replaces Fall while the master is known to be saturated;
+	// until then the master is busy. It may change between results.
 	Patience int
 
 	verdict Verdict

@@ -7,7 +7,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestJudge(t *testing.T) {
+func TestJudgeConfirmsBeforeItConcludes(t *testing.T) {
 	const (
 		good    = check.OK
 		refused = check.Refused
@@ -38,7 +38,8 @@ func TestJudge(t *testing.T) {
 		{"silence with fall 1", 1, 1, []check.Reason{good, silence}, check.Unhealthy, silence, false},
 		{"silence interrupted", 1, 2, []check.Reason{good, silence, good, silence}, check.Healthy, check.OK, true},
 		{"silence, then a definite fault", 1, 3, []check.Reason{good, silence, refused}, check.Unhealthy, refused, false},
-		{"our own fault is no verdict on the master", 1, 1, []check.Reason{good, denied, denied}, check.Unknown, denied, false},
+		{"our own fault is no verdict on the master", 1, 1, []check.Reason{good, denied, denied}, check.Unknown, denied,
+			false},
 		{"rise not reached", 3, 1, []check.Reason{refused, good, good}, check.Unhealthy, refused, false},
 		{"rise reached", 3, 1, []check.Reason{refused, good, good, good}, check.Healthy, check.OK, false},
 		{"rise starts again", 2, 1, []check.Reason{refused, good, refused, good}, check.Unhealthy, refused, false},
@@ -55,7 +56,8 @@ func TestJudge(t *testing.T) {
 			}
 			got := j.Verdict().At(now)
 			if got.Health != tt.want || got.Reason != tt.reason || confirm != tt.confirm {
-				t.Errorf("%s: %s, confirm %v; want %s: %s, confirm %v", got.Health, got.Reason, confirm, tt.want, tt.reason, tt.confirm)
+				t.Errorf("%s: %s, confirm %v; want %s: %s, confirm %v", got.Health, got.Reason, confirm, tt.want, tt.reason,
+					tt.confirm)
 			}
 		})
 	}
@@ -73,7 +75,7 @@ func TestVerdictExpires(t *testing.T) {
 		t.Errorf("%s: %s at its time, want unknown: stale", got.Health, got.Reason)
 	}
 	if (check.Verdict{}).At(asked).Health.Serves() {
-		t.Error("a master nobody has probed serves")
+		t.Error("a master that was never probed serves")
 	}
 }
 

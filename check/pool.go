@@ -3,9 +3,10 @@ package check
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // Pool is Puppet Server's pool of JRuby instances at one moment.
@@ -77,12 +78,12 @@ func oldest(loans []Loan) string {
 	if len(loans) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s for %.0f s", found.Request, found.Seconds)
+	return found.Request + " for " + text.Age(time.Duration(found.Seconds*float64(time.Second)))
 }
 
-// poolStatus is the answer of the service jruby-metrics at level debug. What
-// it needs is a pointer, to tell a field that is missing from one that is
-// zero: the payload is called experimental by those who make it.
+// poolStatus is the answer of the service jruby-metrics at level debug. The
+// fields it needs are pointers, to tell a missing field from zero: Puppet Server
+// calls the payload experimental.
 type poolStatus struct {
 	Status struct {
 		Experimental struct {
@@ -150,7 +151,7 @@ func loans(list []poolLoan) []Loan {
 	for _, l := range list {
 		path, _, _ := strings.Cut(l.Reason.Request.URI, "?")
 		request := strings.ToUpper(strings.TrimPrefix(l.Reason.Request.Method, ":")) + " " + path
-		kept = append(kept, Loan{Request: clean(request, maxPath), Seconds: min(max(0, l.Millis/1000), maxSeconds)})
+		kept = append(kept, Loan{Request: text.Printable(request, maxPath), Seconds: min(max(0, l.Millis/1000), maxSeconds)})
 	}
 	return kept
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // The idle answer was recorded from Puppet Server 7.9.5.
-func TestParsePool(t *testing.T) {
+func TestRecordedPoolIsRead(t *testing.T) {
 	since := time.Date(2026, 11, 20, 23, 44, 0, 529e6, time.UTC)
 	tests := []struct {
 		name string
@@ -42,7 +42,7 @@ func TestParsePool(t *testing.T) {
 	}
 }
 
-func TestPoolThatIsNone(t *testing.T) {
+func TestBadPoolIsRefused(t *testing.T) {
 	const (
 		head = `{"status":{"experimental":{"metrics":{`
 		tail = `}}}}`
@@ -57,13 +57,21 @@ func TestPoolThatIsNone(t *testing.T) {
 		{"level info", `{"service_version":"7.9.5","state":"running","status":{}}`},
 		{"a number missing", head + `"num-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
 		{"a list missing", head + `"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":[]` + tail},
-		{"a list that is null", head + `"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":null` + tail},
-		{"a number as a string", head + `"num-jrubies":"1","num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
-		{"a number with a fraction", head + `"num-jrubies":1.5,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
-		{"no instances", head + `"num-jrubies":0,"num-free-jrubies":0,"borrowed-instances":[],"requested-instances":[]` + tail},
-		{"less than none", head + `"num-jrubies":1,"num-free-jrubies":-1,"borrowed-instances":[],"requested-instances":[]` + tail},
-		{"a list as a number", head + `"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":0,"requested-instances":[]` + tail},
-		{"too many requests", head + `"num-jrubies":1,"num-free-jrubies":0,"borrowed-instances":[],"requested-instances":[` + strings.Repeat("{},", 5000) + `{}]` + tail},
+		{"a list that is null", head +
+			`"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":null` + tail},
+		{"a number as a string", head +
+			`"num-jrubies":"1","num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
+		{"a number with a fraction", head +
+			`"num-jrubies":1.5,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
+		{"no instances", head + `"num-jrubies":0,"num-free-jrubies":0,"borrowed-instances":[],"requested-instances":[]` +
+			tail},
+		{"less than none", head +
+			`"num-jrubies":1,"num-free-jrubies":-1,"borrowed-instances":[],"requested-instances":[]` + tail},
+		{"a list as a number", head +
+			`"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":0,"requested-instances":[]` + tail},
+		{"too many requests", head +
+			`"num-jrubies":1,"num-free-jrubies":0,"borrowed-instances":[],"requested-instances":[` + strings.Repeat("{},",
+			5000) + `{}]` + tail},
 		{"truncated", string(read(t, "pool.json")[:400])},
 		{"nested 10,000 deep", nested(10_000)},
 	}
@@ -77,7 +85,8 @@ func TestPoolThatIsNone(t *testing.T) {
 }
 
 func TestLoansAreBounded(t *testing.T) {
-	got := loans([]poolLoan{poolLoanOf("post", "/"+strings.Repeat("ü", 500), 1e300), poolLoanOf(":get", "/a\x1b[2J\nb?secret=1", -5)})
+	got := loans([]poolLoan{poolLoanOf("post", "/"+strings.Repeat("ü", 500), 1e300),
+		poolLoanOf(":get", "/a\x1b[2J\nb?secret=1", -5)})
 	if len(got[0].Request) > maxPath || !strings.HasPrefix(got[0].Request, "POST /ü") || got[0].Seconds != maxSeconds {
 		t.Errorf("%+v", got[0])
 	}

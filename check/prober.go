@@ -1,10 +1,13 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 // maxAnswer bounds a status answer. A real one has under 1 KiB.
@@ -16,7 +19,7 @@ const maxAnswer = 64 << 10
 // Probes are made one after another: Probe may be called concurrently, and
 // the calls wait for each other.
 type Prober struct {
-	Client
+	puppetclient.Client
 	Environment string // asked for in Puppet 3 to 6; empty means production
 	// Service is a service of the Status API to ask for by name, such as ca or
 	// PE's broker-service; empty is the master itself, in the generation of the
@@ -34,30 +37,17 @@ type Prober struct {
 func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, p.timeout())
+	r := Result{Asked: time.Now()}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.Timeout, puppetclient.DefaultTimeout))
 	defer cancel()
-
-	r := Result{Asked: began}
-	m, err := p.renew(began)
-	if m == nil {
-		r.Fault = ownFilesFault(err)
-		return r
-	}
-	r.Warning = err
-	r.describe(m)
-	before := p.conn.Load()
-	a, err := p.ask(ctx)
-	r.Took = time.Since(began)
-	c := p.conn.Load()
-	r.Handshake = c != before
-	r.API, r.URL, r.Status = a.api, a.url, a.status
-	if c != nil && (err == nil || r.Handshake) {
-		r.TLS = describeTLS(c.state)
+	a, err := p.ask(ctx, &r)
+	r.URL, r.Status, r.TLS, r.Warning = a.URL, a.Status, a.TLS, a.Warning
+	if a.Identity != nil {
+		r.API, r.Took = a.api, time.Since(r.Asked)
+		r.Own, r.CAs, r.CRLs = &a.Identity.Own, a.Identity.CAs, a.Identity.CRLs
 	}
 	if err != nil {
-		r.Fault = classify(err, m, c, p.Address, time.Now())
-		p.conn.Store(nil) // whatever it was, the next probe starts anew
+		r.Fault = faultOf(err)
 		return r
 	}
 	r.Version, r.Fault = a.interpret()
@@ -67,22 +57,20 @@ func (p *Prober) Probe(ctx context.Context) Result {
 // ask puts the question in the generation that answered last. If the server
 // seems to speak another one, all are tried; after a denial not more often
 // than connections are renewed, since a server logs each one as an error.
-func (p *Prober) ask(ctx context.Context) (answer, error) {
+func (p *Prober) ask(ctx context.Context, r *Result) (answer, error) {
 	if p.Service != "" {
-		return p.askAs(ctx, serviceAPI(p.Service))
+		return p.askAs(ctx, r, serviceAPI(p.Service))
 	}
-	known := p.api
-	if known == "" {
-		known = APISimpleServer
-	}
-	first, err := p.askAs(ctx, known)
+	known := cmp.Or(p.api, APISimpleServer)
+	first, err := p.askAs(ctx, r, known)
 	if err != nil || !first.elsewhere() {
 		if err == nil {
 			p.api = known
 		}
 		return first, err
 	}
-	if first.status == http.StatusForbidden && time.Since(p.searched) < p.handshake() {
+	if first.Status == http.StatusForbidden &&
+		time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake) {
 		return first, nil
 	}
 	p.searched = time.Now()
@@ -90,7 +78,7 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 		if api == known {
 			continue
 		}
-		a, err := p.askAs(ctx, api)
+		a, err := p.askAs(ctx, r, api)
 		if err != nil {
 			return a, err
 		}
@@ -98,19 +86,16 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 			p.api = api
 			return a, nil
 		}
-		if first.status != http.StatusForbidden && a.status == http.StatusForbidden {
+		if first.Status != http.StatusForbidden && a.Status == http.StatusForbidden {
 			first = a // a denial says more than a missing path
 		}
 	}
 	return first, nil
 }
 
-func (p *Prober) askAs(ctx context.Context, api API) (answer, error) {
-	environment := p.Environment
-	if environment == "" {
-		environment = "production"
-	}
-	a, err := p.get(ctx, api.path(environment), api.accept(), maxAnswer)
-	a.api = api
-	return a, err
+func (p *Prober) askAs(ctx context.Context, r *Result, api API) (answer, error) {
+	path := api.path(cmp.Or(p.Environment, "production"))
+	a, err := p.Do(ctx, puppetclient.Request{Path: path, Accept: api.accept(), Limit: maxAnswer})
+	r.Handshake = r.Handshake || a.Handshake
+	return answer{a, api}, err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestHostileServers(t *testing.T) {
+func TestHostileServerIsAFault(t *testing.T) {
 	tests := []struct {
 		name string
 		talk func(net.Conn)
@@ -29,7 +29,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-func TestNameThatDoesNotResolve(t *testing.T) {
+func TestUnresolvableNameIsAFault(t *testing.T) {
 	p := newProber(t, newMaster(t))
 	p.Address = "master.invalid:8140"
 	r := p.Probe(context.Background())

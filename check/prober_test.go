@@ -8,6 +8,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 const certname = "puppet1.example.test"
@@ -24,10 +25,10 @@ func newMaster(t *testing.T) *checktest.Master {
 
 func newProber(t *testing.T, m *checktest.Master) *check.Prober {
 	t.Helper()
-	p := &check.Prober{Client: check.Client{
+	p := &check.Prober{Client: puppetclient.Client{
 		Address:     m.Address(),
 		ServerName:  m.Name,
-		Credentials: &check.Credentials{Files: m.Files()},
+		Credentials: &puppetclient.Credentials{Files: m.Files()},
 		Timeout:     5 * time.Second,
 	}}
 	t.Cleanup(p.Close)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestOwnCertificateIsJudged(t *testing.T) {
-	other, err := checktest.NewCA("Somebody else")
+	other, err := checktest.NewCA("Another CA")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +25,12 @@ func TestOwnCertificateIsJudged(t *testing.T) {
 		want     check.Reason
 	}{
 		{name: "good", template: checktest.Template{Name: "agent"}, want: check.OK},
-		{name: "expired", template: checktest.Template{Name: "agent", NotBefore: time.Now().Add(-2 * day), NotAfter: time.Now().Add(-day)}, want: check.OwnCertExpired},
-		{name: "not yet valid", template: checktest.Template{Name: "agent", NotBefore: time.Now().Add(day), NotAfter: time.Now().Add(2 * day)}, want: check.OwnCertNotYetValid},
-		{name: "of another CA", template: checktest.Template{Name: "agent"}, issuer: func(*checktest.Master) *checktest.CA { return other }, want: check.OwnCertForeign},
+		{name: "expired", template: checktest.Template{Name: "agent", NotBefore: time.Now().Add(-2 * day),
+			NotAfter: time.Now().Add(-day)}, want: check.OwnCertExpired},
+		{name: "not yet valid", template: checktest.Template{Name: "agent", NotBefore: time.Now().Add(day),
+			NotAfter: time.Now().Add(2 * day)}, want: check.OwnCertNotYetValid},
+		{name: "of another CA", template: checktest.Template{Name: "agent"},
+			issuer: func(*checktest.Master) *checktest.CA { return other }, want: check.OwnCertForeign},
 		{name: "revoked", template: checktest.Template{Name: "agent"}, revoke: true, want: check.OwnCertRevoked},
 	}
 	for _, tt := range tests {

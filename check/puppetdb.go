@@ -1,19 +1,87 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/check/text"
 )
+
+// CheckPuppetDB is the name of the check of the database behind the master.
+const CheckPuppetDB = "puppetdb"
+
+// The reasons of the check.
+const (
+	PuppetDBDown       Reason = "puppetdb-down"
+	PuppetDBMaintained Reason = "puppetdb-maintenance"
+)
+
+// puppetdbTimeout is how long PuppetDB may take to say how it is. Without its
+// database it tries for seconds to reach it before it says so.
+const puppetdbTimeout = 10 * time.Second
+
+// PuppetDBSettings say where the master's PuppetDB answers.
+type PuppetDBSettings struct {
+	// Address is host:port; if it is empty, the check is not made.
+	Address string `yaml:"address" target:"localhost:8081"`
+	// Certname is the name in PuppetDB's certificate; empty means the host of
+	// Address.
+	Certname string `yaml:"certname"`
+	// Interval is the time between two questions.
+	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
+}
+
+func puppetdb() Check {
+	s := &PuppetDBSettings{Interval: 15 * time.Second}
+	return Check{
+		Name:     CheckPuppetDB,
+		Title:    "the database behind the master",
+		Severity: Warn,
+		Asks: "GET /status/v1/services/puppetdb-status of PuppetDB: its state, maintenance mode, and whether it " +
+			"reaches the databases it reads from and writes to.",
+		Why: "Without PuppetDB catalogs with exported resources fail, and all of them do unless soft_write_failure is " +
+			"set. Puppet Server says running.",
+		Because: "one PuppetDB is shared by all masters, so ejecting would take all of them out at once and leave " +
+			"agents without even those catalogs that need no database. Where each master has its own, as in Puppet " +
+			"Enterprise, eject is right.",
+		Do: "systemctl status puppetdb postgresql, and puppetdb.log.",
+		Reasons: []Cause{
+			{PuppetDBDown, "", "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
+			{PuppetDBMaintained, "", "wait: it migrates its database; see puppetdb.log"},
+		},
+		Settings: s,
+		Schedule: func(h Host) *Scheduled {
+			if s.Address == "" {
+				return nil
+			}
+			p := &PuppetDB{Client: h.client()}
+			p.Client.Address, p.Client.ServerName, p.Client.Timeout = s.Address, s.serverName(), puppetdbTimeout
+			return &Scheduled{Check: p.Check, Interval: s.Interval, Timeout: puppetdbTimeout, Client: p.Client}
+		},
+	}
+}
+
+// serverName returns the certname to expect of PuppetDB.
+func (s PuppetDBSettings) serverName() string {
+	host, _, err := net.SplitHostPort(s.Address)
+	if err != nil {
+		host = s.Address
+	}
+	return cmp.Or(s.Certname, host)
+}
 
 // PuppetDB asks the database behind the master how it is. The masters of a
 // farm usually share one, so what is wrong with it is wrong with all of them,
 // and no master is better than another: let it warn.
 type PuppetDB struct {
-	Client *Client // of PuppetDB, not of the master
+	Client *puppetclient.Client // of PuppetDB, not of the master
 }
 
 const puppetdbPath = "/status/v1/services/puppetdb-status"
@@ -30,10 +98,11 @@ func (p *PuppetDB) Check(ctx context.Context) Finding {
 	if err == nil {
 		f.Value, err = readPuppetDB(status, body)
 	}
-	var fault *Fault
+	fault := faultOf(err)
+	errors.As(err, &fault)
 	switch {
 	case err == nil:
-	case !errors.As(err, &fault) || fault.Health() == Unknown || fault.Reason == BadAnswer:
+	case fault == nil || fault.Health() == Unknown || fault.Reason == BadAnswer:
 		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
 	default:
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, PuppetDBDown, err.Error()
@@ -61,7 +130,8 @@ type puppetdbStatus struct {
 func readPuppetDB(code int, body []byte) (value string, err error) {
 	if code != http.StatusOK && code != http.StatusServiceUnavailable {
 		if code >= http.StatusInternalServerError {
-			return "", &Fault{Reason: PuppetDBDown, Detail: fmt.Sprintf("%s: HTTP status %d", puppetdbPath, code)}
+			what := fmt.Sprintf("%s: HTTP status %d", puppetdbPath, code)
+			return "", &Fault{Reason: PuppetDBDown, Detail: what}
 		}
 		return "", fmt.Errorf("%s: HTTP status %d", puppetdbPath, code)
 	}
@@ -84,7 +154,7 @@ func readPuppetDB(code int, body []byte) (value string, err error) {
 	case s.State == "":
 		return "", errors.New(puppetdbPath + ": no state in the answer")
 	}
-	return down(PuppetDBDown, fmt.Sprintf("says %s, with HTTP status %d", clean(s.State, 40), code))
+	return down(PuppetDBDown, fmt.Sprintf("says %s, with HTTP status %d", text.Printable(s.State, 40), code))
 }
 
 func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
@@ -92,7 +162,7 @@ func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
 // value says how PuppetDB is, for a reader.
 func (s puppetdbStatus) value() string {
 	if s.Status.Queue == nil {
-		return clean(s.State, 40)
+		return text.Printable(s.State, 40)
 	}
-	return fmt.Sprintf("%s, queue depth %d", clean(s.State, 40), *s.Status.Queue)
+	return fmt.Sprintf("%s, queue depth %d", text.Printable(s.State, 40), *s.Status.Queue)
 }

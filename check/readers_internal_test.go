@@ -9,35 +9,15 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func TestCompilationsDoNotOverlap(t *testing.T) {
-	c := Compile{Client: new(Client)} // which could not ask
+	c := Compile{Client: new(puppetclient.Client)} // which could not ask
 	c.busy.Lock()
 	if got := c.Check(context.Background()); got.State != StateNone || !strings.Contains(got.Detail, "under way") {
 		t.Errorf("%s, %q", got.State, got.Detail)
-	}
-}
-
-func TestClean(t *testing.T) {
-	tests := []struct {
-		name, text, want string
-		limit            int
-	}{
-		{"as it is", "Größe 5", "Größe 5", 100},
-		{"lines", " a\r\n\tb\u2028c ", "a b c", 100},
-		{"control characters", "a\x00\x1b[31mb\u202e", "a[31mb", 100},
-		{"not UTF-8", "a\xffb", "ab", 100},
-		{"cut", "abcdef", "abc", 3},
-		{"cut inside a letter", "aü", "a", 2},
-		{"nothing", "", "", 3},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := clean(tt.text, tt.limit); got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-		})
 	}
 }
 
@@ -66,7 +46,8 @@ func TestReadersRefuseBadInput(t *testing.T) {
 // FuzzReadPuppetDB: only a 200 with the state running, and no flag that says
 // otherwise, is well; what is bad is a Fault.
 func FuzzReadPuppetDB(f *testing.F) {
-	f.Add(200, []byte(`{"state":"running","status":{"maintenance_mode?":false,"queue_depth":0,"read_db_up?":true,"write_db_up?":true}}`))
+	f.Add(200, []byte(`{"state":"running","status":`+
+		`{"maintenance_mode?":false,"queue_depth":0,"read_db_up?":true,"write_db_up?":true}}`))
 	f.Add(503, []byte(`{"state":"error","status":{"read_db_up?":false}}`))
 	f.Add(200, []byte(`{"state":"running","status":{"queue_depth":"0"}}`))
 	f.Fuzz(func(t *testing.T, code int, body []byte) {
@@ -87,8 +68,10 @@ func FuzzReadPuppetDB(f *testing.F) {
 // FuzzParseDeploy: whatever a record says, an environment of it can be shown,
 // and is OK only if the deployment succeeded.
 func FuzzParseDeploy(f *testing.F) {
-	f.Add([]byte(`{"signature":"1","started_at":"2026-11-20 09:00:00 +0000","finished_at":"2026-11-20 09:00:30 UTC","deploy_success":true,"module_deploys":[{"name":"stdlib","version":"9.6.0","sha":null}]}`))
-	f.Add([]byte(`{"started_at":"2026-11-20T09:00:00Z","finished_at":"0001-01-01T00:00:00Z","deploy_success":false,"puppetfile_checksum":""}`))
+	f.Add([]byte(`{"signature":"1","started_at":"2026-11-20 09:00:00 +0000","finished_at":"2026-11-20 09:00:30 UTC",` +
+		`"deploy_success":true,"module_deploys":[{"name":"stdlib","version":"9.6.0","sha":null}]}`))
+	f.Add([]byte(`{"started_at":"2026-11-20T09:00:00Z","finished_at":"0001-01-01T00:00:00Z",` +
+		`"deploy_success":false,"puppetfile_checksum":""}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		record, err := parseDeploy(data)
 		if err != nil {

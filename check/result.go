@@ -1,9 +1,9 @@
 package check
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 // Result is what one probe found out. It is immutable once returned.
@@ -34,66 +34,9 @@ type Result struct {
 	Warning error
 }
 
-// TLS is what a connection to a master looked like.
-type TLS struct {
-	Version string      `json:"version"` // for example "TLS 1.3"
-	Cipher  string      `json:"cipher"`
-	Server  Certificate `json:"server"`
-}
-
-// Certificate is the part of a certificate that people ask about.
-type Certificate struct {
-	Subject   string    `json:"subject"` // common name
-	Names     []string  `json:"names,omitempty"`
-	Issuer    string    `json:"issuer"` // common name
-	Serial    string    `json:"serial"` // hexadecimal
-	NotBefore time.Time `json:"not_before"`
-	NotAfter  time.Time `json:"not_after"`
-}
-
-// CRL is the part of a revocation list that people ask about.
-type CRL struct {
-	Issuer  string    `json:"issuer"` // common name
-	Updated time.Time `json:"updated"`
-	Expires time.Time `json:"expires"`
-	Revoked int       `json:"revoked"` // how many certificates it lists
-}
-
-// describe notes what the files say.
-func (r *Result) describe(m *material) {
-	own := describeCertificate(m.own.Leaf)
-	r.Own = &own
-	for _, c := range m.bundle {
-		r.CAs = append(r.CAs, describeCertificate(c))
-	}
-	for _, crl := range m.crls {
-		r.CRLs = append(r.CRLs, CRL{
-			Issuer:  crl.Issuer.CommonName,
-			Updated: crl.ThisUpdate,
-			Expires: crl.NextUpdate,
-			Revoked: len(crl.RevokedCertificateEntries),
-		})
-	}
-}
-
-func describeTLS(s tls.ConnectionState) *TLS {
-	if len(s.PeerCertificates) == 0 {
-		return nil
-	}
-	return &TLS{
-		Version: tls.VersionName(s.Version),
-		Cipher:  tls.CipherSuiteName(s.CipherSuite),
-		Server:  describeCertificate(s.PeerCertificates[0]),
-	}
-}
-
-func describeCertificate(c *x509.Certificate) Certificate {
-	return Certificate{
-		Subject:   c.Subject.CommonName,
-		Names:     c.DNSNames,
-		Issuer:    c.Issuer.CommonName,
-		Serial:    c.SerialNumber.Text(16),
-		NotBefore: c.NotBefore,
-		NotAfter:  c.NotAfter,
-	}
-}
+// TLS, Certificate and CRL are those of package puppetclient.
+type (
+	TLS         = puppetclient.TLS
+	Certificate = puppetclient.Certificate
+	CRL         = puppetclient.CRL
+)

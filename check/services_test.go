@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
-func TestServiceByName(t *testing.T) {
+func TestServiceIsAskedByName(t *testing.T) {
 	m := newMaster(t)
 	m.SetService("broker-service", "error")
 	tests := []struct {
@@ -43,7 +43,7 @@ func TestServiceByName(t *testing.T) {
 	}
 }
 
-func TestServiceThatIsTakenAway(t *testing.T) {
+func TestRemovedServiceIsNotFound(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
 	p.Service = "ca"
@@ -57,7 +57,7 @@ func TestServiceThatIsTakenAway(t *testing.T) {
 	wantReason(t, p.Probe(context.Background()), check.AuthDenied)
 }
 
-func TestTCP(t *testing.T) {
+func TestTCPReportsWhetherThePortAccepts(t *testing.T) {
 	open := listen(t, hang)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestTCP(t *testing.T) {
 	}
 }
 
-func TestPuppetDB(t *testing.T) {
+func TestPuppetDBIsWellDownOrUnknown(t *testing.T) {
 	const path = "/status/v1/services/puppetdb-status"
 	canned := func(status int, body string) func(*checktest.Master) {
 		return func(m *checktest.Master) { m.SetAnswer(path, status, body) }
@@ -118,12 +118,16 @@ func TestPuppetDB(t *testing.T) {
 		{"no PuppetDB", func(*checktest.Master) {}, check.StateNone, check.NotKnown},
 		{"a web page", state(checktest.Garbage), check.StateNone, check.NotKnown},
 		{"too much", state(checktest.Flood), check.StateNone, check.NotKnown},
-		{"old, without flags", canned(200, `{"state":"running","status":{"maintenance_mode?":false}}`), check.StateOK, check.OK},
+		{"old, without flags", canned(200, `{"state":"running","status":{"maintenance_mode?":false}}`), check.StateOK,
+			check.OK},
 		{"running, it says, with 503", canned(503, `{"state":"running"}`), check.StateBad, check.PuppetDBDown},
-		{"flags that contradict", canned(200, `{"state":"running","status":{"write_db_up?":false}}`), check.StateBad, check.PuppetDBDown},
+		{"flags that contradict", canned(200, `{"state":"running","status":{"write_db_up?":false}}`), check.StateBad,
+			check.PuppetDBDown},
 		{"no state", canned(200, `{"status":{"read_db_up?":true,"write_db_up?":true}}`), check.StateNone, check.NotKnown},
-		{"flags as strings", canned(200, `{"state":"running","status":{"read_db_up?":"true"}}`), check.StateNone, check.NotKnown},
-		{"queue as a string", canned(200, `{"state":"running","status":{"queue_depth":"0"}}`), check.StateNone, check.NotKnown},
+		{"flags as strings", canned(200, `{"state":"running","status":{"read_db_up?":"true"}}`), check.StateNone,
+			check.NotKnown},
+		{"queue as a string", canned(200, `{"state":"running","status":{"queue_depth":"0"}}`), check.StateNone,
+			check.NotKnown},
 		{"truncated", canned(200, `{"state":"running","status":{"read_db_`), check.StateNone, check.NotKnown},
 	}
 	for _, tt := range tests {
@@ -138,14 +142,15 @@ func TestPuppetDB(t *testing.T) {
 			if got.State != tt.want || got.Reason != tt.reason {
 				t.Fatalf("%s, %s; want %s, %s (%s)", got.State, got.Reason, tt.want, tt.reason, got.Detail)
 			}
-			if (got.Health == check.Unhealthy) != (got.State == check.StateBad) || (got.Detail == "") != (got.State == check.StateOK) {
+			if (got.Health == check.Unhealthy) != (got.State == check.StateBad) ||
+				(got.Detail == "") != (got.State == check.StateOK) {
 				t.Errorf("health %q, detail %q", got.Health, got.Detail)
 			}
 		})
 	}
 }
 
-func TestPuppetDBOverALostConnection(t *testing.T) {
+func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 	m := newMaster(t)
 	m.SetPuppetDB(false, true, true)
 	p := newProber(t, m)

@@ -2,10 +2,49 @@ package check
 
 import "time"
 
+// CheckUnit is the name of the check of the master's unit in systemd.
+const CheckUnit = "unit"
+
+// The reasons of the check.
+const (
+	UnitReloading Reason = "unit-reloading"
+	UnitStarting  Reason = "unit-starting"
+	UnitStopping  Reason = "unit-stopping"
+	UnitFailed    Reason = "unit-failed"
+)
+
+// UnitSettings name the master's unit in systemd.
+type UnitSettings struct {
+	// Names are tried in turn; the first that is loaded is watched.
+	Names []string `yaml:"names" required:"to watch no unit, set checks.unit: off"`
+}
+
+func unit() Check {
+	const wait = "wait; to lose no agent run next time, pmcheck drain first"
+	return Check{
+		Name:     CheckUnit,
+		Title:    "the service manager's view",
+		Severity: Eject,
+		Asks:     "systemd, over D-Bus, for the state of the master's unit; changes are told as they happen.",
+		Why: "Puppet Server says running while a stop or a reload waits for compilations to end, takes nothing new " +
+			"meanwhile, and then closes the port. systemd knows at once.",
+		Because: "it is certain, and earlier than anything else. A unit that is active, inactive or not there says " +
+			"nothing, so a master that is run by other means is left to the probe.",
+		Do: "Wait for a reload or a start; drain the master before a planned one. failed: journalctl -u puppetserver.",
+		Reasons: []Cause{
+			{UnitReloading, "", wait},
+			{UnitStarting, "", wait},
+			{UnitStopping, "", wait},
+			{UnitFailed, "", "journalctl -u puppetserver, then systemctl restart puppetserver"},
+		},
+		Settings: &UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service"}},
+	}
+}
+
 // Unit concludes from the state of the master's unit in the service manager.
 // Puppet Server answers running while it drains its pool for a stop or a
 // reload; systemd knows at once. A unit that is active, inactive or not there
-// says nothing: the master may be run by other means, and the probe tells.
+// says nothing: the master may be run by other means, and the probe decides.
 func Unit(name, activeState string, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {

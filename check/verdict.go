@@ -11,7 +11,7 @@ const (
 	Busy      Health = "busy"      // serves agents, slowly
 	Warming   Health = "warming"   // will serve agents soon
 	Unhealthy Health = "unhealthy" // agents would fail
-	Unknown   Health = "unknown"   // nobody knows
+	Unknown   Health = "unknown"   // no probe is young enough, or none could be made
 )
 
 // Serves reports whether a master of this health is to be given agents.
@@ -32,8 +32,8 @@ type Verdict struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-// At returns the verdict as it is to be believed at the given time: Unknown
-// once it has expired. The comparison is monotonic where both times are.
+// At returns the verdict that holds at the given time: v, or Unknown once v has
+// expired. The comparison is monotonic where both times are.
 func (v Verdict) At(now time.Time) Verdict {
 	switch {
 	case v.Health == "":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func TestServerCertificateIsJudged(t *testing.T) {
@@ -20,10 +21,13 @@ func TestServerCertificateIsJudged(t *testing.T) {
 	}{
 		{name: "good", template: checktest.Template{Name: certname}, want: check.OK},
 		{name: "common name only", template: checktest.Template{Name: certname, CNOnly: true}, want: check.OK},
-		{name: "common name only, another name", template: checktest.Template{Name: "other.example.test", CNOnly: true}, want: check.ServerCertName},
+		{name: "common name only, another name", template: checktest.Template{Name: "other.example.test", CNOnly: true},
+			want: check.ServerCertName},
 		{name: "another name", template: checktest.Template{Name: "other.example.test"}, want: check.ServerCertName},
-		{name: "expired", template: checktest.Template{Name: certname, NotBefore: time.Now().Add(-2 * day), NotAfter: time.Now().Add(-day)}, want: check.ServerCertExpired},
-		{name: "not yet valid", template: checktest.Template{Name: certname, NotBefore: time.Now().Add(day), NotAfter: time.Now().Add(2 * day)}, want: check.ServerCertNotYetValid},
+		{name: "expired", template: checktest.Template{Name: certname, NotBefore: time.Now().Add(-2 * day),
+			NotAfter: time.Now().Add(-day)}, want: check.ServerCertExpired},
+		{name: "not yet valid", template: checktest.Template{Name: certname, NotBefore: time.Now().Add(day),
+			NotAfter: time.Now().Add(2 * day)}, want: check.ServerCertNotYetValid},
 		{name: "revoked", template: checktest.Template{Name: certname}, revoke: true, want: check.ServerCertRevoked},
 	}
 	for _, tt := range tests {
@@ -44,14 +48,14 @@ func TestServerCertificateIsJudged(t *testing.T) {
 	}
 }
 
-func TestServerOfAnotherCA(t *testing.T) {
+func TestServerOfAnotherCAIsUntrusted(t *testing.T) {
 	m, stranger := newMaster(t), newMaster(t)
 	p := newProber(t, m)
 	p.Address = stranger.Address()
 	wantReason(t, p.Probe(context.Background()), check.ServerCertUntrusted)
 }
 
-func TestRevocationDepth(t *testing.T) {
+func TestRevocationIsCheckedAsDeepAsAsked(t *testing.T) {
 	root, err := checktest.NewCA("Puppet Root CA")
 	if err != nil {
 		t.Fatal(err)
@@ -60,15 +64,15 @@ func TestRevocationDepth(t *testing.T) {
 		name string
 		// which of the two lists the CRL file holds, and how they are
 		leafExpired, rootMissing bool
-		revocation               check.Revocation
+		revocation               puppetclient.Revocation
 		want                     check.Reason
 	}{
-		{"chain, all good", false, false, check.RevocationChain, check.OK},
+		{"chain, all good", false, false, puppetclient.RevocationChain, check.OK},
 		{"chain is the default", false, true, "", check.CRLMissing},
-		{"chain, root's list missing", false, true, check.RevocationChain, check.CRLMissing},
-		{"leaf, root's list missing", false, true, check.RevocationLeaf, check.OK},
-		{"leaf, issuer's list expired", true, false, check.RevocationLeaf, check.CRLExpired},
-		{"off, issuer's list expired", true, false, check.RevocationOff, check.OK},
+		{"chain, root's list missing", false, true, puppetclient.RevocationChain, check.CRLMissing},
+		{"leaf, root's list missing", false, true, puppetclient.RevocationLeaf, check.OK},
+		{"leaf, issuer's list expired", true, false, puppetclient.RevocationLeaf, check.CRLExpired},
+		{"off, issuer's list expired", true, false, puppetclient.RevocationOff, check.OK},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -108,7 +112,7 @@ func TestMissingCRLFileMattersOnlyWhenItIsUsed(t *testing.T) {
 	wantReason(t, p.Probe(context.Background()), check.OwnFilesMissing)
 	p = newProber(t, m)
 	p.Credentials.Files.CRL = m.Dir + "/missing.pem"
-	p.Credentials.Files.Revocation = check.RevocationOff
+	p.Credentials.Files.Revocation = puppetclient.RevocationOff
 	wantReason(t, p.Probe(context.Background()), check.OK)
 }
 

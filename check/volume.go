@@ -2,8 +2,7 @@ package check
 
 import "fmt"
 
-// volume is the state of a file system, as far as it concerns those who are
-// not root.
+// volume is the state of a file system for users other than root.
 type volume struct {
 	device             uint64
 	size, free         uint64 // bytes

@@ -105,9 +105,9 @@ func (s *Store) successor(h Hold, old []Hold) Hold {
 	return h
 }
 
-// Lift removes the hold of holder on service, which may be unreadable, from
-// both directories and returns what it removed. Only the very hold is meant:
-// the empty service is not every service.
+// Lift removes the hold of holder on service, which may be unreadable, from both
+// directories and returns what it removed. It removes that hold alone: with an
+// empty service, the hold on every service, not those on single ones.
 //
 // Lifting the hold of [Operator] or [Initial] on every service, there or not,
 // also ends [Store.Initial] for good and accepts directories that a [Watcher]
@@ -131,7 +131,7 @@ func (s *Store) Lift(holder, service string) ([]Hold, error) {
 }
 
 // LiftAll is Lift for all holds there are, including [Initial], the unreadable
-// and the expired ones. That there are none is no error.
+// and the expired ones. It succeeds if there are none.
 func (s *Store) LiftAll() ([]Hold, error) {
 	return s.lift(true, func(Hold) bool { return true })
 }
@@ -160,16 +160,16 @@ func (s *Store) lift(accept bool, match func(Hold) bool) (lifted []Hold, err err
 	return newSnapshot(s.now(), lifted).holds, err
 }
 
-// accept writes the marker into the directories that have none. That the caller
-// may not do so in the directory until reboot is no error: whoever may write
-// the other one only can make a host ready unless that directory was replaced.
+// accept writes the marker into the directories that have none. A caller without
+// permission to write the directory until reboot gets no error: it can still make
+// the host ready, unless that directory was replaced.
 func (s *Store) accept() error {
 	var errs error
 	for _, p := range s.places() {
 		if isMarked(p.dir) {
 			continue
 		}
-		err := writeFile(p.dir, marker, []byte("Whoever made this host ready accepted this directory as it is.\n"))
+		err := writeFile(p.dir, marker, []byte("This directory was accepted as it is when the host was made ready.\n"))
 		if !p.untilReboot || !errors.Is(err, fs.ErrPermission) {
 			errs = errors.Join(errs, err)
 		}

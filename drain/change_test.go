@@ -12,10 +12,11 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestPut(t *testing.T) {
+func TestPutWritesAHold(t *testing.T) {
 	t.Setenv("SUDO_USER", "")
 	s, _ := newStore(t)
-	got := put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a\nb", By: "alice", Until: hours(1), Path: "ignored"})
+	got := put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a\nb", By: "alice",
+		Until: hours(1), Path: "ignored"})
 	if got.Owner == "" {
 		t.Error("no owner")
 	}
@@ -62,7 +63,8 @@ func TestPutUpdates(t *testing.T) {
 		c.set(hours(tc.now))
 		tc.hold.Holder = "operator"
 		got := put(t, s, tc.hold)
-		if !got.Since.Equal(hours(tc.since)) || got.Mode != tc.hold.Mode || got.Reason != tc.hold.Reason || got.Until != tc.hold.Until {
+		if !got.Since.Equal(hours(tc.since)) || got.Mode != tc.hold.Mode || got.Reason != tc.hold.Reason ||
+			got.Until != tc.hold.Until {
 			t.Errorf("%s: %+v", tc.name, got)
 		}
 		if all := s.Read().Holds(); len(all) != 1 || all[0] != got {
@@ -115,7 +117,7 @@ func TestPutRefuses(t *testing.T) {
 	}
 }
 
-func TestOneDirectory(t *testing.T) {
+func TestStoreWorksWithOneDirectory(t *testing.T) {
 	s, _ := newStore(t)
 	s.UntilReboot = ""
 	if _, err := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: true}); err == nil {
@@ -156,7 +158,7 @@ func TestPutSweepsTemporaryFiles(t *testing.T) {
 	}
 }
 
-func TestTwoWriters(t *testing.T) {
+func TestWritersExcludeEachOther(t *testing.T) {
 	s, _ := newStore(t)
 	const holders, rounds = 4, 25
 	var wg sync.WaitGroup

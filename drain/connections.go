@@ -1,16 +1,12 @@
 package drain
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // Reuse is how long an agent keeps a connection for its next request: Puppet's
@@ -26,29 +22,6 @@ type Connection struct {
 	Idle time.Duration
 }
 
-// Connections returns the connections to a port of this host that are
-// established now, over IPv4 and IPv6, as the kernel knows them. It needs no
-// privilege.
-func Connections(port uint16) ([]Connection, error) {
-	var list []Connection
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		sockets, err := netlink.SocketDiagTCPInfo(family)
-		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return nil, fmt.Errorf("list TCP connections: %w", err)
-		}
-		for _, s := range sockets {
-			if s.InetDiagMsg == nil || s.TCPInfo == nil || s.InetDiagMsg.ID.SourcePort != port || s.InetDiagMsg.State != netlink.TCP_ESTABLISHED {
-				continue
-			}
-			list = append(list, Connection{
-				Peer: addrPort(s.InetDiagMsg.ID.Destination, s.InetDiagMsg.ID.DestinationPort),
-				Idle: time.Duration(min(s.TCPInfo.Last_data_recv, s.TCPInfo.Last_data_sent)) * time.Millisecond,
-			})
-		}
-	}
-	return list, nil
-}
-
 // ConnectionsTo is Connections for the port of an address, host:port.
 func ConnectionsTo(address string) ([]Connection, error) {
 	_, port, err := net.SplitHostPort(address)
@@ -60,11 +33,6 @@ func ConnectionsTo(address string) ([]Connection, error) {
 		return nil, fmt.Errorf("port of %s: %w", address, err)
 	}
 	return Connections(uint16(number))
-}
-
-func addrPort(ip net.IP, port uint16) netip.AddrPort {
-	addr, _ := netip.AddrFromSlice(ip)
-	return netip.AddrPortFrom(addr.Unmap(), port)
 }
 
 // InUse returns the connections that may carry another request: not those from

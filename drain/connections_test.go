@@ -20,7 +20,7 @@ func TestConnectionsAreThoseOfThePort(t *testing.T) {
 			defer l.Close()
 			port := l.Addr().(*net.TCPAddr).AddrPort().Port()
 			if got := connections(t, port); len(got) != 0 {
-				t.Errorf("%v before anybody connected", got)
+				t.Errorf("%v before the first connection", got)
 			}
 			client, err := net.Dial("tcp", l.Addr().String())
 			if err != nil {
@@ -79,7 +79,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestSettleNeedsTime(t *testing.T) {
 	now := time.Now()
 	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
 	s := drain.Settle{After: time.Second}
@@ -87,7 +87,8 @@ func TestSettle(t *testing.T) {
 		at    float64
 		clear bool
 		want  bool
-	}{{0, true, false}, {0.9, true, false}, {0.95, false, false}, {1.5, true, false}, {2.4, true, false}, {2.5, true, true}, {2.6, true, true}, {2.7, false, false}} {
+	}{{0, true, false}, {0.9, true, false}, {0.95, false, false}, {1.5, true, false}, {2.4, true, false},
+		{2.5, true, true}, {2.6, true, true}, {2.7, false, false}} {
 		if got := s.Observe(step.clear, at(step.at)); got != step.want {
 			t.Errorf("after %g s: %v, want %v", step.at, got, step.want)
 		}

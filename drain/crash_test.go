@@ -51,7 +51,8 @@ func checkToggled(t *testing.T, snap drain.Snapshot) {
 		switch {
 		case h.Code != "":
 			t.Errorf("torn: %+v", h)
-		case h.Holder == "operator" && (h.Mode == drain.Drain && h.Reason == shortOne || h.Mode == drain.Maint && h.Reason == longOne):
+		case h.Holder == "operator" && (h.Mode == drain.Drain && h.Reason == shortOne || h.Mode == drain.Maint &&
+			h.Reason == longOne):
 			operator++
 		case h.Holder != "upgrade" || h.Service != "ca" || h.Mode != drain.Maint || h.Reason != longOne:
 			t.Errorf("unknown hold %s", describe([]drain.Hold{h}))
@@ -63,9 +64,9 @@ func checkToggled(t *testing.T, snap drain.Snapshot) {
 	}
 }
 
-// TestKill kills a process that writes as fast as it can, over and over. What
+// TestKilledWriterLeavesAWholeState kills a process that writes as fast as it can, over and over. What
 // it leaves is a whole state, before the kill as after it.
-func TestKill(t *testing.T) {
+func TestKilledWriterLeavesAWholeState(t *testing.T) {
 	for n := range killers {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()

@@ -35,14 +35,14 @@
 //   - version: the number 1. Without it the file is of version 1.
 //   - mode: "drain", "maint" or "ready". A hold of mode ready asks for nothing;
 //     it is for tools that prefer to change a file over removing it.
-//   - reason: text for people. Whatever is not printable, line ends included,
-//     is shown as a space.
-//   - by: who set the hold. It is shown beside the owner of the file, which is
-//     known from the kernel, and is worth as much as that owner.
+//   - reason: text for operators. A character that is not printable, such as a line
+//     end, is shown as a space.
+//   - by: the name of the user who set the hold, as a claim. It is shown beside the
+//     owner of the file, which comes from the kernel.
 //   - since: when it was set (RFC 3339). Without it, when the file was written.
 //   - until: when it ends by itself (RFC 3339). Without it there is no end.
 //
-// A field that is null is as good as absent.
+// A field that is null counts as absent.
 //
 // # From a script
 //
@@ -63,8 +63,8 @@
 // Of a directory's entries, those whose names end in ".json" and do not begin
 // with a dot are holds. All others are ignored: the temporary files of this
 // package, of scripts as above and of configuration management, lost+found,
-// README, operator.json~, and the lock of this package, ".lock", which only
-// those can open who may write the directory.
+// README, operator.json~, and the lock of this package, ".lock", which only users
+// with permission to write the directory can open.
 //
 // Unreadable never means ready. An entry that is a hold by its name but cannot
 // be read as one counts as [Maint] with the code [Unreadable] and an [Hold.Error]
@@ -79,29 +79,29 @@
 //     the format later means maint to today's readers, which is the safe side;
 //   - files of more than 64 KiB, symbolic links, FIFOs and all else that is not
 //     a regular file;
-//   - files that everybody may write, and files that nobody entitled to can have
-//     put there: whose owner is neither root nor the owner of the directory, and
-//     whose group is not that of a directory which its group may write. To let
-//     a group set holds, make it the directory's group and the mode 2775, so
-//     that files get the group by themselves.
+//   - world-writable files, and files from users without permission to write the
+//     directory: the owner is neither root nor the owner of the directory, and the
+//     group is not that of a group-writable directory. To let a group set holds,
+//     make it the directory's group and the mode 2775, so that files get the group
+//     by themselves.
 //
-// A directory which is missing, cannot be read, has more than 1000 entries or
-// may be written by everybody is a hold of the holder [Directory], [Maint] and
-// [Unreadable] as well, beside the holds that can be read. Packages create the
+// A directory which is missing, cannot be read, has more than 1000 entries or is
+// world-writable is a hold of the holder [Directory], [Maint] and [Unreadable] as
+// well, beside the holds that can be read. Packages create the
 // directories, and Put and Lift do so where they are missing. A daemon that
 // starts creates the one that a reboot empties ([Store.MakeUntilReboot]).
 //
 // A [Watcher] also takes a directory for that hold which took the place of
-// another since the watcher first saw it: somebody moved, restored or created
-// it anew, or mounted or unmounted a file system there. Its holds count, but
+// another since the watcher first saw it: it was moved, restored or created anew,
+// or a file system was mounted or unmounted there. Its holds count, but
 // others may be missing. It is accepted as it is with the file ".initialized"
 // in it, which lifting the operator's hold or all of them writes into both
 // directories, and which a copy of an accepted directory brings along. Until
-// then the one before may also come back. What was there before a watcher began
-// nobody knows, so a daemon that starts takes what it finds.
+// then the one before may also come back. A watcher cannot
+// know what was there before it began, so a daemon that starts takes what it finds.
 //
 // The parents of the directories must not belong to the user who runs the
-// daemon: whoever owns a parent can replace the directory.
+// daemon. The owner of a parent directory can replace the holds directory.
 //
 // # Ends
 //
@@ -115,7 +115,7 @@
 // the operator's hold is lifted for the first time, or all are. A file
 // ".initialized" in the persistent directory, the same as for a directory that
 // was replaced, then says so. To Put a hold does
-// not end it, or a new host would become ready when that hold ends. Hosts which
-// were in use before Initial was set have no such file either, if nobody ever
-// lifted a hold there; create it before.
+// not end it, or a new host would become ready when that hold ends. A host on which
+// no hold was ever lifted before Initial was set has no such file either; create it
+// first.
 package drain

@@ -15,13 +15,13 @@ var (
 	ErrBusy = errors.New("locked by another process")
 
 	errTooLarge      = fmt.Errorf("larger than %d bytes", maxFile)
-	errWorldWritable = errors.New("writable by everyone")
+	errWorldWritable = errors.New("world-writable")
 	errReplaced      = errors.New("the directory was replaced; what was held is not known")
 	errTooMany       = fmt.Errorf("more than %d entries", maxEntries)
 )
 
-// WriteError says which change of the holds directories did not come about. Err
-// is the plain cause; of interest to a hint are
+// WriteError says which change of the holds directories failed. Err is the plain
+// cause; a hint can be based on
 //
 //   - [io/fs.ErrPermission]: the caller needs permission to write Dir,
 //   - [syscall.EROFS]: Dir is on a read-only file system,

@@ -117,3 +117,11 @@ func temporaries(t *testing.T, dir string) []string {
 func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
 
 func holder(n int) string { return fmt.Sprintf("job-%d", n) }
+
+// openWay makes the directories above dir passable for every user.
+func openWay(t *testing.T, dir string) {
+	t.Helper()
+	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
+		must(t, os.Chmod(d, 0o755))
+	}
+}

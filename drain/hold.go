@@ -26,7 +26,7 @@ const Unreadable = "hold-unreadable"
 // "pmcheck status --json"; the file on disk has fewer fields, see the package
 // documentation. Holds are plain values and comparable with ==; times are UTC.
 type Hold struct {
-	// Holder is who holds, from the file's name. It is the whole name without
+	// Holder is the name of the holder, from the file's name. It is the whole name without
 	// ".json" when that does not follow the rules for names.
 	Holder string `json:"holder"`
 	// Service is the service held, from the file's name. Empty means every
@@ -36,7 +36,7 @@ type Hold struct {
 	Mode Mode `json:"mode"`
 	// Reason is the holder's reason in words, on one line.
 	Reason string `json:"reason,omitempty"`
-	// By is who the file says set the hold. It is a claim by the file's owner.
+	// By is the user who set the hold, according to the file: a claim by its owner.
 	By string `json:"by,omitempty"`
 	// Owner is the user who owns the file, as the kernel says, or "uid N" when
 	// that user has no name. Empty when there is no file.
@@ -68,8 +68,8 @@ func (h Hold) Covers(service string) bool {
 	return h.Service == "" || h.Service == service
 }
 
-// Who names the person behind h for a reader: the owner of the file, preceded
-// by whom the file names if that is somebody else.
+// Who names the user behind h for a reader: the owner of the file, preceded by the
+// user that the file names if that is another.
 func (h Hold) Who() string {
 	if h.By == "" || h.By == h.Owner {
 		return h.Owner

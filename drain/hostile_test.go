@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUnreadable puts something hostile in the place of a hold. It must count
+// TestHostileFileIsMaint puts something hostile in the place of a hold. It must count
 // as maint at once, say why, and go when it is lifted by name.
-func TestUnreadable(t *testing.T) {
+func TestHostileFileIsMaint(t *testing.T) {
 	const good = `{"mode":"drain"}`
 	for _, tc := range []struct {
 		name  string
@@ -44,10 +44,10 @@ func TestUnreadable(t *testing.T) {
 		}, "larger than 65536 bytes"},
 		{"torn file", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte(good[:9]), 0o644)) }, "EOF"},
 		{"empty file", func(t *testing.T, path string) { must(t, os.WriteFile(path, nil, 0o644)) }, "file is empty"},
-		{"file for everybody to write", func(t *testing.T, path string) {
+		{"world-writable file", func(t *testing.T, path string) {
 			must(t, os.WriteFile(path, []byte(good), 0o644))
 			must(t, os.Chmod(path, 0o666))
-		}, "writable by everyone"},
+		}, "world-writable"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, _ := newStore(t)
@@ -66,7 +66,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-func TestOwners(t *testing.T) {
+func TestForeignFileIsUnreadable(t *testing.T) {
 	needRoot(t)
 	const alice, bob, ops = 54321, 54322, 54323
 	for _, tc := range []struct {
@@ -80,7 +80,8 @@ func TestOwners(t *testing.T) {
 		{"owner of the directory", alice, alice, 0o755, alice, alice, "x:drain", "", "uid 54321"},
 		{"member of the group", 0, ops, 0o775 | os.ModeSetgid, bob, ops, "x:drain", "", "uid 54322"},
 		{"foreign", 0, 0, 0o755, bob, bob, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
-		{"group that may not write", 0, ops, 0o755, bob, ops, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
+		{"group that may not write", 0, ops, 0o755, bob, ops, "x:maint:hold-unreadable", "owner uid 54322 is neither",
+			"uid 54322"},
 		{"another group", 0, ops, 0o775, bob, bob, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -97,9 +98,9 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestGroupDirectory: a hold that a member of the group puts is one, also where
+// TestGroupMemberCanPut: a hold that a member of the group puts is one, also where
 // the directory does not hand on its group.
-func TestGroupDirectory(t *testing.T) {
+func TestGroupMemberCanPut(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
 	must(t, os.Chown(s.Persistent, 0, 54323))
@@ -112,7 +113,7 @@ func TestGroupDirectory(t *testing.T) {
 	}
 }
 
-func TestDirectory(t *testing.T) {
+func TestBadDirectoryIsAHold(t *testing.T) {
 	const bad = "directory:maint:hold-unreadable"
 	for _, tc := range []struct {
 		name  string
@@ -137,7 +138,7 @@ func TestDirectory(t *testing.T) {
 			must(t, os.Rename(dir, dir+".real"))
 			must(t, os.Symlink(dir+".real", dir))
 		}, "", "x:drain"},
-		{"writable by everyone", func(t *testing.T, dir string) {
+		{"world-writable", func(t *testing.T, dir string) {
 			must(t, os.Chmod(dir, 0o777|os.ModeSticky))
 		}, "chmod o-w", bad + " x:drain"},
 		{"1000 entries", func(t *testing.T, dir string) { fill(t, dir, 1000) }, "", "x:drain"},
@@ -177,9 +178,10 @@ func TestLiftAllClearsWhatIsTooMany(t *testing.T) {
 	wantHolds(t, s, "")
 }
 
-func TestIgnored(t *testing.T) {
+func TestOtherFilesAreIgnored(t *testing.T) {
 	s, _ := newStore(t)
-	for _, name := range []string{".x.json", ".x.json123", "x", "x.json~", "x.json.dpkg-new", "x.JSON", "README", ".initialized"} {
+	for _, name := range []string{".x.json", ".x.json123", "x", "x.json~", "x.json.dpkg-new", "x.JSON", "README",
+		".initialized"} {
 		drop(t, s.Persistent, name, "{")
 	}
 	must(t, os.Mkdir(filepath.Join(s.Persistent, "lost+found"), 0o700))

@@ -11,18 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Why not rogpeppe/go-internal/lockedfile: its lock blocks without a deadline, so
+// one process that stands still would stop every later drain; it opens the file
+// with mode 0666 and follows symbolic links, where a lock of root's in a directory
+// that others can write must have an exact owner and mode and be no link; and it
+// does not notice that the file was replaced between open and lock.
+
 const (
-	// lockName is the file in a holds directory that its writers lock. It is
-	// not the directory itself, which everybody can open and could keep locked.
+	// lockName is the file in a holds directory that its writers lock. It is not
+	// the directory itself: any user who can read that could keep it locked.
 	lockName = ".lock"
-	// lockPoll is how often a lock that somebody else has is tried again.
+	// lockPoll is how often a lock that another process has is tried again.
 	lockPoll        = time.Millisecond
 	defaultLockWait = 5 * time.Second
 )
 
 // lock keeps other writers out of every directory that the caller may change,
-// waiting up to LockWait. The directories come in the same order for everybody,
-// so nobody waits in a circle. A process that dies loses its locks.
+// waiting up to LockWait. Every process takes the directories in the same order, so
+// there is no deadlock. The kernel releases the locks of a process that dies.
 func (s *Store) lock() (unlock func(), err error) {
 	deadline := time.Now().Add(cmp.Or(s.LockWait, defaultLockWait))
 	var held []*os.File
@@ -45,10 +51,9 @@ func (s *Store) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// isNoWriter reports whether err says that nobody like the caller can put
-// anything into the directory. What else is to be done goes on without its
-// lock: other directories can be written, and where the disk is full holds can
-// be lifted.
+// isNoWriter reports whether err says that the caller cannot create files in the
+// directory. The rest goes on without its lock: other directories can be written,
+// and where the disk is full holds can be lifted.
 func isNoWriter(err error) bool {
 	for _, cause := range []error{fs.ErrNotExist, unix.EACCES, unix.EROFS, unix.ENOSPC, unix.EDQUOT} {
 		if errors.Is(err, cause) {
@@ -58,8 +63,8 @@ func isNoWriter(err error) bool {
 	return false
 }
 
-// lockDir tries until deadline. It does not wait inside the system call, which
-// could not be given up, and would wait for a file that was replaced meanwhile.
+// lockDir tries until deadline. It does not block in flock(2), which has no timeout
+// and would wait for a file that was replaced meanwhile.
 func lockDir(dir string, deadline time.Time) (*os.File, error) {
 	for {
 		f, err := tryLock(dir)
@@ -73,7 +78,7 @@ func lockDir(dir string, deadline time.Time) (*os.File, error) {
 	}
 }
 
-// tryLock returns ErrBusy if somebody has the lock, or replaces it just now.
+// tryLock returns ErrBusy if another process has the lock, or replaces it just now.
 func tryLock(dir string) (*os.File, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
@@ -97,10 +102,10 @@ func tryLock(dir string) (*os.File, error) {
 	return nil, err
 }
 
-// openLock opens the lock of dir and makes it if it is missing. One that others
-// than the writers can open, or not all of them, is replaced: it dates from
-// other permissions of the directory, or is no lock at all. Whether somebody has
-// it locked cannot be told then.
+// openLock opens the lock of dir and makes it if it is missing. A lock that users
+// without write permission can open, or that some writers cannot, is replaced: it
+// dates from other permissions of the directory, or is no lock at all. Whether it
+// is locked cannot be told then.
 func openLock(dir string, dirStat *unix.Stat_t) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	var stat unix.Stat_t
@@ -120,8 +125,8 @@ func openLock(dir string, dirStat *unix.Stat_t) (*os.File, error) {
 	return createLock(path, dirStat)
 }
 
-// isGuarded reports whether those who may write the directory, and nobody else,
-// can open its lock.
+// isGuarded reports whether exactly the users with permission to write the
+// directory can open its lock.
 func isGuarded(lock, dir *unix.Stat_t) bool {
 	if isShared(dir) {
 		return lock.Mode == unix.S_IFREG|0o660 && lock.Gid == dir.Gid
@@ -129,8 +134,8 @@ func isGuarded(lock, dir *unix.Stat_t) bool {
 	return lock.Mode == unix.S_IFREG|0o600 && lock.Uid == dir.Uid
 }
 
-// createLock makes the lock under another name first, as nobody may find it
-// with permissions that are not yet right. It never replaces one.
+// createLock makes the lock under another name first: under its own it must never
+// have wrong permissions. It never replaces one.
 func createLock(path string, dir *unix.Stat_t) (*os.File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), lockName)
 	if err != nil {

@@ -23,7 +23,7 @@ func keepLocked(t *testing.T, path string) (unlock func()) {
 
 func lockOf(dir string) string { return filepath.Join(dir, ".lock") }
 
-func TestBusy(t *testing.T) {
+func TestLockedStoreIsBusy(t *testing.T) {
 	s, _ := newStore(t)
 	s.LockWait = 10 * time.Millisecond
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
@@ -45,8 +45,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestLockedDirectory: everybody can lock a directory, so that is no hindrance.
-func TestLockedDirectory(t *testing.T) {
+// Any user can lock the directory itself, so that must not stop a writer.
+func TestLockedDirectoryStopsNoWriter(t *testing.T) {
 	s, _ := newStore(t)
 	s.LockWait = 10 * time.Millisecond
 	keepLocked(t, s.Persistent)
@@ -57,15 +57,15 @@ func TestLockedDirectory(t *testing.T) {
 	}
 }
 
-// TestLockMeetsUnfit has something else in the place of the lock, which an
+// TestUnfitLockIsReplaced has something else in the place of the lock, which an
 // earlier administrator, a backup or a tool may leave. It must neither stop a
 // writer nor be followed or kept.
-func TestLockMeetsUnfit(t *testing.T) {
+func TestUnfitLockIsReplaced(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		make func(t *testing.T, path string)
 	}{
-		{"for everybody", func(t *testing.T, path string) {
+		{"world-readable", func(t *testing.T, path string) {
 			must(t, os.WriteFile(path, nil, 0o644))
 			keepLocked(t, path)
 		}},
@@ -92,7 +92,7 @@ func TestLockMeetsUnfit(t *testing.T) {
 			wantLock(t, s.Persistent, os.Getuid(), os.Getgid(), 0o600)
 			keepLocked(t, lockOf(s.Persistent))
 			if _, err := s.Lift("a", ""); !errors.Is(err, drain.ErrBusy) {
-				t.Errorf("what took its place locks nobody out: %v", err)
+				t.Errorf("what took its place does not lock: %v", err)
 			}
 			if _, err := os.Lstat(filepath.Join(s.Persistent, "nowhere")); err == nil {
 				t.Error("the link was followed")
@@ -105,13 +105,13 @@ func wantLock(t *testing.T, dir string, uid, gid int, mode uint32) {
 	t.Helper()
 	var stat unix.Stat_t
 	must(t, unix.Lstat(lockOf(dir), &stat))
-	if stat.Uid != uint32(uid) || stat.Gid != uint32(gid) || stat.Mode != unix.S_IFREG|mode {
+	if stat.Uid != uint32(uid) || stat.Gid != uint32(gid) || uint32(stat.Mode) != unix.S_IFREG|mode {
 		t.Errorf("lock is %d:%d %o, want %d:%d %o", stat.Uid, stat.Gid, stat.Mode, uid, gid, mode)
 	}
 }
 
-// TestLockIsForWriters changes who may write a directory that was in use: all
-// of them can open its lock then, and nobody else.
+// TestLockIsForWriters changes the permissions of a directory that was in use. Then
+// exactly the users with permission to write it can open its lock.
 func TestLockIsForWriters(t *testing.T) {
 	needRoot(t)
 	const alice, bob, carol, ops = 54321, 54322, 54324, 54323

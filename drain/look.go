@@ -83,9 +83,5 @@ type identity struct {
 }
 
 func identify(fd int, stat *unix.Stat_t) identity {
-	id := identity{device: uint64(stat.Dev), inode: stat.Ino}
-	if h, _, err := unix.NameToHandleAt(fd, "", unix.AT_EMPTY_PATH); err == nil {
-		id.handle = string(h.Bytes())
-	}
-	return id
+	return identity{device: uint64(stat.Dev), inode: stat.Ino, handle: fileHandle(fd)}
 }

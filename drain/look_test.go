@@ -7,9 +7,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestReadFollowsAMove moves a hold to the other directory after each of the
-// scans that a reader makes. Whoever reads sees it, and sees it once.
-func TestReadFollowsAMove(t *testing.T) {
+// TestReaderSeesAMovedHoldOnce moves a hold to the other directory after each of the
+// scans that a reader makes. A reader sees it, and sees it once.
+func TestReaderSeesAMovedHoldOnce(t *testing.T) {
 	for _, from := range []bool{false, true} {
 		for after := 1; after <= 4; after++ {
 			t.Run(fmt.Sprintf("until reboot %t, after scan %d", from, after), func(t *testing.T) {
@@ -32,10 +32,10 @@ func TestReadFollowsAMove(t *testing.T) {
 	}
 }
 
-// TestReadAmongWriters: where the directories never come to rest, reading ends
+// TestReadEndsAmongWriters: where the directories never come to rest, reading ends
 // all the same, with each hold as it was last seen, and without losing the one
 // that the last scans miss.
-func TestReadAmongWriters(t *testing.T) {
+func TestReadEndsAmongWriters(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "elusive", Mode: drain.Drain})
 	scans := 0

@@ -17,6 +17,9 @@ const (
 	Maint Mode = "maint"
 )
 
+// Words lists the modes, from the least to the most strict.
+func (Mode) Words() []string { return []string{string(Ready), string(Drain), string(Maint)} }
+
 // ParseMode returns the mode that s spells. The spelling is exact: lower case,
 // no spaces.
 func ParseMode(s string) (Mode, error) {
@@ -30,7 +33,7 @@ func ParseMode(s string) (Mode, error) {
 // StricterThan reports whether m is more strict than other.
 func (m Mode) StricterThan(other Mode) bool { return m.rank() > other.rank() }
 
-// rank orders the modes. Whatever is not a mode ranks with Maint.
+// rank orders the modes. Any other text ranks with Maint.
 func (m Mode) rank() int {
 	switch m {
 	case Ready:

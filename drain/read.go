@@ -16,8 +16,8 @@ import (
 const (
 	// maxEntries is how many entries of a directory are read.
 	maxEntries = 1000
-	// marker is the file that says that a host is not new, and that somebody
-	// has accepted the directory as it is.
+	// marker is the file that says that a host is not new, and that the directory
+	// was accepted as it is.
 	marker = ".initialized"
 )
 
@@ -45,7 +45,7 @@ func (s *Store) read(recognize func(view) error) Snapshot {
 	return newSnapshot(taken, holds)
 }
 
-// initialHold returns the hold that Initial stands for, if nobody lifted it.
+// initialHold returns the hold that Initial stands for, unless it was lifted.
 func (s *Store) initialHold() (Hold, bool) {
 	if s.Initial == "" || s.Initial == Ready || isMarked(s.Persistent) {
 		return Hold{}, false
@@ -65,7 +65,7 @@ func directoryHold(p place, err error) Hold {
 	case errors.Is(err, fs.ErrNotExist):
 		fix = `"pmcheck ready" creates it`
 	case errors.Is(err, fs.ErrPermission):
-		fix = "let everybody read it: chmod a+rx " + p.dir
+		fix = "make it readable: chmod a+rx " + p.dir
 	case errors.Is(err, errWorldWritable):
 		fix = "chmod o-w " + p.dir
 	case errors.Is(err, errReplaced):
@@ -168,13 +168,13 @@ func (s *Store) readHold(dir *os.File, dirStat *unix.Stat_t, name string) (Hold,
 	return h, true
 }
 
-// trusted returns an error if the file can be the work of somebody who may not
-// write the directory. A file's group is enough to know a member of the
-// directory's group: nobody else can give a file to that group.
+// trusted returns an error if a user without permission to write the directory can
+// have made the file. A file with the directory's group comes from a member of that
+// group: other users cannot give a file to it.
 func (s *Store) trusted(dir, file *unix.Stat_t) error {
 	member := isShared(dir) && file.Gid == dir.Gid
 	if file.Uid != 0 && file.Uid != dir.Uid && !member {
-		return fmt.Errorf("owner %s is neither root nor who may write the directory", s.owner(file.Uid))
+		return fmt.Errorf("owner %s is neither root nor a user with permission to write the directory", s.owner(file.Uid))
 	}
 	if file.Mode&0o002 != 0 {
 		return errWorldWritable

@@ -29,9 +29,9 @@ func anew(dir, file string) error {
 	return errors.Join(err, os.Rename(next, dir))
 }
 
-// TestReplacedDirectory: another directory in the place of one does not say
-// that nothing is held, until somebody accepts it.
-func TestReplacedDirectory(t *testing.T) {
+// TestReplacedDirectoryIsAHold: another directory in the place of one does not say
+// that nothing is held, until it is accepted.
+func TestReplacedDirectoryIsAHold(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name  string
@@ -79,62 +79,62 @@ func TestReplacedDirectory(t *testing.T) {
 				}
 				put(t, s, drain.Hold{Holder: "canary", Mode: drain.Maint, UntilReboot: !reboot})
 				w.Rescan()
-				await(t, w, want+doubt+holds)
+				waitFor(t, w, want+doubt+holds)
 				if err := accept(s); err != nil {
 					t.Error(err)
 				}
-				await(t, w, want+holds)
+				waitFor(t, w, want+holds)
 			})
 		}
 	}
 }
 
-// TestReplacedDirectoryIsToldAndLasts: what does not accept a directory leaves
+// TestReplacedDirectoryStaysUntilAccepted: what does not accept a directory leaves
 // the doubt, which says what does. A watcher that begins has none.
-func TestReplacedDirectoryIsToldAndLasts(t *testing.T) {
+func TestReplacedDirectoryStaysUntilAccepted(t *testing.T) {
 	t.Parallel()
 	s, w := watched(t, never)
 	must(t, anew(s.Persistent, ""))
 	const doubt = "directory:maint:hold-unreadable"
-	await(t, w, doubt)
+	waitFor(t, w, doubt)
 	const told = `the directory was replaced; what was held is not known; "pmcheck ready" accepts it as it is`
-	awaitThat(t, w, s.Persistent+": "+told, func() string {
+	waitUntil(t, w, s.Persistent+": "+told, func() string {
 		h := w.Current().Holds()[0]
 		return h.Path + ": " + h.Error
 	})
 	put(t, s, drain.Hold{Holder: "upgrade", Mode: drain.Drain})
-	await(t, w, doubt+" upgrade:drain")
+	waitFor(t, w, doubt+" upgrade:drain")
 	if _, err := s.Lift("upgrade", ""); err != nil {
 		t.Error(err)
 	}
-	await(t, w, doubt)
+	waitFor(t, w, doubt)
 	if got := describe(s.Watch().Current().Holds()); got != "" {
 		t.Errorf("a new watcher sees %s", got)
 	}
 	if _, err := s.LiftAll(); err != nil {
 		t.Error(err)
 	}
-	await(t, w, "")
+	waitFor(t, w, "")
 }
 
-// TestDirectoryThatComesLate is the first that a watcher sees, so it replaces
+// TestFirstDirectoryReplacesNothing is the first that a watcher sees, so it replaces
 // nothing.
-func TestDirectoryThatComesLate(t *testing.T) {
+func TestFirstDirectoryReplacesNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	must(t, os.Remove(s.Persistent))
 	w := s.Watch()
 	w.SetInterval(never)
 	start(t, s, w)
-	await(t, w, "directory:maint:hold-unreadable")
+	waitFor(t, w, "directory:maint:hold-unreadable")
 	must(t, os.Mkdir(s.Persistent, 0o755))
 	w.Rescan()
-	await(t, w, "")
+	waitFor(t, w, "")
 }
 
-// TestAcceptOneDirectory: who may write the persistent directory alone can make
-// the host ready.
-func TestAcceptOneDirectory(t *testing.T) {
+// A user with permission to write the persistent directory alone can make the host
+// ready.
+func TestWriterOfOneDirectoryCanAccept(t *testing.T) {
 	needRoot(t)
 	const alice = 54321
 	s, _ := newStore(t)

@@ -27,8 +27,8 @@ func newSnapshot(taken time.Time, holds []Hold) Snapshot {
 	return Snapshot{taken: taken, holds: slices.Compact(holds)}
 }
 
-// Taken returns when the snapshot was read, by the store's clock. A caller who
-// cares that reading may hang compares it with the time.
+// Taken returns when the snapshot was read, by the store's clock. A caller
+// that must notice a hanging read compares it with the time.
 func (s Snapshot) Taken() time.Time { return s.taken }
 
 // Holds returns all holds, strictest first and then by holder and service,

@@ -8,7 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestMode(t *testing.T) {
+func TestStrictestHoldIsTheMode(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		files   map[string]string
@@ -28,7 +28,7 @@ func TestMode(t *testing.T) {
 			want:  drain.Maint, by: "b:maint",
 		},
 		{
-			name:  "all who ask for it are named",
+			name:  "every holder that asks for it is named",
 			files: map[string]string{"b.json": `{"mode":"drain"}`, "a.json": `{"mode":"drain"}`},
 			want:  drain.Drain, by: "a:drain b:drain",
 		},
@@ -48,9 +48,10 @@ func TestMode(t *testing.T) {
 			want:  drain.Ready,
 		},
 		{
-			name:  "expired",
-			files: map[string]string{"a.json": `{"mode":"maint","until":"2026-03-01T12:00:00Z"}`, "b.json": `{"mode":"drain","until":"2026-03-01T12:00:01Z"}`},
-			want:  drain.Drain, by: "b:drain",
+			name: "expired",
+			files: map[string]string{"a.json": `{"mode":"maint","until":"2026-03-01T12:00:00Z"}`,
+				"b.json": `{"mode":"drain","until":"2026-03-01T12:00:01Z"}`},
+			want: drain.Drain, by: "b:drain",
 		},
 		{
 			name:  "unreadable for one service",
@@ -99,7 +100,7 @@ func TestSnapshotIsTheCallersToChange(t *testing.T) {
 	}
 }
 
-func TestClockBackAndForth(t *testing.T) {
+func TestClockSetBackRevivesAHold(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Until: hours(1)})
 	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain, Until: hours(3)})
@@ -174,7 +175,7 @@ func TestHoldAsJSON(t *testing.T) {
 	}
 }
 
-func TestWho(t *testing.T) {
+func TestWhoNamesOwnerAndClaim(t *testing.T) {
 	for want, h := range map[string]drain.Hold{
 		"":                {},
 		"root":            {Owner: "root"},

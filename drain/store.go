@@ -16,8 +16,8 @@ type Store struct {
 	// UntilReboot is the directory whose holds end with a reboot. Empty means
 	// that there is none.
 	UntilReboot string
-	// Initial is the mode of a new host: until somebody lifts it, it counts as
-	// a hold of the holder [Initial]. Empty and [Ready] mean no such hold.
+	// Initial is the mode of a new host: until it is lifted, it counts as a
+	// hold of the holder [Initial]. Empty and [Ready] mean no such hold.
 	Initial Mode
 	// LockWait is how long Put, Lift and LiftAll wait for another process that
 	// is writing. Zero means 5 s.

@@ -22,8 +22,8 @@ const scanInterval = time.Second
 
 // Watcher follows a [Store]: within milliseconds for changes that the kernel
 // reports, and within about a second for all others. Unlike Read, it knows a
-// directory again: one that was replaced since, and that nobody has accepted,
-// is a hold of the holder [Directory]. Its methods are safe for concurrent use.
+// directory again: one that was replaced since, and was not accepted, is a hold of
+// the holder [Directory]. Its methods are safe for concurrent use.
 type Watcher struct {
 	store    *Store
 	current  atomic.Pointer[Snapshot]

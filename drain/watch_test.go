@@ -32,14 +32,14 @@ func start(t *testing.T, s *drain.Store, w *drain.Watcher) {
 	t.Cleanup(cancel)
 }
 
-// await waits for the holds to be want.
-func await(t *testing.T, w *drain.Watcher, want string) {
+// waitFor waits for the holds to be want.
+func waitFor(t *testing.T, w *drain.Watcher, want string) {
 	t.Helper()
-	awaitThat(t, w, want, func() string { return describe(w.Current().Holds()) })
+	waitUntil(t, w, want, func() string { return describe(w.Current().Holds()) })
 }
 
-// awaitThat waits for what get says of the watcher to be want.
-func awaitThat(t *testing.T, w *drain.Watcher, want string, get func() string) {
+// waitUntil waits until get returns want.
+func waitUntil(t *testing.T, w *drain.Watcher, want string, get func() string) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	for {
@@ -64,7 +64,7 @@ func watched(t *testing.T, interval time.Duration) (*drain.Store, *drain.Watcher
 	w.SetInterval(interval)
 	start(t, s, w)
 	put(t, s, drain.Hold{Holder: "first", Mode: drain.Drain})
-	await(t, w, "first:drain")
+	waitFor(t, w, "first:drain")
 	return s, w
 }
 
@@ -96,7 +96,8 @@ func TestWatchFollows(t *testing.T) {
 		}, "first:maint:hold-unreadable"},
 		{"shell", func() error {
 			tmp := filepath.Join(s.Persistent, ".b.tmp")
-			return errors.Join(os.WriteFile(tmp, []byte(`{"mode":"drain"}`), 0o644), os.Rename(tmp, filepath.Join(s.Persistent, "first.json")))
+			return errors.Join(os.WriteFile(tmp, []byte(`{"mode":"drain"}`), 0o644),
+				os.Rename(tmp, filepath.Join(s.Persistent, "first.json")))
 		}, "first:drain"},
 		{"directory removed", func() error { return os.RemoveAll(s.Persistent) }, bad},
 		{"directory created", func() error { return os.Mkdir(s.Persistent, 0o755) }, bad},
@@ -110,7 +111,7 @@ func TestWatchFollows(t *testing.T) {
 			if err := os.Mkdir(s.Persistent+".new", 0o755); err != nil {
 				return err
 			}
-			return unix.Renameat2(unix.AT_FDCWD, s.Persistent, unix.AT_FDCWD, s.Persistent+".new", unix.RENAME_EXCHANGE)
+			return exchange(s.Persistent, s.Persistent+".new")
 		}, bad},
 		{"hold in the exchanged directory", func() error {
 			_, err := s.Put(drain.Hold{Holder: "c", Mode: drain.Drain})
@@ -126,37 +127,14 @@ func TestWatchFollows(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		await(t, w, step.want)
+		waitFor(t, w, step.want)
 	}
 	if err := w.Degraded(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestWatchMounts: the kernel does not report these, but does again report what
-// happens in the directory once they are noticed.
-func TestWatchMounts(t *testing.T) {
-	needRoot(t)
-	t.Parallel()
-	s, w := watched(t, never)
-	const bad = "directory:maint:hold-unreadable"
-	mount(t, s.Persistent)
-	w.Rescan()
-	await(t, w, bad)
-	must(t, accept(s))
-	await(t, w, "")
-	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
-	await(t, w, "mounted:maint")
-	must(t, unix.Unmount(s.Persistent, 0))
-	w.Rescan()
-	await(t, w, bad+" first:drain")
-	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
-	await(t, w, bad+" second:maint first:drain")
-	must(t, accept(s))
-	await(t, w, "second:maint first:drain")
-}
-
-func TestWatchExpiry(t *testing.T) {
+func TestWatchReportsTheEndOfAHold(t *testing.T) {
 	t.Parallel()
 	s, c := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
@@ -194,18 +172,18 @@ func TestWatchWithoutInotify(t *testing.T) {
 	})
 	start(t, s, w)
 	degraded := func() string { return fmt.Sprint(errors.Is(w.Degraded(), unix.EMFILE)) }
-	awaitThat(t, w, "true", degraded)
+	waitUntil(t, w, "true", degraded)
 	if err := w.Degraded(); !strings.Contains(err.Error(), "fs.inotify.max_user_instances") {
 		t.Errorf("%v does not say what is exhausted", err)
 	}
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	await(t, w, "a:drain")
+	waitFor(t, w, "a:drain")
 
 	mu.Lock()
 	limited = false
 	mu.Unlock()
 	w.Rescan()
-	awaitThat(t, w, "false", degraded)
+	waitUntil(t, w, "false", degraded)
 }
 
 // TestWatchIsAtomic: a reader sees the hold that moves between the directories
@@ -240,7 +218,7 @@ func TestWatchTakesSnapshotsAnew(t *testing.T) {
 	c.set(hours(1))
 	start(t, s, w)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	await(t, w, "a:drain")
+	waitFor(t, w, "a:drain")
 	if got := w.Current().Taken(); got != hours(1) {
 		t.Errorf("taken %s", got)
 	}

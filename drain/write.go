@@ -22,8 +22,8 @@ func (s *Store) MakeUntilReboot() error {
 	return makeDir(s.UntilReboot)
 }
 
-// makeDir creates dir and its parents where they are missing, readable by
-// everybody whatever the umask: the daemon is another user than who writes.
+// makeDir creates dir and its parents where they are missing, world-readable
+// whatever the umask: the daemon runs as another user than the commands.
 func makeDir(dir string) error {
 	err := os.Mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
@@ -83,8 +83,8 @@ func shareGroup(dir string, f *renameio.PendingFile) error {
 	return f.Chown(-1, int(stat.Gid))
 }
 
-// remove removes the files of holds for good and returns those it removed. That
-// a file is gone already is fine.
+// remove removes the files of holds for good and returns those it removed. A file
+// that is gone already is no error.
 func remove(holds []Hold) (removed []Hold, err error) {
 	dirs := make(map[string]bool)
 	for _, h := range holds {
@@ -112,8 +112,8 @@ func syncDir(dir string) error {
 	return writeError("sync", dir, dir, err)
 }
 
-// sweep removes the temporary files of writers that were killed. The caller
-// has the lock, so no writer is at work. Failure does no harm: such files are
+// sweep removes the temporary files of writers that were killed. The caller must
+// have the lock, so that no writer is at work. Failure does no harm: such files are
 // never read.
 func sweep(dir string) {
 	entries, err := os.ReadDir(dir)

@@ -24,15 +24,15 @@ func StderrIsJournal() bool {
 
 // NewJournalHandler returns a handler that writes to the journal what is at
 // least of that level. An attribute becomes a field, "hold" PMCHECK_HOLD, and
-// a word of the message as well, for those who read without asking for fields.
+// a word of the message as well, for readers that do not ask for fields.
 // Entries that a journal which stands still does not take in time are lost.
 func NewJournalHandler(level slog.Leveler) slog.Handler {
 	return &journalHandler{level: level, turn: make(chan struct{}, 1), send: journal.Send}
 }
 
-// journalPatience is how long an entry may take. Those who write it have better to
-// do: a probe that waits for the journal is an answer that gets stale.
-const journalPatience = 100 * time.Millisecond
+// journalTimeout is how long an entry may take. A probe loop that waits for the
+// journal lets its verdict expire.
+const journalTimeout = 100 * time.Millisecond
 
 var errJournal = errors.New("the journal takes no entries")
 
@@ -48,7 +48,7 @@ func (h *journalHandler) Enabled(_ context.Context, l slog.Level) bool { return 
 
 func (h *journalHandler) Handle(_ context.Context, r slog.Record) error {
 	message, fields := h.entry(r)
-	timeout := time.NewTimer(journalPatience)
+	timeout := time.NewTimer(journalTimeout)
 	defer timeout.Stop()
 	select {
 	case h.turn <- struct{}{}:

@@ -57,9 +57,9 @@ func TestJournalEntry(t *testing.T) {
 	}
 }
 
-// TestJournalThatStandsStill: nobody waits for it longer than journalPatience, and
-// what comes after it is written.
-func TestJournalThatStandsStill(t *testing.T) {
+// A journal that stands still delays no caller longer than journalTimeout, and later
+// entries are written.
+func TestStalledJournalDelaysNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewJournalHandler(slog.LevelInfo).(*journalHandler)
 		var sent []string
@@ -73,8 +73,8 @@ func TestJournalThatStandsStill(t *testing.T) {
 		began := time.Now()
 		log.Info("stuck")
 		log.With("a", 1).Info("lost")
-		if got := time.Since(began); got != 2*journalPatience {
-			t.Errorf("two entries took %s, want %s", got, 2*journalPatience)
+		if got := time.Since(began); got != 2*journalTimeout {
+			t.Errorf("two entries took %s, want %s", got, 2*journalTimeout)
 		}
 		close(goOn)
 		synctest.Wait()

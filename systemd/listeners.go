@@ -19,8 +19,8 @@ const (
 
 // Listeners returns the sockets that the service manager has passed to this
 // process, by name; a name may have several. The map is empty where nothing
-// was passed. A socket with another name than those above, or one that nobody
-// can be accepted on, is an error: it would be a port that takes connections
+// was passed. A socket with another name than those above, or one that
+// cannot accept connections, is an error: it would be a port that takes connections
 // and never answers.
 //
 // Listeners forgets the environment that announces the sockets, so a second

@@ -1,5 +1,5 @@
-// Package systemd is pmcheck's side of the service manager. It is quiet where
-// there is none.
+// Package systemd is pmcheck's side of the service manager. Where there is no
+// service manager, its functions do nothing.
 package systemd
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // Ready tells the service manager that the daemon answers, and a status line
-// for people.
+// for operators.
 func Ready(status string) error { return notify(daemon.SdNotifyReady, "STATUS="+oneLine(status)) }
 
 // Status changes the status line.
@@ -23,8 +23,8 @@ func Reloading() error { return notify(daemon.SdNotifyReloading, daemon.SdNotify
 // Stopping tells the service manager that the daemon is about to end.
 func Stopping() error { return notify(daemon.SdNotifyStopping) }
 
-// notify sends assignments in one datagram. That nobody wants to be notified
-// is no error.
+// notify sends assignments in one datagram. Without a NOTIFY_SOCKET it does nothing
+// and returns nil.
 func notify(assignments ...string) error {
 	if _, err := daemon.SdNotify(false, strings.Join(assignments, "\n")); err != nil {
 		return fmt.Errorf("notify the service manager: %w", err)

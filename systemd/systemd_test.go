@@ -38,7 +38,7 @@ func describe(listeners map[string][]net.Listener, err error) string {
 	return strings.Join(words, " ")
 }
 
-func TestListeners(t *testing.T) {
+func TestListenersAreTakenByName(t *testing.T) {
 	dir := t.TempDir()
 	tcp, file := listen(t, "tcp", "127.0.0.1:0")
 	tcp2, file2 := listen(t, "tcp", "127.0.0.1:0")
@@ -57,9 +57,12 @@ func TestListeners(t *testing.T) {
 		{"none", "", nil, "passed:"},
 		{"one", "http", []*os.File{file}, "passed: http " + tcp},
 		{"two of a name", "http:http", []*os.File{file, file2}, "passed: http " + tcp + " http " + tcp2},
-		{"one of each", "status:agent:http", []*os.File{unixFile, file, file2}, "passed: http " + tcp2 + " agent " + tcp + " status " + unix},
-		{"an unknown name", "pmcheck.socket", []*os.File{file}, `socket "pmcheck.socket" of the service manager: FileDescriptorName= is none of http, agent and status`},
-		{"fewer names than sockets", "http", []*os.File{file, file2}, `socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is none of http, agent and status`},
+		{"one of each", "status:agent:http", []*os.File{unixFile, file, file2}, "passed: http " + tcp2 + " agent " + tcp +
+			" status " + unix},
+		{"an unknown name", "pmcheck.socket", []*os.File{file},
+			`socket "pmcheck.socket" of the service manager: FileDescriptorName= is none of http, agent and status`},
+		{"fewer names than sockets", "http", []*os.File{file, file2},
+			`socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is none of http, agent and status`},
 		{"no socket", "http", []*os.File{plain}, `socket "http" of the service manager: file file+net`},
 	}
 	for _, tt := range tests {
@@ -67,7 +70,8 @@ func TestListeners(t *testing.T) {
 			// Only the process itself can put its number into its environment.
 			cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0"`, os.Args[0])
 			cmd.ExtraFiles = tt.files
-			cmd.Env = append(os.Environ(), "SYSTEMD_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", "LISTEN_FDNAMES="+tt.names, fmt.Sprintf("LISTEN_FDS=%d", len(tt.files)))
+			cmd.Env = append(os.Environ(), "SYSTEMD_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", "LISTEN_FDNAMES="+tt.names,
+				fmt.Sprintf("LISTEN_FDS=%d", len(tt.files)))
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
@@ -98,7 +102,7 @@ func listen(t *testing.T, network, address string) (string, *os.File) {
 	return l.Addr().String(), file
 }
 
-func TestNotify(t *testing.T) {
+func TestNotifySendsOneDatagram(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
@@ -135,15 +139,15 @@ func TestNotify(t *testing.T) {
 	}
 	manager.Close()
 	if err := systemd.Ping(); !errors.Is(err, os.ErrNotExist) && !strings.Contains(fmt.Sprint(err), "refused") {
-		t.Errorf("without anybody at the socket: %v", err)
+		t.Errorf("with no reader at the socket: %v", err)
 	}
 	t.Setenv("NOTIFY_SOCKET", "")
-	if err := systemd.Ready("nobody asks"); err != nil {
+	if err := systemd.Ready("no socket"); err != nil {
 		t.Errorf("without a service manager: %v", err)
 	}
 }
 
-func TestWatchdog(t *testing.T) {
+func TestWatchdogIntervalIsRead(t *testing.T) {
 	tests := []struct {
 		name, usec, pid string
 		want            time.Duration
@@ -151,7 +155,7 @@ func TestWatchdog(t *testing.T) {
 	}{
 		{"none", "", "", 0, false},
 		{"ours", "10000000", fmt.Sprint(os.Getpid()), 10 * time.Second, false},
-		{"somebody else's", "10000000", "1", 0, false},
+		{"of another process", "10000000", "1", 0, false},
 		{"nonsense", "soon", "", 0, true},
 	}
 	for _, tt := range tests {
@@ -167,7 +171,7 @@ func TestWatchdog(t *testing.T) {
 }
 
 // Where there is no bus, nothing is known, and that is all.
-func TestWatchUnitWithoutBus(t *testing.T) {
+func TestWithoutBusNothingIsKnown(t *testing.T) {
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "bus"))
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()

@@ -98,7 +98,7 @@ func (w *unitWatch) follow(ctx context.Context) error {
 		case u := <-updates:
 			w.update(u)
 			continue
-		case <-lost: // more signals than anybody could read: see for ourselves
+		case <-lost: // more signals than were read in time: ask for the state
 		case <-reread.C:
 		}
 		if err := w.read(ctx, bus); err != nil {

@@ -1,6 +1,6 @@
 // Package checktest provides a stand-in for a Puppet Server: a throw-away
 // certificate authority and a master that answers the Status API over mutual
-// TLS the way the real one does. It serves tests, and people who want to
+// TLS the way the real one does. It serves tests, and operators who want to
 // rehearse a balancer's configuration without a Puppet Server.
 //
 // What it imitates was compared with Puppet Server 7.9.5: the words and codes

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 // Master is a stand-in Puppet Server with its own CA. Its files lie below Dir
@@ -74,9 +75,9 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 }
 
 // Files names the files a probe of this master uses.
-func (m *Master) Files() check.Files {
+func (m *Master) Files() puppetclient.Files {
 	ssl := filepath.Join(m.Dir, "ssl")
-	return check.Files{
+	return puppetclient.Files{
 		Certificate: filepath.Join(ssl, "certs", m.Name+".pem"),
 		Key:         filepath.Join(ssl, "private_keys", m.Name+".pem"),
 		CA:          filepath.Join(ssl, "certs", "ca.pem"),

@@ -68,11 +68,12 @@ func (m *Master) SetPuppetDB(maintenance, read, write bool) {
 	}
 	m.SetAnswer(puppetdbPath, status, marshal(map[string]any{
 		"service_version": "7.12.1", "service_status_version": 1, "detail_level": "info", "state": state,
-		"status": map[string]any{"maintenance_mode?": maintenance, "queue_depth": 0, "read_db_up?": read, "write_db_up?": write},
+		"status": map[string]any{"maintenance_mode?": maintenance, "queue_depth": 0, "read_db_up?": read,
+			"write_db_up?": write},
 	}))
 }
 
-// SetCatalog sets the answer to who wants the host's own catalog. Until then
+// SetCatalog sets the answer to a request for the host's own catalog. Until then
 // it is a small one.
 func (m *Master) SetCatalog(status int, body string) { m.SetAnswer(catalogPath+m.Name, status, body) }
 
@@ -152,7 +153,8 @@ func poolAnswer(p check.Pool) string {
 		}
 		return out
 	}
-	lock := map[string]any{"current-state": ":" + cmp.Or(p.Lock, "not-in-use"), "last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z")}
+	lock := map[string]any{"current-state": ":" + cmp.Or(p.Lock, "not-in-use"),
+		"last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z")}
 	return marshal(map[string]any{
 		"service_version": "7.9.5", "service_status_version": 1, "detail_level": "debug", "state": "running",
 		"status": map[string]any{"experimental": map[string]any{

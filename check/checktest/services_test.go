@@ -9,18 +9,19 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func newMaster(t *testing.T) (*checktest.Master, *check.Client) {
+func newMaster(t *testing.T) (*checktest.Master, *puppetclient.Client) {
 	t.Helper()
 	m, err := checktest.NewMaster(t.TempDir(), "puppet1.example.test", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	client := &check.Client{
+	client := &puppetclient.Client{
 		Address: m.Address(), ServerName: m.Name, Timeout: 10 * time.Second,
-		Credentials: &check.Credentials{Files: m.Files()},
+		Credentials: &puppetclient.Credentials{Files: m.Files()},
 	}
 	t.Cleanup(client.Close)
 	return m, client
@@ -36,7 +37,8 @@ func TestAnswersBesideTheProbe(t *testing.T) {
 		}
 		return string(body)
 	}
-	for _, path := range []string{"/status/v1/services/jruby-metrics?level=debug", "/puppet/v3/catalog/" + m.Name + "?environment=production"} {
+	for _, path := range []string{"/status/v1/services/jruby-metrics?level=debug", "/puppet/v3/catalog/" + m.Name +
+		"?environment=production"} {
 		if body := get(path, http.StatusOK); !json.Valid([]byte(body)) {
 			t.Errorf("%s: %s", path, body)
 		}
@@ -60,7 +62,7 @@ func TestAnswersBesideTheProbe(t *testing.T) {
 }
 
 // While all JRubies are stuck the status is running and no catalog comes;
-// those who waited are served when they are stuck no longer.
+// requests that waited are served when they are stuck no longer.
 func TestStuck(t *testing.T) {
 	m, client := newMaster(t)
 	if err := m.Set(checktest.JRubyStuck); err != nil {

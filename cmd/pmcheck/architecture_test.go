@@ -26,6 +26,8 @@ func layers() [][]string {
 		{"monitor"},
 		{"config", "check/checktest"},
 		{"check", "drain", "systemd"},
+		{"check/puppetclient"},
+		{"check/text"},
 	}
 }
 
@@ -42,10 +44,11 @@ func sideways() map[string][]string {
 // the daemon or its dependencies.
 func independent() map[string][]string {
 	return map[string][]string{
-		"check":           {"drain", "systemd", "cmd", "github.com/"},
-		"drain":           {"check", "systemd", "cmd", "net/http", "github.com/prometheus", "github.com/spf13", "github.com/coreos"},
-		"systemd":         {"check", "drain", "cmd"},
-		"check/checktest": {"drain", "systemd", "cmd", "github.com/"},
+		"check":              {"drain", "systemd", "cmd", "github.com/"},
+		"drain":              {"check", "systemd", "cmd", "net/http", "github.com/prometheus", "github.com/spf13", "github.com/coreos"},
+		"systemd":            {"check", "drain", "cmd"},
+		"check/checktest":    {"drain", "systemd", "cmd", "github.com/"},
+		"check/puppetclient": {"drain", "systemd", "cmd", "github.com/"},
 	}
 }
 
@@ -56,7 +59,6 @@ func owners() map[string]string {
 		"github.com/spf13/viper":               "config",
 		"github.com/go-viper/mapstructure/v2":  "config",
 		"github.com/agext/levenshtein":         "config",
-		"gopkg.in/ini.v1":                      "config",
 		"go.yaml.in/yaml/v3":                   "config",
 		"github.com/prometheus/client_golang":  "metrics",
 		"github.com/coreos/go-systemd/v22":     "systemd",

@@ -146,7 +146,7 @@ func TestNoPackageVariableChanges(t *testing.T) {
 	}
 }
 
-// isError reports whether a variable is made by errors.New.
+// isError reports whether a variable is made by errors.New or fmt.Errorf.
 func isError(v *ast.ValueSpec) bool {
 	if len(v.Values) != 1 {
 		return false
@@ -156,7 +156,7 @@ func isError(v *ast.ValueSpec) bool {
 		return false
 	}
 	f, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && f.Sel.Name == "New"
+	return ok && (f.Sel.Name == "New" || f.Sel.Name == "Errorf")
 }
 
 func parse(t *testing.T, p goPackage) (files []*ast.File) {

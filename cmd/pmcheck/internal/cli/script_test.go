@@ -127,7 +127,7 @@ func equal(text, work string) string {
 		{`\b\d\d:\d\d:\d\d\b`, "CLOCK"},
 		{`\d+% \(\d+ MiB\) free, \d+% of the inodes`, "SPACE"},
 		{`\b\d+(\.\d+)?(ms|µs|s)\b`, "SPAN"},
-		{`\bin \d+ (days|hours)\b`, "in N days"},
+		{`\bin \d+(d|h(\d+m)?| days| hours)\b`, "in N days"},
 		{`pmcheck \S+ up`, "pmcheck VERSION up"},
 		{`[ \t]+`, " "},
 		{` \n`, "\n"},

@@ -86,7 +86,7 @@ func settingsOf(status api.Status, socket string) config.Config {
 	settings := config.Default()
 	settings.Socket = socket
 	settings.Holds = config.Holds{Persistent: status.Config.Holds.Persistent, UntilReboot: status.Config.Holds.UntilReboot}
-	settings.InitialMode = config.InitialMode(status.Config.Holds.InitialMode)
+	settings.InitialMode = status.Config.Holds.InitialMode
 	settings.Probe.Address = status.Probe.Address
 	return settings
 }

@@ -22,17 +22,16 @@ type Fault struct {
 
 // Error returns "origin: key: problem (hint)" in one line, without the parts that are empty.
 func (f Fault) Error() string {
-	var b strings.Builder
-	for _, part := range []string{f.Origin, f.Key} {
+	text := f.Problem
+	if f.Hint != "" {
+		text += " (" + f.Hint + ")"
+	}
+	for _, part := range []string{f.Key, f.Origin} {
 		if part != "" {
-			b.WriteString(part + ": ")
+			text = part + ": " + text
 		}
 	}
-	b.WriteString(f.Problem)
-	if f.Hint != "" {
-		b.WriteString(" (" + f.Hint + ")")
-	}
-	return b.String()
+	return text
 }
 
 // Error is every mistake of a configuration; it is never without Faults.
@@ -70,18 +69,19 @@ type place struct {
 }
 
 // faults collects the mistakes of one Load.
-type faults struct {
-	list   []Fault
-	places []place
+type faults struct{ list []placed }
+
+type placed struct {
+	Fault
+	at place
 }
 
 func (f *faults) add(at place, key, problem, hint string) {
-	f.list = append(f.list, Fault{at.origin, key, problem, hint})
-	f.places = append(f.places, at)
+	f.list = append(f.list, placed{Fault{at.origin, key, problem, hint}, at})
 }
 
 func (f *faults) has(key string) bool {
-	return slices.ContainsFunc(f.list, func(x Fault) bool { return x.Key == key })
+	return slices.ContainsFunc(f.list, func(x placed) bool { return x.Key == key })
 }
 
 // err returns an *Error with the faults in the order of their places, or nil.
@@ -89,32 +89,27 @@ func (f *faults) err() error {
 	if len(f.list) == 0 {
 		return nil
 	}
-	order := make([]int, len(f.list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := f.places[a], f.places[b]
-		return cmp.Or(cmp.Compare(x.layer, y.layer), cmp.Compare(x.line, y.line))
+	slices.SortStableFunc(f.list, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.at.layer, b.at.layer), cmp.Compare(a.at.line, b.at.line))
 	})
-	sorted := make([]Fault, len(order))
-	for i, j := range order {
-		sorted[i] = f.list[j]
+	sorted := &Error{}
+	for _, p := range f.list {
+		sorted.Faults = append(sorted.Faults, p.Fault)
 	}
-	return &Error{sorted}
+	return sorted
 }
 
 // suggest returns "did you mean X?" for the word nearest to the one given, or "".
 func suggest(word string, words []string) string {
-	if w := nearest(word, words); w != "" {
+	if w := Nearest(word, words); w != "" {
 		return "did you mean " + w + "?"
 	}
 	return ""
 }
 
-// nearest returns the word that a slip of the hand may have turned into the one
+// Nearest returns the word that a slip of the hand may have turned into the one
 // given, or "". The last part of a key counts too: timeout is near probe.timeout.
-func nearest(word string, words []string) string {
+func Nearest(word string, words []string) string {
 	lastPart := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 	word = strings.ToLower(word)
 	best, limit := "", min(3, 1+len(lastPart(word))/4)

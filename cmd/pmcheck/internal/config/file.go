@@ -34,9 +34,9 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// A fileReader walks the nodes of pmcheck.yaml and accepts only what the schema
-// knows. It works on nodes because they have lines, and because everything more
-// convenient is lenient somewhere: about case, null, duplicates, or 1.9 for 1.
+// A fileReader walks the nodes of pmcheck.yaml and accepts only what the schema has. It
+// works on nodes because they have line numbers, and because decoding into a struct
+// is lenient about case, null, duplicates, and 1.9 for an int.
 type fileReader struct {
 	name   string
 	schema schema
@@ -137,8 +137,8 @@ func (r *fileReader) scalar(key string, t reflect.Type, n *yaml.Node) (any, bool
 	return value, m == nil
 }
 
-// parseNode is parse for a node, whose tag has to suit the type too: text written
-// as a number, or a number written as text, is more often a slip than a wish.
+// parseNode is parse for a node, whose tag has to suit the type too: a number in
+// quotes, or text without them, is more often a mistake than intended.
 func parseNode(t reflect.Type, n *yaml.Node) (any, *mistake) {
 	tag := n.ShortTag()
 	switch {
@@ -156,7 +156,7 @@ func parseNode(t reflect.Type, n *yaml.Node) (any, *mistake) {
 		}
 	case enum:
 		// YAML 1.1, which Puppet writes, takes a bare off for false.
-		if tag == "!!bool" && n.Value == "false" && slices.Contains(zero.words(), "off") {
+		if tag == "!!bool" && n.Value == "false" && slices.Contains(zero.Words(), "off") {
 			return parse(t, "off")
 		}
 	default:

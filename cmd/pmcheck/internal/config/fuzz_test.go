@@ -10,8 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// judge holds a loaded configuration to its promise: it validates, or there are
-// faults of one line each.
+// judge asserts that a configuration validates, or has faults of one line each.
 func judge(t *testing.T, l *config.Loaded, err error) {
 	t.Helper()
 	if err == nil {

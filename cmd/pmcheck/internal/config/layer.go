@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 )
 
@@ -47,16 +46,16 @@ func overlay(layers ...layer) layer {
 	return all
 }
 
-// config makes the Config of a layer. The values have the types of its fields
-// already, so an error is a mistake in this package.
-func (l layer) config() (Config, error) {
+// apply sets every setting of c to the value of the layer, which has all of them in
+// the right types.
+func (l layer) apply(c *Config) {
 	v := viper.New()
 	for key, e := range l {
 		v.Set(key, e.value)
 	}
-	var c Config
-	err := v.UnmarshalExact(&c, func(d *mapstructure.DecoderConfig) { d.WeaklyTypedInput = false })
-	return c, err
+	for _, f := range fields(c) {
+		f.value.Set(reflect.ValueOf(v.Get(f.key)))
+	}
 }
 
 // text returns the string value of a key, "" if the layer has none.
@@ -72,9 +71,9 @@ type schema struct {
 	sections map[string]bool
 }
 
-func newSchema() schema {
+func newSchema(c Config) schema {
 	s := schema{types: map[string]reflect.Type{}, sections: map[string]bool{}}
-	for _, f := range fields(&Config{}) {
+	for _, f := range fields(&c) {
 		s.keys = append(s.keys, f.key)
 		s.types[f.key] = f.value.Type()
 		for i, r := range f.key {

@@ -13,6 +13,8 @@ type layout struct {
 	confdir string
 	ssldir  string
 	vardir  string
+	codedir string // of the code of the environments
+	logdir  string // of Puppet Server
 }
 
 // unknownLayout is the name of that around a puppet.conf which is nowhere that
@@ -25,15 +27,24 @@ func (l layout) known() bool { return l.name != unknownLayout }
 // Puppet 3 share /etc/puppet; only the latter have no configuration of a separate
 // server there.
 func (o Options) layouts() []layout {
-	old := layout{"Puppet 3 layout", "/etc/puppet", "/var/lib/puppet/ssl", "/var/lib/puppet"}
+	aio := layout{
+		name:    "AIO layout",
+		confdir: "/etc/puppetlabs/puppet",
+		ssldir:  "/etc/puppetlabs/puppet/ssl",
+		vardir:  "/opt/puppetlabs/server/data/puppetserver",
+		codedir: "/etc/puppetlabs/code",
+		logdir:  "/var/log/puppetlabs/puppetserver",
+	}
+	old := layout{"Puppet 3 layout", "/etc/puppet", "/var/lib/puppet/ssl", "/var/lib/puppet", "/etc/puppet",
+		"/var/log/puppet"}
 	if o.exists("/etc/puppet/puppetserver") {
 		old.name, old.vardir = "Debian layout", "/var/lib/puppetserver"
+		old.codedir, old.logdir = "/etc/puppet/code", "/var/log/puppetserver"
 	}
 	// Both fall back to Puppet's own default once the directory is gone.
 	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {
 		old.ssldir = "/etc/puppet/ssl"
 	}
-	aio := layout{"AIO layout", "/etc/puppetlabs/puppet", "/etc/puppetlabs/puppet/ssl", "/opt/puppetlabs/server/data/puppetserver"}
 	return []layout{aio, old}
 }
 
@@ -48,7 +59,8 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 			}
 		}
 		dir := filepath.Dir(conf)
-		return layout{unknownLayout, dir, filepath.Join(dir, "ssl"), all[0].vardir}, nil, true
+		other := layout{name: unknownLayout, confdir: dir, ssldir: filepath.Join(dir, "ssl"), vardir: all[0].vardir}
+		return other, nil, true
 	}
 	for _, path := range []func(layout) string{layout.conf, func(l layout) string { return l.ssldir }} {
 		for i, l := range all {
@@ -56,7 +68,8 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 				continue
 			}
 			if i == 0 && o.exists(all[1].conf()) && o.exists(l.conf()) {
-				warnings = append(warnings, "both "+l.conf()+" and "+all[1].conf()+" exist; the former is used (puppet.conf names another)")
+				warnings = append(warnings,
+					"both "+l.conf()+" and "+all[1].conf()+" exist; the former is used (puppet.conf names another)")
 			}
 			return l, warnings, true
 		}

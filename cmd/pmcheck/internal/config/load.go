@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/pmcheck/pmcheck/check"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
@@ -26,6 +28,18 @@ type Options struct {
 	Root string
 	// Hostname tells the host's name; nil means os.Hostname.
 	Hostname func() (string, error)
+	// Checks returns the checks that can be configured, with their defaults, anew
+	// each time; nil means check.All.
+	Checks func() check.List
+}
+
+// defaults are those of Default, with the checks of o.
+func (o Options) defaults() Config {
+	c := Default()
+	if o.Checks != nil {
+		c.Checks = o.Checks()
+	}
+	return c
 }
 
 // Setting is one value of a configuration and where it came from.
@@ -64,8 +78,8 @@ func (l *Loaded) Settings() []Setting {
 // *Error with all mistakes, unless File cannot be read at all; it then wraps the
 // cause, such as fs.ErrNotExist.
 //
-// What Puppet knows is asked of Puppet only if nobody else said it, so a host
-// without Puppet loads too, once probe.certname, certificate, key and ca are set.
+// Puppet is asked only for what no other source says, so a host without Puppet loads
+// too, once probe.certname, certificate, key and ca are set.
 func Load(o Options) (*Loaded, error) { return o.load(o.puppetLayer) }
 
 // Check is Load without Puppet: what only puppet.conf can tell stays empty. It is
@@ -85,11 +99,9 @@ func (o Options) load(puppet puppetReader) (*Loaded, error) {
 	given := o.given(name, data, found)
 	asked, warnings := puppet(given, found)
 
-	all := overlay(defaultLayer(Default()), given, asked)
-	c, err := all.config()
-	if err != nil {
-		return nil, fmt.Errorf("merge configuration: %w", err)
-	}
+	c := o.defaults()
+	all := overlay(defaultLayer(c), given, asked)
+	all.apply(&c)
 	all.judge(c.rules(), found)
 	if err := found.err(); err != nil {
 		return nil, err
@@ -101,18 +113,18 @@ func (o Options) load(puppet puppetReader) (*Loaded, error) {
 
 // given returns what file, environment and flags say.
 func (o Options) given(name string, data []byte, found *faults) layer {
-	schema := newSchema()
+	schema := newSchema(o.defaults())
 	file := fileReader{name: name, schema: schema, layer: layer{}, faults: found}
 	file.read(data)
 	return overlay(file.layer, schema.environ(o.Environ, found), schema.flags(o.Flags, found))
 }
 
 // Locate returns the absolute path of pmcheck.yaml, as in Loaded, and that of the
-// socket, as far as sources tell it that Load may refuse. Whoever answers there
-// need not be a daemon with this configuration.
+// socket, even from sources that Load refuses. A daemon that answers there may have
+// another configuration.
 func Locate(o Options) (file, socket string) {
 	name, data, _ := o.readFile()
-	all := overlay(defaultLayer(Default()), o.given(name, data, &faults{}))
+	all := overlay(defaultLayer(o.defaults()), o.given(name, data, &faults{}))
 	return fullName(name), all.text("socket")
 }
 
@@ -151,8 +163,8 @@ func (c Config) Validate() error {
 }
 
 // judge adds a fault for each broken rule. The fault stands where the first of the
-// rule's keys was set by somebody: of a timeout above the interval the timeout may
-// be the default.
+// rule's keys was set: of a timeout above the interval the timeout may be the
+// default.
 func (l layer) judge(rules []rule, found *faults) {
 	wrong := map[string]bool{}
 	for _, f := range found.list {

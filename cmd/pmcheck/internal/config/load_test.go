@@ -41,22 +41,25 @@ func hostname(name string) func() (string, error) {
 	return func() (string, error) { return name, nil }
 }
 
-func TestPrecedence(t *testing.T) {
+func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
-			config.DefaultFile:           "probe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
-			"/etc/puppet/puppet.conf":    "[main]\ncertname = m1.example.org\nmasterport = 8141\ncertificate_revocation = false\n",
+			config.DefaultFile: "probe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
+			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\nmasterport = 8141\ncertificate_revocation = " +
+				"false\n",
 			"/etc/puppet/puppetserver/x": "",
 			"/var/lib/puppet/ssl/":       "",
 		}),
-		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=3", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
-		Flags:   map[string]string{"probe.fall": "4"},
+		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=3",
+			"PMCHECK_ALLOW=10.0.0.0/8, ::1"},
+		Flags: map[string]string{"probe.fall": "4"},
 	}
 	l, err := config.Load(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := values(l, "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key", "probe.revocation", "probe.interval",
+	got := values(l, "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key", "probe.revocation",
+		"probe.interval",
 		"probe.timeout", "probe.rise", "probe.fall", "probe.max_age")
 	want := []string{
 		"allow: [10.0.0.0/8, \"::1/128\"] # environment PMCHECK_ALLOW",
@@ -79,7 +82,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-func TestEmptyTextIsNotSet(t *testing.T) {
+func TestEmptyTextCountsAsUnset(t *testing.T) {
 	l, err := config.Load(config.Options{Root: root(t, map[string]string{
 		config.DefaultFile: "probe: {certname: ''}\n", "/etc/puppet/puppet.conf": "certname = m1\n",
 	})})
@@ -91,7 +94,7 @@ func TestEmptyTextIsNotSet(t *testing.T) {
 	}
 }
 
-func TestUnreadableFile(t *testing.T) {
+func TestUnreadableFileIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	big := filepath.Join(dir, "big.yaml")
 	if err := os.WriteFile(big, []byte(strings.Repeat("#\n", 1<<19+1)), 0o600); err != nil {
@@ -101,7 +104,8 @@ func TestUnreadableFile(t *testing.T) {
 		name, file, want string
 		is               error
 	}{
-		{"absent", dir + "/absent.yaml", "read configuration: open " + dir + "/absent.yaml: no such file or directory", fs.ErrNotExist},
+		{"absent", dir + "/absent.yaml", "read configuration: open " + dir + "/absent.yaml: no such file or directory",
+			fs.ErrNotExist},
 		{"directory", dir, "read configuration: read " + dir + ": is a directory", nil},
 		{"large", big, "read configuration: " + big + " is larger than 1 MiB", nil},
 	}
@@ -128,7 +132,7 @@ func TestDefaultFileMayBeAbsent(t *testing.T) {
 	}
 }
 
-func TestFaultsCanBeTakenApart(t *testing.T) {
+func TestFaultsCanBeUnwrapped(t *testing.T) {
 	_, err := config.Check(config.Options{File: write(t, "listen: 1\nlog: {level: loud}\n")})
 	var all *config.Error
 	var first config.Fault

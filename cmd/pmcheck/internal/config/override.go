@@ -8,8 +8,8 @@ import (
 )
 
 // environ reads the PMCHECK_ variables, but for PMCHECK_CONFIG, which is the command
-// line's: it names the file. One that is empty is a fault: whoever sets
-// it means something, and would be surprised either way.
+// line's: it names the file. An empty one is a fault, since it can
+// be meant as unset or as empty text.
 func (s schema) environ(environ []string, faults *faults) layer {
 	known := map[string]string{}
 	for _, key := range s.keys {
@@ -36,7 +36,7 @@ func (s schema) environ(environ []string, faults *faults) layer {
 }
 
 func (s schema) suggestVariable(name string) string {
-	key := nearest(strings.TrimPrefix(name, "PMCHECK_"), slices.Concat(s.keys, []string{"config"}))
+	key := Nearest(strings.TrimPrefix(name, "PMCHECK_"), slices.Concat(s.keys, []string{"config"}))
 	if key == "" {
 		return ""
 	}

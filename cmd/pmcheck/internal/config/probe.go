@@ -8,43 +8,46 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // Probe says how the master is asked. All paths are absolute and name PEM files.
 type Probe struct {
 	// Address is the master's host:port.
-	Address string `mapstructure:"address"`
+	Address string `yaml:"address"`
 	// Certname is the master's name: TLS server name, Host header, certificate subject.
-	Certname string `mapstructure:"certname"`
+	Certname string `yaml:"certname"`
 	// Certificate and Key are offered to the master by every probe.
-	Certificate string `mapstructure:"certificate"`
-	Key         string `mapstructure:"key"`
+	Certificate string `yaml:"certificate" path:"optional"`
+	Key         string `yaml:"key" path:"optional"`
 	// CA is the bundle that the master's certificate must chain to.
-	CA string `mapstructure:"ca"`
-	// CRL is the bundle of revocation lists; unused with RevocationOff.
-	CRL        string     `mapstructure:"crl"`
-	Revocation Revocation `mapstructure:"revocation"`
+	CA string `yaml:"ca" path:"optional"`
+	// CRL is the bundle of revocation lists; unused with puppetclient.RevocationOff.
+	CRL        string                  `yaml:"crl" path:"optional"`
+	Revocation puppetclient.Revocation `yaml:"revocation"`
 	// Environment is the Puppet environment named in the URLs that need one.
-	Environment string `mapstructure:"environment"`
+	Environment string `yaml:"environment"`
 	// Interval is the time from the start of one probe to the start of the next.
-	Interval time.Duration `mapstructure:"interval"`
+	Interval time.Duration `yaml:"interval" min:"100ms" max:"5m"`
 	// Timeout is the longest that one probe may take; below Interval.
-	Timeout time.Duration `mapstructure:"timeout"`
+	Timeout time.Duration `yaml:"timeout" min:"10ms" max:"5m"`
 	// Rise is the number of good results that make the verdict healthy.
-	Rise int `mapstructure:"rise"`
+	Rise int `yaml:"rise" min:"1" max:"100"`
 	// Fall is the number of timeouts in a row that make it unhealthy.
-	Fall int `mapstructure:"fall"`
+	Fall int `yaml:"fall" min:"1" max:"100"`
 	// Handshake is the longest that a kept connection is used before a new TLS
 	// handshake proves the certificates again.
-	Handshake time.Duration `mapstructure:"handshake"`
+	Handshake time.Duration `yaml:"handshake" min:"100ms" max:"24h"`
 	// MaxAge is how old a verdict may be and still be answered. Load never leaves it 0.
-	MaxAge time.Duration `mapstructure:"max_age"`
+	MaxAge time.Duration `yaml:"max_age" min:"0s" max:"1h"`
 }
 
 func defaultProbe() Probe {
 	return Probe{
 		Address:     "localhost:8140",
-		Revocation:  RevocationChain,
+		Revocation:  puppetclient.RevocationChain,
 		Environment: "production",
 		Interval:    2 * time.Second,
 		Timeout:     1500 * time.Millisecond,
@@ -54,17 +57,15 @@ func defaultProbe() Probe {
 	}
 }
 
-// decision is the longest legitimate gap between two results that settle the
-// verdict: the wait for the next probe, then fall timeouts, each of which is
-// followed by the next attempt at once.
+// decision is the longest normal gap between two results that change the verdict: one
+// interval, then fall timeouts, each followed by the next attempt at once.
 func (p Probe) decision() time.Duration {
 	return p.Interval + time.Duration(p.Fall)*p.Timeout
 }
 
-// derivedMaxAge is the MaxAge of a configuration that names none. A verdict has to
-// outlive the longest legitimate gap before the one that replaces it, or a slow
-// master would read as unknown instead of unhealthy. One interval on top covers a
-// probe that a busy scheduler started late.
+// derivedMaxAge is the MaxAge of a configuration that sets none. A verdict must outlive
+// the longest normal gap, or a slow master would be unknown instead of unhealthy. One
+// more interval covers a probe that a busy scheduler started late.
 func (p Probe) derivedMaxAge() time.Duration { return p.decision() + p.Interval }
 
 // Detection is how long a balancer takes, at worst, to stop sending agents.
@@ -88,38 +89,21 @@ func (c Config) Detection(inter time.Duration, fall int) Detection {
 }
 
 func (p Probe) rules() []rule {
-	rules := []rule{
+	return []rule{
 		{keys("probe.address"), isTarget(p.Address), show(p.Address) + " is not a host and port", "such as localhost:8140"},
-		{keys("probe.certname"), isCertname(p.Certname), show(p.Certname) + " is not a certname", "lower case, no spaces, no slash"},
-		{keys("probe.environment"), isWord(p.Environment), show(p.Environment) + " is not an environment", "letters, digits and underscores"},
-		withinTime("probe.interval", p.Interval, 100*time.Millisecond, 5*time.Minute),
-		withinTime("probe.timeout", p.Timeout, 10*time.Millisecond, 5*time.Minute),
+		{keys("probe.certname"), isCertname(p.Certname), show(p.Certname) + " is not a certname",
+			"lower case, no spaces, no slash"},
+		{keys("probe.environment"), isWord(p.Environment), show(p.Environment) + " is not an environment",
+			"letters, digits and underscores"},
 		{keys("probe.timeout", "probe.interval"), p.Timeout < p.Interval,
-			fmt.Sprintf("%s is not below probe.interval, %s", short(p.Timeout), short(p.Interval)), "a probe has to end before the next begins"},
-		within("probe.rise", p.Rise, 1, 100),
-		within("probe.fall", p.Fall, 1, 100),
-		withinTime("probe.handshake", p.Handshake, 100*time.Millisecond, 24*time.Hour),
+			fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
+			"a probe has to end before the next begins"},
 		{keys("probe.handshake", "probe.interval"), p.Handshake >= p.Interval,
-			fmt.Sprintf("%s is below probe.interval, %s", short(p.Handshake), short(p.Interval)), "equal means a handshake for every probe"},
-	}
-	for _, f := range p.files() {
-		if f.path != "" {
-			rules = append(rules, absolute(f.key, f.path))
-		}
-	}
-	if p.MaxAge != 0 {
-		rules = append(rules, withinTime("probe.max_age", p.MaxAge, 0, time.Hour), rule{
-			keys("probe.max_age", "probe.interval", "probe.timeout", "probe.fall"), p.MaxAge >= p.decision(),
-			fmt.Sprintf("%s is below %s", short(p.MaxAge), short(p.decision())), "at least probe.interval + probe.fall * probe.timeout"})
-	}
-	return rules
-}
-
-type probeFile struct{ key, path string }
-
-func (p Probe) files() []probeFile {
-	return []probeFile{
-		{"probe.certificate", p.Certificate}, {"probe.key", p.Key}, {"probe.ca", p.CA}, {"probe.crl", p.CRL},
+			fmt.Sprintf("%s is below probe.interval, %s", text.Duration(p.Handshake), text.Duration(p.Interval)),
+			"equal means a handshake for every probe"},
+		{keys("probe.max_age", "probe.interval", "probe.timeout", "probe.fall"), p.MaxAge == 0 || p.MaxAge >= p.decision(),
+			fmt.Sprintf("%s is below %s", text.Duration(p.MaxAge), text.Duration(p.decision())),
+			"at least probe.interval + probe.fall * probe.timeout"},
 	}
 }
 
@@ -140,7 +124,8 @@ func isTarget(s string) bool {
 // isMember reports whether s names a master of the pool: a host, a host and port,
 // or the URL of one without a path.
 func isMember(s string) bool {
-	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s) || isIPv6(s)
+	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s) ||
+		isIPv6(s)
 }
 
 // isIPv6 reports whether s is an address with colons, which needs no brackets as

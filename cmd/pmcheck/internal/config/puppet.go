@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 // A puppetHost finds out what the Puppet installation of this host knows about
@@ -50,7 +52,7 @@ func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
 	return p.found, p.warnings
 }
 
-// wants tells whether nobody gave a key a value.
+// wants tells whether no stronger source gave a key a value.
 func (p *puppetHost) wants(key string) bool {
 	value := p.given[key].value
 	return value == nil || value == ""
@@ -75,16 +77,17 @@ func (p *puppetHost) without() {
 	}
 	revocation := p.given["probe.revocation"]
 	switch {
-	case !p.wants("probe.crl") || revocation.value == RevocationOff:
+	case !p.wants("probe.crl") || revocation.value == puppetclient.RevocationOff:
 	case !p.wants("probe.revocation"):
 		p.faults.add(revocation.at, "probe.crl", "is missing", "or set probe.revocation: off")
 	default:
-		p.found.set("probe.revocation", RevocationOff, place{layerPuppet, 0, "derived from probe.crl, which is empty"})
+		p.found.set("probe.revocation", puppetclient.RevocationOff,
+			place{layerPuppet, 0, "derived from probe.crl, which is empty"})
 		p.warnings = append(p.warnings, "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)")
 	}
 }
 
-// read reads puppet.conf; one that nobody named may be absent.
+// read reads puppet.conf, which may be absent unless it was named.
 func (p *puppetHost) read(named bool) bool {
 	name := p.layout.conf()
 	if named {
@@ -110,9 +113,9 @@ func (p *puppetHost) read(named bool) bool {
 
 // fault reports what is wrong with a setting, once.
 func (p *puppetHost) fault(err confError) {
-	f := Fault{p.conf.at(err.line).origin, err.setting, err.problem, ""}
-	if !slices.Contains(p.faults.list, f) {
-		p.faults.add(p.conf.at(err.line), err.setting, err.problem, "")
+	at := p.conf.at(err.line)
+	if f := (placed{Fault{at.origin, err.setting, err.problem, ""}, at}); !slices.Contains(p.faults.list, f) {
+		p.faults.list = append(p.faults.list, f)
 	}
 }
 
@@ -153,8 +156,11 @@ func (p *puppetHost) revocation() {
 	if !ok {
 		return
 	}
-	value, known := map[string]Revocation{
-		"true": RevocationChain, "chain": RevocationChain, "leaf": RevocationLeaf, "false": RevocationOff,
+	value, known := map[string]puppetclient.Revocation{
+		"true":  puppetclient.RevocationChain,
+		"chain": puppetclient.RevocationChain,
+		"leaf":  puppetclient.RevocationLeaf,
+		"false": puppetclient.RevocationOff,
 	}[strings.ToLower(r.value)]
 	if !known {
 		p.fault(confError{r.own, name, show(r.value) + " is not one of chain, leaf, true, false"})
@@ -216,4 +222,22 @@ func (p *puppetHost) ownName() (string, place, error) {
 		return "", place{}, fmt.Errorf("no certname in it, and no host name to guess from: %w", err)
 	}
 	return name, place{layerPuppet, 0, why}, nil
+}
+
+// places fills in where this packaging of Puppet keeps what the checks look at,
+// unless it is configured. With a puppet.conf in another place nothing is presumed.
+func (p *puppetHost) places() {
+	if !p.layout.known() {
+		return
+	}
+	at := place{layerPuppet, 0, p.layout.name}
+	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir, p.layout.logdir},
+		"disk.reads": {p.layout.codedir}} {
+		if given, ok := p.given[key].value.([]string); !ok || len(given) == 0 {
+			p.found.set(key, paths, at)
+		}
+	}
+	if p.wants("code.dir") {
+		p.found.set("code.dir", filepath.Join(p.layout.codedir, "environments"), at)
+	}
 }

@@ -2,15 +2,12 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"gopkg.in/ini.v1"
 )
 
 // puppetConf answers what the Puppet Server of a host would answer to `puppet
@@ -18,10 +15,15 @@ import (
 // Not safe for concurrent use.
 type puppetConf struct {
 	name     string // shown in origins
-	file     *ini.File
-	lines    map[[2]string]int // by section and setting
+	written  map[[2]string]written
 	defaults map[string]string
 	known    map[string]resolved
+}
+
+// written is a setting as puppet.conf has it.
+type written struct {
+	text string
+	line int
 }
 
 // resolved is the value of a setting with its references replaced.
@@ -39,41 +41,40 @@ type confError struct {
 	problem string
 }
 
-// parsePuppetConf reads the content of a puppet.conf. defaults are the values of
-// settings that it does not have; they may refer to others too.
+// parsePuppetConf reads the content of a puppet.conf, as Puppet does: line by line,
+// without comments behind values or continued lines. Of two lines with the same
+// setting in a section the first counts. Lines before any section are in section "".
+// defaults are the values of settings that it does not have; they may refer to others.
 func parsePuppetConf(name string, data []byte, defaults map[string]string) (*puppetConf, error) {
-	file, err := ini.LoadSources(ini.LoadOptions{
-		KeyValueDelimiters:      "=",
-		IgnoreInlineComment:     true,
-		IgnoreContinuation:      true,
-		SkipUnrecognizableLines: true,
-		PreserveSurroundedQuote: true,
-		// Of two lines with the same setting Puppet uses the first, and so does Key.Value then.
-		AllowShadows: true,
-	}, data)
-	if err != nil {
-		return nil, fmt.Errorf("not an ini file: %s", show(err.Error()))
+	c := &puppetConf{name: name, written: map[[2]string]written{}, defaults: defaults, known: map[string]resolved{}}
+	section, n := "", 0
+	for line := range strings.Lines(string(bytes.TrimPrefix(data, []byte("\ufeff")))) {
+		n++
+		text := strings.TrimSpace(line)
+		if head, is := strings.CutPrefix(text, "["); is {
+			end := strings.LastIndexByte(head, ']')
+			if end < 0 {
+				return nil, fmt.Errorf("not an ini file: unclosed section %s", show(text))
+			}
+			section = head[:end]
+			continue
+		}
+		setting, value, _ := strings.Cut(text, "=")
+		at := [2]string{section, strings.TrimSpace(setting)}
+		if _, again := c.written[at]; !again {
+			c.written[at] = written{clean(value), n}
+		}
 	}
-	return &puppetConf{name: name, file: file, lines: indexLines(data), defaults: defaults, known: map[string]resolved{}}, nil
-}
-
-// sections are those that count for a server, the strongest first. Lines before
-// any section belong to [main].
-func (c *puppetConf) sections() []string {
-	return []string{"server", "master", ini.DefaultSection, "main"}
+	return c, nil
 }
 
 // lookup returns the text of a setting and its line, "" and 0 if there is none. One
-// without a value counts as absent, and so does one that stands on no line: only an
-// ini reader more generous than Puppet sees it.
+// without a value counts as absent. The sections are those that count for a server,
+// the strongest first.
 func (c *puppetConf) lookup(setting string) (text string, line int) {
-	for _, name := range c.sections() {
-		section, err := c.file.GetSection(name)
-		if err != nil || !section.HasKey(setting) {
-			continue
-		}
-		if text, line = clean(section.Key(setting).Value()), c.lines[[2]string{name, setting}]; text != "" && line > 0 {
-			return text, line
+	for _, section := range []string{"server", "master", "", "main"} {
+		if w := c.written[[2]string{section, setting}]; w.text != "" {
+			return w.text, w.line
 		}
 	}
 	return "", 0
@@ -93,25 +94,6 @@ func clean(text string) string {
 		text = strings.TrimSuffix(strings.TrimPrefix(text, q), q)
 	}
 	return strings.TrimSpace(text)
-}
-
-// indexLines finds the line of every setting by section and name, which ini.v1 does
-// not keep. Of several lines the first counts.
-func indexLines(data []byte) map[[2]string]int {
-	index := map[[2]string]int{}
-	section, n := ini.DefaultSection, 0
-	for line := range bytes.Lines(data) {
-		n++
-		text := strings.TrimSpace(string(line))
-		if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
-			section = text[1 : len(text)-1]
-		}
-		if name, _, ok := strings.Cut(text, "="); ok {
-			at := [2]string{section, strings.TrimSpace(name)}
-			index[at] = cmp.Or(index[at], n)
-		}
-	}
-	return index
 }
 
 // resolve returns the value of a setting.
@@ -158,7 +140,8 @@ func (c *puppetConf) expand(setting string, path []string) resolved {
 // follow resolves a reference made by the last setting of path.
 func (c *puppetConf) follow(name string, path []string) (resolved, error) {
 	if i := slices.Index(path, name); i >= 0 {
-		return resolved{}, fmt.Errorf("refers to itself: %s", strings.Join(append(path[i:len(path):len(path)], name), " → "))
+		return resolved{}, fmt.Errorf("circular reference: %s",
+			strings.Join(append(path[i:len(path):len(path)], name), " → "))
 	}
 	_, known := c.known[name]
 	if text, _ := c.lookup(name); !known && text == "" && c.defaults[name] == "" {

@@ -39,23 +39,14 @@ func trueLine(line int, text string, data []byte) int {
 
 // isParserText reports whether a text is the parser's; there are no others.
 func isParserText(text string) bool {
-	for _, what := range []string{"node content", "key", "'-' indicator", "',' or ']'", "',' or '}'", "<document start>", "<stream-start>"} {
-		if text == "did not find expected "+what {
-			return true
-		}
-	}
-	return strings.HasPrefix(text, "found duplicate %") || text == "found incompatible YAML document" || text == "found undefined tag handle"
+	return regexp.MustCompile(`^did not find expected (node content|key|'-' indicator|',' or '[]}]'|<document start>|` +
+		`<stream-start>)$|^found (duplicate %|incompatible YAML document$|undefined tag handle$)`).MatchString(text)
 }
 
 // isScannerText reports whether a text is one of the scanner's, which has a line,
 // and not one about bytes or anchors, which has none.
 func isScannerText(text string) bool {
-	for _, start := range []string{"found ", "did not find ", "could not find ", "mapping ", "block ", "exceeded "} {
-		if strings.HasPrefix(text, start) {
-			return true
-		}
-	}
-	return false
+	return regexp.MustCompile(`^(found|did not find|could not find|mapping|block|exceeded) `).MatchString(text)
 }
 
 // colonHint is for {listen: :9201}, which is fine in a line of its own.

@@ -9,68 +9,105 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // A field is one setting: a leaf of Config.
 type field struct {
 	key   string
 	value reflect.Value
+	tag   reflect.StructTag
 }
 
-// fields returns the settings of c in the order of the struct. c is a pointer to a
-// struct; its structs are sections, named by their mapstructure tags.
-func fields(c any) []field { return appendFields(nil, "", reflect.ValueOf(c).Elem()) }
+// fields returns the settings of c in the order of the struct. Its structs are
+// sections, named by their yaml tags.
+func fields(c *Config) []field { return appendFields(nil, "", reflect.ValueOf(c).Elem()) }
 
 func appendFields(list []field, prefix string, v reflect.Value) []field {
 	for i := range v.NumField() {
-		key := prefix + v.Type().Field(i).Tag.Get("mapstructure")
-		if f := v.Field(i); f.Kind() == reflect.Struct {
+		f, tag := v.Field(i), v.Type().Field(i).Tag
+		key := prefix + tag.Get("yaml")
+		if checks, is := f.Interface().(check.List); is {
+			list = appendChecks(list, checks)
+		} else if f.Kind() == reflect.Struct {
 			list = appendFields(list, key+".", f)
 		} else {
-			list = append(list, field{key, f})
+			list = append(list, field{key, f, tag})
+		}
+	}
+	return list
+}
+
+// appendChecks appends the severity of each check, then the section of each.
+func appendChecks(list []field, checks check.List) []field {
+	for i, c := range checks {
+		if c.Optional() {
+			list = append(list, field{"checks." + c.Name, reflect.ValueOf(&checks[i].Severity).Elem(), ""})
+		}
+	}
+	for _, c := range checks {
+		if c.Settings != nil {
+			list = appendFields(list, c.Name+".", reflect.ValueOf(c.Settings).Elem())
 		}
 	}
 	return list
 }
 
 // parse turns the text of one value, from whatever source, into the type of a setting.
-func parse(t reflect.Type, text string) (any, *mistake) {
+func parse(t reflect.Type, s string) (any, *mistake) {
 	switch reflect.Zero(t).Interface().(type) {
 	case time.Duration:
-		return parseDuration(text)
+		return parseDuration(s)
 	case netip.Prefix:
-		return parsePrefix(text)
+		return parsePrefix(s)
 	case int:
-		n, err := strconv.Atoi(text)
+		n, err := strconv.Atoi(s)
 		if err != nil {
-			return nil, &mistake{show(text) + " is not a whole number", ""}
+			return nil, &mistake{show(s) + " is not a whole number", ""}
 		}
 		return n, nil
 	case bool:
-		if text != "true" && text != "false" {
-			return nil, &mistake{show(text) + " is neither true nor false", ""}
+		if s != "true" && s != "false" {
+			return nil, &mistake{show(s) + " is neither true nor false", ""}
 		}
-		return text == "true", nil
+		return s == "true", nil
 	case enum:
-		return parseEnum(t, text)
+		return parseEnum(t, s)
 	}
-	return text, nil
+	return s, nil
 }
 
-func parseDuration(text string) (any, *mistake) {
-	d, err := time.ParseDuration(text)
-	if err == nil {
+// ParseDuration reads a duration as every setting has it: as time.ParseDuration
+// does, or with days and weeks, such as 30d or 2w. The error is a Fault without a
+// key.
+func ParseDuration(s string) (time.Duration, error) {
+	d, m := parseDuration(s)
+	if m != nil {
+		return 0, Fault{Problem: m.problem, Hint: m.hint}
+	}
+	return d, nil
+}
+
+func parseDuration(s string) (time.Duration, *mistake) {
+	if d, err := time.ParseDuration(s); err == nil {
 		return d, nil
 	}
-	if n, err := strconv.ParseFloat(text, 64); err == nil {
-		hint := show(text + "s")
-		if n >= 100 { // who leaves the unit out of 1500 thinks in milliseconds
-			hint = show(text+"ms") + " or " + hint
+	if n, err := strconv.ParseFloat(s, 64); err == nil {
+		hint := show(s + "s")
+		if n >= 100 { // without a unit, 1500 was probably meant in milliseconds
+			hint = show(s+"ms") + " or " + hint
 		}
-		return nil, &mistake{show(text) + " needs a unit", hint}
+		return 0, &mistake{show(s) + " needs a unit", hint}
 	}
-	return nil, &mistake{show(text) + " is not a duration", "such as 2s, 1500ms or 1m30s"}
+	d, err := model.ParseDuration(s)
+	if err != nil {
+		return 0, &mistake{show(s) + " is not a duration", "such as 2s, 1500ms or 1m30s"}
+	}
+	return time.Duration(d), nil
 }
 
 // parsePrefix accepts a network, or a bare address as the network of that address alone.
@@ -91,7 +128,7 @@ func parsePrefix(text string) (any, *mistake) {
 }
 
 func parseEnum(t reflect.Type, text string) (any, *mistake) {
-	words := reflect.Zero(t).Interface().(enum).words()
+	words := reflect.Zero(t).Interface().(enum).Words()
 	if !slices.Contains(words, text) {
 		return nil, &mistake{show(text) + " is not one of " + strings.Join(words, ", "), suggest(text, words)}
 	}
@@ -109,7 +146,7 @@ func format(v reflect.Value) string {
 	}
 	switch x := v.Interface().(type) {
 	case time.Duration:
-		return short(x)
+		return text.Duration(x)
 	case netip.Prefix:
 		return quote(x.String())
 	}
@@ -127,16 +164,4 @@ func quote(text string) string {
 		return text
 	}
 	return strconv.Quote(text)
-}
-
-// short writes a duration without the zero units that time.Duration prints: 2m, not 2m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

@@ -27,7 +27,8 @@ func TestPuppetDBIsGivenTime(t *testing.T) {
 		f := db.Files()
 		c.Probe.Timeout = timeout
 		c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = f.Certificate, f.Key, f.CA, f.CRL
-		c.PuppetDB.Address, c.PuppetDB.Certname = db.Address(), db.Name
+		s := check.Settings[check.PuppetDBSettings](c.Checks)
+		s.Address, s.Certname = db.Address(), db.Name
 	})
 	time.Sleep(5 * timeout) // what a probe would long have given up
 	if err := db.Set(checktest.Running); err != nil {

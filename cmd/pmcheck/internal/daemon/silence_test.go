@@ -26,7 +26,7 @@ func TestBackFromSilence(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := start(t, func(c *config.Config) {
 				c.Probe.Interval, c.Probe.Timeout = 100*time.Millisecond, 90*time.Millisecond
-				c.JRuby.Interval = 20 * time.Millisecond
+				check.Settings[check.JRubySettings](c.Checks).Interval = 20 * time.Millisecond
 			})
 			r.master.SetPool(check.Pool{Size: 2, Free: 2, Lock: "not-in-use"})
 			r.waitFor(200, answer.Serving)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
@@ -13,7 +14,7 @@ import (
 func (r *testDaemon) client() api.Client { return api.Client{Socket: r.config.Socket} }
 
 func TestNextIsAnsweredWhenAHoldIsSet(t *testing.T) {
-	r := start(t, func(c *config.Config) { c.JRuby.Interval = time.Hour })
+	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
 	before, err := r.client().Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +36,7 @@ func TestNextIsAnsweredWhenAHoldIsSet(t *testing.T) {
 }
 
 func TestNextIsAnsweredWhenABalancerAsks(t *testing.T) {
-	r := start(t, func(c *config.Config) { c.JRuby.Interval = time.Hour })
+	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
 	last, err := r.client().Status(t.Context())
 	for len(last.Balancers) == 0 && err == nil {
 		r.ask("GET / HTTP/1.0\r\n\r\n")
@@ -66,7 +67,7 @@ func TestStatusCarriesObstacles(t *testing.T) {
 }
 
 func TestHeldRequestEndsInTime(t *testing.T) {
-	r := start(t, func(c *config.Config) { c.JRuby.Interval = time.Hour })
+	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
 	s, err := r.client().Status(t.Context())
 	for err == nil { // until a held request is not answered early
 		began := time.Now()

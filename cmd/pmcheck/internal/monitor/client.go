@@ -1,14 +1,14 @@
 package monitor
 
 import (
-	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
 // newClient returns a client of the master for a configuration. Clients may
 // share credentials.
-func newClient(c config.Probe, credentials *check.Credentials) check.Client {
-	return check.Client{
+func newClient(c config.Probe, credentials *puppetclient.Credentials) puppetclient.Client {
+	return puppetclient.Client{
 		Address:     c.Address,
 		ServerName:  c.Certname,
 		Timeout:     c.Timeout,
@@ -17,12 +17,12 @@ func newClient(c config.Probe, credentials *check.Credentials) check.Client {
 	}
 }
 
-func newCredentials(c config.Probe) *check.Credentials {
-	return &check.Credentials{Files: check.Files{
+func newCredentials(c config.Probe) *puppetclient.Credentials {
+	return &puppetclient.Credentials{Files: puppetclient.Files{
 		Certificate: c.Certificate,
 		Key:         c.Key,
 		CA:          c.CA,
 		CRL:         c.CRL,
-		Revocation:  check.Revocation(c.Revocation),
+		Revocation:  c.Revocation,
 	}}
 }

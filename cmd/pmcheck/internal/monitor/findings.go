@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -23,15 +22,21 @@ func newFindings() findings {
 }
 
 // configure takes over the severities, and forgets checks that are off.
-func (f *findings) configure(c config.Checks) {
+func (f *findings) configure(checks check.List) {
 	f.severity = map[string]check.Severity{}
-	for name, severity := range map[string]config.Severity{
-		check.CheckJRuby: c.JRuby, check.CheckUnit: c.Unit, check.CheckExpiry: c.Expiry, check.CheckLoaded: c.Loaded,
-		check.CheckDisk: c.Disk, check.CheckCode: c.Code, check.CheckPuppetDB: c.PuppetDB, check.CheckCompile: c.Compile,
-	} {
-		f.severity[name] = check.Severity(severity)
-		if severity == config.SeverityOff {
-			delete(f.latest, name)
+	for _, c := range checks {
+		f.severity[c.Name] = c.Severity
+		if c.Severity == check.Off {
+			delete(f.latest, c.Name)
+		}
+	}
+}
+
+// observe takes in what the checks that look at probes conclude from one.
+func (f *findings) observe(checks check.List, r check.Result, now time.Time) {
+	for _, c := range checks {
+		if c.Observe != nil {
+			f.take(c.Observe(r, now), now)
 		}
 	}
 }

@@ -41,8 +41,8 @@ func (m *Monitor) start(ctx context.Context) {
 	for _, r := range m.runners {
 		m.work.Go(func() { r.run(ctx, m.found) })
 	}
-	if m.config.Checks.Unit != config.SeverityOff {
-		names := m.config.Unit.Names
+	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
+		names := check.Settings[check.UnitSettings](m.config.Checks).Names
 		m.work.Go(func() { watchUnit(ctx, names, m.units) })
 	}
 }
@@ -155,7 +155,7 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 // the master has too much to do; 0 if that is not known.
 func (m *Monitor) patience(s *subject) int {
 	if s.name == Server && m.findings.saturated(time.Now()) {
-		return m.config.JRuby.BusyFall
+		return check.Settings[check.JRubySettings](m.config.Checks).BusyFall
 	}
 	return 0
 }
@@ -163,8 +163,7 @@ func (m *Monitor) patience(s *subject) int {
 // concluded hands a result of the master to the checks that depend on it.
 func (m *Monitor) concluded(served, serves bool, r check.Result) {
 	now := time.Now()
-	m.findings.take(check.Expiry(r, m.config.Expiry.Warn, now), now)
-	m.findings.take(check.Loaded(r), now)
+	m.findings.observe(m.config.Checks, r, now)
 	switch {
 	case r.Fault != nil:
 		m.fell = m.fell || r.Fault.Definite()
@@ -224,8 +223,8 @@ func (m *Monitor) known(now time.Time) *State {
 		s.Own = append(s.Own, v.local()...)
 	}
 	for _, r := range m.runners {
-		if r.client != nil {
-			s.Own = append(s.Own, r.client.Local()...)
+		if r.Client != nil {
+			s.Own = append(s.Own, r.Client.Local()...)
 		}
 	}
 	if db, asked := m.findings.puppetdb(now); asked {

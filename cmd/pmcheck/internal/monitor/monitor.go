@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/systemd"
@@ -53,7 +54,7 @@ type Monitor struct {
 
 	// What follows belongs to the loop.
 	config      config.Config
-	credentials *check.Credentials // one reading of the files for all clients
+	credentials *puppetclient.Credentials // one reading of the files for all clients
 	services    []*subject
 	runners     []*runner
 	findings    findings

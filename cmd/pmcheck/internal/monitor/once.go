@@ -30,35 +30,25 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	for _, r := range newRunners(c, credentials, new(signals)) {
 		work.Go(func() {
 			f := r.once(ctx)
+			r.close()
 			mu.Lock()
 			defer mu.Unlock()
 			found.take(f, time.Now())
 		})
 	}
-	if c.Checks.Unit != config.SeverityOff {
-		work.Go(func() { unit = unitNow(ctx, c.Unit.Names) })
+	if c.Checks.Severity(check.CheckUnit) != check.Off {
+		work.Go(func() { unit = unitNow(ctx, check.Settings[check.UnitSettings](c.Checks).Names) })
 	}
 	result := prober.Probe(ctx)
 	work.Wait()
 
 	now := time.Now()
 	found.unit(unit, now)
-	found.take(check.Expiry(result, c.Expiry.Warn, now), now)
-	found.take(check.Loaded(result), now)
+	found.observe(c.Checks, result, now)
 	var judge check.Judge
 	probed, _ := judge.Observe(result)
 	list := found.list(now)
 	return check.Fold(probed, list), result, list
-}
-
-// once makes the check of a runner that does not run.
-func (r *runner) once(ctx context.Context) check.Finding {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	if r.client != nil {
-		defer r.client.Close()
-	}
-	return r.check(ctx)
 }
 
 // unitNow returns the state of the master's unit; the zero state if there is no

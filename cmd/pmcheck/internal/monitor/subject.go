@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -38,7 +39,7 @@ type outcome struct {
 
 // subjects makes the subjects of a configuration. The first is the master.
 // Those whose kept connection the master ends are sent to lost.
-func subjects(c config.Config, credentials *check.Credentials, lost chan<- *subject) []*subject {
+func subjects(c config.Config, credentials *puppetclient.Credentials, lost chan<- *subject) []*subject {
 	list := []*subject{newSubject(c.Probe, credentials, Server, "", lost)}
 	for _, name := range c.Services {
 		list = append(list, newSubject(c.Probe, credentials, name, name, lost))
@@ -61,7 +62,7 @@ func subjects(c config.Config, credentials *check.Credentials, lost chan<- *subj
 }
 
 // newSubject returns a subject that answers the Status API.
-func newSubject(c config.Probe, credentials *check.Credentials, name, service string, lost chan<- *subject) *subject {
+func newSubject(c config.Probe, credentials *puppetclient.Credentials, name, service string, lost chan<- *subject) *subject {
 	s := &subject{name: name}
 	prober := &check.Prober{Environment: c.Environment, Client: newClient(c, credentials), Service: service}
 	prober.Lost = func() {

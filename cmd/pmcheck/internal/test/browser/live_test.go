@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
@@ -43,7 +44,7 @@ func newRig(t *testing.T) *rig {
 	c.Probe.Address, c.Probe.Certname = m.Address(), m.Name
 	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = f.Certificate, f.Key, f.CA, f.CRL
 	c.Probe.MaxAge = time.Minute
-	c.Checks.Unit = config.SeverityOff
+	c.Checks.SetSeverity(check.CheckUnit, check.Off)
 	if err := errors.Join(os.MkdirAll(c.Holds.Persistent, 0o755), os.MkdirAll(c.Holds.UntilReboot, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,8 @@ func TestPageWorksWithoutJavaScript(t *testing.T) {
 func TestEachLiveStateHasItsPage(t *testing.T) {
 	c := startChromium(t)
 	r := newRig(t)
-	r.config.JRuby.Interval, r.config.JRuby.StuckAfter = 500*time.Millisecond, 5*time.Second
+	s := check.Settings[check.JRubySettings](r.config.Checks)
+	s.Interval, s.StuckAfter = 500*time.Millisecond, 5*time.Second
 	r.run()
 	c.visit("http://" + r.config.Listen + "/")
 	for _, tt := range []struct {

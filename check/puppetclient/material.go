@@ -1,4 +1,4 @@
-package check
+package puppetclient
 
 import (
 	"crypto/tls"
@@ -6,6 +6,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +23,9 @@ const (
 	RevocationOff   Revocation = "off"   // none; the CRL file is not even read
 )
 
+// Words lists the depths.
+func (Revocation) Words() []string { return []string{"chain", "leaf", "off"} }
+
 // material is one consistent set of everything a handshake needs, read from
 // the files at one moment. It is immutable.
 type material struct {
@@ -30,27 +35,25 @@ type material struct {
 	intermediates *x509.CertPool // the others
 	crls          []*x509.RevocationList
 	revocation    Revocation
+	identity      Identity // what to tell of all that
 }
-
-// pemFiles is the content of the files, by role.
-type pemFiles struct{ certificate, key, ca, crl []byte }
 
 func parseMaterial(f Files, p pemFiles) (*material, error) {
 	m := &material{revocation: f.revocation()}
-	own, err := parseOwn(p.certificate, p.key)
+	own, err := parseOwn(p[0], p[1])
 	if err != nil {
 		return nil, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, err)
 	}
 	m.own = own
-	if err := m.parseBundle(p.ca); err != nil {
+	if err := m.parseBundle(p[2]); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.CA, err)
 	}
-	if m.revocation == RevocationOff {
-		return m, nil
+	if m.revocation != RevocationOff {
+		if m.crls, err = parseCRLs(p[3]); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.CRL, err)
+		}
 	}
-	if m.crls, err = parseCRLs(p.crl); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.CRL, err)
-	}
+	m.identity = m.describe()
 	return m, nil
 }
 
@@ -64,12 +67,13 @@ func parseOwn(certificate, key []byte) (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	if encrypted(key) {
-		return tls.Certificate{}, errors.New("the key is protected by a passphrase, which pmcheck cannot use: store it without one, mode 0640, group puppet")
+		return tls.Certificate{}, errors.New(
+			"the key is protected by a passphrase, which pmcheck cannot use: store it without one, mode 0640, group puppet")
 	}
 	return tls.X509KeyPair(certificate, key)
 }
 
-// wholePEM tells an empty and a half-written file from a merely wrong one.
+// wholePEM returns an error for an empty and for a half-written file.
 func wholePEM(data []byte, what string) error {
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return fmt.Errorf("the %s file is empty", what)
@@ -81,8 +85,19 @@ func wholePEM(data []byte, what string) error {
 	return nil
 }
 
+// blocks yields the PEM blocks of these types; of all types without any.
+func blocks(data []byte, types ...string) iter.Seq[*pem.Block] {
+	return func(yield func(*pem.Block) bool) {
+		for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+			if (len(types) == 0 || slices.Contains(types, block.Type)) && !yield(block) {
+				return
+			}
+		}
+	}
+}
+
 func encrypted(key []byte) bool {
-	for block, rest := pem.Decode(key); block != nil; block, rest = pem.Decode(rest) {
+	for block := range blocks(key) {
 		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
 			return true
 		}
@@ -99,10 +114,7 @@ func (m *material) parseBundle(data []byte) error {
 	}
 	m.roots, m.intermediates = x509.NewCertPool(), x509.NewCertPool()
 	anchors := 0
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
-			continue
-		}
+	for block := range blocks(data, "CERTIFICATE", "TRUSTED CERTIFICATE") {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return fmt.Errorf("CA certificate: %w", err)
@@ -116,7 +128,7 @@ func (m *material) parseBundle(data []byte) error {
 		}
 	}
 	if anchors == 0 {
-		return errors.New("the CA file holds no self-signed root certificate")
+		return errors.New("no self-signed root in the CA file")
 	}
 	return nil
 }
@@ -126,10 +138,7 @@ func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
 		return nil, err
 	}
 	var crls []*x509.RevocationList
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "X509 CRL" {
-			continue
-		}
+	for block := range blocks(data, "X509 CRL") {
 		crl, err := x509.ParseRevocationList(block.Bytes)
 		if err != nil {
 			return nil, fmt.Errorf("CRL: %w", err)
@@ -137,7 +146,7 @@ func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
 		crls = append(crls, crl)
 	}
 	if len(crls) == 0 {
-		return nil, errors.New("the CRL file holds no X509 CRL")
+		return nil, errors.New("no X509 CRL in the CRL file")
 	}
 	return crls, nil
 }

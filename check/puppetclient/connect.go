@@ -1,4 +1,4 @@
-package check
+package puppetclient
 
 import (
 	"context"
@@ -6,9 +6,19 @@ import (
 	"strings"
 )
 
-// connect connects to host:port. It asks nobody what localhost means, as RFC
-// 6761 has it: a master must not look dead because a resolver is, or because a
-// line of /etc/hosts was lost.
+// Dial connects to host:port, as the client does, without TLS. The error is an
+// *Error.
+func Dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := connect(ctx, address)
+	if err != nil {
+		return nil, networkError(err, address)
+	}
+	return conn, nil
+}
+
+// connect connects to host:port. It resolves localhost itself, as RFC 6761 section 6.3
+// asks for: a master must not look dead because a resolver does not answer, or
+// because a line of /etc/hosts was lost.
 func connect(ctx context.Context, address string) (net.Conn, error) {
 	dialer := new(net.Dialer)
 	host, port, err := net.SplitHostPort(address)

@@ -1,4 +1,4 @@
-package check
+package puppetclient
 
 import (
 	"bytes"
@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// clientConfig builds the TLS side of a probe. Verification is our own: Go
-// refuses the certificates of old Puppet CAs, which carry the host's name in
-// the common name only, knows nothing of CRLs, and does not say which of the
-// checks failed in a way that can be told apart.
+// clientConfig builds the TLS configuration. It verifies by itself: crypto/tls refuses
+// the certificates of old Puppet CAs, which have the host's name in the common name
+// only, knows no CRLs, and does not report which of the checks failed.
 func (m *material) clientConfig(serverName string, now func() time.Time) *tls.Config {
 	return &tls.Config{
 		ServerName:         serverName,
@@ -21,33 +20,33 @@ func (m *material) clientConfig(serverName string, now func() time.Time) *tls.Co
 		Time:               now,
 		InsecureSkipVerify: true, // replaced by VerifyConnection
 		VerifyConnection: func(s tls.ConnectionState) error {
-			if fault := m.verifyServer(s.PeerCertificates, serverName, now()); fault != nil {
-				return fault
+			if err := m.verifyServer(s.PeerCertificates, serverName, now()); err != nil {
+				return err
 			}
 			return nil
 		},
-		// Go offers a certificate only if its direct issuer is among those the
-		// server names. A master names its root, so with an intermediate CA the
-		// probe would silently be anonymous.
+		// crypto/tls offers a certificate only if the server names its direct issuer.
+		// A master names its root, so with an intermediate CA the probe would
+		// silently be anonymous.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return &m.own, nil
 		},
 	}
 }
 
-// verifyServer verifies a master the way an agent does: chain, name, and as
-// much revocation as asked for.
-func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) *Fault {
+// verifyServer verifies a server as an agent does: chain, name, and revocation as
+// deep as configured.
+func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) *Error {
 	if len(peers) == 0 {
-		return &Fault{Reason: TLSFailed, Detail: "the master showed no certificate"}
+		return &Error{Reason: TLSFailed, Detail: "the master showed no certificate"}
 	}
 	leaf := peers[0]
 	chains, err := m.chains(leaf, peers[1:], x509.ExtKeyUsageServerAuth, now)
 	if err != nil {
-		return serverFault(leaf, err, now)
+		return serverError(leaf, err, now)
 	}
 	if err := verifyName(leaf, name); err != nil {
-		return &Fault{Reason: ServerCertName, Err: err}
+		return &Error{Reason: ServerCertName, Err: err}
 	}
 	fault := m.checkRevocation(chains[0], now)
 	if fault != nil && fault.Reason == revoked {
@@ -56,7 +55,9 @@ func (m *material) verifyServer(peers []*x509.Certificate, name string, now time
 	return fault
 }
 
-func (m *material) chains(leaf *x509.Certificate, sent []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) ([][]*x509.Certificate, error) {
+func (m *material) chains(
+	leaf *x509.Certificate, sent []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time,
+) ([][]*x509.Certificate, error) {
 	intermediates := m.intermediates.Clone()
 	for _, c := range sent {
 		intermediates.AddCert(c)
@@ -69,20 +70,20 @@ func (m *material) chains(leaf *x509.Certificate, sent []*x509.Certificate, usag
 	})
 }
 
-func serverFault(leaf *x509.Certificate, err error, now time.Time) *Fault {
+func serverError(leaf *x509.Certificate, err error, now time.Time) *Error {
 	subject := leaf.Subject.CommonName
 	var invalid x509.CertificateInvalidError
 	if errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil {
 		detail := validity(invalid.Cert)
 		switch {
 		case invalid.Cert.IsCA && now.After(invalid.Cert.NotAfter):
-			return &Fault{Reason: CAExpired, Detail: "CA certificate " + detail}
+			return &Error{Reason: CAExpired, Detail: "CA certificate " + detail}
 		case now.Before(invalid.Cert.NotBefore):
-			return &Fault{Reason: ServerCertNotYetValid, Detail: "the master's certificate chain: " + detail}
+			return &Error{Reason: ServerCertNotYetValid, Detail: "the master's certificate chain: " + detail}
 		}
-		return &Fault{Reason: ServerCertExpired, Detail: "the master's certificate " + detail}
+		return &Error{Reason: ServerCertExpired, Detail: "the master's certificate " + detail}
 	}
-	return &Fault{
+	return &Error{
 		Reason: ServerCertUntrusted,
 		Detail: fmt.Sprintf("the master's certificate %s, issued by %s", subject, leaf.Issuer.CommonName),
 		Err:    err,
@@ -112,7 +113,7 @@ func verifyName(c *x509.Certificate, name string) error {
 const revoked Reason = "revoked"
 
 // checkRevocation looks a verified chain up in the CRLs, as deep as asked.
-func (m *material) checkRevocation(chain []*x509.Certificate, now time.Time) *Fault {
+func (m *material) checkRevocation(chain []*x509.Certificate, now time.Time) *Error {
 	depth := len(chain)
 	switch m.revocation {
 	case RevocationOff:
@@ -124,15 +125,15 @@ func (m *material) checkRevocation(chain []*x509.Certificate, now time.Time) *Fa
 		issuer := chain[min(i+1, len(chain)-1)] // the root signed itself
 		crl := m.newestCRL(issuer)
 		if crl == nil {
-			return &Fault{Reason: CRLMissing, Detail: "no CRL of " + issuer.Subject.CommonName + " in the CRL file"}
+			return &Error{Reason: CRLMissing, Detail: "no CRL of " + issuer.Subject.CommonName + " in the CRL file"}
 		}
 		if !crl.NextUpdate.IsZero() && now.After(crl.NextUpdate) {
-			return &Fault{Reason: CRLExpired, Detail: fmt.Sprintf("the CRL of %s expired at %s",
+			return &Error{Reason: CRLExpired, Detail: fmt.Sprintf("the CRL of %s expired at %s",
 				issuer.Subject.CommonName, crl.NextUpdate.UTC().Format(time.RFC3339))}
 		}
 		for _, entry := range crl.RevokedCertificateEntries {
 			if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {
-				return &Fault{Reason: revoked, Detail: fmt.Sprintf("certificate %s (serial %X) was revoked at %s",
+				return &Error{Reason: revoked, Detail: fmt.Sprintf("certificate %s (serial %X) was revoked at %s",
 					c.Subject.CommonName, c.SerialNumber, entry.RevocationTime.UTC().Format(time.RFC3339))}
 			}
 		}
@@ -154,15 +155,15 @@ func (m *material) newestCRL(issuer *x509.Certificate) *x509.RevocationList {
 	return newest
 }
 
-// ownFault says what a master may have against our certificate, as far as it
-// can be told from here; nil if nothing can.
-func (m *material) ownFault(now time.Time) *Fault {
+// ownError returns why a server may refuse our certificate, as far as the files show;
+// nil if they show nothing.
+func (m *material) ownError(now time.Time) *Error {
 	leaf := m.own.Leaf
 	switch {
 	case now.After(leaf.NotAfter):
-		return &Fault{Reason: OwnCertExpired, Detail: "our certificate " + validity(leaf)}
+		return &Error{Reason: OwnCertExpired, Detail: "our certificate " + validity(leaf)}
 	case now.Before(leaf.NotBefore):
-		return &Fault{Reason: OwnCertNotYetValid, Detail: "our certificate " + validity(leaf)}
+		return &Error{Reason: OwnCertNotYetValid, Detail: "our certificate " + validity(leaf)}
 	}
 	var sent []*x509.Certificate
 	for _, der := range m.own.Certificate[1:] {
@@ -172,7 +173,11 @@ func (m *material) ownFault(now time.Time) *Fault {
 	}
 	chains, err := m.chains(leaf, sent, x509.ExtKeyUsageClientAuth, now)
 	if err != nil {
-		return &Fault{Reason: OwnCertForeign, Detail: fmt.Sprintf("our certificate %s was issued by %s", leaf.Subject.CommonName, leaf.Issuer.CommonName), Err: err}
+		return &Error{
+			Reason: OwnCertForeign,
+			Detail: fmt.Sprintf("our certificate %s was issued by %s", leaf.Subject.CommonName, leaf.Issuer.CommonName),
+			Err:    err,
+		}
 	}
 	fault := m.checkRevocation(chains[0], now)
 	if fault != nil && fault.Reason == revoked {

@@ -1,10 +1,9 @@
-package check
+package puppetclient
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -85,13 +84,4 @@ func (c *conn) refusal() error {
 func remoteAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
-}
-
-// readBounded reads at most limit bytes and reports whether there was more.
-func readBounded(r io.Reader, limit int64) (data []byte, more bool, err error) {
-	data, err = io.ReadAll(io.LimitReader(r, limit+1))
-	if int64(len(data)) > limit {
-		return data[:limit], true, err
-	}
-	return data, false, err
 }

@@ -2,8 +2,8 @@ package check_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +20,7 @@ func TestEachCheckIsExplained(t *testing.T) {
 	}
 	got := map[string]check.Severity{}
 	for _, name := range check.Names() {
-		got[name] = check.DefaultSeverity(name)
+		got[name] = check.All().Severity(name)
 		e, ok := check.Explain(name)
 		if !ok || e.Name != name || e.Asks == "" || e.Why == "" || e.Because == "" || e.Do == "" {
 			t.Errorf("%s: %+v", name, e)
@@ -40,36 +40,45 @@ func TestEachCheckIsExplained(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCheckIsNotExplained(t *testing.T) {
+func TestUnknownNameIsNotExplained(t *testing.T) {
 	for _, name := range []string{"", "jrubies", "Probe"} {
-		if _, ok := check.Explain(name); ok || check.DefaultSeverity(name) != check.Off {
+		if _, ok := check.Explain(name); ok || check.All().Severity(name) != check.Off {
 			t.Errorf("%q is explained", name)
 		}
 	}
 }
 
-// Whoever adds a reason says which check gives it.
+// Each reason that is declared belongs to a check, or to all of them.
 func TestReasonsAreComplete(t *testing.T) {
-	source, err := os.ReadFile("fault.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []check.Reason{}
-	for _, m := range regexp.MustCompile(`(?m)^\t\w+ +Reason = "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1) {
-		if r := check.Reason(m[1]); r != check.OK {
-			want = append(want, r)
+	want := map[check.Reason]bool{check.OK: true}
+	declared := regexp.MustCompile(`(?m)^(?:const)?\s*\w+ +Reason += +"([a-z-]+)"`)
+	for _, pattern := range []string{"*.go", "puppetclient/error.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range declared.FindAllSubmatch(source, -1) {
+				want[check.Reason(m[1])] = true
+			}
 		}
 	}
-	got := check.Reasons()
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-fault.go +Reasons):\n%s", diff)
-	}
-	for _, r := range got {
+	got := map[check.Reason]bool{check.OK: true}
+	for _, r := range check.Reasons() {
+		if got[r] {
+			t.Errorf("%s is listed twice", r)
+		}
+		got[r] = true
 		if (r.Check() == "") != (r == check.NotKnown) {
 			t.Errorf("%s is of the check %q", r, r.Check())
 		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-declared +listed):\n%s", diff)
 	}
 }
 

@@ -1,12 +1,14 @@
-package check
+package puppetclient
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -23,12 +25,7 @@ type Files struct {
 	Revocation  Revocation
 }
 
-func (f Files) revocation() Revocation {
-	if f.Revocation == "" {
-		return RevocationChain
-	}
-	return f.Revocation
-}
+func (f Files) revocation() Revocation { return cmp.Or(f.Revocation, RevocationChain) }
 
 // Credentials reads Files, and reads them again when they change. A set is
 // used only if all of it is good: a certificate half written, or one that
@@ -37,43 +34,37 @@ func (f Files) revocation() Revocation {
 type Credentials struct {
 	Files Files
 
-	mu     sync.Mutex
-	stamps [4]stamp // of the files as last read
-	read   pemFiles // as last read
-	good   *material
-	err    error // why the files as last read are not in use
+	mu    sync.Mutex
+	infos [4]fs.FileInfo // of the files as last read, nil for one that was missing
+	read  pemFiles       // as last read
+	good  *material
+	err   error // why the files as last read are not in use
 }
 
-// stamp is what changes about a file when its content does.
-type stamp struct {
-	info fs.FileInfo
-	err  string
-}
+// pemFiles is the content of the files: certificate, key, CA and CRL.
+type pemFiles [4][]byte
 
-func (s stamp) same(t stamp) bool {
-	if s.info == nil || t.info == nil {
-		return s.info == nil && t.info == nil && s.err == t.err
-	}
-	return os.SameFile(s.info, t.info) && s.info.Size() == t.info.Size() && s.info.ModTime().Equal(t.info.ModTime())
-}
-
-// material returns the set to use now. With a nil set the error says why
-// there is none; with a set it says why newer files are not in use. Files are
-// opened only if they look changed or force is set, and parsed only if their
-// content differs.
+// material returns the set to use now. With a nil set the error says why there is
+// none; with a set it says why newer files are not in use. Files are opened only if
+// they look changed or force is set, and parsed only if their content differs.
 func (c *Credentials) material(force bool) (*material, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stamps := c.stat()
-	changed := force
-	for i := range stamps {
-		changed = changed || !stamps[i].same(c.stamps[i])
+	changed := force || c.good == nil
+	for i, path := range c.paths() {
+		info, _ := os.Stat(path) // reload reports the error
+		changed = changed || !sameFile(info, c.infos[i])
+		c.infos[i] = info
 	}
-	if changed || (c.good == nil && c.err == nil) {
-		c.stamps = stamps
+	if changed {
 		c.reload()
 	}
 	return c.good, c.err
+}
+
+// sameFile reports whether a file looks as it did before.
+func sameFile(a, b fs.FileInfo) bool {
+	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 func (c *Credentials) paths() []string {
@@ -84,30 +75,17 @@ func (c *Credentials) paths() []string {
 	return paths
 }
 
-func (c *Credentials) stat() (stamps [4]stamp) {
-	for i, path := range c.paths() {
-		info, err := os.Stat(path)
-		if err != nil {
-			stamps[i].err = err.Error()
-			continue
-		}
-		stamps[i].info = info
-	}
-	return stamps
-}
-
 func (c *Credentials) reload() {
-	var contents [4][]byte
+	var read pemFiles
 	for i, path := range c.paths() {
 		data, err := readFile(path)
 		if err != nil {
 			c.read, c.err = pemFiles{}, err
 			return
 		}
-		contents[i] = data
+		read[i] = data
 	}
-	read := pemFiles{certificate: contents[0], key: contents[1], ca: contents[2], crl: contents[3]}
-	if read.equal(c.read) {
+	if slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
 		return
 	}
 	m, err := parseMaterial(c.Files, read)
@@ -115,11 +93,6 @@ func (c *Credentials) reload() {
 	if err == nil {
 		c.good = m
 	}
-}
-
-func (p pemFiles) equal(q pemFiles) bool {
-	return bytes.Equal(p.certificate, q.certificate) && bytes.Equal(p.key, q.key) &&
-		bytes.Equal(p.ca, q.ca) && bytes.Equal(p.crl, q.crl)
 }
 
 func readFile(path string) ([]byte, error) {

@@ -1,4 +1,4 @@
-package check
+package puppetclient
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 )
 
 // TestConnectToLocalhost: localhost is both loopback addresses, whichever of
-// them somebody listens on and /etc/hosts names.
+// them has a listener and whatever /etc/hosts says.
 func TestConnectToLocalhost(t *testing.T) {
 	for _, ip := range []string{"127.0.0.1", "::1"} {
 		t.Run(ip, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestConnectToLocalhost(t *testing.T) {
 			conn.Close()
 			l.Close()
 			if conn, err = connect(t.Context(), "localhost:"+port); !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("nobody listens, and connect returns %v, %v", conn, err)
+				t.Errorf("without a listener connect returns %v, %v", conn, err)
 			}
 		})
 	}

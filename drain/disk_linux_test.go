@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPermission acts as a user who may not write, and one who may not read.
-func TestPermission(t *testing.T) {
+// TestMissingPermissionIsReported acts as a user without permission to write, and as one without
+// permission to read.
+func TestMissingPermissionIsReported(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain})
@@ -37,14 +38,6 @@ func TestPermission(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(s.Persistent, "operator.json"), 0o600))
 	if out := runAs(t, 54321, s, "read"); out != "operator:maint:hold-unreadable" {
 		t.Errorf("reads %s", out)
-	}
-}
-
-// openWay lets everybody through to dir.
-func openWay(t *testing.T, dir string) {
-	t.Helper()
-	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
-		must(t, os.Chmod(d, 0o755))
 	}
 }
 
@@ -114,4 +107,32 @@ func fillDisk(t *testing.T, dir string) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
 	}
+}
+
+// TestWatchSeesMounts: the kernel does not report these, but does again report what
+// happens in the directory once they are noticed.
+func TestWatchSeesMounts(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	s, w := watched(t, never)
+	const bad = "directory:maint:hold-unreadable"
+	mount(t, s.Persistent)
+	w.Rescan()
+	waitFor(t, w, bad)
+	must(t, accept(s))
+	waitFor(t, w, "")
+	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
+	waitFor(t, w, "mounted:maint")
+	must(t, unix.Unmount(s.Persistent, 0))
+	w.Rescan()
+	waitFor(t, w, bad+" first:drain")
+	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
+	waitFor(t, w, bad+" second:maint first:drain")
+	must(t, accept(s))
+	waitFor(t, w, "second:maint first:drain")
+}
+
+// exchange swaps two directories in one step.
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }

@@ -1,4 +1,4 @@
-package check
+package puppetclient
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestNetworkFault(t *testing.T) {
+func TestNetworkError(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		err  error
@@ -18,10 +18,10 @@ func TestNetworkFault(t *testing.T) {
 		{"ended by an administrator, as with ss -K", broken("read", syscall.ECONNABORTED), ConnectionLost},
 		{"written to after its end", broken("write", syscall.EPIPE), ConnectionLost},
 		{"no route", broken("dial", syscall.EHOSTUNREACH), Unreachable},
-		{"nobody listens", broken("dial", syscall.ECONNREFUSED), Refused},
+		{"port closed", broken("dial", syscall.ECONNREFUSED), Refused},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := networkFault(tc.err, "puppet1:8140").Reason; got != tc.want {
+			if got := networkError(tc.err, "puppet1:8140").Reason; got != tc.want {
 				t.Errorf("reason %s, want %s", got, tc.want)
 			}
 		})

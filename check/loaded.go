@@ -1,0 +1,55 @@
+package check
+
+import (
+	"fmt"
+	"time"
+)
+
+// CheckLoaded is the name of the check that the certificate on disk is the one in
+// use.
+const CheckLoaded = "loaded"
+
+// CertificateOnDisk is the reason of the check.
+const CertificateOnDisk Reason = "certificate-not-loaded"
+
+func loaded() Check {
+	return Check{
+		Name:     CheckLoaded,
+		Title:    "the certificate on disk is the one in use",
+		Severity: Warn,
+		Asks:     "Whether the certificate that the master shows on the wire is the host's certificate on disk.",
+		Why: "Puppet Server reloads a CRL by itself, but a certificate only when it starts. One that was renewed is " +
+			"not in use, and the old one expires though everything on disk looks well.",
+		Because: "agents are served until the old certificate expires, and then the probe fails.",
+		Do:      "Drain the master, restart puppetserver, make it ready again.",
+		Reasons: []Cause{{CertificateOnDisk, "",
+			"renewed on disk, not loaded: pmcheck drain, systemctl restart puppetserver, pmcheck ready"}},
+		Observe: func(r Result, _ time.Time) Finding { return Loaded(r) },
+	}
+}
+
+// Loaded compares the certificate that the master shows with the one on disk.
+// Puppet Server loads a certificate only when it starts, so one that was
+// renewed is not in use, and the old one will expire unnoticed. The two can
+// be compared if the master's certificate is the host's own.
+func Loaded(r Result) Finding {
+	f := Finding{Check: CheckLoaded, State: StateOK, Reason: OK, Checked: r.Asked}
+	unknown := func(detail string) Finding {
+		f.State, f.Reason, f.Detail = StateNone, NotKnown, detail
+		return f
+	}
+	if r.Own == nil || r.TLS == nil {
+		return unknown("there is nothing to compare: no connection, or no certificate on disk")
+	}
+	shown, own := r.TLS.Server, *r.Own
+	f.Value = "serial " + shown.Serial
+	switch {
+	case shown.Subject != own.Subject:
+		return unknown("the master shows the certificate of " + shown.Subject + ", ours is that of " + own.Subject)
+	case shown.Serial != own.Serial || shown.Issuer != own.Issuer || !shown.NotAfter.Equal(own.NotAfter):
+		f.State, f.Reason, f.Threshold = StateWarn, CertificateOnDisk, "serial "+own.Serial
+		f.Detail = fmt.Sprintf("the certificate %s was renewed on disk, not loaded: the one in use expires at %s",
+			own.Subject, shown.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return f
+}

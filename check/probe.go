@@ -1,0 +1,124 @@
+package check
+
+import "github.com/pmcheck/pmcheck/check/puppetclient"
+
+// CheckProbe is the name by which the probe itself is explained.
+const CheckProbe = "probe"
+
+// The reasons of the probe.
+const (
+	// There is no result, or none young enough.
+	NotProbed Reason = "not-probed"
+	Stale     Reason = "stale"
+
+	// The way to the master.
+	Refused        = Reason(puppetclient.Refused)
+	Unreachable    = Reason(puppetclient.Unreachable)
+	NameLookup     = Reason(puppetclient.NameLookup)
+	Timeout        = Reason(puppetclient.Timeout)
+	ConnectionLost = Reason(puppetclient.ConnectionLost)
+	TLSFailed      = Reason(puppetclient.TLSFailed)
+
+	// This host's files and certificate.
+	OwnFiles           = Reason(puppetclient.OwnFiles)
+	OwnFilesMissing    = Reason(puppetclient.OwnFilesMissing)
+	OwnCertExpired     = Reason(puppetclient.OwnCertExpired)
+	OwnCertNotYetValid = Reason(puppetclient.OwnCertNotYetValid)
+	OwnCertRevoked     = Reason(puppetclient.OwnCertRevoked)
+	OwnCertForeign     = Reason(puppetclient.OwnCertForeign)
+	OwnCertRefused     = Reason(puppetclient.OwnCertRefused)
+
+	// The certificate that the master shows, and what it is verified with.
+	ServerCertExpired     = Reason(puppetclient.ServerCertExpired)
+	ServerCertNotYetValid = Reason(puppetclient.ServerCertNotYetValid)
+	ServerCertRevoked     = Reason(puppetclient.ServerCertRevoked)
+	ServerCertUntrusted   = Reason(puppetclient.ServerCertUntrusted)
+	ServerCertName        = Reason(puppetclient.ServerCertName)
+	CAExpired             = Reason(puppetclient.CAExpired)
+	CRLExpired            = Reason(puppetclient.CRLExpired)
+	CRLMissing            = Reason(puppetclient.CRLMissing)
+
+	// What the master said.
+	BadAnswer              = Reason(puppetclient.BadAnswer)
+	AuthDenied      Reason = "auth-denied"
+	NoStatusAPI     Reason = "no-status-api"
+	ServiceNotFound Reason = "service-not-found"
+	HTTPError       Reason = "http-error"
+	StateError      Reason = "state-error"
+	StateStarting   Reason = "state-starting"
+	StateStopping   Reason = "state-stopping"
+	StateUnknown    Reason = "state-unknown"
+)
+
+func probe() Check {
+	return Check{
+		Name:     CheckProbe,
+		Title:    "the question that the verdict rests on",
+		Severity: Eject,
+		Asks: "GET /status/v1/simple/server of the master, or what its generation of Puppet has instead, over TLS " +
+			"with the host's own certificate, with chain, name and CRLs verified as an agent does.",
+		Why: "It finds a master that is stopped, hangs, or refuses agents in the handshake, as with an expired CRL, " +
+			"which a client without a certificate never notices.",
+		Because: "a master that does not answer its own host answers no agent. Definite faults are confirmed once, " +
+			"silence counts up to probe.fall.",
+		Do: "The reason names the side at fault: the way to the master, this host's files, the master, its CRL, or " +
+			"its auth.conf.",
+		Reasons: probeCauses(),
+	}
+}
+
+func probeCauses() []Cause {
+	const (
+		renewOwn = "renew this host's certificate: puppet ssl clean, then puppet ssl bootstrap"
+		clocks   = "compare this host's clock with the CA's: timedatectl"
+		services = "look at /status/v1/services?level=info and puppetserver.log"
+	)
+	return []Cause{
+		{Reason: NotProbed},
+		{Reason: Stale},
+
+		{Refused, SideNetwork, "nothing listens there: is the service started? systemctl status puppetserver"},
+		{Unreachable, SideNetwork, ""},
+		{NameLookup, SideNetwork, "set probe.address to an address, for example 127.0.0.1:8140"},
+		{Timeout, SideNetwork, "the port accepts and does not answer: look for a full garbage collection, a stopped " +
+			"process or more than about 200 waiting requests"},
+		{ConnectionLost, SideNetwork, ""},
+		{TLSFailed, SideServer, "something other than Puppet Server may have the port: ss -ltnp"},
+
+		{OwnFiles, SideOwn, "pmcheck's user must be able to read the files: add it to the group puppet " +
+			"(pe-puppet on PE); to ask by hand, use sudo"},
+		{OwnFilesMissing, SideOwn, "is certname right? pmcheck config shows it, and the paths; if it is, the host " +
+			"has no certificate yet: puppet ssl bootstrap"},
+		{OwnCertExpired, SideOwn, renewOwn},
+		{OwnCertNotYetValid, SideOwn, clocks},
+		{OwnCertRevoked, SideOwn, renewOwn},
+		{OwnCertForeign, SideOwn, renewOwn},
+		{OwnCertRefused, SideOwn, "the server's own CRL or CA bundle may be out of date: see puppetserver.log"},
+
+		{ServerCertExpired, SideServer, "renew the server's certificate, then restart puppetserver: it loads a " +
+			"certificate only then"},
+		{ServerCertNotYetValid, SideServer, clocks},
+		{ServerCertRevoked, SideServer, ""},
+		{ServerCertUntrusted, SideServer, "the master's certificate does not come from the CA in probe.ca: were the " +
+			"CA or the certificate replaced without a restart?"},
+		{ServerCertName, SideServer, "set probe.certname to a name in the master's certificate"},
+		{CAExpired, SideServer, ""},
+		{CRLExpired, SideCRL, "agents are refused: fetch the CA's current CRL (puppet ssl download_crl), on the CA " +
+			"renew it first"},
+		{CRLMissing, SideCRL, "fetch it with puppet ssl download_crl, or set probe.revocation as " +
+			"certificate_revocation is set in puppet.conf"},
+
+		{AuthDenied, SideAuth, "auth.conf lacks the rule for /status/v1/simple (allow-unauthenticated: true); " +
+			"agents may be well"},
+		{NoStatusAPI, SideServer, "the server may be between starts; if this stays, the status service is missing " +
+			"from bootstrap.cfg"},
+		{ServiceNotFound, SideServer, "the server does not run that service: see /status/v1/services and its " +
+			"bootstrap.cfg"},
+		{HTTPError, SideServer, ""},
+		{BadAnswer, SideServer, ""},
+		{StateError, SideServer, services},
+		{StateStarting, SideServer, ""},
+		{StateStopping, SideServer, ""},
+		{StateUnknown, SideServer, services},
+	}
+}

@@ -1,0 +1,196 @@
+package puppetclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxHeader bounds the headers of an answer.
+const maxHeader = 64 << 10
+
+// The values used where a Client's fields are zero.
+const (
+	DefaultTimeout   = 1500 * time.Millisecond
+	DefaultHandshake = 30 * time.Second // Jetty ends an idle connection then
+)
+
+// Client asks a Puppet service questions over mutual TLS. It keeps a
+// connection, since a handshake costs Puppet Server about ten times as much
+// as a question. The exported fields must be set before the first use. A Client is
+// safe for concurrent use: a request that hangs delays no other, which then gets a
+// connection of its own.
+type Client struct {
+	Address     string // host:port to connect to
+	ServerName  string // the server's certname: TLS server name and Host header
+	Credentials *Credentials
+	Timeout     time.Duration // for a whole question
+	Handshake   time.Duration // the longest that a connection is kept
+	// Lost, if set, is called when the server ends a kept connection. It is
+	// called from another goroutine and must not block.
+	Lost func()
+
+	once      sync.Once
+	transport *http.Transport
+	material  atomic.Pointer[material] // what the next handshake uses
+	conn      atomic.Pointer[conn]     // the newest connection
+	ends      sync.Map                 // netip.AddrPort of our ends of the open ones
+}
+
+// Local returns the client's ends of the connections that are open now, so that a
+// caller can tell them from those of agents.
+func (c *Client) Local() []netip.AddrPort {
+	var ends []netip.AddrPort
+	c.ends.Range(func(end, _ any) bool {
+		ends = append(ends, end.(netip.AddrPort))
+		return true
+	})
+	return ends
+}
+
+// Close ends the kept connections. The client may be used again.
+func (c *Client) Close() {
+	c.once.Do(c.init)
+	c.transport.CloseIdleConnections()
+}
+
+func (c *Client) init() {
+	c.transport = &http.Transport{
+		DialTLSContext:         c.dial,
+		MaxIdleConnsPerHost:    1,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableCompression:     true,
+	}
+}
+
+// renew looks at the files and ends a kept connection that is too old or was
+// made with other files, so that the next question shakes hands. It returns
+// what Credentials.material does.
+func (c *Client) renew(now time.Time) (*material, error) {
+	c.once.Do(c.init)
+	last := c.conn.Load()
+	due := last == nil || now.Sub(last.born) >= cmp.Or(c.Handshake, DefaultHandshake)
+	m, err := c.Credentials.material(due)
+	if due || m != c.material.Load() {
+		c.transport.CloseIdleConnections()
+		c.conn.Store(nil)
+	}
+	c.material.Store(m)
+	return m, err
+}
+
+// dial has a timeout of its own: net/http lets a dial go on after the request that
+// started it has timed out.
+func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout())
+	defer cancel()
+	made, err := dial(ctx, c.Address, c.material.Load().clientConfig(c.ServerName, time.Now), c.signalLost)
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := made.LocalAddr().(*net.TCPAddr); ok {
+		end := netip.AddrPortFrom(tcp.AddrPort().Addr().Unmap(), tcp.AddrPort().Port())
+		c.ends.Store(end, nil)
+		made.ended = func() { c.ends.Delete(end) }
+	}
+	c.conn.Store(made)
+	return made, nil
+}
+
+func (c *Client) signalLost() {
+	if c.Lost != nil {
+		c.Lost()
+	}
+}
+
+// Request is one question.
+type Request struct {
+	Path   string // with the query, if there is one
+	Accept string // empty means application/json
+	Limit  int64  // a longer answer, in bytes, is an error
+}
+
+// Answer is what came back for one request, and over which connection.
+type Answer struct {
+	URL    string // what was asked; empty if the files could not be read
+	Status int    // the HTTP status code, 0 without an answer
+	Body   []byte
+	// Handshake tells a new connection from a kept one.
+	Handshake bool
+	// TLS describes the connection; nil if there was none.
+	TLS *TLS
+	// Identity describes the files in use; nil if they could not be read.
+	Identity *Identity
+	// Warning is set while newer files on disk are unusable and the last good
+	// ones are in use.
+	Warning error
+}
+
+// Do asks once. It returns within Timeout, or when ctx is done. The error is an
+// *Error, and the Answer then has what is known nevertheless. A status code other
+// than 200 is no error. After an error the next question shakes hands anew.
+func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout())
+	defer cancel()
+	m, err := c.renew(time.Now())
+	if m == nil {
+		return Answer{}, ownFilesError(err)
+	}
+	a := Answer{URL: "https://" + c.Address + r.Path, Identity: &m.identity, Warning: err}
+	before := c.conn.Load()
+	err = c.roundTrip(ctx, r, &a)
+	used := c.conn.Load()
+	a.Handshake = used != before
+	if used != nil && (err == nil || a.Handshake) {
+		a.TLS = describeTLS(used.state)
+	}
+	if err != nil {
+		c.conn.Store(nil)
+		return a, classify(err, m, used, c.Address, time.Now())
+	}
+	return a, nil
+}
+
+// roundTrip sends the request and reads the answer.
+func (c *Client) roundTrip(ctx context.Context, r Request, a *Answer) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
+	if err != nil {
+		return err
+	}
+	req.Host = c.ServerName // Jetty refuses a Host that differs from the TLS server name
+	req.Header.Set("Accept", cmp.Or(r.Accept, "application/json"))
+	req.Header.Set("User-Agent", "pmcheck")
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	a.Status = resp.StatusCode
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, r.Limit+1))
+	switch {
+	case ctx.Err() != nil:
+		// When a client gives up, the server ends its answer, which can look like
+		// a whole one.
+		return errors.Join(ctx.Err(), err)
+	case int64(len(a.Body)) > r.Limit:
+		a.Body = a.Body[:r.Limit]
+		return &Error{Reason: BadAnswer, Detail: fmt.Sprintf("%s: the answer is longer than %d bytes", a.URL, r.Limit)}
+	}
+	return err
+}
+
+// Get is Do for a path that answers with JSON.
+func (c *Client) Get(ctx context.Context, path string, limit int64) (status int, body []byte, err error) {
+	a, err := c.Do(ctx, Request{Path: path, Limit: limit})
+	return a.Status, a.Body, err
+}
+
+func (c *Client) timeout() time.Duration { return cmp.Or(c.Timeout, DefaultTimeout) }

@@ -1,0 +1,50 @@
+// Package puppetclient asks a Puppet service questions over mutual TLS, the way an
+// agent does.
+//
+// A [Client] has an address, the certname to expect there, and [Credentials]: the
+// PEM files of a host, as Puppet lays them out. [Client.Do] asks for a path and
+// returns an [Answer], which also describes the connection and the certificates.
+// Any service of Puppet can be asked: Puppet Server, PuppetDB, the CA, or PE's.
+//
+//	client := &puppetclient.Client{
+//		Address:    "puppetdb.example.com:8081",
+//		ServerName: "puppetdb.example.com",
+//		Credentials: &puppetclient.Credentials{Files: puppetclient.Files{
+//			Certificate: "/etc/puppetlabs/puppet/ssl/certs/puppet1.example.com.pem",
+//			Key:         "/etc/puppetlabs/puppet/ssl/private_keys/puppet1.example.com.pem",
+//			CA:          "/etc/puppetlabs/puppet/ssl/certs/ca.pem",
+//			CRL:         "/etc/puppetlabs/puppet/ssl/crl.pem",
+//		}},
+//	}
+//	defer client.Close()
+//	status, body, err := client.Get(ctx, "/status/v1/services", 64<<10)
+//
+// # What net/http does not do
+//
+// Verification is the package's own. crypto/tls refuses the certificates of old
+// Puppet CAs, which have the host's name in the common name only; it knows no CRLs;
+// and it offers a client certificate only if the server names its direct issuer,
+// which a Puppet Server with an intermediate CA does not. Here the chain, the name
+// and the CRLs are verified as certificate_revocation asks, and the host's
+// certificate is always offered.
+//
+// Errors say which side is at fault. With TLS 1.3 a server refuses a client
+// certificate after the handshake, often by closing the connection under the
+// request; the client finds the alert behind such an error and looks for the reason
+// in its own files: expired, revoked, or of another CA. Every error of a Client is
+// an [*Error] with a [Reason] from a closed set.
+//
+// # Files that change
+//
+// Puppet renews certificates and CRLs in place. Before each question the files are
+// compared with what was read last, by size, time and inode. A set is used only if
+// all of it is good; until then the last good set stays in use, and the Answer
+// carries a Warning.
+//
+// # Connections
+//
+// A handshake costs Puppet Server about ten times as much as a question, so a
+// connection is kept, for at most [Client.Handshake]. The client reads from it all
+// the time: [Client.Lost] is called the moment the server closes it, long before
+// the next question.
+package puppetclient

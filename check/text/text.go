@@ -1,0 +1,69 @@
+// Package text says durations and foreign text the way pmcheck shows them
+// everywhere: on a terminal, on the page, in JSON and in its configuration.
+//
+// [Duration] is exact and can be read back. [Age] is rounded for a reader.
+// [Printable] makes text that came from elsewhere safe to show.
+package text
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const day = 24 * time.Hour
+
+// Duration writes a duration exactly and without units that are zero: 2s, 1m30s,
+// 36h. From 48 hours on, whole days are written as days: 30d. The result can be
+// read back by time.ParseDuration, or, with days, by a parser that knows d.
+func Duration(d time.Duration) string {
+	if d >= 2*day && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// Age writes a duration to the precision that readers care for: see [Round].
+func Age(d time.Duration) string { return Duration(Round(d)) }
+
+// Round rounds a duration to tenths of a second below 10 seconds, to seconds
+// below 2 minutes, to minutes below 48 hours, and to days from there on. Minutes
+// and days are rounded down: what expires in 29.9 days does so in 29.
+func Round(d time.Duration) time.Duration {
+	switch abs := d.Abs(); {
+	case abs < 10*time.Second:
+		return d.Round(100 * time.Millisecond)
+	case abs < 2*time.Minute:
+		return d.Round(time.Second)
+	case abs < 2*day:
+		return d.Truncate(time.Minute)
+	}
+	return d.Truncate(day)
+}
+
+// Printable makes foreign text fit to be shown on a terminal: valid UTF-8 on one
+// line, without control characters, of at most limit bytes.
+func Printable(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s[:min(len(s), 4*limit)], ""))
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "")
+	}
+	return s
+}
