@@ -67,3 +67,15 @@ func Printable(s string, limit int) string {
 	}
 	return s
 }
+
+// Latency writes a duration to the precision of a measured answer: tenths of a
+// millisecond below 10 ms, milliseconds below a second, tenths of a second above.
+func Latency(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return Duration(d.Round(100 * time.Microsecond))
+	case d < time.Second:
+		return Duration(d.Round(time.Millisecond))
+	}
+	return Duration(d.Round(100 * time.Millisecond))
+}

@@ -28,7 +28,7 @@ func checkCommand(environ []string) *cli.Command {
 			&cli.StringFlag{Name: "explain", Usage: "say what the check `NAME` asks, why, and what to do, or what a reason means; all for the names"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			&cli.BoolFlag{Name: "nagios", Usage: "print a plugin line with performance data"},
-			&cli.DurationFlag{Name: "warn-expiry", Value: 30 * 24 * time.Hour, Usage: "with --nagios, warn `DURATION` before a certificate or CRL expires"},
+			durationFlag("warn-expiry", 30*24*time.Hour, "with --nagios, warn `DURATION` before a certificate or CRL expires"),
 		},
 		Action: func(c *cli.Context) error { return runCheck(c, environ) },
 	}
@@ -59,7 +59,7 @@ func runCheck(c *cli.Context, environ []string) error {
 	}
 	switch {
 	case c.Bool("nagios"):
-		status, line := r.Nagios(c.Duration("warn-expiry"), time.Now())
+		status, line := r.Nagios(durationOf(c, "warn-expiry"), time.Now())
 		fmt.Fprintln(c.App.Writer, line)
 		return statusOnly(status)
 	case c.Bool("json"):

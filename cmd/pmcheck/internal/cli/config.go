@@ -43,7 +43,7 @@ func configCommand(environ []string) *cli.Command {
 			configFlag(),
 			&cli.StringFlag{Name: "check", Usage: "validate `FILE` and say nothing else"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
-			&cli.DurationFlag{Name: "inter", Value: 2 * time.Second, Usage: "HAProxy's `inter`, for the detection time"},
+			durationFlag("inter", 2*time.Second, "HAProxy's `inter`, for the detection time"),
 			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's `fall`, for the detection time"},
 		},
 		Action: func(c *cli.Context) error { return showConfig(c, environ) },
@@ -61,14 +61,14 @@ func showConfig(c *cli.Context, environ []string) error {
 		}
 		return nil
 	}
-	if c.Duration("inter") <= 0 || c.Int("fall") < 1 {
+	if durationOf(c, "inter") <= 0 || c.Int("fall") < 1 {
 		return usageError("--inter and --fall are above 0")
 	}
 	loaded, err := load(c, environ)
 	if err != nil {
 		return err
 	}
-	r := newConfigReport(loaded, c.Duration("inter"), c.Int("fall"))
+	r := newConfigReport(loaded, durationOf(c, "inter"), c.Int("fall"))
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, r)
 	}

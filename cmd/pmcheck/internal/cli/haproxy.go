@@ -21,7 +21,7 @@ func haproxyCommand(environ []string) *cli.Command {
 			&cli.StringSliceFlag{Name: "server", Usage: "a master, `NAME=ADDRESS` or an address; several times"},
 			&cli.StringFlag{Name: "name", Value: "puppet", Usage: "`NAME` of the backend"},
 			&cli.BoolFlag{Name: "graceful", Usage: "let a drain be a 404, which raises no alert"},
-			&cli.DurationFlag{Name: "inter", Value: 2 * time.Second, Usage: "`TIME` between two checks"},
+			durationFlag("inter", 2*time.Second, "`TIME` between two checks"),
 			&cli.IntFlag{Name: "fall", Value: 3, Usage: "checks in a row until a master is DOWN"},
 		},
 		Action: func(c *cli.Context) error { return printBackend(c, environ) },
@@ -41,13 +41,13 @@ func printBackend(c *cli.Context, environ []string) error {
 		return &exitError{exitUsage, &hinted{fmt.Errorf("no masters: neither --server nor fleet in the configuration"),
 			"pmcheck haproxy --server puppet1=192.0.2.11 --server puppet2=192.0.2.12"}}
 	}
-	if c.Duration("inter") < 10*time.Millisecond || c.Int("fall") < 1 {
+	if durationOf(c, "inter") < 10*time.Millisecond || c.Int("fall") < 1 {
 		return usageError("--inter is at least 10ms and --fall at least 1")
 	}
 	b := haproxy.Backend{
 		Name:     c.String("name"),
 		Graceful: c.Bool("graceful"),
-		Inter:    c.Duration("inter"),
+		Inter:    durationOf(c, "inter"),
 		Fall:     c.Int("fall"),
 		Settings: settings,
 	}

@@ -25,7 +25,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			holderFlag(),
 			serviceFlag("hold `SERVICE` only, for example ca"),
 			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why, for those who will ask"},
-			&cli.DurationFlag{Name: "for", Usage: "end by itself after `DURATION`, for example 30m"},
+			durationFlag("for", 0, "end by itself after `DURATION`, for example 30m"),
 			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\" or RFC 3339"},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
@@ -142,10 +142,10 @@ func holdEnd(c *cli.Context, now time.Time) (time.Time, error) {
 	case c.IsSet("for") && c.IsSet("until"):
 		return time.Time{}, usageError("--for and --until exclude each other")
 	case c.IsSet("for"):
-		if c.Duration("for") <= 0 {
-			return time.Time{}, usageError("--for %s is not ahead", c.Duration("for"))
+		if durationOf(c, "for") <= 0 {
+			return time.Time{}, usageError("--for %s is not ahead", durationOf(c, "for"))
 		}
-		return now.Add(c.Duration("for")), nil
+		return now.Add(durationOf(c, "for")), nil
 	case c.IsSet("until"):
 		until, err := parseUntil(c.String("until"), now)
 		if err != nil {

@@ -54,7 +54,7 @@ func refuseIfLast(ctx context.Context, client api.Client, service string) error 
 // long as --wait allows. A caller that asks for this goes on in any case, so
 // time that is over is no error.
 func waitForTurn(c *cli.Context, client api.Client) error {
-	limit := c.Generic("wait").(*patience).limit
+	_, limit := waitOf(c)
 	f := &follower{client: client}
 	_, err := waitGoal(c, "in turn", limit, 0, func(ctx context.Context) []api.Obstacle {
 		ctx, cancel := context.WithTimeout(ctx, askTime)

@@ -67,13 +67,13 @@ func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t 
 		t.print(c.App.Writer, since)
 	}
 	var missed error
-	wait := c.Generic("wait").(*patience)
+	wanted, limit := waitOf(c)
 	switch {
-	case wait.wanted && errors.Is(err, api.ErrNoService):
+	case wanted && errors.Is(err, api.ErrNoService):
 		missed = noService(err)
-	case wait.wanted:
+	case wanted:
 		now := look(client, settings.Probe.Address, c.String("service"), since)
-		t.Obstacles, missed = waitGoal(c, goal, wait.limit, rotation.Settle, now)
+		t.Obstacles, missed = waitGoal(c, goal, limit, rotation.Settle, now)
 		reached := missed == nil
 		t.Reached = &reached
 	}

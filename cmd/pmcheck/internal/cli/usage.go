@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/agext/levenshtein"
 	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
 // typedArgs is where the app keeps its arguments: they are not in the context of an
@@ -26,7 +26,7 @@ func strict(action cli.ActionFunc) cli.ActionFunc {
 		}
 		stray := c.Args().First()
 		err := fmt.Errorf("%s takes no argument %q", c.Command.Name, stray)
-		if _, bad := time.ParseDuration(stray); bad == nil && c.IsSet("wait") {
+		if _, bad := config.ParseDuration(stray); bad == nil && c.IsSet("wait") {
 			err = &hinted{err, "write --wait=" + stray}
 		}
 		return &exitError{exitUsage, err}
@@ -78,22 +78,12 @@ func flagProblem(c *cli.Context, text string) (problem, hint string) {
 // says itself.
 func valueProblem(f cli.Flag, value, said string) string {
 	switch f.(type) {
-	case *cli.DurationFlag:
-		return durationProblem(value)
 	case *cli.IntFlag:
 		return fmt.Sprintf("%q is not a whole number", value)
 	case *cli.BoolFlag:
 		return "takes no value"
 	}
 	return said
-}
-
-// durationProblem says why a text is not a duration.
-func durationProblem(text string) string {
-	if _, err := strconv.ParseFloat(text, 64); err == nil {
-		return fmt.Sprintf("%s needs a unit (%[1]ss or %[1]sm)", text)
-	}
-	return fmt.Sprintf("%q is not a duration, such as 30s, 10m or 1h30m", text)
 }
 
 func flagNamed(command *cli.Command, name string) cli.Flag {
@@ -108,7 +98,7 @@ func flagNamed(command *cli.Command, name string) cli.Flag {
 // unknownFlagHint names what may be meant by a flag that a command does not have.
 func unknownFlagHint(c *cli.Context, name string) string {
 	if !isRoot(c) {
-		if best := nearest(name, flagNames(c.Command)); best != "" {
+		if best := config.Nearest(name, flagNames(c.Command)); best != "" {
 			return "did you mean " + dashed(best) + "?"
 		}
 		return ""
@@ -143,25 +133,13 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// nearest returns the word that a slip of the hand may have turned into the one
-// given, or "": more than two letters off is another word.
-func nearest(word string, words []string) string {
-	best, distance := "", 3
-	for _, w := range words {
-		if d := levenshtein.Distance(word, w, nil); d < distance && d < len(w) {
-			best, distance = w, d
-		}
-	}
-	return best
-}
-
 func unknownCommand(c *cli.Context, name string) error {
 	var names []string
 	for _, command := range c.App.VisibleCommands() {
 		names = append(names, command.Name)
 	}
 	hint := "pmcheck --help lists the commands"
-	if best := nearest(name, names); best != "" {
+	if best := config.Nearest(name, names); best != "" {
 		hint = "did you mean pmcheck " + best + "?"
 	}
 	return &exitError{exitUsage, &hinted{fmt.Errorf("no command %q", name), hint}}

@@ -21,7 +21,7 @@ func waitCommand(environ []string) *cli.Command {
 			configFlag(),
 			serviceFlag("wait for `SERVICE` instead of the master itself"),
 			&cli.StringFlag{Name: "for", Usage: "`WHAT`: ready (balancers are told 200) or out (they are told otherwise)"},
-			&cli.DurationFlag{Name: "timeout", Value: 5 * time.Minute, Usage: "give up after `DURATION`"},
+			durationFlag("timeout", 5*time.Minute, "give up after `DURATION`"),
 		},
 		Action: func(c *cli.Context) error { return wait(c, environ) },
 	}
@@ -32,8 +32,8 @@ func wait(c *cli.Context, environ []string) error {
 	if goal != "ready" && goal != "out" {
 		return usageError("--for takes ready or out, not %q", goal)
 	}
-	if c.Duration("timeout") <= 0 {
-		return usageError("--timeout %s is not above 0", c.Duration("timeout"))
+	if durationOf(c, "timeout") <= 0 {
+		return usageError("--timeout %s is not above 0", durationOf(c, "timeout"))
 	}
 	settings, err := loadOwn(c, environ)
 	if err != nil {
@@ -43,7 +43,7 @@ func wait(c *cli.Context, environ []string) error {
 	if name == "" {
 		name = monitor.Server
 	}
-	ctx, cancel := context.WithTimeout(c.Context, c.Duration("timeout"))
+	ctx, cancel := context.WithTimeout(c.Context, durationOf(c, "timeout"))
 	defer cancel()
 	f := &follower{client: api.Client{Socket: settings.Socket}}
 	p := render.NewProgress(c.App.ErrWriter)
@@ -54,7 +54,7 @@ func wait(c *cli.Context, environ []string) error {
 		case c.Context.Err() != nil:
 			return c.Context.Err() // interrupted
 		case ctx.Err() != nil:
-			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, c.Duration("timeout"), p.Last)}
+			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, durationOf(c, "timeout"), p.Last)}
 		case err != nil:
 			return err
 		case reached:

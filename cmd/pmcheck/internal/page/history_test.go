@@ -141,8 +141,10 @@ func TestPlotsSayWhatTheyShow(t *testing.T) {
 		samples []Sample
 		want    string
 	}{
-		{"an hour", hour, "Answer 200: in service 59 min, held 10 s, out 10 s; Probe 4.0 ms: slowest 300 ms, failed for 10 s; JRuby 1 of 4 at work: at most 4 at work, 6 waiting"},
-		{"silence", silent, "Answer no news: in service 58 min, held 10 s, out 10 s; Probe no news: slowest 300 ms, failed for 10 s; JRuby no news: at most 4 at work, 6 waiting"},
+		{"an hour", hour, "Answer 200: in service 59m, held 10s, out 10s; Probe 4ms: slowest 300ms, failed for 10s; " +
+			"JRuby 1 of 4 at work: at most 4 at work, 6 waiting"},
+		{"silence", silent, "Answer no news: in service 58m, held 10s, out 10s; Probe no news: slowest 300ms, failed for 10s; " +
+			"JRuby no news: at most 4 at work, 6 waiting"},
 		{"nothing", nil, "Answer no news: ; Probe no news: ; JRuby no news: "},
 	}
 	for _, tt := range tests {

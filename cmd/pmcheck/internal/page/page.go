@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -196,7 +197,7 @@ func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
 	if p.Count == 0 {
 		return row
 	}
-	row.Value = "took " + millis(time.Duration(p.Took*float64(time.Second)))
+	row.Value = "took " + text.Latency(time.Duration(p.Took*float64(time.Second)))
 	if p.HTTP > 0 {
 		row.Value += fmt.Sprintf(", status %d", p.HTTP)
 	}

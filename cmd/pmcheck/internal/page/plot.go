@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // plot is one line of the last hour: a drawing, and the same in words.
@@ -86,14 +88,14 @@ func plotProbes(samples []Sample) plot {
 	}}
 	var parts []string
 	if slowest > 0 {
-		parts = append(parts, "slowest "+millis(slowest))
+		parts = append(parts, "slowest "+text.Latency(slowest))
 	}
 	if failed > 0 {
 		parts = append(parts, "failed for "+slotsText(failed))
 	}
 	p.Summary = strings.Join(parts, ", ")
 	if last, ok := latest(samples, func(s Sample) bool { return s.Took > 0 || s.Failed }); ok {
-		p.Now = millis(last.Took)
+		p.Now = text.Latency(last.Took)
 		if last.Failed {
 			p.Now = "failed"
 		}
@@ -185,4 +187,4 @@ func ratio(part, whole float64) float64 {
 	return part / whole
 }
 
-func slotsText(n int) string { return span(time.Duration(n) * slotTime) }
+func slotsText(n int) string { return text.Age(time.Duration(n) * slotTime) }

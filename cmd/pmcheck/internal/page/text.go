@@ -2,27 +2,27 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
-// pageFuncs are the words of the template.
+// pageFuncs are the functions of the template.
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
-		"ago":       func(t, now time.Time) string { return span(now.Sub(t)) + " ago" },
-		"lasted":    func(t, now time.Time) string { return span(now.Sub(t)) },
+		"ago":       func(t, now time.Time) string { return text.Age(now.Sub(t)) + " ago" },
+		"lasted":    func(t, now time.Time) string { return text.Age(now.Sub(t)) },
 		"left":      left,
 		"clock":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") },
 		"date":      func(t time.Time) string { return t.Local().Format("2006-01-02") },
 		"timeofday": func(t time.Time) string { return t.Local().Format("15:04:05 MST") },
 		"rfc3339":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"seconds":   func(s float64) string { return span(time.Duration(s * float64(time.Second))) },
+		"seconds":   func(s float64) string { return text.Age(time.Duration(s * float64(time.Second))) },
 		"tone":      func(s api.ServiceStatus) string { tone, _, _ := conclusion(s); return tone },
 		"mood":      mood,
 	}
@@ -44,35 +44,9 @@ func mood(s check.State) string {
 // left says how far ahead a time is, or for how long it has passed.
 func left(t, now time.Time) string {
 	if t.After(now) {
-		return "in " + span(t.Sub(now))
+		return "in " + text.Age(t.Sub(now))
 	}
-	return span(now.Sub(t)) + " ago"
-}
-
-// span writes a time to the precision that people care for.
-func span(d time.Duration) string {
-	switch d = max(0, d); {
-	case d < 10*time.Second:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + " s"
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60), " 0 min")
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
-}
-
-// millis writes a latency.
-func millis(d time.Duration) string {
-	switch {
-	case d < 10*time.Millisecond:
-		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
+	return text.Age(now.Sub(t)) + " ago"
 }
 
 // oldestLoans returns the loans that have lasted longest.
@@ -83,12 +57,12 @@ func oldestLoans(loans []check.Loan) []check.Loan {
 }
 
 // shellQuote makes text one word of a shell.
-func shellQuote(text string) string {
+func shellQuote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-", r)
 	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

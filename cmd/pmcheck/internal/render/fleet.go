@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
@@ -23,7 +24,7 @@ func Fleet(w io.Writer, members []api.Member) {
 		}
 		s, _ := m.Status.Service(monitor.Server)
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s ago\t%s\t%s\t%s\n", m.Host, s.Answer.Code, s.Mode, Verdict(s.Verdict),
-			ago(s.Verdict.Since, m.Status.Time), poolText(s.Checks), codeText(s.Checks), holdersText(m.Status.Holds))
+			text.Age(m.Status.Time.Sub(s.Verdict.Since)), poolText(s.Checks), codeText(s.Checks), holdersText(m.Status.Holds))
 	}
 	t.Flush()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
@@ -78,15 +79,7 @@ func certificateText(c check.Certificate, now time.Time) string {
 func expiryText(t, now time.Time) string {
 	date := t.UTC().Format(time.RFC3339)
 	if t.Before(now) {
-		return fmt.Sprintf("expired %s (%s ago)", date, days(now.Sub(t)))
+		return fmt.Sprintf("expired %s (%s ago)", date, text.Age(now.Sub(t)))
 	}
-	return fmt.Sprintf("expires %s (in %s)", date, days(t.Sub(now)))
-}
-
-// days writes a long time in days, a short one in hours.
-func days(d time.Duration) string {
-	if d < 48*time.Hour {
-		return fmt.Sprintf("%d hours", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return fmt.Sprintf("expires %s (in %s)", date, text.Age(t.Sub(now)))
 }

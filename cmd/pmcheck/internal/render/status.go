@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Status writes a status.
 func Status(w io.Writer, status api.Status) {
-	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", status.Certname, status.Probe.Address, status.Version, ago(status.Started, status.Time))
+	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", status.Certname, status.Probe.Address, status.Version, text.Age(status.Time.Sub(status.Started)))
 	for _, s := range status.Services {
 		fmt.Fprintln(w)
 		printService(w, s, status)
@@ -78,7 +79,7 @@ func CheckLine(c api.CheckStatus, now time.Time) string {
 	if c.Threshold != "" {
 		fmt.Fprintf(&b, "threshold %s, ", c.Threshold)
 	}
-	fmt.Fprintf(&b, "%s ago", ago(c.Checked, now))
+	fmt.Fprintf(&b, "%s ago", text.Age(now.Sub(c.Checked)))
 	if c.Detail != "" {
 		fmt.Fprintf(&b, "\n\t  %s: %s", c.Reason, c.Detail)
 	}
@@ -121,12 +122,12 @@ func printBalancers(w io.Writer, status api.Status) {
 			view = v.String()
 			weight, sessions = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal), fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
 		}
-		every := time.Duration(b.Interval * float64(time.Second)).Round(100 * time.Millisecond)
+		every := text.Age(time.Duration(b.Interval * float64(time.Second)))
 		question := "/" + b.Service
 		if b.Name == api.AgentCheck {
 			question = b.Name
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n", b.Label(), question, every, ago(b.Seen, status.Time), b.Answer.Code, view, weight, sessions)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n", b.Label(), question, every, text.Age(status.Time.Sub(b.Seen)), b.Answer.Code, view, weight, sessions)
 	}
 }
 
@@ -136,7 +137,7 @@ func printProbe(w io.Writer, status api.Status) {
 		fmt.Fprintln(w, "probe\tnone yet")
 		return
 	}
-	took := time.Duration(p.Took * float64(time.Second)).Round(time.Millisecond / 10)
+	took := text.Latency(time.Duration(p.Took * float64(time.Second)))
 	fmt.Fprintf(w, "probe\t%s, took %s, %s\n", when(p.Asked, status.Time), took, p.URL)
 	if p.TLS != nil {
 		fmt.Fprintf(w, "server\tcertificate %s\n", expiryText(p.TLS.Server.NotAfter, status.Time))
@@ -151,17 +152,5 @@ func printProbe(w io.Writer, status api.Status) {
 
 // when writes a time both ways: how long ago, and by the clock.
 func when(t, now time.Time) string {
-	return fmt.Sprintf("%s ago (%s)", ago(t, now), t.Local().Format("2006-01-02 15:04:05 MST"))
-}
-
-// ago writes the time that has passed, to the precision people care for.
-func ago(t, now time.Time) string {
-	d := now.Sub(t)
-	switch {
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
+	return fmt.Sprintf("%s ago (%s)", text.Age(now.Sub(t)), t.Local().Format("2006-01-02 15:04:05 MST"))
 }
