@@ -100,14 +100,13 @@ type Environment struct {
 // out; without any, or if the directory does not answer before ctx ends, the
 // code is unknown.
 func (c *Code) Check(ctx context.Context) Finding {
-	f := Finding{Check: CheckCode, State: StateOK, Reason: OK, Checked: time.Now()}
+	f := newFinding(CheckCode)
 	files, err := c.aside.do(ctx, c.Dir, c.look)
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("no environment in %s was deployed by r10k or g10k", c.Dir)
 	}
 	if err != nil {
-		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
-		return f
+		return f.unknown(err.Error())
 	}
 	for _, file := range files {
 		f.Code = append(f.Code, file.judge(cmp.Or(c.DeployMax, DefaultDeployMax), f.Checked))

@@ -101,10 +101,10 @@ type Compile struct {
 // Safe for concurrent use.
 func (c *Compile) Check(ctx context.Context) Finding {
 	slow := cmp.Or(c.SlowAfter, DefaultSlowAfter)
-	f := Finding{Check: CheckCompile, State: StateOK, Reason: OK, Threshold: text.Duration(slow), Checked: time.Now()}
+	f := newFinding(CheckCompile)
+	f.Threshold = text.Duration(slow)
 	if !c.busy.TryLock() {
-		f.State, f.Reason, f.Detail = StateNone, NotKnown, "a compilation is under way already"
-		return f
+		return f.unknown("a compilation is under way already")
 	}
 	defer c.busy.Unlock()
 	status, body, err := c.Client.Get(ctx, c.path(), maxCatalog)
@@ -123,7 +123,7 @@ func (c *Compile) Check(ctx context.Context) Finding {
 	case fault != nil && (fault.Reason == CompileFailed || fault.Reason == Timeout):
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, CompileFailed, err.Error()
 	default: // the probe reports faults on the way to the master
-		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
+		return f.unknown(err.Error())
 	}
 	return f
 }

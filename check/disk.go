@@ -97,10 +97,8 @@ type glance struct {
 // is a disk without any path; neither is held against the master. Of several paths
 // on one file system the first decides.
 func (d *Disk) Check(ctx context.Context) Finding {
-	found := Finding{
-		Check: CheckDisk, State: StateOK, Reason: OK, Checked: time.Now(),
-		Threshold: fmt.Sprintf("%d%%, %d MiB", d.WarnPercent, d.EjectMiB),
-	}
+	found := newFinding(CheckDisk)
+	found.Threshold = fmt.Sprintf("%d%%, %d MiB", d.WarnPercent, d.EjectMiB)
 	var values, unknown []string
 	seen := map[uint64]bool{}
 	for i, g := range d.look(ctx) {
@@ -123,7 +121,7 @@ func (d *Disk) Check(ctx context.Context) Finding {
 	}
 	found.Value = strings.Join(values, ", ")
 	if len(unknown) > 0 && found.State == StateOK {
-		found.State, found.Reason, found.Detail = StateNone, NotKnown, strings.Join(unknown, "; ")
+		return found.unknown(strings.Join(unknown, "; "))
 	}
 	return found
 }

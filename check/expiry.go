@@ -63,8 +63,7 @@ func Expiry(r Result, warn time.Duration, now time.Time) Finding {
 	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Threshold: text.Duration(warn), Checked: r.Asked}
 	first, ok := firstToExpire(r)
 	if !ok {
-		f.State, f.Reason, f.Detail = StateNone, NotKnown, "no certificate has been read"
-		return f
+		return f.unknown("no certificate has been read")
 	}
 	left, end := first.at.Sub(now), first.at.UTC().Format(time.RFC3339)
 	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first.what)

@@ -50,6 +50,17 @@ type Finding struct {
 	Code []Environment `json:"code,omitempty"`
 }
 
+// newFinding returns the finding of a check that is made now and finds nothing wrong.
+func newFinding(name string) Finding {
+	return Finding{Check: name, State: StateOK, Reason: OK, Checked: time.Now()}
+}
+
+// unknown returns f as that of a check that could not find out.
+func (f Finding) unknown(why string) Finding {
+	f.State, f.Health, f.Reason, f.Detail = StateNone, "", NotKnown, why
+	return f
+}
+
 // Fold concludes from the verdict on the probes and the findings of the other
 // checks. It is a pure function:
 //

@@ -131,7 +131,8 @@ func (j *JRuby) Check(ctx context.Context) Finding {
 		pool, err = j.ask(ctx) // an instance that changes hands is counted nowhere for a moment
 	}
 	if err != nil {
-		f := Finding{Check: CheckJRuby, State: StateNone, Reason: NotKnown, Detail: err.Error(), Checked: now}
+		f := newFinding(CheckJRuby).unknown(err.Error())
+		f.Checked = now
 		if faultOf(err) != nil && j.last == nil && now.Sub(j.asked) < unreadMax {
 			f.Health = Warming
 		}

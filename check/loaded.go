@@ -34,18 +34,14 @@ func loaded() Check {
 // be compared if the master's certificate is the host's own.
 func Loaded(r Result) Finding {
 	f := Finding{Check: CheckLoaded, State: StateOK, Reason: OK, Checked: r.Asked}
-	unknown := func(detail string) Finding {
-		f.State, f.Reason, f.Detail = StateNone, NotKnown, detail
-		return f
-	}
 	if r.Own == nil || r.TLS == nil {
-		return unknown("there is nothing to compare: no connection, or no certificate on disk")
+		return f.unknown("there is nothing to compare: no connection, or no certificate on disk")
 	}
 	shown, own := r.TLS.Server, *r.Own
 	f.Value = "serial " + shown.Serial
 	switch {
 	case shown.Subject != own.Subject:
-		return unknown("the master shows the certificate of " + shown.Subject + ", ours is that of " + own.Subject)
+		return f.unknown("the master shows the certificate of " + shown.Subject + ", ours is that of " + own.Subject)
 	case shown.Serial != own.Serial || shown.Issuer != own.Issuer || !shown.NotAfter.Equal(own.NotAfter):
 		f.State, f.Reason, f.Threshold = StateWarn, CertificateOnDisk, "serial "+own.Serial
 		f.Detail = fmt.Sprintf("the certificate %s was renewed on disk, not loaded: the one in use expires at %s",

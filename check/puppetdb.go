@@ -89,12 +89,11 @@ const puppetdbPath = "/status/v1/services/puppetdb-status"
 // Check asks, and asks once more at once if that fails. It is safe for
 // concurrent use.
 func (p *PuppetDB) Check(ctx context.Context) Finding {
-	f := Finding{Check: CheckPuppetDB, Checked: time.Now()}
+	f := newFinding(CheckPuppetDB)
 	status, body, err := p.Client.Get(ctx, puppetdbPath, maxAnswer)
 	if err != nil && ctx.Err() == nil {
 		status, body, err = p.Client.Get(ctx, puppetdbPath, maxAnswer)
 	}
-	f.State, f.Reason = StateOK, OK
 	if err == nil {
 		f.Value, err = readPuppetDB(status, body)
 	}
@@ -103,7 +102,7 @@ func (p *PuppetDB) Check(ctx context.Context) Finding {
 	switch {
 	case err == nil:
 	case fault == nil || fault.Health() == Unknown || fault.Reason == BadAnswer:
-		f.State, f.Reason, f.Detail = StateNone, NotKnown, err.Error()
+		return f.unknown(err.Error())
 	default:
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, PuppetDBDown, err.Error()
 		if fault.Reason == PuppetDBMaintained {

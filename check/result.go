@@ -21,7 +21,7 @@ type Result struct {
 	Handshake bool
 	// TLS describes the connection; nil if there was none.
 	TLS *TLS
-	// Own describes the certificate we offer; nil if it could not be read.
+	// Own describes the certificate that the probe offers; nil if it could not be read.
 	Own *Certificate
 	// CAs describes the certificates in the CA bundle.
 	CAs []Certificate

@@ -7,7 +7,7 @@ type volume struct {
 	device             uint64
 	size, free         uint64 // bytes
 	inodes, freeInodes uint64 // zero where the file system has no such limit
-	readOnly           bool   // the file system itself, not just our view of it
+	readOnly           bool   // the file system itself, not just the view of this process
 }
 
 // A file system is full with fewer free inodes than this: the facts and the

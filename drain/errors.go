@@ -34,6 +34,7 @@ type WriteError struct {
 	Err  error
 }
 
+// Error returns what was tried, on which path, and the cause.
 func (e *WriteError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err) }
 
 // Unwrap returns e.Err.

@@ -12,7 +12,7 @@ import (
 	"github.com/coreos/go-systemd/v22/journal"
 )
 
-// JournalField begins the name of each field of ours in the journal.
+// JournalField begins the name of each of pmcheck's fields in the journal.
 const JournalField = "PMCHECK_"
 
 // StderrIsJournal reports whether what is written to standard error ends up in
@@ -44,8 +44,10 @@ type journalHandler struct {
 	fields []slog.Attr // flat
 }
 
+// Enabled implements slog.Handler.
 func (h *journalHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level.Level() }
 
+// Handle implements slog.Handler.
 func (h *journalHandler) Handle(_ context.Context, r slog.Record) error {
 	message, fields := h.entry(r)
 	timeout := time.NewTimer(journalTimeout)
@@ -86,6 +88,7 @@ func (h *journalHandler) entry(r slog.Record) (string, map[string]string) {
 	return message.String(), fields
 }
 
+// WithAttrs implements slog.Handler.
 func (h *journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
 	next.fields = slices.Clip(h.fields)
@@ -95,6 +98,7 @@ func (h *journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &next
 }
 
+// WithGroup implements slog.Handler.
 func (h *journalHandler) WithGroup(name string) slog.Handler {
 	next := *h
 	if name != "" {

@@ -11,6 +11,7 @@ type gated struct {
 	master *Master
 }
 
+// Accept implements net.Listener.
 func (g gated) Accept() (net.Conn, error) {
 	c, err := g.Listener.Accept()
 	if err != nil {
@@ -26,6 +27,7 @@ type gatedConn struct {
 	closed chan struct{}
 }
 
+// Read waits while the master is silent.
 func (c *gatedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.master.mu.Lock()
@@ -38,6 +40,7 @@ func (c *gatedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Close ends a Read that waits, too.
 func (c *gatedConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()

@@ -42,7 +42,7 @@ type Client struct {
 	transport *http.Transport
 	material  atomic.Pointer[material] // what the next handshake uses
 	conn      atomic.Pointer[conn]     // the newest connection
-	ends      sync.Map                 // netip.AddrPort of our ends of the open ones
+	ends      sync.Map                 // netip.AddrPort of the local ends of the open ones
 }
 
 // Local returns the client's ends of the connections that are open now, so that a

@@ -18,9 +18,9 @@ type conn struct {
 	born  time.Time
 	state tls.ConnectionState
 	lost  func() // called once, when the peer ends the connection
-	ended func() // called when we close it; nil is allowed
+	ended func() // called by Close, if not nil
 
-	closed atomic.Bool // we ended it
+	closed atomic.Bool // by Close, not by the peer
 	once   sync.Once
 	mu     sync.Mutex
 	err    error // why reading ended
@@ -55,7 +55,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the connection from our side.
+// Close ends the connection from this side.
 func (c *conn) Close() error {
 	c.closed.Store(true)
 	if c.ended != nil {

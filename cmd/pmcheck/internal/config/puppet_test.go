@@ -217,7 +217,7 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 	return config.Load(config.Options{File: "F", Root: root(t, all), Hostname: hostname("M1")})
 }
 
-// What the user said himself is not asked of a puppet.conf that is broken there.
+// A broken setting of puppet.conf does not matter where pmcheck.yaml has its own.
 func TestPuppetIsAskedOnlyWhatIsMissing(t *testing.T) {
 	_, err := load(t, map[string]string{aioConf: "certname = $nonesuch\nserverport = x\nssldir = $ssldir\n"},
 		"probe: {certname: m1, address: 'm1:8140', certificate: /c, key: /k, ca: /ca, crl: /crl}\n")

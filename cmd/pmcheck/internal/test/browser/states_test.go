@@ -141,7 +141,7 @@ func checks(now time.Time, pool check.Pool, f check.Finding) []api.CheckStatus {
 	f.Value = fmt.Sprintf("%d of %d ready, %d at work, %d waiting", pool.Ready(), pool.Size, len(pool.Borrowed), len(pool.Waiting))
 	list := []check.Finding{f,
 		{Check: check.CheckUnit, Severity: check.Eject, State: check.StateOK, Reason: check.OK, Value: "puppetserver.service active", Checked: now.Add(-50 * time.Hour)},
-		{Check: check.CheckExpiry, Severity: check.Warn, State: check.StateWarn, Reason: check.ExpiresSoon, Value: "20 days", Threshold: "30 days",
+		{Check: check.CheckExpiry, Severity: check.Warn, State: check.StateWarn, Reason: check.ExpiresSoon, Value: "2026-12-11T00:00:00Z, in 20d: the CRL of Puppet CA", Threshold: "30d",
 			Detail: "the server's certificate puppet1.example.com expires 2026-12-11T10:00:00Z", Checked: now.Add(-time.Second)},
 		{Check: check.CheckDisk, Severity: check.Eject, State: check.StateOK, Reason: check.OK, Value: "/opt/puppetlabs/server/data 61% free", Threshold: "10%", Checked: now.Add(-8 * time.Second)},
 		{Check: check.CheckCode, Severity: check.Warn, State: check.StateOK, Reason: check.OK, Value: "production 3f9c2ab1", Checked: now.Add(-20 * time.Second)},
