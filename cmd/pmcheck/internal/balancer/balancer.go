@@ -10,9 +10,23 @@ import (
 	"time"
 )
 
-// goneAfter is the least time without a check after which a balancer has gone;
-// a slow one is given three of its intervals.
-const goneAfter = 10 * time.Second
+const (
+	// goneAfter is the least time without a check after which a balancer has gone;
+	// a slow one is given three of its intervals.
+	goneAfter = 10 * time.Second
+	// unknownGoneAfter is the same for a client that asked once, whose interval is
+	// not known yet: AWS asks every 10 or 30 s.
+	unknownGoneAfter = 100 * time.Second
+	// slowest is the longest interval of a balancer that does not send its view. A
+	// client that asks less often is taken for a monitoring check.
+	slowest = time.Minute
+	// quick is the interval below which a balancer needs TellTimes refusals. A
+	// slower one would take minutes for them, so one counts.
+	quick = 10 * time.Second
+	// lately is how long the weight of the other servers is remembered: a host that
+	// boots, or a Puppet Server that starts, takes minutes.
+	lately = 15 * time.Minute
+)
 
 // AgentCheck is the Name under which the agent-checks of an address are kept.
 const AgentCheck = "agent-check"
@@ -37,9 +51,53 @@ type Balancer struct {
 	Answers int64 `json:"answers"`
 	// View is nil for a balancer that does not send its view.
 	View *View `json:"view,omitempty"`
-	// Others is when it last reported another server to which it sends agents;
-	// zero if it never did.
-	Others time.Time `json:"others,omitzero"`
+	// Listed tells that the setting balancers names its network.
+	Listed bool `json:"listed,omitempty"`
+	// OthersWeight is the greatest weight of all other servers lately, in total,
+	// OthersSeen when they last had it, and UnitWeight the greatest of this master:
+	// what one server weighs. They stay 0 and zero without a view.
+	OthersWeight int       `json:"others_weight,omitempty"`
+	OthersSeen   time.Time `json:"others,omitzero"`
+	UnitWeight   int       `json:"unit_weight,omitempty"`
+}
+
+// Counts reports whether the client is a balancer that a drain has to wait for.
+// One that sends its view, makes agent-checks or is listed is a balancer. Others
+// count from their second check on, unless they are on this host or ask so seldom
+// that they only monitor.
+func (b *Balancer) Counts() bool {
+	if b.View != nil || b.Name == AgentCheck || b.Listed {
+		return true
+	}
+	return b.Checks > 1 && !b.Source.IsLoopback() && b.Interval <= slowest.Seconds()
+}
+
+// Refusals returns how many refusals in a row take the master out of a balancer
+// that does not send its view.
+func (b *Balancer) Refusals() int64 {
+	if b.Interval > quick.Seconds() {
+		return 1
+	}
+	return TellTimes
+}
+
+// Missing reports whether another server is out that the balancer had lately, and
+// for how long: the others have lost more than half of what one server weighs.
+func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
+	if b.View == nil || b.OthersSeen.IsZero() {
+		return false, 0
+	}
+	since = now.Sub(b.OthersSeen)
+	lost := b.OthersWeight - b.View.OthersWeight()
+	return since < lately && 2*lost > b.UnitWeight, since
+}
+
+// observe takes in a view.
+func (b *Balancer) observe(v *View, now time.Time) {
+	b.UnitWeight = max(b.UnitWeight, v.Weight)
+	if others := v.OthersWeight(); others > 0 && (others >= b.OthersWeight || now.Sub(b.OthersSeen) >= lately) {
+		b.OthersWeight, b.OthersSeen = others, now
+	}
 }
 
 // Question is what a balancer asked.
@@ -47,6 +105,7 @@ type Question struct {
 	Service              string
 	DrainCode, MaintCode int
 	View                 string // the header StateHeader; empty if there was none
+	Listed               bool   // the setting balancers names the client's network
 }
 
 // Told is an answer as a balancer received it.
@@ -66,5 +125,8 @@ func (b *Balancer) Label() string {
 // gone reports whether the balancer has stopped asking.
 func (b *Balancer) gone(now time.Time) bool {
 	silent := now.Sub(b.Seen)
+	if b.Checks < 2 && b.View == nil {
+		return silent > unknownGoneAfter
+	}
 	return silent > goneAfter && silent.Seconds() > 3*b.Interval
 }

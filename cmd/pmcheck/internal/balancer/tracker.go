@@ -82,8 +82,8 @@ func (t *Tracker) update(k key, q Question, view *View, answer Told, now time.Ti
 	news = b.Answers < TellTimes || !b.View.same(view)
 	b.Seen, b.View, b.Answer = now, view, answer
 	b.DrainCode, b.MaintCode = q.DrainCode, q.MaintCode
-	if view != nil && view.Others() {
-		b.Others = now
+	if b.Listed = q.Listed; view != nil {
+		b.observe(view, now)
 	}
 	b.Checks++
 	b.Answers++
@@ -141,14 +141,17 @@ func (t *Tracker) forgetGone(now time.Time) {
 	}
 }
 
-// Current returns the balancers that still ask, in a stable order.
+// Current returns the balancers that still ask, in a stable order. It forgets
+// none of the others: a slow balancer may ask again, and its interval is only
+// learnt if the time of its last check is still known.
 func (t *Tracker) Current(now time.Time) []Balancer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.forgetGone(now)
 	list := make([]Balancer, 0, len(t.list))
 	for _, b := range t.list {
-		list = append(list, *b)
+		if !b.gone(now) {
+			list = append(list, *b)
+		}
 	}
 	slices.SortFunc(list, func(x, y Balancer) int {
 		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),

@@ -55,20 +55,24 @@ func TestParseView(t *testing.T) {
 
 func TestViewOfOthers(t *testing.T) {
 	for _, tt := range []struct {
-		header       string
-		last, others bool
+		header string
+		last   bool
+		others int
 	}{
-		{"UP; weight=1/2", false, true},
-		{"UP; weight=1/1", true, false},
-		{"UP 2/3; weight=1/1", true, false},
-		{"UP; weight=0/1", false, true},
-		{"NOLB; weight=1/1", false, true}, // out, so the total is of others
-		{"DOWN; weight=1/0", false, false},
-		{"UP", false, false},
+		{"UP; weight=1/2", false, 1},
+		{"UP; weight=1/1", true, 0},
+		{"UP 2/3; weight=1/1", true, 0},
+		{"UP; weight=0/1", false, 1},
+		{"NOLB; weight=1/1", false, 1},        // out, so the total is of the others
+		{"UP; weight=100/50", false, 50},      // drained in HAProxy itself, beside a lighter server
+		{"UP; weight=100/200", false, 100},    // or beside two: cannot be told apart
+		{"DRAIN; weight=100/100", false, 100}, // by an agent-check
+		{"DOWN; weight=1/0", false, 0},
+		{"UP", false, 0},
 	} {
 		v, ok := parseView(tt.header)
-		if !ok || v.Last() != tt.last || v.Others() != tt.others {
-			t.Errorf("%s: last %v, others %v; want %v, %v", tt.header, v.Last(), v.Others(), tt.last, tt.others)
+		if !ok || v.Last() != tt.last || v.OthersWeight() != tt.others {
+			t.Errorf("%s: last %v, others %d; want %v, %d", tt.header, v.Last(), v.OthersWeight(), tt.last, tt.others)
 		}
 	}
 }
@@ -93,19 +97,37 @@ func FuzzParseView(f *testing.F) {
 	})
 }
 
-func TestBalancersAreTold(t *testing.T) {
+func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 	b := NewTracker(func() {})
 	now := time.Now()
 	lb := netip.MustParseAddr("198.51.100.1")
-	ok, out := Told{200, "Puppet Server is running."}, Told{503, "drain"}
-	for i := range 5 {
-		b.Record(lb, Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/2"}, ok, now.Add(time.Duration(i)*2*time.Second))
+	ask := func(view string, told Told, after time.Duration) {
+		b.Record(lb, Question{Service: "server", DrainCode: 404, MaintCode: 503, View: view}, told, now.Add(after))
 	}
-	b.Record(lb, Question{Service: "server", View: "UP 2/3; name=p/m1; node=lb1; weight=1/2"}, out, now.Add(10*time.Second))
+	for i := range 5 {
+		ask("UP; name=p/m1; node=lb1; weight=1/2", Told{200, "ok"}, time.Duration(i)*2*time.Second)
+	}
+	ask("UP 2/3; name=p/m1; node=lb1; weight=1/2", Told{404, "drain"}, 10*time.Second)
 	got := b.Current(now.Add(10 * time.Second))
-	want := []Balancer{{Source: lb, Node: "lb1", Name: "p/m1", Service: "server", Seen: now.Add(10 * time.Second), Checks: 6,
-		Interval: 2, Answer: out, Answers: 1, View: &View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2}, Others: now.Add(10 * time.Second)}}
-	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(View{}), cmp.Comparer(func(x, y netip.Addr) bool { return x == y })); d != "" {
+	want := []Balancer{{
+		Source:       lb,
+		Node:         "lb1",
+		Name:         "p/m1",
+		Service:      "server",
+		Seen:         now.Add(10 * time.Second),
+		Checks:       6,
+		DrainCode:    404,
+		MaintCode:    503,
+		Interval:     2,
+		Answer:       Told{404, "drain"},
+		Answers:      1,
+		View:         &View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2},
+		OthersWeight: 1,
+		OthersSeen:   now.Add(10 * time.Second),
+		UnitWeight:   1,
+	}}
+	addrs := cmp.Comparer(func(x, y netip.Addr) bool { return x == y })
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(View{}), addrs); d != "" {
 		t.Error(d)
 	}
 	if left := b.Current(now.Add(10*time.Second + goneAfter + 1)); len(left) != 0 {
@@ -113,14 +135,92 @@ func TestBalancersAreTold(t *testing.T) {
 	}
 }
 
-func TestSlowBalancerIsNotGone(t *testing.T) {
+// TestReadingForgetsNoSlowBalancer reads the list between two checks of a
+// balancer that asks every 30 s, as a scrape does.
+func TestReadingForgetsNoSlowBalancer(t *testing.T) {
 	b := NewTracker(func() {})
-	now := time.Now()
-	for i := range 3 {
-		b.Record(netip.MustParseAddr("198.51.100.1"), Question{Service: "server", View: ""}, Told{}, now.Add(time.Duration(i)*30*time.Second))
+	start := time.Now()
+	for at := time.Duration(0); at <= 5*time.Minute; at += time.Second {
+		now := start.Add(at)
+		if at%(30*time.Second) == 0 {
+			b.Record(netip.MustParseAddr("198.51.100.1"), Question{Service: "server"}, Told{}, now)
+		}
+		list := b.Current(now)
+		if len(list) != 1 {
+			t.Fatalf("%s: %d balancers, want the slow one", at, len(list))
+		}
+		if at >= 30*time.Second && list[0].Interval != 30 {
+			t.Fatalf("%s: interval %v s, want 30", at, list[0].Interval)
+		}
 	}
-	if n := len(b.Current(now.Add(60*time.Second + 80*time.Second))); n != 1 {
-		t.Errorf("%d balancers; one that asks every 30 s is there for 90", n)
+	if n := len(b.Current(start.Add(5*time.Minute + 89*time.Second))); n != 1 {
+		t.Error("a balancer that asks every 30 s has gone before three intervals have passed")
+	}
+	if n := len(b.Current(start.Add(5*time.Minute + 91*time.Second))); n != 0 {
+		t.Error("a balancer that asks every 30 s is there after three intervals of silence")
+	}
+}
+
+func TestWhichClientsCount(t *testing.T) {
+	remote, local := netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("127.0.0.1")
+	for _, tt := range []struct {
+		name     string
+		client   Balancer
+		counts   bool
+		refusals int64
+	}{
+		{"asks every 2 s", Balancer{Source: remote, Checks: 2, Interval: 2}, true, 3},
+		{"asks every 30 s", Balancer{Source: remote, Checks: 2, Interval: 30}, true, 1},
+		{"asked once", Balancer{Source: remote, Checks: 1}, false, 3},
+		{"asked once and sends its view", Balancer{Source: local, Checks: 1, View: &View{}}, true, 3},
+		{"monitors every five minutes", Balancer{Source: remote, Checks: 9, Interval: 300}, false, 1},
+		{"monitors, and is listed", Balancer{Source: remote, Checks: 1, Interval: 300, Listed: true}, true, 1},
+		{"is on this host", Balancer{Source: local, Checks: 9, Interval: 2}, false, 3},
+		{"is on this host, over IPv6", Balancer{Source: netip.IPv6Loopback(), Checks: 9, Interval: 2}, false, 3},
+		{"is on this host, and is listed", Balancer{Source: local, Checks: 9, Interval: 2, Listed: true}, true, 3},
+		{"makes agent-checks on this host", Balancer{Source: local, Checks: 1, Name: AgentCheck}, true, 3},
+	} {
+		if got := tt.client.Counts(); got != tt.counts {
+			t.Errorf("%s: counts %v, want %v", tt.name, got, tt.counts)
+		}
+		if got := tt.client.Refusals(); got != tt.refusals {
+			t.Errorf("%s: %d refusals, want %d", tt.name, got, tt.refusals)
+		}
+	}
+}
+
+func TestMissingServers(t *testing.T) {
+	type seen struct {
+		after time.Duration
+		view  string
+	}
+	for _, tt := range []struct {
+		name    string
+		seen    []seen
+		missing bool
+	}{
+		{"none", []seen{{0, "UP; weight=100/300"}}, false},
+		{"one of two others", []seen{{0, "UP; weight=100/300"}, {time.Minute, "UP; weight=100/200"}}, true},
+		{"both others", []seen{{0, "UP; weight=100/300"}, {time.Minute, "UP; weight=100/100"}}, true},
+		{"it has come back", []seen{{0, "UP; weight=100/300"}, {1, "UP; weight=100/200"}, {2, "UP; weight=100/300"}}, false},
+		{"it comes back slowly", []seen{{0, "UP; weight=100/300"}, {1, "UP; weight=100/240"}}, true},
+		{"it is nearly back", []seen{{0, "UP; weight=100/300"}, {1, "UP; weight=100/260"}}, false},
+		{"it went long ago", []seen{{0, "UP; weight=100/300"}, {15 * time.Minute, "UP; weight=100/200"}}, false},
+		{"there never was another", []seen{{0, "UP; weight=100/100"}}, false},
+		{"seen while this one was out", []seen{{0, "NOLB; weight=100/200"}, {1, "UP; weight=100/200"}}, true},
+	} {
+		b := NewTracker(func() {})
+		start := time.Now()
+		now := start
+		for _, s := range tt.seen {
+			now = start.Add(s.after)
+			q := Question{Service: "server", View: s.view + "; name=p/m1; node=lb1"}
+			b.Record(netip.MustParseAddr("198.51.100.1"), q, Told{}, now)
+		}
+		list := b.Current(now)
+		if got, _ := list[0].Missing(now); got != tt.missing {
+			t.Errorf("%s: missing %v, want %v", tt.name, got, tt.missing)
+		}
 	}
 }
 

@@ -47,12 +47,14 @@ func (v *View) Sends() bool { return v.State == "UP" }
 // gives new sessions.
 func (v *View) Last() bool { return v.Sends() && v.Weight > 0 && v.Weight == v.WeightTotal }
 
-// Others reports whether the balancer gives new sessions to another server.
-func (v *View) Others() bool {
-	if v.Sends() {
-		return v.WeightTotal > v.Weight
+// OthersWeight is the weight of all other servers that take new sessions. The
+// total includes the master's own weight while it is UP. A total below that
+// weight does not: HAProxy says UP of a server that was drained in HAProxy itself.
+func (v *View) OthersWeight() int {
+	if v.Sends() && v.WeightTotal >= v.Weight {
+		return v.WeightTotal - v.Weight
 	}
-	return v.WeightTotal > 0 // the master's own weight is not part of it
+	return v.WeightTotal
 }
 
 // String writes the view as HAProxy does.

@@ -105,6 +105,7 @@ func (h *handler) remember(r *http.Request, service string, codes answer.Codes, 
 			DrainCode: codes.ForDrain(),
 			MaintCode: codes.ForMaint(),
 			View:      r.Header.Get(balancer.StateHeader),
+			Listed:    len(h.settings.Load().Balancers) > 0, // believed sources are listed ones then
 		}, balancer.Told(a), now)
 	}
 }

@@ -2,15 +2,13 @@ package rotation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
-
-// backWithin is how long after it was lost a server is expected back: a host
-// that boots, or a Puppet Server that starts, takes minutes.
-const backWithin = 15 * time.Minute
 
 // LastServer returns the balancers that would have no server left without this
 // master. One is enough to refuse: agents behind it would reach no server. An
@@ -27,35 +25,52 @@ func LastServer(s api.Status, service string) (list []api.Obstacle) {
 	return list
 }
 
-// Turn returns the balancers that had another server lately and have none now:
-// that server is expected back. A balancer that never had another, as with a
-// single master, is not waited for.
+// Turn returns the balancers that have lost another server lately: that server
+// is expected back. One that never had another, as with a single master, is not
+// waited for, and neither is a server that has been out for long.
 func Turn(s api.Status, service string) (list []api.Obstacle) {
-	for _, b := range onlyHere(s, service) {
-		gone := s.Time.Sub(b.Others)
-		if gone >= backWithin {
+	for _, b := range s.Balancers {
+		missing, since := b.Missing(s.Time)
+		if !missing || !b.View.Sends() || service != "" && b.Service != service || held(s, b) {
 			continue
+		}
+		line := fmt.Sprintf("balancer %s has missed a server for %s", b.Label(), text.Age(since))
+		if b.View.OthersWeight() == 0 {
+			line = fmt.Sprintf("balancer %s has had no other server for %s", b.Label(), text.Age(since))
 		}
 		list = append(list, api.Obstacle{
 			Kind:     api.ObstacleTurn,
 			Concerns: b.Label(),
-			Seconds:  gone.Seconds(),
-			Text:     fmt.Sprintf("balancer %s has had no other server for %.0f s", b.Label(), gone.Seconds()),
+			Seconds:  since.Seconds(),
+			Text:     line,
 		})
 	}
 	return list
 }
 
+// Heard reports whether a balancer asks for the master. The daemon forgets
+// balancers when it stops, so in its first minute the answer is yes: one may be
+// about to ask.
+func Heard(s api.Status) bool {
+	if s.Time.Sub(s.Started) < time.Minute {
+		return true
+	}
+	return slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool { return b.Counts() })
+}
+
 // onlyHere returns the balancers that give new sessions to this master alone.
 func onlyHere(s api.Status, service string) (list []api.Balancer) {
 	for _, b := range s.Balancers {
-		if b.View == nil || !b.View.Last() || service != "" && b.Service != service {
-			continue
+		if b.View != nil && b.View.Last() && (service == "" || b.Service == service) && !held(s, b) {
+			list = append(list, b)
 		}
-		if v, known := s.Service(b.Service); known && v.Mode != drain.Ready {
-			continue // held already, as the balancer is about to learn
-		}
-		list = append(list, b)
 	}
 	return list
+}
+
+// held reports whether what a balancer asks for is held already, as the balancer
+// knows or is about to learn.
+func held(s api.Status, b api.Balancer) bool {
+	v, known := s.Service(b.Service)
+	return known && v.Mode != drain.Ready
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -52,25 +52,43 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 func sending(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	v, _ := s.Service(service)
 	for _, b := range s.Balancers {
-		if b.Service != service || hidden(b, v.Mode) {
+		if b.Service != service || !b.Counts() || hidden(b, v.Mode) {
 			continue
 		}
 		o := api.Obstacle{Concerns: b.Label()}
 		switch {
 		case !b.Seen.After(since):
-			o.Kind, o.Text = api.ObstacleUnseen, b.Label()+" has not asked since"
+			o.Kind, o.Text = api.ObstacleUnseen, unseen(b)
 		case b.View != nil && b.View.Sends():
 			o.Kind, o.Count = api.ObstacleSending, b.View.Sessions
 			o.Text = fmt.Sprintf("%s still sends (%s)", b.Label(), viewText(b.View))
-		case b.View == nil && b.Checks > balancer.TellTimes && b.Answers < balancer.TellTimes:
+		case b.View == nil && b.Checks > b.Refusals() && b.Answers < b.Refusals():
 			o.Kind, o.Count = api.ObstacleUntold, int(b.Answers)
-			o.Text = fmt.Sprintf("%s was told %d times", b.Label(), b.Answers)
+			o.Text = fmt.Sprintf("%s was told %d of %d times%s", b.Label(), b.Answers, b.Refusals(), wayOut(b))
 		default:
 			continue
 		}
 		list = append(list, o)
 	}
 	return list
+}
+
+// unseen says that a balancer has not asked since, and what to do about one that
+// never will.
+func unseen(b api.Balancer) string {
+	line := b.Label() + " has not asked since"
+	if b.Interval > 0 {
+		line += fmt.Sprintf(" (asks every %s)", text.Age(time.Duration(b.Interval*float64(time.Second))))
+	}
+	return line + wayOut(b)
+}
+
+// wayOut names the setting that tells balancers from other clients.
+func wayOut(b api.Balancer) string {
+	if b.View != nil || b.Listed {
+		return ""
+	}
+	return "; if it is no balancer, set balancers in pmcheck.yaml"
 }
 
 // hidden reports whether a balancer chose a code that hides a hold from it. It
@@ -142,11 +160,11 @@ func Connected(connections []drain.Connection, own []netip.AddrPort, idle time.D
 		return nil
 	}
 	from := used[0].Peer.Addr().String()
-	text := "1 connection in use, from " + from
+	line := "1 connection in use, from " + from
 	if len(used) > 1 {
-		text = fmt.Sprintf("%d connections in use, one from %s", len(used), from)
+		line = fmt.Sprintf("%d connections in use, one from %s", len(used), from)
 	}
-	return []api.Obstacle{{Kind: api.ObstacleConnection, Concerns: from, Count: len(used), Text: text}}
+	return []api.Obstacle{{Kind: api.ObstacleConnection, Concerns: from, Count: len(used), Text: line}}
 }
 
 // viewText writes a balancer's view for a reader.

@@ -17,7 +17,7 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 		list = append(list, outOfService(v, s.Holds))
 	}
 	for _, b := range s.Balancers {
-		if b.Service != service {
+		if b.Service != service || !b.Counts() {
 			continue
 		}
 		switch {
@@ -25,7 +25,7 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 			list = append(list, api.Obstacle{
 				Kind:     api.ObstacleUnseen,
 				Concerns: b.Label(),
-				Text:     b.Label() + " has not asked since",
+				Text:     unseen(b),
 			})
 		case b.View != nil && (!b.View.Sends() || b.View.Steps != 0):
 			list = append(list, api.Obstacle{

@@ -49,7 +49,9 @@ func asking(change func(*api.Balancer)) func(*api.Status) {
 			Name:      "puppet/m1",
 			Service:   monitor.Server,
 			Seen:      now().Add(-time.Second),
+			Source:    netip.MustParseAddr("198.51.100.1"),
 			Checks:    50,
+			Interval:  2,
 			DrainCode: 503,
 			MaintCode: 503,
 			Answers:   5,
@@ -87,7 +89,7 @@ func TestLeaving(t *testing.T) {
 		{"balancer still sends", status(drain.Drain, asking(sending)), monitor.Server, nil,
 			[]string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
 		{"balancer has not asked since", status(drain.Drain, asking(func(b *api.Balancer) { b.Seen = held() })),
-			monitor.Server, nil, []string{"unseen: lb1 has not asked since"}},
+			monitor.Server, nil, []string{"unseen: lb1 has not asked since (asks every 2s)"}},
 		{"balancer that hides the hold from itself",
 			status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.DrainCode, b.Seen = 200, held() })),
 			monitor.Server, nil, []string{}},
@@ -97,9 +99,9 @@ func TestLeaving(t *testing.T) {
 		{"balancer that hides maint", status(drain.Maint, asking(func(b *api.Balancer) { sending(b); b.MaintCode = 399 })),
 			monitor.Server, nil, []string{}},
 		{"balancer without a view, refused once", status(drain.Drain, asking(mute(50, 1))), monitor.Server, nil,
-			[]string{"untold: lb1 was told 1 times"}},
+			[]string{"untold: lb1 was told 1 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
 		{"balancer without a view, refused twice", status(drain.Drain, asking(mute(50, 2))), monitor.Server, nil,
-			[]string{"untold: lb1 was told 2 times"}},
+			[]string{"untold: lb1 was told 2 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
 		{"balancer without a view, refused three times", status(drain.Drain, asking(mute(50, 3))), monitor.Server, nil,
 			[]string{}},
 		{"balancer of another service", status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.Service = "ca" })),
@@ -172,7 +174,7 @@ func TestReturning(t *testing.T) {
 			b.View = &api.View{State: "UP", Step: 1, Steps: 2}
 		})), []string{"not-sending: lb1 does not send yet (UP 1/2, 0 sessions)"}},
 		{"balancer has not asked since", status(drain.Ready, ready, asking(func(b *api.Balancer) { up(b); b.Seen = held() })),
-			[]string{"unseen: lb1 has not asked since"}},
+			[]string{"unseen: lb1 has not asked since (asks every 2s)"}},
 		{"balancer without a view", status(drain.Ready, ready, asking(func(b *api.Balancer) { b.View = nil })), []string{}},
 	}
 	for _, tt := range tests {
@@ -185,7 +187,8 @@ func TestReturning(t *testing.T) {
 func TestLastServerAndTurn(t *testing.T) {
 	last := func(others time.Duration) func(*api.Balancer) {
 		return func(b *api.Balancer) {
-			b.View, b.Others = &api.View{State: "UP", Weight: 1, WeightTotal: 1}, now().Add(-others)
+			b.View, b.UnitWeight = &api.View{State: "UP", Weight: 100, WeightTotal: 100}, 100
+			b.OthersWeight, b.OthersSeen = 100, now().Add(-others)
 		}
 	}
 	const refusal = "last: balancer lb1 has no other server for puppet/m1: it would have none left"
@@ -197,12 +200,19 @@ func TestLastServerAndTurn(t *testing.T) {
 	}{
 		{"no balancer", status(drain.Ready), []string{}, []string{}},
 		{"the other one left a minute ago", status(drain.Ready, asking(last(time.Minute))), []string{refusal},
-			[]string{"turn: balancer lb1 has had no other server for 60 s"}},
+			[]string{"turn: balancer lb1 has had no other server for 1m"}},
 		{"the other one left an hour ago", status(drain.Ready, asking(last(time.Hour))), []string{refusal}, []string{}},
-		{"there never was another", status(drain.Ready, asking(func(b *api.Balancer) { last(0)(b); b.Others = time.Time{} })),
-			[]string{refusal}, []string{}},
-		{"there is another", status(drain.Ready, asking(func(b *api.Balancer) {
-			b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2}
+		{"there never was another", status(drain.Ready, asking(func(b *api.Balancer) {
+			last(0)(b)
+			b.OthersWeight, b.OthersSeen = 0, time.Time{}
+		})), []string{refusal}, []string{}},
+		{"one of three is out", status(drain.Ready, asking(func(b *api.Balancer) {
+			last(20 * time.Second)(b)
+			b.View.WeightTotal, b.OthersWeight = 200, 200
+		})), []string{}, []string{"turn: balancer lb1 has missed a server for 20s"}},
+		{"all three are in", status(drain.Ready, asking(func(b *api.Balancer) {
+			last(0)(b)
+			b.View.WeightTotal, b.OthersWeight = 300, 200
 		})), []string{}, []string{}},
 		{"out already", status(drain.Drain, asking(last(time.Minute))), []string{}, []string{}},
 		{"the balancer does not send here", status(drain.Ready, asking(func(*api.Balancer) {})), []string{}, []string{}},
@@ -216,6 +226,27 @@ func TestLastServerAndTurn(t *testing.T) {
 			}
 			assertObstacles(t, rotation.LastServer(tt.status, "ca"), []string{})
 		})
+	}
+}
+
+func TestHeard(t *testing.T) {
+	up := func(since time.Duration) func(*api.Status) {
+		return func(s *api.Status) { s.Started = now().Add(-since) }
+	}
+	curl := func(b *api.Balancer) { b.View, b.Checks = nil, 1 }
+	for _, tt := range []struct {
+		name   string
+		status api.Status
+		want   bool
+	}{
+		{"a daemon that has just started", status(drain.Ready, up(time.Second)), true},
+		{"no client for an hour", status(drain.Ready, up(time.Hour)), false},
+		{"one curl", status(drain.Ready, up(time.Hour), asking(curl)), false},
+		{"a balancer", status(drain.Ready, up(time.Hour), asking(func(*api.Balancer) {})), true},
+	} {
+		if got := rotation.Heard(tt.status); got != tt.want {
+			t.Errorf("%s: heard %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 
