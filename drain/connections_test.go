@@ -1,6 +1,7 @@
 package drain_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -18,8 +19,8 @@ func TestConnectionsAreThoseOfThePort(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			port := l.Addr().(*net.TCPAddr).AddrPort().Port()
-			if got := connections(t, port); len(got) != 0 {
+			server := l.Addr().String()
+			if got := connections(t, server); len(got) != 0 {
 				t.Errorf("%v before the first connection", got)
 			}
 			client, err := net.Dial("tcp", l.Addr().String())
@@ -27,12 +28,12 @@ func TestConnectionsAreThoseOfThePort(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer client.Close()
-			server, err := l.Accept()
+			accepted, err := l.Accept()
 			if err != nil {
 				t.Fatal(err)
 			}
 			own := client.LocalAddr().(*net.TCPAddr).AddrPort()
-			got := connections(t, port)
+			got := connections(t, server)
 			if len(got) != 1 || got[0].Peer != own {
 				t.Fatalf("%v, want the one from %s", got, own)
 			}
@@ -44,26 +45,68 @@ func TestConnectionsAreThoseOfThePort(t *testing.T) {
 			}
 			// Data starts the idle time anew.
 			io.WriteString(client, "x")
-			io.ReadFull(server, make([]byte, 1))
-			if idle := connections(t, port)[0].Idle; idle > drain.Reuse {
+			io.ReadFull(accepted, make([]byte, 1))
+			if idle := connections(t, server)[0].Idle; idle > drain.Reuse {
 				t.Errorf("idle for %s right after a byte", idle)
 			}
-			server.Close()
+			accepted.Close()
 			client.Close()
-			if got := connections(t, port); len(got) != 0 {
+			if got := connections(t, server); len(got) != 0 {
 				t.Errorf("%v after both ends were closed", got)
 			}
 		})
 	}
 }
 
-func connections(t *testing.T, port uint16) []drain.Connection {
+func connections(t *testing.T, address string) []drain.Connection {
 	t.Helper()
-	list, err := drain.Connections(port)
+	list, err := drain.Connections(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// TestConnectionsOfAnotherListenerAreLeftOut has a balancer listen on an address
+// of the master's own host, on the same port.
+func TestConnectionsOfAnotherListenerAreLeftOut(t *testing.T) {
+	master, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	port := master.Addr().(*net.TCPAddr).Port
+	balancer, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.9:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer balancer.Close()
+	agent := dial(t, master)
+	dial(t, balancer)
+	for _, host := range []string{"localhost", "127.0.0.1"} {
+		got := connections(t, fmt.Sprintf("%s:%d", host, port))
+		if len(got) != 1 || got[0].Peer != agent {
+			t.Errorf("%s: %v, want the one from %s", host, got, agent)
+		}
+	}
+	if got := connections(t, fmt.Sprintf("puppet.example.com:%d", port)); len(got) != 2 {
+		t.Errorf("by a name: %v, want both", got)
+	}
+}
+
+// dial opens a connection to a listener and returns the client's end.
+func dial(t *testing.T, l net.Listener) netip.AddrPort {
+	t.Helper()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); accepted.Close() })
+	return client.LocalAddr().(*net.TCPAddr).AddrPort()
 }
 
 func TestInUse(t *testing.T) {

@@ -11,28 +11,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connections returns the connections to a port of this host that are
-// established now, over IPv4 and IPv6, as the kernel knows them. It needs no
-// privilege. On other systems than Linux the error wraps [errors.ErrUnsupported].
-func Connections(port uint16) ([]Connection, error) {
-	var list []Connection
+// sockets returns the connections to a port of this host that are established
+// now, over IPv4 and IPv6, and the addresses on which programs listen there, as
+// the kernel knows them. It needs no privilege.
+func sockets(port uint16) (list []Connection, listeners []netip.Addr, err error) {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		sockets, err := netlink.SocketDiagTCPInfo(family)
+		all, err := netlink.SocketDiagTCPInfo(family)
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return nil, fmt.Errorf("list TCP connections: %w", err)
+			return nil, nil, fmt.Errorf("list TCP connections: %w", err)
 		}
-		for _, s := range sockets {
+		for _, s := range all {
 			socket, tcp := s.InetDiagMsg, s.TCPInfo
-			if socket == nil || tcp == nil || socket.ID.SourcePort != port || socket.State != netlink.TCP_ESTABLISHED {
+			if socket == nil || socket.ID.SourcePort != port {
 				continue
 			}
-			list = append(list, Connection{
-				Peer: addrPort(socket.ID.Destination, socket.ID.DestinationPort),
-				Idle: time.Duration(min(tcp.Last_data_recv, tcp.Last_data_sent)) * time.Millisecond,
-			})
+			local := addrPort(socket.ID.Source, port).Addr()
+			switch {
+			case socket.State == netlink.TCP_LISTEN:
+				listeners = append(listeners, local)
+			case socket.State == netlink.TCP_ESTABLISHED && tcp != nil:
+				list = append(list, Connection{
+					Local: local,
+					Peer:  addrPort(socket.ID.Destination, socket.ID.DestinationPort),
+					Idle:  time.Duration(min(tcp.Last_data_recv, tcp.Last_data_sent)) * time.Millisecond,
+				})
+			}
 		}
 	}
-	return list, nil
+	return list, listeners, nil
 }
 
 func addrPort(ip net.IP, port uint16) netip.AddrPort {

@@ -5,11 +5,12 @@ package drain
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 )
 
-// Connections needs Linux: its error wraps [errors.ErrUnsupported].
-func Connections(uint16) ([]Connection, error) {
-	return nil, fmt.Errorf("list TCP connections: %w", errors.ErrUnsupported)
+// sockets needs Linux: its error wraps errors.ErrUnsupported.
+func sockets(uint16) ([]Connection, []netip.Addr, error) {
+	return nil, nil, fmt.Errorf("list TCP connections: %w", errors.ErrUnsupported)
 }
 
 // fileHandle needs Linux: elsewhere a directory is known by its inode number alone.

@@ -181,3 +181,31 @@ func TestWithoutBusNothingIsKnown(t *testing.T) {
 		t.Errorf("states %v", states)
 	}
 }
+
+// TestWatchUnitSaysNothingBeforeItKnows: a watch that begins or ends, as with a
+// reload, must not say that there is no unit.
+func TestWatchUnitSaysNothingBeforeItKnows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bus")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+path)
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := make(chan []systemd.UnitState)
+	go func() {
+		var states []systemd.UnitState
+		systemd.WatchUnit(ctx, []string{"puppetserver.service"}, func(s systemd.UnitState) { states = append(states, s) })
+		watched <- states
+	}()
+	bus, err := l.Accept() // it has asked, and gets no answer
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bus.Close()
+	cancel()
+	if states := <-watched; len(states) != 0 {
+		t.Errorf("it said %v without an answer from the bus", states)
+	}
+}

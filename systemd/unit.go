@@ -40,8 +40,8 @@ const (
 	maxPending   = 256 // signals; all units of the host send them
 )
 
-// WatchUnit calls changed, from one goroutine, with the state of a unit now
-// and then with each change of it, until ctx ends. It watches the first of
+// WatchUnit calls changed, from one goroutine, with the state of a unit once it
+// is known, or cannot be known, and then with each change, until ctx ends. It watches the first of
 // names that is loaded, and another one once that has changed. While it knows
 // nothing it looks again, in growing intervals of at most half a minute.
 //
@@ -49,11 +49,13 @@ const (
 // which lasts less than a few milliseconds may be left out.
 func WatchUnit(ctx context.Context, names []string, changed func(UnitState)) {
 	w := &unitWatch{names: names, changed: changed}
-	changed(w.last)
 	backOff := firstBackOff
 	for ctx.Err() == nil {
 		began := time.Now()
 		_ = w.follow(ctx) // what is wrong with the bus is the bus's to log
+		if ctx.Err() != nil {
+			return // the bus is well: that the caller stops says nothing of the unit
+		}
 		w.report(UnitState{})
 		if time.Since(began) > lastBackOff {
 			backOff = firstBackOff
@@ -70,6 +72,7 @@ type unitWatch struct {
 	names   []string
 	changed func(UnitState)
 	last    UnitState
+	told    bool // last was passed on
 }
 
 // follow reports from one connection to the bus for as long as it lasts.
@@ -145,8 +148,8 @@ func (w *unitWatch) update(u *dbus.PropertiesUpdate) {
 }
 
 func (w *unitWatch) report(s UnitState) {
-	if s != w.last {
-		w.last = s
+	if s != w.last || !w.told {
+		w.last, w.told = s, true
 		w.changed(s)
 	}
 }

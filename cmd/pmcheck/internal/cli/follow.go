@@ -65,7 +65,7 @@ func drained(client api.Client, master, service string, since time.Time) look {
 		case err == nil:
 			lost, master = time.Time{}, status.Probe.Address // the daemon has read puppet.conf
 		}
-		connections, unseen := drain.ConnectionsTo(master)
+		connections, unseen := drain.Connections(master)
 		if unseen != nil {
 			return unknown(unseen)
 		}

@@ -21,7 +21,7 @@ func (d *Daemon) Status(now time.Time) api.Status {
 		var connections []drain.Connection
 		var unknown error
 		if v.Name == monitor.Server && v.Mode != drain.Ready {
-			connections, unknown = drain.ConnectionsTo(s.Probe.Address)
+			connections, unknown = drain.Connections(s.Probe.Address)
 		}
 		v.Obstacles = rotation.Standing(s, *v, connections)
 		if unknown != nil {

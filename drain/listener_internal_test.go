@@ -1,0 +1,43 @@
+package drain
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestListenerOf(t *testing.T) {
+	addrs := func(list ...string) (parsed []netip.Addr) {
+		for _, a := range list {
+			parsed = append(parsed, netip.MustParseAddr(a))
+		}
+		return parsed
+	}
+	for _, tt := range []struct {
+		name      string
+		addr      string
+		listeners []netip.Addr
+		want      string // empty: none
+	}{
+		{"its own", "127.0.0.1", addrs("127.0.0.1"), "127.0.0.1"},
+		{"its own before every address", "192.0.2.9", addrs("0.0.0.0", "192.0.2.9"), "192.0.2.9"},
+		{"every IPv4 address", "192.0.2.9", addrs("0.0.0.0", "192.0.2.8"), "0.0.0.0"},
+		{"every address of both families", "192.0.2.9", addrs("::"), "::"},
+		{"IPv4 before both families", "192.0.2.9", addrs("::", "0.0.0.0"), "0.0.0.0"},
+		{"IPv6", "2001:db8::1", addrs("0.0.0.0", "::"), "::"},
+		{"another's", "192.0.2.9", addrs("192.0.2.8"), ""},
+		{"no IPv6", "::1", addrs("0.0.0.0"), ""},
+		{"none", "192.0.2.9", nil, ""},
+	} {
+		got, found := listenerOf(netip.MustParseAddr(tt.addr), tt.listeners)
+		if found != (tt.want != "") || found && got.String() != tt.want {
+			t.Errorf("%s: %s, %v; want %q", tt.name, got, found, tt.want)
+		}
+	}
+}
+
+func TestConnectionsOutliveTheirListener(t *testing.T) {
+	list := []Connection{{Local: netip.MustParseAddr("192.0.2.1")}}
+	if got := ofServer(list, nil, addresses("localhost")); len(got) != 1 {
+		t.Error("a server that stops closes its port first: its connections count until they end")
+	}
+}
