@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -97,6 +98,10 @@ const unreadMax = 30 * time.Second
 // Jetty lets about 200 requests wait.
 const maxPool = 4 << 20
 
+// uptimePath tells how long the JVM has been up, in all versions that have
+// jruby-metrics.
+const uptimePath = "/status/v1/services/status-service?level=debug"
+
 // JRuby asks for the pool of JRuby instances. The Status API says running as soon as
 // the first instance is ready, and while none is returned; the pool shows both. A
 // question takes no instance and a few milliseconds. Not safe for concurrent use.
@@ -138,6 +143,9 @@ func (j *JRuby) Check(ctx context.Context) Finding {
 		}
 		return f
 	}
+	if j.last == nil && pool.Ready() > 0 && pool.Ready() < pool.Size {
+		j.recall(ctx, now)
+	}
 	f := j.judge(pool, now)
 	j.last = pool
 	f.Check, f.Checked, f.Pool = CheckJRuby, now, pool
@@ -172,6 +180,30 @@ func (j *JRuby) ask(ctx context.Context) (*Pool, error) {
 	}
 	j.service = ""
 	return nil, fmt.Errorf("%s: HTTP status %d", path, status)
+}
+
+// recall asks how long the server has been up. A check that has just begun, as
+// after a reload, knows no history: instances that a young server lacks have not
+// started yet, one that an old server lacks is being replaced or was lost. A server
+// that does not tell is treated like a young one.
+func (j *JRuby) recall(ctx context.Context, now time.Time) {
+	code, body, err := j.Client.Get(ctx, uptimePath, maxPool)
+	if err != nil || code != http.StatusOK {
+		return
+	}
+	var s struct {
+		Status struct {
+			Experimental struct {
+				JVM struct {
+					UpMillis float64 `json:"up-time-ms"`
+				} `json:"jvm-metrics"`
+			} `json:"experimental"`
+		} `json:"status"`
+	}
+	if json.Unmarshal(body, &s) == nil && s.Status.Experimental.JVM.UpMillis > 0 {
+		up := time.Duration(s.Status.Experimental.JVM.UpMillis) * time.Millisecond
+		j.since = now.Add(-up)
+	}
 }
 
 // judge concludes from the pool now and the one before.

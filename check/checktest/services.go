@@ -15,6 +15,7 @@ import (
 const (
 	poolPath     = "/status/v1/services/jruby-metrics"
 	puppetdbPath = "/status/v1/services/puppetdb-status"
+	uptimePath   = "/status/v1/services/status-service"
 	simplePath   = "/status/v1/simple/"
 	catalogPath  = "/puppet/v3/catalog/"
 )
@@ -42,6 +43,16 @@ func (m *Master) SetAnswer(path string, status int, body string) {
 // SetPool sets what the service jruby-metrics tells. Until then all of four
 // JRubies are free.
 func (m *Master) SetPool(p check.Pool) { m.SetAnswer(poolPath, http.StatusOK, poolAnswer(p)) }
+
+// SetUptime sets how long the service status-service says that the JVM has been
+// up. Until then there is no such service.
+func (m *Master) SetUptime(up time.Duration) {
+	m.SetAnswer(uptimePath, http.StatusOK, marshal(map[string]any{
+		"status": map[string]any{"experimental": map[string]any{"jvm-metrics": map[string]any{
+			"up-time-ms": up.Milliseconds(),
+		}}},
+	}))
+}
 
 // SetService sets the state of a service of the Status API: running is well,
 // and empty means that there is no such service. Until then there is ca.

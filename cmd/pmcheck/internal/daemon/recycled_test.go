@@ -1,0 +1,52 @@
+package daemon_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+)
+
+// TestReloadBelievesWarmingOnlyOfAYoungServer: a master that lacks one JRuby, lost
+// or recycled by max-requests-per-instance, is not taken out because the daemon
+// has read its configuration again or was restarted.
+func TestReloadBelievesWarmingOnlyOfAYoungServer(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		up   time.Duration
+		code int
+		body string
+	}{
+		{"up for an hour", time.Hour, 200, answer.Serving},
+		{"up for ten seconds", 10 * time.Second, 503, "warming: jruby-warming"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := start(t, nil)
+			r.waitFor(200, answer.Serving)
+			r.master.SetUptime(tt.up)
+			r.master.SetPool(check.Pool{Size: 4, Free: 3, Lock: "not-in-use"})
+			r.Reload(r.config, "test.yaml")
+			r.waitForPool(4, 3)
+			r.waitFor(tt.code, tt.body)
+			r.stop()
+			r.run()
+			r.waitForPool(4, 3)
+			r.waitFor(tt.code, tt.body)
+		})
+	}
+}
+
+// waitForPool waits until the status shows so many JRubies, of which so many are
+// ready.
+func (r *testDaemon) waitForPool(size, ready int) {
+	r.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		for _, c := range r.Status(time.Now()).Services[0].Checks {
+			if c.Pool != nil && c.Pool.Size == size && c.Pool.Ready() == ready {
+				return
+			}
+		}
+	}
+	r.t.Fatalf("the status never showed %d of %d JRubies", ready, size)
+}
