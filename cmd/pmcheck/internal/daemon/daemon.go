@@ -55,6 +55,7 @@ type Daemon struct {
 	weigher   answer.Weigher // belongs to the monitor's loop
 	weight    atomic.Int64
 	self      front.Self
+	only      map[uint16]netip.Addr // the address to answer on, where systemd has bound all of them
 	tls       *tls.Config
 }
 
@@ -230,9 +231,15 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// allowed reports whether a client may ask at all.
-func (d *Daemon) allowed(client netip.AddrPort) bool {
-	return contains(d.settings.Load().Allow, client.Addr().Unmap()) || d.self.Is(client)
+// allowed reports whether a client may ask at all, at that address of this host.
+func (d *Daemon) allowed(client, local netip.AddrPort) bool {
+	if d.self.Is(client) {
+		return true
+	}
+	if only, limited := d.only[local.Port()]; limited && only != front.Address(local) {
+		return false
+	}
+	return contains(d.settings.Load().Allow, front.Address(client))
 }
 
 // waitForVerdict returns once there is a verdict to tell, or a probe has had its

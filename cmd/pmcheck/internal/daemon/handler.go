@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
@@ -179,7 +180,7 @@ func remote(r *http.Request) netip.Addr {
 	if err != nil {
 		return netip.Addr{}
 	}
-	return peer.Addr().Unmap()
+	return front.Address(peer)
 }
 
 // line writes an answer of one line. The headers are left to net/http, which

@@ -63,6 +63,12 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 func (r *testDaemon) run() {
 	r.t.Helper()
 	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	r.serve()
+}
+
+// serve serves the daemon of a testDaemon, and waits for its first verdict.
+func (r *testDaemon) serve() {
+	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := r.Listen(ctx); err != nil {
 		r.t.Fatal(err)

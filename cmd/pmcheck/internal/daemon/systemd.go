@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -15,35 +17,57 @@ import (
 // with the state.
 const statusEvery = time.Second
 
-// TakeListeners takes over the sockets that the service manager has bound. They
-// are served whatever the configuration says, because no other process answers
-// on them.
+// TakeListeners takes over the sockets that the service manager has bound.
 func (d *Daemon) TakeListeners() error {
 	passed, err := systemd.Listeners()
 	if err != nil {
 		return err
 	}
-	d.Ports, d.AgentPorts, d.Sockets = passed[systemd.HTTPSocket], passed[systemd.AgentSocket], passed[systemd.StatusSocket]
+	return d.Inherit(passed[systemd.HTTPSocket], passed[systemd.AgentSocket], passed[systemd.StatusSocket])
+}
+
+// Inherit takes over listeners that another process has bound. They are served
+// whatever the configuration says, because no other process answers on them.
+func (d *Daemon) Inherit(ports, agentPorts, sockets []net.Listener) error {
+	d.Ports, d.AgentPorts, d.Sockets = ports, agentPorts, sockets
 	c := d.settings.Load()
 	return errors.Join(
 		d.compareBound(d.Ports, "pmcheck.socket", "listen", c.Listen),
 		d.compareBound(d.AgentPorts, "pmcheck-agent.socket", "agent.listen", c.Agent.Listen))
 }
 
-// compareBound warns of a setting that names another port than the one that the
-// service manager has bound. Enabling a socket is enough: an empty setting does
-// not contradict it.
+// compareBound compares a setting with what the service manager has bound. It
+// warns of another port. Where every address is bound and the setting names one,
+// connections to the others are closed. Enabling a socket is enough: an empty
+// setting does not contradict it.
 func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string) error {
-	_, wanted, _ := net.SplitHostPort(configured)
+	host, wanted, _ := net.SplitHostPort(configured)
 	for _, port := range ports {
 		tcp, ok := port.Addr().(*net.TCPAddr)
 		if !ok {
 			return fmt.Errorf("socket %s is not a TCP port: balancers are answered on TCP only", port.Addr())
 		}
+		bound := tcp.AddrPort()
 		if configured != "" && strconv.Itoa(tcp.Port) != wanted {
 			d.Log.Warn(fmt.Sprintf("%s is without effect, since %[2]s has bound the port: systemctl edit %[2]s, or disable it",
 				key, unit), key, configured, "address", tcp.String())
+			continue
 		}
+		addr, err := netip.ParseAddr(host)
+		if err != nil || addr.IsUnspecified() || addr == front.Address(bound) {
+			continue
+		}
+		if !bound.Addr().IsUnspecified() {
+			d.Log.Warn(fmt.Sprintf("%s is without effect, since %s has bound another address", key, unit),
+				key, configured, "address", tcp.String())
+			continue
+		}
+		d.Log.Info(fmt.Sprintf("%s has bound every address; connections to others than that in %s are closed", unit, key),
+			key, configured)
+		if d.only == nil {
+			d.only = map[uint16]netip.Addr{}
+		}
+		d.only[bound.Port()] = addr.Unmap()
 	}
 	return nil
 }

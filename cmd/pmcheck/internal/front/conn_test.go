@@ -19,7 +19,7 @@ func limited(t *testing.T) (g *limiter, server *limitedConn, client net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g = newLimiter(l, 8, func(netip.AddrPort) bool { return true })
+	g = newLimiter(l, 8, func(_, _ netip.AddrPort) bool { return true })
 	t.Cleanup(func() { g.Close() })
 	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // out.
 type limiter struct {
 	net.Listener
-	allowed func(netip.AddrPort) bool
+	allowed func(client, local netip.AddrPort) bool
 	max     int
 	sweeps  atomic.Int64 // so far: the limiter's clock
 
@@ -27,7 +27,7 @@ type limiter struct {
 	open *list.List // of *limitedConn, oldest first
 }
 
-func newLimiter(l net.Listener, max int, allowed func(netip.AddrPort) bool) *limiter {
+func newLimiter(l net.Listener, max int, allowed func(client, local netip.AddrPort) bool) *limiter {
 	return &limiter{Listener: l, allowed: allowed, max: max, open: list.New()}
 }
 
@@ -38,7 +38,8 @@ func (l *limiter) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && !l.allowed(tcp.AddrPort()) {
+		client, ok := c.RemoteAddr().(*net.TCPAddr)
+		if ok && !l.allowed(client.AddrPort(), c.LocalAddr().(*net.TCPAddr).AddrPort()) {
 			c.Close()
 			continue
 		}

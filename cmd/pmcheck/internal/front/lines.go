@@ -82,7 +82,7 @@ func hangUp(c net.Conn) {
 // source is the address of a client; the zero address on a unix socket.
 func source(c net.Conn) netip.Addr {
 	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap()
+		return Address(tcp.AddrPort())
 	}
 	return netip.Addr{}
 }

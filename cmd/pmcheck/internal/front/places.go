@@ -1,10 +1,18 @@
 package front
 
-import "golang.org/x/sys/unix"
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
 
 // ownFiles is how many descriptors are kept from clients: for probes, holds,
 // file watches, the other sockets and the daemon's question to itself.
 const ownFiles = 64
+
+// Address is the address of a client as networks in a configuration name it: an
+// IPv4 address that arrived as IPv6 is IPv4, and a link-local one has no zone.
+func Address(client netip.AddrPort) netip.Addr { return client.Addr().Unmap().WithZone("") }
 
 // Places returns how many connections each of so many listeners may hold: as
 // many as are configured, or as the limit of descriptors leaves. Without a free

@@ -30,8 +30,9 @@ type Server struct {
 	Log *slog.Logger
 	// Places is how many connections each listener may hold.
 	Places int
-	// Allowed reports whether a client may connect; nil means every client.
-	Allowed func(netip.AddrPort) bool
+	// Allowed reports whether a client may connect to an address of this host; nil
+	// means every client.
+	Allowed func(client, local netip.AddrPort) bool
 	// Wait, if set, is called before the first connection of a listener is
 	// accepted. Clients are queued by the kernel meanwhile.
 	Wait func(context.Context)
@@ -47,7 +48,7 @@ func (s *Server) limit(ctx context.Context, l net.Listener) *limiter {
 	}
 	allowed := s.Allowed
 	if allowed == nil {
-		allowed = func(netip.AddrPort) bool { return true }
+		allowed = func(netip.AddrPort, netip.AddrPort) bool { return true }
 	}
 	return newLimiter(l, s.Places, allowed)
 }
