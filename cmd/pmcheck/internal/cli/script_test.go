@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/loopback"
 )
 
 func TestMain(m *testing.M) {
@@ -63,7 +64,12 @@ type masterKey struct{}
 type notifyKey struct{}
 
 func setup(env *testscript.Env) error {
-	m, err := checktest.NewMaster(filepath.Join(env.WorkDir, "puppet"), "puppet1.example.test", "127.0.0.1:0")
+	address, release, err := loopback.Reserve() // the stand-in stops and starts again
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { release() })
+	m, err := checktest.NewMaster(filepath.Join(env.WorkDir, "puppet"), "puppet1.example.test", address)
 	if err != nil {
 		return err
 	}
