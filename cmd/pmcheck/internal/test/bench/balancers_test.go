@@ -53,7 +53,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 	ancestor := newContender(b, "ancestor", xinetd.Address(), 0)
 	ancestor.rates = slices.DeleteFunc(allRates(), func(rate int) bool { return rate > 10 }) // it can do six times that
 	ancestor.cpu = func() time.Duration { return lab.CPUTime(b, xinetd.Pid()) }
-	pmcheck := newContender(b, "pmcheck", lab.FreeAddress(b, "127.0.0.1"), 0)
+	pmcheck := newContender(b, "pmcheck", lab.Address(b, "127.0.0.1"), 0)
 	config := serveConfig(b, pmcheck.address, master.Address(), master.PuppetConf())
 	warmUp(b, config, ancestor.address)
 
@@ -72,7 +72,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		}
 		pid, stop := start(b, nil, lab.Build(b), "serve", "--config", config)
 		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
-		awaitAnswer(b, urlOf(pmcheck.address))
+		waitForAnswer(b, urlOf(pmcheck.address))
 		used := perSecond(b, master.Pid(), func() { pmcheck.beAsked(b, pmcheckWindow, pmcheck.rates...) })
 		pmcheck.beFlooded(b) // which takes nothing from the master but its CPUs
 		for rate := range pmcheck.runs {
@@ -109,7 +109,7 @@ func startOthers(b *testing.B) (others []*contender) {
 	haproxy := startHAProxy(b)
 	others = append(others, newContender(b, haproxy.name, addressOf(haproxy.url), haproxy.pid))
 	for _, c := range others {
-		awaitAnswer(b, urlOf(c.address))
+		waitForAnswer(b, urlOf(c.address))
 	}
 	return others
 }
@@ -221,7 +221,8 @@ func compareCost(b *testing.B, everybody []*contender, probing []float64) {
 			}
 			times := ratio(most, c.at(rate, run.together))
 			asked := median(c.at(rate, run.asked))
-			t.row(fmt.Sprintf("%.0f", asked), c.name, milliseconds(median(c.at(rate, run.ofMaster))), milliseconds(median(c.at(rate, run.own))),
+			t.row(fmt.Sprintf("%.0f", asked), c.name, milliseconds(median(c.at(rate, run.ofMaster))),
+				milliseconds(median(c.at(rate, run.own))),
 				milliseconds(median(c.at(rate, run.together))), fmt.Sprintf("1/%.0f", times))
 			if c == pmcheck {
 				b.ReportMetric(times, fmt.Sprintf("times-at-%s", rateName(rate)))

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // The test binary is also the server that pmcheck is compared to. This
@@ -29,6 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, serveBare(kind, address))
 		os.Exit(1)
 	}
+	lab.Enter()
 	status := m.Run()
 	for _, t := range tables {
 		fmt.Println("\n" + t)

@@ -41,11 +41,11 @@ func BenchmarkAnswers(b *testing.B) {
 			continue // the same again
 		}
 		b.Run(placement.name, func(b *testing.B) {
-			master := standIn(b)
+			master := lab.StartStandIn(b, "master.bench.example")
 			var servers []*server
 			onCPU(b, placement.server, func() { servers = startServers(b, master) })
 			for _, s := range servers {
-				awaitAnswer(b, s.url)
+				waitForAnswer(b, s.url)
 			}
 			for _, kept := range []bool{false, true} {
 				name := "NewConnections"
@@ -64,7 +64,7 @@ func BenchmarkAnswers(b *testing.B) {
 // startServers starts pmcheck, first, and those it is compared to.
 func startServers(b *testing.B, master *checktest.Master) []*server {
 	b.Helper()
-	address := lab.FreeAddress(b, "127.0.0.1")
+	address := lab.Address(b, "127.0.0.1")
 	pmcheck := &server{name: "pmcheck", url: urlOf(address)}
 	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
 	pmcheck.pid, _ = start(b, nil, lab.Build(b), "serve", "--config", config)
@@ -79,7 +79,7 @@ func startServers(b *testing.B, master *checktest.Master) []*server {
 
 func startHAProxy(b *testing.B) *server {
 	b.Helper()
-	address := lab.FreeAddress(b, "127.0.0.1")
+	address := lab.Address(b, "127.0.0.1")
 	h := lab.StartHAProxy(b, fmt.Sprintf(`defaults
     mode http
     timeout client 10s

@@ -27,9 +27,9 @@ func TestPuppetServersBehindBalancers(t *testing.T) {
 // startSized starts a Puppet Server with so many JRubies.
 func startSized(t *testing.T, name string, jrubies int) *lab.PuppetServer {
 	t.Helper()
-	address := lab.FreeAddress(t, "127.0.0.1")
 	return lab.StartPuppetServer(t, lab.PuppetServerOptions{
-		Certname: name, Address: address, MaxActiveInstances: jrubies, HeapMB: 512 + 256*(jrubies-1),
-		Settings: map[string]string{"serverport": portOf(t, address)},
+		Certname:           name,
+		MaxActiveInstances: jrubies,
+		HeapMB:             512 + 256*(jrubies-1),
 	})
 }

@@ -58,7 +58,7 @@ func (p *process) kill() {
 	group := p.cmd.Process.Pid
 	_ = syscall.Kill(-group, syscall.SIGKILL) // may just have ended
 	<-p.done
-	RetryUntil(p.tb, 10*time.Second, 2*time.Millisecond, func() error { return groupGone(group) })
+	WaitFor(p.tb, 10*time.Second, 2*time.Millisecond, func() error { return groupGone(group) })
 }
 
 // groupGone returns an error while the process group has a member that still

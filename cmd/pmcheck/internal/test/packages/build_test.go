@@ -40,12 +40,12 @@ func TestLintian(t *testing.T) {
 
 // lintRPM runs on a host: rpmlint unpacks the absolute paths of a package where
 // they lead to.
-func lintRPM(t *testing.T, r *rig) {
+func lintRPM(t *testing.T, s *hostSite) {
 	t.Helper()
 	lab.Need(t, "rpmlint", "rpmlint")
-	r.Copy("../../../../../packaging/rpm/rpmlint.toml", "/root/rpmlint.toml", 0o644)
-	r.MustRun("sh", "-c", "mkdir /root/lint && cp /root/"+newer+".rpm /root/lint/$(rpm -qp /root/"+newer+".rpm).rpm")
-	out, err := r.Run("sh", "-c", "rpmlint -c /root/rpmlint.toml /root/lint/*.rpm")
+	s.Host.Copy(lab.File(t, "packaging/rpm/rpmlint.toml"), "/root/rpmlint.toml", 0o644)
+	s.Host.MustRun("sh", "-c", "mkdir /root/lint && cp /root/"+newer+".rpm /root/lint/$(rpm -qp /root/"+newer+".rpm).rpm")
+	out, err := s.Host.Run("sh", "-c", "rpmlint -c /root/rpmlint.toml /root/lint/*.rpm")
 	if err != nil || !strings.Contains(out, " 0 errors, 0 warnings") {
 		t.Errorf("rpmlint: %v\n%s", err, out)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // A dashboard is what the tests read of Grafana's JSON model.
@@ -68,14 +70,14 @@ func TestDashboardIsWellFormed(t *testing.T) {
 }
 
 // testDashboard evaluates every query of the dashboard as Grafana would.
-func testDashboard(t *testing.T, p *prometheus, masters ...*demo) {
+func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 	mayBeEmpty := map[string]bool{ // on a pool that is well, or whose code nobody deploys
 		"Code": true, "Versions of the code": true, "Checks that are not well": true, "Holds B": true,
 	}
 	for _, m := range masters {
-		m.askedBy(t, "lb1", "lb2")
+		keepAsking(t, m, "lb1", "lb2")
 	}
-	p.awaitData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
+	p.waitForData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
 	d := loadDashboard(t)
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
