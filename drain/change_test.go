@@ -15,7 +15,15 @@ import (
 func TestPut(t *testing.T) {
 	t.Setenv("SUDO_USER", "")
 	s, _ := newStore(t)
-	got := put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a\nb", By: "alice", Until: hours(1), Path: "ignored"})
+	got := put(t, s, drain.Hold{
+		Holder:  "operator",
+		Service: "ca",
+		Mode:    drain.Drain,
+		Reason:  "a\nb",
+		By:      "alice",
+		Until:   hours(1),
+		Path:    "ignored",
+	})
 	if got.Owner == "" {
 		t.Error("no owner")
 	}
@@ -62,7 +70,8 @@ func TestPutUpdates(t *testing.T) {
 		c.set(hours(tc.now))
 		tc.hold.Holder = "operator"
 		got := put(t, s, tc.hold)
-		if !got.Since.Equal(hours(tc.since)) || got.Mode != tc.hold.Mode || got.Reason != tc.hold.Reason || got.Until != tc.hold.Until {
+		if !got.Since.Equal(hours(tc.since)) || got.Mode != tc.hold.Mode || got.Reason != tc.hold.Reason ||
+			got.Until != tc.hold.Until {
 			t.Errorf("%s: %+v", tc.name, got)
 		}
 		if all := s.Read().Holds(); len(all) != 1 || all[0] != got {

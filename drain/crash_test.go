@@ -51,7 +51,8 @@ func checkToggled(t *testing.T, snap drain.Snapshot) {
 		switch {
 		case h.Code != "":
 			t.Errorf("torn: %+v", h)
-		case h.Holder == "operator" && (h.Mode == drain.Drain && h.Reason == shortOne || h.Mode == drain.Maint && h.Reason == longOne):
+		case h.Holder == "operator" &&
+			(h.Mode == drain.Drain && h.Reason == shortOne || h.Mode == drain.Maint && h.Reason == longOne):
 			operator++
 		case h.Holder != "upgrade" || h.Service != "ca" || h.Mode != drain.Maint || h.Reason != longOne:
 			t.Errorf("unknown hold %s", describe([]drain.Hold{h}))

@@ -20,7 +20,8 @@ func TestParse(t *testing.T) {
 		{name: "ready holds nothing", in: `{"mode":"ready"}`, want: drain.Hold{Mode: drain.Ready}},
 		{
 			name: "all fields",
-			in:   `{"version":1,"mode":"maint","reason":"disk","by":"alice","since":"2026-03-01T13:00:00+01:00","until":"2026-03-01T13:30:00Z"}`,
+			in: `{"version":1,"mode":"maint","reason":"disk","by":"alice","since":"2026-03-01T13:00:00+01:00",` +
+				`"until":"2026-03-01T13:30:00Z"}`,
 			want: drain.Hold{Mode: drain.Maint, Reason: "disk", By: "alice", Since: since, Until: until},
 		},
 		{name: "null is absent", in: `{"mode":"drain","until":null,"reason":null}`, want: drain.Hold{Mode: drain.Drain}},
@@ -41,7 +42,11 @@ func TestParse(t *testing.T) {
 		{name: "unknown mode", in: `{"mode":"down"}`, err: `mode "down" is not`},
 		{name: "mode in another case", in: `{"mode":"Drain"}`, err: `mode "Drain" is not`},
 		{name: "misspelt end", in: `{"mode":"drain","untill":"2026-03-01T13:30:00Z"}`, err: `field "untill" is unknown`},
-		{name: "field in another case", in: `{"mode":"drain","Until":"2026-03-01T13:30:00Z"}`, err: `field "Until" is unknown`},
+		{
+			name: "field in another case",
+			in:   `{"mode":"drain","Until":"2026-03-01T13:30:00Z"}`,
+			err:  `field "Until" is unknown`,
+		},
 		{name: "field twice", in: `{"mode":"maint","mode":"ready"}`, err: `field "mode" is unknown or given twice`},
 		{name: "end without a zone", in: `{"mode":"drain","until":"2026-03-01 13:30"}`, err: "until: "},
 		{name: "end is a duration", in: `{"mode":"drain","until":1800}`, err: "until: "},
@@ -50,7 +55,11 @@ func TestParse(t *testing.T) {
 		{name: "end after time in UTC", in: `{"mode":"drain","until":"9999-12-31T23:59:59-01:00"}`, err: "until: year 10000"},
 		{name: "later version", in: `{"version":2,"mode":"drain"}`, err: "version 2"},
 		{name: "version in words", in: `{"version":"1","mode":"drain"}`, err: "version: "},
-		{name: "too large", in: `{"mode":"drain","reason":"` + strings.Repeat("x", 64<<10) + `"}`, err: "larger than 65536 bytes"},
+		{
+			name: "too large",
+			in:   `{"mode":"drain","reason":"` + strings.Repeat("x", 64<<10) + `"}`,
+			err:  "larger than 65536 bytes",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := drain.Parse([]byte(tc.in))
@@ -118,7 +127,8 @@ func TestCheckName(t *testing.T) {
 // and read.
 func FuzzHold(f *testing.F) {
 	f.Add([]byte(`{"mode":"drain"}`))
-	f.Add([]byte(`{"version":1,"mode":"maint","reason":"a\tb","by":"é","since":"2026-03-01T13:00:00.123+01:00","until":null}`))
+	f.Add([]byte(`{"version":1,"mode":"maint","reason":"a\tb","by":"é","since":"2026-03-01T13:00:00.123+01:00",` +
+		`"until":null}`))
 	f.Add([]byte(`{"mode":"ready","until":"9999-12-31T23:59:59.999999999Z"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		hold, err := drain.Parse(data)

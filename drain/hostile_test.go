@@ -80,7 +80,8 @@ func TestOwners(t *testing.T) {
 		{"owner of the directory", alice, alice, 0o755, alice, alice, "x:drain", "", "uid 54321"},
 		{"member of the group", 0, ops, 0o775 | os.ModeSetgid, bob, ops, "x:drain", "", "uid 54322"},
 		{"foreign", 0, 0, 0o755, bob, bob, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
-		{"group that may not write", 0, ops, 0o755, bob, ops, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
+		{"group that may not write", 0, ops, 0o755, bob, ops, "x:maint:hold-unreadable", "owner uid 54322 is neither",
+			"uid 54322"},
 		{"another group", 0, ops, 0o775, bob, bob, "x:maint:hold-unreadable", "owner uid 54322 is neither", "uid 54322"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -179,7 +180,8 @@ func TestLiftAllClearsWhatIsTooMany(t *testing.T) {
 
 func TestIgnored(t *testing.T) {
 	s, _ := newStore(t)
-	for _, name := range []string{".x.json", ".x.json123", "x", "x.json~", "x.json.dpkg-new", "x.JSON", "README", ".initialized"} {
+	for _, name := range []string{".x.json", ".x.json123", "x", "x.json~", "x.json.dpkg-new", "x.JSON", "README",
+		".initialized"} {
 		drop(t, s.Persistent, name, "{")
 	}
 	must(t, os.Mkdir(filepath.Join(s.Persistent, "lost+found"), 0o700))

@@ -58,7 +58,8 @@ func TestFreshHost(t *testing.T) {
 		t.Errorf("mode %s", mode)
 	}
 	for _, h := range snap.Holds() {
-		if h.Holder != drain.Directory || h.Code != drain.Unreadable || !strings.Contains(h.Error, h.Path) || !strings.Contains(h.Error, "pmcheck ready") {
+		if h.Holder != drain.Directory || h.Code != drain.Unreadable || !strings.Contains(h.Error, h.Path) ||
+			!strings.Contains(h.Error, "pmcheck ready") {
 			t.Errorf("hold %+v", h)
 		}
 	}

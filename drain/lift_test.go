@@ -18,8 +18,10 @@ func TestLift(t *testing.T) {
 	drop(t, s.Persistent, "upgrade.json", "{")
 	drop(t, s.Persistent, "Bad Name@x.json", "{")
 	for _, tc := range []struct{ holder, service, lifted, left string }{
-		{"operator", "", "operator:drain", "Bad Name@x:maint:hold-unreadable operator@ca:maint upgrade:maint:hold-unreadable upgrade:drain:reboot"},
-		{"operator", "ca", "operator@ca:maint", "Bad Name@x:maint:hold-unreadable upgrade:maint:hold-unreadable upgrade:drain:reboot"},
+		{"operator", "", "operator:drain",
+			"Bad Name@x:maint:hold-unreadable operator@ca:maint upgrade:maint:hold-unreadable upgrade:drain:reboot"},
+		{"operator", "ca", "operator@ca:maint",
+			"Bad Name@x:maint:hold-unreadable upgrade:maint:hold-unreadable upgrade:drain:reboot"},
 		{"upgrade", "", "upgrade:maint:hold-unreadable upgrade:drain:reboot", "Bad Name@x:maint:hold-unreadable"},
 		{"Bad Name@x", "", "Bad Name@x:maint:hold-unreadable", ""},
 	} {

@@ -48,9 +48,12 @@ func TestMode(t *testing.T) {
 			want:  drain.Ready,
 		},
 		{
-			name:  "expired",
-			files: map[string]string{"a.json": `{"mode":"maint","until":"2026-03-01T12:00:00Z"}`, "b.json": `{"mode":"drain","until":"2026-03-01T12:00:01Z"}`},
-			want:  drain.Drain, by: "b:drain",
+			name: "expired",
+			files: map[string]string{
+				"a.json": `{"mode":"maint","until":"2026-03-01T12:00:00Z"}`,
+				"b.json": `{"mode":"drain","until":"2026-03-01T12:00:01Z"}`,
+			},
+			want: drain.Drain, by: "b:drain",
 		},
 		{
 			name:  "unreadable for one service",

@@ -96,7 +96,8 @@ func TestWatchFollows(t *testing.T) {
 		}, "first:maint:hold-unreadable"},
 		{"shell", func() error {
 			tmp := filepath.Join(s.Persistent, ".b.tmp")
-			return errors.Join(os.WriteFile(tmp, []byte(`{"mode":"drain"}`), 0o644), os.Rename(tmp, filepath.Join(s.Persistent, "first.json")))
+			return errors.Join(os.WriteFile(tmp, []byte(`{"mode":"drain"}`), 0o644),
+				os.Rename(tmp, filepath.Join(s.Persistent, "first.json")))
 		}, "first:drain"},
 		{"directory removed", func() error { return os.RemoveAll(s.Persistent) }, bad},
 		{"directory created", func() error { return os.Mkdir(s.Persistent, 0o755) }, bad},

@@ -57,9 +57,12 @@ func TestListeners(t *testing.T) {
 		{"none", "", nil, "passed:"},
 		{"one", "http", []*os.File{file}, "passed: http " + tcp},
 		{"two of a name", "http:http", []*os.File{file, file2}, "passed: http " + tcp + " http " + tcp2},
-		{"one of each", "status:agent:http", []*os.File{unixFile, file, file2}, "passed: http " + tcp2 + " agent " + tcp + " status " + unix},
-		{"an unknown name", "pmcheck.socket", []*os.File{file}, `socket "pmcheck.socket" of the service manager: FileDescriptorName= is none of http, agent and status`},
-		{"fewer names than sockets", "http", []*os.File{file, file2}, `socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is none of http, agent and status`},
+		{"one of each", "status:agent:http", []*os.File{unixFile, file, file2},
+			"passed: http " + tcp2 + " agent " + tcp + " status " + unix},
+		{"an unknown name", "pmcheck.socket", []*os.File{file},
+			`socket "pmcheck.socket" of the service manager: FileDescriptorName= is none of http, agent and status`},
+		{"fewer names than sockets", "http", []*os.File{file, file2},
+			`socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is none of http, agent and status`},
 		{"no socket", "http", []*os.File{plain}, `socket "http" of the service manager: file file+net`},
 	}
 	for _, tt := range tests {
@@ -67,7 +70,8 @@ func TestListeners(t *testing.T) {
 			// Only the process itself can put its number into its environment.
 			cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0"`, os.Args[0])
 			cmd.ExtraFiles = tt.files
-			cmd.Env = append(os.Environ(), "SYSTEMD_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", "LISTEN_FDNAMES="+tt.names, fmt.Sprintf("LISTEN_FDS=%d", len(tt.files)))
+			cmd.Env = append(os.Environ(), "SYSTEMD_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", "LISTEN_FDNAMES="+tt.names,
+				fmt.Sprintf("LISTEN_FDS=%d", len(tt.files)))
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)

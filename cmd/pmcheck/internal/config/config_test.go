@@ -88,7 +88,8 @@ func TestSampleUncommented(t *testing.T) {
 }
 
 func TestSettingsReadBack(t *testing.T) {
-	l, err := config.Check(config.Options{File: write(t, "allow: [10.0.0.0/8, '::1']\nlisten: '[::1]:80'\nprobe: {handshake: 1h30m}\n")})
+	l, err := config.Check(config.Options{File: write(t,
+		"allow: [10.0.0.0/8, '::1']\nlisten: '[::1]:80'\nprobe: {handshake: 1h30m}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,19 +44,22 @@ func hostname(name string) func() (string, error) {
 func TestPrecedence(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
-			config.DefaultFile:           "probe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
-			"/etc/puppet/puppet.conf":    "[main]\ncertname = m1.example.org\nmasterport = 8141\ncertificate_revocation = false\n",
+			config.DefaultFile: "probe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
+			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\nmasterport = 8141\ncertificate_revocation " +
+				"= false\n",
 			"/etc/puppet/puppetserver/x": "",
 			"/var/lib/puppet/ssl/":       "",
 		}),
-		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=3", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
-		Flags:   map[string]string{"probe.fall": "4"},
+		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=3",
+			"PMCHECK_ALLOW=10.0.0.0/8, ::1"},
+		Flags: map[string]string{"probe.fall": "4"},
 	}
 	l, err := config.Load(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := values(l, "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key", "probe.revocation", "probe.interval",
+	got := values(l, "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key", "probe.revocation",
+		"probe.interval",
 		"probe.timeout", "probe.rise", "probe.fall", "probe.max_age")
 	want := []string{
 		"allow: [10.0.0.0/8, \"::1/128\"] # environment PMCHECK_ALLOW",
@@ -101,7 +104,8 @@ func TestUnreadableFile(t *testing.T) {
 		name, file, want string
 		is               error
 	}{
-		{"absent", dir + "/absent.yaml", "read configuration: open " + dir + "/absent.yaml: no such file or directory", fs.ErrNotExist},
+		{"absent", dir + "/absent.yaml", "read configuration: open " + dir + "/absent.yaml: no such file or directory",
+			fs.ErrNotExist},
 		{"directory", dir, "read configuration: read " + dir + ": is a directory", nil},
 		{"large", big, "read configuration: " + big + " is larger than 1 MiB", nil},
 	}

@@ -26,7 +26,8 @@ func TestPuppetFaults(t *testing.T) {
 		{"a directory", map[string]string{aioConf + "/": ""}, "", "/etc/puppetlabs/puppet/puppet.conf: is a directory"},
 		{"not an ini file", map[string]string{aioConf: "[main\n"}, "",
 			`/etc/puppetlabs/puppet/puppet.conf: not an ini file: "unclosed section: [main\n"`},
-		{"refers to itself, said once", map[string]string{aioConf: "certname = m1\nssldir = $vardir/ssl\nvardir = ${ssldir}/..\n"}, "",
+		{"refers to itself, said once",
+			map[string]string{aioConf: "certname = m1\nssldir = $vardir/ssl\nvardir = ${ssldir}/..\n"}, "",
 			"/etc/puppetlabs/puppet/puppet.conf:3: vardir: refers to itself: ssldir → vardir → ssldir"},
 		{"unknown reference", map[string]string{aioConf: "certname = m1\n[main]\nhostcrl = $nonesuch/crl.pem\n"}, "",
 			"/etc/puppetlabs/puppet/puppet.conf:3: hostcrl: refers to $nonesuch, which is not known"},
@@ -42,7 +43,8 @@ func TestPuppetFaults(t *testing.T) {
 			"/etc/puppetlabs/puppet/puppet.conf:1: probe.certname: M1 is not a certname (lower case, no spaces, no slash)"},
 		{"relative ssldir", map[string]string{aioConf: "certname = m1\nhostcrl = ssl/crl.pem\n"}, "",
 			"/etc/puppetlabs/puppet/puppet.conf:2: probe.crl: ssl/crl.pem is not an absolute path"},
-		{"too long", map[string]string{aioConf: "certname = m1\nhostcrl = /" + strings.Repeat("$a", 50) + "\na = " + strings.Repeat("x", 100) + "\n"}, "",
+		{"too long", map[string]string{aioConf: "certname = m1\nhostcrl = /" + strings.Repeat("$a", 50) + "\na = " +
+			strings.Repeat("x", 100) + "\n"}, "",
 			"/etc/puppetlabs/puppet/puppet.conf:2: hostcrl: is longer than 4096 bytes"},
 		{"puppet.conf before pmcheck.yaml", map[string]string{aioConf: "certname = m1\nserverport = 0\n"}, "listen: x\n",
 			"/etc/puppetlabs/puppet/puppet.conf:2: serverport: 0 is not a port\n" +
@@ -66,7 +68,8 @@ func TestHostWithoutName(t *testing.T) {
 		Root:     root(t, map[string]string{aioConf: ""}),
 		Hostname: func() (string, error) { return "", errors.New("no name") },
 	})
-	want := "/etc/puppetlabs/puppet/puppet.conf: probe.certname: no certname in it, and no host name to guess from: no name (set probe.certname)"
+	want := "/etc/puppetlabs/puppet/puppet.conf: probe.certname: no certname in it, and no host name to guess " +
+		"from: no name (set probe.certname)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -29,8 +29,10 @@ func TestPuppet(t *testing.T) {
 			want: []string{
 				"probe.address: localhost:8140 # default",
 				"probe.certname: m1.example.org # /etc/puppetlabs/puppet/puppet.conf:4",
-				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem # derived from /etc/puppetlabs/puppet/puppet.conf:4",
-				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/m1.example.org.pem # derived from /etc/puppetlabs/puppet/puppet.conf:4",
+				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem # derived from " +
+					"/etc/puppetlabs/puppet/puppet.conf:4",
+				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/m1.example.org.pem # derived from " +
+					"/etc/puppetlabs/puppet/puppet.conf:4",
 				"probe.ca: /etc/puppetlabs/puppet/ssl/certs/ca.pem # AIO layout",
 				"probe.crl: /etc/puppetlabs/puppet/ssl/crl.pem # AIO layout",
 				"probe.revocation: chain # default",
@@ -39,11 +41,14 @@ func TestPuppet(t *testing.T) {
 		{
 			name: "Debian",
 			files: map[string]string{
-				oldConf: "[main]\nssldir = /var/lib/puppet/ssl\n\n[master]\ncertname=m1\n", "/etc/puppet/puppetserver/": "", "/var/lib/puppet/ssl/": "",
+				oldConf:                     "[main]\nssldir = /var/lib/puppet/ssl\n\n[master]\ncertname=m1\n",
+				"/etc/puppet/puppetserver/": "",
+				"/var/lib/puppet/ssl/":      "",
 			},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:5",
-				"probe.certificate: /var/lib/puppet/ssl/certs/m1.pem # derived from /etc/puppet/puppet.conf:2 and /etc/puppet/puppet.conf:5",
+				"probe.certificate: /var/lib/puppet/ssl/certs/m1.pem # derived from /etc/puppet/puppet.conf:2 and " +
+					"/etc/puppet/puppet.conf:5",
 				"probe.crl: /var/lib/puppet/ssl/crl.pem # derived from /etc/puppet/puppet.conf:2",
 			},
 		},
@@ -61,8 +66,9 @@ func TestPuppet(t *testing.T) {
 			want:  []string{"probe.crl: /etc/puppet/ssl/crl.pem # Debian layout"},
 		},
 		{
-			name:  "Puppet 3",
-			files: map[string]string{oldConf: "[main]\n    ssldir = $vardir/ssl\n[agent]\ncertname = wrong\n[main]\ncertname = m1\n"},
+			name: "Puppet 3",
+			files: map[string]string{oldConf: "[main]\n    ssldir = $vardir/ssl\n[agent]\ncertname = wrong\n[main]\n" +
+				"certname = m1\n"},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:6",
 				"probe.ca: /var/lib/puppet/ssl/certs/ca.pem # derived from /etc/puppet/puppet.conf:2",
@@ -72,7 +78,8 @@ func TestPuppet(t *testing.T) {
 			name:  "both",
 			files: map[string]string{oldConf: "certname = old\n", aioConf: "certname = new\n"},
 			want:  []string{"probe.certname: new # /etc/puppetlabs/puppet/puppet.conf:1"},
-			warn:  "both /etc/puppetlabs/puppet/puppet.conf and /etc/puppet/puppet.conf exist; the former is used (puppet.conf names another)",
+			warn: "both /etc/puppetlabs/puppet/puppet.conf and /etc/puppet/puppet.conf exist; the former is used " +
+				"(puppet.conf names another)",
 		},
 		{
 			name:  "both, and one is named",
@@ -114,9 +121,10 @@ serverport = 8143
 			},
 		},
 		{
-			name:  "sections by strength, first line wins",
-			files: map[string]string{aioConf: "[main]\ncertname = a\n[master]\ncertname = b\n[server]\ncertname = c\ncertname = d\n"},
-			want:  []string{"probe.certname: c # /etc/puppetlabs/puppet/puppet.conf:6"},
+			name: "sections by strength, first line wins",
+			files: map[string]string{aioConf: "[main]\ncertname = a\n[master]\ncertname = b\n[server]\ncertname = c\n" +
+				"certname = d\n"},
+			want: []string{"probe.certname: c # /etc/puppetlabs/puppet/puppet.conf:6"},
 		},
 		{
 			name:  "revocation leaf",
@@ -143,9 +151,14 @@ serverport = 8143
 			},
 		},
 		{
-			name:  "host name with the domain of resolv.conf",
-			files: map[string]string{aioCerts + "m1.example.org.pem": "", aioCerts + "m1.pem": "", "/etc/resolv.conf": "nameserver ::1\nsearch Example.org. other\n"},
-			want:  []string{"probe.certname: m1.example.org # host name, as in /etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem"},
+			name: "host name with the domain of resolv.conf",
+			files: map[string]string{
+				aioCerts + "m1.example.org.pem": "",
+				aioCerts + "m1.pem":             "",
+				"/etc/resolv.conf":              "nameserver ::1\nsearch Example.org. other\n",
+			},
+			want: []string{"probe.certname: m1.example.org # host name, as in " +
+				"/etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem"},
 		},
 		{
 			name:  "the only certificate",
