@@ -113,7 +113,7 @@ const goalSooner = 3
 
 func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAfter time.Duration) {
 	b.Helper()
-	t := table{title: "From a fault to 503, and to DOWN in HAProxy"}
+	t := &table{title: "From a fault to 503, and to DOWN in HAProxy"}
 	t.row("fault", "", "503 after", "DOWN after", "sooner than the ancestor")
 	for _, f := range faults {
 		never := math.IsInf(median(ways[0].down[f.name]), 1)

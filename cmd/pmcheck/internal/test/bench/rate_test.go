@@ -24,7 +24,7 @@ type server struct {
 }
 
 // BenchmarkAnswers asks how many answers per second there are for one wrk
-// thread. With a CPU for each side nobody can answer by using more of the
+// thread. With a CPU for each side no server can answer by using more of the
 // machine, and the CPU time per answer is what limits the rate.
 func BenchmarkAnswers(b *testing.B) {
 	if runtime.NumCPU() < 2 {
@@ -136,7 +136,7 @@ func compareAnswers(b *testing.B, servers []*server, placement string, kept bool
 	if kept {
 		connections = "kept connections"
 	}
-	t := table{title: fmt.Sprintf("Answers per second, one wrk thread, 16 at a time, %s; %s", connections, placement)}
+	t := &table{title: fmt.Sprintf("Answers per second, one wrk thread, 16 at a time, %s; %s", connections, placement)}
 	t.row("", "answers/s", "of bare net/http", "of HAProxy", "CPU per answer", "of bare net/http")
 	for _, s := range servers {
 		t.row(s.name,

@@ -33,7 +33,7 @@ func BenchmarkStart(b *testing.B) {
 		bare = append(bare, waitForAnswer(b, url).Sub(began).Seconds())
 		stop()
 	}
-	t := table{title: "From the start of the process to the first good answer"}
+	t := &table{title: "From the start of the process to the first good answer"}
 	t.row("pmcheck serve", milliseconds(median(ours)))
 	t.row("net/http, default", milliseconds(median(bare)))
 	t.goal(median(ours) <= 0.05, "%s, wanted 50 ms", milliseconds(median(ours)))
@@ -47,7 +47,7 @@ func BenchmarkMemory(b *testing.B) {
 	pmcheck, master := lab.Build(b), lab.StartStandIn(b, "master.bench.example")
 	address := lab.Address(b, "127.0.0.1")
 	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
-	t := table{title: "Resident memory, and the size of the program"}
+	t := &table{title: "Resident memory, and the size of the program"}
 	t.row("", "after 10 s of checks, 10 per second", "after 10 s of wrk", "the most at any time", "program")
 	for _, c := range []struct {
 		name, program string

@@ -22,7 +22,7 @@ func BenchmarkSystemCalls(b *testing.B) {
 	var servers []*server
 	master := lab.StartStandIn(b, "master.bench.example")
 	onCPU(b, 1, func() { servers = startServers(b, master) })
-	t := table{title: "System calls per answer, a new connection for each request, 16 at a time, one CPU"}
+	t := &table{title: "System calls per answer, a new connection for each request, 16 at a time, one CPU"}
 	t.row("", "all", "which")
 	for _, s := range servers {
 		waitForAnswer(b, s.url)

@@ -333,7 +333,7 @@ func held(slots int) func(int, *lab.Sample) {
 	}
 }
 
-// hostile is a state in which everybody who can name something is an enemy.
+// hostile is a state in which every name is chosen by an attacker.
 func hostile(now time.Time) scene {
 	s := scenes(now)[5]
 	const script = `<script>document.title = "pwned"</script><img src=x onerror="document.title='pwned'">`

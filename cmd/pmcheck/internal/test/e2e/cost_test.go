@@ -27,7 +27,7 @@ func testCost(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 			Server: s,
 			YAML:   "probe: {interval: 100ms, timeout: 99ms, fall: 100, handshake: 1s}\njruby: {interval: 1s}\n",
 		})
-		time.Sleep(warmup)
+		lab.Pause(t, warmup)
 	})
 	idle := percentOfCore(t, window, s.Pid())
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
@@ -57,7 +57,7 @@ func percentOfCore(t *testing.T, window time.Duration, pids ...int) []float64 {
 		return list
 	}
 	began, before := time.Now(), used()
-	time.Sleep(window)
+	lab.Pause(t, window)
 	took := time.Since(began).Seconds()
 	shares := used()
 	for i := range shares {

@@ -48,9 +48,9 @@ func testHostStates(t *testing.T, seen *stateTable) {
 	measured(t, "first start of puppetserver.service", m.master.WaitReady(5*time.Minute))
 
 	m.restart("checks: {compile: eject}\ncompile: {interval: 1m}\n")
-	awaitCompile := m.breakManifest(seen)
+	waitForCompile := m.breakManifest(seen)
 	db := m.startPuppetDB() // takes about as long as the rare check is away
-	awaitCompile()
+	waitForCompile()
 
 	m.restart(fmt.Sprintf("puppetdb: {address: %q}\n", h.FQDN()+":8081"))
 	m.fullDisk(seen)

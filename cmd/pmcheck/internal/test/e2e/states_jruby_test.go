@@ -62,8 +62,8 @@ func waitScript(gate string) string {
 // waitManifest is a site.pp whose compile lasts as long as a script.
 func waitManifest(script string) string { return fmt.Sprintf("generate('/bin/sh', '%s')\n", script) }
 
-// add has so many agents ask. One that is turned away at the door, as in a
-// crowd, comes again.
+// add has so many agents ask. An agent whose connection is refused, as happens
+// with many at once, tries again.
 func (j *blockage) add(n int, path string) {
 	for range n {
 		j.requests.Go(func() {

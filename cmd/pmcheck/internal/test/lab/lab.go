@@ -2,21 +2,26 @@
 // benchmarks: Puppet Server, HAProxy, xinetd, wrk, and whole hosts with a
 // systemd of their own.
 //
-// Everything runs below a temporary directory, on addresses the caller names,
-// and ends with the test: by its cleanup, or, when the test process is killed,
-// by the kernel. The machine's own /etc/puppet, /var/lib/puppet, network and
-// units are never touched, and several of each may run at once.
+// Everything runs below a temporary directory, in a network namespace of the test
+// process, and ends with the test: by its cleanup, or, when the test process is
+// killed, by the kernel. The machine's own /etc/puppet, /var/lib/puppet, network
+// and units are never touched, and several of each may run at once.
 //
-// A test that needs real parts says so first:
+// A Site is what most tests need: a master, pmcheck beside it, and HAProxy. TestMain
+// must call Main, and a test that needs real parts says so first:
+//
+//	func TestMain(m *testing.M) { lab.Main(m) }
 //
 //	func TestDrainIsSeen(t *testing.T) {
 //		lab.Real(t)
-//		master := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
-//		master.WaitReady(time.Minute)
+//		site := lab.StartSite(t, lab.SiteOptions{YAML: "probe: {interval: 1s}\n"})
+//		site.Hold(drain.Drain)
+//		site.WaitRefusal("drain", 5*time.Second)
+//	}
 //
-// Whatever cannot be started fails the test, with the name of the Debian
-// package that is missing. Values of this package belong to the test that made
-// them and, unless said otherwise, to its goroutine.
+// A program that is missing fails the test, with the name of its Debian package.
+// Values of this package belong to the test that made them and, unless said
+// otherwise, to its goroutine.
 package lab
 
 import (
@@ -88,8 +93,8 @@ func RunOutside(cmd *exec.Cmd) error {
 	})
 }
 
-// tempDir is testing.TB.TempDir for programs that run as another user, who
-// must be able to enter it.
+// tempDir is testing.TB.TempDir for programs that run as another user, which must
+// be able to enter it.
 func tempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "pmcheck-lab-")

@@ -21,8 +21,8 @@ type process struct {
 }
 
 // start runs cmd with its output appended to the file log. The kernel kills it
-// when the test process dies: whoever started it must not be a goroutine that
-// ends while locked to its thread.
+// when the test process dies. The caller must not be a goroutine that ends while
+// locked to its thread.
 func start(tb testing.TB, cmd *exec.Cmd, log string) *process {
 	tb.Helper()
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

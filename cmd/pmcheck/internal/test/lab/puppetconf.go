@@ -141,7 +141,7 @@ func (s *PuppetServer) chown() {
 	}
 }
 
-// puppetUser is who Puppet Server runs as. Its package makes the user.
+// puppetUser is the user that Puppet Server runs as. Its package makes the user.
 func puppetUser(tb testing.TB) *syscall.Credential {
 	tb.Helper()
 	u, err := user.Lookup("puppet")

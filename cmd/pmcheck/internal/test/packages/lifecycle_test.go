@@ -48,7 +48,7 @@ func TestLifecycle(t *testing.T) {
 	s.assertPrints("running", "systemctl", "is-system-running")
 }
 
-// assertDirectories asserts who may write holds.
+// assertDirectories asserts which users may write holds.
 func assertDirectories(_ *testing.T, s *hostSite) {
 	for path, want := range map[string]string{
 		"/var/lib/pmcheck":          "755 root root",

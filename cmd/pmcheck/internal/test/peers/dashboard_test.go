@@ -47,7 +47,7 @@ func TestDashboardIsWellFormed(t *testing.T) {
 		t.Errorf("uid %q, title %q, schema %d, %d panels", d.UID, d.Title, d.SchemaVersion, len(d.Panels))
 	}
 	ids := map[int]bool{}
-	var taken [100][24]string // who has each cell of the grid
+	var taken [100][24]string // the panel in each cell of the grid
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" || p.Type == "" || len(p.Targets) == 0 {
 			t.Errorf("panel %d %q lacks something, or there are two of it", p.ID, p.Title)
@@ -71,7 +71,7 @@ func TestDashboardIsWellFormed(t *testing.T) {
 
 // testDashboard evaluates every query of the dashboard as Grafana would.
 func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
-	mayBeEmpty := map[string]bool{ // on a pool that is well, or whose code nobody deploys
+	mayBeEmpty := map[string]bool{ // on a pool that is healthy, or whose code is not deployed
 		"Code": true, "Versions of the code": true, "Checks that are not well": true, "Holds B": true,
 	}
 	for _, m := range masters {

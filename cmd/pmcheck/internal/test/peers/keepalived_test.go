@@ -35,7 +35,8 @@ func TestKeepalivedMovesTheAddress(t *testing.T) {
 	must(t, n.Command("ip", "address", "add", first+"/24", "dev", "eth0"))
 	d := lab.StartDemo(t, n, "127.0.0.1")
 	dir := t.TempDir()
-	lab.StartProgram(t, n.Command(program, "--vrrp", "--dont-fork", "--log-console", "--use-file="+example(t, "keepalived/vrrp.conf"),
+	lab.StartProgram(t, n.Command(program, "--vrrp", "--dont-fork", "--log-console",
+		"--use-file="+example(t, "keepalived/vrrp.conf"),
 		"--pid="+filepath.Join(dir, "pid"), "--vrrp_pid="+filepath.Join(dir, "vrrp.pid")))
 	waitForAddress(t, n, true)
 	d.Type("drain", "drain")
