@@ -15,15 +15,15 @@ const sendStateOften = ` option httpchk GET /
  default-server check inter 100ms fall 2 rise 2
 `
 
-// A pool is a backend in which m1 is ours, and the others are neighbours.
+// A pool is a backend with the server of the site, m1, and neighbours.
 type pool struct {
 	name   string
-	own    string   // further words of our server line
+	own    string   // further words of its server line
 	others []string // of theirs
 	steps  []poolStep
 }
 
-// A poolStep is which neighbours are up, what HAProxy then says of our weight,
+// A poolStep is which neighbours are up, what HAProxy then says of the weight of m1,
 // and whether a drain is refused.
 type poolStep struct {
 	up      string // a digit for each neighbour: 1 is up
@@ -130,7 +130,7 @@ func TestLastServerInSlowstart(t *testing.T) {
 	}
 }
 
-// waitForView waits until the balancer has us settled in a state, and has asked
+// waitForView waits until the balancer has m1 settled in a state, and has asked
 // often enough since for the weights to be what they are now.
 func waitForView(r *lab.Site, state, weight string) lab.Balancer {
 	r.TB.Helper()

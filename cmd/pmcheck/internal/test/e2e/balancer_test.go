@@ -8,9 +8,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestPuppetServersBehindBalancers takes two real masters of unequal size
-// through what only real catalogs show. That takes more than two minutes, which
-// make test does not have: make test-all sets E2E_ALL.
+// TestPuppetServersBehindBalancers has two real masters of unequal size compile
+// catalogs behind balancers. That takes more than two minutes, so that make
+// integration leaves it out: make test-all sets E2E_ALL.
 func TestPuppetServersBehindBalancers(t *testing.T) {
 	lab.Real(t)
 	if os.Getenv("E2E_ALL") == "" && !long() {

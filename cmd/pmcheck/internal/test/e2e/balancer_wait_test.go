@@ -196,7 +196,8 @@ func (b *waitBalancer) waitForSession() {
 	b.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Sessions > 0 }, 20*time.Second)
 }
 
-// TestWaitForADeadMaster: it has no requests, which it can no longer say itself.
+// TestWaitForADeadMaster: a master that refuses connections has no requests to wait
+// for, though it can no longer be asked for them.
 func TestWaitForADeadMaster(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})
@@ -211,7 +212,8 @@ func TestWaitForADeadMaster(t *testing.T) {
 	r.MustRun("drain", "--wait=30s") // a balancer that asked until now is waited for, for 10 s
 }
 
-// TestWaitForConnections: they are looked for on the port that puppet.conf has.
+// TestWaitForConnections: drain --wait waits for connections to the port in
+// puppet.conf.
 func TestWaitForConnections(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})

@@ -34,8 +34,8 @@ type load struct {
 }
 
 // testWeights has the same agents run against both masters in each way, in turns.
-// What is best is for the reader of the table to say; what is asserted is that
-// every run succeeds, and that weights tell the small master from the large one.
+// It measures which way is best, and asserts that every run succeeds and that the
+// small master gets a lower weight than the large one.
 func testWeights(t *testing.T, small, large *lab.PuppetServer) {
 	rounds, each, catalog := 1, 5*time.Second, "0.2"
 	if long() {

@@ -25,7 +25,7 @@ backend light
 `
 
 // An agentLine is what pmcheck says by agent-check in one mode and one state of
-// the master, and what HAProxy makes of it.
+// the master, and what HAProxy does with it.
 type agentLine struct {
 	mode   drain.Mode
 	master checktest.State
@@ -114,8 +114,8 @@ func TestAgentLines(t *testing.T) {
 	}
 }
 
-// TestAgentLinesAfterAKill: what was said last stands while pmcheck is gone, and
-// is said again when it is back.
+// TestAgentLinesAfterAKill: the last line stays in effect while pmcheck is gone, and
+// is sent again when it is back.
 func TestAgentLinesAfterAKill(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
@@ -177,8 +177,8 @@ func TestAgentWeight(t *testing.T) {
 	}
 }
 
-// TestAgentSend: what HAProxy says to the agent changes nothing, and does not
-// cost it the answer.
+// TestAgentSend: what HAProxy sends in an agent-check changes nothing, and the check
+// is answered.
 func TestAgentSend(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()

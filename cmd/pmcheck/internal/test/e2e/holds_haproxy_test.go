@@ -9,8 +9,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// holdsConfig has HAProxy check the classic way and the one for an orderly
-// drain, at the interval that it defaults to in most of the world's recipes.
+// holdsConfig has HAProxy check the classic way and the one for a graceful drain,
+// at the interval that most recipes have.
 const holdsConfig = `
 defaults
     mode tcp
