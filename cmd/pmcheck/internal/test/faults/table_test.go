@@ -47,7 +47,7 @@ func (t *table) String() string {
 func (r row) told() string {
 	switch {
 	case r.gaps:
-		return "200 or nothing"
+		return "200 or no answer"
 	case r.said == nil:
 		return "200 all the time"
 	}
