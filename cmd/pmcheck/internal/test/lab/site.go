@@ -1,9 +1,7 @@
 package lab
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -43,17 +41,17 @@ type SiteOptions struct {
 // namespace of the test process, or on a Host. Its methods may be called
 // concurrently where they say so.
 type Site struct {
-	TB      testing.TB // of the test under way; With changes it
-	Dir     string     // pmcheck's own files; empty on a Host
-	Listen  string     // host:port where pmcheck answers balancers
-	Agent   string     // host:port for agent-checks, if YAML has them
-	Holds   *drain.Store
-	Master  *checktest.Master // the stand-in; nil with a real master
-	Server  *PuppetServer     // a real master on this machine, or nil
-	Puppet  *PuppetMaster     // a real master on a Host, or nil
-	Host    *Host             // or nil
-	Net     *Network          // of Host; nil is that of the test process
-	HAProxy *HAProxy          // what Balance has started
+	TB         testing.TB // of the test under way; With changes it
+	Dir        string     // pmcheck's own files; empty on a Host
+	Listen     string     // host:port where pmcheck answers balancers
+	AgentCheck string     // host:port for agent-checks, if YAML has them
+	Holds      *drain.Store
+	Master     *checktest.Master // the stand-in; nil with a real master
+	Server     *PuppetServer     // a real master on this machine, or nil
+	Puppet     *PuppetMaster     // a real master on a Host, or nil
+	Host       *Host             // or nil
+	Net        *Network          // of Host; nil is that of the test process
+	HAProxy    *HAProxy          // what Balance has started
 
 	yaml   string
 	conf   string // path of puppet.conf
@@ -79,7 +77,7 @@ func NewSite(tb testing.TB, opts SiteOptions) *Site {
 	}
 	s.client = newClient(nil)
 	s.Dir = tempDir(tb) // a test's own directory is too long for a socket
-	s.Agent = Address(tb, "127.0.0.1")
+	s.AgentCheck = Address(tb, "127.0.0.1")
 	if s.Listen = opts.Listen; s.Listen == "" {
 		s.Listen = Address(tb, "127.0.0.1")
 	}
@@ -174,7 +172,7 @@ func (s *Site) Socket() string { return filepath.Join(s.Dir, "pmcheck.sock") }
 // this machine away from the machine's own files.
 func (s *Site) Configure(yaml string) {
 	s.TB.Helper()
-	s.yaml = strings.NewReplacer("AGENT", s.Agent, "MASTER", s.MasterAddress()).Replace(yaml)
+	s.yaml = strings.NewReplacer("AGENT", s.AgentCheck, "MASTER", s.MasterAddress()).Replace(yaml)
 	if s.Host != nil {
 		s.Host.WriteFile(s.ConfigFile(), s.yaml, 0o644)
 		return
@@ -190,71 +188,4 @@ func (s *Site) ConfigurePuppet(conf string) {
 	s.TB.Helper()
 	s.conf = conf
 	s.Configure(s.yaml)
-}
-
-func newClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial},
-		Timeout:   5 * time.Second,
-	}
-}
-
-// Ask asks as a balancer does, over a connection of its own. The body comes
-// without its last newline. It is safe for concurrent use.
-func (s *Site) Ask(path string) (code int, body string, err error) {
-	resp, err := s.client.Get("http://" + s.Listen + path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, strings.TrimSuffix(string(data), "\n"), err
-}
-
-// Answer is what a balancer is told, such as "503 drain", or NoAnswer. It is safe
-// for concurrent use.
-func (s *Site) Answer() string {
-	code, body, err := s.Ask("/")
-	if err != nil {
-		return NoAnswer
-	}
-	return fmt.Sprintf("%d %s", code, body)
-}
-
-// SetPatience bounds how long Ask waits for an answer. Default 5 s.
-func (s *Site) SetPatience(d time.Duration) { s.client.Timeout = d }
-
-// Record records the answers to a balancer that asks every so often.
-func (s *Site) Record(every time.Duration) *Record {
-	s.TB.Helper()
-	return StartRecord(s.TB, every, s.Answer)
-}
-
-// RecordOverlapping is Record for many balancers: a question does not wait for the
-// answer to the one before. Counts and Total say what was answered; the order of
-// changes means nothing.
-func (s *Site) RecordOverlapping(every time.Duration) *Record {
-	s.TB.Helper()
-	return startRecord(s.TB, every, true, s.Answer)
-}
-
-// Balance starts HAProxy in the network of the site, with a configuration in
-// which LISTEN-PORT, AGENT-PORT and MASTER stand for pmcheck's port, its port for
-// agent-checks and the address of the master.
-func (s *Site) Balance(haproxyConfig string) *HAProxy {
-	s.TB.Helper()
-	text := s.Expand(haproxyConfig)
-	CheckHAProxyConfig(s.TB, text)
-	s.HAProxy = s.Net.StartHAProxy(s.TB, text)
-	return s.HAProxy
-}
-
-// Expand replaces what Balance replaces in a configuration of HAProxy.
-func (s *Site) Expand(haproxyConfig string) string {
-	s.TB.Helper()
-	pairs := []string{"LISTEN-PORT", Port(s.TB, s.Listen), "MASTER", s.MasterAddress()}
-	if s.Agent != "" {
-		pairs = append(pairs, "AGENT-PORT", Port(s.TB, s.Agent))
-	}
-	return strings.NewReplacer(pairs...).Replace(haproxyConfig)
 }
