@@ -210,7 +210,7 @@ const goalTimes = 500
 func compareCost(b *testing.B, all []*contender, probing []float64) {
 	b.Helper()
 	t := &table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself"}
-	t.row("questions/s", "", "master", "agent or scripts", "together", "of the ancestor")
+	t.row("questions/s", "", "master", "daemon or scripts", "together", "of the ancestor")
 	pmcheck, ancestor := all[0], all[len(all)-1]
 	most := ancestor.at(ancestor.rates[len(ancestor.rates)-1], run.together)
 	reached := 0.0

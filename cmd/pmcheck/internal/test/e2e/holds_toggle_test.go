@@ -58,7 +58,7 @@ func timeToggle(r *lab.Site, hold bool) (noticed, whole time.Duration) {
 		return errors.Is(err, fs.ErrNotExist) != hold
 	})
 
-	begun := time.Now()
+	watch, begun := r.StartStopwatch(), time.Now()
 	var err error
 	if hold {
 		_, err = r.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
@@ -72,7 +72,7 @@ func timeToggle(r *lab.Site, hold bool) (noticed, whole time.Duration) {
 	if seen.Sub(begun) > pollTime {
 		r.TB.Fatalf("the answer has not changed %v after the hold", pollTime)
 	}
-	return lab.Between(changed, seen), lab.Between(begun, seen)
+	return watch.Took(changed, seen), watch.Took(begun, seen)
 }
 
 // pollTime is how long poll goes on.

@@ -20,10 +20,10 @@ func TestKillLatency(t *testing.T) {
 
 	took := make([]time.Duration, repetitions)
 	for i := range took {
-		killed := time.Now()
+		watch, killed := r.StartStopwatch(), time.Now()
 		r.SetMaster(checktest.Stopped)
 		r.WaitAnswer(http.StatusServiceUnavailable, "", 5*time.Second)
-		took[i] = lab.Since(killed)
+		took[i] = watch.Took(killed, time.Now())
 		r.SetMaster(checktest.Running)
 		r.WaitServing(5 * time.Second)
 	}

@@ -49,7 +49,7 @@ func testDrained(t *testing.T, s *lab.PuppetServer) {
 func testKilled(t *testing.T, s *lab.PuppetServer) {
 	r, b := everyLine(t, s)
 	closed := closing(t, s.Address())
-	died := time.Now()
+	watch, died := r.StartStopwatch(), time.Now()
 	if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	noticed := time.Now()
 	// The kernel takes the JVM's memory back before it closes its sockets.
 	measured(t, "kill -9 to sockets closed, by the kernel", closed().Sub(died))
-	assertWithin(t, "sockets closed to 503", lab.Between(closed(), noticed), noticeKilled)
+	assertWithin(t, "sockets closed to 503", watch.Took(closed(), noticed), noticeKilled)
 	assertWithin(t, "kill -9 to 503", lab.Between(died, noticed), noticeKilled+slack)
 	down := b.waitForStatus("DOWN", died, 15*time.Second)
 	for _, l := range b.lines {
