@@ -9,15 +9,16 @@ PREFIX     ?= /usr/local
 STATEDIR   ?= /var/lib/pmcheck
 SYSCONFDIR ?= /etc
 
-# The real programs that the tests run pmcheck against, by Debian package; and those
-# that only make test-all needs.
-PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk strace curl openssl socat iproute2 systemd dbus zsh fish
+# The real programs that make integration runs pmcheck against, by Debian package; and
+# those that only make test-all needs.
+PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk strace curl openssl socat iproute2 \
+	util-linux systemd dbus bash zsh fish
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	prometheus keepalived gdnsd nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc
 
-# What make test-all adds: packages that ask whether it works, two at a time, and
-# those that ask how long it takes, each alone.
+# What make test-all adds: packages that test whether it works, two at a time, and
+# those that test how long it takes, each alone.
 WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages module peers browser lab)
 TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults soak)
 
@@ -25,7 +26,7 @@ TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults soak)
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 .PHONY: build
 build: ## build bin/pmcheck
@@ -45,19 +46,29 @@ install: build ## install the program, its manuals, a sample configuration and t
 	install -d -m 0755 $(DESTDIR)$(STATEDIR)/holds
 
 .PHONY: test
-test: deps lint quick ## the tests, against the real Puppet Server and HAProxy; ten minutes, needs root
+test: lint quick ## lint and the quick tests; a minute, needs Go alone
+
+.PHONY: quick
+quick: ## the tests that need nothing but Go
+	$(GO) test -race -short ./...
+
+.PHONY: integration
+integration: deps ## against the real Puppet Server and HAProxy; ten minutes, needs root
 	$(GO) test -race -parallel 4 -timeout 25m ./cmd/pmcheck/internal/test/e2e
 
 .PHONY: test-all
 test-all: export E2E_ALL = 1
-test-all: test deps-all ## and packages, module, other balancers, browser, a pool, faults; half an hour
+test-all: test integration deps-all ## and packages, module, other balancers, browser, a pool, faults; half an hour
 	$(GO) test -race -p 2 -timeout 25m $(WORKS)
 	$(GO) test -race -p 1 -timeout 25m $(TIMED)
 	$(MAKE) bench-short
 
-.PHONY: quick
-quick: ## the tests that need nothing but Go, in under a minute
-	$(GO) test -race -short ./...
+# The tables of packaging/doc/proof.md, each written by the command that measures it.
+.PHONY: proof
+proof: export LAB_PROOF = $(CURDIR)/packaging/doc/proof.md
+proof: ## measure everything, and write packaging/doc/proof.md; three hours
+	$(MAKE) e2e faults soak bench
+	$(GO) test -count 1 -v -timeout 1h -run '^TestStates$$' ./cmd/pmcheck/internal/test/e2e
 
 .PHONY: e2e
 e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; half an hour

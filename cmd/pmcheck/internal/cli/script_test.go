@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,18 +20,53 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/loopback"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"pmcheck": func() { os.Exit(Run(os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr)) }})
+	testscript.Main(m, map[string]func(){
+		"pmcheck": func() { os.Exit(Run(os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr)) },
+		"ask":     askAsBalancer,
+	})
+}
+
+// askAsBalancer is the program "ask URL [server state]": a balancer, which may tell its state.
+// It prints the status code and the body.
+func askAsBalancer() {
+	req, err := http.NewRequest(http.MethodGet, os.Args[1], nil)
+	if err == nil && len(os.Args) > 2 {
+		req.Header.Set("X-Haproxy-Server-State", os.Args[2])
+	}
+	var resp *http.Response
+	if err == nil {
+		resp, err = (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(resp.StatusCode)
+	io.Copy(os.Stdout, resp.Body)
+}
+
+// havePeer is the condition [peer:PROGRAM]: the program is there. In CI it must be:
+// the script runs it in any case, and fails without it.
+func havePeer(condition string) (bool, error) {
+	program, found := strings.CutPrefix(condition, "peer:")
+	if !found {
+		return false, fmt.Errorf("unknown condition %q", condition)
+	}
+	_, err := exec.LookPath(program)
+	return err == nil || os.Getenv("CI") != "", nil
 }
 
 // TestScripts runs the command line as its user does. Each script has a
 // stand-in master and a configuration of its own; the daemon's readiness
 // protocol is what the scripts wait on.
 //
-// Commands beside testscript's own:
+// Commands and programs beside testscript's own:
 //
+//	exec ask URL [STATE]   ask as a balancer does: the status code and the body
 //	status N pmcheck ...   run, and want exit status N
 //	golden stdout|stderr FILE
 //	                       compare what was printed, with times, ports and
@@ -49,6 +86,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
+		Condition:           havePeer,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": wantStatus,
 			"golden": golden,
@@ -63,7 +101,12 @@ type masterKey struct{}
 type notifyKey struct{}
 
 func setup(env *testscript.Env) error {
-	m, err := checktest.NewMaster(filepath.Join(env.WorkDir, "puppet"), "puppet1.example.test", "127.0.0.1:0")
+	address, release, err := loopback.Reserve() // the stand-in stops and starts again
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { release() })
+	m, err := checktest.NewMaster(filepath.Join(env.WorkDir, "puppet"), "puppet1.example.test", address)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/loopback"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -35,7 +36,12 @@ type testDaemon struct {
 func start(t *testing.T, change func(*config.Config)) *testDaemon {
 	t.Helper()
 	dir := t.TempDir()
-	m, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "puppet1.example.test", "127.0.0.1:0")
+	address, release, err := loopback.Reserve() // the stand-in stops and starts again
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { release() })
+	m, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "puppet1.example.test", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ const flood = 0
 
 // benchmarkBalancers asks what answers take and cost where balancers come at
 // their own pace. To the ancestor each question is three processes and a TLS
-// handshake of the master; pmcheck pays for its probing, whoever asks, and then
+// handshake of the master; pmcheck pays for its probing, however many ask, and then
 // hardly anything for a question.
 func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 	others := startOthers(b)
@@ -53,7 +53,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 	ancestor := newContender(b, "ancestor", xinetd.Address(), 0)
 	ancestor.rates = slices.DeleteFunc(allRates(), func(rate int) bool { return rate > 10 }) // it can do six times that
 	ancestor.cpu = func() time.Duration { return lab.CPUTime(b, xinetd.Pid()) }
-	pmcheck := newContender(b, "pmcheck", lab.FreeAddress(b, "127.0.0.1"), 0)
+	pmcheck := newContender(b, "pmcheck", lab.Address(b, "127.0.0.1"), 0)
 	config := serveConfig(b, pmcheck.address, master.Address(), master.PuppetConf())
 	warmUp(b, config, ancestor.address)
 
@@ -72,7 +72,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		}
 		pid, stop := start(b, nil, lab.Build(b), "serve", "--config", config)
 		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
-		awaitAnswer(b, urlOf(pmcheck.address))
+		waitForAnswer(b, urlOf(pmcheck.address))
 		used := perSecond(b, master.Pid(), func() { pmcheck.beAsked(b, pmcheckWindow, pmcheck.rates...) })
 		pmcheck.beFlooded(b) // which takes nothing from the master but its CPUs
 		for rate := range pmcheck.runs {
@@ -81,9 +81,9 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		probing = append(probing, used-quiet)
 		stop()
 	}
-	everybody := append([]*contender{pmcheck}, append(others, ancestor)...)
-	compareLatency(b, everybody)
-	compareCost(b, everybody, probing)
+	all := append([]*contender{pmcheck}, append(others, ancestor)...)
+	compareLatency(b, all)
+	compareCost(b, all, probing)
 }
 
 // warmUp lets the JVM compile what answers the questions of both: otherwise the
@@ -109,7 +109,7 @@ func startOthers(b *testing.B) (others []*contender) {
 	haproxy := startHAProxy(b)
 	others = append(others, newContender(b, haproxy.name, addressOf(haproxy.url), haproxy.pid))
 	for _, c := range others {
-		awaitAnswer(b, urlOf(c.address))
+		waitForAnswer(b, urlOf(c.address))
 	}
 	return others
 }
@@ -172,13 +172,13 @@ func (c *contender) at(rate int, figure func(run) float64) []float64 {
 	return list
 }
 
-func compareLatency(b *testing.B, everybody []*contender) {
+func compareLatency(b *testing.B, all []*contender) {
 	b.Helper()
-	t := table{title: "What a check takes, from when it was due; a new connection each, each balancer asks once a second"}
+	t := &table{title: "What a check takes, from when it was due; a new connection each, each balancer asks once a second"}
 	t.row("balancers", "", "p50", "p99", "p99.9", "p50 of bare net/http", "p99 of bare net/http")
-	bare := everybody[1]
+	bare := all[1]
 	for _, rate := range allRates() {
-		for _, c := range everybody {
+		for _, c := range all {
 			if len(c.runs[rate]) == 0 {
 				continue
 			}
@@ -207,21 +207,22 @@ func (r run) together() float64 { return r.cpu + r.master }
 // goalTimes is how many times pmcheck's CPU time the ancestor is to take.
 const goalTimes = 500
 
-func compareCost(b *testing.B, everybody []*contender, probing []float64) {
+func compareCost(b *testing.B, all []*contender, probing []float64) {
 	b.Helper()
-	t := table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself"}
-	t.row("questions/s", "", "master", "agent or scripts", "together", "of the ancestor")
-	pmcheck, ancestor := everybody[0], everybody[len(everybody)-1]
+	t := &table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself"}
+	t.row("questions/s", "", "master", "daemon or scripts", "together", "of the ancestor")
+	pmcheck, ancestor := all[0], all[len(all)-1]
 	most := ancestor.at(ancestor.rates[len(ancestor.rates)-1], run.together)
 	reached := 0.0
 	for _, rate := range append(allRates(), flood) {
-		for _, c := range everybody {
+		for _, c := range all {
 			if len(c.runs[rate]) == 0 {
 				continue
 			}
 			times := ratio(most, c.at(rate, run.together))
 			asked := median(c.at(rate, run.asked))
-			t.row(fmt.Sprintf("%.0f", asked), c.name, milliseconds(median(c.at(rate, run.ofMaster))), milliseconds(median(c.at(rate, run.own))),
+			t.row(fmt.Sprintf("%.0f", asked), c.name, milliseconds(median(c.at(rate, run.ofMaster))),
+				milliseconds(median(c.at(rate, run.own))),
 				milliseconds(median(c.at(rate, run.together))), fmt.Sprintf("1/%.0f", times))
 			if c == pmcheck {
 				b.ReportMetric(times, fmt.Sprintf("times-at-%s", rateName(rate)))

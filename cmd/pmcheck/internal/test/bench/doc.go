@@ -8,10 +8,10 @@
 // times, and the tables show medians; a ratio is the median of the ratios
 // within each turn, so that a machine that is slow for a while is slow for
 // both sides. PMCHECK_BENCH_ROUNDS sets the number of turns, 5 if it is not
-// set, of which what takes minutes has 3. With -short there is one, and a tenth
-// of the time for each measurement: it shows that everything runs. Run as root, with the packages named by whatever
-// cannot be started, on a machine that does nothing else and has at least two
-// CPUs.
+// set; what takes minutes has 3 at most. With -short there is one, and a tenth of
+// the time for each measurement: it shows that everything runs. Run as root, with
+// the packages that a failure names, on a machine that does nothing else and has at
+// least two CPUs.
 //
 // The CPU time per answer is the figure that other work on the machine disturbs
 // least, and the one to compare where a rate says little.

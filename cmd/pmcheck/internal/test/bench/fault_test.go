@@ -60,7 +60,7 @@ func stick(b *testing.B, s *lab.PuppetServer, began func()) (mend func()) {
 		})
 	}
 	ask("/puppet/v3/catalog/" + agent + "?environment=production")
-	lab.RetryUntil(b, time.Minute, 10*time.Millisecond, func() error { _, err := os.Stat(inside); return err })
+	lab.WaitFor(b, time.Minute, 10*time.Millisecond, func() error { _, err := os.Stat(inside); return err })
 	began()
 	ask("/puppet/v3/environments")
 	ask("/puppet/v3/environments")

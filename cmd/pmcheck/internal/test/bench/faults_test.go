@@ -21,8 +21,9 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 		patience, stuckAfter = 3*time.Second, time.Second
 	}
 	ancestor := lab.StartAncestor(b, master.Address())
-	pmcheck := lab.FreeAddress(b, "127.0.0.1")
-	config := serveConfig(b, pmcheck, master.Address(), master.PuppetConf(), fmt.Sprintf("jruby: {stuck_after: %v}", stuckAfter))
+	pmcheck := lab.Address(b, "127.0.0.1")
+	config := serveConfig(b, pmcheck, master.Address(), master.PuppetConf(),
+		fmt.Sprintf("jruby: {stuck_after: %v}", stuckAfter))
 	start(b, nil, lab.Build(b), "serve", "--config", config)
 	ways := []*way{
 		{name: "ancestor, its lines", lines: ancestorLines, address: ancestor.Address()},
@@ -37,7 +38,7 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	faults, times := allFaults(), min(rounds(b), 3)
 	for round := range times {
 		for i, f := range faults {
-			awaitUp(b, h, ways)
+			waitForUp(b, h, ways)
 			time.Sleep(rand.N(window(2 * time.Second))) // checks are not in step with faults
 			var note func()
 			mend := f.begin(b, master, func() { note = observe(h, ways, f.name, patience) })
@@ -50,8 +51,8 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	compareFaults(b, faults, ways, patience, stuckAfter)
 }
 
-// awaitUp waits until all have the master back.
-func awaitUp(b *testing.B, h *lab.HAProxy, ways []*way) {
+// waitForUp waits until all have the master back.
+func waitForUp(b *testing.B, h *lab.HAProxy, ways []*way) {
 	b.Helper()
 	for i := range ways {
 		h.WaitStat(fmt.Sprintf("way%d", i), "m1", func(s lab.ServerStat) bool {
@@ -112,7 +113,7 @@ const goalSooner = 3
 
 func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAfter time.Duration) {
 	b.Helper()
-	t := table{title: "From a fault to 503, and to DOWN in HAProxy"}
+	t := &table{title: "From a fault to 503, and to DOWN in HAProxy"}
 	t.row("fault", "", "503 after", "DOWN after", "sooner than the ancestor")
 	for _, f := range faults {
 		never := math.IsInf(median(ways[0].down[f.name]), 1)

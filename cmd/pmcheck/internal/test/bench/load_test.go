@@ -52,7 +52,7 @@ func check(address string) error {
 // from when it was due.
 func checkSteadily(b *testing.B, address string, balancers int, window time.Duration) []time.Duration {
 	b.Helper()
-	moments := rand.New(rand.NewPCG(1, uint64(balancers))) // the same for everybody
+	moments := rand.New(rand.NewPCG(1, uint64(balancers))) // the same for all contenders
 	offsets := make([]time.Duration, balancers)
 	for i := range offsets {
 		offsets[i] = time.Duration(moments.Int64N(int64(time.Second)))

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // The test binary is also the server that pmcheck is compared to. This
@@ -29,16 +31,25 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, serveBare(kind, address))
 		os.Exit(1)
 	}
+	lab.Enter()
 	status := m.Run()
+	var markdown []string
 	for _, t := range tables {
-		fmt.Println("\n" + t)
+		fmt.Println("\n" + t.String())
+		markdown = append(markdown, t.markdown())
+	}
+	if status == 0 && len(tables) > 0 {
+		if err := lab.WriteProof("bench", strings.Join(markdown, "\n")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
 	}
 	os.Exit(status)
 }
 
 // tables are what the benchmarks found. They are printed behind the lines that
 // benchstat reads, since a benchmark's own log is cut short.
-var tables []string
+var tables []*table
 
 // answer is what every server in these benchmarks sends.
 const answer = "Puppet Server is running.\n"

@@ -54,7 +54,7 @@ func startBare(b *testing.B, kind string) (url string, pid int, stop func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	address := lab.FreeAddress(b, "127.0.0.1")
+	address := lab.Address(b, "127.0.0.1")
 	pid, stop = start(b, []string{serveVariable + "=" + kind + " " + address}, self)
 	return urlOf(address), pid, stop
 }
@@ -63,10 +63,10 @@ func urlOf(address string) string { return "http://" + address + "/" }
 
 func addressOf(url string) string { return strings.Trim(strings.TrimPrefix(url, "http://"), "/") }
 
-// awaitAnswer asks until the answer is good, and returns when that was.
-func awaitAnswer(b *testing.B, url string) time.Time {
+// waitForAnswer asks until the answer is good, and returns when that was.
+func waitForAnswer(b *testing.B, url string) time.Time {
 	b.Helper()
-	lab.RetryUntil(b, 30*time.Second, 200*time.Microsecond, func() error { return ask(url) })
+	lab.WaitFor(b, 30*time.Second, 200*time.Microsecond, func() error { return ask(url) })
 	return time.Now()
 }
 

@@ -24,7 +24,7 @@ type server struct {
 }
 
 // BenchmarkAnswers asks how many answers per second there are for one wrk
-// thread. With a CPU for each side nobody can answer by using more of the
+// thread. With a CPU for each side no server can answer by using more of the
 // machine, and the CPU time per answer is what limits the rate.
 func BenchmarkAnswers(b *testing.B) {
 	if runtime.NumCPU() < 2 {
@@ -41,11 +41,11 @@ func BenchmarkAnswers(b *testing.B) {
 			continue // the same again
 		}
 		b.Run(placement.name, func(b *testing.B) {
-			master := standIn(b)
+			master := lab.StartStandIn(b, "master.bench.example")
 			var servers []*server
 			onCPU(b, placement.server, func() { servers = startServers(b, master) })
 			for _, s := range servers {
-				awaitAnswer(b, s.url)
+				waitForAnswer(b, s.url)
 			}
 			for _, kept := range []bool{false, true} {
 				name := "NewConnections"
@@ -64,7 +64,7 @@ func BenchmarkAnswers(b *testing.B) {
 // startServers starts pmcheck, first, and those it is compared to.
 func startServers(b *testing.B, master *checktest.Master) []*server {
 	b.Helper()
-	address := lab.FreeAddress(b, "127.0.0.1")
+	address := lab.Address(b, "127.0.0.1")
 	pmcheck := &server{name: "pmcheck", url: urlOf(address)}
 	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
 	pmcheck.pid, _ = start(b, nil, lab.Build(b), "serve", "--config", config)
@@ -79,7 +79,7 @@ func startServers(b *testing.B, master *checktest.Master) []*server {
 
 func startHAProxy(b *testing.B) *server {
 	b.Helper()
-	address := lab.FreeAddress(b, "127.0.0.1")
+	address := lab.Address(b, "127.0.0.1")
 	h := lab.StartHAProxy(b, fmt.Sprintf(`defaults
     mode http
     timeout client 10s
@@ -136,7 +136,7 @@ func compareAnswers(b *testing.B, servers []*server, placement string, kept bool
 	if kept {
 		connections = "kept connections"
 	}
-	t := table{title: fmt.Sprintf("Answers per second, one wrk thread, 16 at a time, %s; %s", connections, placement)}
+	t := &table{title: fmt.Sprintf("Answers per second, one wrk thread, 16 at a time, %s; %s", connections, placement)}
 	t.row("", "answers/s", "of bare net/http", "of HAProxy", "CPU per answer", "of bare net/http")
 	for _, s := range servers {
 		t.row(s.name,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -19,22 +18,22 @@ const mebibyte = 1 << 20
 // the daemon starts: the configuration is read, the master probed with a new
 // handshake, then the answer given.
 func BenchmarkStart(b *testing.B) {
-	pmcheck, master := lab.Build(b), standIn(b)
+	pmcheck, master := lab.Build(b), lab.StartStandIn(b, "master.bench.example")
 	var ours, bare []float64
 	for range 4 * rounds(b) { // short, and each hangs on the scheduler
-		address := lab.FreeAddress(b, "127.0.0.1")
+		address := lab.Address(b, "127.0.0.1")
 		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
 		began := time.Now()
 		_, stop := start(b, nil, pmcheck, "serve", "--config", config)
-		ours = append(ours, awaitAnswer(b, urlOf(address)).Sub(began).Seconds())
+		ours = append(ours, waitForAnswer(b, urlOf(address)).Sub(began).Seconds())
 		stop()
 
 		began = time.Now()
 		url, _, stop := startBare(b, kindDefault)
-		bare = append(bare, awaitAnswer(b, url).Sub(began).Seconds())
+		bare = append(bare, waitForAnswer(b, url).Sub(began).Seconds())
 		stop()
 	}
-	t := table{title: "From the start of the process to the first good answer"}
+	t := &table{title: "From the start of the process to the first good answer"}
 	t.row("pmcheck serve", milliseconds(median(ours)))
 	t.row("net/http, default", milliseconds(median(bare)))
 	t.goal(median(ours) <= 0.05, "%s, wanted 50 ms", milliseconds(median(ours)))
@@ -45,10 +44,10 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkMemory asks what stays resident. An hour of checks at one per second
 // is nothing against what wrk asks in ten seconds.
 func BenchmarkMemory(b *testing.B) {
-	pmcheck, master := lab.Build(b), standIn(b)
-	address := lab.FreeAddress(b, "127.0.0.1")
+	pmcheck, master := lab.Build(b), lab.StartStandIn(b, "master.bench.example")
+	address := lab.Address(b, "127.0.0.1")
 	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
-	t := table{title: "Resident memory, and the size of the program"}
+	t := &table{title: "Resident memory, and the size of the program"}
 	t.row("", "after 10 s of checks, 10 per second", "after 10 s of wrk", "the most at any time", "program")
 	for _, c := range []struct {
 		name, program string
@@ -70,7 +69,7 @@ func BenchmarkMemory(b *testing.B) {
 		var checked, flooded, peak []float64
 		for range min(rounds(b), 3) {
 			address, pid, stop := c.start()
-			awaitAnswer(b, urlOf(address))
+			waitForAnswer(b, urlOf(address))
 			checkSteadily(b, address, 10, window(10*time.Second))
 			checked = append(checked, float64(memory(b, pid).VmRSS))
 			lab.Wrk{URL: urlOf(address), Connections: 16, Duration: window(10 * time.Second), Reconnect: true}.Run(b)
@@ -78,7 +77,8 @@ func BenchmarkMemory(b *testing.B) {
 			flooded, peak = append(flooded, float64(after.VmRSS)), append(peak, float64(after.VmHWM))
 			stop()
 		}
-		t.row(c.name, mebibytes(median(checked)), mebibytes(median(flooded)), mebibytes(median(peak)), programSize(b, c.program))
+		t.row(c.name, mebibytes(median(checked)), mebibytes(median(flooded)), mebibytes(median(peak)),
+			programSize(b, c.program))
 		if c.program == pmcheck {
 			t.goal(median(checked) <= 20*mebibyte, "%s resident, wanted 20 MiB", mebibytes(median(checked)))
 			b.ReportMetric(median(checked)/mebibyte, "MiB")
@@ -86,18 +86,6 @@ func BenchmarkMemory(b *testing.B) {
 	}
 	t.note("the ancestor is xinetd, and for each question bash and curl; HAProxy is its worker, and links libraries")
 	t.add(b)
-}
-
-// standIn starts a master in this process, so that pmcheck does not pay for
-// its certificates.
-func standIn(b *testing.B) *checktest.Master {
-	b.Helper()
-	m, err := checktest.NewMaster(b.TempDir(), "master.bench.example", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { m.Close() })
-	return m
 }
 
 func memory(b *testing.B, pid int) procfs.ProcStatus {

@@ -20,12 +20,12 @@ import (
 // cannot be as quick as another.
 func BenchmarkSystemCalls(b *testing.B) {
 	var servers []*server
-	master := standIn(b)
+	master := lab.StartStandIn(b, "master.bench.example")
 	onCPU(b, 1, func() { servers = startServers(b, master) })
-	t := table{title: "System calls per answer, a new connection for each request, 16 at a time, one CPU"}
+	t := &table{title: "System calls per answer, a new connection for each request, 16 at a time, one CPU"}
 	t.row("", "all", "which")
 	for _, s := range servers {
-		awaitAnswer(b, s.url)
+		waitForAnswer(b, s.url)
 		calls, all := countCalls(b, s), 0.0
 		names := []string{}
 		for _, c := range calls {
@@ -54,7 +54,7 @@ func countCalls(b *testing.B, s *server) []call {
 	if err := strace.Start(); err != nil {
 		b.Fatal(err)
 	}
-	lab.RetryUntil(b, 5*time.Second, 10*time.Millisecond, func() error { return traced(s.pid) })
+	lab.WaitFor(b, 5*time.Second, 10*time.Millisecond, func() error { return traced(s.pid) })
 	result := lab.Wrk{URL: s.url, Connections: 16, Duration: time.Second, Reconnect: true}.Run(b)
 	strace.Process.Signal(os.Interrupt) // waited for below
 	if err := strace.Wait(); err != nil && strace.ProcessState.ExitCode() > 0 {

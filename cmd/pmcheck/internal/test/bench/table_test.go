@@ -77,6 +77,11 @@ func (t *table) note(format string, args ...any) {
 func (t *table) add(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(0, "ns/op") // would be the time of the whole benchmark
+	tables = append(tables, t)
+}
+
+// String is the table for a terminal.
+func (t *table) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s\n", t.title)
 	w := tabwriter.NewWriter(&s, 0, 0, 3, ' ', 0)
@@ -87,5 +92,26 @@ func (t *table) add(b *testing.B) {
 	for _, n := range t.notes {
 		fmt.Fprintf(&s, "  %s\n", n)
 	}
-	tables = append(tables, s.String())
+	return s.String()
+}
+
+// markdown is the table for the document of proof. Its first row is the header, or,
+// with cells of two columns only, there is none.
+func (t *table) markdown() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s:\n\n", t.title)
+	rows := t.rows
+	if len(rows[0]) <= 2 {
+		rows = append([][]string{make([]string, len(rows[0]))}, rows...)
+	}
+	for i, cells := range rows {
+		fmt.Fprintf(&s, "| %s |\n", strings.Join(cells, " | "))
+		if i == 0 {
+			fmt.Fprintf(&s, "|%s\n", strings.Repeat(" --- |", len(cells)))
+		}
+	}
+	for _, n := range t.notes {
+		fmt.Fprintf(&s, "\n%s\n", n)
+	}
+	return s.String()
 }

@@ -3,16 +3,17 @@ package bench_test
 import (
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // A way is how HAProxy learns of a fault.
 type way struct {
 	name    string
 	lines   string // of its backend
-	address string // of who is asked
+	address string // of the program that is asked
 
 	refused, down map[string][]float64 // seconds from each fault to 503 and to DOWN, by round
 }
@@ -31,11 +32,7 @@ const quickLines = `    option httpchk GET /
 // readmeLines are those that the README asks people to paste.
 func readmeLines(b *testing.B) string {
 	b.Helper()
-	readme, err := os.ReadFile("../../../../../README.md")
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, block, _ := strings.Cut(string(readme), "```haproxy\nbackend puppet\n")
+	_, block, _ := strings.Cut(lab.ReadFile(b, "README.md"), "```haproxy\nbackend puppet\n")
 	block, _, found := strings.Cut(block, "    server ")
 	if !found {
 		b.Fatal("README.md: no backend for HAProxy")

@@ -33,9 +33,11 @@ func startChromium(t *testing.T) *chromium {
 	dir := t.TempDir()
 	cmd := exec.Command(lab.Need(t, "chromium", "chromium"),
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--no-proxy-server", "--remote-debugging-pipe",
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--no-proxy-server",
+		"--remote-debugging-pipe",
 		"--user-data-dir="+filepath.Join(dir, "profile"), "about:blank")
-	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir, "DBUS_SESSION_BUS_ADDRESS=disabled:")
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir,
+		"DBUS_SESSION_BUS_ADDRESS=disabled:")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	theirIn, commands, err := os.Pipe()
 	if err != nil {
@@ -69,7 +71,7 @@ func (c *chromium) visit(url string) {
 	c.t.Helper()
 	c.events = nil
 	c.call("Page.navigate", map[string]any{"url": url}, nil)
-	c.await("Page.loadEventFired")
+	c.waitFor("Page.loadEventFired")
 }
 
 // eval runs an expression in the page.
@@ -79,7 +81,11 @@ func (c *chromium) eval(expression string, result any) {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	c.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &answer)
+	c.call("Runtime.evaluate", map[string]any{
+		"expression":    expression,
+		"returnByValue": true,
+		"awaitPromise":  true,
+	}, &answer)
 	if answer.ExceptionDetails != nil {
 		c.t.Fatalf("%s: %s", expression, answer.ExceptionDetails)
 	}
@@ -113,8 +119,16 @@ func (c *chromium) press(key string, code int) {
 // screen sets the width of the window and the colours a person prefers.
 func (c *chromium) screen(width int, scheme string) {
 	c.t.Helper()
-	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
-	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	c.call("Emulation.setDeviceMetricsOverride", map[string]any{
+		"width":             width,
+		"height":            800,
+		"deviceScaleFactor": 1,
+		"mobile":            width < 600,
+	}, nil)
+	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{
+		"name":  "prefers-color-scheme",
+		"value": scheme,
+	}}}, nil)
 }
 
 // picture keeps the whole page as a PNG.

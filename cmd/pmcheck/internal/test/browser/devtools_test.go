@@ -98,8 +98,8 @@ func (c *chromium) call(method string, params map[string]any, result any) {
 	}
 }
 
-// await returns once an event has been reported since the last visit.
-func (c *chromium) await(event string) {
+// waitFor returns once an event has been reported since the last visit.
+func (c *chromium) waitFor(event string) {
 	c.t.Helper()
 	for _, m := range c.events {
 		if m.Method == event {

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // serve shows a scene, with the status code that goes with it.
 func serve(t *testing.T, s *scene) string {
-	page := page.New()
+	page := lab.NewPage()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := page.Write(w, s.status.Services[0].Answer.Code, s.status, s.samples); err != nil {
 			t.Error(err)
@@ -54,7 +54,9 @@ func TestEachStateIsReadable(t *testing.T) {
 func (c *chromium) layout() (problems []string) {
 	c.eval(`(() => {
 		const problems = [], root = document.documentElement;
-		if (root.scrollWidth > root.clientWidth) problems.push('the page is ' + root.scrollWidth + ' wide, the window ' + root.clientWidth);
+		if (root.scrollWidth > root.clientWidth) {
+			problems.push('the page is ' + root.scrollWidth + ' wide, the window ' + root.clientWidth);
+		}
 		for (const e of document.querySelectorAll('section, table, code, h1')) {
 			if (e.getBoundingClientRect().right > root.clientWidth + 0.5) problems.push('overflow: ' + e.outerHTML.slice(0, 80));
 		}
@@ -101,11 +103,13 @@ func TestNamesAreOnlyText(t *testing.T) {
 	s := hostile(time.Now())
 	c.visit(serve(t, &s))
 	var foreign int
-	c.eval(`document.querySelectorAll('img, iframe, object, embed, svg [onload], [onerror], script:not([nonce])').length`, &foreign)
+	c.eval(`document.querySelectorAll('img, iframe, object, embed, svg [onload], [onerror], script:not([nonce])').length`,
+		&foreign)
 	if title := c.text("document.title"); foreign != 0 || strings.Contains(title, "pwned") {
 		t.Errorf("%d foreign elements, title %q", foreign, title)
 	}
-	if text := c.text("document.getElementById('main').innerText"); !strings.Contains(text, `<script>document.title = "pwned"</script>`) {
+	if text := c.text("document.getElementById('main').innerText"); !strings.Contains(text,
+		`<script>document.title = "pwned"</script>`) {
 		t.Error("the reason is not shown as it was written")
 	}
 }
@@ -119,8 +123,12 @@ func TestPolicyIsInForce(t *testing.T) {
 	var blocked []string
 	c.eval(`new Promise(done => {
 		const blocked = [];
-		document.addEventListener('securitypolicyviolation', e => { blocked.push(e.effectiveDirective); if (blocked.length === 4) done(blocked.sort()); });
-		const add = (name, attributes, text) => document.body.append(Object.assign(document.createElement(name), attributes, {textContent: text}));
+		document.addEventListener('securitypolicyviolation', e => {
+			blocked.push(e.effectiveDirective);
+			if (blocked.length === 4) done(blocked.sort());
+		});
+		const add = (name, attributes, text) =>
+			document.body.append(Object.assign(document.createElement(name), attributes, {textContent: text}));
 		add('script', {}, 'document.title = "pwned"');
 		add('style', {}, 'body { display: none }');
 		add('img', {src: 'http://127.0.0.1:9/x.png'}, '');
@@ -166,7 +174,8 @@ func TestAccessibilityTree(t *testing.T) {
 		c.screen(width, "light")
 		c.visit(url)
 		count := c.roles()
-		for _, role := range []string{"banner", "main", "contentinfo", "status", "heading In service", "heading Out of service: maint", "region Holds",
+		for _, role := range []string{"banner", "main", "contentinfo", "status", "heading In service",
+			"heading Out of service: maint", "region Holds",
 			"region What to type next", "region Checks", "region Balancers", "table Checks", "table Balancers",
 			"columnheader Its view", "rowheader probe", "row", "button pause", "link refresh"} {
 			want := role != "heading In service"

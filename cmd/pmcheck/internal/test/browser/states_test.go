@@ -8,18 +8,15 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // scene is a state of a master, as a person would find it.
 type scene struct {
 	name    string
-	status  api.Status
-	samples []page.Sample
+	status  lab.Status
+	samples []lab.Sample
 }
 
 const day = 24 * time.Hour
@@ -28,12 +25,19 @@ const day = 24 * time.Hour
 func scenes(now time.Time) []scene {
 	minutes := func(n int) time.Time { return now.Add(-time.Duration(n) * time.Minute) }
 	verdict := func(h check.Health, r check.Reason, detail string, since time.Time) check.Verdict {
-		return check.Verdict{Health: h, Reason: r, Detail: detail, Since: since, Checked: now.Add(-time.Second), Expires: now.Add(4 * time.Second)}
+		return check.Verdict{
+			Health:  h,
+			Reason:  r,
+			Detail:  detail,
+			Since:   since,
+			Checked: now.Add(-time.Second),
+			Expires: now.Add(4 * time.Second),
+		}
 	}
 	healthy := verdict(check.Healthy, check.OK, "", now.Add(-50*time.Hour))
-	hold := func(holder string, mode drain.Mode, reason string, since, until time.Time) api.HoldStatus {
+	hold := func(holder string, mode drain.Mode, reason string, since, until time.Time) lab.HoldStatus {
 		h := drain.Hold{Holder: holder, Mode: mode, Reason: reason, By: "ada", Owner: "root", Since: since, Until: until}
-		return api.HoldStatus{Hold: h, Who: h.Who()}
+		return lab.HoldStatus{Hold: h, Who: h.Who()}
 	}
 	idle := check.Pool{Size: 4, Free: 3, Borrowed: loans(1, 2.4), Lock: "not-in-use"}
 	full := check.Pool{Size: 4, Borrowed: loans(4, 14), Waiting: loans(7, 6), Lock: "not-in-use"}
@@ -41,10 +45,11 @@ func scenes(now time.Time) []scene {
 	few := check.Pool{Size: 4, Free: 1, Lock: "not-in-use"}
 
 	var list []scene
-	add := func(name string, v check.Verdict, pool check.Pool, f check.Finding, view string, change func(int, *page.Sample), holds ...api.HoldStatus) {
-		s := api.Status{
+	add := func(name string, v check.Verdict, pool check.Pool, f check.Finding, view string,
+		change func(int, *lab.Sample), holds ...lab.HoldStatus) {
+		s := lab.Status{
 			Version: "1.4.0", Certname: "puppet1.example.com", Time: now, Started: now.Add(-50 * time.Hour), Holds: holds,
-			Config: api.ConfigStatus{File: "/etc/pmcheck/pmcheck.yaml", Loaded: now.Add(-50 * time.Hour)},
+			Config: lab.ConfigStatus{File: "/etc/pmcheck/pmcheck.yaml", Loaded: now.Add(-50 * time.Hour)},
 			Probe:  probe(now),
 		}
 		s.Services = append(s.Services, service("server", v, holds))
@@ -53,23 +58,40 @@ func scenes(now time.Time) []scene {
 		list = append(list, scene{name, s, samples(change)})
 	}
 	add("healthy", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "UP", nil)
-	add("busy", verdict(check.Busy, check.JRubyBusy, "7 requests wait for a JRuby, the oldest is POST /puppet/v3/catalog/web17.example.com for 6 s", minutes(6)), full,
-		check.Finding{State: check.StateWarn, Reason: check.JRubyBusy, Detail: "7 requests wait for a JRuby, the oldest is POST /puppet/v3/catalog/web17.example.com for 6 s"}, "UP",
-		func(ago int, s *page.Sample) {
+	add("busy", verdict(check.Busy, check.JRubyBusy,
+		"7 requests wait for a JRuby, the oldest is POST /puppet/v3/catalog/web17.example.com for 6 s", minutes(6)), full,
+		check.Finding{
+			State:  check.StateWarn,
+			Reason: check.JRubyBusy,
+			Detail: "7 requests wait for a JRuby, the oldest is POST /puppet/v3/catalog/web17.example.com for 6 s",
+		}, "UP",
+		func(ago int, s *lab.Sample) {
 			if ago < 36 {
 				s.Working, s.Waiting, s.Took = 4, 4+ago%5, s.Took*6
 			}
 		})
 	add("warming", verdict(check.Warming, check.JRubyWarming, "1 of 4 JRubies are ready", now.Add(-25*time.Second)), few,
-		check.Finding{State: check.StateBad, Reason: check.JRubyWarming, Threshold: "4", Detail: "1 of 4 JRubies are ready"}, "DOWN",
-		func(ago int, s *page.Sample) {
+		check.Finding{
+			State:     check.StateBad,
+			Reason:    check.JRubyWarming,
+			Threshold: "4",
+			Detail:    "1 of 4 JRubies are ready",
+		}, "DOWN",
+		func(ago int, s *lab.Sample) {
 			if ago < 9 {
-				*s = page.Sample{Code: 503, Failed: ago > 2, Size: 4}
+				*s = lab.Sample{Code: 503, Failed: ago > 2, Size: 4}
 			}
 		})
-	add("stuck", verdict(check.Unhealthy, check.JRubyStuck, "9 requests wait and no JRuby came back for 5m18s; the oldest loan is POST /puppet/v3/catalog/db3.example.com for 318 s", minutes(3)), stuck,
-		check.Finding{State: check.StateBad, Reason: check.JRubyStuck, Threshold: "2m0s", Detail: "9 requests wait and no JRuby came back for 5m18s"}, "DOWN",
-		func(ago int, s *page.Sample) {
+	add("stuck", verdict(check.Unhealthy, check.JRubyStuck,
+		"9 requests wait and no JRuby came back for 5m18s"+
+			"; the oldest loan is POST /puppet/v3/catalog/db3.example.com for 318 s", minutes(3)), stuck,
+		check.Finding{
+			State:     check.StateBad,
+			Reason:    check.JRubyStuck,
+			Threshold: "2m0s",
+			Detail:    "9 requests wait and no JRuby came back for 5m18s",
+		}, "DOWN",
+		func(ago int, s *lab.Sample) {
 			if ago < 32 {
 				s.Working, s.Waiting = 4, (32-ago)/3
 			}
@@ -80,25 +102,47 @@ func scenes(now time.Time) []scene {
 	add("drained", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "NOLB", held(48),
 		hold("operator", drain.Drain, "kernel upgrade, CHG-4711", minutes(8), now.Add(52*time.Minute)))
 	add("maint", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "MAINT", held(200),
-		hold("upgrade", drain.Maint, "puppetserver 8.7: waiting for the new CA bundle to be everywhere", minutes(33), time.Time{}),
+		hold("upgrade", drain.Maint, "puppetserver 8.7: waiting for the new CA bundle to be everywhere", minutes(33),
+			time.Time{}),
 		hold("operator", drain.Drain, "looking into slow catalogs", minutes(12), now.Add(48*time.Minute)),
-		api.HoldStatus{Hold: drain.Hold{Holder: "backup", Service: "ca", Mode: drain.Drain, Reason: "nightly", Owner: "backup", Since: minutes(2), UntilReboot: true}, Who: "backup"})
-	add("stopped", verdict(check.Unhealthy, check.Refused, "dial tcp 127.0.0.1:8140: connect: connection refused", minutes(2)), idle,
-		check.Finding{State: check.StateNone, Reason: check.NotKnown, Detail: "dial tcp 127.0.0.1:8140: connect: connection refused"}, "DOWN",
-		func(ago int, s *page.Sample) {
+		lab.HoldStatus{
+			Hold: drain.Hold{
+				Holder:      "backup",
+				Service:     "ca",
+				Mode:        drain.Drain,
+				Reason:      "nightly",
+				Owner:       "backup",
+				Since:       minutes(2),
+				UntilReboot: true,
+			},
+			Who: "backup",
+		})
+	add("stopped", verdict(check.Unhealthy, check.Refused, "dial tcp 127.0.0.1:8140: connect: connection refused",
+		minutes(2)), idle,
+		check.Finding{
+			State:  check.StateNone,
+			Reason: check.NotKnown,
+			Detail: "dial tcp 127.0.0.1:8140: connect: connection refused",
+		}, "DOWN",
+		func(ago int, s *lab.Sample) {
 			if ago < 12 {
-				*s = page.Sample{Code: 503, Failed: true}
+				*s = lab.Sample{Code: 503, Failed: true}
 			}
 		})
 	stopped := &list[len(list)-1].status
-	stopped.Probe.HTTP, stopped.Probe.TLS, stopped.Probe.Fault, stopped.Probe.Reason = 0, nil, "dial tcp 127.0.0.1:8140: connect: connection refused", check.Refused
+	stopped.Probe.HTTP, stopped.Probe.TLS, stopped.Probe.Reason = 0, nil, check.Refused
+	stopped.Probe.Fault = "dial tcp 127.0.0.1:8140: connect: connection refused"
 	stopped.Services[0].Checks[0].Pool = nil
 	stale := healthy
 	stale.Checked, stale.Expires = now.Add(-100*time.Second), now.Add(-95*time.Second)
-	add("stale", stale.At(now), idle, check.Finding{State: check.StateNone, Reason: check.Stale, Detail: "the check is stuck: nothing since " + minutes(2).Format(time.RFC3339)}, "DOWN",
-		func(ago int, s *page.Sample) {
+	add("stale", stale.At(now), idle, check.Finding{
+		State:  check.StateNone,
+		Reason: check.Stale,
+		Detail: "the check is stuck: nothing since " + minutes(2).Format(time.RFC3339),
+	}, "DOWN",
+		func(ago int, s *lab.Sample) {
 			if ago < 10 {
-				*s = page.Sample{}
+				*s = lab.Sample{}
 			}
 		})
 	list[len(list)-1].status.Probe.Asked = stale.Checked
@@ -106,81 +150,171 @@ func scenes(now time.Time) []scene {
 	return list
 }
 
-func service(name string, v check.Verdict, holds []api.HoldStatus) api.ServiceStatus {
+func service(name string, v check.Verdict, holds []lab.HoldStatus) lab.ServiceStatus {
 	mode := drain.Ready
 	for _, h := range holds {
 		if h.Covers(name) && h.Mode.StricterThan(mode) {
 			mode = h.Mode
 		}
 	}
-	return api.ServiceStatus{
+	answer := lab.Decide(mode, v, lab.Codes{})
+	graceful := lab.Decide(mode, v, lab.Codes{Drain: 404})
+	health := lab.Decide(mode, v, lab.Codes{Drain: 200, Maint: 200})
+	return lab.ServiceStatus{
 		Name:    name,
 		Mode:    mode,
 		Verdict: v,
 		Hint:    v.Reason.Hint(),
-		Answer:  answer.Decide(mode, v, answer.Codes{}),
-		Answers: answer.Kinds(name, mode, v),
+		Answer:  answer,
+		Answers: []lab.KindAnswer{
+			{Kind: "classic", Path: "/" + name, Answer: answer},
+			{Kind: "graceful", Path: "/" + name + "?drain=404", Answer: graceful},
+			{Kind: "health-only", Path: "/" + name + "?drain=200&maint=200", Answer: health},
+		},
 	}
 }
 
-func probe(now time.Time) api.ProbeStatus {
+func probe(now time.Time) lab.ProbeStatus {
 	cert := func(ends time.Duration) check.Certificate {
 		return check.Certificate{Subject: "puppet1.example.com", Issuer: "Puppet CA: ca.example.com", NotAfter: now.Add(ends)}
 	}
 	own := cert(1300 * day)
-	return api.ProbeStatus{
-		Address: "localhost:8140", Count: 90000, Asked: now.Add(-800 * time.Millisecond), Took: .0042, HTTP: 200, Interval: 2,
-		URL: "https://puppet1.example.com:8140/status/v1/simple/server", TLS: &check.TLS{Version: "TLS 1.3", Server: cert(20 * day)}, Own: &own,
-		CAs:  []check.Certificate{{Subject: "Puppet CA: ca.example.com", NotAfter: now.Add(3100 * day)}},
-		CRLs: []check.CRL{{Issuer: "Puppet CA: ca.example.com", Expires: now.Add(-5 * day)}},
+	return lab.ProbeStatus{
+		Address:  "localhost:8140",
+		Count:    90000,
+		Asked:    now.Add(-800 * time.Millisecond),
+		Took:     .0042,
+		HTTP:     200,
+		Interval: 2,
+		URL:      "https://puppet1.example.com:8140/status/v1/simple/server",
+		TLS:      &check.TLS{Version: "TLS 1.3", Server: cert(20 * day)},
+		Own:      &own,
+		CAs:      []check.Certificate{{Subject: "Puppet CA: ca.example.com", NotAfter: now.Add(3100 * day)}},
+		CRLs:     []check.CRL{{Issuer: "Puppet CA: ca.example.com", Expires: now.Add(-5 * day)}},
 	}
 }
 
-func checks(now time.Time, pool check.Pool, f check.Finding) []api.CheckStatus {
+func checks(now time.Time, pool check.Pool, f check.Finding) []lab.CheckStatus {
 	f.Check, f.Severity, f.Checked, f.Pool = check.CheckJRuby, check.Eject, now.Add(-3*time.Second), &pool
-	f.Value = fmt.Sprintf("%d of %d ready, %d at work, %d waiting", pool.Ready(), pool.Size, len(pool.Borrowed), len(pool.Waiting))
+	f.Value = fmt.Sprintf("%d of %d ready, %d at work, %d waiting", pool.Ready(), pool.Size, len(pool.Borrowed),
+		len(pool.Waiting))
 	list := []check.Finding{f,
-		{Check: check.CheckUnit, Severity: check.Eject, State: check.StateOK, Reason: check.OK, Value: "puppetserver.service active", Checked: now.Add(-50 * time.Hour)},
-		{Check: check.CheckExpiry, Severity: check.Warn, State: check.StateWarn, Reason: check.ExpiresSoon, Value: "2026-12-11T00:00:00Z, in 20d: the CRL of Puppet CA", Threshold: "30d",
-			Detail: "the server's certificate puppet1.example.com expires 2026-12-11T10:00:00Z", Checked: now.Add(-time.Second)},
-		{Check: check.CheckDisk, Severity: check.Eject, State: check.StateOK, Reason: check.OK, Value: "/opt/puppetlabs/server/data 61% free", Threshold: "10%", Checked: now.Add(-8 * time.Second)},
-		{Check: check.CheckCode, Severity: check.Warn, State: check.StateOK, Reason: check.OK, Value: "production 3f9c2ab1", Checked: now.Add(-20 * time.Second)},
+		{
+			Check:    check.CheckUnit,
+			Severity: check.Eject,
+			State:    check.StateOK,
+			Reason:   check.OK,
+			Value:    "puppetserver.service active",
+			Checked:  now.Add(-50 * time.Hour),
+		},
+		{
+			Check:     check.CheckExpiry,
+			Severity:  check.Warn,
+			State:     check.StateWarn,
+			Reason:    check.ExpiresSoon,
+			Value:     "20 days",
+			Threshold: "30 days",
+			Detail:    "the server's certificate puppet1.example.com expires 2026-12-11T10:00:00Z",
+			Checked:   now.Add(-time.Second),
+		},
+		{
+			Check:     check.CheckDisk,
+			Severity:  check.Eject,
+			State:     check.StateOK,
+			Reason:    check.OK,
+			Value:     "/opt/puppetlabs/server/data 61% free",
+			Threshold: "10%",
+			Checked:   now.Add(-8 * time.Second),
+		},
+		{
+			Check:    check.CheckCode,
+			Severity: check.Warn,
+			State:    check.StateOK,
+			Reason:   check.OK,
+			Value:    "production 3f9c2ab1",
+			Checked:  now.Add(-20 * time.Second),
+		},
 	}
-	var rows []api.CheckStatus
+	var rows []lab.CheckStatus
 	for _, f := range list {
-		rows = append(rows, api.CheckStatus{Finding: f, Hint: f.Reason.Hint()})
+		rows = append(rows, lab.CheckStatus{Finding: f, Hint: f.Reason.Hint()})
 	}
 	return rows
 }
 
-func balancers(now time.Time, told api.Answer, state string) []api.Balancer {
+func balancers(now time.Time, told lab.Answer, state string) []lab.Balancer {
 	total := 2
 	if state == "UP" {
 		total = 3
 	}
-	return []api.Balancer{
-		{Source: netip.MustParseAddr("192.0.2.10"), Node: "lb1", Name: "puppet/puppet1", Service: "server", Seen: now.Add(-700 * time.Millisecond), Checks: 90000,
-			Interval: 2, Answer: balancer.Told(told), Answers: 24, View: &api.View{State: state, Weight: total - 2, WeightTotal: total, Sessions: 3, SessionsTotal: 17}},
-		{Source: netip.MustParseAddr("192.0.2.11"), Node: "lb2", Name: "puppet/puppet1", Service: "server", Seen: now.Add(-1500 * time.Millisecond), Checks: 90000,
-			Interval: 2, Answer: balancer.Told(told), Answers: 24, View: &api.View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 1, Sessions: 11, SessionsTotal: 14, Queue: 2}},
-		{Source: netip.MustParseAddr("2001:db8::1234:5678"), Service: "server", Seen: now.Add(-4 * time.Second), Checks: 700, Interval: 5, Answer: balancer.Told(told), Answers: 9},
+	return []lab.Balancer{
+		{
+			Source:   netip.MustParseAddr("192.0.2.10"),
+			Node:     "lb1",
+			Name:     "puppet/puppet1",
+			Service:  "server",
+			Seen:     now.Add(-700 * time.Millisecond),
+			Checks:   90000,
+			Interval: 2,
+			Answer:   lab.Told(told),
+			Answers:  24,
+			View:     &lab.View{State: state, Weight: total - 2, WeightTotal: total, Sessions: 3, SessionsTotal: 17},
+		},
+		{
+			Source:   netip.MustParseAddr("192.0.2.11"),
+			Node:     "lb2",
+			Name:     "puppet/puppet1",
+			Service:  "server",
+			Seen:     now.Add(-1500 * time.Millisecond),
+			Checks:   90000,
+			Interval: 2,
+			Answer:   lab.Told(told),
+			Answers:  24,
+			View: &lab.View{
+				State:         "UP",
+				Step:          2,
+				Steps:         3,
+				Weight:        1,
+				WeightTotal:   1,
+				Sessions:      11,
+				SessionsTotal: 14,
+				Queue:         2,
+			},
+		},
+		{
+			Source:   netip.MustParseAddr("2001:db8::1234:5678"),
+			Service:  "server",
+			Seen:     now.Add(-4 * time.Second),
+			Checks:   700,
+			Interval: 5,
+			Answer:   lab.Told(told),
+			Answers:  9,
+		},
 	}
 }
 
 func loans(n int, oldest float64) []check.Loan {
 	list := make([]check.Loan, n)
 	for i := range list {
-		list[i] = check.Loan{Request: fmt.Sprintf("POST /puppet/v3/catalog/web%d.example.com", 11+i), Seconds: oldest - float64(i)/2}
+		list[i] = check.Loan{
+			Request: fmt.Sprintf("POST /puppet/v3/catalog/web%d.example.com", 11+i),
+			Seconds: oldest - float64(i)/2,
+		}
 	}
 	return list
 }
 
 // samples is an ordinary hour, changed by how many samples ago one is.
-func samples(change func(ago int, s *page.Sample)) []page.Sample {
-	list := make([]page.Sample, 360)
+func samples(change func(ago int, s *lab.Sample)) []lab.Sample {
+	list := make([]lab.Sample, 360)
 	for i := range list {
 		wave := math.Sin(float64(i)/19) + math.Sin(float64(i)/7)
-		list[i] = page.Sample{Code: 200, Size: 4, Working: max(0, int(1.5+wave)), Took: time.Duration(4+2*wave+float64(i%5)) * time.Millisecond}
+		list[i] = lab.Sample{
+			Code:    200,
+			Size:    4,
+			Working: max(0, int(1.5+wave)),
+			Took:    time.Duration(4+2*wave+float64(i%5)) * time.Millisecond,
+		}
 		if i%127 == 90 {
 			list[i].Waiting, list[i].Working, list[i].Took = 1, 4, 40*time.Millisecond
 		}
@@ -191,15 +325,15 @@ func samples(change func(ago int, s *page.Sample)) []page.Sample {
 	return list
 }
 
-func held(slots int) func(int, *page.Sample) {
-	return func(ago int, s *page.Sample) {
+func held(slots int) func(int, *lab.Sample) {
+	return func(ago int, s *lab.Sample) {
 		if ago < slots {
 			s.Code, s.Held, s.Working = 503, true, s.Working/3
 		}
 	}
 }
 
-// hostile is a state in which everybody who can name something is an enemy.
+// hostile is a state in which every name is chosen by an attacker.
 func hostile(now time.Time) scene {
 	s := scenes(now)[5]
 	const script = `<script>document.title = "pwned"</script><img src=x onerror="document.title='pwned'">`
@@ -209,7 +343,8 @@ func hostile(now time.Time) scene {
 	s.status.Holds[0].Who = s.status.Holds[0].Hold.Who()
 	s.status.Holds[1].Holder, s.status.Holds[1].Code, s.status.Holds[1].Error = "';reboot;'"+long, drain.Unreadable, script
 	s.status.Balancers[0].Node, s.status.Balancers[0].Name = long, `</td></table><iframe/src="//192.0.2.1">`
-	s.status.Balancers[1].Node, s.status.Balancers[1].View.Sessions = `<script/src="//192.0.2.1/x.js"></script>`, math.MaxInt32
+	s.status.Balancers[1].Node = `<script/src="//192.0.2.1/x.js"></script>`
+	s.status.Balancers[1].View.Sessions = math.MaxInt32
 	s.status.Warnings, s.status.Config.Error = []string{script, long + long}, script
 	s.status.Services[0].Checks[0].Pool.Borrowed[0].Request = "GET /" + script + long
 	s.status.Services[0].Verdict.Detail, s.status.Services[0].Checks[1].Value = script, long

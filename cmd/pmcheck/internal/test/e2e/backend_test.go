@@ -2,8 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,67 +10,50 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// What "pmcheck haproxy" prints passes the real HAProxy as it is, and does what it says.
+// TestPrintedBackend: what "pmcheck haproxy" prints is accepted by the real HAProxy
+// as it is, and does what it says.
 func TestPrintedBackend(t *testing.T) {
 	lab.Real(t)
 	for _, tc := range []struct {
 		name  string
-		agent bool
+		yaml  string
 		flags []string
 		held  string // what HAProxy makes of a master in drain
 	}{
-		{"classic", false, nil, "DOWN"},
-		{"graceful", false, []string{"--graceful"}, "NOLB"},
-		{"agent-check", true, nil, "DRAIN (agent)"},
+		{"classic", "", nil, "DOWN"},
+		{"graceful", "", []string{"--graceful"}, "NOLB"},
+		{"agent-check", agentYAML, nil, "DRAIN (agent)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m, yaml := standIn(t)
-			var r *rig
-			if tc.agent {
-				r, _ = serveAgent(t, yaml)
-			} else {
-				r = serve(t, yaml)
-			}
-			backend, status := r.run(append([]string{"haproxy", "--server", "m1=" + m.Address(), "--inter", "200ms"}, tc.flags...)...)
-			if status != 0 {
-				t.Fatalf("pmcheck haproxy ends with %d", status)
-			}
-			config := "defaults\n    timeout client 30m\n" + backend
-			lab.CheckHAProxyConfig(t, config)
-			balancer := lab.StartHAProxy(t, config)
-			fit, _ := balancer.WaitStat("puppet", "m1", func(s lab.ServerStat) bool {
-				return s.CheckStatus == "L7OK" && (!tc.agent || s.AgentStatus == "L7OK")
+			r := lab.StartSite(t, lab.SiteOptions{YAML: tc.yaml})
+			args := []string{"haproxy", "--server", "m1=" + r.MasterAddress(), "--inter", "200ms"}
+			h := r.Balance("defaults\n    timeout client 30m\n" + r.MustRun(append(args, tc.flags...)...))
+			up, _ := h.WaitStat("puppet", "m1", func(s lab.ServerStat) bool {
+				return s.CheckStatus == "L7OK" && (tc.yaml == "" || s.AgentStatus == "L7OK")
 			}, 10*time.Second)
-			if fit.Status != "UP" {
-				t.Errorf("status %s, want UP", fit.Status)
+			if up.Status != "UP" {
+				t.Errorf("status %s, want UP", up.Status)
 			}
-			r.hold(drain.Drain)
-			awaitServer(t, balancer, "puppet", "m1", tc.held, 10*time.Second)
+			r.Hold(drain.Drain)
+			h.WaitStatus("puppet", "m1", tc.held, 10*time.Second)
 		})
 	}
 }
 
-// The HAProxy lines in the README and in packaging/doc load as printed.
+// TestReadmeBackends: HAProxy accepts the lines that the README asks people to paste.
 func TestReadmeBackends(t *testing.T) {
 	lab.Real(t)
-	for _, path := range []string{"README.md", "packaging/doc/agent-check.md"} {
-		text, err := os.ReadFile(filepath.Join("../../../../..", path))
-		if err != nil {
-			t.Fatal(err)
+	blocks := strings.Split(lab.ReadFile(t, "README.md"), "```haproxy\n")[1:]
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks for HAProxy, want 3", len(blocks))
+	}
+	for i, block := range blocks {
+		lines, _, _ := strings.Cut(block, "```")
+		if !strings.HasPrefix(lines, "backend ") {
+			lines = "backend puppet\n    mode tcp\n" + lines + "    server puppet1 192.0.2.11:8140 check port 9200\n"
 		}
-		blocks := strings.Split(string(text), "```haproxy\n")[1:]
-		if len(blocks) == 0 {
-			t.Errorf("%s has no block for HAProxy", path)
-		}
-		for i, block := range blocks {
-			lines, _, _ := strings.Cut(block, "```")
-			if !strings.HasPrefix(lines, "backend ") {
-				lines = "backend puppet\n    mode tcp\n" + lines + "    server puppet1 192.0.2.11:8140 check port 9200\n"
-			}
-			t.Run(fmt.Sprint(path, i), func(t *testing.T) {
-				defaults := "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"
-				lab.CheckHAProxyConfig(t, defaults+lines)
-			})
-		}
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			lab.CheckHAProxyConfig(t, "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"+lines)
+		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // An agent runs as Puppet's does: it asks who it is and for its catalog, over
-// one kept connection, and hangs up. It trusts whoever answers, so that one
+// one kept connection, and hangs up. It trusts any master, so that one
 // agent may meet masters of two CAs.
 type puppetAgent struct {
 	name  string
@@ -39,16 +39,24 @@ func newAgent(t *testing.T, name string, masters ...*lab.PuppetServer) *puppetAg
 
 // run makes one run against address. It may be called concurrently.
 func (a *puppetAgent) run(address string) error {
-	// Without a ServerName no SNI is sent: the certname of whoever answers is not known.
-	transport := &http.Transport{MaxConnsPerHost: 1, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: a.certs}}
+	// Without a ServerName no SNI is sent: which master answers is not known.
+	transport := &http.Transport{
+		MaxConnsPerHost: 1,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: a.certs},
+	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 3 * time.Minute}
 	base := "https://" + address + "/puppet/v3/"
 	if err := a.ask(client, http.MethodGet, base+"node/"+a.name+"?environment=production", ""); err != nil {
 		return err
 	}
-	facts := fmt.Sprintf(`{"name":%q,"values":{"clientcert":%q},"timestamp":"2026-01-01T00:00:00Z","expiration":"2036-01-01T00:00:00Z"}`, a.name, a.name)
-	form := url.Values{"environment": {"production"}, "facts_format": {"application/json"}, "facts": {url.QueryEscape(facts)}}
+	facts := fmt.Sprintf(`{"name":%q,"values":{"clientcert":%q},`+
+		`"timestamp":"2026-01-01T00:00:00Z","expiration":"2036-01-01T00:00:00Z"}`, a.name, a.name)
+	form := url.Values{
+		"environment":  {"production"},
+		"facts_format": {"application/json"},
+		"facts":        {url.QueryEscape(facts)},
+	}
 	return a.ask(client, http.MethodPost, base+"catalog/"+a.name+"?environment=production", form.Encode())
 }
 

@@ -6,19 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A pool is a backend in which m1 is ours, and the others are neighbours.
+// sendStateOften is of a backend that tells its state ten times a second.
+const sendStateOften = ` option httpchk GET /
+ http-check send-state
+ default-server check inter 100ms fall 2 rise 2
+`
+
+// A pool is a backend with the server of the site, m1, and neighbours.
 type pool struct {
 	name   string
-	own    string   // further words of our server line
+	own    string   // further words of its server line
 	others []string // of theirs
 	steps  []poolStep
 }
 
-// A poolStep is which neighbours are up, what HAProxy then says of our weight,
+// A poolStep is which neighbours are up, what HAProxy then says of the weight of m1,
 // and whether a drain is refused.
 type poolStep struct {
 	up      string // a digit for each neighbour: 1 is up
@@ -57,36 +62,36 @@ func TestLastServerGuard(t *testing.T) {
 }
 
 func (p pool) test(t *testing.T) {
-	_, conf := standIn(t)
-	r := serve(t, conf)
+	r := lab.StartSite(t, lab.SiteOptions{})
 	config := strings.Builder{}
-	fmt.Fprintf(&config, "%sbackend puppet\n balance leastconn\n option httpchk GET /\n http-check send-state\n", tcpDefaults)
-	fmt.Fprintf(&config, " default-server check inter 100ms fall 2 rise 2\n server m1 %s %s\n", r.address, p.own)
+	fmt.Fprintf(&config, "%sbackend puppet\n balance leastconn\n%s server m1 %s %s\n",
+		tcpDefaults, sendStateOften, r.Listen, p.own)
 	var others []*neighbour
 	for i, words := range p.others {
-		n := newNeighbour(t)
+		n := startNeighbour(t)
 		others = append(others, n)
 		fmt.Fprintf(&config, " server m%d %s %s\n", i+2, n.address(), words)
 	}
-	h := lab.StartHAProxy(t, config.String())
+	h := r.Balance(config.String())
 	for _, step := range p.steps {
 		for i, n := range others {
 			want := map[byte]string{'0': "DOWN", '1': "UP"}[step.up[i]]
 			n.down.Store(want == "DOWN")
 			h.WaitStatus("puppet", fmt.Sprintf("m%d", i+2), want, 10*time.Second)
 		}
-		b := r.awaitView("UP", step.weight)
+		b := waitForView(r, "UP", step.weight)
 		want := 0
 		if step.refused {
 			want = 7
 		}
-		if out, status := r.run("drain"); status != want {
-			t.Errorf("neighbours up: %s, weight %d/%d: drain ends with %d, want %d\n%s", step.up, b.View.Weight, b.View.WeightTotal, status, want, out)
+		if out, status := r.Run("drain"); status != want {
+			t.Errorf("neighbours up: %s, weight %d/%d: drain ends with %d, want %d\n%s",
+				step.up, b.View.Weight, b.View.WeightTotal, status, want, out)
 		}
 		if step.refused {
-			r.succeed("drain", "--force")
+			r.MustRun("drain", "--force")
 		}
-		r.succeed("ready")
+		r.MustRun("ready")
 	}
 }
 
@@ -97,12 +102,10 @@ func TestLastServerInSlowstart(t *testing.T) {
 	for weight, refused := range map[string]bool{"weight 100": false, "weight 1": true} {
 		t.Run(weight, func(t *testing.T) {
 			t.Parallel()
-			_, conf := standIn(t)
-			r := serve(t, conf)
-			n := newNeighbour(t)
-			h := lab.StartHAProxy(t, fmt.Sprintf("%sbackend puppet\n option httpchk GET /\n http-check send-state\n"+
-				" default-server check inter 100ms fall 2 rise 2 %s slowstart 1h\n server m1 %s\n server m2 %s\n",
-				tcpDefaults, weight, r.address, n.address()))
+			r := lab.StartSite(t, lab.SiteOptions{})
+			n := startNeighbour(t)
+			h := r.Balance(fmt.Sprintf("%sbackend puppet\n%s default-server %s slowstart 1h\n server m1 %s\n server m2 %s\n",
+				tcpDefaults, sendStateOften, weight, r.Listen, n.address()))
 			both := func(status string) {
 				t.Helper()
 				for _, server := range []string{"m1", "m2"} {
@@ -111,28 +114,28 @@ func TestLastServerInSlowstart(t *testing.T) {
 			}
 			both("UP")
 			n.down.Store(true)
-			r.succeed("maint", "--force")
+			r.MustRun("maint", "--force")
 			both("DOWN")
 			n.down.Store(false)
-			r.succeed("ready")
+			r.MustRun("ready")
 			both("UP")
-			v := r.awaitView("UP", "").View
+			v := waitForView(r, "UP", "").View
 			if v.Last() != refused {
 				t.Errorf("HAProxy tells %d/%d", v.Weight, v.WeightTotal)
 			}
-			if _, status := r.run("drain"); (status == 7) != refused {
+			if _, status := r.Run("drain"); (status == 7) != refused {
 				t.Errorf("drain ends with %d", status)
 			}
 		})
 	}
 }
 
-// awaitView waits until the balancer has us settled in a state, and has asked
+// waitForView waits until the balancer has m1 settled in a state, and has asked
 // often enough since for the weights to be what they are now.
-func (r *rig) awaitView(state, weight string) api.Balancer {
-	r.t.Helper()
+func waitForView(r *lab.Site, state, weight string) lab.Balancer {
+	r.TB.Helper()
 	began := time.Now()
-	return r.awaitBalancer(func(b api.Balancer) bool {
+	return r.WaitBalancer(func(b lab.Balancer) bool {
 		v := b.View
 		return v != nil && b.Seen.After(began.Add(300*time.Millisecond)) && v.State == state && v.Steps == 0 &&
 			(weight == "" || weight == fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal))
@@ -143,30 +146,30 @@ func (r *rig) awaitView(state, weight string) api.Balancer {
 func TestLastServerOfOneBalancer(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	_, conf := standIn(t)
-	r := serve(t, conf)
-	n := newNeighbour(t)
-	start := func(node, words string) *lab.HAProxy {
-		return lab.StartHAProxy(t, fmt.Sprintf("global\n node %s\n%sbackend puppet\n option httpchk GET /\n http-check send-state\n"+
-			" default-server check inter 100ms fall 2 rise 2\n server m1 %s\n server m2 %s %s\n", node, tcpDefaults, r.address, n.address(), words))
+	r := lab.StartSite(t, lab.SiteOptions{})
+	n := startNeighbour(t)
+	start := func(node string) *lab.HAProxy {
+		return r.Balance(fmt.Sprintf("global\n node %s\n%sbackend puppet\n%s server m1 %s\n server m2 %s\n",
+			node, tcpDefaults, sendStateOften, r.Listen, n.address()))
 	}
-	start("lb1", "")
-	second := start("lb2", "")
-	has := func(node, weight string) {
+	start("lb1")
+	second := start("lb2")
+	waitForWeight := func(node, weight string) {
 		t.Helper()
 		began := time.Now()
-		r.awaitBalancer(func(b api.Balancer) bool {
-			return b.Node == node && b.Seen.After(began) && b.View.Sends() && weight == fmt.Sprintf("%d/%d", b.View.Weight, b.View.WeightTotal)
+		r.WaitBalancer(func(b lab.Balancer) bool {
+			return b.Node == node && b.Seen.After(began) && b.View.Sends() &&
+				weight == fmt.Sprintf("%d/%d", b.View.Weight, b.View.WeightTotal)
 		}, 10*time.Second)
 	}
-	has("lb1", "1/2")
-	has("lb2", "1/2")
+	waitForWeight("lb1", "1/2")
+	waitForWeight("lb2", "1/2")
 	second.Admin("set server puppet/m2 state maint")
-	has("lb2", "1/1")
-	if out, status := r.run("drain"); status != 7 {
+	waitForWeight("lb2", "1/1")
+	if out, status := r.Run("drain"); status != 7 {
 		t.Errorf("drain ends with %d, want 7: lb2 has no other server\n%s", status, out)
 	}
 	second.Admin("set server puppet/m2 state ready")
-	has("lb2", "1/2")
-	r.succeed("drain")
+	waitForWeight("lb2", "1/2")
+	r.MustRun("drain")
 }

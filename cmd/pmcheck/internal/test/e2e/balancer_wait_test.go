@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -18,142 +19,154 @@ import (
 // the latest.
 const waitAccuracy = 2 * time.Second
 
-// tellTime is how long a gate takes to have the master out and to say so: fall
+// tellTime is how long a balancer takes to have the master out and to say so: fall
 // checks, one more that tells, and a second until the first.
 const tellTime = 5 * time.Second
 
-// A gate is one real HAProxy in front of the master.
-type gate struct {
+// A waitBalancer is one real HAProxy in front of the master.
+type waitBalancer struct {
 	*lab.HAProxy
-	address string // where agents come
+	address string // where agents connect
 	config  string
-	lost    bool // it asks no more, so it may believe what it likes
+	lost    bool // it asks no more, so what it believes does not matter
 }
 
-// gateSource is the address that gates ask from: what the test asks is not to be
-// taken for a balancer's question.
-const gateSource = "127.0.0.2"
+// balancerSource is the address that these balancers ask from: what the test asks
+// is not to be taken for a balancer's question.
+const balancerSource = "127.0.0.2"
 
-// The ways in which a gate asks.
+// The ways in which a balancer asks.
 const (
-	gateGraceful = " option httpchk GET /?drain=404\n http-check disable-on-404\n http-check send-state\n"
-	gateClassic  = " option httpchk GET /\n http-check send-state\n"
-	gateSilent   = " option httpchk GET /\n" // never tells its state
-	gateAgent    = " option httpchk GET /?drain=200&maint=200\n http-check send-state\n default-server agent-check agent-port %s agent-inter 1s weight 100\n"
+	asksGraceful = " option httpchk GET /?drain=404\n http-check disable-on-404\n http-check send-state\n"
+	asksClassic  = " option httpchk GET /\n http-check send-state\n"
+	asksSilently = " option httpchk GET /\n" // never tells its state
+	asksByAgent  = " option httpchk GET /?drain=200&maint=200\n http-check send-state\n" +
+		" default-server agent-check agent-port AGENT-PORT agent-inter 1s weight 100\n"
 )
 
-func openGate(t *testing.T, node, asks string, s *lab.PuppetServer, r *rig) *gate {
-	t.Helper()
-	g := &gate{address: lab.FreeAddress(t, "127.0.0.1")}
-	g.config = fmt.Sprintf("global\n node %s\n%slisten puppet\n bind %s\n%s server m1 %s check port %s inter 1s fall 3 rise 2 source %s\n",
-		node, tcpDefaults, g.address, asks, s.Address(), portOf(t, r.address), gateSource)
-	g.HAProxy = lab.StartHAProxy(t, g.config)
-	g.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Status == "UP" && s.CheckCode == "200" }, 10*time.Second)
-	return g
+// A waitCase is one drain --wait, from agents on their way to its end.
+type waitCase struct {
+	name    string
+	catalog time.Duration // how long each takes
+	before  func(*drainWait)
+	during  func(*drainWait) // once the drain is in effect
 }
 
-// A waited is one drain --wait, from agents on their way to its end.
-type waited struct {
-	name   string
-	took   time.Duration // of the catalogs
-	before func(*waiting)
-	during func(*waiting) // once the drain is in effect
-}
-
-// A waiting is the scene of a drain --wait.
-type waiting struct {
-	*rig
+// A drainWait is a drain --wait under way: a master, its balancers and agents.
+type drainWait struct {
+	*lab.Site
 	t         *testing.T
-	server    *lab.PuppetServer
-	agentPort string
 	agent     *puppetAgent
-	gates     []*gate
+	balancers []*waitBalancer
 	runs      runs
 }
 
-// openGate opens one more gate.
-func (w *waiting) openGate(asks string) *gate {
+// start starts one more balancer.
+func (w *drainWait) start(asks string) *waitBalancer {
 	w.t.Helper()
-	g := openGate(w.t, fmt.Sprintf("lb%d", len(w.gates)+1), asks, w.server, w.rig)
-	w.gates = append(w.gates, g)
-	return g
+	b := &waitBalancer{address: lab.Address(w.t, "127.0.0.1")}
+	b.config = fmt.Sprintf("global\n node lb%d\n%slisten puppet\n bind %s\n%s"+
+		" server m1 MASTER check port LISTEN-PORT inter 1s fall 3 rise 2 source %s\n",
+		len(w.balancers)+1, tcpDefaults, b.address, asks, balancerSource)
+	b.HAProxy = w.Balance(b.config)
+	b.WaitStat("puppet", "m1", func(s lab.ServerStat) bool {
+		return s.Status == "UP" && s.CheckCode == "200"
+	}, 10*time.Second)
+	w.balancers = append(w.balancers, b)
+	return b
 }
 
-// waits are the drains that a real master is put through.
-func waits() []waited {
-	list := []waited{
-		{name: "catalogs of 1 s", took: time.Second},
-		{name: "catalogs of 20 s", took: 20 * time.Second},
-		{name: "one never tells its state, one hears by agent-check", took: time.Second, before: func(w *waiting) {
-			w.openGate(gateSilent)
-			w.openGate(fmt.Sprintf(gateAgent, w.agentPort))
-		}},
-		{name: "one is cut off, and sends agents all the same", took: time.Second, before: func(w *waiting) {
-			g := w.gates[1]
-			g.lost = true
-			g.Admin("disable health puppet/m1") // as by a firewall between it and port 9200
-			w.runs.loop(w.agent, g.address, time.Now().Add(14*time.Second))
-		}},
-		{name: "one is killed, one reloaded, one hangs", took: 20 * time.Second, before: func(w *waiting) {
-			for range 3 {
-				w.openGate(gateClassic)
-			}
-		}, during: func(w *waiting) {
-			killed, reloaded, hanging := w.gates[2], w.gates[3], w.gates[4]
-			killed.lost, hanging.lost = true, true
-			killed.Kill()
-			reloaded.Reload(reloaded.config) // forgets what it knew, and takes the master for UP
-			if err := syscall.Kill(-hanging.Pid(), syscall.SIGSTOP); err != nil {
-				w.t.Error(err)
-			}
-		}},
+// waitCases are the drains that a real master is put through.
+func waitCases() []waitCase {
+	list := []waitCase{
+		{name: "catalogs of 1 s", catalog: time.Second},
+		{name: "catalogs of 20 s", catalog: 20 * time.Second},
+		{
+			name:    "one never tells its state, one asks by agent-check",
+			catalog: time.Second,
+			before: func(w *drainWait) {
+				w.start(asksSilently)
+				w.start(asksByAgent)
+			},
+		},
+		{
+			name:    "one is cut off, and sends agents all the same",
+			catalog: time.Second,
+			before: func(w *drainWait) {
+				b := w.balancers[1]
+				b.lost = true
+				b.Admin("disable health puppet/m1") // as by a firewall between it and port 9200
+				w.runs.loop(w.agent, b.address, time.Now().Add(14*time.Second))
+			},
+		},
+		{
+			name:    "one is killed, one reloaded, one hangs",
+			catalog: 20 * time.Second,
+			before: func(w *drainWait) {
+				for range 3 {
+					w.start(asksClassic)
+				}
+			},
+			during: loseBalancers,
+		},
 	}
 	if long() {
-		list = append(list, waited{name: "catalogs of 90 s", took: 90 * time.Second})
+		list = append(list, waitCase{name: "catalogs of 90 s", catalog: 90 * time.Second})
 	}
 	return list
+}
+
+// loseBalancers kills the third, reloads the fourth and stops the fifth balancer.
+func loseBalancers(w *drainWait) {
+	killed, reloaded, hanging := w.balancers[2], w.balancers[3], w.balancers[4]
+	killed.lost, hanging.lost = true, true
+	killed.Kill()
+	reloaded.Reload(w.Expand(reloaded.config)) // forgets what it knew, and takes the master for UP
+	if err := syscall.Kill(-hanging.Pid(), syscall.SIGSTOP); err != nil {
+		w.t.Error(err)
+	}
 }
 
 // testDrainWait drains a real master with catalogs in flight.
 func testDrainWait(t *testing.T, s *lab.PuppetServer) {
 	s.SetSitePP(`node /^sleep(\d+)/ { notice(generate("/bin/sleep", "$1")) } node default {}`)
-	for _, w := range waits() {
-		t.Run(w.name, func(t *testing.T) { w.test(t, s) })
+	for _, c := range waitCases() {
+		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
 	}
 }
 
-func (d waited) test(t *testing.T, s *lab.PuppetServer) {
-	r, agentPort := serveAgent(t, puppetConf(s.PuppetConf())+"balancers: ["+gateSource+"]\n")
-	w := &waiting{rig: r, t: t, server: s, agentPort: agentPort, runs: runs{t: t}}
-	w.agent = newAgent(t, fmt.Sprintf("sleep%d", int(d.took.Seconds())), s)
-	for _, asks := range []string{gateGraceful, gateClassic} {
-		g := w.openGate(asks)
-		w.runs.start(w.agent, g.address)
-		g.awaitSession()
+func (c waitCase) test(t *testing.T, s *lab.PuppetServer) {
+	yaml := agentYAML + "balancers: [" + balancerSource + "]\n"
+	w := &drainWait{Site: lab.StartSite(t, lab.SiteOptions{Server: s, YAML: yaml}), t: t, runs: runs{t: t}}
+	w.agent = newAgent(t, fmt.Sprintf("sleep%d", int(c.catalog.Seconds())), s)
+	for _, asks := range []string{asksGraceful, asksClassic} {
+		b := w.start(asks)
+		w.runs.start(w.agent, b.address)
+		b.waitForSession()
 	}
-	if d.before != nil {
-		d.before(w)
+	if c.before != nil {
+		c.before(w)
 	}
 	began := time.Now()
 	returned := make(chan time.Time, 1)
 	go func() {
-		out, status := r.run("drain", "--force", "--wait=4m") // each gate has but one server
+		out, status := w.Run("drain", "--force", "--wait=4m") // each balancer has but one server
 		if status != 0 {
 			t.Errorf("drain --wait ends with %d:\n%s", status, out)
 		}
 		returned <- time.Now()
 	}()
-	r.await(503, "drain", 10*time.Second)
-	if d.during != nil {
-		d.during(w)
+	w.WaitRefusal("drain", 10*time.Second)
+	if c.during != nil {
+		c.during(w)
 	}
 	w.runs.group.Wait()
-	w.check(began, <-returned)
+	w.assertReturned(began, <-returned)
 }
 
-// check: the wait came to its end when the last run had, and no sooner, and no
-// gate that asks still sends agents.
-func (w *waiting) check(began, returned time.Time) {
+// assertReturned asserts that the wait came to its end when the last run had, and
+// no sooner, and that no balancer that asks still sends agents.
+func (w *drainWait) assertReturned(began, returned time.Time) {
 	w.t.Helper()
 	last := w.runs.last
 	measured(w.t, w.t.Name(), fmt.Sprintf("%d runs, the last ended after %.1f s, returned %.2f s later",
@@ -165,47 +178,46 @@ func (w *waiting) check(began, returned time.Time) {
 	if told := began.Add(tellTime); told.After(idle) {
 		idle = told
 	}
-	if late := returned.Sub(idle); late > waitAccuracy+4*slack { // four looks, each of which a busy machine delays
+	if late := lab.Between(idle, returned); late > waitAccuracy+4*slack { // four looks
 		w.t.Errorf("returned %v after the master was idle, want %v at most", late, waitAccuracy)
 	}
-	for i, g := range w.gates {
-		if g.lost {
+	for i, b := range w.balancers {
+		if b.lost {
 			continue
 		}
-		if status := g.Stat("puppet", "m1").Status; strings.HasPrefix(status, "UP") {
+		if status := b.Stat("puppet", "m1").Status; strings.HasPrefix(status, "UP") {
 			w.t.Errorf("lb%d still has the master %s", i+1, status)
 		}
 	}
 }
 
-// awaitSession waits until an agent's session is open.
-func (g *gate) awaitSession() {
-	g.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Sessions > 0 }, 20*time.Second)
+// waitForSession waits until an agent's session is open.
+func (b *waitBalancer) waitForSession() {
+	b.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Sessions > 0 }, 20*time.Second)
 }
 
-// TestWaitForADeadMaster: it has no requests, which it can no longer say itself.
-// Beside other tests somebody else would soon listen on its port.
+// TestWaitForADeadMaster: a master that refuses connections has no requests to wait
+// for, though it can no longer be asked for them.
 func TestWaitForADeadMaster(t *testing.T) {
 	lab.Real(t)
-	m, conf := standIn(t)
-	r := serve(t, conf)
-	lab.RetryUntil(t, 10*time.Second, 10*time.Millisecond, func() error {
-		if finding(r.status(), check.CheckJRuby).Pool == nil {
+	r := lab.StartSite(t, lab.SiteOptions{})
+	r.WaitStatus(10*time.Second, func(s lab.Status) error {
+		if lab.Finding(s, check.CheckJRuby).Pool == nil {
 			return errors.New("the JRubies have not been counted")
 		}
 		return nil
 	})
-	m.Close()
-	r.awaitRefusal("unhealthy: refused", 5*time.Second)
-	r.succeed("drain", "--wait=30s") // who asked until now is waited for, for 10 s
+	r.SetMaster(checktest.Stopped)
+	r.WaitRefusal("unhealthy: refused", 5*time.Second)
+	r.MustRun("drain", "--wait=30s") // a balancer that asked until now is waited for, for 10 s
 }
 
-// TestWaitForConnections: they are looked for on the port that puppet.conf has.
+// TestWaitForConnections: drain --wait waits for connections to the port in
+// puppet.conf.
 func TestWaitForConnections(t *testing.T) {
 	lab.Real(t)
-	m, conf := standIn(t)
-	r := serve(t, conf)
-	c, err := net.Dial("tcp", m.Address())
+	r := lab.StartSite(t, lab.SiteOptions{})
+	c, err := net.Dial("tcp", r.MasterAddress())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,9 +225,10 @@ func TestWaitForConnections(t *testing.T) {
 	if _, err := c.Write([]byte{22}); err != nil { // TLS begins so; the kernel counts from the first byte
 		t.Fatal(err)
 	}
-	out, err := r.command("drain", "--wait=2s").CombinedOutput()
+	out, err := r.Command("drain", "--wait=2s").CombinedOutput()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 6 || !strings.Contains(string(out), "1 connection in use, from 127.0.0.1") {
+	if !errors.As(err, &exit) || exit.ExitCode() != 6 ||
+		!strings.Contains(string(out), "1 connection in use, from 127.0.0.1") {
 		t.Errorf("%v, want exit status 6 for the connection:\n%s", err, out)
 	}
 }

@@ -9,15 +9,14 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// crowd is how many agents run without a pause.
-const crowd = 20
+// agentsAtOnce is how many agents run without a pause.
+const agentsAtOnce = 20
 
-// A weighed is one way to share agents among masters of unequal size.
-type weighed struct {
+// A weighting is one way to share agents among masters of unequal size.
+type weighting struct {
 	name    string
 	balance string
 	agent   bool   // with agent-check
@@ -34,9 +33,9 @@ type load struct {
 	large    int
 }
 
-// testWeights lets the same crowd loose on both masters in each way, in turns.
-// What is best is for the reader of the table to say; what is asserted is that
-// every run succeeds, and that weights tell the small master from the large one.
+// testWeights has the same agents run against both masters in each way, in turns.
+// It measures which way is best, and asserts that every run succeeds and that the
+// small master gets a lower weight than the large one.
 func testWeights(t *testing.T, small, large *lab.PuppetServer) {
 	rounds, each, catalog := 1, 5*time.Second, "0.2"
 	if long() {
@@ -45,19 +44,19 @@ func testWeights(t *testing.T, small, large *lab.PuppetServer) {
 	for _, s := range []*lab.PuppetServer{small, large} {
 		s.SetSitePP(fmt.Sprintf("notice(generate('/bin/sleep', '%s'))", catalog))
 	}
-	ways := []*weighed{
+	ways := []*weighting{
 		{name: "leastconn", balance: "leastconn", sizes: [2]int{100, 100}},
 		{name: "leastconn + weights", balance: "leastconn", agent: true, sizes: [2]int{100, 100}},
 		{name: "roundrobin + weights", balance: "roundrobin", agent: true, sizes: [2]int{100, 100}},
 		{name: "leastconn by size", balance: "leastconn", sizes: [2]int{50, 150}},
 	}
-	h, rigs := weigh(t, small, large, ways)
-	crowdAgent := newAgent(t, "agent.lab.example", small, large)
+	h, sites := startWeighted(t, small, large, ways)
+	agent := newAgent(t, "agent.lab.example", small, large)
 	table := map[string][]load{}
 	for round := range rounds {
 		for i := range ways {
 			w := ways[(round+i)%len(ways)] // what comes first meets colder masters
-			table[w.name] = append(table[w.name], w.run(t, crowdAgent, h, rigs, each))
+			table[w.name] = append(table[w.name], w.run(t, agent, h, sites, each))
 		}
 	}
 	for _, w := range ways {
@@ -72,10 +71,11 @@ func testWeights(t *testing.T, small, large *lab.PuppetServer) {
 }
 
 func (l load) String() string {
-	return fmt.Sprintf("p50 %.2f s  p95 %.2f s  %d runs  %.1f waiting  weights %d:%d", l.p50.Seconds(), l.p95.Seconds(), l.runs, l.waiting, l.small, l.large)
+	return fmt.Sprintf("p50 %.2f s  p95 %.2f s  %d runs  %.1f waiting  weights %d:%d",
+		l.p50.Seconds(), l.p95.Seconds(), l.runs, l.waiting, l.small, l.large)
 }
 
-func (w *weighed) backend() string { return strings.Map(letter, w.name) }
+func (w *weighting) backend() string { return strings.Map(letter, w.name) }
 
 // letter drops what the name of a backend cannot have.
 func letter(r rune) rune {
@@ -85,40 +85,41 @@ func letter(r rune) rune {
 	return -1
 }
 
-// weigh starts a pmcheck for each master, and one HAProxy that fronts both in
-// each way.
-func weigh(t *testing.T, small, large *lab.PuppetServer, ways []*weighed) (*lab.HAProxy, []*rig) {
+// startWeighted starts a pmcheck for each master, and one HAProxy that fronts both
+// in each way.
+func startWeighted(t *testing.T, small, large *lab.PuppetServer, ways []*weighting) (*lab.HAProxy, []*lab.Site) {
 	t.Helper()
-	first, firstPort := serveAgent(t, puppetConf(small.PuppetConf())+"jruby: {interval: 1s}\n")
-	second, secondPort := serveAgent(t, puppetConf(large.PuppetConf())+"jruby: {interval: 1s}\n")
+	var sites []*lab.Site
+	for _, s := range []*lab.PuppetServer{small, large} {
+		yaml := agentYAML + "jruby: {interval: 1s}\n"
+		sites = append(sites, lab.StartSite(t, lab.SiteOptions{Server: s, YAML: yaml}))
+	}
 	config := tcpDefaults
 	for _, w := range ways {
-		w.address = lab.FreeAddress(t, "127.0.0.1")
-		config += fmt.Sprintf("listen %s\n bind %s\n balance %s\n option httpchk GET /\n default-server inter 1s\n", w.backend(), w.address, w.balance)
-		for i, s := range []struct{ name, address, check, agent string }{
-			{"small", small.Address(), portOf(t, first.address), firstPort},
-			{"large", large.Address(), portOf(t, second.address), secondPort},
-		} {
-			words := ""
-			if w.agent {
-				words = "agent-check agent-inter 1s agent-port " + s.agent
-			}
-			config += fmt.Sprintf(" server %s %s weight %d check port %s %s\n", s.name, s.address, w.sizes[i], s.check, words)
+		w.address = lab.Address(t, "127.0.0.1")
+		config += fmt.Sprintf("listen %s\n bind %s\n balance %s\n option httpchk GET /\n default-server inter 1s\n",
+			w.backend(), w.address, w.balance)
+		words := ""
+		if w.agent {
+			words = "agent-check agent-inter 1s agent-port AGENT-PORT"
+		}
+		for i, name := range []string{"small", "large"} {
+			line := fmt.Sprintf(" server %s MASTER weight %d check port LISTEN-PORT %s\n", name, w.sizes[i], words)
+			config += sites[i].Expand(line)
 		}
 	}
-	lab.CheckHAProxyConfig(t, config)
-	h := lab.StartHAProxy(t, config)
+	h := sites[0].Balance(config)
 	for _, w := range ways {
 		for _, server := range []string{"small", "large"} {
-			awaitServer(t, h, w.backend(), server, "UP", 10*time.Second)
+			h.WaitStatus(w.backend(), server, "UP", 10*time.Second)
 		}
 	}
-	return h, []*rig{first, second}
+	return h, sites
 }
 
-// run lets the crowd run for a while, and counts what ends after a quarter of it:
+// run has the agents run for a while, and counts what ends after a quarter of it:
 // the weights have to settle.
-func (w *weighed) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, rigs []*rig, each time.Duration) load {
+func (w *weighting) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, sites []*lab.Site, each time.Duration) load {
 	t.Helper()
 	began := time.Now()
 	counted, end := began.Add(each/4), began.Add(each)
@@ -127,7 +128,7 @@ func (w *weighed) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, rigs []*rig,
 		took  []time.Duration
 		group sync.WaitGroup
 	)
-	for range crowd {
+	for range agentsAtOnce {
 		group.Go(func() {
 			for start := time.Now(); start.Before(end); start = time.Now() {
 				if err := a.run(w.address); err != nil {
@@ -143,10 +144,18 @@ func (w *weighed) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, rigs []*rig,
 	}
 	var l load
 	looks := 0
-	for time.Sleep(time.Until(counted)); time.Now().Before(end); time.Sleep(time.Second) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for range look.C {
+		if time.Now().Before(counted) {
+			continue
+		}
+		if time.Now().After(end) {
+			break
+		}
 		looks++
-		for _, r := range rigs {
-			l.waiting += float64(r.waiting())
+		for _, r := range sites {
+			l.waiting += float64(waitingRequests(r))
 		}
 		l.small, l.large = h.Stat(w.backend(), "small").Weight, h.Stat(w.backend(), "large").Weight
 	}
@@ -160,9 +169,9 @@ func (w *weighed) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, rigs []*rig,
 	return l
 }
 
-// waiting is how many requests wait for a JRuby.
-func (r *rig) waiting() int {
-	server, _ := r.status().Service(monitor.Server)
+// waitingRequests is how many requests wait for a JRuby.
+func waitingRequests(r *lab.Site) int {
+	server, _ := r.Status().Service(lab.ServerService)
 	for _, c := range server.Checks {
 		if c.Pool != nil {
 			return len(c.Pool.Waiting)

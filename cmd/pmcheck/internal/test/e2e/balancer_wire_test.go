@@ -8,7 +8,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -17,17 +16,17 @@ import (
 // always succeeds. In the backend light the server has HAProxy's default weight.
 const wireConfig = tcpDefaults + `
 backend puppet
-    default-server check inter 100ms agent-check agent-port %[2]s agent-inter 50ms
-    server m1 %[1]s weight 100
+    default-server check inter 100ms agent-check agent-port AGENT-PORT agent-inter 50ms
+    server m1 ECHO weight 100
 backend light
     option httpchk GET /?drain=200&maint=200
     http-check send-state
-    server m1 %[1]s check port %[3]s inter 100ms agent-check agent-port %[2]s agent-inter 50ms
+    server m1 ECHO check port LISTEN-PORT inter 100ms agent-check agent-port AGENT-PORT agent-inter 50ms
 `
 
-// A saying is what a master says in one mode and one state, and what HAProxy
-// makes of it.
-type saying struct {
+// An agentLine is what pmcheck says by agent-check in one mode and one state of
+// the master, and what HAProxy does with it.
+type agentLine struct {
 	mode   drain.Mode
 	master checktest.State
 	line   string
@@ -35,10 +34,10 @@ type saying struct {
 	text   string // there too
 }
 
-func (s saying) String() string { return s.line }
+func (s agentLine) String() string { return s.line }
 
-func sayings() []saying {
-	return []saying{
+func agentLines() []agentLine {
+	return []agentLine{
 		{drain.Ready, checktest.Running, "ready up 100% # ok", "UP", "via agent : up (ok)"},
 		{drain.Ready, checktest.Stopped, "ready down 100% # refused", "DOWN (agent)", "via agent : down (refused)"},
 		{drain.Drain, checktest.Running, "drain up # ok", "DRAIN (agent)", "via agent : up (ok)"},
@@ -60,36 +59,34 @@ func everyPair(n int) (walk []int) {
 
 // A wire is pmcheck and an HAProxy that has nothing but its agent-check.
 type wire struct {
-	*rig
-	master  *checktest.Master
-	haproxy *lab.HAProxy
+	*lab.Site
+	t *testing.T
 }
 
-func newWire(t *testing.T, weight bool) *wire {
-	m, conf := standIn(t)
-	address := lab.FreeAddress(t, "127.0.0.1")
-	r := serve(t, conf+fmt.Sprintf("probe: {interval: 150ms, timeout: 140ms}\nagent: {listen: %q, weight: %v}\n", address, weight))
-	config := fmt.Sprintf(wireConfig, echoServer(t), portOf(t, address), portOf(t, r.address))
-	lab.CheckHAProxyConfig(t, config)
-	w := &wire{r, m, lab.StartHAProxy(t, config)}
-	w.expect(sayings()[0])
+func startWire(t *testing.T, weight bool) *wire {
+	yaml := fmt.Sprintf("probe: {interval: 150ms, timeout: 140ms}\nagent: {listen: 'AGENT', weight: %v}\n", weight)
+	w := &wire{Site: lab.StartSite(t, lab.SiteOptions{YAML: yaml}), t: t}
+	w.Balance(strings.ReplaceAll(wireConfig, "ECHO", startEcho(t)))
+	w.waitFor(agentLines()[0])
 	return w
 }
 
-// say brings about what is needed for a saying.
-func (w *wire) say(s saying) {
+// set brings about what is needed for a line.
+func (w *wire) set(s agentLine) {
 	w.t.Helper()
-	set(w.t, w.master, s.master)
-	w.hold(s.mode)
+	w.SetMaster(s.master)
+	w.Hold(s.mode)
 }
 
-// expect waits until the saying was said and HAProxy has acted on it.
-func (w *wire) expect(s saying) {
+// waitFor waits until the line was said and HAProxy has acted on it.
+func (w *wire) waitFor(s agentLine) {
 	w.t.Helper()
-	w.awaitBalancer(func(b api.Balancer) bool {
-		return b.Name == api.AgentCheck && b.Answer.Body == s.line && b.Answers > 1
+	w.WaitBalancer(func(b lab.Balancer) bool {
+		return b.Name == lab.AgentCheckName && b.Answer.Body == s.line && b.Answers > 1
 	}, 10*time.Second)
-	w.haproxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == s.status && stat.LastAgent == s.text }, 10*time.Second)
+	w.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool {
+		return stat.Status == s.status && stat.LastAgent == s.text
+	}, 10*time.Second)
 }
 
 // TestAgentLines: HAProxy does with each line what is documented, from whatever
@@ -97,12 +94,12 @@ func (w *wire) expect(s saying) {
 func TestAgentLines(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	w := newWire(t, false)
-	list, before := sayings(), 0
+	w := startWire(t, false)
+	list, before := agentLines(), 0
 	transitions := map[[2]int]bool{}
 	for _, next := range everyPair(len(list)) {
-		w.say(list[next])
-		w.expect(list[next])
+		w.set(list[next])
+		w.waitFor(list[next])
 		if next != before {
 			transitions[[2]int{before, next}] = true
 		}
@@ -112,31 +109,33 @@ func TestAgentLines(t *testing.T) {
 	if want := len(list) * (len(list) - 1); len(transitions) != want {
 		t.Errorf("%d transitions, want %d", len(transitions), want)
 	}
-	if weight := w.haproxy.Stat("puppet", "m1").Weight; weight != 100 {
+	if weight := w.HAProxy.Stat("puppet", "m1").Weight; weight != 100 {
 		t.Errorf("weight %d in the end, want 100", weight)
 	}
 }
 
-// TestAgentLinesAfterAKill: what was said last stands while pmcheck is gone, and
-// is said again when it is back.
+// TestAgentLinesAfterAKill: the last line stays in effect while pmcheck is gone, and
+// is sent again when it is back.
 func TestAgentLinesAfterAKill(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	w := newWire(t, false)
-	for _, s := range sayings() {
-		w.say(s)
-		w.expect(s)
-		w.kill()
-		stat, _ := w.haproxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.AgentStatus == "L4CON" }, 10*time.Second)
+	w := startWire(t, false)
+	for _, s := range agentLines() {
+		w.set(s)
+		w.waitFor(s)
+		w.Kill()
+		stat, _ := w.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool {
+			return stat.AgentStatus == "L4CON"
+		}, 10*time.Second)
 		measured(t, fmt.Sprintf("killed after %q", s), stat.Status)
 		if stat.Status != s.status {
 			t.Errorf("killed after %q: HAProxy says %q, want %q still", s, stat.Status, s.status)
 		}
-		w.start()
-		w.awaitDaemon()
-		w.expect(s)
-		w.say(sayings()[0])
-		w.expect(sayings()[0])
+		w.Start()
+		w.WaitLive(10 * time.Second)
+		w.waitFor(s)
+		w.set(agentLines()[0])
+		w.waitFor(agentLines()[0])
 	}
 }
 
@@ -145,50 +144,49 @@ func TestAgentLinesAfterAKill(t *testing.T) {
 func TestAgentWeight(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	w := newWire(t, true)
+	w := startWire(t, true)
 	loans := make([]check.Loan, 4)
 	began := time.Now()
-	w.master.SetPool(check.Pool{Size: 4, Borrowed: loans, Waiting: loans, Lock: "not-in-use"})
-	stat, _ := w.haproxy.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Weight <= 60 }, 15*time.Second)
-	within(t, "a full pool to a weight of 60 or less", time.Since(began), 8*time.Second)
+	w.Master.SetPool(check.Pool{Size: 4, Borrowed: loans, Waiting: loans, Lock: "not-in-use"})
+	stat, _ := w.HAProxy.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Weight <= 60 }, 15*time.Second)
+	assertWithin(t, "a full pool to a weight of 60 or less", lab.Since(began), 8*time.Second)
 	if stat.Status != "UP" {
 		t.Errorf("HAProxy says %q of a master that is busy, want UP", stat.Status)
 	}
 	// HAProxy multiplies and rounds down: of the default weight nothing is left.
-	w.awaitBalancer(func(b api.Balancer) bool { return b.Name == "light/m1" && b.View.Weight == 0 }, 10*time.Second)
-	if light := w.haproxy.Stat("light", "m1").Weight; light != 0 {
+	w.WaitBalancer(func(b lab.Balancer) bool { return b.Name == "light/m1" && b.View.Weight == 0 }, 10*time.Second)
+	if light := w.HAProxy.Stat("light", "m1").Weight; light != 0 {
 		t.Errorf("a server line without weight has %d, want 0", light)
 	}
-	if warnings := strings.Join(w.status().Warnings, "; "); !strings.Contains(warnings, "gives light/m1 no weight") {
+	if warnings := strings.Join(w.Status().Warnings, "; "); !strings.Contains(warnings, "gives light/m1 no weight") {
 		t.Errorf("the status warns of %q, want of a server line without weight", warnings)
 	}
-	w.haproxy.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Weight <= 40 }, 15*time.Second)
+	w.HAProxy.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Weight <= 40 }, 15*time.Second)
 	began = time.Now()
-	w.master.SetPool(check.Pool{Size: 4, Free: 4, Lock: "not-in-use"})
-	w.haproxy.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Weight >= 80 }, 15*time.Second)
-	within(t, "an idle pool to a weight of 80 or more", time.Since(began), 8*time.Second)
+	w.Master.SetPool(check.Pool{Size: 4, Free: 4, Lock: "not-in-use"})
+	w.HAProxy.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Weight >= 80 }, 15*time.Second)
+	assertWithin(t, "an idle pool to a weight of 80 or more", lab.Since(began), 8*time.Second)
 
-	set(t, w.master, checktest.Stopped)
-	awaitServer(t, w.haproxy, "puppet", "m1", "DOWN (agent)", 10*time.Second)
-	set(t, w.master, checktest.Running)
-	stat = awaitServer(t, w.haproxy, "puppet", "m1", "UP", 10*time.Second)
+	w.SetMaster(checktest.Stopped)
+	w.HAProxy.WaitStatus("puppet", "m1", "DOWN (agent)", 10*time.Second)
+	w.SetMaster(checktest.Running)
+	stat, _ = w.HAProxy.WaitStatus("puppet", "m1", "UP", 10*time.Second)
 	measured(t, "weight of a master that comes up", stat.Weight)
 	if stat.Weight < 1 || stat.Weight > 20 {
 		t.Errorf("a master that comes up has the weight %d, want about 10", stat.Weight)
 	}
 }
 
-// TestAgentSend: what HAProxy says to the agent changes nothing, and does not
-// cost it the answer.
+// TestAgentSend: what HAProxy sends in an agent-check changes nothing, and the check
+// is answered.
 func TestAgentSend(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	_, conf := standIn(t)
-	r, port := serveAgent(t, conf)
-	config := tcpDefaults + fmt.Sprintf("backend puppet\n server m1 %s check agent-check agent-port %s agent-inter 50ms agent-send %q weight 100\n", echoServer(t), port, "drain\\n")
-	h := lab.StartHAProxy(t, config)
-	seen := func(b api.Balancer) bool { return b.Name == api.AgentCheck && b.Answers >= 20 }
-	if b := r.awaitBalancer(seen, 10*time.Second); b.Answer.Body != "ready up 100% # ok" {
+	r := lab.StartSite(t, lab.SiteOptions{YAML: agentYAML})
+	h := r.Balance(tcpDefaults + fmt.Sprintf("backend puppet\n server m1 %s check agent-check agent-port AGENT-PORT"+
+		" agent-inter 50ms agent-send %q weight 100\n", startEcho(t), "drain\\n"))
+	seen := func(b lab.Balancer) bool { return b.Name == lab.AgentCheckName && b.Answers >= 20 }
+	if b := r.WaitBalancer(seen, 10*time.Second); b.Answer.Body != "ready up 100% # ok" {
 		t.Errorf("the agent says %q", b.Answer.Body)
 	}
 	if stat := h.Stat("puppet", "m1"); stat.Status != "UP" || stat.LastAgent != "via agent : up (ok)" {

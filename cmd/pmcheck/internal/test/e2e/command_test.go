@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,22 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // testZeroConfiguration: Puppet's own configuration is all that pmcheck needs.
 func testZeroConfiguration(t *testing.T, s *lab.PuppetServer) {
-	r := serve(t, puppetConf(s.PuppetConf()))
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 
 	t.Run("config", func(t *testing.T) {
-		_, port, err := net.SplitHostPort(s.Address())
-		if err != nil {
-			t.Fatal(err)
-		}
 		files := s.CertFiles(s.Certname())
 		want := map[string]string{
-			"probe.address":     "localhost:" + port,
+			"probe.address":     "localhost:" + lab.Port(t, s.Address()),
 			"probe.certname":    s.Certname(),
 			"probe.certificate": files.Cert,
 			"probe.key":         files.Key,
@@ -34,7 +28,7 @@ func testZeroConfiguration(t *testing.T, s *lab.PuppetServer) {
 			"probe.crl":         files.CRL,
 		}
 		got := map[string]string{}
-		for _, setting := range r.configReport().Settings {
+		for _, setting := range readConfig(r).Settings {
 			if want[setting.Key] != "" {
 				got[setting.Key] = setting.Value
 			}
@@ -44,29 +38,30 @@ func testZeroConfiguration(t *testing.T, s *lab.PuppetServer) {
 		}
 	})
 	t.Run("check", func(t *testing.T) {
-		out, status := r.run("check")
+		out, status := r.Run("check")
 		measured(t, "pmcheck check", firstLine(out))
 		if status != 0 || !strings.HasPrefix(strings.Join(strings.Fields(out), " "), "verdict healthy ") {
 			t.Errorf("exit status %d, want 0 and the verdict healthy:\n%s", status, out)
 		}
 	})
 	t.Run("check --json", func(t *testing.T) {
-		out, status := r.run("check", "--json")
+		out, status := r.Run("check", "--json")
 		var report struct {
 			Health check.Health
 			Reason check.Reason
-			Probe  api.ProbeStatus
+			Probe  lab.ProbeStatus
 		}
 		if err := json.Unmarshal([]byte(out), &report); err != nil {
 			t.Fatalf("%v in\n%s", err, out)
 		}
 		measured(t, "one probe, handshake included", time.Duration(report.Probe.Took*float64(time.Second)))
-		if status != 0 || report.Health != check.Healthy || report.Reason != check.OK || report.Probe.API != check.APISimpleServer {
+		if status != 0 || report.Health != check.Healthy || report.Reason != check.OK ||
+			report.Probe.API != check.APISimpleServer {
 			t.Errorf("exit status %d, want 0, and healthy by simple/server:\n%s", status, out)
 		}
 	})
 	t.Run("check --nagios", func(t *testing.T) {
-		out, status := r.run("check", "--nagios")
+		out, status := r.Run("check", "--nagios")
 		measured(t, "pmcheck check --nagios", firstLine(out))
 		if status != 0 || !strings.HasPrefix(out, "PUPPETSERVER OK - ") || strings.Count(out, "\n") != 1 {
 			t.Errorf("exit status %d, want 0 and one line that says OK:\n%s", status, out)
@@ -79,39 +74,27 @@ type configReport struct {
 	Settings []struct{ Key, Value, Origin string }
 }
 
-func (r *rig) configReport() configReport {
-	r.t.Helper()
+func readConfig(r *lab.Site) configReport {
+	r.TB.Helper()
 	var report configReport
-	r.runJSON(&report, "config", "--json")
+	r.RunJSON(&report, "config", "--json")
 	return report
 }
 
 // documented returns the time within which, as pmcheck itself documents it, a
 // balancer with this line has the master DOWN: one that was killed, and one
 // that is silent.
-func (r *rig) documented(l line) (killed, silent time.Duration) {
-	r.t.Helper()
+func documented(r *lab.Site, l line) (killed, silent time.Duration) {
+	r.TB.Helper()
 	var report struct {
 		Detection struct {
 			Killed float64 `json:"killed_seconds"`
 			Silent float64 `json:"silent_seconds"`
 		}
 	}
-	r.runJSON(&report, "config", "--json", "--inter", l.inter.String(), "--fall", strconv.Itoa(l.fall))
+	r.RunJSON(&report, "config", "--json", "--inter", l.inter.String(), "--fall", strconv.Itoa(l.fall))
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	return seconds(report.Detection.Killed), seconds(report.Detection.Silent)
-}
-
-// runJSON runs a command that succeeds and decodes what it prints.
-func (r *rig) runJSON(into any, args ...string) {
-	r.t.Helper()
-	out, status := r.run(args...)
-	if status != 0 {
-		r.t.Fatalf("pmcheck %s: exit status %d", strings.Join(args, " "), status)
-	}
-	if err := json.Unmarshal([]byte(out), into); err != nil {
-		r.t.Fatalf("pmcheck %s: %v in\n%s", strings.Join(args, " "), err, out)
-	}
 }
 
 func firstLine(text string) string {

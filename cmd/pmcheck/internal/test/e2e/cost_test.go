@@ -17,21 +17,23 @@ const (
 // testCost measures what probing at default settings costs a server that has
 // been asked for a while. PMCHECK_LONG holds the figures to what is promised;
 // a short look leaves room for the machine.
-func testCost(t *testing.T, s *lab.PuppetServer, _ *sights) {
+func testCost(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	window, warmup, leeway := 15*time.Second, 10*time.Second, 2.0
 	if long() {
 		window, warmup, leeway = 5*time.Minute, 2*time.Minute, 1
 	}
-	conf := puppetConf(s.PuppetConf())
 	t.Run("warm up", func(t *testing.T) {
-		serve(t, conf+"probe: {interval: 100ms, timeout: 99ms, fall: 100, handshake: 1s}\njruby: {interval: 1s}\n")
-		time.Sleep(warmup)
+		lab.StartSite(t, lab.SiteOptions{
+			Server: s,
+			YAML:   "probe: {interval: 100ms, timeout: 99ms, fall: 100, handshake: 1s}\njruby: {interval: 1s}\n",
+		})
+		lab.Pause(t, warmup)
 	})
 	idle := percentOfCore(t, window, s.Pid())
-	r := serve(t, conf)
-	probes := r.status().Probe.Count
-	both := percentOfCore(t, window, s.Pid(), r.cmd.Process.Pid)
-	probes = r.status().Probe.Count - probes
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	probes := r.Status().Probe.Count
+	both := percentOfCore(t, window, s.Pid(), r.Pid())
+	probes = r.Status().Probe.Count - probes
 
 	server, agent := both[0]-idle[0], both[1]
 	measured(t, "Puppet Server by itself", fmt.Sprintf("%.2f%% of a core over %v", idle[0], window))
@@ -55,7 +57,7 @@ func percentOfCore(t *testing.T, window time.Duration, pids ...int) []float64 {
 		return list
 	}
 	began, before := time.Now(), used()
-	time.Sleep(window)
+	lab.Pause(t, window)
 	took := time.Since(began).Seconds()
 	shares := used()
 	for i := range shares {

@@ -1,5 +1,5 @@
 // Package e2e holds tests only: pmcheck as a process, between a real Puppet
-// Server and a real HAProxy, and nothing in it that a user would not have.
+// Server and a real HAProxy.
 //
 // Each claim is asserted, and what was measured for it is logged in lines that
 // begin with "measured:", for example

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ type line struct {
 	fall    int
 }
 
-// quick is how often the lines check that leave the choice to us.
+// quick is how often the lines check for which nothing is documented.
 const quick = 500 * time.Millisecond
 
 // lines are the checks that pmcheck promises to answer. The file ca is what
@@ -52,7 +51,7 @@ func lines(ca, certname string) []line {
 	return append(list, ancestor())
 }
 
-// ancestor is the backend that has been copied since the days of xinetd.
+// ancestor is the backend of the xinetd check of 2013.
 func ancestor() line {
 	return line{name: "ancestor", inter: 2 * time.Second, fall: 3,
 		options: []string{"balance source", "hash-type map-based", "option httpchk"}}
@@ -66,55 +65,50 @@ type balancer struct {
 	lines []line
 }
 
-// balance starts HAProxy in front of a master and waits until every line has
+// startBalancer starts HAProxy in front of a master and waits until every line has
 // had a good check. The lines ask plain, and those for TLS ask secure.
-func balance(t *testing.T, master string, lines []line, plain, secure *rig) *balancer {
+func startBalancer(t *testing.T, lines []line, plain, secure *lab.Site) *balancer {
 	t.Helper()
 	var config strings.Builder
-	config.WriteString("defaults\n mode tcp\n timeout connect 1s\n timeout check 2s\n timeout client 1m\n timeout server 1m\n")
+	config.WriteString(tcpDefaults)
 	for _, l := range lines {
 		asked := plain
 		if l.tls {
 			asked = secure
-		}
-		_, port, err := net.SplitHostPort(asked.address)
-		if err != nil {
-			t.Fatal(err)
 		}
 		fmt.Fprintf(&config, "backend %s\n", l.name)
 		for _, option := range l.options {
 			fmt.Fprintf(&config, " %s\n", option)
 		}
 		fmt.Fprintf(&config, " server m1 %s check port %s inter %d rise %d fall %d %s\n",
-			master, port, l.inter.Milliseconds(), l.fall, l.fall, l.server)
+			plain.MasterAddress(), lab.Port(t, asked.Listen), l.inter.Milliseconds(), l.fall, l.fall, l.server)
 	}
-	lab.CheckHAProxyConfig(t, config.String())
-	b := &balancer{HAProxy: lab.StartHAProxy(t, config.String()), t: t, lines: lines}
-	b.awaitAll(func(l line, s lab.ServerStat) bool {
+	b := &balancer{HAProxy: plain.Balance(config.String()), t: t, lines: lines}
+	b.waitForAll(func(l line, s lab.ServerStat) bool {
 		return s.Status == "UP" && strings.TrimPrefix(s.CheckStatus, "* ") == "L7OK"
 	}, 10*time.Second)
 	return b
 }
 
-// awaitStatus waits until HAProxy gives every server this status, and returns
+// waitForStatus waits until HAProxy gives every server this status, and returns
 // how long each line took since a moment.
-func (b *balancer) awaitStatus(status string, since time.Time, within time.Duration) map[string]time.Duration {
+func (b *balancer) waitForStatus(status string, since time.Time, within time.Duration) map[string]time.Duration {
 	b.t.Helper()
 	took := map[string]time.Duration{}
-	b.awaitAll(func(l line, s lab.ServerStat) bool {
+	b.waitForAll(func(l line, s lab.ServerStat) bool {
 		if s.Status == status && took[l.name] == 0 {
-			took[l.name] = time.Since(since)
+			took[l.name] = lab.Since(since)
 		}
 		return s.Status == status
 	}, within)
 	return took
 }
 
-// awaitAll waits until the server of every line is as wanted, and names those
+// waitForAll waits until the server of every line is as wanted, and names those
 // that are not in the end.
-func (b *balancer) awaitAll(want func(line, lab.ServerStat) bool, within time.Duration) {
+func (b *balancer) waitForAll(want func(line, lab.ServerStat) bool, within time.Duration) {
 	b.t.Helper()
-	lab.RetryUntil(b.t, within, 10*time.Millisecond, func() error {
+	lab.WaitFor(b.t, within, 10*time.Millisecond, func() error {
 		stats, err := b.Stats()
 		if err != nil {
 			return err

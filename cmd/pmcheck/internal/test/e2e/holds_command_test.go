@@ -15,55 +15,52 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// told is the part of what a toggle prints as JSON that tests need.
-type told struct {
+// toggleReport is the part of what a toggle prints as JSON that tests need.
+type toggleReport struct {
 	Set       *drain.Hold
 	Remaining []drain.Hold
 	InEffect  bool `json:"in_effect"`
-	Answer    api.Answer
+	Answer    lab.Answer
 }
 
 // toggle runs drain, maint or ready and returns what it says.
-func (r *rig) toggle(args ...string) told {
-	r.t.Helper()
-	var t told
-	r.runJSON(&t, append(args, "--json")...)
+func toggle(r *lab.Site, args ...string) toggleReport {
+	r.TB.Helper()
+	var t toggleReport
+	r.RunJSON(&t, append(args, "--json")...)
 	return t
 }
 
-// TestStatusExit: a script can tell apart in service, held, ill and nobody there.
+// TestStatusExit: a script can tell apart in service, held, unhealthy and no daemon.
 func TestStatusExit(t *testing.T) {
 	lab.Real(t)
-	m, conf := standIn(t)
-	r := newRig(t, conf)
+	r := lab.NewSite(t, lab.SiteOptions{})
 	status := func(want int, when string) {
 		t.Helper()
-		if out, got := r.run("status"); got != want {
+		if out, got := r.Run("status"); got != want {
 			t.Errorf("exit status %d %s, want %d\n%s", got, when, want, out)
 		}
 	}
 	status(5, "without a daemon")
-	if got := r.toggle("drain"); got.InEffect {
+	if got := toggle(r, "drain"); got.InEffect {
 		t.Error("in effect without a daemon")
 	}
-	r.start()
-	r.await(http.StatusServiceUnavailable, "drain", 10*time.Second)
+	r.Start()
+	r.WaitRefusal("drain", 10*time.Second)
 	status(3, "drained before the start")
-	r.succeed("ready")
-	r.await(http.StatusOK, answer.Serving, 10*time.Second)
+	r.MustRun("ready")
+	r.WaitServing(10 * time.Second)
 	status(0, "in service")
-	set(t, m, checktest.Error)
-	r.await(http.StatusServiceUnavailable, "unhealthy: state-error", 20*time.Second)
-	status(4, "with an ill master")
-	r.succeed("maint")
-	status(3, "held with an ill master")
-	r.end(syscall.SIGKILL)
+	r.SetMaster(checktest.Error)
+	r.WaitRefusal("unhealthy: state-error", 20*time.Second)
+	status(4, "with an unhealthy master")
+	r.MustRun("maint")
+	status(3, "held with an unhealthy master")
+	r.Stop(syscall.SIGKILL)
 	status(5, "after the daemon was killed")
 }
 
@@ -72,8 +69,7 @@ func TestStatusExit(t *testing.T) {
 func TestInEffect(t *testing.T) {
 	lab.Real(t)
 	const toggles = 20
-	_, conf := standIn(t)
-	r := serve(t, conf)
+	r := lab.StartSite(t, lab.SiteOptions{})
 	took := make([]time.Duration, toggles)
 	for i := range took {
 		command, want := []string{"drain", "--reason", "upgrade"}, http.StatusServiceUnavailable
@@ -81,63 +77,63 @@ func TestInEffect(t *testing.T) {
 			command, want = []string{"ready"}, http.StatusOK
 		}
 		began := time.Now()
-		got := r.toggle(command...)
-		took[i] = time.Since(began)
-		code, body, err := r.ask("/")
+		got := toggle(r, command...)
+		took[i] = lab.Since(began)
+		code, body, err := r.Ask("/")
 		if !got.InEffect || got.Answer.Code != want || code != want || err != nil {
 			t.Fatalf("%s: said %+v, and then a balancer was told %d %s, %v", command[0], got, code, body, err)
 		}
 	}
 	slices.Sort(took)
 	measured(t, "pmcheck drain or ready, start to end, p50 of 20", took[toggles/2])
-	within(t, "pmcheck drain or ready, start to end, slowest of 20", took[toggles-1], time.Second)
+	assertWithin(t, "pmcheck drain or ready, start to end, slowest of 20", took[toggles-1], time.Second)
 }
 
-// TestTwoHolders: neither ends what the other wants, and asking again is no
-// new hold.
+// TestTwoHolders: neither holder lifts the other's hold, and setting a hold again
+// makes no second one.
 func TestTwoHolders(t *testing.T) {
 	lab.Real(t)
-	_, conf := standIn(t)
-	r := serve(t, conf)
-	path := filepath.Join(r.store.Persistent, "operator.json")
+	r := lab.StartSite(t, lab.SiteOptions{})
+	path := filepath.Join(r.Holds.Persistent, "operator.json")
 	writeFile(t, path, []byte(`{"mode": "drain", "reason": "old", "since": "2026-03-01T09:00:00Z"}`))
-	r.await(http.StatusServiceUnavailable, "drain", 5*time.Second)
+	r.WaitRefusal("drain", 5*time.Second)
 
-	again := r.toggle("drain", "--reason", "new", "--for", "1h")
-	if since := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC); again.Set.Reason != "new" || again.Set.Until.IsZero() || again.Set.Since != since {
+	again := toggle(r, "drain", "--reason", "new", "--for", "1h")
+	since := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	if again.Set.Reason != "new" || again.Set.Until.IsZero() || again.Set.Since != since {
 		t.Errorf("drained again: %+v, want the new reason and end, and since %v", again.Set, since)
 	}
-	r.succeed("maint", "--hold", "upgrade")
+	r.MustRun("maint", "--hold", "upgrade")
 	for _, step := range []struct {
 		command   []string
-		want      api.Answer
+		want      lab.Answer
 		remaining []string
 	}{
-		{[]string{"ready"}, api.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
-		{[]string{"drain"}, api.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
-		{[]string{"ready", "--hold", "upgrade"}, api.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
-		{[]string{"ready", "--hold", "nobody"}, api.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
-		{[]string{"ready"}, api.Answer{Code: 200, Body: answer.Serving}, nil},
+		{[]string{"ready"}, lab.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
+		{[]string{"drain"}, lab.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
+		{[]string{"ready", "--hold", "upgrade"}, lab.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
+		{[]string{"ready", "--hold", "nobody"}, lab.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
+		{[]string{"ready"}, lab.Answer{Code: 200, Body: lab.ServingBody}, nil},
 	} {
-		got := r.toggle(step.command...)
+		got := toggle(r, step.command...)
 		var remaining []string
 		for _, h := range got.Remaining {
 			remaining = append(remaining, h.Holder)
 		}
 		if diff := cmp.Diff(step.want, got.Answer); diff != "" || !slices.Equal(remaining, step.remaining) {
-			t.Errorf("%s: %d other holds, want %q; answer (- want, + got):\n%s", step.command, len(remaining), step.remaining, diff)
+			t.Errorf("%s: other holds %q, want %q; answer (- want, + got):\n%s",
+				step.command, remaining, step.remaining, diff)
 		}
 	}
 }
 
-// TestOtherUser: who may not write the holds learns what to ask for, and whom
-// the administrator lets write them can.
+// TestOtherUser: a user without permission to write the holds is told what to ask
+// for, and one with it can hold the master.
 func TestOtherUser(t *testing.T) {
 	lab.Real(t)
-	_, conf := standIn(t)
-	r := serve(t, conf)
-	asNobody := r.asNobody()
-	dir := r.store.Persistent
+	r := lab.StartSite(t, lab.SiteOptions{})
+	asNobody := asNobody(r)
+	dir := r.Holds.Persistent
 	refused := func(command string) {
 		t.Helper()
 		stdout, stderr, status := asNobody(command)
@@ -151,14 +147,14 @@ func TestOtherUser(t *testing.T) {
 	}
 
 	refused("drain")
-	r.await(http.StatusOK, answer.Serving, 5*time.Second)
-	r.succeed("drain")
+	r.WaitServing(5 * time.Second)
+	r.MustRun("drain")
 	refused("ready")
-	r.await(http.StatusServiceUnavailable, "drain", 5*time.Second)
+	r.WaitRefusal("drain", 5*time.Second)
 	if _, stderr, status := asNobody("status"); status != 3 || stderr != "" {
-		t.Errorf("status: %d, %q; everybody may look", status, stderr)
+		t.Errorf("status: %d, %q; every user may read it", status, stderr)
 	}
-	r.succeed("ready")
+	r.MustRun("ready")
 
 	if err := errors.Join(os.Chown(dir, 0, nobody), os.Chmod(dir, 0o775|os.ModeSetgid)); err != nil {
 		t.Fatal(err)
@@ -166,9 +162,9 @@ func TestOtherUser(t *testing.T) {
 	if _, stderr, status := asNobody("drain", "--reason", "granted"); status != 0 || stderr != "" {
 		t.Errorf("with the permission: %d, %q", status, stderr)
 	}
-	r.await(http.StatusServiceUnavailable, "drain", 5*time.Second)
-	if holds := r.status().Holds; len(holds) != 1 || holds[0].Owner != "nobody" || holds[0].Code != "" {
-		t.Errorf("holds %+v, want one that nobody owns", holds)
+	r.WaitRefusal("drain", 5*time.Second)
+	if holds := r.Status().Holds; len(holds) != 1 || holds[0].Owner != "nobody" || holds[0].Code != "" {
+		t.Errorf("holds %+v, want one, owned by the user nobody", holds)
 	}
 }
 
@@ -176,22 +172,22 @@ func TestOtherUser(t *testing.T) {
 const nobody = 65534
 
 // asNobody returns the function that runs pmcheck as nobody.
-func (r *rig) asNobody() func(args ...string) (stdout, stderr string, status int) {
-	r.t.Helper()
-	binary := filepath.Join(r.dir, "pmcheck")
-	copyFile(r.t, lab.Build(r.t), binary)
-	if err := errors.Join(os.Chmod(r.dir, 0o755), os.Chmod(binary, 0o755)); err != nil {
-		r.t.Fatal(err)
+func asNobody(r *lab.Site) func(args ...string) (stdout, stderr string, status int) {
+	r.TB.Helper()
+	binary := filepath.Join(r.Dir, "pmcheck")
+	copyFile(r.TB, lab.Build(r.TB), binary)
+	if err := errors.Join(os.Chmod(r.Dir, 0o755), os.Chmod(binary, 0o755)); err != nil {
+		r.TB.Fatal(err)
 	}
 	return func(args ...string) (stdout, stderr string, status int) {
-		r.t.Helper()
-		cmd := r.command(args...)
+		r.TB.Helper()
+		cmd := r.Command(args...)
 		cmd.Path = binary
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Run(); cmd.ProcessState == nil {
-			r.t.Fatal(err)
+			r.TB.Fatal(err)
 		}
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 	}

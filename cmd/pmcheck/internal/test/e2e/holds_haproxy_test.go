@@ -2,8 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +9,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// holdsConfig has HAProxy check the classic way and the one for an orderly
-// drain, at the interval that it defaults to in most of the world's recipes.
+// holdsConfig has HAProxy check the classic way and the one for a graceful drain,
+// at the interval that most recipes have.
 const holdsConfig = `
 defaults
     mode tcp
@@ -22,18 +20,18 @@ defaults
     default-server inter 1s fall 3 rise 2
     option httpchk
 listen classic
-    bind %s
+    bind CLASSIC
     http-check send meth GET uri /
-    server m1 %s check port %s
+    server m1 ECHO check port LISTEN-PORT
 listen graceful
-    bind %s
+    bind GRACEFUL
     http-check send meth GET uri /?drain=404
     http-check disable-on-404
-    server m1 %s check port %s
+    server m1 ECHO check port LISTEN-PORT
 `
 
-// A farm is one kind of balancing, as HAProxy shows it and as an agent meets it.
-type farm struct {
+// A kind is one way to balance, as HAProxy shows it and as an agent meets it.
+type kind struct {
 	name, address string
 	down          string // HAProxy's word for a master that is drained
 	leave, back   limit  // for HAProxy to act on a drain, and on its end
@@ -46,152 +44,88 @@ type limit struct {
 }
 
 // TestHAProxyFollowsHolds: HAProxy does with a drain what it was told to, in its
-// own time and no later, and leaves alone the sessions that there are.
+// own time and no later, and leaves open sessions alone.
 func TestHAProxyFollowsHolds(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	const rounds = 2
-	_, conf := standIn(t)
-	r := serve(t, conf)
-	farms := []*farm{
-		{"classic", lab.FreeAddress(t, "127.0.0.1"), "DOWN",
+	r := lab.StartSite(t, lab.SiteOptions{})
+	kinds := []*kind{
+		{"classic", lab.Address(t, "127.0.0.1"), "DOWN",
 			limit{3 * time.Second, "fall × inter"}, limit{2 * time.Second, "rise × inter"}},
-		{"graceful", lab.FreeAddress(t, "127.0.0.1"), "NOLB",
+		{"graceful", lab.Address(t, "127.0.0.1"), "NOLB",
 			limit{time.Second, "the next check"}, limit{time.Second, "the next check"}},
 	}
-	echo := echoServer(t)
-	_, port, err := net.SplitHostPort(r.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := fmt.Sprintf(holdsConfig, farms[0].address, echo, port, farms[1].address, echo, port)
-	lab.CheckHAProxyConfig(t, config)
-	b := &balancer{HAProxy: lab.StartHAProxy(t, config), t: t, lines: []line{{name: "classic"}, {name: "graceful"}}}
-	b.awaitAll(func(_ line, s lab.ServerStat) bool { return s.Status == "UP" && s.CheckCode == "200" }, 10*time.Second)
+	config := strings.NewReplacer(
+		"CLASSIC", kinds[0].address,
+		"GRACEFUL", kinds[1].address,
+		"ECHO", startEcho(t),
+	).Replace(holdsConfig)
+	b := &balancer{HAProxy: r.Balance(config), t: t, lines: []line{{name: "classic"}, {name: "graceful"}}}
+	b.waitForAll(func(_ line, s lab.ServerStat) bool { return s.Status == "UP" && s.CheckCode == "200" }, 10*time.Second)
 
 	left, back := map[string][]time.Duration{}, map[string][]time.Duration{}
 	for range rounds {
 		sessions := map[string]*session{}
-		for _, f := range farms {
-			sessions[f.name] = dialSession(t, f.address)
+		for _, k := range kinds {
+			sessions[k.name] = startSession(t, k.address)
 		}
-		r.succeed("drain", "--reason", "upgrade")
-		for name, took := range b.awaitFarms(time.Now(), func(f *farm) string { return f.down }, farms) {
+		r.MustRun("drain", "--reason", "upgrade")
+		for name, took := range b.waitForKinds(time.Now(), func(k *kind) string { return k.down }, kinds) {
 			left[name] = append(left[name], took)
 		}
-		for _, f := range farms {
-			if !sessions[f.name].carries() {
-				t.Errorf("%s: a session of before the drain is cut off", f.name)
+		for _, k := range kinds {
+			if !sessions[k.name].carries() {
+				t.Errorf("%s: a session of before the drain is cut off", k.name)
 			}
-			if dialSession(t, f.address).carries() {
-				t.Errorf("%s: a new session reaches the drained master", f.name)
+			if startSession(t, k.address).carries() {
+				t.Errorf("%s: a new session reaches the drained master", k.name)
 			}
 		}
-		r.succeed("ready")
-		for name, took := range b.awaitFarms(time.Now(), func(*farm) string { return "UP" }, farms) {
+		r.MustRun("ready")
+		for name, took := range b.waitForKinds(time.Now(), func(*kind) string { return "UP" }, kinds) {
 			back[name] = append(back[name], took)
 		}
-		for _, f := range farms {
-			if !sessions[f.name].carries() || !dialSession(t, f.address).carries() {
-				t.Errorf("%s: no session after the drain", f.name)
+		for _, k := range kinds {
+			if !sessions[k.name].carries() || !startSession(t, k.address).carries() {
+				t.Errorf("%s: no session after the drain", k.name)
 			}
 		}
 	}
-	for _, f := range farms {
-		f.report(t, "drain to "+f.down, left[f.name], f.leave)
-		f.report(t, "ready to UP", back[f.name], f.back)
+	for _, k := range kinds {
+		k.report(t, "drain to "+k.down, left[k.name], k.leave)
+		k.report(t, "ready to UP", back[k.name], k.back)
 	}
 }
 
 // report prints a row of the table and asserts its bound.
-func (f *farm) report(t *testing.T, what string, took []time.Duration, bound limit) {
+func (k *kind) report(t *testing.T, what string, took []time.Duration, bound limit) {
 	t.Helper()
 	var figures []string
 	for _, d := range took {
 		figures = append(figures, fmt.Sprintf("%4d ms", d.Milliseconds()))
 		if d > bound.Duration+slack {
-			t.Errorf("%s, %s took %v, want %v at most", f.name, what, d, bound.Duration)
+			t.Errorf("%s, %s took %v, want %v at most", k.name, what, d, bound.Duration)
 		}
 	}
-	measured(t, fmt.Sprintf("HAProxy, %-8s %-13s", f.name, what),
+	measured(t, fmt.Sprintf("HAProxy, %-8s %-13s", k.name, what),
 		fmt.Sprintf("%s (%s, so %v at most)", strings.Join(figures, "  "), bound.why, bound.Duration))
 }
 
-// awaitFarms waits until each farm's server has its status, and returns how
+// waitForKinds waits until each kind's server has its status, and returns how
 // long each took since a moment.
-func (b *balancer) awaitFarms(since time.Time, status func(*farm) string, farms []*farm) map[string]time.Duration {
+func (b *balancer) waitForKinds(since time.Time, status func(*kind) string, kinds []*kind) map[string]time.Duration {
 	b.t.Helper()
 	want, took := map[string]string{}, map[string]time.Duration{}
-	for _, f := range farms {
-		want[f.name] = status(f)
+	for _, k := range kinds {
+		want[k.name] = status(k)
 	}
-	b.awaitAll(func(l line, s lab.ServerStat) bool {
+	b.waitForAll(func(l line, s lab.ServerStat) bool {
 		reached := s.Status == want[l.name]
 		if reached && took[l.name] == 0 {
-			took[l.name] = time.Since(since)
+			took[l.name] = lab.Since(since)
 		}
 		return reached
 	}, 10*time.Second)
 	return took
-}
-
-// succeed runs a command of which nothing but success matters.
-func (r *rig) succeed(args ...string) {
-	r.t.Helper()
-	if out, status := r.run(args...); status != 0 {
-		r.t.Fatalf("pmcheck %s: exit status %d\n%s", strings.Join(args, " "), status, out)
-	}
-}
-
-// echoServer stands for the master on the way that agents take.
-func echoServer(t *testing.T) (address string) {
-	t.Helper()
-	return echoAt(t, "127.0.0.1:0")
-}
-
-func echoAt(t *testing.T, listen string) (address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", listen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				io.Copy(c, c)
-			}()
-		}
-	}()
-	return l.Addr().String()
-}
-
-// A session is a connection of an agent through HAProxy.
-type session struct{ net.Conn }
-
-func dialSession(t *testing.T, address string) *session {
-	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return &session{c}
-}
-
-// carries reports whether the session carries bytes there and back.
-func (s *session) carries() bool {
-	const bytes = "catalog"
-	s.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.WriteString(s, bytes); err != nil {
-		return false
-	}
-	back := make([]byte, len(bytes))
-	_, err := io.ReadFull(s, back)
-	return err == nil && string(back) == bytes
 }

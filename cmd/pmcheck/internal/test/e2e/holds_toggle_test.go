@@ -18,20 +18,18 @@ import (
 const noticeToggle = 20 * time.Millisecond
 
 // TestToggleLatency sets and lifts a hold again and again. It counts from the
-// moment that the hold's file is there, or gone, for everybody to see: that is
-// before the command which did it returns, since a toggle is made durable after
-// it has become visible.
+// moment that the hold's file is there or gone. That is before the command
+// returns, since a toggle is made durable after it has become visible.
 func TestToggleLatency(t *testing.T) {
 	lab.Real(t)
 	const batches, toggles = 3, 300
-	_, conf := standIn(t)
-	r := serve(t, conf)
+	r := lab.StartSite(t, lab.SiteOptions{})
 
 	var p99 []time.Duration
 	for range batches {
 		noticed, whole := make([]time.Duration, toggles), make([]time.Duration, toggles)
 		for i := range toggles {
-			noticed[i], whole[i] = r.timeToggle(i%2 == 0)
+			noticed[i], whole[i] = timeToggle(r, i%2 == 0)
 		}
 		slices.Sort(noticed)
 		slices.Sort(whole)
@@ -42,39 +40,39 @@ func TestToggleLatency(t *testing.T) {
 		p99 = append(p99, noticed[toggles*99/100])
 	}
 	slices.Sort(p99)
-	within(t, "toggle visible to answer, p99 of 300, median of three batches", p99[batches/2], noticeToggle)
+	assertWithin(t, "toggle visible to answer, p99 of 300, median of three batches", p99[batches/2], noticeToggle)
 }
 
 // timeToggle sets or lifts the operator's hold, and returns how long the answer
 // took to change: since the change was visible, and since it was begun.
-func (r *rig) timeToggle(hold bool) (noticed, whole time.Duration) {
-	r.t.Helper()
+func timeToggle(r *lab.Site, hold bool) (noticed, whole time.Duration) {
+	r.TB.Helper()
 	answered, visible := make(chan time.Time, 1), make(chan time.Time, 1)
 	go poll(answered, func() bool {
-		code, _, err := r.ask("/")
+		code, _, err := r.Ask("/")
 		return err == nil && (code != http.StatusOK) == hold
 	})
-	path := filepath.Join(r.store.Persistent, drain.Operator+".json")
+	path := filepath.Join(r.Holds.Persistent, drain.Operator+".json")
 	go poll(visible, func() bool {
 		_, err := os.Lstat(path)
 		return errors.Is(err, fs.ErrNotExist) != hold
 	})
 
-	begun := time.Now()
+	watch, begun := r.StartStopwatch(), time.Now()
 	var err error
 	if hold {
-		_, err = r.store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
+		_, err = r.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
 	} else {
-		_, err = r.store.Lift(drain.Operator, "")
+		_, err = r.Holds.Lift(drain.Operator, "")
 	}
 	if err != nil {
-		r.t.Fatal(err)
+		r.TB.Fatal(err)
 	}
 	seen, changed := <-answered, <-visible
 	if seen.Sub(begun) > pollTime {
-		r.t.Fatalf("the answer has not changed %v after the hold", pollTime)
+		r.TB.Fatalf("the answer has not changed %v after the hold", pollTime)
 	}
-	return seen.Sub(changed), seen.Sub(begun)
+	return watch.Took(changed, seen), watch.Took(begun, seen)
 }
 
 // pollTime is how long poll goes on.

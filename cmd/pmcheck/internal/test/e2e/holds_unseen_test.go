@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -22,55 +20,54 @@ import (
 const noticeUnseen = time.Second
 
 // TestWithoutInotify: where the kernel has no watches left, holds are noticed
-// late, and that is told, until it has some again.
+// late and the status warns of it, until there are watches again.
 func TestWithoutInotify(t *testing.T) {
 	lab.Real(t)
 	for _, limit := range []string{"max_inotify_instances", "max_inotify_watches"} {
 		t.Run(limit, func(t *testing.T) {
 			t.Parallel()
-			_, conf := standIn(t)
-			r := newRig(t, conf)
-			// The limits of a user namespace concern nobody outside.
-			r.start("unshare", "--user", "--map-root-user", "--",
+			r := lab.NewSite(t, lab.SiteOptions{})
+			// The limits of a user namespace end with it.
+			r.Start("unshare", "--user", "--map-root-user", "--",
 				"sh", "-c", `echo 0 >"/proc/sys/user/$0" && exec "$@"`, limit)
-			r.await(http.StatusOK, answer.Serving, 20*time.Second)
-			r.awaitWarning(true)
-			out, _ := r.run("status")
+			r.WaitServing(20 * time.Second)
+			waitForWarning(r, true)
+			out, _ := r.Run("status")
 			measured(t, "pmcheck status tells", warningLine(out))
 			const hint = "fs.inotify.max_user_"
-			if log := r.log(); strings.Count(out, hint) != 1 || strings.Count(log, hint) != 1 {
+			if log := r.Log(); strings.Count(out, hint) != 1 || strings.Count(log, hint) != 1 {
 				t.Errorf("pmcheck status and the log do not say once what to raise:\n%s\n%s", out, log)
 			}
-			within(t, "hold written to 503, without "+limit, r.timeHold(), noticeUnseen+slack)
+			assertWithin(t, "hold written to 503, without "+limit, timeHold(r), noticeUnseen+slack)
 			began := time.Now()
-			if !r.toggle("ready").InEffect {
+			if !toggle(r, "ready").InEffect {
 				t.Error("pmcheck ready does not wait until it is in effect")
 			}
-			within(t, "pmcheck ready, start to end, without "+limit, time.Since(began), noticeUnseen+slack)
+			assertWithin(t, "pmcheck ready, start to end, without "+limit, lab.Since(began), noticeUnseen+slack)
 
-			r.raise(limit)
-			r.awaitWarning(false)
-			measured(t, "hold written to 503, with "+limit+" again", r.timeHold())
+			raiseLimit(r, limit)
+			waitForWarning(r, false)
+			measured(t, "hold written to 503, with "+limit+" again", timeHold(r))
 		})
 	}
 }
 
-// raise gives the daemon's user namespace what the machine may well have.
-func (r *rig) raise(limit string) {
-	r.t.Helper()
-	out, err := exec.Command("nsenter", "--user", "--target", strconv.Itoa(r.cmd.Process.Pid),
+// raiseLimit gives the daemon's user namespace watches again.
+func raiseLimit(r *lab.Site, limit string) {
+	r.TB.Helper()
+	out, err := exec.Command("nsenter", "--user", "--target", strconv.Itoa(r.Pid()),
 		"sh", "-c", `echo 128 >"/proc/sys/user/$0"`, limit).CombinedOutput()
 	if err != nil {
-		r.t.Fatalf("%s: %v: %s", limit, err, out)
+		r.TB.Fatalf("%s: %v: %s", limit, err, out)
 	}
 }
 
-// awaitWarning waits until /status tells that holds are noticed late, or no
+// waitForWarning waits until /status tells that holds are noticed late, or no
 // longer does.
-func (r *rig) awaitWarning(want bool) {
-	r.t.Helper()
-	lab.RetryUntil(r.t, 5*time.Second, 10*time.Millisecond, func() error {
-		warnings := strings.Join(r.status().Warnings, "; ")
+func waitForWarning(r *lab.Site, want bool) {
+	r.TB.Helper()
+	r.WaitStatus(5*time.Second, func(s lab.Status) error {
+		warnings := strings.Join(s.Warnings, "; ")
 		if strings.Contains(warnings, "holds are noticed late") != want {
 			return fmt.Errorf("warnings are %q", warnings)
 		}
@@ -80,12 +77,12 @@ func (r *rig) awaitWarning(want bool) {
 
 // timeHold writes the operator's hold, and returns how long it took until the
 // answer had changed.
-func (r *rig) timeHold() time.Duration {
-	r.t.Helper()
-	if _, err := r.store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
-		r.t.Fatal(err)
+func timeHold(r *lab.Site) time.Duration {
+	r.TB.Helper()
+	if _, err := r.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
+		r.TB.Fatal(err)
 	}
-	return r.await(http.StatusServiceUnavailable, "drain", 10*time.Second)
+	return r.WaitRefusal("drain", 10*time.Second)
 }
 
 // TestLostEvents: more changes than the kernel remembers hide no hold.
@@ -99,40 +96,38 @@ func TestLostEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, conf := standIn(t)
-	r := serve(t, conf)
+	r := lab.StartSite(t, lab.SiteOptions{})
 	var files [2]string // two, since the kernel counts equal events in a row once
 	for i := range files {
-		files[i] = filepath.Join(r.store.Persistent, fmt.Sprintf(".%d.tmp", i))
+		files[i] = filepath.Join(r.Holds.Persistent, fmt.Sprintf(".%d.tmp", i))
 		writeFile(t, files[i], nil)
 	}
 
-	r.signal(syscall.SIGSTOP)
+	r.Signal(syscall.SIGSTOP)
 	for i := range queue + 100 {
 		if err := os.Chmod(files[i%2], 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err = r.store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
-	r.signal(syscall.SIGCONT)
+	_, err = r.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
+	r.Signal(syscall.SIGCONT)
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, fmt.Sprintf("daemon continued after %d events to 503", queue+100),
-		r.await(http.StatusServiceUnavailable, "drain", 10*time.Second), noticeUnseen+slack)
+	assertWithin(t, fmt.Sprintf("daemon continued after %d events to 503", queue+100),
+		r.WaitRefusal("drain", 10*time.Second), noticeUnseen+slack)
 }
 
-// TestBrokenDirectory breaks either holds directory under the daemon in every
-// way that happens, and mends it. What cannot be read is never taken for no
-// hold, and neither is what another directory says.
+// TestBrokenDirectory breaks either holds directory while the daemon runs, and
+// mends it. A directory that cannot be read counts as a hold, and so does another
+// directory in its place.
 func TestBrokenDirectory(t *testing.T) {
 	lab.Real(t)
-	_, conf := standIn(t)
-	r := newRig(t, conf)
-	// Root without its capabilities needs permissions like everybody else.
-	r.start("setpriv", "--bounding-set=-all", "--inh-caps=-all")
-	r.await(http.StatusOK, answer.Serving, 20*time.Second)
-	other := filepath.Join(r.dir, "other")
+	r := lab.NewSite(t, lab.SiteOptions{})
+	// Root without its capabilities needs permissions like any user.
+	r.Start("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+	r.WaitServing(20 * time.Second)
+	other := filepath.Join(r.Dir, "other")
 	if err := os.Mkdir(other, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -165,22 +160,23 @@ func TestBrokenDirectory(t *testing.T) {
 			return errors.Join(aside(dir), os.Mkdir(dir, 0o755))
 		}},
 	} {
-		for _, dir := range []string{r.store.Persistent, r.store.UntilReboot} {
+		for _, dir := range []string{r.Holds.Persistent, r.Holds.UntilReboot} {
 			if err := test.spoil(dir); err != nil {
 				t.Fatal(err)
 			}
 			what := filepath.Base(dir) + " " + test.name
-			within(t, what+", to 503 maint", r.await(http.StatusServiceUnavailable, "maint", 10*time.Second), noticeUnseen+slack)
-			if holds := r.status().Holds; len(holds) == 0 || holds[0].Code != drain.Unreadable || holds[0].Path != dir {
+			assertWithin(t, what+", to 503 maint", r.WaitRefusal("maint", 10*time.Second), noticeUnseen+slack)
+			holds := r.Status().Holds
+			if len(holds) == 0 || holds[0].Code != drain.Unreadable || holds[0].Path != dir {
 				t.Errorf("%s: holds %+v, want first the one that names the directory", what, holds)
 			}
 			if err := mend(dir); err != nil {
 				t.Fatal(err)
 			}
 			if test.name == "removed" {
-				r.succeed("ready") // as it is another directory now
+				r.MustRun("ready") // as it is another directory now
 			}
-			within(t, what+", mended to 200", r.await(http.StatusOK, answer.Serving, 10*time.Second), noticeUnseen+slack)
+			assertWithin(t, what+", mended to 200", r.WaitServing(10*time.Second), noticeUnseen+slack)
 		}
 	}
 }

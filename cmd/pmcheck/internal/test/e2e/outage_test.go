@@ -2,13 +2,11 @@ package e2e_test
 
 import (
 	"net"
-	"net/http"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -18,33 +16,32 @@ const noticeKilled = 100 * time.Millisecond
 
 // everyLine starts a daemon for each listener, with the default timing, and a
 // balancer with every line.
-func everyLine(t *testing.T, s *lab.PuppetServer) (*rig, *balancer) {
+func everyLine(t *testing.T, s *lab.PuppetServer) (*lab.Site, *balancer) {
 	t.Helper()
-	conf := puppetConf(s.PuppetConf())
-	plain := serve(t, conf)
-	secure := plain.beside(conf + "tls: puppet\n")
-	secure.start()
-	return plain, balance(t, s.Address(), lines(s.CertFiles("").CA, s.Certname()), plain, secure)
+	plain := lab.StartSite(t, lab.SiteOptions{Server: s})
+	secure := lab.NewSite(t, lab.SiteOptions{Share: plain, YAML: "tls: puppet\n"})
+	secure.Start()
+	return plain, startBalancer(t, lines(s.CertFiles("").CA, s.Certname()), plain, secure)
 }
 
 // testDrained: a drain is DOWN to every line but the one that chose 404, which
 // is in HAProxy's own state for it.
 func testDrained(t *testing.T, s *lab.PuppetServer) {
 	r, b := everyLine(t, s)
-	if _, err := r.store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
+	if _, err := r.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "hold written to 503 drain", r.await(http.StatusServiceUnavailable, "drain", 5*time.Second), time.Second)
-	b.awaitAll(func(l line, s lab.ServerStat) bool {
+	assertWithin(t, "hold written to 503 drain", r.WaitRefusal("drain", 5*time.Second), time.Second)
+	b.waitForAll(func(l line, s lab.ServerStat) bool {
 		if l.name == "disable-on-404" {
 			return s.Status == "NOLB" && s.CheckCode == "404"
 		}
 		return s.Status == "DOWN"
 	}, 15*time.Second)
-	if _, err := r.store.Lift(drain.Operator, ""); err != nil {
+	if _, err := r.Holds.Lift(drain.Operator, ""); err != nil {
 		t.Fatal(err)
 	}
-	b.awaitStatus("UP", time.Now(), 15*time.Second)
+	b.waitForStatus("UP", time.Now(), 15*time.Second)
 }
 
 // testKilled: the death of the JVM is noticed at once, by pmcheck and then by
@@ -52,27 +49,28 @@ func testDrained(t *testing.T, s *lab.PuppetServer) {
 func testKilled(t *testing.T, s *lab.PuppetServer) {
 	r, b := everyLine(t, s)
 	closed := closing(t, s.Address())
-	died := time.Now()
+	watch, died := r.StartStopwatch(), time.Now()
 	if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	noticed := died.Add(r.await(http.StatusServiceUnavailable, "unhealthy: refused", 5*time.Second))
+	r.WaitRefusal("unhealthy: refused", 5*time.Second)
+	noticed := time.Now()
 	// The kernel takes the JVM's memory back before it closes its sockets.
 	measured(t, "kill -9 to sockets closed, by the kernel", closed().Sub(died))
-	within(t, "sockets closed to 503", noticed.Sub(closed()), noticeKilled)
-	within(t, "kill -9 to 503", noticed.Sub(died), noticeKilled+slack)
-	down := b.awaitStatus("DOWN", died, 15*time.Second)
+	assertWithin(t, "sockets closed to 503", watch.Took(closed(), noticed), noticeKilled)
+	assertWithin(t, "kill -9 to 503", lab.Between(died, noticed), noticeKilled+slack)
+	down := b.waitForStatus("DOWN", died, 15*time.Second)
 	for _, l := range b.lines {
-		bound, _ := r.documented(l)
-		within(t, "kill -9 to DOWN, "+l.name, down[l.name], bound+slack)
+		bound, _ := documented(r, l)
+		assertWithin(t, "kill -9 to DOWN, "+l.name, down[l.name], bound+slack)
 	}
 	s.Kill() // waits for what is dead already
 
 	s.Start()
 	started := time.Now()
 	measured(t, "second start of Puppet Server", s.WaitReady(2*time.Minute))
-	measured(t, "first running to 200", r.await(http.StatusOK, answer.Serving, 20*time.Second))
-	up := b.awaitStatus("UP", started, 20*time.Second)
+	measured(t, "first running to 200", r.WaitServing(20*time.Second))
+	up := b.waitForStatus("UP", started, 20*time.Second)
 	measured(t, "second start to UP, ancestor", up["ancestor"])
 }
 
@@ -96,20 +94,20 @@ func closing(t *testing.T, address string) func() time.Time {
 // testStopped: a server that accepts and never answers costs no more than is
 // documented, and needs no restart of anything afterwards.
 func testStopped(t *testing.T, s *lab.PuppetServer) {
-	r := serve(t, puppetConf(s.PuppetConf()))
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	l := line{name: "bare", options: []string{"option httpchk"}, inter: quick, fall: 2}
-	b := balance(t, s.Address(), []line{l}, r, nil)
-	_, bound := r.documented(l)
+	b := startBalancer(t, []line{l}, r, nil)
+	_, bound := documented(r, l)
 
 	stopped := time.Now()
 	s.Signal(syscall.SIGSTOP)
 	defer s.Signal(syscall.SIGCONT)
-	within(t, "SIGSTOP to 503", r.await(http.StatusServiceUnavailable, "unhealthy: timeout", 15*time.Second),
+	assertWithin(t, "SIGSTOP to 503", r.WaitRefusal("unhealthy: timeout", 15*time.Second),
 		bound-time.Duration(l.fall)*l.inter+slack)
-	within(t, "SIGSTOP to DOWN", b.awaitStatus("DOWN", stopped, 15*time.Second)["bare"], bound+slack)
+	assertWithin(t, "SIGSTOP to DOWN", b.waitForStatus("DOWN", stopped, 15*time.Second)["bare"], bound+slack)
 
 	s.Signal(syscall.SIGCONT)
 	continued := time.Now()
-	measured(t, "SIGCONT to 200", r.await(http.StatusOK, answer.Serving, 15*time.Second))
-	measured(t, "SIGCONT to UP", b.awaitStatus("UP", continued, 15*time.Second)["bare"])
+	measured(t, "SIGCONT to 200", r.WaitServing(15*time.Second))
+	measured(t, "SIGCONT to UP", b.waitForStatus("UP", continued, 15*time.Second)["bare"])
 }

@@ -53,10 +53,10 @@ func questions() []question {
 	}
 }
 
-// testStandIn holds the stand-in master, which most tests and the demo lean
-// on, against the real one.
+// testStandIn compares the stand-in master, which most tests and the demo use,
+// with the real one.
 func testStandIn(t *testing.T, s *lab.PuppetServer) {
-	m, _ := standIn(t)
+	m := lab.StartStandIn(t, lab.StandInName)
 	for _, q := range questions() {
 		t.Run(q.name, func(t *testing.T) { q.compare(t, s, m) })
 	}

@@ -3,14 +3,12 @@ package e2e_test
 import (
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -27,41 +25,45 @@ exec "$@"
 func TestNoCheckDelaysAnother(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	_, conf := standIn(t)
-	r := newRig(t, "")
-	hung := filepath.Join(r.dir, "hung")
+	r := lab.NewSite(t, lab.SiteOptions{})
+	hung := filepath.Join(r.Dir, "hung")
 	if err := os.Mkdir(hung, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r.configure(conf + fmt.Sprintf("probe: {interval: 500ms, timeout: 400ms}\ndisk: {paths: [%s, %s], interval: 1s}\npuppetdb: {address: %q, interval: 1s}\n",
-		hung, r.dir, silent(t)))
-	r.start("unshare", "--mount", "--", "sh", "-ec", hungScript, "sh", hung)
-	r.await(http.StatusOK, answer.Serving, 20*time.Second)
-	r.awaitFinding(check.CheckDisk, check.NotKnown, 30*time.Second)
-	r.awaitFinding(check.CheckPuppetDB, check.PuppetDBDown, 30*time.Second)
+	r.Configure(fmt.Sprintf("probe: {interval: 500ms, timeout: 400ms}\ndisk: {paths: [%s, %s], interval: 1s}\n"+
+		"puppetdb: {address: %q, interval: 1s}\n", hung, r.Dir, startSilent(t)))
+	r.Start("unshare", "--mount", "--", "sh", "-ec", hungScript, "sh", hung)
+	r.WaitServing(20 * time.Second)
+	r.WaitFinding(check.CheckDisk, check.NotKnown, 30*time.Second)
+	r.WaitFinding(check.CheckPuppetDB, check.PuppetDBDown, 30*time.Second)
 	for _, name := range []string{check.CheckDisk, check.CheckPuppetDB} {
-		measured(t, name+", in words", finding(r.status(), name).Detail)
+		measured(t, name+", in words", lab.Finding(r.Status(), name).Detail)
 	}
 
-	const window = 5 * time.Second
-	began, before := time.Now(), r.status().Probe.Count
-	time.Sleep(window)
-	probes := float64(r.status().Probe.Count - before)
-	want := float64(time.Since(began)) / float64(500*time.Millisecond)
-	measured(t, "probes while two checks hang", fmt.Sprintf("%.0f, want %.0f", probes, want))
-	if probes < want-2 || probes > want+2 {
-		t.Errorf("%.0f probes, want %.0f", probes, want)
+	// Ten more probes take ten intervals, however long the checks hang.
+	const probes, interval = 10, 500 * time.Millisecond
+	began, before := time.Now(), r.Status().Probe.Count
+	took := r.WaitStatus(probes*interval+2*interval, func(s lab.Status) error {
+		if n := s.Probe.Count - before; n < probes {
+			return fmt.Errorf("%d probes, want %d", n, probes)
+		}
+		return nil
+	})
+	measured(t, "ten probes while two checks hang", took)
+	if soonest := (probes - 2) * interval; time.Since(began) < soonest {
+		t.Errorf("%d probes took %v, want %v at least", probes, took, soonest)
 	}
-	r.awaitServing("healthy: ok", time.Second)
+	r.WaitVerdict("healthy: ok", time.Second)
 }
 
-// silent returns the address of a listener that accepts and never answers.
-func silent(t *testing.T) string {
+// startSilent starts a listener that accepts and never answers, and returns its
+// address.
+func startSilent(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", lab.Address(t, "127.0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return l.Addr().String() // the kernel accepts; nobody ever reads
+	return l.Addr().String() // the kernel accepts; nothing reads
 }

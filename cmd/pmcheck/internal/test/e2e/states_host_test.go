@@ -1,28 +1,22 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A hosted is a master on a host of its own, and the pmcheck beside it, which
+// A hostSite is a master on a host of its own, and the pmcheck beside it, which
 // finds all of Puppet where the package puts it.
-type hosted struct {
+type hostSite struct {
+	*lab.Site
 	t      *testing.T
 	host   *lab.Host
 	master *lab.PuppetMaster
-	client http.Client // in the network of the host
 }
 
 // startPost is how the package waits for a start, without its look at the main
@@ -34,7 +28,7 @@ ExecStartPost=sh -c "until head -c1 ${RUNTIME_DIRECTORY}/restart | grep -q '^1';
 
 // testHostStates takes one host through the states in which systemd, the file
 // system or PuppetDB have a say.
-func testHostStates(t *testing.T, seen *sights) {
+func testHostStates(t *testing.T, seen *stateTable) {
 	n := lab.StartNetwork(t)
 	h := n.Boot("m1")
 	h.Copy(lab.Build(t), "/usr/local/bin/pmcheck", 0o755)
@@ -45,68 +39,37 @@ func testHostStates(t *testing.T, seen *sights) {
 	h.MustRun("systemctl", "daemon-reload")
 	h.MustRun("systemd-tmpfiles", "--create", "pmcheck.conf")
 	h.MustRun("mount", "-t", "tmpfs", "-o", "size=64m,mode=750,uid=puppet,gid=puppet", "tmpfs", vardir)
-	m := &hosted{t: t, host: h, master: h.StartPuppetMaster(lab.PuppetMasterOptions{}), client: http.Client{
-		Transport: &http.Transport{DialContext: n.DialContext, DisableKeepAlives: true},
-		Timeout:   5 * time.Second,
-	}}
+	m := &hostSite{
+		Site:   lab.NewSite(t, lab.SiteOptions{Host: h}),
+		t:      t,
+		host:   h,
+		master: h.StartPuppetMaster(lab.PuppetMasterOptions{}),
+	}
 	measured(t, "first start of puppetserver.service", m.master.WaitReady(5*time.Minute))
 
-	m.serve("checks: {compile: eject}\ncompile: {interval: 1m}\n")
-	awaitCompile := m.breakManifest(seen)
+	m.restart("checks: {compile: eject}\ncompile: {interval: 1m}\n")
+	waitForCompile := m.breakManifest(seen)
 	db := m.startPuppetDB() // takes about as long as the rare check is away
-	awaitCompile()
+	waitForCompile()
 
-	m.serve(fmt.Sprintf("puppetdb: {address: %q}\n", h.FQDN()+":8081"))
+	m.restart(fmt.Sprintf("puppetdb: {address: %q}\n", h.FQDN()+":8081"))
 	m.fullDisk(seen)
 	m.reload(seen)
 	m.stopDatabase(db, seen)
 	m.stopUnit(seen)
 }
 
-// serve starts pmcheck, or starts it anew, and waits until it says that the
-// master is fit.
-func (m *hosted) serve(yaml string) {
+// restart starts pmcheck with this configuration, or starts it anew, and waits
+// until it serves.
+func (m *hostSite) restart(yaml string) {
 	m.t.Helper()
-	m.host.WriteFile(config.DefaultFile, yaml, 0o644)
+	m.Configure(yaml)
 	m.host.MustRun("systemctl", "restart", "pmcheck")
-	m.awaitServing(30 * time.Second)
-}
-
-// ask asks as a balancer does.
-func (m *hosted) ask(path string) (code int, body string, err error) {
-	resp, err := m.client.Get("http://" + m.host.Address + ":9200" + path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, strings.TrimSuffix(string(data), "\n"), err
-}
-
-// await polls until the answer is the wanted one, and returns how long that took.
-func (m *hosted) await(path string, code int, body string, within time.Duration) time.Duration {
-	m.t.Helper()
-	return lab.RetryUntil(m.t, within, 2*time.Millisecond, func() error {
-		gotCode, gotBody, err := m.ask(path)
-		if err == nil && (gotCode != code || gotBody != body) {
-			err = fmt.Errorf("%s: the answer is %d %q, want %d %q", path, gotCode, gotBody, code, body)
-		}
-		return err
-	})
-}
-
-func (m *hosted) awaitServing(within time.Duration) time.Duration {
-	m.t.Helper()
-	return m.await("/", http.StatusOK, answer.Serving, within)
-}
-
-func (m *hosted) awaitRefusal(body string, within time.Duration) time.Duration {
-	m.t.Helper()
-	return m.await("/", http.StatusServiceUnavailable, body, within)
+	m.WaitServing(30 * time.Second)
 }
 
 // curl asks for Puppet's own status without a certificate.
-func (m *hosted) curl() string {
+func (m *hostSite) curl() string {
 	out, err := m.host.Run("curl", "--insecure", "--silent", "--max-time", "2", "--write-out", "\n%{http_code}",
 		"https://"+m.master.Address()+"/status/v1/simple")
 	body, code, _ := strings.Cut(out, "\n")
@@ -118,7 +81,7 @@ func (m *hosted) curl() string {
 
 // agentCurl is the arguments of curl for what an agent on the host asks for:
 // a port and a path.
-func (m *hosted) agentCurl(what string, more ...string) []string {
+func (m *hostSite) agentCurl(what string, more ...string) []string {
 	name := m.master.Certname()
 	const ssl = "/var/lib/puppet/ssl/"
 	return append(more, "--silent", "--write-out", "\n%{http_code}",
@@ -126,35 +89,26 @@ func (m *hosted) agentCurl(what string, more ...string) []string {
 		"https://"+name+what)
 }
 
-// status returns what pmcheck status says.
-func (m *hosted) status() (s api.Status) {
-	m.t.Helper()
-	out, err := m.host.Command("pmcheck", "status", "--json").Output() // its exit status is the master's
-	if jsonErr := json.Unmarshal(out, &s); jsonErr != nil {
-		m.t.Fatalf("pmcheck status: %v, %v in %q", err, jsonErr, out)
-	}
-	return s
-}
-
 // breakManifest breaks site.pp, which is 500 for every agent and shows in
-// nothing but a catalog. It returns the function that waits for pmcheck's word
+// nothing but a catalog. It returns the function that waits for pmcheck's verdict
 // and mends it.
-func (m *hosted) breakManifest(seen *sights) (wait func()) {
+func (m *hostSite) breakManifest(seen *stateTable) (wait func()) {
 	m.t.Helper()
-	lab.RetryUntil(m.t, time.Minute, 100*time.Millisecond, func() error {
-		if f := finding(m.status(), check.CheckCompile); f.State != check.StateOK {
+	m.WaitStatus(time.Minute, func(s lab.Status) error {
+		if f := lab.Finding(s, check.CheckCompile); f.State != check.StateOK {
 			return fmt.Errorf("own catalog: %s %s", f.State, f.Detail)
 		}
 		return nil
 	})
-	measured(m.t, "own catalog", finding(m.status(), check.CheckCompile).Value)
+	measured(m.t, "own catalog", lab.Finding(m.Status(), check.CheckCompile).Value)
 	m.master.SetSitePP("this is no manifest {\n")
 	began := time.Now()
 	return func() {
 		m.t.Helper()
-		m.awaitRefusal("unhealthy: compile-failed", 90*time.Second)
-		seen.add("broken `site.pp` (`checks: {compile: eject}`, every minute)", refuses("unhealthy: compile-failed"), time.Since(began), m.curl())
-		measured(m.t, "broken site.pp, in words", finding(m.status(), check.CheckCompile).Detail)
+		m.WaitRefusal("unhealthy: compile-failed", 90*time.Second)
+		seen.add("broken `site.pp` (`checks: {compile: eject}`, every minute)",
+			refuses("unhealthy: compile-failed"), time.Since(began), m.curl())
+		measured(m.t, "broken site.pp, in words", lab.Finding(m.Status(), check.CheckCompile).Detail)
 		m.master.SetSitePP("")
 	}
 }

@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// agentName is whose catalog the requests in a jam ask for.
+// agentName is the agent whose catalog is asked for.
 const agentName = "agent.lab.example"
 
 // catalogPath is what an agent asks for.
@@ -23,9 +22,9 @@ func catalogPath(certname string) string {
 	return "/puppet/v3/catalog/" + certname + "?environment=production"
 }
 
-// A jam is compiles that do not end, one in each JRuby, and requests that wait
+// A blockage is compiles that do not end, one in each JRuby, and requests that wait
 // behind them.
-type jam struct {
+type blockage struct {
 	t        *testing.T
 	server   *lab.PuppetServer
 	gate     string // a file; while it is there no compile ends
@@ -34,10 +33,10 @@ type jam struct {
 	answers  map[string]int // by status
 }
 
-// newJam has a compile occupy each JRuby. It ends with the test.
-func newJam(t *testing.T, s *lab.PuppetServer) *jam {
+// startBlockage has a compile occupy each JRuby. It ends with the test.
+func startBlockage(t *testing.T, s *lab.PuppetServer) *blockage {
 	t.Helper()
-	j := &jam{t: t, server: s, gate: filepath.Join(s.Dir, "gate"), answers: map[string]int{}}
+	j := &blockage{t: t, server: s, gate: filepath.Join(s.Dir, "gate"), answers: map[string]int{}}
 	script := filepath.Join(s.Dir, "wait.sh")
 	for path, content := range map[string]string{j.gate: "", script: waitScript(j.gate)} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
@@ -52,7 +51,7 @@ func newJam(t *testing.T, s *lab.PuppetServer) *jam {
 
 // queue has so many requests wait for a JRuby, that each will need for a
 // moment.
-func (j *jam) queue(n int) { j.add(n, "/puppet/v3/environments") }
+func (j *blockage) queue(n int) { j.add(n, "/puppet/v3/environments") }
 
 // waitScript ends once a file is gone. systemd asks all processes of a unit to
 // end, this one too, which would be the end of the catalog.
@@ -63,9 +62,9 @@ func waitScript(gate string) string {
 // waitManifest is a site.pp whose compile lasts as long as a script.
 func waitManifest(script string) string { return fmt.Sprintf("generate('/bin/sh', '%s')\n", script) }
 
-// add has so many agents ask. One that is turned away at the door, as in a
-// crowd, comes again.
-func (j *jam) add(n int, path string) {
+// add has so many agents ask. An agent whose connection is refused, as happens
+// with many at once, tries again.
+func (j *blockage) add(n int, path string) {
 	for range n {
 		j.requests.Go(func() {
 			code, _, err := j.server.Get(agentName, path)
@@ -84,12 +83,11 @@ func (j *jam) add(n int, path string) {
 	}
 }
 
-// awaitAtWork waits until pmcheck has seen all JRubies at work: compiles that
-// come after others may wait behind these.
-func (j *jam) awaitAtWork(r *rig) {
+// waitForBorrowed waits until pmcheck has seen all JRubies at work.
+func (j *blockage) waitForBorrowed(r *lab.Site) {
 	j.t.Helper()
-	lab.RetryUntil(j.t, time.Minute, 20*time.Millisecond, func() error {
-		f := finding(r.status(), check.CheckJRuby)
+	r.WaitStatus(time.Minute, func(s lab.Status) error {
+		f := lab.Finding(s, check.CheckJRuby)
 		if f.Pool == nil || len(f.Pool.Borrowed) < jrubies {
 			return fmt.Errorf("the pool has %s, want %d at work", f.Value, jrubies)
 		}
@@ -98,13 +96,13 @@ func (j *jam) awaitAtWork(r *rig) {
 }
 
 // shut reports whether compiles do not end.
-func (j *jam) shut() bool {
+func (j *blockage) shut() bool {
 	_, err := os.Stat(j.gate)
 	return err == nil
 }
 
 // open lets all compiles end; those that come after are quick.
-func (j *jam) open() {
+func (j *blockage) open() {
 	j.server.SetSitePP("")
 	if err := os.Remove(j.gate); err != nil && !os.IsNotExist(err) {
 		j.t.Error(err)
@@ -112,28 +110,28 @@ func (j *jam) open() {
 }
 
 // end opens and waits for all answers. More than once is once.
-func (j *jam) end() {
+func (j *blockage) end() {
 	j.open()
 	j.requests.Wait()
 }
 
 // testJRubies: with every JRuby at work and requests waiting a master is busy;
 // when none comes back, it is stuck.
-func testJRubies(t *testing.T, s *lab.PuppetServer, seen *sights) {
-	conf := puppetConf(s.PuppetConf())
-	usual := serve(t, conf)
-	impatient := serve(t, conf+"jruby: {interval: 1s, stuck_after: 5s}\n")
+func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
+	usual := lab.StartSite(t, lab.SiteOptions{Server: s})
+	impatient := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "jruby: {interval: 1s, stuck_after: 5s}\n"})
 	began := time.Now()
-	j := newJam(t, s)
-	j.awaitAtWork(impatient)
+	j := startBlockage(t, s)
+	j.waitForBorrowed(impatient)
 	queued := time.Now()
 	j.queue(2)
 
-	usual.awaitServing("busy: jruby-busy", 20*time.Second)
+	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
 	seen.add("all JRubies at work, requests wait", serves("busy: jruby-busy"), time.Since(queued), curl(s))
-	impatient.awaitRefusal("unhealthy: jruby-stuck", 30*time.Second)
-	seen.add("all JRubies stuck in `generate()` (`stuck_after: 5s`)", refuses("unhealthy: jruby-stuck"), time.Since(began), curl(s))
-	f := finding(impatient.status(), check.CheckJRuby)
+	impatient.WaitRefusal("unhealthy: jruby-stuck", 30*time.Second)
+	seen.add("all JRubies stuck in `generate()` (`stuck_after: 5s`)",
+		refuses("unhealthy: jruby-stuck"), time.Since(began), curl(s))
+	f := lab.Finding(impatient.Status(), check.CheckJRuby)
 	measured(t, "all JRubies stuck, in words", f.Detail)
 	if want := fmt.Sprintf("%d of %d ready, %d at work, 2 waiting", jrubies, jrubies, jrubies); f.Value != want {
 		t.Errorf("the pool is %q, want %q", f.Value, want)
@@ -143,8 +141,8 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *sights) {
 	}
 
 	j.end()
-	measured(t, "JRubies free to 200", impatient.await(http.StatusOK, answer.Serving, 20*time.Second))
-	usual.awaitServing("healthy: ok", 20*time.Second)
+	measured(t, "JRubies free to 200", impatient.WaitServing(20*time.Second))
+	usual.WaitVerdict("healthy: ok", 20*time.Second)
 }
 
 // A flood is more requests than Jetty has threads for, 200. Its first part
@@ -156,13 +154,13 @@ const (
 
 // testFlood: with every thread of Jetty taken not even the status is answered.
 // A master whose pool was seen busy stays in for a while.
-func testFlood(t *testing.T, s *lab.PuppetServer, seen *sights) {
-	r := serve(t, puppetConf(s.PuppetConf()))
-	j := newJam(t, s)
-	j.awaitAtWork(r)
+func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	j := startBlockage(t, s)
+	j.waitForBorrowed(r)
 	j.queue(firstPart - jrubies)
-	lab.RetryUntil(t, time.Minute, 20*time.Millisecond, func() error {
-		f := finding(r.status(), check.CheckJRuby)
+	r.WaitStatus(time.Minute, func(s lab.Status) error {
+		f := lab.Finding(s, check.CheckJRuby)
 		if f.Pool == nil || len(f.Pool.Waiting) < firstPart-jrubies {
 			return fmt.Errorf("the pool has %s, want %d waiting", f.Value, firstPart-jrubies)
 		}
@@ -172,23 +170,23 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *sights) {
 
 	began := time.Now()
 	j.queue(flood - firstPart)
-	lab.RetryUntil(t, time.Minute, 10*time.Millisecond, func() error {
-		if detail := r.status().Services[0].Verdict.Detail; !strings.Contains(detail, "no answer in time") {
+	r.WaitStatus(time.Minute, func(s lab.Status) error {
+		if detail := s.Services[0].Verdict.Detail; !strings.Contains(detail, "no answer in time") {
 			return fmt.Errorf("the verdict is for %q, want one without an answer", detail)
 		}
 		return nil
 	})
 	took := time.Since(began)
-	r.awaitServing("busy: jruby-busy", time.Second)
+	r.WaitVerdict("busy: jruby-busy", time.Second)
 	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: jruby-busy"), took, curl(s))
-	r.awaitRefusal("unhealthy: timeout", 30*time.Second)
+	r.WaitRefusal("unhealthy: timeout", 30*time.Second)
 	seen.add("the same, for 5 probes in a row (`busy_fall`)", refuses("unhealthy: timeout"), time.Since(began), curl(s))
 
 	began = time.Now()
 	j.open()
-	measured(t, "compiles end again to 200", r.await(http.StatusOK, answer.Serving, 2*time.Minute))
+	measured(t, "compiles end again to 200", r.WaitServing(2*time.Minute))
 	j.end()
 	measured(t, "answers to the flood", j.answers)
-	r.awaitServing("healthy: ok", time.Minute)
+	r.WaitVerdict("healthy: ok", time.Minute)
 	seen.add("compiles end again, all have been served", "200", time.Since(began), curl(s))
 }

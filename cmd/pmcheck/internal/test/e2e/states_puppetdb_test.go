@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // puppetdbFiles configure PuppetDB on the master's own host.
@@ -35,14 +36,15 @@ CREATE EXTENSION pg_trgm;
 
 // startPuppetDB starts PostgreSQL and PuppetDB, with the master's certificate,
 // and does not wait for the latter. It returns the unit of the database.
-func (m *hosted) startPuppetDB() (unit string) {
+func (m *hostSite) startPuppetDB() (unit string) {
 	m.t.Helper()
 	version := strings.TrimSpace(m.host.MustRun("sh", "-c", "ls /usr/lib/postgresql | sort -n | tail -n 1"))
 	m.host.MustRun("pg_createcluster", "--port", "5433", version, "lab")
 	unit = "postgresql@" + version + "-lab"
 	m.host.MustRun("systemctl", "start", unit)
 	m.host.WriteFile("/tmp/create.sql", createDatabase, 0o644)
-	m.host.MustRun("runuser", "-u", "postgres", "--", "psql", "--port", "5433", "--quiet", "--set", "ON_ERROR_STOP=1", "--file", "/tmp/create.sql")
+	m.host.MustRun("runuser", "-u", "postgres", "--", "psql", "--port", "5433", "--quiet",
+		"--set", "ON_ERROR_STOP=1", "--file", "/tmp/create.sql")
 	for path, content := range puppetdbFiles {
 		m.host.WriteFile(path, content, 0o644)
 	}
@@ -58,26 +60,30 @@ func (m *hosted) startPuppetDB() (unit string) {
 	return unit
 }
 
-// stopDatabase: PuppetDB says so itself, and no master is better than another.
-func (m *hosted) stopDatabase(unit string, seen *sights) {
+// stopDatabase: PuppetDB says so itself, and all masters stay in service.
+func (m *hostSite) stopDatabase(unit string, seen *stateTable) {
 	m.t.Helper()
-	m.await("/puppetdb", http.StatusOK, "Puppet Server is running.", 3*time.Minute)
+	m.WaitAnswerTo("/puppetdb", http.StatusOK, lab.ServingBody, 3*time.Minute)
 	m.host.MustRun("systemctl", "stop", unit)
 	began := time.Now()
-	m.await("/puppetdb", http.StatusServiceUnavailable, "unhealthy: puppetdb-down", time.Minute)
-	seen.add("PostgreSQL behind PuppetDB stopped", "`/puppetdb` "+refuses("unhealthy: puppetdb-down")+", `/server` 200 with a warning",
+	m.WaitAnswerTo("/puppetdb", http.StatusServiceUnavailable, "unhealthy: puppetdb-down", time.Minute)
+	seen.add("PostgreSQL behind PuppetDB stopped",
+		"`/puppetdb` "+refuses("unhealthy: puppetdb-down")+", `/server` 200 with a warning",
 		time.Since(began), m.curl())
 	began = time.Now()
 	own, _ := m.host.Run("curl", m.agentCurl(":8081/status/v1/services/puppetdb-status", "--max-time", "20")...)
-	measured(m.t, "PuppetDB without its database says so", fmt.Sprintf("%d ms, %q", time.Since(began).Milliseconds(), own))
-	if code, body, err := m.ask("/server"); code != http.StatusOK || err != nil {
+	measured(m.t, "PuppetDB without its database says so",
+		fmt.Sprintf("%d ms, %q", time.Since(began).Milliseconds(), own))
+	if code, body, err := m.Ask("/server"); code != http.StatusOK || err != nil {
 		m.t.Errorf("/server without PuppetDB: %d %q, %v; want 200", code, body, err)
 	}
-	status := m.status()
-	if f := finding(status, check.CheckPuppetDB); f.State != check.StateBad || f.Severity != check.Warn {
+	status := m.Status()
+	if f := lab.Finding(status, check.CheckPuppetDB); f.State != check.StateBad || f.Severity != check.Warn {
 		m.t.Errorf("the check of PuppetDB is %s, to %s; want it bad, to warn", f.State, f.Severity)
 	}
-	measured(m.t, "PuppetDB without its database, in words", fmt.Sprintf("%q", finding(status, check.CheckPuppetDB).Detail))
+	measured(m.t, "PuppetDB without its database, in words",
+		fmt.Sprintf("%q", lab.Finding(status, check.CheckPuppetDB).Detail))
 	m.host.MustRun("systemctl", "start", unit)
-	measured(m.t, "database started to /puppetdb 200", m.await("/puppetdb", http.StatusOK, "Puppet Server is running.", time.Minute))
+	measured(m.t, "database started to /puppetdb 200",
+		m.WaitAnswerTo("/puppetdb", http.StatusOK, lab.ServingBody, time.Minute))
 }

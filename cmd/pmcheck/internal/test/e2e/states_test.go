@@ -3,25 +3,20 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // TestStates brings real masters into the states that Puppet's own status
-// does not tell apart, and prints what was seen as the table in the README.
+// does not tell apart, and prints what was observed as a table.
 func TestStates(t *testing.T) {
 	lab.Real(t)
 	lab.Build(t)
-	var onServer, onHost sights
+	var onServer, onHost stateTable
 	done := t.Run("real", func(t *testing.T) {
 		t.Run("server", func(t *testing.T) {
 			t.Parallel()
@@ -35,7 +30,8 @@ func TestStates(t *testing.T) {
 	seen := append(onServer, onHost...)
 	fmt.Print(seen)
 	if done {
-		seen.compareREADME(t)
+		lab.Publish(t, "states", seen.String())
+		seen.compareProof(t)
 	}
 }
 
@@ -43,19 +39,9 @@ func TestStates(t *testing.T) {
 const jrubies = 3
 
 // testServerStates takes one Puppet Server through its states. The subtests
-// leave it fit, but for the last.
-func testServerStates(t *testing.T, seen *sights) {
-	address := lab.FreeAddress(t, "127.0.0.1")
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts := lab.PuppetServerOptions{
-		Address:            address,
-		MaxActiveInstances: jrubies,
-		HeapMB:             768,
-		Settings:           map[string]string{"serverport": port},
-	}
+// leave it healthy, but for the last.
+func testServerStates(t *testing.T, seen *stateTable) {
+	opts := lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 768}
 	if long() {
 		opts.JavaArgs = []string{} // a JVM as shipped, which takes minutes to settle
 	}
@@ -64,7 +50,7 @@ func testServerStates(t *testing.T, seen *sights) {
 	s.IssueCert(agentName, nil)
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *lab.PuppetServer, *sights)
+		run  func(*testing.T, *lab.PuppetServer, *stateTable)
 	}{
 		{"JRubies", testJRubies},
 		{"flood", testFlood},
@@ -79,22 +65,22 @@ func testServerStates(t *testing.T, seen *sights) {
 	}
 }
 
-// A sight is a state of a master as it was seen: a row of the table.
-type sight struct {
+// A stateRow is a state of a master as it was observed: a row of the table.
+type stateRow struct {
 	state  string
 	said   string // by pmcheck
 	after  time.Duration
 	puppet string // what Puppet's own status said at that moment
 }
 
-// sights print as a table in Markdown.
-type sights []sight
+// A stateTable prints as a table in Markdown.
+type stateTable []stateRow
 
-func (s *sights) add(state, said string, after time.Duration, puppet string) {
-	*s = append(*s, sight{state, said, after, puppet})
+func (s *stateTable) add(state, said string, after time.Duration, puppet string) {
+	*s = append(*s, stateRow{state, said, after, puppet})
 }
 
-func (s sights) String() string {
+func (s stateTable) String() string {
 	b := &strings.Builder{}
 	fmt.Fprintln(b, "| State | pmcheck said | after | Puppet's own status said |")
 	fmt.Fprintln(b, "| --- | --- | --- | --- |")
@@ -108,23 +94,19 @@ func (s sights) String() string {
 	return b.String()
 }
 
-// compareREADME fails the test unless the README has the same table, but for
-// the times.
-func (s sights) compareREADME(t *testing.T) {
+// compareProof fails the test unless the document of proof has the same table, but
+// for the times.
+func (s stateTable) compareProof(t *testing.T) {
 	t.Helper()
-	readme, err := os.ReadFile("../../../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	told := map[string]bool{}
-	for line := range strings.Lines(string(readme)) {
+	for line := range strings.Lines(lab.Proof(t, "states")) {
 		if cells := strings.Split(strings.Trim(line, "|\n"), "|"); len(cells) == 4 {
 			told[cells[0]+cells[1]+cells[3]] = true
 		}
 	}
 	for _, row := range s {
 		if !told[" "+row.state+"  "+row.said+"  "+row.puppet+" "] {
-			t.Errorf("the table in README.md has no such row: %s", sights{row})
+			t.Errorf("the table in %s has no such row: %s", lab.ProofFile, stateTable{row})
 		}
 	}
 }
@@ -153,47 +135,3 @@ func refuses(body string) string { return fmt.Sprintf("503 `%s`", body) }
 // serves is what pmcheck says of one that is to get them: a balancer hears 200,
 // an operator more.
 func serves(more string) string { return fmt.Sprintf("200, `%s` in its status", more) }
-
-// awaitRefusal waits for an answer of 503 and returns how long that took.
-func (r *rig) awaitRefusal(body string, within time.Duration) time.Duration {
-	r.t.Helper()
-	return r.await(http.StatusServiceUnavailable, body, within)
-}
-
-// awaitServing waits until balancers are told 200 for this verdict, such as
-// "busy: jruby-busy".
-func (r *rig) awaitServing(verdict string, within time.Duration) time.Duration {
-	r.t.Helper()
-	return lab.RetryUntil(r.t, within, 5*time.Millisecond, func() error {
-		server := r.status().Services[0]
-		if got := verdictText(server); got != verdict || server.Answer.Code != http.StatusOK {
-			return fmt.Errorf("the answer is %d for %q, want 200 for %q", server.Answer.Code, got, verdict)
-		}
-		return nil
-	})
-}
-
-func verdictText(s api.ServiceStatus) string {
-	return fmt.Sprintf("%s: %s", s.Verdict.Health, s.Verdict.Reason)
-}
-
-// awaitFinding waits until a check finds a reason and returns how long that took.
-func (r *rig) awaitFinding(name string, reason check.Reason, within time.Duration) time.Duration {
-	r.t.Helper()
-	return lab.RetryUntil(r.t, within, 5*time.Millisecond, func() error {
-		if got := finding(r.status(), name).Reason; got != reason {
-			return fmt.Errorf("the check %s finds %q, want %q", name, got, reason)
-		}
-		return nil
-	})
-}
-
-// finding returns what a check has found; the zero value if it is not made.
-func finding(s api.Status, name string) api.CheckStatus {
-	for _, c := range s.Services[0].Checks {
-		if c.Check == name {
-			return c
-		}
-	}
-	return api.CheckStatus{}
-}

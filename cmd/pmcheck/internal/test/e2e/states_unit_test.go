@@ -21,7 +21,7 @@ const (
 
 // compile starts a compile that lasts until finish is called, which returns
 // what the agent got.
-func (m *hosted) compile() (finish func() string) {
+func (m *hostSite) compile() (finish func() string) {
 	m.t.Helper()
 	const script = "/etc/puppet/code/wait.sh"
 	m.host.WriteFile(hostGate, "", 0o644)
@@ -33,7 +33,7 @@ func (m *hosted) compile() (finish func() string) {
 	if err := cmd.Start(); err != nil {
 		m.t.Fatal(err)
 	}
-	lab.RetryUntil(m.t, 30*time.Second, 20*time.Millisecond, func() error {
+	lab.WaitFor(m.t, 30*time.Second, 20*time.Millisecond, func() error {
 		_, err := m.host.Run("test", "-e", hostStarted)
 		return err
 	})
@@ -52,61 +52,63 @@ func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:
 
 // leave has systemd stop or reload the master while a compile is in flight:
 // pmcheck says so at once, while all sockets are open.
-func (m *hosted) leave(verb, state, said string, seen *sights) {
+func (m *hostSite) leave(verb, state, said string, seen *stateTable) {
 	m.t.Helper()
 	finish := m.compile()
 	began := time.Now()
 	m.host.MustRun("systemctl", "--no-block", verb, "puppetserver")
-	m.awaitRefusal(said, 10*time.Second)
+	m.WaitRefusal(said, 10*time.Second)
 	seen.add(state, refuses(said), time.Since(began), m.curl())
 	if code := finish(); code != "200" {
 		m.t.Errorf("the compile in flight at %s was answered %s, want 200", verb, code)
 	}
-	measured(m.t, verb+" with a compile in flight, from its end to the unit's own", lab.RetryUntil(m.t, 2*time.Minute, 50*time.Millisecond, func() error {
-		switch now, _ := m.host.Run("systemctl", "is-active", "puppetserver"); now {
-		case "active", "inactive":
-			return nil
-		default:
-			return fmt.Errorf("puppetserver is %s", now)
-		}
-	}))
+	measured(m.t, verb+" with a compile in flight, from its end to the unit's own",
+		lab.WaitFor(m.t, 2*time.Minute, 50*time.Millisecond, func() error {
+			switch now, _ := m.host.Run("systemctl", "is-active", "puppetserver"); now {
+			case "active", "inactive":
+				return nil
+			default:
+				return fmt.Errorf("puppetserver is %s", now)
+			}
+		}))
 }
 
-func (m *hosted) reload(seen *sights) {
+func (m *hostSite) reload(seen *stateTable) {
 	m.t.Helper()
 	m.leave("reload", "`systemctl reload`, a compile in flight", "warming: unit-reloading", seen)
-	measured(m.t, "reloaded to 200", m.awaitServing(2*time.Minute))
+	measured(m.t, "reloaded to 200", m.WaitServing(2*time.Minute))
 }
 
-func (m *hosted) stopUnit(seen *sights) {
+func (m *hostSite) stopUnit(seen *stateTable) {
 	m.t.Helper()
 	m.leave("stop", "`systemctl stop`, a compile in flight", "unhealthy: unit-stopping", seen)
-	m.awaitRefusal("unhealthy: refused", 10*time.Second)
+	m.WaitRefusal("unhealthy: refused", 10*time.Second)
 }
 
 // fullDisk: the facts that come with a request for a catalog cannot be stored.
-func (m *hosted) fullDisk(seen *sights) {
+func (m *hostSite) fullDisk(seen *stateTable) {
 	m.t.Helper()
 	if code := m.sendFacts(); code != "200" {
 		m.t.Fatalf("a catalog with facts: %s, want 200", code)
 	}
 	m.host.MustRun("sh", "-c", "cat /dev/zero >"+vardir+"/full || true")
 	began := time.Now()
-	m.awaitRefusal("unhealthy: disk-full", 30*time.Second)
+	m.WaitRefusal("unhealthy: disk-full", 30*time.Second)
 	seen.add("disk full (a tmpfs on `vardir`)", refuses("unhealthy: disk-full"), time.Since(began), m.curl())
-	measured(m.t, "disk full, in words", finding(m.status(), check.CheckDisk).Detail)
+	measured(m.t, "disk full, in words", lab.Finding(m.Status(), check.CheckDisk).Detail)
 	if code := m.sendFacts(); code != "500" {
 		m.t.Errorf("a catalog with facts on a full disk: %s, want 500", code)
 	}
 	m.host.MustRun("rm", vardir+"/full")
-	measured(m.t, "disk free to 200", m.awaitServing(30*time.Second))
+	measured(m.t, "disk free to 200", m.WaitServing(30*time.Second))
 }
 
 // sendFacts asks for a catalog as agents do, and returns the status code.
-func (m *hosted) sendFacts() string {
+func (m *hostSite) sendFacts() string {
 	m.t.Helper()
 	name := m.master.Certname()
-	facts := fmt.Sprintf(`%%7B%%22name%%22%%3A%%22%s%%22%%2C%%22values%%22%%3A%%7B%%22big%%22%%3A%%22%s%%22%%7D%%7D`, name, strings.Repeat("x", 1<<16))
+	facts := fmt.Sprintf(`%%7B%%22name%%22%%3A%%22%s%%22%%2C%%22values%%22%%3A%%7B%%22big%%22%%3A%%22%s%%22%%7D%%7D`,
+		name, strings.Repeat("x", 1<<16))
 	out, err := m.host.Run("curl", m.agentCurl(":8140"+catalogPath(name),
 		"--data-urlencode", "facts_format=application/json", "--data-urlencode", "facts="+facts)...)
 	if err != nil {

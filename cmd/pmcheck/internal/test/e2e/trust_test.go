@@ -11,7 +11,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -20,28 +19,30 @@ import (
 const everyHandshake = "interval: 1s, timeout: 900ms, handshake: 1s"
 
 // testExpiredCRL: Puppet Server with an expired CRL refuses every agent and
-// tells whoever asks without a certificate that it is running.
+// tells clients without a certificate that it is running.
 func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
-	conf := puppetConf(s.PuppetConf())
-	usual := serve(t, conf)
+	usual := lab.StartSite(t, lab.SiteOptions{Server: s})
 	// The other's own list stays good: only the server's has expired.
 	good := filepath.Join(t.TempDir(), "crl.pem")
 	copyFile(t, s.CertFiles("").CRL, good)
-	other := serve(t, conf+fmt.Sprintf("probe: {%s, crl: %s}\n", everyHandshake, good))
+	other := lab.StartSite(t, lab.SiteOptions{
+		Server: s,
+		YAML:   fmt.Sprintf("probe: {%s, crl: %s}\n", everyHandshake, good),
+	})
 
 	s.ExpireCRL()
 	t.Cleanup(s.RenewCRL)
-	measured(t, "CRL expired to 503", usual.await(http.StatusServiceUnavailable, "unhealthy: crl-expired", 20*time.Second))
+	measured(t, "CRL expired to 503", usual.WaitRefusal("unhealthy: crl-expired", 20*time.Second))
 	measured(t, "CRL of the server alone expired to 503",
-		other.await(http.StatusServiceUnavailable, "unknown: own-certificate-refused", 20*time.Second))
+		other.WaitRefusal("unknown: own-certificate-refused", 20*time.Second))
 
 	code, body, err := s.CurlStatus()
 	measured(t, "expired CRL, curl -k of Puppet Server", fmt.Sprintf("%d %s", code, body))
 	if code != http.StatusOK || body != "running" || err != nil {
-		t.Errorf("curl -k: %d %q, %v; want 200 running, or the trap has gone", code, body, err)
+		t.Errorf("curl -k: %d %q, %v; want 200 running, as without a certificate", code, body, err)
 	}
-	for name, r := range map[string]*rig{"pmcheck": usual, "pmcheck with a good CRL of its own": other} {
-		code, body, err := r.ask("/")
+	for name, r := range map[string]*lab.Site{"pmcheck": usual, "pmcheck with a good CRL of its own": other} {
+		code, body, err := r.Ask("/")
 		measured(t, "expired CRL, "+name, fmt.Sprintf("%d %s", code, body))
 		if code != http.StatusServiceUnavailable || err != nil {
 			t.Errorf("%s: %d, %v; want 503", name, code, err)
@@ -49,15 +50,15 @@ func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
 	}
 
 	t.Run("the stand-in answers alike", func(t *testing.T) {
-		m, _ := standIn(t)
+		m := lab.StartStandIn(t, lab.StandInName)
 		expireCRL(t, m)
 		question{path: "/status/v1/simple"}.compare(t, s, m)
 		question{path: "/status/v1/simple", anonymous: true}.compare(t, s, m)
 	})
 
 	s.RenewCRL()
-	measured(t, "CRL renewed to 200", usual.await(http.StatusOK, answer.Serving, 20*time.Second))
-	other.await(http.StatusOK, answer.Serving, 20*time.Second)
+	measured(t, "CRL renewed to 200", usual.WaitServing(20*time.Second))
+	other.WaitServing(20 * time.Second)
 }
 
 // expireCRL makes the stand-in load a list that has expired.
@@ -76,7 +77,9 @@ func expireCRL(t *testing.T, m *checktest.Master) {
 // testOwnCertificate: when the server refuses us, the answer says what is
 // wrong with our certificate.
 func testOwnCertificate(t *testing.T, s *lab.PuppetServer) {
-	expired := s.IssueCert("expired.lab.example", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })
+	expired := s.IssueCert("expired.lab.example", func(c *x509.Certificate) {
+		c.NotAfter = time.Now().Add(-time.Hour)
+	})
 	revoked := s.IssueCert("revoked.lab.example", nil)
 	s.RevokeCert("revoked.lab.example")
 	for _, test := range []struct {
@@ -88,11 +91,14 @@ func testOwnCertificate(t *testing.T, s *lab.PuppetServer) {
 		{check.OwnCertForeign, foreign(t)},
 	} {
 		t.Run(string(test.reason), func(t *testing.T) {
-			r := newRig(t, puppetConf(s.PuppetConf())+
-				fmt.Sprintf("probe: {%s, certificate: %s, key: %s}\n", everyHandshake, test.files.Cert, test.files.Key))
-			r.start()
-			r.await(http.StatusServiceUnavailable, "unknown: "+string(test.reason), 20*time.Second)
-			measured(t, "in words", r.status().Services[0].Verdict.Detail)
+			r := lab.NewSite(t, lab.SiteOptions{
+				Server: s,
+				YAML: fmt.Sprintf("probe: {%s, certificate: %s, key: %s}\n",
+					everyHandshake, test.files.Cert, test.files.Key),
+			})
+			r.Start()
+			r.WaitAnswer(http.StatusServiceUnavailable, "unknown: "+string(test.reason), 20*time.Second)
+			measured(t, "in words", r.Status().Services[0].Verdict.Detail)
 		})
 	}
 }
@@ -119,7 +125,7 @@ func foreign(t *testing.T) lab.CertFiles {
 	return files
 }
 
-func copyFile(t *testing.T, from, to string) {
+func copyFile(t testing.TB, from, to string) {
 	t.Helper()
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -128,7 +134,7 @@ func copyFile(t *testing.T, from, to string) {
 	writeFile(t, to, data)
 }
 
-func writeFile(t *testing.T, path string, data []byte) {
+func writeFile(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func TestWatchUnit(t *testing.T) {
 		defer close(done)
 		systemd.WatchUnit(ctx, []string{"first.service", "second.service"}, func(s systemd.UnitState) { states <- s })
 	}()
-	await := func(unit string, active systemd.ActiveState) {
+	waitFor := func(unit string, active systemd.ActiveState) {
 		t.Helper()
 		deadline := time.After(time.Minute)
 		for {
@@ -40,28 +40,28 @@ func TestWatchUnit(t *testing.T) {
 			}
 		}
 	}
-	await("", "")
-	await("second.service", systemd.UnitInactive)
+	waitFor("", "")
+	waitFor("second.service", systemd.UnitInactive)
 	h.MustRun("systemctl", "start", "second")
-	await("second.service", systemd.UnitActive)
+	waitFor("second.service", systemd.UnitActive)
 	h.MustRun("systemctl", "reload", "second")
-	await("second.service", systemd.UnitReloading)
-	await("second.service", systemd.UnitActive)
+	waitFor("second.service", systemd.UnitReloading)
+	waitFor("second.service", systemd.UnitActive)
 	asked := time.Now()
 	h.MustRun("systemctl", "stop", "--no-block", "second")
-	await("second.service", systemd.UnitDeactivating)
+	waitFor("second.service", systemd.UnitDeactivating)
 	t.Logf("measured: systemctl stop to deactivating: %v", time.Since(asked).Round(time.Millisecond))
-	await("second.service", systemd.UnitInactive)
+	waitFor("second.service", systemd.UnitInactive)
 
 	// The bus goes away and comes back.
 	h.MustRun("systemctl", "restart", "dbus")
-	await("", "")
-	await("second.service", systemd.UnitInactive)
+	waitFor("", "")
+	waitFor("second.service", systemd.UnitInactive)
 
 	// A unit that comes first, once it is there.
 	h.WriteFile("/etc/systemd/system/first.service", unit, 0o644)
 	h.MustRun("systemctl", "daemon-reload")
-	await("first.service", systemd.UnitInactive)
+	waitFor("first.service", systemd.UnitInactive)
 
 	cancel()
 	<-done

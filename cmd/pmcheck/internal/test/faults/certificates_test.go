@@ -27,42 +27,74 @@ func certificateFaults() []fault {
 	faults := []fault{
 		{name: "own certificate expired", inject: issue(expired),
 			said: []string{"503 unknown: own-certificate-expired"}, within: look, by: "a new one"},
-		{name: "CRL expired", inject: func(s *site) { s.master.ExpireCRL() },
+		{name: "CRL expired", inject: func(s *faultSite) { s.Puppet.ExpireCRL() },
 			said: []string{"503 unhealthy: crl-expired"}, within: look, by: "a new one"},
 		{name: "certificate renewed, not loaded", inject: issue(nil), lasts: look},
-		{name: "certificate half written", inject: spoil(certFile, "head -c 700"), lasts: look},
-		{name: "key of another certificate", inject: spoil(keyFile, "openssl genrsa 2048"), lasts: look, long: true},
+		{name: "certificate half written", inject: corrupt(certFile, "head -c 700"), lasts: look},
+		{name: "key of another certificate", inject: corrupt(keyFile, "openssl genrsa 2048"), lasts: look, long: true},
 
 		{name: "own certificate revoked", inject: revokeOwn, long: true,
 			said: []string{"503 unknown: own-certificate-revoked"}, within: shake, by: "a new one"},
-		{name: "Puppet Server's certificate revoked", inject: func(s *site) { s.master.RevokeCert(s.master.Certname()) }, long: true,
-			said: []string{"503 unhealthy: server-certificate-revoked"}, within: look, by: "a CRL without it"},
+		{
+			name:   "Puppet Server's certificate revoked",
+			inject: func(s *faultSite) { s.Puppet.RevokeCert(s.Puppet.Certname()) },
+			long:   true,
+			said:   []string{"503 unhealthy: server-certificate-revoked"},
+			within: look,
+			by:     "a CRL without it",
+		},
 		{name: "own certificate of another CA", inject: ownForeign, long: true,
 			said: []string{"503 unknown: own-certificate-of-another-ca"}, within: look, by: "the right one"},
-		{name: "certificate is garbage", inject: spoil(certFile, "tr A-Z a-z"), lasts: look, long: true},
+		{name: "certificate is garbage", inject: corrupt(certFile, "tr A-Z a-z"), lasts: look, long: true},
 		{name: "certificate deleted", inject: remove(certFile), lasts: look, long: true},
 		{name: "key deleted", inject: remove(keyFile), lasts: look, long: true},
-		{name: "key unreadable (`chmod 000`), and a new handshake", inject: handshakes(func(s *site) { s.host.MustRun("chmod", "000", keyFile(s.master.Certname())) }), lasts: look, long: true},
-		{name: "CRL is garbage, and a new handshake", inject: handshakes(spoil(crlOf, "tr A-Z a-z")), lasts: look, long: true},
+		{
+			name:   "key unreadable (`chmod 000`), and a new handshake",
+			inject: handshakes(func(s *faultSite) { s.Host.MustRun("chmod", "000", keyFile(s.Puppet.Certname())) }),
+			lasts:  look,
+			long:   true,
+		},
+		{
+			name:   "CRL is garbage, and a new handshake",
+			inject: handshakes(corrupt(crlOf, "tr A-Z a-z")),
+			lasts:  look,
+			long:   true,
+		},
 		{name: "CRL deleted, and a new handshake", inject: handshakes(remove(crlOf)), lasts: look, long: true},
-		{name: "key unreadable, pmcheck reloaded", inject: func(s *site) {
-			s.host.MustRun("chmod", "000", keyFile(s.master.Certname()))
+		{name: "key unreadable, pmcheck reloaded", inject: func(s *faultSite) {
+			s.Host.MustRun("chmod", "000", keyFile(s.Puppet.Certname()))
 			s.configure("")
 		}, lasts: look, long: true},
-		{name: "key unreadable, pmcheck restarted", inject: blind, long: true,
+		{name: "key unreadable, pmcheck restarted", inject: hideKey, long: true,
 			said: []string{"503 unknown: own-files-unreadable"}, within: look, by: "`chmod 640`"},
-		{name: "Puppet Server's certificate expired, and reloaded", inject: func(s *site) { issue(expired)(s); s.reload() }, mend: func(s *site) { s.restoreSSL(); s.reload() }, long: true,
-			said: []string{"503 unhealthy: server-certificate-expired"}, within: reloadTime, by: "a new one, `systemctl reload`", back: reloadTime},
-		{name: "CA replaced, Puppet Server not reloaded", inject: func(s *site) { s.master.RotateCA() }, mend: (*site).reload, long: true,
-			said: []string{"503 unhealthy: server-certificate-untrusted"}, within: look, by: "`systemctl reload`", back: reloadTime},
+		{
+			name:   "Puppet Server's certificate expired, and reloaded",
+			inject: func(s *faultSite) { issue(expired)(s); s.reload() },
+			mend:   func(s *faultSite) { s.restoreSSL(); s.reload() },
+			long:   true,
+			said:   []string{"503 unhealthy: server-certificate-expired"},
+			within: reloadTime,
+			by:     "a new one, `systemctl reload`",
+			back:   reloadTime,
+		},
+		{
+			name:   "CA replaced, Puppet Server not reloaded",
+			inject: func(s *faultSite) { s.Puppet.RotateCA() },
+			mend:   (*faultSite).reload,
+			long:   true,
+			said:   []string{"503 unhealthy: server-certificate-untrusted"},
+			within: look,
+			by:     "`systemctl reload`",
+			back:   reloadTime,
+		},
 	}
 	for i := range faults {
 		f := &faults[i]
 		inject := f.inject
 		f.area, f.haproxy = "Certificates", "DOWN"
-		f.inject = func(s *site) { s.keepSSL(); inject(s) }
+		f.inject = func(s *faultSite) { s.keepSSL(); inject(s) }
 		if f.mend == nil {
-			f.mend = (*site).restoreSSL
+			f.mend = (*faultSite).restoreSSL
 		}
 		if f.back == 0 {
 			f.back = look
@@ -73,63 +105,64 @@ func certificateFaults() []fault {
 
 // keepSSL keeps the files for restoreSSL: each by its name, since Puppet Server
 // may be about to replace one by a file with a name of its own.
-func (s *site) keepSSL() {
-	s.host.MustRun("sh", "-ec", "rm -rf /root/ssl; mkdir /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem; cd "+ssldir+
-		"; chown --reference=. /root/ssl; chmod --reference=. /root/ssl; cp -a crl.pem /root/ssl; cp -a --parents certs/*.pem private_keys/*.pem /root/ssl")
+func (s *faultSite) keepSSL() {
+	s.Host.MustRun("sh", "-ec", "rm -rf /root/ssl; mkdir /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem; cd "+ssldir+
+		"; chown --reference=. /root/ssl; chmod --reference=. /root/ssl; cp -a crl.pem /root/ssl"+
+		"; cp -a --parents certs/*.pem private_keys/*.pem /root/ssl")
 }
 
-func (s *site) restoreSSL() {
-	s.host.MustRun("sh", "-ec", "cp -a /root/ssl/ca_crl.pem "+caCRL+"; rm /root/ssl/ca_crl.pem; cp -a /root/ssl/. "+ssldir)
+func (s *faultSite) restoreSSL() {
+	s.Host.MustRun("sh", "-ec", "cp -a /root/ssl/ca_crl.pem "+caCRL+"; rm /root/ssl/ca_crl.pem; cp -a /root/ssl/. "+ssldir)
 	s.configure("")
 }
 
 // reload has Puppet Server read everything again, and returns when it has.
-func (s *site) reload() { s.host.MustRun("systemctl", "reload", "puppetserver") }
+func (s *faultSite) reload() { s.Host.MustRun("systemctl", "reload", "puppetserver") }
 
 // issue has the CA sign a new certificate for the host.
-func issue(edit func(*x509.Certificate)) func(*site) {
-	return func(s *site) { s.master.IssueCert(s.host, s.master.Certname(), edit) }
+func issue(edit func(*x509.Certificate)) func(*faultSite) {
+	return func(s *faultSite) { s.Puppet.IssueCert(s.Host, s.Puppet.Certname(), edit) }
 }
 
 // revokeOwn revokes the certificate on disk, which is not the one that Puppet
 // Server shows.
-func revokeOwn(s *site) {
+func revokeOwn(s *faultSite) {
 	issue(nil)(s)
-	s.master.RevokeCert(s.master.Certname())
+	s.Puppet.RevokeCert(s.Puppet.Certname())
 }
 
-func ownForeign(s *site) {
-	cert, key := foreignCert(s.t, s.master.Certname())
-	s.host.WriteFile(keyFile(s.master.Certname()), key, 0o644)
-	s.host.WriteFile(certFile(s.master.Certname()), cert, 0o644)
+func ownForeign(s *faultSite) {
+	cert, key := foreignCert(s.t, s.Puppet.Certname())
+	s.Host.WriteFile(keyFile(s.Puppet.Certname()), key, 0o644)
+	s.Host.WriteFile(certFile(s.Puppet.Certname()), cert, 0o644)
 }
 
 // handshakes has pmcheck shake hands with each probe, from before a fault.
-func handshakes(inject func(*site)) func(*site) {
-	return func(s *site) {
+func handshakes(inject func(*faultSite)) func(*faultSite) {
+	return func(s *faultSite) {
 		s.configure("probe: {handshake: 2s}\n")
-		s.awaitFit()
+		s.waitForServing()
 		inject(s)
 	}
 }
 
-// blind takes the key away from a pmcheck that has just started.
-func blind(s *site) {
-	s.host.MustRun("chmod", "000", keyFile(s.master.Certname()))
-	s.host.MustRun("systemctl", "restart", "pmcheck")
+// hideKey takes the key away from a pmcheck that has just started.
+func hideKey(s *faultSite) {
+	s.Host.MustRun("chmod", "000", keyFile(s.Puppet.Certname()))
+	s.Host.MustRun("systemctl", "restart", "pmcheck")
 }
 
-// spoil passes a file through a shell command. It stays the same file, of the
+// corrupt passes a file through a shell command. It stays the same file, of the
 // same owner.
-func spoil(file func(certname string) string, filter string) func(*site) {
-	return func(s *site) {
-		path := file(s.master.Certname())
-		s.host.MustRun("sh", "-ec", filter+` <"$1" >/root/spoilt; cat /root/spoilt >"$1"`, "sh", path)
+func corrupt(file func(certname string) string, filter string) func(*faultSite) {
+	return func(s *faultSite) {
+		path := file(s.Puppet.Certname())
+		s.Host.MustRun("sh", "-ec", filter+` <"$1" >/root/spoilt; cat /root/spoilt >"$1"`, "sh", path)
 	}
 }
 
-func remove(file func(certname string) string) func(*site) {
-	return func(s *site) { s.host.MustRun("rm", file(s.master.Certname())) }
+func remove(file func(certname string) string) func(*faultSite) {
+	return func(s *faultSite) { s.Host.MustRun("rm", file(s.Puppet.Certname())) }
 }
 
 func crlOf(string) string { return crlFile }

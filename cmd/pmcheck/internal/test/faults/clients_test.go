@@ -15,25 +15,35 @@ import (
 	"time"
 )
 
-// clientFaults are crowds on another host than the balancer's: whatever they do,
-// the balancer is answered.
+// clientFaults are many clients at another address than the balancer's. Whatever
+// they do, the balancer is answered.
 func clientFaults() []fault {
 	var conns []net.Conn
-	leave := func(*site) { hangUp(conns); conns = nil }
-	stay := func(size int, say string) func(*site) {
-		return func(s *site) { conns = s.crowd(size, say) }
+	leave := func(*faultSite) { closeAll(conns); conns = nil }
+	stay := func(size int, say string) func(*faultSite) {
+		return func(s *faultSite) { conns = s.connectMany(size, say) }
 	}
 	faults := []fault{
 		{name: "10,000 idle connections", inject: stay(10000, ""), mend: leave, lasts: 8 * time.Second, long: true},
-		{name: "10,000 connections with half a request", inject: stay(10000, "GET / HTTP/1.1\r\nX-Slow: "), mend: leave, lasts: 8 * time.Second, long: true},
+		{
+			name:   "10,000 connections with half a request",
+			inject: stay(10000, "GET / HTTP/1.1\r\nX-Slow: "),
+			mend:   leave,
+			lasts:  8 * time.Second,
+			long:   true,
+		},
 		{name: "2000 connections with half a request", inject: stay(2000, "GET / HTTP/1.1\r\nX-Slow: "), mend: leave},
 		{name: "slow loris: 1000 clients, a byte every 0.2 s", inject: slowLoris, long: true},
-		{name: "100 times 1000 requests in one go", inject: rush(8, 100, pipeline), long: true},
-		{name: "headers of 1 MB", inject: rush(8, 40, longHeader)},
-		{name: "flood of 20,000 connections", inject: rush(16, 20000, reset("GET / HTTP/1.1\r\n")), long: true},
-		{name: "2000 resets in the middle of an answer", inject: rush(16, 2000, reset("GET /metrics HTTP/1.0\r\n\r\n")), long: true},
+		{name: "100 times 1000 requests in one go", inject: repeat(8, 100, pipeline), long: true},
+		{name: "headers of 1 MB", inject: repeat(8, 40, longHeader)},
+		{name: "flood of 20,000 connections", inject: repeat(16, 20000, reset("GET / HTTP/1.1\r\n")), long: true},
+		{
+			name:   "2000 resets in the middle of an answer",
+			inject: repeat(16, 2000, reset("GET /metrics HTTP/1.0\r\n\r\n")),
+			long:   true,
+		},
 		{name: "garbage instead of HTTP", inject: garbage, long: true},
-		{name: "TLS on the port without", inject: rush(8, 500, speakTLS), long: true},
+		{name: "TLS on the port without", inject: repeat(8, 500, speakTLS), long: true},
 		{name: "1000 requests for `/status` at a time", inject: askStatus, long: true},
 	}
 	for i := range faults {
@@ -42,14 +52,14 @@ func clientFaults() []fault {
 	return faults
 }
 
-func rush(workers, count int, do func(net.Conn) error) func(*site) {
-	return func(s *site) { s.rush(workers, count, do) }
+func repeat(workers, count int, do func(net.Conn) error) func(*faultSite) {
+	return func(s *faultSite) { s.repeat(workers, count, do) }
 }
 
 // slowLoris has clients send headers byte by byte, and come back when they are
 // turned away.
-func slowLoris(s *site) {
-	s.rush(1000, 3000, func(conn net.Conn) error {
+func slowLoris(s *faultSite) {
+	s.repeat(1000, 3000, func(conn net.Conn) error {
 		for _, b := range []byte("GET / HTTP/1.1\r\nX-Slow: and slower") {
 			if _, err := conn.Write([]byte{b}); err != nil {
 				return nil
@@ -64,7 +74,8 @@ func slowLoris(s *site) {
 func pipeline(conn net.Conn) error {
 	const times = 1000
 	conn.SetDeadline(time.Now().Add(20 * time.Second))
-	go io.WriteString(conn, strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", times-1)+"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	go io.WriteString(conn, strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", times-1)+
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	answers, err := io.ReadAll(conn)
 	if got := bytes.Count(answers, []byte("HTTP/1.1 200 OK")); got != times {
 		return fmt.Errorf("%d answers to %d requests: %w", got, times, err)
@@ -88,7 +99,7 @@ func refused(conn net.Conn) error {
 	return nil
 }
 
-// reset says something, and hangs up without a farewell.
+// reset sends something and resets the connection.
 func reset(say string) func(net.Conn) error {
 	return func(conn net.Conn) error {
 		if _, err := io.WriteString(conn, say); err != nil {
@@ -98,16 +109,19 @@ func reset(say string) func(net.Conn) error {
 	}
 }
 
-func garbage(s *site) {
+func garbage(s *faultSite) {
 	noise := make([]byte, 4096)
 	rand.Read(noise)
 	for _, say := range []string{
-		string(noise), "\x00", "\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /\r\n\r\n", "/ GET HTTP/1.1\r\n\r\n",
-		"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET / HTTP/1.1\r\nbroken\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+		string(noise), "\x00", "\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /\r\n\r\n",
+		"/ GET HTTP/1.1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET / HTTP/1.1\r\nbroken\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
 		"GET //../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n", "SSH-2.0-x\r\n",
 	} {
-		s.rush(8, 50, func(conn net.Conn) error {
+		s.repeat(8, 50, func(conn net.Conn) error {
 			conn.SetDeadline(time.Now().Add(time.Second)) // it may wait for more
 			io.WriteString(conn, say)
 			if err := refused(conn); err != nil {
@@ -127,12 +141,15 @@ func speakTLS(conn net.Conn) error {
 }
 
 // askStatus asks for everything pmcheck knows, which the host's configuration allows.
-func askStatus(s *site) {
-	client := http.Client{Transport: &http.Transport{DialContext: s.dialCrowd, DisableKeepAlives: true}, Timeout: 20 * time.Second}
+func askStatus(s *faultSite) {
+	client := http.Client{
+		Transport: &http.Transport{DialContext: s.dialClient, DisableKeepAlives: true},
+		Timeout:   20 * time.Second,
+	}
 	var wait sync.WaitGroup
 	for range 1000 {
 		wait.Go(func() {
-			resp, err := client.Get("http://" + s.host.Address + ":9200/status")
+			resp, err := client.Get("http://" + s.Host.Address + ":9200/status")
 			if err != nil {
 				s.t.Error(err)
 				return

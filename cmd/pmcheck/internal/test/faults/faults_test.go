@@ -15,18 +15,19 @@ func TestFaults(t *testing.T) {
 	t.Run("sites", func(t *testing.T) {
 		t.Run("master", func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, &all, lab.PuppetMasterOptions{}, "")
+			s := startSite(t, &all, lab.PuppetMasterOptions{}, "")
 			for _, faults := range [][]fault{jvmFaults(), certificateFaults(), puppetFaults()} {
 				for _, f := range faults {
-					s.suffer(f)
+					s.run(f)
 				}
 			}
-			s.endBehindRelay(portFaults())
+			s.runBehindRelay(portFaults())
 		})
 		t.Run("host", func(t *testing.T) {
 			t.Parallel()
-			newHostSite(t, &all).sufferHost()
+			startHostSite(t, &all).runHostFaults()
 		})
 	})
+	lab.Publish(t, "faults", all.String())
 	t.Logf("measured:\n%s\nnot injected:\n%s", &all, strings.Join(notInjected(), "\n"))
 }

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -30,51 +29,51 @@ backend puppet
     option httpchk GET /
     http-check send-state
     default-server check port 9200 inter 2s fall 3 rise 2
-    server m1 %s
+    server m1 MASTER
 `
 
 // state is where pmcheck keeps holds.
 const state = "/var/lib/pmcheck"
 
-// newHostSite starts a site whose host shows a service what is mounted later, as
+// startHostSite starts a site whose host shows a service what is mounted later, as
 // others than the lab's do, and where the holds are on a small file system.
-func newHostSite(t *testing.T, all *table) *site {
+func startHostSite(t *testing.T, all *table) *faultSite {
 	t.Helper()
-	s := newSite(t, all, lab.PuppetMasterOptions{}, hostConfig)
-	s.host.MustRun("sh", "-ec", `
+	s := startSite(t, all, lab.PuppetMasterOptions{}, hostConfig)
+	s.Host.MustRun("sh", "-ec", `
 mount --make-rshared /
 mount -t tmpfs -o size=256k,mode=755 tmpfs `+state+`
 mkdir `+state+`/holds
 systemctl restart pmcheck`)
-	if out, err := s.net.Command("ip", "address", "add", crowdAddress+"/15", "dev", "lab0").CombinedOutput(); err != nil {
+	if out, err := s.Net.Command("ip", "address", "add", clientAddress+"/15", "dev", "lab0").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return s
 }
 
 // patient returns the same site with a balancer that checks as README.md has it.
-func (s *site) patient() *site {
+func (s *faultSite) patient() *faultSite {
 	s.t.Helper()
-	other := *s
-	other.haproxy = s.net.StartHAProxy(s.t, fmt.Sprintf(patientConfig, s.master.Address()))
-	return &other
+	other := s.with(s.t)
+	other.Balance(patientConfig)
+	return other
 }
 
-// sufferAll goes through faults of an area.
-func (s *site) sufferAll(area string, faults []fault) {
+// runAll runs the faults of an area.
+func (s *faultSite) runAll(area string, faults []fault) {
 	s.t.Helper()
 	for _, f := range faults {
 		f.area = area
-		s.suffer(f)
+		s.run(f)
 	}
 }
 
 // configure has pmcheck take over a configuration.
-func configure(yaml string) func(*site) {
-	return func(s *site) {
+func configure(yaml string) func(*faultSite) {
+	return func(s *faultSite) {
 		s.t.Helper()
-		s.host.WriteFile(config.DefaultFile, yaml, 0o644)
-		s.host.MustRun("systemctl", "reload", "pmcheck")
+		s.Host.WriteFile(config.DefaultFile, yaml, 0o644)
+		s.Host.MustRun("systemctl", "reload", "pmcheck")
 	}
 }
 
@@ -96,7 +95,7 @@ func hostFaults() []fault {
 			inject: mounted(vardir, "size=80m,nr_inodes=2000", "! (seq 3000 | xargs touch) 2>/dev/null"), mend: unmount(vardir)},
 		{name: "disk of the code full: `disk-full` as a warning", lasts: 5 * time.Second, long: true,
 			inject: mounted(codedir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"),
-			mend: func(s *site) {
+			mend: func(s *faultSite) {
 				sh("pmcheck status | grep -q 'disk-full:.*" + codedir + "'")(s)
 				unmount(codedir)(s)
 			}},
@@ -104,17 +103,27 @@ func hostFaults() []fault {
 ! dd if=/dev/zero of=` + state + `/filler bs=4k status=none
 ! said=$(pmcheck drain --force 2>&1)
 echo "$said" | grep -q 'no space left on device'`)},
-		{name: "`/run` full: `pmcheck drain --until-reboot` says so", long: true, mend: sh("rm /run/filler; mount -o remount,size=1g /run"), inject: sh(`
+		{
+			name: "`/run` full: `pmcheck drain --until-reboot` says so",
+			long: true,
+			mend: sh("rm /run/filler; mount -o remount,size=1g /run"),
+			inject: sh(`
 mount -o remount,size=$(($(df --output=used /run | tail -n 1) + 4))k /run
 ! dd if=/dev/zero of=/run/filler bs=4k status=none
 ! said=$(pmcheck drain --force --until-reboot 2>&1)
-echo "$said" | grep -q 'no space left on device'`)},
+echo "$said" | grep -q 'no space left on device'`),
+		},
 		{name: "every core busy, twice", long: true, inject: sh(`
 for i in $(seq $((2 * $(nproc)))); do
     timeout 8 sh -c 'while :; do :; done' &
 done
 wait || true`)},
-		{name: "2000 processes more", long: true, inject: sh("for i in $(seq 2000); do sleep 8 & done"), lasts: 8 * time.Second},
+		{
+			name:   "2000 processes more",
+			long:   true,
+			inject: sh("for i in $(seq 2000); do sleep 8 & done"),
+			lasts:  8 * time.Second,
+		},
 		{name: "64 descriptors for pmcheck, 100 connections", lasts: 4 * time.Second,
 			inject: limited("echo LimitNOFILE=64", 100), mend: unlimit},
 	}
@@ -125,16 +134,29 @@ wait || true`)},
 func serviceFaults() []fault {
 	return []fault{
 		{name: "`systemctl daemon-reexec`", inject: sh("systemctl daemon-reexec")},
-		{name: "D-Bus stopped: systemd is asked again after it", long: true, inject: sh("systemctl stop dbus.socket dbus.service"), mend: sh(`
+		{
+			name:   "D-Bus stopped: systemd is asked again after it",
+			long:   true,
+			inject: sh("systemctl stop dbus.socket dbus.service"),
+			mend: sh(`
 systemctl start dbus.socket dbus.service
-timeout 10 sh -c 'until pmcheck status | grep -q "unit  *ok"; do sleep 0.1; done'`)},
+timeout 10 sh -c 'until pmcheck status | grep -q "unit  *ok"; do sleep 0.1; done'`),
+		},
 		{name: "D-Bus stands still (`kill -STOP`)", lasts: 5 * time.Second, long: true,
 			inject: sh("systemctl kill --signal=STOP dbus.service"), mend: sh("systemctl kill --signal=CONT dbus.service")},
 		{name: "journald stands still (`kill -STOP`), its socket full", long: true, inject: sh(`
 systemctl kill --signal=STOP systemd-journald
 timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald; do :; done'`)},
-		{name: "journald still stands still: a drain", said: []string{"503 drain"}, haproxy: "NOLB", within: 2 * time.Second, long: true, by: "`pmcheck ready`",
-			inject: sh("pmcheck drain --force"), mend: sh("pmcheck ready")},
+		{
+			name:    "journald still stands still: a drain",
+			said:    []string{"503 drain"},
+			haproxy: "NOLB",
+			within:  2 * time.Second,
+			long:    true,
+			by:      "`pmcheck ready`",
+			inject:  sh("pmcheck drain --force"),
+			mend:    sh("pmcheck ready"),
+		},
 		{name: "journald goes on", long: true, inject: sh("systemctl kill --signal=CONT systemd-journald")},
 		{name: "journald killed", long: true, inject: sh("systemctl kill --signal=KILL systemd-journald")},
 	}
@@ -143,19 +165,37 @@ timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald;
 // powerFaults come last: what was mounted is gone after them.
 func powerFaults() []fault {
 	return []fault{
-		{name: "shut down: the guard drains first", said: []string{"503 drain"}, haproxy: "NOLB", within: 5 * time.Second, back: 4 * time.Minute, long: true, by: "power on",
-			inject: sh("systemctl --no-block poweroff"), mend: func(s *site) {
-				s.host.Poweroff() // waits for its end
-				s.host.PowerOn()
-			}},
-		{name: "power cut", said: []string{silence}, haproxy: "DOWN", within: 4 * time.Second, back: 4 * time.Minute, long: true, by: "power on",
-			inject: func(s *site) { s.host.Crash() }, mend: func(s *site) { s.host.PowerOn() }},
+		{
+			name:    "shut down: the guard drains first",
+			said:    []string{"503 drain"},
+			haproxy: "NOLB",
+			within:  5 * time.Second,
+			back:    4 * time.Minute,
+			long:    true,
+			by:      "power on",
+			inject:  sh("systemctl --no-block poweroff"),
+			mend: func(s *faultSite) {
+				s.Host.Poweroff() // waits for its end
+				s.Host.PowerOn()
+			},
+		},
+		{
+			name:    "power cut",
+			said:    []string{lab.NoAnswer},
+			haproxy: "DOWN",
+			within:  4 * time.Second,
+			back:    4 * time.Minute,
+			long:    true,
+			by:      "power on",
+			inject:  func(s *faultSite) { s.Host.Crash() },
+			mend:    func(s *faultSite) { s.Host.PowerOn() },
+		},
 	}
 }
 
 // mounted mounts a small file system over a directory, with all that was in it,
 // and runs a script there.
-func mounted(dir, options, script string) func(*site) {
+func mounted(dir, options, script string) func(*faultSite) {
 	return sh(`
 rm -rf /root/copy
 cp -a ` + dir + ` /root/copy
@@ -165,12 +205,12 @@ cd ` + dir + `
 ` + script)
 }
 
-func unmount(dir string) func(*site) { return sh("umount --lazy " + dir) }
+func unmount(dir string) func(*faultSite) { return sh("umount --lazy " + dir) }
 
-// limited starts pmcheck anew with a limit that a script finds, and has a crowd take
-// all it gets.
-func limited(script string, crowd int) func(*site) {
-	return func(s *site) {
+// limited starts pmcheck anew with a limit that a script finds, and has clients take
+// all of it.
+func limited(script string, clients int) func(*faultSite) {
+	return func(s *faultSite) {
 		s.t.Helper()
 		sh(`
 limit=$(` + script + `)
@@ -178,12 +218,12 @@ mkdir -p /run/systemd/system/pmcheck.service.d
 printf '[Service]\n%s\n' "$limit" >/run/systemd/system/pmcheck.service.d/limit.conf
 systemctl daemon-reload
 systemctl restart pmcheck`)(s)
-		s.crowd(crowd, "GET / HTTP/1.1\r\nX-Slow: ")
+		s.connectMany(clients, "GET / HTTP/1.1\r\nX-Slow: ")
 	}
 }
 
 // unlimit undoes it.
-func unlimit(s *site) {
+func unlimit(s *faultSite) {
 	s.t.Helper()
 	sh(`
 rm -r /run/systemd/system/pmcheck.service.d
@@ -191,16 +231,16 @@ systemctl daemon-reload
 systemctl restart pmcheck`)(s)
 }
 
-// sufferHost goes through all that happens to a host, to pmcheck and its clients.
-func (s *site) sufferHost() {
+// runHostFaults runs the faults of a host, of pmcheck and of its clients.
+func (s *faultSite) runHostFaults() {
 	s.t.Helper()
-	s.sufferAll("network", networkFaults())
-	s.sufferIPv6()
-	s.sufferAll("clients", clientFaults())
-	s.sufferAll("host", hostFaults())
+	s.runAll("network", networkFaults())
+	s.runIPv6()
+	s.runAll("clients", clientFaults())
+	s.runAll("host", hostFaults())
 	patient := s.patient()
-	patient.sufferAll("network", lossyFaults())
-	patient.sufferAll("pmcheck", killFaults())
-	s.sufferAll("pmcheck", pmcheckFaults())
-	s.sufferAll("host", powerFaults())
+	patient.runAll("network", lossyFaults())
+	patient.runAll("pmcheck", killFaults())
+	s.runAll("pmcheck", pmcheckFaults())
+	s.runAll("host", powerFaults())
 }

@@ -27,50 +27,92 @@ func jvmFaults() []fault {
 			said: []string{refused, failed, starting}, haproxy: "DOWN", within: time.Second, back: startTime, by: "systemd"},
 		{area: "JVM", name: "stopped (`kill -STOP`)", inject: signalJVM("STOP"), mend: signalJVM("CONT"),
 			said: []string{silent}, haproxy: "DOWN", within: 5500 * time.Millisecond, back: 4 * time.Second, by: "`kill -CONT`"},
-		{area: "JVM", name: "no file descriptors left", inject: exhaustFiles, mend: grantFiles, long: true,
-			said: []string{silent, lost}, haproxy: "DOWN", within: 38 * time.Second, back: 10 * time.Second, by: "the limit raised"},
-		{area: "JVM", name: "heap used up by a catalog", inject: exhaustHeap, mend: func(s *site) { s.master.SetSitePP("") }, long: true,
-			said: []string{silent, refused, failed, starting, lost}, haproxy: "DOWN", within: time.Minute, back: startTime, by: "systemd"},
-		{area: "JVM", name: "heap too small to start: a crash loop", inject: killedWith("-Xmx32m"), mend: (*site).startAnew, long: true,
-			said: []string{refused, failed, starting}, haproxy: "DOWN", within: time.Second, lasts: 15 * time.Second, back: startTime, by: "`JAVA_ARGS`, `systemctl restart`"},
-		{area: "JVM", name: "does not start: bad `JAVA_ARGS`", inject: killedWith("-Xbogus"), mend: (*site).startAnew, long: true,
-			said: []string{refused, failed, starting}, haproxy: "DOWN", within: time.Second, lasts: 5 * time.Second, back: startTime, by: "`JAVA_ARGS`, `systemctl restart`"},
+		{
+			area:    "JVM",
+			name:    "no file descriptors left",
+			inject:  exhaustFiles,
+			mend:    grantFiles,
+			long:    true,
+			said:    []string{silent, lost},
+			haproxy: "DOWN",
+			within:  38 * time.Second,
+			back:    10 * time.Second,
+			by:      "the limit raised",
+		},
+		{
+			area:    "JVM",
+			name:    "heap used up by a catalog",
+			inject:  exhaustHeap,
+			mend:    func(s *faultSite) { s.Puppet.SetSitePP("") },
+			long:    true,
+			said:    []string{silent, refused, failed, starting, lost},
+			haproxy: "DOWN",
+			within:  time.Minute,
+			back:    startTime,
+			by:      "systemd",
+		},
+		{
+			area:    "JVM",
+			name:    "heap too small to start: a crash loop",
+			inject:  killedWith("-Xmx32m"),
+			mend:    (*faultSite).startAnew,
+			long:    true,
+			said:    []string{refused, failed, starting},
+			haproxy: "DOWN",
+			within:  time.Second,
+			lasts:   15 * time.Second,
+			back:    startTime,
+			by:      "`JAVA_ARGS`, `systemctl restart`",
+		},
+		{
+			area:    "JVM",
+			name:    "does not start: bad `JAVA_ARGS`",
+			inject:  killedWith("-Xbogus"),
+			mend:    (*faultSite).startAnew,
+			long:    true,
+			said:    []string{refused, failed, starting},
+			haproxy: "DOWN",
+			within:  time.Second,
+			lasts:   5 * time.Second,
+			back:    startTime,
+			by:      "`JAVA_ARGS`, `systemctl restart`",
+		},
 	}
 }
 
-// killJVM is quick, as a crash is, and asks nobody to stop.
-func killJVM(s *site) { s.host.MustRun("systemctl", "kill", "--signal=KILL", "puppetserver") }
+// killJVM is quick, as a crash is: no process is asked to stop.
+func killJVM(s *faultSite) { s.Host.MustRun("systemctl", "kill", "--signal=KILL", "puppetserver") }
 
-func signalJVM(signal string) func(*site) {
-	return func(s *site) {
-		s.host.MustRun("systemctl", "kill", "--kill-whom=main", "--signal="+signal, "puppetserver")
+func signalJVM(signal string) func(*faultSite) {
+	return func(s *faultSite) {
+		s.Host.MustRun("systemctl", "kill", "--kill-whom=main", "--signal="+signal, "puppetserver")
 	}
 }
 
 // limitFiles lets the JVM have as many files as a shell command says. Its user may
 // do that to it.
-func (s *site) limitFiles(count string) {
-	s.host.MustRun("setpriv", "--reuid=puppet", "--regid=puppet", "--clear-groups", "sh", "-ec", `
+func (s *faultSite) limitFiles(count string) {
+	s.Host.MustRun("setpriv", "--reuid=puppet", "--regid=puppet", "--clear-groups", "sh", "-ec", `
 pid=$(systemctl show --property=MainPID --value puppetserver)
 prlimit --pid "$pid" --nofile="$(`+count+`):"`)
 }
 
 // exhaustFiles lets the JVM have no more files than it has, and has clients wait
 // for each one that becomes free.
-func exhaustFiles(s *site) {
+func exhaustFiles(s *faultSite) {
 	s.limitFiles(`ls "/proc/$pid/fd" | wc -l`)
-	s.host.MustRun("systemd-run", "--quiet", "--collect", "--unit=crowd", "bash", "-c",
+	s.Host.MustRun("systemd-run", "--quiet", "--collect", "--unit=clients", "bash", "-c",
 		"for i in {1..200}; do exec {fd}<>/dev/tcp/127.0.0.1/8140; done; sleep infinity")
 }
 
-func grantFiles(s *site) {
+func grantFiles(s *faultSite) {
 	s.limitFiles(`prlimit --pid "$pid" --nofile --output HARD --noheadings`)
-	s.host.MustRun("systemctl", "stop", "crowd")
+	s.Host.MustRun("systemctl", "stop", "clients")
 }
 
 // exhaustHeap has an agent ask for a catalog that no heap can hold.
-func exhaustHeap(s *site) {
-	s.master.SetSitePP(`$mebibyte = Integer[1, 20].reduce('x') |$all, $i| { "${all}${all}" }
+func exhaustHeap(s *faultSite) {
+	s.Puppet.SetSitePP(`$mebibyte = Integer[1, 20].reduce('x') |$all, $i| { "${all}${all}" }
 $all = Integer[1, 100000].map |$i| { "${i}${mebibyte}" }
 `)
 	s.ask("agents", 1, s.catalogPath())
@@ -79,18 +121,18 @@ $all = Integer[1, 100000].map |$i| { "${i}${mebibyte}" }
 const javaDefaults = "/etc/default/puppetserver"
 
 // killedWith kills the JVM after one of its arguments was changed.
-func killedWith(argument string) func(*site) {
-	return func(s *site) {
-		was := s.host.MustRun("cat", javaDefaults) + "\n"
-		s.host.WriteFile(javaDefaults+".good", was, 0o644)
-		s.host.WriteFile(javaDefaults, strings.Replace(was, "\"\n", " "+argument+"\"\n", 1), 0o644)
+func killedWith(argument string) func(*faultSite) {
+	return func(s *faultSite) {
+		was := s.Host.MustRun("cat", javaDefaults) + "\n"
+		s.Host.WriteFile(javaDefaults+".good", was, 0o644)
+		s.Host.WriteFile(javaDefaults, strings.Replace(was, "\"\n", " "+argument+"\"\n", 1), 0o644)
 		killJVM(s)
 	}
 }
 
 // startAnew puts the arguments back.
-func (s *site) startAnew() {
-	s.host.MustRun("mv", javaDefaults+".good", javaDefaults)
-	s.host.MustRun("systemctl", "reset-failed", "puppetserver")
-	s.host.MustRun("systemctl", "restart", "--no-block", "puppetserver")
+func (s *faultSite) startAnew() {
+	s.Host.MustRun("mv", javaDefaults+".good", javaDefaults)
+	s.Host.MustRun("systemctl", "reset-failed", "puppetserver")
+	s.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver")
 }

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
@@ -10,35 +11,50 @@ import (
 // balancer is the address from which HAProxy asks.
 const balancer = lab.BridgeAddress
 
-// fitHere fails on a host whose pmcheck does not say that the master is fit.
-const fitHere = `test "$(curl --silent --max-time 2 http://localhost:9200/)" = "Puppet Server is running."
+// assertServing fails on a host whose pmcheck does not serve.
+const assertServing = `test "$(curl --silent --max-time 2 http://localhost:9200/)" = "Puppet Server is running."
 `
 
 // sh returns what runs a script on the host.
-func sh(script string) func(*site) {
-	return func(s *site) {
+func sh(script string) func(*faultSite) {
+	return func(s *faultSite) {
 		s.t.Helper()
-		if _, err := s.host.Run("sh", "-ec", script); err != nil {
+		if _, err := s.Host.Run("sh", "-ec", script); err != nil {
 			s.t.Fatal(err)
 		}
 	}
 }
 
 // networkFaults are those of the way to the balancer, and of the host's own ways.
-// pmcheck itself is fine when a balancer cannot reach it.
+// pmcheck itself runs when a balancer cannot reach it.
 func networkFaults() []fault {
 	const unheard = 4 * time.Second // 2 s until this client gives up
 	slow := wire{delay: 100 * time.Millisecond, jitter: 25 * time.Millisecond}
 	var cut func()
 	return []fault{
-		{name: "balancer cut off: answers are lost on the way", said: []string{silence}, haproxy: "DOWN", within: unheard,
-			inject: sh("ip route add blackhole " + balancer), mend: sh(fitHere + "ip route del blackhole " + balancer), by: "the route"},
-		{name: "interface down", said: []string{silence}, haproxy: "DOWN", within: unheard, long: true,
-			inject: sh("ip link set eth0 down"), mend: sh(fitHere + "ip link set eth0 up"), by: "the interface up"},
-		{name: "loopback down: the master cannot be probed", long: true, said: []string{"503 unhealthy: timeout", "503 unhealthy: unreachable"}, haproxy: "DOWN", within: 5500 * time.Millisecond,
-			inject: sh("ip link set lo down"), mend: sh("ip link set lo up"), by: "the interface up"},
+		{
+			name:    "balancer cut off: answers are lost on the way",
+			said:    []string{lab.NoAnswer},
+			haproxy: "DOWN",
+			within:  unheard,
+			inject:  sh("ip route add blackhole " + balancer),
+			mend:    sh(assertServing + "ip route del blackhole " + balancer),
+			by:      "the route",
+		},
+		{name: "interface down", said: []string{lab.NoAnswer}, haproxy: "DOWN", within: unheard, long: true,
+			inject: sh("ip link set eth0 down"), mend: sh(assertServing + "ip link set eth0 up"), by: "the interface up"},
+		{
+			name:    "loopback down: the master cannot be probed",
+			long:    true,
+			said:    []string{"503 unhealthy: timeout", "503 unhealthy: unreachable"},
+			haproxy: "DOWN",
+			within:  5500 * time.Millisecond,
+			inject:  sh("ip link set lo down"),
+			mend:    sh("ip link set lo up"),
+			by:      "the interface up",
+		},
 		{name: "packets take 0.2 to 0.25 s there and back", lasts: 3 * time.Second,
-			inject: func(s *site) { cut = slow.lay(s) }, mend: func(*site) { cut() }},
+			inject: func(s *faultSite) { cut = slow.lay(s) }, mend: func(*faultSite) { cut() }},
 		{name: "connection to the master reset (`ss -K`), ten times", long: true, inject: sh(`
 for i in 1 2 3 4 5 6 7 8 9 10; do
     timeout 5 sh -c 'until ss --no-header --kill --tcp dst 127.0.0.1 dport = 8140 | grep -q .; do sleep 0.05; done'
@@ -55,14 +71,14 @@ echo nameserver 198.18.255.53 >/etc/resolv.conf`)},
 	}
 }
 
-// cutPuppetDB has pmcheck ask a PuppetDB at an address where nobody is, and waits
+// cutPuppetDB has pmcheck ask a PuppetDB at an address without a host, and waits
 // until it says so.
-func cutPuppetDB(s *site) {
+func cutPuppetDB(s *faultSite) {
 	s.t.Helper()
 	configure(hostConfig + "puppetdb: {address: \"198.18.255.8:8081\", interval: 2s}\n")(s)
 	const want = "unhealthy: puppetdb-down"
-	lab.RetryUntil(s.t, 15*time.Second, 50*time.Millisecond, func() error {
-		if got, err := s.host.Run("curl", "--silent", "--max-time", "2", "http://localhost:9200/puppetdb"); got != want {
+	lab.WaitFor(s.t, 15*time.Second, 50*time.Millisecond, func() error {
+		if got, err := s.Host.Run("curl", "--silent", "--max-time", "2", "http://localhost:9200/puppetdb"); got != want {
 			return fmt.Errorf("/puppetdb says %q (%v), want %q", got, err, want)
 		}
 		return nil
@@ -74,7 +90,7 @@ func lossyFaults() []fault {
 	var cut func()
 	return []fault{
 		{name: "every tenth packet lost, each way", gaps: true, long: true, lasts: 20 * time.Second,
-			inject: func(s *site) { cut = wire{loss: 0.1}.lay(s) }, mend: func(*site) { cut() }},
+			inject: func(s *faultSite) { cut = wire{loss: 0.1}.lay(s) }, mend: func(*faultSite) { cut() }},
 	}
 }
 
@@ -83,18 +99,23 @@ const (
 	balancerIPv6 = "fd00:198::1"
 )
 
-// sufferIPv6 has a host lose its IPv4 address, and everybody ask over IPv6.
-func (s *site) sufferIPv6() {
+// runIPv6 takes the IPv4 address away from a host whose balancer asks over IPv6.
+func (s *faultSite) runIPv6() {
 	s.t.Helper()
-	s.host.MustRun("ip", "address", "add", hostIPv6+"/64", "dev", "eth0", "nodad")
-	if out, err := s.net.Command("ip", "address", "add", balancerIPv6+"/64", "dev", "lab0", "nodad").CombinedOutput(); err != nil {
+	s.Host.MustRun("ip", "address", "add", hostIPv6+"/64", "dev", "eth0", "nodad")
+	add := s.Net.Command("ip", "address", "add", balancerIPv6+"/64", "dev", "lab0", "nodad")
+	if out, err := add.CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}
-	host, other := *s.host, *s
-	host.Address = "[" + hostIPv6 + "]"
-	other.host = &host
-	other.haproxy = s.net.StartHAProxy(s.t, fmt.Sprintf(balancerConfig, host.Address+":8140"))
-	other.suffer(fault{area: "network", name: "IPv6 only", lasts: 2 * handshake,
-		inject: sh("ip -4 address flush dev eth0"), mend: sh("ip address add " + s.host.Address + "/15 dev eth0")})
-	other.haproxy.Stop()
+	other := s.with(s.t)
+	other.Listen = "[" + hostIPv6 + "]:9200"
+	other.Balance(strings.ReplaceAll(balancerConfig, "MASTER", "["+hostIPv6+"]:8140"))
+	other.run(fault{
+		area:   "network",
+		name:   "IPv6 only",
+		lasts:  2 * handshake,
+		inject: sh("ip -4 address flush dev eth0"),
+		mend:   sh("ip address add " + s.Host.Address + "/15 dev eth0"),
+	})
+	other.HAProxy.Stop()
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 const holds = state + "/holds"
@@ -13,35 +14,63 @@ const holds = state + "/holds"
 func pmcheckFaults() []fault {
 	const restored = "the file restored"
 	faults := []fault{
-		{name: "stopped (`kill -STOP`)", said: []string{silence}, haproxy: "DOWN", within: 4 * time.Second, back: 20 * time.Second, long: true, by: "the watchdog",
-			inject: sh("systemctl kill --signal=STOP pmcheck")},
+		{
+			name:    "stopped (`kill -STOP`)",
+			said:    []string{lab.NoAnswer},
+			haproxy: "DOWN",
+			within:  4 * time.Second,
+			back:    20 * time.Second,
+			long:    true,
+			by:      "the watchdog",
+			inject:  sh("systemctl kill --signal=STOP pmcheck"),
+		},
 		{name: "a second daemon by hand: refuses", long: true, inject: sh(`
 ! said=$(timeout 5 pmcheck serve 2>&1)
 echo "$said" | grep -q 'address already in use (another pmcheck'`)},
-		{name: "configuration with a typo, reloaded: the old one stays", long: true, mend: configure(hostConfig), inject: func(s *site) {
-			configure(hostConfig + "lisen: \":9200\"\n")(s)
-			sh(`timeout 5 sh -c 'until pmcheck status | grep -q lisen; do sleep 0.1; done'`)(s)
-		}},
-		{name: "configuration with a typo, restarted", said: []string{silence}, haproxy: "DOWN", within: 4 * time.Second, back: 3 * time.Second, by: restored,
-			inject: func(s *site) {
-				s.host.WriteFile(config.DefaultFile, "lisen: \":9200\"\n", 0o644)
-				s.host.MustRun("systemctl", "--no-block", "restart", "pmcheck")
+		{
+			name: "configuration with a typo, reloaded: the old one stays",
+			long: true,
+			mend: configure(hostConfig),
+			inject: func(s *faultSite) {
+				configure(hostConfig + "lisen: \":9200\"\n")(s)
+				sh(`timeout 5 sh -c 'until pmcheck status | grep -q lisen; do sleep 0.1; done'`)(s)
 			},
-			mend: func(s *site) { s.host.WriteFile(config.DefaultFile, hostConfig, 0o644) }},
-		{name: "configuration deleted, restarted: the defaults", long: true, inject: sh("rm " + config.DefaultFile + "; systemctl restart pmcheck"), mend: configure(hostConfig)},
+		},
+		{
+			name:    "configuration with a typo, restarted",
+			said:    []string{lab.NoAnswer},
+			haproxy: "DOWN",
+			within:  4 * time.Second,
+			back:    3 * time.Second,
+			by:      restored,
+			inject: func(s *faultSite) {
+				s.Host.WriteFile(config.DefaultFile, "lisen: \":9200\"\n", 0o644)
+				s.Host.MustRun("systemctl", "--no-block", "restart", "pmcheck")
+			},
+			mend: func(s *faultSite) { s.Host.WriteFile(config.DefaultFile, hostConfig, 0o644) },
+		},
+		{
+			name:   "configuration deleted, restarted: the defaults",
+			long:   true,
+			inject: sh("rm " + config.DefaultFile + "; systemctl restart pmcheck"),
+			mend:   configure(hostConfig),
+		},
 		{name: "program deleted", long: true, inject: sh("mv /usr/bin/pmcheck /root"), mend: sh("mv /root/pmcheck /usr/bin")},
 	}
 	return append(append(faults, holdFaults()...), directoryFaults()...)
 }
 
-// holdFaults are files that are no holds as they should be.
+// holdFaults are files that are not valid holds.
 func holdFaults() []fault {
 	faults := []fault{
 		{name: "half a hold", inject: sh(`printf '{"mode": "dr' >` + holds + `/torn.json`)},
 		{name: "a hold of 100 MB", inject: sh("truncate -s 100M " + holds + "/torn.json"), long: true},
-		{name: "a hold of somebody else's", long: true,
-			inject: sh(`echo '{"mode": "ready"}' >/var/lib/pmcheck/torn; chown nobody /var/lib/pmcheck/torn; mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
-		{name: "a hold of whoever likes (mode 666)", long: true,
+		{name: "a hold of another user", long: true,
+			inject: sh(`
+echo '{"mode": "ready"}' >/var/lib/pmcheck/torn
+chown nobody /var/lib/pmcheck/torn
+mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
+		{name: "a world-writable hold file (mode 0666)", long: true,
 			inject: sh(`umask 0; echo '{"mode": "ready"}' >` + holds + `/torn.json`)},
 	}
 	for i := range faults {
@@ -58,23 +87,47 @@ func holdFaults() []fault {
 func directoryFaults() []fault {
 	ready := sh("pmcheck ready")
 	faults := []fault{
-		{name: "directory of holds replaced", inject: sh("cd " + state + "; mv holds was; mkdir holds"), mend: ready, by: "`pmcheck ready`"},
+		{
+			name:   "directory of holds replaced",
+			inject: sh("cd " + state + "; mv holds was; mkdir holds"),
+			mend:   ready,
+			by:     "`pmcheck ready`",
+		},
 		{name: "directory of holds deleted", inject: sh("rm -r " + holds), mend: ready, by: "`pmcheck ready`", long: true},
-		{name: "a file system mounted over the holds", inject: sh("mount -t tmpfs -o mode=755 tmpfs " + holds), mend: sh("umount " + holds), by: "the file system unmounted", long: true},
-		{name: "file system of the holds unmounted", inject: sh("umount --lazy " + state), mend: ready, by: "`pmcheck ready`", long: true},
+		{
+			name:   "a file system mounted over the holds",
+			inject: sh("mount -t tmpfs -o mode=755 tmpfs " + holds),
+			mend:   sh("umount " + holds),
+			by:     "the file system unmounted",
+			long:   true,
+		},
+		{
+			name:   "file system of the holds unmounted",
+			inject: sh("umount --lazy " + state),
+			mend:   ready,
+			by:     "`pmcheck ready`",
+			long:   true,
+		},
 	}
-	// The kernel reports a mount to nobody. With the marker nobody minds it either.
-	unseen := fault{name: "a hold that the kernel does not report", said: []string{"503 drain"}, haproxy: "NOLB", within: 3 * time.Second, by: "the hold gone",
+	// The kernel does not report a mount. The marker makes the directory a valid one.
+	unseen := fault{
+		name:    "a hold that the kernel does not report",
+		said:    []string{"503 drain"},
+		haproxy: "NOLB",
+		within:  3 * time.Second,
+		by:      "the hold gone",
 		inject: sh(`
 pmcheck ready
 mkdir -p /root/unseen
 : >/root/unseen/.initialized
 echo '{"mode": "drain"}' >/root/unseen/unseen.json
-mount --bind /root/unseen ` + holds), mend: sh("umount " + holds)}
+mount --bind /root/unseen ` + holds),
+		mend: sh("umount " + holds),
+	}
 	return append([]fault{unseen}, heldOut(faults)...)
 }
 
-// heldOut completes what counts as maint.
+// heldOut completes faults that count as maint.
 func heldOut(faults []fault) []fault {
 	for i := range faults {
 		faults[i].said, faults[i].haproxy, faults[i].within = []string{"503 maint"}, "DOWN", 3*time.Second
@@ -88,16 +141,16 @@ pid=$(systemctl show --property=MainPID --value pmcheck)
 awk '/VmSize/ { printf "LimitAS=%dK", $2 + 65536 }' "/proc/$pid/status"`
 
 // killFaults are for a balancer that is as patient as README.md has it: after a
-// crash nobody answers for half a second.
+// crash there is no answer for half a second.
 func killFaults() []fault {
-	kill := func(s *site) { s.host.MustRun("systemctl", "kill", "--signal=KILL", "pmcheck") }
+	kill := func(s *faultSite) { s.Host.MustRun("systemctl", "kill", "--signal=KILL", "pmcheck") }
 	return []fault{
 		{name: "killed (`kill -9`)", gaps: true, inject: kill, lasts: 4 * time.Second},
-		{name: "killed twenty times", gaps: true, long: true, lasts: 4 * time.Second, inject: func(s *site) {
+		{name: "killed twenty times", gaps: true, long: true, lasts: 4 * time.Second, inject: func(s *faultSite) {
 			for range 20 {
 				kill(s)
 				// Never two within the time of three checks.
-				s.lookOn(4*time.Second + time.Duration(rand.Int64N(int64(time.Second))))
+				lab.Pause(s.t, 4*time.Second+time.Duration(rand.Int64N(int64(time.Second))))
 			}
 		}},
 		{name: "64 MiB of memory to spare (`LimitAS=`), 1000 connections", gaps: true, long: true, lasts: 8 * time.Second,

@@ -36,10 +36,20 @@ func portFaults() []fault {
 			inject: takePort("nginx -c /root/plain.conf")},
 		{name: "nginx before a dead backend", said: []string{"503 unhealthy: http-error"}, within: atOnce, long: true,
 			inject: takePort("nginx -c /root/proxy.conf")},
-		{name: "`openssl s_server`, certificate of another CA", said: []string{"503 unhealthy: server-certificate-untrusted"}, within: atOnce, long: true,
-			inject: takePort(fmt.Sprintf(server, "foreign"))},
-		{name: "`openssl s_server`, certificate of another name", said: []string{"503 unhealthy: server-certificate-name"}, within: atOnce, long: true,
-			inject: takePort(fmt.Sprintf(server, "other"))},
+		{
+			name:   "`openssl s_server`, certificate of another CA",
+			said:   []string{"503 unhealthy: server-certificate-untrusted"},
+			within: atOnce,
+			long:   true,
+			inject: takePort(fmt.Sprintf(server, "foreign")),
+		},
+		{
+			name:   "`openssl s_server`, certificate of another name",
+			said:   []string{"503 unhealthy: server-certificate-name"},
+			within: atOnce,
+			long:   true,
+			inject: takePort(fmt.Sprintf(server, "other")),
+		},
 	}
 	for i := range faults {
 		f := &faults[i]
@@ -50,23 +60,23 @@ func portFaults() []fault {
 }
 
 // takePort has a shell command be what listens on port 8140.
-func takePort(command string) func(*site) {
-	return func(s *site) {
-		_, _ = s.host.Run("systemctl", "stop", "port") // if there is one
-		s.host.MustRun("systemd-run", "--quiet", "--collect", "--unit=port", "sh", "-c", "exec "+command)
+func takePort(command string) func(*faultSite) {
+	return func(s *faultSite) {
+		_, _ = s.Host.Run("systemctl", "stop", "port") // if there is one
+		s.Host.MustRun("systemd-run", "--quiet", "--collect", "--unit=port", "sh", "-c", "exec "+command)
 	}
 }
 
-// endBehindRelay has a site go through faults of the port. Puppet Server stays
+// runBehindRelay runs faults of the port. Puppet Server stays
 // behind the relay: to move it back takes as long as a reload.
-func (s *site) endBehindRelay(faults []fault) {
+func (s *faultSite) runBehindRelay(faults []fault) {
 	s.t.Helper()
-	s.layOutPort()
-	s.host.MustRun("sed", "-i", "s/ssl-port: 8140/ssl-port: 8141/", "/etc/puppet/puppetserver/conf.d/webserver.conf")
+	s.writePortFiles()
+	s.Host.MustRun("sed", "-i", "s/ssl-port: 8140/ssl-port: 8141/", "/etc/puppet/puppetserver/conf.d/webserver.conf")
 	s.reload()
 	takePort(relay)(s)
 	for _, f := range faults {
-		s.suffer(f)
+		s.run(f)
 	}
 }
 
@@ -80,24 +90,24 @@ http {
 }
 `
 
-// layOutPort writes what those who take the port need.
-func (s *site) layOutPort() {
+// writePortFiles writes what the programs that take the port need.
+func (s *faultSite) writePortFiles() {
 	s.t.Helper()
-	name := s.master.Certname()
+	name := s.Puppet.Certname()
 	cert, key := foreignCert(s.t, name)
-	s.host.WriteFile("/root/foreign.pem", cert, 0o644)
-	s.host.WriteFile("/root/foreign.key", key, 0o600)
-	s.master.IssueCert(s.host, "other.lab.example", nil)
-	s.host.MustRun("cp", certFile("other.lab.example"), "/root/other.pem")
-	s.host.MustRun("cp", keyFile("other.lab.example"), "/root/other.key")
-	s.host.WriteFile("/root/drip.sh", "printf '\\026'; while sleep 1; do printf '\\003'; done\n", 0o644) // begins like TLS
-	s.host.WriteFile("/root/plain.conf", fmt.Sprintf(nginxConf, "listen 8140;"), 0o644)
-	s.host.WriteFile("/root/proxy.conf", fmt.Sprintf(nginxConf, fmt.Sprintf(
+	s.Host.WriteFile("/root/foreign.pem", cert, 0o644)
+	s.Host.WriteFile("/root/foreign.key", key, 0o600)
+	s.Puppet.IssueCert(s.Host, "other.lab.example", nil)
+	s.Host.MustRun("cp", certFile("other.lab.example"), "/root/other.pem")
+	s.Host.MustRun("cp", keyFile("other.lab.example"), "/root/other.key")
+	s.Host.WriteFile("/root/drip.sh", "printf '\\026'; while sleep 1; do printf '\\003'; done\n", 0o644) // begins like TLS
+	s.Host.WriteFile("/root/plain.conf", fmt.Sprintf(nginxConf, "listen 8140;"), 0o644)
+	s.Host.WriteFile("/root/proxy.conf", fmt.Sprintf(nginxConf, fmt.Sprintf(
 		"listen 8140 ssl; ssl_certificate %s; ssl_certificate_key %s; location / { proxy_pass http://127.0.0.1:9; }",
 		certFile(name), keyFile(name))), 0o644)
 }
 
-// foreignCert is a certificate and its key, in PEM, of a CA that nobody knows.
+// foreignCert is a certificate and its key, in PEM, of an unknown CA.
 func foreignCert(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	ca, err := checktest.NewCA("Puppet CA: elsewhere")

@@ -6,17 +6,19 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // A row is what came of a fault.
 type row struct {
 	fault
 	began time.Time // of the fault
-	// heard of pmcheck and state of HAProxy are when they said what the fault is;
-	// nil if it is none.
-	heard, state *saying
-	mended       time.Time
-	back, up     *saying // when they had the master back
+	// answer of pmcheck and state of HAProxy are when they said what the fault is, if
+	// it has said.
+	answer, state lab.Change
+	mended        time.Time
+	back, up      lab.Change // when they had the master back
 }
 
 // A table is the rows of all sites. It may be used concurrently.
@@ -45,7 +47,7 @@ func (t *table) String() string {
 func (r row) told() string {
 	switch {
 	case r.gaps:
-		return "200 or nothing"
+		return "200 or no answer"
 	case r.said == nil:
 		return "200 all the time"
 	}
@@ -57,9 +59,9 @@ func (r row) String() string {
 	if r.said == nil {
 		return fmt.Sprintf("%s | UP | | %s | | |", what, r.by)
 	}
-	return fmt.Sprintf("%s %s | %s | %s | %s | %s | %s |", what, seconds(r.heard.at.Sub(r.began)),
-		r.state.what, seconds(r.state.at.Sub(r.began)), r.by,
-		seconds(r.back.at.Sub(r.mended)), seconds(r.up.at.Sub(r.mended)))
+	return fmt.Sprintf("%s %s | %s | %s | %s | %s | %s |", what, seconds(r.answer.At.Sub(r.began)),
+		r.state.Answer, seconds(r.state.At.Sub(r.began)), r.by,
+		seconds(r.back.At.Sub(r.mended)), seconds(r.up.At.Sub(r.mended)))
 }
 
 func seconds(d time.Duration) string {

@@ -22,15 +22,15 @@ const route = `ip link set wire0 up; ip route add "$1" dev wire0 src "$2"`
 
 // lay puts the wire between balancer and host, instead of the bridge, and returns
 // the function that takes it away.
-func (w wire) lay(s *site) (cut func()) {
+func (w wire) lay(s *faultSite) (cut func()) {
 	s.t.Helper()
-	near, far := s.device(s.net.Inside), s.device(s.host.Inside)
+	near, far := s.device(s.Net.Inside), s.device(s.Host.Inside)
 	go w.carry(near, far)
 	go w.carry(far, near)
-	if out, err := s.net.Command("sh", "-ec", route, "sh", s.host.Address, balancer).CombinedOutput(); err != nil {
+	if out, err := s.Net.Command("sh", "-ec", route, "sh", s.Host.Address, balancer).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}
-	s.host.MustRun("sh", "-ec", route, "sh", balancer, s.host.Address)
+	s.Host.MustRun("sh", "-ec", route, "sh", balancer, s.Host.Address)
 	return func() {
 		near.Close()
 		far.Close()
@@ -38,7 +38,7 @@ func (w wire) lay(s *site) (cut func()) {
 }
 
 // device makes a network device whose packets are read from and written to a file.
-func (s *site) device(inside func(func() error) error) (file *os.File) {
+func (s *faultSite) device(inside func(func() error) error) (file *os.File) {
 	s.t.Helper()
 	err := inside(func() error {
 		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)

@@ -62,7 +62,7 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	Need(tb, "bash", "bash")
 	dir := tempDir(tb)
 	script, config := filepath.Join(dir, "check"), filepath.Join(dir, "xinetd.conf")
-	a := &Ancestor{address: FreeAddress(tb, "127.0.0.1")}
+	a := &Ancestor{address: Address(tb, "127.0.0.1")}
 	host, port, err := net.SplitHostPort(a.address)
 	if err != nil {
 		tb.Fatal(err)
@@ -75,7 +75,7 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	log := filepath.Join(dir, "xinetd.log")
 	showOnFailure(tb, log)
 	a.proc = start(tb, (*Network)(nil).Command(xinetd, "-dontfork", "-f", config, "-filelog", log), log)
-	RetryUntil(tb, 5*time.Second, 10*time.Millisecond, func() error {
+	WaitFor(tb, 5*time.Second, 10*time.Millisecond, func() error {
 		conn, err := net.Dial("tcp", a.address)
 		if err != nil {
 			return errors.Join(err, a.proc.died())

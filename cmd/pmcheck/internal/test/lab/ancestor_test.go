@@ -67,7 +67,7 @@ func TestAncestor(t *testing.T) {
 }
 
 func TestCPUTime(t *testing.T) {
-	lab.RetryUntil(t, 10*time.Second, 0, func() error { // 0: no pause, so this is work
+	lab.WaitFor(t, 10*time.Second, 0, func() error { // 0: no pause, so this is work
 		if lab.CPUTime(t, os.Getpid()) == 0 {
 			return os.ErrDeadlineExceeded
 		}

@@ -29,6 +29,7 @@ mkdir -p "$root" "$dir/upper" "$dir/work"
 mount -t overlay -o "lowerdir=/,upperdir=$dir/upper,workdir=$dir/work" overlay "$root"
 if [ ! -e "$dir/booted" ]; then
     rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/rc?.d/*
+    rm -f "$root/usr/sbin/policy-rc.d" # of machines that are containers: start nothing
     echo "$name" >"$root/etc/hostname"
     echo "$machine_id" >"$root/etc/machine-id"
     : >"$root/etc/fstab"
@@ -83,7 +84,7 @@ func (h *Host) boot() {
 	tb.Cleanup(h.showOnFailure) // each boot, to come before it is ended
 	// A Puppet Server that was enabled is part of the boot, and so is its end of a
 	// shutdown: for as long as a guard lets agents finish.
-	RetryUntil(tb, 5*time.Minute, 50*time.Millisecond, func() error {
+	WaitFor(tb, 5*time.Minute, 50*time.Millisecond, func() error {
 		if err := h.init.died(); err != nil {
 			tb.Fatalf("%s does not boot: %v", h.Name, err)
 		}

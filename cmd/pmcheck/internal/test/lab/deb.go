@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 )
 
@@ -13,16 +12,12 @@ import (
 // now, and returns the file's path. It vanishes with the test.
 func DEB(tb testing.TB, version string) string {
 	tb.Helper()
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		tb.Fatalf("go list: %v", err)
-	}
 	dist := tempDir(tb)
 	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
-	cmd.Dir = strings.TrimSpace(string(root))
+	cmd.Dir = File(tb, "")
 	cmd.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	if err := RunOutside(cmd); err != nil {
+		tb.Fatal(err)
 	}
 	built, err := filepath.Glob(filepath.Join(dist, "*.deb"))
 	if err != nil || len(built) != 1 {

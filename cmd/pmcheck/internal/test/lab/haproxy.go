@@ -181,10 +181,11 @@ func (h *HAProxy) WaitStatus(backend, server, status string, within time.Duratio
 
 // WaitStat waits until HAProxy's view of the server is as wanted, and returns
 // it and how long it took. It asks a hundred times per second.
-func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool, within time.Duration) (ServerStat, time.Duration) {
+func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool,
+	within time.Duration) (ServerStat, time.Duration) {
 	h.tb.Helper()
 	var stat ServerStat
-	took := RetryUntil(h.tb, within, 10*time.Millisecond, func() (err error) {
+	took := WaitFor(h.tb, within, 10*time.Millisecond, func() (err error) {
 		if stat, err = h.stat(backend, server); err != nil {
 			return err
 		}
@@ -199,7 +200,7 @@ func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool, w
 // waitAnswer waits for an answer of the admin socket that is as wanted.
 func (h *HAProxy) waitAnswer(want func(info string) bool) {
 	h.tb.Helper()
-	RetryUntil(h.tb, 10*time.Second, 10*time.Millisecond, func() error {
+	WaitFor(h.tb, 10*time.Second, 10*time.Millisecond, func() error {
 		if err := h.proc.died(); err != nil {
 			h.tb.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestHAProxy(t *testing.T) {
 		w.WriteHeader(int(code.Load()))
 	}))
 	defer server.Close()
-	bind := lab.FreeAddress(t, "127.0.0.1")
+	bind := lab.Address(t, "127.0.0.1")
 	config := fmt.Sprintf(balancerConfig, bind, server.Listener.Addr())
 
 	t.Logf("HAProxy %s", lab.HAProxyVersion(t))
@@ -50,10 +50,11 @@ func TestHAProxy(t *testing.T) {
 		code.Store(http.StatusServiceUnavailable)
 		down, took := h.WaitStatus("masters", "m1", "DOWN", 5*time.Second)
 		t.Logf("DOWN after %v", took)
-		if strings.TrimPrefix(down.CheckStatus, "* ") != "L7STS" || down.CheckCode != "503" { // "* ": the next one is under way
+		if strings.TrimPrefix(down.CheckStatus, "* ") != "L7STS" ||
+			down.CheckCode != "503" { // "* ": the next one is under way
 			t.Errorf("DOWN for %s %s, want L7STS 503", down.CheckStatus, down.CheckCode)
 		}
-		lab.RetryUntil(t, 5*time.Second, 5*time.Millisecond, func() error {
+		lab.WaitFor(t, 5*time.Second, 5*time.Millisecond, func() error {
 			if !strings.Contains(h.Log(), "Server masters/m1 is DOWN") {
 				return fmt.Errorf("log does not say DOWN:\n%s", h.Log())
 			}

@@ -16,8 +16,8 @@ import (
 const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // A Host is this machine once more, with a systemd of its own as PID 1 and an
-// address in its Network: whatever is installed here is installed there, and
-// whatever it writes is seen by nobody else. /tmp and /run are empty at first
+// address in its Network: programs that are installed here are installed there, and
+// nothing else sees what it writes. /tmp and /run are empty at first
 // and after each boot; everything else lasts as long as the test.
 type Host struct {
 	Name    string

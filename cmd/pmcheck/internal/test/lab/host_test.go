@@ -65,7 +65,7 @@ func TestNetwork(t *testing.T) {
 	a.WriteFile("/srv/www/name", "this is a1", 0o644)
 	kill := a.Start("/usr/bin/python3", "-m", "http.server", "--directory", "/srv/www", "80")
 	client := http.Client{Transport: &http.Transport{DialContext: n.DialContext, DisableKeepAlives: true}}
-	lab.RetryUntil(t, 10*time.Second, 10*time.Millisecond, func() error {
+	lab.WaitFor(t, 10*time.Second, 10*time.Millisecond, func() error {
 		resp, err := client.Get("http://" + a.Address + "/name")
 		if err == nil {
 			resp.Body.Close()
@@ -112,7 +112,7 @@ func TestKilled(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	lab.RetryUntil(t, 10*time.Second, 10*time.Millisecond, func() error {
+	lab.WaitFor(t, 10*time.Second, 10*time.Millisecond, func() error {
 		namespaces, err := filepath.Glob("/proc/[0-9]*/ns/pid")
 		for _, ns := range namespaces {
 			if at, _ := os.Readlink(ns); at == inside {

@@ -2,32 +2,35 @@
 // benchmarks: Puppet Server, HAProxy, xinetd, wrk, and whole hosts with a
 // systemd of their own.
 //
-// Everything runs below a temporary directory, on addresses the caller names,
-// and ends with the test: by its cleanup, or, when the test process is killed,
-// by the kernel. The machine's own /etc/puppet, /var/lib/puppet, network and
-// units are never touched, and several of each may run at once.
+// Everything runs below a temporary directory, in a network namespace of the test
+// process, and ends with the test: by its cleanup, or, when the test process is
+// killed, by the kernel. The machine's own /etc/puppet, /var/lib/puppet, network
+// and units are never touched, and several of each may run at once.
 //
-// A test that needs real parts says so first:
+// A Site is what most tests need: a master, pmcheck beside it, and HAProxy. TestMain
+// must call Main, and a test that needs real parts says so first:
+//
+//	func TestMain(m *testing.M) { lab.Main(m) }
 //
 //	func TestDrainIsSeen(t *testing.T) {
 //		lab.Real(t)
-//		master := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
-//		master.WaitReady(time.Minute)
+//		site := lab.StartSite(t, lab.SiteOptions{YAML: "probe: {interval: 1s}\n"})
+//		site.Hold(drain.Drain)
+//		site.WaitRefusal("drain", 5*time.Second)
+//	}
 //
-// Whatever cannot be started fails the test, with the name of the Debian
-// package that is missing. Values of this package belong to the test that made
-// them and, unless said otherwise, to its goroutine.
+// A program that is missing fails the test, with the name of its Debian package.
+// Values of this package belong to the test that made them and, unless said
+// otherwise, to its goroutine.
 package lab
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Real skips the test under go test -short, and fails it when it does not run
@@ -40,6 +43,9 @@ func Real(tb testing.TB) {
 	if os.Geteuid() != 0 {
 		tb.Fatal("starts real programs as other users: run as root, or with -short")
 	}
+	if !inOwnNamespace() {
+		tb.Fatal("no network namespace: TestMain must call lab.Main, and may lack CAP_SYS_ADMIN")
+	}
 }
 
 // Need returns the path of program, or fails the test with the Debian package
@@ -51,24 +57,6 @@ func Need(tb testing.TB, program, debianPackage string) string {
 		tb.Fatalf("%v (apt-get install --no-install-recommends %s)", err, debianPackage)
 	}
 	return path
-}
-
-// RetryUntil calls fn every so often until it returns nil and says how long
-// that took. When it has not after within, the test fails with fn's last error.
-func RetryUntil(tb testing.TB, within, every time.Duration, fn func() error) time.Duration {
-	tb.Helper()
-	start := time.Now()
-	for {
-		err := fn()
-		took := time.Since(start)
-		if err == nil {
-			return took
-		}
-		if took > within {
-			tb.Fatalf("not within %v: %v", within, err)
-		}
-		time.Sleep(every)
-	}
 }
 
 // Build compiles cmd/pmcheck, without the race detector, once per test process
@@ -91,14 +79,22 @@ var build = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(self), "pmcheck")
 	cmd := exec.Command("go", "build", "-race=false", "-o", path, "github.com/pmcheck/pmcheck/cmd/pmcheck")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
-	}
-	return path, nil
+	return path, RunOutside(cmd)
 })
 
-// tempDir is testing.TB.TempDir for programs that run as another user, who
-// must be able to enter it.
+// RunOutside runs a command in the network that the test process was started in,
+// since what builds programs may have to fetch modules. The error has its output.
+func RunOutside(cmd *exec.Cmd) error {
+	return outside(func() error {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
+		}
+		return nil
+	})
+}
+
+// tempDir is testing.TB.TempDir for programs that run as another user, which must
+// be able to enter it.
 func tempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "pmcheck-lab-")
@@ -114,17 +110,6 @@ func tempDir(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	return dir
-}
-
-// FreeAddress returns ip with a TCP port nobody listens on at this moment.
-func FreeAddress(tb testing.TB, ip string) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func writeFile(tb testing.TB, path, content string) {

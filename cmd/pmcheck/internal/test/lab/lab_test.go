@@ -12,10 +12,20 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
+func TestMain(m *testing.M) { lab.Main(m) }
+
 // A failingTB records how a helper fails its test.
 type failingTB struct {
 	testing.TB
 	fatal string
+	error string
+}
+
+func (f *failingTB) Errorf(format string, args ...any) { f.error = fmt.Sprintf(format, args...) }
+
+func (f *failingTB) Fatal(args ...any) {
+	f.fatal = fmt.Sprint(args...)
+	runtime.Goexit()
 }
 
 func (f *failingTB) Fatalf(format string, args ...any) {
@@ -48,10 +58,10 @@ func TestNeed(t *testing.T) {
 	}
 }
 
-func TestRetryUntil(t *testing.T) {
+func TestWaitFor(t *testing.T) {
 	calls := 0
 	got := fatal(t, func(tb testing.TB) {
-		lab.RetryUntil(tb, time.Minute, 0, func() error {
+		lab.WaitFor(tb, time.Minute, 0, func() error {
 			if calls++; calls < 3 {
 				return errors.New("not yet")
 			}
@@ -62,7 +72,7 @@ func TestRetryUntil(t *testing.T) {
 		t.Errorf("%d calls, %q; want success at the third", calls, got)
 	}
 	got = fatal(t, func(tb testing.TB) {
-		lab.RetryUntil(tb, 0, 0, func() error { return errors.New("the last error") })
+		lab.WaitFor(tb, 0, 0, func() error { return errors.New("the last error") })
 	})
 	if !strings.Contains(got, "the last error") {
 		t.Errorf("fails with %q, want the last error", got)

@@ -66,7 +66,7 @@ func StartNetwork(tb testing.TB) *Network {
 		Unshareflags: syscall.CLONE_NEWNS, // and private, as Go makes it
 	}
 	n.keeper = start(tb, cmd, log)
-	RetryUntil(tb, 10*time.Second, 5*time.Millisecond, func() error {
+	WaitFor(tb, 10*time.Second, 5*time.Millisecond, func() error {
 		if err := n.keeper.died(); err != nil {
 			tb.Fatal(err)
 		}

@@ -21,8 +21,8 @@ type process struct {
 }
 
 // start runs cmd with its output appended to the file log. The kernel kills it
-// when the test process dies: whoever started it must not be a goroutine that
-// ends while locked to its thread.
+// when the test process dies. The caller must not be a goroutine that ends while
+// locked to its thread.
 func start(tb testing.TB, cmd *exec.Cmd, log string) *process {
 	tb.Helper()
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -58,7 +58,7 @@ func (p *process) kill() {
 	group := p.cmd.Process.Pid
 	_ = syscall.Kill(-group, syscall.SIGKILL) // may just have ended
 	<-p.done
-	RetryUntil(p.tb, 10*time.Second, 2*time.Millisecond, func() error { return groupGone(group) })
+	WaitFor(p.tb, 10*time.Second, 2*time.Millisecond, func() error { return groupGone(group) })
 }
 
 // groupGone returns an error while the process group has a member that still

@@ -23,7 +23,8 @@ const packagedConfig = "/etc/puppet/puppetserver"
 // configuration with every path moved below Dir, and empty data directories.
 func (s *PuppetServer) writeConfig() {
 	s.tb.Helper()
-	for _, dir := range []string{"puppet", "ssl", "var", "run", "log", "server", "code/environments/production/manifests"} {
+	for _, dir := range []string{"puppet", "ssl", "var", "run", "log", "server",
+		"code/environments/production/manifests"} {
 		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
 			s.tb.Fatal(err)
 		}
@@ -45,15 +46,16 @@ func (s *PuppetServer) writeConfig() {
 // above a later one.
 func (s *PuppetServer) puppetConf() string {
 	settings := map[string]string{
-		"certname":  s.opts.Certname,
-		"server":    s.opts.Certname,
-		"ssldir":    s.path("ssl"),
-		"cadir":     s.path("ca"),
-		"vardir":    s.path("var"),
-		"codedir":   s.path("code"),
-		"logdir":    s.path("log"),
-		"rundir":    s.path("run"),
-		"keylength": "2048",
+		"certname":   s.opts.Certname,
+		"server":     s.opts.Certname,
+		"ssldir":     s.path("ssl"),
+		"cadir":      s.path("ca"),
+		"vardir":     s.path("var"),
+		"codedir":    s.path("code"),
+		"logdir":     s.path("log"),
+		"rundir":     s.path("run"),
+		"keylength":  "2048",
+		"serverport": Port(s.tb, s.opts.Address),
 	}
 	maps.Copy(settings, s.opts.Settings)
 	var b strings.Builder
@@ -139,7 +141,7 @@ func (s *PuppetServer) chown() {
 	}
 }
 
-// puppetUser is who Puppet Server runs as. Its package makes the user.
+// puppetUser is the user that Puppet Server runs as. Its package makes the user.
 func puppetUser(tb testing.TB) *syscall.Credential {
 	tb.Helper()
 	u, err := user.Lookup("puppet")

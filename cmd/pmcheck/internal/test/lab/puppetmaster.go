@@ -33,6 +33,12 @@ type PuppetMaster struct {
 	ca *PuppetMaster // may be itself
 }
 
+// NoCAServices is services.d/ca.cfg of a Puppet Server without the CA service.
+const NoCAServices = `
+puppetlabs.services.ca.certificate-authority-disabled-service/certificate-authority-disabled-service
+puppetlabs.trapperkeeper.services.watcher.filesystem-watch-service/filesystem-watch-service
+`
+
 const (
 	masterSSL = "/var/lib/puppet/ssl"
 	masterCA  = "/etc/puppet/puppetserver/ca"
@@ -74,7 +80,7 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 // returns how long that took.
 func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 	m.tb.Helper()
-	return RetryUntil(m.tb, within, 100*time.Millisecond, func() error {
+	return WaitFor(m.tb, within, 100*time.Millisecond, func() error {
 		if state, err := m.Host.Run("systemctl", "is-active", "puppetserver"); err != nil {
 			if state == "failed" {
 				m.tb.Fatal(m.Host.Journal("puppetserver"))
@@ -137,10 +143,7 @@ func (m *PuppetMaster) IssueCert(host *Host, certname string, edit func(*x509.Ce
 func (m *PuppetMaster) joinCA(altNames []string) {
 	m.tb.Helper()
 	m.IssueCert(m.Host, m.Certname(), func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, altNames...) })
-	m.Host.WriteFile("/etc/puppet/puppetserver/services.d/ca.cfg", `
-puppetlabs.services.ca.certificate-authority-disabled-service/certificate-authority-disabled-service
-puppetlabs.trapperkeeper.services.watcher.filesystem-watch-service/filesystem-watch-service
-`, 0o644)
+	m.Host.WriteFile("/etc/puppet/puppetserver/services.d/ca.cfg", NoCAServices, 0o644)
 	m.Host.WriteFile("/etc/puppet/puppetserver/conf.d/lab-tls.conf", fmt.Sprintf(`webserver: {
     ssl-cert: %[1]s/certs/%[2]s.pem
     ssl-key: %[1]s/private_keys/%[2]s.pem

@@ -55,7 +55,7 @@ func (m *PuppetMaster) revocationList() *x509.RevocationList {
 	return list
 }
 
-// replace replaces a file of user puppet in one step, so that nobody reads half
+// replace replaces a file of user puppet in one step, so that no program reads half
 // of it.
 func (m *PuppetMaster) replace(path string, content []byte) {
 	m.tb.Helper()

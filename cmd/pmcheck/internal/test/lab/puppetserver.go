@@ -21,7 +21,7 @@ import (
 // zero value is a compile server with a CA of its own on 127.0.0.1.
 type PuppetServerOptions struct {
 	Certname           string            // default "master.lab.example"
-	Address            string            // host:port to listen on; default a free port of 127.0.0.1
+	Address            string            // host:port to listen on; default a port of 127.0.0.1
 	MaxActiveInstances int               // JRubies; default 1
 	HeapMB             int               // default 512
 	Settings           map[string]string // further settings for [main] of puppet.conf
@@ -55,7 +55,7 @@ func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 		opts.Certname = "master.lab.example"
 	}
 	if opts.Address == "" {
-		opts.Address = FreeAddress(tb, "127.0.0.1")
+		opts.Address = Address(tb, "127.0.0.1")
 	}
 	opts.MaxActiveInstances = max(opts.MaxActiveInstances, 1)
 	s := &PuppetServer{Dir: tempDir(tb), tb: tb, opts: opts}
@@ -104,7 +104,7 @@ func (o PuppetServerOptions) javaArgs() []string {
 // Like Puppet Server itself it takes the first JRuby for all of them.
 func (s *PuppetServer) WaitReady(within time.Duration) time.Duration {
 	s.tb.Helper()
-	return RetryUntil(s.tb, within, 50*time.Millisecond, func() error {
+	return WaitFor(s.tb, within, 50*time.Millisecond, func() error {
 		if err := s.proc.died(); err != nil {
 			s.tb.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func TestPuppetServer(t *testing.T) {
 			t.Errorf("anonymous status: %d %q, %v; want 200 running", code, body, err)
 		}
 		// Jetty logs after it has answered.
-		lab.RetryUntil(t, 10*time.Second, 20*time.Millisecond, func() error {
+		lab.WaitFor(t, 10*time.Second, 20*time.Millisecond, func() error {
 			if n := s.Requests("/status/v1/simple"); n < 2 {
 				return fmt.Errorf("%d status requests in the access log, want those of WaitReady and curl:\n%q", n, s.AccessLog())
 			}
@@ -71,23 +71,23 @@ func TestPuppetServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.RevokeCert("gone.lab.example")
-		took := lab.RetryUntil(t, 20*time.Second, 100*time.Millisecond, refused(s, "gone.lab.example"))
+		took := lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, refused(s, "gone.lab.example"))
 		t.Logf("revocation seen after %v", took)
 		// The server may be half-way through loading the list.
-		lab.RetryUntil(t, 20*time.Second, 100*time.Millisecond, func() error { return compile(s, "agent.lab.example") })
+		lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, func() error { return compile(s, "agent.lab.example") })
 	})
 	t.Run("expired CRL", func(t *testing.T) {
 		s.ExpireCRL()
-		took := lab.RetryUntil(t, 20*time.Second, 100*time.Millisecond, refused(s, "agent.lab.example"))
+		took := lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, refused(s, "agent.lab.example"))
 		t.Logf("expired list seen after %v", took)
-		lab.RetryUntil(t, 20*time.Second, 100*time.Millisecond, func() error {
+		lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, func() error {
 			if _, body, err := s.CurlStatus(); body != "running" {
 				return fmt.Errorf("anonymous status with an expired CRL: %q, %v; want running", body, err)
 			}
 			return nil
 		})
 		s.RenewCRL()
-		lab.RetryUntil(t, 20*time.Second, 100*time.Millisecond, func() error { return compile(s, "agent.lab.example") })
+		lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, func() error { return compile(s, "agent.lab.example") })
 	})
 	t.Run("hangs", func(t *testing.T) {
 		s.Signal(syscall.SIGSTOP)

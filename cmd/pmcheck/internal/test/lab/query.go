@@ -9,7 +9,7 @@ import (
 )
 
 // A query is one request to a Puppet Server over a connection of its own. It
-// trusts whoever answers: what a test asks with is its own certificates.
+// trusts any server: tests ask with certificates of their own.
 type query struct {
 	certname string // the server's, for SNI and Host, which must agree
 	certs    []tls.Certificate

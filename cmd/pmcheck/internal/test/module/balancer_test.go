@@ -2,7 +2,6 @@ package module_test
 
 import (
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -14,12 +13,8 @@ import (
 // that it exports these.
 func TestCheckOverTLS(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t, "tls: puppet\n")
-	_, port, err := net.SplitHostPort(r.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := lab.StartHAProxy(t, fmt.Sprintf(`
+	sh := startShell(t, "tls: puppet\n")
+	config := fmt.Sprintf(`
 defaults
     mode tcp
     timeout connect 5s
@@ -28,12 +23,15 @@ defaults
 
 backend puppet
     option httpchk GET /
-    default-server check port %[1]s inter 100ms fall 3 rise 2 check-ssl verify required ca-file %[2]s
-    server right %[3]s check-sni %[4]s
-    server wrong %[3]s check-sni another.example
-`, port, r.master.Files().CA, r.master.Address(), r.master.Name))
+    default-server check port LISTEN-PORT inter 100ms fall 3 rise 2 check-ssl verify required ca-file %[1]s
+    server right MASTER check-sni %[2]s
+    server wrong MASTER check-sni another.example
+`, sh.site.Master.Files().CA, sh.site.Master.Name)
+	h := sh.site.Balance(config)
 	h.WaitStatus("puppet", "wrong", "DOWN", 10*time.Second)
-	right, _ := h.WaitStat("puppet", "right", func(s lab.ServerStat) bool { return s.CheckStatus == "L7OK" }, 10*time.Second)
+	right, _ := h.WaitStat("puppet", "right", func(s lab.ServerStat) bool {
+		return s.CheckStatus == "L7OK"
+	}, 10*time.Second)
 	if right.Status != "UP" {
 		t.Errorf("HAProxy says %+v", right)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// oldService and oldScript are the check that so many hosts have.
+// oldService and oldScript are the xinetd check that pmcheck replaces.
 const (
 	oldFile    = "/etc/xinetd.d/puppetserver_check"
 	oldService = `service puppetserver_check
@@ -35,19 +35,19 @@ fi
 `
 )
 
-func (s *site) startAncestor() {
-	s.host.WriteFile(oldFile, oldService, 0o644)
-	s.host.WriteFile("/usr/local/bin/puppetserver_check", oldScript, 0o755)
-	s.host.MustRun("systemctl", "start", "xinetd")
+func (s *hostSite) startAncestor() {
+	s.Host.WriteFile(oldFile, oldService, 0o644)
+	s.Host.WriteFile("/usr/local/bin/puppetserver_check", oldScript, 0o755)
+	s.Host.MustRun("systemctl", "start", "xinetd")
 }
 
 // testMigrate moves the port, and takes care that the balancer never has the
 // master DOWN: when all is well, and when pmcheck turns out to be unfit, before
 // it has the port and after.
-func (s *site) testMigrate() {
+func (s *hostSite) testMigrate() {
 	s.t.Helper()
-	s.host.Copy(tree("examples", "migrate-from-xinetd", "migrate.sh"), "/root/migrate.sh", 0o755)
-	if out, err := s.host.Run("apt-get", "install", "-y", "-q", debFile); err != nil {
+	s.Host.Copy(tree(s.t, "examples", "migrate-from-xinetd", "migrate.sh"), "/root/migrate.sh", 0o755)
+	if out, err := s.Host.Run("apt-get", "install", "-y", "-q", debFile); err != nil {
 		s.t.Fatalf("the package is not installed where its port is taken: %v", err)
 	} else {
 		s.t.Log(out)
@@ -66,17 +66,17 @@ func (s *site) testMigrate() {
 	} {
 		s.t.Run(step.name, func(t *testing.T) {
 			if step.file != "" {
-				before, err := s.host.Run("cat", step.file)
-				s.host.WriteFile(step.file, step.content, 0o644)
+				before, err := s.Host.Run("cat", step.file)
+				s.Host.WriteFile(step.file, step.content, 0o644)
 				t.Cleanup(func() {
 					if err != nil {
-						s.host.MustRun("rm", step.file)
+						s.Host.MustRun("rm", step.file)
 					} else {
-						s.host.WriteFile(step.file, before+"\n", 0o644)
+						s.Host.WriteFile(step.file, before+"\n", 0o644)
 					}
-					s.host.MustRun("systemctl", "daemon-reload")
+					s.Host.MustRun("systemctl", "daemon-reload")
 				})
-				s.host.MustRun("systemctl", "daemon-reload")
+				s.Host.MustRun("systemctl", "daemon-reload")
 			}
 			s.with(t).migrate(step.ok, step.owner)
 		})
@@ -84,26 +84,27 @@ func (s *site) testMigrate() {
 }
 
 // migrate runs the script once.
-func (s *site) migrate(ok bool, owner string) {
+func (s *hostSite) migrate(ok bool, owner string) {
 	s.t.Helper()
-	w := s.watch()
+	answers := s.Record(20 * time.Millisecond)
 	start := time.Now()
-	out, err := s.host.Run("/root/migrate.sh")
+	out, err := s.Host.Run("/root/migrate.sh")
 	took := time.Since(start)
-	if w.refused.Load() {
-		time.Sleep(4 * time.Second) // by then HAProxy has said what it noticed: two checks later
+	if answers.Count(lab.NoAnswer) > 0 {
+		lab.Pause(s.t, 4*time.Second) // two more checks, after which HAProxy has logged what it noticed
 	}
-	w.end()
-	s.t.Logf("%s\nin %v; longest time without 200 %v; answers %v; HAProxy: %+v", out, took, w.longest, w.answers, s.haproxy.Stat("puppet", "m1"))
+	answers.Stop()
+	s.t.Logf("%s\nin %v; longest time without 200 %v; answers %s; HAProxy: %+v",
+		out, took, answers.Outage(), answers.Counts(), s.HAProxy.Stat("puppet", "m1"))
 	if (err == nil) != ok {
 		s.t.Errorf("%v\n%s", err, out)
 	}
-	if log := s.haproxy.Log(); strings.Contains(log, "is DOWN") {
+	if log := s.HAProxy.Log(); strings.Contains(log, "is DOWN") {
 		s.t.Errorf("HAProxy says:\n%s", log)
 	}
-	s.haproxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == "UP" }, 20*time.Second)
-	if got, _ := s.host.Run("ss", "-ltnpH", "sport = :9200"); !strings.Contains(got, `"`+owner+`"`) {
+	s.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == "UP" }, 20*time.Second)
+	if got, _ := s.Host.Run("ss", "-ltnpH", "sport = :9200"); !strings.Contains(got, `"`+owner+`"`) {
 		s.t.Errorf("the port belongs to %s, want %s", got, owner)
 	}
-	lab.RetryUntil(s.t, 20*time.Second, 10*time.Millisecond, func() error { _, _, err := s.get(9200); return err })
+	s.waitForAnswer("9200", 200, "")
 }

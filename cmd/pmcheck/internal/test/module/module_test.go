@@ -33,10 +33,12 @@ func TestLint(t *testing.T) {
 	if out := tool(t, dir, "puppet-lint", "puppet-lint", "."); out != "" {
 		t.Errorf("puppet-lint:\n%s", out)
 	}
-	if out := tool(t, tree("examples", "holds"), "puppet-lint", "puppet-lint", "--fail-on-warnings", "--no-autoloader_layout-check", "hold.pp"); out != "" {
+	if out := tool(t, tree(t, "examples", "holds"), "puppet-lint", "puppet-lint", "--fail-on-warnings",
+		"--no-autoloader_layout-check", "hold.pp"); out != "" {
 		t.Errorf("puppet-lint of the example:\n%s", out)
 	}
-	tool(t, dir, "metadata-json-lint", "metadata-json-lint", "--fail-on-warnings", "--strict-dependencies", "metadata.json")
+	tool(t, dir, "metadata-json-lint", "metadata-json-lint", "--fail-on-warnings", "--strict-dependencies",
+		"metadata.json")
 	tool(t, dir, "puppet-agent", "puppet", "parser", "validate", "manifests", "types", "functions")
 	tool(t, dir, "puppet-agent", "puppet", "parser", "validate", "--tasks", "plans")
 	tool(t, dir, "puppet-agent", "puppet", "epp", "validate", "templates/pmcheck.yaml.epp")
@@ -46,8 +48,9 @@ func TestReferenceIsFresh(t *testing.T) {
 	lab.Real(t)
 	dir := moduleDir(t)
 	generated := filepath.Join(t.TempDir(), "REFERENCE.md")
-	tool(t, dir, "puppet-agent and puppet-strings", "puppet", "strings", "generate", "--format", "markdown", "--out", generated)
-	if diff := cmp.Diff(read(t, generated), read(t, tree("packaging", "puppet", "REFERENCE.md"))); diff != "" {
+	tool(t, dir, "puppet-agent and puppet-strings", "puppet", "strings", "generate", "--format", "markdown", "--out",
+		generated)
+	if diff := cmp.Diff(read(t, generated), read(t, tree(t, "packaging", "puppet", "REFERENCE.md"))); diff != "" {
 		t.Errorf("REFERENCE.md is stale; in packaging/puppet, as a directory of the name pmcheck:\n"+
 			"puppet strings generate --format markdown --out REFERENCE.md\n%s", diff)
 	}
@@ -71,9 +74,9 @@ func TestCatalogs(t *testing.T) {
 // TestEverySettingHasAParameter fails when pmcheck has learned a setting that
 // the module does not know.
 func TestEverySettingHasAParameter(t *testing.T) {
-	manifest := read(t, tree("packaging", "puppet", "manifests", "init.pp"))
-	rendered := read(t, tree("packaging", "puppet", "manifests", "config.pp"))
-	loaded, err := config.Check(config.Options{File: tree("packaging", "pmcheck.yaml")})
+	manifest := read(t, tree(t, "packaging", "puppet", "manifests", "init.pp"))
+	rendered := read(t, tree(t, "packaging", "puppet", "manifests", "config.pp"))
+	loaded, err := config.Check(config.Options{File: tree(t, "packaging", "pmcheck.yaml")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +88,8 @@ func TestEverySettingHasAParameter(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^    '` + name + `' +=> \$pmcheck::` + name + `,$`).MatchString(rendered) {
 			t.Errorf("class pmcheck::config does not write %s", name)
 		}
-		if nested && !strings.Contains(read(t, tree("packaging", "puppet", "types", name+".pp")), "Optional['"+inner+"']") {
+		if nested && !strings.Contains(read(t, tree(t, "packaging", "puppet", "types", name+".pp")),
+			"Optional['"+inner+"']") {
 			t.Errorf("type Pmcheck::%s has no %s", name, inner)
 		}
 	}
@@ -94,13 +98,13 @@ func TestEverySettingHasAParameter(t *testing.T) {
 // TestPlanCallsTasksThatAre compares the plan, which nothing here can run, with
 // the tasks.
 func TestPlanCallsTasksThatAre(t *testing.T) {
-	plan := read(t, tree("packaging", "puppet", "plans", "rolling.pp"))
+	plan := read(t, tree(t, "packaging", "puppet", "plans", "rolling.pp"))
 	calls := regexp.MustCompile(`run_task\('pmcheck::(\w+)'([^)]*)\)`).FindAllStringSubmatch(plan, -1)
 	if len(calls) < 5 {
 		t.Errorf("the plan calls %d tasks", len(calls))
 	}
 	for _, call := range calls {
-		metadata := read(t, tree("packaging", "puppet", "tasks", call[1]+".json"))
+		metadata := read(t, tree(t, "packaging", "puppet", "tasks", call[1]+".json"))
 		for _, parameter := range regexp.MustCompile(`'(\w+)' =>`).FindAllStringSubmatch(call[2], -1) {
 			if !strings.Contains(metadata, `"`+parameter[1]+`": {`) {
 				t.Errorf("task %s has no parameter %s", call[1], parameter[1])
@@ -112,8 +116,8 @@ func TestPlanCallsTasksThatAre(t *testing.T) {
 // TestTasksDescribeTheirParameters holds the metadata of the tasks against the
 // scripts.
 func TestTasksDescribeTheirParameters(t *testing.T) {
-	shared := read(t, tree("packaging", "puppet", "files", "task.sh"))
-	scripts, err := filepath.Glob(tree("packaging", "puppet", "tasks", "*.sh"))
+	shared := read(t, tree(t, "packaging", "puppet", "files", "task.sh"))
+	scripts, err := filepath.Glob(tree(t, "packaging", "puppet", "tasks", "*.sh"))
 	if err != nil || len(scripts) == 0 {
 		t.Fatal("no tasks: ", err)
 	}
@@ -139,7 +143,7 @@ func TestTasksDescribeTheirParameters(t *testing.T) {
 					t.Errorf("%s has no description or no type", parameter)
 				}
 				if !strings.Contains(text+shared, "PT_"+parameter) {
-					t.Errorf("nobody reads %s", parameter)
+					t.Errorf("no script reads %s", parameter)
 				}
 			}
 			for _, match := range regexp.MustCompile(`PT_([a-z]\w*)`).FindAllStringSubmatch(text, -1) {

@@ -35,9 +35,9 @@ type taskResult struct {
 
 // task runs a task the way Bolt does on a target: the files of the module below
 // _installdir, the parameters in the environment, one JSON object expected.
-func (r *rig) task(installdir, name string, parameters map[string]string) taskResult {
-	r.t.Helper()
-	cmd := r.command("/bin/sh", filepath.Join(installdir, "pmcheck", "tasks", name+".sh"))
+func (sh *shell) task(installdir, name string, parameters map[string]string) taskResult {
+	sh.t.Helper()
+	cmd := sh.command("/bin/sh", filepath.Join(installdir, "pmcheck", "tasks", name+".sh"))
 	cmd.Env = append(cmd.Env, "PT__task=pmcheck::"+name, "PT__installdir="+installdir)
 	for parameter, value := range parameters {
 		cmd.Env = append(cmd.Env, "PT_"+parameter+"="+value)
@@ -45,14 +45,15 @@ func (r *rig) task(installdir, name string, parameters map[string]string) taskRe
 	out, err := cmd.Output()
 	var result taskResult
 	if jsonErr := json.Unmarshal(out, &result); jsonErr != nil {
-		r.t.Fatalf("%s %v writes no JSON object (%v): %v\n%s", name, parameters, err, jsonErr, out)
+		sh.t.Fatalf("%s %v writes no JSON object (%v): %v\n%s", name, parameters, err, jsonErr, out)
 	}
-	status := exitStatus(r.t, err)
+	status := exitStatus(sh.t, err)
 	switch {
 	case result.Error == nil && status != 0:
-		r.t.Errorf("%s ends with %d and without _error", name, status)
-	case result.Error != nil && (status == 0 || status != result.Error.Details.ExitCode || !strings.HasPrefix(result.Error.Kind, "pmcheck/")):
-		r.t.Errorf("%s ends with %d and %+v", name, status, *result.Error)
+		sh.t.Errorf("%s ends with %d and without _error", name, status)
+	case result.Error != nil && (status == 0 || status != result.Error.Details.ExitCode ||
+		!strings.HasPrefix(result.Error.Kind, "pmcheck/")):
+		sh.t.Errorf("%s ends with %d and %+v", name, status, *result.Error)
 	}
 	return result
 }
@@ -62,62 +63,63 @@ type like map[string]string
 
 func TestTasks(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t, "")
+	sh := startShell(t, "")
 	dir := filepath.Dir(moduleDir(t))
 
-	if got := r.task(dir, "status", nil); got.Certname != "standin.lab.example" || got.Services[0].Mode != drain.Ready {
+	if got := sh.task(dir, "status", nil); got.Certname != "standin.lab.example" || got.Services[0].Mode != drain.Ready {
 		t.Errorf("status: %+v", got)
 	}
-	if got := r.task(dir, "wait", like{"for": "ready"}); !got.Reached || got.For != "ready" {
+	if got := sh.task(dir, "wait", like{"for": "ready"}); !got.Reached || got.For != "ready" {
 		t.Errorf("wait: %+v", got)
 	}
 
 	const reason = "a \"quoted\" reason, $HOME and \\n"
-	got := r.task(dir, "drain", like{"hold": "bolt", "reason": reason, "for": "1h", "wait": "30s"})
+	got := sh.task(dir, "drain", like{"hold": "bolt", "reason": reason, "for": "1h", "wait": "30s"})
 	if got.Set == nil || got.Set.Reason != reason || got.Set.Until.IsZero() || !got.InEffect {
 		t.Errorf("drain: %+v", got)
 	}
-	r.awaitMode(drain.Drain, "bolt")
-	if got := r.task(dir, "status", nil); got.Error != nil || got.Services[0].Mode != drain.Drain {
+	sh.assertMode(drain.Drain, "bolt")
+	if got := sh.task(dir, "status", nil); got.Error != nil || got.Services[0].Mode != drain.Drain {
 		t.Errorf("status of a held master: %+v", got)
 	}
-	if got := r.task(dir, "wait", like{"for": "out"}); !got.Reached || got.For != "out" {
+	if got := sh.task(dir, "wait", like{"for": "out"}); !got.Reached || got.For != "out" {
 		t.Errorf("wait: %+v", got)
 	}
-	if got := r.task(dir, "maint", like{"until_reboot": "true"}); got.Set == nil || !got.Set.UntilReboot || got.Set.Holder != drain.Operator {
+	if got := sh.task(dir, "maint", like{"until_reboot": "true"}); got.Set == nil || !got.Set.UntilReboot ||
+		got.Set.Holder != drain.Operator {
 		t.Errorf("maint: %+v", got)
 	}
-	r.awaitMode(drain.Maint, "bolt", drain.Operator)
+	sh.assertMode(drain.Maint, "bolt", drain.Operator)
 
-	if got := r.task(dir, "ready", nil); len(got.Lifted) != 1 || got.Mode != drain.Drain {
+	if got := sh.task(dir, "ready", nil); len(got.Lifted) != 1 || got.Mode != drain.Drain {
 		t.Errorf("ready: %+v", got)
 	}
-	r.awaitMode(drain.Drain, "bolt")
-	if got := r.task(dir, "ready", like{"all": "true", "wait": "30s"}); len(got.Lifted) != 1 || got.Mode != drain.Ready {
+	sh.assertMode(drain.Drain, "bolt")
+	if got := sh.task(dir, "ready", like{"all": "true", "wait": "30s"}); len(got.Lifted) != 1 || got.Mode != drain.Ready {
 		t.Errorf("ready, all: %+v", got)
 	}
-	r.awaitMode(drain.Ready)
+	sh.assertMode(drain.Ready)
 }
 
 func TestTasksInNoopMode(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t, "")
+	sh := startShell(t, "")
 	dir := filepath.Dir(moduleDir(t))
 	for _, name := range []string{"drain", "maint", "ready", "wait"} {
-		got := r.task(dir, name, like{"_noop": "true", "reason": `"`, "for": "out"})
+		got := sh.task(dir, name, like{"_noop": "true", "reason": `"`, "for": "out"})
 		if !got.Noop || !strings.HasPrefix(got.Would, "pmcheck "+name+" --") || got.Set != nil {
 			t.Errorf("%s: %+v", name, got)
 		}
-		r.awaitMode(drain.Ready)
+		sh.assertMode(drain.Ready)
 	}
-	if got := r.task(dir, "status", like{"_noop": "true"}); got.Noop || got.Certname == "" {
+	if got := sh.task(dir, "status", like{"_noop": "true"}); got.Noop || got.Certname == "" {
 		t.Errorf("status: %+v", got)
 	}
 }
 
 func TestTaskErrors(t *testing.T) {
 	lab.Real(t)
-	r := newRig(t, "")
+	sh := startShell(t, "")
 	dir := filepath.Dir(moduleDir(t))
 	for _, test := range []struct {
 		name, task string
@@ -131,33 +133,35 @@ func TestTaskErrors(t *testing.T) {
 		{"nothing to wait for", "wait", like{"for": ""}, "pmcheck/usage"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := &rig{t: t, dir: r.dir}
-			got := r.task(dir, test.task, test.parameters)
+			sh := sh.with(t)
+			got := sh.task(dir, test.task, test.parameters)
 			if got.Error == nil || got.Error.Kind != test.kind || got.Error.Msg == "" {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
-	r.awaitMode(drain.Ready)
+	sh.assertMode(drain.Ready)
 
 	// Too late is no reason to put the master back.
-	got := r.task(dir, "drain", like{"wait": "1ns"})
-	if got.Error == nil || got.Error.Kind != "pmcheck/timeout" || got.Error.Details.Result == nil || got.Error.Details.Result.Mode != drain.Drain {
+	got := sh.task(dir, "drain", like{"wait": "1ns"})
+	if got.Error == nil || got.Error.Kind != "pmcheck/timeout" || got.Error.Details.Result == nil ||
+		got.Error.Details.Result.Mode != drain.Drain {
 		t.Errorf("drain, not idle in time: %+v", got)
 	}
-	r.awaitMode(drain.Drain, drain.Operator)
+	sh.assertMode(drain.Drain, drain.Operator)
 }
 
 func TestTaskWithoutPmcheck(t *testing.T) {
 	lab.Real(t)
-	r := &rig{t: t, dir: t.TempDir()}
+	sh := &shell{t: t, dir: t.TempDir()}
 	for _, program := range []string{"awk", "sed", "tr"} {
-		if err := os.Symlink(lab.Need(t, program, program), filepath.Join(r.dir, program)); err != nil {
+		if err := os.Symlink(lab.Need(t, program, program), filepath.Join(sh.dir, program)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.path = r.dir
-	if got := r.task(filepath.Dir(moduleDir(t)), "drain", nil); got.Error == nil || got.Error.Kind != "pmcheck/not-installed" {
+	sh.path = sh.dir
+	if got := sh.task(filepath.Dir(moduleDir(t)), "drain", nil); got.Error == nil ||
+		got.Error.Kind != "pmcheck/not-installed" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -165,7 +169,7 @@ func TestTaskWithoutPmcheck(t *testing.T) {
 // TestTaskArguments shows what the tasks ask of pmcheck, to the letter.
 func TestTaskArguments(t *testing.T) {
 	lab.Real(t)
-	r := &rig{t: t, dir: t.TempDir()}
+	sh := &shell{t: t, dir: t.TempDir()}
 	dir := filepath.Dir(moduleDir(t))
 	for _, test := range []struct {
 		name, task string
@@ -174,7 +178,15 @@ func TestTaskArguments(t *testing.T) {
 	}{
 		{"drain", "drain", nil, "pmcheck drain --hold=operator"},
 		{"drain with everything", "drain",
-			like{"hold": "h", "service": "ca", "reason": "r s", "for": "1h", "until_reboot": "true", "wait": "5m", "force": "true"},
+			like{
+				"hold":         "h",
+				"service":      "ca",
+				"reason":       "r s",
+				"for":          "1h",
+				"until_reboot": "true",
+				"wait":         "5m",
+				"force":        "true",
+			},
 			"pmcheck drain --hold=h --service=ca --reason=r s --for=1h --until-reboot --wait=5m --force"},
 		{"maint", "maint", like{"until_reboot": "false"}, "pmcheck maint --hold=operator"},
 		{"ready", "ready", like{"service": "ca", "wait": "5m"}, "pmcheck ready --hold=operator --service=ca --wait=5m"},
@@ -186,8 +198,8 @@ func TestTaskArguments(t *testing.T) {
 			for parameter, value := range test.parameters {
 				parameters[parameter] = value
 			}
-			r := &rig{t: t, dir: r.dir}
-			if got := r.task(dir, test.task, parameters); got.Would != test.want {
+			sh := sh.with(t)
+			if got := sh.task(dir, test.task, parameters); got.Would != test.want {
 				t.Errorf("would %q, want %q", got.Would, test.want)
 			}
 		})

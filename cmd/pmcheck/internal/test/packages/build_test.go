@@ -5,12 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -42,12 +40,12 @@ func TestLintian(t *testing.T) {
 
 // lintRPM runs on a host: rpmlint unpacks the absolute paths of a package where
 // they lead to.
-func lintRPM(t *testing.T, r *rig) {
+func lintRPM(t *testing.T, s *hostSite) {
 	t.Helper()
 	lab.Need(t, "rpmlint", "rpmlint")
-	r.Copy("../../../../../packaging/rpm/rpmlint.toml", "/root/rpmlint.toml", 0o644)
-	r.MustRun("sh", "-c", "mkdir /root/lint && cp /root/"+newer+".rpm /root/lint/$(rpm -qp /root/"+newer+".rpm).rpm")
-	out, err := r.Run("sh", "-c", "rpmlint -c /root/rpmlint.toml /root/lint/*.rpm")
+	s.Host.Copy(lab.File(t, "packaging/rpm/rpmlint.toml"), "/root/rpmlint.toml", 0o644)
+	s.Host.MustRun("sh", "-c", "mkdir /root/lint && cp /root/"+newer+".rpm /root/lint/$(rpm -qp /root/"+newer+".rpm).rpm")
+	out, err := s.Host.Run("sh", "-c", "rpmlint -c /root/rpmlint.toml /root/lint/*.rpm")
 	if err != nil || !strings.Contains(out, " 0 errors, 0 warnings") {
 		t.Errorf("rpmlint: %v\n%s", err, out)
 	}
@@ -60,9 +58,14 @@ func TestSocketIsAsTheDaemonBindsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deferred := regexp.MustCompile(`(?m)^DeferAcceptSec=(\d+)$`).FindSubmatch(unit)
-	if deferred == nil || string(deferred[1]) != strconv.Itoa(front.DeferAccept) {
-		t.Errorf("pmcheck.socket has %q, the daemon %d", deferred, front.DeferAccept)
+	source, err := os.ReadFile("../../agent/listen.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := regexp.MustCompile(`const deferAccept = (\d+)`).FindSubmatch(source)
+	there := regexp.MustCompile(`(?m)^DeferAcceptSec=(\d+)$`).FindSubmatch(unit)
+	if here == nil || there == nil || string(here[1]) != string(there[1]) {
+		t.Errorf("listen.go has %q, pmcheck.socket %q", here, there)
 	}
 	port := ":" + string(regexp.MustCompile(`(?m)^ListenStream=(\d+)$`).FindSubmatch(unit)[1])
 	if listen := config.Default().Listen; listen != port {

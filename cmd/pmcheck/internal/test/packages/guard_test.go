@@ -14,62 +14,61 @@ const (
 	catalogTime  = 10 * time.Second
 )
 
-// TestGuard has somebody stop Puppet Server who knows nothing of pmcheck, in each
-// of the usual ways, while an agent waits for its catalog behind HAProxy. There is
-// no other server that could help: what is left of the run has to be done by the
-// one that is about to stop.
+// TestGuard: Puppet Server is stopped in each of the usual ways, without a drain,
+// while an agent waits for its catalog behind HAProxy. There is no other server:
+// the one that is about to stop has to finish the run.
 func TestGuard(t *testing.T) {
-	r := boot(t, "master")
-	master := r.StartPuppetMaster(lab.PuppetMasterOptions{AltNames: []string{balancerName}})
-	client := r.net.Boot("agent")
+	s := boot(t, "master")
+	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{AltNames: []string{balancerName}})
+	client := s.Net.Boot("agent")
 	client.MustRun("sh", "-c", "echo '"+lab.BridgeAddress+" "+balancerName+"' >>/etc/hosts")
 	client.WriteFile("/etc/puppet/puppet.conf", "[main]\nserver = "+balancerName+"\nca_server = "+master.Certname()+
 		"\ncertname = agent.lab.example\n", 0o644)
 	client.MustRun("sh", "-c", "find /var/lib/puppet/ssl -mindepth 1 -delete")
-	r.install(older)
+	s.install(older)
 	master.WaitReady(2 * time.Minute)
-	haproxy := r.net.StartHAProxy(t, `
+	haproxy := s.Balance(`
 defaults
     mode tcp
     timeout connect 5s
     timeout client 30m
     timeout server 30m
 frontend puppet
-    bind `+lab.BridgeAddress+`:8140
+    bind ` + lab.BridgeAddress + `:8140
     default_backend puppet
 backend puppet
     option httpchk GET /?drain=404
     http-check disable-on-404
     http-check send-state
     default-server check port 9200 inter 500ms fall 2 rise 1
-    server m1 `+master.Address()+`
+    server m1 MASTER
 `)
 	haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
 	run(t, client) // brings plugins and facts
 	master.SetSitePP(fmt.Sprintf(`$slow = generate("/bin/sleep", "%d")`, int(catalogTime.Seconds())))
 	// To stop a guard for its own sake is not to stop its server.
-	r.MustRun("systemctl", "stop", "pmcheck-guard@puppetserver.service")
-	r.want("", "find", "/run/pmcheck/holds", "-name", "*.json")
-	r.MustRun("systemctl", "start", "pmcheck-guard@puppetserver.service")
+	s.Host.MustRun("systemctl", "stop", "pmcheck-guard@puppetserver.service")
+	s.assertPrints("", "find", "/run/pmcheck/holds", "-name", "*.json")
+	s.Host.MustRun("systemctl", "start", "pmcheck-guard@puppetserver.service")
 	for _, way := range []struct {
 		name string
 		stop func()
 		down string // the answer while it is down; empty if it comes back by itself
 	}{
-		{"restart", func() { r.MustRun("systemctl", "restart", "puppetserver") }, ""},
-		{"stop", func() { r.MustRun("systemctl", "stop", "puppetserver") }, "503 drain"},
-		{"reinstall", func() { r.MustRun("dpkg-reconfigure", "puppetserver") }, ""},
+		{"restart", func() { s.Host.MustRun("systemctl", "restart", "puppetserver") }, ""},
+		{"stop", func() { s.Host.MustRun("systemctl", "stop", "puppetserver") }, "503 drain"},
+		{"reinstall", func() { s.Host.MustRun("dpkg-reconfigure", "puppetserver") }, ""},
 		{"reboot", func() {
-			r.MustRun("systemctl", "disable", "puppetserver") // what it costs to boot is known
-			r.Reboot()
+			s.Host.MustRun("systemctl", "disable", "puppetserver") // what it costs to boot is known
+			s.Host.Reboot()
 		}, "503 unhealthy: refused"},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			const catalog = "pmcheck status --json | grep -om1 v3/catalog || echo idle"
-			r.await(time.Minute, "idle", "sh", "-c", catalog)
+			s.waitForOutput(time.Minute, "idle", "sh", "-c", catalog)
 			done := make(chan error, 1)
 			go func() { done <- try(client) }()
-			r.await(time.Minute, "v3/catalog", "sh", "-c", catalog)
+			s.waitForOutput(time.Minute, "v3/catalog", "sh", "-c", catalog)
 			began := time.Now()
 			way.stop()
 			took := time.Since(began)
@@ -78,14 +77,14 @@ backend puppet
 			}
 			t.Logf("measured: %s with a catalog of %v under way: %v", way.name, catalogTime, took.Round(100*time.Millisecond))
 			if way.down != "" {
-				r.awaitAnswer(10*time.Second, way.down)
+				s.waitForAnswer(10*time.Second, way.down)
 			}
 			if way.name == "reboot" {
 				return // nothing comes after it
 			}
-			r.MustRun("systemctl", "start", "puppetserver")
-			r.await(time.Minute, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
-			r.awaitAnswer(time.Minute, serving)
+			s.Host.MustRun("systemctl", "start", "puppetserver")
+			s.waitForOutput(time.Minute, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+			s.waitForAnswer(time.Minute, serving)
 			haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// Few, to spare whoever waits for the tests; with -args -restarts 200 many.
+// Few, to keep the tests short; with -args -restarts 200 many.
 var (
 	restarts = flag.Int("restarts", 15, "restarts under load")
 	upgrades = flag.Int("upgrades", 5, "upgrades and downgrades under load")
@@ -18,18 +18,18 @@ var (
 // TestLifecycle takes one host with a real Puppet Server through the life of the
 // package.
 func TestLifecycle(t *testing.T) {
-	r := boot(t, "master")
-	master := r.StartPuppetMaster(lab.PuppetMasterOptions{})
-	r.install(older)
+	s := boot(t, "master")
+	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
+	s.install(older)
 	master.WaitReady(2 * time.Minute)
-	r.awaitAnswer(time.Minute, serving)
-	r.await(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+	s.waitForAnswer(time.Minute, serving)
+	s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 
 	for _, part := range []struct {
 		name string
-		test func(*testing.T, *rig)
+		test func(*testing.T, *hostSite)
 	}{
-		{"directories", wantDirectories},
+		{"directories", assertDirectories},
 		{"restarts", restart},
 		{"upgrades", upgrade},
 		{"a held master", upgradeHeld},
@@ -42,16 +42,14 @@ func TestLifecycle(t *testing.T) {
 		{"a new host stays new", staysNew},
 	} {
 		t.Run(part.name, func(t *testing.T) {
-			on := *r
-			on.t = t
-			part.test(t, &on)
+			part.test(t, s.with(t))
 		})
 	}
-	r.want("running", "systemctl", "is-system-running")
+	s.assertPrints("running", "systemctl", "is-system-running")
 }
 
-// wantDirectories looks at who could take the master out.
-func wantDirectories(_ *testing.T, r *rig) {
+// assertDirectories asserts which users may write holds.
+func assertDirectories(_ *testing.T, s *hostSite) {
 	for path, want := range map[string]string{
 		"/var/lib/pmcheck":          "755 root root",
 		"/var/lib/pmcheck/holds":    "755 root root",
@@ -59,142 +57,143 @@ func wantDirectories(_ *testing.T, r *rig) {
 		"/run/pmcheck/holds":        "755 root root",
 		"/run/pmcheck/pmcheck.sock": "666 root root",
 	} {
-		r.want(want, "stat", "-c", "%a %U %G", path)
+		s.assertPrints(want, "stat", "-c", "%a %U %G", path)
 	}
-	pid := r.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
-	r.want("pmcheck", "stat", "-c", "%U", "/proc/"+pid)
+	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
+	s.assertPrints("pmcheck", "stat", "-c", "%U", "/proc/"+pid)
 	// What was chosen by the administrator survives a boot and an upgrade.
-	r.MustRun("chmod", "2775", "/var/lib/pmcheck/holds")
-	r.MustRun("systemd-tmpfiles", "--create", "pmcheck.conf")
-	r.want("2775", "stat", "-c", "%a", "/var/lib/pmcheck/holds")
-	r.MustRun("chmod", "755", "/var/lib/pmcheck/holds")
+	s.Host.MustRun("chmod", "2775", "/var/lib/pmcheck/holds")
+	s.Host.MustRun("systemd-tmpfiles", "--create", "pmcheck.conf")
+	s.assertPrints("2775", "stat", "-c", "%a", "/var/lib/pmcheck/holds")
+	s.Host.MustRun("chmod", "755", "/var/lib/pmcheck/holds")
 }
 
-func restart(t *testing.T, r *rig) {
-	stop := r.checker(serving)
+func restart(t *testing.T, s *hostSite) {
+	stop := s.record(serving)
 	for range *restarts {
-		r.MustRun("systemctl", "restart", "pmcheck")
+		s.Host.MustRun("systemctl", "restart", "pmcheck")
 	}
 	t.Logf("measured: %d checks across %d restarts", stop(), *restarts)
 }
 
-func upgrade(t *testing.T, r *rig) {
-	stop := r.checker(serving)
+func upgrade(t *testing.T, s *hostSite) {
+	stop := s.record(serving)
 	version := older
 	for range *upgrades {
 		version = map[string]string{older: newer, newer: older}[version]
-		r.install(version)
+		s.install(version)
 	}
 	t.Logf("measured: %d checks across %d upgrades and downgrades", stop(), *upgrades)
-	if out := r.MustRun("pmcheck", "version"); out != "pmcheck "+version {
+	if out := s.Host.MustRun("pmcheck", "version"); out != "pmcheck "+version {
 		t.Errorf("version after the last upgrade: %s", out)
 	}
-	r.want("", "find", "/var/lib/pmcheck/holds", "-name", "*.json")
-	r.MustRun("test", "-e", "/var/lib/pmcheck/holds/.initialized")
-	r.want("active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+	s.assertPrints("", "find", "/var/lib/pmcheck/holds", "-name", "*.json")
+	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/.initialized")
+	s.assertPrints("active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 }
 
-func upgradeHeld(t *testing.T, r *rig) {
-	r.MustRun("pmcheck", "drain", "--reason", "test")
-	stop := r.checker("503 drain")
-	r.install(older)
-	r.install(newer)
-	r.MustRun("systemctl", "restart", "pmcheck")
+func upgradeHeld(t *testing.T, s *hostSite) {
+	s.Host.MustRun("pmcheck", "drain", "--reason", "test")
+	stop := s.record("503 drain")
+	s.install(older)
+	s.install(newer)
+	s.Host.MustRun("systemctl", "restart", "pmcheck")
 	t.Logf("measured: %d checks of a drained master", stop())
-	r.MustRun("pmcheck", "ready")
-	r.awaitAnswer(10*time.Second, serving)
+	s.Host.MustRun("pmcheck", "ready")
+	s.waitForAnswer(10*time.Second, serving)
 }
 
 // crash kills the daemon.
-func crash(_ *testing.T, r *rig) {
-	before := r.MustRun("systemctl", "show", "-P", "NRestarts", "pmcheck.service")
-	r.MustRun("systemctl", "kill", "--signal=KILL", "pmcheck.service")
-	r.await(20*time.Second, "changed", "sh", "-c",
+func crash(_ *testing.T, s *hostSite) {
+	before := s.Host.MustRun("systemctl", "show", "-P", "NRestarts", "pmcheck.service")
+	s.Host.MustRun("systemctl", "kill", "--signal=KILL", "pmcheck.service")
+	s.waitForOutput(20*time.Second, "changed", "sh", "-c",
 		`[ "$(systemctl show -P NRestarts pmcheck.service)" = `+before+` ] || echo changed`)
-	r.awaitAnswer(20*time.Second, serving)
-	r.want("active", "systemctl", "is-active", "pmcheck.socket")
+	s.waitForAnswer(20*time.Second, serving)
+	s.assertPrints("active", "systemctl", "is-active", "pmcheck.socket")
 }
 
 // watchdog stops the daemon as a debugger would.
-func watchdog(t *testing.T, r *rig) {
-	pid := r.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
-	r.MustRun("kill", "-STOP", pid)
+func watchdog(t *testing.T, s *hostSite) {
+	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
+	s.Host.MustRun("kill", "-STOP", pid)
 	stopped := time.Now()
-	r.await(time.Minute, "watchdog", "sh", "-c", "journalctl -o cat -u pmcheck.service | grep -om1 watchdog")
-	r.awaitAnswer(20*time.Second, serving)
+	s.waitForOutput(time.Minute, "watchdog", "sh", "-c", "journalctl -o cat -u pmcheck.service | grep -om1 watchdog")
+	s.waitForAnswer(20*time.Second, serving)
 	t.Logf("measured: SIGSTOP to a good answer: %v", time.Since(stopped).Round(100*time.Millisecond))
-	if now := r.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service"); now == pid {
+	if now := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service"); now == pid {
 		t.Errorf("the daemon is still process %s", now)
 	}
 }
 
-// stopAndStart stops the service: nobody may start it again but who stopped it.
-func stopAndStart(t *testing.T, r *rig) {
-	r.MustRun("systemctl", "stop", "pmcheck")
+// stopAndStart: a question on the port must not start a service that was stopped.
+func stopAndStart(t *testing.T, s *hostSite) {
+	s.Host.MustRun("systemctl", "stop", "pmcheck")
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-status.socket"} {
-		r.want("inactive", "systemctl", "is-active", unit)
+		s.assertPrints("inactive", "systemctl", "is-active", unit)
 	}
-	if got, err := r.ask("/"); err == nil || !strings.Contains(err.Error(), "refused") {
+	if _, got, err := s.Ask("/"); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("a stopped pmcheck: %q, %v", got, err)
 	}
-	r.want("inactive", "systemctl", "is-active", "pmcheck.service")
-	r.MustRun("systemctl", "start", "pmcheck")
-	r.awaitAnswer(10*time.Second, serving)
-	r.want("active", "systemctl", "is-active", "pmcheck.socket")
-	r.MustRun("pmcheck", "status")
+	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service")
+	s.Host.MustRun("systemctl", "start", "pmcheck")
+	s.waitForAnswer(10*time.Second, serving)
+	s.assertPrints("active", "systemctl", "is-active", "pmcheck.socket")
+	s.Host.MustRun("pmcheck", "status")
 }
 
 // withoutSockets has the daemon bind the port itself.
-func withoutSockets(_ *testing.T, r *rig) {
-	r.MustRun("systemctl", "disable", "pmcheck.socket")
-	r.MustRun("systemctl", "stop", "pmcheck")
-	r.MustRun("systemctl", "start", "pmcheck")
-	r.awaitAnswer(10*time.Second, serving)
-	r.want("inactive", "systemctl", "is-active", "pmcheck.socket")
-	r.install(older) // which leaves it so
-	r.want("disabled", "systemctl", "is-enabled", "pmcheck.socket")
-	r.awaitAnswer(10*time.Second, serving)
-	r.MustRun("systemctl", "enable", "pmcheck.socket")
-	r.MustRun("systemctl", "restart", "pmcheck")
-	r.want("active", "systemctl", "is-active", "pmcheck.socket")
-	r.awaitAnswer(10*time.Second, serving)
+func withoutSockets(_ *testing.T, s *hostSite) {
+	s.Host.MustRun("systemctl", "disable", "pmcheck.socket")
+	s.Host.MustRun("systemctl", "stop", "pmcheck")
+	s.Host.MustRun("systemctl", "start", "pmcheck")
+	s.waitForAnswer(10*time.Second, serving)
+	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.socket")
+	s.install(older) // which leaves it so
+	s.assertPrints("disabled", "systemctl", "is-enabled", "pmcheck.socket")
+	s.waitForAnswer(10*time.Second, serving)
+	s.Host.MustRun("systemctl", "enable", "pmcheck.socket")
+	s.Host.MustRun("systemctl", "restart", "pmcheck")
+	s.assertPrints("active", "systemctl", "is-active", "pmcheck.socket")
+	s.waitForAnswer(10*time.Second, serving)
 }
 
-func journal(_ *testing.T, r *rig) {
-	r.MustRun("pmcheck", "drain", "--hold", "journal", "--reason", "two words")
-	r.MustRun("pmcheck", "ready", "--hold", "journal")
-	r.await(10*time.Second, "mode changed", "sh", "-c",
+func journal(_ *testing.T, s *hostSite) {
+	s.Host.MustRun("pmcheck", "drain", "--hold", "journal", "--reason", "two words")
+	s.Host.MustRun("pmcheck", "ready", "--hold", "journal")
+	s.waitForOutput(10*time.Second, "mode changed", "sh", "-c",
 		"journalctl -q --no-pager -o cat PMCHECK_SERVICE=server PRIORITY=6 PMCHECK_MODE=drain | tail -1 | cut -d' ' -f1,2")
 }
 
-func removeAndPurge(t *testing.T, r *rig) {
-	r.MustRun("pmcheck", "maint", "--reason", "to be installed again")
-	r.MustRun("dpkg", "--remove", "pmcheck")
-	r.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
-	r.want("active", "systemctl", "is-active", "puppetserver")
-	r.install(newer)
-	r.awaitAnswer(10*time.Second, "503 maint")
+func removeAndPurge(t *testing.T, s *hostSite) {
+	s.Host.MustRun("pmcheck", "maint", "--reason", "to be installed again")
+	s.Host.MustRun("dpkg", "--remove", "pmcheck")
+	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
+	s.assertPrints("active", "systemctl", "is-active", "puppetserver")
+	s.install(newer)
+	s.waitForAnswer(10*time.Second, "503 maint")
 
-	r.MustRun("dpkg", "--purge", "pmcheck")
-	for _, path := range []string{"/var/lib/pmcheck", "/run/pmcheck", "/etc/pmcheck", "/usr/bin/pmcheck", "/usr/libexec/pmcheck"} {
-		r.MustRun("test", "!", "-e", path)
+	s.Host.MustRun("dpkg", "--purge", "pmcheck")
+	for _, path := range []string{"/var/lib/pmcheck", "/run/pmcheck", "/etc/pmcheck", "/usr/bin/pmcheck",
+		"/usr/libexec/pmcheck"} {
+		s.Host.MustRun("test", "!", "-e", path)
 	}
-	r.want("", "find", "/etc/systemd/system", "/var/lib/systemd/deb-systemd-helper-enabled", "-name", "*pmcheck*")
-	r.want("pmcheck", "id", "-nG", "pmcheck")
-	r.install(older)
-	r.awaitAnswer(20*time.Second, serving)
+	s.assertPrints("", "find", "/etc/systemd/system", "/var/lib/systemd/deb-systemd-helper-enabled", "-name", "*pmcheck*")
+	s.assertPrints("pmcheck", "id", "-nG", "pmcheck")
+	s.install(older)
+	s.waitForAnswer(20*time.Second, serving)
 }
 
 // staysNew upgrades a host that waits to be made ready for the first time.
-func staysNew(t *testing.T, r *rig) {
-	r.MustRun("dpkg", "--purge", "pmcheck")
-	r.WriteFile("/etc/pmcheck/pmcheck.yaml", "initial_mode: maint\n", 0o644)
-	r.install(older)
-	r.awaitAnswer(20*time.Second, "503 maint")
-	stop := r.checker("503 maint")
-	r.install(newer)
+func staysNew(t *testing.T, s *hostSite) {
+	s.Host.MustRun("dpkg", "--purge", "pmcheck")
+	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "initial_mode: maint\n", 0o644)
+	s.install(older)
+	s.waitForAnswer(20*time.Second, "503 maint")
+	stop := s.record("503 maint")
+	s.install(newer)
 	stop()
-	r.want("initial_mode: maint", "cat", "/etc/pmcheck/pmcheck.yaml")
-	r.MustRun("pmcheck", "ready", "--all")
-	r.awaitAnswer(10*time.Second, serving)
+	s.assertPrints("initial_mode: maint", "cat", "/etc/pmcheck/pmcheck.yaml")
+	s.Host.MustRun("pmcheck", "ready", "--all")
+	s.waitForAnswer(10*time.Second, serving)
 }

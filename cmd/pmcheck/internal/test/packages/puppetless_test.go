@@ -12,32 +12,33 @@ const (
 
 // TestBeforePuppet installs pmcheck on a host that has no Puppet yet.
 func TestBeforePuppet(t *testing.T) {
-	r := boot(t, "early")
-	r.MustRun("sh", "-c", `
+	s := boot(t, "early")
+	s.Host.MustRun("sh", "-c", `
 		dpkg --purge --force-depends puppetserver puppet-agent puppet >/dev/null
 		dpkg-statoverride --list | while read -r user group mode path; do dpkg-statoverride --remove "$path"; done
 		rm -rf /etc/puppet /var/lib/puppet && userdel puppet
 		test -z "$(getent group puppet)"`)
-	r.install(older)
-	r.want("active", "systemctl", "is-active", "pmcheck.service")
+	s.install(older)
+	s.assertPrints("active", "systemctl", "is-active", "pmcheck.service")
 	for _, unit := range []string{"pmcheck.socket", "pmcheck-status.socket", "pmcheck-puppet-group.path"} {
-		r.want("active", "systemctl", "is-active", unit)
+		s.assertPrints("active", "systemctl", "is-active", unit)
 	}
-	r.want("running", "systemctl", "is-system-running")
-	r.awaitAnswer(10*time.Second, waiting)
-	r.want("pmcheck", "id", "-nG", "pmcheck")
-	pid := r.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
+	s.assertPrints("running", "systemctl", "is-system-running")
+	s.waitForAnswer(10*time.Second, waiting)
+	s.assertPrints("pmcheck", "id", "-nG", "pmcheck")
+	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
 
 	// Puppet arrives, in the order in which its package does.
-	r.MustRun("sh", "-c", `
+	s.Host.MustRun("sh", "-c", `
 		mkdir -p /etc/puppet /var/lib/puppet/ssl && echo '[main]' >/etc/puppet/puppet.conf
 		groupadd --system puppet`)
-	r.await(20*time.Second, "pmcheck puppet", "id", "-nG", "pmcheck")
+	s.waitForOutput(20*time.Second, "pmcheck puppet", "id", "-nG", "pmcheck")
 	// A process keeps the groups that it was started with.
-	r.await(20*time.Second, "another", "sh", "-c", `[ "$(systemctl show -P MainPID pmcheck.service)" = `+pid+` ] || echo another`)
-	r.await(20*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
-	r.want("in it", "sh", "-c", `grep -qw "$(getent group puppet | cut -d: -f3)" <<END && echo in it
+	s.waitForOutput(20*time.Second, "another", "sh",
+		"-c", `[ "$(systemctl show -P MainPID pmcheck.service)" = `+pid+` ] || echo another`)
+	s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
+	s.assertPrints("in it", "sh", "-c", `grep -qw "$(getent group puppet | cut -d: -f3)" <<END && echo in it
 $(grep ^Groups: /proc/$(systemctl show -P MainPID pmcheck.service)/status)
 END`)
-	r.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=15", "pmcheck.service") // 1.5
+	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=15", "pmcheck.service") // 1.5
 }

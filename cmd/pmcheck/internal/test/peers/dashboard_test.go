@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // A dashboard is what the tests read of Grafana's JSON model.
@@ -45,7 +47,7 @@ func TestDashboardIsWellFormed(t *testing.T) {
 		t.Errorf("uid %q, title %q, schema %d, %d panels", d.UID, d.Title, d.SchemaVersion, len(d.Panels))
 	}
 	ids := map[int]bool{}
-	var taken [100][24]string // who has each cell of the grid
+	var taken [100][24]string // the panel in each cell of the grid
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" || p.Type == "" || len(p.Targets) == 0 {
 			t.Errorf("panel %d %q lacks something, or there are two of it", p.ID, p.Title)
@@ -68,14 +70,14 @@ func TestDashboardIsWellFormed(t *testing.T) {
 }
 
 // testDashboard evaluates every query of the dashboard as Grafana would.
-func testDashboard(t *testing.T, p *prometheus, masters ...*demo) {
-	mayBeEmpty := map[string]bool{ // on a pool that is well, or whose code nobody deploys
+func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
+	mayBeEmpty := map[string]bool{ // on a pool that is healthy, or whose code is not deployed
 		"Code": true, "Versions of the code": true, "Checks that are not well": true, "Holds B": true,
 	}
 	for _, m := range masters {
-		m.askedBy(t, "lb1", "lb2")
+		keepAsking(t, m, "lb1", "lb2")
 	}
-	p.awaitData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
+	p.waitForData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
 	d := loadDashboard(t)
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {

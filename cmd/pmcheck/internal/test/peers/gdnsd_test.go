@@ -26,10 +26,11 @@ func startGdnsd(t *testing.T, n *lab.Network) resolver {
 	program := lab.Need(t, "gdnsd", "gdnsd")
 	must(t, exec.Command(program, "-S", "-c", example(t, "gdnsd"), "checkconf"))
 	dir := t.TempDir()
-	own := fmt.Sprintf("options => {\n  run_dir => %q\n  state_dir => %q\n", filepath.Join(dir, "run"), filepath.Join(dir, "state"))
+	own := fmt.Sprintf("options => {\n  run_dir => %q\n  state_dir => %q\n", filepath.Join(dir, "run"),
+		filepath.Join(dir, "state"))
 	write(t, filepath.Join(dir, "config"), strings.Replace(read(t, example(t, "gdnsd/config")), "options => {\n", own, 1))
 	write(t, filepath.Join(dir, "zones/example.com"), read(t, example(t, "gdnsd/zones/example.com")))
-	start(t, n.Command(program, "-c", dir, "start"))
+	lab.StartProgram(t, n.Command(program, "-c", dir, "start"))
 	return resolver{t, &net.Resolver{
 		PreferGo: true,
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -38,10 +39,10 @@ func startGdnsd(t *testing.T, n *lab.Network) resolver {
 	}}
 }
 
-// await waits until the name of the pool has these addresses.
-func (r resolver) await(addresses ...string) {
+// waitFor waits until the name of the pool has these addresses.
+func (r resolver) waitFor(addresses ...string) {
 	r.t.Helper()
-	took := lab.RetryUntil(r.t, 30*time.Second, 50*time.Millisecond, func() error {
+	took := lab.WaitFor(r.t, 30*time.Second, 50*time.Millisecond, func() error {
 		got, err := r.LookupHost(context.Background(), "puppet.example.com.")
 		slices.Sort(got)
 		if err == nil && !slices.Equal(got, addresses) {
@@ -62,10 +63,10 @@ func TestGdnsd(t *testing.T) {
 	n := network(t, first, names)
 	must(t, n.Command("ip", "address", "add", "192.0.2.1/24", "dev", "lab0"))
 	h, master := startMaster(t, n)
-	one := startDemo(t, n, first)
+	one := lab.StartDemo(t, n, first)
 	dns := startGdnsd(t, n)
 	master.WaitReady(5 * time.Minute)
-	dns.await(first, second)
+	dns.waitFor(first, second)
 
 	_, servers, err := dns.LookupSRV(context.Background(), "x-puppet", "tcp", "example.com.")
 	if err != nil || len(servers) != 1 || *servers[0] != (net.SRV{Target: "puppet.example.com.", Port: 8140, Weight: 5}) {
@@ -73,18 +74,18 @@ func TestGdnsd(t *testing.T) {
 	}
 
 	h.MustRun("pmcheck", "drain")
-	dns.await(first)
+	dns.waitFor(first)
 	h.MustRun("pmcheck", "ready")
-	dns.await(first, second)
+	dns.waitFor(first, second)
 
-	one.become("stopped", "unhealthy: refused")
-	dns.await(second)
+	one.Type("stopped", "unhealthy: refused")
+	dns.waitFor(second)
 	runAgent(t, h)
 
 	h.MustRun("pmcheck", "drain")
-	dns.await(first, second) // none is fit, so all are given
-	one.become("running", fit)
-	dns.await(first)
+	dns.waitFor(first, second) // none is serving, so all are given
+	one.Type("running", serving)
+	dns.waitFor(first)
 }
 
 // startMaster boots the second master of the examples, with pmcheck, and does
@@ -106,7 +107,8 @@ func startMaster(t *testing.T, n *lab.Network) (*lab.Host, *lab.PuppetMaster) {
 func runAgent(t *testing.T, h *lab.Host) {
 	t.Helper()
 	out, err := h.Run("puppet", "agent", "--onetime", "--no-daemonize", "--debug", "--color=false",
-		"--certname", "agent.example.com", "--confdir", "/tmp/agent", "--vardir", "/tmp/agent/var", "--ssldir", "/tmp/agent/ssl",
+		"--certname", "agent.example.com", "--confdir", "/tmp/agent", "--vardir", "/tmp/agent/var", "--ssldir",
+		"/tmp/agent/ssl",
 		"--keylength", "2048", "--use_srv_records", "--srv_domain", "example.com", "--no-usecacheonfailure")
 	if err != nil {
 		t.Fatal(err)

@@ -33,23 +33,24 @@ func TestKeepalivedMovesTheAddress(t *testing.T) {
 	must(t, n.Command("ip", "link", "set", "eth0", "up"))
 	must(t, n.Command("ip", "link", "set", "far", "up"))
 	must(t, n.Command("ip", "address", "add", first+"/24", "dev", "eth0"))
-	d := startDemo(t, n, "127.0.0.1")
+	d := lab.StartDemo(t, n, "127.0.0.1")
 	dir := t.TempDir()
-	start(t, n.Command(program, "--vrrp", "--dont-fork", "--log-console", "--use-file="+example(t, "keepalived/vrrp.conf"),
+	lab.StartProgram(t, n.Command(program, "--vrrp", "--dont-fork", "--log-console",
+		"--use-file="+example(t, "keepalived/vrrp.conf"),
 		"--pid="+filepath.Join(dir, "pid"), "--vrrp_pid="+filepath.Join(dir, "vrrp.pid")))
-	awaitAddress(t, n, true)
-	d.become("drain", "drain")
-	awaitAddress(t, n, false)
-	d.become("ready", fit)
-	awaitAddress(t, n, true)
-	d.become("stopped", "unhealthy: refused")
-	awaitAddress(t, n, false)
+	waitForAddress(t, n, true)
+	d.Type("drain", "drain")
+	waitForAddress(t, n, false)
+	d.Type("ready", serving)
+	waitForAddress(t, n, true)
+	d.Type("stopped", "unhealthy: refused")
+	waitForAddress(t, n, false)
 }
 
-// awaitAddress waits until the balanced address is on eth0, or is not.
-func awaitAddress(t *testing.T, n *lab.Network, want bool) {
+// waitForAddress waits until the balanced address is on eth0, or is not.
+func waitForAddress(t *testing.T, n *lab.Network, want bool) {
 	t.Helper()
-	lab.RetryUntil(t, 30*time.Second, 100*time.Millisecond, func() error {
+	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, func() error {
 		out := must(t, n.Command("ip", "-oneline", "address", "show", "dev", "eth0"))
 		if got := strings.Contains(out, balanced+"/"); got != want {
 			return fmt.Errorf("%s is here: %v, want %v", balanced, got, want)

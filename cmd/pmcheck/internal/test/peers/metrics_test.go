@@ -19,21 +19,21 @@ func view(node string) http.Header {
 func TestMetricsPassPromtool(t *testing.T) {
 	lab.Real(t)
 	promtool := lab.Need(t, "promtool", "prometheus")
-	d := startDemo(t, network(t, first), first)
-	if code, _, err := d.get("/", view("lb1")); code != http.StatusOK || err != nil {
+	d := lab.StartDemo(t, network(t, first), first)
+	if code, _, err := d.Get("/", view("lb1")); code != http.StatusOK || err != nil {
 		t.Fatalf("%d, %v", code, err)
 	}
 	for _, step := range []struct{ word, told string }{
-		{"running", fit},
+		{"running", serving},
 		{"starting", "warming: state-starting"},
 		{"denied", "unknown: auth-denied"},
 		{"stopped", "unhealthy: refused"},
 		{"drain", "drain"},
 		{"maint", "maint"},
 	} {
-		d.become(step.word, step.told)
+		d.Type(step.word, step.told)
 		check := exec.Command(promtool, "check", "metrics")
-		check.Stdin = strings.NewReader(d.metrics() + "\n")
+		check.Stdin = strings.NewReader(d.Metrics() + "\n")
 		if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("%s: promtool check metrics: %v\n%s", step.word, err, out)
 		}
@@ -49,20 +49,20 @@ func TestMetricsAreBoundedWhateverClientsSend(t *testing.T) {
 		mayBeAdded  = perSource + codes
 		clientNames = 300
 	)
-	d := startDemo(t, network(t, first), first)
-	d.become("drain", "drain")
-	before := series(d.metrics())
+	d := lab.StartDemo(t, network(t, first), first)
+	d.Type("drain", "drain")
+	before := series(d.Metrics())
 	for i := range clientNames {
-		if code, _, err := d.get("/", view(fmt.Sprintf("lb%d", i))); code != http.StatusServiceUnavailable || err != nil {
+		if code, _, err := d.Get("/", view(fmt.Sprintf("lb%d", i))); code != http.StatusServiceUnavailable || err != nil {
 			t.Fatalf("%d, %v", code, err)
 		}
 	}
 	for code := 200; code < 600; code++ {
-		if _, _, err := d.get(fmt.Sprintf("/?drain=%d", code), view("lb")); err != nil {
+		if _, _, err := d.Get(fmt.Sprintf("/?drain=%d", code), view("lb")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	after := series(d.metrics())
+	after := series(d.Metrics())
 	t.Logf("%d series at first, %d after %d names and 400 codes", before, after, clientNames)
 	if after-before > mayBeAdded {
 		t.Errorf("clients added %d series, at most %d are theirs", after-before, mayBeAdded)

@@ -22,16 +22,17 @@ func startNginx(t *testing.T, n *lab.Network, name string) {
 	if _, err := os.Stat("/usr/lib/nginx/modules/ngx_stream_module.so"); err != nil {
 		t.Fatalf("%v (apt-get install --no-install-recommends libnginx-mod-stream)", err)
 	}
-	args := []string{"-c", example(t, name), "-e", "stderr", "-g", "daemon off; pid " + filepath.Join(t.TempDir(), "pid") + ";"}
+	args := []string{"-c", example(t, name), "-e", "stderr", "-g",
+		"daemon off; pid " + filepath.Join(t.TempDir(), "pid") + ";"}
 	must(t, n.Command(program, append(args, "-t")...))
-	start(t, n.Command(program, args...))
-	await(t, func() error { _, err := signature(n, balanced); return err })
+	lab.StartProgram(t, n.Command(program, args...))
+	waitFor(t, func() error { _, err := signature(n, balanced); return err })
 }
 
-// await waits for something that is soon to be.
-func await(t *testing.T, fn func() error) {
+// waitFor polls with the deadline of these tests.
+func waitFor(t *testing.T, fn func() error) {
 	t.Helper()
-	lab.RetryUntil(t, 30*time.Second, 100*time.Millisecond, fn)
+	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, fn)
 }
 
 // signature makes a connection and returns what tells the certificate that is
@@ -76,9 +77,9 @@ func reached(t *testing.T, n *lab.Network, masters ...string) map[string]int {
 	return counts
 }
 
-func awaitReached(t *testing.T, n *lab.Network, want func(map[string]int) bool) {
+func waitForReached(t *testing.T, n *lab.Network, want func(map[string]int) bool) {
 	t.Helper()
-	await(t, func() error {
+	waitFor(t, func() error {
 		if counts := reached(t, n, first, second); !want(counts) {
 			return fmt.Errorf("connections go to %v", counts)
 		}
@@ -93,35 +94,35 @@ func TestNginx(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	n := network(t, first, second, names, balanced)
-	one := startDemo(t, n, first)
-	startDemo(t, n, second)
+	one := lab.StartDemo(t, n, first)
+	lab.StartDemo(t, n, second)
 	t.Run("stream", func(t *testing.T) {
 		startNginx(t, n, "nginx/stream.conf")
-		awaitReached(t, n, both)
-		one.become("drain", "drain")
+		waitForReached(t, n, both)
+		one.Type("drain", "drain")
 		if counts := reached(t, n, first, second); !both(counts) {
 			t.Errorf("connections go to %v: nginx follows a drain, and the example says that it does not", counts)
 		}
-		one.become("stopped", "drain")
-		await(t, func() error {
+		one.Type("stopped", "drain")
+		waitFor(t, func() error {
 			if _, err := signature(n, first); err == nil {
 				return errors.New("the master is still there")
 			}
 			return nil
 		})
-		awaitReached(t, n, secondAlone) // and no connection failed
-		one.become("running", "drain")
-		await(t, func() error { _, err := signature(n, first); return err })
-		one.become("ready", fit)
+		waitForReached(t, n, secondAlone) // and no connection failed
+		one.Type("running", "drain")
+		waitFor(t, func() error { _, err := signature(n, first); return err })
+		one.Type("ready", serving)
 	})
 	t.Run("dns", func(t *testing.T) {
 		dns := startGdnsd(t, n)
 		startNginx(t, n, "nginx/dns.conf")
-		dns.await(first, second)
-		awaitReached(t, n, both)
-		one.become("drain", "drain")
-		awaitReached(t, n, secondAlone)
-		one.become("ready", fit)
-		awaitReached(t, n, both)
+		dns.waitFor(first, second)
+		waitForReached(t, n, both)
+		one.Type("drain", "drain")
+		waitForReached(t, n, secondAlone)
+		one.Type("ready", serving)
+		waitForReached(t, n, both)
 	})
 }

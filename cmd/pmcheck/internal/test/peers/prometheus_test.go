@@ -33,14 +33,14 @@ func startPrometheus(t *testing.T, n *lab.Network, address string, flags ...stri
 	}
 	write(t, filepath.Join(dir, "prometheus.yml"), hurried)
 	write(t, filepath.Join(dir, "rules.yml"), read(t, example(t, "prometheus/rules.yml")))
-	start(t, n.Command(program, append(flags, "--config.file="+filepath.Join(dir, "prometheus.yml"),
+	lab.StartProgram(t, n.Command(program, append(flags, "--config.file="+filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)...))
 	return &prometheus{t: t, net: n, address: address}
 }
 
 // ask decodes the data of an answer of the API.
 func (p *prometheus) ask(path string, data any) error {
-	_, body, err := get(p.net.DialContext, "http://"+p.address+"/api/v1/"+path, nil)
+	_, body, err := p.net.Get("http://" + p.address + "/api/v1/" + path)
 	if err != nil {
 		return err
 	}
@@ -70,11 +70,11 @@ func (p *prometheus) query(expr string) ([]sample, error) {
 	return data.Result, err
 }
 
-// awaitData queries until there is an answer that is not empty.
-func (p *prometheus) awaitData(expr string) []sample {
+// waitForData queries until there is an answer that is not empty.
+func (p *prometheus) waitForData(expr string) []sample {
 	p.t.Helper()
 	var result []sample
-	lab.RetryUntil(p.t, time.Minute, 200*time.Millisecond, func() (err error) {
+	lab.WaitFor(p.t, time.Minute, 200*time.Millisecond, func() (err error) {
 		if result, err = p.query(expr); err == nil && len(result) == 0 {
 			err = fmt.Errorf("no data for %s", expr)
 		}
@@ -89,13 +89,13 @@ func TestPrometheus(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	n := network(t, first, second)
-	one, two := startDemo(t, n, first), startDemo(t, n, second)
-	two.become("drain", "drain")
-	one.await(fit)
+	one, two := lab.StartDemo(t, n, first), lab.StartDemo(t, n, second)
+	two.Type("drain", "drain")
+	one.WaitBody(serving)
 	classic := startPrometheus(t, n, "127.0.0.1:9090")
 	native := startPrometheus(t, n, "127.0.0.1:9091", "--enable-feature=native-histograms")
 	for _, p := range []*prometheus{classic, native} {
-		p.awaitData(`pmcheck_probes_total{instance="192.0.2.12:9200"} > 2`)
+		p.waitForData(`pmcheck_probes_total{instance="192.0.2.12:9200"} > 2`)
 	}
 	t.Run("rules", classic.testRules)
 	t.Run("dashboard", func(t *testing.T) { testDashboard(t, classic, one, two) })
@@ -106,16 +106,16 @@ func TestPrometheus(t *testing.T) {
 // record.
 func (p *prometheus) testRules(t *testing.T) {
 	var serving []sample
-	lab.RetryUntil(t, time.Minute, 200*time.Millisecond, func() (err error) {
+	lab.WaitFor(t, time.Minute, 200*time.Millisecond, func() (err error) {
 		serving, err = p.query(`pool:pmcheck_serving:sum{pool="production"} == 1 and pool:pmcheck_masters:count == 2`)
 		if err == nil && len(serving) != 1 {
 			err = errors.New("one of two masters serves, and the rules do not say so")
 		}
 		return err
 	})
-	p.awaitData("instance:pmcheck_probe_duration_seconds:p99")
-	p.awaitData("instance:pmcheck_jruby_utilization:ratio")
-	lab.RetryUntil(t, 30*time.Second, 100*time.Millisecond, p.rulesAreWell)
+	p.waitForData("instance:pmcheck_probe_duration_seconds:p99")
+	p.waitForData("instance:pmcheck_jruby_utilization:ratio")
+	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, p.rulesAreWell)
 }
 
 // rulesAreWell returns an error unless every rule has been evaluated well. Each
@@ -146,19 +146,20 @@ func (p *prometheus) rulesAreWell() error {
 // testNativeHistogram tests that a Prometheus that asks for protobuf gets the
 // native histogram, and that the rule for latency works on it.
 func (p *prometheus) testNativeHistogram(t *testing.T) {
-	p.awaitData(`histogram_count(pmcheck_probe_duration_seconds) > 0`)
+	p.waitForData(`histogram_count(pmcheck_probe_duration_seconds) > 0`)
 	if buckets, err := p.query("pmcheck_probe_duration_seconds_bucket"); err != nil || len(buckets) > 0 {
 		t.Errorf("%d classic buckets, %v: this is not the native form", len(buckets), err)
 	}
-	p.awaitData("instance:pmcheck_probe_duration_seconds:p99 > 0")
+	p.waitForData("instance:pmcheck_probe_duration_seconds:p99 > 0")
 }
 
-// askedBy has balancers of these names ask, again and again until the test ends.
-func (d *demo) askedBy(t *testing.T, nodes ...string) {
+// keepAsking has balancers of these names ask, again and again until the test ends.
+func keepAsking(t *testing.T, d *lab.Demo, nodes ...string) {
 	t.Helper()
 	ask := func() error {
 		for _, node := range nodes {
-			if code, body, err := d.get("/", view(node)); err != nil || code != http.StatusOK && code != http.StatusServiceUnavailable {
+			if code, body, err := d.Get("/", view(node)); err != nil ||
+				code != http.StatusOK && code != http.StatusServiceUnavailable {
 				return fmt.Errorf("%d %q, %v", code, body, err)
 			}
 		}

@@ -28,44 +28,44 @@ type written struct {
 
 func TestWrittenExamples(t *testing.T) {
 	lab.Real(t)
-	d := startDemo(t, network(t, first), first)
+	d := lab.StartDemo(t, network(t, first), first)
 	checks := []written{f5Check(t), awsCheck(t), envoyCheck(t)}
 	for _, step := range []struct {
 		word, told string
 		want       func(written) string
 	}{
-		{"ready", fit, func(written) string { return "send" }},
+		{"ready", serving, func(written) string { return "send" }},
 		{"drain", "drain", func(w written) string { return w.drained }},
 		{"maint", "maint", func(written) string { return "down" }},
-		{"ready", fit, func(written) string { return "send" }},
+		{"ready", serving, func(written) string { return "send" }},
 		{"stopped", "unhealthy: refused", func(written) string { return "down" }},
 	} {
-		d.become(step.word, step.told)
+		d.Type(step.word, step.told)
 		for _, w := range checks {
-			if got := w.conclude(d.raw(w.request)); got != step.want(w) {
+			if got := w.conclude(askRaw(t, d, w.request)); got != step.want(w) {
 				t.Errorf("%s, %s: the balancer concludes %q, want %q", w.name, step.word, got, step.want(w))
 			}
 		}
 	}
 }
 
-// raw sends a request as it is and returns the status line.
-func (d *demo) raw(request string) string {
-	d.t.Helper()
-	conn, err := d.net.DialContext(context.Background(), "tcp", d.address+":9200")
+// askRaw sends a request as it is and returns the status line.
+func askRaw(t *testing.T, d *lab.Demo, request string) string {
+	t.Helper()
+	conn, err := d.Net.DialContext(context.Background(), "tcp", d.Listen)
 	if err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, request); err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return line
 }
@@ -126,13 +126,15 @@ func awsCheck(t *testing.T) written {
 			t.Fatalf("aws-nlb/%s.json: %v", name, err)
 		}
 	}
-	if group.Protocol != "TCP" || group.Port != 8140 || group.HealthCheckProtocol != "HTTP" || group.HealthCheckPort != "9200" ||
+	if group.Protocol != "TCP" || group.Port != 8140 || group.HealthCheckProtocol != "HTTP" ||
+		group.HealthCheckPort != "9200" ||
 		group.Matcher.HTTPCode != "200" || group.HealthCheckTimeoutSeconds >= group.HealthCheckIntervalSeconds {
 		t.Errorf("aws-nlb: %+v", group)
 	}
 	return written{
-		name:     "AWS NLB",
-		request:  "GET " + group.HealthCheckPath + " HTTP/1.1\r\nHost: 192.0.2.11:9200\r\nConnection: close\r\nUser-Agent: ELB-HealthChecker/2.0\r\n\r\n",
+		name: "AWS NLB",
+		request: "GET " + group.HealthCheckPath +
+			" HTTP/1.1\r\nHost: 192.0.2.11:9200\r\nConnection: close\r\nUser-Agent: ELB-HealthChecker/2.0\r\n\r\n",
 		conclude: only200,
 		drained:  "down",
 	}
@@ -165,7 +167,8 @@ func envoyCheck(t *testing.T) written {
 	t.Helper()
 	var config envoy
 	decode(t, "envoy/envoy.yaml", &config)
-	if len(config.Static.Listeners) != 1 || len(config.Static.Clusters) != 1 || len(config.Static.Clusters[0].Checks) != 1 {
+	if len(config.Static.Listeners) != 1 || len(config.Static.Clusters) != 1 ||
+		len(config.Static.Clusters[0].Checks) != 1 {
 		t.Fatalf("envoy: %+v", config)
 	}
 	cluster, hosts := config.Static.Clusters[0], 0

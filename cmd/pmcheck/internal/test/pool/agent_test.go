@@ -90,7 +90,8 @@ func (a standIn) facts() string {
 func (a standIn) report() string {
 	return fmt.Sprintf(`{"host":%q,"time":%q,"configuration_version":1,"report_format":12,"puppet_version":"7.23.0",
 "status":"unchanged","transaction_completed":true,"noop":false,"noop_pending":false,"environment":"production",
-"corrective_change":false,"logs":[],"metrics":{},"resource_statuses":{}}`, a.certname, time.Now().Format(time.RFC3339Nano))
+"corrective_change":false,"logs":[],"metrics":{},"resource_statuses":{}}`, a.certname,
+		time.Now().Format(time.RFC3339Nano))
 }
 
 // A session is what an agent's run has of a connection.
@@ -169,7 +170,8 @@ func (a puppet) name() string { return a.certname }
 
 func (a puppet) run(b endpoint) error {
 	out, err := a.host.Run("puppet", "agent", "--test", "--color=false", "--certname="+a.certname,
-		"--server="+b.fqdn(), "--ssldir="+sslDir, "--ssl_lockfile=/var/tmp/"+a.certname+".lock", "--vardir=/var/tmp/"+a.certname)
+		"--server="+b.fqdn(), "--ssldir="+sslDir, "--ssl_lockfile=/var/tmp/"+a.certname+".lock",
+		"--vardir=/var/tmp/"+a.certname)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 2 {
 		err = nil // it has changed something

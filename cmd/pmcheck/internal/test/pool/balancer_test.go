@@ -79,13 +79,13 @@ func (p *pool) balance(backend string) {
 			b.Reload(b.config)
 		}
 	}
-	p.awaitUp()
+	p.waitForUp()
 }
 
-// awaitUp waits until every balancer sends agents to every master.
-func (p *pool) awaitUp() {
+// waitForUp waits until every balancer sends agents to every master.
+func (p *pool) waitForUp() {
 	p.t.Helper()
-	lab.RetryUntil(p.t, 3*time.Minute, 100*time.Millisecond, func() error {
+	lab.WaitFor(p.t, 3*time.Minute, 100*time.Millisecond, func() error {
 		var wrong []error
 		for _, b := range p.balancers {
 			stats, err := b.Stats()
@@ -123,9 +123,9 @@ func (d *directory) find(e endpoint) endpoint {
 	return e
 }
 
-// divert has the name of a balancer lead to another one, as an administrator does
+// redirect has the name of a balancer lead to another one, as an administrator does
 // before a balancer is stopped, or to itself again.
-func (p *pool) divert(from, to *balancer) error {
+func (p *pool) redirect(from, to *balancer) error {
 	p.directory.mu.Lock()
 	p.directory.leads[from.endpoint] = to.endpoint
 	p.directory.mu.Unlock()

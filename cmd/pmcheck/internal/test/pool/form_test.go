@@ -1,6 +1,6 @@
 package pool_test
 
-// A scenario is something that operators do while agents come.
+// A scenario is something that operators do while agents run.
 type scenario struct {
 	name    string
 	mix     mix
@@ -48,6 +48,7 @@ func long() form {
 		{"the tasks of `pmcheck::rolling`", mixed, runPlan, false},
 	}, withAncestor: []scenario{
 		{"xinetd: `systemctl restart puppetserver`, one after the other", mixed, restartEach, true},
-		{"xinetd: stopped, 10 s later Puppet Server restarted and xinetd started, one after the other", mixed, stopXinetdEach, true},
+		{"xinetd: stopped, 10 s later Puppet Server restarted and xinetd started, one after the other", mixed,
+			stopXinetdEach, true},
 	}}
 }

@@ -32,7 +32,7 @@ type run struct {
 	err          error
 }
 
-// A load is agents that come again and again, in turn by each balancer.
+// A load is agents that run again and again, in turn through each balancer.
 type load struct {
 	stop func()
 	wait sync.WaitGroup
@@ -45,15 +45,15 @@ type load struct {
 func (p *pool) start(t *testing.T, m mix) *load {
 	done := make(chan struct{})
 	l := &load{stop: sync.OnceFunc(func() { close(done) })}
-	for i, a := range p.crowd(m) {
+	for i, a := range p.agents(m) {
 		l.wait.Go(func() { l.loop(a, p, i, done) })
 	}
 	t.Cleanup(l.end)
 	return l
 }
 
-// crowd picks the agents of a mix.
-func (p *pool) crowd(m mix) []agent {
+// agents picks the agents of a mix.
+func (p *pool) agents(m mix) []agent {
 	var list []agent
 	for _, kind := range []struct {
 		name  string
@@ -116,10 +116,10 @@ func (l *load) count() int {
 	return len(l.runs)
 }
 
-// awaitRuns waits until so many runs have ended.
-func (l *load) awaitRuns(t *testing.T, n int) {
+// waitForRuns waits until so many runs have ended.
+func (l *load) waitForRuns(t *testing.T, n int) {
 	t.Helper()
-	lab.RetryUntil(t, 20*time.Minute, 100*time.Millisecond, func() error {
+	lab.WaitFor(t, 20*time.Minute, 100*time.Millisecond, func() error {
 		if got := l.count(); got < n {
 			return shortOf{got, n}
 		}

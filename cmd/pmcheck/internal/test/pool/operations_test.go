@@ -9,8 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// installPmcheck installs the older package, which all by itself takes care of
-// everything, and has it print the backend of the balancers.
+// installPmcheck installs the older package, with no configuration, and has it print the backend of the balancers.
 func (p *pool) installPmcheck() {
 	p.t.Helper()
 	var servers []string
@@ -30,7 +29,7 @@ const moduleDir = "/root/modules"
 
 func (p *pool) copyTasks(host *lab.Host) {
 	p.t.Helper()
-	const module = "../../../../../packaging/puppet"
+	module := lab.File(p.t, "packaging/puppet")
 	for _, pattern := range []string{"/tasks/*.sh", "/files/*.sh"} {
 		files, err := filepath.Glob(module + pattern)
 		if err != nil || len(files) == 0 {
@@ -42,7 +41,7 @@ func (p *pool) copyTasks(host *lab.Host) {
 	}
 }
 
-// installAncestor puts the check of old in the place of pmcheck.
+// installAncestor puts the xinetd check in the place of pmcheck.
 func (p *pool) installAncestor() {
 	p.t.Helper()
 	for _, m := range p.masters {
@@ -82,7 +81,8 @@ Maintainer: ${Maintainer}\nDepends: ${Depends}\nDescription: ${Description}\n' p
 for file in preinst postinst prerm postrm conffiles; do
     [ ! -e /var/lib/dpkg/info/puppetserver.$file ] || cp -p /var/lib/dpkg/info/puppetserver.$file $dir/DEBIAN/$file
 done
-dpkg-query --listfiles puppetserver | grep -vxE '/\.|/lib' | tar --create --no-recursion --files-from=- 2>/dev/null | tar --extract --directory=$dir
+dpkg-query --listfiles puppetserver | grep -vxE '/\.|/lib' |
+    tar --create --no-recursion --files-from=- 2>/dev/null | tar --extract --directory=$dir
 dpkg-deb --build -z1 $dir /root/puppetserver.deb
 `
 
@@ -92,7 +92,9 @@ func reinstallEach(p *pool) error {
 			return err
 		}
 	}
-	return p.each("pmcheck drain --wait --reason upgrade; dpkg --install --force-confold /root/puppetserver.deb; pmcheck ready --wait")
+	return p.each("pmcheck drain --wait --reason upgrade" +
+		"; dpkg --install --force-confold /root/puppetserver.deb" +
+		"; pmcheck ready --wait")
 }
 
 func rebootOne(p *pool) error {
@@ -100,7 +102,7 @@ func rebootOne(p *pool) error {
 	began := time.Now()
 	m.Host.Reboot()
 	p.t.Logf("%s is back after %s", m.Host.Name, tenths(time.Since(began)))
-	p.awaitUp()
+	p.waitForUp()
 	return nil
 }
 
@@ -108,7 +110,7 @@ func upgradePmcheck(p *pool) error {
 	if err := p.each("dpkg --install --force-confold /root/" + newer + ".deb"); err != nil {
 		return err
 	}
-	return p.each("dpkg --install --force-confold /root/" + older + ".deb") // and back, for who comes next
+	return p.each("dpkg --install --force-confold /root/" + older + ".deb") // and back, for the next scenario
 }
 
 // renewBalancers renews each balancer in both ways while a master is out.
@@ -124,7 +126,7 @@ func renewBalancers(p *pool) error {
 		b.Reload(b.config)
 	}
 	for i, b := range p.balancers {
-		if err := p.divert(b, p.balancers[1-i]); err != nil {
+		if err := p.redirect(b, p.balancers[1-i]); err != nil {
 			return err
 		}
 		if err := b.saveState(); err != nil {
@@ -132,7 +134,7 @@ func renewBalancers(p *pool) error {
 		}
 		b.Retire(5 * time.Minute)
 		b.HAProxy = p.net.StartHAProxy(p.life, b.config)
-		if err := p.divert(b, b); err != nil {
+		if err := p.redirect(b, b); err != nil {
 			return err
 		}
 	}

@@ -8,15 +8,17 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestPool does to one pool what is done to pools, first with pmcheck and then
-// with what it replaces.
+func TestMain(m *testing.M) { lab.Main(m) }
+
+// TestPool operates one pool under load, first with pmcheck and then with the
+// xinetd check that it replaces.
 func TestPool(t *testing.T) {
 	lab.Real(t)
 	size := short()
 	if os.Getenv("PMCHECK_LONG") != "" {
 		size = long()
 	}
-	p := newPool(t, size.jrubies, size.largest())
+	p := startPool(t, size.jrubies, size.largest())
 	var rows []row
 	measure := func(list []scenario) {
 		for _, s := range list {
@@ -31,22 +33,23 @@ func TestPool(t *testing.T) {
 		p.installAncestor()
 		measure(size.withAncestor)
 	}
+	lab.Publish(t, "pool", table(rows))
 	t.Logf("measured:\n%s", table(rows))
 }
 
-// measure has agents come, first with nothing else going on.
+// measure has agents run, first with nothing else going on.
 func (p *pool) measure(s scenario, size form) row {
 	p.t.Helper()
-	p.awaitUp()
+	p.waitForUp()
 	l := p.start(p.t, s.mix)
-	l.awaitRuns(p.t, size.runs/8)
+	l.waitForRuns(p.t, size.runs/8)
 	r := row{operation: s.name, mix: s.mix, began: time.Now()}
 	err := s.operate(p)
 	r.took = time.Since(r.began)
 	if err != nil {
 		p.t.Error(err)
 	}
-	l.awaitRuns(p.t, size.runs)
+	l.waitForRuns(p.t, size.runs)
 	l.end()
 	r.runs = l.runs
 	r.report(p.t)

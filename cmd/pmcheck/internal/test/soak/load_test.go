@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // The load: half of the balancers make a connection for each check, as HAProxy
@@ -17,7 +19,7 @@ const (
 )
 
 // A balancer asks at a fixed pace. What keeps it from asking in time counts as
-// latency: it is measured from when the question was due.
+// latency: it is measured from when the question was due, by lab.Between.
 type balancer struct {
 	client    *http.Client
 	url       string
@@ -40,7 +42,8 @@ func newBalancer(number int, address string) *balancer {
 		answers:   map[int]int{},
 	}
 	if number%4 < 2 {
-		b.header.Set("X-Haproxy-Server-State", "UP; name=puppet/m1; node=lb"+string(rune('a'+number))+"; weight=1/2; scur=0/0; qcur=0")
+		b.header.Set("X-Haproxy-Server-State",
+			"UP; name=puppet/m1; node=lb"+string(rune('a'+number))+"; weight=1/2; scur=0/0; qcur=0")
 	}
 	if number%3 == 0 {
 		b.url, b.drainCode = b.url+"?drain=404", http.StatusNotFound
@@ -48,9 +51,9 @@ func newBalancer(number int, address string) *balancer {
 	return b
 }
 
-// run asks until ctx ends. It returns an error at the first answer that is none,
-// or not allowed.
-func (b *balancer) run(ctx context.Context, first time.Time, w *world) error {
+// run asks until ctx ends. It returns an error at the first answer that is missing
+// or wrong.
+func (b *balancer) run(ctx context.Context, first time.Time, w *truths) error {
 	defer b.client.CloseIdleConnections()
 	const pace = time.Second * balancers / perSecond
 	for due := first; ; due = due.Add(pace) {
@@ -66,14 +69,14 @@ func (b *balancer) run(ctx context.Context, first time.Time, w *world) error {
 		if err != nil {
 			return err
 		}
-		b.took = append(b.took, a.told.Sub(due))
+		b.took = append(b.took, lab.Between(due, a.told))
 		b.answers[a.code]++
 	}
 }
 
 // ask asks once.
-func ask(client *http.Client, url string, header http.Header) (heard, error) {
-	a := heard{asked: time.Now()}
+func ask(client *http.Client, url string, header http.Header) (answer, error) {
+	a := answer{asked: time.Now()}
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return a, err

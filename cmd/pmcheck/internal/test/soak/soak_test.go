@@ -19,43 +19,50 @@ const (
 	rotations = 32
 )
 
+func TestMain(m *testing.M) { lab.Main(m) }
+
 // TestSoak is the test of this package; see doc.go.
 func TestSoak(t *testing.T) {
 	lab.Real(t)
 	duration, long := form(t)
 	var m master
+	var opts lab.SiteOptions
 	if long {
-		s := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
-		s.WaitReady(2 * time.Minute)
-		m = puppetServer{s}
-	} else {
-		m = newStandIn(t)
+		opts.Server = lab.StartPuppetServer(t, lab.PuppetServerOptions{})
+		opts.Server.WaitReady(2 * time.Minute)
+		m = puppetServer{opts.Server}
 	}
-	d := serve(t, m)
+	site := lab.StartSite(t, opts)
+	if !long {
+		m = standIn{site.Master}
+	}
 
-	w, r := newWorld(), newResources(long)
+	w, r := newTruths(), newResources(long)
 	clients := make([]*balancer, balancers)
 	ctx, cancel := context.WithTimeout(t.Context(), duration)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	began := time.Now()
 	for i := range clients {
-		clients[i] = newBalancer(i, d.address)
+		clients[i] = newBalancer(i, site.Listen)
 		first := began.Add(time.Duration(i) * time.Second / perSecond)
 		group.Go(func() error { return clients[i].run(ctx, first, w) })
 	}
 	toggles := 0
-	group.Go(func() error { return w.toggle(ctx, d.store, d.address, &toggles) })
-	group.Go(func() error { return r.watch(ctx, d.pid, d.address) })
+	group.Go(func() error { return w.toggle(ctx, site.Holds, site.Listen, &toggles) })
+	group.Go(func() error { return r.watch(ctx, site.Pid(), site.Listen) })
 	// Not in the group: the lab belongs to the test's own goroutine.
-	trouble := w.trouble(ctx, m, d.address, duration)
+	trouble := w.trouble(ctx, m, site.Listen, duration)
 	if trouble != nil {
 		cancel()
 	}
 	if err := cmp.Or(group.Wait(), trouble); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println(report(t, clients, r, fmt.Sprintf("%v, %d toggles, %d rotations, %d restarts", duration, toggles, rotations, restarts), long))
+	what := fmt.Sprintf("%v, %d toggles, %d rotations, %d restarts", duration, toggles, rotations, restarts)
+	table := report(t, clients, r, what, long)
+	fmt.Println(table)
+	lab.Publish(t, "soak", table)
 }
 
 // form says for how long, and whether that is the long form.
@@ -74,7 +81,7 @@ func form(t *testing.T) (duration time.Duration, long bool) {
 
 // trouble rotates and restarts, evenly over the time; the last restart is long
 // over when it ends.
-func (w *world) trouble(ctx context.Context, m master, address string, duration time.Duration) error {
+func (w *truths) trouble(ctx context.Context, m master, address string, duration time.Duration) error {
 	tick := time.NewTicker(duration / (rotations + 1))
 	defer tick.Stop()
 	for i := range rotations {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // A truth is what may be so. While something changes, both may.
@@ -52,40 +52,40 @@ func (l *timeline) during(from, to time.Time) (t truth) {
 	return t
 }
 
-// A world is what answers depend on.
-type world struct {
-	held timeline // an operator holds the master
-	fit  timeline // the master serves
+// truths are what answers depend on.
+type truths struct {
+	held    timeline // an operator holds the master
+	healthy timeline // the master serves
 }
 
-func newWorld() *world {
-	w := &world{}
+func newTruths() *truths {
+	w := &truths{}
 	w.held.set(no)
-	w.fit.set(yes)
+	w.healthy.set(yes)
 	return w
 }
 
 // An answer is what a balancer was told, and when it asked and was answered.
-type heard struct {
+type answer struct {
 	code        int
 	body        string
 	asked, told time.Time
 }
 
-// judge returns an error if nothing that was true meanwhile leads to the answer,
-// for a balancer that chose a code for drains.
-func (w *world) judge(a heard, drainCode int) error {
-	held, fit := w.held.during(a.asked, a.told), w.fit.during(a.asked, a.told)
-	health, _, isVerdict := strings.Cut(a.body, ": ")
+// judge returns an error if nothing that was true meanwhile explains the answer, to
+// a balancer that chose drainCode for drains.
+func (w *truths) judge(a answer, drainCode int) error {
+	held, healthy := w.held.during(a.asked, a.told), w.healthy.during(a.asked, a.told)
+	verdict, _, isVerdict := strings.Cut(a.body, ": ")
 	switch {
 	case held&yes != 0 && a.code == drainCode && a.body == "drain":
 		return nil
-	case held&no != 0 && fit&yes != 0 && a.code == http.StatusOK && a.body == answer.Serving:
+	case held&no != 0 && healthy&yes != 0 && a.code == http.StatusOK && a.body == lab.ServingBody:
 		return nil
-	case held&no != 0 && fit&no != 0 && a.code == http.StatusServiceUnavailable && isVerdict && health != "healthy":
+	case held&no != 0 && healthy&no != 0 && a.code == http.StatusServiceUnavailable && isVerdict && verdict != "healthy":
 		return nil
 	}
-	return fmt.Errorf("%d %q while held: %v, fit: %v", a.code, a.body, held, fit)
+	return fmt.Errorf("%d %q while held: %v, healthy: %v", a.code, a.body, held, healthy)
 }
 
 func (t truth) String() string {

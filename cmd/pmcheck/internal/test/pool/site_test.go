@@ -23,7 +23,11 @@ const (
 )
 
 const sitePP = `
-if $trusted['certname'] =~ /^slow/ { $slept = generate('/bin/sleep', '20') } else { $slept = generate('/bin/sleep', '1') }
+if $trusted['certname'] =~ /^slow/ {
+  $slept = generate('/bin/sleep', '20')
+} else {
+  $slept = generate('/bin/sleep', '1')
+}
 notify { 'applied': }
 `
 
@@ -41,8 +45,8 @@ type pool struct {
 	debs      map[string]string // by version
 }
 
-// newPool starts everything but the balancers.
-func newPool(t *testing.T, jrubies int, largest mix) *pool {
+// startPool starts everything but the balancers.
+func startPool(t *testing.T, jrubies int, largest mix) *pool {
 	t.Helper()
 	p := &pool{t: t, life: t, net: lab.StartNetwork(t), debs: map[string]string{},
 		directory: &directory{leads: map[endpoint]endpoint{}}}
@@ -57,7 +61,6 @@ func newPool(t *testing.T, jrubies int, largest mix) *pool {
 	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
 	for _, name := range []string{"m1", "m2"} {
 		host := p.net.Boot(name)
-		host.MustRun("rm", "-f", "/usr/sbin/policy-rc.d") // of machines that are containers: start nothing
 		p.startMaster(host, opts)
 		if opts.CA == nil {
 			for _, version := range []string{older, newer} { // meanwhile
@@ -70,7 +73,7 @@ func newPool(t *testing.T, jrubies int, largest mix) *pool {
 	p.workshop = p.net.Boot("agents")
 	p.workshop.MustRun("sh", "-c", fmt.Sprintf(`echo "%s %s\n%s %s" >>/etc/hosts`,
 		balancerEnd(0).ip(), balancerEnd(0).fqdn(), balancerEnd(1).ip(), balancerEnd(1).fqdn()))
-	p.hire(largest)
+	p.addAgents(largest)
 	p.masters[1].WaitReady(3 * time.Minute)
 	return p
 }
@@ -85,8 +88,8 @@ func (p *pool) startMaster(host *lab.Host, opts lab.PuppetMasterOptions) {
 	p.masters = append(p.masters, m)
 }
 
-// hire makes the agents and their certificates.
-func (p *pool) hire(largest mix) {
+// addAgents makes the agents and their certificates.
+func (p *pool) addAgents(largest mix) {
 	p.t.Helper()
 	p.standIns, p.puppets = map[string][]agent{}, map[string][]agent{}
 	for kind, count := range map[string]int{quick: largest.quick, slow: largest.slow} {

@@ -1,0 +1,86 @@
+package e2e_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// An example is one of examples/haproxy as it is tested: with other addresses
+// and paths, and nothing else changed.
+type example struct {
+	t       *testing.T
+	file    string
+	network string // in place of 192.0.2
+	text    string
+	haproxy *lab.HAProxy
+	sites   []*lab.Site // of puppet1 and puppet2
+}
+
+// newExample prepares an example and the two masters it is about. Each example
+// has a loopback network of its own.
+func newExample(t *testing.T, file string, network int, yaml string) *example {
+	t.Helper()
+	e := &example{t: t, file: file, network: fmt.Sprintf("127.18.%d", network)}
+	for _, host := range []string{"11", "12"} {
+		startEchoAt(t, e.where(host, "8140"))
+		startEchoAt(t, e.where(host, "8081"))
+		site := lab.NewSite(t, lab.SiteOptions{
+			Listen: e.where(host, "9200"),
+			YAML:   strings.ReplaceAll(yaml, "EXAMPLE-AGENT", e.where(host, "9201")),
+		})
+		site.Master.SetPuppetDB(false, true, true)
+		site.Start()
+		site.WaitServing(20 * time.Second)
+		e.sites = append(e.sites, site)
+	}
+	e.text = e.rewrite(lab.ReadFile(t, filepath.Join("examples/haproxy", file)))
+	return e
+}
+
+// rewrite puts other addresses and paths into a configuration.
+func (e *example) rewrite(text string) string {
+	dir := e.t.TempDir()
+	return strings.NewReplacer(
+		"192.0.2.", e.network+".",
+		"bind :", "bind "+e.network+".1:",
+		"/run/haproxy/admin.sock", filepath.Join(dir, "admin.sock"),
+		"/var/lib/haproxy/server-state", filepath.Join(dir, "state"),
+	).Replace(text)
+}
+
+// start starts HAProxy and waits until it has checked every server.
+func (e *example) start() {
+	e.t.Helper()
+	lab.CheckHAProxyConfig(e.t, e.text)
+	e.haproxy = lab.StartHAProxy(e.t, e.text)
+	lab.WaitFor(e.t, 10*time.Second, 20*time.Millisecond, func() error {
+		stats, err := e.haproxy.Stats()
+		for _, s := range stats {
+			if s.Status != "UP" || strings.TrimPrefix(s.CheckStatus, "* ") != "L7OK" {
+				return fmt.Errorf("HAProxy says %+v", s)
+			}
+		}
+		return err
+	})
+}
+
+// where is an address that the example binds.
+func (e *example) where(host, port string) string {
+	return e.network + "." + host + ":" + port
+}
+
+// waitFor waits until servers, as backend/server, have a status.
+func (e *example) waitFor(what, status string, within time.Duration, servers ...string) {
+	e.t.Helper()
+	began := time.Now()
+	for _, s := range servers {
+		backend, server, _ := strings.Cut(s, "/")
+		e.haproxy.WaitStatus(backend, server, status, within)
+	}
+	measured(e.t, fmt.Sprintf("%s: %s to %s", e.file, what, status), time.Since(began))
+}

@@ -1,0 +1,104 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// ProofFile is the document with the tables that the suites measure.
+const ProofFile = "packaging/doc/proof.md"
+
+// proofEnv names the file that Publish writes to; make proof sets it.
+const proofEnv = "LAB_PROOF"
+
+// File returns the path of a file in the repository.
+func File(tb testing.TB, name string) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, name)
+		}
+		if dir == filepath.Dir(dir) {
+			tb.Fatal("no go.mod above the working directory")
+		}
+	}
+}
+
+// ReadFile returns a file in the repository.
+func ReadFile(tb testing.TB, name string) string {
+	tb.Helper()
+	data, err := os.ReadFile(File(tb, name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(data)
+}
+
+// Proof returns what ProofFile has between the markers of a section.
+func Proof(tb testing.TB, section string) string {
+	tb.Helper()
+	_, text, _, err := cutSection(ReadFile(tb, ProofFile), section)
+	if err != nil {
+		tb.Fatalf("%s: %v", ProofFile, err)
+	}
+	return text
+}
+
+// Publish writes what a suite has measured between the markers of a section of
+// the file that LAB_PROOF names. Without that, and after a failure, it does
+// nothing. Suites may publish at the same time.
+func Publish(tb testing.TB, section, text string) {
+	tb.Helper()
+	if tb.Failed() {
+		return
+	}
+	if err := WriteProof(section, text); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// WriteProof is Publish where there is no test.
+func WriteProof(section, text string) error {
+	path := os.Getenv(proofEnv)
+	if path == "" {
+		return nil
+	}
+	lock, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, _, after, err := cutSection(string(data), section)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, []byte(before+strings.Trim(text, "\n")+"\n"+after), 0o644)
+}
+
+// cutSection returns what stands before, between and behind the markers of a
+// section, which belong to the parts around it.
+func cutSection(document, section string) (before, text, after string, err error) {
+	begin, end := "<!-- begin "+section+" -->\n", "<!-- end "+section+" -->\n"
+	head, rest, found := strings.Cut(document, begin)
+	text, tail, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		return "", "", "", fmt.Errorf("no section between %q and %q", begin, end)
+	}
+	return head + begin, text, end + tail, nil
+}

@@ -1,0 +1,209 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// NoAnswer is recorded for a connection that was refused, cut off or timed out.
+const NoAnswer = "no answer"
+
+// A Change is an answer that differed from the one before it.
+type Change struct {
+	Answer string
+	At     time.Time
+}
+
+// A Record is what one program answered over a time: pmcheck to a balancer, or
+// HAProxy about a server. It is safe for concurrent use.
+type Record struct {
+	tb   testing.TB
+	stop func()
+
+	mu      sync.Mutex
+	changes []Change
+	counts  map[string]int
+	good    time.Time // of the latest answer of 200
+	outage  time.Duration
+}
+
+// StartRecord asks every so often, from now on, until Stop is called, at the
+// latest until the test ends. The first answer is there when it returns.
+func StartRecord(tb testing.TB, every time.Duration, ask func() string) *Record {
+	tb.Helper()
+	return startRecord(tb, every, false, ask)
+}
+
+// startRecord is StartRecord. Overlapping questions do not wait for the answer to
+// the one before.
+func startRecord(tb testing.TB, every time.Duration, overlap bool, ask func() string) *Record {
+	r := &Record{tb: tb, counts: map[string]int{}, good: time.Now()}
+	done := make(chan struct{})
+	var asking sync.WaitGroup
+	r.add(ask())
+	asking.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if overlap {
+					asking.Go(func() { r.add(ask()) })
+				} else {
+					r.add(ask())
+				}
+			}
+		}
+	})
+	r.stop = sync.OnceFunc(func() {
+		close(done)
+		asking.Wait()
+	})
+	tb.Cleanup(r.stop)
+	return r
+}
+
+// Stop ends the record and waits for the last answer.
+func (r *Record) Stop() *Record {
+	r.stop()
+	return r
+}
+
+func (r *Record) add(answer string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	r.counts[answer]++
+	if n := len(r.changes); n == 0 || r.changes[n-1].Answer != answer {
+		r.changes = append(r.changes, Change{answer, now})
+	}
+	r.outage = max(r.outage, now.Sub(r.good))
+	if strings.HasPrefix(answer, "200") {
+		r.good = now
+	}
+}
+
+// Changes returns the answers in their order, each once until another one came.
+func (r *Record) Changes() []Change {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.changes)
+}
+
+// Count returns how often an answer was given.
+func (r *Record) Count(answer string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts[answer]
+}
+
+// Total returns how many answers there are, connections without one included.
+func (r *Record) Total() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, count := range r.counts {
+		n += count
+	}
+	return n
+}
+
+// Outage returns the longest time without an answer of 200.
+func (r *Record) Outage() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.outage
+}
+
+// Only fails the test for every answer but the wanted one.
+func (r *Record) Only(want string) {
+	r.tb.Helper()
+	if total := r.Total(); r.Count(want) != total {
+		r.tb.Errorf("of %d answers not all are %q: %s", total, want, r)
+	}
+}
+
+// WaitMore waits for so many more answers; connections without one do not count.
+func (r *Record) WaitMore(answers int) {
+	r.tb.Helper()
+	before := r.Total() - r.Count(NoAnswer)
+	WaitFor(r.tb, 20*time.Second, time.Millisecond, func() error {
+		if n := r.Total() - r.Count(NoAnswer) - before; n < answers {
+			return fmt.Errorf("%d answers, want %d", n, answers)
+		}
+		return nil
+	})
+}
+
+// WaitOne waits until one of these answers is given, or was given since a moment,
+// and returns it and when that was: not before since.
+func (r *Record) WaitOne(answers []string, since time.Time, within time.Duration) Change {
+	r.tb.Helper()
+	var found Change
+	WaitFor(r.tb, within, time.Millisecond, func() error {
+		changes := r.Changes()
+		for i, c := range changes {
+			if slices.Contains(answers, c.Answer) && (c.At.After(since) || i == len(changes)-1) {
+				found = c
+				return nil
+			}
+		}
+		return fmt.Errorf("the answer was never %q: %s", answers, r)
+	})
+	if found.At.Before(since) {
+		found.At = since
+	}
+	return found
+}
+
+// First returns when an answer with this beginning came first; zero if none did.
+func (r *Record) First(prefix string) time.Time {
+	for _, c := range r.Changes() {
+		if strings.HasPrefix(c.Answer, prefix) {
+			return c.At
+		}
+	}
+	return time.Time{}
+}
+
+// Told lists the answers in their order, less connections without one.
+func (r *Record) Told() string {
+	var answers []string
+	for _, c := range r.Changes() {
+		if c.Answer != NoAnswer {
+			answers = append(answers, c.Answer)
+		}
+	}
+	return strings.Join(slices.Compact(answers), ", ")
+}
+
+// Counts is how often each answer was given, for messages.
+func (r *Record) Counts() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var parts []string
+	for _, answer := range slices.Sorted(maps.Keys(r.counts)) {
+		parts = append(parts, fmt.Sprintf("%d × %s", r.counts[answer], answer))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String is the changes with their times, for messages.
+func (r *Record) String() string {
+	var parts []string
+	changes := r.Changes()
+	for i, c := range changes {
+		text := fmt.Sprintf("%q", c.Answer)
+		if i > 0 {
+			text = fmt.Sprintf("%.3f s: %s", c.At.Sub(changes[0].At).Seconds(), text)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}

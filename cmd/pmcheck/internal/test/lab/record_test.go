@@ -1,0 +1,50 @@
+package lab_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestRecord: a record has each change of the answers, and finds them by time.
+func TestRecord(t *testing.T) {
+	var answer atomic.Value
+	answer.Store("200 ok")
+	r := lab.StartRecord(t, time.Millisecond, func() string { return answer.Load().(string) })
+	r.WaitMore(3)
+	changed := time.Now()
+	answer.Store("503 drain")
+	down := r.WaitOne([]string{"503 drain", "503 maint"}, changed, 10*time.Second)
+	answer.Store(lab.NoAnswer)
+	r.WaitOne([]string{lab.NoAnswer}, changed, 10*time.Second)
+	answer.Store("200 ok")
+	r.WaitOne([]string{"200 ok"}, down.At, 10*time.Second)
+	total := r.Stop().Total()
+
+	if told := r.Told(); told != "200 ok, 503 drain, 200 ok" {
+		t.Errorf("told %s", told)
+	}
+	if !down.At.After(changed) || r.First("503") != down.At {
+		t.Errorf("drained at %v, want after %v, as First says: %v", down.At, changed, r.First("503"))
+	}
+	if r.Count("200 ok")+r.Count("503 drain")+r.Count(lab.NoAnswer) != total || r.Outage() <= 0 {
+		t.Errorf("%d answers, counted %s; outage %v", total, r.Counts(), r.Outage())
+	}
+	if total != r.Total() {
+		t.Error("it goes on after Stop")
+	}
+}
+
+// TestRecordOnly: any other answer fails the test.
+func TestRecordOnly(t *testing.T) {
+	for answer, fails := range map[string]bool{"200 ok": false, "503 drain": true} {
+		tb := &failingTB{TB: t}
+		lab.StartRecord(tb, time.Millisecond, func() string { return answer }).Stop().Only("200 ok")
+		if failed := strings.Contains(tb.error, "503 drain"); failed != fails {
+			t.Errorf("%s: fails with %q", answer, tb.error)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// StandInName is the certname of a site's stand-in master.
+const StandInName = "standin.lab.example"
+
+// SiteOptions says how a site differs from the usual one: the zero value is a
+// stand-in master and a pmcheck with its default settings, both on 127.0.0.1.
+type SiteOptions struct {
+	// YAML is further lines of pmcheck.yaml. AGENT in them stands for the site's
+	// address for agent-checks, MASTER for the address of the master.
+	YAML string
+	// Server is a real master on this machine instead of the stand-in.
+	Server *PuppetServer
+	// Share is a site whose master and holds this one shares.
+	Share *Site
+	// Listen is the address that pmcheck answers on. Default a port of 127.0.0.1.
+	Listen string
+	// Puppet is a real master on a booted Host. pmcheck runs as the systemd of that
+	// host has it: see Install. Of the other options only YAML is used then.
+	Puppet *PuppetMaster
+	// Host is a booted host without a PuppetMaster, instead of Puppet.
+	Host *Host
+}
+
+// A Site is a master with pmcheck beside it: on this machine, in the network
+// namespace of the test process, or on a Host. Its methods may be called
+// concurrently where they say so.
+type Site struct {
+	TB         testing.TB // of the test under way; With changes it
+	Dir        string     // pmcheck's own files; empty on a Host
+	Listen     string     // host:port where pmcheck answers balancers
+	AgentCheck string     // host:port for agent-checks, if YAML has them
+	Holds      *drain.Store
+	Master     *checktest.Master // the stand-in; nil with a real master
+	Server     *PuppetServer     // a real master on this machine, or nil
+	Puppet     *PuppetMaster     // a real master on a Host, or nil
+	Host       *Host             // or nil
+	Net        *Network          // of Host; nil is that of the test process
+	HAProxy    *HAProxy          // what Balance has started
+
+	yaml   string
+	conf   string // path of puppet.conf
+	daemon *process
+	client *http.Client
+}
+
+// NewSite lays out a site. Start starts its pmcheck, unless it is a Host's.
+func NewSite(tb testing.TB, opts SiteOptions) *Site {
+	tb.Helper()
+	s := &Site{TB: tb, Host: opts.Host, Puppet: opts.Puppet}
+	if s.Puppet != nil {
+		s.Host = s.Puppet.Host
+	}
+	if s.Host != nil {
+		s.Net = s.Host.net
+		s.Listen = net.JoinHostPort(s.Host.Address, "9200")
+		s.client = newClient(s.Net.DialContext)
+		if opts.YAML != "" {
+			s.Configure(opts.YAML)
+		}
+		return s
+	}
+	s.client = newClient(nil)
+	s.Dir = tempDir(tb) // a test's own directory is too long for a socket
+	s.AgentCheck = Address(tb, "127.0.0.1")
+	if s.Listen = opts.Listen; s.Listen == "" {
+		s.Listen = Address(tb, "127.0.0.1")
+	}
+	if opts.Share != nil {
+		s.Master, s.Server, s.conf, s.Holds = opts.Share.Master, opts.Share.Server, opts.Share.conf, opts.Share.Holds
+	} else {
+		s.layOutMaster(opts.Server)
+		s.layOutHolds()
+	}
+	s.Configure(opts.YAML)
+	return s
+}
+
+// StartSite lays out a site, starts its pmcheck and waits until that serves.
+func StartSite(tb testing.TB, opts SiteOptions) *Site {
+	tb.Helper()
+	s := NewSite(tb, opts)
+	s.Start()
+	s.WaitServing(20 * time.Second)
+	return s
+}
+
+// With returns the site for a subtest.
+func (s *Site) With(tb testing.TB) *Site {
+	sub := *s
+	sub.TB = tb
+	return &sub
+}
+
+func (s *Site) layOutMaster(server *PuppetServer) {
+	s.TB.Helper()
+	if server != nil {
+		s.Server, s.conf = server, server.PuppetConf()
+		return
+	}
+	s.Master = StartStandIn(s.TB, StandInName)
+	s.conf = filepath.Join(s.Master.Dir, "puppet.conf")
+}
+
+// StartStandIn starts a stand-in master on 127.0.0.1.
+func StartStandIn(tb testing.TB, certname string) *checktest.Master {
+	tb.Helper()
+	m, err := checktest.NewMaster(tb.TempDir(), certname, Address(tb, "127.0.0.1"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { m.Close() })
+	return m
+}
+
+// SetMaster puts the stand-in into a state.
+func (s *Site) SetMaster(state checktest.State) {
+	s.TB.Helper()
+	if err := s.Master.Set(state); err != nil {
+		s.TB.Fatal(err)
+	}
+}
+
+// MasterAddress returns the host:port of the master.
+func (s *Site) MasterAddress() string {
+	switch {
+	case s.Host != nil:
+		return net.JoinHostPort(s.Host.Address, "8140")
+	case s.Server != nil:
+		return s.Server.Address()
+	}
+	return s.Master.Address()
+}
+
+func (s *Site) layOutHolds() {
+	s.TB.Helper()
+	s.Holds = &drain.Store{Persistent: filepath.Join(s.Dir, "holds"), UntilReboot: filepath.Join(s.Dir, "run")}
+	for _, dir := range []string{s.Holds.Persistent, s.Holds.UntilReboot} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			s.TB.Fatal(err)
+		}
+	}
+}
+
+// ConfigFile returns the path of pmcheck.yaml.
+func (s *Site) ConfigFile() string {
+	if s.Host != nil {
+		return config.DefaultFile
+	}
+	return filepath.Join(s.Dir, "pmcheck.yaml")
+}
+
+// Socket returns the path of pmcheck's socket on this machine.
+func (s *Site) Socket() string { return filepath.Join(s.Dir, "pmcheck.sock") }
+
+// Configure writes pmcheck.yaml: these lines, besides those that keep a site on
+// this machine away from the machine's own files.
+func (s *Site) Configure(yaml string) {
+	s.TB.Helper()
+	s.yaml = strings.NewReplacer("AGENT", s.AgentCheck, "MASTER", s.MasterAddress()).Replace(yaml)
+	if s.Host != nil {
+		s.Host.WriteFile(s.ConfigFile(), s.yaml, 0o644)
+		return
+	}
+	own := fmt.Sprintf("listen: %s\nsocket: %s\nholds: {persistent: %s, until_reboot: %s}\npuppet: {conf: %s}\n",
+		s.Listen, s.Socket(), s.Holds.Persistent, s.Holds.UntilReboot, s.conf)
+	writeFile(s.TB, s.ConfigFile(), own+s.yaml)
+}
+
+// ConfigurePuppet has pmcheck.yaml name another puppet.conf, with the same other
+// lines as before.
+func (s *Site) ConfigurePuppet(conf string) {
+	s.TB.Helper()
+	s.conf = conf
+	s.Configure(s.yaml)
+}

@@ -1,0 +1,53 @@
+package lab_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// TestSites: sites run beside each other, each with a master, holds and balancer of
+// its own.
+func TestSites(t *testing.T) {
+	lab.Real(t)
+	for _, name := range []string{"first", "second"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := lab.StartSite(t, lab.SiteOptions{YAML: "agent: {listen: 'AGENT'}\n"})
+			s.Balance(`
+defaults
+    mode tcp
+    timeout connect 1s
+    timeout client 1m
+    timeout server 1m
+backend puppet
+    option httpchk GET /
+    server m1 MASTER check port LISTEN-PORT inter 50ms fall 2 rise 2 agent-check agent-port AGENT-PORT agent-inter 50ms
+`)
+			s.HAProxy.WaitStatus("puppet", "m1", "UP", 10*time.Second)
+			s.Hold(drain.Drain)
+			s.WaitRefusal("drain", 10*time.Second)
+			s.HAProxy.WaitStatus("puppet", "m1", "DRAIN (agent)", 10*time.Second)
+			s.Hold(drain.Ready)
+			s.SetMaster(checktest.Stopped)
+			s.WaitRefusal("unhealthy: refused", 10*time.Second)
+			s.SetMaster(checktest.Running)
+			s.WaitServing(10 * time.Second)
+		})
+	}
+}
+
+// TestSiteShares: two pmchecks of one site have the same holds.
+func TestSiteShares(t *testing.T) {
+	lab.Real(t)
+	first := lab.StartSite(t, lab.SiteOptions{})
+	second := lab.StartSite(t, lab.SiteOptions{Share: first})
+	first.MustRun("drain", "--force")
+	for _, s := range []*lab.Site{first, second} {
+		s.WaitAnswer(http.StatusServiceUnavailable, "drain", 10*time.Second)
+	}
+}

@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+func newClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial},
+		Timeout:   5 * time.Second,
+	}
+}
+
+// Ask asks as a balancer does, over a connection of its own. The body comes
+// without its last newline. It is safe for concurrent use.
+func (s *Site) Ask(path string) (code int, body string, err error) {
+	resp, err := s.client.Get("http://" + s.Listen + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, strings.TrimSuffix(string(data), "\n"), err
+}
+
+// Answer is what a balancer is told, such as "503 drain", or NoAnswer. It is safe
+// for concurrent use.
+func (s *Site) Answer() string {
+	code, body, err := s.Ask("/")
+	if err != nil {
+		return NoAnswer
+	}
+	return fmt.Sprintf("%d %s", code, body)
+}
+
+// SetPatience bounds how long Ask waits for an answer. Default 5 s.
+func (s *Site) SetPatience(d time.Duration) { s.client.Timeout = d }
+
+// Record records the answers to a balancer that asks every so often.
+func (s *Site) Record(every time.Duration) *Record {
+	s.TB.Helper()
+	return StartRecord(s.TB, every, s.Answer)
+}
+
+// RecordOverlapping is Record for many balancers: a question does not wait for the
+// answer to the one before. Counts and Total say what was answered; the order of
+// changes means nothing.
+func (s *Site) RecordOverlapping(every time.Duration) *Record {
+	s.TB.Helper()
+	return startRecord(s.TB, every, true, s.Answer)
+}
+
+// Balance starts HAProxy in the network of the site, with a configuration in
+// which LISTEN-PORT, AGENT-PORT and MASTER stand for pmcheck's port, its port for
+// agent-checks and the address of the master.
+func (s *Site) Balance(haproxyConfig string) *HAProxy {
+	s.TB.Helper()
+	text := s.Expand(haproxyConfig)
+	CheckHAProxyConfig(s.TB, text)
+	s.HAProxy = s.Net.StartHAProxy(s.TB, text)
+	return s.HAProxy
+}
+
+// Expand replaces what Balance replaces in a configuration of HAProxy.
+func (s *Site) Expand(haproxyConfig string) string {
+	s.TB.Helper()
+	pairs := []string{"LISTEN-PORT", Port(s.TB, s.Listen), "MASTER", s.MasterAddress()}
+	if s.AgentCheck != "" {
+		pairs = append(pairs, "AGENT-PORT", Port(s.TB, s.AgentCheck))
+	}
+	return strings.NewReplacer(pairs...).Replace(haproxyConfig)
+}

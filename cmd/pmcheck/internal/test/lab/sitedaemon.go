@@ -1,0 +1,156 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Command prepares a pmcheck that knows nothing but its configuration file.
+func (s *Site) Command(args ...string) *exec.Cmd {
+	s.TB.Helper()
+	if s.Host != nil {
+		return s.Host.Command("pmcheck", args...)
+	}
+	cmd := exec.Command(Build(s.TB), append(args, "--config", s.ConfigFile())...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// Run runs a command of pmcheck and returns what it printed and its exit status.
+func (s *Site) Run(args ...string) (stdout string, status int) {
+	s.TB.Helper()
+	cmd := s.Command(args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		s.TB.Fatal(err)
+	}
+	if errs.Len() > 0 {
+		s.TB.Logf("pmcheck %s, on stderr:\n%s", strings.Join(args, " "), &errs)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// MustRun runs a command of pmcheck, which must succeed.
+func (s *Site) MustRun(args ...string) (stdout string) {
+	s.TB.Helper()
+	out, status := s.Run(args...)
+	if status != 0 {
+		s.TB.Fatalf("pmcheck %s: exit status %d\n%s", strings.Join(args, " "), status, out)
+	}
+	return out
+}
+
+// RunJSON runs a command that must succeed, and decodes what it prints.
+func (s *Site) RunJSON(into any, args ...string) {
+	s.TB.Helper()
+	if err := json.Unmarshal([]byte(s.MustRun(args...)), into); err != nil {
+		s.TB.Fatalf("pmcheck %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+// Install installs pmcheck's package on the host, as an administrator does, and
+// keeps a configuration that is there.
+func (s *Site) Install(deb string) {
+	s.TB.Helper()
+	s.Host.Copy(deb, "/root/pmcheck.deb", 0o644)
+	s.Host.MustRun("dpkg", "--install", "--force-confold", "/root/pmcheck.deb")
+}
+
+// Start starts the daemon of a site on this machine, behind a program that
+// becomes it if one is named. It ends with the test.
+func (s *Site) Start(behind ...string) {
+	s.TB.Helper()
+	cmd := s.Command("serve")
+	if len(behind) > 0 {
+		cmd.Path = Need(s.TB, behind[0], "util-linux")
+		cmd.Args = append(behind, cmd.Args...)
+	}
+	showOnFailure(s.TB, s.logFile())
+	s.daemon = start(s.TB, cmd, s.logFile())
+}
+
+// Signal sends a signal to the daemon.
+func (s *Site) Signal(sig os.Signal) {
+	s.TB.Helper()
+	s.daemon.signal(sig)
+}
+
+// Stop ends the daemon with a signal and waits until it is gone.
+func (s *Site) Stop(sig syscall.Signal) {
+	s.TB.Helper()
+	s.Signal(sig)
+	s.WaitExit(10 * time.Second)
+}
+
+// Kill ends the daemon as a crash does.
+func (s *Site) Kill() { s.daemon.kill() }
+
+// WaitExit waits until the daemon has ended, and returns its exit status.
+func (s *Site) WaitExit(within time.Duration) (status int) {
+	s.TB.Helper()
+	s.daemon.waitExit(within)
+	return s.daemon.cmd.ProcessState.ExitCode()
+}
+
+// Pid returns the process id of the daemon.
+func (s *Site) Pid() int { return s.daemon.cmd.Process.Pid }
+
+func (s *Site) logFile() string { return filepath.Join(s.Dir, "pmcheck.log") }
+
+// Log returns what the daemon has logged so far.
+func (s *Site) Log() string {
+	s.TB.Helper()
+	if s.Host != nil {
+		return s.Host.Journal("pmcheck")
+	}
+	data, err := os.ReadFile(s.logFile())
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+	return string(data)
+}
+
+// Status returns what pmcheck knows.
+func (s *Site) Status() (status Status) {
+	s.TB.Helper()
+	var text []byte
+	if s.Host != nil {
+		text, _ = s.Command("status", "--json").Output() // its exit status is the master's state
+	} else {
+		code, body, err := s.Ask("/status")
+		if code != http.StatusOK || err != nil {
+			s.TB.Fatalf("/status: %d, %v", code, err)
+		}
+		text = []byte(body)
+	}
+	if err := json.Unmarshal(text, &status); err != nil {
+		s.TB.Fatalf("status: %v in %q", err, text)
+	}
+	return status
+}
+
+// Hold sets the operator's hold, or lifts all holds for ready, as the commands do.
+func (s *Site) Hold(mode drain.Mode) {
+	s.TB.Helper()
+	var err error
+	if mode == drain.Ready {
+		_, err = s.Holds.LiftAll()
+	} else {
+		_, err = s.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: mode})
+	}
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+}

@@ -1,0 +1,25 @@
+package lab_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestStopwatch: time in which a daemon does not want a CPU counts, such as that of
+// one that is stopped.
+func TestStopwatch(t *testing.T) {
+	lab.Real(t)
+	s := lab.StartSite(t, lab.SiteOptions{})
+	watch, began := s.StartStopwatch(), time.Now()
+	s.Signal(syscall.SIGSTOP)
+	lab.Pause(t, 200*time.Millisecond)
+	s.Signal(syscall.SIGCONT)
+	s.WaitServing(10 * time.Second)
+	ended := time.Now()
+	if took := watch.Took(began, ended); took < 100*time.Millisecond || took > ended.Sub(began) {
+		t.Errorf("stopped for 200 ms of %v, took %v", ended.Sub(began), took)
+	}
+}

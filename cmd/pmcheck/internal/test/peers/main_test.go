@@ -1,0 +1,66 @@
+package peers_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// The addresses that the examples are written with.
+const (
+	first  = "192.0.2.11"
+	second = "192.0.2.12"
+	names  = "192.0.2.53" // the name server
+)
+
+func TestMain(m *testing.M) { lab.Main(m) }
+
+// example returns the path of a file in examples.
+func example(t *testing.T, name string) string {
+	t.Helper()
+	return lab.File(t, filepath.Join("examples", name))
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// network makes a network that has these addresses, so that the examples can
+// be run as they are.
+func network(t *testing.T, addresses ...string) *lab.Network {
+	t.Helper()
+	n := lab.StartNetwork(t)
+	for _, a := range addresses {
+		must(t, n.Command("ip", "address", "add", a+"/32", "dev", "lo"))
+	}
+	return n
+}
+
+// must runs a command and returns what it printed.
+func must(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return string(out)
+}
+
+// serving is what balancers are told of a master that they should use.
+const serving = lab.ServingBody
