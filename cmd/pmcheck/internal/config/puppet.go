@@ -111,12 +111,12 @@ func (p *puppetHost) read(named bool) bool {
 	return err == nil
 }
 
-// fault reports what is wrong with a setting, once.
-func (p *puppetHost) fault(err confError) {
-	at := p.conf.at(err.line)
-	if f := (placed{Fault{at.origin, err.setting, err.problem, ""}, at}); !slices.Contains(p.faults.list, f) {
-		p.faults.list = append(p.faults.list, f)
+// sound reports whether a setting could be resolved, and its fault if not, once.
+func (p *puppetHost) sound(fault *Fault) bool {
+	if fault != nil && !slices.Contains(p.faults.list, *fault) {
+		p.faults.list = append(p.faults.list, *fault)
 	}
+	return fault == nil
 }
 
 // setting resolves the first of several spellings that puppet.conf has.
@@ -124,10 +124,7 @@ func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool)
 	for _, name = range names {
 		if text, _ := p.conf.lookup(name); text != "" {
 			r = p.conf.resolve(name)
-			if r.err != nil {
-				p.fault(*r.err)
-			}
-			return name, r, r.err == nil
+			return name, r, p.sound(r.err)
 		}
 	}
 	return "", r, false
@@ -142,7 +139,7 @@ func (p *puppetHost) address() {
 		return
 	}
 	if n, err := strconv.ParseUint(r.value, 10, 16); err != nil || n == 0 {
-		p.fault(confError{r.own, name, show(r.value) + " is not a port"})
+		p.sound(p.conf.fault(r.own, name, show(r.value)+" is not a port"))
 		return
 	}
 	p.found.set("probe.address", net.JoinHostPort("localhost", r.value), p.conf.place(r, ""))
@@ -163,7 +160,7 @@ func (p *puppetHost) revocation() {
 		"false": puppetclient.RevocationOff,
 	}[strings.ToLower(r.value)]
 	if !known {
-		p.fault(confError{r.own, name, show(r.value) + " is not one of chain, leaf, true, false"})
+		p.sound(p.conf.fault(r.own, name, show(r.value)+" is not one of chain, leaf, true, false"))
 		return
 	}
 	p.found.set("probe.revocation", value, p.conf.place(r, ""))
@@ -174,12 +171,9 @@ func (p *puppetHost) path(key, setting string) {
 	if !p.wants(key) {
 		return
 	}
-	r := p.conf.resolve(setting)
-	if r.err != nil {
-		p.fault(*r.err)
-		return
+	if r := p.conf.resolve(setting); p.sound(r.err) {
+		p.found.set(key, filepath.Clean(r.value), p.conf.place(r, p.layout.name))
 	}
-	p.found.set(key, filepath.Clean(r.value), p.conf.place(r, p.layout.name))
 }
 
 // certname finds the name of this host and tells the settings that refer to it.
@@ -213,8 +207,7 @@ func (p *puppetHost) ownName() (string, place, error) {
 		return "", place{}, nil
 	}
 	certdir := p.conf.resolve("certdir")
-	if certdir.err != nil {
-		p.fault(*certdir.err)
+	if !p.sound(certdir.err) {
 		return "", place{}, nil
 	}
 	name, why, err := p.guessName(certdir.value)
