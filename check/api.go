@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -43,11 +44,13 @@ func (a API) path(environment string) string {
 	return "/status/v1/" + string(a)
 }
 
+// indirected reports whether the generation is one before the Status API.
+func (a API) indirected() bool { return a == APIPuppetV3 || a == APIPuppet3 }
+
 // accept returns the Accept header; Puppet 3 insists on its own dialect of
 // JSON.
 func (a API) accept() string {
-	switch a {
-	case APIPuppetV3, APIPuppet3:
+	if a.indirected() {
 		return "application/json, pson"
 	}
 	return "text/plain"
@@ -63,11 +66,7 @@ type answer struct {
 // another generation: it does not know the path, or its access rules, which
 // name paths, do not.
 func (a answer) elsewhere() bool {
-	switch a.Status {
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
-		return true
-	}
-	return false
+	return slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}, a.Status)
 }
 
 // interpret concludes from an answer. It returns nil if the master says that
@@ -80,7 +79,7 @@ func (a answer) interpret() (version string, fault *Fault) {
 		return "", a.fault(ServiceNotFound, "404 Not Found: the server has no service of that name")
 	case a.Status == http.StatusNotFound:
 		return "", a.fault(NoStatusAPI, "404 Not Found for every generation of the status API")
-	case a.api == APIPuppetV3 || a.api == APIPuppet3:
+	case a.api.indirected():
 		return a.interpretIndirection()
 	}
 	return "", a.interpretSimple()
@@ -120,7 +119,7 @@ func (a answer) interpretIndirection() (string, *Fault) {
 		Version string `json:"version"`
 	}
 	if err := json.Unmarshal(a.Body, &status); err != nil {
-		return "", &Fault{Reason: BadAnswer, Detail: a.URL, Err: err}
+		return "", a.fault(BadAnswer, err.Error())
 	}
 	if !status.IsAlive {
 		return "", a.fault(BadAnswer, "200, but is_alive is not true")
@@ -129,7 +128,7 @@ func (a answer) interpretIndirection() (string, *Fault) {
 }
 
 func (a answer) fault(reason Reason, what string) *Fault {
-	return &Fault{Reason: reason, Detail: a.URL + ": " + what}
+	return &Fault{reason, errors.New(a.URL + ": " + what)}
 }
 
 func (a answer) httpFault() *Fault {

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,31 +52,22 @@ func code() Check {
 			if s.Dir == "" {
 				return nil
 			}
-			c := &Code{Dir: s.Dir}
-			return &Scheduled{Check: c.Check, Interval: s.Interval, Timeout: s.Interval}
+			c := &codeCheck{dir: s.Dir}
+			return &Scheduled{Check: c.check, Interval: s.Interval, Timeout: s.Interval}
 		},
 	}
 }
 
-// DefaultDeployMax is used where a Code's DeployMax is zero.
-const DefaultDeployMax = time.Hour
-
 // maxEnvironments bounds how many environments are reported.
 const maxEnvironments = 1000
 
-// Code reads which code r10k or g10k has deployed. Masters behind one balancer
-// should serve the same; which do is for monitoring to compare, by the IDs. It
-// never names a health: during every deployment the masters of a farm differ.
+// codeCheck reads which code r10k or g10k has deployed. It never names a health:
+// during every deployment the masters of a farm differ.
 //
 // What is on disk may not yet be what is served: with environment_timeout =
-// unlimited the server keeps what it has parsed. Set the fields before the
-// first Check; not safe for concurrent use.
-type Code struct {
-	Dir string // the environmentpath: one directory for each environment
-	// DeployMax is how long a deployment may be under way before it counts as
-	// failed.
-	DeployMax time.Duration
-
+// unlimited the server keeps what it has parsed.
+type codeCheck struct {
+	dir   string // the environmentpath
 	aside aside[[]deployFile]
 	read  map[string]deployFile // by path; belongs to the call that is made aside
 }
@@ -96,22 +86,22 @@ type Environment struct {
 	Finished time.Time `json:"finished,omitzero"`
 }
 
-// Check looks once. Environments that neither r10k nor g10k deployed are left
+// check looks once. Environments that neither r10k nor g10k deployed are left
 // out; without any, or if the directory does not answer before ctx ends, the
 // code is unknown.
-func (c *Code) Check(ctx context.Context) Finding {
+func (c *codeCheck) check(ctx context.Context) Finding {
 	f := newFinding(CheckCode)
-	files, err := c.aside.do(ctx, c.Dir, c.look)
+	files, err := c.aside.do(ctx, c.dir, c.look)
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("no environment in %s was deployed by r10k or g10k", c.Dir)
+		err = fmt.Errorf("no environment in %s was deployed by r10k or g10k", c.dir)
 	}
 	if err != nil {
 		return f.unknown(err.Error())
 	}
 	for _, file := range files {
-		f.Code = append(f.Code, file.judge(cmp.Or(c.DeployMax, DefaultDeployMax), f.Checked))
+		f.Code = append(f.Code, file.judge(f.Checked))
 	}
-	f.Value = fmt.Sprintf("%d environments, code %s", len(f.Code), CodeID(f.Code))
+	f.Value = fmt.Sprintf("%d environments, code %s", len(f.Code), codeID(f.Code))
 	f.summarize()
 	return f
 }
@@ -138,15 +128,15 @@ func (f *Finding) summarize() {
 }
 
 // look reads the records that have changed since the last look.
-func (c *Code) look() ([]deployFile, error) {
-	entries, err := os.ReadDir(c.Dir)
+func (c *codeCheck) look() ([]deployFile, error) {
+	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return nil, err
 	}
 	var files []deployFile
 	read := map[string]deployFile{}
 	for _, entry := range entries {
-		file, err := c.find(filepath.Join(c.Dir, entry.Name()))
+		file, err := c.find(filepath.Join(c.dir, entry.Name()))
 		if err != nil {
 			continue
 		}
@@ -161,7 +151,7 @@ func (c *Code) look() ([]deployFile, error) {
 }
 
 // find returns the newer of an environment's records.
-func (c *Code) find(dir string) (deployFile, error) {
+func (c *codeCheck) find(dir string) (deployFile, error) {
 	var newest deployFile
 	for _, name := range []string{".r10k-deploy.json", ".g10k-deploy.json"} {
 		path := filepath.Join(dir, name)

@@ -33,6 +33,11 @@ const (
 		`"puppetfile_checksum":"ab12","git_dir":"/var/cache/g10k"}`
 )
 
+func newCode(t *testing.T, dir string) *check.Scheduled {
+	t.Helper()
+	return schedule(t, nil, func(s *check.CodeSettings) { s.Dir = dir })
+}
+
 // deploy writes a record into an environment.
 func deploy(t *testing.T, dir, environment, record string) {
 	t.Helper()
@@ -109,7 +114,7 @@ func TestCodeReportsEachDeployment(t *testing.T) {
 			for environment, record := range tt.records {
 				deploy(t, dir, environment, record)
 			}
-			got := (&check.Code{Dir: dir}).Check(context.Background())
+			got := newCode(t, dir).Check(context.Background())
 			if got.State != tt.want || got.Reason != tt.reason || !strings.Contains(got.Detail, tt.detail) {
 				t.Errorf("%s, %s, %q; want %s, %s, %q", got.State, got.Reason, got.Detail, tt.want, tt.reason, tt.detail)
 			}
@@ -124,7 +129,7 @@ func TestEnvironmentSaysWhatTheRecordDoes(t *testing.T) {
 	dir := t.TempDir()
 	deploy(t, dir, "production", r10kRecord)
 	deploy(t, dir, "testing", g10kRecord)
-	got := (&check.Code{Dir: dir}).Check(context.Background()).Code
+	got := newCode(t, dir).Check(context.Background()).Code
 	if len(got) != 2 {
 		t.Fatalf("%d environments, want 2: %+v", len(got), got)
 	}
@@ -162,13 +167,13 @@ func TestIDChangesWithTheCode(t *testing.T) {
 	id := func(record string) string {
 		dir := t.TempDir()
 		deploy(t, dir, "production", record)
-		return check.CodeID((&check.Code{Dir: dir}).Check(context.Background()).Code)
+		return newCode(t, dir).Check(context.Background()).Value
 	}
 	want := id(r10kRecord)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := id(tt.record); (got == want) != tt.same {
-				t.Errorf("ID %s beside %s; the same: want %v", got, want, tt.same)
+				t.Errorf("%s beside %s; the same: want %v", got, want, tt.same)
 			}
 		})
 	}
@@ -176,7 +181,7 @@ func TestIDChangesWithTheCode(t *testing.T) {
 
 func TestNewDeploymentIsSeen(t *testing.T) {
 	dir := t.TempDir()
-	code := check.Code{Dir: dir}
+	code := newCode(t, dir)
 	var ids []string
 	for _, signature := range []string{"one", "two-two", "two-two"} {
 		deploy(t, dir, "production", `{"deploy_success":true,"signature":"`+signature+`"}`)
@@ -201,7 +206,7 @@ func TestRecordMustBeARegularFile(t *testing.T) {
 	if err := errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)); err != nil {
 		t.Skip(err)
 	}
-	got := (&check.Code{Dir: dir}).Check(t.Context())
+	got := newCode(t, dir).Check(t.Context())
 	if got.State != check.StateNone || !strings.Contains(got.Detail, "is not a file") {
 		t.Errorf("%s, %q", got.State, got.Detail)
 	}
@@ -212,10 +217,10 @@ func TestEnvironmentsAreBounded(t *testing.T) {
 	for i := range 1001 {
 		deploy(t, dir, fmt.Sprintf("feature_%04d", i), `{"deploy_success":true}`)
 	}
-	if got := (&check.Code{Dir: dir}).Check(context.Background()); len(got.Code) != 1000 {
+	if got := newCode(t, dir).Check(context.Background()); len(got.Code) != 1000 {
 		t.Errorf("%d environments, want 1000", len(got.Code))
 	}
-	if got := (&check.Code{Dir: filepath.Join(dir, "missing")}).Check(context.Background()); got.State != check.StateNone {
+	if got := newCode(t, filepath.Join(dir, "missing")).Check(context.Background()); got.State != check.StateNone {
 		t.Errorf("%s without the directory, want unknown", got.State)
 	}
 }

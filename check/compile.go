@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
@@ -35,7 +34,7 @@ type CompileSettings struct {
 }
 
 func compile() Check {
-	s := &CompileSettings{Interval: 10 * time.Minute, Timeout: 2 * time.Minute, SlowAfter: DefaultSlowAfter}
+	s := &CompileSettings{Interval: 10 * time.Minute, Timeout: 2 * time.Minute, SlowAfter: time.Minute}
 	return Check{
 		Name:     CheckCompile,
 		Title:    "a whole catalog",
@@ -55,20 +54,18 @@ func compile() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			c := &Compile{
-				Client:      h.client(),
-				Certname:    h.Certname,
-				Environment: h.Environment,
-				SlowAfter:   s.SlowAfter,
+			environment := url.QueryEscape(cmp.Or(h.Environment, "production"))
+			c := &compileCheck{
+				client:   h.client(),
+				certname: h.Certname,
+				path:     "/puppet/v3/catalog/" + url.PathEscape(h.Certname) + "?environment=" + environment,
+				slow:     s.SlowAfter,
 			}
-			c.Client.Timeout, c.Client.Handshake = s.Timeout, h.Handshake
-			return &Scheduled{Check: c.Check, Interval: s.Interval, Timeout: s.Timeout, Client: c.Client}
+			c.client.Timeout, c.client.Handshake = s.Timeout, h.Handshake
+			return &Scheduled{Check: c.check, Interval: s.Interval, Timeout: s.Timeout, Client: c.client}
 		},
 	}
 }
-
-// DefaultSlowAfter is used where a Compile's SlowAfter is zero.
-const DefaultSlowAfter = time.Minute
 
 // The bounds of an answer of the compiler: a catalog, and the server's own
 // words when there is none.
@@ -77,48 +74,31 @@ const (
 	maxMessage = 500
 )
 
-// Compile has the master compile the host's own catalog, as an agent would. A broken
-// site.pp, a module that does not parse or an unreachable PuppetDB show here and
-// nowhere else.
-//
-// It costs what an agent's request costs: it waits for a JRuby, occupies it until
-// the catalog is compiled, and keeps its place in the queue even if the client times
-// out. So make it rarely, every ten minutes say, and never while a balancer waits.
-// If code or a PuppetDB that all masters share breaks, all of them fail this check
-// at once.
-type Compile struct {
-	// Client needs the host's own certificate, which may fetch the catalog of
-	// that name only, and a Timeout as long as a compilation may take.
-	Client      *puppetclient.Client
-	Certname    string
-	Environment string        // empty means production
-	SlowAfter   time.Duration // a longer compilation is worth a warning
-
-	busy sync.Mutex // held by the compilation under way
+// compileCheck has the master compile the host's own catalog, as an agent would. It
+// costs what an agent's request costs: it waits for a JRuby, occupies it until the
+// catalog is compiled, and keeps its place in the queue even if the client times out.
+type compileCheck struct {
+	client   *puppetclient.Client
+	certname string
+	path     string
+	slow     time.Duration
 }
 
-// Check compiles once, unless a compilation is under way: there are never two.
-// Safe for concurrent use.
-func (c *Compile) Check(ctx context.Context) Finding {
-	slow := cmp.Or(c.SlowAfter, DefaultSlowAfter)
+// check compiles once.
+func (c *compileCheck) check(ctx context.Context) Finding {
 	f := newFinding(CheckCompile)
-	f.Threshold = text.Duration(slow)
-	if !c.busy.TryLock() {
-		return f.unknown("a compilation is under way already")
-	}
-	defer c.busy.Unlock()
-	status, body, err := c.Client.Get(ctx, c.path(), maxCatalog)
+	f.Threshold = text.Duration(c.slow)
+	status, body, err := c.client.Get(ctx, c.path, maxCatalog)
 	took := time.Since(f.Checked)
 	if err == nil {
 		err = readCatalog(status, body)
 	}
 	f.Value = text.Age(took)
 	fault := faultOf(err)
-	errors.As(err, &fault)
 	switch {
-	case err == nil && took > slow:
+	case err == nil && took > c.slow:
 		f.State, f.Health, f.Reason = StateWarn, Busy, CompileSlow
-		f.Detail = "the catalog of " + c.Certname + " took " + f.Value
+		f.Detail = "the catalog of " + c.certname + " took " + f.Value
 	case err == nil:
 	case fault != nil && (fault.Reason == CompileFailed || fault.Reason == Timeout):
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, CompileFailed, err.Error()
@@ -128,30 +108,24 @@ func (c *Compile) Check(ctx context.Context) Finding {
 	return f
 }
 
-func (c *Compile) path() string {
-	environment := url.QueryEscape(cmp.Or(c.Environment, "production"))
-	return "/puppet/v3/catalog/" + url.PathEscape(c.Certname) + "?environment=" + environment
-}
-
 // readCatalog concludes from an answer. The error is a Fault with CompileFailed if an
 // agent would get no catalog either, and another if only this request was refused.
 func readCatalog(status int, body []byte) error {
-	if status != http.StatusOK {
-		what := fmt.Sprintf("HTTP status %d: %s", status, message(body))
-		if status >= http.StatusInternalServerError {
-			return &Fault{Reason: CompileFailed, Detail: what}
-		}
-		return errors.New("the catalog was denied: " + what)
+	switch {
+	case status >= http.StatusInternalServerError:
+		return &Fault{CompileFailed, fmt.Errorf("HTTP status %d: %s", status, message(body))}
+	case status != http.StatusOK:
+		return fmt.Errorf("the catalog was denied: HTTP status %d: %s", status, message(body))
 	}
 	var catalog struct {
 		Name      *string     `json:"name"`
 		Resources *[]struct{} `json:"resources"`
 	}
 	if err := json.Unmarshal(body, &catalog); err != nil {
-		return &Fault{Reason: CompileFailed, Detail: "the answer is no catalog", Err: err}
+		return &Fault{CompileFailed, fmt.Errorf("the answer is no catalog: %w", err)}
 	}
 	if catalog.Name == nil || catalog.Resources == nil {
-		return &Fault{Reason: CompileFailed, Detail: "the answer is no catalog: it has no name or no resources"}
+		return &Fault{CompileFailed, errors.New("the answer is no catalog: it has no name or no resources")}
 	}
 	return nil
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func newCompile(t *testing.T, m *checktest.Master) *check.Compile {
+func newCompile(t *testing.T, m *checktest.Master) *check.Scheduled {
 	t.Helper()
-	return &check.Compile{Client: &newProber(t, m).Client, Certname: m.Name}
+	return schedule(t, m, func(*check.CompileSettings) {})
 }
 
 func TestCompileFailsWhereAnAgentWould(t *testing.T) {
@@ -69,8 +70,7 @@ func TestCompileFailsWhereAnAgentWould(t *testing.T) {
 }
 
 func TestSlowCompilationIsAWarning(t *testing.T) {
-	c := newCompile(t, newMaster(t))
-	c.SlowAfter = time.Nanosecond
+	c := schedule(t, newMaster(t), func(s *check.CompileSettings) { s.SlowAfter = time.Nanosecond })
 	got := c.Check(context.Background())
 	if got.State != check.StateWarn || got.Health != check.Busy || got.Reason != check.CompileSlow ||
 		!strings.HasSuffix(got.Value, "s") {
@@ -89,17 +89,22 @@ func TestCanceledCompilationIsUnknown(t *testing.T) {
 
 func TestCatalogOfAnotherHostIsUnknown(t *testing.T) {
 	m := newMaster(t)
-	c := newCompile(t, m)
-	c.Certname = "other.example.test"
-	if got := c.Check(context.Background()); got.State != check.StateNone {
+	all := check.All()
+	compile := all[len(all)-1].Schedule(check.Host{
+		Address:     m.Address(),
+		Certname:    "other.example.test",
+		Credentials: &puppetclient.Credentials{Files: m.Files()},
+	})
+	compile.Client.ServerName = m.Name
+	defer compile.Client.Close()
+	if got := compile.Check(context.Background()); got.State != check.StateNone {
 		t.Errorf("the catalog of another host: %s, %s", got.State, got.Detail)
 	}
 }
 
 func TestJRubyFollowsTheMaster(t *testing.T) {
 	m := newMaster(t)
-	p := newProber(t, m)
-	j := check.JRuby{Client: &p.Client, JRubySettings: check.JRubySettings{StuckAfter: time.Nanosecond}}
+	j := schedule(t, m, func(s *check.JRubySettings) { s.StuckAfter = time.Nanosecond })
 	ask := func(want check.State, reason check.Reason, questions int64) {
 		t.Helper()
 		before := m.Questions()
@@ -131,8 +136,7 @@ func TestJRubyFollowsTheMaster(t *testing.T) {
 // TestSilentMasterMayBeStarting: it may be starting, unless it has told before.
 func TestSilentMasterMayBeStarting(t *testing.T) {
 	m := newMaster(t)
-	p := newProber(t, m)
-	j := check.JRuby{Client: &p.Client}
+	j := schedule(t, m, func(*check.JRubySettings) {})
 	ask := func(want check.Health) {
 		t.Helper()
 		if got := j.Check(t.Context()); got.State != check.StateNone || got.Health != want {
@@ -159,8 +163,7 @@ func TestJRubyFindsTheServiceOfPE(t *testing.T) {
 	m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200,
 		`{"status":{"experimental":{"metrics":{"num-jrubies":1,"num-free-jrubies":1,`+
 			`"borrowed-instances":[],"requested-instances":[]}}}}`)
-	p := newProber(t, m)
-	j := check.JRuby{Client: &p.Client}
+	j := schedule(t, m, func(*check.JRubySettings) {})
 	for _, questions := range []int64{2, 1} {
 		before := m.Questions()
 		if got := j.Check(context.Background()); got.State != check.StateOK {

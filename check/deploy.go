@@ -16,9 +16,13 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// maxDeploy bounds the record of a deployment, which has about 100 bytes for
-// each module.
-const maxDeploy = 4 << 20
+const (
+	// maxDeploy bounds the record of a deployment, which has about 100 bytes for
+	// each module.
+	maxDeploy = 4 << 20
+	// deployMax is how long a deployment may be under way before it counts as failed.
+	deployMax = time.Hour
+)
 
 // deployFile is the record of an environment's deployment, as last read.
 type deployFile struct {
@@ -92,7 +96,7 @@ func parseDeploy(data []byte) (deployRecord, error) {
 
 // judge says how the deployment stands. One that has begun and not ended is
 // under way, until it has been for too long.
-func (d *deployFile) judge(longest time.Duration, now time.Time) Environment {
+func (d *deployFile) judge(now time.Time) Environment {
 	r := d.record
 	e := Environment{Name: text.Printable(d.environment, maxPath), Reason: OK}
 	if d.err != nil {
@@ -103,7 +107,7 @@ func (d *deployFile) judge(longest time.Duration, now time.Time) Environment {
 	e.Started, e.Finished = deployTime(r.Started), deployTime(r.Finished)
 	unfinished := e.Finished.Before(e.Started)
 	switch since := now.Sub(e.Started); {
-	case unfinished && since < longest:
+	case unfinished && since < deployMax:
 		e.Reason, e.Detail = DeployUnderWay, fmt.Sprintf("a deployment has been under way for %s", text.Age(since))
 	case unfinished:
 		e.Reason, e.Detail = DeployFailed, "the deployment begun at "+r.Started+" has not ended"
@@ -125,9 +129,9 @@ func (r deployRecord) id(environment string) string {
 	return shortHash(head, strings.Join(lines, "\n"))
 }
 
-// CodeID reduces the IDs of environments to one, the same for the same code
+// codeID reduces the IDs of environments to one, the same for the same code
 // in all of them, in whatever order.
-func CodeID(environments []Environment) string {
+func codeID(environments []Environment) string {
 	lines := make([]string, 0, len(environments))
 	for _, e := range environments {
 		lines = append(lines, e.Name+" "+e.ID)

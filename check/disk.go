@@ -64,19 +64,15 @@ func disk() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			d := &Disk{DiskSettings: *s}
-			return &Scheduled{Check: d.Check, Interval: s.Interval, Timeout: h.Timeout}
+			d := &diskCheck{DiskSettings: *s}
+			return &Scheduled{Check: d.check, Interval: s.Interval, Timeout: h.Timeout}
 		},
 	}
 }
 
-// Disk looks at the space that Puppet Server needs. With none left it answers
-// every agent with status 500, because the agent's facts cannot be stored,
-// and says running all the while. Set the fields before the first Check; not
-// safe for concurrent use.
-type Disk struct {
+// diskCheck looks at the space that Puppet Server needs.
+type diskCheck struct {
 	DiskSettings
-
 	places []*place
 }
 
@@ -87,16 +83,10 @@ type place struct {
 	aside   aside[volume]
 }
 
-// glance is what one look at a place found.
-type glance struct {
-	volume
-	err error
-}
-
-// Check looks once. A path that cannot be looked at before ctx ends is unknown, and so
+// check looks once. A path that cannot be looked at before ctx ends is unknown, and so
 // is a disk without any path; neither is held against the master. Of several paths
 // on one file system the first decides.
-func (d *Disk) Check(ctx context.Context) Finding {
+func (d *diskCheck) check(ctx context.Context) Finding {
 	found := newFinding(CheckDisk)
 	found.Threshold = fmt.Sprintf("%d%%, %d MiB", d.WarnPercent, d.EjectMiB)
 	var values, unknown []string
@@ -107,12 +97,12 @@ func (d *Disk) Check(ctx context.Context) Finding {
 			unknown = append(unknown, g.err.Error())
 			continue
 		}
-		if seen[g.device] {
+		if seen[g.value.device] {
 			continue
 		}
-		seen[g.device] = true
-		values = append(values, p.path+" "+g.volume.String())
-		if f := d.judge(p, g.volume); graver(f.State, found.State) {
+		seen[g.value.device] = true
+		values = append(values, p.path+" "+g.value.String())
+		if f := d.judge(p, g.value); graver(f.State, found.State) {
 			found.State, found.Health, found.Reason, found.Detail = f.State, f.Health, f.Reason, f.Detail
 		}
 	}
@@ -127,24 +117,24 @@ func (d *Disk) Check(ctx context.Context) Finding {
 }
 
 // look looks at all places at the same time: one that hangs delays no other.
-func (d *Disk) look(ctx context.Context) []glance {
+func (d *diskCheck) look(ctx context.Context) []outcome[volume] {
 	if d.places == nil {
 		d.places = d.list()
 	}
-	glances := make([]glance, len(d.places))
+	found := make([]outcome[volume], len(d.places))
 	var all sync.WaitGroup
 	for i, p := range d.places {
 		all.Go(func() {
-			what := p.path + ": the file system"
-			glances[i].volume, glances[i].err = p.aside.do(ctx, what, func() (volume, error) { return statVolume(p.path) })
+			look := func() (volume, error) { return statVolume(p.path) }
+			found[i].value, found[i].err = p.aside.do(ctx, p.path+": the file system", look)
 		})
 	}
 	all.Wait()
-	return glances
+	return found
 }
 
 // list makes a place of each path, those that are written to first.
-func (d *Disk) list() []*place {
+func (d *diskCheck) list() []*place {
 	places := []*place{}
 	for i, path := range slices.Concat(d.Paths, d.Reads) {
 		if !slices.ContainsFunc(places, func(p *place) bool { return p.path == path }) {
@@ -154,7 +144,7 @@ func (d *Disk) list() []*place {
 	return places
 }
 
-func (d *Disk) judge(p *place, v volume) Finding {
+func (d *diskCheck) judge(p *place, v volume) Finding {
 	full := v.full(d.EjectMiB)
 	switch {
 	case full != "" && p.written:

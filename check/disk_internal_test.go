@@ -35,7 +35,7 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, StateOK, DiskFull},
 		{"of no size", volume{}, StateOK, StateOK, ""},
 	}
-	d := Disk{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}
+	d := diskCheck{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for written, want := range map[bool]State{true: tt.written, false: tt.read} {
@@ -52,14 +52,14 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 }
 
 func TestThresholdsOfZeroAreNever(t *testing.T) {
-	got := new(Disk).judge(&place{written: true}, volume{size: 1 << 30})
+	got := new(diskCheck).judge(&place{written: true}, volume{size: 1 << 30})
 	if got.State != StateOK {
 		t.Errorf("%s: %s", got.State, got.Detail)
 	}
 }
 
 func TestDiskWithoutAPathIsUnknown(t *testing.T) {
-	f := (&Disk{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}).Check(context.Background())
+	f := (&diskCheck{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}).check(context.Background())
 	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" ||
 		!strings.Contains(f.Detail, "nothing to look at") {
 		t.Errorf("got %+v, want that nothing is known", f)
@@ -68,13 +68,13 @@ func TestDiskWithoutAPathIsUnknown(t *testing.T) {
 
 func TestFileSystemIsJudgedOnce(t *testing.T) {
 	dir := t.TempDir()
-	d := Disk{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}}
-	got := d.Check(context.Background())
+	d := diskCheck{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}}
+	got := d.check(context.Background())
 	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
 		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)
 	}
-	d = Disk{DiskSettings: DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}}
-	if got := d.Check(context.Background()); got.State == StateOK {
+	d = diskCheck{DiskSettings: DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}}
+	if got := d.check(context.Background()); got.State == StateOK {
 		t.Errorf("more is free than there is: %q", got.Value)
 	}
 }
@@ -82,12 +82,12 @@ func TestFileSystemIsJudgedOnce(t *testing.T) {
 func TestMissingPathIsUnknown(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "nowhere")
-	got := (&Disk{DiskSettings: DiskSettings{Paths: []string{missing, dir}}}).Check(context.Background())
+	got := (&diskCheck{DiskSettings: DiskSettings{Paths: []string{missing, dir}}}).check(context.Background())
 	if got.State != StateNone || got.Health != "" || !strings.Contains(got.Detail, missing) ||
 		!strings.Contains(got.Value, dir) {
 		t.Errorf("%s, health %q, %q, %q", got.State, got.Health, got.Value, got.Detail)
 	}
-	low := (&Disk{DiskSettings: DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101}}).Check(context.Background())
+	low := (&diskCheck{DiskSettings: DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101}}).check(context.Background())
 	if low.State != StateWarn {
 		t.Errorf("%s, want the warning to win over the unknown", low.State)
 	}
@@ -95,13 +95,13 @@ func TestMissingPathIsUnknown(t *testing.T) {
 
 func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
-	d := &Disk{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
+	d := &diskCheck{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
 	d.places = d.list()
 	hangs := make(chan outcome[volume])
 	d.places[0].aside.running = hangs
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	got := d.Check(ctx)
+	got := d.check(ctx)
 	if got.State != StateNone || !strings.Contains(got.Detail, "/dead") || !strings.Contains(got.Value, dir) {
 		t.Errorf("%s, %q, %q", got.State, got.Value, got.Detail)
 	}
@@ -109,7 +109,7 @@ func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 		t.Error("another look was begun while one hangs")
 	}
 	go func() { hangs <- outcome[volume]{err: fs.ErrNotExist} }()
-	if got := d.Check(context.Background()); d.places[0].aside.running != nil {
+	if got := d.check(context.Background()); d.places[0].aside.running != nil {
 		t.Errorf("the look that ended was not taken in: %s", got.Detail)
 	}
 }

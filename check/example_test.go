@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -46,7 +47,7 @@ func ExampleProber() {
 // Rise good results before it is well again.
 func ExampleJudge() {
 	judge := check.Judge{Rise: 2, MaxAge: 6 * time.Second}
-	refused := check.Result{Fault: &check.Fault{Reason: check.Refused, Detail: "connection refused"}}
+	refused := check.Result{Fault: &check.Fault{Reason: check.Refused, Err: syscall.ECONNREFUSED}}
 	var last check.Verdict
 	for _, result := range []check.Result{{}, refused, refused, {}, {}} {
 		result.Asked = time.Now()
@@ -83,13 +84,14 @@ func ExampleFold() {
 }
 
 // A check that looks at a probe's result.
-func ExampleExpiry() {
+func ExampleExplain() {
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	result := check.Result{
 		Own:  &check.Certificate{Subject: "puppet1.example.com", NotAfter: now.AddDate(2, 0, 0)},
 		CRLs: []check.CRL{{Issuer: "Puppet CA", Expires: now.AddDate(0, 0, 12)}},
 	}
-	finding := check.Expiry(result, 30*24*time.Hour, now)
+	expiry, _ := check.Explain(check.CheckExpiry)
+	finding := expiry.Observe(result, now)
 	fmt.Println(finding.State, finding.Reason)
 	fmt.Println(finding.Value)
 	// Output:

@@ -1,8 +1,8 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -24,7 +24,7 @@ type ExpirySettings struct {
 }
 
 func expiry() Check {
-	s := &ExpirySettings{Warn: DefaultExpiryWarn}
+	s := &ExpirySettings{Warn: 30 * 24 * time.Hour}
 	return Check{
 		Name:     CheckExpiry,
 		Title:    "certificates and CRLs that will expire",
@@ -43,35 +43,30 @@ func expiry() Check {
 			{Expired, "", "renew it; if nothing uses it any more, remove it from the bundle"},
 		},
 		Settings: s,
-		Observe:  func(r Result, now time.Time) Finding { return Expiry(r, s.Warn, now) },
+		Observe:  s.judge,
 	}
 }
 
-// DefaultExpiryWarn is how long before the end Expiry warns.
-const DefaultExpiryWarn = 30 * 24 * time.Hour
-
-// Expiry says which of the certificates and CRLs that a probe met is the
-// first to expire, and warns of it ahead of time; a warn of 0 means
-// DefaultExpiryWarn. Several CA certificates or CRLs of one name replace each
-// other: the one that lasts longest counts.
+// judge says which of the certificates and CRLs that a probe met is the first to
+// expire, and warns of it ahead of time.
 //
 // It never names a health. If something that expired makes the master refuse agents,
 // the master refuses the probe too, and the probe takes it out. If it does not, as
 // with the certificate of a former CA in the bundle, agents are still served.
-func Expiry(r Result, warn time.Duration, now time.Time) Finding {
-	warn = cmp.Or(warn, DefaultExpiryWarn)
-	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Threshold: text.Duration(warn), Checked: r.Asked}
-	first, ok := firstToExpire(r)
-	if !ok {
+func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
+	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Threshold: text.Duration(s.Warn), Checked: r.Asked}
+	all := r.dated()
+	if len(all) == 0 {
 		return f.unknown("no certificate has been read")
 	}
+	first := slices.MinFunc(all, func(a, b dated) int { return a.at.Compare(b.at) })
 	left, end := first.at.Sub(now), first.at.UTC().Format(time.RFC3339)
 	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first.what)
 	switch {
 	case left <= 0:
 		f.Value = end + ": " + first.what
 		f.State, f.Reason, f.Detail = StateBad, Expired, first.what+" expired at "+end
-	case left < warn:
+	case left < s.Warn:
 		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.what+" expires at "+end
 	}
 	return f
@@ -83,34 +78,25 @@ type dated struct {
 	at   time.Time
 }
 
-func firstToExpire(r Result) (first dated, ok bool) {
-	for _, d := range r.dated() {
-		if !d.at.IsZero() && (!ok || d.at.Before(first.at)) {
-			first, ok = d, true
-		}
-	}
-	return first, ok
-}
-
-// dated lists what expires.
+// dated lists what expires. Several CA certificates or CRLs of one name replace each
+// other: the one that lasts longest counts.
 func (r Result) dated() []dated {
 	var list []dated
 	add := func(what string, at time.Time) {
-		for i := range list {
-			if list[i].what == what {
-				if at.After(list[i].at) {
-					list[i].at = at
-				}
-				return
-			}
+		i := slices.IndexFunc(list, func(d dated) bool { return d.what == what })
+		switch {
+		case at.IsZero():
+		case i < 0:
+			list = append(list, dated{what, at})
+		case at.After(list[i].at):
+			list[i].at = at
 		}
-		list = append(list, dated{what, at})
 	}
 	if r.TLS != nil {
-		list = append(list, dated{"the master's certificate " + r.TLS.Server.Subject, r.TLS.Server.NotAfter})
+		add("the master's certificate "+r.TLS.Server.Subject, r.TLS.Server.NotAfter)
 	}
 	if r.Own != nil {
-		list = append(list, dated{"our certificate " + r.Own.Subject, r.Own.NotAfter})
+		add("our certificate "+r.Own.Subject, r.Own.NotAfter)
 	}
 	for _, ca := range r.CAs {
 		add("the CA certificate "+ca.Subject, ca.NotAfter)

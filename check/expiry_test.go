@@ -52,9 +52,10 @@ func TestFirstToExpireDecides(t *testing.T) {
 			r.CRLs = []check.CRL{{Issuer: "root", Expires: in(400 * day)}, {Issuer: "root", Expires: in(-day)}}
 		}), check.StateOK, check.OK, ""},
 	}
+	expiry, _ := check.Explain(check.CheckExpiry)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := check.Expiry(tt.result, 0, now)
+			got := expiry.Observe(tt.result, now)
 			if got.State != tt.want || got.Reason != tt.reason || !strings.Contains(got.Detail, tt.names) {
 				t.Errorf("%s, %s, %q; want %s, %s, %q", got.State, got.Reason, got.Detail, tt.want, tt.reason, tt.names)
 			}
@@ -63,7 +64,8 @@ func TestFirstToExpireDecides(t *testing.T) {
 			}
 		})
 	}
-	if got := check.Expiry(own(10*day), 5*day, now); got.State != check.StateOK || got.Threshold != "5d" {
+	expiry.Settings.(*check.ExpirySettings).Warn = 5 * day
+	if got := expiry.Observe(own(10*day), now); got.State != check.StateOK || got.Threshold != "5d" {
 		t.Errorf("ten days left, to be warned five ahead: %s, threshold %q", got.State, got.Threshold)
 	}
 }
@@ -86,13 +88,14 @@ func TestLoadedComparesCertificates(t *testing.T) {
 		{"nothing on disk", nil, certificate("a", "ca", "1"), check.StateNone, check.NotKnown},
 		{"no connection", certificate("a", "ca", "1"), nil, check.StateNone, check.NotKnown},
 	}
+	loaded, _ := check.Explain(check.CheckLoaded)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := check.Result{Own: tt.own}
 			if tt.shown != nil {
 				r.TLS = &check.TLS{Server: *tt.shown}
 			}
-			got := check.Loaded(r)
+			got := loaded.Observe(r, time.Now())
 			if got.State != tt.want || got.Reason != tt.reason || got.Health != "" {
 				t.Errorf("%s, %s, health %q; want %s, %s", got.State, got.Reason, got.Health, tt.want, tt.reason)
 			}
@@ -103,10 +106,11 @@ func TestLoadedComparesCertificates(t *testing.T) {
 func TestRenewedCertificateIsLoadedByARestart(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
+	loaded, _ := check.Explain(check.CheckLoaded)
 	probe := func() check.Finding {
 		r := p.Probe(context.Background())
 		wantReason(t, r, check.OK)
-		return check.Loaded(r)
+		return loaded.Observe(r, time.Now())
 	}
 	if got := probe(); got.State != check.StateOK {
 		t.Fatalf("before: %s, %s", got.State, got.Detail)

@@ -75,35 +75,32 @@ const (
 	SideAuth    Side = "auth"    // the master's auth.conf
 )
 
-// Fault is why a probe did not find the master well. It is an error; Unwrap gives
-// the cause, if there was one.
+// Fault is why a probe did not find the master well. It is an error.
 type Fault struct {
 	Reason Reason
-	Detail string // one sentence that names the thing; empty if Err does
-	Err    error  // the cause, or nil
+	Err    error // says so in one sentence that names the thing; nil if the reason does
 }
 
-// faultOf makes a fault of an error of a client; nil for any other error.
+// faultOf returns the fault in err, or the error of a client as one; nil for any other error.
 func faultOf(err error) *Fault {
-	var e *puppetclient.Error
-	if !errors.As(err, &e) {
-		return nil
+	if fault, is := errors.AsType[*Fault](err); is {
+		return fault
 	}
-	return &Fault{Reason: Reason(e.Reason), Err: err}
+	if e, is := errors.AsType[*puppetclient.Error](err); is {
+		return &Fault{Reason(e.Reason), err}
+	}
+	return nil
 }
 
-// Error returns the detail and the cause, or else the bare reason.
+// Error returns the text of f.Err, or else the bare reason.
 func (f *Fault) Error() string {
-	switch {
-	case f.Err == nil:
-		return cmp.Or(f.Detail, string(f.Reason))
-	case f.Detail == "":
-		return f.Err.Error()
+	if f.Err == nil {
+		return string(f.Reason)
 	}
-	return f.Detail + ": " + f.Err.Error()
+	return f.Err.Error()
 }
 
-// Unwrap returns the cause.
+// Unwrap returns f.Err.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // Definite reports whether the fault says what is wrong. A timeout does not: the

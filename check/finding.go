@@ -1,6 +1,9 @@
 package check
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Severity says what a check may do to the verdict.
 type Severity string
@@ -59,6 +62,11 @@ func newFinding(name string) Finding {
 func (f Finding) unknown(why string) Finding {
 	f.State, f.Health, f.Reason, f.Detail = StateNone, "", NotKnown, why
 	return f
+}
+
+// finding makes a Finding of what is wrong.
+func finding(s State, h Health, r Reason, threshold, detail string, args ...any) Finding {
+	return Finding{State: s, Health: h, Reason: r, Threshold: threshold, Detail: fmt.Sprintf(detail, args...)}
 }
 
 // Fold concludes from the verdict on the probes and the findings of the other

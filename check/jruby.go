@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,12 +23,6 @@ const (
 	JRubyLocked  Reason = "jruby-locked"
 )
 
-// The values used where a JRuby's fields are zero.
-const (
-	DefaultWarmingMax = 5 * time.Minute
-	DefaultStuckAfter = 2 * time.Minute
-)
-
 // JRubySettings say how the pool is judged.
 type JRubySettings struct {
 	// Interval is the time between two looks at the pool.
@@ -47,8 +40,8 @@ type JRubySettings struct {
 func jruby() Check {
 	s := &JRubySettings{
 		Interval:   5 * time.Second,
-		WarmingMax: DefaultWarmingMax,
-		StuckAfter: DefaultStuckAfter,
+		WarmingMax: 5 * time.Minute,
+		StuckAfter: 2 * time.Minute,
 		BusyFall:   5,
 	}
 	return Check{
@@ -77,13 +70,13 @@ func jruby() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			j := &JRuby{Client: h.client(), JRubySettings: *s}
+			p := &poolCheck{client: h.client(), JRubySettings: *s}
 			return &Scheduled{
-				Check:     j.Check,
+				Check:     p.check,
 				Interval:  s.Interval,
 				Timeout:   h.Timeout,
-				Client:    j.Client,
-				Restarted: j.Restarted,
+				Client:    p.client,
+				Restarted: p.restarted,
 				Urgent:    true,
 			}
 		},
@@ -102,11 +95,10 @@ const maxPool = 4 << 20
 // jruby-metrics.
 const uptimePath = "/status/v1/services/status-service?level=debug"
 
-// JRuby asks for the pool of JRuby instances. The Status API says running as soon as
-// the first instance is ready, and while none is returned; the pool shows both. A
-// question takes no instance and a few milliseconds. Not safe for concurrent use.
-type JRuby struct {
-	Client *puppetclient.Client
+// poolCheck asks for the pool of JRuby instances. The Status API says running as soon
+// as the first instance is ready, and while none is returned; the pool shows both.
+type poolCheck struct {
+	client *puppetclient.Client
 	JRubySettings
 
 	service  string    // the name that answered last
@@ -116,38 +108,37 @@ type JRuby struct {
 	last     *Pool
 }
 
-// Restarted says that the master may have been started anew, so that the check waits
-// for its instances.
-func (j *JRuby) Restarted() {
-	j.asked, j.complete, j.since, j.last = time.Time{}, false, time.Time{}, nil
+// restarted has the check wait for the instances of a master that may have been
+// started anew.
+func (c *poolCheck) restarted() {
+	*c = poolCheck{client: c.client, JRubySettings: c.JRubySettings, service: c.service}
 }
 
-// Check asks once. What it cannot find out is unknown, and never held against the
+// check asks once. What it cannot find out is unknown, and never held against the
 // master: older servers lack the service, or have another format. A server that does
 // not answer at all may still be starting, so for the first 30 s the finding then has
 // the health Warming.
-func (j *JRuby) Check(ctx context.Context) Finding {
+func (c *poolCheck) check(ctx context.Context) Finding {
 	now := time.Now()
-	if j.asked.IsZero() {
-		j.asked = now
+	if c.asked.IsZero() {
+		c.asked = now
 	}
-	pool, err := j.ask(ctx)
+	pool, err := c.ask(ctx)
 	if err == nil && pool.Ready() == 0 {
-		pool, err = j.ask(ctx) // an instance that changes hands is counted nowhere for a moment
+		pool, err = c.ask(ctx) // an instance that changes hands is counted nowhere for a moment
 	}
 	if err != nil {
-		f := newFinding(CheckJRuby).unknown(err.Error())
-		f.Checked = now
-		if faultOf(err) != nil && j.last == nil && now.Sub(j.asked) < unreadMax {
+		f := Finding{Check: CheckJRuby, Checked: now}.unknown(err.Error())
+		if faultOf(err) != nil && c.last == nil && now.Sub(c.asked) < unreadMax {
 			f.Health = Warming
 		}
 		return f
 	}
-	if j.last == nil && pool.Ready() > 0 && pool.Ready() < pool.Size {
-		j.recall(ctx, now)
+	if c.last == nil && pool.Ready() > 0 && pool.Ready() < pool.Size {
+		c.recall(ctx, now)
 	}
-	f := j.judge(pool, now)
-	j.last = pool
+	f := c.judge(pool, now)
+	c.last = pool
 	f.Check, f.Checked, f.Pool = CheckJRuby, now, pool
 	f.Value = fmt.Sprintf("%d of %d ready, %d at work, %d waiting",
 		pool.Ready(), pool.Size, len(pool.Borrowed), len(pool.Waiting))
@@ -156,39 +147,38 @@ func (j *JRuby) Check(ctx context.Context) Finding {
 
 // ask tries Puppet Server's name for the service and PE's, and remembers
 // which one there is.
-func (j *JRuby) ask(ctx context.Context) (*Pool, error) {
+func (c *poolCheck) ask(ctx context.Context) (pool *Pool, err error) {
 	names := []string{"jruby-metrics", "pe-jruby-metrics"}
-	if j.service != "" {
-		names = []string{j.service}
+	if c.service != "" {
+		names = []string{c.service}
 	}
-	status, path := 0, ""
 	for _, name := range names {
-		path = "/status/v1/services/" + name + "?level=debug"
-		code, body, err := j.Client.Get(ctx, path, maxPool)
-		if err != nil {
-			return nil, err
+		path := "/status/v1/services/" + name + "?level=debug"
+		status, body, asked := c.client.Get(ctx, path, maxPool)
+		switch {
+		case asked != nil:
+			return nil, asked
+		case status != http.StatusOK && status != http.StatusServiceUnavailable:
+			err = fmt.Errorf("%s: HTTP status %d", path, status)
+			continue
 		}
-		if code == http.StatusOK || code == http.StatusServiceUnavailable {
-			j.service = name
-			pool, err := parsePool(body)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			return pool, nil
+		c.service = name
+		if pool, err = parsePool(body); err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
 		}
-		status = code
+		return pool, err
 	}
-	j.service = ""
-	return nil, fmt.Errorf("%s: HTTP status %d", path, status)
+	c.service = ""
+	return nil, err
 }
 
 // recall asks how long the server has been up. A check that has just begun, as
 // after a reload, knows no history: instances that a young server lacks have not
 // started yet, one that an old server lacks is being replaced or was lost. A server
 // that does not tell is treated like a young one.
-func (j *JRuby) recall(ctx context.Context, now time.Time) {
-	code, body, err := j.Client.Get(ctx, uptimePath, maxPool)
-	if err != nil || code != http.StatusOK {
+func (c *poolCheck) recall(ctx context.Context, now time.Time) {
+	status, body, err := c.client.Get(ctx, uptimePath, maxPool)
+	if err != nil || status != http.StatusOK {
 		return
 	}
 	var s struct {
@@ -202,54 +192,47 @@ func (j *JRuby) recall(ctx context.Context, now time.Time) {
 	}
 	if json.Unmarshal(body, &s) == nil && s.Status.Experimental.JVM.UpMillis > 0 {
 		up := time.Duration(s.Status.Experimental.JVM.UpMillis) * time.Millisecond
-		j.since = now.Add(-up)
+		c.since = now.Add(-up)
 	}
 }
 
 // judge concludes from the pool now and the one before.
-func (j *JRuby) judge(p *Pool, now time.Time) Finding {
+func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	switch {
 	case p.Ready() >= p.Size:
-		j.complete, j.since = true, time.Time{}
+		c.complete, c.since = true, time.Time{}
 	case p.Ready() == 0:
-		j.complete, j.since = false, now // a flushed pool is treated like a freshly started one
-	case !j.complete && j.since.IsZero():
-		j.since = now
+		c.complete, c.since = false, now // a flushed pool is treated like a freshly started one
+	case !c.complete && c.since.IsZero():
+		c.since = now
 	}
-	stuckAfter := cmp.Or(j.StuckAfter, DefaultStuckAfter)
-	warmingMax := cmp.Or(j.WarmingMax, DefaultWarmingMax)
-	locked := p.Locked(now)
+	locked, stuckAfter := p.Locked(now), text.Duration(c.StuckAfter)
 	switch {
-	case p.Stuck() >= stuckAfter:
-		return finding(StateBad, Unhealthy, JRubyStuck, text.Duration(stuckAfter),
+	case p.Stuck() >= c.StuckAfter:
+		return finding(StateBad, Unhealthy, JRubyStuck, stuckAfter,
 			"%d requests wait and no JRuby came back for %s; the oldest loan is %s",
 			len(p.Waiting), text.Age(p.Stuck()), oldest(p.Borrowed))
-	case locked >= stuckAfter:
-		return finding(StateBad, Unhealthy, JRubyLocked, text.Duration(stuckAfter),
+	case locked >= c.StuckAfter:
+		return finding(StateBad, Unhealthy, JRubyLocked, stuckAfter,
 			"the pool has been locked (%s) for %s: no request is served", p.Lock, text.Age(locked))
 	case p.held():
-		return finding(StateWarn, Busy, JRubyLocked, text.Duration(stuckAfter),
+		return finding(StateWarn, Busy, JRubyLocked, stuckAfter,
 			"the pool has been locked (%s) for %s", p.Lock, text.Age(locked))
-	case !j.complete && now.Sub(j.since) < warmingMax:
+	case !c.complete && now.Sub(c.since) < c.WarmingMax:
 		return finding(StateBad, Warming, JRubyWarming, fmt.Sprint(p.Size),
 			"%d of %d JRubies are ready", p.Ready(), p.Size)
-	case !j.complete:
+	case !c.complete:
 		return finding(StateWarn, Busy, JRubyWarming, fmt.Sprint(p.Size),
-			"only %d of %d JRubies are ready after %s", p.Ready(), p.Size, text.Duration(warmingMax))
+			"only %d of %d JRubies are ready after %s", p.Ready(), p.Size, text.Duration(c.WarmingMax))
 	case p.Saturated():
 		return finding(StateWarn, Busy, JRubyBusy, "",
 			"%d requests wait for a JRuby, the oldest is %s", len(p.Waiting), oldest(p.Waiting))
-	case j.last != nil && p.Timeouts > j.last.Timeouts:
+	case c.last != nil && p.Timeouts > c.last.Timeouts:
 		return finding(StateWarn, Busy, JRubyBusy, "",
-			"%d requests gave up waiting for a JRuby", p.Timeouts-j.last.Timeouts)
-	case j.last != nil && p.LimitHits > j.last.LimitHits:
+			"%d requests gave up waiting for a JRuby", p.Timeouts-c.last.Timeouts)
+	case c.last != nil && p.LimitHits > c.last.LimitHits:
 		return finding(StateWarn, Busy, JRubyBusy, "",
-			"%d requests were turned away at max-queued-requests", p.LimitHits-j.last.LimitHits)
+			"%d requests were turned away at max-queued-requests", p.LimitHits-c.last.LimitHits)
 	}
 	return Finding{State: StateOK, Reason: OK}
-}
-
-// finding makes a Finding of what is wrong.
-func finding(s State, h Health, r Reason, threshold, detail string, args ...any) Finding {
-	return Finding{State: s, Health: h, Reason: r, Threshold: threshold, Detail: fmt.Sprintf(detail, args...)}
 }

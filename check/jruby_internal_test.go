@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+func newPoolCheck() *poolCheck { return &poolCheck{JRubySettings: *Settings[JRubySettings](All())} }
+
 // pool makes a pool whose loans are so many seconds old.
 func pool(size, free int, borrowed, waiting []float64) *Pool {
 	loans := func(ages []float64) (list []Loan) {
@@ -123,7 +125,7 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var j JRuby
+			j := newPoolCheck()
 			for i, l := range tt.looks {
 				got := j.judge(l.pool, start.Add(l.at))
 				j.last = l.pool
@@ -141,10 +143,10 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 
 func TestRestartedForgetsThePool(t *testing.T) {
 	now := time.Now()
-	var j JRuby
+	j := newPoolCheck()
 	j.judge(pool(3, 3, nil, nil), now)
 	j.last = pool(3, 3, nil, nil)
-	j.Restarted()
+	j.restarted()
 	if got := j.judge(pool(3, 2, nil, nil), now.Add(time.Second)); got.Health != Warming {
 		t.Errorf("two of three after a restart: %q, want warming", got.Health)
 	}
@@ -152,11 +154,13 @@ func TestRestartedForgetsThePool(t *testing.T) {
 
 func TestThresholdsAreSettable(t *testing.T) {
 	now := time.Now()
-	j := JRuby{JRubySettings: JRubySettings{WarmingMax: time.Second, StuckAfter: 3 * time.Second}}
+	j := newPoolCheck()
+	j.StuckAfter = 3 * time.Second
 	if got := j.judge(pool(1, 0, []float64{3}, []float64{1}), now); got.Reason != JRubyStuck {
 		t.Errorf("%s after three seconds, want %s", got.Reason, JRubyStuck)
 	}
-	j = JRuby{JRubySettings: JRubySettings{WarmingMax: time.Second}}
+	j = newPoolCheck()
+	j.WarmingMax = time.Second
 	j.judge(pool(2, 1, nil, nil), now)
 	if got := j.judge(pool(2, 1, nil, nil), now.Add(time.Second)); got.Health != Busy {
 		t.Errorf("%q at the end of warming, want busy", got.Health)

@@ -24,15 +24,13 @@ func loaded() Check {
 		Do:      "Drain the master, restart puppetserver, make it ready again.",
 		Reasons: []Cause{{CertificateOnDisk, "",
 			"renewed on disk, not loaded: pmcheck drain, systemctl restart puppetserver, pmcheck ready"}},
-		Observe: func(r Result, _ time.Time) Finding { return Loaded(r) },
+		Observe: compareLoaded,
 	}
 }
 
-// Loaded compares the certificate that the master shows with the one on disk.
-// Puppet Server loads a certificate only when it starts, so one that was
-// renewed is not in use, and the old one will expire unnoticed. The two can
-// be compared if the master's certificate is the host's own.
-func Loaded(r Result) Finding {
+// compareLoaded compares the certificate that the master shows with the one on disk,
+// if the master's certificate is the host's own.
+func compareLoaded(r Result, _ time.Time) Finding {
 	f := Finding{Check: CheckLoaded, State: StateOK, Reason: OK, Checked: r.Asked}
 	if r.Own == nil || r.TLS == nil {
 		return f.unknown("there is nothing to compare: no connection, or no certificate on disk")

@@ -120,7 +120,7 @@ func FuzzParsePool(f *testing.F) {
 		if p.Size < 1 || p.Ready() < 0 || p.Stuck() < 0 || p.Locked(time.Now()) < 0 {
 			t.Errorf("a pool that cannot be: %+v", p)
 		}
-		f := new(JRuby).judge(p, time.Now())
+		f := newPoolCheck().judge(p, time.Now())
 		if f.State == StateOK && p.Ready() < p.Size {
 			t.Errorf("well with %d of %d", p.Ready(), p.Size)
 		}

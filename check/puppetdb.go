@@ -61,9 +61,14 @@ func puppetdb() Check {
 			if s.Address == "" {
 				return nil
 			}
-			p := &PuppetDB{Client: h.client()}
-			p.Client.Address, p.Client.ServerName, p.Client.Timeout = s.Address, s.serverName(), puppetdbTimeout
-			return &Scheduled{Check: p.Check, Interval: s.Interval, Timeout: puppetdbTimeout, Client: p.Client}
+			h.Address, h.Certname, h.Timeout = s.Address, s.serverName(), puppetdbTimeout
+			client := h.client()
+			return &Scheduled{
+				Check:    func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) },
+				Interval: s.Interval,
+				Timeout:  puppetdbTimeout,
+				Client:   client,
+			}
 		},
 	}
 }
@@ -77,28 +82,19 @@ func (s PuppetDBSettings) serverName() string {
 	return cmp.Or(s.Certname, host)
 }
 
-// PuppetDB asks the database behind the master how it is. The masters of a
-// farm usually share one, so what is wrong with it is wrong with all of them,
-// and no master is better than another: let it warn.
-type PuppetDB struct {
-	Client *puppetclient.Client // of PuppetDB, not of the master
-}
-
 const puppetdbPath = "/status/v1/services/puppetdb-status"
 
-// Check asks, and asks once more at once if that fails. It is safe for
-// concurrent use.
-func (p *PuppetDB) Check(ctx context.Context) Finding {
+// checkPuppetDB asks once, and once more at once if that fails.
+func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	f := newFinding(CheckPuppetDB)
-	status, body, err := p.Client.Get(ctx, puppetdbPath, maxAnswer)
+	status, body, err := client.Get(ctx, puppetdbPath, maxAnswer)
 	if err != nil && ctx.Err() == nil {
-		status, body, err = p.Client.Get(ctx, puppetdbPath, maxAnswer)
+		status, body, err = client.Get(ctx, puppetdbPath, maxAnswer)
 	}
 	if err == nil {
 		f.Value, err = readPuppetDB(status, body)
 	}
 	fault := faultOf(err)
-	errors.As(err, &fault)
 	switch {
 	case err == nil:
 	case fault == nil || fault.Health() == Unknown || fault.Reason == BadAnswer:
@@ -128,18 +124,18 @@ type puppetdbStatus struct {
 // PuppetDB does not work, and another if it says nothing.
 func readPuppetDB(code int, body []byte) (value string, err error) {
 	if code != http.StatusOK && code != http.StatusServiceUnavailable {
+		err := fmt.Errorf("%s: HTTP status %d", puppetdbPath, code)
 		if code >= http.StatusInternalServerError {
-			what := fmt.Sprintf("%s: HTTP status %d", puppetdbPath, code)
-			return "", &Fault{Reason: PuppetDBDown, Detail: what}
+			return "", &Fault{PuppetDBDown, err}
 		}
-		return "", fmt.Errorf("%s: HTTP status %d", puppetdbPath, code)
+		return "", err
 	}
 	var s puppetdbStatus
 	if err := json.Unmarshal(body, &s); err != nil {
 		return "", fmt.Errorf("%s: %w", puppetdbPath, err)
 	}
 	down := func(r Reason, what string) (string, error) {
-		return s.value(), &Fault{Reason: r, Detail: "PuppetDB " + what}
+		return s.value(), &Fault{r, errors.New("PuppetDB " + what)}
 	}
 	switch {
 	case is(s.Status.Maintenance, true):

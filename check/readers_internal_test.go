@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -9,17 +8,7 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
-
-func TestCompilationsDoNotOverlap(t *testing.T) {
-	c := Compile{Client: new(puppetclient.Client)} // which could not ask
-	c.busy.Lock()
-	if got := c.Check(context.Background()); got.State != StateNone || !strings.Contains(got.Detail, "under way") {
-		t.Errorf("%s, %q", got.State, got.Detail)
-	}
-}
 
 // The readers of JSON, each with what it makes of bad input.
 func TestReadersRefuseBadInput(t *testing.T) {
@@ -77,7 +66,7 @@ func FuzzParseDeploy(f *testing.F) {
 		if err != nil {
 			return
 		}
-		e := (&deployFile{environment: "production", record: record}).judge(time.Hour, time.Now())
+		e := (&deployFile{environment: "production", record: record}).judge(time.Now())
 		if e.Reason == OK && !*record.Success || (e.Reason == OK) != (e.Detail == "") || len(e.ID) != 12 {
 			t.Errorf("%+v", e)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func TestServiceIsAskedByName(t *testing.T) {
@@ -134,11 +135,11 @@ func TestPuppetDBIsWellDownOrUnknown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMaster(t)
 			tt.set(m)
-			p := newProber(t, m)
+			puppetdb := newPuppetDB(t, m)
 			if m.State() == checktest.Silent {
-				p.Timeout = 100 * time.Millisecond
+				puppetdb.Client.Timeout = 100 * time.Millisecond
 			}
-			got := (&check.PuppetDB{Client: &p.Client}).Check(context.Background())
+			got := puppetdb.Check(context.Background())
 			if got.State != tt.want || got.Reason != tt.reason {
 				t.Fatalf("%s, %s; want %s, %s (%s)", got.State, got.Reason, tt.want, tt.reason, got.Detail)
 			}
@@ -153,8 +154,7 @@ func TestPuppetDBIsWellDownOrUnknown(t *testing.T) {
 func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 	m := newMaster(t)
 	m.SetPuppetDB(false, true, true)
-	p := newProber(t, m)
-	puppetdb := check.PuppetDB{Client: &p.Client}
+	puppetdb := newPuppetDB(t, m)
 	for range 3 {
 		if got := puppetdb.Check(context.Background()); got.State != check.StateOK || got.Value != "running, queue depth 0" {
 			t.Errorf("%s, %q, %s", got.State, got.Value, got.Detail)
@@ -162,4 +162,35 @@ func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 		m.Set(checktest.Stopped)
 		m.Set(checktest.Running)
 	}
+}
+
+// schedule prepares the check that has settings of type T, with the change made to
+// them, to be made against a master.
+func schedule[T any](t *testing.T, m *checktest.Master, change func(*T)) *check.Scheduled {
+	t.Helper()
+	settings := new(T)
+	for _, c := range check.All() {
+		var is bool
+		if settings, is = c.Settings.(*T); !is {
+			continue
+		}
+		change(settings)
+		host := check.Host{Certname: certname, Timeout: 5 * time.Second, Handshake: time.Minute}
+		if m != nil {
+			host.Address, host.Certname = m.Address(), m.Name
+			host.Credentials = &puppetclient.Credentials{Files: m.Files()}
+		}
+		s := c.Schedule(host)
+		if s.Client != nil {
+			t.Cleanup(s.Client.Close)
+		}
+		return s
+	}
+	t.Fatalf("no check has settings of type %T", settings)
+	return nil
+}
+
+func newPuppetDB(t *testing.T, m *checktest.Master) *check.Scheduled {
+	t.Helper()
+	return schedule(t, m, func(s *check.PuppetDBSettings) { s.Address, s.Certname = m.Address(), m.Name })
 }

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// classify turns the error of a failed request into an Error. The last connection, if
+// classify turns the error of a failed request into an *Error. The last connection, if
 // there was one, may know more: the alert with which the server ended it.
-func classify(err error, m *material, c *conn, address string, now time.Time) *Error {
+func classify(err error, m *material, c *conn, address string, now time.Time) error {
 	var own *Error
 	if errors.As(err, &own) {
 		return own // from our own verification
@@ -23,17 +23,13 @@ func classify(err error, m *material, c *conn, address string, now time.Time) *E
 	if refusal := c.refusal(); refusal != nil {
 		alert = refusal
 	}
-	if remoteAlert(alert) {
-		if own := m.ownError(now); own != nil {
-			return own
-		}
-		return &Error{
-			Reason: OwnCertRefused,
-			Detail: "the master refused our certificate " + m.own.Leaf.Subject.CommonName,
-			Err:    alert,
-		}
+	if !remoteAlert(alert) {
+		return networkError(err, address)
 	}
-	return networkError(err, address)
+	if err := m.ownError(now); err != nil {
+		return err
+	}
+	return failed(OwnCertRefused, "the master refused our certificate %s: %w", m.own.Leaf.Subject.CommonName, alert)
 }
 
 func networkError(err error, address string) *Error {
@@ -44,22 +40,22 @@ func networkError(err error, address string) *Error {
 	)
 	switch {
 	case errors.As(err, &lookup):
-		return &Error{Reason: NameLookup, Err: err}
+		return &Error{NameLookup, err}
 	case timedOut(err):
-		return &Error{Reason: Timeout, Detail: "no answer from " + address + " in time"}
+		return failed(Timeout, "no answer from %s in time", address)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &Error{Reason: Refused, Detail: "connection to " + address + " refused"}
+		return failed(Refused, "connection to %s refused", address)
 	case errors.As(err, &record):
-		return &Error{Reason: TLSFailed, Detail: address + " does not speak TLS", Err: err}
+		return failed(TLSFailed, "%s does not speak TLS: %w", address, err)
 	case errors.As(err, &op) && op.Op == "dial":
-		return &Error{Reason: Unreachable, Err: err}
+		return &Error{Unreachable, err}
 	case errors.As(err, &op) && op.Op == "local error":
-		return &Error{Reason: TLSFailed, Detail: "TLS with " + address, Err: err}
+		return failed(TLSFailed, "TLS with %s: %w", address, err)
 	case isAny(err, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
 		syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE):
-		return &Error{Reason: ConnectionLost, Detail: address + " closed the connection without an answer"}
+		return failed(ConnectionLost, "%s closed the connection without an answer", address)
 	}
-	return &Error{Reason: BadAnswer, Detail: "the answer of " + address, Err: err}
+	return failed(BadAnswer, "the answer of %s: %w", address, err)
 }
 
 func isAny(err error, targets ...error) bool {
@@ -68,6 +64,5 @@ func isAny(err error, targets ...error) bool {
 
 func timedOut(err error) bool {
 	var timeout net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		errors.As(err, &timeout) && timeout.Timeout()
+	return isAny(err, context.DeadlineExceeded, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -13,9 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// maxHeader bounds the headers of an answer.
-const maxHeader = 64 << 10
 
 // The values used where a Client's fields are zero.
 const (
@@ -66,7 +63,7 @@ func (c *Client) init() {
 	c.transport = &http.Transport{
 		DialTLSContext:         c.dial,
 		MaxIdleConnsPerHost:    1,
-		MaxResponseHeaderBytes: maxHeader,
+		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true,
 	}
 }
@@ -92,7 +89,7 @@ func (c *Client) renew(now time.Time) (*material, error) {
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
-	made, err := dial(ctx, c.Address, c.material.Load().clientConfig(c.ServerName, time.Now), c.signalLost)
+	made, err := dial(ctx, c.Address, c.material.Load().clientConfig(c.ServerName, time.Now), c.Lost)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +100,6 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 	c.conn.Store(made)
 	return made, nil
-}
-
-func (c *Client) signalLost() {
-	if c.Lost != nil {
-		c.Lost()
-	}
 }
 
 // Request is one question.
@@ -142,7 +133,10 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	defer cancel()
 	m, err := c.renew(time.Now())
 	if m == nil {
-		return Answer{}, ownFilesError(err)
+		if errors.Is(err, fs.ErrNotExist) {
+			return Answer{}, &Error{OwnFilesMissing, err}
+		}
+		return Answer{}, &Error{OwnFiles, err}
 	}
 	a := Answer{URL: "https://" + c.Address + r.Path, Identity: &m.identity, Warning: err}
 	before := c.conn.Load()
@@ -182,7 +176,7 @@ func (c *Client) roundTrip(ctx context.Context, r Request, a *Answer) error {
 		return errors.Join(ctx.Err(), err)
 	case int64(len(a.Body)) > r.Limit:
 		a.Body = a.Body[:r.Limit]
-		return &Error{Reason: BadAnswer, Detail: fmt.Sprintf("%s: the answer is longer than %d bytes", a.URL, r.Limit)}
+		return failed(BadAnswer, "%s: the answer is longer than %d bytes", a.URL, r.Limit)
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -17,13 +16,11 @@ type conn struct {
 	*tls.Conn
 	born  time.Time
 	state tls.ConnectionState
-	lost  func() // called once, when the peer ends the connection
+	lost  func() // called once, when the peer ends the connection, if not nil
 	ended func() // called by Close, if not nil
 
-	closed atomic.Bool // by Close, not by the peer
-	once   sync.Once
-	mu     sync.Mutex
-	err    error // why reading ended
+	closed atomic.Bool           // by Close, not by the peer
+	err    atomic.Pointer[error] // why reading ended
 }
 
 // dial connects and shakes hands. It fails with the handshake's own error.
@@ -44,13 +41,8 @@ func dial(ctx context.Context, address string, config *tls.Config, lost func()) 
 // Read notes the first error, and reports a connection that the peer ended.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if err != nil && !c.closed.Load() {
-		c.mu.Lock()
-		if c.err == nil {
-			c.err = err
-		}
-		c.mu.Unlock()
-		c.once.Do(c.lost)
+	if err != nil && !c.closed.Load() && c.err.CompareAndSwap(nil, &err) && c.lost != nil {
+		c.lost()
 	}
 	return n, err
 }
@@ -71,10 +63,8 @@ func (c *conn) refusal() error {
 	if c == nil {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if remoteAlert(c.err) {
-		return c.err
+	if err := c.err.Load(); err != nil && remoteAlert(*err) {
+		return *err
 	}
 	return nil
 }

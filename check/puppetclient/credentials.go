@@ -2,7 +2,6 @@ package puppetclient
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +23,6 @@ type Files struct {
 	CRL         string // hostcrl; not read with RevocationOff
 	Revocation  Revocation
 }
-
-func (f Files) revocation() Revocation { return cmp.Or(f.Revocation, RevocationChain) }
 
 // Credentials reads Files, and reads them again when they change. A set is
 // used only if all of it is good: a certificate half written, or one that
@@ -69,7 +66,7 @@ func sameFile(a, b fs.FileInfo) bool {
 
 func (c *Credentials) paths() []string {
 	paths := []string{c.Files.Certificate, c.Files.Key, c.Files.CA}
-	if c.Files.revocation() != RevocationOff {
+	if c.Files.Revocation != RevocationOff {
 		paths = append(paths, c.Files.CRL)
 	}
 	return paths

@@ -1,9 +1,6 @@
 package puppetclient
 
-import (
-	"errors"
-	"io/fs"
-)
+import "fmt"
 
 // Reason is a short code for why a question was not answered. The set is closed,
 // and a reason never carries outside input.
@@ -42,32 +39,19 @@ const (
 	BadAnswer Reason = "bad-answer"
 )
 
-// Error is why a question was not answered. Unwrap gives the cause, if there was
-// one.
+// Error is why a question was not answered.
 type Error struct {
 	Reason Reason
-	Detail string // one sentence that names the thing; empty if Err does
-	Err    error  // the cause, or nil
+	Err    error // says so in one sentence that names the thing
 }
 
-// Error returns the detail and the cause.
-func (e *Error) Error() string {
-	switch {
-	case e.Err == nil:
-		return e.Detail
-	case e.Detail == "":
-		return e.Err.Error()
-	}
-	return e.Detail + ": " + e.Err.Error()
-}
+// Error returns the text of e.Err.
+func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
+// Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ownFilesError is that of a set of Files that cannot be used.
-func ownFilesError(err error) *Error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Error{Reason: OwnFilesMissing, Err: err}
-	}
-	return &Error{Reason: OwnFiles, Err: err}
+// failed makes an Error, as fmt.Errorf does.
+func failed(r Reason, format string, args ...any) *Error {
+	return &Error{r, fmt.Errorf(format, args...)}
 }

@@ -1,12 +1,12 @@
 package puppetclient
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 )
@@ -39,13 +39,12 @@ type material struct {
 }
 
 func parseMaterial(f Files, p pemFiles) (*material, error) {
-	m := &material{revocation: f.revocation()}
-	own, err := parseOwn(p[0], p[1])
-	if err != nil {
+	m := &material{revocation: f.Revocation}
+	var err error
+	if m.own, err = parseOwn(p[0], p[1]); err != nil {
 		return nil, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, err)
 	}
-	m.own = own
-	if err := m.parseBundle(p[2]); err != nil {
+	if err = m.parseBundle(p[2]); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.CA, err)
 	}
 	if m.revocation != RevocationOff {
@@ -60,10 +59,7 @@ func parseMaterial(f Files, p pemFiles) (*material, error) {
 // parseOwn reads a certificate, with any intermediates after it, and its key
 // in PKCS#1, SEC1 or PKCS#8 form.
 func parseOwn(certificate, key []byte) (tls.Certificate, error) {
-	if err := wholePEM(certificate, "certificate"); err != nil {
-		return tls.Certificate{}, err
-	}
-	if err := wholePEM(key, "key"); err != nil {
+	if err := cmp.Or(wholePEM(certificate, "certificate"), wholePEM(key, "key")); err != nil {
 		return tls.Certificate{}, err
 	}
 	if encrypted(key) {
@@ -85,24 +81,20 @@ func wholePEM(data []byte, what string) error {
 	return nil
 }
 
-// blocks yields the PEM blocks of these types; of all types without any.
-func blocks(data []byte, types ...string) iter.Seq[*pem.Block] {
-	return func(yield func(*pem.Block) bool) {
-		for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-			if (len(types) == 0 || slices.Contains(types, block.Type)) && !yield(block) {
-				return
-			}
+// blocks returns the PEM blocks of these types; of all types without any.
+func blocks(data []byte, types ...string) (list []*pem.Block) {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if len(types) == 0 || slices.Contains(types, block.Type) {
+			list = append(list, block)
 		}
 	}
+	return list
 }
 
 func encrypted(key []byte) bool {
-	for block := range blocks(key) {
-		if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(blocks(key), func(b *pem.Block) bool {
+		return b.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(b.Headers["Proc-Type"], "ENCRYPTED")
+	})
 }
 
 // parseBundle splits Puppet's CA file into trust anchors, which sign
@@ -114,7 +106,7 @@ func (m *material) parseBundle(data []byte) error {
 	}
 	m.roots, m.intermediates = x509.NewCertPool(), x509.NewCertPool()
 	anchors := 0
-	for block := range blocks(data, "CERTIFICATE", "TRUSTED CERTIFICATE") {
+	for _, block := range blocks(data, "CERTIFICATE", "TRUSTED CERTIFICATE") {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return fmt.Errorf("CA certificate: %w", err)
@@ -138,7 +130,7 @@ func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
 		return nil, err
 	}
 	var crls []*x509.RevocationList
-	for block := range blocks(data, "X509 CRL") {
+	for _, block := range blocks(data, "X509 CRL") {
 		crl, err := x509.ParseRevocationList(block.Bytes)
 		if err != nil {
 			return nil, fmt.Errorf("CRL: %w", err)

@@ -20,10 +20,7 @@ func (m *material) clientConfig(serverName string, now func() time.Time) *tls.Co
 		Time:               now,
 		InsecureSkipVerify: true, // replaced by VerifyConnection
 		VerifyConnection: func(s tls.ConnectionState) error {
-			if err := m.verifyServer(s.PeerCertificates, serverName, now()); err != nil {
-				return err
-			}
-			return nil
+			return m.verifyServer(s.PeerCertificates, serverName, now())
 		},
 		// crypto/tls offers a certificate only if the server names its direct issuer.
 		// A master names its root, so with an intermediate CA the probe would
@@ -35,10 +32,10 @@ func (m *material) clientConfig(serverName string, now func() time.Time) *tls.Co
 }
 
 // verifyServer verifies a server as an agent does: chain, name, and revocation as
-// deep as configured.
-func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) *Error {
+// deep as configured. The error is an *Error.
+func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) error {
 	if len(peers) == 0 {
-		return &Error{Reason: TLSFailed, Detail: "the master showed no certificate"}
+		return failed(TLSFailed, "the master showed no certificate")
 	}
 	leaf := peers[0]
 	chains, err := m.chains(leaf, peers[1:], x509.ExtKeyUsageServerAuth, now)
@@ -46,13 +43,9 @@ func (m *material) verifyServer(peers []*x509.Certificate, name string, now time
 		return serverError(leaf, err, now)
 	}
 	if err := verifyName(leaf, name); err != nil {
-		return &Error{Reason: ServerCertName, Err: err}
+		return &Error{ServerCertName, err}
 	}
-	fault := m.checkRevocation(chains[0], now)
-	if fault != nil && fault.Reason == revoked {
-		fault.Reason = ServerCertRevoked
-	}
-	return fault
+	return m.checkRevocation(chains[0], ServerCertRevoked, now)
 }
 
 func (m *material) chains(
@@ -70,30 +63,26 @@ func (m *material) chains(
 	})
 }
 
-func serverError(leaf *x509.Certificate, err error, now time.Time) *Error {
-	subject := leaf.Subject.CommonName
+func serverError(leaf *x509.Certificate, err error, now time.Time) error {
 	var invalid x509.CertificateInvalidError
-	if errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil {
-		detail := validity(invalid.Cert)
-		switch {
-		case invalid.Cert.IsCA && now.After(invalid.Cert.NotAfter):
-			return &Error{Reason: CAExpired, Detail: "CA certificate " + detail}
-		case now.Before(invalid.Cert.NotBefore):
-			return &Error{Reason: ServerCertNotYetValid, Detail: "the master's certificate chain: " + detail}
-		}
-		return &Error{Reason: ServerCertExpired, Detail: "the master's certificate " + detail}
+	if !errors.As(err, &invalid) || invalid.Reason != x509.Expired || invalid.Cert == nil {
+		return failed(ServerCertUntrusted, "the master's certificate %s, issued by %s: %w",
+			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
 	}
-	return &Error{
-		Reason: ServerCertUntrusted,
-		Detail: fmt.Sprintf("the master's certificate %s, issued by %s", subject, leaf.Issuer.CommonName),
-		Err:    err,
+	switch c := invalid.Cert; {
+	case c.IsCA && now.After(c.NotAfter):
+		return failed(CAExpired, "CA certificate %s", validity(c))
+	case now.Before(c.NotBefore):
+		return failed(ServerCertNotYetValid, "the master's certificate chain: %s", validity(c))
 	}
+	return failed(ServerCertExpired, "the master's certificate %s", validity(invalid.Cert))
 }
 
 func validity(c *x509.Certificate) string {
-	return fmt.Sprintf("%s is valid from %s to %s", c.Subject.CommonName,
-		c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s is valid from %s to %s", c.Subject.CommonName, rfc3339(c.NotBefore), rfc3339(c.NotAfter))
 }
+
+func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // verifyName accepts a name in the subject alternative names, or, in a
 // certificate that has none, in the common name: Puppet's CA has put both
@@ -108,12 +97,9 @@ func verifyName(c *x509.Certificate, name string) error {
 	return fmt.Errorf("the master's certificate is for %s, not %s", c.Subject.CommonName, name)
 }
 
-// revoked is what checkRevocation answers before the caller says whose
-// certificate it was.
-const revoked Reason = "revoked"
-
-// checkRevocation looks a verified chain up in the CRLs, as deep as asked.
-func (m *material) checkRevocation(chain []*x509.Certificate, now time.Time) *Error {
+// checkRevocation looks a verified chain up in the CRLs, as deep as asked. revoked is
+// the reason of the error if a certificate is in them.
+func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, now time.Time) error {
 	depth := len(chain)
 	switch m.revocation {
 	case RevocationOff:
@@ -125,16 +111,15 @@ func (m *material) checkRevocation(chain []*x509.Certificate, now time.Time) *Er
 		issuer := chain[min(i+1, len(chain)-1)] // the root signed itself
 		crl := m.newestCRL(issuer)
 		if crl == nil {
-			return &Error{Reason: CRLMissing, Detail: "no CRL of " + issuer.Subject.CommonName + " in the CRL file"}
+			return failed(CRLMissing, "no CRL of %s in the CRL file", issuer.Subject.CommonName)
 		}
 		if !crl.NextUpdate.IsZero() && now.After(crl.NextUpdate) {
-			return &Error{Reason: CRLExpired, Detail: fmt.Sprintf("the CRL of %s expired at %s",
-				issuer.Subject.CommonName, crl.NextUpdate.UTC().Format(time.RFC3339))}
+			return failed(CRLExpired, "the CRL of %s expired at %s", issuer.Subject.CommonName, rfc3339(crl.NextUpdate))
 		}
 		for _, entry := range crl.RevokedCertificateEntries {
 			if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {
-				return &Error{Reason: revoked, Detail: fmt.Sprintf("certificate %s (serial %X) was revoked at %s",
-					c.Subject.CommonName, c.SerialNumber, entry.RevocationTime.UTC().Format(time.RFC3339))}
+				return failed(revoked, "certificate %s (serial %X) was revoked at %s",
+					c.Subject.CommonName, c.SerialNumber, rfc3339(entry.RevocationTime))
 			}
 		}
 	}
@@ -157,13 +142,13 @@ func (m *material) newestCRL(issuer *x509.Certificate) *x509.RevocationList {
 
 // ownError returns why a server may refuse our certificate, as far as the files show;
 // nil if they show nothing.
-func (m *material) ownError(now time.Time) *Error {
+func (m *material) ownError(now time.Time) error {
 	leaf := m.own.Leaf
 	switch {
 	case now.After(leaf.NotAfter):
-		return &Error{Reason: OwnCertExpired, Detail: "our certificate " + validity(leaf)}
+		return failed(OwnCertExpired, "our certificate %s", validity(leaf))
 	case now.Before(leaf.NotBefore):
-		return &Error{Reason: OwnCertNotYetValid, Detail: "our certificate " + validity(leaf)}
+		return failed(OwnCertNotYetValid, "our certificate %s", validity(leaf))
 	}
 	var sent []*x509.Certificate
 	for _, der := range m.own.Certificate[1:] {
@@ -173,15 +158,8 @@ func (m *material) ownError(now time.Time) *Error {
 	}
 	chains, err := m.chains(leaf, sent, x509.ExtKeyUsageClientAuth, now)
 	if err != nil {
-		return &Error{
-			Reason: OwnCertForeign,
-			Detail: fmt.Sprintf("our certificate %s was issued by %s", leaf.Subject.CommonName, leaf.Issuer.CommonName),
-			Err:    err,
-		}
+		return failed(OwnCertForeign, "our certificate %s was issued by %s: %w",
+			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
 	}
-	fault := m.checkRevocation(chains[0], now)
-	if fault != nil && fault.Reason == revoked {
-		fault.Reason = OwnCertRevoked
-	}
-	return fault
+	return m.checkRevocation(chains[0], OwnCertRevoked, now)
 }

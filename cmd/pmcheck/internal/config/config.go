@@ -78,6 +78,15 @@ type Puppet struct {
 	Conf string `yaml:"conf" path:"optional"`
 }
 
+// Agent says how HAProxy's agent-checks are answered.
+type Agent struct {
+	// Listen is the TCP address, host:port; empty means that they are not.
+	Listen string `yaml:"listen"`
+	// Weight says whether the weight in an answer follows the JRuby pool; it is
+	// 100% otherwise.
+	Weight bool `yaml:"weight"`
+}
+
 // Log is how the daemon logs.
 type Log struct {
 	Level  LogLevel  `yaml:"level"`
@@ -103,7 +112,7 @@ func Default() Config {
 		Fleet:          []string{},
 		Probe:          defaultProbe(),
 		Checks:         check.All(),
-		Log:            Log{Level: LevelInfo, Format: FormatAuto},
+		Log:            Log{Level: "info", Format: FormatAuto},
 	}
 }
 

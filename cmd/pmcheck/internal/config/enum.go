@@ -16,16 +16,8 @@ const (
 // Words lists the modes.
 func (TLSMode) Words() []string { return []string{"off", "puppet", "files"} }
 
-// LogLevel is the least severe level that is logged.
+// LogLevel is the least severe level that is logged, as slog.Level reads it.
 type LogLevel string
-
-// The values of log.level.
-const (
-	LevelDebug LogLevel = "debug"
-	LevelInfo  LogLevel = "info"
-	LevelWarn  LogLevel = "warn"
-	LevelError LogLevel = "error"
-)
 
 // Words lists the levels.
 func (LogLevel) Words() []string { return []string{"debug", "info", "warn", "error"} }
@@ -36,8 +28,7 @@ type LogFormat string
 // The values of log.format.
 const (
 	FormatAuto LogFormat = "auto" // the journal's own fields under systemd, text elsewhere
-	FormatText LogFormat = "text"
-	FormatJSON LogFormat = "json"
+	FormatJSON LogFormat = "json" // anything else is text
 )
 
 // Words lists the formats.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ type Fault struct {
 	// Problem says what is wrong, Hint what to write instead; Hint may be empty.
 	Problem string
 	Hint    string
+
+	at place
 }
 
 // Error returns "origin: key: problem (hint)" in one line, without the parts that are empty.
@@ -40,13 +43,7 @@ type Error struct {
 }
 
 // Error returns one line for each fault.
-func (e *Error) Error() string {
-	lines := make([]string, len(e.Faults))
-	for i, f := range e.Faults {
-		lines[i] = f.Error()
-	}
-	return strings.Join(lines, "\n")
-}
+func (e *Error) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
 // Unwrap returns the faults.
 func (e *Error) Unwrap() []error {
@@ -57,9 +54,6 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// A mistake is a Fault that does not know yet where it stands.
-type mistake struct{ problem, hint string }
-
 // A place is where a value came from. Places compare in the order in which faults
 // are reported: by layer, then by line.
 type place struct {
@@ -69,19 +63,22 @@ type place struct {
 }
 
 // faults collects the mistakes of one Load.
-type faults struct{ list []placed }
-
-type placed struct {
-	Fault
-	at place
-}
+type faults struct{ list []Fault }
 
 func (f *faults) add(at place, key, problem, hint string) {
-	f.list = append(f.list, placed{Fault{at.origin, key, problem, hint}, at})
+	f.list = append(f.list, Fault{at.origin, key, problem, hint, at})
+}
+
+// took reports whether the value of a key could be read, and notes the error if not.
+func (f *faults) took(err error, key string, at place) bool {
+	if wrong, is := errors.AsType[Fault](err); is {
+		f.add(at, key, wrong.Problem, wrong.Hint)
+	}
+	return err == nil
 }
 
 func (f *faults) has(key string) bool {
-	return slices.ContainsFunc(f.list, func(x placed) bool { return x.Key == key })
+	return slices.ContainsFunc(f.list, func(x Fault) bool { return x.Key == key })
 }
 
 // err returns an *Error with the faults in the order of their places, or nil.
@@ -89,14 +86,10 @@ func (f *faults) err() error {
 	if len(f.list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.list, func(a, b placed) int {
+	slices.SortStableFunc(f.list, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.at.layer, b.at.layer), cmp.Compare(a.at.line, b.at.line))
 	})
-	sorted := &Error{}
-	for _, p := range f.list {
-		sorted.Faults = append(sorted.Faults, p.Fault)
-	}
-	return sorted
+	return &Error{f.list}
 }
 
 // suggest returns "did you mean X?" for the word nearest to the one given, or "".

@@ -127,32 +127,27 @@ func (r *fileReader) list(key string, t reflect.Type, n *yaml.Node) {
 
 // scalar returns the value of a node, or reports why it has none.
 func (r *fileReader) scalar(key string, t reflect.Type, n *yaml.Node) (any, bool) {
-	value, m := parseNode(t, n)
-	if m != nil && strings.HasSuffix(key, "listen") && n.ShortTag() == "!!int" {
-		m = &mistake{n.Value + " is not an address", `":` + n.Value + `" for every interface`}
+	value, err := parseNode(t, n)
+	if err != nil && strings.HasSuffix(key, "listen") && n.ShortTag() == "!!int" {
+		err = wrong(n.Value+" is not an address", `":`+n.Value+`" for every interface`)
 	}
-	if m != nil {
-		r.fault(n, key, m.problem, m.hint)
-	}
-	return value, m == nil
+	return value, r.faults.took(err, key, r.place(n))
 }
 
 // parseNode is parse for a node, whose tag has to suit the type too: a number in
 // quotes, or text without them, is more often a mistake than intended.
-func parseNode(t reflect.Type, n *yaml.Node) (any, *mistake) {
+func parseNode(t reflect.Type, n *yaml.Node) (any, error) {
 	tag := n.ShortTag()
 	switch {
 	case n.Kind != yaml.ScalarNode:
-		return nil, &mistake{describe(n) + " is not a value", ""}
+		return nil, wrong(describe(n)+" is not a value", "")
 	case tag == "!!null":
-		return nil, &mistake{"has no value", "write one, or leave the line out"}
+		return nil, wrong("has no value", "write one, or leave the line out")
 	}
 	switch zero := reflect.Zero(t).Interface().(type) {
 	case int, bool:
-		if tag == "!!str" {
-			if _, m := parse(t, n.Value); m == nil {
-				return nil, &mistake{strconv.Quote(n.Value) + " is text", "without quotes: " + n.Value}
-			}
+		if _, err := parse(t, n.Value); err == nil && tag == "!!str" {
+			return nil, wrong(strconv.Quote(n.Value)+" is text", "without quotes: "+n.Value)
 		}
 	case enum:
 		// YAML 1.1, which Puppet writes, takes a bare off for false.
@@ -161,7 +156,7 @@ func parseNode(t reflect.Type, n *yaml.Node) (any, *mistake) {
 		}
 	default:
 		if t.Kind() == reflect.String && tag != "!!str" {
-			return nil, &mistake{show(n.Value) + " is not text", "quote it: " + strconv.Quote(n.Value)}
+			return nil, wrong(show(n.Value)+" is not text", "quote it: "+strconv.Quote(n.Value))
 		}
 	}
 	return parse(t, n.Value)

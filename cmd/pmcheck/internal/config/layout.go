@@ -13,15 +13,9 @@ type layout struct {
 	confdir string
 	ssldir  string
 	vardir  string
-	codedir string // of the code of the environments
+	codedir string // of the code of the environments; empty if that is not known
 	logdir  string // of Puppet Server
 }
-
-// unknownLayout is the name of that around a puppet.conf which is nowhere that
-// packages put it.
-const unknownLayout = "Puppet's default"
-
-func (l layout) known() bool { return l.name != unknownLayout }
 
 // layouts are the known ones, the likeliest first. Debian's packages and those of
 // Puppet 3 share /etc/puppet; only the latter have no configuration of a separate
@@ -59,8 +53,12 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 			}
 		}
 		dir := filepath.Dir(conf)
-		other := layout{name: unknownLayout, confdir: dir, ssldir: filepath.Join(dir, "ssl"), vardir: all[0].vardir}
-		return other, nil, true
+		return layout{
+			name:    "Puppet's default",
+			confdir: dir,
+			ssldir:  filepath.Join(dir, "ssl"),
+			vardir:  all[0].vardir,
+		}, nil, true
 	}
 	for _, path := range []func(layout) string{layout.conf, func(l layout) string { return l.ssldir }} {
 		for i, l := range all {

@@ -80,34 +80,33 @@ func (l *Loaded) Settings() []Setting {
 //
 // Puppet is asked only for what no other source says, so a host without Puppet loads
 // too, once probe.certname, certificate, key and ca are set.
-func Load(o Options) (*Loaded, error) { return o.load(o.puppetLayer) }
+func Load(o Options) (*Loaded, error) { return o.load(true) }
 
 // Check is Load without Puppet: what only puppet.conf can tell stays empty. It is
 // meant for validating a file on a host that will not run it.
-func Check(o Options) (*Loaded, error) {
-	return o.load(func(layer, *faults) (layer, []string) { return nil, nil })
-}
+func Check(o Options) (*Loaded, error) { return o.load(false) }
 
-type puppetReader func(given layer, faults *faults) (found layer, warnings []string)
-
-func (o Options) load(puppet puppetReader) (*Loaded, error) {
+func (o Options) load(askPuppet bool) (*Loaded, error) {
 	name, data, err := o.readFile()
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	found := &faults{}
-	given := o.given(name, data, found)
-	asked, warnings := puppet(given, found)
-
-	c := o.defaults()
-	all := overlay(defaultLayer(c), given, asked)
-	all.apply(&c)
-	all.judge(c.rules(), found)
+	l := &Loaded{Config: o.defaults(), File: fullName(name)}
+	given, asked := o.given(name, data, found), layer{}
+	if askPuppet {
+		asked, l.Warnings = o.puppetLayer(given, found)
+	}
+	l.origins = overlay(defaultLayer(l.Config), given, asked)
+	l.origins.apply(&l.Config)
+	l.origins.judge(l.Config.rules(), found)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, File: fullName(name), Warnings: warnings, origins: all}
-	l.derive()
+	if p := &l.Config.Probe; p.MaxAge == 0 {
+		p.MaxAge = p.derivedMaxAge()
+		l.origins.set("probe.max_age", p.MaxAge, place{origin: "derived from probe.interval, probe.timeout and probe.fall"})
+	}
 	return l, nil
 }
 
@@ -144,22 +143,6 @@ func (o Options) readFile() (name string, data []byte, err error) {
 		return "", nil, nil
 	}
 	return name, data, err
-}
-
-// derive computes what depends on other settings and was left to pmcheck.
-func (l *Loaded) derive() {
-	if p := &l.Config.Probe; p.MaxAge == 0 {
-		p.MaxAge = p.derivedMaxAge()
-		l.origins.set("probe.max_age", p.MaxAge, place{origin: "derived from probe.interval, probe.timeout and probe.fall"})
-	}
-}
-
-// Validate reports every rule that c breaks, as an *Error without origins. What
-// only Puppet can tell may be empty.
-func (c Config) Validate() error {
-	found := &faults{}
-	layer{}.judge(c.rules(), found)
-	return found.err()
 }
 
 // judge adds a fault for each broken rule. The fault stands where the first of the

@@ -66,12 +66,9 @@ func (s schema) override(l layer, key, text string, at place, faults *faults) {
 	}
 	list := reflect.MakeSlice(reflect.SliceOf(t), 0, len(items))
 	for _, item := range items {
-		value, m := parse(t, strings.TrimSpace(item))
-		if m != nil {
-			faults.add(at, key, m.problem, m.hint)
-			continue
+		if value, err := parse(t, strings.TrimSpace(item)); faults.took(err, key, at) {
+			list = reflect.Append(list, reflect.ValueOf(value))
 		}
-		list = reflect.Append(list, reflect.ValueOf(value))
 	}
 	switch {
 	case list.Len() < len(items):

@@ -124,15 +124,10 @@ func isTarget(s string) bool {
 // isMember reports whether s names a master of the pool: a host, a host and port,
 // or the URL of one without a path.
 func isMember(s string) bool {
-	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s) ||
-		isIPv6(s)
-}
-
-// isIPv6 reports whether s is an address with colons, which needs no brackets as
-// long as there is no port.
-func isIPv6(s string) bool {
-	addr, err := netip.ParseAddr(s)
-	return err == nil && addr.Is6()
+	if addr, err := netip.ParseAddr(s); err == nil && addr.Is6() {
+		return true // without a port, colons need no brackets
+	}
+	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s)
 }
 
 // isCertname accepts the empty name too: it stands for one not known yet.
@@ -140,6 +135,4 @@ func isCertname(s string) bool {
 	return s == strings.ToLower(s) && !strings.ContainsAny(s, "/\\ \t\r\n\x00")
 }
 
-func isWord(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
-}
+func isWord(s string) bool { return regexp.MustCompile(`^\w+$`).MatchString(s) }

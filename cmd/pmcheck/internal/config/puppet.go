@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"path/filepath"
@@ -41,8 +40,8 @@ func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
 		return nil, nil
 	}
 	p.places()
-	p.address()
-	p.revocation()
+	p.take("probe.address", address, "serverport", "masterport")
+	p.take("probe.revocation", revocation, "certificate_revocation")
 	if p.certname() {
 		p.path("probe.certificate", "hostcert")
 		p.path("probe.key", "hostprivkey")
@@ -111,12 +110,12 @@ func (p *puppetHost) read(named bool) bool {
 	return err == nil
 }
 
-// fault reports what is wrong with a setting, once.
-func (p *puppetHost) fault(err confError) {
-	at := p.conf.at(err.line)
-	if f := (placed{Fault{at.origin, err.setting, err.problem, ""}, at}); !slices.Contains(p.faults.list, f) {
-		p.faults.list = append(p.faults.list, f)
+// sound reports whether a setting could be resolved, and its fault if not, once.
+func (p *puppetHost) sound(fault *Fault) bool {
+	if fault != nil && !slices.Contains(p.faults.list, *fault) {
+		p.faults.list = append(p.faults.list, *fault)
 	}
+	return fault == nil
 }
 
 // setting resolves the first of several spellings that puppet.conf has.
@@ -124,49 +123,48 @@ func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool)
 	for _, name = range names {
 		if text, _ := p.conf.lookup(name); text != "" {
 			r = p.conf.resolve(name)
-			if r.err != nil {
-				p.fault(*r.err)
-			}
-			return name, r, r.err == nil
+			return name, r, p.sound(r.err)
 		}
 	}
 	return "", r, false
 }
 
-func (p *puppetHost) address() {
-	if !p.wants("probe.address") {
+// take sets a key to what a setting of Puppet, under the first of its names, means.
+func (p *puppetHost) take(key string, meaning func(string) (any, error), names ...string) {
+	if !p.wants(key) {
 		return
 	}
-	name, r, ok := p.setting("serverport", "masterport")
+	name, r, ok := p.setting(names...)
 	if !ok {
 		return
 	}
-	if n, err := strconv.ParseUint(r.value, 10, 16); err != nil || n == 0 {
-		p.fault(confError{r.own, name, show(r.value) + " is not a port"})
+	value, err := meaning(r.value)
+	if err != nil {
+		p.sound(p.conf.fault(r.own, name, err.Error()))
 		return
 	}
-	p.found.set("probe.address", net.JoinHostPort("localhost", r.value), p.conf.place(r, ""))
+	p.found.set(key, value, p.conf.place(r, ""))
 }
 
-func (p *puppetHost) revocation() {
-	if !p.wants("probe.revocation") {
-		return
+// address returns the address of the master that listens on a port of this host.
+func address(port string) (any, error) {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return nil, errors.New(show(port) + " is not a port")
 	}
-	name, r, ok := p.setting("certificate_revocation")
-	if !ok {
-		return
+	return net.JoinHostPort("localhost", port), nil
+}
+
+// revocation reads a certificate_revocation.
+func revocation(text string) (any, error) {
+	switch strings.ToLower(text) {
+	case "true", "chain":
+		return puppetclient.RevocationChain, nil
+	case "leaf":
+		return puppetclient.RevocationLeaf, nil
+	case "false":
+		return puppetclient.RevocationOff, nil
 	}
-	value, known := map[string]puppetclient.Revocation{
-		"true":  puppetclient.RevocationChain,
-		"chain": puppetclient.RevocationChain,
-		"leaf":  puppetclient.RevocationLeaf,
-		"false": puppetclient.RevocationOff,
-	}[strings.ToLower(r.value)]
-	if !known {
-		p.fault(confError{r.own, name, show(r.value) + " is not one of chain, leaf, true, false"})
-		return
-	}
-	p.found.set("probe.revocation", value, p.conf.place(r, ""))
+	return nil, errors.New(show(text) + " is not one of chain, leaf, true, false")
 }
 
 // path sets a key to the path that a setting of Puppet resolves to.
@@ -174,26 +172,20 @@ func (p *puppetHost) path(key, setting string) {
 	if !p.wants(key) {
 		return
 	}
-	r := p.conf.resolve(setting)
-	if r.err != nil {
-		p.fault(*r.err)
-		return
+	if r := p.conf.resolve(setting); p.sound(r.err) {
+		p.found.set(key, filepath.Clean(r.value), p.conf.place(r, p.layout.name))
 	}
-	p.found.set(key, filepath.Clean(r.value), p.conf.place(r, p.layout.name))
 }
 
 // certname finds the name of this host and tells the settings that refer to it.
 func (p *puppetHost) certname() bool {
-	name, at := p.given.text("probe.certname"), place{}
+	name := p.given.text("probe.certname")
 	if name == "" {
-		var err error
-		if name, at, err = p.ownName(); err != nil {
-			p.faults.add(place{layerPuppet, 0, p.conf.name}, "probe.certname", err.Error(), "set probe.certname")
+		found, at, ok := p.ownName()
+		if !ok {
 			return false
 		}
-		if name == "" {
-			return false
-		}
+		name = found
 		p.found.set("probe.certname", name, at)
 	}
 	if p.conf.known["certname"].value != name {
@@ -202,32 +194,27 @@ func (p *puppetHost) certname() bool {
 	return true
 }
 
-// ownName returns the certname in puppet.conf, or else the best guess; an empty
-// name means that a fault was reported.
-func (p *puppetHost) ownName() (string, place, error) {
-	_, r, ok := p.setting("certname")
-	switch {
-	case ok:
-		return r.value, p.conf.place(r, ""), nil
-	case r.err != nil:
-		return "", place{}, nil
+// ownName returns the certname in puppet.conf, or else the best guess.
+func (p *puppetHost) ownName() (name string, at place, ok bool) {
+	if _, r, ok := p.setting("certname"); ok || r.err != nil {
+		return r.value, p.conf.place(r, ""), ok
 	}
 	certdir := p.conf.resolve("certdir")
-	if certdir.err != nil {
-		p.fault(*certdir.err)
-		return "", place{}, nil
+	if !p.sound(certdir.err) {
+		return "", place{}, false
 	}
 	name, why, err := p.guessName(certdir.value)
 	if err != nil {
-		return "", place{}, fmt.Errorf("no certname in it, and no host name to guess from: %w", err)
+		p.faults.add(p.conf.at(0), "probe.certname",
+			"no certname in it, and no host name to guess from: "+err.Error(), "set probe.certname")
 	}
-	return name, place{layerPuppet, 0, why}, nil
+	return name, place{layerPuppet, 0, why}, err == nil
 }
 
 // places fills in where this packaging of Puppet keeps what the checks look at,
 // unless it is configured. With a puppet.conf in another place nothing is presumed.
 func (p *puppetHost) places() {
-	if !p.layout.known() {
+	if p.layout.codedir == "" {
 		return
 	}
 	at := place{layerPuppet, 0, p.layout.name}

@@ -31,14 +31,7 @@ type resolved struct {
 	value string
 	own   int   // the line of the setting itself; 0 if puppet.conf does not have it
 	lines []int // every line that contributed
-	err   *confError
-}
-
-// A confError says which setting of puppet.conf makes no sense, and where it stands.
-type confError struct {
-	line    int
-	setting string
-	problem string
+	err   *Fault
 }
 
 // parsePuppetConf reads the content of a puppet.conf, as Puppet does: line by line,
@@ -121,7 +114,7 @@ func (c *puppetConf) expand(setting string, path []string) resolved {
 		name := strings.Trim(ref, "${}")
 		inner, err := c.follow(name, path)
 		if err != nil {
-			r.err = &confError{line, setting, err.Error()}
+			r.err = c.fault(line, setting, err.Error())
 			return ""
 		}
 		r.err, r.lines = inner.err, append(r.lines, inner.lines...)
@@ -129,7 +122,7 @@ func (c *puppetConf) expand(setting string, path []string) resolved {
 	})
 	// No path is that long; a few doubling references would fill the memory.
 	if len(r.value) > 4096 {
-		r.err = &confError{line, setting, "is longer than 4096 bytes"}
+		r.err = c.fault(line, setting, "is longer than 4096 bytes")
 	}
 	slices.Sort(r.lines)
 	r.lines = slices.Compact(r.lines)
@@ -156,6 +149,12 @@ func (c *puppetConf) at(line int) place {
 		return place{layerPuppet, 0, c.name}
 	}
 	return place{layerPuppet, line, c.name + ":" + strconv.Itoa(line)}
+}
+
+// fault says that a setting makes no sense.
+func (c *puppetConf) fault(line int, setting, problem string) *Fault {
+	at := c.at(line)
+	return &Fault{at.origin, setting, problem, "", at}
 }
 
 // place returns where a resolved value came from. unset is the origin of a value to

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // A rule is one condition on a configuration. It is about keys[0]; the other keys
@@ -38,7 +41,11 @@ func (c Config) rules() []rule {
 	}
 	rules = append(rules, c.tlsRules()...)
 	rules = append(rules, c.Probe.rules()...)
-	rules = append(rules, c.Agent.rules(c.Listen)...)
+	rules = append(rules,
+		rule{keys("agent.listen"), c.Agent.Listen == "" || isAddress(c.Agent.Listen),
+			show(c.Agent.Listen) + " is not an address", "host:port, or :9201 for every interface"},
+		rule{keys("agent.listen", "listen"), c.Agent.Listen != c.Listen, "is the same as listen",
+			"an agent-check is not HTTP: :9201 is usual"})
 	return append(rules, c.serviceRules()...)
 }
 
@@ -111,6 +118,31 @@ func (c Config) tlsRules() []rule {
 	} {
 		rules = append(rules, rule{keys(f[0], "tls"), files || f[1] == "", "means nothing with tls: " + string(c.TLS),
 			"set tls: files"})
+	}
+	return rules
+}
+
+// serviceRules check the names of services, which become paths and parts of
+// the names of holds. Paths with a meaning of their own are not free.
+func (c Config) serviceRules() []rule {
+	taken := map[string]string{"server": "is always there", "puppetdb": "is there when puppetdb.address is set",
+		"live": "is a path of its own", "status": "is a path of its own", "metrics": "is a path of its own"}
+	var rules []rule
+	name := func(key, n string) {
+		rules = append(rules,
+			rule{keys(key), drain.CheckName(n) == nil, show(n) + " is not the name of a service",
+				"a-z, 0-9, dot, underscore and hyphen"},
+			rule{keys(key), taken[n] == "", show(n) + " " + taken[n], ""})
+		taken[n] = "is listed twice"
+	}
+	for _, n := range c.Services {
+		name("services", n)
+	}
+	for _, s := range c.TCPServices {
+		n, address, _ := strings.Cut(s, "=")
+		name("tcp_services", n)
+		rules = append(rules, rule{keys("tcp_services"), isTarget(address), show(s) + " has no host and port",
+			"such as pcp=localhost:8142"})
 	}
 	return rules
 }

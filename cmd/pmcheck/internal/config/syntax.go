@@ -28,25 +28,17 @@ func (r *fileReader) syntax(err error, data []byte) {
 // from 1 where it scans, and leaves out what would be line 0. A file that ends too
 // early is wrong in its last line.
 func trueLine(line int, text string, data []byte) int {
+	parser := regexp.MustCompile(`^did not find expected (node content|key|'-' indicator|',' or '[]}]'|` +
+		`<document start>|<stream-start>)$|^found (duplicate %|incompatible YAML document$|undefined tag handle$)`)
+	// What is said of bytes or anchors has no line.
+	scanner := regexp.MustCompile(`^(found|did not find|could not find|mapping|block|exceeded) `)
 	switch {
-	case isParserText(text):
+	case parser.MatchString(text):
 		line++
-	case line == 0 && isScannerText(text):
+	case line == 0 && scanner.MatchString(text):
 		line = 1
 	}
 	return min(line, 1+bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")))
-}
-
-// isParserText reports whether a text is the parser's; there are no others.
-func isParserText(text string) bool {
-	return regexp.MustCompile(`^did not find expected (node content|key|'-' indicator|',' or '[]}]'|<document start>|` +
-		`<stream-start>)$|^found (duplicate %|incompatible YAML document$|undefined tag handle$)`).MatchString(text)
-}
-
-// isScannerText reports whether a text is one of the scanner's, which has a line,
-// and not one about bytes or anchors, which has none.
-func isScannerText(text string) bool {
-	return regexp.MustCompile(`^(found|did not find|could not find|mapping|block|exceeded) `).MatchString(text)
 }
 
 // colonHint is for {listen: :9201}, which is fine in a line of its own.

@@ -57,26 +57,33 @@ func appendChecks(list []field, checks check.List) []field {
 	return list
 }
 
+// wrong is the error of a value that cannot be read, a Fault that does not know its key.
+func wrong(problem, hint string) error { return Fault{Problem: problem, Hint: hint} }
+
 // parse turns the text of one value, from whatever source, into the type of a setting.
-func parse(t reflect.Type, s string) (any, *mistake) {
-	switch reflect.Zero(t).Interface().(type) {
+// The error is a Fault.
+func parse(t reflect.Type, s string) (any, error) {
+	switch zero := reflect.Zero(t).Interface().(type) {
 	case time.Duration:
-		return parseDuration(s)
+		return ParseDuration(s)
 	case netip.Prefix:
 		return parsePrefix(s)
 	case int:
 		n, err := strconv.Atoi(s)
 		if err != nil {
-			return nil, &mistake{show(s) + " is not a whole number", ""}
+			return nil, wrong(show(s)+" is not a whole number", "")
 		}
 		return n, nil
 	case bool:
 		if s != "true" && s != "false" {
-			return nil, &mistake{show(s) + " is neither true nor false", ""}
+			return nil, wrong(show(s)+" is neither true nor false", "")
 		}
 		return s == "true", nil
 	case enum:
-		return parseEnum(t, s)
+		if words := zero.Words(); !slices.Contains(words, s) {
+			return nil, wrong(show(s)+" is not one of "+strings.Join(words, ", "), suggest(s, words))
+		}
+		return reflect.ValueOf(s).Convert(t).Interface(), nil
 	}
 	return s, nil
 }
@@ -85,14 +92,6 @@ func parse(t reflect.Type, s string) (any, *mistake) {
 // does, or with days and weeks, such as 30d or 2w. The error is a Fault without a
 // key.
 func ParseDuration(s string) (time.Duration, error) {
-	d, m := parseDuration(s)
-	if m != nil {
-		return 0, Fault{Problem: m.problem, Hint: m.hint}
-	}
-	return d, nil
-}
-
-func parseDuration(s string) (time.Duration, *mistake) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return d, nil
 	}
@@ -101,38 +100,30 @@ func parseDuration(s string) (time.Duration, *mistake) {
 		if n >= 100 { // without a unit, 1500 was probably meant in milliseconds
 			hint = show(s+"ms") + " or " + hint
 		}
-		return 0, &mistake{show(s) + " needs a unit", hint}
+		return 0, wrong(show(s)+" needs a unit", hint)
 	}
 	d, err := model.ParseDuration(s)
 	if err != nil {
-		return 0, &mistake{show(s) + " is not a duration", "such as 2s, 1500ms or 1m30s"}
+		return 0, wrong(show(s)+" is not a duration", "such as 2s, 1500ms or 1m30s")
 	}
 	return time.Duration(d), nil
 }
 
 // parsePrefix accepts a network, or a bare address as the network of that address alone.
-func parsePrefix(text string) (any, *mistake) {
+func parsePrefix(text string) (any, error) {
 	p, err := netip.ParsePrefix(text)
 	if addr, addrErr := netip.ParseAddr(text); addrErr == nil && addr.Zone() == "" {
 		p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
 	switch {
 	case err != nil:
-		return nil, &mistake{show(text) + " is not a network", "such as 10.0.0.0/8 or 2001:db8::/32"}
+		return nil, wrong(show(text)+" is not a network", "such as 10.0.0.0/8 or 2001:db8::/32")
 	case p.Addr().Is4In6():
-		return nil, &mistake{show(text) + " is an IPv4 network written as IPv6", "write it as IPv4"}
+		return nil, wrong(show(text)+" is an IPv4 network written as IPv6", "write it as IPv4")
 	case p != p.Masked():
-		return nil, &mistake{show(text) + " has bits beyond its mask", p.Masked().String()}
+		return nil, wrong(show(text)+" has bits beyond its mask", p.Masked().String())
 	}
 	return p, nil
-}
-
-func parseEnum(t reflect.Type, text string) (any, *mistake) {
-	words := reflect.Zero(t).Interface().(enum).Words()
-	if !slices.Contains(words, text) {
-		return nil, &mistake{show(text) + " is not one of " + strings.Join(words, ", "), suggest(text, words)}
-	}
-	return reflect.ValueOf(text).Convert(t).Interface(), nil
 }
 
 // format returns what one would write in YAML for a value.

@@ -1,0 +1,9 @@
+package config
+
+// Validate reports every rule that c breaks, as an *Error without origins. What
+// only Puppet can tell may be empty.
+func (c Config) Validate() error {
+	found := &faults{}
+	layer{}.judge(c.rules(), found)
+	return found.err()
+}
