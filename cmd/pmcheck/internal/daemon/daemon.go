@@ -93,15 +93,11 @@ func (d *Daemon) published(s *monitor.State) {
 
 // moment is what the history keeps of a state.
 func moment(s *monitor.State) page.Moment {
-	m := page.Moment{
-		Time:   s.Turned,
-		Asked:  s.Result.Asked,
-		Took:   s.Result.Took,
-		Failed: s.Result.Fault != nil,
-	}
+	m := page.Moment{Time: s.Turned, Asked: s.Result.Asked}
+	m.Took, m.Failed = s.Result.Took, s.Result.Fault != nil
 	for _, f := range s.Findings {
 		if f.Pool != nil {
-			m.Pool = f.Pool
+			m.Size, m.Working, m.Waiting = f.Pool.Size, len(f.Pool.Borrowed), len(f.Pool.Waiting)
 		}
 	}
 	if server, known := s.Service(monitor.Server); known && s.Judged() {
