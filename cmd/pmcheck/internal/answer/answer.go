@@ -21,13 +21,6 @@ type Answer struct {
 // running, as they do in Puppet Server's own answer; no other body contains it.
 const Serving = "Puppet Server is running."
 
-// Codes are the status codes that a balancer chose. The zero value means 503
-// for both modes.
-type Codes struct {
-	Drain int // while the mode is drain
-	Maint int // while the mode is maint
-}
-
 // Decide returns the answer for a mode and a verdict.
 //
 //	mode    verdict serves   answer
@@ -54,13 +47,6 @@ func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
 		return Answer{Code: code, Body: Serving}
 	}
 	return Answer{Code: http.StatusServiceUnavailable, Body: string(v.Health) + ": " + string(v.Reason)}
-}
-
-func orUnavailable(code int) int {
-	if code == 0 {
-		return http.StatusServiceUnavailable
-	}
-	return code
 }
 
 // For returns what a balancer with these codes is told of a service at now.

@@ -1,10 +1,25 @@
 package answer
 
 import (
+	"cmp"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 )
+
+// Codes are the status codes that a balancer chose. The zero value means 503
+// for both modes.
+type Codes struct {
+	Drain int // while the mode is drain
+	Maint int // while the mode is maint
+}
+
+// ForDrain returns the code for drain, with the default in place of zero.
+func (c Codes) ForDrain() int { return cmp.Or(c.Drain, http.StatusServiceUnavailable) }
+
+// ForMaint returns the code for maint, with the default in place of zero.
+func (c Codes) ForMaint() int { return cmp.Or(c.Maint, http.StatusServiceUnavailable) }
 
 // ParseCodes reads the query of a check. The problem is empty if the query is
 // well formed; it never repeats what the client sent.
@@ -37,9 +52,3 @@ func ParseCodes(query string) (codes Codes, problem string) {
 	}
 	return codes, ""
 }
-
-// ForDrain returns the code for drain, with the default in place of zero.
-func (c Codes) ForDrain() int { return orUnavailable(c.Drain) }
-
-// ForMaint returns the code for maint, with the default in place of zero.
-func (c Codes) ForMaint() int { return orUnavailable(c.Maint) }

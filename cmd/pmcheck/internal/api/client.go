@@ -12,15 +12,13 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 )
 
 // ErrNoDaemon says that no daemon answers on the socket.
 var ErrNoDaemon = errors.New("the daemon does not answer")
-
-// ErrNoService says that a daemon does not answer for a service.
-var ErrNoService = errors.New("the daemon answers for no service")
 
 // Bounds on what is read from a daemon.
 const (
@@ -90,16 +88,34 @@ func told(body io.Reader) string {
 	return ": " + line
 }
 
-// ServiceOrError is Service with an error, which wraps ErrNoService and names the
-// services that there are.
-func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
-	v, known := s.Service(name)
-	if known {
-		return v, nil
+// fleetTime is how long a master may take to tell its status.
+const fleetTime = 3 * time.Second
+
+// Member is one master of a pool, as it is seen from here, and its JSON.
+type Member struct {
+	Host   string  `json:"host"`
+	Status *Status `json:"status,omitempty"`
+	Error  string  `json:"error,omitempty"` // why there is no status
+}
+
+// AskAll asks all masters of a pool at the same time. A client belongs to the
+// host of the same index.
+func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
+	ctx, cancel := context.WithTimeout(ctx, fleetTime)
+	defer cancel()
+	members := make([]Member, len(hosts))
+	var work sync.WaitGroup
+	for i := range hosts {
+		work.Go(func() {
+			members[i].Host = hosts[i]
+			status, err := clients[i].Status(ctx)
+			if err != nil {
+				members[i].Error = err.Error()
+				return
+			}
+			members[i].Status = &status
+		})
 	}
-	var names []string
-	for _, v := range s.Services {
-		names = append(names, v.Name)
-	}
-	return v, fmt.Errorf("%w %q: there is %s", ErrNoService, name, strings.Join(names, ", "))
+	work.Wait()
+	return members
 }

@@ -6,7 +6,10 @@
 package api
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -14,6 +17,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/drain"
 )
+
+// ErrNoService says that a daemon does not answer for a service.
+var ErrNoService = errors.New("the daemon answers for no service")
 
 // What a Status consists of. Readers of a Status need no other package.
 type (
@@ -126,6 +132,31 @@ func (s Status) Service(name string) (ServiceStatus, bool) {
 		}
 	}
 	return ServiceStatus{}, false
+}
+
+// ServiceOrError is Service with an error, which wraps ErrNoService and names the
+// services that there are.
+func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
+	v, known := s.Service(name)
+	if known {
+		return v, nil
+	}
+	var names []string
+	for _, v := range s.Services {
+		names = append(names, v.Name)
+	}
+	return v, fmt.Errorf("%w %q: there is %s", ErrNoService, name, strings.Join(names, ", "))
+}
+
+// Pool returns the JRuby pool as it was counted last, and when; nil and zero if
+// the master does not tell.
+func (v ServiceStatus) Pool() (*check.Pool, time.Time) {
+	for _, c := range v.Checks {
+		if c.Pool != nil {
+			return c.Pool, c.Checked
+		}
+	}
+	return nil, time.Time{}
 }
 
 // FirstCRLExpiry returns when the first of the CRLs expires, and whether there

@@ -126,13 +126,5 @@ func count(text string, n *int) bool {
 
 // printable reports whether a name can be shown and kept.
 func printable(name string) bool {
-	if len(name) > maxName {
-		return false
-	}
-	for _, r := range name {
-		if r <= ' ' || r > '~' {
-			return false
-		}
-	}
-	return true
+	return len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }

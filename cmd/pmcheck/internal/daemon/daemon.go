@@ -73,7 +73,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 	d.metrics = metrics.New(d.status)
 	d.apply(c, file)
 	if err := d.store.MakeUntilReboot(); err != nil {
-		log.Warn("there is no directory for holds until reboot", "error", err)
+		log.Warn("no directory for holds until reboot", "error", err)
 	}
 	d.monitor = monitor.New(c, d.store, log, monitor.Hooks{Published: d.published, Probed: d.metrics.Probed})
 	return d
@@ -94,15 +94,11 @@ func (d *Daemon) published(s *monitor.State) {
 
 // moment is what the history keeps of a state.
 func moment(s *monitor.State) page.Moment {
-	m := page.Moment{
-		Time:   s.Turned,
-		Asked:  s.Result.Asked,
-		Took:   s.Result.Took,
-		Failed: s.Result.Fault != nil,
-	}
+	m := page.Moment{Time: s.Turned, Asked: s.Result.Asked}
+	m.Took, m.Failed = s.Result.Took, s.Result.Fault != nil
 	for _, f := range s.Findings {
 		if f.Pool != nil {
-			m.Pool = f.Pool
+			m.Size, m.Working, m.Waiting = f.Pool.Size, len(f.Pool.Borrowed), len(f.Pool.Waiting)
 		}
 	}
 	if server, known := s.Service(monitor.Server); known && s.Judged() {
@@ -117,22 +113,31 @@ func (d *Daemon) apply(c config.Config, file string) {
 	d.config.Store(&api.ConfigStatus{
 		File:   file,
 		Loaded: time.Now(),
-		Holds:  api.HoldsConfig{Persistent: d.store.Persistent, UntilReboot: d.store.UntilReboot, InitialMode: d.store.Initial},
+		Holds: api.HoldsConfig{
+			Persistent:  d.store.Persistent,
+			UntilReboot: d.store.UntilReboot,
+			InitialMode: d.store.Initial,
+		},
 	})
 }
 
 // Reload takes over a new configuration while serving. Where the daemon listens
 // and where the holds are stay as they were until a restart.
 func (d *Daemon) Reload(c config.Config, file string) {
-	old := d.settings.Load()
-	if c.Listen != old.Listen || c.Agent.Listen != old.Agent.Listen || c.Socket != old.Socket || c.Holds != old.Holds ||
-		c.TLS != old.TLS || c.TLSCertificate != old.TLSCertificate || c.TLSKey != old.TLSKey ||
-		c.TLSClientCA != old.TLSClientCA || c.MaxConnections != old.MaxConnections || c.InitialMode != old.InitialMode {
+	if needRestart(c) != needRestart(*d.settings.Load()) {
 		d.Log.Warn("listen, agent.listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
 	}
 	d.apply(c, file)
 	d.monitor.Reload(c)
 	d.Log.Info("configuration reloaded", "file", file)
+}
+
+// needRestart returns the settings that a reload does not change.
+func needRestart(c config.Config) any {
+	return [...]any{
+		c.Listen, c.Agent.Listen, c.MaxConnections, c.Socket, c.Holds, c.InitialMode,
+		c.TLS, c.TLSCertificate, c.TLSKey, c.TLSClientCA,
+	}
 }
 
 // ReloadFailed notes that a newer configuration is not in use, and why.
@@ -164,19 +169,11 @@ func (d *Daemon) Listen(ctx context.Context) error {
 	if err := d.prepareTLS(c); err != nil {
 		return err
 	}
-	if len(d.Ports) == 0 {
-		port, err := front.ListenTCP(ctx, c.Listen, front.DeferAccept)
-		if err != nil {
-			return err
-		}
-		d.Ports = []net.Listener{port}
+	if err := bind(ctx, &d.Ports, c.Listen, front.DeferAccept); err != nil {
+		return err
 	}
-	if len(d.AgentPorts) == 0 && c.Agent.Listen != "" {
-		port, err := front.ListenTCP(ctx, c.Agent.Listen, 0) // HAProxy waits for the daemon to speak first
-		if err != nil {
-			return err
-		}
-		d.AgentPorts = []net.Listener{port}
+	if err := bind(ctx, &d.AgentPorts, c.Agent.Listen, 0); err != nil { // HAProxy waits for the daemon to speak first
+		return err
 	}
 	if len(d.Sockets) > 0 {
 		return nil
@@ -188,6 +185,18 @@ func (d *Daemon) Listen(ctx context.Context) error {
 	}
 	d.Sockets = []net.Listener{socket}
 	return nil
+}
+
+// bind binds a port unless the service manager has, or no address is set.
+func bind(ctx context.Context, ports *[]net.Listener, address string, wait int) error {
+	if len(*ports) > 0 || address == "" {
+		return nil
+	}
+	port, err := front.ListenTCP(ctx, address, wait)
+	if err == nil {
+		*ports = []net.Listener{port}
+	}
+	return err
 }
 
 func (d *Daemon) prepareTLS(c *config.Config) (err error) {

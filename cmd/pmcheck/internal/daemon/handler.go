@@ -60,12 +60,12 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	service, known := s.Service(name)
 	if !known {
 		// Not 404, which some balancers take for an orderly drain.
-		h.refuse(w, r, "unknown path")
+		h.answer(w, r, http.StatusBadRequest, "unknown path")
 		return
 	}
 	codes, problem := answer.ParseCodes(r.URL.RawQuery)
 	if problem != "" {
-		h.refuse(w, r, problem)
+		h.answer(w, r, http.StatusBadRequest, problem)
 		return
 	}
 	now := time.Now()
@@ -73,15 +73,14 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	if wantsPage(r) && h.mayReadStatus(r) && h.servePage(w, a.Code, now) {
 		return
 	}
-	line(w, a.Code, a.Body)
-	h.metrics.Answered(a.Code, h.client(r))
+	h.answer(w, r, a.Code, a.Body)
 	h.remember(r, name, codes, a, now)
 }
 
-// refuse answers a check that makes no sense.
-func (h *handler) refuse(w http.ResponseWriter, r *http.Request, problem string) {
-	line(w, http.StatusBadRequest, problem)
-	h.metrics.Answered(http.StatusBadRequest, h.client(r))
+// answer answers a check and counts it.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, code int, body string) {
+	line(w, code, body)
+	h.metrics.Answered(code, h.client(r))
 }
 
 func (h *handler) client(r *http.Request) metrics.Client {

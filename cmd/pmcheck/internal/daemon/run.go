@@ -12,8 +12,13 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// puppetEvery is how often a host without Puppet is searched for Puppet again.
-const puppetEvery = 5 * time.Second
+const (
+	// puppetEvery is how often a host without Puppet is searched for Puppet again.
+	puppetEvery = 5 * time.Second
+	// statusEvery is how often the status line of the service manager is compared
+	// with the state.
+	statusEvery = time.Second
+)
 
 // Keeper keeps the configuration of a daemon and the service manager's view of
 // it up to date.
@@ -84,4 +89,48 @@ func (k *Keeper) load(d *Daemon) error {
 		d.Reload(loaded.Config, loaded.File)
 	}
 	return err
+}
+
+// announce tells the service manager that the daemon answers, once there is a
+// verdict to tell.
+func (d *Daemon) announce(ctx context.Context) {
+	d.waitForVerdict(ctx)
+	if ctx.Err() == nil {
+		d.notify(systemd.Ready(d.Summary()))
+	}
+}
+
+// notify logs a notification that failed. Balancers are answered all the same.
+func (d *Daemon) notify(err error) {
+	if err != nil {
+		d.Log.Warn("cannot notify systemd", "error", err)
+	}
+}
+
+// feedWatchdog pings the service manager's watchdog for as long as the daemon
+// answers its own question and the monitor's loop turns. Without a watchdog it
+// does nothing.
+func (d *Daemon) feedWatchdog(ctx context.Context) error {
+	within, err := systemd.Watchdog()
+	if within == 0 || err != nil {
+		return err
+	}
+	every := within / 3 // so that one answer may be late
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		limited, cancel := context.WithTimeout(ctx, every)
+		err := d.Live(limited)
+		cancel()
+		if err == nil {
+			d.notify(systemd.Ping())
+		} else if ctx.Err() == nil {
+			d.Log.Error("not well, so the watchdog is not fed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,10 +94,5 @@ func (c *changes) wait(ctx context.Context, after uint64) {
 }
 
 func contains(networks []netip.Prefix, addr netip.Addr) bool {
-	for _, n := range networks {
-		if n.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(addr) })
 }

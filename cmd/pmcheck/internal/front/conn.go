@@ -1,7 +1,6 @@
 package front
 
 import (
-	"container/list"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -18,14 +17,13 @@ import (
 type limitedConn struct {
 	net.Conn
 	limiter *limiter
-	place   *list.Element
 	due     atomic.Int64 // the sweep at which the place is lost
 	idle    atomic.Bool  // between an answer and the next request
 
 	read, write deadline
 }
 
-// Read implements net.Conn. The first byte after a pause begins a request.
+// Read notes that the first byte after a pause begins a request.
 func (c *limitedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.idle.Load() {
@@ -56,17 +54,14 @@ func noteIdle(c net.Conn, state http.ConnState) {
 	}
 }
 
-// SetDeadline implements net.Conn.
 func (c *limitedConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn.
 func (c *limitedConn) SetReadDeadline(t time.Time) error {
 	return c.read.set(t, c.Conn.SetReadDeadline)
 }
 
-// SetWriteDeadline implements net.Conn.
 func (c *limitedConn) SetWriteDeadline(t time.Time) error {
 	return c.write.set(t, c.Conn.SetWriteDeadline)
 }
@@ -86,7 +81,7 @@ func (d *deadline) set(t time.Time, pass func(time.Time) error) error {
 // Close gives the place back. It may be called more than once.
 func (c *limitedConn) Close() error {
 	c.limiter.mu.Lock()
-	c.limiter.open.Remove(c.place) // does nothing if it was removed already
+	c.limiter.remove(c)
 	c.limiter.mu.Unlock()
 	return c.Conn.Close()
 }

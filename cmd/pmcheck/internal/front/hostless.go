@@ -4,23 +4,14 @@ import (
 	"bytes"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 )
 
-// hostless lets HTTP/1.1 requests without a Host header in. HAProxy sends
+// hostlessConn lets HTTP/1.1 requests without a Host header in. HAProxy sends
 // them ("option httpchk GET / HTTP/1.1", unless the header is written out),
 // net/http refuses them with 400, and a balancer takes that for a dead
 // master. The name in a Host header means nothing here, so one is supplied.
-type hostless struct{ net.Listener }
-
-// Accept wraps the next connection.
-func (l hostless) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &hostlessConn{Conn: c}, nil
-}
-
 type hostlessConn struct {
 	net.Conn
 	// While a request is handled, net/http waits for the next one with a read
@@ -59,28 +50,24 @@ func (c *hostlessConn) Read(b []byte) (int, error) {
 // that has none, and 0 in anything else.
 func missingHost(request []byte) int {
 	if bytes.Contains(request, []byte("\r\nHost:")) {
-		return 0 // nearly everybody
+		return 0 // nearly every request
 	}
-	const version = " HTTP/1.1\r\n"
 	end := bytes.IndexByte(request, '\n') + 1
-	if !bytes.HasSuffix(request[:end], []byte(version)) || !bytes.HasSuffix(request, []byte("\r\n\r\n")) || !checkMethod(request) {
+	if !isCheck(request[:end]) || !bytes.HasSuffix(request, []byte("\r\n\r\n")) {
 		return 0
 	}
-	for headers := request[end:]; len(headers) > 0; {
-		line, rest, _ := bytes.Cut(headers, []byte("\n"))
+	for line := range bytes.Lines(request[end:]) {
 		if name, _, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(name, []byte("host")) {
 			return 0
 		}
-		headers = rest
 	}
 	return end
 }
 
-func checkMethod(request []byte) bool {
-	method, _, _ := bytes.Cut(request, []byte(" "))
-	switch string(method) {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true
-	}
-	return false
+// isCheck reports whether this is the first line of an HTTP/1.1 request that
+// may be a check.
+func isCheck(line []byte) bool {
+	method, _, _ := strings.Cut(string(line), " ")
+	return bytes.HasSuffix(line, []byte(" HTTP/1.1\r\n")) &&
+		slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 }

@@ -9,6 +9,17 @@ import (
 	"time"
 )
 
+// ServerTLS returns the configuration of a listener that speaks TLS. It reads
+// the files again when they have changed, so a renewed certificate is used
+// without a reload; clientCA may be empty. The error says which file is not good.
+func ServerTLS(certificate, key, clientCA string) (*tls.Config, error) {
+	source := &keyPair{certificate: certificate, key: key, clientCA: clientCA}
+	if _, err := source.config(nil); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: source.config}, nil
+}
+
 // keyPair is the certificate of the TLS listener. The last good one stays in
 // use while the files are bad.
 type keyPair struct {
@@ -28,13 +39,13 @@ func (k *keyPair) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 		return k.last, nil
 	}
 	next, err := k.read()
-	if err != nil && k.last == nil {
+	switch {
+	case err == nil:
+		k.last = next
+	case k.last == nil:
 		return nil, err
 	}
 	k.mark = mark
-	if err == nil {
-		k.last = next
-	}
 	return k.last, nil
 }
 

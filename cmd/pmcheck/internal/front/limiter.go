@@ -1,10 +1,11 @@
 package front
 
 import (
-	"container/list"
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,33 +18,35 @@ import (
 // out.
 type limiter struct {
 	net.Listener
-	allowed func(client, local netip.AddrPort) bool
+	wait    func()                                  // called before each Accept; may be nil
+	allowed func(client, local netip.AddrPort) bool // nil means every client
 	max     int
 	sweeps  atomic.Int64 // so far: the limiter's clock
 
 	closing sync.Once
 
 	mu   sync.Mutex
-	open *list.List // of *limitedConn, oldest first
+	open []*limitedConn // oldest first
 }
 
 func newLimiter(l net.Listener, max int, allowed func(client, local netip.AddrPort) bool) *limiter {
-	return &limiter{Listener: l, allowed: allowed, max: max, open: list.New()}
+	return &limiter{Listener: l, allowed: allowed, max: max}
 }
 
 // Accept returns the next connection from an allowed client.
 func (l *limiter) Accept() (net.Conn, error) {
+	if l.wait != nil {
+		l.wait()
+	}
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		client, ok := c.RemoteAddr().(*net.TCPAddr)
-		if ok && !l.allowed(client.AddrPort(), c.LocalAddr().(*net.TCPAddr).AddrPort()) {
-			c.Close()
-			continue
+		if l.allowed == nil || l.allowed(address(c.RemoteAddr()), address(c.LocalAddr())) {
+			return l.admit(c), nil
 		}
-		return l.admit(c), nil
+		c.Close()
 	}
 }
 
@@ -54,56 +57,51 @@ func (l *limiter) Close() (err error) {
 	return err
 }
 
-// waitForEmpty returns once all connections have been closed, or after limit.
-func (l *limiter) waitForEmpty(limit time.Duration) {
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		l.mu.Lock()
-		open := l.open.Len()
-		l.mu.Unlock()
-		if open == 0 {
-			return
-		}
-	}
-}
-
 func (l *limiter) admit(c net.Conn) net.Conn {
 	admitted := &limitedConn{Conn: c, limiter: l}
 	admitted.due.Store(l.in(exchangeTime))
 	l.mu.Lock()
-	admitted.place = l.open.PushBack(admitted)
-	var evicted *limitedConn
-	if l.open.Len() > l.max {
-		evicted = l.open.Remove(l.oldestOfMost()).(*limitedConn)
-	}
-	l.mu.Unlock()
-	if evicted != nil {
+	defer l.mu.Unlock()
+	l.open = append(l.open, admitted)
+	if len(l.open) > l.max {
+		evicted := l.oldestOfMost()
+		l.remove(evicted)
 		evicted.Conn.Close() // its reader sees the end and closes it properly
 	}
 	return admitted
 }
 
 // oldestOfMost returns the oldest connection of the address with most. It is
-// asked only when there are too many, so the counts are made then.
-func (l *limiter) oldestOfMost() (oldest *list.Element) {
+// called only when there are too many, so the counts are made then.
+func (l *limiter) oldestOfMost() *limitedConn {
 	count := map[netip.Addr]int{}
-	for e := l.open.Front(); e != nil; e = e.Next() {
-		count[source(e.Value.(*limitedConn))]++
+	for _, c := range l.open {
+		count[source(c)]++
 	}
-	for e := l.open.Front(); e != nil; e = e.Next() {
-		if oldest == nil || count[source(e.Value.(*limitedConn))] > count[source(oldest.Value.(*limitedConn))] {
-			oldest = e
-		}
-	}
-	return oldest
+	return slices.MaxFunc(l.open, func(a, b *limitedConn) int {
+		return cmp.Compare(count[source(a)], count[source(b)])
+	})
 }
 
-// empty waits until all connections have been closed, but not for long.
+// remove takes a connection off the list, if it is on it.
+func (l *limiter) remove(c *limitedConn) {
+	if i := slices.Index(l.open, c); i >= 0 {
+		l.open = slices.Delete(l.open, i, i+1)
+	}
+}
+
+// empty waits until all connections have been closed, and closes those that are
+// left after shutdownTime.
 func (l *limiter) empty() {
-	l.waitForEmpty(shutdownTime)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for e := l.open.Front(); e != nil; e = e.Next() {
-		e.Value.(*limitedConn).Conn.Close() // as admit does
+	for end := time.Now().Add(shutdownTime); len(l.open) > 0 && time.Now().Before(end); {
+		l.mu.Unlock()
+		time.Sleep(2 * time.Millisecond)
+		l.mu.Lock()
+	}
+	for _, c := range l.open {
+		c.Conn.Close() // as admit does
 	}
 }
 
@@ -129,8 +127,8 @@ func (l *limiter) sweep() {
 	now := l.sweeps.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for e := l.open.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*limitedConn); c.due.Load() <= now {
+	for _, c := range l.open {
+		if c.due.Load() <= now {
 			c.Conn.Close() // as admit does
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -21,8 +22,8 @@ const (
 )
 
 // ServeLines gives every client of a listener one line and closes the
-// connection, until ctx ends. It calls line with the client's address, and told
-// once the client has taken the line. Its goroutines belong to group.
+// connection, until ctx ends. It calls line with the client's address. Its
+// goroutines belong to group.
 func (s *Server) ServeLines(ctx context.Context, group *errgroup.Group, l net.Listener, line func(netip.Addr) string) {
 	limited := s.limit(ctx, l)
 	group.Go(func() error { return limited.run(ctx) })
@@ -50,12 +51,9 @@ func (s *Server) ServeLines(ctx context.Context, group *errgroup.Group, l net.Li
 
 // passing reports whether a listener may go on after such an error.
 func passing(err error) bool {
-	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(
+		[]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
+		func(passing error) bool { return errors.Is(err, passing) })
 }
 
 // tell serves one client.
@@ -79,10 +77,13 @@ func hangUp(c net.Conn) {
 	io.Copy(io.Discard, io.LimitReader(c, maxSaid))
 }
 
-// source is the address of a client; the zero address on a unix socket.
-func source(c net.Conn) netip.Addr {
-	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		return Address(tcp.AddrPort())
+// address is that of one end of a connection; zero on a unix socket.
+func address(a net.Addr) netip.AddrPort {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort()
 	}
-	return netip.Addr{}
+	return netip.AddrPort{}
 }
+
+// source is the address of a client; zero on a unix socket.
+func source(c net.Conn) netip.Addr { return Address(address(c.RemoteAddr())) }

@@ -2,7 +2,6 @@ package front
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,15 +94,4 @@ type socket struct {
 // Close removes the socket and stops listening.
 func (s *socket) Close() error {
 	return errors.Join(os.Remove(s.path), s.Listener.Close())
-}
-
-// ServerTLS returns the configuration of a listener that speaks TLS. It reads
-// the files again when they have changed, so a renewed certificate is used
-// without a reload; clientCA may be empty. The error says which file is not good.
-func ServerTLS(certificate, key, clientCA string) (*tls.Config, error) {
-	source := &keyPair{certificate: certificate, key: key, clientCA: clientCA}
-	if _, err := source.config(nil); err != nil {
-		return nil, err
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: source.config}, nil
 }

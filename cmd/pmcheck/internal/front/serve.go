@@ -43,14 +43,11 @@ type Server struct {
 }
 
 func (s *Server) limit(ctx context.Context, l net.Listener) *limiter {
+	limited := newLimiter(l, s.Places, s.Allowed)
 	if s.Wait != nil {
-		l = &waiting{Listener: l, wait: func() { s.Wait(ctx) }}
+		limited.wait = sync.OnceFunc(func() { s.Wait(ctx) })
 	}
-	allowed := s.Allowed
-	if allowed == nil {
-		allowed = func(netip.AddrPort, netip.AddrPort) bool { return true }
-	}
-	return newLimiter(l, s.Places, allowed)
+	return limited
 }
 
 // ServeHTTP serves a listener until ctx ends, and then the requests in flight.
@@ -64,15 +61,11 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(debugWriter{s.Log}, "", 0),
 	}
-	var spoken net.Listener = limited
-	if s.TLS != nil {
-		spoken = &tlsListener{limited, s.TLS, s.Plain}
-	}
 	group.Go(func() error { return limited.run(ctx) })
 	served := make(chan struct{})
 	group.Go(func() error {
 		defer close(served)
-		err := server.Serve(hostless{spoken})
+		err := server.Serve(httpListener{limited, s.TLS, s.Plain})
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -85,46 +78,32 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		limited.Close()
 		<-served
 		server.SetKeepAlivesEnabled(false)
-		limited.waitForEmpty(shutdownTime)
-		server.Close()
+		limited.empty()
 		return nil
 	})
 }
 
-// waiting is a listener that accepts no connection until wait has returned.
-type waiting struct {
-	net.Listener
-	wait func()
-	once sync.Once
+// httpListener accepts connections for net/http.
+type httpListener struct {
+	*limiter
+	config *tls.Config               // nil without TLS
+	plain  func(netip.AddrPort) bool // reports clients that speak no TLS; may be nil
 }
 
-// Accept waits once, then returns the next connection.
-func (w *waiting) Accept() (net.Conn, error) {
-	w.once.Do(w.wait)
-	return w.Listener.Accept()
-}
-
-// tlsListener speaks TLS with every client that plain does not report.
-type tlsListener struct {
-	net.Listener
-	config *tls.Config
-	plain  func(netip.AddrPort) bool
-}
-
-// Accept returns the next connection. The handshake comes with the first read.
-func (l *tlsListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
+// Accept returns the next connection. A TLS handshake comes with the first read.
+func (l httpListener) Accept() (net.Conn, error) {
+	c, err := l.limiter.Accept()
 	if err != nil {
 		return nil, err
 	}
-	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && l.plain != nil && l.plain(tcp.AddrPort()) {
-		return c, nil
+	if l.config != nil && (l.plain == nil || !l.plain(address(c.RemoteAddr()))) {
+		c = tls.Server(c, l.config)
 	}
-	return tls.Server(c, l.config), nil
+	return &hostlessConn{Conn: c}, nil
 }
 
 // debugWriter logs at debug what net/http says of single clients. Resets and
-// broken handshakes are daily life on a health-check port.
+// broken handshakes are common on a health-check port.
 type debugWriter struct{ log *slog.Logger }
 
 func (w debugWriter) Write(line []byte) (int, error) {

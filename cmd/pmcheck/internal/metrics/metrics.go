@@ -1,5 +1,6 @@
 // Package metrics shows a Status to Prometheus. A scrape reads the Status of the
-// moment: it asks Puppet Server nothing. One row of a table is one metric.
+// moment: it asks Puppet Server nothing. rows.go lists the metrics, scrape.go fills
+// them.
 package metrics
 
 import (
@@ -38,13 +39,16 @@ type Metrics struct {
 
 	probes  *prometheus.HistogramVec
 	answers [600][clientKinds]atomic.Int64 // by status code
-	rows    []row
+	rows    map[string]row                 // by name, without the prefix
 	status  func(now time.Time) api.Status
 }
 
 // New returns metrics that read the status from a function at each scrape.
 func New(status func(now time.Time) api.Status) *Metrics {
-	m := &Metrics{rows: rows(), status: status}
+	m := &Metrics{rows: map[string]row{}, status: status}
+	for _, r := range rows() {
+		m.rows[r.name] = r
+	}
 	m.probes = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:                            probeDuration,
 		Help:                            "How long probes took.",
@@ -77,22 +81,18 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	status := m.status(time.Now())
-	for _, r := range m.rows {
-		r.read(m, status, func(value float64, labels ...string) {
-			for i := range labels {
-				labels[i] = strings.ToValidUTF8(labels[i], "?") // names come from disk and from clients
-			}
-			ch <- prometheus.MustNewConstMetric(r.desc, r.kind, value, labels...)
-		})
-	}
-}
-
-func readAnswers(m *Metrics, _ api.Status, send sender) {
+	send := sender(func(name string, value float64, labels ...string) {
+		for i := range labels {
+			labels[i] = strings.ToValidUTF8(labels[i], "?") // names come from disk and from clients
+		}
+		r := m.rows[name]
+		ch <- prometheus.MustNewConstMetric(r.desc, r.kind, value, labels...)
+	})
+	send.status(m.status(time.Now()))
 	for code := range m.answers {
 		for client := range clientKinds {
 			if n := m.answers[code][client].Load(); n > 0 {
-				send(float64(n), strconv.Itoa(code), client.String())
+				send("answers_total", float64(n), strconv.Itoa(code), client.String())
 			}
 		}
 	}

@@ -1,13 +1,17 @@
 package metrics
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestMetricsAreWellNamed(t *testing.T) {
@@ -26,5 +30,49 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	}
 	if n, err := testutil.GatherAndCount(registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
 		t.Errorf("%d series, %v; want five verdicts and one code", n, err)
+	}
+}
+
+func TestFullStatusHasEveryMetric(t *testing.T) {
+	now := time.Now()
+	certificate := check.Certificate{Subject: "puppet1.example.test", Serial: "1", NotAfter: now}
+	m := New(func(time.Time) api.Status {
+		return api.Status{
+			Services: []api.ServiceStatus{{
+				Name:    "server",
+				Verdict: check.Verdict{Checked: now},
+				Checks: []api.CheckStatus{{Finding: check.Finding{
+					Check: check.CheckJRuby,
+					Pool:  &check.Pool{Size: 1},
+					Code:  []check.Environment{{Name: "production", Finished: now}},
+				}}},
+			}},
+			Probe: api.ProbeStatus{
+				TLS:  &check.TLS{Server: certificate},
+				CRLs: []check.CRL{{Issuer: "Puppet CA", Expires: now}},
+				CAs:  []check.Certificate{certificate, certificate},
+			},
+			Holds: []api.HoldStatus{
+				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
+				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
+			},
+			Balancers: []api.Balancer{{Node: "lb1", View: &api.View{State: "UP", Weight: 1, WeightTotal: 2}}},
+		}
+	})
+	m.Answered(200, Socket)
+	m.Probed("server", time.Millisecond)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(m, m.probes)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		got = append(got, f.GetName())
+	}
+	want := slices.Sorted(slices.Values(Names()))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -1,51 +1,20 @@
 package metrics
 
-import (
-	"net/http"
-	"strings"
-	"time"
+import "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/drain"
-)
-
-// row is one metric: what it is called, and how it is read off a status.
+// row is one metric. Samples have the values of its labels in the same order.
 type row struct {
-	name string
+	name string // without the prefix pmcheck_
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	read reader
 }
 
-// reader sends the samples of a metric.
-type reader func(m *Metrics, s api.Status, send sender)
-
-// sender sends one sample; the labels are in the order of the row's.
-type sender func(value float64, labels ...string)
-
-func gauge(name, help string, read reader, labels ...string) row {
-	return newRow(prometheus.GaugeValue, name, help, read, labels)
+func gauge(name, help string, labels ...string) row {
+	return row{name, prometheus.NewDesc("pmcheck_"+name, help, labels, nil), prometheus.GaugeValue}
 }
 
-func counter(name, help string, read reader, labels ...string) row {
-	return newRow(prometheus.CounterValue, name, help, read, labels)
-}
-
-func newRow(kind prometheus.ValueType, name, help string, read reader, labels []string) row {
-	name = "pmcheck_" + name
-	return row{name, prometheus.NewDesc(name, help, labels, nil), kind, read}
-}
-
-// Names returns the names of pmcheck's own metrics. The manual has the same list.
-func Names() []string {
-	names := []string{probeDuration}
-	for _, r := range rows() {
-		names = append(names, r.name)
-	}
-	return names
+func counter(name, help string, labels ...string) row {
+	return row{name, prometheus.NewDesc("pmcheck_"+name, help, labels, nil), prometheus.CounterValue}
 }
 
 // rows lists the metrics that are read off a status.
@@ -57,170 +26,82 @@ func rows() []row {
 	return append(list, balancerRows()...)
 }
 
+// Names returns the names of pmcheck's own metrics. The manual has the same list.
+func Names() []string {
+	names := []string{probeDuration}
+	for _, r := range rows() {
+		names = append(names, "pmcheck_"+r.name)
+	}
+	return names
+}
+
 func daemonRows() []row {
 	return []row{
-		gauge("build_info", "Always 1; the version is a label.",
-			one(func(s api.Status, send sender) { send(1, s.Version) }), "version"),
-		gauge("start_timestamp_seconds", "When the daemon started.",
-			one(func(s api.Status, send sender) { send(seconds(s.Started)) })),
-		gauge("config_reload_successful", "1 if the configuration in use is the newest there is.",
-			one(func(s api.Status, send sender) { send(truth(s.Config.Error == "")) })),
-		gauge("config_loaded_timestamp_seconds", "When the configuration in use was read.",
-			one(func(s api.Status, send sender) { send(seconds(s.Config.Loaded)) })),
+		gauge("build_info", "Always 1; the version is a label.", "version"),
+		gauge("start_timestamp_seconds", "When the daemon started."),
+		gauge("config_reload_successful", "1 if the configuration in use is the newest there is."),
+		gauge("config_loaded_timestamp_seconds", "When the configuration in use was read."),
 		counter("answers_total", "Answers to checks by status code and kind of client: haproxy sends its view "+
-			"of the master, other does not, socket is local.", readAnswers, "code", "client"),
+			"of the master, other does not, socket is local.", "code", "client"),
 		gauge("certificate_expiry_timestamp_seconds", "When a certificate expires: own is pmcheck's, server is the "+
-			"master's, ca is in the CA bundle.", one(readCertificates), "certificate", "subject", "serial"),
+			"master's, ca is in the CA bundle.", "certificate", "subject", "serial"),
 		gauge("crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the file.",
-			one(readCRLs), "issuer", "number"),
+			"issuer", "number"),
 	}
 }
 
 func serviceRows() []row {
 	return []row{
-		gauge("verdict", "1 for the verdict on the service, 0 for the others.",
-			services(func(s api.ServiceStatus, send sender) {
-				for _, h := range []check.Health{
-					check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown,
-				} {
-					send(truth(s.Verdict.Health == h), s.Name, string(h))
-				}
-			}), "service", "verdict"),
-		gauge("verdict_since_timestamp_seconds", "When verdict and reason became what they are.",
-			services(func(s api.ServiceStatus, send sender) { send(seconds(s.Verdict.Since), s.Name) }), "service"),
-		gauge("verdict_reason_info", "Always 1; the reason of the verdict is a label.",
-			services(func(s api.ServiceStatus, send sender) { send(1, s.Name, string(s.Verdict.Reason)) }),
-			"service", "reason"),
-		gauge("mode", "1 for the mode of the service, 0 for the others.",
-			services(func(s api.ServiceStatus, send sender) {
-				for _, m := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
-					send(truth(s.Mode == m), s.Name, string(m))
-				}
-			}), "service", "mode"),
-		gauge("serving", "1 while balancers are told to use the service.",
-			services(func(s api.ServiceStatus, send sender) {
-				send(truth(s.Answer.Code == http.StatusOK), s.Name)
-			}), "service"),
-		counter("probes_total", "Probes since the start.",
-			services(func(s api.ServiceStatus, send sender) { send(float64(s.Probes), s.Name) }), "service"),
-		gauge("probe_timestamp_seconds", "When the last probe began.",
-			services(func(s api.ServiceStatus, send sender) {
-				if !s.Verdict.Checked.IsZero() {
-					send(seconds(s.Verdict.Checked), s.Name)
-				}
-			}), "service"),
+		gauge("verdict", "1 for the verdict on the service, 0 for the others.", "service", "verdict"),
+		gauge("verdict_since_timestamp_seconds", "When verdict and reason became what they are.", "service"),
+		gauge("verdict_reason_info", "Always 1; the reason of the verdict is a label.", "service", "reason"),
+		gauge("mode", "1 for the mode of the service, 0 for the others.", "service", "mode"),
+		gauge("serving", "1 while balancers are told to use the service.", "service"),
+		counter("probes_total", "Probes since the start.", "service"),
+		gauge("probe_timestamp_seconds", "When the last probe began.", "service"),
+	}
+}
+
+func checkRows() []row {
+	return []row{
+		gauge("check_state", "1 for the state of the check, 0 for the others.", "check", "severity", "state"),
+		gauge("check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the check is "+
+			"stuck.", "check", "reason"),
+		gauge("check_timestamp_seconds", "When the check was last made; for unit, when systemd last told of a change.",
+			"check"),
+		gauge("jruby_instances", "How many JRuby instances there are to be."),
+		gauge("jruby_free_instances", "JRuby instances that wait for work."),
+		gauge("jruby_borrowed_instances", "JRuby instances at work."),
+		gauge("jruby_waiting_requests", "Requests that wait for a JRuby instance."),
+		gauge("jruby_oldest_loan_seconds", "For how long the oldest of the instances at work has been."),
+		counter("jruby_borrows_total", "Loans of JRuby instances since Puppet Server started."),
+		counter("jruby_borrow_timeouts_total", "Requests that gave up waiting for a JRuby instance since Puppet Server "+
+			"started."),
+		counter("jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server "+
+			"started."),
+		gauge("code_info", "Always 1; the same id is the same code, reason is ok, or what is wrong with its deployment.",
+			"environment", "id", "reason"),
+		gauge("code_deployed_timestamp_seconds", "When the deployment of an environment was finished.", "environment"),
 	}
 }
 
 func holdRows() []row {
 	return []row{
 		gauge("hold_info", "Always 1, for each hold in effect; an empty service is every service.",
-			holds(func(h api.HoldStatus, send sender) { send(1, h.Holder, h.Service, string(h.Mode)) }),
 			"holder", "service", "mode"),
-		gauge("hold_since_timestamp_seconds", "When a hold was set.",
-			holds(func(h api.HoldStatus, send sender) { sendTime(send, h.Since, h.Holder, h.Service) }),
-			"holder", "service"),
-		gauge("hold_end_timestamp_seconds", "When a hold ends by itself; absent if it never does.",
-			holds(func(h api.HoldStatus, send sender) { sendTime(send, h.Until, h.Holder, h.Service) }),
-			"holder", "service"),
+		gauge("hold_since_timestamp_seconds", "When a hold was set.", "holder", "service"),
+		gauge("hold_end_timestamp_seconds", "When a hold ends by itself; absent if it never does.", "holder", "service"),
 	}
 }
 
 func balancerRows() []row {
 	by := []string{"balancer", "source", "server", "service"}
 	return []row{
-		gauge("balancer_answer_code", "What a balancer was told last.",
-			balancers(func(b api.Balancer, send sender, by []string) { send(float64(b.Answer.Code), by...) }), by...),
-		gauge("balancer_check_timestamp_seconds", "When a balancer asked last.",
-			balancers(func(b api.Balancer, send sender, by []string) { send(seconds(b.Seen), by...) }), by...),
+		gauge("balancer_answer_code", "What a balancer was told last.", by...),
+		gauge("balancer_check_timestamp_seconds", "When a balancer asked last.", by...),
 		gauge("balancer_state", "1 for the state that the master has in a balancer, 0 for the others.",
-			balancers(func(b api.Balancer, send sender, by []string) {
-				for _, state := range []string{"UP", "DOWN", "NOLB", "DRAIN", "MAINT"} {
-					if b.View != nil {
-						send(truth(b.View.State == state), append(by, state)...)
-					}
-				}
-			}), append(by, "state")...),
-		gauge("balancer_weight_ratio", "The master's share of the weight of all servers of a balancer.",
-			balancers(func(b api.Balancer, send sender, by []string) {
-				if b.View != nil && b.View.WeightTotal > 0 {
-					send(float64(b.View.Weight)/float64(b.View.WeightTotal), by...)
-				}
-			}), by...),
-		gauge("balancer_sessions", "Sessions that a balancer has with the master.",
-			balancers(func(b api.Balancer, send sender, by []string) {
-				if b.View != nil {
-					send(float64(b.View.Sessions), by...)
-				}
-			}), by...),
+			append(by, "state")...),
+		gauge("balancer_weight_ratio", "The master's share of the weight of all servers of a balancer.", by...),
+		gauge("balancer_sessions", "Sessions that a balancer has with the master.", by...),
 	}
 }
-
-// one reads a metric off the status as a whole.
-func one(read func(s api.Status, send sender)) reader {
-	return func(_ *Metrics, s api.Status, send sender) { read(s, send) }
-}
-
-// services reads a metric off each service.
-func services(read func(s api.ServiceStatus, send sender)) reader {
-	return func(_ *Metrics, s api.Status, send sender) {
-		for _, v := range s.Services {
-			read(v, send)
-		}
-	}
-}
-
-// holds reads a metric off each hold. The same holder may be in both
-// directories, and is sent once.
-func holds(read func(h api.HoldStatus, send sender)) reader {
-	return func(_ *Metrics, s api.Status, send sender) {
-		seen := map[[2]string]bool{}
-		for _, h := range s.Holds {
-			if key := [2]string{h.Holder, h.Service}; !seen[key] {
-				seen[key] = true
-				read(h, send)
-			}
-		}
-	}
-}
-
-// balancers reads a metric off each balancer.
-func balancers(read func(b api.Balancer, send sender, by []string)) reader {
-	return func(_ *Metrics, s api.Status, send sender) {
-		for _, b := range s.Balancers {
-			read(b, send, []string{b.Node, b.Source.String(), b.Name, b.Service})
-		}
-	}
-}
-
-func readCertificates(s api.Status, send sender) {
-	p := s.Probe
-	if p.Own != nil {
-		send(seconds(p.Own.NotAfter), "own", p.Own.Subject, p.Own.Serial)
-	}
-	if p.TLS != nil {
-		send(seconds(p.TLS.Server.NotAfter), "server", p.TLS.Server.Subject, p.TLS.Server.Serial)
-	}
-	seen := map[string]bool{} // a bundle may hold a certificate twice
-	for _, ca := range p.CAs {
-		if key := strings.Join([]string{ca.Subject, ca.Serial}, "/"); !seen[key] {
-			seen[key] = true
-			send(seconds(ca.NotAfter), "ca", ca.Subject, ca.Serial)
-		}
-	}
-}
-
-func sendTime(send sender, t time.Time, labels ...string) {
-	if !t.IsZero() {
-		send(seconds(t), labels...)
-	}
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

@@ -12,13 +12,14 @@ type step struct{ Command, Purpose string }
 // maxSteps bounds the advice: more is not read.
 const maxSteps = 5
 
-// nextSteps says what a person at the master may want to type.
+// nextSteps returns the commands that an operator may want to type.
 func nextSteps(s api.Status) []step {
 	server := s.Services[0]
 	steps := liftSteps(s.Holds)
 	held := len(steps) > 0
 	if s.Config.Error != "" {
-		steps = append(steps, step{"pmcheck config --check " + shellQuote(s.Config.File), "says what is wrong with the configuration; then systemctl reload pmcheck"})
+		steps = append(steps, step{"pmcheck config --check " + shellQuote(s.Config.File),
+			"says what is wrong with the configuration; then systemctl reload pmcheck"})
 	}
 	switch {
 	case server.Verdict.Reason == check.Stale:
@@ -26,13 +27,16 @@ func nextSteps(s api.Status) []step {
 			step{"journalctl -u pmcheck -n 50", "says why pmcheck has stopped asking"},
 			step{"systemctl restart pmcheck", "starts it anew; holds stay"})
 	case !server.Verdict.Health.Serves():
-		steps = append(steps, step{"pmcheck check", "asks the master now, and says what is wrong and what to do"},
+		steps = append(steps,
+			step{"pmcheck check", "asks the master now, and says what is wrong and what to do"},
 			step{"pmcheck wait --for ready", "returns when balancers are told to use the master"})
 		if server.Mode == drain.Ready && server.Verdict.Health != check.Warming {
 			steps = append(steps, step{`pmcheck maint --reason "…"`, "keeps it out while you work on it, even when it comes back"})
 		}
 	case server.Verdict.Health == check.Busy:
-		steps = append(steps, step{"pmcheck check --explain jruby", "says what makes a master busy, and what helps"}, drainStep(s))
+		steps = append(steps,
+			step{"pmcheck check --explain jruby", "says what makes a master busy, and what helps"},
+			drainStep(s))
 	case !held:
 		steps = append(steps, drainStep(s))
 	}
@@ -52,8 +56,8 @@ func drainStep(s api.Status) step {
 	return step{`pmcheck drain --reason "…" --for 1h --wait`, purpose}
 }
 
-// liftSteps are the commands that end the holds. A name that is none, as that
-// of a stray file, is in no command: somebody might run it.
+// liftSteps are the commands that end the holds. A name that is not valid, such
+// as that of a stray file, is in no command: it would reach a shell.
 func liftSteps(holds []api.HoldStatus) []step {
 	var steps []step
 	for _, h := range holds {
@@ -61,7 +65,8 @@ func liftSteps(holds []api.HoldStatus) []step {
 		case h.Holder == drain.Directory:
 			// There is nothing to lift; the hold's error says what to do.
 		case h.Code == drain.Unreadable || drain.CheckName(h.Holder) != nil:
-			return []step{{"pmcheck ready --all", "lifts every hold, those too that cannot be read, and says whose they were"}}
+			return []step{{"pmcheck ready --all",
+				"lifts every hold, those too that cannot be read, and says whose they were"}}
 		default:
 			steps = append(steps, liftStep(h))
 		}
@@ -84,7 +89,7 @@ func liftStep(h api.HoldStatus) step {
 	return step{command, purpose}
 }
 
-// worst names the check that somebody should look at; empty if all are well.
+// worst names the check that is furthest from well; empty if all are well.
 func worst(checks []api.CheckStatus) (name string) {
 	for _, c := range checks {
 		if c.State == check.StateBad {

@@ -1,10 +1,10 @@
 package page
 
 import (
+	"cmp"
+	"net/http"
 	"sync"
 	"time"
-
-	"github.com/pmcheck/pmcheck/check"
 )
 
 // The history is an hour in slots of ten seconds. Its memory is taken once:
@@ -16,7 +16,7 @@ const (
 
 // Sample is the worst of ten seconds. A zero field was not seen in that time.
 type Sample struct {
-	Code    int           // the answer to a balancer that chose no codes
+	Code    int           // the answer to a balancer that chose no codes; 0 before the first verdict
 	Held    bool          // the answer came from a hold
 	Took    time.Duration // of the slowest probe that was answered
 	Failed  bool          // a probe found a fault
@@ -30,14 +30,10 @@ type Sample struct {
 // Moment is what the history is told of the master at one time.
 type Moment struct {
 	Time time.Time
-	Code int  // the answer to a balancer that chose no codes; 0 before the first verdict
-	Held bool // the master is held
-	// Asked, Took and Failed are of the last probe. One that has the same Asked as
-	// in the moment before is the same probe.
-	Asked  time.Time
-	Took   time.Duration
-	Failed bool
-	Pool   *check.Pool // nil if it is not known
+	// Asked is when the last probe began. A probe counts once: Took and Failed are
+	// ignored if Asked is as it was in the moment before.
+	Asked time.Time
+	Sample
 }
 
 // History remembers the last hour. It is safe for concurrent use.
@@ -62,20 +58,16 @@ func (h *History) Note(m Moment) {
 	slot := h.slot(m.Time)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if m.Asked.After(h.asked) {
+		h.asked = m.Asked
+	} else {
+		m.Took, m.Failed = 0, false
+	}
 	sample := &h.ring[slot%slots]
 	if sample.slot != slot {
 		*sample = Sample{slot: slot}
 	}
-	if m.Asked.After(h.asked) {
-		h.asked = m.Asked
-		sample.probed(m)
-	}
-	if m.Pool != nil {
-		sample.pooled(m.Pool)
-	}
-	if m.Code != 0 {
-		sample.answered(m.Code, m.Held)
-	}
+	sample.add(m.Sample)
 }
 
 // Last returns the samples of the last hour, the oldest first and that of now
@@ -94,25 +86,41 @@ func (h *History) Last(now time.Time) []Sample {
 	return list
 }
 
-func (s *Sample) probed(m Moment) {
-	if m.Failed {
-		s.Failed = true
-		return
+// add keeps the worst of both.
+func (s *Sample) add(m Sample) {
+	if m.band() > s.band() {
+		s.Code, s.Held = m.Code, m.Held
 	}
-	s.Took = max(s.Took, m.Took)
+	if !m.Failed {
+		s.Took = max(s.Took, m.Took)
+	}
+	s.Failed = s.Failed || m.Failed
+	s.Size = cmp.Or(m.Size, s.Size)
+	s.Working = max(s.Working, m.Working)
+	s.Waiting = max(s.Waiting, m.Waiting)
 }
 
-func (s *Sample) pooled(p *check.Pool) {
-	s.Size = p.Size
-	s.Working = max(s.Working, len(p.Borrowed))
-	s.Waiting = max(s.Waiting, len(p.Waiting))
-}
+// band sorts answers, the worst last. Out of service because the master is not
+// well is worse than out of service because of a hold.
+type band int
 
-// answered keeps the worse answer. Out of service because the master is not well
-// is worse than out of service because of a hold.
-func (s *Sample) answered(code int, held bool) {
-	worse := s.Code == 0 || s.Code == 200 && code != 200 || s.Code != 200 && s.Held && code != 200 && !held
-	if worse {
-		s.Code, s.Held = code, held
+const (
+	unanswered band = iota
+	good
+	held
+	bad
+)
+
+func (b band) String() string { return [...]string{"", "good", "held", "bad"}[b] }
+
+func (s Sample) band() band {
+	switch {
+	case s.Code == 0:
+		return unanswered
+	case s.Code == http.StatusOK:
+		return good
+	case s.Held:
+		return held
 	}
+	return bad
 }

@@ -7,8 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/pmcheck/pmcheck/check"
 )
 
 // past is a history and its start.
@@ -23,19 +21,26 @@ func newPast() past {
 }
 
 // probed notes a probe of a held master at a time since the start.
-func (p past) probed(at, took time.Duration, failed bool, pool *check.Pool) {
+func (p past) probed(at, took time.Duration, failed bool, size, working, waiting int) {
 	now := p.start.Add(at)
-	p.Note(Moment{Time: now, Code: 503, Held: true, Asked: now, Took: took, Failed: failed, Pool: pool})
+	p.Note(Moment{Time: now, Asked: now, Sample: Sample{
+		Code:    503,
+		Held:    true,
+		Took:    took,
+		Failed:  failed,
+		Size:    size,
+		Working: working,
+		Waiting: waiting,
+	}})
 }
 
 func TestHistoryKeepsTheWorstOfEachSlot(t *testing.T) {
 	p := newPast()
-	loans := func(n int) []check.Loan { return make([]check.Loan, n) }
-	p.probed(time.Second, 3*time.Millisecond, false, &check.Pool{Size: 4, Borrowed: loans(4), Waiting: loans(2)})
-	p.probed(3*time.Second, 9*time.Millisecond, false, &check.Pool{Size: 4, Borrowed: loans(1)})
-	p.probed(5*time.Second, time.Second, true, nil)
-	p.probed(11*time.Second, 2*time.Millisecond, false, nil)
-	p.probed(31*time.Second, 2*time.Millisecond, false, nil)
+	p.probed(time.Second, 3*time.Millisecond, false, 4, 4, 2)
+	p.probed(3*time.Second, 9*time.Millisecond, false, 4, 1, 0)
+	p.probed(5*time.Second, time.Second, true, 0, 0, 0)
+	p.probed(11*time.Second, 2*time.Millisecond, false, 0, 0, 0)
+	p.probed(31*time.Second, 2*time.Millisecond, false, 0, 0, 0)
 
 	got := p.Last(p.start.Add(35 * time.Second))
 	want := []Sample{
@@ -52,9 +57,9 @@ func TestHistoryKeepsTheWorstOfEachSlot(t *testing.T) {
 	}
 }
 
-func TestAProbeCountsOnce(t *testing.T) {
+func TestProbeCountsOnce(t *testing.T) {
 	p := newPast()
-	m := Moment{Time: p.start.Add(time.Second), Asked: p.start.Add(time.Second), Took: time.Second}
+	m := Moment{Time: p.start.Add(time.Second), Asked: p.start.Add(time.Second), Sample: Sample{Took: time.Second}}
 	p.Note(m)
 	m.Time = p.start.Add(12 * time.Second) // after another event
 	p.Note(m)
@@ -66,7 +71,7 @@ func TestAProbeCountsOnce(t *testing.T) {
 func TestHistoryForgetsAfterAnHour(t *testing.T) {
 	p := newPast()
 	for at := time.Duration(0); at < 3*time.Hour; at += 5 * time.Second {
-		p.probed(at+time.Millisecond, at, false, nil)
+		p.probed(at+time.Millisecond, at, false, 0, 0, 0)
 	}
 	for _, silence := range []time.Duration{0, 30 * time.Minute, 61 * time.Minute, 1000 * time.Hour} {
 		seen := 0
@@ -105,7 +110,7 @@ func TestWorseAnswers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var s Sample
 			for _, a := range tt.said {
-				s.answered(a.code, a.held)
+				s.add(Sample{Code: a.code, Held: a.held})
 			}
 			if s.Code != tt.code || s.Held != tt.deliberate {
 				t.Errorf("%+v", s)
@@ -143,8 +148,8 @@ func TestPlotsSayWhatTheyShow(t *testing.T) {
 	}{
 		{"an hour", hour, "Answer 200: in service 59m, held 10s, out 10s; Probe 4ms: slowest 300ms, failed for 10s; " +
 			"JRuby 1 of 4 at work: at most 4 at work, 6 waiting"},
-		{"silence", silent, "Answer no news: in service 58m, held 10s, out 10s; Probe no news: slowest 300ms, failed for 10s; " +
-			"JRuby no news: at most 4 at work, 6 waiting"},
+		{"silence", silent, "Answer no news: in service 58m, held 10s, out 10s; " +
+			"Probe no news: slowest 300ms, failed for 10s; JRuby no news: at most 4 at work, 6 waiting"},
 		{"nothing", nil, "Answer no news: ; Probe no news: ; JRuby no news: "},
 	}
 	for _, tt := range tests {

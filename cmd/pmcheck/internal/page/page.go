@@ -75,8 +75,12 @@ type pageView struct {
 
 func newPageView(s api.Status, samples []Sample) *pageView {
 	v := &pageView{
-		Status: s, Server: s.Services[0], Nonce: rand.Text(),
-		Plots: plots(samples), Lifetimes: lifetimes(s), Next: nextSteps(s),
+		Status:    s,
+		Server:    s.Services[0],
+		Nonce:     rand.Text(),
+		Plots:     plots(samples),
+		Lifetimes: lifetimes(s),
+		Next:      nextSteps(s),
 	}
 	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
 	v.Icon = icon(v.Tone)
@@ -91,10 +95,8 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 		}
 	}
 	v.Checks = append([]api.CheckStatus{probeRow(v.Server.Verdict, s.Probe)}, v.Server.Checks...)
-	for _, c := range v.Checks {
-		if c.Pool != nil {
-			v.Loans = oldestLoans(c.Pool.Borrowed)
-		}
+	if pool, _ := v.Server.Pool(); pool != nil {
+		v.Loans = oldestLoans(pool.Borrowed)
 	}
 	return v
 }
@@ -129,10 +131,10 @@ func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
 	case check.Unhealthy:
 		return "bad", "Out of service: unhealthy", "Agents would fail; balancers are told to send none."
 	}
-	return "lost", "Out of service: unknown", "Nobody knows whether agents would be served; balancers are told to send none."
+	return "lost", "Out of service: unknown", "It is not known whether agents would be served; balancers are told to send none."
 }
 
-// icon is a sign for the tab, told from the others by shape as well.
+// icon is the icon of the tab. Tones differ by shape as well as by colour.
 func icon(tone string) template.URL {
 	color, sign := "6b7280", "M6 6a2 2 0 1 1 2 2.5V10m0 2v1"
 	switch tone {
@@ -157,8 +159,8 @@ type lifetime struct {
 	State    check.State
 }
 
-// soon is when an end is worth a look; what the configuration warns of is told
-// by the check.
+// soon is when an expiry is marked. The thresholds of the configuration belong
+// to the check.
 const soon = 30 * 24 * time.Hour
 
 func lifetimes(s api.Status) (list []lifetime) {
@@ -192,8 +194,14 @@ const maxLoansShown = 3
 
 // probeRow shows the probe as the first of the checks.
 func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
-	row := api.CheckStatus{Finding: check.Finding{Check: check.CheckProbe, Severity: check.Eject,
-		State: check.StateNone, Checked: p.Asked, Reason: p.Reason, Detail: p.Fault}}
+	row := api.CheckStatus{Finding: check.Finding{
+		Check:    check.CheckProbe,
+		Severity: check.Eject,
+		State:    check.StateNone,
+		Checked:  p.Asked,
+		Reason:   p.Reason,
+		Detail:   p.Fault,
+	}}
 	if p.Count == 0 {
 		return row
 	}

@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 	"time"
 
@@ -34,23 +33,28 @@ func plots(samples []Sample) []plot {
 // plotAnswers tells service from the rest by height: a line while in service,
 // half the height while held, all of it while out.
 func plotAnswers(samples []Sample) plot {
-	count := map[string]int{}
-	for _, s := range samples {
-		count[s.kind()]++
-	}
-	band := func(kind string, height float64) shape {
-		return shape{kind, area(samples, nothing, func(s Sample) float64 {
-			if s.kind() != kind {
+	p := plot{Name: "Answer", Now: noNews}
+	var parts []string
+	for _, row := range []struct {
+		band   band
+		height float64
+		text   string
+	}{{good, 0.2, "in service "}, {held, 0.5, "held "}, {bad, 1, "out "}} {
+		count := 0
+		outline := area(samples, nothing, func(s Sample) float64 {
+			if s.band() != row.band {
 				return 0
 			}
-			return height
-		})}
-	}
-	p := plot{Name: "Answer", Now: noNews, Shapes: []shape{band("good", 0.2), band("held", 0.5), band("bad", 1)}}
-	var parts []string
-	for _, k := range []struct{ kind, text string }{{"good", "in service "}, {"held", "held "}, {"bad", "out "}} {
-		if n := count[k.kind]; n > 0 {
-			parts = append(parts, k.text+slotsText(n))
+			return row.height
+		})
+		for _, s := range samples {
+			if s.band() == row.band {
+				count++
+			}
+		}
+		p.Shapes = append(p.Shapes, shape{row.band.String(), outline})
+		if count > 0 {
+			parts = append(parts, row.text+slotsText(count))
 		}
 	}
 	p.Summary = strings.Join(parts, ", ")
@@ -58,19 +62,6 @@ func plotAnswers(samples []Sample) plot {
 		p.Now = fmt.Sprint(last.Code)
 	}
 	return p
-}
-
-// kind sorts the answers; empty if there was none.
-func (s Sample) kind() string {
-	switch {
-	case s.Code == 0:
-		return ""
-	case s.Code == http.StatusOK:
-		return "good"
-	case s.Held:
-		return "held"
-	}
-	return "bad"
 }
 
 func plotProbes(samples []Sample) plot {

@@ -51,8 +51,9 @@ func left(t, now time.Time) string {
 
 // oldestLoans returns the loans that have lasted longest.
 func oldestLoans(loans []check.Loan) []check.Loan {
-	sorted := slices.Clone(loans)
-	slices.SortStableFunc(sorted, func(a, b check.Loan) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	sorted := slices.SortedStableFunc(slices.Values(loans), func(a, b check.Loan) int {
+		return cmp.Compare(b.Seconds, a.Seconds)
+	})
 	return sorted[:min(maxLoansShown, len(sorted))]
 }
 

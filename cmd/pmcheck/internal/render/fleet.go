@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -24,7 +25,7 @@ func Fleet(w io.Writer, members []api.Member) {
 		}
 		s, _ := m.Status.Service(monitor.Server)
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s ago\t%s\t%s\t%s\n", m.Host, s.Answer.Code, s.Mode, Verdict(s.Verdict),
-			text.Age(m.Status.Time.Sub(s.Verdict.Since)), poolText(s.Checks), codeText(s.Checks), holdersText(m.Status.Holds))
+			text.Age(m.Status.Time.Sub(s.Verdict.Since)), poolText(s), codeText(s.Checks), holdersText(m.Status.Holds))
 	}
 	t.Flush()
 }
@@ -37,11 +38,9 @@ func Verdict(v check.Verdict) string {
 	return string(v.Health) + ": " + string(v.Reason)
 }
 
-func poolText(checks []api.CheckStatus) string {
-	for _, c := range checks {
-		if c.Pool != nil {
-			return fmt.Sprintf("%d/%d free", c.Pool.Free, c.Pool.Size)
-		}
+func poolText(s api.ServiceStatus) string {
+	if pool, _ := s.Pool(); pool != nil {
+		return fmt.Sprintf("%d/%d free", pool.Free, pool.Size)
 	}
 	return "-"
 }
@@ -49,18 +48,15 @@ func poolText(checks []api.CheckStatus) string {
 // codeText is the id of the code of the first environment, production if
 // there is one: masters with the same id have the same code.
 func codeText(checks []api.CheckStatus) string {
+	id := "-"
 	for _, c := range checks {
-		text := "-"
 		for i, e := range c.Code {
 			if i == 0 || e.Name == "production" {
-				text = e.ID
+				id = e.ID
 			}
 		}
-		if c.Check == check.CheckCode {
-			return text
-		}
 	}
-	return "-"
+	return id
 }
 
 func holdersText(holds []api.HoldStatus) string {
@@ -68,10 +64,7 @@ func holdersText(holds []api.HoldStatus) string {
 	for _, h := range holds {
 		names = append(names, h.Holder)
 	}
-	if len(names) == 0 {
-		return "-"
-	}
-	return strings.Join(names, ",")
+	return cmp.Or(strings.Join(names, ","), "-")
 }
 
 // FleetLine is a pool on one line, for a log.

@@ -15,61 +15,52 @@ import (
 type Report struct {
 	Health check.Health      `json:"health"`
 	Reason check.Reason      `json:"reason"`
-	Side   check.Side        `json:"side,omitempty"` // whose affair the fault of the probe is
+	Side   check.Side        `json:"side,omitempty"` // which side the fault of the probe is on
 	Detail string            `json:"detail,omitempty"`
 	Hint   string            `json:"hint,omitempty"`
 	Checks []api.CheckStatus `json:"checks"`
 	Probe  api.ProbeStatus   `json:"probe"`
 }
 
-// Write writes the report: what was asked, what came back,
-// and over which connection.
+// Write writes the report: what was asked, what came back, and over which
+// connection.
 func (r Report) Write(w io.Writer, result check.Result, now time.Time) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer t.Flush()
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	row("verdict", "%s", verdictText(r))
-	switch {
-	case r.Side != "":
-		row("fault", "%s: %s", r.Side, r.Detail)
-	case r.Detail != "":
-		row("detail", "%s", r.Detail)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(t, "%s\t%s\n", name, value)
+		}
 	}
-	if r.Hint != "" {
-		row("hint", "%s", r.Hint)
+	row("verdict", Verdict(check.Verdict{Health: r.Health, Reason: r.Reason}))
+	if r.Side == "" {
+		row("detail", r.Detail)
+	} else {
+		row("fault", string(r.Side)+": "+r.Detail)
 	}
-	if result.URL != "" {
-		row("asked", "%s", result.URL)
-	}
+	row("hint", r.Hint)
+	row("asked", result.URL)
 	if result.Status != 0 {
-		row("answer", "HTTP status %d in %s, handshake included", result.Status, result.Took.Round(time.Millisecond/10))
+		took := result.Took.Round(time.Millisecond / 10)
+		row("answer", fmt.Sprintf("HTTP status %d in %s, handshake included", result.Status, took))
 	}
-	if result.Version != "" {
-		row("puppet", "%s", result.Version)
-	}
+	row("puppet", result.Version)
 	if result.TLS != nil {
-		row("tls", "%s, %s", result.TLS.Version, result.TLS.Cipher)
-		row("server", "%s", certificateText(result.TLS.Server, now))
+		row("tls", result.TLS.Version+", "+result.TLS.Cipher)
+		row("server", certificateText(result.TLS.Server, now))
 	}
 	if result.Own != nil {
-		row("own", "%s", certificateText(*result.Own, now))
+		row("own", certificateText(*result.Own, now))
 	}
 	for _, crl := range result.CRLs {
-		row("crl", "of %s, %s", crl.Issuer, expiryText(crl.Expires, now))
+		row("crl", "of "+crl.Issuer+", "+expiryText(crl.Expires, now))
 	}
 	for _, c := range r.Checks {
-		row("check", "%s", CheckLine(c, now))
+		row("check", checkLine(c, now))
 	}
 	if result.Warning != nil {
-		row("warning", "newer files are not in use: %v", result.Warning)
+		row("warning", "newer files are not in use: "+result.Warning.Error())
 	}
-}
-
-func verdictText(r Report) string {
-	if r.Reason == check.OK {
-		return string(r.Health)
-	}
-	return fmt.Sprintf("%s: %s", r.Health, r.Reason)
 }
 
 func certificateText(c check.Certificate, now time.Time) string {

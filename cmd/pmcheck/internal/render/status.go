@@ -17,7 +17,8 @@ import (
 
 // Status writes a status.
 func Status(w io.Writer, status api.Status) {
-	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", status.Certname, status.Probe.Address, status.Version, text.Age(status.Time.Sub(status.Started)))
+	up := text.Age(status.Time.Sub(status.Started))
+	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", status.Certname, status.Probe.Address, status.Version, up)
 	for _, s := range status.Services {
 		fmt.Fprintln(w)
 		printService(w, s, status)
@@ -57,7 +58,7 @@ func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 		fmt.Fprintf(t, "  hint\t%s\n", s.Hint)
 	}
 	for _, c := range s.Checks {
-		fmt.Fprintf(t, "check\t%s\n", CheckLine(c, status.Time))
+		fmt.Fprintf(t, "check\t%s\n", checkLine(c, status.Time))
 	}
 	for i, a := range s.Answers {
 		label := ""
@@ -68,9 +69,9 @@ func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 	}
 }
 
-// CheckLine is one check as a row: state, value against threshold, age, and
+// checkLine is one check as a row: state, value against threshold, age, and
 // what is wrong with what to do about it.
-func CheckLine(c api.CheckStatus, now time.Time) string {
+func checkLine(c api.CheckStatus, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-7s ", c.Check, c.State)
 	if c.Value != "" {
@@ -101,14 +102,14 @@ func headline(s api.ServiceStatus) string {
 }
 
 func holdLine(h drain.Hold, now time.Time) string {
-	text := Held(h)
-	if !h.Since.IsZero() {
-		text += ", since " + when(h.Since, now)
+	if h.Since.IsZero() {
+		return Held(h)
 	}
-	return text
+	return Held(h) + ", since " + when(h.Since, now)
 }
 
-// printBalancers writes who asks, what they make of us, and what they hear.
+// printBalancers writes which balancers ask, what they were told, and what they
+// say of the master.
 func printBalancers(w io.Writer, status api.Status) {
 	if len(status.Balancers) == 0 {
 		return
@@ -120,14 +121,16 @@ func printBalancers(w io.Writer, status api.Status) {
 		view, weight, sessions := "not told", "", ""
 		if v := b.View; v != nil {
 			view = v.String()
-			weight, sessions = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal), fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
+			weight = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal)
+			sessions = fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
 		}
-		every := text.Age(time.Duration(b.Interval * float64(time.Second)))
+		every, last := text.Age(time.Duration(b.Interval*float64(time.Second))), text.Age(status.Time.Sub(b.Seen))
 		question := "/" + b.Service
 		if b.Name == api.AgentCheck {
 			question = b.Name
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n", b.Label(), question, every, text.Age(status.Time.Sub(b.Seen)), b.Answer.Code, view, weight, sessions)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n",
+			b.Label(), question, every, last, b.Answer.Code, view, weight, sessions)
 	}
 }
 
@@ -153,4 +156,43 @@ func printProbe(w io.Writer, status api.Status) {
 // when writes a time both ways: how long ago, and by the clock.
 func when(t, now time.Time) string {
 	return fmt.Sprintf("%s ago (%s)", text.Age(now.Sub(t)), t.Local().Format("2006-01-02 15:04:05 MST"))
+}
+
+// Held is Hold for a hold that stays, with what to do about a file that cannot
+// be read. For a directory the error of the hold says so.
+func Held(h drain.Hold) string {
+	if h.Code == drain.Unreadable && h.Holder != drain.Directory {
+		return Hold(h) + "; mend or remove " + h.Path
+	}
+	return Hold(h)
+}
+
+// Hold describes a hold on one line.
+func Hold(h drain.Hold) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s by %s", h.Mode, h.Holder)
+	if h.Service != "" {
+		fmt.Fprintf(&b, " on %s", h.Service)
+	}
+	if who := h.Who(); who != "" {
+		fmt.Fprintf(&b, " (%s)", who)
+	}
+	if h.Reason != "" {
+		fmt.Fprintf(&b, ": %s", h.Reason)
+	}
+	if h.Error != "" {
+		fmt.Fprintf(&b, ": %s: %s", h.Code, h.Error)
+	}
+	switch {
+	case !h.Until.IsZero():
+		fmt.Fprintf(&b, ", until %s", h.Until.Local().Format("2006-01-02 15:04:05 MST"))
+		if h.UntilReboot {
+			b.WriteString(" or reboot")
+		}
+	case h.UntilReboot:
+		b.WriteString(", until reboot")
+	case h.Code == "":
+		b.WriteString(", no end")
+	}
+	return b.String()
 }

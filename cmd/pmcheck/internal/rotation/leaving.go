@@ -32,7 +32,8 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 	if service != monitor.Server {
 		return obstacles // the connections are the master's
 	}
-	pool, counted := pool(s)
+	server, _ := s.Service(service)
+	pool, counted := server.Pool()
 	switch {
 	case counted.IsZero(): // the master does not tell
 	case counted.After(since):
@@ -101,18 +102,6 @@ func hidden(b api.Balancer, mode drain.Mode) bool {
 		return b.MaintCode < 400
 	}
 	return false
-}
-
-// pool returns the JRuby pool as it was counted last, and when; nil and zero if
-// the master does not tell.
-func pool(s api.Status) (*check.Pool, time.Time) {
-	server, _ := s.Service(monitor.Server)
-	for _, c := range server.Checks {
-		if c.Pool != nil {
-			return c.Pool, c.Checked
-		}
-	}
-	return nil, time.Time{}
 }
 
 // underWay returns the requests that the pool has.

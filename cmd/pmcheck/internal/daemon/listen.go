@@ -1,21 +1,15 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
-	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/systemd"
 )
-
-// statusEvery is how often the status line of the service manager is compared
-// with the state.
-const statusEvery = time.Second
 
 // TakeListeners takes over the sockets that the service manager has bound.
 func (d *Daemon) TakeListeners() error {
@@ -70,48 +64,4 @@ func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string
 		d.only[bound.Port()] = addr.Unmap()
 	}
 	return nil
-}
-
-// announce tells the service manager that the daemon answers, once there is a
-// verdict to tell.
-func (d *Daemon) announce(ctx context.Context) {
-	d.waitForVerdict(ctx)
-	if ctx.Err() == nil {
-		d.notify(systemd.Ready(d.Summary()))
-	}
-}
-
-// notify logs a notification that failed. Balancers are answered all the same.
-func (d *Daemon) notify(err error) {
-	if err != nil {
-		d.Log.Warn("cannot notify systemd", "error", err)
-	}
-}
-
-// feedWatchdog pings the service manager's watchdog for as long as the daemon
-// answers its own question and the monitor's loop turns. Without a watchdog it
-// does nothing.
-func (d *Daemon) feedWatchdog(ctx context.Context) error {
-	within, err := systemd.Watchdog()
-	if within == 0 || err != nil {
-		return err
-	}
-	every := within / 3 // so that one answer may be late
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		limited, cancel := context.WithTimeout(ctx, every)
-		err := d.Live(limited)
-		cancel()
-		if err == nil {
-			d.notify(systemd.Ping())
-		} else if ctx.Err() == nil {
-			d.Log.Error("not well, so the watchdog is not fed", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
 }

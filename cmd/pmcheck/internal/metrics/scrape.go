@@ -1,0 +1,144 @@
+package metrics
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// sender sends one sample of the row with that name, which must exist.
+type sender func(name string, value float64, labels ...string)
+
+// status sends everything that is read off a status.
+func (send sender) status(s api.Status) {
+	send("build_info", 1, s.Version)
+	send("start_timestamp_seconds", seconds(s.Started))
+	send("config_reload_successful", truth(s.Config.Error == ""))
+	send("config_loaded_timestamp_seconds", seconds(s.Config.Loaded))
+	send.certificates(s.Probe)
+	for _, v := range s.Services {
+		send.service(v)
+		for _, c := range v.Checks {
+			send.finding(c.Finding)
+		}
+	}
+	send.holds(s.Holds)
+	for _, b := range s.Balancers {
+		send.balancer(b)
+	}
+}
+
+func (send sender) certificates(p api.ProbeStatus) {
+	expiry := func(which string, c check.Certificate) {
+		send("certificate_expiry_timestamp_seconds", seconds(c.NotAfter), which, c.Subject, c.Serial)
+	}
+	if p.Own != nil {
+		expiry("own", *p.Own)
+	}
+	if p.TLS != nil {
+		expiry("server", p.TLS.Server)
+	}
+	seen := map[[2]string]bool{} // a bundle may hold a certificate twice
+	for _, ca := range p.CAs {
+		if key := [2]string{ca.Subject, ca.Serial}; !seen[key] {
+			seen[key] = true
+			expiry("ca", ca)
+		}
+	}
+	for i, crl := range p.CRLs {
+		send("crl_expiry_timestamp_seconds", seconds(crl.Expires), crl.Issuer, strconv.Itoa(i))
+	}
+}
+
+func (send sender) service(v api.ServiceStatus) {
+	for _, h := range []check.Health{check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown} {
+		send("verdict", truth(v.Verdict.Health == h), v.Name, string(h))
+	}
+	send("verdict_since_timestamp_seconds", seconds(v.Verdict.Since), v.Name)
+	send("verdict_reason_info", 1, v.Name, string(v.Verdict.Reason))
+	for _, m := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
+		send("mode", truth(v.Mode == m), v.Name, string(m))
+	}
+	send("serving", truth(v.Answer.Code == http.StatusOK), v.Name)
+	send("probes_total", float64(v.Probes), v.Name)
+	send.time("probe_timestamp_seconds", v.Verdict.Checked, v.Name)
+}
+
+func (send sender) finding(f check.Finding) {
+	for _, s := range []check.State{check.StateOK, check.StateWarn, check.StateBad, check.StateNone} {
+		send("check_state", truth(f.State == s), f.Check, string(f.Severity), string(s))
+	}
+	send("check_reason_info", 1, f.Check, string(f.Reason))
+	send("check_timestamp_seconds", seconds(f.Checked), f.Check)
+	if f.Pool != nil {
+		send.pool(f.Pool)
+	}
+	for _, e := range f.Code {
+		send("code_info", 1, e.Name, e.ID, string(e.Reason))
+		send.time("code_deployed_timestamp_seconds", e.Finished, e.Name)
+	}
+}
+
+func (send sender) pool(p *check.Pool) {
+	oldest := 0.0
+	for _, loan := range p.Borrowed {
+		oldest = max(oldest, loan.Seconds)
+	}
+	send("jruby_instances", float64(p.Size))
+	send("jruby_free_instances", float64(p.Free))
+	send("jruby_borrowed_instances", float64(len(p.Borrowed)))
+	send("jruby_waiting_requests", float64(len(p.Waiting)))
+	send("jruby_oldest_loan_seconds", oldest)
+	send("jruby_borrows_total", float64(p.Borrows))
+	send("jruby_borrow_timeouts_total", float64(p.Timeouts))
+	send("jruby_queue_limit_hits_total", float64(p.LimitHits))
+}
+
+// holds sends a holder that is in both directories once.
+func (send sender) holds(holds []api.HoldStatus) {
+	seen := map[[2]string]bool{}
+	for _, h := range holds {
+		if key := [2]string{h.Holder, h.Service}; !seen[key] {
+			seen[key] = true
+			send("hold_info", 1, h.Holder, h.Service, string(h.Mode))
+			send.time("hold_since_timestamp_seconds", h.Since, h.Holder, h.Service)
+			send.time("hold_end_timestamp_seconds", h.Until, h.Holder, h.Service)
+		}
+	}
+}
+
+func (send sender) balancer(b api.Balancer) {
+	by := []string{b.Node, b.Source.String(), b.Name, b.Service}
+	send("balancer_answer_code", float64(b.Answer.Code), by...)
+	send("balancer_check_timestamp_seconds", seconds(b.Seen), by...)
+	if b.View == nil {
+		return
+	}
+	for _, state := range []string{"UP", "DOWN", "NOLB", "DRAIN", "MAINT"} {
+		send("balancer_state", truth(b.View.State == state), append(by, state)...)
+	}
+	if b.View.WeightTotal > 0 {
+		send("balancer_weight_ratio", float64(b.View.Weight)/float64(b.View.WeightTotal), by...)
+	}
+	send("balancer_sessions", float64(b.View.Sessions), by...)
+}
+
+// time sends a time that is known.
+func (send sender) time(name string, t time.Time, labels ...string) {
+	if !t.IsZero() {
+		send(name, seconds(t), labels...)
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
