@@ -87,16 +87,16 @@ type Environment struct {
 }
 
 // check looks once. Environments that neither r10k nor g10k deployed are left
-// out; without any, or if the directory does not answer before ctx ends, the
-// code is unknown.
+// out; without any, the finding is absent. If the directory does not answer before
+// ctx ends, the code is unknown.
 func (c *codeCheck) check(ctx context.Context) Finding {
 	f := newFinding(CheckCode)
 	files, err := c.aside.do(ctx, c.dir, c.look)
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("no environment in %s was deployed by r10k or g10k", c.dir)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return f.unknown(err.Error())
+	case len(files) == 0:
+		return f.absent("no environment in " + c.dir + " was deployed by r10k or g10k")
 	}
 	for _, file := range files {
 		f.Code = append(f.Code, file.judge(f.Checked))

@@ -51,6 +51,9 @@ type Finding struct {
 	Pool *Pool `json:"pool,omitempty"`
 	// Code lists the environments, in a finding of the check of that name.
 	Code []Environment `json:"code,omitempty"`
+	// Absent says that this master has nothing that the check could look at, such as
+	// a JRuby pool or code that r10k has deployed. Such a finding is not shown.
+	Absent bool `json:"-"`
 }
 
 // newFinding returns the finding of a check that is made now and finds nothing wrong.
@@ -61,6 +64,21 @@ func newFinding(name string) Finding {
 // unknown returns f as that of a check that could not find out.
 func (f Finding) unknown(why string) Finding {
 	f.State, f.Health, f.Reason, f.Detail = StateNone, "", NotKnown, why
+	return f
+}
+
+// absent returns f as that of a check that has nothing to look at.
+func (f Finding) absent(why string) Finding {
+	f = f.unknown(why)
+	f.Absent = true
+	return f
+}
+
+// Outlived returns f as that of a master that has stopped answering since: what
+// was found is shown, and is known to be old.
+func (f Finding) Outlived() Finding {
+	f.State, f.Health, f.Reason = StateNone, "", Stale
+	f.Detail = "as it was before the master stopped answering"
 	return f
 }
 

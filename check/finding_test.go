@@ -143,7 +143,7 @@ func TestUnitStateMakesHealth(t *testing.T) {
 	since := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, tt := range tests {
 		t.Run(tt.state, func(t *testing.T) {
-			got := check.Unit("puppetserver.service", tt.state, since)
+			got := check.Unit("puppetserver.service", tt.state, "", since)
 			if got.State != tt.want || got.Health != tt.health || got.Reason != tt.reason {
 				t.Errorf("%s, %q, %s; want %s, %q, %s", got.State, got.Health, got.Reason, tt.want, tt.health, tt.reason)
 			}
@@ -151,5 +151,27 @@ func TestUnitStateMakesHealth(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+func TestUnitSaysHowTheServerDied(t *testing.T) {
+	const ended = "was killed by signal 9 at 15:04:05"
+	tests := []struct {
+		state  string
+		health check.Health
+		reason check.Reason
+		detail string
+	}{
+		{"activating", check.Warming, check.UnitCrashed,
+			"puppetserver.service was killed by signal 9 at 15:04:05; systemd starts it again"},
+		{"failed", check.Unhealthy, check.UnitFailed,
+			"puppetserver.service was killed by signal 9 at 15:04:05: see journalctl -u puppetserver.service"},
+		{"active", "", check.OK, ""},
+	}
+	for _, tt := range tests {
+		got := check.Unit("puppetserver.service", tt.state, ended, time.Now())
+		if got.Health != tt.health || got.Reason != tt.reason || got.Detail != tt.detail {
+			t.Errorf("%s: %q, %s, %q", tt.state, got.Health, got.Reason, got.Detail)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -91,6 +92,10 @@ const unreadMax = 30 * time.Second
 // Jetty lets about 200 requests wait.
 const maxPool = 4 << 20
 
+// errNoPool says that the server has no JRubies, as the Ruby master, or does not
+// tell of them.
+var errNoPool = errors.New("no JRuby pool")
+
 // uptimePath tells how long the JVM has been up, in all versions that have
 // jruby-metrics.
 const uptimePath = "/status/v1/services/status-service?level=debug"
@@ -129,6 +134,9 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 	}
 	if err != nil {
 		f := Finding{Check: CheckJRuby, Checked: now}.unknown(err.Error())
+		if f.Absent = errors.Is(err, errNoPool); f.Absent {
+			return f
+		}
 		if faultOf(err) != nil && c.last == nil && now.Sub(c.asked) < unreadMax {
 			f.Health = Warming
 		}
@@ -160,6 +168,9 @@ func (c *poolCheck) ask(ctx context.Context) (pool *Pool, err error) {
 			return nil, asked
 		case status != http.StatusOK && status != http.StatusServiceUnavailable:
 			err = fmt.Errorf("%s: HTTP status %d", path, status)
+			if status == http.StatusNotFound {
+				err = fmt.Errorf("%w: %w", errNoPool, err)
+			}
 			continue
 		}
 		c.service = name

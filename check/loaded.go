@@ -9,8 +9,11 @@ import (
 // use.
 const CheckLoaded = "loaded"
 
-// CertificateOnDisk is the reason of the check.
-const CertificateOnDisk Reason = "certificate-not-loaded"
+// The reasons of the check.
+const (
+	CertificateOnDisk Reason = "certificate-not-loaded"
+	FilesNotUsed      Reason = "files-not-used"
+)
 
 func loaded() Check {
 	return Check{
@@ -22,8 +25,12 @@ func loaded() Check {
 			"not in use, and the old one expires though everything on disk looks well.",
 		Because: "agents are served until the old certificate expires, and then the probe fails.",
 		Do:      "Drain the master, restart puppetserver, make it ready again.",
-		Reasons: []Cause{{CertificateOnDisk, "",
-			"renewed on disk, not loaded: pmcheck drain, systemctl restart puppetserver, pmcheck ready"}},
+		Reasons: []Cause{
+			{CertificateOnDisk, "",
+				"renewed on disk, not loaded: pmcheck drain, systemctl restart puppetserver, pmcheck ready"},
+			{FilesNotUsed, "", "mend the file that is named: Puppet Server would not start with it; pmcheck goes on " +
+				"with the last good files"},
+		},
 		Observe: compareLoaded,
 	}
 }
@@ -32,6 +39,10 @@ func loaded() Check {
 // if the master's certificate is the host's own.
 func compareLoaded(r Result, _ time.Time) Finding {
 	f := Finding{Check: CheckLoaded, State: StateOK, Reason: OK, Checked: r.Asked}
+	if r.Warning != nil {
+		f.State, f.Reason, f.Detail = StateWarn, FilesNotUsed, "the files on disk cannot be used: "+r.Warning.Error()
+		return f
+	}
 	if r.Own == nil || r.TLS == nil {
 		return f.unknown("there is nothing to compare: no connection, or no certificate on disk")
 	}

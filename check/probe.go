@@ -22,6 +22,7 @@ const (
 	// This host's files and certificate.
 	OwnFiles           = Reason(puppetclient.OwnFiles)
 	OwnFilesMissing    = Reason(puppetclient.OwnFilesMissing)
+	OwnFilesInvalid    = Reason(puppetclient.OwnFilesInvalid)
 	OwnCertExpired     = Reason(puppetclient.OwnCertExpired)
 	OwnCertNotYetValid = Reason(puppetclient.OwnCertNotYetValid)
 	OwnCertRevoked     = Reason(puppetclient.OwnCertRevoked)
@@ -69,7 +70,9 @@ func probe() Check {
 
 func probeCauses() []Cause {
 	const (
-		renewOwn = "renew this host's certificate: puppet ssl clean, then puppet ssl bootstrap"
+		renewOwn = "renew this host's certificate and keep its dns_alt_names: puppetserver ca clean --certname NAME on the " +
+			"CA, puppet ssl clean here, then puppet ssl bootstrap --dns_alt_names NAMES; on the CA itself, puppetserver " +
+			"ca generate --ca-client"
 		clocks   = "compare this host's clock with the CA's: timedatectl"
 		services = "look at /status/v1/services?level=info and puppetserver.log"
 	)
@@ -89,6 +92,8 @@ func probeCauses() []Cause {
 			"(pe-puppet on PE); to ask by hand, use sudo"},
 		{OwnFilesMissing, SideOwn, "is certname right? pmcheck config shows it, and the paths; if it is, the host " +
 			"has no certificate yet: puppet ssl bootstrap"},
+		{OwnFilesInvalid, SideOwn, "the certificate, key, CA bundle or CRL that is named was damaged, or does not fit " +
+			"the others: restore it; Puppet Server will not start with it either"},
 		{OwnCertExpired, SideOwn, renewOwn},
 		{OwnCertNotYetValid, SideOwn, clocks},
 		{OwnCertRevoked, SideOwn, renewOwn},

@@ -11,6 +11,7 @@ const (
 	UnitStarting  Reason = "unit-starting"
 	UnitStopping  Reason = "unit-stopping"
 	UnitFailed    Reason = "unit-failed"
+	UnitCrashed   Reason = "unit-crashed"
 )
 
 // UnitSettings name the master's unit in systemd.
@@ -20,7 +21,6 @@ type UnitSettings struct {
 }
 
 func unit() Check {
-	const wait = "wait; to lose no agent run next time, pmcheck drain first"
 	return Check{
 		Name:     CheckUnit,
 		Title:    "the service manager's view",
@@ -32,23 +32,34 @@ func unit() Check {
 			"nothing, so a master that is run by other means is left to the probe.",
 		Do: "Wait for a reload or a start; drain the master before a planned one. failed: journalctl -u puppetserver.",
 		Reasons: []Cause{
-			{UnitReloading, "", wait},
-			{UnitStarting, "", wait},
-			{UnitStopping, "", wait},
+			{UnitReloading, "", "wait; a reload closes the port: next time run pmcheck drain --wait before it"},
+			{UnitStarting, "", "wait until it has started"},
+			{UnitStopping, "", "wait; pmcheck drain --wait before a stop, or the guard, loses no agent run"},
+			{UnitCrashed, "", "wait; then find out why: journalctl -u puppetserver, hs_err_pid*.log and *.hprof in its " +
+				"working directory, dmesg for the kernel's memory killer"},
 			{UnitFailed, "", "journalctl -u puppetserver, then systemctl restart puppetserver"},
 		},
 		Settings: &UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service"}},
 	}
 }
 
-// Unit concludes from the state of the master's unit in the service manager.
-// Puppet Server answers running while it drains its pool for a stop or a
-// reload; systemd knows at once. A unit that is active, inactive or not there
-// says nothing: the master may be run by other means, and the probe decides.
-func Unit(name, activeState string, since time.Time) Finding {
+// Unit concludes from the state of the master's unit in the service manager, and
+// from how its main process ended, if that was not as planned. Puppet Server
+// answers running while it drains its pool for a stop or a reload; systemd knows
+// at once. A unit that is active, inactive or not there says nothing: the master
+// may be run by other means, and the probe decides.
+func Unit(name, activeState, ended string, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {
 		f.State, f.Health, f.Reason, f.Detail = StateBad, h, r, detail
+	}
+	switch {
+	case activeState == "activating" && ended != "":
+		out(Warming, UnitCrashed, name+" "+ended+"; systemd starts it again")
+		return f
+	case activeState == "failed" && ended != "":
+		out(Unhealthy, UnitFailed, name+" "+ended+": see journalctl -u "+name)
+		return f
 	}
 	switch activeState {
 	case "active":

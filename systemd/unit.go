@@ -3,6 +3,7 @@ package systemd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
@@ -28,6 +29,9 @@ type UnitState struct {
 	Unit   string // its name, puppetserver.service
 	Active ActiveState
 	Sub    string // the finer state, such as stop-sigterm
+	// Ended says how and when the main process ended, if not as planned: "was
+	// killed by signal 9 at 15:04:05". It stays until the unit is active or stops.
+	Ended string
 }
 
 // Signals are believed at once. Everything is read again every so often, to
@@ -99,7 +103,7 @@ func (w *unitWatch) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case u := <-updates:
-			w.update(u)
+			w.update(ctx, bus, u)
 			continue
 		case <-lost: // more signals than were read in time: ask for the state
 		case <-reread.C:
@@ -124,7 +128,7 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	}
 	for _, u := range units {
 		if u.LoadState == "loaded" {
-			w.report(UnitState{u.Name, ActiveState(u.ActiveState), u.SubState})
+			w.report(w.explain(ctx, bus, UnitState{Unit: u.Name, Active: ActiveState(u.ActiveState), Sub: u.SubState}))
 			return nil
 		}
 	}
@@ -133,7 +137,7 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 }
 
 // update takes in a signal, which carries the values.
-func (w *unitWatch) update(u *dbus.PropertiesUpdate) {
+func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.PropertiesUpdate) {
 	if u.UnitName != w.last.Unit {
 		return
 	}
@@ -144,8 +148,56 @@ func (w *unitWatch) update(u *dbus.PropertiesUpdate) {
 	if sub, ok := u.Changed["SubState"].Value().(string); ok {
 		next.Sub = sub
 	}
-	w.report(next)
+	w.report(w.explain(ctx, bus, next))
 }
+
+// explain adds how the main process ended, if it ended by itself. systemd forgets
+// it when it starts the unit again, so what was known before is kept until then.
+func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
+	if s.Active != UnitActivating && s.Active != UnitFailed {
+		return s
+	}
+	if s.Unit == w.last.Unit {
+		s.Ended = w.last.Ended
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if p, err := bus.GetUnitTypePropertiesContext(ctx, s.Unit, "Service"); err == nil {
+		if ended := ending(p); ended != "" {
+			s.Ended = ended
+		}
+	}
+	return s
+}
+
+// ending reads how the main process ended; empty if it has not, or as planned.
+func ending(p map[string]any) string {
+	result, _ := p["Result"].(string)
+	code, _ := p["ExecMainCode"].(int32)
+	status, _ := p["ExecMainStatus"].(int32)
+	at, _ := p["ExecMainExitTimestamp"].(uint64) // in microseconds
+	how := ""
+	switch {
+	case result == "" || result == "success" || at == 0:
+		return ""
+	case result == "oom-kill":
+		how = "was killed because memory ran out"
+	case code == cldKilled || code == cldDumped:
+		how = fmt.Sprintf("was killed by signal %d", status)
+	case code == cldExited && result == "exit-code":
+		how = fmt.Sprintf("ended with status %d", status)
+	default:
+		how = "ended with result " + result
+	}
+	return how + " at " + time.UnixMicro(int64(at)).Format(time.TimeOnly)
+}
+
+// What ExecMainCode says: CLD_EXITED, CLD_KILLED and CLD_DUMPED of waitid(2).
+const (
+	cldExited = 1
+	cldKilled = 2
+	cldDumped = 3
+)
 
 func (w *unitWatch) report(s UnitState) {
 	if s != w.last || !w.told {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -133,10 +132,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	defer cancel()
 	m, err := c.renew(time.Now())
 	if m == nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return Answer{}, &Error{OwnFilesMissing, err}
-		}
-		return Answer{}, &Error{OwnFiles, err}
+		return Answer{}, &Error{ownFilesReason(err), err}
 	}
 	a := Answer{URL: "https://" + c.Address + r.Path, Identity: &m.identity, Warning: err}
 	before := c.conn.Load()

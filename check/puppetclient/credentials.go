@@ -86,6 +86,9 @@ func (c *Credentials) reload() {
 		return
 	}
 	m, err := parseMaterial(c.Files, read)
+	if err != nil {
+		err = invalidError{err}
+	}
 	c.read, c.err = read, err
 	if err == nil {
 		c.good = m

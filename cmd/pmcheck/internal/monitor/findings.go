@@ -15,6 +15,8 @@ type findings struct {
 	severity map[string]check.Severity
 	// unread is when the pool had to be read anew; zero once it has been.
 	unread time.Time
+	// silent is since when the master has not answered; zero while it does.
+	silent time.Time
 }
 
 func newFindings() findings {
@@ -69,6 +71,16 @@ func (f *findings) take(found check.Finding, now time.Time) {
 	f.latest[found.Check] = found
 }
 
+// heard takes in whether a probe of the master was answered.
+func (f *findings) heard(r check.Result) {
+	switch {
+	case r.Fault == nil:
+		f.silent = time.Time{}
+	case r.Fault.Definite() && f.silent.IsZero():
+		f.silent = r.Asked
+	}
+}
+
 // forgetPool says that the pool has to be read before anything good can be
 // said of the master.
 func (f *findings) forgetPool(now time.Time) {
@@ -84,7 +96,7 @@ func (f *findings) forgetPool(now time.Time) {
 func (f *findings) unit(u systemd.UnitState, now time.Time) {
 	delete(f.latest, check.CheckUnit)
 	if u.Unit != "" {
-		f.take(check.Unit(u.Unit, string(u.Active), now), now)
+		f.take(check.Unit(u.Unit, string(u.Active), u.Ended, now), now)
 	}
 }
 
@@ -108,10 +120,12 @@ func (f *findings) list(now time.Time) []check.Finding {
 		if name == check.CheckJRuby && !f.unread.IsZero() {
 			found, known = unreadPool(f.unread), true
 		}
-		if !known {
+		switch {
+		case !known || found.Absent:
 			continue
-		}
-		if !f.fresh(found, now) {
+		case found.Pool != nil && !f.silent.IsZero() && found.Checked.Before(f.silent):
+			found = found.Outlived()
+		case !f.fresh(found, now):
 			found = check.Finding{Check: name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,
 				Detail: "the check is stuck: nothing since " + found.Checked.Format(time.RFC3339)}
 		}

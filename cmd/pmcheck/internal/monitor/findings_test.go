@@ -86,3 +86,30 @@ func TestFindingsOfACheckThatIsNoLongerMadeAreForgotten(t *testing.T) {
 		t.Errorf("left are %+v, want the one that is still made", list)
 	}
 }
+
+func TestWhatAMasterDoesNotHaveIsNotShown(t *testing.T) {
+	f := newFindings()
+	f.configure(config.Default().Checks)
+	now := time.Now()
+	f.forgetPool(now)
+	f.take(check.Finding{Check: check.CheckJRuby, State: check.StateNone, Absent: true, Checked: now.Add(1)}, now)
+	if list := f.list(now); len(list) != 0 {
+		t.Errorf("a Ruby master shows %+v", list)
+	}
+}
+
+func TestThePoolOfADeadMasterIsOld(t *testing.T) {
+	f := newFindings()
+	f.configure(config.Default().Checks)
+	now := time.Now()
+	f.take(check.Finding{Check: check.CheckJRuby, State: check.StateOK, Pool: &check.Pool{Size: 2, Free: 2}, Checked: now}, now)
+	f.heard(check.Result{Asked: now.Add(1), Fault: &check.Fault{Reason: check.Refused}})
+	got := f.list(now)[0]
+	if got.State != check.StateNone || got.Reason != check.Stale || got.Pool == nil {
+		t.Errorf("beside a master that refuses: %+v", got)
+	}
+	f.heard(check.Result{Asked: now.Add(2)})
+	if got := f.list(now)[0]; got.State != check.StateOK {
+		t.Errorf("beside a master that answers again: %+v", got)
+	}
+}

@@ -163,6 +163,7 @@ func (m *Monitor) patience(s *subject) int {
 // concluded hands a result of the master to the checks that depend on it.
 func (m *Monitor) concluded(served, serves bool, r check.Result) {
 	now := time.Now()
+	m.findings.heard(r)
 	m.findings.observe(m.config.Checks, r, now)
 	switch {
 	case r.Fault != nil:
