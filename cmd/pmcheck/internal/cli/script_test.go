@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -121,6 +122,11 @@ func setup(env *testscript.Env) error {
 	env.Defer(func() { notify.Close() })
 	env.Values[notifyKey{}] = notify
 
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	env.Setenv("me", me.Username) // the owner of holds
 	env.Setenv("NOTIFY_SOCKET", socket)
 	env.Setenv("PMCHECK_CONFIG", filepath.Join(env.WorkDir, "pmcheck.yaml"))
 	env.Setenv("TZ", "UTC")
@@ -162,9 +168,10 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // equal makes runs comparable.
-func equal(text, work string) string {
+func equal(text, work, me string) string {
 	for _, r := range []struct{ pattern, with string }{
 		{regexp.QuoteMeta(work), "$$WORK"},
+		{`\(` + regexp.QuoteMeta(me) + `\)`, "(root)"},
 		{`127\.0\.0\.1:\d+`, "ADDRESS"},
 		{`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z| [A-Z]+)?`, "TIME"},
 		{`\b\d\d:\d\d:\d\d\b`, "CLOCK"},
@@ -181,7 +188,8 @@ func equal(text, work string) string {
 }
 
 func golden(ts *testscript.TestScript, neg bool, args []string) {
-	got, want := equal(ts.ReadFile(args[0]), ts.Getenv("WORK")), equal(ts.ReadFile(args[1]), ts.Getenv("WORK"))
+	work, me := ts.Getenv("WORK"), ts.Getenv("me")
+	got, want := equal(ts.ReadFile(args[0]), work, me), equal(ts.ReadFile(args[1]), work, me)
 	if neg || got != want {
 		ts.Fatalf("%s is\n%s\nwant\n%s", args[0], got, want)
 	}
