@@ -61,6 +61,5 @@ func printBackend(c *cli.Context, environ []string) error {
 		}
 		b.Servers = append(b.Servers, s)
 	}
-	b.Write(c.App.Writer)
-	return nil
+	return b.Write(c.App.Writer)
 }
