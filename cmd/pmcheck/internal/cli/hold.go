@@ -90,8 +90,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 			return err
 		}
 	}
-	store := settings.Store()
-	set, err := store.Put(drain.Hold{
+	set, err := settings.Store().Put(drain.Hold{
 		Holder:      c.String("hold"),
 		Service:     c.String("service"),
 		Mode:        mode,
@@ -102,7 +101,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings, store, toggle{Set: &set}, "idle", drained)
+	return reportToggle(c, settings, toggle{Set: &set}, "idle", drained)
 }
 
 func ready(c *cli.Context, environ []string) error {
@@ -126,7 +125,7 @@ func ready(c *cli.Context, environ []string) error {
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings, store, toggle{Lifted: lifted}, "in service", inService)
+	return reportToggle(c, settings, toggle{Lifted: lifted}, "in service", inService)
 }
 
 func checkNames(c *cli.Context) error {

@@ -46,10 +46,10 @@ type toggle struct {
 
 // reportToggle says what a toggle has changed in effect, and waits for the
 // goal if asked to.
-func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t toggle, goal string, look goalLook) error {
+func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string, look goalLook) error {
 	now := time.Now()
 	t.Service = cmp.Or(c.String("service"), monitor.Server)
-	holds := store.Read()
+	holds := settings.Store().Read()
 	t.Mode, _ = holds.Mode(t.Service, now)
 	for _, h := range holds.At(now).Holds() {
 		if h.Covers(t.Service) && (t.Set == nil || h != *t.Set) {

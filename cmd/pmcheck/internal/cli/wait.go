@@ -92,9 +92,10 @@ type look func(ctx context.Context) []api.Obstacle
 
 // waitUntilClear waits until look finds the way clear for settle. After limit it
 // returns the last obstacles and fails with exitTimeout.
-func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, look look) (last []api.Obstacle, err error) {
+func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, look look) ([]api.Obstacle, error) {
+	var last []api.Obstacle
 	settled := drain.Settle{After: settle}
-	err = poll(c, goal, limit, func(ctx context.Context) (string, bool, error) {
+	err := poll(c, goal, limit, func(ctx context.Context) (string, bool, error) {
 		obstacles := look(ctx)
 		if ctx.Err() != nil {
 			return "", false, nil // what was found last stands

@@ -102,7 +102,9 @@ func (d *Daemon) TakeListeners() error {
 	if err != nil {
 		return err
 	}
-	d.Ports, d.AgentPorts, d.Sockets = passed[systemd.HTTPSocket], passed[systemd.AgentSocket], passed[systemd.StatusSocket]
+	d.Ports = passed[systemd.HTTPSocket]
+	d.AgentPorts = passed[systemd.AgentSocket]
+	d.Sockets = passed[systemd.StatusSocket]
 	c := d.settings.Load()
 	return errors.Join(
 		d.compareBound(d.Ports, "pmcheck.socket", "listen", c.Listen),
