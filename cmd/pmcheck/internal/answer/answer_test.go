@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestDecide(t *testing.T) {
+func TestDecideTable(t *testing.T) {
 	none := Codes{}
 	graceful := Codes{Drain: 404}
 	healthOnly := Codes{Drain: 200, Maint: 200}

@@ -7,7 +7,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestLine(t *testing.T) {
+func TestLineHasBothWords(t *testing.T) {
 	tests := []struct {
 		mode   drain.Mode
 		health check.Health

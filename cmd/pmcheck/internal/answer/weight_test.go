@@ -14,10 +14,15 @@ var (
 
 // poolOf has so many instances, of which some are at work, and waiting requests.
 func poolOf(size, ready, working, waiting int) *check.Pool {
-	return &check.Pool{Size: size, Free: ready - working, Borrowed: make([]check.Loan, working), Waiting: make([]check.Loan, waiting)}
+	return &check.Pool{
+		Size:     size,
+		Free:     ready - working,
+		Borrowed: make([]check.Loan, working),
+		Waiting:  make([]check.Loan, waiting),
+	}
 }
 
-func TestRoom(t *testing.T) {
+func TestRoomShrinksWithDemand(t *testing.T) {
 	tests := []struct {
 		name                          string
 		size, ready, working, waiting int
@@ -27,9 +32,9 @@ func TestRoom(t *testing.T) {
 		{"half at work", 4, 4, 2, 0, 2. / 3},
 		{"full", 4, 4, 4, 0, 1. / 2},
 		{"as many wait", 4, 4, 4, 4, 1. / 3},
-		{"a crowd waits", 4, 4, 4, 192, 0.02},
-		{"a small one, full", 1, 1, 1, 0, 1. / 2},
-		{"a small one with a queue", 1, 1, 1, 9, 1. / 11},
+		{"many wait", 4, 4, 4, 192, 0.02},
+		{"one instance, at work", 1, 1, 1, 0, 1. / 2},
+		{"one instance, with a queue", 1, 1, 1, 9, 1. / 11},
 		{"one of four ready", 4, 1, 0, 0, 1. / 4},
 		{"one of four ready, and at work", 4, 1, 1, 3, 1. / 8},
 		{"flushed", 4, 0, 0, 4, 0},
@@ -42,7 +47,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// A weighing is a master whose pool is looked at once a second.
+// A weighing is a master whose pool is read once a second.
 type weighing struct {
 	Weigher
 	now time.Time
@@ -61,7 +66,7 @@ func (w *weighing) after(seconds int, p *check.Pool, v check.Verdict) int {
 func newWeighing() *weighing { return &weighing{now: time.Unix(0, 0)} }
 
 func TestWeightFollowsThePool(t *testing.T) {
-	idle, full, flooded := poolOf(4, 4, 0, 0), poolOf(4, 4, 4, 0), poolOf(4, 4, 4, 1000)
+	idle, full, overloaded := poolOf(4, 4, 0, 0), poolOf(4, 4, 4, 0), poolOf(4, 4, 4, 1000)
 	w := newWeighing()
 	for _, step := range []struct {
 		name     string
@@ -69,12 +74,12 @@ func TestWeightFollowsThePool(t *testing.T) {
 		pool     *check.Pool
 		low, top int
 	}{
-		{"the first look counts in full", 1, full, 50, 50},
+		{"the first reading counts in full", 1, full, 50, 50},
 		{"idle for a second", 1, idle, 55, 70},
 		{"idle for three", 2, idle, 76, 88},
 		{"idle for a while", 20, idle, 100, 100},
-		{"flooded for three seconds", 3, flooded, 30, 45},
-		{"flooded for a while", 60, flooded, 1, 1},
+		{"overloaded for three seconds", 3, overloaded, 30, 45},
+		{"overloaded for a while", 60, overloaded, 1, 1},
 		{"idle for five seconds", 5, idle, 65, 90},
 		{"idle again", 20, idle, 100, 100},
 	} {
@@ -84,7 +89,7 @@ func TestWeightFollowsThePool(t *testing.T) {
 	}
 }
 
-func TestWeightDoesNotTwitch(t *testing.T) {
+func TestSmallChangesDoNotChangeTheWeight(t *testing.T) {
 	w := newWeighing()
 	w.after(30, poolOf(4, 4, 2, 0), upVerdict)
 	changes, before := 0, w.told
@@ -98,34 +103,35 @@ func TestWeightDoesNotTwitch(t *testing.T) {
 	}
 }
 
-func TestWeightOfTheSameLookIsTheSame(t *testing.T) {
+func TestOneReadingHasOneWeight(t *testing.T) {
 	w := newWeighing()
 	w.after(10, poolOf(4, 4, 0, 0), upVerdict)
 	read := w.now.Add(time.Second)
 	first := w.weigh(poolOf(4, 4, 4, 4), read, upVerdict, read)
 	for i := range 10 {
-		if got := w.weigh(poolOf(4, 4, 4, 4), read, upVerdict, read.Add(time.Duration(i)*100*time.Millisecond)); got != first {
-			t.Errorf("turn %d: got %d%%, want %d: the pool was not looked at again", i, got, first)
+		now := read.Add(time.Duration(i) * 100 * time.Millisecond)
+		if got := w.weigh(poolOf(4, 4, 4, 4), read, upVerdict, now); got != first {
+			t.Errorf("turn %d: got %d%%, want %d: the pool was not read again", i, got, first)
 		}
 	}
 }
 
-func TestWeightWithoutAPool(t *testing.T) {
+func TestUnreadPoolKeepsTheWeight(t *testing.T) {
 	w := newWeighing()
 	if got := w.after(3, nil, upVerdict); got != 100 {
-		t.Errorf("a pool that was never seen: got %d%%, want 100", got)
+		t.Errorf("a pool that was never read: got %d%%, want 100", got)
 	}
 	w.after(60, poolOf(4, 4, 4, 4), upVerdict)
 	if got := w.after(60, nil, upVerdict); got > 40 {
-		t.Errorf("a pool that cannot be seen any more: got %d%%, want what it was", got)
+		t.Errorf("a pool that is no longer read: got %d%%, want what it was", got)
 	}
 }
 
-func TestRamp(t *testing.T) {
+func TestMasterThatComesUpIsRamped(t *testing.T) {
 	idle := poolOf(4, 4, 0, 0)
 	w := newWeighing()
 	if got := w.after(5, idle, upVerdict); got != 100 {
-		t.Errorf("up before us: got %d%%, want 100", got)
+		t.Errorf("up before the daemon: got %d%%, want 100", got)
 	}
 	if got := w.after(5, nil, downVerdict); got != 10 {
 		t.Errorf("down: got %d%%, want what it will begin with, 10", got)
@@ -151,7 +157,7 @@ func TestRampMultipliesLoad(t *testing.T) {
 	}
 }
 
-func TestNoRampWithoutAReason(t *testing.T) {
+func TestUnknownVerdictStartsNoRamp(t *testing.T) {
 	for _, v := range []check.Verdict{
 		{Health: check.Unknown, Reason: check.NotProbed},
 		{Health: check.Unknown, Reason: check.Stale},

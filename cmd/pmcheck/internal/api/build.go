@@ -72,7 +72,8 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 func (src Source) warnings(status Status) (list []string) {
 	for _, h := range status.Holds {
 		if _, known := src.State.Service(h.Service); h.Service != "" && !known {
-			list = append(list, fmt.Sprintf("the hold of %s is on %s, and there is no such service: %s", h.Holder, h.Service, h.Path))
+			list = append(list, fmt.Sprintf("the hold of %s is on %s, and there is no such service: %s",
+				h.Holder, h.Service, h.Path))
 		}
 	}
 	if src.AgentChecks {

@@ -9,14 +9,14 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
-// A daemon that refuses says which setting would let one in; what is no such
-// line is not repeated to a terminal.
-func TestRefusedStatus(t *testing.T) {
+// A refusal of pmcheck names the setting that would allow it. Other bodies are not
+// repeated to a terminal.
+func TestRefusalIsQuotedIfPrintable(t *testing.T) {
 	for _, tt := range []struct{ name, body, want string }{
-		{"by pmcheck", "not allowed: see status_allow\n", " answers 403 Forbidden: not allowed: see status_allow"},
-		{"without a word", "", " answers 403 Forbidden"},
-		{"with an escape", "\x1b[2J\n", " answers 403 Forbidden"},
-		{"at length", strings.Repeat("x", 1000), " answers 403 Forbidden: " + strings.Repeat("x", 200)},
+		{"refusal of pmcheck", "not allowed: see status_allow\n", " answers 403 Forbidden: not allowed: see status_allow"},
+		{"empty body", "", " answers 403 Forbidden"},
+		{"terminal escape", "\x1b[2J\n", " answers 403 Forbidden"},
+		{"long body", strings.Repeat("x", 1000), " answers 403 Forbidden: " + strings.Repeat("x", 200)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -33,12 +33,3 @@ type Obstacle struct {
 	// Text says all of it on one line.
 	Text string `json:"text"`
 }
-
-// Texts returns what the obstacles say.
-func Texts(obstacles []Obstacle) []string {
-	texts := make([]string, len(obstacles))
-	for i, o := range obstacles {
-		texts[i] = o.Text
-	}
-	return texts
-}

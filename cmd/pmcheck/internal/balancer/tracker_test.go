@@ -3,6 +3,7 @@ package balancer
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,17 @@ import (
 func TestParseView(t *testing.T) {
 	const rest = "; address=127.0.0.1; port=8140; name=a/m1; node=lb1; weight=1/2; scur=2/4; qcur=0"
 	full := func(state string, step, steps int) *View {
-		return &View{State: state, Step: step, Steps: steps, Weight: 1, WeightTotal: 2, Sessions: 2, SessionsTotal: 4, name: "a/m1", node: "lb1"}
+		return &View{
+			State:         state,
+			Step:          step,
+			Steps:         steps,
+			Weight:        1,
+			WeightTotal:   2,
+			Sessions:      2,
+			SessionsTotal: 4,
+			name:          "a/m1",
+			node:          "lb1",
+		}
 	}
 	tests := []struct {
 		header string
@@ -53,7 +64,7 @@ func TestParseView(t *testing.T) {
 	}
 }
 
-func TestViewOfOthers(t *testing.T) {
+func TestViewCountsOtherServers(t *testing.T) {
 	for _, tt := range []struct {
 		header string
 		last   bool
@@ -77,8 +88,8 @@ func TestViewOfOthers(t *testing.T) {
 	}
 }
 
-// FuzzParseView: whatever a client sends, what is kept is short and printable,
-// and a view that sends us nothing never makes us the last.
+// FuzzParseView: of any header, only short and printable names are kept, and a
+// balancer that does not send to the master never has it as its last server.
 func FuzzParseView(f *testing.F) {
 	f.Add("UP 2/3; address=198.51.100.7; port=8140; name=puppet/m1; node=lb1; weight=1/2; scur=3/7; qcur=0")
 	f.Add("NOLB; weight=1/1")
@@ -224,35 +235,33 @@ func TestMissingServers(t *testing.T) {
 	}
 }
 
-func TestHostileNamesCostLittleAndChangeNothing(t *testing.T) {
+func TestTrackerIsBounded(t *testing.T) {
 	b := NewTracker(func() {})
 	now := time.Now()
-	honest := netip.MustParseAddr("198.51.100.1")
-	b.Record(honest, Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/1"}, Told{200, "Puppet Server is running."}, now)
+	record := func(source netip.Addr, view string) {
+		b.Record(source, Question{Service: "server", View: view}, Told{200, "Puppet Server is running."}, now)
+	}
+	record(netip.MustParseAddr("198.51.100.1"), "UP; name=p/m1; node=lb1; weight=1/1")
 	hostile := netip.MustParseAddr("198.51.100.66")
 	headers := 1_000_000
 	if testing.Short() {
 		headers = 50_000
 	}
 	for i := range headers {
-		b.Record(hostile, Question{Service: "server", View: fmt.Sprintf("UP; name=p/%d; node=%d; weight=1/1", i, i)}, Told{200, "Puppet Server is running."}, now)
+		record(hostile, fmt.Sprintf("UP; name=p/%d; node=%[1]d; weight=1/1", i))
 	}
 	list := b.Current(now)
 	if len(list) != 1+maxPerSource {
 		t.Errorf("%d balancers are remembered, want %d", len(list), 1+maxPerSource)
 	}
 	for i := range 10_000 {
-		b.Record(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), Question{Service: "server", View: ""}, Told{200, "Puppet Server is running."}, now)
+		record(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), "")
 	}
 	list = b.Current(now)
 	if len(list) != maxBalancers || !list[len(list)-1].Source.IsValid() {
 		t.Errorf("%d balancers are remembered, want %d", len(list), maxBalancers)
 	}
-	found := false
-	for _, e := range list {
-		found = found || e.Node == "lb1"
-	}
-	if !found {
-		t.Error("the honest balancer was pushed out")
+	if !slices.ContainsFunc(list, func(b Balancer) bool { return b.Node == "lb1" }) {
+		t.Error("the honest balancer was evicted")
 	}
 }

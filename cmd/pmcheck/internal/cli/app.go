@@ -1,7 +1,10 @@
+// Package cli is pmcheck's command line: one file for each command. It is the
+// only package that prints.
 package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +40,8 @@ const (
 // exitError carries an exit status up to Run.
 type exitError struct {
 	status int
-	err    error // nil if everything has been said
+	err    error  // nil if everything has been said
+	hint   string // advice for the person at the terminal; may be empty
 }
 
 func (e *exitError) Error() string {
@@ -49,16 +53,8 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// hinted is an error with advice for the person at the terminal.
-type hinted struct {
-	error
-	hint string
-}
-
-func (h *hinted) Unwrap() error { return h.error }
-
 func usageError(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+	return &exitError{status: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
 // Run is pmcheck as a function of its surroundings. It returns the exit
@@ -69,29 +65,55 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	app := newApp(environ, stdin, stdout, stderr)
 	app.Metadata = map[string]any{typedArgs: args[1:]}
 	err := app.RunContext(ctx, args)
-	var exit *exitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitOK
-	case errors.As(err, &exit):
-		if exit.err != nil {
-			complain(stderr, exit.err)
-		}
-		return exit.status
 	}
-	complain(stderr, err)
-	return exitFailure
+	exit, ok := errors.AsType[*exitError](err)
+	if !ok {
+		exit = &exitError{status: exitFailure, err: err}
+	}
+	exit.complain(stderr)
+	return exit.status
 }
 
-// complain prints an error and its hints.
-func complain(w io.Writer, err error) {
-	for line := range strings.Lines(err.Error()) {
+// complain prints the error and its hint.
+func (e *exitError) complain(w io.Writer) {
+	if e.err == nil {
+		return
+	}
+	for line := range strings.Lines(e.err.Error()) {
 		fmt.Fprintf(w, "pmcheck: %s\n", strings.TrimRight(line, "\n"))
 	}
-	var h *hinted
-	if errors.As(err, &h) {
-		fmt.Fprintf(w, "hint: %s\n", h.hint)
+	if e.hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", e.hint)
 	}
+}
+
+// statusOnly ends with an exit status when everything has been said.
+func statusOnly(status int) error {
+	if status == exitOK {
+		return nil
+	}
+	return &exitError{status: status}
+}
+
+// show prints v as JSON with --json, and as write does without, and ends with an
+// exit status.
+func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
+	if !c.Bool("json") {
+		write(c.App.Writer)
+		return statusOnly(exit)
+	}
+	if err := printJSON(c.App.Writer, v); err != nil {
+		return err
+	}
+	return statusOnly(exit)
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -25,7 +25,11 @@ func checkCommand(environ []string) *cli.Command {
 			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.StringFlag{Name: "explain", Usage: "say what the check `NAME` asks, why, and what to do, or what a reason means; all for the names"},
+			&cli.StringFlag{
+				Name: "explain",
+				Usage: "say what the check `NAME` asks, why, and what to do, " +
+					"or what a reason means; all for the names",
+			},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			&cli.BoolFlag{Name: "nagios", Usage: "print a plugin line with performance data"},
 			durationFlag("warn-expiry", 30*24*time.Hour, "with --nagios, warn `DURATION` before a certificate or CRL expires"),
@@ -44,43 +48,34 @@ func runCheck(c *cli.Context, environ []string) error {
 	loaded, err := load(c, environ)
 	if err != nil {
 		if c.Bool("nagios") {
-			fmt.Fprintf(c.App.Writer, "PUPPETSERVER UNKNOWN - %s\n", firstLine(err))
-			return &exitError{status: render.NagiosUnknown}
+			line, _, _ := strings.Cut(err.Error(), "\n")
+			fmt.Fprintf(c.App.Writer, "PUPPETSERVER UNKNOWN - %s\n", line)
+			return statusOnly(render.NagiosUnknown)
 		}
 		return err
 	}
 	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
 	r := render.Report{
-		Health: verdict.Health, Reason: verdict.Reason, Detail: verdict.Detail, Hint: verdict.Reason.Hint(),
-		Checks: api.NewCheckStatuses(findings), Probe: api.NewProbeStatus(loaded.Config.Probe.Address, result),
+		Health: verdict.Health,
+		Reason: verdict.Reason,
+		Detail: verdict.Detail,
+		Hint:   verdict.Reason.Hint(),
+		Checks: api.NewCheckStatuses(findings),
+		Probe:  api.NewProbeStatus(loaded.Config.Probe.Address, result),
 	}
 	if result.Fault != nil {
 		r.Side = result.Fault.Reason.Side()
 	}
-	switch {
-	case c.Bool("nagios"):
+	if c.Bool("nagios") {
 		status, line := r.Nagios(durationOf(c, "warn-expiry"), time.Now())
 		fmt.Fprintln(c.App.Writer, line)
 		return statusOnly(status)
-	case c.Bool("json"):
-		if err := printJSON(c.App.Writer, r); err != nil {
-			return err
-		}
-	default:
-		r.Write(c.App.Writer, result, time.Now())
 	}
+	exit := exitOK
 	if !r.Health.Serves() {
-		return statusOnly(exitFailure)
+		exit = exitFailure
 	}
-	return nil
-}
-
-// statusOnly ends with an exit status when everything has been said.
-func statusOnly(status int) error {
-	if status == exitOK {
-		return nil
-	}
-	return &exitError{status: status}
+	return show(c, r, func(w io.Writer) { r.Write(w, result, time.Now()) }, exit)
 }
 
 // explain prints what there is to know about a check, or about a reason and the
@@ -100,30 +95,13 @@ func explain(w io.Writer, name string) error {
 	}
 	reason := check.Reason(name)
 	if !slices.Contains(check.Reasons(), reason) {
-		return &exitError{exitUsage, &hinted{fmt.Errorf("no check and no reason %q: there are the checks %s", name, strings.Join(check.Names(), ", ")),
-			"the reasons are in pmcheck(8)"}}
+		names := strings.Join(check.Names(), ", ")
+		return &exitError{exitUsage, fmt.Errorf("no check and no reason %q: there are the checks %s", name, names),
+			"the reasons are in pmcheck(8)"}
 	}
-	hint := reason.Hint()
-	if hint == "" {
-		hint = "the detail beside it says what is the case"
-	}
-	fmt.Fprintf(w, "%s: %s\n", reason, hint)
+	fmt.Fprintf(w, "%s: %s\n", reason, cmp.Or(reason.Hint(), "the detail beside it says what is the case"))
 	if e, known := check.Explain(reason.Check()); known {
 		fmt.Fprintf(w, "\nIt is a reason of this check.\n%s", e)
 	}
 	return nil
-}
-
-func printJSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", data)
-	return err
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"embed"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"text/template"
@@ -42,27 +41,38 @@ func completion(c *cli.Context, environ []string) error {
 			return err
 		}
 		return script.Execute(c.App.Writer, completionData(c.App.VisibleCommands()))
-	case "holders", "services":
-		return printNames(c, environ, what)
-	case "explained", "goals":
-		printWords(c.App.Writer, what)
-		return nil
+	case "holders", "services", "explained", "goals":
+		names, err := completionNames(c, environ, what)
+		for _, name := range names {
+			fmt.Fprintln(c.App.Writer, name)
+		}
+		return err
 	}
 	return usageError("completion takes bash, zsh or fish")
 }
 
-// printNames prints the names of those who hold now, or of the services that
-// the daemon answers for. A daemon that does not answer has none.
-func printNames(c *cli.Context, environ []string, what string) error {
+// completionNames lists the holders that hold now, the services that the daemon
+// answers for (none if it does not answer), what can be explained, or what can be
+// waited for.
+func completionNames(c *cli.Context, environ []string, what string) (names []string, err error) {
+	switch what {
+	case "goals":
+		return []string{"ready", "out"}, nil
+	case "explained":
+		names = append([]string{"all"}, check.Names()...)
+		for _, reason := range check.Reasons() {
+			names = append(names, string(reason))
+		}
+		return names, nil
+	}
 	settings, err := loadOwn(c, environ)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var names []string
 	if what == "holders" {
 		names = append(names, drain.Operator)
 		for _, h := range settings.Store().Read().Holds() {
-			if drain.CheckName(h.Holder) == nil { // a shell would run what a file may be called
+			if drain.CheckName(h.Holder) == nil { // bash would run what a file may be called
 				names = append(names, h.Holder)
 			}
 		}
@@ -72,26 +82,7 @@ func printNames(c *cli.Context, environ []string, what string) error {
 		}
 	}
 	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		fmt.Fprintln(c.App.Writer, name)
-	}
-	return nil
-}
-
-// printWords prints words that are the same everywhere: what can be explained, and
-// what can be waited for.
-func printWords(w io.Writer, what string) {
-	if what == "goals" {
-		fmt.Fprint(w, "ready\nout\n")
-		return
-	}
-	fmt.Fprintln(w, "all")
-	for _, name := range check.Names() {
-		fmt.Fprintln(w, name)
-	}
-	for _, reason := range check.Reasons() {
-		fmt.Fprintln(w, reason)
-	}
+	return slices.Compact(names), nil
 }
 
 // completed is what can be typed after a command's name.
@@ -119,11 +110,14 @@ func completionData(commands []*cli.Command) []completed {
 			if f.Names()[0] == "help" {
 				continue // only the command that runs has it; the scripts know it
 			}
-			entry.Flags = append(entry.Flags, completedFlag{
-				Names: spelled(f),
+			flag := completedFlag{
 				Usage: strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", ""),
 				Value: completedValue(c, f),
-			})
+			}
+			for _, name := range f.Names() {
+				flag.Names = append(flag.Names, dashed(name))
+			}
+			entry.Flags = append(entry.Flags, flag)
 		}
 		list = append(list, entry)
 	}
@@ -149,15 +143,6 @@ func completedValue(c *cli.Command, f cli.Flag) string {
 		return "goals"
 	}
 	return "nothing"
-}
-
-// spelled writes the names of a flag as they are typed.
-func spelled(f cli.Flag) []string {
-	var list []string
-	for _, name := range f.Names() {
-		list = append(list, dashed(name))
-	}
-	return list
 }
 
 // quote makes one word of a text, for any shell.

@@ -57,7 +57,7 @@ func showConfig(c *cli.Context, environ []string) error {
 		}
 		// The environment belongs to the host, not to the file.
 		if _, err := config.Check(config.Options{File: c.String("check")}); err != nil {
-			return &exitError{exitUsage, err}
+			return usageError("%w", err)
 		}
 		return nil
 	}
@@ -69,35 +69,32 @@ func showConfig(c *cli.Context, environ []string) error {
 		return err
 	}
 	r := newConfigReport(loaded, durationOf(c, "inter"), c.Int("fall"))
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, r)
-	}
-	printConfig(c.App.Writer, r)
-	return nil
+	return show(c, r, r.write, exitOK)
 }
 
 func newConfigReport(l *config.Loaded, inter time.Duration, fall int) configReport {
 	d := l.Config.Detection(inter, fall)
 	r := configReport{
-		File: l.File, Warnings: l.Warnings,
+		File:      l.File,
+		Warnings:  l.Warnings,
 		Detection: detection{Inter: inter.String(), Fall: fall, Killed: d.Killed.Seconds(), Silent: d.Silent.Seconds()},
 	}
 	for _, s := range l.Settings() {
-		r.Settings = append(r.Settings, configSetting{s.Key, s.Value, s.Origin})
+		r.Settings = append(r.Settings, configSetting(s))
 	}
 	return r
 }
 
-// printConfig writes the settings, and what they mean for a balancer, for a
-// person.
-func printConfig(w io.Writer, r configReport) {
+// write writes the settings, and what they mean for a balancer.
+func (r configReport) write(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range r.Settings {
 		fmt.Fprintf(t, "%s\t%s\t# %s\n", s.Key, s.Value, s.Origin)
 	}
 	t.Flush()
-	fmt.Fprintf(w, "\nWith inter %s fall %d, HAProxy has the master DOWN at the latest\n", r.Detection.Inter, r.Detection.Fall)
-	fmt.Fprintf(w, "  %.1f s after it was killed,\n  %.1f s after it stopped answering.\n", r.Detection.Killed, r.Detection.Silent)
+	d := r.Detection
+	fmt.Fprintf(w, "\nWith inter %s fall %d, HAProxy has the master DOWN at the latest\n", d.Inter, d.Fall)
+	fmt.Fprintf(w, "  %.1f s after it was killed,\n  %.1f s after it stopped answering.\n", d.Killed, d.Silent)
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", warning)
 	}

@@ -36,9 +36,8 @@ func runDemo(c *cli.Context) error {
 		Out:     c.App.Writer,
 		Log:     c.App.ErrWriter,
 	})
-	var invalid *config.Error
-	if errors.As(err, &invalid) {
-		return &exitError{exitUsage, err}
+	if _, invalid := errors.AsType[*config.Error](err); invalid {
+		return usageError("%w", err)
 	}
 	return err
 }

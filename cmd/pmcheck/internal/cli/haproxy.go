@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -38,8 +38,8 @@ func printBackend(c *cli.Context, environ []string) error {
 		given = settings.Fleet
 	}
 	if len(given) == 0 {
-		return &exitError{exitUsage, &hinted{fmt.Errorf("no masters: neither --server nor fleet in the configuration"),
-			"pmcheck haproxy --server puppet1=192.0.2.11 --server puppet2=192.0.2.12"}}
+		return &exitError{exitUsage, errors.New("no masters: neither --server nor fleet in the configuration"),
+			"pmcheck haproxy --server puppet1=192.0.2.11 --server puppet2=192.0.2.12"}
 	}
 	if durationOf(c, "inter") < 10*time.Millisecond || c.Int("fall") < 1 {
 		return usageError("--inter is at least 10ms and --fall at least 1")
@@ -61,6 +61,5 @@ func printBackend(c *cli.Context, environ []string) error {
 		}
 		b.Servers = append(b.Servers, s)
 	}
-	b.Write(c.App.Writer)
-	return nil
+	return b.Write(c.App.Writer)
 }

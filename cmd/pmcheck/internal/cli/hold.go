@@ -30,7 +30,11 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left"},
-			&cli.BoolFlag{Name: "in-turn", Usage: "first let other servers come back that balancers had lately, for as long as --wait says; then as --force"},
+			&cli.BoolFlag{
+				Name: "in-turn",
+				Usage: "first let other servers come back that balancers had lately, " +
+					"for as long as --wait says; then as --force",
+			},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
@@ -57,7 +61,8 @@ func readyCommand(environ []string) *cli.Command {
 }
 
 func holderFlag() cli.Flag {
-	return &cli.StringFlag{Name: "hold", Value: drain.Operator, Usage: "act as `HOLDER`: holders do not touch each other's holds"}
+	const usage = "act as `HOLDER`: holders do not touch each other's holds"
+	return &cli.StringFlag{Name: "hold", Value: drain.Operator, Usage: usage}
 }
 
 func serviceFlag(usage string) cli.Flag {
@@ -77,27 +82,26 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 		return err
 	}
 	client := api.Client{Socket: settings.Socket}
-	if err := refuseUnknown(c.Context, client, c.String("service")); err != nil {
+	if err := refuse(c, client); err != nil {
 		return err
 	}
-	switch {
-	case c.Bool("in-turn"):
-		err = waitForTurn(c, client)
-	case !c.Bool("force"):
-		err = refuseIfLast(c.Context, client, c.String("service"))
+	if c.Bool("in-turn") {
+		if err := waitForTurn(c, client); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	store := settings.Store()
-	set, err := store.Put(drain.Hold{
-		Holder: c.String("hold"), Service: c.String("service"), Mode: mode,
-		Reason: c.String("reason"), Until: until, UntilReboot: c.Bool("until-reboot"),
+	set, err := settings.Store().Put(drain.Hold{
+		Holder:      c.String("hold"),
+		Service:     c.String("service"),
+		Mode:        mode,
+		Reason:      c.String("reason"),
+		Until:       until,
+		UntilReboot: c.Bool("until-reboot"),
 	})
 	if err != nil {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings, store, toggle{Set: &set}, "idle", drained)
+	return reportToggle(c, settings, toggle{Set: &set}, "idle", drained)
 }
 
 func ready(c *cli.Context, environ []string) error {
@@ -121,7 +125,7 @@ func ready(c *cli.Context, environ []string) error {
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings, store, toggle{Lifted: lifted}, "in service", inService)
+	return reportToggle(c, settings, toggle{Lifted: lifted}, "in service", inService)
 }
 
 func checkNames(c *cli.Context) error {
@@ -137,23 +141,21 @@ func checkNames(c *cli.Context) error {
 }
 
 // holdEnd returns when the hold ends by itself; zero is never.
-func holdEnd(c *cli.Context, now time.Time) (time.Time, error) {
+func holdEnd(c *cli.Context, now time.Time) (until time.Time, err error) {
+	length := durationOf(c, "for")
 	switch {
 	case c.IsSet("for") && c.IsSet("until"):
-		return time.Time{}, usageError("--for and --until exclude each other")
+		return until, usageError("--for and --until exclude each other")
+	case c.IsSet("for") && length <= 0:
+		return until, usageError("--for %s is not above 0", length)
 	case c.IsSet("for"):
-		if durationOf(c, "for") <= 0 {
-			return time.Time{}, usageError("--for %s is not ahead", durationOf(c, "for"))
-		}
-		return now.Add(durationOf(c, "for")), nil
+		return now.Add(length), nil
 	case c.IsSet("until"):
-		until, err := parseUntil(c.String("until"), now)
-		if err != nil {
-			return time.Time{}, usageError("--until: %w", err)
+		if until, err = parseUntil(c.String("until"), now); err != nil {
+			return until, usageError("--until: %w", err)
 		}
-		return until, nil
 	}
-	return time.Time{}, nil
+	return until, nil
 }
 
 // parseUntil reads a time as people write it, in the local zone of now. A
@@ -172,11 +174,11 @@ func parseUntil(s string, now time.Time) (time.Time, error) {
 			continue
 		}
 		if !until.After(now) {
-			return time.Time{}, fmt.Errorf("%s is not ahead", until.Format(time.RFC3339))
+			return time.Time{}, fmt.Errorf("%s is in the past", until.Format(time.RFC3339))
 		}
 		return until, nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write 15:04, \"2006-01-02 15:04\" or RFC 3339", s)
+	return time.Time{}, fmt.Errorf("cannot parse time %q: write 15:04, \"2006-01-02 15:04\" or RFC 3339", s)
 }
 
 // writeHint adds what the caller can do about a hold that was not written.
@@ -187,13 +189,13 @@ func writeHint(err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &hinted{err, "use sudo, or ask for permission to write " + w.Dir}
+		return &exitError{exitFailure, err, "use sudo, or ask for permission to write " + w.Dir}
 	case errors.Is(err, syscall.EROFS):
-		return &hinted{err, w.Dir + " is on a read-only file system; --until-reboot keeps the hold elsewhere"}
+		return &exitError{exitFailure, err, w.Dir + " is on a read-only file system; --until-reboot keeps the hold elsewhere"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &hinted{err, "no space for " + w.Dir + "; --until-reboot keeps the hold elsewhere"}
+		return &exitError{exitFailure, err, "no space for " + w.Dir + "; --until-reboot keeps the hold elsewhere"}
 	case errors.Is(err, drain.ErrBusy):
-		return &hinted{err, "another pmcheck is changing holds; try again"}
+		return &exitError{exitFailure, err, "another pmcheck is changing holds; try again"}
 	}
 	return err
 }

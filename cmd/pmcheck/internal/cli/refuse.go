@@ -15,39 +15,28 @@ import (
 // be possible without a daemon.
 const askTime = 2 * time.Second
 
-// refuseUnknown returns an error if a daemon says that it answers for no such
-// service: the hold would have no effect.
-func refuseUnknown(ctx context.Context, client api.Client, service string) error {
-	if service == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	status, err := client.Status(ctx)
-	if err != nil {
-		return nil // without a daemon: it may be a service of the daemon to come
-	}
-	if _, err := status.ServiceOrError(service); err != nil {
-		return noService(err)
-	}
-	return nil
-}
-
-// refuseIfLast returns an error if a balancer would have no server left. Without
-// a daemon there is no balancer to object.
-func refuseIfLast(ctx context.Context, client api.Client, service string) error {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+// refuse returns an error if a daemon says that it answers for no such service,
+// so that the hold would have no effect, or that a balancer would have no server
+// left. Without a daemon, the service may be one of the daemon to come, and no
+// balancer sends agents.
+func refuse(c *cli.Context, client api.Client) error {
+	ctx, cancel := context.WithTimeout(c.Context, askTime)
 	defer cancel()
 	status, err := client.Status(ctx)
 	if err != nil {
 		return nil
 	}
-	if last := rotation.LastServer(status, service); len(last) > 0 {
-		return &exitError{exitRefused, &hinted{
-			errors.New(last[0].Text),
-			"bring another master up first, or insist with --force"}}
+	service := c.String("service")
+	if service != "" {
+		if _, err := status.ServiceOrError(service); err != nil {
+			return noService(err)
+		}
 	}
-	return nil
+	last := rotation.LastServer(status, service)
+	if len(last) == 0 || c.Bool("force") || c.Bool("in-turn") {
+		return nil
+	}
+	return &exitError{exitRefused, errors.New(last[0].Text), "bring another master up first, or insist with --force"}
 }
 
 // waitForTurn waits until servers are back that balancers had lately, for as
@@ -56,7 +45,7 @@ func refuseIfLast(ctx context.Context, client api.Client, service string) error 
 func waitForTurn(c *cli.Context, client api.Client) error {
 	_, limit := waitOf(c)
 	f := &follower{client: client}
-	_, err := waitGoal(c, "in turn", limit, 0, func(ctx context.Context) []api.Obstacle {
+	_, err := waitUntilClear(c, "in turn", limit, 0, func(ctx context.Context) []api.Obstacle {
 		ctx, cancel := context.WithTimeout(ctx, askTime)
 		defer cancel()
 		status, err := f.next(ctx)
@@ -65,8 +54,7 @@ func waitForTurn(c *cli.Context, client api.Client) error {
 		}
 		return rotation.Turn(status, c.String("service"))
 	})
-	var exit *exitError
-	if errors.As(err, &exit) && exit.status == exitTimeout {
+	if exit, ok := errors.AsType[*exitError](err); ok && exit.status == exitTimeout {
 		return nil
 	}
 	return err

@@ -77,8 +77,8 @@ func havePeer(condition string) (bool, error) {
 //	                       manager; its address is then in $address
 //	signal NAME PROGRAM    send a signal to a background program
 func TestScripts(t *testing.T) {
-	// Whoever runs the tests may ignore this signal, as nohup does, and then so
-	// would the programs, unless it is caught here.
+	// A parent such as nohup may ignore this signal. Programs started here would
+	// inherit that, unless it is caught.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangup) })
@@ -130,7 +130,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("NOTIFY_SOCKET", socket)
 	env.Setenv("PMCHECK_CONFIG", filepath.Join(env.WorkDir, "pmcheck.yaml"))
 	env.Setenv("TZ", "UTC")
-	env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector's farewell takes a second
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise the race detector sleeps for a second at exit
 	holds, run := filepath.Join(env.WorkDir, "holds"), filepath.Join(env.WorkDir, "run")
 	return errors.Join(os.Mkdir(holds, 0o755), os.Mkdir(run, 0o755),
 		os.WriteFile(filepath.Join(env.WorkDir, "pmcheck.yaml"), fmt.Appendf(nil, `listen: 127.0.0.1:0
@@ -167,8 +167,8 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// equal makes runs comparable.
-func equal(text, work, me string) string {
+// normalize replaces what differs between runs.
+func normalize(text, work, me string) string {
 	for _, r := range []struct{ pattern, with string }{
 		{regexp.QuoteMeta(work), "$$WORK"},
 		{`\(` + regexp.QuoteMeta(me) + `\)`, "(root)"},
@@ -189,7 +189,7 @@ func equal(text, work, me string) string {
 
 func golden(ts *testscript.TestScript, neg bool, args []string) {
 	work, me := ts.Getenv("WORK"), ts.Getenv("me")
-	got, want := equal(ts.ReadFile(args[0]), work, me), equal(ts.ReadFile(args[1]), work, me)
+	got, want := normalize(ts.ReadFile(args[0]), work, me), normalize(ts.ReadFile(args[1]), work, me)
 	if neg || got != want {
 		ts.Fatalf("%s is\n%s\nwant\n%s", args[0], got, want)
 	}

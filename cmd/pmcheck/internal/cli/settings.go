@@ -3,7 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -26,32 +26,30 @@ func configFlag() cli.Flag {
 	}
 }
 
-// load reads the configuration for a command. Flags named like settings
-// override them.
+// load reads the configuration for a command. The flag --listen overrides the
+// setting.
 func load(c *cli.Context, environ []string) (*config.Loaded, error) {
 	loaded, err := config.Load(options(c, environ))
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, usageError("%w", err)
 	}
 	return loaded, nil
 }
 
 func options(c *cli.Context, environ []string) config.Options {
-	flags := map[string]string{}
-	for _, name := range []string{"listen"} {
-		if c.IsSet(name) {
-			flags[name] = c.String(name)
-		}
+	o := config.Options{File: c.String("config"), Environ: environ}
+	if c.IsSet("listen") {
+		o.Flags = map[string]string{"listen": c.String("listen")}
 	}
-	return config.Options{File: c.String("config"), Environ: environ, Flags: flags}
+	return o
 }
 
 // loadLocal reads the configuration for a command that has nothing to do with
 // the master. It works on a host where Puppet is missing or broken.
 func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
-	loaded, err := config.Check(config.Options{File: c.String("config"), Environ: environ})
+	loaded, err := config.Check(options(c, environ))
 	if err != nil {
-		return config.Config{}, &exitError{exitUsage, err}
+		return config.Config{}, usageError("%w", err)
 	}
 	return loaded.Config, nil
 }
@@ -69,9 +67,11 @@ func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
 	defer cancel()
 	status, lost := api.Client{Socket: socket}.Status(ctx)
 	if lost != nil || !usesFile(status.Config, file) {
-		return config.Config{}, &exitError{exitUsage, &hinted{err, "mend it: no daemon answers on " + socket + " that uses it and could tell where it looks for holds"}}
+		return config.Config{}, &exitError{exitUsage, err,
+			"mend it: no daemon answers on " + socket + " that uses it and could tell where it looks for holds"}
 	}
-	complain(c.App.ErrWriter, &hinted{err, "mend it; until then the daemon's own settings are used, with which it started"})
+	broken := exitError{exitUsage, err, "mend it; until then the daemon's own settings are used, with which it started"}
+	broken.complain(c.App.ErrWriter)
 	return settingsOf(status, socket), nil
 }
 
@@ -85,8 +85,9 @@ func usesFile(running api.ConfigStatus, file string) bool {
 func settingsOf(status api.Status, socket string) config.Config {
 	settings := config.Default()
 	settings.Socket = socket
-	settings.Holds = config.Holds{Persistent: status.Config.Holds.Persistent, UntilReboot: status.Config.Holds.UntilReboot}
-	settings.InitialMode = status.Config.Holds.InitialMode
+	holds := status.Config.Holds
+	settings.Holds = config.Holds{Persistent: holds.Persistent, UntilReboot: holds.UntilReboot}
+	settings.InitialMode = holds.InitialMode
 	settings.Probe.Address = status.Probe.Address
 	return settings
 }
@@ -96,7 +97,7 @@ func settingsOf(status api.Status, socket string) config.Config {
 func newLogger(w io.Writer, c config.Log) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		return nil, errors.New("log.level: " + err.Error())
+		return nil, fmt.Errorf("log.level: %w", err)
 	}
 	options := &slog.HandlerOptions{Level: level}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -25,7 +26,10 @@ func statusCommand(environ []string) *cli.Command {
 		Flags: []cli.Flag{
 			configFlag(),
 			serviceFlag("show `SERVICE` only"),
-			&cli.StringSliceFlag{Name: "host", Usage: "ask pmcheck on `HOST` instead, several times for a pool: m1, m1:9200, https://m1:9200"},
+			&cli.StringSliceFlag{
+				Name:  "host",
+				Usage: "ask pmcheck on `HOST` instead, several times for a pool: m1, m1:9200, https://m1:9200",
+			},
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "keep showing it until interrupted"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON: what /status answers"},
@@ -56,8 +60,8 @@ func showStatus(c *cli.Context, environ []string) error {
 	if c.Bool("fleet") {
 		hosts = append(hosts, settings.Fleet...)
 		if len(hosts) == 0 {
-			return &exitError{exitUsage, &hinted{errors.New("--fleet: the configuration lists no masters as fleet"),
-				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}}
+			return &exitError{exitUsage, errors.New("--fleet: the configuration lists no masters as fleet"),
+				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}
 		}
 	}
 	return showFleet(c, environ, hosts, settings)
@@ -68,42 +72,38 @@ func showOwn(c *cli.Context, settings config.Config) error {
 	client := api.Client{Socket: settings.Socket}
 	if c.Bool("watch") {
 		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
-			status, err := client.Status(ctx)
-			if err != nil {
-				return render.Screen{Text: err.Error() + "\n", Line: err.Error()}
-			}
-			var text strings.Builder
-			render.Status(&text, status)
-			s, _ := status.Service(monitor.Server)
-			return render.Screen{
-				Text:    text.String(),
-				Line:    fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, render.Verdict(s.Verdict)),
-				Latency: status.Probe.Took,
-			}
+			return ownScreen(client.Status(ctx))
 		})
 	}
 	status, err := client.Status(c.Context)
-	if noDaemon(err) {
-		return &exitError{exitNoDaemon, &hinted{err, "systemctl status pmcheck; the holds are in " + settings.Holds.Persistent}}
-	}
-	if err != nil {
+	switch {
+	case noDaemon(err):
+		return &exitError{exitNoDaemon, err, "systemctl status pmcheck; the holds are in " + settings.Holds.Persistent}
+	case err != nil:
 		return err
-	}
-	if name := c.String("service"); name != "" {
-		service, err := status.ServiceOrError(name)
+	case c.String("service") != "":
+		service, err := status.ServiceOrError(c.String("service"))
 		if err != nil {
 			return noService(err)
 		}
 		status.Services = []api.ServiceStatus{service}
 	}
-	if c.Bool("json") {
-		if err := printJSON(c.App.Writer, status); err != nil {
-			return err
-		}
-	} else {
-		render.Status(c.App.Writer, status)
+	return show(c, status, func(w io.Writer) { render.Status(w, status) }, statusExit(status))
+}
+
+// ownScreen is one moment of the status of this host.
+func ownScreen(status api.Status, err error) render.Screen {
+	if err != nil {
+		return render.Screen{Text: err.Error() + "\n", Line: err.Error()}
 	}
-	return statusOnly(statusExit(status))
+	var text strings.Builder
+	render.Status(&text, status)
+	s, _ := status.Service(monitor.Server)
+	return render.Screen{
+		Text:    text.String(),
+		Line:    fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, render.Verdict(s.Verdict)),
+		Latency: status.Probe.Took,
+	}
 }
 
 // showFleet shows the status of a pool.
@@ -127,14 +127,7 @@ func showFleet(c *cli.Context, environ, hosts []string, settings config.Config) 
 		})
 	}
 	members := api.AskAll(c.Context, hosts, clients)
-	if c.Bool("json") {
-		if err := printJSON(c.App.Writer, members); err != nil {
-			return err
-		}
-	} else {
-		render.Fleet(c.App.Writer, members)
-	}
-	return statusOnly(fleetExit(members))
+	return show(c, members, func(w io.Writer) { render.Fleet(w, members) }, fleetExit(members))
 }
 
 // statusExit is the exit status for the worst of the services.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ const effectTime = 3 * time.Second
 type toggle struct {
 	Set    *drain.Hold  `json:"set,omitempty"`
 	Lifted []drain.Hold `json:"lifted,omitempty"`
-	// Service is the service spoken of below.
+	// Service is the service that the fields below are about.
 	Service string `json:"service"`
 	// Mode is the mode now, by the files.
 	Mode drain.Mode `json:"mode"`
@@ -45,13 +46,10 @@ type toggle struct {
 
 // reportToggle says what a toggle has changed in effect, and waits for the
 // goal if asked to.
-func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t toggle, goal string, look goalLook) error {
+func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string, look goalLook) error {
 	now := time.Now()
-	t.Service = c.String("service")
-	if t.Service == "" {
-		t.Service = monitor.Server
-	}
-	holds := store.Read()
+	t.Service = cmp.Or(c.String("service"), monitor.Server)
+	holds := settings.Store().Read()
 	t.Mode, _ = holds.Mode(t.Service, now)
 	for _, h := range holds.At(now).Holds() {
 		if h.Covers(t.Service) && (t.Set == nil || h != *t.Set) {
@@ -73,7 +71,7 @@ func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t 
 		missed = noService(err)
 	case wanted:
 		now := look(client, settings.Probe.Address, c.String("service"), since)
-		t.Obstacles, missed = waitGoal(c, goal, limit, rotation.Settle, now)
+		t.Obstacles, missed = waitUntilClear(c, goal, limit, rotation.Settle, now)
 		reached := missed == nil
 		t.Reached = &reached
 	}
@@ -83,7 +81,7 @@ func reportToggle(c *cli.Context, settings config.Config, store *drain.Store, t 
 	return missed
 }
 
-// waitForEffect waits until the daemon answers in the mode that the files say.
+// waitForEffect waits until the daemon answers in the mode of the files.
 func (t *toggle) waitForEffect(ctx context.Context, client api.Client) (since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
@@ -120,7 +118,8 @@ func (t *toggle) print(w io.Writer, since time.Time) {
 	}
 	switch {
 	case t.InEffect:
-		fmt.Fprintf(w, "in effect: balancers are told %d %s (/%s, since %s)\n", t.Answer.Code, t.Answer.Body, t.Service, since.Local().Format(time.TimeOnly))
+		fmt.Fprintf(w, "in effect: balancers are told %d %s (/%s, since %s)\n",
+			t.Answer.Code, t.Answer.Body, t.Service, since.Local().Format(time.TimeOnly))
 	case strings.HasPrefix(t.Error, api.ErrNoDaemon.Error()):
 		fmt.Fprintf(w, "not in effect yet: %s; it applies when the daemon starts\n", t.Error)
 	default:
@@ -135,7 +134,7 @@ func (t *toggle) print(w io.Writer, since time.Time) {
 	}
 }
 
-// noService adds what a caller can do about a service that nobody answers for.
+// noService adds what a caller can do about a service that the daemon does not answer for.
 func noService(err error) error {
-	return &exitError{exitUsage, &hinted{err, "set services in the configuration, then systemctl reload pmcheck"}}
+	return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -24,12 +23,11 @@ func strict(action cli.ActionFunc) cli.ActionFunc {
 		if c.NArg() == 0 {
 			return action(c)
 		}
-		stray := c.Args().First()
-		err := fmt.Errorf("%s takes no argument %q", c.Command.Name, stray)
+		stray, hint := c.Args().First(), ""
 		if _, bad := config.ParseDuration(stray); bad == nil && c.IsSet("wait") {
-			err = &hinted{err, "write --wait=" + stray}
+			hint = "write --wait=" + stray
 		}
-		return &exitError{exitUsage, err}
+		return &exitError{exitUsage, fmt.Errorf("%s takes no argument %q", c.Command.Name, stray), hint}
 	}
 }
 
@@ -40,7 +38,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	if hint == "" {
 		hint = called(c) + " --help lists the flags"
 	}
-	return &exitError{exitUsage, &hinted{errors.New(problem), hint}}
+	return &exitError{exitUsage, errors.New(problem), hint}
 }
 
 // called is the command as it was called, without arguments.
@@ -67,32 +65,24 @@ func flagProblem(c *cli.Context, text string) (problem, hint string) {
 	if m == nil {
 		return text, ""
 	}
-	value, err := strconv.Unquote(m[1])
-	if err != nil {
-		return text, ""
-	}
-	return dashed(m[2]) + ": " + valueProblem(flagNamed(c.Command, m[2]), value, m[3]), ""
+	return dashed(m[2]) + ": " + valueProblem(c.Command, m[1], m[2], m[3]), ""
 }
 
-// valueProblem says what is wrong with the value of a flag; said is what the flag
-// says itself.
-func valueProblem(f cli.Flag, value, said string) string {
-	switch f.(type) {
-	case *cli.IntFlag:
-		return fmt.Sprintf("%q is not a whole number", value)
-	case *cli.BoolFlag:
-		return "takes no value"
-	}
-	return said
-}
-
-func flagNamed(command *cli.Command, name string) cli.Flag {
+// valueProblem says what is wrong with the quoted value of a flag; said is what the
+// flag says itself.
+func valueProblem(command *cli.Command, value, name, said string) string {
 	for _, f := range command.Flags {
-		if slices.Contains(f.Names(), name) {
-			return f
+		if !slices.Contains(f.Names(), name) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.IntFlag:
+			return value + " is not a whole number"
+		case *cli.BoolFlag:
+			return "takes no value"
 		}
 	}
-	return nil
+	return said
 }
 
 // unknownFlagHint names what may be meant by a flag that a command does not have.
@@ -142,5 +132,5 @@ func unknownCommand(c *cli.Context, name string) error {
 	if best := config.Nearest(name, names); best != "" {
 		hint = "did you mean pmcheck " + best + "?"
 	}
-	return &exitError{exitUsage, &hinted{fmt.Errorf("no command %q", name), hint}}
+	return &exitError{exitUsage, fmt.Errorf("no command %q", name), hint}
 }

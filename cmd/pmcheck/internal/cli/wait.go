@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 func waitCommand(environ []string) *cli.Command {
@@ -32,51 +36,88 @@ func wait(c *cli.Context, environ []string) error {
 	if goal != "ready" && goal != "out" {
 		return usageError("--for takes ready or out, not %q", goal)
 	}
-	if durationOf(c, "timeout") <= 0 {
-		return usageError("--timeout %s is not above 0", durationOf(c, "timeout"))
+	timeout := durationOf(c, "timeout")
+	if timeout <= 0 {
+		return usageError("--timeout %s is not above 0", timeout)
 	}
 	settings, err := loadOwn(c, environ)
 	if err != nil {
 		return err
 	}
-	name := c.String("service")
-	if name == "" {
-		name = monitor.Server
-	}
-	ctx, cancel := context.WithTimeout(c.Context, durationOf(c, "timeout"))
-	defer cancel()
 	f := &follower{client: api.Client{Socket: settings.Socket}}
+	return poll(c, goal, timeout, func(ctx context.Context) (state string, reached bool, err error) {
+		status, err := f.next(ctx)
+		if err != nil {
+			return err.Error(), false, nil // the daemon may come back
+		}
+		service, err := status.ServiceOrError(cmp.Or(c.String("service"), monitor.Server))
+		if err != nil {
+			return "", false, noService(err)
+		}
+		serves := service.Answer.Code == http.StatusOK
+		state = fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body)
+		return state, serves == (goal == "ready"), nil
+	})
+}
+
+// poll takes steps until one has reached the goal or returns an error, and shows
+// the state that each returns. After limit it fails with exitTimeout.
+func poll(c *cli.Context, goal string, limit time.Duration,
+	step func(context.Context) (state string, reached bool, err error)) error {
+	ctx, cancel := context.WithTimeout(c.Context, limit)
+	defer cancel()
 	p := render.NewProgress(c.App.ErrWriter)
 	defer p.End()
 	for {
-		reached, state, err := ask(ctx, f, name, goal)
+		state, reached, err := step(ctx)
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err() // interrupted
 		case ctx.Err() != nil:
-			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, durationOf(c, "timeout"), p.Last)}
+			return &exitError{status: exitTimeout, err: fmt.Errorf("not %s within %s: %s", goal, limit, p.Last)}
 		case err != nil:
 			return err
 		case reached:
 			p.Done(state)
 			return nil
+		case state != "":
+			p.Say(state)
 		}
-		p.Say(state)
 	}
 }
 
-// ask reports whether the goal is reached, and how things are. The error says
-// that the goal never will be reached.
-func ask(ctx context.Context, f *follower, name, goal string) (reached bool, state string, err error) {
-	status, err := f.next(ctx)
-	if err != nil {
-		return false, err.Error(), nil
+// look returns what is in the way now. The first look is at once; each later one
+// blocks until there may be news.
+type look func(ctx context.Context) []api.Obstacle
+
+// waitUntilClear waits until look finds the way clear for settle. After limit it
+// returns the last obstacles and fails with exitTimeout.
+func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, look look) ([]api.Obstacle, error) {
+	var last []api.Obstacle
+	settled := drain.Settle{After: settle}
+	err := poll(c, goal, limit, func(ctx context.Context) (string, bool, error) {
+		obstacles := look(ctx)
+		if ctx.Err() != nil {
+			return "", false, nil // what was found last stands
+		}
+		last = obstacles
+		if settled.Observe(len(obstacles) == 0, time.Now()) {
+			return goal, true, nil
+		}
+		return summary(obstacles), false, nil
+	})
+	return last, err
+}
+
+// summary puts the first few obstacles on one line.
+func summary(obstacles []api.Obstacle) string {
+	const most = 4
+	var texts []string
+	for _, o := range obstacles[:min(most, len(obstacles))] {
+		texts = append(texts, o.Text)
 	}
-	service, err := status.ServiceOrError(name)
-	if err != nil {
-		return false, "", noService(err)
+	if n := len(obstacles); n > most {
+		texts = append(texts, fmt.Sprintf("and %d more", n-most))
 	}
-	serves := service.Answer.Code == 200
-	state = fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body)
-	return serves == (goal == "ready"), state, nil
+	return strings.Join(texts, "; ")
 }

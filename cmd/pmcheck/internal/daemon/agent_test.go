@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -20,7 +19,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestRequests(t *testing.T) {
+func TestEachRequestHasItsAnswer(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		request string
@@ -61,7 +61,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestHeaderBeyondTheCap(t *testing.T) {
+func TestLongHeadersAreRefused(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	c, err := net.Dial("tcp", r.Address().String())
 	if err != nil {
@@ -75,7 +76,8 @@ func TestHeaderBeyondTheCap(t *testing.T) {
 	}
 }
 
-func TestKeptConnectionWithoutHost(t *testing.T) {
+func TestKeptConnectionNeedsNoHost(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	c, err := net.Dial("tcp", r.Address().String())
 	if err != nil {
@@ -97,13 +99,14 @@ func TestKeptConnectionWithoutHost(t *testing.T) {
 }
 
 func TestVerdictReachesTheAnswer(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	r.waitFor(200, answer.Serving)
 	r.master.Set(checktest.Stopped) // the kept connection ends: no tick is needed
 	r.waitFor(503, "unhealthy: refused")
 }
 
-func TestEachStateHasItsBody(t *testing.T) {
+func TestEachMasterStateHasItsBody(t *testing.T) {
 	tests := []struct {
 		state checktest.State
 		body  string
@@ -131,11 +134,13 @@ func TestEachStateHasItsBody(t *testing.T) {
 }
 
 func TestStaleVerdictIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.Config) { c.Probe.MaxAge = time.Millisecond })
 	r.waitFor(503, "unknown: stale")
 }
 
 func TestModeReachesTheAnswer(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	if _, err := r.store.Put(drain.Hold{Holder: "operator", Mode: drain.Drain}); err != nil {
 		t.Fatal(err)
@@ -155,6 +160,7 @@ func TestModeReachesTheAnswer(t *testing.T) {
 }
 
 func TestChecksCauseNoProbes(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	before := r.master.Questions()
 	for range 1000 {
@@ -165,7 +171,8 @@ func TestChecksCauseNoProbes(t *testing.T) {
 	}
 }
 
-func TestWhoMayAsk(t *testing.T) {
+func TestAllowLimitsClients(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.Config) {
 		c.Listen = "0.0.0.0:0"
 		c.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("127.0.0.8/30")}
@@ -192,6 +199,7 @@ func TestWhoMayAsk(t *testing.T) {
 }
 
 func TestStatusIsOneStructEverywhere(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	code, body := r.ask("GET /status HTTP/1.0\r\n\r\n")
 	if code != 200 {
@@ -207,10 +215,7 @@ func TestStatusIsOneStructEverywhere(t *testing.T) {
 	if s.Name != "server" || s.Mode != drain.Ready || s.Verdict.Health != check.Healthy || s.Answer.Code != 200 {
 		t.Errorf("service %+v", s)
 	}
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", r.config.Socket)
-	}}}
-	resp, err := client.Get("http://socket/status")
+	resp, err := r.askSocket("/status")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// withAgent starts an agent that answers agent-checks too.
-func withAgent(t *testing.T, change func(*config.Config)) *testDaemon {
+// startWithAgentChecks starts a daemon that answers agent-checks too.
+func startWithAgentChecks(t *testing.T, change func(*config.Config)) *testDaemon {
 	t.Helper()
 	return start(t, func(c *config.Config) {
 		c.Agent.Listen = "127.0.0.1:0"
@@ -55,7 +55,7 @@ func (r *testDaemon) agentCheck(from, say string) (string, error) {
 func (r *testDaemon) waitForLine(want string) {
 	r.t.Helper()
 	var got string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(pollEvery) {
 		if got, _ = r.agentCheck("127.0.0.1", ""); got == want+"\n" {
 			return
 		}
@@ -63,9 +63,11 @@ func (r *testDaemon) waitForLine(want string) {
 	r.t.Fatalf("the line stayed %q, want %q", got, want)
 }
 
-// TestAgentCheckThatDoesNotHangUp: it delays nobody's end.
-func TestAgentCheckThatDoesNotHangUp(t *testing.T) {
-	r := withAgent(t, nil)
+// A client of the agent port that does not close its connection does not delay the
+// daemon's shutdown.
+func TestOpenAgentCheckDoesNotDelayShutdown(t *testing.T) {
+	t.Parallel()
+	r := startWithAgentChecks(t, nil)
 	c, err := net.Dial("tcp", r.AgentPorts[0].Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +85,8 @@ func TestAgentCheckThatDoesNotHangUp(t *testing.T) {
 	}
 }
 
-func TestAgentCheck(t *testing.T) {
-	r := withAgent(t, nil)
+func TestAgentCheckFollowsModeAndVerdict(t *testing.T) {
+	r := startWithAgentChecks(t, nil)
 	r.waitForLine("ready up 100% # ok")
 	r.master.Set(checktest.Stopped)
 	r.waitForLine("ready down 100% # refused")
@@ -108,8 +110,9 @@ func TestAgentCheck(t *testing.T) {
 	r.waitForLine("ready up 100% # ok")
 }
 
-func TestAgentCheckIsToldWhateverItSays(t *testing.T) {
-	r := withAgent(t, nil)
+func TestAgentCheckInputIsIgnored(t *testing.T) {
+	t.Parallel()
+	r := startWithAgentChecks(t, nil)
 	for _, say := range []string{"", "\n", "ca\n", "drain\n", "GET / HTTP/1.0\r\n\r\n", strings.Repeat("x", 900)} {
 		told, err := r.agentCheck("127.0.0.1", say)
 		if told != "ready up 100% # ok\n" || err != nil {
@@ -118,8 +121,9 @@ func TestAgentCheckIsToldWhateverItSays(t *testing.T) {
 	}
 }
 
-func TestWhoMayMakeAgentChecks(t *testing.T) {
-	r := withAgent(t, func(c *config.Config) {
+func TestAllowLimitsAgentChecks(t *testing.T) {
+	t.Parallel()
+	r := startWithAgentChecks(t, func(c *config.Config) {
 		c.Agent.Listen = "0.0.0.0:0"
 		c.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	})
@@ -132,7 +136,8 @@ func TestWhoMayMakeAgentChecks(t *testing.T) {
 }
 
 func TestAgentCheckIsRemembered(t *testing.T) {
-	r := withAgent(t, func(c *config.Config) { c.Balancers = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+	t.Parallel()
+	r := startWithAgentChecks(t, func(c *config.Config) { c.Balancers = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
 	for _, from := range []string{"127.0.0.1", "127.0.0.1", "127.0.0.2"} {
 		if _, err := r.agentCheck(from, ""); err != nil {
 			t.Fatal(err)
@@ -142,15 +147,26 @@ func TestAgentCheckIsRemembered(t *testing.T) {
 	if len(list) != 1 {
 		t.Fatalf("%d balancers, want one: %+v", len(list), list)
 	}
-	b := list[0]
-	if b.Source.String() != "127.0.0.1" || b.Name != balancer.AgentCheck || b.Service != monitor.Server || b.View != nil || b.Checks != 2 ||
-		b.Answer != (balancer.Told{Code: 200, Body: "ready up 100% # ok"}) {
-		t.Errorf("remembered %+v", b)
+	got := list[0]
+	got.Seen, got.Interval = time.Time{}, 0
+	want := balancer.Balancer{
+		Source:    netip.MustParseAddr("127.0.0.1"),
+		Name:      balancer.AgentCheck,
+		Service:   monitor.Server,
+		Checks:    2,
+		DrainCode: 503,
+		MaintCode: 503,
+		Answer:    balancer.Told{Code: 200, Body: "ready up 100% # ok"},
+		Answers:   2,
+	}
+	if got != want {
+		t.Errorf("remembered %+v, want %+v", got, want)
 	}
 }
 
-func TestSilentClientsDoNotKeepAgentChecksOut(t *testing.T) {
-	r := withAgent(t, func(c *config.Config) { c.MaxConnections = 10 })
+func TestIdleClientsDoNotBlockAgentChecks(t *testing.T) {
+	t.Parallel()
+	r := startWithAgentChecks(t, func(c *config.Config) { c.MaxConnections = 10 })
 	for range 50 { // they take the line and do not hang up
 		c, err := net.Dial("tcp", r.AgentPorts[0].Addr().String())
 		if err != nil {
@@ -161,7 +177,8 @@ func TestSilentClientsDoNotKeepAgentChecksOut(t *testing.T) {
 	r.waitForLine("ready up 100% # ok")
 }
 
-func TestInheritedAgentPort(t *testing.T) {
+func TestInheritedAgentPortIsServed(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -190,11 +207,12 @@ func TestInheritedAgentPort(t *testing.T) {
 }
 
 func TestWeightFollowsAReload(t *testing.T) {
-	r := withAgent(t, func(c *config.Config) { c.Agent.Weight = true })
+	t.Parallel()
+	r := startWithAgentChecks(t, func(c *config.Config) { c.Agent.Weight = true })
 	r.waitForLine("ready up 100% # ok")
 	r.master.SetPool(check.Pool{Size: 4, Borrowed: make([]check.Loan, 4), Lock: "not-in-use"})
 	weight := 100
-	for end := time.Now().Add(10 * time.Second); weight > 80 && time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); weight > 80 && time.Now().Before(end); time.Sleep(pollEvery) {
 		line, err := r.agentCheck("127.0.0.1", "")
 		if _, scanErr := fmt.Sscanf(line, "ready up %d%% # ok", &weight); err != nil || scanErr != nil {
 			t.Fatalf("line %q, %v", line, err)

@@ -8,7 +8,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestHeadersOfAnAnswer(t *testing.T) {
+func TestAnswersAreNotCached(t *testing.T) {
+	t.Parallel()
 	const text = "text/plain; charset=utf-8"
 	tests := []struct {
 		name, via string
@@ -18,13 +19,13 @@ func TestHeadersOfAnAnswer(t *testing.T) {
 		kind      string // Content-Type
 		cache     string // Cache-Control
 	}{
-		{"good", "", "/", false, 200, text, ""},
+		{"in service", "", "/", false, 200, text, ""},
 		{"drain", "", "/", true, 503, text, ""},
 		{"bad request", "", "/nothing", false, 400, text, ""},
 		{"behind a cache", "1.1 varnish", "/", false, 200, text, "no-store"},
 		{"drain behind a cache", "1.1 varnish", "/?drain=404", true, 404, text, "no-store"},
 		{"live behind a cache", "1.1 varnish", "/live", false, 200, text, "no-store"},
-		{"status is never kept", "", "/status", false, 200, "application/json", "no-store"},
+		{"status is not cached", "", "/status", false, 200, "application/json", "no-store"},
 	}
 	r := start(t, nil)
 	for _, tt := range tests {

@@ -16,12 +16,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// A crowd that holds every slot, and comes back for it, does not keep a
-// balancer out.
-func TestSlowClientsDoNotKeepBalancersOut(t *testing.T) {
+// Clients that take every connection, again and again, do not keep a balancer out.
+func TestSlowClientsDoNotBlockBalancers(t *testing.T) {
+	t.Parallel()
 	const slots = 8
 	r := start(t, func(c *config.Config) { c.MaxConnections = slots })
-	var crowd []net.Conn
+	var slow []net.Conn
 	for range 5 * slots {
 		c, err := net.Dial("tcp", r.Address().String())
 		if err != nil {
@@ -31,21 +31,21 @@ func TestSlowClientsDoNotKeepBalancersOut(t *testing.T) {
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
 			t.Fatal(err)
 		}
-		crowd = append(crowd, c)
+		slow = append(slow, c)
 		if code, body := r.ask("OPTIONS / HTTP/1.0\r\n\r\n"); code != 200 || body != answer.Serving {
-			t.Fatalf("%d %q with %d slow clients", code, body, len(crowd))
+			t.Fatalf("%d %q with %d slow clients", code, body, len(slow))
 		}
 	}
-	// The oldest have lost their slots.
-	crowd[0].SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := crowd[0].Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
-		t.Errorf("the first of %d slow clients is still connected (%v)", len(crowd), err)
+	// The oldest have been evicted.
+	slow[0].SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := slow[0].Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+		t.Errorf("the first of %d slow clients is still connected (%v)", len(slow), err)
 	}
 }
 
-// A client that dawdles does not keep the agent from ending, as long as a balancer
-// that asks meanwhile would have to wait.
-func TestSlowClientsDoNotDelayARestart(t *testing.T) {
+// A request that is never completed delays the shutdown by 500 ms: a balancer that
+// asks meanwhile has to wait.
+func TestSlowClientsDoNotDelayShutdown(t *testing.T) {
 	r := start(t, nil)
 	c, err := net.Dial("tcp", r.Address().String())
 	if err != nil {
@@ -53,17 +53,17 @@ func TestSlowClientsDoNotDelayARestart(t *testing.T) {
 	}
 	defer c.Close()
 	io.WriteString(c, "GET / HTTP/1.1\r\nX-Slow: ")
-	r.waitFor(200, answer.Serving) // so the other was accepted
+	r.waitFor(200, answer.Serving) // so the slow one was accepted
 	began := time.Now()
 	r.stop()
 	if took := time.Since(began); took > 1500*time.Millisecond {
-		t.Errorf("the agent took %s to end", took)
+		t.Errorf("the daemon took %s to end", took)
 	}
 }
 
-// A crowd on one host takes no slot from a balancer on another, however many
-// come at once.
-func TestCrowdEvictsItself(t *testing.T) {
+// Many clients of one address evict each other, not a balancer of another address.
+func TestAddressWithTheMostConnectionsIsEvicted(t *testing.T) {
+	t.Parallel()
 	const slots = 8
 	r := start(t, func(c *config.Config) { c.Listen, c.MaxConnections = "0.0.0.0:0", slots })
 	_, port, err := net.SplitHostPort(r.Address().String())
@@ -84,7 +84,7 @@ func TestCrowdEvictsItself(t *testing.T) {
 	for range 5 * slots {
 		io.WriteString(dial("127.0.0.1"), "GET / HTTP/1.1\r\nX-Slow: ")
 	}
-	r.waitFor(200, answer.Serving) // so the crowd was accepted, and evicted
+	r.waitFor(200, answer.Serving) // so the slow clients were accepted, and evicted
 	io.WriteString(balancer, "Host: x\r\nConnection: close\r\n\r\n")
 	got, err := io.ReadAll(balancer)
 	if !strings.Contains(string(got), answer.Serving) {
@@ -93,6 +93,7 @@ func TestCrowdEvictsItself(t *testing.T) {
 }
 
 func TestResetsMidAnswerAreHarmless(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	for range 50 {
 		c, err := net.Dial("tcp", r.Address().String())
@@ -107,6 +108,7 @@ func TestResetsMidAnswerAreHarmless(t *testing.T) {
 }
 
 func TestPipelinedRequestsAreAllAnswered(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	c, err := net.Dial("tcp", r.Address().String())
 	if err != nil {
@@ -125,7 +127,8 @@ func TestPipelinedRequestsAreAllAnswered(t *testing.T) {
 	}
 }
 
-func TestListenerWithThePuppetCertificate(t *testing.T) {
+func TestListenerFollowsARenewedCertificate(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.Config) { c.TLS = config.TLSPuppet })
 	roots := x509.NewCertPool()
 	roots.AddCert(r.master.CA.Certificate)
@@ -159,7 +162,8 @@ func TestListenerWithThePuppetCertificate(t *testing.T) {
 	}
 }
 
-func TestListenerThatWantsClientCertificates(t *testing.T) {
+func TestListenerRequiresClientCertificates(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.Config) {
 		c.TLS = config.TLSFiles
 		c.TLSCertificate, c.TLSKey, c.TLSClientCA = c.Probe.Certificate, c.Probe.Key, c.Probe.CA

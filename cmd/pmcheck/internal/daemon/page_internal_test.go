@@ -19,7 +19,8 @@ func quiet(t testing.TB) *Daemon {
 	return New(c, "", "test", slog.New(slog.DiscardHandler))
 }
 
-func TestPageIsForThoseWhoMayReadTheStatus(t *testing.T) {
+func TestPageNeedsStatusAllow(t *testing.T) {
+	t.Parallel()
 	d := quiet(t)
 	tests := []struct {
 		name, from string

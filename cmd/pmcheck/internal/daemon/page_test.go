@@ -11,7 +11,9 @@ import (
 // accepts is what Chromium sends with a navigation.
 const accepts = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n"
 
-func TestWhoSeesThePage(t *testing.T) {
+func TestPageIsForBrowsers(t *testing.T) {
+	t.Parallel()
+	const view = "X-Haproxy-Server-State: UP; name=p/m1; node=lb1; weight=1/2; scur=1/2; qcur=0\r\n"
 	tests := []struct {
 		name, request string
 		code          int
@@ -24,11 +26,12 @@ func TestWhoSeesThePage(t *testing.T) {
 		{"a browser, elsewhere", "GET /sever HTTP/1.1\r\nHost: m1\r\n" + accepts, 400, false},
 		{"a browser, by the service's name", "GET /server HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
 		{"HAProxy, bare", "OPTIONS / HTTP/1.0\r\n", 503, false},
-		{"HAProxy with its view", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + "X-Haproxy-Server-State: UP; name=p/m1; node=lb1; weight=1/2; scur=1/2; qcur=0\r\n", 503, false},
+		{"HAProxy with its view", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + view, 503, false},
 		{"OPTIONS, whatever it accepts", "OPTIONS / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
 		{"curl", "GET / HTTP/1.1\r\nHost: m1\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n", 503, false},
 		{"keepalived", "GET / HTTP/1.0\r\nUser-Agent: KeepAliveClient\r\nHost: 192.0.2.1:9200\r\n", 503, false},
-		{"ELB", "GET / HTTP/1.1\r\nHost: 192.0.2.1:9200\r\nConnection: close\r\nUser-Agent: ELB-HealthChecker/2.0\r\nAccept-Encoding: gzip, compressed\r\n", 503, false},
+		{"ELB", "GET / HTTP/1.1\r\nHost: 192.0.2.1:9200\r\nConnection: close\r\n" +
+			"User-Agent: ELB-HealthChecker/2.0\r\nAccept-Encoding: gzip, compressed\r\n", 503, false},
 		{"an empty Accept", "GET / HTTP/1.1\r\nHost: m1\r\nAccept:\r\n", 503, false},
 	}
 	r := start(t, nil)
@@ -45,11 +48,12 @@ func TestWhoSeesThePage(t *testing.T) {
 		t.Errorf("HEAD: %d %q, want 503 and no body", code, body)
 	}
 	if list := r.Status(time.Now()).Balancers; len(list) != 2 {
-		t.Errorf("%d balancers, want 2: people are none", len(list))
+		t.Errorf("%d balancers, want 2: browsers do not count", len(list))
 	}
 }
 
-func TestPageHeaders(t *testing.T) {
+func TestPageHasSafeHeaders(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	policies := map[string]bool{}
 	for range 2 {
@@ -69,7 +73,8 @@ func TestPageHeaders(t *testing.T) {
 			}
 		}
 		policy := resp.Header.Get("Content-Security-Policy")
-		want := regexp.MustCompile(`^default-src 'none'; style-src 'nonce-(\w{26})'; script-src 'nonce-(\w{26})'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$`)
+		want := regexp.MustCompile(`^default-src 'none'; style-src 'nonce-(\w{26})'; script-src 'nonce-(\w{26})'; ` +
+			`connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$`)
 		if !want.MatchString(policy) {
 			t.Errorf("policy %q", policy)
 		}

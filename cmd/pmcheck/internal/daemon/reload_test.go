@@ -10,7 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
-func TestReloadIsFollowed(t *testing.T) {
+func TestReloadChangesTheMaster(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	other, err := checktest.NewMasterWithCA(filepath.Join(t.TempDir(), "other"), r.master.Name, "127.0.0.1:0", r.master.CA)
 	if err != nil {
@@ -28,9 +29,10 @@ func TestReloadIsFollowed(t *testing.T) {
 	}
 }
 
-// TestReloadKeepsTheFiles: a key that is being replaced, or was made unreadable,
-// is no reason to take a master out, and a new configuration is none either.
-func TestReloadKeepsTheFiles(t *testing.T) {
+// A key that cannot be read does not take a master out. A reload does not change
+// that.
+func TestReloadKeepsTheLastGoodFiles(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	if err := os.WriteFile(r.config.Probe.Key, []byte("half of it"), 0o600); err != nil {
 		t.Fatal(err)

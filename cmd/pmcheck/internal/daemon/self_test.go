@@ -19,6 +19,7 @@ import (
 )
 
 func TestLiveAsksTheOwnPort(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		change func(*config.Config)
@@ -26,7 +27,7 @@ func TestLiveAsksTheOwnPort(t *testing.T) {
 		{"as usual", nil},
 		{"every interface", func(c *config.Config) { c.Listen = ":0" }},
 		{"IPv6", func(c *config.Config) { c.Listen = "[::1]:0" }},
-		{"only others may ask", func(c *config.Config) { c.Allow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }},
+		{"loopback is not in allow", func(c *config.Config) { c.Allow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }},
 		{"TLS with client certificates", func(c *config.Config) {
 			c.TLS, c.TLSCertificate, c.TLSKey, c.TLSClientCA = config.TLSFiles, c.Probe.Certificate, c.Probe.Key, c.Probe.CA
 		}},
@@ -44,13 +45,15 @@ func TestLiveAsksTheOwnPort(t *testing.T) {
 }
 
 func TestLiveNoticesAStoppedLoop(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.Config) { c.Probe.Interval, c.Probe.MaxAge = time.Hour, -time.Hour }) // late at once
 	if err := r.Live(t.Context()); err == nil {
-		t.Error("the loop has not turned for longer than it may, and all is well")
+		t.Error("the loop has not turned for longer than it may, and Live reports no error")
 	}
 }
 
-func TestLiveNoticesThatNobodyAccepts(t *testing.T) {
+func TestLiveNoticesThatNoConnectionIsAccepted(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	r.stop()
 	a := daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
@@ -61,13 +64,14 @@ func TestLiveNoticesThatNobodyAccepts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := a.Live(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the port is bound, but nobody accepts: %v", err)
+		t.Errorf("the port is bound, but no connection is accepted: %v", err)
 	}
 }
 
-// A service manager that keeps the port lets the agent be replaced without a
-// client noticing: nobody is refused, and nobody hears that nothing is known.
-func TestReplacedBehindAKeptPort(t *testing.T) {
+// While the service manager keeps the port, the daemon can be replaced without a
+// refused connection, and without an answer that nothing is known yet.
+func TestReplacementBehindAKeptPortIsUnnoticed(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	r.stop()
 	port, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,12 +98,14 @@ func TestReplacedBehindAKeptPort(t *testing.T) {
 		}
 		r.replace(passed, &asked)
 	}
-	// The last question has no agent to answer it: let one do that.
+	// No daemon is left to answer the last requests.
 	last, err := net.FileListener(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go http.Serve(last, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answer.Serving+"\n") }))
+	go http.Serve(last, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, answer.Serving+"\n")
+	}))
 	cancel()
 	for range cap(clients) {
 		if err := <-clients; err != nil {
@@ -107,10 +113,10 @@ func TestReplacedBehindAKeptPort(t *testing.T) {
 		}
 	}
 	last.Close()
-	t.Logf("%d answers from 30 agents", asked.Load())
+	t.Logf("%d answers from 30 daemons", asked.Load())
 }
 
-// replace runs an agent on a port until it has been asked some more.
+// replace runs a daemon on a port until it has answered 20 requests.
 func (r *testDaemon) replace(port net.Listener, asked *atomic.Int64) {
 	r.t.Helper()
 	a := daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
@@ -138,7 +144,7 @@ func (r *testDaemon) replace(port net.Listener, asked *atomic.Int64) {
 	}
 }
 
-// askUntil asks for as long as ctx lasts, and wants each answer to be good.
+// askUntil asks until ctx ends, and requires each answer to be good.
 func askUntil(ctx context.Context, address string, asked *atomic.Int64) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
 	for ctx.Err() == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// TestBackFromSilence: who was too slow to answer was not started anew, and is
-// not kept out until its JRubies have been counted; who was gone is.
-func TestBackFromSilence(t *testing.T) {
+// A master that was too slow to answer was not restarted, so it serves at once. One
+// that refused connections has to have its JRubies counted first.
+func TestSlowMasterNeedsNoWarmUp(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		state  checktest.State

@@ -11,34 +11,44 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
 
-func TestSocketIsNotTakenFromALivingDaemon(t *testing.T) {
+func TestSocketInUseIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	second := daemon.New(r.config, "", "test", slog.New(slog.DiscardHandler))
 	if err := second.Listen(context.Background()); err != nil {
 		t.Fatal(err) // a free port; the socket is only a warning
 	}
-	if code, _ := r.askSocket("/live"); code != 200 {
-		t.Errorf("the first daemon's socket answers %d", code)
-	}
+	r.assertSocketLives()
 	r.stop()
 	if _, err := os.Stat(r.config.Socket); !os.IsNotExist(err) {
 		t.Errorf("the socket outlives its daemon: %v", err)
 	}
 }
 
-func (r *testDaemon) askSocket(path string) (int, error) {
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+// askSocket requests a path over the unix socket. The caller must close the body.
+func (r *testDaemon) askSocket(path string) (*http.Response, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", r.config.Socket)
-	}}}
-	resp, err := client.Get("http://socket" + path)
-	if err != nil {
-		return 0, err
 	}
-	resp.Body.Close()
-	return resp.StatusCode, nil
+	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	return client.Get("http://socket" + path)
 }
 
-func TestSocketOfADeadDaemonIsReplaced(t *testing.T) {
+// assertSocketLives requires a daemon behind the unix socket.
+func (r *testDaemon) assertSocketLives() {
+	r.t.Helper()
+	resp, err := r.askSocket("/live")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		r.t.Errorf("the socket answers %s", resp.Status)
+	}
+}
+
+func TestDeadSocketIsReplaced(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	r.stop()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: r.config.Socket})
@@ -48,7 +58,5 @@ func TestSocketOfADeadDaemonIsReplaced(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	l.Close() // as kill -9 leaves it
 	r.run()
-	if code, err := r.askSocket("/live"); code != 200 {
-		t.Errorf("%d, %v", code, err)
-	}
+	r.assertSocketLives()
 }

@@ -21,6 +21,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
+// pollEvery leaves the CPU to the tests that run at the same time.
+const pollEvery = time.Millisecond
+
 // testDaemon is a daemon against a stand-in master.
 type testDaemon struct {
 	*daemon.Daemon
@@ -28,7 +31,7 @@ type testDaemon struct {
 	master *checktest.Master
 	config config.Config
 	store  *drain.Store
-	stop   func() // ends the agent and waits
+	stop   func() // ends the daemon and waits
 }
 
 // start starts a daemon; change may alter its configuration first. The
@@ -57,7 +60,7 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 	if change != nil {
 		change(&c)
 	}
-	r := &testDaemon{t: t, master: m, config: c, store: &drain.Store{Persistent: c.Holds.Persistent, UntilReboot: c.Holds.UntilReboot}}
+	r := &testDaemon{t: t, master: m, config: c, store: c.Store()}
 	if err := errors.Join(os.MkdirAll(c.Holds.Persistent, 0o755), os.MkdirAll(c.Holds.UntilReboot, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,7 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 	return r
 }
 
-// run starts the agent of a testDaemon, and waits for its first verdict.
+// run starts the daemon of a testDaemon, and waits for its first verdict.
 func (r *testDaemon) run() {
 	r.t.Helper()
 	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
@@ -130,7 +133,7 @@ func (r *testDaemon) waitFor(code int, body string) {
 	r.t.Helper()
 	var gotCode int
 	var gotBody string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(pollEvery) {
 		if gotCode, gotBody = r.ask("GET / HTTP/1.0\r\n\r\n"); gotCode == code && gotBody == body {
 			return
 		}

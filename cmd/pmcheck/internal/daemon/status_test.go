@@ -14,6 +14,7 @@ import (
 func (r *testDaemon) client() api.Client { return api.Client{Socket: r.config.Socket} }
 
 func TestNextIsAnsweredWhenAHoldIsSet(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
 	before, err := r.client().Status(t.Context())
 	if err != nil {
@@ -36,6 +37,7 @@ func TestNextIsAnsweredWhenAHoldIsSet(t *testing.T) {
 }
 
 func TestNextIsAnsweredWhenABalancerAsks(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
 	last, err := r.client().Status(t.Context())
 	for len(last.Balancers) == 0 && err == nil {
@@ -48,6 +50,7 @@ func TestNextIsAnsweredWhenABalancerAsks(t *testing.T) {
 }
 
 func TestStatusCarriesObstacles(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	const view = "X-Haproxy-Server-State: UP; name=puppet/m1; node=lb1; weight=1/1; scur=2/2; qcur=0\r\n"
 	r.ask("GET / HTTP/1.0\r\n" + view + "\r\n")
@@ -67,6 +70,7 @@ func TestStatusCarriesObstacles(t *testing.T) {
 }
 
 func TestHeldRequestEndsInTime(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
 	s, err := r.client().Status(t.Context())
 	for err == nil { // until a held request is not answered early

@@ -35,7 +35,7 @@ func limited(t *testing.T) (g *limiter, server *limitedConn, client net.Conn) {
 
 // A request and its answer have exchangeTime from the request's first byte, and
 // idleTime may pass before the next.
-func TestConnectionsEndInTime(t *testing.T) {
+func TestConnectionsAreTimedOut(t *testing.T) {
 	const long = 3 * idleTime // after which something happens
 	pass := func(g *limiter, d time.Duration) {
 		for range d / sweepEvery {
@@ -47,7 +47,7 @@ func TestConnectionsEndInTime(t *testing.T) {
 		before func(c *limitedConn, request func()) // at long
 		lives  time.Duration
 	}{
-		{"says nothing", nil, exchangeTime},
+		{"sends nothing", nil, exchangeTime},
 		{"has been answered", func(c *limitedConn, _ func()) { noteIdle(c, http.StateIdle) }, idleTime},
 		{"has been answered behind TLS", func(c *limitedConn, _ func()) {
 			noteIdle(&hostlessConn{Conn: tls.Server(c, &tls.Config{})}, http.StateIdle)
@@ -56,7 +56,7 @@ func TestConnectionsEndInTime(t *testing.T) {
 			noteIdle(c, http.StateIdle)
 			request()
 		}, exchangeTime},
-		{"goes on with its request", func(c *limitedConn, request func()) {
+		{"continues its request", func(c *limitedConn, request func()) {
 			noteIdle(c, http.StateIdle)
 			request()
 			pass(c.limiter, exchangeTime-sweepEvery)
@@ -68,7 +68,7 @@ func TestConnectionsEndInTime(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g, server, client := limited(t)
 			if tt.before != nil {
-				server.due.Store(g.in(2 * long)) // it has lived well until then
+				server.due.Store(g.in(2 * long)) // not due until then
 				pass(g, long)
 				tt.before(server, func() {
 					if _, err := io.WriteString(client, "x"); err != nil {
@@ -81,11 +81,11 @@ func TestConnectionsEndInTime(t *testing.T) {
 			}
 			pass(g, tt.lives)
 			if _, err := io.WriteString(server, "x"); err != nil {
-				t.Errorf("ended before its time: %v", err)
+				t.Errorf("closed early: %v", err)
 			}
 			g.sweep()
 			if _, err := io.WriteString(server, "x"); err == nil {
-				t.Error("goes on after its time")
+				t.Error("open after its time")
 			}
 			client.Read(make([]byte, 1)) // what was written above
 			if _, err := client.Read(make([]byte, 1)); err == nil {
@@ -120,8 +120,8 @@ func TestDeadlineInThePastInterruptsAtOnce(t *testing.T) {
 	}
 }
 
-// Agent-checks set their own, and a deadline can be taken back.
-func TestDeadlinesComeWithoutASweep(t *testing.T) {
+// Agent-checks set their own deadlines, and a deadline can be cleared.
+func TestDeadlinesNeedNoSweep(t *testing.T) {
 	_, server, _ := limited(t)
 	server.SetDeadline(time.Now().Add(time.Millisecond))
 	if _, err := server.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// FuzzHangUp: whatever a client says, hanging up takes a bounded part of it and
-// comes to an end.
+// FuzzHangUp: hangUp reads a bounded part of what a client sends, and returns.
 func FuzzHangUp(f *testing.F) {
 	f.Add([]byte(""))
 	f.Add([]byte("ca\n"))

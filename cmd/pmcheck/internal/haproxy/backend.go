@@ -3,15 +3,23 @@
 package haproxy
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
+
+// section is what is written. With agent-checks HAProxy hears of holds by those,
+// and asks for health alone: two answers to one hold would contend.
+//
+//go:embed backend.tmpl
+var section string
 
 // Backend is a pool of masters.
 type Backend struct {
@@ -25,9 +33,6 @@ type Backend struct {
 
 // Server is one master: its name, and the host:port of Puppet Server.
 type Server struct{ Name, Address string }
-
-// agentPort is the port for agent-checks; empty if they are not answered.
-func (b Backend) agentPort() string { return portOf(b.Settings.Agent.Listen) }
 
 // portOf returns the port of a valid address; none of an empty one.
 func portOf(address string) string {
@@ -51,8 +56,9 @@ func ParseServer(text string) (Server, error) {
 	} else if _, _, err := net.SplitHostPort(address); err != nil {
 		address = net.JoinHostPort(strings.Trim(address, "[]"), "8140")
 	}
+	plain := func(word string) bool { return PlainWord(word) || net.ParseIP(word) != nil }
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || !PlainWord(name) && net.ParseIP(name) == nil || !PlainWord(host) && net.ParseIP(host) == nil || !PlainWord(port) {
+	if err != nil || !plain(name) || !plain(host) || !PlainWord(port) {
 		return Server{}, fmt.Errorf("%q: write NAME=ADDRESS, for example puppet1=192.0.2.11", text)
 	}
 	return Server{strings.ReplaceAll(name, ":", "-"), address}, nil
@@ -64,62 +70,28 @@ func PlainWord(s string) bool {
 }
 
 // Write writes the section.
-func (b Backend) Write(w io.Writer) {
-	line := func(comment, text string) {
-		if comment != "" {
-			fmt.Fprintf(w, "    # %s\n", comment)
-		}
-		fmt.Fprintf(w, "    %s\n", text)
+func (b Backend) Write(w io.Writer) error {
+	t, err := template.New("backend.tmpl").Funcs(template.FuncMap{
+		"time":    haproxyTime,
+		"seconds": func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+	}).Parse(section)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(w, "backend %s\n", b.Name)
-	line("Puppet's mutual TLS goes through unseen, so layer 4 it is.", "mode tcp")
-	line("Catalogs take unequal time: the master with the fewest connections is next.", "balance leastconn")
-	line("A connection that one master refuses is tried at another.", "option redispatch 1")
-	line("Longer than the slowest catalog takes: meanwhile nothing moves.", "timeout server 30m")
-	line("", "timeout connect 5s")
-	line("A check is one packet each way; pmcheck answers from memory.", fmt.Sprintf("timeout check %s", haproxyTime(min(b.Inter, 2*time.Second))))
-	b.writeQuestion(line)
-	line("Tells pmcheck what HAProxy makes of the master: drain --wait and the last-server guard need it.", "http-check send-state")
-	b.writeDefaults(line)
-	for _, s := range b.Servers {
-		line("", fmt.Sprintf("server %s %s", s.Name, s.Address))
-	}
-}
-
-// writeQuestion writes what HAProxy asks. With agent-checks it hears of holds by
-// those, and asks for health alone: two answers to one hold would contend.
-func (b Backend) writeQuestion(line func(comment, text string)) {
-	switch {
-	case b.agentPort() != "":
-		line("200 is fit; what operators want is told by the agent-check below.", "option httpchk GET /?drain=200&maint=200")
-	case b.Graceful:
-		line("A drained master answers 404: no new connections from the next check on, no alert.", "option httpchk GET /?drain=404")
-		line("", "http-check disable-on-404")
-	default:
-		line("200 is fit; 503 is not, or held by an operator.", "option httpchk GET /")
-	}
-}
-
-// writeDefaults writes what all servers have in common.
-func (b Backend) writeDefaults(line func(comment, text string)) {
-	d := b.Settings.Detection(b.Inter, b.Fall)
-	check := "check port " + portOf(b.Settings.Listen)
-	if b.Settings.TLS != config.TLSOff {
-		check += " check-ssl verify none"
-	}
-	line(fmt.Sprintf("DOWN at the latest %.1f s after a master is killed, %.1f s after it stops answering.", d.Killed.Seconds(), d.Silent.Seconds()),
-		fmt.Sprintf("default-server %s inter %s fall %d rise 2", check, haproxyTime(b.Inter), b.Fall))
-	if b.agentPort() != "" {
-		line("A held master is DRAIN or MAINT from the next agent-check on, and no alert is raised.",
-			fmt.Sprintf("default-server agent-check agent-port %s agent-inter %s", b.agentPort(), haproxyTime(b.Inter)))
-	}
-	if b.agentPort() != "" && b.Settings.Agent.Weight {
-		line("What agent-checks say is a part of this, so it is large. A master that comes back begins with a low one by itself.",
-			"default-server weight 100")
-		return
-	}
-	line("A master that comes back gets its share bit by bit. Of a weight of 1 HAProxy would tell pmcheck no part.",
-		"default-server weight 100 slowstart 60s")
+	return t.Execute(w, struct {
+		Backend
+		Detection       config.Detection
+		CheckTime       time.Duration
+		Port, AgentPort string // AgentPort is empty without agent-checks
+		TLS             bool
+	}{
+		Backend:   b,
+		Detection: b.Settings.Detection(b.Inter, b.Fall),
+		CheckTime: min(b.Inter, 2*time.Second),
+		Port:      portOf(b.Settings.Listen),
+		AgentPort: portOf(b.Settings.Agent.Listen),
+		TLS:       b.Settings.TLS != config.TLSOff,
+	})
 }
 
 // haproxyTime writes a duration as HAProxy reads it: a whole number and a unit.

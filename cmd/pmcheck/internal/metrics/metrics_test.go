@@ -14,7 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestMetricsAreWellNamed(t *testing.T) {
+func TestMetricsPassTheLinter(t *testing.T) {
 	m := New(func(now time.Time) api.Status {
 		return api.Status{Time: now, Services: []api.ServiceStatus{{Name: "server"}}}
 	})

@@ -31,7 +31,8 @@ func nextSteps(s api.Status) []step {
 			step{"pmcheck check", "asks the master now, and says what is wrong and what to do"},
 			step{"pmcheck wait --for ready", "returns when balancers are told to use the master"})
 		if server.Mode == drain.Ready && server.Verdict.Health != check.Warming {
-			steps = append(steps, step{`pmcheck maint --reason "…"`, "keeps it out while you work on it, even when it comes back"})
+			steps = append(steps, step{`pmcheck maint --reason "…"`,
+				"keeps it out while you work on it, even when it comes back"})
 		}
 	case server.Verdict.Health == check.Busy:
 		steps = append(steps,

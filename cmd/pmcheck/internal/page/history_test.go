@@ -46,7 +46,7 @@ func TestHistoryKeepsTheWorstOfEachSlot(t *testing.T) {
 	want := []Sample{
 		{Code: 503, Held: true, Took: 9 * time.Millisecond, Failed: true, Size: 4, Working: 4, Waiting: 2, slot: 1},
 		{Code: 503, Held: true, Took: 2 * time.Millisecond, slot: 2},
-		{}, // the loop stood still
+		{}, // nothing was noted
 		{Code: 503, Held: true, Took: 2 * time.Millisecond, slot: 4},
 	}
 	if len(got) != slots {
@@ -89,7 +89,7 @@ func TestHistoryForgetsAfterAnHour(t *testing.T) {
 	}
 }
 
-func TestWorseAnswers(t *testing.T) {
+func TestWorseAnswerIsKept(t *testing.T) {
 	type told struct {
 		code int
 		held bool
@@ -119,7 +119,7 @@ func TestWorseAnswers(t *testing.T) {
 	}
 }
 
-func TestArea(t *testing.T) {
+func TestAreaIsOneOutline(t *testing.T) {
 	heights := []float64{0, 1, 0.5, 0, 0.001}
 	samples := make([]Sample, len(heights))
 	for i := range samples {

@@ -131,7 +131,8 @@ func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
 	case check.Unhealthy:
 		return "bad", "Out of service: unhealthy", "Agents would fail; balancers are told to send none."
 	}
-	return "lost", "Out of service: unknown", "It is not known whether agents would be served; balancers are told to send none."
+	return "lost", "Out of service: unknown",
+		"It is not known whether agents would be served; balancers are told to send none."
 }
 
 // icon is the icon of the tab. Tones differ by shape as well as by colour.

@@ -43,7 +43,11 @@ func TestPageTitleSaysTheState(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.mode)+" "+string(tt.health), func(t *testing.T) {
-			s := api.Status{Certname: "m1", Services: []api.ServiceStatus{{Name: "server", Mode: tt.mode, Verdict: check.Verdict{Health: tt.health}}}}
+			s := api.Status{Certname: "m1", Services: []api.ServiceStatus{{
+				Name:    "server",
+				Mode:    tt.mode,
+				Verdict: check.Verdict{Health: tt.health},
+			}}}
 			page := render(t, s, nil)
 			for _, want := range []string{"<title>" + tt.want + " · m1</title>", `<h1 id="headline">` + tt.want + "</h1>"} {
 				if !strings.Contains(page, want) {
@@ -92,12 +96,11 @@ func markup(page string) string {
 	return regexp.MustCompile(`[^<>"]+`).ReplaceAllString(page, " ")
 }
 
-// FuzzPageEscapesEverything: no text, wherever it comes from, changes the
-// structure of the page.
+// FuzzPageEscapesEverything: no text of a status changes the structure of the page.
 func FuzzPageEscapesEverything(f *testing.F) {
 	for _, text := range []string{
-		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</title></style></script><b>", "{{.}}", "' onmouseover='x",
-		"javascript:alert(1)", "-->", "]]>", "&lt;", "\x00\xff<", "$(reboot)",
+		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</title></style></script><b>", "{{.}}",
+		"' onmouseover='x", "javascript:alert(1)", "-->", "]]>", "&lt;", "\x00\xff<", "$(reboot)",
 	} {
 		f.Add(text)
 	}
@@ -112,7 +115,7 @@ func FuzzPageEscapesEverything(f *testing.F) {
 	})
 }
 
-func TestStrayNamesAreInNoCommand(t *testing.T) {
+func TestCommandsAreSafeToPaste(t *testing.T) {
 	s := api.Status{Services: []api.ServiceStatus{{Name: "server", Mode: drain.Maint}}}
 	s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "x; reboot", Mode: drain.Maint, Code: drain.Unreadable}}}
 	s.Config = api.ConfigStatus{File: "/etc/$(reboot).yaml", Error: "line 1: nonsense"}
@@ -129,9 +132,13 @@ func TestStrayNamesAreInNoCommand(t *testing.T) {
 	}
 }
 
-func TestAdvice(t *testing.T) {
+func TestAdviceFitsTheState(t *testing.T) {
 	server := func(mode drain.Mode, h check.Health, r check.Reason) api.Status {
-		return api.Status{Services: []api.ServiceStatus{{Name: "server", Mode: mode, Verdict: check.Verdict{Health: h, Reason: r}}}}
+		return api.Status{Services: []api.ServiceStatus{{
+			Name:    "server",
+			Mode:    mode,
+			Verdict: check.Verdict{Health: h, Reason: r},
+		}}}
 	}
 	held := func(s api.Status, holders ...string) api.Status {
 		for _, name := range holders {
@@ -148,13 +155,19 @@ func TestAdvice(t *testing.T) {
 	}{
 		{"healthy", server(drain.Ready, check.Healthy, check.OK), []string{drained}},
 		{"busy", server(drain.Ready, check.Busy, check.JRubyBusy), []string{"pmcheck check --explain jruby", drained}},
-		{"warming", server(drain.Ready, check.Warming, check.JRubyWarming), []string{"pmcheck check", "pmcheck wait --for ready"}},
-		{"unhealthy", server(drain.Ready, check.Unhealthy, check.Refused), []string{"pmcheck check", "pmcheck wait --for ready", "pmcheck maint --reason &#34;…&#34;"}},
-		{"stale", server(drain.Ready, check.Unknown, check.Stale), []string{"journalctl -u pmcheck -n 50", "systemctl restart pmcheck"}},
+		{"warming", server(drain.Ready, check.Warming, check.JRubyWarming),
+			[]string{"pmcheck check", "pmcheck wait --for ready"}},
+		{"unhealthy", server(drain.Ready, check.Unhealthy, check.Refused),
+			[]string{"pmcheck check", "pmcheck wait --for ready", "pmcheck maint --reason &#34;…&#34;"}},
+		{"stale", server(drain.Ready, check.Unknown, check.Stale),
+			[]string{"journalctl -u pmcheck -n 50", "systemctl restart pmcheck"}},
 		{"drain", held(server(drain.Drain, check.Healthy, check.OK), "operator"), []string{"pmcheck ready"}},
-		{"two holds", held(server(drain.Drain, check.Healthy, check.OK), "operator", "backup@ca"), []string{"pmcheck ready", "pmcheck ready --hold backup --service ca"}},
-		{"many holds", held(server(drain.Drain, check.Healthy, check.OK), "a", "b", "c", "d"), []string{"pmcheck ready --hold a", "pmcheck ready --all"}},
-		{"no directory", held(server(drain.Maint, check.Unhealthy, check.Refused), drain.Directory), []string{"pmcheck check", "pmcheck wait --for ready"}},
+		{"two holds", held(server(drain.Drain, check.Healthy, check.OK), "operator", "backup@ca"),
+			[]string{"pmcheck ready", "pmcheck ready --hold backup --service ca"}},
+		{"many holds", held(server(drain.Drain, check.Healthy, check.OK), "a", "b", "c", "d"),
+			[]string{"pmcheck ready --hold a", "pmcheck ready --all"}},
+		{"no directory", held(server(drain.Maint, check.Unhealthy, check.Refused), drain.Directory),
+			[]string{"pmcheck check", "pmcheck wait --for ready"}},
 	}
 	commands := regexp.MustCompile(`<li><code>(.*?)</code><small>`)
 	for _, tt := range tests {

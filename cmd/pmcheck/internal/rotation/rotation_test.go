@@ -70,11 +70,11 @@ func connection(peer string, idle time.Duration) drain.Connection {
 	return drain.Connection{Peer: netip.MustParseAddrPort(peer), Idle: idle}
 }
 
-func TestLeaving(t *testing.T) {
+func TestLeavingNamesEachObstacle(t *testing.T) {
 	sending := func(b *api.Balancer) {
 		b.View = &api.View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2, Sessions: 3}
 	}
-	mute := func(checks, answers int64) func(*api.Balancer) {
+	untold := func(checks, answers int64) func(*api.Balancer) {
 		return func(b *api.Balancer) { b.View, b.Checks, b.Answers = nil, checks, answers }
 	}
 	tests := []struct {
@@ -98,11 +98,11 @@ func TestLeaving(t *testing.T) {
 			monitor.Server, nil, []string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
 		{"balancer that hides maint", status(drain.Maint, asking(func(b *api.Balancer) { sending(b); b.MaintCode = 399 })),
 			monitor.Server, nil, []string{}},
-		{"balancer without a view, refused once", status(drain.Drain, asking(mute(50, 1))), monitor.Server, nil,
+		{"balancer without a view, refused once", status(drain.Drain, asking(untold(50, 1))), monitor.Server, nil,
 			[]string{"untold: lb1 was told 1 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
-		{"balancer without a view, refused twice", status(drain.Drain, asking(mute(50, 2))), monitor.Server, nil,
+		{"balancer without a view, refused twice", status(drain.Drain, asking(untold(50, 2))), monitor.Server, nil,
 			[]string{"untold: lb1 was told 2 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
-		{"balancer without a view, refused three times", status(drain.Drain, asking(mute(50, 3))), monitor.Server, nil,
+		{"balancer without a view, refused three times", status(drain.Drain, asking(untold(50, 3))), monitor.Server, nil,
 			[]string{}},
 		{"balancer of another service", status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.Service = "ca" })),
 			monitor.Server, nil, []string{}},
@@ -132,8 +132,8 @@ func TestLeaving(t *testing.T) {
 			status(drain.Drain, pool(func(f *check.Finding) { f.Checked = now().Add(-20 * time.Second) })),
 			monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 20*time.Second)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
-		{"idle connection to a master that does not tell", status(drain.Drain, func(s *api.Status) { s.Services[0].Checks = nil }),
-			monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 10*time.Minute)},
+		{"idle connection to a master that does not tell",
+			status(drain.Drain, func(s *api.Status) { s.Services[0].Checks = nil }), monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 10*time.Minute)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
 		{"the daemon's own connection", status(drain.Drain), monitor.Server,
 			[]drain.Connection{connection("127.0.0.1:40000", 0)}, []string{}},
@@ -151,7 +151,7 @@ func TestUnattendedSeesEveryConnection(t *testing.T) {
 	assertObstacles(t, rotation.Unattended(nil), []string{})
 }
 
-func TestReturning(t *testing.T) {
+func TestReturningNamesEachObstacle(t *testing.T) {
 	ready := func(s *api.Status) { s.Services[0].Answer = api.Answer{Code: 200, Body: "Puppet Server is running."} }
 	up := func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2, Sessions: 3} }
 	tests := []struct {
