@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// CheckLoaded is the name of the check that the certificate on disk is the one in
-// use.
-const CheckLoaded = "loaded"
+// The name of the check, and its reason.
+const (
+	CheckLoaded = "loaded"
 
-// CertificateOnDisk is the reason of the check.
-const CertificateOnDisk Reason = "certificate-not-loaded"
+	CertificateOnDisk Reason = "certificate-not-loaded"
+)
 
 func loaded() Check {
 	return Check{
