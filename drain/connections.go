@@ -22,7 +22,9 @@ type Connection struct {
 	Idle time.Duration
 }
 
-// ConnectionsTo is Connections for the port of an address, host:port.
+// ConnectionsTo returns the connections to the port of an address, host:port, of this
+// host that are established now, over IPv4 and IPv6, as the kernel knows them. It needs
+// no privilege. On other systems than Linux the error wraps [errors.ErrUnsupported].
 func ConnectionsTo(address string) ([]Connection, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -32,7 +34,7 @@ func ConnectionsTo(address string) ([]Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("port of %s: %w", address, err)
 	}
-	return Connections(uint16(number))
+	return connections(uint16(number))
 }
 
 // InUse returns the connections that may carry another request: not those from
@@ -46,4 +48,24 @@ func InUse(list []Connection, own []netip.AddrPort, idle time.Duration) []Connec
 		}
 	}
 	return used
+}
+
+// Settle recognizes the moment at which a condition has held for long enough. The
+// zero value with After set is ready to use; it is not safe for concurrent use.
+type Settle struct {
+	After time.Duration
+	since time.Time // when the condition began to hold; zero while it does not
+}
+
+// Observe takes in whether the condition holds now, and reports whether it has held
+// for After.
+func (s *Settle) Observe(clear bool, now time.Time) bool {
+	switch {
+	case !clear:
+		s.since = time.Time{}
+		return false
+	case s.since.IsZero():
+		s.since = now
+	}
+	return now.Sub(s.since) >= s.After
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func TestConnectionsAreThoseOfThePort(t *testing.T) {
 
 func connections(t *testing.T, port uint16) []drain.Connection {
 	t.Helper()
-	list, err := drain.Connections(port)
+	list, err := drain.ConnectionsTo(net.JoinHostPort("localhost", strconv.Itoa(int(port))))
 	if err != nil {
 		t.Fatal(err)
 	}

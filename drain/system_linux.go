@@ -11,10 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connections returns the connections to a port of this host that are
-// established now, over IPv4 and IPv6, as the kernel knows them. It needs no
-// privilege. On other systems than Linux the error wraps [errors.ErrUnsupported].
-func Connections(port uint16) ([]Connection, error) {
+func connections(port uint16) ([]Connection, error) {
 	var list []Connection
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		sockets, err := netlink.SocketDiagTCPInfo(family)

@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// Connections needs Linux: its error wraps [errors.ErrUnsupported].
-func Connections(uint16) ([]Connection, error) {
+func connections(uint16) ([]Connection, error) {
 	return nil, fmt.Errorf("list TCP connections: %w", errors.ErrUnsupported)
 }
 
