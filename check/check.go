@@ -51,7 +51,7 @@ type Cause struct {
 	Hint   string // what to do; empty where the detail beside it says it all
 }
 
-// Host is what a scheduled check is told of the host that it runs on.
+// Host is what probers and scheduled checks are told of the host that they run on.
 type Host struct {
 	Address     string // of the master, host:port
 	Certname    string // of the host, and so of the master
@@ -65,16 +65,23 @@ type Host struct {
 // handshakes often, is the one that watches the certificates.
 const longHandshake = 10 * time.Minute
 
-// client returns a new client for the master. Each check has its own, so that
-// none waits for another.
-func (h Host) client() *puppetclient.Client {
-	return &puppetclient.Client{
+// Prober returns a new prober of the master; of one of its services unless that is
+// empty.
+func (h Host) Prober(service string) *Prober {
+	return &Prober{Environment: h.Environment, Service: service, Client: puppetclient.Client{
 		Address:     h.Address,
 		ServerName:  h.Certname,
 		Credentials: h.Credentials,
 		Timeout:     h.Timeout,
-		Handshake:   longHandshake,
-	}
+		Handshake:   h.Handshake,
+	}}
+}
+
+// client returns a new client for the master. Each check has its own, so that
+// none waits for another.
+func (h Host) client() *puppetclient.Client {
+	h.Handshake = longHandshake
+	return &h.Prober("").Client
 }
 
 // Scheduled is a check that is made again and again.

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// CheckCode is the name of the check of the code that is deployed.
-const CheckCode = "code"
-
-// The reasons of the check.
+// The name of the check, and its reasons.
 const (
+	CheckCode = "code"
+
 	DeployFailed   Reason = "deploy-failed"
 	DeployUnderWay Reason = "deploy-under-way"
 )

@@ -14,11 +14,10 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// CheckCompile is the name of the check of a whole catalog.
-const CheckCompile = "compile"
-
-// The reasons of the check.
+// The name of the check, and its reasons.
 const (
+	CheckCompile = "compile"
+
 	CompileFailed Reason = "compile-failed"
 	CompileSlow   Reason = "compile-slow"
 )

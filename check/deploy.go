@@ -70,9 +70,6 @@ func (d *deployFile) load() {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxDeploy+1))
-	if len(data) > maxDeploy {
-		err = errors.New("longer than such a record can be")
-	}
 	if err == nil {
 		d.record, err = parseDeploy(data)
 	}
@@ -83,13 +80,14 @@ func (d *deployFile) load() {
 
 // parseDeploy reads a record. One that does not say whether the deployment
 // succeeded is none.
-func parseDeploy(data []byte) (deployRecord, error) {
-	var r deployRecord
-	if err := json.Unmarshal(data, &r); err != nil {
-		return deployRecord{}, err
-	}
-	if r.Success == nil {
-		return deployRecord{}, errors.New("no deploy_success")
+func parseDeploy(data []byte) (r deployRecord, err error) {
+	switch err := json.Unmarshal(data, &r); {
+	case len(data) > maxDeploy:
+		return r, errors.New("longer than such a record can be")
+	case err != nil:
+		return r, err
+	case r.Success == nil:
+		return r, errors.New("no deploy_success")
 	}
 	return r, nil
 }
@@ -142,11 +140,8 @@ func codeID(environments []Environment) string {
 
 // shortHash returns 48 bits: enough to tell a farm's deployments apart.
 func shortHash(lines ...string) string {
-	hash := sha256.New()
-	for _, line := range lines {
-		io.WriteString(hash, line+"\n")
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:6])
+	hash := sha256.Sum256([]byte(strings.Join(lines, "\n") + "\n"))
+	return hex.EncodeToString(hash[:6])
 }
 
 // deployTime reads the times of g10k, and those of r10k, which have Ruby's format. It

@@ -25,17 +25,15 @@
 // # Beside the probe
 //
 // Puppet Server says that it is running while it cannot serve: with one JRuby of
-// eight started, with all of them stuck, with a full disk. [JRuby], [Unit], [Disk]
-// and the other checks each return a [Finding]; [Fold] concludes from the verdict
-// on the probes and the findings, by their severity. What a check cannot find out
-// is unknown and never held against the master.
+// eight started, with all of them stuck, with a full disk. [All] lists the checks
+// beside the probe. Each returns a [Finding]; [Fold] concludes from the verdict on
+// the probes and the findings, by their severity. What a check cannot find out is
+// unknown and never held against the master.
 //
-// [All] lists the checks. A [Check] holds everything that is said of one (what it
-// asks, why, its default severity, its reasons and hints), its settings, and what
-// makes it run. The configuration, the daemon, the command line, the page and the
-// metrics read that list and know no check by name, but for the three that are
-// special to them: jruby (a master that starts is not ready before its pool is),
-// unit (which systemd tells) and puppetdb (a service with a path of its own).
+// The configuration, the daemon, the command line, the page and the metrics read
+// that list and know no [Check] by name, but for the three that are special to
+// them: jruby (a master that starts is not ready before its pool is), unit (which
+// systemd tells) and puppetdb (a service with a path of its own).
 //
 // # Adding a check
 //

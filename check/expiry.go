@@ -8,11 +8,10 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// CheckExpiry is the name of the check of what will expire.
-const CheckExpiry = "expiry"
-
-// The reasons of the check.
+// The name of the check, and its reasons.
 const (
+	CheckExpiry = "expiry"
+
 	ExpiresSoon Reason = "expires-soon"
 	Expired     Reason = "expired"
 )

@@ -12,11 +12,10 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// CheckJRuby is the name of the check of the pool of JRuby instances.
-const CheckJRuby = "jruby"
-
-// The reasons of the check.
+// The name of the check, and its reasons.
 const (
+	CheckJRuby = "jruby"
+
 	JRubyUnread  Reason = "jruby-not-read"
 	JRubyWarming Reason = "jruby-warming"
 	JRubyBusy    Reason = "jruby-busy"

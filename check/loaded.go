@@ -5,12 +5,10 @@ import (
 	"time"
 )
 
-// CheckLoaded is the name of the check that the certificate on disk is the one in
-// use.
-const CheckLoaded = "loaded"
-
-// The reasons of the check.
+// The name of the check, and its reasons.
 const (
+	CheckLoaded = "loaded"
+
 	CertificateOnDisk Reason = "certificate-not-loaded"
 	FilesNotUsed      Reason = "files-not-used"
 )

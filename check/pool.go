@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +35,8 @@ type Loan struct {
 	Seconds float64 `json:"duration_seconds"` // for how long
 }
 
+func (l Loan) age() time.Duration { return time.Duration(l.Seconds * float64(time.Second)) }
+
 // Ready is how many instances there are to work with. While the server starts,
 // or replaces instances, it is below Size.
 func (p *Pool) Ready() int { return p.Free + len(p.Borrowed) }
@@ -47,11 +51,7 @@ func (p *Pool) Stuck() time.Duration {
 	if !p.Saturated() || len(p.Borrowed) == 0 {
 		return 0
 	}
-	youngest := p.Borrowed[0].Seconds
-	for _, loan := range p.Borrowed[1:] {
-		youngest = min(youngest, loan.Seconds)
-	}
-	return time.Duration(youngest * float64(time.Second))
+	return slices.MinFunc(p.Borrowed, func(a, b Loan) int { return cmp.Compare(a.Seconds, b.Seconds) }).age()
 }
 
 // held reports whether the pool is locked. It lends nothing from the moment
@@ -67,7 +67,7 @@ func (p *Pool) Locked(now time.Time) time.Duration {
 	return max(0, now.Sub(p.LockSince))
 }
 
-// oldest names the loan that has lasted longest; empty without loans.
+// oldest names the loan that has lasted longest.
 func oldest(loans []Loan) string {
 	var found Loan
 	for _, loan := range loans {
@@ -75,10 +75,7 @@ func oldest(loans []Loan) string {
 			found = loan
 		}
 	}
-	if len(loans) == 0 {
-		return ""
-	}
-	return found.Request + " for " + text.Age(time.Duration(found.Seconds*float64(time.Second)))
+	return found.Request + " for " + text.Age(found.age())
 }
 
 // poolStatus is the answer of the service jruby-metrics at level debug. The

@@ -2,11 +2,10 @@ package check
 
 import "github.com/pmcheck/pmcheck/check/puppetclient"
 
-// CheckProbe is the name by which the probe itself is explained.
-const CheckProbe = "probe"
-
-// The reasons of the probe.
+// The name by which the probe itself is explained, and its reasons.
 const (
+	CheckProbe = "probe"
+
 	// There is no result, or none young enough.
 	NotProbed Reason = "not-probed"
 	Stale     Reason = "stale"

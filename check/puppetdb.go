@@ -14,11 +14,10 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// CheckPuppetDB is the name of the check of the database behind the master.
-const CheckPuppetDB = "puppetdb"
-
-// The reasons of the check.
+// The name of the check, and its reasons.
 const (
+	CheckPuppetDB = "puppetdb"
+
 	PuppetDBDown       Reason = "puppetdb-down"
 	PuppetDBMaintained Reason = "puppetdb-maintenance"
 )

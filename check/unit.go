@@ -2,11 +2,10 @@ package check
 
 import "time"
 
-// CheckUnit is the name of the check of the master's unit in systemd.
-const CheckUnit = "unit"
-
-// The reasons of the check.
+// The name of the check, and its reasons.
 const (
+	CheckUnit = "unit"
+
 	UnitReloading Reason = "unit-reloading"
 	UnitStarting  Reason = "unit-starting"
 	UnitStopping  Reason = "unit-stopping"

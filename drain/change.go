@@ -69,22 +69,18 @@ func (s *Store) Put(h Hold) (Hold, error) {
 }
 
 func (s *Store) checkPut(h Hold) error {
-	if h.UntilReboot && s.UntilReboot == "" {
+	switch {
+	case h.UntilReboot && s.UntilReboot == "":
 		return errors.New("no directory for holds until reboot")
-	}
-	if h.Mode != Drain && h.Mode != Maint {
+	case h.Mode != Drain && h.Mode != Maint:
 		return fmt.Errorf("hold %s: mode %q is not drain or maint", h.Holder, h.Mode)
-	}
-	if !h.InEffect(s.now()) {
+	case !h.InEffect(s.now()):
 		return fmt.Errorf("hold %s: the end %s has passed", h.Holder, h.Until.Format(time.RFC3339))
 	}
 	if err := CheckName(h.Holder); err != nil {
 		return fmt.Errorf("holder: %w", err)
 	}
-	if h.Service == "" {
-		return nil
-	}
-	if err := CheckName(h.Service); err != nil {
+	if err := CheckName(h.Service); err != nil && h.Service != "" {
 		return fmt.Errorf("service: %w", err)
 	}
 	return nil

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
 const (
-	// fileVersion is the only version of the file format so far.
-	fileVersion = 1
-	// maxFile is the size of the largest hold file that is read.
-	maxFile = 64 << 10
+	fileVersion = 1        // the only version of the file format so far
+	maxFile     = 64 << 10 // the size of the largest hold file that is read
 )
 
 // file is a hold as it is written, see the package documentation.
@@ -30,13 +29,13 @@ type file struct {
 // (holder, service, owner, directory) is not part of it. The error says that h
 // makes no valid file.
 func (h Hold) Encode() ([]byte, error) {
-	f := file{
-		Version: fileVersion,
-		Mode:    h.Mode,
-		Reason:  oneLine(h.Reason),
-		By:      oneLine(h.By),
-		Since:   optional(h.Since),
-		Until:   optional(h.Until),
+	f := file{Version: fileVersion, Mode: h.Mode, Reason: oneLine(h.Reason), By: oneLine(h.By)}
+	h.Since, h.Until = h.Since.UTC(), h.Until.UTC()
+	if !h.Since.IsZero() {
+		f.Since = &h.Since
+	}
+	if !h.Until.IsZero() {
+		f.Until = &h.Until
 	}
 	if err := f.check(); err != nil {
 		return nil, err
@@ -73,25 +72,25 @@ func Parse(data []byte) (Hold, error) {
 	if err := f.check(); err != nil {
 		return Hold{}, err
 	}
-	return Hold{
-		Mode:   f.Mode,
-		Reason: oneLine(f.Reason),
-		By:     oneLine(f.By),
-		Since:  value(f.Since),
-		Until:  value(f.Until),
-	}, nil
+	h := Hold{Mode: f.Mode, Reason: oneLine(f.Reason), By: oneLine(f.By)}
+	if f.Since != nil {
+		h.Since = f.Since.UTC()
+	}
+	if f.Until != nil {
+		h.Until = f.Until.UTC()
+	}
+	return h, nil
 }
 
 // check validates what JSON's types do not.
 func (f file) check() error {
-	if f.Version != fileVersion {
+	switch {
+	case f.Version != fileVersion:
 		return fmt.Errorf("version %d of the format is unknown, want %d", f.Version, fileVersion)
-	}
-	if f.Mode == "" {
+	case f.Mode == "":
 		return errors.New("no mode")
-	}
-	if _, err := ParseMode(string(f.Mode)); err != nil {
-		return err
+	case !slices.Contains(f.Mode.Words(), string(f.Mode)):
+		return fmt.Errorf("mode %q is not ready, drain or maint", f.Mode)
 	}
 	return errors.Join(checkTime("since", f.Since), checkTime("until", f.Until))
 }
@@ -106,21 +105,6 @@ func checkTime(field string, t *time.Time) error {
 		return fmt.Errorf("%s: year %d is not between 1970 and 9999", field, y)
 	}
 	return nil
-}
-
-func optional(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
-func value(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }
 
 // decodeObject decodes the JSON object in data, each field into the pointer

@@ -86,15 +86,15 @@ func TestEncodeRefusesWhatParseWould(t *testing.T) {
 	}
 }
 
-func TestParseMode(t *testing.T) {
+func TestModeIsSpelledExactly(t *testing.T) {
 	for _, m := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
-		if got, err := drain.ParseMode(string(m)); got != m || err != nil {
-			t.Errorf("%q: %q, %v", m, got, err)
+		if got, err := drain.Parse([]byte(`{"mode": "` + m + `"}`)); got.Mode != m || err != nil {
+			t.Errorf("%q: %q, %v", m, got.Mode, err)
 		}
 	}
 	for _, s := range []string{"", "READY", " drain", "up"} {
-		if got, err := drain.ParseMode(s); err == nil {
-			t.Errorf("%q is mode %q", s, got)
+		if got, err := drain.Parse([]byte(`{"mode": "` + s + `"}`)); err == nil {
+			t.Errorf("%q is mode %q", s, got.Mode)
 		}
 	}
 	for _, m := range []drain.Mode{drain.Ready, drain.Drain} {

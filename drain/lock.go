@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,12 +56,8 @@ func (s *Store) lock() (unlock func(), err error) {
 // directory. The rest goes on without its lock: other directories can be written,
 // and where the disk is full holds can be lifted.
 func isNoWriter(err error) bool {
-	for _, cause := range []error{fs.ErrNotExist, unix.EACCES, unix.EROFS, unix.ENOSPC, unix.EDQUOT} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return false
+	causes := []error{fs.ErrNotExist, unix.EACCES, unix.EROFS, unix.ENOSPC, unix.EDQUOT}
+	return slices.ContainsFunc(causes, func(cause error) bool { return errors.Is(err, cause) })
 }
 
 // lockDir tries until deadline. It does not block in flock(2), which has no timeout

@@ -81,7 +81,3 @@ type identity struct {
 	device, inode uint64
 	handle        string // empty where the file system has none
 }
-
-func identify(fd int, stat *unix.Stat_t) identity {
-	return identity{device: uint64(stat.Dev), inode: stat.Ino, handle: fileHandle(fd)}
-}

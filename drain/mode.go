@@ -1,7 +1,5 @@
 package drain
 
-import "fmt"
-
 // Mode is what the operators want of a master, in HAProxy's spelling. Its zero
 // value is no mode; where a mode is needed it counts as Maint, so that a
 // forgotten assignment never makes a master ready.
@@ -19,16 +17,6 @@ const (
 
 // Words lists the modes, from the least to the most strict.
 func (Mode) Words() []string { return []string{string(Ready), string(Drain), string(Maint)} }
-
-// ParseMode returns the mode that s spells. The spelling is exact: lower case,
-// no spaces.
-func ParseMode(s string) (Mode, error) {
-	switch m := Mode(s); m {
-	case Ready, Drain, Maint:
-		return m, nil
-	}
-	return "", fmt.Errorf("mode %q is not ready, drain or maint", s)
-}
 
 // StricterThan reports whether m is more strict than other.
 func (m Mode) StricterThan(other Mode) bool { return m.rank() > other.rank() }

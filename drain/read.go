@@ -13,13 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// maxEntries is how many entries of a directory are read.
-	maxEntries = 1000
-	// marker is the file that says that a host is not new, and that the directory
-	// was accepted as it is.
-	marker = ".initialized"
-)
+// marker is the file that says that a host is not new, and that the directory was
+// accepted as it is.
+const marker = ".initialized"
+
+// maxEntries is how many entries of a directory are read.
+const maxEntries = 1000
 
 // Read returns what the directories say now. It cannot fail: what cannot be
 // read is a hold with the code [Unreadable]. It never waits for a writer.
@@ -99,7 +98,7 @@ func (s *Store) scan(p place, limit int) view {
 		v.err = &fs.PathError{Op: "stat", Path: p.dir, Err: err}
 		return v
 	}
-	v.id, v.changed = identify(fd, &stat), stat.Mtim
+	v.id, v.changed = identity{uint64(stat.Dev), stat.Ino, fileHandle(fd)}, stat.Mtim
 	v.marked = unix.Fstatat(fd, marker, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW) == nil
 	names, err := list(dir, limit)
 	if err != nil {

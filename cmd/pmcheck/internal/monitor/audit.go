@@ -85,11 +85,11 @@ func (a audit) mode(before, after *State, name string) {
 	if is == was && holders(because) == holders(wasBecause) {
 		return
 	}
-	if is == was {
-		a.log.Info("holds changed", "service", name, "mode", is, "hold", holders(because), "hold_before", holders(wasBecause))
-	} else {
-		a.log.Info("mode changed", "service", name, "before", was, "mode", is, "hold", holders(because), "hold_before", holders(wasBecause))
+	what, args := "holds changed", []any{"service", name}
+	if is != was {
+		what, args = "mode changed", append(args, "before", was)
 	}
+	a.log.Info(what, append(args, "mode", is, "hold", holders(because), "hold_before", holders(wasBecause))...)
 	for _, h := range because {
 		if h.Code != "" {
 			a.log.Error("hold cannot be read, so it counts as maint", "hold", h.Holder, "path", h.Path, "error", h.Error)

@@ -38,7 +38,8 @@ func TestAuditSkipsTheCountingOfJRubies(t *testing.T) {
 		last = now
 	}
 	want := `level=INFO msg="verdict changed" service=server before=unknown verdict=healthy reason=ok
-level=WARN msg="verdict changed" service=server before=healthy verdict=unhealthy reason=own-certificate-refused hint="the server's own CRL or CA bundle may be out of date: see puppetserver.log"
+level=WARN msg="verdict changed" service=server before=healthy verdict=unhealthy reason=own-certificate-refused ` +
+		`hint="the server's own CRL or CA bundle may be out of date: see puppetserver.log"
 level=INFO msg="verdict changed" service=server before=unhealthy verdict=healthy reason=ok
 `
 	if d := cmp.Diff(want, log.String()); d != "" {
@@ -69,9 +70,11 @@ func TestAuditOfHolds(t *testing.T) {
 	a.mode(missing, free, Server)
 	a.mode(free, one, Server)
 	a.mode(one, two, Server)
-	want := `level=INFO msg="mode changed" service=server before=maint mode=ready hold="" hold_before="directory ` + dir + `/a; directory ` + dir + `/b"
+	want := `level=INFO msg="mode changed" service=server before=maint mode=ready ` +
+		`hold="" hold_before="directory ` + dir + `/a; directory ` + dir + `/b"
 level=INFO msg="mode changed" service=server before=ready mode=drain hold="a ` + owner + `" hold_before=""
-level=INFO msg="holds changed" service=server mode=drain hold="a ` + owner + `; b ` + owner + `" hold_before="a ` + owner + `"
+level=INFO msg="holds changed" service=server mode=drain ` +
+		`hold="a ` + owner + `; b ` + owner + `" hold_before="a ` + owner + `"
 `
 	if d := cmp.Diff(want, log.String()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

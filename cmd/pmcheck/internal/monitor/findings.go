@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"maps"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -10,9 +11,9 @@ import (
 // findings is what the checks beside the probe say of the master. It belongs
 // to the loop.
 type findings struct {
-	latest   map[string]check.Finding
-	maxAge   map[string]time.Duration // beyond it a finding is not believed
-	severity map[string]check.Severity
+	checks check.List
+	latest map[string]check.Finding
+	maxAge map[string]time.Duration // beyond it a finding is not believed
 	// unread is when the pool had to be read anew; zero once it has been.
 	unread time.Time
 	// silent is since when the master has not answered; zero while it does.
@@ -25,18 +26,13 @@ func newFindings() findings {
 
 // configure takes over the severities, and forgets checks that are off.
 func (f *findings) configure(checks check.List) {
-	f.severity = map[string]check.Severity{}
-	for _, c := range checks {
-		f.severity[c.Name] = c.Severity
-		if c.Severity == check.Off {
-			delete(f.latest, c.Name)
-		}
-	}
+	f.checks = checks
+	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool { return checks.Severity(name) == check.Off })
 }
 
 // observe takes in what the checks that look at probes conclude from one.
-func (f *findings) observe(checks check.List, r check.Result, now time.Time) {
-	for _, c := range checks {
+func (f *findings) observe(r check.Result, now time.Time) {
+	for _, c := range f.checks {
 		if c.Observe != nil {
 			f.take(c.Observe(r, now), now)
 		}
@@ -46,18 +42,16 @@ func (f *findings) observe(checks check.List, r check.Result, now time.Time) {
 // expect says which checks are made on a schedule from now on, and how old
 // their findings may be. It forgets those that are not made any more.
 func (f *findings) expect(maxAge map[string]time.Duration) {
-	for name := range f.maxAge {
-		if _, still := maxAge[name]; !still {
-			delete(f.latest, name)
-		}
-	}
+	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
+		return f.maxAge[name] > 0 && maxAge[name] == 0
+	})
 	f.maxAge = maxAge
 }
 
 // take notes a finding. A check that could not find out this time does not
 // wipe out what it knew a moment ago.
 func (f *findings) take(found check.Finding, now time.Time) {
-	if f.severity[found.Check] == check.Off {
+	if f.checks.Severity(found.Check) == check.Off {
 		return
 	}
 	silent := found.State == check.StateNone && found.Health == check.Warming // ask again
@@ -84,7 +78,7 @@ func (f *findings) heard(r check.Result) {
 // forgetPool says that the pool has to be read before anything good can be
 // said of the master.
 func (f *findings) forgetPool(now time.Time) {
-	if f.severity[check.CheckJRuby] != check.Off {
+	if f.checks.Severity(check.CheckJRuby) != check.Off {
 		f.unread = now
 		delete(f.latest, check.CheckJRuby)
 	}
@@ -111,25 +105,24 @@ func (f *findings) fresh(found check.Finding, now time.Time) bool {
 	return !limited || now.Sub(found.Checked) < limit
 }
 
-// list returns the findings as they are to be believed now, in the order of
-// check.Names.
+// list returns the findings as they are to be believed now, in the order of the
+// checks.
 func (f *findings) list(now time.Time) []check.Finding {
 	var list []check.Finding
-	for _, name := range check.Names() {
-		found, known := f.latest[name]
-		if name == check.CheckJRuby && !f.unread.IsZero() {
-			found, known = unreadPool(f.unread), true
-		}
+	for _, c := range f.checks {
+		found, known := f.latest[c.Name]
 		switch {
+		case c.Name == check.CheckJRuby && !f.unread.IsZero():
+			found = unreadPool(f.unread)
 		case !known || found.Absent:
 			continue
 		case found.Pool != nil && !f.silent.IsZero() && found.Checked.Before(f.silent):
 			found = found.Outlived()
 		case !f.fresh(found, now):
-			found = check.Finding{Check: name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,
+			found = check.Finding{Check: c.Name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,
 				Detail: "the check is stuck: nothing since " + found.Checked.Format(time.RFC3339)}
 		}
-		found.Severity = f.severity[name]
+		found.Severity = c.Severity
 		list = append(list, found)
 	}
 	return list

@@ -49,7 +49,12 @@ func TestPoolIsUnreadUntilItIsRead(t *testing.T) {
 		list := f.list(now)
 		return len(list) == 1 && list[0].Reason == check.JRubyUnread && list[0].Health == check.Warming
 	}
-	late := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Health: check.Warming, Checked: now.Add(time.Second)}
+	late := check.Finding{
+		Check:   check.CheckJRuby,
+		State:   check.StateNone,
+		Health:  check.Warming,
+		Checked: now.Add(time.Second),
+	}
 	if f.take(late, now); !unread() {
 		t.Errorf("after no answer in time: %+v, want it still unread", f.list(now))
 	}
@@ -70,7 +75,8 @@ func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
 	f.maxAge[check.CheckPuppetDB] = time.Minute
 	db, asked := f.puppetdb(time.Now())
 	if !asked || db.Verdict.Health != check.Unknown || db.Verdict.Reason != check.NotProbed {
-		t.Errorf("before the first answer: asked %v, %s: %s; want unknown: not-probed", asked, db.Verdict.Health, db.Verdict.Reason)
+		t.Errorf("before the first answer: asked %v, %s: %s; want unknown: not-probed",
+			asked, db.Verdict.Health, db.Verdict.Reason)
 	}
 }
 
@@ -102,7 +108,12 @@ func TestThePoolOfADeadMasterIsOld(t *testing.T) {
 	f := newFindings()
 	f.configure(config.Default().Checks)
 	now := time.Now()
-	f.take(check.Finding{Check: check.CheckJRuby, State: check.StateOK, Pool: &check.Pool{Size: 2, Free: 2}, Checked: now}, now)
+	f.take(check.Finding{
+		Check:   check.CheckJRuby,
+		State:   check.StateOK,
+		Pool:    &check.Pool{Size: 2, Free: 2},
+		Checked: now,
+	}, now)
 	f.heard(check.Result{Asked: now.Add(1), Fault: &check.Fault{Reason: check.Refused}})
 	got := f.list(now)[0]
 	if got.State != check.StateNone || got.Reason != check.Stale || got.Pool == nil {

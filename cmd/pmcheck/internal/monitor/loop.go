@@ -12,20 +12,17 @@ import (
 
 // configure prepares for a configuration; start sets it going.
 func (m *Monitor) configure(c config.Config) {
-	old := m.services
 	m.config = c
 	if next := newCredentials(c.Probe); m.credentials == nil || m.credentials.Files != next.Files {
 		m.credentials = next
 	}
-	m.services = subjects(c, m.credentials, m.lost)
-	for _, s := range m.services {
-		s.keep(old)
-	}
+	old, host := m.services, newHost(c.Probe, m.credentials)
+	m.services = subjects(c, host, m.lost, old)
 	for _, s := range old {
 		s.close()
 	}
 	m.findings.configure(c.Checks)
-	m.runners = newRunners(c, m.credentials, &m.signals)
+	m.runners = newRunners(c, host, &m.signals)
 	maxAge := map[string]time.Duration{}
 	for _, r := range m.runners {
 		maxAge[r.name] = r.maxAge()
@@ -164,7 +161,7 @@ func (m *Monitor) patience(s *subject) int {
 func (m *Monitor) concluded(served, serves bool, r check.Result) {
 	now := time.Now()
 	m.findings.heard(r)
-	m.findings.observe(m.config.Checks, r, now)
+	m.findings.observe(r, now)
 	switch {
 	case r.Fault != nil:
 		m.fell = m.fell || r.Fault.Definite()

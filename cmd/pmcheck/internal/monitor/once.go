@@ -17,8 +17,8 @@ const unitTime = 300 * time.Millisecond
 // the same time. It returns the verdict on all of it, which no second probe has
 // confirmed, the result of the probe, and the findings.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
-	credentials := newCredentials(c.Probe)
-	prober := &check.Prober{Environment: c.Probe.Environment, Client: newClient(c.Probe, credentials)}
+	host := newHost(c.Probe, newCredentials(c.Probe))
+	prober := host.Prober("")
 	defer prober.Close()
 	found := newFindings()
 	found.configure(c.Checks)
@@ -27,7 +27,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 		mu   sync.Mutex // protects found
 		unit systemd.UnitState
 	)
-	for _, r := range newRunners(c, credentials, new(signals)) {
+	for _, r := range newRunners(c, host, new(signals)) {
 		work.Go(func() {
 			f := r.once(ctx)
 			r.close()
@@ -44,7 +44,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 
 	now := time.Now()
 	found.unit(unit, now)
-	found.observe(c.Checks, result, now)
+	found.observe(result, now)
 	var judge check.Judge
 	probed, _ := judge.Observe(result)
 	list := found.list(now)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
@@ -30,16 +29,19 @@ type signals struct {
 // another.
 type runner struct {
 	check.Scheduled
-	name  string
-	kick  chan struct{} // make it now
-	hurry func() bool   // a command may wait; nil if none ever does
-	often time.Duration // a shorter pause between two checks; 0 if there is no need
+	name    string
+	kick    chan struct{} // make it now
+	signals *signals
+	often   time.Duration // a shorter pause between two checks; 0 if there is no need
 }
 
 // once makes the check one time.
 func (r *runner) once(ctx context.Context) check.Finding {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
+	if r.Restarted != nil && r.signals.restarted.Swap(false) {
+		r.Restarted()
+	}
 	return r.Check(ctx)
 }
 
@@ -78,7 +80,7 @@ func (r *runner) pause(f check.Finding) time.Duration {
 	if r.often > 0 {
 		pause = min(pause, r.often)
 	}
-	if r.hurry != nil && (r.hurry() || f.Health == check.Warming) {
+	if r.Urgent && (r.signals.held.Load() || f.Health == check.Warming) {
 		pause = min(pause, hurriedInterval)
 	}
 	return pause
@@ -89,15 +91,7 @@ func (r *runner) pause(f check.Finding) time.Duration {
 func (r *runner) maxAge() time.Duration { return 3*r.Interval + r.Timeout }
 
 // newRunners makes the runners of the scheduled checks of a configuration.
-func newRunners(c config.Config, credentials *puppetclient.Credentials, s *signals) []*runner {
-	host := check.Host{
-		Address:     c.Probe.Address,
-		Certname:    c.Probe.Certname,
-		Environment: c.Probe.Environment,
-		Credentials: credentials,
-		Timeout:     c.Probe.Timeout,
-		Handshake:   c.Probe.Handshake,
-	}
+func newRunners(c config.Config, host check.Host, s *signals) []*runner {
 	var list []*runner
 	for _, wanted := range c.Checks {
 		if wanted.Severity == check.Off || wanted.Schedule == nil {
@@ -107,35 +101,13 @@ func newRunners(c config.Config, credentials *puppetclient.Credentials, s *signa
 		if scheduled == nil {
 			continue
 		}
-		r := &runner{Scheduled: *scheduled, name: wanted.Name, kick: make(chan struct{}, 1)}
-		if r.Restarted != nil {
-			r.Check = s.startOver(scheduled)
-		}
-		if r.Urgent {
-			r.hurry, r.often = s.held.Load, often(c.Agent)
+		r := &runner{Scheduled: *scheduled, name: wanted.Name, kick: make(chan struct{}, 1), signals: s}
+		if r.Urgent && c.Agent.Weight {
+			r.often = weighEvery
 		}
 		list = append(list, r)
 	}
 	return list
-}
-
-// often is how often the pool must be read for the sake of the weight.
-func often(c config.Agent) time.Duration {
-	if c.Weight {
-		return weighEvery
-	}
-	return 0
-}
-
-// startOver makes a check forget what it saw when the master may have been
-// started anew.
-func (s *signals) startOver(c *check.Scheduled) func(context.Context) check.Finding {
-	return func(ctx context.Context) check.Finding {
-		if s.restarted.Swap(false) {
-			c.Restarted()
-		}
-		return c.Check(ctx)
-	}
 }
 
 // watchUnit passes on what systemd says of the master's unit.

@@ -37,12 +37,35 @@ type outcome struct {
 	result  check.Result
 }
 
-// subjects makes the subjects of a configuration. The first is the master.
-// Those whose kept connection the master ends are sent to lost.
-func subjects(c config.Config, credentials *puppetclient.Credentials, lost chan<- *subject) []*subject {
-	list := []*subject{newSubject(c.Probe, credentials, Server, "", lost)}
+// newHost returns what the clients of a configuration have in common.
+func newHost(c config.Probe, credentials *puppetclient.Credentials) check.Host {
+	return check.Host{
+		Address:     c.Address,
+		Certname:    c.Certname,
+		Environment: c.Environment,
+		Credentials: credentials,
+		Timeout:     c.Timeout,
+		Handshake:   c.Handshake,
+	}
+}
+
+func newCredentials(c config.Probe) *puppetclient.Credentials {
+	return &puppetclient.Credentials{Files: puppetclient.Files{
+		Certificate: c.Certificate,
+		Key:         c.Key,
+		CA:          c.CA,
+		CRL:         c.CRL,
+		Revocation:  c.Revocation,
+	}}
+}
+
+// subjects makes the subjects of a configuration. The first is the master. Those
+// whose kept connection the master ends are sent to lost. What an old subject of the
+// same name knew is taken over, so that a reload does not forget a verdict.
+func subjects(c config.Config, host check.Host, lost chan<- *subject, old []*subject) []*subject {
+	list := []*subject{newSubject(host, Server, "", lost)}
 	for _, name := range c.Services {
-		list = append(list, newSubject(c.Probe, credentials, name, name, lost))
+		list = append(list, newSubject(host, name, name, lost))
 	}
 	for _, s := range c.TCPServices {
 		name, address, _ := strings.Cut(s, "=")
@@ -55,6 +78,11 @@ func subjects(c config.Config, credentials *puppetclient.Credentials, lost chan<
 		})
 	}
 	for _, s := range list {
+		for _, o := range old {
+			if o.name == s.name {
+				s.judge, s.count, s.last = o.judge, o.count, o.last
+			}
+		}
 		s.judge.Rise, s.judge.Fall, s.judge.MaxAge = c.Probe.Rise, c.Probe.Fall, c.Probe.MaxAge
 		s.credit = true
 	}
@@ -62,30 +90,16 @@ func subjects(c config.Config, credentials *puppetclient.Credentials, lost chan<
 }
 
 // newSubject returns a subject that answers the Status API.
-func newSubject(c config.Probe, credentials *puppetclient.Credentials, name, service string, lost chan<- *subject) *subject {
-	s := &subject{name: name}
-	prober := &check.Prober{Environment: c.Environment, Client: newClient(c, credentials), Service: service}
+func newSubject(host check.Host, name, service string, lost chan<- *subject) *subject {
+	prober := host.Prober(service)
+	s := &subject{name: name, probe: prober.Probe, close: prober.Close, local: prober.Local}
 	prober.Lost = func() {
 		select {
 		case lost <- s:
 		default: // another subject's connection was lost too: the next tick is not far
 		}
 	}
-	s.probe, s.close, s.local = prober.Probe, prober.Close, prober.Local
 	return s
-}
-
-// keep takes over what the subject of the same name knew, so that a reload does
-// not forget a verdict.
-func (s *subject) keep(old []*subject) {
-	for _, o := range old {
-		if o.name == s.name {
-			rise, fall, age := s.judge.Rise, s.judge.Fall, s.judge.MaxAge
-			s.judge = o.judge
-			s.judge.Rise, s.judge.Fall, s.judge.MaxAge = rise, fall, age
-			s.count, s.last = o.count, o.last
-		}
-	}
 }
 
 func faultText(r check.Result) string {
