@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // clientFaults are many clients at another address than the balancer's. Whatever
@@ -56,17 +58,20 @@ func repeat(workers, count int, do func(net.Conn) error) func(*faultSite) {
 	return func(s *faultSite) { s.repeat(workers, count, do) }
 }
 
-// slowLoris has clients send headers byte by byte, and come back when they are
-// turned away.
+// slowLoris has clients send headers byte by byte, and connect again when they are
+// cut off.
 func slowLoris(s *faultSite) {
+	const patience = 7 * time.Second
 	s.repeat(1000, 3000, func(conn net.Conn) error {
-		for _, b := range []byte("GET / HTTP/1.1\r\nX-Slow: and slower") {
-			if _, err := conn.Write([]byte{b}); err != nil {
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
+			return nil
+		}
+		for began := time.Now(); lab.Since(began) < patience; time.Sleep(200 * time.Millisecond) {
+			if _, err := io.WriteString(conn, "x"); err != nil {
 				return nil
 			}
-			time.Sleep(200 * time.Millisecond)
 		}
-		return errors.New("a request that lasts too long is not turned away")
+		return fmt.Errorf("a request that lasts %v is not cut off", patience)
 	})
 }
 

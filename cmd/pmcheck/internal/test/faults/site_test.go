@@ -50,7 +50,8 @@ func startSite(t *testing.T, table *table, opts lab.PuppetMasterOptions, yaml st
 	s.waitForServing()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("pmcheck logged:\n%s", s.Log())
+			log, err := s.Host.Run("journalctl", "--no-pager", "--unit=pmcheck") // the host may be down
+			t.Logf("pmcheck logged (%v):\n%s", err, log)
 		}
 	})
 	return s
