@@ -63,7 +63,8 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	}
 }
 
-// update reports whether there is news for those that wait.
+// update notes a check and reports whether it changed anything that a caller may
+// wait for.
 func (t *Tracker) update(k key, q Question, view *View, answer Told, now time.Time) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

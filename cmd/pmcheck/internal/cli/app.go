@@ -24,7 +24,7 @@ import (
 // to stderr. An error is one line, "pmcheck: " and what is wrong, in lower
 // case without a full stop; "hint: " lines that name the fix may follow.
 
-// Exit statuses besides those of single commands.
+// Exit statuses.
 const (
 	exitOK      = 0
 	exitFailure = 1

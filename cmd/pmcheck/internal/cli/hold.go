@@ -24,7 +24,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			configFlag(),
 			holderFlag(),
 			serviceFlag("hold `SERVICE` only, for example ca"),
-			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why, for those who will ask"},
+			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why: it is shown with the hold"},
 			durationFlag("for", 0, "end by itself after `DURATION`, for example 30m"),
 			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\" or RFC 3339"},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
@@ -45,14 +45,14 @@ func readyCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "ready",
 		Usage: "end a hold: take agents again, unless others still hold",
-		Description: "Lifts the hold of one holder, operator if none is named. That there is none is no error.\n" +
+		Description: "Lifts the hold of one holder, operator if none is named. Lifting a hold that does not exist succeeds.\n" +
 			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage,\n" +
 			"6 not in service within the time of --wait.",
 		Flags: []cli.Flag{
 			configFlag(),
 			holderFlag(),
 			serviceFlag("lift the hold on `SERVICE`; without it the hold on all of them"),
-			&cli.BoolFlag{Name: "all", Usage: "lift every hold, whoever set it"},
+			&cli.BoolFlag{Name: "all", Usage: "lift every hold, of any holder"},
 			waitFlag("return when the master serves and every balancer sends, or after that time"),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},

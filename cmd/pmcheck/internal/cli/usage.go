@@ -31,8 +31,7 @@ func strict(action cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// onUsageError says what is wrong with the flags of a command in our own words,
-// and what would be right.
+// onUsageError rewords an error in the flags of a command and adds a hint.
 func onUsageError(c *cli.Context, err error, _ bool) error {
 	problem, hint := flagProblem(c, err.Error())
 	if hint == "" {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"net"
@@ -20,6 +21,13 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/loopback"
 	"github.com/pmcheck/pmcheck/drain"
 )
+
+// TestMain runs more tests at a time than there are CPUs: most of them wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "8")
+	os.Exit(m.Run())
+}
 
 // pollEvery leaves the CPU to the tests that run at the same time.
 const pollEvery = time.Millisecond

@@ -35,7 +35,7 @@ func (c Client) String() string { return [...]string{"haproxy", "other", "socket
 
 // Metrics are the daemon's metrics. They are safe for concurrent use.
 type Metrics struct {
-	http.Handler // serves them, with those of the Go runtime and of the process
+	http.Handler // serves them and the metrics of the Go runtime and of the process
 
 	probes  *prometheus.HistogramVec
 	answers [600][clientKinds]atomic.Int64 // by status code

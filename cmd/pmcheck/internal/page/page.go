@@ -61,7 +61,7 @@ type pageView struct {
 	Tone      string            // good, note, held, bad or lost
 	Headline  string
 	Meaning   string // the headline, in a sentence
-	Holders   string // who holds the master itself
+	Holders   string // of the master itself
 	Icon      template.URL
 	Nonce     string
 	Checks    []api.CheckStatus // the probe is the first

@@ -125,9 +125,9 @@ func underWay(p *check.Pool) (list []api.Obstacle) {
 }
 
 // idle returns for how long a connection may be silent and still have a request
-// under way or to come. A request that came after the JRubies were counted is
-// not among those counted. Where they are not counted at all, a request may wait
-// for its answer as long as the connection exists.
+// under way or to come. The count of the JRubies does not include a later request.
+// Without a count, a request may wait for its answer as long as the connection
+// exists.
 func idle(counted, now time.Time) time.Duration {
 	if counted.IsZero() {
 		return forever
