@@ -117,6 +117,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			demoCommand(),
 			completionCommand(environ),
 			versionCommand(),
+			guardCommand(environ),
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
