@@ -59,6 +59,8 @@ type Loaded struct {
 	// File is the absolute path of the pmcheck.yaml that was read; empty if there is
 	// none.
 	File string
+	// Content is that file as it was read.
+	Content []byte
 	// Warnings are sentences about what is allowed and probably not meant.
 	Warnings []string
 
@@ -106,7 +108,7 @@ func (o Options) load(puppet puppetReader) (*Loaded, error) {
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, File: fullName(name), Warnings: warnings, origins: all}
+	l := &Loaded{Config: c, File: fullName(name), Content: data, Warnings: warnings, origins: all}
 	l.derive()
 	return l, nil
 }
