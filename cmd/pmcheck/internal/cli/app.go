@@ -118,6 +118,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			completionCommand(environ),
 			versionCommand(),
 			guardCommand(environ),
+			inUseCommand(environ),
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/pmcheck/pmcheck/systemd"
@@ -30,17 +29,16 @@ func (d *Daemon) TakeListeners() error {
 		d.compareBound(d.AgentPorts, "pmcheck-agent.socket", "agent.listen", c.Agent.Listen))
 }
 
-// compareBound warns of a setting that names another port than the one that the
-// service manager has bound. Enabling a socket is enough: an empty setting does
-// not contradict it.
+// compareBound warns of a setting that names another address than the one that the
+// service manager has bound. Enabling a socket is enough: an empty setting does not
+// contradict it.
 func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string) error {
-	_, wanted, _ := net.SplitHostPort(configured)
 	for _, port := range ports {
 		tcp, ok := port.Addr().(*net.TCPAddr)
 		if !ok {
 			return fmt.Errorf("socket %s is not a TCP port: balancers are answered on TCP only", port.Addr())
 		}
-		if configured != "" && strconv.Itoa(tcp.Port) != wanted {
+		if contradicts(configured, tcp.AddrPort()) {
 			d.Log.Warn(fmt.Sprintf("%s is without effect, since %[2]s has bound the port: systemctl edit %[2]s, or disable it",
 				key, unit), key, configured, "address", tcp.String())
 		}
