@@ -33,8 +33,9 @@
 // another version.
 //
 //   - version: the number 1. Without it the file is of version 1.
-//   - mode: "drain", "maint" or "ready". A hold of mode ready asks for nothing;
-//     it is for tools that prefer to change a file over removing it.
+//   - mode: "drain", "maint" or "ready". A hold of mode ready asks for nothing.
+//     It announces a hold to come, as the guard's does, and is for tools that prefer
+//     to change a file over removing it.
 //   - reason: text for operators. A character that is not printable, such as a line
 //     end, is shown as a space.
 //   - by: the name of the user who set the hold, as a claim. It is shown beside the

@@ -19,7 +19,8 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/pmcheck"},
 		{"cli"},
-		{"demo", "render", "haproxy"},
+		{"demo", "haproxy", "guard"},
+		{"render", "wait"},
 		{"daemon", "rotation"},
 		{"page", "metrics", "api", "front"},
 		{"answer", "balancer"},

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -45,7 +46,8 @@ func readyCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "ready",
 		Usage: "end a hold: take agents again, unless others still hold",
-		Description: "Lifts the hold of one holder, operator if none is named. Lifting a hold that does not exist succeeds.\n" +
+		Description: "Lifts the hold of one holder, operator if none is named. Lifting a hold that does not exist\n" +
+			"succeeds.\n" +
 			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage,\n" +
 			"6 not in service within the time of --wait.",
 		Flags: []cli.Flag{
@@ -101,7 +103,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings, toggle{Set: &set}, "idle", drained)
+	return reportToggle(c, settings, toggle{Set: &set}, "idle", wait.Drained)
 }
 
 func ready(c *cli.Context, environ []string) error {
@@ -125,7 +127,7 @@ func ready(c *cli.Context, environ []string) error {
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings, toggle{Lifted: lifted}, "in service", inService)
+	return reportToggle(c, settings, toggle{Lifted: lifted}, "in service", wait.InService)
 }
 
 func checkNames(c *cli.Context) error {

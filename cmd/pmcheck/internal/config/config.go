@@ -61,6 +61,7 @@ type Config struct {
 	// each is a key below checks, and each that has settings is a section.
 	Checks check.List
 	Agent  Agent `yaml:"agent"`
+	Guard  Guard `yaml:"guard"`
 	Log    Log   `yaml:"log"`
 }
 
@@ -112,6 +113,7 @@ func Default() Config {
 		Fleet:          []string{},
 		Probe:          defaultProbe(),
 		Checks:         check.All(),
+		Guard:          defaultGuard(),
 		Log:            Log{Level: "info", Format: FormatAuto},
 	}
 }

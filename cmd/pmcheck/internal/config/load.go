@@ -59,6 +59,8 @@ type Loaded struct {
 	// File is the absolute path of the pmcheck.yaml that was read; empty if there is
 	// none.
 	File string
+	// Content is that file as it was read.
+	Content []byte
 	// Warnings are sentences about what is allowed and probably not meant.
 	Warnings []string
 
@@ -92,7 +94,7 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	found := &faults{}
-	l := &Loaded{Config: o.defaults(), File: fullName(name)}
+	l := &Loaded{Config: o.defaults(), File: fullName(name), Content: data}
 	given, asked := o.given(name, data, found), layer{}
 	if askPuppet {
 		asked, l.Warnings = o.puppetLayer(given, found)

@@ -2,8 +2,6 @@ package rotation
 
 import (
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -46,16 +44,6 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 		})
 	}
 	return list
-}
-
-// Heard reports whether a balancer asks for the master. The daemon forgets
-// balancers when it stops, so in its first minute the answer is yes: one may be
-// about to ask.
-func Heard(s api.Status) bool {
-	if s.Time.Sub(s.Started) < time.Minute {
-		return true
-	}
-	return slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool { return b.Counts() })
 }
 
 // onlyHere returns the balancers that give new sessions to this master alone.
