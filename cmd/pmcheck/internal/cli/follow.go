@@ -23,8 +23,9 @@ const (
 type follower struct {
 	client   api.Client
 	revision uint64
-	asked    bool
-	failed   bool // the last time
+	asked    bool      // the last time, with success
+	failed   bool      // the last time
+	lost     time.Time // since when no daemon answers; zero while one does
 }
 
 // next blocks until there is news, api.HeldFor at the longest.
@@ -42,6 +43,12 @@ func (f *follower) next(ctx context.Context) (s api.Status, err error) {
 		s, err = f.client.Status(ctx)
 	}
 	f.failed, f.asked, f.revision = err != nil, err == nil, s.Revision
+	switch {
+	case err == nil:
+		f.lost = time.Time{}
+	case noDaemon(err) && f.lost.IsZero():
+		f.lost = time.Now()
+	}
 	return s, err
 }
 
@@ -53,17 +60,13 @@ type goalLook func(client api.Client, master, service string, since time.Time) l
 // balancers take for a master that is out, only the connections can be seen.
 func drained(client api.Client, master, service string, since time.Time) look {
 	f := &follower{client: client}
-	var lost time.Time // since when the daemon has not answered
 	return func(ctx context.Context) []api.Obstacle {
 		status, err := f.next(ctx)
 		switch {
-		case noDaemon(err) && lost.IsZero():
-			lost = time.Now()
-			fallthrough
-		case noDaemon(err) && time.Since(lost) < daemonPause, err != nil && !noDaemon(err):
-			return unknown(err)
 		case err == nil:
-			lost, master = time.Time{}, status.Probe.Address // the daemon has read puppet.conf
+			master = status.Probe.Address // the daemon has read puppet.conf
+		case !noDaemon(err) || time.Since(f.lost) < daemonPause:
+			return unknown(err)
 		}
 		connections, unseen := drain.ConnectionsTo(master)
 		if unseen != nil {

@@ -1,7 +1,6 @@
 package rotation
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -17,12 +16,8 @@ const backWithin = 15 * time.Minute
 // empty service stands for every service.
 func LastServer(s api.Status, service string) (list []api.Obstacle) {
 	for _, b := range onlyHere(s, service) {
-		list = append(list, api.Obstacle{
-			Kind:     api.ObstacleLast,
-			Concerns: b.Label(),
-			Text: fmt.Sprintf("balancer %s has no other server for %s: it would have none left",
-				b.Label(), b.Name),
-		})
+		list = append(list, obstacle(api.ObstacleLast, b.Label(),
+			"balancer %s has no other server for %s: it would have none left", b.Label(), b.Name))
 	}
 	return list
 }
@@ -36,12 +31,9 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 		if gone >= backWithin {
 			continue
 		}
-		list = append(list, api.Obstacle{
-			Kind:     api.ObstacleTurn,
-			Concerns: b.Label(),
-			Seconds:  gone.Seconds(),
-			Text:     fmt.Sprintf("balancer %s has had no other server for %.0f s", b.Label(), gone.Seconds()),
-		})
+		o := obstacle(api.ObstacleTurn, b.Label(), "balancer %s has had no other server for %.0f s", b.Label(), gone.Seconds())
+		o.Seconds = gone.Seconds()
+		list = append(list, o)
 	}
 	return list
 }
