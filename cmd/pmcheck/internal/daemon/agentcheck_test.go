@@ -137,7 +137,9 @@ func TestAllowLimitsAgentChecks(t *testing.T) {
 
 func TestAgentCheckIsRemembered(t *testing.T) {
 	t.Parallel()
-	r := startWithAgentChecks(t, func(c *config.Config) { c.Balancers = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+	r := startWithAgentChecks(t, func(c *config.Config) {
+		c.Balancers = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	})
 	for _, from := range []string{"127.0.0.1", "127.0.0.1", "127.0.0.2"} {
 		if _, err := r.agentCheck(from, ""); err != nil {
 			t.Fatal(err)

@@ -27,7 +27,9 @@ func TestLiveAsksTheOwnPort(t *testing.T) {
 		{"as usual", nil},
 		{"every interface", func(c *config.Config) { c.Listen = ":0" }},
 		{"IPv6", func(c *config.Config) { c.Listen = "[::1]:0" }},
-		{"loopback is not in allow", func(c *config.Config) { c.Allow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }},
+		{"loopback is not in allow", func(c *config.Config) {
+			c.Allow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+		}},
 		{"TLS with client certificates", func(c *config.Config) {
 			c.TLS, c.TLSCertificate, c.TLSKey, c.TLSClientCA = config.TLSFiles, c.Probe.Certificate, c.Probe.Key, c.Probe.CA
 		}},

@@ -31,7 +31,8 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 		if gone >= backWithin {
 			continue
 		}
-		o := obstacle(api.ObstacleTurn, b.Label(), "balancer %s has had no other server for %.0f s", b.Label(), gone.Seconds())
+		o := obstacle(api.ObstacleTurn, b.Label(),
+			"balancer %s has had no other server for %.0f s", b.Label(), gone.Seconds())
 		o.Seconds = gone.Seconds()
 		list = append(list, o)
 	}
