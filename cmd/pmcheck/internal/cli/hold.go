@@ -46,8 +46,7 @@ func readyCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "ready",
 		Usage: "end a hold: take agents again, unless others still hold",
-		Description: "Lifts the hold of one holder, operator if none is named. Lifting a hold that does not exist\n" +
-			"succeeds.\n" +
+		Description: "Lifts the hold of one holder, operator if none is named; succeeds if there is none.\n" +
 			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage,\n" +
 			"6 not in service within the time of --wait.",
 		Flags: []cli.Flag{
