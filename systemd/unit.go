@@ -8,25 +8,11 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 )
 
-// ActiveState is what systemd says of a unit, in its own words.
-type ActiveState string
-
-// The states that a service can be in. A state that systemd adds one day is
-// passed on as it is.
-const (
-	UnitActive       ActiveState = "active"
-	UnitReloading    ActiveState = "reloading"
-	UnitInactive     ActiveState = "inactive"
-	UnitFailed       ActiveState = "failed"
-	UnitActivating   ActiveState = "activating"
-	UnitDeactivating ActiveState = "deactivating"
-)
-
-// UnitState is the state of a unit. The zero value says that nothing is known:
-// there is no systemd, no D-Bus, or no such unit.
+// UnitState is the state of a unit, in systemd's own words. The zero value says that
+// nothing is known: there is no systemd, no D-Bus, or no such unit.
 type UnitState struct {
 	Unit   string // its name, puppetserver.service
-	Active ActiveState
+	Active string // such as active, reloading or failed
 	Sub    string // the finer state, such as stop-sigterm
 }
 
@@ -121,7 +107,7 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	}
 	for _, u := range units {
 		if u.LoadState == "loaded" {
-			w.report(UnitState{u.Name, ActiveState(u.ActiveState), u.SubState})
+			w.report(UnitState{u.Name, u.ActiveState, u.SubState})
 			return nil
 		}
 	}
@@ -136,7 +122,7 @@ func (w *unitWatch) update(u *dbus.PropertiesUpdate) {
 	}
 	next := w.last
 	if active, ok := u.Changed["ActiveState"].Value().(string); ok {
-		next.Active = ActiveState(active)
+		next.Active = active
 	}
 	if sub, ok := u.Changed["SubState"].Value().(string); ok {
 		next.Sub = sub

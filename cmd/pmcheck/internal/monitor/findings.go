@@ -78,7 +78,7 @@ func (f *findings) forgetPool(now time.Time) {
 func (f *findings) unit(u systemd.UnitState, now time.Time) {
 	delete(f.latest, check.CheckUnit)
 	if u.Unit != "" {
-		f.take(check.Unit(u.Unit, string(u.Active), now), now)
+		f.take(check.Unit(u.Unit, u.Active, now), now)
 	}
 }
 
