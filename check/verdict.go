@@ -20,16 +20,12 @@ func (h Health) Serves() bool { return h == Healthy || h == Busy }
 // Verdict is the conclusion over recent results. The zero Verdict is Unknown
 // to At.
 type Verdict struct {
-	Health Health `json:"health"`
-	Reason Reason `json:"reason"`
-	// Detail says in words what the reason stands for; empty when all is well.
-	Detail string `json:"detail,omitempty"`
-	// Since is when health and reason became what they are.
-	Since time.Time `json:"since"`
-	// Checked is when the newest probe behind the verdict began.
-	Checked time.Time `json:"checked,omitzero"`
-	// Expires is when the verdict turns Unknown unless it is renewed.
-	Expires time.Time `json:"expires,omitzero"`
+	Health  Health    `json:"health"`
+	Reason  Reason    `json:"reason"`
+	Detail  string    `json:"detail,omitempty"` // what the reason stands for, in words; empty when all is well
+	Since   time.Time `json:"since"`            // when health and reason became what they are
+	Checked time.Time `json:"checked,omitzero"` // when the newest probe behind the verdict began
+	Expires time.Time `json:"expires,omitzero"` // when the verdict turns Unknown unless it is renewed
 }
 
 // At returns the verdict that holds at the given time: v, or Unknown once v has

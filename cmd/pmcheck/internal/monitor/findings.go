@@ -140,7 +140,11 @@ func (f *findings) puppetdb(now time.Time) (Service, bool) {
 // answer: the first JRuby answers long before the last is there.
 func unreadPool(since time.Time) check.Finding {
 	return check.Finding{
-		Check: check.CheckJRuby, State: check.StateBad, Health: check.Warming, Reason: check.JRubyUnread,
-		Detail: "the master answers; its JRubies have not been counted yet", Checked: since,
+		Check:   check.CheckJRuby,
+		State:   check.StateBad,
+		Health:  check.Warming,
+		Reason:  check.JRubyUnread,
+		Detail:  "the master answers; its JRubies have not been counted yet",
+		Checked: since,
 	}
 }
