@@ -8,7 +8,7 @@
 //
 // To add a section: declare its struct and its defaults in a file of its own, and
 // name it once in Config and once in Default. Its rules are in the struct's tags,
-// as in [check.Check]; what concerns more than one key is named in Config.rules.
+// as in [check.Check]; what concerns more than one key is in rule.go.
 // The sections of the checks come from check.All, and so do the keys below checks.
 package config
 
