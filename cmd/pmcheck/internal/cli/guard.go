@@ -174,7 +174,9 @@ func (g *guard) waitIdle(ctx context.Context) error {
 
 // wait looks until the way is clear for settle, or the time of this part of the
 // stop is over, and returns what was in the way last. The error is ctx's.
-func (g *guard) wait(ctx context.Context, settle time.Duration, look look) (left []api.Obstacle, clear bool, err error) {
+func (g *guard) wait(
+	ctx context.Context, settle time.Duration, look look,
+) (left []api.Obstacle, clear bool, err error) {
 	settled := drain.Settle{After: settle}
 	for {
 		g.askHost(ctx)

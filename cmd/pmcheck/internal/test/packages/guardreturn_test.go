@@ -29,7 +29,8 @@ func TestGuardReturns(t *testing.T) {
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("the stop took %v", took)
 		}
-		if journal := on.Journal("pmcheck-guard@puppetserver.service"); !strings.Contains(journal, "no balancer asks this master") {
+		journal := on.Journal("pmcheck-guard@puppetserver.service")
+		if !strings.Contains(journal, "no balancer asks this master") {
 			t.Errorf("the guard does not say why:\n%s", journal)
 		}
 		on.MustRun("systemctl", "start", "puppetserver")
@@ -80,7 +81,8 @@ frontend m2
 		on.await(10*time.Second, "ready", "sh", "-c", guardMode)
 		on.awaitAnswer(time.Second, serving)
 		const pending = "puppetserver is about to stop; waits for its turn: balancer"
-		if out := on.MustRun("pmcheck", "status"); !strings.Contains(out, "ready by guard") || !strings.Contains(out, pending) {
+		out := on.MustRun("pmcheck", "status")
+		if !strings.Contains(out, "ready by guard") || !strings.Contains(out, pending) {
 			t.Errorf("status of a master whose stop waits:\n%s", out)
 		}
 		on.want("1", "sh", "-c", `curl -s localhost:9200/metrics | grep -c 'pmcheck_hold_info{holder="guard",mode="ready"'`)

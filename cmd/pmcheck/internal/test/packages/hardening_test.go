@@ -29,7 +29,8 @@ func TestDaemonCannotReadTheCA(t *testing.T) {
 	r.await(10*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
 	for _, path := range secrets {
 		r.want("secret", "sh", "-c", asDaemon+"cat "+path)
-		if out, err := r.Run("sh", "-c", "nsenter -t $(systemctl show -P MainPID pmcheck.service) -m "+asDaemon+"cat "+path); err == nil {
+		inside := "nsenter -t $(systemctl show -P MainPID pmcheck.service) -m " + asDaemon + "cat " + path
+		if out, err := r.Run("sh", "-c", inside); err == nil {
 			t.Errorf("%s inside of the unit: %s", path, out)
 		}
 	}
