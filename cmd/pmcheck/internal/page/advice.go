@@ -65,6 +65,8 @@ func liftSteps(holds []api.HoldStatus) []step {
 		switch {
 		case h.Holder == drain.Directory:
 			// There is nothing to lift; the hold's error says what to do.
+		case h.Mode == drain.Ready:
+			// It holds nothing: it announces a stop.
 		case h.Code == drain.Unreadable || drain.CheckName(h.Holder) != nil:
 			return []step{{"pmcheck ready --all",
 				"lifts every hold, those too that cannot be read, and says whose they were"}}

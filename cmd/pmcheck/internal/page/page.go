@@ -105,7 +105,7 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 func holdersOf(server string, holds []api.HoldStatus) string {
 	var names []string
 	for _, h := range holds {
-		if h.Covers(server) {
+		if h.Covers(server) && h.Mode != drain.Ready {
 			names = append(names, h.Holder)
 		}
 	}

@@ -14,7 +14,7 @@ func TestGuardReturns(t *testing.T) {
 	s := boot(t, "master")
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s.install(older)
-	master.WaitReady(2 * time.Minute)
+	master.WaitReady(4 * time.Minute) // on a busy machine
 
 	t.Run("without a balancer a stop does not wait for agents", func(t *testing.T) {
 		on := s.with(t)
