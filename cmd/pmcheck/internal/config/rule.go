@@ -36,7 +36,7 @@ func (c Config) rules() []rule {
 		rule{keys("holds.until_reboot", "holds.persistent"), c.Holds.UntilReboot != c.Holds.Persistent,
 			"is the same directory as holds.persistent", "a reboot must tell the two apart"})
 	for _, m := range c.Fleet {
-		rules = append(rules, rule{keys("fleet"), isMember(m), show(m) + " is not a master",
+		rules = append(rules, rule{keys("fleet"), IsMember(m), show(m) + " is not a master",
 			"such as m1, m1:9200 or https://m1:9200"})
 	}
 	rules = append(rules, c.tlsRules()...)
