@@ -36,6 +36,7 @@ func (src Source) Build(now time.Time) Status {
 		Balancers: src.Balancers,
 		Probe:     NewProbeStatus(src.Settings.Probe.Address, s.Result),
 		Config:    src.Config,
+		Fleet:     src.Settings.Fleet,
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()
@@ -56,15 +57,17 @@ func (src Source) Build(now time.Time) Status {
 func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) ServiceStatus {
 	mode, _ := s.Mode(v.Name, now)
 	verdict := v.Verdict.At(now)
+	_, since := s.Serving(v, now)
 	return ServiceStatus{
-		Name:      v.Name,
-		Mode:      mode,
-		ModeSince: v.ModeSince,
-		Verdict:   verdict,
-		Hint:      verdict.Reason.Hint(),
-		Answer:    answer.Decide(mode, verdict, answer.Codes{}),
-		Answers:   answer.Kinds(v.Name, mode, verdict),
-		Probes:    v.Probes,
+		Name:         v.Name,
+		Mode:         mode,
+		ModeSince:    v.ModeSince,
+		Verdict:      verdict,
+		Hint:         verdict.Reason.Hint(),
+		Answer:       answer.Decide(mode, verdict, answer.Codes{}),
+		ServingSince: since,
+		Answers:      answer.Kinds(v.Name, mode, verdict),
+		Probes:       v.Probes,
 	}
 }
 

@@ -53,6 +53,8 @@ type Status struct {
 	Probe     ProbeStatus  `json:"probe"`
 	Config    ConfigStatus `json:"config"`
 	Warnings  []string     `json:"warnings,omitempty"`
+	// Fleet are the masters of the pool, as the configuration names them.
+	Fleet []string `json:"fleet,omitempty"`
 }
 
 // ServiceStatus is one service: what the operators want of it, what is true,
@@ -64,9 +66,12 @@ type ServiceStatus struct {
 	Verdict   check.Verdict `json:"verdict"`
 	Hint      string        `json:"hint,omitempty"` // what to do about the verdict
 	Answer    Answer        `json:"answer"`         // to a balancer that chose no codes
-	Answers   []KindAnswer  `json:"answers"`        // to each kind of balancer
-	Checks    []CheckStatus `json:"checks,omitempty"`
-	Probes    int64         `json:"probes"` // since the daemon started
+	// ServingSince is when that answer became 200 or ceased to be, as far as this
+	// daemon has seen.
+	ServingSince time.Time     `json:"serving_since,omitzero"`
+	Answers      []KindAnswer  `json:"answers"` // to each kind of balancer
+	Checks       []CheckStatus `json:"checks,omitempty"`
+	Probes       int64         `json:"probes"` // since the daemon started
 	// Obstacles keep a held service from being idle, or a ready one from being in
 	// service; empty if it is so.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`

@@ -4,8 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"strings"
 
@@ -17,21 +15,12 @@ import (
 // with a port, or the URL of one that speaks TLS, which is verified with
 // Puppet's CA.
 func remote(host string, settings config.Config) (api.Client, error) {
-	if !strings.Contains(host, "://") {
-		if _, _, err := net.SplitHostPort(host); err != nil {
-			host = net.JoinHostPort(strings.Trim(host, "[]"), "9200")
-		}
-		return api.Client{URL: "http://" + host}, nil
+	url, err := api.MemberURL(host)
+	if err != nil {
+		return api.Client{}, usageError("%w", err)
 	}
-	u, err := url.Parse(host)
-	if err != nil || u.Host == "" || u.Path != "" || u.Scheme != "http" && u.Scheme != "https" {
-		return api.Client{}, usageError("%q is not a host: write m1, m1:9200 or https://m1:9200", host)
-	}
-	if u.Port() == "" {
-		u.Host = net.JoinHostPort(u.Hostname(), "9200")
-	}
-	c := api.Client{URL: u.String()}
-	if u.Scheme == "https" {
+	c := api.Client{URL: url}
+	if strings.HasPrefix(url, "https:") {
 		bundle, err := os.ReadFile(settings.Probe.CA)
 		if err != nil {
 			return c, fmt.Errorf("CA for %s: %w", host, err)

@@ -119,11 +119,11 @@ func isTarget(s string) bool {
 	return err == nil && host != "" && isAddress(s) && strings.Trim(port, "0") != ""
 }
 
-// isMember reports whether s names a master of the pool: a host, a host and port,
+// IsMember reports whether s names a master of the pool: a host, a host and port,
 // or the URL of one without a path.
-func isMember(s string) bool {
+func IsMember(s string) bool {
 	if addr, err := netip.ParseAddr(s); err == nil && addr.Is6() {
-		return true // without a port, colons need no brackets
+		return addr.Zone() == "" || isZone(addr.Zone()) // without a port, colons need no brackets
 	}
 	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s)
 }
@@ -132,5 +132,7 @@ func isMember(s string) bool {
 func isCertname(s string) bool {
 	return s == strings.ToLower(s) && !strings.ContainsAny(s, "/\\ \t\r\n\x00")
 }
+
+func isZone(s string) bool { return regexp.MustCompile(`^[0-9A-Za-z._-]+$`).MatchString(s) }
 
 func isWord(s string) bool { return regexp.MustCompile(`^\w+$`).MatchString(s) }

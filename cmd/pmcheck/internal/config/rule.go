@@ -31,7 +31,7 @@ func (l layer) judge(c *Config, found *faults) {
 	j.rule("holds.until_reboot", c.Holds.UntilReboot != c.Holds.Persistent,
 		"is the same directory as holds.persistent", "a reboot must tell the two apart", "holds.persistent")
 	for _, m := range c.Fleet {
-		j.rule("fleet", isMember(m), show(m)+" is not a master", "such as m1, m1:9200 or https://m1:9200")
+		j.rule("fleet", IsMember(m), show(m)+" is not a master", "such as m1, m1:9200 or https://m1:9200")
 	}
 	j.tls(c)
 	j.probe(c.Probe)

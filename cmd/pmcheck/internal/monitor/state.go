@@ -33,6 +33,9 @@ type Service struct {
 	// ModeSince is when the mode became what it is. After a start of the daemon it
 	// is that start.
 	ModeSince time.Time
+	// ServingSince is when the service began or ceased to serve, as far as this daemon
+	// has seen.
+	ServingSince time.Time
 }
 
 // conclude folds the findings into the verdict on the master, and gives each
@@ -44,7 +47,7 @@ func (s *State) conclude(before *State) {
 			now.Verdict = check.Fold(now.Verdict, s.Findings)
 		}
 		old, known := before.Service(now.Name)
-		now.ModeSince = s.Turned
+		now.ModeSince, now.ServingSince = s.Turned, s.Turned
 		if !known {
 			continue
 		}
@@ -56,6 +59,9 @@ func (s *State) conclude(before *State) {
 		is, _ := s.Mode(now.Name, s.Turned)
 		if was, _ := before.Mode(now.Name, before.Turned); is == was {
 			now.ModeSince = old.ModeSince
+		}
+		if s.serves(now, s.Turned) == before.serves(old, before.Turned) {
+			now.ServingSince = old.ServingSince
 		}
 	}
 }
@@ -92,6 +98,25 @@ func (s *State) Mode(service string, now time.Time) (drain.Mode, []drain.Hold) {
 		Code:   drain.Unreadable,
 		Error:  "the holds could not be read since " + s.Holds.Taken().Format(time.RFC3339),
 	}}
+}
+
+// Serving reports whether a service of s serves at now, as a balancer without codes
+// of its own is told, and since when it does or does not.
+func (s *State) Serving(service *Service, now time.Time) (serves bool, since time.Time) {
+	serves = s.serves(service, now)
+	if serves == s.serves(service, s.Turned) {
+		return serves, service.ServingSince
+	}
+	// A verdict has expired, or a hold has ended, since the state was published.
+	if expired := service.Verdict.At(now).Since; !serves && expired.After(s.Turned) {
+		return serves, expired
+	}
+	return serves, s.Turned
+}
+
+func (s *State) serves(service *Service, now time.Time) bool {
+	mode, _ := s.Mode(service.Name, now)
+	return mode == drain.Ready && service.Verdict.At(now).Health.Serves()
 }
 
 // Live reports whether the loop still turns.

@@ -105,3 +105,69 @@ func TestJudgedNeedsAProbeAndACountedPool(t *testing.T) {
 		}
 	}
 }
+
+// A balancer is told something else when a master begins or ends to serve. A change
+// between healthy and busy, or from one fault to another, does not begin that time anew.
+func TestServingSinceIsTheLastTurnOfTheAnswer(t *testing.T) {
+	start := time.Now()
+	free, drained := readHolds(t), readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
+	announced := readHolds(t, drain.Hold{Holder: "other", Service: "ca", Mode: drain.Maint})
+	verdict := func(h check.Health, r check.Reason) check.Verdict { return check.Verdict{Health: h, Reason: r} }
+	healthy, busy := verdict(check.Healthy, check.OK), verdict(check.Busy, check.JRubyBusy)
+	refused, warming := verdict(check.Unhealthy, check.Refused), verdict(check.Warming, check.JRubyWarming)
+	last := &State{}
+	for i, tt := range []struct {
+		name    string
+		verdict check.Verdict
+		holds   drain.Snapshot
+		serves  bool
+		since   int // the number of the turn
+	}{
+		{"a first verdict", warming, free, false, 0},
+		{"in service", healthy, free, true, 1},
+		{"busy", busy, free, true, 1},
+		{"healthy again", healthy, free, true, 1},
+		{"a hold on another service", healthy, announced, true, 1},
+		{"drained", healthy, drained, false, 5},
+		{"stopped while drained", refused, drained, false, 5},
+		{"lifted while it starts", warming, free, false, 5},
+		{"back in service", healthy, free, true, 8},
+	} {
+		at := start.Add(time.Duration(i) * time.Second)
+		s := &State{Turned: at, Holds: tt.holds, Services: []Service{{Name: Server, Verdict: tt.verdict}}}
+		s.conclude(last)
+		last = s
+		want := start.Add(time.Duration(tt.since) * time.Second)
+		serves, since := s.Serving(&s.Services[0], at)
+		if serves != tt.serves || !since.Equal(want) {
+			t.Errorf("%s: serving %v since turn %s, want %v since turn %d",
+				tt.name, serves, since.Sub(start), tt.serves, tt.since)
+		}
+	}
+}
+
+// Between two states a verdict can expire and a hold can end.
+func TestServingChangesWithoutAState(t *testing.T) {
+	start := time.Now()
+	s := &State{Turned: start, Holds: readHolds(t), Services: []Service{{
+		Name:    Server,
+		Verdict: check.Verdict{Health: check.Healthy, Reason: check.OK, Expires: start.Add(5 * time.Second)},
+	}}}
+	s.conclude(&State{})
+	if serves, since := s.Serving(&s.Services[0], start.Add(4*time.Second)); !serves || !since.Equal(start) {
+		t.Errorf("before it expires: %v since %s", serves, since.Sub(start))
+	}
+	serves, since := s.Serving(&s.Services[0], start.Add(9*time.Second))
+	if serves || !since.Equal(start.Add(5*time.Second)) {
+		t.Errorf("after it expired: %v since %s, want since its end at 5s", serves, since.Sub(start))
+	}
+
+	ends := start.Add(2 * time.Second)
+	s = &State{Turned: start, Holds: readHolds(t, drain.Hold{Holder: "a", Mode: drain.Drain, Until: ends}),
+		Services: []Service{{Name: Server, Verdict: check.Verdict{Health: check.Healthy, Reason: check.OK}}}}
+	s.conclude(&State{})
+	now := start.Add(3 * time.Second)
+	if serves, since := s.Serving(&s.Services[0], now); !serves || since.Before(start) || since.After(now) {
+		t.Errorf("after the hold ended: %v since %s", serves, since.Sub(start))
+	}
+}

@@ -1,7 +1,11 @@
 package page
 
 import (
+	"path/filepath"
+	"slices"
+
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -15,8 +19,8 @@ const maxSteps = 5
 // nextSteps returns the commands that an operator may want to type.
 func nextSteps(s api.Status) []step {
 	server := s.Services[0]
-	steps := liftSteps(s.Holds)
-	held := len(steps) > 0
+	steps := holdSteps(s.Holds)
+	held := server.Mode != drain.Ready
 	if s.Config.Error != "" {
 		steps = append(steps, step{"pmcheck config --check " + shellQuote(s.Config.File),
 			"says what is wrong with the configuration; then systemctl reload pmcheck"})
@@ -36,9 +40,9 @@ func nextSteps(s api.Status) []step {
 		}
 	case server.Verdict.Health == check.Busy:
 		steps = append(steps,
-			step{"pmcheck check --explain jruby", "says what makes a master busy, and what helps"},
-			drainStep(s))
-	case !held:
+			step{"pmcheck check --explain jruby", "says what makes a master busy, and what helps"})
+	}
+	if server.Verdict.Health.Serves() && !held {
 		steps = append(steps, drainStep(s))
 	}
 	if w := worst(server.Checks); w != "" && server.Verdict.Health == check.Healthy {
@@ -57,27 +61,54 @@ func drainStep(s api.Status) step {
 	return step{`pmcheck drain --reason "…" --for 1h --wait`, purpose}
 }
 
-// liftSteps are the commands that end the holds. A name that is not valid, such
-// as that of a stray file, is in no command: it would reach a shell.
-func liftSteps(holds []api.HoldStatus) []step {
-	var steps []step
+// holdSteps are the commands that end the holds, the guard's own first: it ends by
+// itself. To lift it by hand would send agents to a master that is about to stop.
+func holdSteps(holds []api.HoldStatus) (steps []step) {
+	all := true // may be lifted together
 	for _, h := range holds {
 		switch {
-		case h.Holder == drain.Directory:
-			// There is nothing to lift; the hold's error says what to do.
-		case h.Mode == drain.Ready:
-			// It holds nothing: it announces a stop.
-		case h.Code == drain.Unreadable || drain.CheckName(h.Holder) != nil:
-			return []step{{"pmcheck ready --all",
-				"lifts every hold, those too that cannot be read, and says whose they were"}}
+		case h.Holder == guard && h.Code == "" && h.Service == "":
+			all = false
+			steps = append([]step{{"journalctl -u 'pmcheck-guard@*' -n 20",
+				"says what the guard waits for; it lifts its hold when the master is healthy again"}}, steps...)
+		case h.Mode == drain.Ready: // holds nothing
+		case h.Holder == drain.Directory: // there is nothing to lift; its error says what to do
+		case h.Code == drain.Unreadable:
+			all = false
+			if bad := unreadableStep(h); !slices.Contains(steps, bad) {
+				steps = append(steps, bad)
+			}
 		default:
 			steps = append(steps, liftStep(h))
 		}
 	}
-	if len(steps) > maxSteps-2 {
+	most := maxSteps - 2
+	switch {
+	case len(steps) <= most:
+		return steps
+	case all:
 		return []step{steps[0], {"pmcheck ready --all", "lifts every hold, and says whose they were"}}
 	}
-	return steps
+	return steps[:most]
+}
+
+// unreadableStep leads to one bad file, and leaves the other holds alone. A name
+// that is not valid cannot be lifted by name, and one that is not printable must not
+// be pasted.
+func unreadableStep(h api.HoldStatus) step {
+	why := h.Path + " cannot be read"
+	if h.Error != "" {
+		why += ": " + h.Error
+	}
+	switch {
+	case drain.CheckName(h.Holder) == nil:
+		lift := liftStep(h)
+		return step{lift.Command, why + "; mend the file, or lift this hold by its name"}
+	case text.Printable(h.Path, len(h.Path)) == h.Path:
+		return step{"ls -l " + shellQuote(h.Path), why + "; mend or remove the file"}
+	}
+	return step{"ls -lb " + shellQuote(filepath.Dir(h.Path)),
+		"shows a file whose name cannot be printed: mend or remove it"}
 }
 
 func liftStep(h api.HoldStatus) step {

@@ -164,3 +164,19 @@ func TestPlotsSayWhatTheyShow(t *testing.T) {
 		})
 	}
 }
+
+// TestEveryColourHasAKey: a reader has to find out what a line or a colour means.
+func TestEveryColourHasAKey(t *testing.T) {
+	for _, p := range plots(make([]Sample, slots)) {
+		said := map[string]string{}
+		for _, s := range p.Shapes {
+			if s.Means == "" {
+				t.Errorf("%s: %s is not explained", p.Name, s.Class)
+			}
+			if other := said[s.Means]; other != "" {
+				t.Errorf("%s: %s and %s mean %q", p.Name, other, s.Class, s.Means)
+			}
+			said[s.Means] = s.Class
+		}
+	}
+}

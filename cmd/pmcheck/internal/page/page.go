@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +60,8 @@ type pageView struct {
 	Tone      string            // good, note, held, bad or lost
 	Headline  string
 	Meaning   string // the headline, in a sentence
-	Holders   string // of the master itself
+	Hero      hero
+	Others    []master // of the pool
 	Icon      template.URL
 	Nonce     string
 	Checks    []api.CheckStatus // the probe is the first
@@ -81,10 +81,11 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 		Plots:     plots(samples),
 		Lifetimes: lifetimes(s),
 		Next:      nextSteps(s),
+		Hero:      newHero(s),
+		Others:    others(s),
 	}
 	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
 	v.Icon = icon(v.Tone)
-	v.Holders = holdersOf(v.Server.Name, s.Holds)
 	for _, b := range s.Balancers {
 		if b.View == nil {
 			continue
@@ -99,17 +100,6 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 		v.Loans = oldestLoans(pool.Borrowed)
 	}
 	return v
-}
-
-// holdersOf names the holders of a service.
-func holdersOf(server string, holds []api.HoldStatus) string {
-	var names []string
-	for _, h := range holds {
-		if h.Covers(server) && h.Mode != drain.Ready {
-			names = append(names, h.Holder)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // conclusion says of a service how it stands: a tone, a headline, a sentence.

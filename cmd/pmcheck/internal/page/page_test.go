@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"html"
 	"net/http/httptest"
 	"reflect"
 	"regexp"
@@ -104,10 +105,10 @@ func FuzzPageEscapesEverything(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	plain := markup(render(f, everywhere("X"), nil))
+	plain := markup(render(f, everywhere("X Y"), nil))
 	f.Fuzz(func(t *testing.T, text string) {
-		if text == "" || drain.CheckName(text) == nil { // more is shown of a hold that has a name
-			return
+		if _, err := api.MemberURL(text); err == nil || text == "" || drain.CheckName(text) == nil {
+			return // more is shown of a hold that has a name, and of a master
 		}
 		if got := markup(render(t, everywhere(text), nil)); got != plain {
 			t.Errorf("%q changes the page's structure", text)
@@ -115,19 +116,59 @@ func FuzzPageEscapesEverything(f *testing.F) {
 	})
 }
 
+var commands = regexp.MustCompile(`<li><code>(.*?)</code><small>`)
+
+// typed returns the commands that a page suggests.
+func typed(t testing.TB, s api.Status) (list []string) {
+	t.Helper()
+	for _, c := range commands.FindAllStringSubmatch(render(t, s, nil), -1) {
+		list = append(list, html.UnescapeString(c[1]))
+	}
+	return list
+}
+
 func TestCommandsAreSafeToPaste(t *testing.T) {
 	s := api.Status{Services: []api.ServiceStatus{{Name: "server", Mode: drain.Maint}}}
-	s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "x; reboot", Mode: drain.Maint, Code: drain.Unreadable}}}
-	s.Config = api.ConfigStatus{File: "/etc/$(reboot).yaml", Error: "line 1: nonsense"}
-	page := render(t, s, nil)
-	for _, command := range regexp.MustCompile(`<li><code>(.*?)</code><small>`).FindAllStringSubmatch(page, -1) {
-		if strings.Contains(command[1], "; reboot") || strings.Contains(command[1], " /etc/$(reboot)") {
-			t.Errorf("to be typed: %s", command[1])
-		}
+	bad := func(name string) api.HoldStatus {
+		return api.HoldStatus{Hold: drain.Hold{
+			Holder: name,
+			Mode:   drain.Maint,
+			Path:   "/var/lib/pmcheck/holds/" + name + ".json",
+			Code:   drain.Unreadable,
+		}}
 	}
-	for _, want := range []string{"pmcheck ready --all", "pmcheck config --check &#39;/etc/$(reboot).yaml&#39;"} {
-		if !strings.Contains(page, "<code>"+want+"</code>") {
-			t.Errorf("no %s", want)
+	s.Holds = []api.HoldStatus{bad("x'; reboot"), bad("y\x1b[2J"), bad("z\nreboot")}
+	s.Config = api.ConfigStatus{File: "/etc/$(reboot).yaml", Error: "line 1: nonsense"}
+	want := []string{
+		`ls -l '/var/lib/pmcheck/holds/x'\''; reboot.json'`,
+		"ls -lb /var/lib/pmcheck/holds",
+		"pmcheck config --check '/etc/$(reboot).yaml'",
+	}
+	got := typed(t, s)
+	if diff := cmp.Diff(want, got[:min(len(want), len(got))]); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// One file that cannot be read is mended, removed or lifted by its name. To lift all
+// holds would put a master back that another holder works on.
+func TestOneBadFileDoesNotLiftTheOtherHolds(t *testing.T) {
+	bad := drain.Hold{
+		Holder: "upgrade",
+		Mode:   drain.Maint,
+		Path:   "/var/lib/pmcheck/holds/upgrade.json",
+		Code:   drain.Unreadable,
+		Error:  "unexpected end",
+	}
+	s := master(drain.Maint, check.Healthy, check.OK)
+	s.Holds = []api.HoldStatus{{Hold: bad}, {Hold: drain.Hold{Holder: "operator", Mode: drain.Drain}}}
+	want := []string{"pmcheck ready --hold upgrade", "pmcheck ready", "pmcheck status"}
+	if diff := cmp.Diff(want, typed(t, s)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, text := range []string{bad.Path, bad.Error} {
+		if !strings.Contains(section(t, render(t, s, nil), "next"), text) {
+			t.Errorf("the advice does not name %s", text)
 		}
 	}
 }
@@ -147,7 +188,12 @@ func TestAdviceFitsTheState(t *testing.T) {
 		}
 		return s
 	}
-	const drained = `pmcheck drain --reason &#34;…&#34; --for 1h --wait`
+	announced := func(s api.Status) api.Status {
+		s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "guard", Mode: drain.Ready}}}
+		return s
+	}
+	const drained = `pmcheck drain --reason "…" --for 1h --wait`
+	const guardLog = "journalctl -u 'pmcheck-guard@*' -n 20"
 	tests := []struct {
 		name   string
 		status api.Status
@@ -158,7 +204,7 @@ func TestAdviceFitsTheState(t *testing.T) {
 		{"warming", server(drain.Ready, check.Warming, check.JRubyWarming),
 			[]string{"pmcheck check", "pmcheck wait --for ready"}},
 		{"unhealthy", server(drain.Ready, check.Unhealthy, check.Refused),
-			[]string{"pmcheck check", "pmcheck wait --for ready", "pmcheck maint --reason &#34;…&#34;"}},
+			[]string{"pmcheck check", "pmcheck wait --for ready", `pmcheck maint --reason "…"`}},
 		{"stale", server(drain.Ready, check.Unknown, check.Stale),
 			[]string{"journalctl -u pmcheck -n 50", "systemctl restart pmcheck"}},
 		{"drain", held(server(drain.Drain, check.Healthy, check.OK), "operator"), []string{"pmcheck ready"}},
@@ -166,17 +212,18 @@ func TestAdviceFitsTheState(t *testing.T) {
 			[]string{"pmcheck ready", "pmcheck ready --hold backup --service ca"}},
 		{"many holds", held(server(drain.Drain, check.Healthy, check.OK), "a", "b", "c", "d"),
 			[]string{"pmcheck ready --hold a", "pmcheck ready --all"}},
+		{"the guard", held(server(drain.Drain, check.Healthy, check.OK), "guard"), []string{guardLog}},
+		{"the guard and others", held(server(drain.Drain, check.Healthy, check.OK), "a", "b", "guard", "c", "d"),
+			[]string{guardLog, "pmcheck ready --hold a", "pmcheck ready --hold b"}},
+		{"a stop waits", announced(server(drain.Ready, check.Healthy, check.OK)), []string{guardLog, drained}},
+		{"busy and held", held(server(drain.Drain, check.Busy, check.JRubyBusy), "operator"),
+			[]string{"pmcheck ready", "pmcheck check --explain jruby"}},
 		{"no directory", held(server(drain.Maint, check.Unhealthy, check.Refused), drain.Directory),
 			[]string{"pmcheck check", "pmcheck wait --for ready"}},
 	}
-	commands := regexp.MustCompile(`<li><code>(.*?)</code><small>`)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var got []string
-			for _, c := range commands.FindAllStringSubmatch(render(t, tt.status, nil), -1) {
-				got = append(got, c[1])
-			}
-			if diff := cmp.Diff(append(tt.want, "pmcheck status"), got); diff != "" {
+			if diff := cmp.Diff(append(tt.want, "pmcheck status"), typed(t, tt.status)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -17,8 +17,9 @@ type plot struct {
 	Shapes  []shape
 }
 
-// shape is one path of a drawing that is slots wide and plotHeight high.
-type shape struct{ Class, D string }
+// shape is one path of a drawing that is slots wide and plotHeight high, and what
+// it means.
+type shape struct{ Class, D, Means string }
 
 const (
 	plotHeight = 40
@@ -39,7 +40,7 @@ func plotAnswers(samples []Sample) plot {
 		band   band
 		height float64
 		text   string
-	}{{good, 0.2, "in service "}, {held, 0.5, "held "}, {bad, 1, "out "}} {
+	}{{good, 0.2, "in service"}, {held, 0.5, "held"}, {bad, 1, "out"}} {
 		count := 0
 		outline := area(samples, nothing, func(s Sample) float64 {
 			if s.band() != row.band {
@@ -52,9 +53,9 @@ func plotAnswers(samples []Sample) plot {
 				count++
 			}
 		}
-		p.Shapes = append(p.Shapes, shape{row.band.String(), outline})
+		p.Shapes = append(p.Shapes, shape{row.band.String(), outline, row.text})
 		if count > 0 {
-			parts = append(parts, row.text+slotsText(count))
+			parts = append(parts, row.text+" "+slotsText(count))
 		}
 	}
 	p.Summary = strings.Join(parts, ", ")
@@ -74,8 +75,9 @@ func plotProbes(samples []Sample) plot {
 		}
 	}
 	p := plot{Name: "Probe", Now: noNews, Shapes: []shape{
-		{"line", area(samples, nothing, func(s Sample) float64 { return ratio(float64(s.Took), float64(slowest)) })},
-		{"mark", marks(samples, func(s Sample) bool { return s.Failed })},
+		{"line", area(samples, nothing, func(s Sample) float64 { return ratio(float64(s.Took), float64(slowest)) }),
+			"time to answer"},
+		{"mark", marks(samples, func(s Sample) bool { return s.Failed }), "failed"},
 	}}
 	var parts []string
 	if slowest > 0 {
@@ -108,9 +110,9 @@ func plotPool(samples []Sample) plot {
 	}
 	work := of(func(s Sample) int { return s.Working })
 	p := plot{Name: "JRuby", Now: noNews, Shapes: []shape{
-		{"limit", area(samples, nothing, of(func(s Sample) int { return s.Size }))},
-		{"line", area(samples, nothing, work)},
-		{"wait", area(samples, work, of(func(s Sample) int { return s.Working + s.Waiting }))},
+		{"limit", area(samples, nothing, of(func(s Sample) int { return s.Size })), "JRubies"},
+		{"line", area(samples, nothing, work), "at work"},
+		{"wait", area(samples, work, of(func(s Sample) int { return s.Working + s.Waiting })), "requests that wait for one"},
 	}}
 	if size == 0 {
 		return p

@@ -18,7 +18,9 @@ func pageFuncs() template.FuncMap {
 		"ago":       func(t, now time.Time) string { return text.Age(now.Sub(t)) + " ago" },
 		"lasted":    func(t, now time.Time) string { return text.Age(now.Sub(t)) },
 		"left":      left,
-		"clock":     func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") },
+		"clock":     clock,
+		"ending":    end,
+		"join":      func(list []string) string { return strings.Join(list, ", ") },
 		"date":      func(t time.Time) string { return t.Local().Format("2006-01-02") },
 		"timeofday": func(t time.Time) string { return t.Local().Format("15:04:05 MST") },
 		"rfc3339":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -27,6 +29,8 @@ func pageFuncs() template.FuncMap {
 		"mood":      mood,
 	}
 }
+
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 // mood is the tone of a check.
 func mood(s check.State) string {

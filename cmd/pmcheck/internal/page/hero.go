@@ -1,0 +1,155 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// hero is what the eye falls on first: whether the master may be restarted now,
+// which holds keep it out, and what balancers were told.
+type hero struct {
+	May     string   // the answer to "may I restart it now?"; empty where the headline is enough
+	Because []string // what is in the way
+	Held    []holdLine
+	Stops   []string // announced stops
+	Told    []told
+	Asked   bool   // the balancers in Told have asked; otherwise it is what one would be told
+	Lasted  string // "In service" or "Out of service"
+}
+
+// holdLine is a hold on the master itself.
+type holdLine struct{ Mode, Holder, Reason, End string }
+
+// told is an answer and the balancers that got it last; Code is a word for
+// agent-checks.
+type told struct {
+	Code, Body string
+	By         []string
+}
+
+// guard is the holder of the hold that the guard sets. A hold of mode ready
+// announces that a stop waits for its turn.
+const guard = "guard"
+
+func newHero(s api.Status) hero {
+	server := s.Services[0]
+	h := hero{Lasted: "Out of service"}
+	h.May, h.Because = mayRestart(server)
+	if server.Answer.Code == http.StatusOK {
+		h.Lasted = "In service"
+	}
+	for _, hold := range s.Holds {
+		switch {
+		case hold.Mode == drain.Ready && hold.Holder == guard:
+			h.Stops = append(h.Stops, hold.Reason+", until "+hold.Until.Local().Format("15:04:05 MST"))
+		case hold.Mode != drain.Ready && hold.Covers(server.Name):
+			h.Held = append(h.Held, holdLine{string(hold.Mode), hold.Holder, hold.Reason, end(hold.Hold, s.Time)})
+		}
+	}
+	h.Told = toldOf(server.Name, s.Balancers)
+	if h.Asked = len(h.Told) > 0; !h.Asked {
+		h.Told = []told{{Code: fmt.Sprint(server.Answer.Code), Body: server.Answer.Body}}
+	}
+	return h
+}
+
+// maxObstacles is how many obstacles the hero names.
+const maxObstacles = 5
+
+// mayRestart says whether the master may be restarted now, and what is in the way.
+func mayRestart(s api.ServiceStatus) (may string, because []string) {
+	obstacles := s.Obstacles
+	switch {
+	case s.Mode != drain.Ready && len(obstacles) > 0:
+		may = "Not idle yet: do not restart it."
+	case s.Mode != drain.Ready && s.Verdict.Health == check.Warming:
+		may = "Idle: no agent is at work on it."
+	case s.Mode != drain.Ready:
+		may = "Idle: it may be restarted now."
+	case !s.Verdict.Health.Serves():
+		return "", nil // the obstacles are what the headline says, and what follows from it
+	case len(obstacles) > 0:
+		may = "Not in service everywhere yet:"
+	case len(s.LastServer) > 0:
+		may, obstacles = "It must stay in service:", s.LastServer
+	default:
+		may = "Drain it before a restart."
+	}
+	for _, o := range obstacles[:min(maxObstacles, len(obstacles))] {
+		because = append(because, o.Text)
+	}
+	if more := len(obstacles) - maxObstacles; more > 0 {
+		because = append(because, fmt.Sprintf("and %d more", more))
+	}
+	return may, because
+}
+
+// end says when a hold ends.
+func end(h drain.Hold, now time.Time) string {
+	switch {
+	case !h.Until.IsZero():
+		return "ends " + left(h.Until, now) + " (" + clock(h.Until) + ")"
+	case h.UntilReboot:
+		return "ends with the next reboot"
+	}
+	return "no end"
+}
+
+// toldOf groups the balancers of a service by what they were told last.
+func toldOf(service string, balancers []api.Balancer) (list []told) {
+	index := map[string]int{}
+	for i := range balancers {
+		b := &balancers[i]
+		if b.Service != service || !b.Counts() {
+			continue
+		}
+		answer := told{Code: fmt.Sprint(b.Answer.Code), Body: b.Answer.Body}
+		if b.Name == api.AgentCheck {
+			answer.Code = api.AgentCheck
+		}
+		key := answer.Code + " " + answer.Body
+		at, known := index[key]
+		if !known {
+			at = len(list)
+			index[key], list = at, append(list, answer)
+		}
+		list[at].By = append(list[at].By, b.Label())
+	}
+	return list
+}
+
+// master is another master of the pool.
+type master struct{ Name, URL string }
+
+// others returns the masters of the pool without this one. A name that is no host
+// is left out.
+func others(s api.Status) (list []master) {
+	for _, name := range s.Fleet {
+		address, err := api.MemberURL(name)
+		if err != nil {
+			continue
+		}
+		u, err := url.Parse(address)
+		if err != nil || own(u.Hostname(), s.Certname) {
+			continue
+		}
+		if _, host, found := strings.Cut(name, "://"); found {
+			name = host
+		}
+		list = append(list, master{name, address + "/"})
+	}
+	return list
+}
+
+// own reports whether a host is named as this master is, with or without its domain.
+func own(host, certname string) bool {
+	short, _, _ := strings.Cut(certname, ".")
+	return strings.EqualFold(host, certname) || strings.EqualFold(host, short)
+}

@@ -1,0 +1,201 @@
+package page_test
+
+import (
+	"html"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// section returns the text of the section that an element labels, one space
+// between words.
+func section(t testing.TB, page, label string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(page, `aria-labelledby="`+label+`"`)
+	if !found {
+		t.Fatalf("no section %s", label)
+	}
+	text, _, _ := strings.Cut(rest[strings.Index(rest, ">")+1:], "</section>")
+	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(text, " "))), " ")
+}
+
+// master returns the status of a master in a mode, with a verdict.
+func master(mode drain.Mode, h check.Health, r check.Reason) api.Status {
+	code := 503
+	if mode == drain.Ready && h.Serves() {
+		code = 200
+	}
+	return api.Status{Certname: "m1", Services: []api.ServiceStatus{{
+		Name:    "server",
+		Mode:    mode,
+		Verdict: check.Verdict{Health: h, Reason: r},
+		Answer:  api.Answer{Code: code, Body: "told"},
+	}}}
+}
+
+func obstacles(kind api.ObstacleKind, texts ...string) (list []api.Obstacle) {
+	for _, text := range texts {
+		list = append(list, api.Obstacle{Kind: kind, Text: text})
+	}
+	return list
+}
+
+func TestHeroSaysWhetherTheMasterMayBeRestarted(t *testing.T) {
+	const idle = "Idle: it may be restarted now."
+	tests := []struct {
+		name       string
+		mode       drain.Mode
+		health     check.Health
+		obstacles  []api.Obstacle
+		last       []api.Obstacle
+		want, lack string
+	}{
+		{"idle", drain.Drain, check.Healthy, nil, nil, idle, "Not idle yet"},
+		{"idle in maint", drain.Maint, check.Unhealthy, nil, nil, idle, "Not idle yet"},
+		{"restarted already", drain.Drain, check.Warming, nil, nil, "Idle: no agent is at work on it.", "may be restarted"},
+		{"a balancer sends", drain.Drain, check.Healthy, obstacles(api.ObstacleSending, "lb2 still sends (UP, 3 sessions)"), nil,
+			"Not idle yet: do not restart it. lb2 still sends (UP, 3 sessions)", idle},
+		{"many requests", drain.Drain, check.Healthy, obstacles(api.ObstacleRequest, "a", "b", "c", "d", "e", "f", "g"), nil,
+			"Not idle yet: do not restart it. a b c d e and 2 more", " f "},
+		{"returning", drain.Ready, check.Healthy, obstacles(api.ObstacleNotSending, "lb1 does not send yet"), nil,
+			"Not in service everywhere yet: lb1 does not send yet", idle},
+		{"the last server", drain.Ready, check.Healthy, nil, obstacles(api.ObstacleLast, "balancer lb1 has no other server"),
+			"It must stay in service: balancer lb1 has no other server", idle},
+		{"in service", drain.Ready, check.Busy, nil, nil, "Drain it before a restart.", idle},
+		{"down", drain.Ready, check.Unhealthy, obstacles(api.ObstacleAnswer, "/server is unhealthy: refused"), nil,
+			"Out of service: unhealthy", "/server is unhealthy: refused"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := master(tt.mode, tt.health, check.OK)
+			s.Services[0].Obstacles, s.Services[0].LastServer = tt.obstacles, tt.last
+			got := section(t, render(t, s, nil), "headline")
+			if !strings.Contains(got, tt.want) || strings.Contains(got, tt.lack) {
+				t.Errorf("%s\nwant %q, and not %q", got, tt.want, tt.lack)
+			}
+		})
+	}
+}
+
+func TestHeroNamesTheHolds(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
+	s := master(drain.Drain, check.Healthy, check.OK)
+	s.Time = now
+	s.Holds = []api.HoldStatus{
+		{Hold: drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "CHG-4711", Until: now.Add(52 * time.Minute)}},
+		{Hold: drain.Hold{Holder: "backup", Service: "ca", Mode: drain.Drain, Reason: "nightly"}},
+	}
+	got := section(t, render(t, s, nil), "headline")
+	if !strings.Contains(got, "drain by operator : CHG-4711; ends in 52m") || strings.Contains(got, "nightly") {
+		t.Errorf("%s", got)
+	}
+}
+
+// A hold of mode ready holds nothing. That of the guard announces a stop.
+func TestPendingStopIsAnnounced(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
+	s := master(drain.Ready, check.Healthy, check.OK)
+	s.Time = now
+	s.Holds = []api.HoldStatus{
+		{Hold: drain.Hold{Holder: "guard", Mode: drain.Ready, Reason: "puppetserver waits for its turn",
+			Until: now.Add(time.Minute)}},
+		{Hold: drain.Hold{Holder: "tool", Mode: drain.Ready, Reason: "finished"}},
+	}
+	page := render(t, s, nil)
+	got := section(t, page, "headline")
+	if want := "A stop waits: puppetserver waits for its turn, until 12:01:00"; !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if !strings.Contains(got, "no holds") || strings.Contains(got, "finished") || strings.Contains(got, "ready by") {
+		t.Errorf("a hold of mode ready is shown as one that holds: %s", got)
+	}
+}
+
+// A verdict begins anew when a master was busy for a moment; its service does not.
+func TestTimeInServiceOutlastsABusyMoment(t *testing.T) {
+	now := time.Now()
+	s := master(drain.Ready, check.Healthy, check.OK)
+	s.Time, s.Services[0].ServingSince = now, now.Add(-3*time.Hour)
+	s.Services[0].Verdict.Since = now.Add(-27 * time.Second)
+	got := section(t, render(t, s, nil), "headline")
+	if !strings.Contains(got, "In service for 3h") || strings.Contains(got, "for 27s") {
+		t.Errorf("%s", got)
+	}
+	s.Services[0].Mode, s.Services[0].Answer.Code = drain.Drain, 503
+	s.Services[0].ServingSince = now.Add(-8 * time.Minute)
+	if got := section(t, render(t, s, nil), "headline"); !strings.Contains(got, "Out of service for 8m") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestHeroQuotesWhatBalancersWereTold(t *testing.T) {
+	client := func(node string, code int, body string) api.Balancer {
+		b := api.Balancer{Node: node, Source: netip.MustParseAddr("192.0.2.1"), Service: "server", Checks: 9, Interval: 2}
+		b.Answer.Code, b.Answer.Body = code, body
+		return b
+	}
+	check1 := client("", 503, "drain up # ok")
+	check1.Name = api.AgentCheck
+	monitoring := client("", 200, "old")
+	monitoring.Interval = 300
+	tests := []struct {
+		name      string
+		balancers []api.Balancer
+		want      string
+	}{
+		{"no balancer", nil, "A balancer would be told 503 told"},
+		{"monitoring only", []api.Balancer{monitoring}, "A balancer would be told 503 told"},
+		{"graceful", []api.Balancer{client("lb1", 404, "drain"), client("lb2", 404, "drain"), monitoring},
+			"Balancers were told 404 drain Verdict"},
+		{"two kinds", []api.Balancer{client("lb1", 404, "drain"), client("lb2", 503, "drain")},
+			"Balancers were told 404 drain lb1 503 drain lb2 Verdict"},
+		{"agent-check", []api.Balancer{check1}, "Balancers were told agent-check drain up # ok Verdict"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := master(drain.Drain, check.Healthy, check.OK)
+			s.Balancers = tt.balancers
+			if got := section(t, render(t, s, nil), "headline"); !strings.Contains(got, tt.want) {
+				t.Errorf("%s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBalancersAreRightBelowTheHero(t *testing.T) {
+	page := render(t, master(drain.Drain, check.Healthy, check.OK), nil)
+	var got []string
+	for _, m := range regexp.MustCompile(`<section[^>]* aria-labelledby="(\w+)"`).FindAllStringSubmatch(page, -1) {
+		got = append(got, m[1])
+	}
+	if len(got) < 4 || got[0] != "headline" || got[1] != "balancers" {
+		t.Errorf("sections %v", got)
+	}
+}
+
+func TestOtherMastersAreLinked(t *testing.T) {
+	s := master(drain.Ready, check.Healthy, check.OK)
+	s.Certname = "m1.example.com"
+	s.Fleet = []string{"m1.example.com", "m1", "https://m1.example.com:9200", "m2", "https://m3:9443", "2001:db8::4",
+		"javascript:alert(1)", `m5" onclick="x`, "m6/status", "a b"}
+	page := render(t, s, nil)
+	var got []string
+	for _, m := range regexp.MustCompile(`<a href="(http[^"]*)" rel="noreferrer">([^<]*)</a>`).FindAllStringSubmatch(page, -1) {
+		got = append(got, m[1]+" "+m[2])
+	}
+	want := "http://m2:9200/ m2, https://m3:9443/ m3:9443, http://[2001:db8::4]:9200/ 2001:db8::4"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("links %s\nwant %s", strings.Join(got, ", "), want)
+	}
+	if strings.Contains(page, "onclick") || strings.Contains(page, "alert(1)") {
+		t.Error("a name that is no host is on the page")
+	}
+}
