@@ -100,7 +100,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 		UntilReboot: c.Bool("until-reboot"),
 	})
 	if err != nil {
-		return writeHint(err)
+		return setHint(c, err)
 	}
 	return reportToggle(c, settings, toggle{Set: &set}, "idle", wait.Drained)
 }
@@ -192,11 +192,22 @@ func writeHint(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return &exitError{exitFailure, err, "use sudo, or ask for permission to write " + w.Dir}
 	case errors.Is(err, syscall.EROFS):
-		return &exitError{exitFailure, err, w.Dir + " is on a read-only file system; --until-reboot keeps the hold elsewhere"}
+		return &exitError{exitFailure, err, w.Dir + " is on a read-only file system"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &exitError{exitFailure, err, "no space for " + w.Dir + "; --until-reboot keeps the hold elsewhere"}
+		return &exitError{exitFailure, err, "no space for " + w.Dir}
 	case errors.Is(err, drain.ErrBusy):
 		return &exitError{exitFailure, err, "another pmcheck is changing holds; try again"}
+	}
+	return err
+}
+
+// setHint is writeHint for a hold to be set, which the other directory may still
+// take.
+func setHint(c *cli.Context, err error) error {
+	err = writeHint(err)
+	elsewhere := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if exit, ok := errors.AsType[*exitError](err); ok && elsewhere && !c.Bool("until-reboot") {
+		exit.hint += "; --until-reboot keeps the hold elsewhere"
 	}
 	return err
 }
