@@ -14,18 +14,13 @@ import (
 // whenever a probe has ended (Observe), or by the caller, which hears of the unit
 // from systemd (see [Unit]) or probes (see [Prober]).
 type Check struct {
-	// Name is that in configuration, status and metrics.
-	Name string
-	// Title says in a few words what is checked.
-	Title string
-	// Severity is what the check may do: in [All] by default, in a configuration
-	// as configured.
-	Severity Severity
+	Name     string   // in configuration, status and metrics
+	Title    string   // what is checked, in a few words
+	Severity Severity // what the check may do: in [All] by default, in a configuration as configured
 	// Asks says what it asks, Why what would go unnoticed without it, Because why
 	// the default severity is what it is, and Do what to do when it is not well.
 	Asks, Why, Because, Do string
-	// Reasons are those that no earlier check gives.
-	Reasons []Cause
+	Reasons                []Cause // those that no earlier check gives
 	// Settings points to a struct with the defaults; nil if nothing can be set.
 	// Each field has its key in the tag yaml, and may have rules:
 	//

@@ -87,8 +87,8 @@ func TestMissingPathIsUnknown(t *testing.T) {
 		!strings.Contains(got.Value, dir) {
 		t.Errorf("%s, health %q, %q, %q", got.State, got.Health, got.Value, got.Detail)
 	}
-	settings := DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101}
-	low := (&diskCheck{DiskSettings: settings}).check(context.Background())
+	d := &diskCheck{DiskSettings: DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101}}
+	low := d.check(context.Background())
 	if low.State != StateWarn {
 		t.Errorf("%s, want the warning to win over the unknown", low.State)
 	}

@@ -37,20 +37,14 @@ type Finding struct {
 	State    State    `json:"state"`
 	// Health is what the finding makes of the verdict where the severity is
 	// eject; empty leaves it alone.
-	Health Health `json:"health,omitempty"`
-	Reason Reason `json:"reason"`
-	// Value is what was found, and Threshold what it is compared with, for a
-	// reader.
-	Value     string `json:"value,omitempty"`
-	Threshold string `json:"threshold,omitempty"`
-	// Detail says in words what is wrong; empty when nothing is.
-	Detail string `json:"detail,omitempty"`
-	// Checked is when the finding was made.
-	Checked time.Time `json:"checked,omitzero"`
-	// Pool is the JRuby pool, in a finding of the check of that name.
-	Pool *Pool `json:"pool,omitempty"`
-	// Code lists the environments, in a finding of the check of that name.
-	Code []Environment `json:"code,omitempty"`
+	Health    Health        `json:"health,omitempty"`
+	Reason    Reason        `json:"reason"`
+	Value     string        `json:"value,omitempty"`     // what was found, for a reader
+	Threshold string        `json:"threshold,omitempty"` // what it is compared with, for a reader
+	Detail    string        `json:"detail,omitempty"`    // what is wrong, in words; empty when nothing is
+	Checked   time.Time     `json:"checked,omitzero"`    // when the finding was made
+	Pool      *Pool         `json:"pool,omitempty"`      // of the check jruby
+	Code      []Environment `json:"code,omitempty"`      // the environments, of the check code
 	// Absent says that this master has nothing that the check could look at, such as
 	// a JRuby pool or code that r10k has deployed. Such a finding is not shown.
 	Absent bool `json:"-"`

@@ -17,9 +17,9 @@ type Pool struct {
 	Free     int    `json:"free"`     // ready, and waiting for work
 	Borrowed []Loan `json:"borrowed"` // at work
 	Waiting  []Loan `json:"waiting"`  // requests that wait for an instance
-	// Lock is the state of the pool's lock: not-in-use, requested or acquired.
-	Lock string `json:"lock"`
-	// LockSince is when the lock came into that state.
+	// Lock is the state of the pool's lock, not-in-use, requested or acquired, and
+	// LockSince is when the lock came into it.
+	Lock      string    `json:"lock"`
 	LockSince time.Time `json:"lock_since,omitzero"`
 	// Borrows, Timeouts and LimitHits count since the server started: loans,
 	// requests that gave up waiting, and requests turned away at the queue's
@@ -135,11 +135,15 @@ func parsePool(body []byte) (*Pool, error) {
 		return nil, errors.New("more requests than a server can have")
 	}
 	return &Pool{
-		Size: *m.Size, Free: *m.Free,
-		Borrowed: loans(*m.Borrowed), Waiting: loans(*m.Waiting),
+		Size:      *m.Size,
+		Free:      *m.Free,
+		Borrowed:  loans(*m.Borrowed),
+		Waiting:   loans(*m.Waiting),
 		Lock:      strings.TrimPrefix(s.Status.Experimental.Lock.State, ":"),
 		LockSince: s.Status.Experimental.Lock.Changed,
-		Borrows:   m.Borrows, Timeouts: m.Timeouts, LimitHits: m.LimitHits,
+		Borrows:   m.Borrows,
+		Timeouts:  m.Timeouts,
+		LimitHits: m.LimitHits,
 	}, nil
 }
 

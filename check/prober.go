@@ -99,3 +99,51 @@ func (p *Prober) askAs(ctx context.Context, r *Result, api API) (answer, error) 
 	r.Handshake = r.Handshake || a.Handshake
 	return answer{a, api}, err
 }
+
+// Result is what one probe found out. It is immutable once returned.
+type Result struct {
+	Asked     time.Time     // when the probe began
+	Took      time.Duration // until the answer was read, or the probe gave up
+	API       API           // the generation of the API that answered
+	URL       string        // what was asked last; empty if nothing could be asked
+	Status    int           // the HTTP status code, 0 without an answer
+	Version   string        // of Puppet, where the API tells it (Puppet 3 to 6)
+	Handshake bool          // tells a probe that made a new connection from one over the kept connection
+	TLS       *TLS          // describes the connection; nil if there was none
+	Own       *Certificate  // that the probe offers; nil if it could not be read
+	CAs       []Certificate // in the CA bundle
+	CRLs      []CRL         // in use, in the order of the file
+	Fault     *Fault        // nil if the master answered that it is running
+	Warning   error         // set while newer files on disk are unusable and the last good ones are in use
+}
+
+// TLS, Certificate and CRL are those of package puppetclient.
+type (
+	TLS         = puppetclient.TLS
+	Certificate = puppetclient.Certificate
+	CRL         = puppetclient.CRL
+)
+
+// TCP connects to a service that speaks no Status API, and says no more than
+// whether it accepts. Set the fields before the first Probe; safe for
+// concurrent use.
+type TCP struct {
+	Address string        // host:port
+	Timeout time.Duration // 0 means puppetclient.DefaultTimeout
+}
+
+// Probe connects once and closes the connection. It never fails: what went
+// wrong is the result's Fault. It returns within Timeout, or when ctx is done.
+func (t *TCP) Probe(ctx context.Context) Result {
+	r := Result{Asked: time.Now(), URL: "tcp://" + t.Address}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, puppetclient.DefaultTimeout))
+	defer cancel()
+	conn, err := puppetclient.Dial(ctx, t.Address)
+	r.Took = time.Since(r.Asked)
+	if err != nil {
+		r.Fault = faultOf(err)
+		return r
+	}
+	conn.Close()
+	return r
+}

@@ -1,6 +1,9 @@
 package check
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Health is a conclusion about a master.
 type Health string
@@ -20,16 +23,12 @@ func (h Health) Serves() bool { return h == Healthy || h == Busy }
 // Verdict is the conclusion over recent results. The zero Verdict is Unknown
 // to At.
 type Verdict struct {
-	Health Health `json:"health"`
-	Reason Reason `json:"reason"`
-	// Detail says in words what the reason stands for; empty when all is well.
-	Detail string `json:"detail,omitempty"`
-	// Since is when health and reason became what they are.
-	Since time.Time `json:"since"`
-	// Checked is when the newest probe behind the verdict began.
-	Checked time.Time `json:"checked,omitzero"`
-	// Expires is when the verdict turns Unknown unless it is renewed.
-	Expires time.Time `json:"expires,omitzero"`
+	Health  Health    `json:"health"`
+	Reason  Reason    `json:"reason"`
+	Detail  string    `json:"detail,omitempty"` // what the reason stands for, in words; empty when all is well
+	Since   time.Time `json:"since"`            // when health and reason became what they are
+	Checked time.Time `json:"checked,omitzero"` // when the newest probe behind the verdict began
+	Expires time.Time `json:"expires,omitzero"` // when the verdict turns Unknown unless it is renewed
 }
 
 // At returns the verdict that holds at the given time: v, or Unknown once v has
@@ -53,3 +52,70 @@ func (v Verdict) At(now time.Time) Verdict {
 
 // Same reports whether two verdicts conclude the same for the same reason.
 func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason == w.Reason }
+
+// Judge concludes from the results of successive probes. It is not safe for
+// concurrent use: one probe loop owns one judge.
+//
+// A good result makes a master healthy at once if nothing was known of it,
+// and after Rise good results in a row if it was not well. A definite fault
+// (refused, TLS, an error answer) makes a master that was well unhealthy as
+// soon as a second probe confirms it; silence counts up to Fall. Until then
+// Observe asks for the next probe at once.
+type Judge struct {
+	Rise   int           // good results needed to come back; less than 1 means 1
+	Fall   int           // probes in a row without an answer; less than 1 means 1
+	MaxAge time.Duration // how long a result may be believed; 0 is for ever
+	// Patience, if above 1, replaces Fall while the master is known to be saturated;
+	// until then the master is busy. It may change between results.
+	Patience int
+
+	verdict Verdict
+	good    int  // good results in a row
+	bad     int  // results with a fault in a row
+	suspect bool // one of those faults was definite
+}
+
+// Verdict returns the conclusion so far. It may have expired: see Verdict.At.
+func (j *Judge) Verdict() Verdict { return j.verdict }
+
+// Observe takes the next result into account. With confirm it asks for
+// another probe now, because the verdict hangs on it.
+func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
+	if r.Fault == nil {
+		j.good, j.bad, j.suspect = j.good+1, 0, false
+		return j.rise(r), false
+	}
+	j.good, j.bad = 0, j.bad+1
+	silent := !r.Fault.Definite() && !j.suspect
+	j.suspect = !silent
+	if j.verdict.Health.Serves() {
+		if silent && j.bad < j.Patience {
+			return j.conclude(r, Busy, JRubyBusy, "no answer in time, and all JRubies were at work"), false
+		}
+		if silent && j.bad < j.Fall || !silent && j.bad == 1 {
+			return j.verdict, true
+		}
+	}
+	return j.conclude(r, r.Fault.Health(), r.Fault.Reason, r.Fault.Error()), false
+}
+
+func (j *Judge) rise(r Result) Verdict {
+	known := j.verdict.Health != ""
+	if known && !j.verdict.Health.Serves() && j.good < j.Rise {
+		detail := fmt.Sprintf("answers again, %d good of %d needed", j.good, j.Rise)
+		return j.conclude(r, j.verdict.Health, j.verdict.Reason, detail)
+	}
+	return j.conclude(r, Healthy, OK, "")
+}
+
+func (j *Judge) conclude(r Result, h Health, reason Reason, detail string) Verdict {
+	next := Verdict{Health: h, Reason: reason, Detail: detail, Since: r.Asked.Add(r.Took), Checked: r.Asked}
+	if next.Same(j.verdict) {
+		next.Since = j.verdict.Since
+	}
+	if j.MaxAge > 0 {
+		next.Expires = r.Asked.Add(j.MaxAge)
+	}
+	j.verdict = next
+	return next
+}

@@ -8,17 +8,11 @@
 //
 // # Files
 //
-// There are two directories, one that survives a reboot and one that does not,
-// by default /var/lib/pmcheck/holds and /run/pmcheck/holds. A file in either is
-// a hold. Its name is the name of the holder, "@" and a service if the hold is
-// for one service only, and ".json":
-//
-//	operator.json       the operator, every service
-//	upgrade.json        another holder, independent of the operator
-//	operator@ca.json    the operator, the service ca only
-//
-// Holder and service are 1 to 64 of the characters a-z, 0-9, dot, underscore
-// and hyphen, starting with a letter or digit. The content is one JSON object:
+// There are two directories, one that survives a reboot and one that does not. A
+// file in either is a hold. Its name is the name of the holder, "@" and a service if
+// the hold is for one service only, and ".json": upgrade.json, operator@ca.json.
+// Holder and service are 1 to 64 of the characters a-z, 0-9, dot, underscore and
+// hyphen, starting with a letter or digit. The content is one JSON object:
 //
 //	{
 //	  "version": 1,
@@ -29,12 +23,13 @@
 //	  "until": "2026-03-01T10:30:00Z"
 //	}
 //
-// Only mode is required. This format is stable; an incompatible one will have
-// another version.
+// Only mode is required, and a field that is null counts as absent. This format is
+// stable; an incompatible one will have another version.
 //
 //   - version: the number 1. Without it the file is of version 1.
-//   - mode: "drain", "maint" or "ready". A hold of mode ready asks for nothing;
-//     it is for tools that prefer to change a file over removing it.
+//   - mode: "drain", "maint" or "ready". A hold of mode ready asks for nothing.
+//     It announces a hold to come, as the guard's does, and is for tools that prefer
+//     to change a file over removing it.
 //   - reason: text for operators. A character that is not printable, such as a line
 //     end, is shown as a space.
 //   - by: the name of the user who set the hold, as a claim. It is shown beside the
@@ -42,35 +37,22 @@
 //   - since: when it was set (RFC 3339). Without it, when the file was written.
 //   - until: when it ends by itself (RFC 3339). Without it there is no end.
 //
-// A field that is null counts as absent.
-//
-// # From a script
-//
-// Write a file whose name begins with a dot into the same directory, then
-// rename it. A file written in place is unreadable, hence maint, for as long as
-// it is incomplete.
-//
-//	cd /var/lib/pmcheck/holds
-//	printf '{"mode": "drain", "reason": "backup"}\n' > .backup.tmp
-//	mv .backup.tmp backup.json
-//	…
-//	rm -f backup.json
-//
-// The daemon's user has to be able to read the file: mind the umask.
+// A script must write a file whose name begins with a dot into the same directory,
+// then rename it: a file written in place is unreadable, hence maint, for as long as
+// it is incomplete. The daemon's user has to be able to read the file. The manual
+// page pmcheck-holds(5) has an example.
 //
 // # What counts
 //
 // Of a directory's entries, those whose names end in ".json" and do not begin
-// with a dot are holds. All others are ignored: the temporary files of this
-// package, of scripts as above and of configuration management, lost+found,
+// with a dot are holds. All others are ignored, such as temporary files, lost+found,
 // README, operator.json~, and the lock of this package, ".lock", which only users
 // with permission to write the directory can open.
 //
 // Unreadable never means ready. An entry that is a hold by its name but cannot
 // be read as one counts as [Maint] with the code [Unreadable] and an [Hold.Error]
 // in words, for its service if the name tells it, else for every service. Lift
-// takes its name like any other; "pmcheck ready" takes names that follow the
-// rules only, and --all. Unreadable are
+// takes its name like any other. Unreadable are
 //
 //   - names that break the rules, such as Operator.json;
 //   - content that is not one JSON object as above. An unknown field, a repeated
@@ -87,18 +69,17 @@
 //
 // A directory which is missing, cannot be read, has more than 1000 entries or is
 // world-writable is a hold of the holder [Directory], [Maint] and [Unreadable] as
-// well, beside the holds that can be read. Packages create the
-// directories, and Put and Lift do so where they are missing. A daemon that
-// starts creates the one that a reboot empties ([Store.MakeUntilReboot]).
+// well, beside the holds that can be read. Packages create the directories, and Put
+// and Lift do so where they are missing. A daemon that starts creates the one that a
+// reboot empties ([Store.MakeUntilReboot]).
 //
 // A [Watcher] also takes a directory for that hold which took the place of
 // another since the watcher first saw it: it was moved, restored or created anew,
-// or a file system was mounted or unmounted there. Its holds count, but
-// others may be missing. It is accepted as it is with the file ".initialized"
-// in it, which lifting the operator's hold or all of them writes into both
-// directories, and which a copy of an accepted directory brings along. Until
-// then the one before may also come back. A watcher cannot
-// know what was there before it began, so a daemon that starts takes what it finds.
+// or a file system was mounted or unmounted there. Its holds count, but others may
+// be missing. It is accepted as it is with the file ".initialized" in it, which
+// lifting the operator's hold or all of them writes into both directories, and which
+// a copy of an accepted directory brings along. Until then the one before may also
+// come back. A daemon that starts takes what it finds.
 //
 // The parents of the directories must not belong to the user who runs the
 // daemon. The owner of a parent directory can replace the holds directory.
@@ -112,10 +93,8 @@
 // # New hosts
 //
 // With [Store.Initial] a host starts with a hold of the holder [Initial], until
-// the operator's hold is lifted for the first time, or all are. A file
-// ".initialized" in the persistent directory, the same as for a directory that
-// was replaced, then says so. To Put a hold does
-// not end it, or a new host would become ready when that hold ends. A host on which
-// no hold was ever lifted before Initial was set has no such file either; create it
-// first.
+// the operator's hold is lifted for the first time, or all are. The file
+// ".initialized" in the persistent directory then says so. Putting a hold does not
+// end it, or a new host would become ready when that hold ends. On a host on which no
+// hold was ever lifted before Initial was set, create that file first.
 package drain

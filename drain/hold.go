@@ -28,14 +28,10 @@ const Unreadable = "hold-unreadable"
 type Hold struct {
 	// Holder is the name of the holder, from the file's name. It is the whole name without
 	// ".json" when that does not follow the rules for names.
-	Holder string `json:"holder"`
-	// Service is the service held, from the file's name. Empty means every
-	// service.
-	Service string `json:"service,omitempty"`
-	// Mode is what the holder wants.
-	Mode Mode `json:"mode"`
-	// Reason is the holder's reason in words, on one line.
-	Reason string `json:"reason,omitempty"`
+	Holder  string `json:"holder"`
+	Service string `json:"service,omitempty"` // from the file's name; empty means every service
+	Mode    Mode   `json:"mode"`              // what the holder wants
+	Reason  string `json:"reason,omitempty"`  // in words, on one line
 	// By is the user who set the hold, according to the file: a claim by its owner.
 	By string `json:"by,omitempty"`
 	// Owner is the user who owns the file, as the kernel says, or "uid N" when

@@ -7,12 +7,9 @@ type Mode string
 
 // The modes, from the least to the most strict.
 const (
-	// Ready takes new agents.
-	Ready Mode = "ready"
-	// Drain finishes what is running and takes nothing new.
-	Drain Mode = "drain"
-	// Maint takes nothing.
-	Maint Mode = "maint"
+	Ready Mode = "ready" // takes new agents
+	Drain Mode = "drain" // finishes what is running and takes nothing new
+	Maint Mode = "maint" // takes nothing
 )
 
 // Words lists the modes, from the least to the most strict.

@@ -11,19 +11,15 @@ import (
 // use, also by several processes; the fields must not change after the first
 // call, and a Store must not be copied.
 type Store struct {
-	// Persistent is the directory whose holds survive a reboot. Required.
-	Persistent string
-	// UntilReboot is the directory whose holds end with a reboot. Empty means
-	// that there is none.
-	UntilReboot string
+	Persistent  string // the directory whose holds survive a reboot; required
+	UntilReboot string // the directory whose holds end with a reboot; empty means that there is none
 	// Initial is the mode of a new host: until it is lifted, it counts as a
 	// hold of the holder [Initial]. Empty and [Ready] mean no such hold.
 	Initial Mode
 	// LockWait is how long Put, Lift and LiftAll wait for another process that
 	// is writing. Zero means 5 s.
 	LockWait time.Duration
-	// Now is the wall clock. Nil means [time.Now].
-	Now func() time.Time
+	Now      func() time.Time // the wall clock; nil means [time.Now]
 
 	owners  sync.Map // user id to name: asking a directory service may be slow
 	scanned func()   // for tests: called after each scan that Read makes of a directory

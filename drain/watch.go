@@ -85,9 +85,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		w.scan()
-		if !w.wait(ctx, tick.C) {
-			return w.closeNotify()
+		if w.wait(ctx, tick.C) {
+			continue
 		}
+		if w.notify == nil {
+			return nil
+		}
+		return w.notify.Close()
 	}
 }
 
@@ -195,13 +199,6 @@ func explain(err error) error {
 		return fmt.Errorf("%w: the sysctl fs.inotify.max_user_watches is too low", err)
 	}
 	return err
-}
-
-func (w *Watcher) closeNotify() error {
-	if w.notify == nil {
-		return nil
-	}
-	return w.notify.Close()
 }
 
 // signal leaves a value in a channel with room for one.

@@ -83,8 +83,8 @@ func shareGroup(dir string, f *renameio.PendingFile) error {
 	return f.Chown(-1, int(stat.Gid))
 }
 
-// remove removes the files of holds for good and returns those it removed. A file
-// that is gone already is no error.
+// remove removes the files of holds for good and returns those it removed, and those
+// that were gone already.
 func remove(holds []Hold) (removed []Hold, err error) {
 	dirs := make(map[string]bool)
 	for _, h := range holds {

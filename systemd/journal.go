@@ -12,9 +12,6 @@ import (
 	"github.com/coreos/go-systemd/v22/journal"
 )
 
-// JournalField begins the name of each of pmcheck's fields in the journal.
-const JournalField = "PMCHECK_"
-
 // StderrIsJournal reports whether what is written to standard error ends up in
 // the journal.
 func StderrIsJournal() bool {
@@ -83,7 +80,7 @@ func (h *journalHandler) entry(r slog.Record) (string, map[string]string) {
 	for _, a := range attrs {
 		text := a.Value.String()
 		message.WriteString(" " + a.Key + "=" + quoted(text))
-		fields[JournalField+fieldName(a.Key)] = text
+		fields["PMCHECK_"+fieldName(a.Key)] = text
 	}
 	return message.String(), fields
 }

@@ -5,6 +5,7 @@ package systemd
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 )
@@ -22,6 +23,19 @@ func Reloading() error { return notify(daemon.SdNotifyReloading, daemon.SdNotify
 
 // Stopping tells the service manager that the daemon is about to end.
 func Stopping() error { return notify(daemon.SdNotifyStopping) }
+
+// Ping tells the service manager that the daemon does its work.
+func Ping() error { return notify(daemon.SdNotifyWatchdog) }
+
+// Watchdog returns the time within which the service manager wants to hear
+// Ping again, or it restarts the daemon; 0 if it does not care.
+func Watchdog() (time.Duration, error) {
+	within, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		return 0, fmt.Errorf("watchdog of the service manager: %w", err)
+	}
+	return within, nil
+}
 
 // notify sends assignments in one datagram. Without a NOTIFY_SOCKET it does nothing
 // and returns nil.

@@ -9,25 +9,11 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 )
 
-// ActiveState is what systemd says of a unit, in its own words.
-type ActiveState string
-
-// The states that a service can be in. A state that systemd adds one day is
-// passed on as it is.
-const (
-	UnitActive       ActiveState = "active"
-	UnitReloading    ActiveState = "reloading"
-	UnitInactive     ActiveState = "inactive"
-	UnitFailed       ActiveState = "failed"
-	UnitActivating   ActiveState = "activating"
-	UnitDeactivating ActiveState = "deactivating"
-)
-
-// UnitState is the state of a unit. The zero value says that nothing is known:
-// there is no systemd, no D-Bus, or no such unit.
+// UnitState is the state of a unit, in systemd's own words. The zero value says that
+// nothing is known: there is no systemd, no D-Bus, or no such unit.
 type UnitState struct {
 	Unit   string // its name, puppetserver.service
-	Active ActiveState
+	Active string // such as active, reloading or failed
 	Sub    string // the finer state, such as stop-sigterm
 	// Ended says how and when the main process ended, if not as planned: "was
 	// killed by signal 9 at 15:04:05". It stays until the unit is active or stops.
@@ -128,7 +114,7 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	}
 	for _, u := range units {
 		if u.LoadState == "loaded" {
-			w.report(w.explain(ctx, bus, UnitState{Unit: u.Name, Active: ActiveState(u.ActiveState), Sub: u.SubState}))
+			w.report(w.explain(ctx, bus, UnitState{Unit: u.Name, Active: u.ActiveState, Sub: u.SubState}))
 			return nil
 		}
 	}
@@ -143,7 +129,7 @@ func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.Properti
 	}
 	next := w.last
 	if active, ok := u.Changed["ActiveState"].Value().(string); ok {
-		next.Active = ActiveState(active)
+		next.Active = active
 	}
 	if sub, ok := u.Changed["SubState"].Value().(string); ok {
 		next.Sub = sub
@@ -154,7 +140,7 @@ func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.Properti
 // explain adds how the main process ended, if it ended by itself. systemd forgets
 // it when it starts the unit again, so what was known before is kept until then.
 func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
-	if s.Active != UnitActivating && s.Active != UnitFailed {
+	if s.Active != "activating" && s.Active != "failed" {
 		return s
 	}
 	if s.Unit == w.last.Unit {

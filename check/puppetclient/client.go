@@ -110,18 +110,13 @@ type Request struct {
 
 // Answer is what came back for one request, and over which connection.
 type Answer struct {
-	URL    string // what was asked; empty if the files could not be read
-	Status int    // the HTTP status code, 0 without an answer
-	Body   []byte
-	// Handshake tells a new connection from a kept one.
-	Handshake bool
-	// TLS describes the connection; nil if there was none.
-	TLS *TLS
-	// Identity describes the files in use; nil if they could not be read.
-	Identity *Identity
-	// Warning is set while newer files on disk are unusable and the last good
-	// ones are in use.
-	Warning error
+	URL       string // what was asked; empty if the files could not be read
+	Status    int    // the HTTP status code, 0 without an answer
+	Body      []byte
+	Handshake bool      // tells a new connection from a kept one
+	TLS       *TLS      // describes the connection; nil if there was none
+	Identity  *Identity // describes the files in use; nil if they could not be read
+	Warning   error     // set while newer files on disk are unusable and the last good ones are in use
 }
 
 // Do asks once. It returns within Timeout, or when ctx is done. The error is an

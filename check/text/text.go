@@ -31,22 +31,19 @@ func Duration(d time.Duration) string {
 	return s
 }
 
-// Age writes a duration to the precision that readers care for: see [Round].
-func Age(d time.Duration) string { return Duration(Round(d)) }
-
-// Round rounds a duration to tenths of a second below 10 seconds, to seconds
-// below 2 minutes, to minutes below 48 hours, and to days from there on. Minutes
-// and days are rounded down: what expires in 29.9 days does so in 29.
-func Round(d time.Duration) time.Duration {
+// Age writes a duration to the precision that readers care for: tenths of a second
+// below 10 seconds, seconds below 2 minutes, minutes below 48 hours, and days from
+// there on. Minutes and days are rounded down: what expires in 29.9 days does so in 29.
+func Age(d time.Duration) string {
 	switch abs := d.Abs(); {
 	case abs < 10*time.Second:
-		return d.Round(100 * time.Millisecond)
+		return Duration(d.Round(100 * time.Millisecond))
 	case abs < 2*time.Minute:
-		return d.Round(time.Second)
+		return Duration(d.Round(time.Second))
 	case abs < 2*day:
-		return d.Truncate(time.Minute)
+		return Duration(d.Truncate(time.Minute))
 	}
-	return d.Truncate(day)
+	return Duration(d.Truncate(day))
 }
 
 // Printable makes foreign text fit to be shown on a terminal: valid UTF-8 on one

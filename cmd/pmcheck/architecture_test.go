@@ -19,7 +19,8 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/pmcheck"},
 		{"cli"},
-		{"demo", "render", "haproxy"},
+		{"demo", "haproxy", "guard"},
+		{"render", "wait"},
 		{"daemon", "rotation"},
 		{"page", "metrics", "api", "front"},
 		{"answer", "balancer"},
@@ -44,8 +45,11 @@ func sideways() map[string][]string {
 // the daemon or its dependencies.
 func independent() map[string][]string {
 	return map[string][]string{
-		"check":              {"drain", "systemd", "cmd", "github.com/"},
-		"drain":              {"check", "systemd", "cmd", "net/http", "github.com/prometheus", "github.com/spf13"},
+		"check": {"drain", "systemd", "cmd", "github.com/"},
+		"drain": {
+			"check", "systemd", "cmd", "net/http",
+			"github.com/prometheus", "github.com/spf13", "github.com/coreos",
+		},
 		"systemd":            {"check", "drain", "cmd"},
 		"check/checktest":    {"drain", "systemd", "cmd", "github.com/"},
 		"check/puppetclient": {"drain", "systemd", "cmd", "github.com/"},

@@ -34,6 +34,7 @@ class pmcheck::config {
     'puppetdb'        => $pmcheck::puppetdb,
     'compile'         => $pmcheck::compile,
     'agent'           => $pmcheck::agent,
+    'guard'           => $pmcheck::guard,
     'log'             => $pmcheck::log,
   }
   $given    = $named.filter |$_name, $value| { !($value in [undef, {}]) }

@@ -6,7 +6,7 @@
 class pmcheck::guard {
   assert_private()
 
-  $ensure = $pmcheck::guard ? {
+  $ensure = $pmcheck::guard_enable ? {
     true    => undef,
     default => stopped,
   }
@@ -14,7 +14,7 @@ class pmcheck::guard {
   $pmcheck::guard_services.each |$name| {
     service { "pmcheck-guard@${name}.service":
       ensure => $ensure,
-      enable => $pmcheck::guard,
+      enable => $pmcheck::guard_enable,
     }
   }
 }

@@ -38,7 +38,7 @@
 #   Whether the daemon runs. Do not stop it to take a master out: use `pmcheck drain`.
 # @param service_enable
 #   Whether the daemon starts at boot.
-# @param guard
+# @param guard_enable
 #   Whether a stop or restart of Puppet Server drains the master first and makes it ready
 #   afterwards.
 # @param guard_services
@@ -96,6 +96,8 @@
 #   How the compile check compiles a catalog.
 # @param agent
 #   HAProxy's agent-check. Without `listen` it is not answered.
+# @param guard
+#   How long the guard may wait before a stop and after a start.
 # @param log
 #   How the daemon logs.
 # @param settings
@@ -110,7 +112,7 @@ class pmcheck (
   Optional[Enum['dpkg', 'rpm']]                     $file_provider   = undef,
   Stdlib::Ensure::Service                           $service_ensure  = 'running',
   Boolean                                           $service_enable  = true,
-  Boolean                                           $guard           = true,
+  Boolean                                           $guard_enable    = true,
   Optional[Pmcheck::Listen]                         $listen          = undef,
   Optional[Array[Stdlib::IP::Address, 1]]           $allow           = undef,
   Optional[Array[Stdlib::IP::Address]]              $status_allow    = undef,
@@ -137,6 +139,7 @@ class pmcheck (
   Pmcheck::Puppetdb                                 $puppetdb        = {},
   Pmcheck::Compile                                  $compile         = {},
   Pmcheck::Agent                                    $agent           = {},
+  Pmcheck::Guard                                    $guard           = {},
   Pmcheck::Log                                      $log             = {},
   Pmcheck::Settings                                 $settings        = {},
 ) {

@@ -1,5 +1,10 @@
 package api
 
+import (
+	"fmt"
+	"strings"
+)
+
 // ObstacleKind says what an Obstacle is.
 type ObstacleKind string
 
@@ -32,4 +37,18 @@ type Obstacle struct {
 	Seconds float64 `json:"seconds,omitempty"`
 	// Text says all of it on one line.
 	Text string `json:"text"`
+}
+
+// Summary puts the first few of some obstacles on one line.
+func Summary(obstacles []Obstacle) string {
+	const most = 4
+	var texts []string
+	for i, o := range obstacles {
+		if i == most {
+			texts = append(texts, fmt.Sprintf("and %d more", len(obstacles)-most))
+			break
+		}
+		texts = append(texts, o.Text)
+	}
+	return strings.Join(texts, "; ")
 }

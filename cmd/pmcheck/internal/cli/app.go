@@ -139,6 +139,8 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			demoCommand(),
 			completionCommand(environ),
 			versionCommand(),
+			guardCommand(environ),
+			inUseCommand(environ),
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {

@@ -42,6 +42,7 @@ func configCommand(environ []string) *cli.Command {
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringFlag{Name: "check", Usage: "validate `FILE` and say nothing else"},
+			&cli.BoolFlag{Name: "quiet", Usage: "print mistakes only, of the configuration in effect"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			durationFlag("inter", 2*time.Second, "HAProxy's `inter`, for the detection time"),
 			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's `fall`, for the detection time"},
@@ -65,7 +66,7 @@ func showConfig(c *cli.Context, environ []string) error {
 		return usageError("--inter and --fall are above 0")
 	}
 	loaded, err := load(c, environ)
-	if err != nil {
+	if err != nil || c.Bool("quiet") {
 		return err
 	}
 	r := newConfigReport(loaded, durationOf(c, "inter"), c.Int("fall"))

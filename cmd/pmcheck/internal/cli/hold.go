@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -45,7 +46,7 @@ func readyCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "ready",
 		Usage: "end a hold: take agents again, unless others still hold",
-		Description: "Lifts the hold of one holder, operator if none is named. Lifting a hold that does not exist succeeds.\n" +
+		Description: "Lifts the hold of one holder, operator if none is named; succeeds if there is none.\n" +
 			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage,\n" +
 			"6 not in service within the time of --wait.",
 		Flags: []cli.Flag{
@@ -99,9 +100,9 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 		UntilReboot: c.Bool("until-reboot"),
 	})
 	if err != nil {
-		return writeHint(err)
+		return setHint(c, err)
 	}
-	return reportToggle(c, settings, toggle{Set: &set}, "idle", drained)
+	return reportToggle(c, settings, toggle{Set: &set}, "idle", wait.Drained)
 }
 
 func ready(c *cli.Context, environ []string) error {
@@ -125,7 +126,7 @@ func ready(c *cli.Context, environ []string) error {
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings, toggle{Lifted: lifted}, "in service", inService)
+	return reportToggle(c, settings, toggle{Lifted: lifted}, "in service", wait.InService)
 }
 
 func checkNames(c *cli.Context) error {
@@ -191,11 +192,22 @@ func writeHint(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return &exitError{exitFailure, err, "use sudo, or ask for permission to write " + w.Dir}
 	case errors.Is(err, syscall.EROFS):
-		return &exitError{exitFailure, err, w.Dir + " is on a read-only file system; --until-reboot keeps the hold elsewhere"}
+		return &exitError{exitFailure, err, w.Dir + " is on a read-only file system"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &exitError{exitFailure, err, "no space for " + w.Dir + "; --until-reboot keeps the hold elsewhere"}
+		return &exitError{exitFailure, err, "no space for " + w.Dir}
 	case errors.Is(err, drain.ErrBusy):
 		return &exitError{exitFailure, err, "another pmcheck is changing holds; try again"}
+	}
+	return err
+}
+
+// setHint is writeHint for a hold to be set, which the other directory may still
+// take.
+func setHint(c *cli.Context, err error) error {
+	err = writeHint(err)
+	elsewhere := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if exit, ok := errors.AsType[*exitError](err); ok && elsewhere && !c.Bool("until-reboot") {
+		exit.hint += "; --until-reboot keeps the hold elsewhere"
 	}
 	return err
 }

@@ -3,24 +3,20 @@ package cli
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 )
-
-// askTime is how long the daemon may take to answer before a hold. A hold must
-// be possible without a daemon.
-const askTime = 2 * time.Second
 
 // refuse returns an error if a daemon says that it answers for no such service,
 // so that the hold would have no effect, or that a balancer would have no server
 // left. Without a daemon, the service may be one of the daemon to come, and no
 // balancer sends agents.
 func refuse(c *cli.Context, client api.Client) error {
-	ctx, cancel := context.WithTimeout(c.Context, askTime)
+	ctx, cancel := context.WithTimeout(c.Context, wait.AskTime)
 	defer cancel()
 	status, err := client.Status(ctx)
 	if err != nil {
@@ -44,16 +40,7 @@ func refuse(c *cli.Context, client api.Client) error {
 // time that is over is no error.
 func waitForTurn(c *cli.Context, client api.Client) error {
 	_, limit := waitOf(c)
-	f := &follower{client: client}
-	_, err := waitUntilClear(c, "in turn", limit, 0, func(ctx context.Context) []api.Obstacle {
-		ctx, cancel := context.WithTimeout(ctx, askTime)
-		defer cancel()
-		status, err := f.next(ctx)
-		if err != nil {
-			return nil
-		}
-		return rotation.Turn(status, c.String("service"))
-	})
+	_, err := waitUntilClear(c, "in turn", limit, 0, wait.Turn(client, c.String("service")))
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.status == exitTimeout {
 		return nil
 	}

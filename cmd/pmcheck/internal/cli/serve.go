@@ -28,7 +28,8 @@ func serveCommand(environ []string) *cli.Command {
 
 // serve runs the daemon until a signal ends it.
 func serve(c *cli.Context, environ []string) error {
-	loaded, missing, err := loadForService(c, environ)
+	last := daemon.NewLastGood(environ)
+	loaded, err := loadToStart(c, environ, last)
 	if err != nil {
 		return err
 	}
@@ -40,10 +41,15 @@ func serve(c *cli.Context, environ []string) error {
 	for _, w := range loaded.Warnings {
 		log.Warn(w)
 	}
-	if missing != nil {
-		log.Warn("Puppet is not there yet, so nothing is known of it", "error", missing)
+	if loaded.Missing != nil {
+		log.Warn("Puppet is not there yet, so nothing is known of it", "error", loaded.Missing)
 	}
 	d := daemon.New(loaded.Config, loaded.File, versionString(), log)
+	if loaded.Mistakes != nil {
+		d.StartedWithLast(loaded.Mistakes)
+	} else {
+		keep(last, loaded.Loaded, log)
+	}
 	if err := d.TakeListeners(); err != nil {
 		return err
 	}
@@ -61,27 +67,12 @@ func serve(c *cli.Context, environ []string) error {
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
 	err = d.Run(c.Context, daemon.Keeper{
-		Load:          func() (*config.Loaded, error) { return load(c, environ) },
+		Load:          func() (*config.Loaded, error) { return loadAndKeep(c, environ, last, log) },
 		Reload:        reload,
-		PuppetMissing: missing,
+		PuppetMissing: loaded.Missing,
 	})
 	log.Info("stopped")
 	return err
-}
-
-// loadForService reads the configuration for the daemon. If nothing but Puppet
-// is wrong, missing says what is: the daemon is often installed before Puppet,
-// and then answers balancers that nothing is known.
-func loadForService(c *cli.Context, environ []string) (loaded *config.Loaded, missing, err error) {
-	loaded, missing = load(c, environ)
-	if missing == nil {
-		return loaded, nil, nil
-	}
-	loaded, err = config.Check(options(c, environ))
-	if err != nil {
-		return nil, nil, missing // which names all that is wrong
-	}
-	return loaded, missing, nil
 }
 
 // useOneCPU keeps the daemon from running on more than one CPU at a time, unless

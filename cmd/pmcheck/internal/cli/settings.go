@@ -12,6 +12,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -63,7 +64,7 @@ func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
 		return settings, nil
 	}
 	file, socket := config.Locate(options(c, environ))
-	ctx, cancel := context.WithTimeout(c.Context, askTime)
+	ctx, cancel := context.WithTimeout(c.Context, wait.AskTime)
 	defer cancel()
 	status, lost := api.Client{Socket: socket}.Status(ctx)
 	if lost != nil || !usesFile(status.Config, file) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,12 +15,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
-
-// effectTime is how long a toggle waits for the daemon to act on it. The
-// daemon needs milliseconds; without a file watch, about a second.
-const effectTime = 3 * time.Second
 
 // toggle is what a command has changed, and its JSON.
 type toggle struct {
@@ -46,7 +42,7 @@ type toggle struct {
 
 // reportToggle says what a toggle has changed in effect, and waits for the
 // goal if asked to.
-func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string, look goalLook) error {
+func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string, look wait.Goal) error {
 	now := time.Now()
 	t.Service = cmp.Or(c.String("service"), monitor.Server)
 	holds := settings.Store().Read()
@@ -57,9 +53,11 @@ func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string,
 		}
 	}
 	client := api.Client{Socket: settings.Socket}
-	since, err := t.waitForEffect(c.Context, client)
+	service, since, err := wait.Effect(c.Context, client, t.Service, t.Mode)
 	if err != nil {
 		t.Error = err.Error()
+	} else {
+		t.InEffect, t.Answer = true, &service.Answer
 	}
 	if !c.Bool("json") {
 		t.print(c.App.Writer, since)
@@ -79,31 +77,6 @@ func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string,
 		return errors.Join(printJSON(c.App.Writer, t), missed)
 	}
 	return missed
-}
-
-// waitForEffect waits until the daemon answers in the mode of the files.
-func (t *toggle) waitForEffect(ctx context.Context, client api.Client) (since time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, effectTime)
-	defer cancel()
-	f := &follower{client: client}
-	mode := drain.Mode("unknown")
-	for {
-		status, err := f.next(ctx)
-		if ctx.Err() != nil {
-			return time.Time{}, fmt.Errorf("the daemon is still in mode %s after %s", mode, effectTime)
-		}
-		if err != nil {
-			return time.Time{}, err
-		}
-		service, err := status.ServiceOrError(t.Service)
-		if err != nil {
-			return time.Time{}, err
-		}
-		if mode = service.Mode; mode == t.Mode {
-			t.InEffect, t.Answer = true, &service.Answer
-			return status.Time, nil
-		}
-	}
 }
 
 func (t *toggle) print(w io.Writer, since time.Time) {
@@ -138,3 +111,6 @@ func (t *toggle) print(w io.Writer, since time.Time) {
 func noService(err error) error {
 	return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
 }
+
+// noDaemon reports whether a command failed because no daemon answers.
+func noDaemon(err error) bool { return errors.Is(err, api.ErrNoDaemon) }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // typedArgs is where the app keeps its arguments: they are not in the context of an
@@ -86,13 +87,16 @@ func valueProblem(command *cli.Command, value, name, said string) string {
 
 // unknownFlagHint names what may be meant by a flag that a command does not have.
 func unknownFlagHint(c *cli.Context, name string) string {
+	typed, _ := c.App.Metadata[typedArgs].([]string)
 	if !isRoot(c) {
+		if others := commandsWith(c, name); len(others) > 0 {
+			return strayFlagHint(c.Command.Name, name, others, typed)
+		}
 		if best := config.Nearest(name, flagNames(c.Command)); best != "" {
 			return "did you mean " + dashed(best) + "?"
 		}
 		return ""
 	}
-	typed, _ := c.App.Metadata[typedArgs].([]string)
 	at := slices.IndexFunc(typed, func(word string) bool { return c.App.Command(word) != nil })
 	switch {
 	case at >= 0:
@@ -102,6 +106,37 @@ func unknownFlagHint(c *cli.Context, name string) string {
 		return "pmcheck " + name
 	}
 	return ""
+}
+
+// strayFlagHint says what to do instead of giving a command the flag of others. A
+// flag that is near must not be offered: drain --hold m2 would drain this host.
+func strayFlagHint(command, name string, others, typed []string) string {
+	switch name {
+	case "host":
+		const flag = "--host"
+		host := "HOST"
+		for i, word := range typed {
+			if value, joined := strings.CutPrefix(word, flag+"="); joined {
+				host = value
+			} else if word == flag && i+1 < len(typed) {
+				host = typed[i+1]
+			}
+		}
+		return fmt.Sprintf("%s acts on this host only; on that one: ssh %s sudo pmcheck %[1]s", command, host)
+	case "fleet":
+		return command + " acts on this host only; run it on each master, one at a time"
+	}
+	return fmt.Sprintf("%s is a flag of pmcheck %s", dashed(name), strings.Join(others, ", "))
+}
+
+// commandsWith lists the commands that have a flag.
+func commandsWith(c *cli.Context, flag string) (names []string) {
+	for _, command := range c.App.VisibleCommands() {
+		if slices.Contains(flagNames(command), flag) {
+			names = append(names, command.Name)
+		}
+	}
+	return names
 }
 
 // flagNames lists the flags of a command in the order of the alphabet.
@@ -128,8 +163,22 @@ func unknownCommand(c *cli.Context, name string) error {
 		names = append(names, command.Name)
 	}
 	hint := "pmcheck --help lists the commands"
-	if best := config.Nearest(name, names); best != "" {
+	if meant := otherWord(name); meant != "" {
+		hint = "pmcheck " + string(meant)
+	} else if best := config.Nearest(name, names); best != "" {
 		hint = "did you mean pmcheck " + best + "?"
 	}
 	return &exitError{exitUsage, fmt.Errorf("no command %q", name), hint}
+}
+
+// otherWord returns the command that other tools call name. By their letters alone,
+// some are nearer to its opposite.
+func otherWord(name string) drain.Mode {
+	switch name {
+	case "undrain", "unmaint", "uncordon", "resume", "enable", "up":
+		return drain.Ready
+	case "cordon", "disable", "down", "stop":
+		return drain.Drain
+	}
+	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -27,11 +27,11 @@ func waitCommand(environ []string) *cli.Command {
 			&cli.StringFlag{Name: "for", Usage: "`WHAT`: ready (balancers are told 200) or out (they are told otherwise)"},
 			durationFlag("timeout", 5*time.Minute, "give up after `DURATION`"),
 		},
-		Action: func(c *cli.Context) error { return wait(c, environ) },
+		Action: func(c *cli.Context) error { return runWait(c, environ) },
 	}
 }
 
-func wait(c *cli.Context, environ []string) error {
+func runWait(c *cli.Context, environ []string) error {
 	goal := c.String("for")
 	if goal != "ready" && goal != "out" {
 		return usageError("--for takes ready or out, not %q", goal)
@@ -44,9 +44,9 @@ func wait(c *cli.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{client: api.Client{Socket: settings.Socket}}
+	f := &api.Follower{Client: api.Client{Socket: settings.Socket}}
 	return poll(c, goal, timeout, func(ctx context.Context) (state string, reached bool, err error) {
-		status, err := f.next(ctx)
+		status, err := f.Next(ctx)
 		if err != nil {
 			return err.Error(), false, nil // the daemon may come back
 		}
@@ -86,13 +86,9 @@ func poll(c *cli.Context, goal string, limit time.Duration,
 	}
 }
 
-// look returns what is in the way now. The first look is at once; each later one
-// blocks until there may be news.
-type look func(ctx context.Context) []api.Obstacle
-
 // waitUntilClear waits until look finds the way clear for settle. After limit it
 // returns the last obstacles and fails with exitTimeout.
-func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, look look) ([]api.Obstacle, error) {
+func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, look wait.Look) ([]api.Obstacle, error) {
 	var last []api.Obstacle
 	settled := drain.Settle{After: settle}
 	err := poll(c, goal, limit, func(ctx context.Context) (string, bool, error) {
@@ -104,20 +100,7 @@ func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, lo
 		if settled.Observe(len(obstacles) == 0, time.Now()) {
 			return goal, true, nil
 		}
-		return summary(obstacles), false, nil
+		return api.Summary(obstacles), false, nil
 	})
 	return last, err
-}
-
-// summary puts the first few obstacles on one line.
-func summary(obstacles []api.Obstacle) string {
-	const most = 4
-	var texts []string
-	for _, o := range obstacles[:min(most, len(obstacles))] {
-		texts = append(texts, o.Text)
-	}
-	if n := len(obstacles); n > most {
-		texts = append(texts, fmt.Sprintf("and %d more", n-most))
-	}
-	return strings.Join(texts, "; ")
 }

@@ -21,11 +21,10 @@ func (p *puppetHost) guessName(certdir string) (name, why string, err error) {
 			return name, "host name, as in " + file, nil
 		}
 	}
-	only, certs := p.certificates(certdir)
-	switch {
-	case certs == 1:
-		return only, "the only certificate in " + certdir, nil
-	case err != nil:
+	if certs := p.certificates(certdir); len(certs) == 1 {
+		return certs[0], "the only certificate in " + certdir, nil
+	}
+	if err != nil {
 		return "", "", err
 	}
 	p.warnings = append(p.warnings, "probe.certname is a guess: no certificate named "+names[0]+" is seen in "+certdir+
@@ -33,16 +32,13 @@ func (p *puppetHost) guessName(certdir string) (name, why string, err error) {
 	return names[0], "host name", nil
 }
 
-func (o Options) hostname() (string, error) {
-	if o.Hostname != nil {
-		return o.Hostname()
-	}
-	return os.Hostname()
-}
-
 // hostNames returns the names of this host in lower case, the fullest first.
 func (p *puppetHost) hostNames() ([]string, error) {
-	host, err := p.hostname()
+	hostname := p.Hostname
+	if hostname == nil {
+		hostname = os.Hostname
+	}
+	host, err := hostname()
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +65,13 @@ func (p *puppetHost) domain() string {
 	return ""
 }
 
-// certificates counts the certificates in certdir besides the CA's, and names one.
-func (p *puppetHost) certificates(certdir string) (name string, n int) {
-	entries, err := os.ReadDir(filepath.Join(p.Root, certdir))
-	if err != nil {
-		return "", 0 // the probe says why the certificate cannot be read
-	}
+// certificates returns the names of the certificates in certdir besides the CA's.
+func (p *puppetHost) certificates(certdir string) (names []string) {
+	entries, _ := os.ReadDir(filepath.Join(p.Root, certdir)) // the probe says why a certificate cannot be read
 	for _, e := range entries {
-		if base, ok := strings.CutSuffix(e.Name(), ".pem"); ok && base != "ca" {
-			name, n = base, n+1
+		if name, ok := strings.CutSuffix(e.Name(), ".pem"); ok && name != "ca" {
+			names = append(names, name)
 		}
 	}
-	return name, n
+	return names
 }

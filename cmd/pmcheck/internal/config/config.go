@@ -8,7 +8,7 @@
 //
 // To add a section: declare its struct and its defaults in a file of its own, and
 // name it once in Config and once in Default. Its rules are in the struct's tags,
-// as in [check.Check]; what concerns more than one key is named in Config.rules.
+// as in [check.Check]; what concerns more than one key is in rule.go.
 // The sections of the checks come from check.All, and so do the keys below checks.
 package config
 
@@ -61,6 +61,7 @@ type Config struct {
 	// each is a key below checks, and each that has settings is a section.
 	Checks check.List
 	Agent  Agent `yaml:"agent"`
+	Guard  Guard `yaml:"guard"`
 	Log    Log   `yaml:"log"`
 }
 
@@ -112,6 +113,7 @@ func Default() Config {
 		Fleet:          []string{},
 		Probe:          defaultProbe(),
 		Checks:         check.All(),
+		Guard:          defaultGuard(),
 		Log:            Log{Level: "info", Format: FormatAuto},
 	}
 }

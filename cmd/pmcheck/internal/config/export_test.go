@@ -4,6 +4,6 @@ package config
 // only Puppet can tell may be empty.
 func (c Config) Validate() error {
 	found := &faults{}
-	layer{}.judge(c.rules(), found)
+	layer{}.judge(&c, found)
 	return found.err()
 }

@@ -101,18 +101,44 @@ func suggest(word string, words []string) string {
 }
 
 // Nearest returns the word that a slip of the hand may have turned into the one
-// given, or "". The last part of a key counts too: timeout is near probe.timeout.
+// given, or "". Up to five letters, one may be wrong, or two changed places: of the
+// four letters of host, two are enough to make it hold. The last part of a key
+// counts too: timeout is near probe.timeout.
 func Nearest(word string, words []string) string {
-	lastPart := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 	word = strings.ToLower(word)
-	best, limit := "", min(3, 1+len(lastPart(word))/4)
+	n := len(lastPart(word))
+	limit := min(n-1, 1)
+	if n > 5 {
+		limit = min(3, 1+n/4)
+	}
+	best := ""
 	for _, w := range words {
-		d := min(levenshtein.Distance(word, w, nil), levenshtein.Distance(word, lastPart(w), nil)+1)
+		d := min(distance(word, w), distance(word, lastPart(w))+1)
 		if d <= limit {
 			best, limit = w, d-1
 		}
 	}
 	return best
+}
+
+func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// distance counts the slips between two words.
+func distance(a, b string) int {
+	if swapped(a, b) {
+		return 1
+	}
+	return levenshtein.Distance(a, b, nil)
+}
+
+// swapped reports whether the words differ in two neighbours that changed places.
+func swapped(a, b string) bool {
+	for i := 0; i+1 < len(a) && len(a) == len(b); i++ {
+		if a[i] != b[i] {
+			return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		}
+	}
+	return false
 }
 
 // show returns text fit for a one-line message: quoted if it is not a plain word,

@@ -59,6 +59,8 @@ type Loaded struct {
 	// File is the absolute path of the pmcheck.yaml that was read; empty if there is
 	// none.
 	File string
+	// Content is that file as it was read.
+	Content []byte
 	// Warnings are sentences about what is allowed and probably not meant.
 	Warnings []string
 
@@ -92,14 +94,14 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	found := &faults{}
-	l := &Loaded{Config: o.defaults(), File: fullName(name)}
+	l := &Loaded{Config: o.defaults(), File: fullName(name), Content: data}
 	given, asked := o.given(name, data, found), layer{}
 	if askPuppet {
 		asked, l.Warnings = o.puppetLayer(given, found)
 	}
 	l.origins = overlay(defaultLayer(l.Config), given, asked)
 	l.origins.apply(&l.Config)
-	l.origins.judge(l.Config.rules(), found)
+	l.origins.judge(&l.Config, found)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
@@ -143,29 +145,4 @@ func (o Options) readFile() (name string, data []byte, err error) {
 		return "", nil, nil
 	}
 	return name, data, err
-}
-
-// judge adds a fault for each broken rule. The fault stands where the first of the
-// rule's keys was set: of a timeout above the interval the timeout may be the
-// default.
-func (l layer) judge(rules []rule, found *faults) {
-	wrong := map[string]bool{}
-	for _, f := range found.list {
-		wrong[f.Key] = true
-	}
-	for _, r := range rules {
-		if r.ok {
-			continue
-		}
-		at, silent := place{}, false
-		for _, key := range r.keys {
-			if e := l[key]; at.layer == layerDefault && e.at.layer > layerDefault {
-				at = e.at
-			}
-			silent = silent || wrong[key]
-		}
-		if !silent {
-			found.add(at, r.keys[0], r.problem, r.hint)
-		}
-	}
 }

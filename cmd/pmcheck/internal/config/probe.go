@@ -88,23 +88,21 @@ func (c Config) Detection(inter time.Duration, fall int) Detection {
 	return Detection{Killed: noticeKilled + balancer, Silent: c.Probe.decision() + balancer}
 }
 
-func (p Probe) rules() []rule {
-	return []rule{
-		{keys("probe.address"), isTarget(p.Address), show(p.Address) + " is not a host and port", "such as localhost:8140"},
-		{keys("probe.certname"), isCertname(p.Certname), show(p.Certname) + " is not a certname",
-			"lower case, no spaces, no slash"},
-		{keys("probe.environment"), isWord(p.Environment), show(p.Environment) + " is not an environment",
-			"letters, digits and underscores"},
-		{keys("probe.timeout", "probe.interval"), p.Timeout < p.Interval,
-			fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
-			"a probe has to end before the next begins"},
-		{keys("probe.handshake", "probe.interval"), p.Handshake >= p.Interval,
-			fmt.Sprintf("%s is below probe.interval, %s", text.Duration(p.Handshake), text.Duration(p.Interval)),
-			"equal means a handshake for every probe"},
-		{keys("probe.max_age", "probe.interval", "probe.timeout", "probe.fall"), p.MaxAge == 0 || p.MaxAge >= p.decision(),
-			fmt.Sprintf("%s is below %s", text.Duration(p.MaxAge), text.Duration(p.decision())),
-			"at least probe.interval + probe.fall * probe.timeout"},
-	}
+func (j judge) probe(p Probe) {
+	j.rule("probe.address", isTarget(p.Address), show(p.Address)+" is not a host and port", "such as localhost:8140")
+	j.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
+		"lower case, no spaces, no slash")
+	j.rule("probe.environment", isWord(p.Environment), show(p.Environment)+" is not an environment",
+		"letters, digits and underscores")
+	j.rule("probe.timeout", p.Timeout < p.Interval,
+		fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
+		"a probe has to end before the next begins", "probe.interval")
+	j.rule("probe.handshake", p.Handshake >= p.Interval,
+		fmt.Sprintf("%s is below probe.interval, %s", text.Duration(p.Handshake), text.Duration(p.Interval)),
+		"equal means a handshake for every probe", "probe.interval")
+	j.rule("probe.max_age", p.MaxAge == 0 || p.MaxAge >= p.decision(),
+		fmt.Sprintf("%s is below %s", text.Duration(p.MaxAge), text.Duration(p.decision())),
+		"at least probe.interval + probe.fall * probe.timeout", "probe.interval", "probe.timeout", "probe.fall")
 }
 
 func isAddress(s string) bool {

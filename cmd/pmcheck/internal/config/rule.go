@@ -3,136 +3,122 @@ package config
 import (
 	"fmt"
 	"path/filepath"
-	"strconv"
+	"reflect"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A rule is one condition on a configuration. It is about keys[0]; the other keys
-// also take part in it, and it says nothing while one of them could not be read.
-type rule struct {
-	keys    []string
-	ok      bool
-	problem string
-	hint    string
+// A judge reports what a configuration breaks.
+type judge struct {
+	origins layer
+	unread  []Fault // of values that could not be read
+	faults  *faults
 }
 
-func keys(k ...string) []string { return k }
-
-// rules are those of each setting alone, in their tags, and those of several.
-func (c Config) rules() []rule {
-	var rules []rule
-	for _, f := range fields(&c) {
-		rules = append(rules, f.rules()...)
+// judge puts c to the rules of each setting alone, in their tags, and to those of several.
+func (l layer) judge(c *Config, found *faults) {
+	j := judge{l, slices.Clone(found.list), found}
+	for _, f := range fields(c) {
+		j.setting(f)
 	}
-	rules = append(rules,
-		rule{keys("listen"), isAddress(c.Listen), show(c.Listen) + " is not an address",
-			"host:port, or :9200 for every interface"},
-		// sun_path of a unix socket holds 107 bytes and a NUL.
-		rule{keys("socket"), len(c.Socket) <= 107, fmt.Sprintf("is %d bytes long", len(c.Socket)),
-			"a socket path has at most 107"},
-		rule{keys("holds.until_reboot", "holds.persistent"), c.Holds.UntilReboot != c.Holds.Persistent,
-			"is the same directory as holds.persistent", "a reboot must tell the two apart"})
+	j.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
+		"host:port, or :9200 for every interface")
+	// sun_path of a unix socket holds 107 bytes and a NUL.
+	j.rule("socket", len(c.Socket) <= 107, fmt.Sprintf("is %d bytes long", len(c.Socket)),
+		"a socket path has at most 107")
+	j.rule("holds.until_reboot", c.Holds.UntilReboot != c.Holds.Persistent,
+		"is the same directory as holds.persistent", "a reboot must tell the two apart", "holds.persistent")
 	for _, m := range c.Fleet {
-		rules = append(rules, rule{keys("fleet"), IsMember(m), show(m) + " is not a master",
-			"such as m1, m1:9200 or https://m1:9200"})
+		j.rule("fleet", IsMember(m), show(m)+" is not a master", "such as m1, m1:9200 or https://m1:9200")
 	}
-	rules = append(rules, c.tlsRules()...)
-	rules = append(rules, c.Probe.rules()...)
-	rules = append(rules,
-		rule{keys("agent.listen"), c.Agent.Listen == "" || isAddress(c.Agent.Listen),
-			show(c.Agent.Listen) + " is not an address", "host:port, or :9201 for every interface"},
-		rule{keys("agent.listen", "listen"), c.Agent.Listen != c.Listen, "is the same as listen",
-			"an agent-check is not HTTP: :9201 is usual"})
-	return append(rules, c.serviceRules()...)
+	j.tls(c)
+	j.probe(c.Probe)
+	j.rule("agent.listen", c.Agent.Listen == "" || isAddress(c.Agent.Listen),
+		show(c.Agent.Listen)+" is not an address", "host:port, or :9201 for every interface")
+	j.rule("agent.listen", c.Agent.Listen != c.Listen, "is the same as listen",
+		"an agent-check is not HTTP: :9201 is usual", "listen")
+	j.services(c)
 }
 
-// rules are those in the tags of a setting, which check.Check describes.
-func (f field) rules() []rule {
-	var rules []rule
-	if hint, is := f.tag.Lookup("required"); is {
-		rules = append(rules, rule{keys(f.key), f.value.Len() > 0, "is empty", hint})
+// rule adds a fault of key unless ok is true. The others also take part in the rule,
+// which says nothing while one of the keys could not be read. The fault stands where
+// the first of them was set: of a timeout above the interval the timeout may be the
+// default.
+func (j judge) rule(key string, ok bool, problem, hint string, others ...string) {
+	if ok {
+		return
 	}
-	low, high := f.tag.Get("min"), f.tag.Get("max")
+	at, keys := place{}, append([]string{key}, others...)
+	for _, k := range keys {
+		if e := j.origins[k]; at.layer == layerDefault && e.at.layer > layerDefault {
+			at = e.at
+		}
+	}
+	if !slices.ContainsFunc(j.unread, func(f Fault) bool { return slices.Contains(keys, f.Key) }) {
+		j.faults.add(at, key, problem, hint)
+	}
+}
+
+// setting applies the rules in the tags of a setting, which check.Check describes.
+func (j judge) setting(f field) {
+	if hint, is := f.tag.Lookup("required"); is {
+		j.rule(f.key, f.value.Len() > 0, "is empty", hint)
+	}
+	if low, high := f.tag.Get("min"), f.tag.Get("max"); high != "" {
+		ok := f.bound(low) <= f.value.Int() && f.value.Int() <= f.bound(high)
+		j.rule(f.key, ok, format(f.value)+" is out of range", low+" to "+high)
+	}
 	switch v := f.value.Interface().(type) {
-	case int:
-		if high != "" {
-			rules = append(rules, f.within(number(low) <= v && v <= number(high)))
-		}
-	case time.Duration:
-		if high != "" {
-			rules = append(rules, f.within(duration(low) <= v && v <= duration(high)))
-		}
 	case string:
-		rules = append(rules, f.textRules(v)...)
+		j.text(f, v)
 	case []string:
 		for _, item := range v {
-			rules = append(rules, f.textRules(item)...)
+			j.text(f, item)
 		}
 	}
-	return rules
 }
 
-func (f field) within(ok bool) rule {
-	return rule{keys(f.key), ok, format(f.value) + " is out of range", f.tag.Get("min") + " to " + f.tag.Get("max")}
+// bound reads a bound in a tag, which the tests prove to be one.
+func (f field) bound(text string) int64 {
+	v, err := parse(f.value.Type(), text)
+	if err != nil {
+		panic(err)
+	}
+	return reflect.ValueOf(v).Int()
 }
 
-func (f field) textRules(s string) []rule {
+func (j judge) text(f field, s string) {
 	if kind := f.tag.Get("path"); kind == "absolute" || kind == "optional" && s != "" {
-		return []rule{{keys(f.key), filepath.IsAbs(s), show(s) + " is not an absolute path", ""}}
+		j.rule(f.key, filepath.IsAbs(s), show(s)+" is not an absolute path", "")
 	}
 	if example := f.tag.Get("target"); example != "" && s != "" {
-		return []rule{{keys(f.key), isTarget(s), show(s) + " is not a host and port", "such as " + example}}
+		j.rule(f.key, isTarget(s), show(s)+" is not a host and port", "such as "+example)
 	}
-	return nil
 }
 
-// number and duration read a bound in a tag, which the tests prove to be one.
-func number(bound string) int {
-	n, err := strconv.Atoi(bound)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
-func duration(bound string) time.Duration {
-	d, err := ParseDuration(bound)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
-
-func (c Config) tlsRules() []rule {
+func (j judge) tls(c *Config) {
 	const need = "tls: files needs tls_certificate and tls_key"
 	files := c.TLS == TLSFiles
-	rules := []rule{
-		{keys("tls_certificate", "tls"), !files || c.TLSCertificate != "", "is missing", need},
-		{keys("tls_key", "tls"), !files || c.TLSKey != "", "is missing", need},
-	}
+	j.rule("tls_certificate", !files || c.TLSCertificate != "", "is missing", need, "tls")
+	j.rule("tls_key", !files || c.TLSKey != "", "is missing", need, "tls")
 	for _, f := range [][2]string{
 		{"tls_certificate", c.TLSCertificate}, {"tls_key", c.TLSKey}, {"tls_client_ca", c.TLSClientCA},
 	} {
-		rules = append(rules, rule{keys(f[0], "tls"), files || f[1] == "", "means nothing with tls: " + string(c.TLS),
-			"set tls: files"})
+		j.rule(f[0], files || f[1] == "", "means nothing with tls: "+string(c.TLS), "set tls: files", "tls")
 	}
-	return rules
 }
 
-// serviceRules check the names of services, which become paths and parts of
-// the names of holds. Paths with a meaning of their own are not free.
-func (c Config) serviceRules() []rule {
+// services judges the names of services, which become paths and parts of the names
+// of holds. Paths with a meaning of their own are not free.
+func (j judge) services(c *Config) {
 	taken := map[string]string{"server": "is always there", "puppetdb": "is there when puppetdb.address is set",
 		"live": "is a path of its own", "status": "is a path of its own", "metrics": "is a path of its own"}
-	var rules []rule
 	name := func(key, n string) {
-		rules = append(rules,
-			rule{keys(key), drain.CheckName(n) == nil, show(n) + " is not the name of a service",
-				"a-z, 0-9, dot, underscore and hyphen"},
-			rule{keys(key), taken[n] == "", show(n) + " " + taken[n], ""})
+		j.rule(key, drain.CheckName(n) == nil, show(n)+" is not the name of a service",
+			"a-z, 0-9, dot, underscore and hyphen")
+		j.rule(key, taken[n] == "", show(n)+" "+taken[n], "")
 		taken[n] = "is listed twice"
 	}
 	for _, n := range c.Services {
@@ -141,8 +127,6 @@ func (c Config) serviceRules() []rule {
 	for _, s := range c.TCPServices {
 		n, address, _ := strings.Cut(s, "=")
 		name("tcp_services", n)
-		rules = append(rules, rule{keys("tcp_services"), isTarget(address), show(s) + " has no host and port",
-			"such as pcp=localhost:8142"})
+		j.rule("tcp_services", isTarget(address), show(s)+" has no host and port", "such as pcp=localhost:8142")
 	}
-	return rules
 }

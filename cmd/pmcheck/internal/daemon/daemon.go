@@ -142,11 +142,8 @@ func needRestart(c config.Config) any {
 
 // ReloadFailed notes that a newer configuration is not in use, and why.
 func (d *Daemon) ReloadFailed(err error) {
-	status := *d.config.Load()
-	status.Error = err.Error()
 	d.Log.Error("configuration not reloaded, the old one stays in use", "error", err)
-	d.config.Store(&status)
-	d.changes.note()
+	d.noteConfigError(err)
 }
 
 // Judged is closed once there is a first verdict on the master.

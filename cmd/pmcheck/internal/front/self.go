@@ -77,8 +77,8 @@ func (s *Self) bind(_, address string, c syscall.RawConn) error {
 	}
 	var own netip.AddrPort
 	var failed error
-	err = errors.Join(c.Control(func(fd uintptr) { own, failed = bind(int(fd), target.Addr()) }), failed)
-	if err == nil {
+	err = c.Control(func(fd uintptr) { own, failed = bind(int(fd), target.Addr()) })
+	if err = errors.Join(err, failed); err == nil {
 		s.own.Store(&own)
 	}
 	return err

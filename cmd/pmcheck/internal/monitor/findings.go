@@ -90,7 +90,7 @@ func (f *findings) forgetPool(now time.Time) {
 func (f *findings) unit(u systemd.UnitState, now time.Time) {
 	delete(f.latest, check.CheckUnit)
 	if u.Unit != "" {
-		f.take(check.Unit(u.Unit, string(u.Active), u.Ended, now), now)
+		f.take(check.Unit(u.Unit, u.Active, u.Ended, now), now)
 	}
 }
 
@@ -153,7 +153,11 @@ func (f *findings) puppetdb(now time.Time) (Service, bool) {
 // answer: the first JRuby answers long before the last is there.
 func unreadPool(since time.Time) check.Finding {
 	return check.Finding{
-		Check: check.CheckJRuby, State: check.StateBad, Health: check.Warming, Reason: check.JRubyUnread,
-		Detail: "the master answers; its JRubies have not been counted yet", Checked: since,
+		Check:   check.CheckJRuby,
+		State:   check.StateBad,
+		Health:  check.Warming,
+		Reason:  check.JRubyUnread,
+		Detail:  "the master answers; its JRubies have not been counted yet",
+		Checked: since,
 	}
 }

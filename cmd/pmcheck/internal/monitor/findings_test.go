@@ -17,16 +17,16 @@ func TestUnitFinding(t *testing.T) {
 		next systemd.UnitState
 		want check.Reason // empty: no finding
 	}{
-		{"active again", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitActive}, check.OK},
-		{"inactive", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitInactive}, check.NotKnown},
-		{"failed", systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitFailed}, check.UnitFailed},
+		{"active again", systemd.UnitState{Unit: "puppetserver.service", Active: "active"}, check.OK},
+		{"inactive", systemd.UnitState{Unit: "puppetserver.service", Active: "inactive"}, check.NotKnown},
+		{"failed", systemd.UnitState{Unit: "puppetserver.service", Active: "failed"}, check.UnitFailed},
 		{"gone", systemd.UnitState{}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			now := time.Now()
 			f := newFindings()
 			f.configure(config.Default().Checks)
-			f.unit(systemd.UnitState{Unit: "puppetserver.service", Active: systemd.UnitDeactivating}, now)
+			f.unit(systemd.UnitState{Unit: "puppetserver.service", Active: "deactivating"}, now)
 			if got := f.latest[check.CheckUnit].Reason; got != check.UnitStopping {
 				t.Fatalf("a unit that stops: %q, want %q", got, check.UnitStopping)
 			}

@@ -61,7 +61,8 @@ func TestHeroSaysWhetherTheMasterMayBeRestarted(t *testing.T) {
 		{"idle", drain.Drain, check.Healthy, nil, nil, idle, "Not idle yet"},
 		{"idle in maint", drain.Maint, check.Unhealthy, nil, nil, idle, "Not idle yet"},
 		{"restarted already", drain.Drain, check.Warming, nil, nil, "Idle: no agent is at work on it.", "may be restarted"},
-		{"a balancer sends", drain.Drain, check.Healthy, obstacles(api.ObstacleSending, "lb2 still sends (UP, 3 sessions)"), nil,
+		{"a balancer sends", drain.Drain, check.Healthy,
+			obstacles(api.ObstacleSending, "lb2 still sends (UP, 3 sessions)"), nil,
 			"Not idle yet: do not restart it. lb2 still sends (UP, 3 sessions)", idle},
 		{"many requests", drain.Drain, check.Healthy, obstacles(api.ObstacleRequest, "a", "b", "c", "d", "e", "f", "g"), nil,
 			"Not idle yet: do not restart it. a b c d e and 2 more", " f "},
@@ -188,7 +189,8 @@ func TestOtherMastersAreLinked(t *testing.T) {
 		"javascript:alert(1)", `m5" onclick="x`, "m6/status", "a b"}
 	page := render(t, s, nil)
 	var got []string
-	for _, m := range regexp.MustCompile(`<a href="(http[^"]*)" rel="noreferrer">([^<]*)</a>`).FindAllStringSubmatch(page, -1) {
+	link := regexp.MustCompile(`<a href="(http[^"]*)" rel="noreferrer">([^<]*)</a>`)
+	for _, m := range link.FindAllStringSubmatch(page, -1) {
 		got = append(got, m[1]+" "+m[2])
 	}
 	want := "http://m2:9200/ m2, https://m3:9443/ m3:9443, http://[2001:db8::4]:9200/ 2001:db8::4"

@@ -90,7 +90,7 @@ func checkLine(c api.CheckStatus, now time.Time) string {
 	return b.String()
 }
 
-// headline says in plain words what is going on.
+// headline is the state of a service in a few words.
 func headline(s api.ServiceStatus) string {
 	switch {
 	case s.Answer.Code == 200:

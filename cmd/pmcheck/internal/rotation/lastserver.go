@@ -2,8 +2,6 @@ package rotation
 
 import (
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -15,12 +13,8 @@ import (
 // empty service stands for every service.
 func LastServer(s api.Status, service string) (list []api.Obstacle) {
 	for _, b := range onlyHere(s, service) {
-		list = append(list, api.Obstacle{
-			Kind:     api.ObstacleLast,
-			Concerns: b.Label(),
-			Text: fmt.Sprintf("balancer %s has no other server for %s: it would have none left",
-				b.Label(), b.Name),
-		})
+		list = append(list, obstacle(api.ObstacleLast, b.Label(),
+			"balancer %s has no other server for %s: it would have none left", b.Label(), b.Name))
 	}
 	return list
 }
@@ -34,28 +28,14 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 		if !missing || !b.View.Sends() || service != "" && b.Service != service || held(s, b) {
 			continue
 		}
-		line := fmt.Sprintf("balancer %s has missed a server for %s", b.Label(), text.Age(since))
+		o := obstacle(api.ObstacleTurn, b.Label(), "balancer %s has missed a server for %s", b.Label(), text.Age(since))
 		if b.View.OthersWeight() == 0 {
-			line = fmt.Sprintf("balancer %s has had no other server for %s", b.Label(), text.Age(since))
+			o.Text = fmt.Sprintf("balancer %s has had no other server for %s", b.Label(), text.Age(since))
 		}
-		list = append(list, api.Obstacle{
-			Kind:     api.ObstacleTurn,
-			Concerns: b.Label(),
-			Seconds:  since.Seconds(),
-			Text:     line,
-		})
+		o.Seconds = since.Seconds()
+		list = append(list, o)
 	}
 	return list
-}
-
-// Heard reports whether a balancer asks for the master. The daemon forgets
-// balancers when it stops, so in its first minute the answer is yes: one may be
-// about to ask.
-func Heard(s api.Status) bool {
-	if s.Time.Sub(s.Started) < time.Minute {
-		return true
-	}
-	return slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool { return b.Counts() })
 }
 
 // onlyHere returns the balancers that give new sessions to this master alone.

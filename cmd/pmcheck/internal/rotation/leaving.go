@@ -41,10 +41,7 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 	case s.Probe.Reason == check.Refused: // a server that refuses connections has no requests
 		return obstacles
 	default:
-		obstacles = append(obstacles, api.Obstacle{
-			Kind: api.ObstacleUncounted,
-			Text: "the JRubies have not been counted since",
-		})
+		obstacles = append(obstacles, obstacle(api.ObstacleUncounted, "", "the JRubies have not been counted since"))
 	}
 	return append(obstacles, Connected(connections, s.Probe.Connections, idle(counted, s.Time))...)
 }
@@ -56,32 +53,31 @@ func sending(s api.Status, service string, since time.Time) (list []api.Obstacle
 		if b.Service != service || !b.Counts() || hidden(b, v.Mode) {
 			continue
 		}
-		o := api.Obstacle{Concerns: b.Label()}
 		switch {
 		case !b.Seen.After(since):
-			o.Kind, o.Text = api.ObstacleUnseen, unseen(b)
+			list = append(list, unseen(b))
 		case b.View != nil && b.View.Sends():
-			o.Kind, o.Count = api.ObstacleSending, b.View.Sessions
-			o.Text = fmt.Sprintf("%s still sends (%s)", b.Label(), viewText(b.View))
+			o := obstacle(api.ObstacleSending, b.Label(), "%s still sends (%s, %d sessions)", b.Label(), b.View, b.View.Sessions)
+			o.Count = b.View.Sessions
+			list = append(list, o)
 		case b.View == nil && b.Checks > b.Refusals() && b.Answers < b.Refusals():
-			o.Kind, o.Count = api.ObstacleUntold, int(b.Answers)
-			o.Text = fmt.Sprintf("%s was told %d of %d times%s", b.Label(), b.Answers, b.Refusals(), wayOut(b))
-		default:
-			continue
+			o := obstacle(api.ObstacleUntold, b.Label(),
+				"%s was told %d of %d times%s", b.Label(), b.Answers, b.Refusals(), wayOut(b))
+			o.Count = int(b.Answers)
+			list = append(list, o)
 		}
-		list = append(list, o)
 	}
 	return list
 }
 
 // unseen says that a balancer has not asked since, and what to do about one that
 // never will.
-func unseen(b api.Balancer) string {
+func unseen(b api.Balancer) api.Obstacle {
 	line := b.Label() + " has not asked since"
 	if b.Interval > 0 {
 		line += fmt.Sprintf(" (asks every %s)", text.Age(time.Duration(b.Interval*float64(time.Second))))
 	}
-	return line + wayOut(b)
+	return obstacle(api.ObstacleUnseen, b.Label(), "%s%s", line, wayOut(b))
 }
 
 // wayOut names the setting that tells balancers from other clients.
@@ -107,19 +103,14 @@ func hidden(b api.Balancer, mode drain.Mode) bool {
 // underWay returns the requests that the pool has.
 func underWay(p *check.Pool) (list []api.Obstacle) {
 	for _, loan := range p.Borrowed {
-		list = append(list, api.Obstacle{
-			Kind:     api.ObstacleRequest,
-			Concerns: loan.Request,
-			Seconds:  loan.Seconds,
-			Text:     fmt.Sprintf("%s for %.0f s", loan.Request, loan.Seconds),
-		})
+		o := obstacle(api.ObstacleRequest, loan.Request, "%s for %.0f s", loan.Request, loan.Seconds)
+		o.Seconds = loan.Seconds
+		list = append(list, o)
 	}
 	if n := len(p.Waiting); n > 0 {
-		list = append(list, api.Obstacle{
-			Kind:  api.ObstacleWaiting,
-			Count: n,
-			Text:  fmt.Sprintf("%d requests wait", n),
-		})
+		o := obstacle(api.ObstacleWaiting, "", "%d requests wait", n)
+		o.Count = n
+		list = append(list, o)
 	}
 	return list
 }
@@ -156,5 +147,7 @@ func Connected(connections []drain.Connection, own []netip.AddrPort, idle time.D
 	return []api.Obstacle{{Kind: api.ObstacleConnection, Concerns: from, Count: len(used), Text: line}}
 }
 
-// viewText writes a balancer's view for a reader.
-func viewText(v *api.View) string { return fmt.Sprintf("%s, %d sessions", v, v.Sessions) }
+// obstacle returns an obstacle and says all of it on one line.
+func obstacle(kind api.ObstacleKind, concerns, format string, args ...any) api.Obstacle {
+	return api.Obstacle{Kind: kind, Concerns: concerns, Text: fmt.Sprintf(format, args...)}
+}

@@ -1,7 +1,6 @@
 package rotation
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -22,17 +21,10 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 		}
 		switch {
 		case !b.Seen.After(since):
-			list = append(list, api.Obstacle{
-				Kind:     api.ObstacleUnseen,
-				Concerns: b.Label(),
-				Text:     unseen(b),
-			})
+			list = append(list, unseen(b))
 		case b.View != nil && (!b.View.Sends() || b.View.Steps != 0):
-			list = append(list, api.Obstacle{
-				Kind:     api.ObstacleNotSending,
-				Concerns: b.Label(),
-				Text:     fmt.Sprintf("%s does not send yet (%s)", b.Label(), viewText(b.View)),
-			})
+			list = append(list, obstacle(api.ObstacleNotSending, b.Label(),
+				"%s does not send yet (%s, %d sessions)", b.Label(), b.View, b.View.Sessions))
 		}
 	}
 	return list
@@ -42,7 +34,7 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 func outOfService(v api.ServiceStatus, holds []api.HoldStatus) api.Obstacle {
 	path := "/" + v.Name
 	if v.Mode == drain.Ready {
-		return api.Obstacle{Kind: api.ObstacleAnswer, Concerns: path, Text: path + " is " + v.Answer.Body}
+		return obstacle(api.ObstacleAnswer, path, "%s is %s", path, v.Answer.Body)
 	}
 	var names []string
 	for _, h := range holds {
@@ -51,11 +43,7 @@ func outOfService(v api.ServiceStatus, holds []api.HoldStatus) api.Obstacle {
 		}
 	}
 	holders := strings.Join(names, ", ")
-	return api.Obstacle{
-		Kind:     api.ObstacleHeld,
-		Concerns: holders,
-		Text:     fmt.Sprintf("%s is held in %s by %s", path, v.Mode, holders),
-	}
+	return obstacle(api.ObstacleHeld, holders, "%s is held in %s by %s", path, v.Mode, holders)
 }
 
 // Standing returns the obstacles of a service as it is wanted now: Leaving while

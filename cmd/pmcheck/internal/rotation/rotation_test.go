@@ -230,27 +230,6 @@ func TestLastServerAndTurn(t *testing.T) {
 	}
 }
 
-func TestHeard(t *testing.T) {
-	up := func(since time.Duration) func(*api.Status) {
-		return func(s *api.Status) { s.Started = now().Add(-since) }
-	}
-	curl := func(b *api.Balancer) { b.View, b.Checks = nil, 1 }
-	for _, tt := range []struct {
-		name   string
-		status api.Status
-		want   bool
-	}{
-		{"a daemon that has just started", status(drain.Ready, up(time.Second)), true},
-		{"no client for an hour", status(drain.Ready, up(time.Hour)), false},
-		{"one curl", status(drain.Ready, up(time.Hour), asking(curl)), false},
-		{"a balancer", status(drain.Ready, up(time.Hour), asking(func(*api.Balancer) {})), true},
-	} {
-		if got := rotation.Heard(tt.status); got != tt.want {
-			t.Errorf("%s: heard %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
 func TestStandingFollowsTheMode(t *testing.T) {
 	sending := func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} }
 	s := status(drain.Drain, asking(sending))

@@ -68,7 +68,7 @@ describe 'pmcheck' do
         code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s' },
         puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
         compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
-        agent: { 'listen' => ':9301', 'weight' => true }, log: { 'level' => 'debug', 'format' => 'json' }
+        agent: { 'listen' => ':9301', 'weight' => true }, guard: { 'turn' => '1m', 'wait' => '10m' }, log: { 'level' => 'debug', 'format' => 'json' }
       }
     end
 
@@ -136,7 +136,7 @@ describe 'pmcheck' do
   end
 
   context 'without a guard' do
-    let(:params) { { guard: false } }
+    let(:params) { { guard_enable: false } }
 
     it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: false, ensure: 'stopped') }
   end
@@ -151,7 +151,7 @@ describe 'pmcheck' do
   {
     package_ensure: ['', true], package_source: ['pmcheck.deb', 'ftp://example.com/x'], package_sha256: ['abc', 'A' * 64],
     file_provider: ['apt'], service_ensure: ['yes', true], service_enable: ['yes', 'mask'],
-    guard: ['yes', 1], guard_services: ['puppetserver', ['a b'], [1]],
+    guard_enable: ['yes', 1], guard: [true, { 'wait' => 300 }, { 'stop' => '5m' }], guard_services: ['puppetserver', ['a b'], [1]],
     listen: ['9200', 9200, 'localhost:9200', ':9200 ', ":9200\n"],
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
     max_connections: ['10', 0, 65_537, 1.5], tls: ['on', true], tls_certificate: ['c.pem'], tls_key: ['', 1], tls_client_ca: ['~/ca.pem'],

@@ -40,20 +40,23 @@ func TestPrintedBackend(t *testing.T) {
 	}
 }
 
-// TestReadmeBackends: HAProxy accepts the lines that the README asks people to paste.
+// TestReadmeBackends: HAProxy accepts the lines that the documents ask people to paste.
 func TestReadmeBackends(t *testing.T) {
 	lab.Real(t)
-	blocks := strings.Split(lab.ReadFile(t, "README.md"), "```haproxy\n")[1:]
-	if len(blocks) != 3 {
-		t.Fatalf("%d blocks for HAProxy, want 3", len(blocks))
-	}
-	for i, block := range blocks {
-		lines, _, _ := strings.Cut(block, "```")
-		if !strings.HasPrefix(lines, "backend ") {
-			lines = "backend puppet\n    mode tcp\n" + lines + "    server puppet1 192.0.2.11:8140 check port 9200\n"
+	for _, path := range []string{"README.md", "packaging/doc/agent-check.md"} {
+		blocks := strings.Split(lab.ReadFile(t, path), "```haproxy\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s has no block for HAProxy", path)
 		}
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			lab.CheckHAProxyConfig(t, "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"+lines)
-		})
+		for i, block := range blocks {
+			lines, _, _ := strings.Cut(block, "```")
+			if !strings.HasPrefix(lines, "backend ") {
+				lines = "backend puppet\n    mode tcp\n" + lines + "    server puppet1 192.0.2.11:8140 check port 9200\n"
+			}
+			t.Run(fmt.Sprint(path, i), func(t *testing.T) {
+				defaults := "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"
+				lab.CheckHAProxyConfig(t, defaults+lines)
+			})
+		}
 	}
 }

@@ -26,7 +26,7 @@ func TestWatchUnit(t *testing.T) {
 		defer close(done)
 		systemd.WatchUnit(ctx, []string{"first.service", "second.service"}, func(s systemd.UnitState) { states <- s })
 	}()
-	waitFor := func(unit string, active systemd.ActiveState) {
+	await := func(unit, active string) {
 		t.Helper()
 		deadline := time.After(time.Minute)
 		for {
@@ -40,28 +40,27 @@ func TestWatchUnit(t *testing.T) {
 			}
 		}
 	}
-	waitFor("", "")
-	waitFor("second.service", systemd.UnitInactive)
+	await("second.service", "inactive")
 	h.MustRun("systemctl", "start", "second")
-	waitFor("second.service", systemd.UnitActive)
+	await("second.service", "active")
 	h.MustRun("systemctl", "reload", "second")
-	waitFor("second.service", systemd.UnitReloading)
-	waitFor("second.service", systemd.UnitActive)
+	await("second.service", "reloading")
+	await("second.service", "active")
 	asked := time.Now()
 	h.MustRun("systemctl", "stop", "--no-block", "second")
-	waitFor("second.service", systemd.UnitDeactivating)
+	await("second.service", "deactivating")
 	t.Logf("measured: systemctl stop to deactivating: %v", time.Since(asked).Round(time.Millisecond))
-	waitFor("second.service", systemd.UnitInactive)
+	await("second.service", "inactive")
 
 	// The bus goes away and comes back.
 	h.MustRun("systemctl", "restart", "dbus")
-	waitFor("", "")
-	waitFor("second.service", systemd.UnitInactive)
+	await("", "")
+	await("second.service", "inactive")
 
 	// A unit that comes first, once it is there.
 	h.WriteFile("/etc/systemd/system/first.service", unit, 0o644)
 	h.MustRun("systemctl", "daemon-reload")
-	waitFor("first.service", systemd.UnitInactive)
+	await("first.service", "inactive")
 
 	cancel()
 	<-done

@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -58,14 +60,9 @@ func TestSocketIsAsTheDaemonBindsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("../../agent/listen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	here := regexp.MustCompile(`const deferAccept = (\d+)`).FindSubmatch(source)
-	there := regexp.MustCompile(`(?m)^DeferAcceptSec=(\d+)$`).FindSubmatch(unit)
-	if here == nil || there == nil || string(here[1]) != string(there[1]) {
-		t.Errorf("listen.go has %q, pmcheck.socket %q", here, there)
+	deferred := regexp.MustCompile(`(?m)^DeferAcceptSec=(\d+)$`).FindSubmatch(unit)
+	if deferred == nil || string(deferred[1]) != strconv.Itoa(front.DeferAccept) {
+		t.Errorf("pmcheck.socket has %q, the daemon %d", deferred, front.DeferAccept)
 	}
 	port := ":" + string(regexp.MustCompile(`(?m)^ListenStream=(\d+)$`).FindSubmatch(unit)[1])
 	if listen := config.Default().Listen; listen != port {

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// guardCommand is run by pmcheck-guard@.service. It is not for a terminal.
+func guardCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:      "guard",
+		Hidden:    true,
+		Usage:     "drain before a service stops, return after it has started",
+		ArgsUsage: "stop|start UNIT",
+		Flags:     []cli.Flag{configFlag()},
+		Action:    func(c *cli.Context) error { return runGuard(c, environ) },
+	}
+}
+
+func runGuard(c *cli.Context, environ []string) error {
+	verb, name := c.Args().Get(0), c.Args().Get(1)
+	if c.NArg() != 2 || verb != "stop" && verb != "start" {
+		return usageError("guard takes stop or start, and a unit")
+	}
+	if verb == "stop" {
+		service, err := systemd.AskService(c.Context, systemd.ServiceUnit(name))
+		if err != nil || !rotation.Stops(service) {
+			return err
+		}
+	}
+	settings, err := loadOwn(c, environ)
+	if err != nil {
+		return err
+	}
+	progress := render.NewProgress(c.App.ErrWriter)
+	defer progress.End()
+	g := guard.New(name, settings, c.App.ErrWriter, progress)
+	if verb == "start" {
+		return writeHint(g.AfterStart(c.Context))
+	}
+	err = g.BeforeStop(c.Context)
+	if errors.Is(err, guard.ErrNotIdle) {
+		return &exitError{status: exitTimeout, err: err}
+	}
+	return writeHint(err)
+}

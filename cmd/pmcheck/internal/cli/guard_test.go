@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"reflect"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// TestUnitOutlastsEveryGuard compares the timeouts of the unit, which systemd
+// enforces, with the largest values that the settings may have.
+func TestUnitOutlastsEveryGuard(t *testing.T) {
+	most := map[string]time.Duration{}
+	guard := reflect.TypeFor[config.Guard]()
+	for i := range guard.NumField() {
+		tag := guard.Field(i).Tag
+		bound, err := config.ParseDuration(tag.Get("max"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most[tag.Get("yaml")] = bound
+	}
+	unit := read(t, "../../../../systemd/pmcheck-guard@.service")
+	timeout := func(name string) time.Duration {
+		m := regexp.MustCompile(`(?m)^` + name + `=(\d+)$`).FindStringSubmatch(unit)
+		if m == nil {
+			t.Fatalf("the unit has no %s=", name)
+		}
+		seconds, _ := strconv.Atoi(m[1])
+		return time.Duration(seconds) * time.Second
+	}
+	const margin = time.Minute
+	if stop := timeout("TimeoutStopSec"); most["turn"]+most["wait"]+margin > stop || most["shutdown"]+margin > stop {
+		t.Errorf("TimeoutStopSec=%v, and guard may wait %v", stop, most)
+	}
+	if start := timeout("TimeoutStartSec"); most["return"]+margin > start {
+		t.Errorf("TimeoutStartSec=%v, and guard may wait %v", start, most)
+	}
+	if total := most["turn"] + most["wait"]; total > 90*time.Minute {
+		t.Errorf("a stop may wait %v", total)
+	}
+}

@@ -1,0 +1,26 @@
+package config
+
+import "time"
+
+// Guard says how long the guard may wait. pmcheck-guard@.service runs it before
+// Puppet Server stops and after it has started; its own timeouts are above the
+// largest values here.
+type Guard struct {
+	// Turn is how long a stop waits for servers that are expected back.
+	Turn time.Duration `yaml:"turn" min:"0s" max:"30m"`
+	// Wait is how long a stop waits, once drained, until agents have left.
+	Wait time.Duration `yaml:"wait" min:"0s" max:"1h"`
+	// Shutdown is how long both may take while the host shuts down.
+	Shutdown time.Duration `yaml:"shutdown" min:"0s" max:"30m"`
+	// Return is how long the hold stays after a start that does not become healthy.
+	Return time.Duration `yaml:"return" min:"0s" max:"1h"`
+}
+
+func defaultGuard() Guard {
+	return Guard{
+		Turn:     5 * time.Minute,
+		Wait:     5 * time.Minute,
+		Shutdown: 2 * time.Minute,
+		Return:   10 * time.Minute,
+	}
+}

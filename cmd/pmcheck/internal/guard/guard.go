@@ -1,0 +1,238 @@
+// Package guard drains a master before its service stops and returns it after it
+// has started. The guard's unit runs it; the service stops in any case.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+const (
+	// announceEvery is the least time between two changes of what a pending stop says.
+	announceEvery = 5 * time.Second
+	// hostEvery is how often systemd is asked whether the host shuts down.
+	hostEvery = 2 * time.Second
+)
+
+// Holder is the holder of the guard's holds.
+const Holder = "guard"
+
+// ErrNotIdle says that the time was over before the last agent had finished.
+var ErrNotIdle = errors.New("not idle")
+
+// Guard is one run of the guard.
+type Guard struct {
+	Service  string // as in the name of its unit
+	Settings config.Config
+	Out      io.Writer
+	Progress *render.Progress
+
+	store     *drain.Store
+	client    api.Client
+	stop      rotation.Stop
+	asked     time.Time // when systemd was last asked whether the host stops
+	announced time.Time // when the pending stop was last announced
+}
+
+// New returns a guard of a service.
+func New(service string, settings config.Config, out io.Writer, progress *render.Progress) *Guard {
+	return &Guard{
+		Service:  service,
+		Settings: settings,
+		Out:      out,
+		Progress: progress,
+		store:    settings.Store(),
+		client:   api.Client{Socket: settings.Socket},
+	}
+}
+
+// BeforeStop returns when the service may stop. Its caller stops it in any case,
+// so an error only says that agents may be left; it wraps ErrNotIdle if the time
+// was over.
+func (g *Guard) BeforeStop(ctx context.Context) error {
+	g.stop.Began = time.Now()
+	if held, _ := g.held(); held != drain.Drain {
+		if err := g.waitTurn(ctx); err != nil {
+			_, _ = g.store.Lift(Holder, "")
+			return err
+		}
+	}
+	set, err := g.store.Put(drain.Hold{
+		Holder:      Holder,
+		Mode:        drain.Drain,
+		Reason:      g.Service + " is about to stop",
+		UntilReboot: true,
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(g.Out, "held: %s\n", render.Hold(set))
+	return g.waitIdle(ctx)
+}
+
+// waitTurn waits until servers are back that balancers had lately. Meanwhile a hold
+// of mode ready, which holds nothing, tells what the stop waits for.
+func (g *Guard) waitTurn(ctx context.Context) error {
+	look := wait.Turn(g.client, "")
+	_, _, err := g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
+		turn := look(ctx)
+		if len(turn) > 0 && time.Since(g.announced) >= announceEvery {
+			g.announce(rotation.Pending(g.Service, turn))
+		}
+		return turn
+	})
+	return err
+}
+
+// announce shows a pending stop in the status, until the wait is over.
+func (g *Guard) announce(reason string) {
+	g.announced = time.Now()
+	_, err := g.store.Put(drain.Hold{
+		Holder:      Holder,
+		Mode:        drain.Ready,
+		Reason:      reason,
+		Until:       g.stop.Deadline(g.Settings.Guard),
+		UntilReboot: true,
+	})
+	if err != nil {
+		fmt.Fprintf(g.Out, "the pending stop is not announced: %v\n", err)
+	}
+}
+
+// waitIdle waits until the last agent has finished.
+func (g *Guard) waitIdle(ctx context.Context) error {
+	g.stop.Drained = time.Now()
+	mode, _ := g.store.Read().Mode(monitor.Server, g.stop.Drained)
+	_, since, err := wait.Effect(ctx, g.client, monitor.Server, mode)
+	if err != nil {
+		since = time.Now()
+	}
+	look := wait.Drained(g.client, g.Settings.Probe.Address, "", since)
+	unheard := false
+	left, clear, err := g.wait(ctx, rotation.Settle, func(ctx context.Context) []api.Obstacle {
+		if status, err := g.client.Status(ctx); err == nil && rotation.Unheard(status) {
+			unheard = true
+			return nil
+		}
+		return look(ctx)
+	})
+	switch {
+	case err != nil:
+		return err
+	case !clear:
+		after := time.Since(g.stop.Drained).Round(time.Second)
+		return fmt.Errorf("%w after %s: %s", ErrNotIdle, after, api.Summary(left))
+	case unheard:
+		g.Progress.Done("no balancer asks this master, so agents would not go elsewhere: not waited for")
+	default:
+		g.Progress.Done("idle")
+	}
+	return nil
+}
+
+// wait looks until the way is clear for settle, or the time of this part of the
+// stop is over, and returns what was in the way last. The error is ctx's.
+func (g *Guard) wait(ctx context.Context, settle time.Duration, look wait.Look) (
+	left []api.Obstacle, clear bool, err error) {
+	settled := drain.Settle{After: settle}
+	for {
+		g.askHost(ctx)
+		limited, cancel := context.WithDeadline(ctx, g.stop.Deadline(g.Settings.Guard))
+		obstacles := look(limited)
+		over := limited.Err() != nil
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return left, false, ctx.Err()
+		case over:
+			return left, false, nil
+		case settled.Observe(len(obstacles) == 0, time.Now()):
+			return nil, true, nil
+		}
+		if left = obstacles; len(left) > 0 {
+			g.Progress.Say(api.Summary(left))
+		}
+	}
+}
+
+// askHost notes that the host shuts down. It can begin to while the guard waits.
+func (g *Guard) askHost(ctx context.Context) {
+	if !g.stop.HostStops.IsZero() || time.Since(g.asked) < hostEvery {
+		return
+	}
+	g.asked = time.Now()
+	if stops, err := systemd.HostStops(ctx); err == nil && stops {
+		g.stop.HostStops = g.asked
+	}
+}
+
+// AfterStart lifts the guard's hold when the master serves again. It leaves the
+// hold when it is interrupted: the service stops again then, and the next start
+// comes back here.
+func (g *Guard) AfterStart(ctx context.Context) error {
+	mode, found := g.held()
+	if !found {
+		return nil
+	}
+	if mode != drain.Ready {
+		if err := g.waitBack(ctx); err != nil {
+			return fmt.Errorf("the hold stays: %w", err)
+		}
+	}
+	lifted, err := g.store.Lift(Holder, "")
+	if err != nil && !errors.Is(err, drain.ErrNotFound) {
+		return err
+	}
+	for _, h := range lifted {
+		fmt.Fprintf(g.Out, "lifted: %s\n", render.Hold(h))
+	}
+	return nil
+}
+
+// waitBack waits until the master serves, or the time is over.
+func (g *Guard) waitBack(ctx context.Context) error {
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, g.Settings.Guard.Return)
+	defer cancel()
+	f := &api.Follower{Client: g.client}
+	for {
+		status, err := f.Next(limited)
+		server, _ := status.Service(monitor.Server)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case limited.Err() != nil:
+			g.Progress.Done("the master does not serve yet, and the time is over")
+			return nil
+		case err != nil:
+			g.Progress.Say(err.Error())
+		case rotation.Back(status, began):
+			g.Progress.Done("the master serves")
+			return nil
+		default:
+			g.Progress.Say(fmt.Sprintf("held until the master serves: %s: %s", server.Verdict.Health, server.Verdict.Reason))
+		}
+	}
+}
+
+// held returns the mode of the guard's own hold, and whether there is one.
+func (g *Guard) held() (drain.Mode, bool) {
+	for _, h := range g.store.Read().Holds() {
+		if h.Holder == Holder && h.Service == "" {
+			return h.Mode, true
+		}
+	}
+	return drain.Ready, false
+}

@@ -1,0 +1,52 @@
+package rotation
+
+import (
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// Stops reports whether a service is about to stop with work in hand. A service
+// without a process has died: it has no agents left, and must restart at once.
+func Stops(s systemd.Service) bool {
+	return s.MainPID != 0 && (s.Job == "stop" || s.Job == "restart" || s.Job == "try-restart")
+}
+
+// Stop is how far the guard of a service that is about to stop has come.
+type Stop struct {
+	Began   time.Time // when the stop was asked for
+	Drained time.Time // when the hold took effect; zero while the guard waits for its turn
+	// HostStops says since when the host has been seen to shut down; zero if it does not.
+	HostStops time.Time
+}
+
+// Deadline returns when the service stops in any case, as far as it is in this
+// part of the wait. A shutdown limits both parts together, from when it was seen.
+func (s Stop) Deadline(g config.Guard) time.Time {
+	end := s.Began.Add(g.Turn)
+	if !s.Drained.IsZero() {
+		end = s.Drained.Add(g.Wait)
+	}
+	if s.HostStops.IsZero() {
+		return end
+	}
+	if last := s.HostStops.Add(g.Shutdown); last.Before(end) {
+		return last
+	}
+	return end
+}
+
+// Pending says why a service that is about to stop still serves.
+func Pending(service string, turn []api.Obstacle) string {
+	return service + " is about to stop; waits for its turn: " + api.Summary(turn)
+}
+
+// Back reports whether the master serves agents again, as a probe since a moment
+// has shown. A verdict from before may be about the process that has stopped.
+func Back(s api.Status, since time.Time) bool {
+	server, _ := s.Service(monitor.Server)
+	return server.Verdict.Health.Serves() && s.Probe.Asked.After(since)
+}

@@ -1,0 +1,143 @@
+package packages_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestGuardReturns restarts Puppet Server behind HAProxy with the graceful lines: the
+// guard's hold stays until the master is healthy, so HAProxy never has it DOWN.
+func TestGuardReturns(t *testing.T) {
+	s := boot(t, "master")
+	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
+	s.install(older)
+	master.WaitReady(4 * time.Minute) // on a busy machine
+
+	t.Run("without a balancer a stop does not wait for agents", func(t *testing.T) {
+		on := s.with(t)
+		// The daemon must have run for a minute to know that no balancer asks.
+		on.waitForOutput(90*time.Second, "old", "sh", "-c",
+			`[ $(($(date +%s) - $(stat -c %Y /proc/$(systemctl show -P MainPID pmcheck.service)))) -gt 61 ] && echo old`)
+		stop := on.Host.Start("curl", "-sk", "--rate", "2/s", "https://"+master.Address()+"/status/v1/simple?[1-1200]")
+		defer stop()
+		began := time.Now()
+		on.Host.MustRun("systemctl", "stop", "puppetserver")
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("the stop took %v", took)
+		}
+		journal := on.Host.Journal("pmcheck-guard@puppetserver.service")
+		if !strings.Contains(journal, "no balancer asks this master") {
+			t.Errorf("the guard does not say why:\n%s", journal)
+		}
+		on.Host.MustRun("systemctl", "start", "puppetserver")
+		on.waitForAnswer(time.Minute, serving)
+	})
+
+	haproxy := s.Balance(`
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 30m
+    timeout server 30m
+frontend puppet
+    bind ` + lab.BridgeAddress + `:8140
+    default_backend puppet
+backend puppet
+    option httpchk GET /?drain=404
+    http-check disable-on-404
+    http-check send-state
+    default-server check port 9200 inter 200ms fall 2 rise 1
+    server m1 ` + master.Address() + `
+    server m2 ` + lab.BridgeAddress + `:9200
+frontend m2
+    mode http
+    bind ` + lab.BridgeAddress + `:9200
+    http-request return status 200
+`)
+	haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+
+	t.Run("a restart is never DOWN", func(t *testing.T) {
+		on := s.with(t)
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		on.assertPrints("drain", "sh", "-c", guardMode)
+		on.assertPrints("activating", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.waitForOutput(time.Minute, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.assertPrints("none", "sh", "-c", guardMode)
+		haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+		assertNeverDown(t, haproxy)
+	})
+
+	t.Run("a stop that waits for its turn says so", func(t *testing.T) {
+		on := s.with(t)
+		haproxy.Admin("disable server puppet/m2")
+		on.waitForOutput(10*time.Second, "1", "sh", "-c", "pmcheck status --json | grep -c last_server")
+		on.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver")
+		on.waitForOutput(10*time.Second, "ready", "sh", "-c", guardMode)
+		on.waitForAnswer(time.Second, serving)
+		const pending = "puppetserver is about to stop; waits for its turn: balancer"
+		out := on.Host.MustRun("pmcheck", "status")
+		if !strings.Contains(out, "ready by guard") || !strings.Contains(out, pending) {
+			t.Errorf("status of a master whose stop waits:\n%s", out)
+		}
+		on.assertPrints("1", "sh", "-c",
+			`curl -s localhost:9200/metrics | grep -c 'pmcheck_hold_info{holder="guard",mode="ready"'`)
+		haproxy.Admin("enable server puppet/m2")
+		on.waitForOutput(20*time.Second, "drain", "sh", "-c", guardMode)
+		on.waitForOutput(time.Minute, "none", "sh", "-c", guardMode)
+		haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+	})
+
+	t.Run("a second restart before the master is healthy", func(t *testing.T) {
+		on := s.with(t)
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		on.assertPrints("activating", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		on.assertPrints("drain", "sh", "-c", guardMode)
+		on.waitForOutput(time.Minute, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.assertPrints("none", "sh", "-c", guardMode)
+		haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+		assertNeverDown(t, haproxy)
+	})
+
+	t.Run("a server that does not become healthy", func(t *testing.T) {
+		on := s.with(t)
+		on.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  return: 3s\n", 0o644)
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		on.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.assertPrints("none", "sh", "-c", guardMode)
+		if got := on.Answer(); got == serving {
+			t.Errorf("answer %q", got)
+		}
+		on.waitForAnswer(time.Minute, serving)
+	})
+
+	t.Run("a shutdown waits less", func(t *testing.T) {
+		on := s.with(t)
+		on.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  shutdown: 5s\n", 0o644)
+		haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+		on.Host.Start("curl", "-sk", "--rate", "2/s", "https://"+master.Address()+"/status/v1/simple?[1-1200]")
+		began := time.Now()
+		on.Host.Poweroff()
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("the shutdown took %v", took)
+		} else {
+			t.Logf("measured: shutdown with an agent that stays: %v", took.Round(100*time.Millisecond))
+		}
+	})
+}
+
+// assertNeverDown fails the test if HAProxy has had the master DOWN.
+func assertNeverDown(t *testing.T, h *lab.HAProxy) {
+	t.Helper()
+	for line := range strings.Lines(h.Log()) {
+		if strings.Contains(line, "puppet/m1 is DOWN") {
+			t.Errorf("HAProxy: %s", line)
+		}
+	}
+}
+
+// guardMode prints the mode of the guard's hold.
+const guardMode = `sed -n 's/.*"mode": "\(.*\)".*/\1/p' /run/pmcheck/holds/guard.json 2>/dev/null | grep . || echo none`

@@ -1,0 +1,77 @@
+package packages_test
+
+import (
+	"testing"
+	"time"
+)
+
+// asDaemon runs the rest of its words as the daemon's user with Puppet's group.
+const asDaemon = "setpriv --reuid pmcheck --regid pmcheck --groups puppet "
+
+// TestDaemonCannotReadTheCA looks at the keys of the CA and of eyaml from within the
+// unit. Outside of it, the same user can read them.
+func TestDaemonCannotReadTheCA(t *testing.T) {
+	s := boot(t, "ca")
+	secrets := []string{
+		"/etc/puppet/puppetserver/ca/ca_key.pem",
+		"/etc/puppetlabs/puppetserver/ca/ca_key.pem",
+		"/etc/puppetlabs/puppet/ssl/ca/ca_key.pem", // by a link, as Puppet 7 migrates it
+		"/var/lib/puppet/ssl/ca/ca_key.pem",
+		"/etc/puppetlabs/puppet/eyaml/private_key.pkcs7.pem",
+	}
+	s.Host.MustRun("sh", "-c", `
+		mkdir -p /etc/puppet/puppetserver/ca /etc/puppetlabs/puppetserver/ca /var/lib/puppet/ssl/ca
+		mkdir -p /etc/puppetlabs/puppet/eyaml /etc/puppetlabs/puppet/ssl
+		ln -sfn /etc/puppetlabs/puppetserver/ca /etc/puppetlabs/puppet/ssl/ca
+		for f in "$@"; do echo secret >"$f"; chgrp puppet "$f"; chmod 640 "$f"; done`, "sh",
+		secrets[0], secrets[1], secrets[2], secrets[3], secrets[4])
+	s.install(older)
+	s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
+	for _, path := range secrets {
+		s.assertPrints("secret", "sh", "-c", asDaemon+"cat "+path)
+		inside := "nsenter -t $(systemctl show -P MainPID pmcheck.service) -m " + asDaemon + "cat " + path
+		if out, err := s.Host.Run("sh", "-c", inside); err == nil {
+			t.Errorf("%s inside of the unit: %s", path, out)
+		}
+	}
+	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=15", "pmcheck.service")
+}
+
+// TestGroupUnit has the helper unit add the daemon to Puppet's group, with what it is
+// allowed to do.
+func TestGroupUnit(t *testing.T) {
+	s := boot(t, "group")
+	s.install(older)
+	s.Host.MustRun("systemctl", "stop", "pmcheck-puppet-group.path")
+	s.Host.MustRun("gpasswd", "--delete", "pmcheck", "puppet")
+	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
+	s.Host.MustRun("systemctl", "start", "pmcheck-puppet-group.service")
+	s.assertPrints("pmcheck puppet", "id", "-nG", "pmcheck")
+	s.assertPrints("644 root root\n640 root shadow", "stat", "-c", "%a %U %G", "/etc/group", "/etc/gshadow")
+	s.waitForOutput(20*time.Second, "another", "sh", "-c",
+		`[ "$(systemctl show -P MainPID pmcheck.service)" = `+pid+` ] || echo another`)
+	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=20", "pmcheck-puppet-group.service") // 1.4
+}
+
+// TestUpgradeFollowsNoLink plants links where an upgrade writes, in a directory that a
+// group of operators may write.
+func TestUpgradeFollowsNoLink(t *testing.T) {
+	s := boot(t, "links")
+	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "holds:\n  persistent: /srv/holds\n", 0o644)
+	s.Host.MustRun("install", "-d", "-m", "2775", "-g", "users", "/srv/holds")
+	s.install(older)
+	for _, dir := range []string{"/srv/holds", "/var/lib/pmcheck/holds"} {
+		s.Host.MustRun("ln", "-s", "/etc/nologin", dir+"/.initialized")
+	}
+	s.install(newer)
+	s.Host.MustRun("test", "!", "-e", "/etc/nologin")
+
+	s.Host.MustRun("sh", "-c", "echo root >/etc/cron.allow; ln -sfn /etc/cron.allow /srv/holds/.initialized")
+	s.install(older)
+	s.assertPrints("root", "cat", "/etc/cron.allow")
+
+	s.Host.MustRun("rm", "/srv/holds/.initialized", "/var/lib/pmcheck/holds/.initialized")
+	s.install(newer)
+	s.Host.MustRun("test", "-f", "/srv/holds/.initialized")
+	s.Host.MustRun("test", "!", "-e", "/var/lib/pmcheck/holds/.initialized")
+}

@@ -1,0 +1,135 @@
+// Package wait looks at how far a master has come on its way out of the pool or
+// back: it follows the daemon's status and lets rotation judge it. It prints
+// nothing and decides nothing.
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+const (
+	// AskTime is how long the daemon may take to answer before a hold. A hold must
+	// be possible without a daemon.
+	AskTime = 2 * time.Second
+	// effectTime is how long the daemon may take to act on a hold. It needs
+	// milliseconds; without a file watch, about a second.
+	effectTime = 3 * time.Second
+	// daemonPause is how long a restart of the daemon may take.
+	daemonPause = 5 * time.Second
+)
+
+// Effect waits until the daemon answers for a service in a mode, that of the
+// files, and returns the service and since when that is so.
+func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (
+	s api.ServiceStatus, since time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, effectTime)
+	defer cancel()
+	f := &api.Follower{Client: c}
+	s.Mode = "unknown"
+	for {
+		status, err := f.Next(ctx)
+		if ctx.Err() != nil {
+			return s, since, fmt.Errorf("the daemon is still in mode %s after %s", s.Mode, effectTime)
+		}
+		if err != nil {
+			return s, since, err
+		}
+		if s, err = status.ServiceOrError(service); err != nil || s.Mode == m {
+			return s, status.Time, err
+		}
+	}
+}
+
+// Turn looks at servers that are expected back before it is this master's turn.
+// Without a daemon no balancer objects.
+func Turn(client api.Client, service string) Look {
+	f := &api.Follower{Client: client}
+	return func(ctx context.Context) []api.Obstacle {
+		ctx, cancel := context.WithTimeout(ctx, AskTime)
+		defer cancel()
+		status, err := f.Next(ctx)
+		if err != nil {
+			return nil
+		}
+		return rotation.Turn(status, service)
+	}
+}
+
+// Look returns what is in the way now. The first look is at once; each later one
+// blocks until there may be news.
+type Look func(ctx context.Context) []api.Obstacle
+
+// Goal makes the look at a goal since a hold took effect or was lifted. An empty
+// service stands for every service; master is the address of Puppet Server, as far
+// as the caller knows it.
+type Goal func(client api.Client, master, service string, since time.Time) Look
+
+// Drained looks at what keeps a service from being idle. Without a daemon, which
+// balancers take for a master that is out, only the connections can be seen.
+func Drained(client api.Client, master, service string, since time.Time) Look {
+	f := &api.Follower{Client: client}
+	var lost time.Time // since when the daemon has not answered
+	return func(ctx context.Context) []api.Obstacle {
+		status, err := f.Next(ctx)
+		switch {
+		case errors.Is(err, api.ErrNoDaemon) && lost.IsZero():
+			lost = time.Now()
+			fallthrough
+		case err != nil && (!errors.Is(err, api.ErrNoDaemon) || time.Since(lost) < daemonPause):
+			return unknown(err)
+		case err == nil:
+			lost, master = time.Time{}, status.Probe.Address // the daemon has read puppet.conf
+		}
+		connections, unseen := drain.Connections(master)
+		if unseen != nil {
+			return unknown(unseen)
+		}
+		if err != nil {
+			return rotation.Unattended(connections)
+		}
+		var list []api.Obstacle
+		for _, v := range status.Services {
+			if service == "" || v.Name == service {
+				list = append(list, rotation.Leaving(status, v.Name, connections, since)...)
+			}
+		}
+		return list
+	}
+}
+
+// InService looks at what keeps a service from being used again. Of every
+// service, only the master itself has to be well.
+func InService(client api.Client, _, service string, since time.Time) Look {
+	f := &api.Follower{Client: client}
+	return func(ctx context.Context) []api.Obstacle {
+		status, err := f.Next(ctx)
+		if err != nil {
+			return unknown(err)
+		}
+		var list []api.Obstacle
+		for _, v := range status.Services {
+			if service != "" && v.Name != service {
+				continue
+			}
+			for _, o := range rotation.Returning(status, v.Name, since) {
+				ill := o.Kind == api.ObstacleAnswer || o.Kind == api.ObstacleHeld
+				if service != "" || v.Name == monitor.Server || !ill {
+					list = append(list, o)
+				}
+			}
+		}
+		return list
+	}
+}
+
+func unknown(err error) []api.Obstacle {
+	return []api.Obstacle{{Kind: api.ObstacleUnknown, Text: err.Error()}}
+}

@@ -1,0 +1,77 @@
+package systemd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+)
+
+// Service is what systemd says of a service at one moment.
+type Service struct {
+	Unit string // its name, puppetserver.service
+	// Job is the type of its pending job, such as start, stop or restart; empty if
+	// there is none.
+	Job string
+	// MainPID is its main process; 0 if there is none.
+	MainPID uint32
+}
+
+// AskService asks systemd about a service. It takes at most 5 s.
+func AskService(ctx context.Context, unit string) (s Service, err error) {
+	s.Unit = unit
+	err = ask(ctx, func(ctx context.Context, bus *dbus.Conn) error {
+		pid, err := bus.GetServicePropertyContext(ctx, unit, "MainPID")
+		if err != nil {
+			return err
+		}
+		s.MainPID, _ = pid.Value.Value().(uint32)
+		jobs, err := bus.ListJobsContext(ctx)
+		for _, job := range jobs {
+			if job.Unit == unit {
+				s.Job = job.JobType
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("ask systemd about %s: %w", unit, err)
+	}
+	return s, nil
+}
+
+// HostStops reports whether the host shuts down or reboots. It takes at most 5 s.
+func HostStops(ctx context.Context) (stops bool, err error) {
+	err = ask(ctx, func(ctx context.Context, bus *dbus.Conn) error {
+		state, err := bus.SystemStateContext(ctx)
+		if err == nil {
+			stops = state.Value.Value() == "stopping"
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("ask systemd whether the host stops: %w", err)
+	}
+	return stops, nil
+}
+
+// ask calls f with a connection to systemd: its own socket for root, since the
+// system bus may be gone during a shutdown, else the system bus.
+func ask(ctx context.Context, f func(context.Context, *dbus.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	bus, err := dbus.NewSystemdConnectionContext(ctx)
+	if err != nil {
+		bus, err = dbus.NewSystemConnectionContext(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer bus.Close()
+	return f(ctx, bus)
+}
+
+// ServiceUnit returns the name of the unit of a service: "puppetserver" and
+// "puppetserver.service" name the same.
+func ServiceUnit(name string) string { return strings.TrimSuffix(name, ".service") + ".service" }
