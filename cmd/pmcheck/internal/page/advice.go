@@ -73,7 +73,7 @@ func holdSteps(holds []api.HoldStatus) (steps []step) {
 				"says what the guard waits for; it lifts its hold when the master is healthy again"}}, steps...)
 		case h.Mode == drain.Ready: // holds nothing
 		case h.Holder == drain.Directory: // there is nothing to lift; its error says what to do
-		case h.Code == drain.Unreadable:
+		case h.Code == drain.Unreadable || !named(h.Hold):
 			all = false
 			if bad := unreadableStep(h); !slices.Contains(steps, bad) {
 				steps = append(steps, bad)
@@ -93,15 +93,15 @@ func holdSteps(holds []api.HoldStatus) (steps []step) {
 }
 
 // unreadableStep leads to one bad file, and leaves the other holds alone. A name
-// that is not valid cannot be lifted by name, and one that is not printable must not
-// be pasted.
+// that is not valid cannot be lifted by name, and a path that is not printable
+// must not be pasted.
 func unreadableStep(h api.HoldStatus) step {
 	why := h.Path + " cannot be read"
 	if h.Error != "" {
 		why += ": " + h.Error
 	}
 	switch {
-	case drain.CheckName(h.Holder) == nil:
+	case named(h.Hold) && h.Holder != guard:
 		lift := liftStep(h)
 		return step{lift.Command, why + "; mend the file, or lift this hold by its name"}
 	case text.Printable(h.Path, len(h.Path)) == h.Path:
@@ -109,6 +109,12 @@ func unreadableStep(h api.HoldStatus) step {
 	}
 	return step{"ls -lb " + shellQuote(filepath.Dir(h.Path)),
 		"shows a file whose name cannot be printed: mend or remove it"}
+}
+
+// named reports whether a hold has names that a command takes. Others, such as that
+// of a stray file, are in no command: they would reach a shell.
+func named(h drain.Hold) bool {
+	return drain.CheckName(h.Holder) == nil && (h.Service == "" || drain.CheckName(h.Service) == nil)
 }
 
 func liftStep(h api.HoldStatus) step {

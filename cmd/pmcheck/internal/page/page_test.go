@@ -138,10 +138,14 @@ func TestCommandsAreSafeToPaste(t *testing.T) {
 		}}
 	}
 	s.Holds = []api.HoldStatus{bad("x'; reboot"), bad("y\x1b[2J"), bad("z\nreboot")}
+	forged := bad("z")
+	forged.Code, forged.Service = "", "$(reboot)"
+	s.Holds = append(s.Holds, forged)
 	s.Config = api.ConfigStatus{File: "/etc/$(reboot).yaml", Error: "line 1: nonsense"}
 	want := []string{
 		`ls -l '/var/lib/pmcheck/holds/x'\''; reboot.json'`,
 		"ls -lb /var/lib/pmcheck/holds",
+		"ls -l /var/lib/pmcheck/holds/z.json",
 		"pmcheck config --check '/etc/$(reboot).yaml'",
 	}
 	got := typed(t, s)

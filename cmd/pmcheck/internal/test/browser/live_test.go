@@ -47,7 +47,7 @@ func TestPageRefreshesInPlace(t *testing.T) {
 	c.eval(`(() => {
 		window.before = document.getElementById('headline');
 		document.querySelector('a[href="/metrics"]').focus();
-		window.scrollTo(0, 700);
+		document.getElementById('checks').scrollIntoView();
 		window.checks = document.getElementById('checks').getBoundingClientRect().top;
 		getSelection().selectAllChildren(document.getElementById('checks'));
 	})()`, nil)

@@ -148,7 +148,8 @@ func TestKeyboardReachesEverything(t *testing.T) {
 	c := startChromium(t)
 	s := scenes(time.Now())[0]
 	c.visit(serve(t, &s))
-	for _, want := range []string{"refresh", "pause", "status as JSON", "metrics"} {
+	for _, want := range []string{"refresh", "pause", "puppet2.example.com", "puppet3.example.com:9300", "2001:db8::8",
+		"status as JSON", "metrics"} {
 		c.press("Tab", 9)
 		if got := c.text("document.activeElement.textContent"); got != want {
 			t.Errorf("the next stop is %q, want %q", got, want)

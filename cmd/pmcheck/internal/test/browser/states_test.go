@@ -55,7 +55,12 @@ func scenes(now time.Time) []scene {
 			Probe:  probe(now),
 		}
 		s.Services = append(s.Services, service("server", v, holds))
+		s.Fleet = []string{"puppet1.example.com", "puppet2.example.com", "https://puppet3.example.com:9300", "2001:db8::8"}
 		s.Services[0].Checks = checks(now, pool, f)
+		s.Services[0].ServingSince = minutes(8)
+		if v.Health == check.Healthy && len(holds) == 0 {
+			s.Services[0].ServingSince = now.Add(-50 * time.Hour)
+		}
 		s.Balancers = balancers(now, s.Services[0].Answer, view)
 		list = append(list, scene{name, s, samples(change)})
 	}
@@ -103,6 +108,9 @@ func scenes(now time.Time) []scene {
 		})
 	add("drained", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "NOLB", held(48),
 		hold("operator", drain.Drain, "kernel upgrade, CHG-4711", minutes(8), now.Add(52*time.Minute)))
+	list[len(list)-1].status.Services[0].Obstacles = obstacles(lab.ObstacleSending,
+		"lb2 still sends (UP 2/3, 11 sessions)", "POST /puppet/v3/catalog/web11.example.com for 41 s",
+		"3 connections in use, one from 2001:db8::1234:5678")
 	add("maint", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "MAINT", held(200),
 		hold("upgrade", drain.Maint, "puppetserver 8.7: waiting for the new CA bundle to be everywhere", minutes(33),
 			time.Time{}),
@@ -149,6 +157,18 @@ func scenes(now time.Time) []scene {
 		})
 	list[len(list)-1].status.Probe.Asked = stale.Checked
 	list[len(list)-1].status.Warnings = []string{"holds are noticed late: inotify: too many open files"}
+	add("stop waits", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "UP", nil,
+		hold("guard", drain.Ready, "puppetserver is about to stop; waits for its turn: balancer lb1 has had no other "+
+			"server for 12s", now.Add(-12*time.Second), now.Add(288*time.Second)))
+	list[len(list)-1].status.Services[0].LastServer = obstacles(lab.ObstacleLast,
+		"balancer lb1 has no other server for puppet/puppet1: it would have none left")
+	return list
+}
+
+func obstacles(kind lab.ObstacleKind, texts ...string) (list []lab.Obstacle) {
+	for _, text := range texts {
+		list = append(list, lab.Obstacle{Kind: kind, Concerns: "lb", Text: text})
+	}
 	return list
 }
 
@@ -350,6 +370,8 @@ func hostile(now time.Time) scene {
 	s.status.Warnings, s.status.Config.Error = []string{script, long + long}, script
 	s.status.Services[0].Checks[0].Pool.Borrowed[0].Request = "GET /" + script + long
 	s.status.Services[0].Verdict.Detail, s.status.Services[0].Checks[1].Value = script, long
+	s.status.Services[0].Obstacles = obstacles(lab.ObstacleSending, script, long)
+	s.status.Fleet = []string{"javascript:alert(1)", long, script}
 	s.status.Probe.CAs[0].Subject, s.status.Probe.Fault, s.status.Probe.Address = script+long, long, long+":8140"
 	return s
 }

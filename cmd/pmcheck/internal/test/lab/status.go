@@ -26,6 +26,8 @@ type (
 	ConfigStatus  = api.ConfigStatus
 	HoldStatus    = api.HoldStatus
 	KindAnswer    = api.KindAnswer
+	Obstacle      = api.Obstacle
+	ObstacleKind  = api.ObstacleKind
 	View          = api.View
 	Codes         = answer.Codes
 	Sample        = page.Sample // of the history that the page draws
@@ -34,9 +36,11 @@ type (
 
 // What pmcheck calls things.
 const (
-	ServerService   = monitor.Server // the service that balancers of agents ask for
-	AgentCheckName  = api.AgentCheck // the balancer that asks by agent-check
-	ServingBody     = answer.Serving // the body of an answer of 200
+	ObstacleSending = api.ObstacleSending // a balancer still sends agents
+	ObstacleLast    = api.ObstacleLast    // a balancer has no other server
+	ServerService   = monitor.Server      // the service that balancers of agents ask for
+	AgentCheckName  = api.AgentCheck      // the balancer that asks by agent-check
+	ServingBody     = answer.Serving      // the body of an answer of 200
 	ServingResponse = "200 " + ServingBody
 )
 
