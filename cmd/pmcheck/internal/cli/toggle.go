@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -23,30 +21,9 @@ import (
 // daemon needs milliseconds; without a file watch, about a second.
 const effectTime = 3 * time.Second
 
-// toggle is what a command has changed, and its JSON.
-type toggle struct {
-	Set    *drain.Hold  `json:"set,omitempty"`
-	Lifted []drain.Hold `json:"lifted,omitempty"`
-	// Service is the service that the fields below are about.
-	Service string `json:"service"`
-	// Mode is the mode now, by the files.
-	Mode drain.Mode `json:"mode"`
-	// Remaining are the other holds in effect.
-	Remaining []drain.Hold `json:"remaining,omitempty"`
-	// InEffect tells that the daemon acts on it.
-	InEffect bool `json:"in_effect"`
-	// Answer is what balancers are told since then; nil without a daemon.
-	Answer *api.Answer `json:"answer,omitempty"`
-	Error  string      `json:"error,omitempty"` // why it is not in effect
-	// Reached tells, with --wait, whether the goal was reached, and Obstacles what
-	// was in the way when the time was over.
-	Reached   *bool          `json:"reached,omitempty"`
-	Obstacles []api.Obstacle `json:"obstacles,omitempty"`
-}
-
 // reportToggle says what a toggle has changed in effect, and waits for the
 // goal if asked to.
-func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string, look goalLook) error {
+func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal string, look goalLook) error {
 	now := time.Now()
 	t.Service = cmp.Or(c.String("service"), monitor.Server)
 	holds := settings.Store().Read()
@@ -57,12 +34,12 @@ func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string,
 		}
 	}
 	client := api.Client{Socket: settings.Socket}
-	since, err := t.waitForEffect(c.Context, client)
+	since, err := waitForEffect(c.Context, client, &t)
 	if err != nil {
 		t.Error = err.Error()
 	}
 	if !c.Bool("json") {
-		t.print(c.App.Writer, since)
+		t.Write(c.App.Writer, since)
 	}
 	var missed error
 	wanted, limit := waitOf(c)
@@ -82,7 +59,7 @@ func reportToggle(c *cli.Context, settings config.Config, t toggle, goal string,
 }
 
 // waitForEffect waits until the daemon answers in the mode of the files.
-func (t *toggle) waitForEffect(ctx context.Context, client api.Client) (since time.Time, err error) {
+func waitForEffect(ctx context.Context, client api.Client, t *render.Toggle) (since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
 	f := &follower{client: client}
@@ -100,37 +77,9 @@ func (t *toggle) waitForEffect(ctx context.Context, client api.Client) (since ti
 			return time.Time{}, err
 		}
 		if mode = service.Mode; mode == t.Mode {
-			t.InEffect, t.Answer = true, &service.Answer
+			t.InEffect, t.Answer, t.Told = true, &service.Answer, rotation.Told(status, t.Service)
 			return status.Time, nil
 		}
-	}
-}
-
-func (t *toggle) print(w io.Writer, since time.Time) {
-	switch {
-	case t.Set != nil:
-		fmt.Fprintf(w, "held: %s\n", render.Hold(*t.Set))
-	case len(t.Lifted) == 0:
-		fmt.Fprintln(w, "nothing to lift")
-	}
-	for _, h := range t.Lifted {
-		fmt.Fprintf(w, "lifted: %s\n", render.Hold(h))
-	}
-	switch {
-	case t.InEffect:
-		fmt.Fprintf(w, "in effect: balancers are told %d %s (/%s, since %s)\n",
-			t.Answer.Code, t.Answer.Body, t.Service, since.Local().Format(time.TimeOnly))
-	case strings.HasPrefix(t.Error, api.ErrNoDaemon.Error()):
-		fmt.Fprintf(w, "not in effect yet: %s; it applies when the daemon starts\n", t.Error)
-	default:
-		fmt.Fprintf(w, "not in effect: %s\n", t.Error)
-	}
-	if len(t.Remaining) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "other holds: %d, so the mode is %s\n", len(t.Remaining), t.Mode)
-	for _, h := range t.Remaining {
-		fmt.Fprintf(w, "  %s\n", render.Held(h))
 	}
 }
 
