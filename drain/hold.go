@@ -11,6 +11,9 @@ import (
 const (
 	// Operator is the holder that commands use when none is named.
 	Operator = "operator"
+	// Guard is the holder of the guard's hold. In mode [Ready] it holds nothing, and
+	// announces that a stop of the service waits.
+	Guard = "guard"
 	// Initial is the holder of the hold that [Store.Initial] stands for.
 	Initial = "initial"
 	// Directory is the holder of the hold that stands for a holds directory

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,7 +21,8 @@ func statusCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "status",
 		Usage: "show mode, verdict, and what balancers are told",
-		Description: "Of this host, or of a whole pool with --host or --fleet.\n" +
+		Description: "Of this host, of another with --host, or of a pool in one table: --fleet, or --host\n" +
+			"several times.\n" +
 			"Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
 			"5 the daemon does not answer, 2 usage; of a pool the worst of them.",
 		Flags: []cli.Flag{
@@ -43,8 +45,9 @@ func showStatus(c *cli.Context, environ []string) error {
 		return usageError("--watch and --json exclude each other")
 	}
 	hosts := c.StringSlice("host")
-	if c.IsSet("service") && (c.Bool("watch") || c.Bool("fleet") || len(hosts) > 0) {
-		return usageError("--service goes with none of --watch, --host and --fleet")
+	pool := c.Bool("fleet") || len(hosts) > 1
+	if c.IsSet("service") && (c.Bool("watch") || pool) {
+		return usageError("--service goes with neither --watch nor several hosts")
 	}
 	if len(hosts) == 0 && !c.Bool("fleet") {
 		settings, err := loadOwn(c, environ)
@@ -64,16 +67,36 @@ func showStatus(c *cli.Context, environ []string) error {
 				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}
 		}
 	}
-	return showFleet(c, environ, hosts, settings)
+	clients, err := remotes(c, environ, hosts, settings)
+	switch {
+	case err != nil:
+		return err
+	case pool:
+		return showFleet(c, hosts, clients)
+	}
+	return showOther(c, clients[0])
+}
+
+// remotes makes the clients for the masters of a pool.
+func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([]api.Client, error) {
+	if loaded, err := load(c, environ); err == nil {
+		settings = loaded.Config // with Puppet's CA, where there is a Puppet
+	}
+	clients := make([]api.Client, len(hosts))
+	for i, host := range hosts {
+		var err error
+		if clients[i], err = remote(host, settings); err != nil {
+			return nil, err
+		}
+	}
+	return clients, nil
 }
 
 // showOwn shows the status of this host.
 func showOwn(c *cli.Context, settings config.Config) error {
 	client := api.Client{Socket: settings.Socket}
 	if c.Bool("watch") {
-		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
-			return ownScreen(client.Status(ctx))
-		})
+		return watchOne(c, client)
 	}
 	status, err := client.Status(c.Context)
 	switch {
@@ -81,8 +104,30 @@ func showOwn(c *cli.Context, settings config.Config) error {
 		return &exitError{exitNoDaemon, err, "systemctl status pmcheck; the holds are in " + settings.Holds.Persistent}
 	case err != nil:
 		return err
-	case c.String("service") != "":
-		service, err := status.ServiceOrError(c.String("service"))
+	}
+	return showOne(c, status)
+}
+
+// otherTime is how long another host may take to answer.
+const otherTime = 3 * time.Second
+
+// showOther shows the status of another host as that of this one.
+func showOther(c *cli.Context, client api.Client) error {
+	if c.Bool("watch") {
+		return watchOne(c, client)
+	}
+	ctx, cancel := context.WithTimeout(c.Context, otherTime)
+	defer cancel()
+	status, err := client.Status(ctx)
+	if err != nil {
+		return &exitError{exitNoDaemon, err, ""}
+	}
+	return showOne(c, status)
+}
+
+func showOne(c *cli.Context, status api.Status) error {
+	if name := c.String("service"); name != "" {
+		service, err := status.ServiceOrError(name)
 		if err != nil {
 			return noService(err)
 		}
@@ -91,8 +136,16 @@ func showOwn(c *cli.Context, settings config.Config) error {
 	return show(c, status, func(w io.Writer) { render.Status(w, status) }, statusExit(status))
 }
 
-// ownScreen is one moment of the status of this host.
-func ownScreen(status api.Status, err error) render.Screen {
+func watchOne(c *cli.Context, client api.Client) error {
+	return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
+		ctx, cancel := context.WithTimeout(ctx, otherTime)
+		defer cancel()
+		return screen(client.Status(ctx))
+	})
+}
+
+// screen is one moment of the status of one host.
+func screen(status api.Status, err error) render.Screen {
 	if err != nil {
 		return render.Screen{Text: err.Error() + "\n", Line: err.Error()}
 	}
@@ -107,17 +160,7 @@ func ownScreen(status api.Status, err error) render.Screen {
 }
 
 // showFleet shows the status of a pool.
-func showFleet(c *cli.Context, environ, hosts []string, settings config.Config) error {
-	if loaded, err := load(c, environ); err == nil {
-		settings = loaded.Config // with Puppet's CA, where there is a Puppet
-	}
-	clients := make([]api.Client, len(hosts))
-	for i, host := range hosts {
-		var err error
-		if clients[i], err = remote(host, settings); err != nil {
-			return err
-		}
-	}
+func showFleet(c *cli.Context, hosts []string, clients []api.Client) error {
 	if c.Bool("watch") {
 		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
 			members := api.AskAll(ctx, hosts, clients)

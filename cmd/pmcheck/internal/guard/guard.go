@@ -27,7 +27,7 @@ const (
 )
 
 // Holder is the holder of the guard's holds.
-const Holder = "guard"
+const Holder = drain.Guard
 
 // ErrNotIdle says that the time was over before the last agent had finished.
 var ErrNotIdle = errors.New("not idle")

@@ -67,7 +67,7 @@ func holdSteps(holds []api.HoldStatus) (steps []step) {
 	all := true // may be lifted together
 	for _, h := range holds {
 		switch {
-		case h.Holder == guard && h.Code == "" && h.Service == "":
+		case h.Holder == drain.Guard && h.Code == "" && h.Service == "":
 			all = false
 			steps = append([]step{{"journalctl -u 'pmcheck-guard@*' -n 20",
 				"says what the guard waits for; it lifts its hold when the master is healthy again"}}, steps...)
@@ -101,7 +101,7 @@ func unreadableStep(h api.HoldStatus) step {
 		why += ": " + h.Error
 	}
 	switch {
-	case named(h.Hold) && h.Holder != guard:
+	case named(h.Hold) && h.Holder != drain.Guard:
 		lift := liftStep(h)
 		return step{lift.Command, why + "; mend the file, or lift this hold by its name"}
 	case text.Printable(h.Path, len(h.Path)) == h.Path:

@@ -34,10 +34,6 @@ type told struct {
 	By         []string
 }
 
-// guard is the holder of the hold that the guard sets. A hold of mode ready
-// announces that a stop waits for its turn.
-const guard = "guard"
-
 func newHero(s api.Status) hero {
 	server := s.Services[0]
 	h := hero{Lasted: "Out of service"}
@@ -47,7 +43,7 @@ func newHero(s api.Status) hero {
 	}
 	for _, hold := range s.Holds {
 		switch {
-		case hold.Mode == drain.Ready && hold.Holder == guard:
+		case hold.Mode == drain.Ready && hold.Holder == drain.Guard:
 			h.Stops = append(h.Stops, hold.Reason+", until "+hold.Until.Local().Format("15:04:05 MST"))
 		case hold.Mode != drain.Ready && hold.Covers(server.Name):
 			h.Held = append(h.Held, holdLine{string(hold.Mode), hold.Holder, hold.Reason, end(hold.Hold, s.Time)})

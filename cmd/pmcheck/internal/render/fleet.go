@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
@@ -14,20 +17,77 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Fleet writes a pool as a table.
+// Fleet writes a pool as a table, and below it why masters have no status: an error
+// is longer than any column.
 func Fleet(w io.Writer, members []api.Member) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "master\ttold\tmode\tverdict\tsince\tjrubies\tcode\tholds")
+	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\tholds")
+	var errors []string
 	for _, m := range members {
 		if m.Status == nil {
-			fmt.Fprintf(t, "%s\t-\t-\tno status: %s\n", m.Host, m.Error)
+			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t-\n", m.Host)
+			errors = append(errors, m.Host+": "+m.Error)
 			continue
 		}
 		s, _ := m.Status.Service(monitor.Server)
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s ago\t%s\t%s\t%s\n", m.Host, s.Answer.Code, s.Mode, Verdict(s.Verdict),
-			text.Age(m.Status.Time.Sub(s.Verdict.Since)), poolText(s), codeText(s.Checks), holdersText(m.Status.Holds))
+		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
+			text.Age(m.Status.Time.Sub(servingSince(s))), s.Mode, Verdict(s.Verdict), viewsText(m.Status.Balancers),
+			poolText(s), codeText(s.Checks), holdersText(m.Status.Holds))
 	}
 	t.Flush()
+	if len(errors) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(errors, "\n"))
+	}
+}
+
+// servingSince is when a service began or ceased to serve. A daemon of an older
+// version does not say it.
+func servingSince(s api.ServiceStatus) time.Time {
+	if s.ServingSince.IsZero() {
+		return s.Verdict.Since
+	}
+	return s.ServingSince
+}
+
+// viewsText is what the balancers say of a master, the worst first and each counted:
+// "DOWN 1/2, 2 UP". One that does not send its view has not told.
+func viewsText(balancers []api.Balancer) string {
+	count := map[string]int{}
+	for i := range balancers {
+		switch b := &balancers[i]; {
+		case b.Service != monitor.Server || !b.Counts() || b.Name == api.AgentCheck:
+		case b.View == nil:
+			count["not told"]++
+		default:
+			count[b.View.String()]++
+		}
+	}
+	var parts []string
+	for _, view := range slices.SortedFunc(maps.Keys(count), worseFirst) {
+		if n := count[view]; n > 1 {
+			view = fmt.Sprintf("%d %s", n, view)
+		}
+		parts = append(parts, view)
+	}
+	return cmp.Or(strings.Join(parts, ", "), "-")
+}
+
+// worseFirst orders views. UP with steps is on its way to DOWN.
+func worseFirst(a, b string) int {
+	return cmp.Or(cmp.Compare(viewRank(a), viewRank(b)), strings.Compare(a, b))
+}
+
+func viewRank(view string) int {
+	const settled = "UP"
+	state, _, _ := strings.Cut(view, " ")
+	rank := slices.Index([]string{"DOWN", "MAINT", "DRAIN", "NOLB", "UP"}, state)
+	switch {
+	case view == settled:
+		return rank + 1
+	case rank < 0: // not told
+		return 1 << 10
+	}
+	return rank
 }
 
 // Verdict is a verdict in a word or two.
@@ -62,7 +122,12 @@ func codeText(checks []api.CheckStatus) string {
 func holdersText(holds []api.HoldStatus) string {
 	var names []string
 	for _, h := range holds {
-		names = append(names, h.Holder)
+		switch {
+		case h.Mode != drain.Ready:
+			names = append(names, h.Holder)
+		case h.Holder == drain.Guard: // it announces a stop, and holds nothing
+			names = append(names, h.Holder+" waits")
+		}
 	}
 	return cmp.Or(strings.Join(names, ","), "-")
 }

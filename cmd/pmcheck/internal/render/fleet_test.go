@@ -1,0 +1,111 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// member returns a master that has been in service for three hours, or held since,
+// and what its balancers say of it.
+func member(host string, mode drain.Mode, views ...string) api.Member {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s := api.Status{Time: now, Services: []api.ServiceStatus{{
+		Name:         "server",
+		Mode:         mode,
+		Answer:       api.Answer{Code: 200},
+		ServingSince: now.Add(-3 * time.Hour),
+		Verdict:      check.Verdict{Health: check.Healthy, Reason: check.OK, Since: now.Add(-27 * time.Second)},
+	}}}
+	if mode != drain.Ready {
+		s.Services[0].Answer.Code = 503
+		s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "operator", Mode: mode}}}
+	}
+	for _, view := range views {
+		b := api.Balancer{Service: "server", Checks: 5, Interval: 2}
+		switch state, steps, _ := strings.Cut(view, " "); {
+		case view == "caller":
+			b.Checks = 1
+		case view == api.AgentCheck:
+			b.Name = view
+		case view != "silent":
+			b.View = &api.View{State: state}
+			if steps != "" {
+				b.View.Step, b.View.Steps = int(steps[0]-'0'), int(steps[2]-'0')
+			}
+		}
+		s.Balancers = append(s.Balancers, b)
+	}
+	return api.Member{Host: host, Status: &s}
+}
+
+func TestFleetIsATable(t *testing.T) {
+	ready, drained := drain.Ready, drain.Drain
+	announced := member("m8", ready, "UP")
+	announced.Status.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "guard", Mode: ready}}}
+	old := member("m9", ready)
+	old.Status.Services[0].ServingSince = time.Time{}
+	const refused = "the daemon does not answer on http://m3:9200: dial tcp 192.0.2.3:9200: connect: connection refused"
+	var b strings.Builder
+	render.Fleet(&b, []api.Member{
+		member("m1", ready, "UP", "UP", "UP"),
+		member("m2.example.com", drained, "NOLB"),
+		{Host: "m3", Error: refused},
+		member("m4", ready, "UP", "DOWN 1/2", "UP"),
+		member("m5", drained, "UP 2/3", "MAINT", "NOLB", "DRAIN", "UP", "DOWN", "silent", "silent"),
+		member("m6", ready, "silent", api.AgentCheck),
+		member("m7", ready, "caller"),
+		announced,
+		old,
+	})
+	want := `
+master told since mode verdict balancers jrubies code holds
+m1 200 3h ago ready healthy 3 UP - - -
+m2.example.com 503 3h ago drain healthy NOLB - - operator
+m3 - - - no status - - - -
+m4 200 3h ago ready healthy DOWN 1/2, 2 UP - - -
+m5 503 3h ago drain healthy DOWN, MAINT, DRAIN, NOLB, UP 2/3, UP, 2 not told - - operator
+m6 200 3h ago ready healthy not told - - -
+m7 200 3h ago ready healthy - - - -
+m8 200 3h ago ready healthy UP - - guard waits
+m9 200 27s ago ready healthy - - - -
+
+m3: ` + refused + "\n"
+	got := b.String()
+	if diff := cmp.Diff(want[1:], squeeze(got)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	assertColumns(t, got)
+}
+
+// squeeze leaves one space between words.
+func squeeze(table string) string {
+	var lines []string
+	for line := range strings.Lines(table) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// assertColumns wants each column of a table to begin at the same place in each row,
+// and no row to be much longer than its head.
+func assertColumns(t *testing.T, table string) {
+	t.Helper()
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := strings.Split(strings.TrimRight(table, "\n"), "\n")
+	for _, name := range strings.Fields(lines[0])[1:] {
+		at := strings.Index(lines[0], name)
+		for _, line := range lines[1:] {
+			if at >= len(line) || line[at] == ' ' || line[at-1] != ' ' {
+				t.Errorf("column %s is not in line in %q", name, line)
+			}
+		}
+	}
+}
