@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 const day = 24 * time.Hour
@@ -63,6 +65,22 @@ func Printable(s string, limit int) string {
 		s = strings.ToValidUTF8(s[:limit], "")
 	}
 	return s
+}
+
+// EscapeJSON escapes in JSON, which stays the same, each character that [Printable]
+// drops: JSON allows most of what steers a terminal.
+func EscapeJSON(data []byte) []byte {
+	escaped := make([]byte, 0, len(data))
+	for _, r := range string(data) {
+		if unicode.IsPrint(r) || r == '\n' {
+			escaped = utf8.AppendRune(escaped, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, unit)
+		}
+	}
+	return escaped
 }
 
 // Latency writes a duration to the precision of a measured answer: tenths of a

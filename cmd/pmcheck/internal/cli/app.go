@@ -115,10 +115,14 @@ func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
 	return statusOnly(exit)
 }
 
+// printJSON escapes what a terminal would act on: JSON itself allows most of it.
 func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text.EscapeJSON(data))
+	return err
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {

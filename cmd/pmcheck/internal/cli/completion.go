@@ -65,18 +65,23 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 		}
 		return names, nil
 	}
-	settings, err := loadOwn(c, environ)
-	if err != nil {
-		return nil, err
-	}
 	if what == "holders" {
+		settings, err := loadOwn(c, environ)
+		if err != nil {
+			return nil, err
+		}
 		names = append(names, drain.Operator)
 		for _, h := range settings.Store().Read().Holds() {
 			if drain.CheckName(h.Holder) == nil { // bash would run what a file may be called
 				names = append(names, h.Holder)
 			}
 		}
-	} else if status, err := (api.Client{Socket: settings.Socket}).Status(c.Context); err == nil {
+	} else {
+		settings, err := loadToAsk(c, environ)
+		if err != nil {
+			return nil, err
+		}
+		status, _ := api.Client{Socket: settings.Socket}.Status(c.Context) // of a silent daemon, none
 		for _, s := range status.Services {
 			names = append(names, s.Name)
 		}

@@ -27,7 +27,7 @@ func loadToStart(c *cli.Context, environ []string, last daemon.LastGood) (starte
 	if mistakes == nil {
 		return s, nil
 	}
-	file, _ := config.Locate(o)
+	file, _ := config.Readable(o)
 	kept, err := last.File()
 	if err != nil {
 		return started{}, mistakes

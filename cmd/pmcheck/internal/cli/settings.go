@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -55,25 +56,52 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 	return loaded.Config, nil
 }
 
-// loadOwn is loadLocal for the commands that an operator needs in an emergency. A
+// loadToAsk is loadLocal for the commands that an operator needs in an emergency. A
 // daemon that started before the configuration was broken tells what they need
-// itself; holds that are set elsewhere than where it looks would hold nothing.
+// itself.
+func loadToAsk(c *cli.Context, environ []string) (config.Config, error) {
+	return loadOrAsk(c, environ, func(_, _ config.Config) error { return nil })
+}
+
+// loadOwn is loadToAsk for the commands that read, write or remove holds. Holds that
+// are set elsewhere than where the daemon looks would hold nothing. It is believed if
+// the rest of the configuration says the same, or if root would use its directories
+// anyway: the user who runs the daemon must not have files removed anywhere.
 func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
+	return loadOrAsk(c, environ, func(told, readable config.Config) error {
+		if told.Holds == readable.Holds {
+			return nil
+		}
+		return told.Store().CheckTrusted()
+	})
+}
+
+// loadOrAsk reads the configuration, or asks the daemon for what trust lets pass.
+func loadOrAsk(
+	c *cli.Context, environ []string, trust func(told, readable config.Config) error,
+) (config.Config, error) {
 	settings, err := loadLocal(c, environ)
 	if err == nil {
 		return settings, nil
 	}
-	file, socket := config.Locate(options(c, environ))
+	file, readable := config.Readable(options(c, environ))
 	ctx, cancel := context.WithTimeout(c.Context, wait.AskTime)
 	defer cancel()
-	status, lost := api.Client{Socket: socket}.Status(ctx)
+	status, lost := api.Client{Socket: readable.Socket}.Status(ctx)
 	if lost != nil || !usesFile(status.Config, file) {
-		return config.Config{}, &exitError{exitUsage, err,
-			"mend it: no daemon answers on " + socket + " that uses it and could tell where it looks for holds"}
+		return config.Config{}, &exitError{exitUsage, err, "mend it: no daemon answers on " + readable.Socket +
+			" that uses it and could tell where it looks for holds"}
+	}
+	settings = settingsOf(status, readable.Socket)
+	if refused := trust(settings, readable); refused != nil {
+		refused = fmt.Errorf("the daemon looks for holds in %s, "+
+			"which is not trusted while the configuration is broken: %w", settings.Holds.Persistent, refused)
+		return config.Config{}, &exitError{exitUsage, errors.Join(err, refused),
+			"mend the configuration, or name both directories in PMCHECK_HOLDS_PERSISTENT and PMCHECK_HOLDS_UNTIL_REBOOT"}
 	}
 	broken := exitError{exitUsage, err, "mend it; until then the daemon's own settings are used, with which it started"}
 	broken.complain(c.App.ErrWriter)
-	return settingsOf(status, socket), nil
+	return settings, nil
 }
 
 // usesFile reports whether a daemon has its configuration from this file, or from

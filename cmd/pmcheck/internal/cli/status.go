@@ -50,7 +50,7 @@ func showStatus(c *cli.Context, environ []string) error {
 		return usageError("--service goes with neither --watch nor several hosts")
 	}
 	if len(hosts) == 0 && !c.Bool("fleet") {
-		settings, err := loadOwn(c, environ)
+		settings, err := loadToAsk(c, environ)
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func runWait(c *cli.Context, environ []string) error {
 	if timeout <= 0 {
 		return usageError("--timeout %s is not above 0", timeout)
 	}
-	settings, err := loadOwn(c, environ)
+	settings, err := loadToAsk(c, environ)
 	if err != nil {
 		return err
 	}

@@ -120,13 +120,14 @@ func (o Options) given(name string, data []byte, found *faults) layer {
 	return overlay(file.layer, schema.environ(o.Environ, found), schema.flags(o.Flags, found))
 }
 
-// Locate returns the absolute path of pmcheck.yaml, as in Loaded, and that of the
-// socket, even from sources that Load refuses. A daemon that answers there may have
-// another configuration.
-func Locate(o Options) (file, socket string) {
+// Readable returns the absolute path of pmcheck.yaml, as in Loaded, and the settings
+// that can be read, even from sources that Load refuses; the others have their
+// defaults. A daemon may have another configuration.
+func Readable(o Options) (file string, c Config) {
 	name, data, _ := o.readFile()
-	all := overlay(defaultLayer(o.defaults()), o.given(name, data, &faults{}))
-	return fullName(name), all.text("socket")
+	c = o.defaults()
+	overlay(defaultLayer(c), o.given(name, data, &faults{})).apply(&c)
+	return fullName(name), c
 }
 
 // fullName makes the name of a file absolute; without a file it stays empty.

@@ -144,23 +144,27 @@ func TestFaultsCanBeUnwrapped(t *testing.T) {
 	}
 }
 
-func TestLocate(t *testing.T) {
+func TestReadableIsWhatAMistakeLeaves(t *testing.T) {
 	for _, tc := range []struct {
-		name, yaml, socket string
-		environ            []string
+		name, yaml, socket, holds string
+		environ                   []string
 	}{
-		{"nothing said", "probe: {adress: x}", "/run/pmcheck/pmcheck.sock", nil},
-		{"in the file", "socket: /srv/p.sock\nprobe: {adress: x}", "/srv/p.sock", nil},
-		{"in the environment", "probe: [", "/srv/e.sock", []string{"PMCHECK_SOCKET=/srv/e.sock", "PMCHECK_LISENT=x"}},
+		{"nothing said", "probe: {adress: x}", "/run/pmcheck/pmcheck.sock", "/var/lib/pmcheck/holds", nil},
+		{"in the file", "socket: /srv/p.sock\nholds: {persistent: /srv/h}\nprobe: {adress: x}",
+			"/srv/p.sock", "/srv/h", nil},
+		{"a mistake in the section", "holds: {persistent: /srv/h, until: /srv/u}",
+			"/run/pmcheck/pmcheck.sock", "/srv/h", nil},
+		{"in the environment", "probe: [", "/srv/e.sock", "/var/lib/pmcheck/holds",
+			[]string{"PMCHECK_SOCKET=/srv/e.sock", "PMCHECK_LISENT=x"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "pmcheck.yaml")
 			if err := os.WriteFile(path, []byte(tc.yaml), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			file, socket := config.Locate(config.Options{File: path, Environ: tc.environ})
-			if file != path || socket != tc.socket {
-				t.Errorf("got %s, %s, want %s, %s", file, socket, path, tc.socket)
+			file, c := config.Readable(config.Options{File: path, Environ: tc.environ})
+			if file != path || c.Socket != tc.socket || c.Holds.Persistent != tc.holds {
+				t.Errorf("got %s, %s, %s, want %s, %s, %s", file, c.Socket, c.Holds.Persistent, path, tc.socket, tc.holds)
 			}
 		})
 	}
