@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -21,53 +20,17 @@ const keepExpired = 24 * time.Hour
 // sudo, By becomes the user who called sudo. A hold of mode [Ready] holds nothing;
 // it announces one to come.
 //
-// A hold of the same holder and service is updated: it keeps its Since while it
+// A hold of the same holder and service is replaced: it keeps its Since while it
 // is in effect, unless it held nothing so far, and moves if it is in the other
-// directory. There is no moment
-// without either of them. When Put returns without an error, the hold is on
-// stable storage. After a [*WriteError] the old hold is in place, with two
+// directory. There is no moment without either of them. When Put returns without
+// an error, the hold is on stable storage. After a [*WriteError] the old hold is in place, with two
 // exceptions: if Op is "remove", both are, and if Op is "sync", the new one is
 // but may not survive a power failure.
 //
 // Put creates the directory if it is missing. It also removes what killed
 // writers left behind, and other holds that ended more than a day ago.
 func (s *Store) Put(h Hold) (Hold, error) {
-	if err := s.checkPut(h); err != nil {
-		return Hold{}, err
-	}
-	dir := s.Persistent
-	if h.UntilReboot {
-		dir = s.UntilReboot
-	}
-	if err := makeDir(dir); err != nil {
-		return Hold{}, err
-	}
-	unlock, err := s.lock()
-	if err != nil {
-		return Hold{}, err
-	}
-	defer unlock()
-
-	name := fileName(h.Holder, h.Service)
-	path := filepath.Join(dir, name)
-	old := s.find(func(h Hold) bool { return filepath.Base(h.Path) == name })
-	data, err := s.successor(h, old).Encode()
-	if err != nil {
-		return Hold{}, fmt.Errorf("hold %s: %w", h.Holder, err)
-	}
-	if err := writeFile(dir, name, data); err != nil {
-		return Hold{}, err
-	}
-	_, err = remove(slices.DeleteFunc(old, func(o Hold) bool { return o.Path == path }))
-	s.tidy()
-	stored := s.find(func(h Hold) bool { return h.Path == path })
-	if err == nil && len(stored) == 0 {
-		err = fmt.Errorf("%w: %s is gone again", ErrNotFound, path)
-	}
-	if err != nil {
-		return Hold{}, err
-	}
-	return stored[0], nil
+	return s.Change(h.Holder, h.Service, func(Hold) Hold { return h })
 }
 
 func (s *Store) checkPut(h Hold) error {

@@ -1,2 +1,2 @@
-# @summary A time with a unit, such as `2s`, `1500ms` or `1m30s`.
-type Pmcheck::Duration = Pattern[/\A(\d+(\.\d+)?(ms|s|m|h))+\z/]
+# @summary A time with a unit, such as `2s`, `1m30s` or `30d`.
+type Pmcheck::Duration = Pattern[/\A(\d+(\.\d+)?(ms|s|m|h|d|w))+\z/]

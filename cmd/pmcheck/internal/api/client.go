@@ -32,7 +32,9 @@ const (
 const HeldFor = time.Second
 
 // Client reads what a daemon knows: that of this host over its unix socket,
-// or that of another over its port, if status_allow there lets it.
+// or that of another over its port, if status_allow there lets it. It trusts
+// neither: what it returns, errors too, is safe to print, and its services have
+// valid names.
 type Client struct {
 	Socket string      // path of the unix socket
 	URL    string      // http://host:port; instead of Socket if it is set
@@ -65,16 +67,17 @@ func (c Client) get(ctx context.Context, path string) (Status, error) {
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
+		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, foreignError{err})
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return Status{}, fmt.Errorf("%s answers %s%s", where, resp.Status, told(resp.Body))
+		return Status{}, fmt.Errorf("%s answers %s%s", where, printable(resp.Status), told(resp.Body))
 	}
 	var s Status
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
-		return Status{}, fmt.Errorf("status from %s: %w", where, err)
+		return Status{}, fmt.Errorf("status from %s: %w", where, foreignError{err})
 	}
+	s.validate()
 	return s, nil
 }
 

@@ -6,8 +6,12 @@
 package balancer
 
 import (
+	"fmt"
+	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
 const (
@@ -120,6 +124,28 @@ func (b *Balancer) Label() string {
 		return b.Node
 	}
 	return b.Source.String()
+}
+
+// Asks returns what the balancer asks for: the path, with the codes that it chose in
+// place of 503.
+func (b *Balancer) Asks() string {
+	if b.Name == AgentCheck {
+		return AgentCheck
+	}
+	path, separator := "/"+b.Service, "?"
+	if b.Service == monitor.Server {
+		path = "/"
+	}
+	for _, chosen := range []struct {
+		key  string
+		code int
+	}{{"drain", b.DrainCode}, {"maint", b.MaintCode}} {
+		if chosen.code != 0 && chosen.code != http.StatusServiceUnavailable {
+			path += fmt.Sprintf("%s%s=%d", separator, chosen.key, chosen.code)
+			separator = "&"
+		}
+	}
+	return path
 }
 
 // gone reports whether the balancer has stopped asking.

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -36,6 +37,9 @@ const (
 	exitTimeout   = 6 // wait, --wait: not within the time
 	exitRefused   = 7 // drain, maint: a balancer would have no server left
 )
+
+// maxLine is the longest line of an error.
+const maxLine = 4000
 
 // exitError carries an exit status up to Run.
 type exitError struct {
@@ -76,16 +80,17 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	return exit.status
 }
 
-// complain prints the error and its hint.
+// complain prints the error and its hint. They may name files and quote what came
+// from elsewhere.
 func (e *exitError) complain(w io.Writer) {
 	if e.err == nil {
 		return
 	}
 	for line := range strings.Lines(e.err.Error()) {
-		fmt.Fprintf(w, "pmcheck: %s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(w, "pmcheck: %s\n", text.Printable(line, maxLine))
 	}
 	if e.hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", e.hint)
+		fmt.Fprintf(w, "hint: %s\n", text.Printable(e.hint, maxLine))
 	}
 }
 

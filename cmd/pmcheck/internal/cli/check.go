@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
@@ -55,17 +54,7 @@ func runCheck(c *cli.Context, environ []string) error {
 		return err
 	}
 	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
-	r := render.Report{
-		Health: verdict.Health,
-		Reason: verdict.Reason,
-		Detail: verdict.Detail,
-		Hint:   verdict.Reason.Hint(),
-		Checks: api.NewCheckStatuses(findings),
-		Probe:  api.NewProbeStatus(loaded.Config.Probe.Address, result),
-	}
-	if result.Fault != nil {
-		r.Side = result.Fault.Reason.Side()
-	}
+	r := render.NewReport(verdict, loaded.Config.Probe.Address, result, findings)
 	if c.Bool("nagios") {
 		status, line := r.Nagios(durationOf(c, "warn-expiry"), time.Now())
 		fmt.Fprintln(c.App.Writer, line)
@@ -75,7 +64,7 @@ func runCheck(c *cli.Context, environ []string) error {
 	if !r.Health.Serves() {
 		exit = exitFailure
 	}
-	return show(c, r, func(w io.Writer) { r.Write(w, result, time.Now()) }, exit)
+	return show(c, r, func(w io.Writer) { r.Write(w, time.Now()) }, exit)
 }
 
 // explain prints what there is to know about a check, or about a reason and the

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"syscall"
 	"time"
@@ -10,6 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -19,6 +20,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 		Name:  string(mode),
 		Usage: usage,
 		Description: "Sets a hold: the wish of one party, kept until that party lifts it with pmcheck ready.\n" +
+			"Set again, it keeps its reason and end unless they are given anew.\n" +
 			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage,\n" +
 			"6 set but not idle within the time of --wait, 7 refused: the last server of a balancer.",
 		Flags: []cli.Flag{
@@ -27,7 +29,10 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			serviceFlag("hold `SERVICE` only, for example ca"),
 			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why: it is shown with the hold"},
 			durationFlag("for", 0, "end by itself after `DURATION`, for example 30m"),
-			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\" or RFC 3339"},
+			&cli.StringFlag{
+				Name:  "until",
+				Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\" or RFC 3339; never: without an end",
+			},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left"},
@@ -74,7 +79,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err := checkNames(c); err != nil {
 		return err
 	}
-	until, err := holdEnd(c, time.Now())
+	wish, tomorrow, err := wishOf(c, mode, time.Now())
 	if err != nil {
 		return err
 	}
@@ -91,18 +96,15 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 			return err
 		}
 	}
-	set, err := settings.Store().Put(drain.Hold{
-		Holder:      c.String("hold"),
-		Service:     c.String("service"),
-		Mode:        mode,
-		Reason:      c.String("reason"),
-		Until:       until,
-		UntilReboot: c.Bool("until-reboot"),
+	var kept []rotation.Field
+	set, err := settings.Store().Change(wish.Hold.Holder, wish.Hold.Service, func(old drain.Hold) (h drain.Hold) {
+		h, kept = wish.Over(old)
+		return h
 	})
 	if err != nil {
 		return setHint(c, err)
 	}
-	return reportToggle(c, settings, toggle{Set: &set}, "idle", wait.Drained)
+	return reportToggle(c, settings, render.Toggle{Set: &set, Kept: kept, Tomorrow: tomorrow}, "idle", wait.Drained)
 }
 
 func ready(c *cli.Context, environ []string) error {
@@ -126,7 +128,7 @@ func ready(c *cli.Context, environ []string) error {
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
 		return writeHint(err)
 	}
-	return reportToggle(c, settings, toggle{Lifted: lifted}, "in service", wait.InService)
+	return reportToggle(c, settings, render.Toggle{Lifted: lifted}, "in service", wait.InService)
 }
 
 func checkNames(c *cli.Context) error {
@@ -141,45 +143,35 @@ func checkNames(c *cli.Context) error {
 	return nil
 }
 
-// holdEnd returns when the hold ends by itself; zero is never.
-func holdEnd(c *cli.Context, now time.Time) (until time.Time, err error) {
+// wishOf reads from the flags which hold is to be set. Tomorrow tells that its end is
+// a time of day that has passed today.
+func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w rotation.Wish, tomorrow bool, err error) {
+	w.Hold = drain.Hold{
+		Holder:      c.String("hold"),
+		Service:     c.String("service"),
+		Mode:        mode,
+		Reason:      c.String("reason"),
+		UntilReboot: c.Bool("until-reboot"),
+	}
+	w.Given = map[rotation.Field]bool{
+		rotation.FieldReason:      c.IsSet("reason"),
+		rotation.FieldUntil:       c.IsSet("for") || c.IsSet("until"),
+		rotation.FieldUntilReboot: c.IsSet("until-reboot"),
+	}
 	length := durationOf(c, "for")
 	switch {
 	case c.IsSet("for") && c.IsSet("until"):
-		return until, usageError("--for and --until exclude each other")
+		return w, false, usageError("--for and --until exclude each other")
 	case c.IsSet("for") && length <= 0:
-		return until, usageError("--for %s is not above 0", length)
+		return w, false, usageError("--for %s is not above 0", length)
 	case c.IsSet("for"):
-		return now.Add(length), nil
-	case c.IsSet("until"):
-		if until, err = parseUntil(c.String("until"), now); err != nil {
-			return until, usageError("--until: %w", err)
+		w.Hold.Until = now.Add(length)
+	case c.IsSet("until") && c.String("until") != "never":
+		if w.Hold.Until, tomorrow, err = rotation.ParseUntil(c.String("until"), now); err != nil {
+			return w, false, usageError("--until: %w", err)
 		}
 	}
-	return until, nil
-}
-
-// parseUntil reads a time as people write it, in the local zone of now. A
-// time of day is the next one.
-func parseUntil(s string, now time.Time) (time.Time, error) {
-	if clock, err := time.ParseInLocation("15:04", s, now.Location()); err == nil {
-		until := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
-		if !until.After(now) {
-			until = until.AddDate(0, 0, 1)
-		}
-		return until, nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04"} {
-		until, err := time.ParseInLocation(layout, s, now.Location())
-		if err != nil {
-			continue
-		}
-		if !until.After(now) {
-			return time.Time{}, fmt.Errorf("%s is in the past", until.Format(time.RFC3339))
-		}
-		return until, nil
-	}
-	return time.Time{}, fmt.Errorf("cannot parse time %q: write 15:04, \"2006-01-02 15:04\" or RFC 3339", s)
+	return w, tomorrow, nil
 }
 
 // writeHint adds what the caller can do about a hold that was not written.

@@ -55,7 +55,7 @@ func runWait(c *cli.Context, environ []string) error {
 			return "", false, noService(err)
 		}
 		serves := service.Answer.Code == http.StatusOK
-		state = fmt.Sprintf("%s is told %d %s", service.Answers[0].Path, service.Answer.Code, service.Answer.Body)
+		state = fmt.Sprintf("/%s is told %d %s", service.Name, service.Answer.Code, service.Answer.Body)
 		return state, serves == (goal == "ready"), nil
 	})
 }

@@ -115,9 +115,9 @@ func (g *Guard) announce(reason string) {
 func (g *Guard) waitIdle(ctx context.Context) error {
 	g.stop.Drained = time.Now()
 	mode, _ := g.store.Read().Mode(monitor.Server, g.stop.Drained)
-	_, since, err := wait.Effect(ctx, g.client, monitor.Server, mode)
-	if err != nil {
-		since = time.Now()
+	since := time.Now()
+	if status, err := wait.Effect(ctx, g.client, monitor.Server, mode); err == nil {
+		since = status.Time
 	}
 	look := wait.Drained(g.client, g.Settings.Probe.Address, "", since)
 	unheard := false

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 const (
@@ -42,8 +44,9 @@ func terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Say shows a state.
+// Say shows a state, which may come from elsewhere.
 func (p *Progress) Say(state string) {
+	state = text.Printable(state, maxLine)
 	switch {
 	case p.terminal:
 		fmt.Fprintf(p.w, "\r\033[K%4.0fs  %s", time.Since(p.began).Seconds(), state)
@@ -56,8 +59,8 @@ func (p *Progress) Say(state string) {
 // Done shows how it ended.
 func (p *Progress) Done(state string) {
 	p.Say(state)
-	if !p.terminal && p.line != state {
-		p.write(state)
+	if !p.terminal && p.line != p.Last {
+		p.write(p.Last)
 	}
 }
 

@@ -20,11 +20,34 @@ type Report struct {
 	Hint   string            `json:"hint,omitempty"`
 	Checks []api.CheckStatus `json:"checks"`
 	Probe  api.ProbeStatus   `json:"probe"`
+
+	warning string
+}
+
+// NewReport makes a report of what a probe of the master at address and the other
+// checks found. What the master sent, its certificate too, is made printable.
+func NewReport(v check.Verdict, address string, result check.Result, findings []check.Finding) Report {
+	r := Report{
+		Health: v.Health,
+		Reason: v.Reason,
+		Detail: v.Detail,
+		Hint:   v.Reason.Hint(),
+		Checks: api.NewCheckStatuses(findings),
+		Probe:  api.NewProbeStatus(address, result),
+	}
+	if result.Fault != nil {
+		r.Side = result.Fault.Reason.Side()
+	}
+	if result.Warning != nil {
+		r.warning = text.Printable("newer files are not in use: "+result.Warning.Error(), maxLine)
+	}
+	api.Printable(&r)
+	return r
 }
 
 // Write writes the report: what was asked, what came back, and over which
 // connection.
-func (r Report) Write(w io.Writer, result check.Result, now time.Time) {
+func (r Report) Write(w io.Writer, now time.Time) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer t.Flush()
 	row := func(name, value string) {
@@ -39,28 +62,27 @@ func (r Report) Write(w io.Writer, result check.Result, now time.Time) {
 		row("fault", string(r.Side)+": "+r.Detail)
 	}
 	row("hint", r.Hint)
-	row("asked", result.URL)
-	if result.Status != 0 {
-		took := result.Took.Round(time.Millisecond / 10)
-		row("answer", fmt.Sprintf("HTTP status %d in %s, handshake included", result.Status, took))
+	p := r.Probe
+	row("asked", p.URL)
+	if p.HTTP != 0 {
+		took := time.Duration(p.Took * float64(time.Second)).Round(time.Millisecond / 10)
+		row("answer", fmt.Sprintf("HTTP status %d in %s, handshake included", p.HTTP, took))
 	}
-	row("puppet", result.Version)
-	if result.TLS != nil {
-		row("tls", result.TLS.Version+", "+result.TLS.Cipher)
-		row("server", certificateText(result.TLS.Server, now))
+	row("puppet", p.Puppet)
+	if p.TLS != nil {
+		row("tls", p.TLS.Version+", "+p.TLS.Cipher)
+		row("server", certificateText(p.TLS.Server, now))
 	}
-	if result.Own != nil {
-		row("own", certificateText(*result.Own, now))
+	if p.Own != nil {
+		row("own", certificateText(*p.Own, now))
 	}
-	for _, crl := range result.CRLs {
+	for _, crl := range p.CRLs {
 		row("crl", "of "+crl.Issuer+", "+expiryText(crl.Expires, now))
 	}
 	for _, c := range r.Checks {
 		row("check", checkLine(c, now))
 	}
-	if result.Warning != nil {
-		row("warning", "newer files are not in use: "+result.Warning.Error())
-	}
+	row("warning", r.warning)
 }
 
 func certificateText(c check.Certificate, now time.Time) string {

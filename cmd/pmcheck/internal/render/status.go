@@ -101,13 +101,6 @@ func headline(s api.ServiceStatus) string {
 	return "OUT of service: " + string(s.Verdict.Health)
 }
 
-func holdLine(h drain.Hold, now time.Time) string {
-	if h.Since.IsZero() {
-		return Held(h)
-	}
-	return Held(h) + ", since " + when(h.Since, now)
-}
-
 // printBalancers writes which balancers ask, what they were told, and what they
 // say of the master.
 func printBalancers(w io.Writer, status api.Status) {
@@ -125,12 +118,8 @@ func printBalancers(w io.Writer, status api.Status) {
 			sessions = fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
 		}
 		every, last := text.Age(time.Duration(b.Interval*float64(time.Second))), text.Age(status.Time.Sub(b.Seen))
-		question := "/" + b.Service
-		if b.Name == api.AgentCheck {
-			question = b.Name
-		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n",
-			b.Label(), question, every, last, b.Answer.Code, view, weight, sessions)
+			b.Label(), b.Asks(), every, last, b.Answer.Code, view, weight, sessions)
 	}
 }
 
@@ -156,43 +145,4 @@ func printProbe(w io.Writer, status api.Status) {
 // when writes a time both ways: how long ago, and by the clock.
 func when(t, now time.Time) string {
 	return fmt.Sprintf("%s ago (%s)", text.Age(now.Sub(t)), t.Local().Format("2006-01-02 15:04:05 MST"))
-}
-
-// Held is Hold for a hold that stays, with what to do about a file that cannot
-// be read. For a directory the error of the hold says so.
-func Held(h drain.Hold) string {
-	if h.Code == drain.Unreadable && h.Holder != drain.Directory {
-		return Hold(h) + "; mend or remove " + h.Path
-	}
-	return Hold(h)
-}
-
-// Hold describes a hold on one line.
-func Hold(h drain.Hold) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s by %s", h.Mode, h.Holder)
-	if h.Service != "" {
-		fmt.Fprintf(&b, " on %s", h.Service)
-	}
-	if who := h.Who(); who != "" {
-		fmt.Fprintf(&b, " (%s)", who)
-	}
-	if h.Reason != "" {
-		fmt.Fprintf(&b, ": %s", h.Reason)
-	}
-	if h.Error != "" {
-		fmt.Fprintf(&b, ": %s: %s", h.Code, h.Error)
-	}
-	switch {
-	case !h.Until.IsZero():
-		fmt.Fprintf(&b, ", until %s", h.Until.Local().Format("2006-01-02 15:04:05 MST"))
-		if h.UntilReboot {
-			b.WriteString(" or reboot")
-		}
-	case h.UntilReboot:
-		b.WriteString(", until reboot")
-	case h.Code == "":
-		b.WriteString(", no end")
-	}
-	return b.String()
 }

@@ -27,23 +27,26 @@ const (
 )
 
 // Effect waits until the daemon answers for a service in a mode, that of the
-// files, and returns the service and since when that is so.
-func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (
-	s api.ServiceStatus, since time.Time, err error) {
+// files, and returns the status that says so.
+func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (api.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
 	f := &api.Follower{Client: c}
-	s.Mode = "unknown"
+	mode := drain.Mode("unknown")
 	for {
 		status, err := f.Next(ctx)
 		if ctx.Err() != nil {
-			return s, since, fmt.Errorf("the daemon is still in mode %s after %s", s.Mode, effectTime)
+			return api.Status{}, fmt.Errorf("the daemon is still in mode %s after %s", mode, effectTime)
 		}
 		if err != nil {
-			return s, since, err
+			return api.Status{}, err
 		}
-		if s, err = status.ServiceOrError(service); err != nil || s.Mode == m {
-			return s, status.Time, err
+		s, err := status.ServiceOrError(service)
+		if err != nil {
+			return api.Status{}, err
+		}
+		if mode = s.Mode; mode == m {
+			return status, nil
 		}
 	}
 }

@@ -162,7 +162,7 @@ describe 'pmcheck' do
             { 'address' => 'localhost' }, { 'revocation' => false }, { 'environment' => 'a/b' }, { 'timeuot' => '1s' }],
     services: ['ca', ['CA']], tcp_services: [['pcp'], ['pcp=8142']],
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'busy_fall' => '5' }], unit: [{ 'names' => [] }],
-    expiry: [{ 'warn' => '30d' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
+    expiry: [{ 'warn' => '30x' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
     puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }], agent: [{ 'weight' => 'yes' }, { 'listen' => 9201 }],
     balancers: ['::1'], fleet: ['puppet1', ['a b'], ['ftp://x']],
     log: [{ 'level' => 'INFO' }, { 'format' => 'xml' }],

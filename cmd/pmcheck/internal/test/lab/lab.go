@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package lab starts the real programs pmcheck lives among, for tests and
 // benchmarks: Puppet Server, HAProxy, xinetd, wrk, and whole hosts with a
 // systemd of their own.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package module_test
 
 import (

@@ -1,3 +1,5 @@
+//go:build linux
+
 package peers_test
 
 import (

@@ -1,3 +1,5 @@
+//go:build linux
+
 package pool_test
 
 // A scenario is something that operators do while agents run.

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"math"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Bounds on what a daemon says. A daemon reports what it got from elsewhere, such
+// as the names that balancers and certificates have, and root prints it.
+const (
+	maxText   = 1000    // bytes of one text
+	maxList   = 10_000  // entries of one list
+	maxNumber = 1 << 53 // what JSON numbers carry exactly
+	maxTime   = 1e9     // seconds: 31 years fit a time.Duration
+)
+
+// Printable makes all of v, a pointer, fit to be shown: each text on one line and
+// without what steers a terminal, each list, text and number of a sane size. What
+// is not exported is left alone.
+func Printable(v any) { tame(reflect.ValueOf(v)) }
+
+func tame(v reflect.Value) {
+	if v.CanAddr() && tameKnown(v.Addr().Interface()) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(printable(v.String()))
+	case reflect.Pointer:
+		if !v.IsNil() {
+			tame(v.Elem())
+		}
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				tame(field)
+			}
+		}
+	case reflect.Slice:
+		if v.Len() > maxList {
+			v.Set(v.Slice(0, maxList))
+		}
+		for i := range v.Len() {
+			tame(v.Index(i))
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(min(max(v.Int(), 0), maxNumber))
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(sane(v.Float()))
+	}
+}
+
+// tameKnown tames a value of a type that hides what it has. A time.Time is sane once
+// it is decoded; of a netip.Addr, the zone may be any text.
+func tameKnown(v any) bool {
+	switch v := v.(type) {
+	case *time.Time:
+	case *netip.Addr:
+		*v = tameAddr(*v)
+	case *netip.AddrPort:
+		*v = netip.AddrPortFrom(tameAddr(v.Addr()), v.Port())
+	default:
+		return false
+	}
+	return true
+}
+
+func tameAddr(a netip.Addr) netip.Addr {
+	if a.Zone() == "" {
+		return a
+	}
+	return a.WithZone(printable(a.Zone()))
+}
+
+func sane(seconds float64) float64 {
+	if math.IsNaN(seconds) {
+		return 0
+	}
+	return min(max(seconds, 0), maxTime)
+}
+
+// printable is text.Printable for a text that may have several lines.
+func printable(s string) string {
+	if !strings.Contains(s, "\n") {
+		return text.Printable(s, maxText)
+	}
+	var lines []string
+	for line := range strings.Lines(s[:min(len(s), 4*maxText)]) {
+		if line = text.Printable(line, maxText); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return text.Printable(strings.Join(lines, "; "), maxText)
+}
+
+// validate makes a status from a daemon fit to be acted on and shown. Names of
+// services become arguments in a shell that completes them, so those that cannot be
+// names are left out.
+func (s *Status) validate() {
+	Printable(s)
+	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool { return drain.CheckName(v.Name) != nil })
+}
+
+// foreignError is an error that quotes what another host sent.
+type foreignError struct{ error }
+
+func (e foreignError) Error() string { return printable(e.error.Error()) }
+
+func (e foreignError) Unwrap() error { return e.error }

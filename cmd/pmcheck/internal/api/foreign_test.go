@@ -1,0 +1,148 @@
+package api_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+)
+
+// hostile is a status of which each text, name and number is meant to do harm.
+const hostile = `{
+  "version": "1\u001b[2J", "certname": "m1\nroot# rm -rf /", "revision": 7,
+  "services": [
+    {"name": "$(touch x)", "mode": "drain"},
+    {"name": "server", "mode": "drain", "hint": "a\u202eb\u200fc", "answer": {"code": -503, "body": "\u009b31mdrain"}},
+    {"name": "../ca"}, {"name": ""}, {"name": "ca\u001b[0m"}
+  ],
+  "holds": [{"holder": "%[1]s", "mode": "maint", "error": "\u001b]0;title\u0007", "path": "/a\rb"}],
+  "balancers": [
+    {"source": "fe80::1%%\u001b[2J", "node": "lb1\u001b[5m", "interval_seconds": 1e300, "checks": -4,
+     "view": {"state": "UP\u0000", "weight": -1, "sessions": 9223372036854775807}}
+  ],
+  "probe": {"took_seconds": -1, "own_connections": ["[fe80::1%%\u001b[2J]:80"]},
+  "config": {"error": "one\ntwo\u001b[2J\n"},
+  "warnings": ["%[1]s", "w\tx"]
+}`
+
+func TestStatusFromADaemonIsPrintable(t *testing.T) {
+	long := strings.Repeat("x", 10<<10)
+	status := ask(t, fmt.Sprintf(hostile, long))
+	if len(status.Services) != 1 || status.Services[0].Name != "server" {
+		t.Errorf("the services are %+v", status.Services)
+	}
+	for _, tt := range []struct{ name, got, want string }{
+		{"certname", status.Certname, "m1; root# rm -rf /"},
+		{"hint", status.Services[0].Hint, "abc"},
+		{"body", status.Services[0].Answer.Body, "31mdrain"},
+		{"path", status.Holds[0].Path, "/a b"},
+		{"error", status.Holds[0].Error, "]0;title"},
+		{"node", status.Balancers[0].Label(), "lb1[5m"},
+		{"source", status.Balancers[0].Source.String(), "fe80::1%[2J"},
+		{"connection", status.Probe.Connections[0].String(), "[fe80::1%[2J]:80"},
+		{"config", status.Config.Error, "one; two[2J"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s is %q, want %q", tt.name, tt.got, tt.want)
+		}
+	}
+	b := status.Balancers[0]
+	if b.Interval != 1e9 || b.Checks != 0 || b.View.Weight != 0 || b.View.Sessions != 1<<53 {
+		t.Errorf("numbers are not sane: %+v, %+v", b, b.View)
+	}
+	if status.Probe.Took != 0 || status.Services[0].Answer.Code != 0 || status.Revision != 7 {
+		t.Errorf("took %g, code %d, revision %d", status.Probe.Took, status.Services[0].Answer.Code, status.Revision)
+	}
+	if n := len(status.Holds[0].Holder); n != 1000 {
+		t.Errorf("a name has %d bytes", n)
+	}
+}
+
+// Every kind of field that a Status has must be one that is made printable.
+func TestEachFieldOfAStatusIsMadePrintable(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	var walk func(path string, typ reflect.Type)
+	walk = func(path string, typ reflect.Type) {
+		if seen[typ] || typ == reflect.TypeFor[time.Time]() || typ.PkgPath() == "net/netip" {
+			return
+		}
+		seen[typ] = true
+		switch typ.Kind() {
+		case reflect.Struct:
+			for f := range typ.Fields() {
+				if f.IsExported() {
+					walk(path+"."+f.Name, f.Type)
+				}
+			}
+		case reflect.Pointer, reflect.Slice:
+			walk(path+"[]", typ.Elem())
+		case reflect.String, reflect.Int, reflect.Int64, reflect.Uint16, reflect.Uint64, reflect.Float64, reflect.Bool:
+		default:
+			t.Errorf("%s is a %s, which Printable does not know", path, typ)
+		}
+	}
+	walk("Status", reflect.TypeFor[api.Status]())
+}
+
+func TestErrorsOfTheClientArePrintable(t *testing.T) {
+	for _, tt := range []struct{ name, answer string }{
+		{"status line", "HTTP/1.1 403 \x1b[2J\r\nContent-Length: 0\r\n\r\n"},
+		{"header", "HTTP/1.1 200 OK\r\n\x1b[2J evil\r\n\r\n"},
+		{"no HTTP", "\x1b[2J\x1b[31m\r\n\r\n"},
+		{"no JSON", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\x1b[2J"},
+		{"an address that is none", reply(`{"balancers": [{"source": "` + "\u202e" + `"}]}`)},
+		{"a time that is none", reply(`{"time": "` + "\u202e" + `"}`)},
+		{"a long text for a number", reply(`{"revision": "` + strings.Repeat("x", 10<<10) + `"}`)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go func() {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				io.ReadAtLeast(conn, make([]byte, 1024), 16)
+				io.WriteString(conn, tt.answer)
+				conn.Close()
+			}()
+			_, err = api.Client{URL: "http://" + l.Addr().String()}.Status(t.Context())
+			if err == nil {
+				t.Fatal("there is no error")
+			}
+			said := err.Error()
+			if len(said) > 1200 || strings.ContainsFunc(said, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("the error is %q", said)
+			}
+		})
+	}
+}
+
+func reply(body string) string {
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}
+
+// ask returns the status that a client reads from a daemon that answers body.
+func ask(t *testing.T, body string) api.Status {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, body)
+	}))
+	defer server.Close()
+	status, err := api.Client{URL: server.URL}.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}

@@ -1,0 +1,83 @@
+package render_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// nasty clears a terminal, begins a line, turns the direction of text, and is long.
+func nasty() string {
+	return "a\x1b[2J\u009b31mb\nroot# \u202e\u200f\xffc" + strings.Repeat("x", 10<<10)
+}
+
+func TestHoldIsPrintedWithoutWhatSteersATerminal(t *testing.T) {
+	h := drain.Hold{
+		Holder:  nasty(),
+		Service: nasty(),
+		Mode:    drain.Maint,
+		Reason:  nasty(),
+		By:      nasty(),
+		Owner:   nasty(),
+		Path:    "/holds/" + nasty()[:18],
+		Code:    drain.Unreadable,
+		Error:   nasty(),
+	}
+	for _, line := range []string{render.Hold(h), render.Held(h)} {
+		assertPrintable(t, line)
+		if len(line) > 3500 {
+			t.Errorf("it has %d bytes", len(line))
+		}
+	}
+	if line := render.Held(h); !strings.HasSuffix(line, `; mend or remove "/holds/a\x1b[2J\u009b31mb\nroot# "`) {
+		t.Errorf("the file is not to be found by %q", line)
+	}
+}
+
+func TestReportIsPrintedWithoutWhatSteersATerminal(t *testing.T) {
+	certificate := check.Certificate{Subject: nasty(), Issuer: nasty(), Serial: nasty()}
+	result := check.Result{
+		URL:     nasty(),
+		Status:  200,
+		Version: nasty(),
+		TLS:     &check.TLS{Server: certificate},
+		Own:     &certificate,
+		CRLs:    []check.CRL{{Issuer: nasty()}},
+		Fault:   &check.Fault{Reason: check.BadAnswer, Err: errors.New(nasty())},
+		Warning: errors.New(nasty()),
+	}
+	findings := []check.Finding{{Check: "jruby", State: check.StateWarn, Value: nasty(), Detail: nasty()}}
+	r := render.NewReport(check.Verdict{Health: check.Unknown, Detail: nasty()}, nasty(), result, findings)
+	var out strings.Builder
+	r.Write(&out, time.Now())
+	for line := range strings.Lines(out.String()) {
+		assertPrintable(t, strings.TrimSuffix(line, "\n"))
+		if strings.HasPrefix(line, "root#") {
+			t.Errorf("a line is forged: %q", line)
+		}
+	}
+	_, line := r.Nagios(time.Hour, time.Now())
+	assertPrintable(t, line)
+}
+
+func TestProgressIsPrintedWithoutWhatSteersATerminal(t *testing.T) {
+	var out strings.Builder
+	p := render.NewProgress(&out)
+	p.Say(nasty())
+	p.Done(nasty())
+	assertPrintable(t, strings.TrimSuffix(out.String(), "\n"))
+	assertPrintable(t, p.Last)
+}
+
+func assertPrintable(t *testing.T, line string) {
+	t.Helper()
+	if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		t.Errorf("not printable: %.300q", line)
+	}
+}

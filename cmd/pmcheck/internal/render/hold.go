@@ -1,0 +1,73 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// A file may have any name, and a hold is written by users other than the one at the
+// terminal. So all of a hold is made printable here; these are the longest texts.
+const (
+	maxName = 255 // of a file
+	maxLine = 1000
+)
+
+func holdLine(h drain.Hold, now time.Time) string {
+	if h.Since.IsZero() {
+		return Held(h)
+	}
+	return Held(h) + ", since " + when(h.Since, now)
+}
+
+// Held is Hold for a hold that stays, with what to do about a file that cannot
+// be read. For a directory the error of the hold says so.
+func Held(h drain.Hold) string {
+	if h.Code == drain.Unreadable && h.Holder != drain.Directory {
+		return Hold(h) + "; mend or remove " + path(h.Path)
+	}
+	return Hold(h)
+}
+
+// Hold describes a hold on one line.
+func Hold(h drain.Hold) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s by %s", h.Mode, text.Printable(h.Holder, maxName))
+	if h.Service != "" {
+		fmt.Fprintf(&b, " on %s", text.Printable(h.Service, maxName))
+	}
+	if who := h.Who(); who != "" {
+		fmt.Fprintf(&b, " (%s)", text.Printable(who, maxName))
+	}
+	if h.Reason != "" {
+		fmt.Fprintf(&b, ": %s", text.Printable(h.Reason, maxLine))
+	}
+	if h.Error != "" {
+		fmt.Fprintf(&b, ": %s: %s", text.Printable(h.Code, maxName), text.Printable(h.Error, maxLine))
+	}
+	switch {
+	case !h.Until.IsZero():
+		fmt.Fprintf(&b, ", until %s", h.Until.Local().Format("2006-01-02 15:04:05 MST"))
+		if h.UntilReboot {
+			b.WriteString(" or reboot")
+		}
+	case h.UntilReboot:
+		b.WriteString(", until reboot")
+	case h.Code == "":
+		b.WriteString(", no end")
+	}
+	return b.String()
+}
+
+// path writes a path so that it can be recognized: quoted if it has characters that
+// cannot be printed.
+func path(p string) string {
+	if text.Printable(p, len(p)) == p {
+		return p
+	}
+	return strconv.Quote(p)
+}

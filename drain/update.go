@@ -1,0 +1,80 @@
+package drain
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+// Change is Put for a hold that depends on the one it replaces. It calls next with
+// the hold of holder on service that is in effect and readable, or with the zero
+// Hold if there is none, and puts what next returns for that holder and service.
+// Next must be a function of its argument: it is called more than once, and the
+// last result counts. No other writer comes between that call and the change.
+func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, error) {
+	name := fileName(holder, service)
+	replaced := func() (old []Hold, h Hold) {
+		old = s.find(func(h Hold) bool { return filepath.Base(h.Path) == name })
+		h = next(s.current(old))
+		h.Holder, h.Service = holder, service
+		return old, h
+	}
+	_, h := replaced()
+	if err := s.prepare(h); err != nil {
+		return Hold{}, err
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return Hold{}, err
+	}
+	defer unlock()
+	old, h := replaced()
+	if err := s.prepare(h); err != nil {
+		return Hold{}, err
+	}
+	dir := s.dirOf(h)
+	path := filepath.Join(dir, name)
+	data, err := s.successor(h, old).Encode()
+	if err != nil {
+		return Hold{}, fmt.Errorf("hold %s: %w", holder, err)
+	}
+	if err := writeFile(dir, name, data); err != nil {
+		return Hold{}, err
+	}
+	_, err = remove(slices.DeleteFunc(old, func(o Hold) bool { return o.Path == path }))
+	s.tidy()
+	stored := s.find(func(h Hold) bool { return h.Path == path })
+	if err == nil && len(stored) == 0 {
+		err = fmt.Errorf("%w: %s is gone again", ErrNotFound, path)
+	}
+	if err != nil {
+		return Hold{}, err
+	}
+	return stored[0], nil
+}
+
+// prepare returns an error if h cannot be put, and makes its directory.
+func (s *Store) prepare(h Hold) error {
+	if err := s.checkPut(h); err != nil {
+		return err
+	}
+	return makeDir(s.dirOf(h))
+}
+
+func (s *Store) dirOf(h Hold) string {
+	if h.UntilReboot {
+		return s.UntilReboot
+	}
+	return s.Persistent
+}
+
+// current returns the hold of these that counts: of two, as after a move that
+// failed, the persistent one.
+func (s *Store) current(old []Hold) (current Hold) {
+	for _, o := range old {
+		if o.Code == "" && o.InEffect(s.now()) && (current.Mode == "" || !o.UntilReboot) {
+			current = o
+		}
+	}
+	return current
+}
