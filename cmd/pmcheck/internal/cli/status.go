@@ -54,7 +54,8 @@ func showStatus(c *cli.Context, environ []string) error {
 		if err != nil {
 			return err
 		}
-		return showOwn(c, settings)
+		return showOne(c, api.Client{Socket: settings.Socket},
+			"systemctl status pmcheck; the holds are in "+settings.Holds.Persistent)
 	}
 	settings, err := loadLocal(c, environ)
 	if err != nil {
@@ -74,7 +75,7 @@ func showStatus(c *cli.Context, environ []string) error {
 	case pool:
 		return showFleet(c, hosts, clients)
 	}
-	return showOther(c, clients[0])
+	return showOne(c, clients[0], "")
 }
 
 // remotes makes the clients for the masters of a pool.
@@ -92,56 +93,34 @@ func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([
 	return clients, nil
 }
 
-// showOwn shows the status of this host.
-func showOwn(c *cli.Context, settings config.Config) error {
-	client := api.Client{Socket: settings.Socket}
-	if c.Bool("watch") {
-		return watchOne(c, client)
+// statusTime is how long the daemon of a host may take to answer.
+const statusTime = 5 * time.Second
+
+// showOne shows the status of one host, all of it or one service; hint is what to do
+// when it does not answer.
+func showOne(c *cli.Context, client api.Client, hint string) error {
+	ask := func(ctx context.Context) (api.Status, error) {
+		ctx, cancel := context.WithTimeout(ctx, statusTime)
+		defer cancel()
+		return client.Status(ctx)
 	}
-	status, err := client.Status(c.Context)
+	if c.Bool("watch") {
+		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen { return screen(ask(ctx)) })
+	}
+	status, err := ask(c.Context)
 	switch {
-	case noDaemon(err):
-		return &exitError{exitNoDaemon, err, "systemctl status pmcheck; the holds are in " + settings.Holds.Persistent}
+	case noDaemon(err) || err != nil && client.URL != "":
+		return &exitError{exitNoDaemon, err, hint}
 	case err != nil:
 		return err
-	}
-	return showOne(c, status)
-}
-
-// otherTime is how long another host may take to answer.
-const otherTime = 3 * time.Second
-
-// showOther shows the status of another host as that of this one.
-func showOther(c *cli.Context, client api.Client) error {
-	if c.Bool("watch") {
-		return watchOne(c, client)
-	}
-	ctx, cancel := context.WithTimeout(c.Context, otherTime)
-	defer cancel()
-	status, err := client.Status(ctx)
-	if err != nil {
-		return &exitError{exitNoDaemon, err, ""}
-	}
-	return showOne(c, status)
-}
-
-func showOne(c *cli.Context, status api.Status) error {
-	if name := c.String("service"); name != "" {
-		service, err := status.ServiceOrError(name)
+	case c.String("service") != "":
+		service, err := status.ServiceOrError(c.String("service"))
 		if err != nil {
 			return noService(err)
 		}
 		status.Services = []api.ServiceStatus{service}
 	}
 	return show(c, status, func(w io.Writer) { render.Status(w, status) }, statusExit(status))
-}
-
-func watchOne(c *cli.Context, client api.Client) error {
-	return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
-		ctx, cancel := context.WithTimeout(ctx, otherTime)
-		defer cancel()
-		return screen(client.Status(ctx))
-	})
 }
 
 // screen is one moment of the status of one host.
