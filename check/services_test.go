@@ -3,6 +3,8 @@ package check_test
 import (
 	"context"
 	"net"
+	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,13 +60,27 @@ func TestRemovedServiceIsNotFound(t *testing.T) {
 	wantReason(t, p.Probe(context.Background()), check.AuthDenied)
 }
 
-func TestTCPReportsWhetherThePortAccepts(t *testing.T) {
-	open := listen(t, hang)
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+// refusing returns an address that is bound and never listens, so that the kernel
+// gives it to nobody else.
+func refusing(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed.Close()
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
+}
+
+func TestTCPReportsWhetherThePortAccepts(t *testing.T) {
+	open := listen(t, hang)
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	tests := []struct {
@@ -75,7 +91,7 @@ func TestTCPReportsWhetherThePortAccepts(t *testing.T) {
 		want    check.Reason
 	}{
 		{"open", context.Background(), open, 0, check.OK},
-		{"closed", context.Background(), closed.Addr().String(), 0, check.Refused},
+		{"closed", context.Background(), refusing(t), 0, check.Refused},
 		{"no time", context.Background(), open, time.Nanosecond, check.Timeout},
 		{"given up", canceled, open, 0, check.Unreachable},
 		{"no such name", context.Background(), "pcp.invalid:8142", 0, check.NameLookup},
