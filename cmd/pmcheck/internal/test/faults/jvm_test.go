@@ -21,12 +21,14 @@ func jvmFaults() []fault {
 		refused  = "503 unhealthy: refused"
 		failed   = "503 unhealthy: unit-failed"
 		starting = "503 warming: unit-starting"
+		crashed  = "503 warming: unit-crashed"
 		silent   = "503 unhealthy: timeout"
 		lost     = "503 unhealthy: connection-lost"
 	)
 	return []fault{
 		{area: "JVM", name: "killed (`kill -9`)", inject: killJVM,
-			said: []string{refused, failed, starting}, haproxy: "DOWN", within: time.Second, back: startTime, by: "systemd"},
+			said: []string{refused, failed, starting, crashed}, haproxy: "DOWN", within: time.Second,
+			back: startTime, by: "systemd"},
 		{area: "JVM", name: "stopped (`kill -STOP`)", inject: signalJVM("STOP"), mend: signalJVM("CONT"),
 			said: []string{silent}, haproxy: "DOWN", within: 5500 * time.Millisecond, back: 4 * time.Second, by: "`kill -CONT`"},
 		{
@@ -47,7 +49,7 @@ func jvmFaults() []fault {
 			inject:  exhaustHeap,
 			mend:    func(s *faultSite) { s.Puppet.SetSitePP("") },
 			long:    true,
-			said:    []string{silent, refused, failed, starting, lost},
+			said:    []string{silent, refused, failed, starting, crashed, lost},
 			haproxy: "DOWN",
 			within:  time.Minute,
 			back:    startTime,
@@ -59,7 +61,7 @@ func jvmFaults() []fault {
 			inject:  killedWith("-Xmx32m"),
 			mend:    (*faultSite).startAnew,
 			long:    true,
-			said:    []string{refused, failed, starting},
+			said:    []string{refused, failed, starting, crashed},
 			haproxy: "DOWN",
 			within:  time.Second,
 			lasts:   15 * time.Second,
@@ -72,7 +74,7 @@ func jvmFaults() []fault {
 			inject:  killedWith("-Xbogus"),
 			mend:    (*faultSite).startAnew,
 			long:    true,
-			said:    []string{refused, failed, starting},
+			said:    []string{refused, failed, starting, crashed},
 			haproxy: "DOWN",
 			within:  time.Second,
 			lasts:   5 * time.Second,
