@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,8 +20,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -29,7 +32,7 @@ const help = `Type what should happen to the stand-in, and Enter:
   starting  it says that it starts     silent    it accepts and never answers
   error     it says that it is ill     stuck     its JRubies are, and it says running
   denied    its auth.conf lacks the rule
-  drain, maint, ready   the mode that an operator wants
+  drain, maint, ready   the mode that an operator wants; --force as in the commands
   quit
 `
 
@@ -87,7 +90,7 @@ In another terminal, the commands:
 	lines := typed(ctx, o.In)
 	group.Go(func() error {
 		defer quit()
-		return prompt(ctx, lines, o.Out, master, store)
+		return prompt(ctx, lines, o.Out, stage{master, store, d.Status})
 	})
 	return group.Wait()
 }
@@ -154,7 +157,7 @@ func typed(ctx context.Context, r io.Reader) <-chan string {
 
 // prompt does what is typed until quit or the end of ctx. At the end of the
 // input, as in the background, it only waits for ctx.
-func prompt(ctx context.Context, lines <-chan string, w io.Writer, m *checktest.Master, store *drain.Store) error {
+func prompt(ctx context.Context, lines <-chan string, w io.Writer, s stage) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -166,7 +169,7 @@ func prompt(ctx context.Context, lines <-chan string, w io.Writer, m *checktest.
 			case line == "quit":
 				return nil
 			case line != "":
-				say(w, obey(line, m, store))
+				say(w, s.obey(line))
 			}
 		}
 	}
@@ -176,20 +179,30 @@ func say(w io.Writer, text string) {
 	fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), text)
 }
 
+// stage is what a demo acts on.
+type stage struct {
+	master *checktest.Master
+	store  *drain.Store
+	status func(now time.Time) api.Status
+}
+
 // obey does what was typed and says what it did.
-func obey(word string, m *checktest.Master, store *drain.Store) string {
+func (s stage) obey(line string) string {
 	var err error
-	switch word {
-	case "drain", "maint":
-		_, err = store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Mode(word), Reason: "demo"})
-	case "ready":
-		if _, err = store.Lift(drain.Operator, ""); errors.Is(err, drain.ErrNotFound) {
+	word, forced := strings.CutSuffix(line, " --force")
+	switch {
+	case word == "drain", word == "maint":
+		err = s.hold(drain.Mode(word), forced)
+	case forced:
+		return unknown(line)
+	case word == "ready":
+		if _, err = s.store.Lift(drain.Operator, ""); errors.Is(err, drain.ErrNotFound) {
 			err = nil
 		}
-	case "running", "starting", "error", "stopped", "denied", "silent", "stuck":
-		err = m.Set(checktest.State(word))
+	case slices.Contains([]string{"running", "starting", "error", "stopped", "denied", "silent", "stuck"}, word):
+		err = s.master.Set(checktest.State(word))
 	default:
-		return fmt.Sprintf("unknown demo command %q.\n%s", word, strings.TrimRight(help, "\n"))
+		return unknown(line)
 	}
 	switch {
 	case err != nil:
@@ -197,5 +210,18 @@ func obey(word string, m *checktest.Master, store *drain.Store) string {
 	case word == "stuck":
 		return "now stuck: busy at first, 503 after about 10 s"
 	}
-	return "now " + word
+	return "now " + line
+}
+
+// hold sets a hold by the same rule as the commands.
+func (s stage) hold(mode drain.Mode, forced bool) error {
+	if last := rotation.LastServer(s.status(time.Now()), ""); len(last) > 0 && !forced {
+		return fmt.Errorf("%s; insist with %s --force", last[0].Text, mode)
+	}
+	_, err := s.store.Put(drain.Hold{Holder: drain.Operator, Mode: mode, Reason: "demo"})
+	return err
+}
+
+func unknown(line string) string {
+	return fmt.Sprintf("unknown demo command %q.\n%s", line, strings.TrimRight(help, "\n"))
 }
