@@ -111,8 +111,9 @@ func unknownFlagHint(c *cli.Context, name string) string {
 // strayFlagHint says what to do instead of giving a command the flag of others. A
 // flag that is near must not be offered: drain --hold m2 would drain this host.
 func strayFlagHint(command, name string, others, typed []string) string {
-	switch name {
-	case "host":
+	acts := slices.Contains([]string{"drain", "maint", "ready", "wait", "check"}, command)
+	switch {
+	case acts && name == "host":
 		const flag = "--host"
 		host := "HOST"
 		for i, word := range typed {
@@ -123,7 +124,7 @@ func strayFlagHint(command, name string, others, typed []string) string {
 			}
 		}
 		return fmt.Sprintf("%s acts on this host only; on that one: ssh %s sudo pmcheck %[1]s", command, host)
-	case "fleet":
+	case acts && name == "fleet":
 		return command + " acts on this host only; run it on each master, one at a time"
 	}
 	return fmt.Sprintf("%s is a flag of pmcheck %s", dashed(name), strings.Join(others, ", "))
