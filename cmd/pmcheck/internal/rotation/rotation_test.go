@@ -249,3 +249,14 @@ func assertObstacles(t *testing.T, obstacles []api.Obstacle, want []string) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// An agent pauses between its requests, so one clear look is not enough.
+func TestTheWayMustStayClear(t *testing.T) {
+	way := drain.Settle{After: rotation.Settle}
+	if way.Observe(true, now()) || way.Observe(true, now().Add(900*time.Millisecond)) {
+		t.Error("clear at once")
+	}
+	if !way.Observe(true, now().Add(time.Second)) {
+		t.Error("not clear after a second")
+	}
+}
