@@ -10,13 +10,19 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
+// startTime is how long Puppet Server may take to start on a busy machine.
+const startTime = 4 * time.Minute
+
 // TestGuardReturns restarts Puppet Server behind HAProxy with the graceful lines: the
 // guard's hold stays until the master is healthy, so HAProxy never has it DOWN.
 func TestGuardReturns(t *testing.T) {
 	s := boot(t, "master")
+	// Debian's unit is active only once the server answers. Without that, as with other
+	// units, the server needs a while after it.
+	s.Host.WriteFile("/etc/systemd/system/puppetserver.service.d/post.conf", "[Service]\nExecStartPost=\n", 0o644)
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s.install(older)
-	master.WaitReady(4 * time.Minute) // on a busy machine
+	master.WaitReady(startTime)
 
 	t.Run("without a balancer a stop does not wait for agents", func(t *testing.T) {
 		on := s.with(t)
@@ -35,7 +41,7 @@ func TestGuardReturns(t *testing.T) {
 			t.Errorf("the guard does not say why:\n%s", journal)
 		}
 		on.Host.MustRun("systemctl", "start", "puppetserver")
-		on.waitForAnswer(time.Minute, serving)
+		on.waitForAnswer(startTime, serving)
 	})
 
 	haproxy := s.Balance(`
@@ -44,6 +50,7 @@ defaults
     timeout connect 5s
     timeout client 30m
     timeout server 30m
+    timeout check 10s
 frontend puppet
     bind ` + lab.BridgeAddress + `:8140
     default_backend puppet
@@ -51,7 +58,7 @@ backend puppet
     option httpchk GET /?drain=404
     http-check disable-on-404
     http-check send-state
-    default-server check port 9200 inter 200ms fall 2 rise 1
+    default-server check port 9200 inter 500ms fall 2 rise 1
     server m1 ` + master.Address() + `
     server m2 ` + lab.BridgeAddress + `:9200
 frontend m2
@@ -59,16 +66,16 @@ frontend m2
     bind ` + lab.BridgeAddress + `:9200
     http-request return status 200
 `)
-	haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+	haproxy.WaitStatus("puppet", "m1", "UP", startTime)
 
 	t.Run("a restart is never DOWN", func(t *testing.T) {
 		on := s.with(t)
 		on.Host.MustRun("systemctl", "restart", "puppetserver")
 		on.assertPrints("drain", "sh", "-c", guardMode)
 		on.assertPrints("activating", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
-		on.waitForOutput(time.Minute, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.waitForOutput(startTime, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 		on.assertPrints("none", "sh", "-c", guardMode)
-		haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
 		assertNeverDown(t, haproxy)
 	})
 
@@ -88,8 +95,8 @@ frontend m2
 			`curl -s localhost:9200/metrics | grep -c 'pmcheck_hold_info{holder="guard",mode="ready"'`)
 		haproxy.Admin("enable server puppet/m2")
 		on.waitForOutput(20*time.Second, "drain", "sh", "-c", guardMode)
-		on.waitForOutput(time.Minute, "none", "sh", "-c", guardMode)
-		haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+		on.waitForOutput(startTime, "none", "sh", "-c", guardMode)
+		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
 	})
 
 	t.Run("a second restart before the master is healthy", func(t *testing.T) {
@@ -98,9 +105,9 @@ frontend m2
 		on.assertPrints("activating", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 		on.Host.MustRun("systemctl", "restart", "puppetserver")
 		on.assertPrints("drain", "sh", "-c", guardMode)
-		on.waitForOutput(time.Minute, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.waitForOutput(startTime, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 		on.assertPrints("none", "sh", "-c", guardMode)
-		haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
+		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
 		assertNeverDown(t, haproxy)
 	})
 
@@ -113,21 +120,7 @@ frontend m2
 		if got := on.Answer(); got == serving {
 			t.Errorf("answer %q", got)
 		}
-		on.waitForAnswer(time.Minute, serving)
-	})
-
-	t.Run("a shutdown waits less", func(t *testing.T) {
-		on := s.with(t)
-		on.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  shutdown: 5s\n", 0o644)
-		haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
-		on.Host.Start("curl", "-sk", "--rate", "2/s", "https://"+master.Address()+"/status/v1/simple?[1-1200]")
-		began := time.Now()
-		on.Host.Poweroff()
-		if took := time.Since(began); took > time.Minute {
-			t.Errorf("the shutdown took %v", took)
-		} else {
-			t.Logf("measured: shutdown with an agent that stays: %v", took.Round(100*time.Millisecond))
-		}
+		on.waitForAnswer(startTime, serving)
 	})
 }
 
