@@ -14,7 +14,6 @@ const holds = state + "/holds"
 
 // pmcheckFaults are those of pmcheck itself, its holds and its configuration.
 func pmcheckFaults() []fault {
-	const restored = "the file restored"
 	faults := []fault{
 		{
 			name:    "stopped (`kill -STOP`)",
@@ -34,22 +33,19 @@ echo "$said" | grep -q 'address already in use (another pmcheck'`)},
 			long: true,
 			mend: configure(hostConfig),
 			inject: func(s *faultSite) {
-				configure(hostConfig + "lisen: \":9200\"\n")(s)
-				sh(`timeout 5 sh -c 'until pmcheck status | grep -q lisen; do sleep 0.1; done'`)(s)
+				s.Host.WriteFile(config.DefaultFile, hostConfig+"lisen: \":9200\"\n", 0o644)
+				sh(`if systemctl reload pmcheck; then exit 1; fi
+timeout 5 sh -c 'until journalctl -q -u pmcheck | grep -q lisen; do sleep 0.1; done'`)(s)
 			},
 		},
 		{
-			name:    "configuration with a typo, restarted",
-			said:    []string{lab.NoAnswer},
-			haproxy: "DOWN",
-			within:  4 * time.Second,
-			back:    3 * time.Second,
-			by:      restored,
+			name:  "configuration with a typo, restarted: the last good one",
+			lasts: 4 * time.Second,
 			inject: func(s *faultSite) {
 				s.Host.WriteFile(config.DefaultFile, "lisen: \":9200\"\n", 0o644)
-				s.Host.MustRun("systemctl", "--no-block", "restart", "pmcheck")
+				s.Host.MustRun("systemctl", "restart", "pmcheck")
 			},
-			mend: func(s *faultSite) { s.Host.WriteFile(config.DefaultFile, hostConfig, 0o644) },
+			mend: configure(hostConfig),
 		},
 		{
 			name:   "configuration deleted, restarted: the defaults",
