@@ -5,6 +5,7 @@ package lab
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -125,22 +126,30 @@ func (s *Site) Log() string {
 }
 
 // Status returns what pmcheck knows.
-func (s *Site) Status() (status Status) {
+func (s *Site) Status() Status {
 	s.TB.Helper()
+	status, err := s.status()
+	if err != nil {
+		s.TB.Fatal(err)
+	}
+	return status
+}
+
+func (s *Site) status() (status Status, err error) {
 	var text []byte
 	if s.Host != nil {
 		text, _ = s.Command("status", "--json").Output() // its exit status is the master's state
 	} else {
 		code, body, err := s.Ask("/status")
 		if code != http.StatusOK || err != nil {
-			s.TB.Fatalf("/status: %d, %v", code, err)
+			return status, fmt.Errorf("/status: %d, %v", code, err)
 		}
 		text = []byte(body)
 	}
 	if err := json.Unmarshal(text, &status); err != nil {
-		s.TB.Fatalf("status: %v in %q", err, text)
+		return status, fmt.Errorf("status: %v in %q", err, text)
 	}
-	return status
+	return status, nil
 }
 
 // Hold sets the operator's hold, or lifts all holds for ready, as the commands do.

@@ -56,10 +56,17 @@ func (s *Site) WaitLive(within time.Duration) time.Duration {
 	return s.WaitAnswerTo("/live", http.StatusOK, "", within)
 }
 
-// WaitStatus waits until want returns nil for what pmcheck knows.
+// WaitStatus waits until want returns nil for what pmcheck knows. It asks again where
+// an answer comes late: on a machine where a whole flood is at work, one may.
 func (s *Site) WaitStatus(within time.Duration, want func(Status) error) time.Duration {
 	s.TB.Helper()
-	return WaitFor(s.TB, within, 5*time.Millisecond, func() error { return want(s.Status()) })
+	return WaitFor(s.TB, within, 5*time.Millisecond, func() error {
+		status, err := s.status()
+		if err != nil {
+			return err
+		}
+		return want(status)
+	})
 }
 
 // WaitVerdict waits until balancers are told 200 for this verdict, such as "busy:
