@@ -109,7 +109,7 @@ func showOne(c *cli.Context, client api.Client, hint string) error {
 	}
 	status, err := ask(c.Context)
 	switch {
-	case noDaemon(err) || err != nil && client.URL != "":
+	case errors.Is(err, api.ErrNoDaemon) || err != nil && client.URL != "":
 		return &exitError{exitNoDaemon, err, hint}
 	case err != nil:
 		return err

@@ -58,6 +58,3 @@ func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal 
 func noService(err error) error {
 	return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
 }
-
-// noDaemon reports whether a command failed because no daemon answers.
-func noDaemon(err error) bool { return errors.Is(err, api.ErrNoDaemon) }

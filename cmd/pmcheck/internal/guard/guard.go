@@ -26,9 +26,6 @@ const (
 	hostEvery = 2 * time.Second
 )
 
-// Holder is the holder of the guard's holds.
-const Holder = drain.Guard
-
 // ErrNotIdle says that the time was over before the last agent had finished.
 var ErrNotIdle = errors.New("not idle")
 
@@ -65,12 +62,12 @@ func (g *Guard) BeforeStop(ctx context.Context) error {
 	g.stop.Began = time.Now()
 	if held, _ := g.held(); held != drain.Drain {
 		if err := g.waitTurn(ctx); err != nil {
-			_, _ = g.store.Lift(Holder, "")
+			_, _ = g.store.Lift(drain.Guard, "")
 			return err
 		}
 	}
 	set, err := g.store.Put(drain.Hold{
-		Holder:      Holder,
+		Holder:      drain.Guard,
 		Mode:        drain.Drain,
 		Reason:      g.Service + " is about to stop",
 		UntilReboot: true,
@@ -100,7 +97,7 @@ func (g *Guard) waitTurn(ctx context.Context) error {
 func (g *Guard) announce(reason string) {
 	g.announced = time.Now()
 	_, err := g.store.Put(drain.Hold{
-		Holder:      Holder,
+		Holder:      drain.Guard,
 		Mode:        drain.Ready,
 		Reason:      reason,
 		Until:       g.stop.Deadline(g.Settings.Guard),
@@ -191,7 +188,7 @@ func (g *Guard) AfterStart(ctx context.Context) error {
 			return fmt.Errorf("the hold stays: %w", err)
 		}
 	}
-	lifted, err := g.store.Lift(Holder, "")
+	lifted, err := g.store.Lift(drain.Guard, "")
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
 		return err
 	}
@@ -230,7 +227,7 @@ func (g *Guard) waitBack(ctx context.Context) error {
 // held returns the mode of the guard's own hold, and whether there is one.
 func (g *Guard) held() (drain.Mode, bool) {
 	for _, h := range g.store.Read().Holds() {
-		if h.Holder == Holder && h.Service == "" {
+		if h.Holder == drain.Guard && h.Service == "" {
 			return h.Mode, true
 		}
 	}
