@@ -83,13 +83,15 @@ func Drained(client api.Client, master, service string, since time.Time) Look {
 	return func(ctx context.Context) []api.Obstacle {
 		status, err := f.Next(ctx)
 		switch {
-		case errors.Is(err, api.ErrNoDaemon) && lost.IsZero():
-			lost = time.Now()
-			fallthrough
-		case err != nil && (!errors.Is(err, api.ErrNoDaemon) || time.Since(lost) < daemonPause):
-			return unknown(err)
 		case err == nil:
 			lost, master = time.Time{}, status.Probe.Address // the daemon has read puppet.conf
+		case !errors.Is(err, api.ErrNoDaemon):
+			return unknown(err)
+		case lost.IsZero():
+			lost = time.Now()
+			return unknown(err)
+		case time.Since(lost) < daemonPause:
+			return unknown(err)
 		}
 		connections, unseen := drain.Connections(master)
 		if unseen != nil {
