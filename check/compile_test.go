@@ -35,7 +35,7 @@ func TestCompileFailsWhereAnAgentWould(t *testing.T) {
 		{"broken code", catalog(500, broken), check.StateBad, check.CompileFailed, "Syntax error at '}'"},
 		{"no JRuby in time", catalog(503, "Attempt to borrow a JRubyInstance from the pool timed out."), check.StateBad,
 			check.CompileFailed, "timed out"},
-		{"words without end", catalog(500, strings.Repeat("no ", 10_000)), check.StateBad, check.CompileFailed, "no no"},
+		{"a very long message", catalog(500, strings.Repeat("no ", 10_000)), check.StateBad, check.CompileFailed, "no no"},
 		{"no resources", catalog(200, `{"name":"a"}`), check.StateBad, check.CompileFailed, "no catalog"},
 		{"no name", catalog(200, `{"resources":[]}`), check.StateBad, check.CompileFailed, "no catalog"},
 		{"null", catalog(200, `null`), check.StateBad, check.CompileFailed, "no catalog"},
@@ -78,7 +78,7 @@ func TestSlowCompilationIsAWarning(t *testing.T) {
 	}
 }
 
-// A daemon that ends in the middle of a compilation has found out nothing.
+// A daemon that exits in the middle of a compilation concludes nothing from it.
 func TestCanceledCompilationIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -118,22 +118,23 @@ func TestJRubyFollowsTheMaster(t *testing.T) {
 	}
 	ask(check.StateOK, check.OK, 1)
 	m.SetPool(check.Pool{Size: 2})
-	ask(check.StateBad, check.JRubyWarming, 2) // to be sure that there is none
+	ask(check.StateBad, check.JRubyWarming, 2) // a count of zero is confirmed by a second question
 	m.SetPool(check.Pool{Size: 2, Free: 1, Borrowed: []check.Loan{{Request: "GET /", Seconds: 5}}})
 	ask(check.StateOK, check.OK, 1)
 	m.Set(checktest.JRubyStuck)
-	for j.Check(t.Context()).Reason != check.JRubyStuck { // a loan is told in milliseconds
+	for j.Check(t.Context()).Reason != check.JRubyStuck { // a loan younger than 1 ms counts as 0
 	}
 	m.Set(checktest.Garbage)
 	ask(check.StateNone, check.NotKnown, 1)
 	m.Set(checktest.Denied)
 	ask(check.StateNone, check.NotKnown, 1)
-	ask(check.StateNone, check.NotKnown, 2) // by either name
+	ask(check.StateNone, check.NotKnown, 2) // once under each name of the service
 	m.Set(checktest.Stopped)
 	ask(check.StateNone, check.NotKnown, 0)
 }
 
-// TestSilentMasterMayBeStarting: it may be starting, unless it has told before.
+// TestSilentMasterMayBeStarting: a master that does not answer is taken to be
+// starting, unless it has answered since its last restart.
 func TestSilentMasterMayBeStarting(t *testing.T) {
 	m := newMaster(t)
 	j := schedule(t, m, func(*check.JRubySettings) {})

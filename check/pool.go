@@ -14,7 +14,7 @@ import (
 // Pool is Puppet Server's pool of JRuby instances at one moment.
 type Pool struct {
 	Size     int    `json:"size"`     // max-active-instances
-	Free     int    `json:"free"`     // ready, and waiting for work
+	Free     int    `json:"free"`     // started and idle
 	Borrowed []Loan `json:"borrowed"` // at work
 	Waiting  []Loan `json:"waiting"`  // requests that wait for an instance
 	// Lock is the state of the pool's lock, not-in-use, requested or acquired, and
@@ -31,21 +31,21 @@ type Pool struct {
 
 // Loan is one request, with an instance or waiting for one.
 type Loan struct {
-	Request string  `json:"request"`          // method and path, as far as they are told
+	Request string  `json:"request"`          // method and path, as far as the server reports them
 	Seconds float64 `json:"duration_seconds"` // for how long
 }
 
 func (l Loan) age() time.Duration { return time.Duration(l.Seconds * float64(time.Second)) }
 
-// Ready is how many instances there are to work with. While the server starts,
-// or replaces instances, it is below Size.
+// Ready returns how many instances are started, idle or at work. It is below Size
+// while the server starts or replaces instances.
 func (p *Pool) Ready() int { return p.Free + len(p.Borrowed) }
 
 // Saturated reports whether requests wait because all instances are at work.
 func (p *Pool) Saturated() bool { return p.Free == 0 && len(p.Waiting) > 0 }
 
-// Stuck is for how long requests have waited without any instance coming
-// back. One that comes back is lent again at once while requests wait, so it
+// Stuck returns for how long requests have waited without any instance being
+// returned. While requests wait, a returned instance is lent again at once, so this
 // is the age of the youngest loan.
 func (p *Pool) Stuck() time.Duration {
 	if !p.Saturated() || len(p.Borrowed) == 0 {
@@ -54,12 +54,12 @@ func (p *Pool) Stuck() time.Duration {
 	return slices.MinFunc(p.Borrowed, func(a, b Loan) int { return cmp.Compare(a.Seconds, b.Seconds) }).age()
 }
 
-// held reports whether the pool is locked. It lends nothing from the moment
-// the lock is requested, while it waits for what is lent.
+// held reports whether the pool is locked. From the moment a lock is requested, the
+// pool lends nothing and waits until every instance is returned.
 func (p *Pool) held() bool { return p.Lock == "requested" || p.Lock == "acquired" }
 
-// Locked is for how long the pool has lent nothing because of its lock; 0 if
-// it is not locked, or if it does not say since when.
+// Locked returns for how long the pool has lent nothing because of its lock. It is 0
+// if the pool is not locked, or if the server does not say since when.
 func (p *Pool) Locked(now time.Time) time.Duration {
 	if !p.held() || p.LockSince.IsZero() {
 		return 0
@@ -111,7 +111,7 @@ type poolLoan struct {
 	} `json:"reason"`
 }
 
-// The bounds of what is kept of an answer.
+// Bounds on what is kept of an answer.
 const (
 	maxPath    = 200  // bytes of a request's method and path
 	maxLoans   = 5000 // Jetty lets about 200 requests wait
@@ -126,10 +126,10 @@ func parsePool(body []byte) (*Pool, error) {
 	}
 	m := s.Status.Experimental.Metrics
 	if m.Size == nil || m.Free == nil || m.Borrowed == nil || m.Waiting == nil {
-		return nil, errors.New("no num-jrubies, num-free-jrubies, borrowed-instances and requested-instances")
+		return nil, errors.New("num-jrubies, num-free-jrubies, borrowed-instances or requested-instances is missing")
 	}
 	if *m.Size < 1 || *m.Free < 0 {
-		return nil, errors.New("a number of instances that cannot be")
+		return nil, errors.New("impossible number of instances")
 	}
 	if len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans {
 		return nil, errors.New("more requests than a server can have")

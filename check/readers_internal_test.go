@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// The readers of JSON, each with what it makes of bad input.
+// TestReadersRefuseBadInput gives bad input to every function that reads JSON from
+// the network or from a file.
 func TestReadersRefuseBadInput(t *testing.T) {
 	readers := map[string]func([]byte) error{
 		"pool":     func(b []byte) error { _, err := parsePool(b); return err },
@@ -21,19 +22,19 @@ func TestReadersRefuseBadInput(t *testing.T) {
 	inputs := map[string]string{
 		"nothing": "", "null": "null", "a word": "running", "a page": "<html>", "an array": "[]", "an object": "{}",
 		"deep objects": nested(100_000), "deep arrays": strings.Repeat("[", 100_000), "cut": `{"status":{"a":`,
-		"deep in place": `{"status":` + nested(9_999) + `}`,
+		"deep below a known key": `{"status":` + nested(9_999) + `}`,
 	}
 	for name, reader := range readers {
 		for kind, input := range inputs {
 			if reader([]byte(input)) == nil {
-				t.Errorf("%s: %s is taken for good", name, kind)
+				t.Errorf("%s accepts bad input: %s", name, kind)
 			}
 		}
 	}
 }
 
-// FuzzReadPuppetDB: only a 200 with the state running, and no flag that says
-// otherwise, is well; what is bad is a Fault.
+// FuzzReadPuppetDB: only a 200 with the state running, and without a flag that
+// contradicts it, is healthy. A Fault has one of the reasons of this check.
 func FuzzReadPuppetDB(f *testing.F) {
 	f.Add(200, []byte(`{"state":"running","status":`+
 		`{"maintenance_mode?":false,"queue_depth":0,"read_db_up?":true,"write_db_up?":true}}`))
@@ -42,7 +43,7 @@ func FuzzReadPuppetDB(f *testing.F) {
 	f.Fuzz(func(t *testing.T, code int, body []byte) {
 		value, err := readPuppetDB(code, body)
 		if err == nil && (code != 200 || !strings.HasPrefix(value, "running")) {
-			t.Errorf("status %d with %q is well", code, body)
+			t.Errorf("status %d with %q counts as healthy", code, body)
 		}
 		var fault *Fault
 		if errors.As(err, &fault) && fault.Reason != PuppetDBDown && fault.Reason != PuppetDBMaintained {
@@ -54,8 +55,8 @@ func FuzzReadPuppetDB(f *testing.F) {
 	})
 }
 
-// FuzzParseDeploy: whatever a record says, an environment of it can be shown,
-// and is OK only if the deployment succeeded.
+// FuzzParseDeploy: whatever a record contains, its environment can be encoded as
+// JSON, and is OK only if the deployment succeeded.
 func FuzzParseDeploy(f *testing.F) {
 	f.Add([]byte(`{"signature":"1","started_at":"2026-11-20 09:00:00 +0000","finished_at":"2026-11-20 09:00:30 UTC",` +
 		`"deploy_success":true,"module_deploys":[{"name":"stdlib","version":"9.6.0","sha":null}]}`))
@@ -86,7 +87,7 @@ func FuzzReadCatalog(f *testing.F) {
 		err := readCatalog(status, body)
 		if err == nil {
 			if status != 200 || !json.Valid(body) {
-				t.Errorf("status %d with %q is a catalog", status, body)
+				t.Errorf("status %d with %q counts as a catalog", status, body)
 			}
 			return
 		}

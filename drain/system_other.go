@@ -8,10 +8,12 @@ import (
 	"net/netip"
 )
 
-// sockets needs Linux: its error wraps errors.ErrUnsupported.
+// sockets is implemented on Linux only. Here it returns an error that wraps
+// errors.ErrUnsupported.
 func sockets(uint16) ([]Connection, []netip.Addr, error) {
 	return nil, nil, fmt.Errorf("list TCP connections: %w", errors.ErrUnsupported)
 }
 
-// fileHandle needs Linux: elsewhere a directory is known by its inode number alone.
+// fileHandle is implemented on Linux only. Elsewhere a directory is identified by
+// its inode number alone.
 func fileHandle(int) string { return "" }

@@ -27,7 +27,7 @@ func newMaster(t *testing.T) (*checktest.Master, *puppetclient.Client) {
 	return m, client
 }
 
-func TestAnswersBesideTheProbe(t *testing.T) {
+func TestEachServiceIsSetByItself(t *testing.T) {
 	m, client := newMaster(t)
 	get := func(path string, want int) string {
 		t.Helper()
@@ -61,9 +61,9 @@ func TestAnswersBesideTheProbe(t *testing.T) {
 	get("/status/v1/services/jruby-metrics", http.StatusNotFound)
 }
 
-// While all JRubies are stuck the status is running and no catalog comes;
-// requests that waited are served when they are stuck no longer.
-func TestStuck(t *testing.T) {
+// TestStuckMasterReportsRunning: while all JRubies are stuck, the status is running
+// and requests for a catalog wait. They are answered as soon as the JRubies are free.
+func TestStuckMasterReportsRunning(t *testing.T) {
 	m, client := newMaster(t)
 	if err := m.Set(checktest.JRubyStuck); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestStuck(t *testing.T) {
 	for m.Questions() == asked {
 		select {
 		case <-answered:
-			t.Fatal("a catalog came")
+			t.Fatal("the catalog was answered while all JRubies were stuck")
 		default:
 		}
 	}
@@ -89,6 +89,6 @@ func TestStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := <-answered; status != http.StatusOK {
-		t.Errorf("status %d when the JRubies came back", status)
+		t.Errorf("status %d once the JRubies were free; want 200", status)
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-func TestNetworkError(t *testing.T) {
+func TestErrorsOfSystemCallsBecomeReasons(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		err  error
 		want Reason
 	}{
 		{"reset by the peer", broken("read", syscall.ECONNRESET), ConnectionLost},
-		{"ended by an administrator, as with ss -K", broken("read", syscall.ECONNABORTED), ConnectionLost},
-		{"written to after its end", broken("write", syscall.EPIPE), ConnectionLost},
+		{"killed by an administrator, as with ss -K", broken("read", syscall.ECONNABORTED), ConnectionLost},
+		{"write after the peer closed", broken("write", syscall.EPIPE), ConnectionLost},
 		{"no route", broken("dial", syscall.EHOSTUNREACH), Unreachable},
 		{"port closed", broken("dial", syscall.ECONNREFUSED), Refused},
 	} {
@@ -28,7 +28,8 @@ func TestNetworkError(t *testing.T) {
 	}
 }
 
-// broken is the error of a system call on a connection, as net/http passes it on.
+// broken returns the error of a system call on a connection in the form in which
+// net/http passes it on.
 func broken(op string, errno syscall.Errno) error {
 	return fmt.Errorf("http: %w", &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)})
 }

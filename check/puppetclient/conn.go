@@ -11,8 +11,8 @@ import (
 )
 
 // conn is a connection to the master that remembers how it was made and how
-// it ended. net/http reads a kept connection all the time, so the end of it
-// is known at once, long before the next request.
+// it ended. net/http always has a read pending on an idle connection, so its end
+// is noticed at once, long before the next request.
 type conn struct {
 	*tls.Conn
 	born  time.Time
@@ -70,8 +70,8 @@ func (c *conn) refusal() error {
 	return nil
 }
 
-// remoteAlert reports whether an error is a TLS alert sent by the peer. The
-// type of the alert is not exported; crypto/tls marks it by the operation.
+// remoteAlert reports whether an error is a TLS alert sent by the peer. crypto/tls
+// wraps such an alert, whose type it does not export, in a net.OpError with this Op.
 func remoteAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
@@ -87,9 +87,9 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// connect connects to host:port. It resolves localhost itself, as RFC 6761 section 6.3
-// asks for: a master must not look dead because a resolver does not answer, or
-// because a line of /etc/hosts was lost.
+// connect connects to host:port. It resolves localhost itself, as RFC 6761, section
+// 6.3 recommends: a master must not look dead because a resolver does not answer, or
+// because a line is missing from /etc/hosts.
 func connect(ctx context.Context, address string) (net.Conn, error) {
 	dialer := new(net.Dialer)
 	host, port, err := net.SplitHostPort(address)

@@ -29,22 +29,22 @@
 // certificate is always offered.
 //
 // Errors say which side is at fault. With TLS 1.3 a server refuses a client
-// certificate after the handshake, often by closing the connection under the
-// request; the client finds the alert behind such an error and looks for the reason
-// in its own files: expired, revoked, or of another CA. Every error of a Client is
-// an [*Error] with a [Reason] from a closed set.
+// certificate after the handshake, often by closing the connection while the request
+// is being written. The client then looks for the TLS alert behind that error, and for
+// its cause in the host's own files: expired, revoked, or issued by another CA. Every
+// error of a Client is an [*Error] with a [Reason] from a closed set.
 //
 // # Files that change
 //
 // Puppet renews certificates and CRLs in place. Before each question the files are
-// compared with what was read last, by size, time and inode. A set is used only if
-// all of it is good; until then the last good set stays in use, and the Answer
-// carries a Warning.
+// compared with those that were read last, by size, modification time and inode. A
+// set is used only if all its files are good; until then the last good set stays in
+// use, and the Answer carries a Warning.
 //
 // # Connections
 //
 // A handshake costs Puppet Server about ten times as much as a question, so a
-// connection is kept, for at most [Client.Handshake]. The client reads from it all
-// the time: [Client.Lost] is called the moment the server closes it, long before
-// the next question.
+// connection is kept, for at most [Client.Handshake]. The client has a read pending
+// on it all the time, so [Client.Lost] is called the moment the server closes it,
+// long before the next question.
 package puppetclient

@@ -22,8 +22,8 @@ func completionCommand(environ []string) *cli.Command {
 		Name:      "completion",
 		Usage:     "print a completion script for bash, zsh or fish",
 		ArgsUsage: "bash|zsh|fish",
-		Description: "Packages install the scripts. Elsewhere: source <(pmcheck completion bash).\n" +
-			"The scripts use pmcheck completion holders, services, explained and goals for such names.",
+		Description: "The packages install the scripts. Without a package: source <(pmcheck completion bash).\n" +
+			"The scripts call pmcheck completion with holders, services, explained or goals to list such names.",
 		Flags:  []cli.Flag{configFlag()},
 		Action: func(c *cli.Context) error { return completion(c, environ) },
 	}
@@ -51,9 +51,9 @@ func completion(c *cli.Context, environ []string) error {
 	return usageError("completion takes bash, zsh or fish")
 }
 
-// completionNames lists the holders that hold now, the services that the daemon
-// answers for (none if it does not answer), what can be explained, or what can be
-// waited for.
+// completionNames lists names of one kind: the holders of the holds in effect, the
+// services of the daemon (none if it does not answer), the arguments of check
+// --explain, or those of wait --for.
 func completionNames(c *cli.Context, environ []string, what string) (names []string, err error) {
 	switch what {
 	case "goals":
@@ -72,7 +72,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 		}
 		names = append(names, drain.Operator)
 		for _, h := range settings.Store().Read().Holds() {
-			if drain.CheckName(h.Holder) == nil { // bash would run what a file may be called
+			if drain.CheckName(h.Holder) == nil { // a file's name may contain what bash would execute
 				names = append(names, h.Holder)
 			}
 		}
@@ -81,7 +81,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 		if err != nil {
 			return nil, err
 		}
-		status, _ := api.Client{Socket: settings.Socket}.Status(c.Context) // of a silent daemon, none
+		status, _ := api.Client{Socket: settings.Socket}.Status(c.Context) // empty if the daemon does not answer
 		for _, s := range status.Services {
 			names = append(names, s.Name)
 		}
@@ -90,7 +90,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 	return slices.Compact(names), nil
 }
 
-// completed is what can be typed after a command's name.
+// completed is a command with the flags that can be typed after its name.
 type completed struct {
 	Name, Usage string
 	Flags       []completedFlag
@@ -99,8 +99,9 @@ type completed struct {
 type completedFlag struct {
 	Names []string // with dashes
 	Usage string
-	// Value is what its value is completed with: files, nothing, or what pmcheck
-	// completion prints for it; empty if it takes none.
+	// Value says how the flag's value is completed: with files, with nothing, or with
+	// the output of pmcheck completion and this word. It is empty for a flag that takes
+	// no value.
 	Value string
 }
 
@@ -113,7 +114,7 @@ func completionData(commands []*cli.Command) []completed {
 		entry := completed{Name: c.Name, Usage: c.Usage}
 		for _, f := range c.VisibleFlags() {
 			if f.Names()[0] == "help" {
-				continue // only the command that runs has it; the scripts know it
+				continue // urfave/cli adds it only to the command that runs; the templates have it
 			}
 			flag := completedFlag{
 				Usage: strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", ""),
@@ -135,7 +136,7 @@ func completedValue(c *cli.Command, f cli.Flag) string {
 	}
 	switch name := f.Names()[0]; {
 	case name == "wait":
-		return "" // a limit is not a word of its own: --wait=10m
+		return "" // its value is never a separate word: --wait=10m
 	case name == "config", name == "check":
 		return "files"
 	case name == "hold":
@@ -150,13 +151,14 @@ func completedValue(c *cli.Command, f cli.Flag) string {
 	return "nothing"
 }
 
-// quote makes one word of a text, for any shell.
+// quote returns s as a single word of bash, zsh and fish.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// zshText escapes what means something inside of an _arguments specification.
+// zshText escapes the characters with a meaning in a specification for _arguments.
 func zshText(s string) string { return strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(s) }
 
-// zshAction says in an _arguments specification how a value is completed.
+// zshAction returns the part of a specification for _arguments that says how a value
+// is completed.
 func zshAction(value string) string {
 	switch value {
 	case "":

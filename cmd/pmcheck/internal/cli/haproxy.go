@@ -13,14 +13,14 @@ func haproxyCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "haproxy",
 		Usage: "print a backend section for HAProxy that fits this configuration",
-		Description: "Names the masters given with --server, or those listed as fleet in the configuration,\n" +
-			"and explains each line in a comment. Paste it into haproxy.cfg.\n" +
-			"With agent.listen in the configuration it has agent-checks, too.",
+		Description: "The section has the masters given with --server, or those listed as fleet in the\n" +
+			"configuration. A comment explains each line. Paste the section into haproxy.cfg.\n" +
+			"If agent.listen is set in the configuration, the section has agent-checks too.",
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.StringSliceFlag{Name: "server", Usage: "a master, `NAME=ADDRESS` or an address; several times"},
+			&cli.StringSliceFlag{Name: "server", Usage: "a master, `NAME=ADDRESS` or an address; repeat it for each"},
 			&cli.StringFlag{Name: "name", Value: "puppet", Usage: "`NAME` of the backend"},
-			&cli.BoolFlag{Name: "graceful", Usage: "let a drain be a 404, which raises no alert"},
+			&cli.BoolFlag{Name: "graceful", Usage: "answer 404 during a drain: HAProxy raises no alert"},
 			durationFlag("inter", 2*time.Second, "`TIME` between two checks"),
 			&cli.IntFlag{Name: "fall", Value: 3, Usage: "checks in a row until a master is DOWN"},
 		},
@@ -42,7 +42,7 @@ func printBackend(c *cli.Context, environ []string) error {
 			"pmcheck haproxy --server puppet1=192.0.2.11 --server puppet2=192.0.2.12"}
 	}
 	if durationOf(c, "inter") < 10*time.Millisecond || c.Int("fall") < 1 {
-		return usageError("--inter is at least 10ms and --fall at least 1")
+		return usageError("--inter must be at least 10ms and --fall at least 1")
 	}
 	b := haproxy.Backend{
 		Name:     c.String("name"),

@@ -84,10 +84,10 @@ func TestBadConfigs(t *testing.T) {
 			"F:1: tls_certificate: is missing (tls: files needs tls_certificate and tls_key)\n" +
 				"F:1: tls_key: is missing (tls: files needs tls_certificate and tls_key)"},
 		{"tls files without tls", "tls_certificate: /c\ntls_key: /k\n",
-			"F:1: tls_certificate: means nothing with tls: off (set tls: files)\n" +
-				"F:2: tls_key: means nothing with tls: off (set tls: files)"},
+			"F:1: tls_certificate: has no effect with tls: off (set tls: files)\n" +
+				"F:2: tls_key: has no effect with tls: off (set tls: files)"},
 		{"client ca with puppet", "tls: puppet\ntls_client_ca: /c\n",
-			"F:2: tls_client_ca: means nothing with tls: puppet (set tls: files)"},
+			"F:2: tls_client_ca: has no effect with tls: puppet (set tls: files)"},
 		{"relative path", "tls: files\ntls_certificate: c.pem\ntls_key: /k\n",
 			"F:2: tls_certificate: c.pem is not an absolute path"},
 		{"mode", "initial_mode: up\n", "F:1: initial_mode: up is not one of ready, drain, maint"},

@@ -10,14 +10,15 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A judge reports what a configuration breaks.
+// A judge reports the rules that a configuration breaks.
 type judge struct {
 	origins layer
 	unread  []Fault // of values that could not be read
 	faults  *faults
 }
 
-// judge puts c to the rules of each setting alone, in their tags, and to those of several.
+// judge checks c against the rules for single settings, which are in their tags, and
+// against those that involve several settings.
 func (l layer) judge(c *Config, found *faults) {
 	j := judge{l, slices.Clone(found.list), found}
 	for _, f := range fields(c) {
@@ -42,10 +43,10 @@ func (l layer) judge(c *Config, found *faults) {
 	j.services(c)
 }
 
-// rule adds a fault of key unless ok is true. The others also take part in the rule,
-// which says nothing while one of the keys could not be read. The fault stands where
-// the first of them was set: of a timeout above the interval the timeout may be the
-// default.
+// rule adds a fault of key unless ok is true. The others are further keys that the
+// rule involves. If the value of one of these keys could not be read, the rule is
+// skipped. The fault is located at the first of them that is not a default: if the
+// timeout exceeds the interval, perhaps only the interval was set.
 func (j judge) rule(key string, ok bool, problem, hint string, others ...string) {
 	if ok {
 		return
@@ -80,7 +81,7 @@ func (j judge) setting(f field) {
 	}
 }
 
-// bound reads a bound in a tag, which the tests prove to be one.
+// bound parses a bound in a tag. A test parses every tag, so this cannot fail.
 func (f field) bound(text string) int64 {
 	v, err := parse(f.value.Type(), text)
 	if err != nil {
@@ -106,12 +107,12 @@ func (j judge) tls(c *Config) {
 	for _, f := range [][2]string{
 		{"tls_certificate", c.TLSCertificate}, {"tls_key", c.TLSKey}, {"tls_client_ca", c.TLSClientCA},
 	} {
-		j.rule(f[0], files || f[1] == "", "means nothing with tls: "+string(c.TLS), "set tls: files", "tls")
+		j.rule(f[0], files || f[1] == "", "has no effect with tls: "+string(c.TLS), "set tls: files", "tls")
 	}
 }
 
-// services judges the names of services, which become paths and parts of the names
-// of holds. Paths with a meaning of their own are not free.
+// services checks the names of services, which become URL paths and parts of the
+// names of hold files. Paths with a meaning of their own are reserved.
 func (j judge) services(c *Config) {
 	taken := map[string]string{"server": "is always there", "puppetdb": "is there when puppetdb.address is set",
 		"live": "is a path of its own", "status": "is a path of its own", "metrics": "is a path of its own"}

@@ -18,7 +18,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// noticeUnseen is what pmcheck documents for what the kernel does not report.
+// noticeUnseen is the documented delay until a change is noticed that the kernel
+// does not report.
 const noticeUnseen = time.Second
 
 // TestWithoutInotify: where the kernel has no watches left, holds are noticed
@@ -35,10 +36,10 @@ func TestWithoutInotify(t *testing.T) {
 			r.WaitServing(20 * time.Second)
 			waitForWarning(r, true)
 			out, _ := r.Run("status")
-			measured(t, "pmcheck status tells", warningLine(out))
+			measured(t, "pmcheck status says", warningLine(out))
 			const hint = "fs.inotify.max_user_"
 			if log := r.Log(); strings.Count(out, hint) != 1 || strings.Count(log, hint) != 1 {
-				t.Errorf("pmcheck status and the log do not say once what to raise:\n%s\n%s", out, log)
+				t.Errorf("want the limit to raise named once in pmcheck status and once in the log:\n%s\n%s", out, log)
 			}
 			assertWithin(t, "hold written to 503, without "+limit, timeHold(r), noticeUnseen+slack)
 			began := time.Now()
@@ -64,8 +65,8 @@ func raiseLimit(r *lab.Site, limit string) {
 	}
 }
 
-// waitForWarning waits until /status tells that holds are noticed late, or no
-// longer does.
+// waitForWarning waits until /status warns that holds are noticed late, or, if want
+// is false, until it no longer does.
 func waitForWarning(r *lab.Site, want bool) {
 	r.TB.Helper()
 	r.WaitStatus(5*time.Second, func(s lab.Status) error {
@@ -87,7 +88,7 @@ func timeHold(r *lab.Site) time.Duration {
 	return r.WaitRefusal("drain", 10*time.Second)
 }
 
-// TestLostEvents: more changes than the kernel remembers hide no hold.
+// TestLostEvents: a hold is noticed although inotify's event queue has overflowed.
 func TestLostEvents(t *testing.T) {
 	lab.Real(t)
 	data, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
@@ -99,7 +100,7 @@ func TestLostEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := lab.StartSite(t, lab.SiteOptions{})
-	var files [2]string // two, since the kernel counts equal events in a row once
+	var files [2]string // two, since the kernel merges identical events in a row
 	for i := range files {
 		files[i] = filepath.Join(r.Holds.Persistent, fmt.Sprintf(".%d.tmp", i))
 		writeFile(t, files[i], nil)
@@ -120,8 +121,8 @@ func TestLostEvents(t *testing.T) {
 		r.WaitRefusal("drain", 10*time.Second), noticeUnseen+slack)
 }
 
-// TestBrokenDirectory breaks either holds directory while the daemon runs, and
-// mends it. A directory that cannot be read counts as a hold, and so does another
+// TestBrokenDirectory breaks each holds directory while the daemon runs, and mends
+// it. A directory that cannot be read counts as a hold, and so does a different
 // directory in its place.
 func TestBrokenDirectory(t *testing.T) {
 	lab.Real(t)
@@ -170,23 +171,23 @@ func TestBrokenDirectory(t *testing.T) {
 			assertWithin(t, what+", to 503 maint", r.WaitRefusal("maint", 10*time.Second), noticeUnseen+slack)
 			holds := r.Status().Holds
 			if len(holds) == 0 || holds[0].Code != drain.Unreadable || holds[0].Path != dir {
-				t.Errorf("%s: holds %+v, want first the one that names the directory", what, holds)
+				t.Errorf("%s: holds %+v; the first should name the directory", what, holds)
 			}
 			if err := mend(dir); err != nil {
 				t.Fatal(err)
 			}
 			if test.name == "removed" {
-				r.MustRun("ready") // as it is another directory now
+				r.MustRun("ready") // accepts the new directory
 			}
 			assertWithin(t, what+", mended to 200", r.WaitServing(10*time.Second), noticeUnseen+slack)
 		}
 	}
 }
 
-// aside moves dir out of the way, until it is mended.
+// aside moves dir out of the way; mend moves it back.
 func aside(dir string) error { return os.Rename(dir, dir+".aside") }
 
-// mend makes dir the holds directory that it was.
+// mend restores the holds directory dir.
 func mend(dir string) error {
 	if _, err := os.Stat(dir + ".aside"); err == nil {
 		return errors.Join(os.RemoveAll(dir), os.Rename(dir+".aside", dir))

@@ -15,14 +15,14 @@ import (
 // vardir is where Puppet Server keeps facts and reports.
 const vardir = "/var/lib/puppetserver"
 
-// The file that compiles in flight wait for, and the sign that one does.
+// While hostGate exists, compiles wait. The first to wait creates hostStarted.
 const (
 	hostGate    = "/tmp/gate"
 	hostStarted = "/tmp/started"
 )
 
-// compile starts a compile that lasts until finish is called, which returns
-// what the agent got.
+// compile starts a compile that lasts until finish is called. finish returns the
+// status code that the agent got.
 func (m *hostSite) compile() (finish func() string) {
 	m.t.Helper()
 	const script = "/etc/puppet/code/wait.sh"
@@ -52,19 +52,19 @@ func (m *hostSite) compile() (finish func() string) {
 
 func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:] }
 
-// leave has systemd stop or reload the master while a compile is in flight:
-// pmcheck says so at once, while all sockets are open.
-func (m *hostSite) leave(verb, state, said string, seen *stateTable) {
+// leave makes systemd stop or reload the master while a compile is in flight.
+// pmcheck must refuse at once, while Puppet Server still has its port open.
+func (m *hostSite) leave(verb, state, refusal string, seen *stateTable) {
 	m.t.Helper()
 	finish := m.compile()
 	began := time.Now()
 	m.host.MustRun("systemctl", "--no-block", verb, "puppetserver")
-	m.WaitRefusal(said, 10*time.Second)
-	seen.add(state, refuses(said), time.Since(began), m.curl())
+	m.WaitRefusal(refusal, 10*time.Second)
+	seen.add(state, refuses(refusal), time.Since(began), m.curl())
 	if code := finish(); code != "200" {
 		m.t.Errorf("the compile in flight at %s was answered %s, want 200", verb, code)
 	}
-	measured(m.t, verb+" with a compile in flight, from its end to the unit's own",
+	measured(m.t, verb+" with a compile in flight, from the end of the compile until systemd is done",
 		lab.WaitFor(m.t, 2*time.Minute, 50*time.Millisecond, func() error {
 			switch now, _ := m.host.Run("systemctl", "is-active", "puppetserver"); now {
 			case "active", "inactive":
@@ -87,7 +87,8 @@ func (m *hostSite) stopUnit(seen *stateTable) {
 	m.WaitRefusal("unhealthy: refused", 10*time.Second)
 }
 
-// fullDisk: the facts that come with a request for a catalog cannot be stored.
+// fullDisk fills the disk, so that the facts in a request for a catalog cannot be
+// stored.
 func (m *hostSite) fullDisk(seen *stateTable) {
 	m.t.Helper()
 	if code := m.sendFacts(); code != "200" {
@@ -97,7 +98,7 @@ func (m *hostSite) fullDisk(seen *stateTable) {
 	began := time.Now()
 	m.WaitRefusal("unhealthy: disk-full", 30*time.Second)
 	seen.add("disk full (a tmpfs on `vardir`)", refuses("unhealthy: disk-full"), time.Since(began), m.curl())
-	measured(m.t, "disk full, in words", lab.Finding(m.Status(), check.CheckDisk).Detail)
+	measured(m.t, "disk full, detail of the finding", lab.Finding(m.Status(), check.CheckDisk).Detail)
 	if code := m.sendFacts(); code != "500" {
 		m.t.Errorf("a catalog with facts on a full disk: %s, want 500", code)
 	}
@@ -105,7 +106,7 @@ func (m *hostSite) fullDisk(seen *stateTable) {
 	measured(m.t, "disk free to 200", m.WaitServing(30*time.Second))
 }
 
-// sendFacts asks for a catalog as agents do, and returns the status code.
+// sendFacts asks for a catalog as agents do, with facts, and returns the status code.
 func (m *hostSite) sendFacts() string {
 	m.t.Helper()
 	name := m.master.Certname()

@@ -35,7 +35,7 @@ func (f *failingTB) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// fatal returns what fn fails its test with, or nothing.
+// fatal returns the message with which fn fails its test, or "".
 func fatal(t *testing.T, fn func(testing.TB)) string {
 	t.Helper()
 	tb := &failingTB{TB: t}
@@ -48,7 +48,7 @@ func fatal(t *testing.T, fn func(testing.TB)) string {
 	return tb.fatal
 }
 
-func TestNeed(t *testing.T) {
+func TestNeedNamesTheMissingProgramAndItsPackage(t *testing.T) {
 	got := fatal(t, func(tb testing.TB) { lab.Need(tb, "no-such-program", "its-package") })
 	for _, want := range []string{"no-such-program", "apt-get install", "its-package"} {
 		if !strings.Contains(got, want) {
@@ -56,11 +56,11 @@ func TestNeed(t *testing.T) {
 		}
 	}
 	if got := fatal(t, func(tb testing.TB) { lab.Need(tb, "go", "golang") }); got != "" {
-		t.Errorf("a program that is there: %s", got)
+		t.Errorf("fails for a program that is installed: %s", got)
 	}
 }
 
-func TestWaitFor(t *testing.T) {
+func TestWaitForFailsWithTheLastError(t *testing.T) {
 	calls := 0
 	got := fatal(t, func(tb testing.TB) {
 		lab.WaitFor(tb, time.Minute, 0, func() error {
@@ -81,7 +81,7 @@ func TestWaitFor(t *testing.T) {
 	}
 }
 
-func TestBuild(t *testing.T) {
+func TestBuildIsDoneOnce(t *testing.T) {
 	lab.Real(t)
 	path := lab.Build(t)
 	if again := lab.Build(t); again != path {

@@ -44,8 +44,8 @@ func (s *PuppetServer) writeConfig() {
 	s.chown()
 }
 
-// puppetConf keeps keys short: making them is most of what a first start costs
-// above a later one.
+// puppetConf returns puppet.conf. Its keys are short, since generating them takes
+// most of the time by which a first start is slower than later ones.
 func (s *PuppetServer) puppetConf() string {
 	settings := map[string]string{
 		"certname":   s.opts.Certname,
@@ -143,7 +143,7 @@ func (s *PuppetServer) chown() {
 	}
 }
 
-// puppetUser is the user that Puppet Server runs as. Its package makes the user.
+// puppetUser returns the user that Puppet Server runs as. Its package creates it.
 func puppetUser(tb testing.TB) *syscall.Credential {
 	tb.Helper()
 	u, err := user.Lookup("puppet")

@@ -19,7 +19,7 @@ type hostSite struct {
 
 const debFile = "/root/pmcheck.deb"
 
-// balancer has the check of the README.
+// balancer is a configuration of HAProxy with the health check from the README.
 const balancer = `
 defaults
     mode tcp
@@ -43,16 +43,16 @@ backend puppet
 // configured by Puppet.
 func TestOnAHost(t *testing.T) {
 	lab.Real(t)
-	t.Parallel() // beside TestCatalogs: it begins with the start of a Puppet Server
+	t.Parallel() // with TestCatalogs, which runs while Puppet Server starts here
 	lab.Need(t, "xinetd", "xinetd")
 	lab.Need(t, "socat", "socat")
 	h := lab.StartNetwork(t).Boot("m1")
 	master := h.StartPuppetMaster(lab.PuppetMasterOptions{HeapMB: 768})
 	s := &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Puppet: master}), t: t}
-	// This machine may have pmcheck; the host must not.
+	// The host starts with the files of this machine. pmcheck must not be among them.
 	h.MustRun("rm", "-rf", "/usr/bin/pmcheck", "/etc/pmcheck", "/var/lib/pmcheck")
 	h.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
-	s.startAncestor()
+	s.startXinetdCheck()
 	s.copyModule()
 	t.Logf("Puppet Server starts in %v", s.Puppet.WaitReady(2*time.Minute))
 	s.Balance(balancer)
@@ -78,14 +78,14 @@ func (s *hostSite) with(t *testing.T) *hostSite {
 	return &hostSite{Site: s.With(t), t: t}
 }
 
-// on returns the site as balancers see it that ask another port.
+// on returns the site as seen by balancers that ask another port.
 func (s *hostSite) on(port string) *lab.Site {
 	other := s.With(s.t)
 	other.Listen = net.JoinHostPort(s.Host.Address, port)
 	return other
 }
 
-// waitForAnswer waits until the answer on a port is the wanted one.
+// waitForAnswer waits until the port answers with code and body.
 func (s *hostSite) waitForAnswer(port string, code int, body string) {
 	s.t.Helper()
 	s.on(port).WaitAnswer(code, body, 20*time.Second)

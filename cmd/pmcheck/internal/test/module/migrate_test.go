@@ -37,7 +37,7 @@ fi
 `
 )
 
-func (s *hostSite) startAncestor() {
+func (s *hostSite) startXinetdCheck() {
 	s.Host.WriteFile(oldFile, oldService, 0o644)
 	s.Host.WriteFile("/usr/local/bin/puppetserver_check", oldScript, 0o755)
 	s.Host.MustRun("systemctl", "start", "xinetd")

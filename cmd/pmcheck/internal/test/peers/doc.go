@@ -1,4 +1,4 @@
-// Package peers has no code: its tests run the programs other than HAProxy
-// that pmcheck lives among, Prometheus and balancers of other kinds, with the
+// Package peers contains only tests. They run the programs other than HAProxy that
+// work with pmcheck, which are Prometheus and other balancers, with the
 // configurations in examples.
 package peers
