@@ -17,15 +17,6 @@ func counter(name, help string, labels ...string) row {
 	return row{name, prometheus.NewDesc("pmcheck_"+name, help, labels, nil), prometheus.CounterValue}
 }
 
-// rows lists the metrics that are read off a status.
-func rows() []row {
-	list := daemonRows()
-	list = append(list, serviceRows()...)
-	list = append(list, checkRows()...)
-	list = append(list, holdRows()...)
-	return append(list, balancerRows()...)
-}
-
 // Names returns the names of pmcheck's own metrics. The manual has the same list.
 func Names() []string {
 	names := []string{probeDuration}
@@ -35,7 +26,9 @@ func Names() []string {
 	return names
 }
 
-func daemonRows() []row {
+// rows lists the metrics that are read off a status.
+func rows() []row {
+	by := []string{"balancer", "source", "server", "service"}
 	return []row{
 		gauge("build_info", "Always 1; the version is a label.", "version"),
 		gauge("start_timestamp_seconds", "When the daemon started."),
@@ -47,11 +40,7 @@ func daemonRows() []row {
 			"master's, ca is in the CA bundle.", "certificate", "subject", "serial"),
 		gauge("crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the file.",
 			"issuer", "number"),
-	}
-}
 
-func serviceRows() []row {
-	return []row{
 		gauge("verdict", "1 for the verdict on the service, 0 for the others.", "service", "verdict"),
 		gauge("verdict_since_timestamp_seconds", "When verdict and reason became what they are.", "service"),
 		gauge("verdict_reason_info", "Always 1; the reason of the verdict is a label.", "service", "reason"),
@@ -59,11 +48,7 @@ func serviceRows() []row {
 		gauge("serving", "1 while balancers are told to use the service.", "service"),
 		counter("probes_total", "Probes since the start.", "service"),
 		gauge("probe_timestamp_seconds", "When the last probe began.", "service"),
-	}
-}
 
-func checkRows() []row {
-	return []row{
 		gauge("check_state", "1 for the state of the check, 0 for the others.", "check", "severity", "state"),
 		gauge("check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the check is "+
 			"stuck.", "check", "reason"),
@@ -82,21 +67,12 @@ func checkRows() []row {
 		gauge("code_info", "Always 1; the same id is the same code, reason is ok, or what is wrong with its deployment.",
 			"environment", "id", "reason"),
 		gauge("code_deployed_timestamp_seconds", "When the deployment of an environment was finished.", "environment"),
-	}
-}
 
-func holdRows() []row {
-	return []row{
 		gauge("hold_info", "Always 1, for each hold in effect; an empty service is every service.",
 			"holder", "service", "mode"),
 		gauge("hold_since_timestamp_seconds", "When a hold was set.", "holder", "service"),
 		gauge("hold_end_timestamp_seconds", "When a hold ends by itself; absent if it never does.", "holder", "service"),
-	}
-}
 
-func balancerRows() []row {
-	by := []string{"balancer", "source", "server", "service"}
-	return []row{
 		gauge("balancer_answer_code", "What a balancer was told last.", by...),
 		gauge("balancer_check_timestamp_seconds", "When a balancer asked last.", by...),
 		gauge("balancer_state", "1 for the state that the master has in a balancer, 0 for the others.",
