@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,20 +118,13 @@ type Screen struct {
 	Latency float64 // of the last probe, in seconds; 0 if there is none
 }
 
-// sparkline draws values as a curve of one line, from nothing to the highest.
+// sparkline draws values above 0 as a curve of one line, from 0 to the highest.
 func sparkline(values []float64) string {
 	bars := []rune("▁▂▃▄▅▆▇█")
-	highest := 0.0
-	for _, v := range values {
-		highest = max(highest, v)
-	}
+	highest := slices.Max(values)
 	var b strings.Builder
 	for _, v := range values {
-		level := 0
-		if highest > 0 {
-			level = int(v / highest * float64(len(bars)-1))
-		}
-		b.WriteRune(bars[level])
+		b.WriteRune(bars[int(v/highest*float64(len(bars)-1))])
 	}
 	return b.String()
 }
