@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 )
@@ -91,34 +90,34 @@ func told(body io.Reader) string {
 	return ": " + line
 }
 
-// fleetTime is how long a master may take to tell its status.
-const fleetTime = 3 * time.Second
+// retryEvery is the pause before a daemon that did not answer is asked again.
+const retryEvery = 250 * time.Millisecond
 
-// Member is one master of a pool, as it is seen from here, and its JSON.
-type Member struct {
-	Host   string  `json:"host"`
-	Status *Status `json:"status,omitempty"`
-	Error  string  `json:"error,omitempty"` // why there is no status
+// Follower reads the status of a daemon: at once the first time, then with each
+// change. It is not safe for concurrent use.
+type Follower struct {
+	Client Client
+
+	revision uint64
+	asked    bool
+	failed   bool // the last time
 }
 
-// AskAll asks all masters of a pool at the same time. A client belongs to the
-// host of the same index.
-func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
-	ctx, cancel := context.WithTimeout(ctx, fleetTime)
-	defer cancel()
-	members := make([]Member, len(hosts))
-	var work sync.WaitGroup
-	for i := range hosts {
-		work.Go(func() {
-			members[i].Host = hosts[i]
-			status, err := clients[i].Status(ctx)
-			if err != nil {
-				members[i].Error = err.Error()
-				return
-			}
-			members[i].Status = &status
-		})
+// Next blocks until there is news, HeldFor at the longest. The error wraps
+// ErrNoDaemon if there is no daemon to ask; the next call then waits a little.
+func (f *Follower) Next(ctx context.Context) (s Status, err error) {
+	if f.failed {
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(retryEvery):
+		}
 	}
-	work.Wait()
-	return members
+	if f.asked {
+		s, err = f.Client.Next(ctx, f.revision)
+	} else {
+		s, err = f.Client.Status(ctx)
+	}
+	f.failed, f.asked, f.revision = err != nil, err == nil, s.Revision
+	return s, err
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -52,8 +51,8 @@ func tame(v reflect.Value) {
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(min(max(v.Int(), 0), maxNumber))
-	case reflect.Float32, reflect.Float64:
-		v.SetFloat(sane(v.Float()))
+	case reflect.Float32, reflect.Float64: // no NaN: JSON has none
+		v.SetFloat(min(max(v.Float(), 0), maxTime))
 	}
 }
 
@@ -77,13 +76,6 @@ func tameAddr(a netip.Addr) netip.Addr {
 		return a
 	}
 	return a.WithZone(printable(a.Zone()))
-}
-
-func sane(seconds float64) float64 {
-	if math.IsNaN(seconds) {
-		return 0
-	}
-	return min(max(seconds, 0), maxTime)
 }
 
 // printable is text.Printable for a text that may have several lines.

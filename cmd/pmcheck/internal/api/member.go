@@ -1,11 +1,14 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -13,9 +16,9 @@ import (
 // MemberURL returns the URL of pmcheck on a master of the pool: a name or an
 // address, with or without a port, or the URL of a host. Its port is 9200 unless
 // the member names one. It returns an error for every other text.
-func MemberURL(member string) (string, error) {
+func MemberURL(member string) (*url.URL, error) {
 	if !config.IsMember(member) {
-		return "", fmt.Errorf("%q is not a host: write m1, m1:9200 or https://m1:9200", member)
+		return nil, fmt.Errorf("%q is not a host: write m1, m1:9200 or https://m1:9200", member)
 	}
 	scheme, host, found := strings.Cut(member, "://")
 	if !found {
@@ -27,5 +30,37 @@ func MemberURL(member string) (string, error) {
 	if _, _, err := net.SplitHostPort(host); err != nil {
 		host = net.JoinHostPort(strings.Trim(host, "[]"), "9200")
 	}
-	return (&url.URL{Scheme: scheme, Host: host}).String(), nil
+	return &url.URL{Scheme: scheme, Host: host}, nil
+}
+
+// fleetTime is how long a master may take to tell its status.
+const fleetTime = 3 * time.Second
+
+// Member is one master of a pool, as it is seen from here, and its JSON.
+type Member struct {
+	Host   string  `json:"host"`
+	Status *Status `json:"status,omitempty"`
+	Error  string  `json:"error,omitempty"` // why there is no status
+}
+
+// AskAll asks all masters of a pool at the same time. A client belongs to the
+// host of the same index.
+func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
+	ctx, cancel := context.WithTimeout(ctx, fleetTime)
+	defer cancel()
+	members := make([]Member, len(hosts))
+	var work sync.WaitGroup
+	for i := range hosts {
+		work.Go(func() {
+			members[i].Host = hosts[i]
+			status, err := clients[i].Status(ctx)
+			if err != nil {
+				members[i].Error = err.Error()
+				return
+			}
+			members[i].Status = &status
+		})
+	}
+	work.Wait()
+	return members
 }

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -78,16 +81,27 @@ func showStatus(c *cli.Context, environ []string) error {
 	return showOne(c, clients[0], "")
 }
 
-// remotes makes the clients for the masters of a pool.
+// remotes makes the clients for the /status of other hosts. Those that speak TLS are
+// verified with Puppet's CA.
 func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([]api.Client, error) {
 	if loaded, err := load(c, environ); err == nil {
 		settings = loaded.Config // with Puppet's CA, where there is a Puppet
 	}
 	clients := make([]api.Client, len(hosts))
 	for i, host := range hosts {
-		var err error
-		if clients[i], err = remote(host, settings); err != nil {
-			return nil, err
+		url, err := api.MemberURL(host)
+		if err != nil {
+			return nil, usageError("%w", err)
+		}
+		clients[i].URL = url.String()
+		if url.Scheme == "https" {
+			bundle, err := os.ReadFile(settings.Probe.CA)
+			if err != nil {
+				return nil, fmt.Errorf("CA for %s: %w", host, err)
+			}
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM(bundle)
+			clients[i].TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 		}
 	}
 	return clients, nil
@@ -162,6 +176,18 @@ func statusExit(status api.Status) int {
 		case !s.Verdict.Health.Serves():
 			exit = exitUnhealthy
 		}
+	}
+	return exit
+}
+
+// fleetExit is the exit status for the worst of the masters: a worse one is greater.
+func fleetExit(members []api.Member) int {
+	exit := exitOK
+	for _, m := range members {
+		if m.Status == nil {
+			return exitNoDaemon
+		}
+		exit = max(exit, statusExit(*m.Status))
 	}
 	return exit
 }

@@ -3,7 +3,7 @@ package page
 import (
 	"fmt"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,15 +17,12 @@ import (
 type hero struct {
 	May     string   // the answer to "may I restart it now?"; empty where the headline is enough
 	Because []string // what is in the way
-	Held    []holdLine
+	Held    []api.HoldStatus
 	Stops   []string // announced stops
 	Told    []told
 	Asked   bool   // the balancers in Told have asked; otherwise it is what one would be told
 	Lasted  string // "In service" or "Out of service"
 }
-
-// holdLine is a hold on the master itself.
-type holdLine struct{ Mode, Holder, Reason, End string }
 
 // told is an answer and the balancers that got it last; Code is a word for
 // agent-checks.
@@ -46,7 +43,7 @@ func newHero(s api.Status) hero {
 		case hold.Mode == drain.Ready && hold.Holder == drain.Guard:
 			h.Stops = append(h.Stops, hold.Reason+", until "+hold.Until.Local().Format("15:04:05 MST"))
 		case hold.Mode != drain.Ready && hold.Covers(server.Name):
-			h.Held = append(h.Held, holdLine{string(hold.Mode), hold.Holder, hold.Reason, end(hold.Hold, s.Time)})
+			h.Held = append(h.Held, hold)
 		}
 	}
 	h.Told = toldOf(server.Name, s.Balancers)
@@ -56,11 +53,9 @@ func newHero(s api.Status) hero {
 	return h
 }
 
-// maxObstacles is how many obstacles the hero names.
-const maxObstacles = 5
-
 // mayRestart says whether the master may be restarted now, and what is in the way.
 func mayRestart(s api.ServiceStatus) (may string, because []string) {
+	const most = 5 // that are named
 	obstacles := s.Obstacles
 	switch {
 	case s.Mode != drain.Ready && len(obstacles) > 0:
@@ -78,10 +73,10 @@ func mayRestart(s api.ServiceStatus) (may string, because []string) {
 	default:
 		may = "Drain it before a restart."
 	}
-	for _, o := range obstacles[:min(maxObstacles, len(obstacles))] {
+	for _, o := range obstacles[:min(most, len(obstacles))] {
 		because = append(because, o.Text)
 	}
-	if more := len(obstacles) - maxObstacles; more > 0 {
+	if more := len(obstacles) - most; more > 0 {
 		because = append(because, fmt.Sprintf("and %d more", more))
 	}
 	return may, because
@@ -100,21 +95,17 @@ func end(h drain.Hold, now time.Time) string {
 
 // toldOf groups the balancers of a service by what they were told last.
 func toldOf(service string, balancers []api.Balancer) (list []told) {
-	index := map[string]int{}
-	for i := range balancers {
-		b := &balancers[i]
+	for _, b := range balancers {
 		if b.Service != service || !b.Counts() {
 			continue
 		}
-		answer := told{Code: fmt.Sprint(b.Answer.Code), Body: b.Answer.Body}
+		code, body := fmt.Sprint(b.Answer.Code), b.Answer.Body
 		if b.Name == api.AgentCheck {
-			answer.Code = api.AgentCheck
+			code = api.AgentCheck
 		}
-		key := answer.Code + " " + answer.Body
-		at, known := index[key]
-		if !known {
-			at = len(list)
-			index[key], list = at, append(list, answer)
+		at := slices.IndexFunc(list, func(t told) bool { return t.Code == code && t.Body == body })
+		if at < 0 {
+			at, list = len(list), append(list, told{Code: code, Body: body})
 		}
 		list[at].By = append(list[at].By, b.Label())
 	}
@@ -128,18 +119,10 @@ type master struct{ Name, URL string }
 // is left out.
 func others(s api.Status) (list []master) {
 	for _, name := range s.Fleet {
-		address, err := api.MemberURL(name)
-		if err != nil {
-			continue
+		u, err := api.MemberURL(name)
+		if err == nil && !own(u.Hostname(), s.Certname) {
+			list = append(list, master{strings.TrimPrefix(name, u.Scheme+"://"), u.String() + "/"})
 		}
-		u, err := url.Parse(address)
-		if err != nil || own(u.Hostname(), s.Certname) {
-			continue
-		}
-		if _, host, found := strings.Cut(name, "://"); found {
-			name = host
-		}
-		list = append(list, master{name, address + "/"})
 	}
 	return list
 }

@@ -97,7 +97,7 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 	}
 	v.Checks = append([]api.CheckStatus{probeRow(v.Server.Verdict, s.Probe)}, v.Server.Checks...)
 	if pool, _ := v.Server.Pool(); pool != nil {
-		v.Loans = oldestLoans(pool.Borrowed)
+		v.Loans = oldest(pool.Borrowed, 3)
 	}
 	return v
 }
@@ -127,19 +127,15 @@ func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
 
 // icon is the icon of the tab. Tones differ by shape as well as by colour.
 func icon(tone string) template.URL {
-	color, sign := "6b7280", "M6 6a2 2 0 1 1 2 2.5V10m0 2v1"
-	switch tone {
-	case "good":
-		color, sign = "1a7f4b", "M4 8.5l3 3 5-6.5"
-	case "note":
-		color, sign = "b7791f", "M8 3.5v6m0 2v1.5"
-	case "held":
-		color, sign = "2f5fb3", "M6 4.5v7m4-7v7"
-	case "bad":
-		color, sign = "c0362c", "M5 5l6 6m0-6l-6 6"
-	}
+	drawing := map[string]struct{ color, sign string }{
+		"good": {"1a7f4b", "M4 8.5l3 3 5-6.5"},
+		"note": {"b7791f", "M8 3.5v6m0 2v1.5"},
+		"held": {"2f5fb3", "M6 4.5v7m4-7v7"},
+		"bad":  {"c0362c", "M5 5l6 6m0-6l-6 6"},
+		"lost": {"6b7280", "M6 6a2 2 0 1 1 2 2.5V10m0 2v1"},
+	}[tone]
 	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" +
-		"%3Crect width='16' height='16' rx='4' fill='%23" + color + "'/%3E%3Cpath d='" + sign +
+		"%3Crect width='16' height='16' rx='4' fill='%23" + drawing.color + "'/%3E%3Cpath d='" + drawing.sign +
 		"' fill='none' stroke='%23fff' stroke-width='2'/%3E%3C/svg%3E")
 }
 
@@ -179,9 +175,6 @@ func lifetimes(s api.Status) (list []lifetime) {
 	}
 	return list
 }
-
-// maxLoansShown is how many requests the page names.
-const maxLoansShown = 3
 
 // probeRow shows the probe as the first of the checks.
 func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {

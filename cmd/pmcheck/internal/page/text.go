@@ -34,15 +34,8 @@ func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MS
 
 // mood is the tone of a check.
 func mood(s check.State) string {
-	switch s {
-	case check.StateOK:
-		return "good"
-	case check.StateWarn:
-		return "note"
-	case check.StateBad:
-		return "bad"
-	}
-	return "lost"
+	tones := map[check.State]string{check.StateOK: "good", check.StateWarn: "note", check.StateBad: "bad"}
+	return cmp.Or(tones[s], "lost")
 }
 
 // left says how far ahead a time is, or for how long it has passed.
@@ -53,12 +46,12 @@ func left(t, now time.Time) string {
 	return text.Age(now.Sub(t)) + " ago"
 }
 
-// oldestLoans returns the loans that have lasted longest.
-func oldestLoans(loans []check.Loan) []check.Loan {
+// oldest returns the loans that have lasted longest, n at most.
+func oldest(loans []check.Loan, n int) []check.Loan {
 	sorted := slices.SortedStableFunc(slices.Values(loans), func(a, b check.Loan) int {
 		return cmp.Compare(b.Seconds, a.Seconds)
 	})
-	return sorted[:min(maxLoansShown, len(sorted))]
+	return sorted[:min(n, len(sorted))]
 }
 
 // shellQuote makes text one word of a shell.
