@@ -107,9 +107,7 @@ func statusOnly(status int) error {
 func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
 	if !c.Bool("json") {
 		write(c.App.Writer)
-		return statusOnly(exit)
-	}
-	if err := printJSON(c.App.Writer, v); err != nil {
+	} else if err := printJSON(c.App.Writer, v); err != nil {
 		return err
 	}
 	return statusOnly(exit)

@@ -77,8 +77,7 @@ func explain(w io.Writer, name string) error {
 		}
 		return nil
 	}
-	e, known := check.Explain(name)
-	if known {
+	if e, known := check.Explain(name); known {
 		fmt.Fprint(w, e)
 		return nil
 	}

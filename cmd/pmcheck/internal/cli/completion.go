@@ -33,22 +33,20 @@ func completion(c *cli.Context, environ []string) error {
 	if c.NArg() > 1 {
 		return usageError("%s takes no argument %q", c.Command.Name, c.Args().Get(1))
 	}
-	switch what := c.Args().First(); what {
-	case "bash", "zsh", "fish":
+	what := c.Args().First()
+	if slices.Contains([]string{"bash", "zsh", "fish"}, what) {
 		t := template.New(what + ".tmpl").Funcs(template.FuncMap{"quote": quote, "zsh": zshText, "action": zshAction})
 		script, err := t.ParseFS(completionScripts, "completion/"+what+".tmpl")
 		if err != nil {
 			return err
 		}
 		return script.Execute(c.App.Writer, completionData(c.App.VisibleCommands()))
-	case "holders", "services", "explained", "goals":
-		names, err := completionNames(c, environ, what)
-		for _, name := range names {
-			fmt.Fprintln(c.App.Writer, name)
-		}
-		return err
 	}
-	return usageError("completion takes bash, zsh or fish")
+	names, err := completionNames(c, environ, what)
+	for _, name := range names {
+		fmt.Fprintln(c.App.Writer, name)
+	}
+	return err
 }
 
 // completionNames lists names of one kind: the holders of the holds in effect, the
@@ -64,8 +62,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 			names = append(names, string(reason))
 		}
 		return names, nil
-	}
-	if what == "holders" {
+	case "holders":
 		settings, err := loadOwn(c, environ)
 		if err != nil {
 			return nil, err
@@ -76,7 +73,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 				names = append(names, h.Holder)
 			}
 		}
-	} else {
+	case "services":
 		settings, err := loadToAsk(c, environ)
 		if err != nil {
 			return nil, err
@@ -85,6 +82,8 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 		for _, s := range status.Services {
 			names = append(names, s.Name)
 		}
+	default:
+		return nil, usageError("completion takes bash, zsh or fish")
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
@@ -134,19 +133,19 @@ func completedValue(c *cli.Command, f cli.Flag) string {
 	if !f.(cli.DocGenerationFlag).TakesValue() {
 		return ""
 	}
-	switch name := f.Names()[0]; {
-	case name == "wait":
-		return "" // its value is never a separate word: --wait=10m
-	case name == "config", name == "check":
-		return "files"
-	case name == "hold":
-		return "holders"
-	case name == "service":
-		return "services"
-	case name == "explain":
-		return "explained"
-	case c.Name == "wait" && name == "for":
-		return "goals"
+	values := map[string]string{
+		"wait":    "", // its value is never a separate word: --wait=10m
+		"config":  "files",
+		"check":   "files",
+		"hold":    "holders",
+		"service": "services",
+		"explain": "explained",
+	}
+	if c.Name == "wait" {
+		values["for"] = "goals"
+	}
+	if value, known := values[f.Names()[0]]; known {
+		return value
 	}
 	return "nothing"
 }

@@ -13,16 +13,10 @@ import (
 
 // configReport is the JSON of "pmcheck config".
 type configReport struct {
-	File      string          `json:"file,omitempty"`
-	Settings  []configSetting `json:"settings"`
-	Warnings  []string        `json:"warnings,omitempty"`
-	Detection detection       `json:"detection"`
-}
-
-type configSetting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Origin string `json:"origin"`
+	File      string           `json:"file,omitempty"`
+	Settings  []config.Setting `json:"settings"`
+	Warnings  []string         `json:"warnings,omitempty"`
+	Detection detection        `json:"detection"`
 }
 
 // detection is the worst case until a balancer has the master down.
@@ -62,28 +56,22 @@ func showConfig(c *cli.Context, environ []string) error {
 		}
 		return nil
 	}
-	if durationOf(c, "inter") <= 0 || c.Int("fall") < 1 {
+	inter, fall := durationOf(c, "inter"), c.Int("fall")
+	if inter <= 0 || fall < 1 {
 		return usageError("--inter and --fall are above 0")
 	}
 	loaded, err := load(c, environ)
 	if err != nil || c.Bool("quiet") {
 		return err
 	}
-	r := newConfigReport(loaded, durationOf(c, "inter"), c.Int("fall"))
-	return show(c, r, r.write, exitOK)
-}
-
-func newConfigReport(l *config.Loaded, inter time.Duration, fall int) configReport {
-	d := l.Config.Detection(inter, fall)
+	d := loaded.Config.Detection(inter, fall)
 	r := configReport{
-		File:      l.File,
-		Warnings:  l.Warnings,
+		File:      loaded.File,
+		Settings:  loaded.Settings(),
+		Warnings:  loaded.Warnings,
 		Detection: detection{Inter: inter.String(), Fall: fall, Killed: d.Killed.Seconds(), Silent: d.Silent.Seconds()},
 	}
-	for _, s := range l.Settings() {
-		r.Settings = append(r.Settings, configSetting(s))
-	}
-	return r
+	return show(c, r, r.write, exitOK)
 }
 
 // write writes the settings, and what they mean for a balancer.

@@ -23,7 +23,7 @@ func (d *duration) Set(s string) (err error) {
 
 // String implements flag.Value.
 func (d *duration) String() string {
-	if d == nil || d.Duration == 0 {
+	if d.Duration == 0 {
 		return ""
 	}
 	return text.Duration(d.Duration)
@@ -42,8 +42,8 @@ func durationOf(c *cli.Context, name string) time.Duration {
 // patience is the value of --wait, a flag that may be given with a duration
 // or without.
 type patience struct {
-	wanted bool
-	limit  duration
+	duration // the limit
+	wanted   bool
 }
 
 // waitOption is the flag --wait. Its value can only be joined to it, and the
@@ -51,14 +51,14 @@ type patience struct {
 type waitOption struct{ *cli.GenericFlag }
 
 func waitFlag(usage string) cli.Flag {
-	value := &patience{limit: duration{5 * time.Minute}}
+	value := &patience{duration: duration{5 * time.Minute}}
 	return waitOption{&cli.GenericFlag{Name: "wait", Usage: usage, Value: value}}
 }
 
 // waitOf returns the value of --wait.
 func waitOf(c *cli.Context) (wanted bool, limit time.Duration) {
 	p := c.Generic("wait").(*patience)
-	return p.wanted, p.limit.Duration
+	return p.wanted, p.Duration
 }
 
 // String is the flag's line in the help.
@@ -75,20 +75,12 @@ func (p *patience) Set(s string) error {
 		p.wanted = s == "true"
 		return nil
 	}
-	if err := p.limit.Set(s); err != nil {
+	if err := p.duration.Set(s); err != nil {
 		return err
 	}
-	if p.limit.Duration <= 0 {
+	if p.Duration <= 0 {
 		return errors.New(s + " is not above 0")
 	}
 	p.wanted = true
 	return nil
-}
-
-// String implements flag.Value.
-func (p *patience) String() string {
-	if p == nil {
-		return ""
-	}
-	return p.limit.String()
 }

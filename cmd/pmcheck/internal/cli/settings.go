@@ -60,7 +60,7 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 // daemon that started before the configuration was broken tells what they need
 // itself.
 func loadToAsk(c *cli.Context, environ []string) (config.Config, error) {
-	return loadOrAsk(c, environ, func(_, _ config.Config) error { return nil })
+	return loadOrAsk(c, environ, false)
 }
 
 // loadOwn is loadToAsk for the commands that read, write or remove holds. Holds that
@@ -68,18 +68,12 @@ func loadToAsk(c *cli.Context, environ []string) (config.Config, error) {
 // the rest of the configuration says the same, or if root would use its directories
 // anyway: the user who runs the daemon must not have files removed anywhere.
 func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
-	return loadOrAsk(c, environ, func(told, readable config.Config) error {
-		if told.Holds == readable.Holds {
-			return nil
-		}
-		return told.Store().CheckTrusted()
-	})
+	return loadOrAsk(c, environ, true)
 }
 
-// loadOrAsk reads the configuration, or asks the daemon for what trust lets pass.
-func loadOrAsk(
-	c *cli.Context, environ []string, trust func(told, readable config.Config) error,
-) (config.Config, error) {
+// loadOrAsk reads the configuration, or asks the daemon; holds tells that the
+// directories of holds are used.
+func loadOrAsk(c *cli.Context, environ []string, holds bool) (config.Config, error) {
 	settings, err := loadLocal(c, environ)
 	if err == nil {
 		return settings, nil
@@ -93,11 +87,13 @@ func loadOrAsk(
 			" that uses it and could tell where it looks for holds"}
 	}
 	settings = settingsOf(status, readable.Socket)
-	if refused := trust(settings, readable); refused != nil {
-		refused = fmt.Errorf("the daemon looks for holds in %s, "+
-			"which is not trusted while the configuration is broken: %w", settings.Holds.Persistent, refused)
-		return config.Config{}, &exitError{exitUsage, errors.Join(err, refused),
-			"mend the configuration, or name both directories in PMCHECK_HOLDS_PERSISTENT and PMCHECK_HOLDS_UNTIL_REBOOT"}
+	if holds && settings.Holds != readable.Holds {
+		if refused := settings.Store().CheckTrusted(); refused != nil {
+			refused = fmt.Errorf("the daemon looks for holds in %s, "+
+				"which is not trusted while the configuration is broken: %w", settings.Holds.Persistent, refused)
+			return config.Config{}, &exitError{exitUsage, errors.Join(err, refused), "mend the configuration, " +
+				"or name both directories in PMCHECK_HOLDS_PERSISTENT and PMCHECK_HOLDS_UNTIL_REBOOT"}
+		}
 	}
 	broken := exitError{exitUsage, err, "mend it; until then the daemon's own settings are used, with which it started"}
 	broken.complain(c.App.ErrWriter)

@@ -45,12 +45,12 @@ func (o Options) defaults() Config {
 // Setting is one value of a configuration and where it came from.
 type Setting struct {
 	// Key is the dotted key, such as probe.timeout.
-	Key string
+	Key string `json:"key"`
 	// Value is what one would write in YAML.
-	Value string
+	Value string `json:"value"`
 	// Origin is "default", "FILE:LINE", "environment NAME", "flag --NAME", the name
 	// of a Puppet layout, or what the value was derived from.
-	Origin string
+	Origin string `json:"origin"`
 }
 
 // Loaded is a valid configuration that knows its origins.

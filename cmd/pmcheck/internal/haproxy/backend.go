@@ -52,8 +52,9 @@ func ParseServer(text string) (Server, error) {
 		if host, _, err := net.SplitHostPort(text); err == nil {
 			text = host
 		}
-		name, address = strings.Trim(text, "[]"), net.JoinHostPort(strings.Trim(text, "[]"), "8140")
-	} else if _, _, err := net.SplitHostPort(address); err != nil {
+		name, address = strings.Trim(text, "[]"), text
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
 		address = net.JoinHostPort(strings.Trim(address, "[]"), "8140")
 	}
 	plain := func(word string) bool { return PlainWord(word) || net.ParseIP(word) != nil }
