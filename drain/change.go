@@ -33,7 +33,8 @@ func (s *Store) Put(h Hold) (Hold, error) {
 	return s.Change(h.Holder, h.Service, func(Hold) Hold { return h })
 }
 
-func (s *Store) checkPut(h Hold) error {
+// prepare returns an error if h cannot be put, and makes its directory.
+func (s *Store) prepare(h Hold) error {
 	switch {
 	case h.UntilReboot && s.UntilReboot == "":
 		return errors.New("no directory for holds until reboot")
@@ -48,7 +49,7 @@ func (s *Store) checkPut(h Hold) error {
 	if err := CheckName(h.Service); err != nil && h.Service != "" {
 		return fmt.Errorf("service: %w", err)
 	}
-	return nil
+	return makeDir(s.dirOf(h))
 }
 
 // successor is h with the fields that Put decides, given the holds it replaces.
@@ -138,6 +139,22 @@ func (s *Store) accept() error {
 	return errs
 }
 
+// MarkInUse says of a host that it is not new, for a package that is upgraded: an
+// [Store.Initial] that is set later must not take it out. A host that still has the
+// hold of Initial stays new. Nothing is written where the marker is, whatever it is,
+// and no link is followed: others than root may write the directory.
+func (s *Store) MarkInUse() error {
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, isNew := s.initialHold(); isNew || isMarked(s.Persistent) {
+		return nil
+	}
+	return writeFile(s.Persistent, marker, []byte("This host was in use when its package was upgraded.\n"))
+}
+
 // find returns the files that match, in all directories and of any number.
 func (s *Store) find(match func(Hold) bool) []Hold {
 	var found []Hold
@@ -151,14 +168,20 @@ func (s *Store) find(match func(Hold) bool) []Hold {
 	return found
 }
 
-// tidy removes what is of no use any more: temporary files, and holds that
-// ended long ago.
+// tidy removes holds that ended long ago, and the temporary files of writers that
+// were killed. The caller must have the lock, so that no writer is at work. Failure
+// does no harm: neither is in effect.
 func (s *Store) tidy() {
 	longAgo := s.now().Add(-keepExpired)
 	for _, h := range s.find(func(h Hold) bool { return !h.InEffect(longAgo) }) {
 		_ = os.Remove(h.Path)
 	}
 	for _, p := range s.places() {
-		sweep(p.dir)
+		entries, _ := os.ReadDir(p.dir)
+		for _, e := range entries {
+			if isTemporary(e.Name()) {
+				_ = os.Remove(filepath.Join(p.dir, e.Name()))
+			}
+		}
 	}
 }

@@ -52,7 +52,7 @@
 // Unreadable never means ready. An entry that is a hold by its name but cannot
 // be read as one counts as [Maint] with the code [Unreadable] and an [Hold.Error]
 // in words, for its service if the name tells it, else for every service. Lift
-// takes its name like any other. Unreadable are
+// takes its name like any other. These are unreadable:
 //
 //   - names that break the rules, such as Operator.json;
 //   - content that is not one JSON object as above. An unknown field, a repeated

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -78,8 +79,9 @@ func (h Hold) Who() string {
 
 const suffix = ".json"
 
-// fileName is the name of the file for a holder and service. It undoes
-// splitName.
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+// fileName undoes splitName.
 func fileName(holder, service string) string {
 	if service != "" {
 		holder += "@" + service
@@ -107,12 +109,7 @@ func splitName(file string) (holder, service string, err error) {
 // 64 of the characters a-z, 0-9, dot, underscore and hyphen, the first of them
 // a letter or a digit.
 func CheckName(name string) error {
-	ok := len(name) > 0 && len(name) <= 64
-	for i, c := range []byte(name) {
-		alnum := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
-		ok = ok && (alnum || i > 0 && strings.IndexByte("._-", c) >= 0)
-	}
-	if !ok {
+	if !validName.MatchString(name) {
 		return fmt.Errorf("name %q: want 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit", name)
 	}
 	return nil

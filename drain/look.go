@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -34,39 +35,31 @@ func (v view) equal(other view) bool {
 // come to rest, a hold which one pass saw and the last did not counts too: it
 // may have been on the move.
 func (s *Store) look() ([]view, []Hold) {
-	seen := make(map[string]Hold)
-	last := s.pass(seen)
-	for range maxPasses - 1 {
-		next := s.pass(seen)
-		if slices.EqualFunc(last, next, view.equal) {
+	var last []view
+	seen := make(map[string]Hold) // by path
+	for range maxPasses {
+		next := s.pass()
+		atRest := slices.EqualFunc(last, next, view.equal)
+		if atRest {
 			clear(seen)
-			last = next
-			break
+		}
+		for _, v := range next {
+			for _, h := range v.holds {
+				seen[h.Path] = h
+			}
 		}
 		last = next
-	}
-	var holds []Hold
-	for _, v := range last {
-		holds = append(holds, v.holds...)
-		for _, h := range v.holds {
-			delete(seen, h.Path)
+		if atRest {
+			break
 		}
 	}
-	for _, h := range seen {
-		holds = append(holds, h)
-	}
-	return last, holds
+	return last, slices.Collect(maps.Values(seen))
 }
 
-// pass scans every directory once, and notes the holds in seen by their path.
-func (s *Store) pass(seen map[string]Hold) []view {
-	var views []view
+// pass scans every directory once.
+func (s *Store) pass() (views []view) {
 	for _, p := range s.places() {
-		v := s.scan(p, maxEntries)
-		for _, h := range v.holds {
-			seen[h.Path] = h
-		}
-		views = append(views, v)
+		views = append(views, s.scan(p, maxEntries))
 		if s.scanned != nil {
 			s.scanned()
 		}

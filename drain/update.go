@@ -53,14 +53,6 @@ func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, 
 	return stored[0], nil
 }
 
-// prepare returns an error if h cannot be put, and makes its directory.
-func (s *Store) prepare(h Hold) error {
-	if err := s.checkPut(h); err != nil {
-		return err
-	}
-	return makeDir(s.dirOf(h))
-}
-
 func (s *Store) dirOf(h Hold) string {
 	if h.UntilReboot {
 		return s.UntilReboot

@@ -52,6 +52,7 @@ func (s *Store) Watch() *Watcher {
 	}
 	snap := s.read(w.recognize)
 	w.current.Store(&snap)
+	w.degraded.Store(new(error))
 	w.live = snap.At(s.now())
 	return w
 }
@@ -71,12 +72,7 @@ func (w *Watcher) Rescan() { signal(w.rescan) }
 
 // Degraded returns why changes are noticed within about a second only, and nil
 // while the kernel reports them.
-func (w *Watcher) Degraded() error {
-	if err := w.degraded.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
+func (w *Watcher) Degraded() error { return *w.degraded.Load() }
 
 // Run follows the store until ctx ends. It must run at most once. What it
 // returns concerns the release of the kernel's watches only.

@@ -25,21 +25,21 @@ func (s *Store) MakeUntilReboot() error {
 // makeDir creates dir and its parents where they are missing, world-readable
 // whatever the umask: the daemon runs as another user than the commands.
 func makeDir(dir string) error {
+	parent := filepath.Dir(dir)
 	err := os.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
-		if err := makeDir(filepath.Dir(dir)); err != nil {
+	if errors.Is(err, fs.ErrNotExist) && parent != dir {
+		if err := makeDir(parent); err != nil {
 			return err
 		}
 		err = os.Mkdir(dir, 0o755)
 	}
-	parent := filepath.Dir(dir)
-	switch {
-	case errors.Is(err, fs.ErrExist):
+	if errors.Is(err, fs.ErrExist) {
 		return nil // if it is something else, the next step says so
-	case err != nil:
-		return writeError("create", dir, parent, err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
 		return writeError("create", dir, parent, err)
 	}
 	return syncDir(parent)
@@ -55,32 +55,28 @@ func writeFile(dir, name string, data []byte) error {
 	return syncDir(dir)
 }
 
+// replace gives the file the group of a directory that a group may write, which is
+// how a reader knows the member of that group (see Store.trusted).
 func replace(dir, path string, data []byte) error {
+	var stat unix.Stat_t
+	if err := unix.Stat(dir, &stat); err != nil {
+		return err
+	}
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return err
 	}
 	defer f.Cleanup()
-	if err := shareGroup(dir, f); err != nil {
-		return err
+	if isShared(&stat) {
+		err = f.Chown(-1, int(stat.Gid))
 	}
-	if _, err := f.Write(data); err != nil {
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err != nil {
 		return err
 	}
 	return f.CloseAtomicallyReplace()
-}
-
-// shareGroup gives f the group of a directory that a group may write, which is
-// how a reader knows the member of that group (see Store.trusted).
-func shareGroup(dir string, f *renameio.PendingFile) error {
-	var stat unix.Stat_t
-	if err := unix.Stat(dir, &stat); err != nil {
-		return err
-	}
-	if !isShared(&stat) {
-		return nil
-	}
-	return f.Chown(-1, int(stat.Gid))
 }
 
 // remove removes the files of holds for good and returns those it removed, and those
@@ -110,21 +106,6 @@ func syncDir(dir string) error {
 		f.Close()
 	}
 	return writeError("sync", dir, dir, err)
-}
-
-// sweep removes the temporary files of writers that were killed. The caller must
-// have the lock, so that no writer is at work. Failure does no harm: such files are
-// never read.
-func sweep(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if isTemporary(e.Name()) {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
 }
 
 // isTemporary recognises the names that renameio makes, a dot, the file's name
