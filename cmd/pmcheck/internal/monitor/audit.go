@@ -45,7 +45,7 @@ func (a audit) note(before, after *State) {
 	}
 }
 
-// auditVerdict compares with what was said last, which need not be the verdict
+// verdict compares with what was said last, which need not be the verdict
 // before: that the JRubies are being counted is no news.
 func (a audit) verdict(old, now *Service) {
 	v := now.Verdict

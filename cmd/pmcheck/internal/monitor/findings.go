@@ -20,14 +20,15 @@ type findings struct {
 	silent time.Time
 }
 
-func newFindings() findings {
-	return findings{latest: map[string]check.Finding{}, maxAge: map[string]time.Duration{}}
-}
+func newFindings() findings { return findings{latest: map[string]check.Finding{}} }
 
-// configure takes over the severities, and forgets checks that are off.
-func (f *findings) configure(checks check.List) {
-	f.checks = checks
-	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool { return checks.Severity(name) == check.Off })
+// configure takes over the severities, and how old the findings of the checks on a
+// schedule may be. It forgets what checks found that are not made any more.
+func (f *findings) configure(checks check.List, maxAge map[string]time.Duration) {
+	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
+		return checks.Severity(name) == check.Off || f.maxAge[name] > 0 && maxAge[name] == 0
+	})
+	f.checks, f.maxAge = checks, maxAge
 }
 
 // observe takes in what the checks that look at probes conclude from one.
@@ -37,15 +38,6 @@ func (f *findings) observe(r check.Result, now time.Time) {
 			f.take(c.Observe(r, now), now)
 		}
 	}
-}
-
-// expect says which checks are made on a schedule from now on, and how old
-// their findings may be. It forgets those that are not made any more.
-func (f *findings) expect(maxAge map[string]time.Duration) {
-	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
-		return f.maxAge[name] > 0 && maxAge[name] == 0
-	})
-	f.maxAge = maxAge
 }
 
 // take notes a finding. A check that could not find out this time does not
@@ -134,17 +126,22 @@ func (f *findings) puppetdb(now time.Time) (Service, bool) {
 	if !asked {
 		return Service{}, false
 	}
-	found, known := f.latest[check.CheckPuppetDB]
-	if !known {
-		return Service{Name: check.CheckPuppetDB, Verdict: check.Verdict{}.At(now)}, true
-	}
-	v := check.Verdict{Health: check.Healthy, Reason: found.Reason, Detail: found.Detail, Since: found.Checked,
-		Checked: found.Checked, Expires: found.Checked.Add(limit)}
-	switch found.State {
-	case check.StateBad:
-		v.Health = check.Unhealthy
-	case check.StateNone:
-		v.Health = check.Unknown
+	var v check.Verdict
+	if found, known := f.latest[check.CheckPuppetDB]; known {
+		v = check.Verdict{
+			Health:  check.Healthy,
+			Reason:  found.Reason,
+			Detail:  found.Detail,
+			Since:   found.Checked,
+			Checked: found.Checked,
+			Expires: found.Checked.Add(limit),
+		}
+		switch found.State {
+		case check.StateBad:
+			v.Health = check.Unhealthy
+		case check.StateNone:
+			v.Health = check.Unknown
+		}
 	}
 	return Service{Name: check.CheckPuppetDB, Verdict: v.At(now)}, true
 }

@@ -25,7 +25,7 @@ func TestUnitFinding(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			now := time.Now()
 			f := newFindings()
-			f.configure(config.Default().Checks)
+			f.configure(config.Default().Checks, nil)
 			f.unit(systemd.UnitState{Unit: "puppetserver.service", Active: "deactivating"}, now)
 			if got := f.latest[check.CheckUnit].Reason; got != check.UnitStopping {
 				t.Fatalf("a unit that stops: %q, want %q", got, check.UnitStopping)
@@ -42,7 +42,7 @@ func TestUnitFinding(t *testing.T) {
 // tell of them is not ready yet. One that has no such answer is.
 func TestPoolIsUnreadUntilItIsRead(t *testing.T) {
 	f := newFindings()
-	f.configure(config.Default().Checks)
+	f.configure(config.Default().Checks, nil)
 	now := time.Now()
 	f.forgetPool(now)
 	unread := func() bool {
@@ -68,11 +68,12 @@ func TestPoolIsUnreadUntilItIsRead(t *testing.T) {
 // to a balancer, not a path that does not exist.
 func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
 	f := newFindings()
-	f.configure(config.Default().Checks)
+	checks := config.Default().Checks
+	f.configure(checks, nil)
 	if _, asked := f.puppetdb(time.Now()); asked {
 		t.Error("a PuppetDB that nobody asks is a service")
 	}
-	f.maxAge[check.CheckPuppetDB] = time.Minute
+	f.configure(checks, map[string]time.Duration{check.CheckPuppetDB: time.Minute})
 	db, asked := f.puppetdb(time.Now())
 	if !asked || db.Verdict.Health != check.Unknown || db.Verdict.Reason != check.NotProbed {
 		t.Errorf("before the first answer: asked %v, %s: %s; want unknown: not-probed",
@@ -82,12 +83,12 @@ func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
 
 func TestFindingsOfACheckThatIsNoLongerMadeAreForgotten(t *testing.T) {
 	f := newFindings()
-	f.configure(config.Default().Checks)
-	f.expect(map[string]time.Duration{check.CheckPuppetDB: time.Minute, check.CheckDisk: time.Minute})
+	checks := config.Default().Checks
+	f.configure(checks, map[string]time.Duration{check.CheckPuppetDB: time.Minute, check.CheckDisk: time.Minute})
 	now := time.Now()
 	f.take(check.Finding{Check: check.CheckPuppetDB, State: check.StateOK, Checked: now}, now)
 	f.take(check.Finding{Check: check.CheckDisk, State: check.StateOK, Checked: now}, now)
-	f.expect(map[string]time.Duration{check.CheckDisk: time.Minute})
+	f.configure(checks, map[string]time.Duration{check.CheckDisk: time.Minute})
 	if list := f.list(now); len(list) != 1 || list[0].Check != check.CheckDisk {
 		t.Errorf("left are %+v, want the one that is still made", list)
 	}
@@ -95,7 +96,7 @@ func TestFindingsOfACheckThatIsNoLongerMadeAreForgotten(t *testing.T) {
 
 func TestWhatAMasterDoesNotHaveIsNotShown(t *testing.T) {
 	f := newFindings()
-	f.configure(config.Default().Checks)
+	f.configure(config.Default().Checks, nil)
 	now := time.Now()
 	f.forgetPool(now)
 	f.take(check.Finding{Check: check.CheckJRuby, State: check.StateNone, Absent: true, Checked: now.Add(1)}, now)
@@ -106,7 +107,7 @@ func TestWhatAMasterDoesNotHaveIsNotShown(t *testing.T) {
 
 func TestThePoolOfADeadMasterIsOld(t *testing.T) {
 	f := newFindings()
-	f.configure(config.Default().Checks)
+	f.configure(config.Default().Checks, nil)
 	now := time.Now()
 	f.take(check.Finding{
 		Check:   check.CheckJRuby,

@@ -8,6 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // configure prepares for a configuration; start sets it going.
@@ -21,13 +22,12 @@ func (m *Monitor) configure(c config.Config) {
 	for _, s := range old {
 		s.close()
 	}
-	m.findings.configure(c.Checks)
 	m.runners = newRunners(c, host, &m.signals)
 	maxAge := map[string]time.Duration{}
 	for _, r := range m.runners {
 		maxAge[r.name] = r.maxAge()
 	}
-	m.findings.expect(maxAge)
+	m.findings.configure(c.Checks, maxAge)
 }
 
 // start starts the checks beside the probe, after ending those of the
@@ -40,7 +40,9 @@ func (m *Monitor) start(ctx context.Context) {
 	}
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
 		names := check.Settings[check.UnitSettings](m.config.Checks).Names
-		m.work.Go(func() { watchUnit(ctx, names, m.units) })
+		m.work.Go(func() {
+			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) { send(ctx, m.units, u) })
+		})
 	}
 }
 
@@ -111,23 +113,24 @@ func (m *Monitor) probe(ctx context.Context, s *subject) {
 		return
 	}
 	s.asking, s.again = true, false
-	m.work.Go(func() {
-		r := s.probe(ctx)
-		select {
-		case m.results <- outcome{s, r}:
-		case <-ctx.Done():
-		}
-	})
+	m.work.Go(func() { send(ctx, m.results, outcome{s, s.probe(ctx)}) })
 }
 
-// observe takes in a result.
+// send reports whether v was received before ctx ended.
+func send[T any](ctx context.Context, to chan<- T, v T) bool {
+	select {
+	case to <- v:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 	s.asking = false
 	s.count++
 	s.last = r
-	if m.hooks.Probed != nil {
-		m.hooks.Probed(s.name, r.Took)
-	}
+	m.hooks.Probed(s.name, r.Took)
 	served := s.judge.Verdict().Health.Serves()
 	s.judge.Patience = m.patience(s)
 	verdict, confirm := s.judge.Observe(r)
@@ -139,12 +142,7 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 	case s.again:
 		m.probe(ctx, s)
 	case confirm:
-		time.AfterFunc(confirmAfter, func() {
-			select {
-			case m.wanted <- s:
-			case <-ctx.Done():
-			}
-		})
+		time.AfterFunc(confirmAfter, func() { send(ctx, m.wanted, s) })
 	}
 }
 
@@ -200,9 +198,7 @@ func (m *Monitor) turn() {
 	if next.Judged() {
 		m.once.Do(func() { close(m.judged) })
 	}
-	if m.hooks.Published != nil {
-		m.hooks.Published(next)
-	}
+	m.hooks.Published(next)
 }
 
 // known gathers what is known at now.

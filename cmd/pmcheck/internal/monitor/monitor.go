@@ -24,8 +24,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// Hooks are called by the monitor's loop. They must return soon, since the loop
-// waits for them; nil hooks are not called.
+// Hooks are called by the monitor's loop, and must not be nil. They must return
+// soon, since the loop waits for them.
 type Hooks struct {
 	Published func(*State)
 	Probed    func(service string, took time.Duration)

@@ -21,7 +21,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	prober := host.Prober("")
 	defer prober.Close()
 	found := newFindings()
-	found.configure(c.Checks)
+	found.configure(c.Checks, nil)
 	var (
 		work sync.WaitGroup
 		mu   sync.Mutex // protects found

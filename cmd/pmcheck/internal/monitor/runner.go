@@ -7,7 +7,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // hurriedInterval is how often an urgent check is made while a command may wait
@@ -32,10 +31,9 @@ type runner struct {
 	name    string
 	kick    chan struct{} // make it now
 	signals *signals
-	often   time.Duration // a shorter pause between two checks; 0 if there is no need
+	every   time.Duration // at most Interval
 }
 
-// once makes the check one time.
 func (r *runner) once(ctx context.Context) check.Finding {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -45,7 +43,6 @@ func (r *runner) once(ctx context.Context) check.Finding {
 	return r.Check(ctx)
 }
 
-// close ends the connections of the check.
 func (r *runner) close() {
 	if r.Client != nil {
 		r.Client.Close()
@@ -57,9 +54,7 @@ func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
 	defer r.close()
 	for {
 		f := r.once(ctx)
-		select {
-		case found <- f:
-		case <-ctx.Done():
+		if !send(ctx, found, f) {
 			return
 		}
 		timer := time.NewTimer(r.pause(f))
@@ -76,14 +71,10 @@ func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
 
 // pause is the time to the next check after a finding.
 func (r *runner) pause(f check.Finding) time.Duration {
-	pause := r.Interval
-	if r.often > 0 {
-		pause = min(pause, r.often)
-	}
 	if r.Urgent && (r.signals.held.Load() || f.Health == check.Warming) {
-		pause = min(pause, hurriedInterval)
+		return min(r.every, hurriedInterval)
 	}
-	return pause
+	return r.every
 }
 
 // maxAge is how old a finding of the check may be and still be believed. It
@@ -101,21 +92,17 @@ func newRunners(c config.Config, host check.Host, s *signals) []*runner {
 		if scheduled == nil {
 			continue
 		}
-		r := &runner{Scheduled: *scheduled, name: wanted.Name, kick: make(chan struct{}, 1), signals: s}
+		r := &runner{
+			Scheduled: *scheduled,
+			name:      wanted.Name,
+			kick:      make(chan struct{}, 1),
+			signals:   s,
+			every:     scheduled.Interval,
+		}
 		if r.Urgent && c.Agent.Weight {
-			r.often = weighEvery
+			r.every = min(r.every, weighEvery)
 		}
 		list = append(list, r)
 	}
 	return list
-}
-
-// watchUnit passes on what systemd says of the master's unit.
-func watchUnit(ctx context.Context, names []string, units chan<- systemd.UnitState) {
-	systemd.WatchUnit(ctx, names, func(u systemd.UnitState) {
-		select {
-		case units <- u:
-		case <-ctx.Done():
-		}
-	})
 }
