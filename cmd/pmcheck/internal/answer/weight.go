@@ -41,13 +41,14 @@ type Weigher struct {
 
 // Weigh takes in a state and returns the weight for agent-checks in percent.
 func (w *Weigher) Weigh(s *monitor.State, now time.Time) int {
-	server, _ := s.Service(monitor.Server)
+	var jruby check.Finding
 	for _, f := range s.Findings {
 		if f.Check == check.CheckJRuby {
-			return w.weigh(f.Pool, f.Checked, server.Verdict, now)
+			jruby = f
 		}
 	}
-	return w.weigh(nil, time.Time{}, server.Verdict, now)
+	server, _ := s.Service(monitor.Server)
+	return w.weigh(jruby.Pool, jruby.Checked, server.Verdict, now)
 }
 
 // weigh returns the weight of a master with this verdict, whose pool was read

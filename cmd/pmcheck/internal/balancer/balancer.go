@@ -6,9 +6,10 @@
 package balancer
 
 import (
-	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -132,20 +133,17 @@ func (b *Balancer) Asks() string {
 	if b.Name == AgentCheck {
 		return AgentCheck
 	}
-	path, separator := "/"+b.Service, "?"
-	if b.Service == monitor.Server {
-		path = "/"
-	}
-	for _, chosen := range []struct {
-		key  string
-		code int
-	}{{"drain", b.DrainCode}, {"maint", b.MaintCode}} {
-		if chosen.code != 0 && chosen.code != http.StatusServiceUnavailable {
-			path += fmt.Sprintf("%s%s=%d", separator, chosen.key, chosen.code)
-			separator = "&"
+	chosen := url.Values{}
+	for key, code := range map[string]int{"drain": b.DrainCode, "maint": b.MaintCode} {
+		if code != 0 && code != http.StatusServiceUnavailable {
+			chosen.Set(key, strconv.Itoa(code))
 		}
 	}
-	return path
+	asked := url.URL{Path: "/" + b.Service, RawQuery: chosen.Encode()}
+	if b.Service == monitor.Server {
+		asked.Path = "/"
+	}
+	return asked.String()
 }
 
 // gone reports whether the balancer has stopped asking.

@@ -31,8 +31,9 @@ type key struct {
 	node, name, service string
 }
 
-// NewTracker returns an empty tracker. It calls changed, which must not block,
-// when a balancer comes, is told something else, or changes its view.
+// NewTracker returns an empty tracker. It calls changed when a balancer comes, is
+// told something else, or changes its view. Changed must not block, and must not
+// call the tracker.
 func NewTracker(changed func()) *Tracker {
 	return &Tracker{changed: changed, list: map[key]*Balancer{}, from: map[netip.Addr]int{}}
 }
@@ -58,20 +59,12 @@ func (t *Tracker) RecordAgentCheck(source netip.Addr, service string, answer Tol
 }
 
 func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time) {
-	if t.update(k, q, view, answer, now) {
-		t.changed()
-	}
-}
-
-// update notes a check and reports whether it changed anything that a caller may
-// wait for.
-func (t *Tracker) update(k key, q Question, view *View, answer Told, now time.Time) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.list[k]
 	if b == nil {
 		if b = t.admit(k, now); b == nil {
-			return false
+			return
 		}
 	}
 	if b.Checks > 0 {
@@ -80,7 +73,7 @@ func (t *Tracker) update(k key, q Question, view *View, answer Told, now time.Ti
 	if b.Answer.Code != answer.Code {
 		b.Answers = 0
 	}
-	news = b.Answers < TellTimes || !b.View.same(view)
+	news := b.Answers < TellTimes || !b.View.same(view)
 	b.Seen, b.View, b.Answer = now, view, answer
 	b.DrainCode, b.MaintCode = q.DrainCode, q.MaintCode
 	if b.Listed = q.Listed; view != nil {
@@ -88,7 +81,9 @@ func (t *Tracker) update(k key, q Question, view *View, answer Told, now time.Ti
 	}
 	b.Checks++
 	b.Answers++
-	return news
+	if news {
+		t.changed()
+	}
 }
 
 // smooth averages; the latest value counts a quarter once there are some.
