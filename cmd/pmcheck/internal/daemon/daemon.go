@@ -51,7 +51,7 @@ type Daemon struct {
 	metrics   *metrics.Metrics
 	history   *page.History
 	page      *page.Page
-	changes   changes
+	changes   *changes
 	weigher   answer.Weigher // belongs to the monitor's loop
 	weight    atomic.Int64
 	self      front.Self
@@ -68,6 +68,8 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		store:   c.Store(),
 		history: page.NewHistory(time.Now()),
 		page:    page.New(),
+		changes: newChanges(),
+		only:    map[uint16]netip.Addr{},
 	}
 	d.balancers = balancer.NewTracker(d.changes.note)
 	d.metrics = metrics.New(d.status)

@@ -40,12 +40,12 @@ func (l LastGood) Keep(content []byte) error {
 		return nil
 	}
 	f, err := os.CreateTemp(l.dir, lastGoodName) // with mode 0600
-	if err != nil {
-		return fmt.Errorf("keep the configuration: %w", err)
+	if err == nil {
+		defer os.Remove(f.Name())
+		_, err = f.Write(content)
+		err = errors.Join(err, f.Close())
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(l.dir, lastGoodName))
 	}
 	if err != nil {

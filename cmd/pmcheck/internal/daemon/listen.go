@@ -58,9 +58,6 @@ func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string
 		}
 		d.Log.Info(fmt.Sprintf("%s has bound every address; connections to others than that in %s are closed", unit, key),
 			key, configured)
-		if d.only == nil {
-			d.only = map[uint16]netip.Addr{}
-		}
 		d.only[bound.Port()] = addr.Unmap()
 	}
 	return nil

@@ -51,22 +51,21 @@ func (d *Daemon) status(now time.Time) api.Status {
 }
 
 // changes counts what happens, so that a command can wait for the next change.
-// The zero value is ready to use; it is safe for concurrent use.
+// It is safe for concurrent use.
 type changes struct {
 	mu    sync.Mutex
 	count uint64
-	next  chan struct{} // closed with the next change; nil if nothing waits
+	next  chan struct{} // closed with the next change
 }
 
-// note counts a change.
+func newChanges() *changes { return &changes{next: make(chan struct{})} }
+
 func (c *changes) note() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count++
-	if c.next != nil {
-		close(c.next)
-		c.next = nil
-	}
+	close(c.next)
+	c.next = make(chan struct{})
 }
 
 func (c *changes) revision() uint64 {
@@ -78,15 +77,11 @@ func (c *changes) revision() uint64 {
 // wait returns once the revision differs from after, or ctx ends.
 func (c *changes) wait(ctx context.Context, after uint64) {
 	c.mu.Lock()
-	if c.count != after {
-		c.mu.Unlock()
+	count, next := c.count, c.next
+	c.mu.Unlock()
+	if count != after {
 		return
 	}
-	if c.next == nil {
-		c.next = make(chan struct{})
-	}
-	next := c.next
-	c.mu.Unlock()
 	select {
 	case <-next:
 	case <-ctx.Done():

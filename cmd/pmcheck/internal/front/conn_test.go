@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ func limited(t *testing.T) (g *limiter, server *limitedConn, client net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g = newLimiter(l, 8, func(_, _ netip.AddrPort) bool { return true })
+	g = &limiter{Listener: l, max: 8}
 	t.Cleanup(func() { g.Close() })
 	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)

@@ -29,10 +29,6 @@ type limiter struct {
 	open []*limitedConn // oldest first
 }
 
-func newLimiter(l net.Listener, max int, allowed func(client, local netip.AddrPort) bool) *limiter {
-	return &limiter{Listener: l, allowed: allowed, max: max}
-}
-
 // Accept returns the next connection from an allowed client.
 func (l *limiter) Accept() (net.Conn, error) {
 	if l.wait != nil {

@@ -25,8 +25,7 @@ const (
 // connection, until ctx ends. It calls line with the client's address. Its
 // goroutines belong to group.
 func (s *Server) ServeLines(ctx context.Context, group *errgroup.Group, l net.Listener, line func(netip.Addr) string) {
-	limited := s.limit(ctx, l)
-	group.Go(func() error { return limited.run(ctx) })
+	limited := s.limit(ctx, group, l)
 	group.Go(func() error {
 		defer context.AfterFunc(ctx, func() { limited.Close() })()
 		var clients sync.WaitGroup

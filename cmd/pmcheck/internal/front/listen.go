@@ -23,12 +23,7 @@ const DeferAccept = 2
 func ListenTCP(ctx context.Context, address string, wait int) (net.Listener, error) {
 	config := net.ListenConfig{
 		KeepAlive: -1,
-		Control: func(_, _ string, c syscall.RawConn) error {
-			if wait == 0 {
-				return nil
-			}
-			return deferAccept(c, wait)
-		},
+		Control:   func(_, _ string, c syscall.RawConn) error { return deferAccept(c, wait) },
 	}
 	l, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -1,3 +1,6 @@
+// Package front is the door of the daemon: it binds listeners, admits clients,
+// times them out, speaks TLS, and accepts HTTP/1.1 requests without a Host
+// header. It knows nothing of Puppet, of balancers, or of what is answered.
 package front
 
 import (
@@ -42,18 +45,20 @@ type Server struct {
 	Plain func(netip.AddrPort) bool
 }
 
-func (s *Server) limit(ctx context.Context, l net.Listener) *limiter {
-	limited := newLimiter(l, s.Places, s.Allowed)
+// limit returns l with a limiter that runs in group until ctx ends.
+func (s *Server) limit(ctx context.Context, group *errgroup.Group, l net.Listener) *limiter {
+	limited := &limiter{Listener: l, max: s.Places, allowed: s.Allowed}
 	if s.Wait != nil {
 		limited.wait = sync.OnceFunc(func() { s.Wait(ctx) })
 	}
+	group.Go(func() error { return limited.run(ctx) })
 	return limited
 }
 
 // ServeHTTP serves a listener until ctx ends, and then the requests in flight.
 // Its goroutines belong to group; a listener that fails ends the group.
 func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Listener, h http.Handler) {
-	limited := s.limit(ctx, l)
+	limited := s.limit(ctx, group, l)
 	server := &http.Server{
 		Handler:                      h,
 		ConnState:                    noteIdle, // the limiter has the timeouts
@@ -61,11 +66,10 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(debugWriter{s.Log}, "", 0),
 	}
-	group.Go(func() error { return limited.run(ctx) })
 	served := make(chan struct{})
 	group.Go(func() error {
 		defer close(served)
-		err := server.Serve(httpListener{limited, s.TLS, s.Plain})
+		err := server.Serve(httpListener{limited, s})
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -86,8 +90,7 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 // httpListener accepts connections for net/http.
 type httpListener struct {
 	*limiter
-	config *tls.Config               // nil without TLS
-	plain  func(netip.AddrPort) bool // reports clients that speak no TLS; may be nil
+	server *Server
 }
 
 // Accept returns the next connection. A TLS handshake comes with the first read.
@@ -96,8 +99,8 @@ func (l httpListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.config != nil && (l.plain == nil || !l.plain(address(c.RemoteAddr()))) {
-		c = tls.Server(c, l.config)
+	if s := l.server; s.TLS != nil && (s.Plain == nil || !s.Plain(address(c.RemoteAddr()))) {
+		c = tls.Server(c, s.TLS)
 	}
 	return &hostlessConn{Conn: c}, nil
 }
