@@ -89,22 +89,18 @@ func (a answer) interpret() (version string, fault *Fault) {
 // or 503 with the state.
 func (a answer) interpretSimple() *Fault {
 	word := strings.TrimSpace(string(a.Body[:min(len(a.Body), 64)]))
-	switch {
+	switch unavailable := a.Status == http.StatusServiceUnavailable; {
 	case a.Status == http.StatusOK && word == "running":
 		return nil
 	case a.Status == http.StatusOK:
 		return a.fault(BadAnswer, "200, but the body is not the word running")
-	case a.Status != http.StatusServiceUnavailable:
-		return a.httpFault()
-	}
-	switch word {
-	case "error":
+	case unavailable && word == "error":
 		return a.fault(StateError, "the server reports the state error")
-	case "starting":
+	case unavailable && word == "starting":
 		return a.fault(StateStarting, "the server is starting")
-	case "stopping":
+	case unavailable && word == "stopping":
 		return a.fault(StateStopping, "the server is stopping")
-	case "unknown":
+	case unavailable && word == "unknown":
 		return a.fault(StateUnknown, "the server does not know its own state")
 	}
 	return a.httpFault()

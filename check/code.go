@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,10 +110,7 @@ func (c *codeCheck) check(ctx context.Context) Finding {
 func (f *Finding) summarize() {
 	others := 0
 	for _, e := range f.Code {
-		state := map[Reason]State{OK: StateOK, NotKnown: StateNone}[e.Reason]
-		if state == "" {
-			state = StateWarn
-		}
+		state := cmp.Or(map[Reason]State{OK: StateOK, NotKnown: StateNone}[e.Reason], StateWarn)
 		if state != StateOK && f.State != StateOK {
 			others++
 		}

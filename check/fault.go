@@ -110,11 +110,10 @@ func (f *Fault) Definite() bool { return f.Reason != Timeout }
 // Health is what the fault means for the master. Where the fault is on this host's
 // side, or in the master's auth.conf, nothing is known of the master itself.
 func (f *Fault) Health() Health {
-	switch f.Reason.Side() {
-	case SideOwn, SideAuth:
+	switch side := f.Reason.Side(); {
+	case side == SideOwn || side == SideAuth:
 		return Unknown
-	}
-	if f.Reason == StateStarting {
+	case f.Reason == StateStarting:
 		return Warming
 	}
 	return Unhealthy

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -108,14 +109,4 @@ func Fold(probe Verdict, findings []Finding) Verdict {
 }
 
 // rank orders what findings can make of a verdict.
-func rank(h Health) int {
-	switch h {
-	case Healthy:
-		return 0
-	case Busy:
-		return 1
-	case Warming:
-		return 2
-	}
-	return 3
-}
+func rank(h Health) int { return slices.Index([]Health{Healthy, Busy, Warming, Unhealthy, Unknown}, h) }

@@ -37,6 +37,8 @@ type Loan struct {
 
 func (l Loan) age() time.Duration { return time.Duration(l.Seconds * float64(time.Second)) }
 
+func byAge(a, b Loan) int { return cmp.Compare(a.Seconds, b.Seconds) }
+
 // Ready returns how many instances are started, idle or at work. It is below Size
 // while the server starts or replaces instances.
 func (p *Pool) Ready() int { return p.Free + len(p.Borrowed) }
@@ -51,7 +53,7 @@ func (p *Pool) Stuck() time.Duration {
 	if !p.Saturated() || len(p.Borrowed) == 0 {
 		return 0
 	}
-	return slices.MinFunc(p.Borrowed, func(a, b Loan) int { return cmp.Compare(a.Seconds, b.Seconds) }).age()
+	return slices.MinFunc(p.Borrowed, byAge).age()
 }
 
 // held reports whether the pool is locked. From the moment a lock is requested, the
@@ -67,14 +69,9 @@ func (p *Pool) Locked(now time.Time) time.Duration {
 	return max(0, now.Sub(p.LockSince))
 }
 
-// oldest names the loan that has lasted longest.
+// oldest names the loan that has lasted longest. The list must not be empty.
 func oldest(loans []Loan) string {
-	var found Loan
-	for _, loan := range loans {
-		if loan.Seconds >= found.Seconds {
-			found = loan
-		}
-	}
+	found := slices.MaxFunc(loans, byAge)
 	return found.Request + " for " + text.Age(found.age())
 }
 
@@ -124,14 +121,13 @@ func parsePool(body []byte) (*Pool, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return nil, err
 	}
-	m := s.Status.Experimental.Metrics
-	if m.Size == nil || m.Free == nil || m.Borrowed == nil || m.Waiting == nil {
+	lock, m := s.Status.Experimental.Lock, s.Status.Experimental.Metrics
+	switch {
+	case m.Size == nil || m.Free == nil || m.Borrowed == nil || m.Waiting == nil:
 		return nil, errors.New("num-jrubies, num-free-jrubies, borrowed-instances or requested-instances is missing")
-	}
-	if *m.Size < 1 || *m.Free < 0 {
+	case *m.Size < 1 || *m.Free < 0:
 		return nil, errors.New("impossible number of instances")
-	}
-	if len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans {
+	case len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans:
 		return nil, errors.New("more requests than a server can have")
 	}
 	return &Pool{
@@ -139,8 +135,8 @@ func parsePool(body []byte) (*Pool, error) {
 		Free:      *m.Free,
 		Borrowed:  loans(*m.Borrowed),
 		Waiting:   loans(*m.Waiting),
-		Lock:      strings.TrimPrefix(s.Status.Experimental.Lock.State, ":"),
-		LockSince: s.Status.Experimental.Lock.Changed,
+		Lock:      strings.TrimPrefix(lock.State, ":"),
+		LockSince: lock.Changed,
 		Borrows:   m.Borrows,
 		Timeouts:  m.Timeouts,
 		LimitHits: m.LimitHits,

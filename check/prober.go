@@ -28,7 +28,7 @@ type Prober struct {
 	Service string
 
 	mu       sync.Mutex // held by the probe under way
-	api      API        // what answered last
+	api      API        // what answered last; empty means the newest
 	searched time.Time  // when all generations were last asked
 }
 
@@ -41,10 +41,9 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.Timeout, puppetclient.DefaultTimeout))
 	defer cancel()
 	a, err := p.ask(ctx, &r)
-	r.URL, r.Status, r.TLS, r.Warning = a.URL, a.Status, a.TLS, a.Warning
-	if a.Identity != nil {
+	r.URL, r.Status, r.TLS, r.Own, r.CAs, r.CRLs, r.Warning = a.URL, a.Status, a.TLS, a.Own, a.CAs, a.CRLs, a.Warning
+	if a.Own != nil {
 		r.API, r.Took = a.api, time.Since(r.Asked)
-		r.Own, r.CAs, r.CRLs = &a.Identity.Own, a.Identity.CAs, a.Identity.CRLs
 	}
 	if err != nil {
 		r.Fault = faultOf(err)
@@ -63,15 +62,9 @@ func (p *Prober) ask(ctx context.Context, r *Result) (answer, error) {
 	}
 	known := cmp.Or(p.api, APISimpleServer)
 	first, err := p.askAs(ctx, r, known)
-	if err != nil || !first.elsewhere() {
-		if err == nil {
-			p.api = known
-		}
+	soon := time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
+	if err != nil || !first.elsewhere() || first.Status == http.StatusForbidden && soon {
 		return first, err
-	}
-	if first.Status == http.StatusForbidden &&
-		time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake) {
-		return first, nil
 	}
 	p.searched = time.Now()
 	for _, api := range generations() {
@@ -79,12 +72,11 @@ func (p *Prober) ask(ctx context.Context, r *Result) (answer, error) {
 			continue
 		}
 		a, err := p.askAs(ctx, r, api)
-		if err != nil {
-			return a, err
-		}
-		if !a.elsewhere() {
+		if err == nil && !a.elsewhere() {
 			p.api = api
-			return a, nil
+		}
+		if err != nil || !a.elsewhere() {
+			return a, err
 		}
 		if first.Status != http.StatusForbidden && a.Status == http.StatusForbidden {
 			first = a // a denial says more than a missing path

@@ -1,6 +1,9 @@
 package check
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // The name of the check, and its reasons.
 const (
@@ -42,34 +45,28 @@ func unit() Check {
 	}
 }
 
-// Unit concludes from the state of the master's unit in the service manager, and
-// from how its main process ended, if that was not as planned. Puppet Server
-// answers running while it drains its pool for a stop or a reload; systemd knows
-// at once. A unit that is active, inactive or not there says nothing: the master
-// may be run by other means, and the probe decides.
+// Unit concludes from the state of the master's unit in systemd, and from how its
+// main process ended, if that was not as planned. A unit that is active, inactive or
+// not there says nothing: the master may be run by other means, and the probe decides.
 func Unit(name, activeState, ended string, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {
 		f.State, f.Health, f.Reason, f.Detail = StateBad, h, r, detail
-	}
-	switch {
-	case activeState == "activating" && ended != "":
-		out(Warming, UnitCrashed, name+" "+ended+"; systemd starts it again")
-		return f
-	case activeState == "failed" && ended != "":
-		out(Unhealthy, UnitFailed, name+" "+ended+": see journalctl -u "+name)
-		return f
 	}
 	switch activeState {
 	case "active":
 	case "reloading", "refreshing":
 		out(Warming, UnitReloading, name+" is reloading: new requests hang, then fail")
 	case "activating":
-		out(Warming, UnitStarting, name+" is starting")
+		if ended != "" {
+			out(Warming, UnitCrashed, name+" "+ended+"; systemd starts it again")
+		} else {
+			out(Warming, UnitStarting, name+" is starting")
+		}
 	case "deactivating":
 		out(Unhealthy, UnitStopping, name+" is stopping: it finishes what it has and takes nothing new")
 	case "failed":
-		out(Unhealthy, UnitFailed, name+" has failed: see journalctl -u "+name)
+		out(Unhealthy, UnitFailed, name+" "+cmp.Or(ended, "has failed")+": see journalctl -u "+name)
 	default:
 		f.State, f.Reason = StateNone, NotKnown
 	}

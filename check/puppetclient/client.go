@@ -3,6 +3,7 @@ package puppetclient
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -83,15 +84,21 @@ func (c *Client) renew(now time.Time) (*material, error) {
 	return m, err
 }
 
-// dial has a timeout of its own: net/http lets a dial go on after the request that
-// started it has timed out.
+// dial connects and shakes hands. It has a timeout of its own: net/http lets a dial go
+// on after the request that started it has timed out.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
-	made, err := dial(ctx, c.Address, c.material.Load().clientConfig(c.ServerName, time.Now), c.Lost)
+	raw, err := connect(ctx, c.Address)
 	if err != nil {
 		return nil, err
 	}
+	made := &conn{Conn: tls.Client(raw, c.material.Load().clientConfig(c.ServerName)), born: time.Now(), lost: c.Lost}
+	if err := made.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	made.state = made.ConnectionState()
 	if tcp, ok := made.LocalAddr().(*net.TCPAddr); ok {
 		end := netip.AddrPortFrom(tcp.AddrPort().Addr().Unmap(), tcp.AddrPort().Port())
 		c.ends.Store(end, nil)
@@ -113,10 +120,12 @@ type Answer struct {
 	URL       string // what was asked; empty if the files could not be read
 	Status    int    // the HTTP status code, 0 without an answer
 	Body      []byte
-	Handshake bool      // tells a new connection from a kept one
-	TLS       *TLS      // describes the connection; nil if there was none
-	Identity  *Identity // describes the files in use; nil if they could not be read
-	Warning   error     // set while newer files on disk are unusable and the last good ones are in use
+	Handshake bool          // tells a new connection from a kept one
+	TLS       *TLS          // describes the connection; nil if there was none
+	Own       *Certificate  // that is offered; nil if the files could not be read
+	CAs       []Certificate // in the order of the bundle
+	CRLs      []CRL         // in use, in the order of the file
+	Warning   error         // set while newer files on disk are unusable and the last good ones are in use
 }
 
 // Do asks once. It returns within Timeout, or when ctx is done. The error is an
@@ -127,9 +136,10 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	defer cancel()
 	m, err := c.renew(time.Now())
 	if m == nil {
-		return Answer{}, &Error{ownFilesReason(err), err}
+		return Answer{}, err
 	}
-	a := Answer{URL: "https://" + c.Address + r.Path, Identity: &m.identity, Warning: err}
+	a := m.described
+	a.URL, a.Warning = "https://"+c.Address+r.Path, err
 	before := c.conn.Load()
 	err = c.roundTrip(ctx, r, &a)
 	used := c.conn.Load()

@@ -24,21 +24,6 @@ type conn struct {
 	err    atomic.Pointer[error] // why reading ended
 }
 
-// dial connects and shakes hands. It fails with the handshake's own error.
-func dial(ctx context.Context, address string, config *tls.Config, lost func()) (*conn, error) {
-	raw, err := connect(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	c := &conn{Conn: tls.Client(raw, config), born: time.Now(), lost: lost}
-	if err := c.Conn.HandshakeContext(ctx); err != nil {
-		raw.Close()
-		return nil, err
-	}
-	c.state = c.ConnectionState()
-	return c, nil
-}
-
 // Read notes the first error, and reports a connection that the peer ended.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)

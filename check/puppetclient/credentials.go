@@ -41,9 +41,9 @@ type Credentials struct {
 // pemFiles is the content of the files: certificate, key, CA and CRL.
 type pemFiles [4][]byte
 
-// material returns the set to use now. With a nil set the error says why there is
-// none; with a set it says why newer files are not in use. Files are opened only if
-// they look changed or force is set, and parsed only if their content differs.
+// material returns the set to use now. With a nil set the error, an *Error, says why
+// there is none; with a set it says why newer files are not in use. Files are opened
+// only if they look changed or force is set, and parsed only if their content differs.
 func (c *Credentials) material(force bool) (*material, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,10 @@ func (c *Credentials) reload() {
 	for i, path := range c.paths() {
 		data, err := readFile(path)
 		if err != nil {
-			c.read, c.err = pemFiles{}, err
+			c.read, c.err = pemFiles{}, &Error{OwnFiles, err}
+			if errors.Is(err, fs.ErrNotExist) {
+				c.err = &Error{OwnFilesMissing, err}
+			}
 			return
 		}
 		read[i] = data
@@ -85,12 +88,10 @@ func (c *Credentials) reload() {
 	if slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
 		return
 	}
-	m, err := parseMaterial(c.Files, read)
-	if err != nil {
-		err = invalidError{err}
-	}
-	c.read, c.err = read, err
-	if err == nil {
+	c.read, c.err = read, nil
+	if m, err := parseMaterial(c.Files, read); err != nil {
+		c.err = &Error{OwnFilesInvalid, err}
+	} else {
 		c.good = m
 	}
 }

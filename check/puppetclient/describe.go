@@ -31,28 +31,22 @@ type CRL struct {
 	Revoked int       `json:"revoked"` // how many certificates it lists
 }
 
-// Identity describes the certificates and revocation lists in use. It is
-// immutable.
-type Identity struct {
-	Own  Certificate
-	CAs  []Certificate // in the order of the bundle
-	CRLs []CRL         // in the order of the file
-}
-
-func (m *material) describe() Identity {
-	id := Identity{Own: describeCertificate(m.own.Leaf)}
+// describe returns an Answer with what the files say.
+func (m *material) describe() (a Answer) {
+	own := describeCertificate(m.own.Leaf)
+	a.Own = &own
 	for _, c := range m.bundle {
-		id.CAs = append(id.CAs, describeCertificate(c))
+		a.CAs = append(a.CAs, describeCertificate(c))
 	}
 	for _, crl := range m.crls {
-		id.CRLs = append(id.CRLs, CRL{
+		a.CRLs = append(a.CRLs, CRL{
 			Issuer:  crl.Issuer.CommonName,
 			Updated: crl.ThisUpdate,
 			Expires: crl.NextUpdate,
 			Revoked: len(crl.RevokedCertificateEntries),
 		})
 	}
-	return id
+	return a
 }
 
 func describeTLS(s tls.ConnectionState) *TLS {

@@ -1,10 +1,6 @@
 package puppetclient
 
-import (
-	"errors"
-	"fmt"
-	"io/fs"
-)
+import "fmt"
 
 // Reason is a short code for why a question was not answered. The set is closed,
 // and a reason never carries outside input.
@@ -59,21 +55,4 @@ func (e *Error) Unwrap() error { return e.Err }
 // failed makes an Error, as fmt.Errorf does.
 func failed(r Reason, format string, args ...any) *Error {
 	return &Error{r, fmt.Errorf(format, args...)}
-}
-
-// invalidError is that of files which can be read and make no sense.
-type invalidError struct{ error }
-
-func (e invalidError) Unwrap() error { return e.error }
-
-// ownFilesReason says why a set of files cannot be used.
-func ownFilesReason(err error) Reason {
-	var invalid invalidError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return OwnFilesMissing
-	case errors.As(err, &invalid):
-		return OwnFilesInvalid
-	}
-	return OwnFiles
 }

@@ -35,7 +35,7 @@ type material struct {
 	intermediates *x509.CertPool // the others
 	crls          []*x509.RevocationList
 	revocation    Revocation
-	identity      Identity // what to tell of all that
+	described     Answer // with what the files say, and nothing else
 }
 
 func parseMaterial(f Files, p pemFiles) (*material, error) {
@@ -52,7 +52,7 @@ func parseMaterial(f Files, p pemFiles) (*material, error) {
 			return nil, fmt.Errorf("%s: %w", f.CRL, err)
 		}
 	}
-	m.identity = m.describe()
+	m.described = m.describe()
 	return m, nil
 }
 
