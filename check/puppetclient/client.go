@@ -39,17 +39,17 @@ type Client struct {
 	transport *http.Transport
 	material  atomic.Pointer[material] // what the next handshake uses
 	conn      atomic.Pointer[conn]     // the newest connection
-	ends      sync.Map                 // netip.AddrPort of the local ends of the open ones
+	open      sync.Map                 // of *conn, those that Close has not been called on
 }
 
 // Local returns the client's ends of the connections that are open now, so that a
 // caller can tell them from those of agents.
 func (c *Client) Local() []netip.AddrPort {
 	var ends []netip.AddrPort
-	c.ends.Range(func(end, _ any) bool {
-		ends = append(ends, end.(netip.AddrPort))
-		return true
-	})
+	for open := range c.open.Range {
+		end := open.(*conn).LocalAddr().(*net.TCPAddr).AddrPort()
+		ends = append(ends, netip.AddrPortFrom(end.Addr().Unmap(), end.Port()))
+	}
 	return ends
 }
 
@@ -93,17 +93,12 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &conn{Conn: tls.Client(raw, c.material.Load().clientConfig(c.ServerName)), born: time.Now(), lost: c.Lost}
+	made := &conn{Conn: tls.Client(raw, c.material.Load().clientConfig(c.ServerName)), client: c, born: time.Now()}
 	if err := made.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, err
 	}
-	made.state = made.ConnectionState()
-	if tcp, ok := made.LocalAddr().(*net.TCPAddr); ok {
-		end := netip.AddrPortFrom(tcp.AddrPort().Addr().Unmap(), tcp.AddrPort().Port())
-		c.ends.Store(end, nil)
-		made.ended = func() { c.ends.Delete(end) }
-	}
+	c.open.Store(made, nil)
 	c.conn.Store(made)
 	return made, nil
 }
@@ -145,7 +140,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	used := c.conn.Load()
 	a.Handshake = used != before
 	if used != nil && (err == nil || a.Handshake) {
-		a.TLS = describeTLS(used.state)
+		a.TLS = describeTLS(used.ConnectionState())
 	}
 	if err != nil {
 		c.conn.Store(nil)

@@ -15,11 +15,8 @@ import (
 // is noticed at once, long before the next request.
 type conn struct {
 	*tls.Conn
-	born  time.Time
-	state tls.ConnectionState
-	lost  func() // called once, when the peer ends the connection, if not nil
-	ended func() // called by Close, if not nil
-
+	client *Client
+	born   time.Time
 	closed atomic.Bool           // by Close, not by the peer
 	err    atomic.Pointer[error] // why reading ended
 }
@@ -27,8 +24,8 @@ type conn struct {
 // Read notes the first error, and reports a connection that the peer ended.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if err != nil && !c.closed.Load() && c.err.CompareAndSwap(nil, &err) && c.lost != nil {
-		c.lost()
+	if err != nil && !c.closed.Load() && c.err.CompareAndSwap(nil, &err) && c.client.Lost != nil {
+		c.client.Lost()
 	}
 	return n, err
 }
@@ -36,9 +33,7 @@ func (c *conn) Read(b []byte) (int, error) {
 // Close ends the connection from this side.
 func (c *conn) Close() error {
 	c.closed.Store(true)
-	if c.ended != nil {
-		c.ended()
-	}
+	c.client.open.Delete(c)
 	return c.Conn.Close()
 }
 

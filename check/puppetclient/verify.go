@@ -36,25 +36,25 @@ func (m *material) verifyServer(peers []*x509.Certificate, name string, now time
 	if len(peers) == 0 {
 		return failed(TLSFailed, "the master showed no certificate")
 	}
-	leaf := peers[0]
-	chains, err := m.chains(leaf, peers[1:], x509.ExtKeyUsageServerAuth, now)
+	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
 	if err != nil {
-		return serverError(leaf, err, now)
+		return serverError(peers[0], err, now)
 	}
-	if err := verifyName(leaf, name); err != nil {
+	if err := verifyName(peers[0], name); err != nil {
 		return &Error{ServerCertName, err}
 	}
 	return m.checkRevocation(chains[0], ServerCertRevoked, now)
 }
 
-func (m *material) chains(
-	leaf *x509.Certificate, sent []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time,
-) ([][]*x509.Certificate, error) {
+// chains verifies a certificate with those that were sent after it.
+func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) (
+	[][]*x509.Certificate, error,
+) {
 	intermediates := m.intermediates.Clone()
-	for _, c := range sent {
+	for _, c := range sent[1:] {
 		intermediates.AddCert(c)
 	}
-	return leaf.Verify(x509.VerifyOptions{
+	return sent[0].Verify(x509.VerifyOptions{
 		Roots:         m.roots,
 		Intermediates: intermediates,
 		CurrentTime:   now,
@@ -149,13 +149,13 @@ func (m *material) ownError(now time.Time) error {
 	case now.Before(leaf.NotBefore):
 		return failed(OwnCertNotYetValid, "our certificate %s", validity(leaf))
 	}
-	var sent []*x509.Certificate
+	sent := []*x509.Certificate{leaf}
 	for _, der := range m.own.Certificate[1:] {
 		if c, err := x509.ParseCertificate(der); err == nil {
 			sent = append(sent, c)
 		}
 	}
-	chains, err := m.chains(leaf, sent, x509.ExtKeyUsageClientAuth, now)
+	chains, err := m.chains(sent, x509.ExtKeyUsageClientAuth, now)
 	if err != nil {
 		return failed(OwnCertForeign, "our certificate %s was issued by %s: %w",
 			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
