@@ -21,7 +21,7 @@ type Service struct {
 // AskService asks systemd about a service. It takes at most 5 s.
 func AskService(ctx context.Context, unit string) (s Service, err error) {
 	s.Unit = unit
-	err = ask(ctx, func(ctx context.Context, bus *dbus.Conn) error {
+	err = ask(ctx, "about "+unit, func(ctx context.Context, bus *dbus.Conn) error {
 		pid, err := bus.GetServicePropertyContext(ctx, unit, "MainPID")
 		if err != nil {
 			return err
@@ -35,41 +35,38 @@ func AskService(ctx context.Context, unit string) (s Service, err error) {
 		}
 		return err
 	})
-	if err != nil {
-		return s, fmt.Errorf("ask systemd about %s: %w", unit, err)
-	}
-	return s, nil
+	return s, err
 }
 
 // HostStops reports whether the host shuts down or reboots. It takes at most 5 s.
 func HostStops(ctx context.Context) (stops bool, err error) {
-	err = ask(ctx, func(ctx context.Context, bus *dbus.Conn) error {
+	err = ask(ctx, "whether the host stops", func(ctx context.Context, bus *dbus.Conn) error {
 		state, err := bus.SystemStateContext(ctx)
 		if err == nil {
 			stops = state.Value.Value() == "stopping"
 		}
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("ask systemd whether the host stops: %w", err)
-	}
-	return stops, nil
+	return stops, err
 }
 
 // ask calls f with a connection to systemd: its own socket for root, since the
 // system bus may be gone during a shutdown, else the system bus.
-func ask(ctx context.Context, f func(context.Context, *dbus.Conn) error) error {
+func ask(ctx context.Context, what string, f func(context.Context, *dbus.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	bus, err := dbus.NewSystemdConnectionContext(ctx)
 	if err != nil {
 		bus, err = dbus.NewSystemConnectionContext(ctx)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		defer bus.Close()
+		err = f(ctx, bus)
 	}
-	defer bus.Close()
-	return f(ctx, bus)
+	if err != nil {
+		return fmt.Errorf("ask systemd %s: %w", what, err)
+	}
+	return nil
 }
 
 // ServiceUnit returns the name of the unit of a service: "puppetserver" and

@@ -14,7 +14,6 @@ import (
 type UnitState struct {
 	Unit   string // its name, puppetserver.service
 	Active string // such as active, reloading or failed
-	Sub    string // the finer state, such as stop-sigterm
 	// Ended says how and when the main process ended, if not as planned: "was
 	// killed by signal 9 at 15:04:05". It stays until the unit is active or stops.
 	Ended string
@@ -114,7 +113,7 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	}
 	for _, u := range units {
 		if u.LoadState == "loaded" {
-			w.report(w.explain(ctx, bus, UnitState{Unit: u.Name, Active: u.ActiveState, Sub: u.SubState}))
+			w.report(w.explain(ctx, bus, UnitState{Unit: u.Name, Active: u.ActiveState}))
 			return nil
 		}
 	}
@@ -130,9 +129,6 @@ func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.Properti
 	next := w.last
 	if active, ok := u.Changed["ActiveState"].Value().(string); ok {
 		next.Active = active
-	}
-	if sub, ok := u.Changed["SubState"].Value().(string); ok {
-		next.Sub = sub
 	}
 	w.report(w.explain(ctx, bus, next))
 }
