@@ -36,7 +36,7 @@ func runDemo(c *cli.Context) error {
 		Out:     c.App.Writer,
 		Log:     c.App.ErrWriter,
 	})
-	if _, invalid := errors.AsType[*config.Error](err); invalid {
+	if _, invalid := errors.AsType[config.Fault](err); invalid {
 		return usageError("%w", err)
 	}
 	return err

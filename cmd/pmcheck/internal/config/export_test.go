@@ -1,6 +1,6 @@
 package config
 
-// Validate reports every rule that c breaks, as an *Error without origins. What
+// Validate reports every rule that c breaks, as Faults without origins. What
 // only Puppet can tell may be empty.
 func (c Config) Validate() error {
 	found := &faults{}

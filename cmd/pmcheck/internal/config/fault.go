@@ -10,48 +10,26 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Fault is one mistake in a configuration.
+// Fault is one mistake in a configuration. It is an error.
 type Fault struct {
-	// Origin is where the mistake stands, as in Setting.Origin; it may be empty.
-	Origin string
-	// Key is the dotted key of the setting; empty when it is about a whole file.
-	Key string
-	// Problem says what is wrong, Hint what to write instead; Hint may be empty.
-	Problem string
-	Hint    string
-
-	at place
+	key     string // dotted; empty when it is about a whole file
+	problem string // what is wrong
+	hint    string // what to write instead; may be empty
+	at      place
 }
 
 // Error returns "origin: key: problem (hint)" in one line, without the parts that are empty.
 func (f Fault) Error() string {
-	text := f.Problem
-	if f.Hint != "" {
-		text += " (" + f.Hint + ")"
+	text := f.problem
+	if f.hint != "" {
+		text += " (" + f.hint + ")"
 	}
-	for _, part := range []string{f.Key, f.Origin} {
+	for _, part := range []string{f.key, f.at.origin} {
 		if part != "" {
 			text = part + ": " + text
 		}
 	}
 	return text
-}
-
-// Error is every mistake of a configuration; it is never without Faults.
-type Error struct {
-	Faults []Fault
-}
-
-// Error returns one line for each fault.
-func (e *Error) Error() string { return errors.Join(e.Unwrap()...).Error() }
-
-// Unwrap returns the faults.
-func (e *Error) Unwrap() []error {
-	errs := make([]error, len(e.Faults))
-	for i, f := range e.Faults {
-		errs[i] = f
-	}
-	return errs
 }
 
 // A place is where a value came from. Places compare in the order in which faults
@@ -66,30 +44,31 @@ type place struct {
 type faults struct{ list []Fault }
 
 func (f *faults) add(at place, key, problem, hint string) {
-	f.list = append(f.list, Fault{at.origin, key, problem, hint, at})
+	f.list = append(f.list, Fault{key, problem, hint, at})
 }
 
 // took reports whether the value of a key could be read, and notes the error if not.
 func (f *faults) took(err error, key string, at place) bool {
 	if wrong, is := errors.AsType[Fault](err); is {
-		f.add(at, key, wrong.Problem, wrong.Hint)
+		f.add(at, key, wrong.problem, wrong.hint)
 	}
 	return err == nil
 }
 
 func (f *faults) has(key string) bool {
-	return slices.ContainsFunc(f.list, func(x Fault) bool { return x.Key == key })
+	return slices.ContainsFunc(f.list, func(x Fault) bool { return x.key == key })
 }
 
-// err returns an *Error with the faults in the order of their places, or nil.
+// err joins the faults in the order of their places; it returns nil if there are none.
 func (f *faults) err() error {
-	if len(f.list) == 0 {
-		return nil
-	}
 	slices.SortStableFunc(f.list, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.at.layer, b.at.layer), cmp.Compare(a.at.line, b.at.line))
 	})
-	return &Error{f.list}
+	var errs []error
+	for _, fault := range f.list {
+		errs = append(errs, fault)
+	}
+	return errors.Join(errs...)
 }
 
 // suggest returns "did you mean X?" for the word nearest to the one given, or "".

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,13 +23,13 @@ func judge(t *testing.T, l *config.Loaded, err error) {
 		}
 		return
 	}
-	var all *config.Error
-	if !errors.As(err, &all) || len(all.Faults) == 0 {
+	all, is := err.(interface{ Unwrap() []error })
+	if !is {
 		t.Fatalf("not a list of faults: %v", err)
 	}
-	for _, f := range all.Faults {
-		if f.Problem == "" || strings.ContainsAny(f.Error(), "\r\n") {
-			t.Errorf("not one line: %q", f.Error())
+	for _, f := range all.Unwrap() {
+		if text := f.Error(); text == "" || strings.ContainsAny(text, "\r\n") {
+			t.Errorf("not one line: %q", text)
 		}
 	}
 }

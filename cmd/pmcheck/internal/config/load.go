@@ -76,9 +76,9 @@ func (l *Loaded) Settings() []Setting {
 	return list
 }
 
-// Load reads every source and returns the configuration they make. The error is an
-// *Error with all mistakes, unless File cannot be read at all; it then wraps the
-// cause, such as fs.ErrNotExist.
+// Load reads every source and returns the configuration they make. The error has a line
+// and wraps a Fault for each mistake, unless File cannot be read at all; it then wraps
+// the cause, such as fs.ErrNotExist.
 //
 // Puppet is asked only for what no other source says, so a host without Puppet loads
 // too, once probe.certname, certificate, key and ca are set.

@@ -134,13 +134,12 @@ func TestDefaultFileMayBeAbsent(t *testing.T) {
 
 func TestFaultsCanBeUnwrapped(t *testing.T) {
 	_, err := config.Check(config.Options{File: write(t, "listen: 1\nlog: {level: loud}\n")})
-	var all *config.Error
 	var first config.Fault
-	if !errors.As(err, &all) || len(all.Faults) != 2 || !errors.As(err, &first) {
+	if !errors.As(err, &first) || strings.Count(err.Error(), "\n") != 1 {
 		t.Fatalf("%#v", err)
 	}
-	if first.Key != "listen" || !strings.HasSuffix(first.Origin, ":1") {
-		t.Errorf("%+v", first)
+	if !strings.Contains(first.Error(), ":1: listen: ") {
+		t.Errorf("%v", first)
 	}
 }
 

@@ -153,8 +153,7 @@ func (c *puppetConf) at(line int) place {
 
 // fault says that a setting makes no sense.
 func (c *puppetConf) fault(line int, setting, problem string) *Fault {
-	at := c.at(line)
-	return &Fault{at.origin, setting, problem, "", at}
+	return &Fault{setting, problem, "", c.at(line)}
 }
 
 // place returns where a resolved value came from. unset is the origin of a value to

@@ -57,7 +57,7 @@ func (j judge) rule(key string, ok bool, problem, hint string, others ...string)
 			at = e.at
 		}
 	}
-	if !slices.ContainsFunc(j.unread, func(f Fault) bool { return slices.Contains(keys, f.Key) }) {
+	if !slices.ContainsFunc(j.unread, func(f Fault) bool { return slices.Contains(keys, f.key) }) {
 		j.faults.add(at, key, problem, hint)
 	}
 }

@@ -57,8 +57,11 @@ func appendChecks(list []field, checks check.List) []field {
 	return list
 }
 
+// An enum is a setting with a closed vocabulary; Words lists it.
+type enum interface{ Words() []string }
+
 // wrong is the error of a value that cannot be read, a Fault that does not know its key.
-func wrong(problem, hint string) error { return Fault{Problem: problem, Hint: hint} }
+func wrong(problem, hint string) error { return Fault{problem: problem, hint: hint} }
 
 // parse turns the text of one value, from whatever source, into the type of a setting.
 // The error is a Fault.
@@ -138,13 +141,10 @@ func format(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return text.Duration(x)
-	case netip.Prefix:
-		return quote(x.String())
+	case int, bool:
+		return fmt.Sprint(x)
 	}
-	if v.Kind() == reflect.String {
-		return quote(v.String())
-	}
-	return fmt.Sprint(v.Interface())
+	return quote(fmt.Sprint(v))
 }
 
 // quote adds quotes to text that YAML would not read back as that text.

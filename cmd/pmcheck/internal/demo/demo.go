@@ -47,7 +47,7 @@ type Options struct {
 }
 
 // Run runs a demo until ctx ends, its terminal is closed, or quit is typed. The
-// error is a *config.Error if an address is not valid.
+// error wraps a config.Fault if an address is not valid.
 func Run(ctx context.Context, o Options) (err error) {
 	ctx, stop := untilHangup(ctx)
 	defer stop()
