@@ -79,8 +79,6 @@ func (h Hold) Who() string {
 
 const suffix = ".json"
 
-var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-
 // fileName undoes splitName.
 func fileName(holder, service string) string {
 	if service != "" {
@@ -109,7 +107,7 @@ func splitName(file string) (holder, service string, err error) {
 // 64 of the characters a-z, 0-9, dot, underscore and hyphen, the first of them
 // a letter or a digit.
 func CheckName(name string) error {
-	if !validName.MatchString(name) {
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`).MatchString(name) {
 		return fmt.Errorf("name %q: want 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit", name)
 	}
 	return nil
