@@ -73,26 +73,15 @@ func PlainWord(s string) bool {
 // Write writes the section.
 func (b Backend) Write(w io.Writer) error {
 	t, err := template.New("backend.tmpl").Funcs(template.FuncMap{
-		"time":    haproxyTime,
-		"seconds": func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+		"port":      portOf,
+		"time":      haproxyTime,
+		"checkTime": func(inter time.Duration) string { return haproxyTime(min(inter, 2*time.Second)) },
+		"seconds":   func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
 	}).Parse(section)
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, struct {
-		Backend
-		Detection       config.Detection
-		CheckTime       time.Duration
-		Port, AgentPort string // AgentPort is empty without agent-checks
-		TLS             bool
-	}{
-		Backend:   b,
-		Detection: b.Settings.Detection(b.Inter, b.Fall),
-		CheckTime: min(b.Inter, 2*time.Second),
-		Port:      portOf(b.Settings.Listen),
-		AgentPort: portOf(b.Settings.Agent.Listen),
-		TLS:       b.Settings.TLS != config.TLSOff,
-	})
+	return t.Execute(w, b)
 }
 
 // haproxyTime writes a duration as HAProxy reads it: a whole number and a unit.
