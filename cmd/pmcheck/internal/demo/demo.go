@@ -61,11 +61,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer master.Close()
-	store, err := newStore(dir)
-	if err != nil {
-		return err
-	}
-	loaded, err := load(o.Listen, dir, master, store)
+	loaded, err := load(o.Listen, dir, master)
 	if err != nil {
 		return err
 	}
@@ -90,7 +86,7 @@ In another terminal, the commands:
 	lines := typed(ctx, o.In)
 	group.Go(func() error {
 		defer quit()
-		return prompt(ctx, lines, o.Out, stage{master, store, d.Status})
+		return prompt(ctx, lines, o.Out, stage{master, loaded.Config.Store(), d.Status})
 	})
 	return group.Wait()
 }
@@ -104,15 +100,11 @@ func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
-func newStore(dir string) (*drain.Store, error) {
-	store := &drain.Store{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run", "holds")}
-	return store, errors.Join(os.MkdirAll(store.Persistent, 0o755), os.MkdirAll(store.UntilReboot, 0o755))
-}
-
 // load writes the configuration of the demo, for its daemon and for the
 // commands, and loads it: the defaults with the stand-in in Puppet's place.
-func load(listen, dir string, m *checktest.Master, store *drain.Store) (*config.Loaded, error) {
+func load(listen, dir string, m *checktest.Master) (*config.Loaded, error) {
 	files, path := m.Files(), filepath.Join(dir, "pmcheck.yaml")
+	holds, untilReboot := filepath.Join(dir, "holds"), filepath.Join(dir, "run", "holds")
 	text := fmt.Appendf(nil, `# The configuration of a demo; it goes with it.
 listen: %q
 socket: %q
@@ -129,9 +121,10 @@ disk: {paths: [%q]}
 jruby: {interval: 1s, stuck_after: 10s}
 # The unit on this host belongs to another master.
 checks: {unit: "off"}
-`, listen, filepath.Join(dir, "pmcheck.sock"), store.Persistent, store.UntilReboot,
+`, listen, filepath.Join(dir, "pmcheck.sock"), holds, untilReboot,
 		m.Address(), m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
-	if err := os.WriteFile(path, text, 0o644); err != nil {
+	err := errors.Join(os.MkdirAll(holds, 0o755), os.MkdirAll(untilReboot, 0o755), os.WriteFile(path, text, 0o644))
+	if err != nil {
 		return nil, err
 	}
 	return config.Load(config.Options{File: path})
@@ -169,14 +162,10 @@ func prompt(ctx context.Context, lines <-chan string, w io.Writer, s stage) erro
 			case line == "quit":
 				return nil
 			case line != "":
-				say(w, s.obey(line))
+				fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), s.obey(line))
 			}
 		}
 	}
-}
-
-func say(w io.Writer, text string) {
-	fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), text)
 }
 
 // stage is what a demo acts on.
