@@ -10,10 +10,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // ErrNoDaemon says that no daemon answers on the socket.
@@ -76,7 +79,9 @@ func (c Client) get(ctx context.Context, path string) (Status, error) {
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
 		return Status{}, fmt.Errorf("status from %s: %w", where, foreignError{err})
 	}
-	s.validate()
+	Printable(&s)
+	// Names of services become arguments in a shell that completes them.
+	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool { return drain.CheckName(v.Name) != nil })
 	return s, nil
 }
 

@@ -3,12 +3,10 @@ package api
 import (
 	"net/netip"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Bounds on what a daemon says. A daemon reports what it got from elsewhere, such
@@ -90,14 +88,6 @@ func printable(s string) string {
 		}
 	}
 	return text.Printable(strings.Join(lines, "; "), maxText)
-}
-
-// validate makes a status from a daemon fit to be acted on and shown. Names of
-// services become arguments in a shell that completes them, so those that cannot be
-// names are left out.
-func (s *Status) validate() {
-	Printable(s)
-	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool { return drain.CheckName(v.Name) != nil })
 }
 
 // foreignError is an error that quotes what another host sent.

@@ -55,7 +55,6 @@ func newHero(s api.Status) hero {
 
 // mayRestart says whether the master may be restarted now, and what is in the way.
 func mayRestart(s api.ServiceStatus) (may string, because []string) {
-	const most = 5 // that are named
 	obstacles := s.Obstacles
 	switch {
 	case s.Mode != drain.Ready && len(obstacles) > 0:
@@ -73,13 +72,7 @@ func mayRestart(s api.ServiceStatus) (may string, because []string) {
 	default:
 		may = "Drain it before a restart."
 	}
-	for _, o := range obstacles[:min(most, len(obstacles))] {
-		because = append(because, o.Text)
-	}
-	if more := len(obstacles) - most; more > 0 {
-		because = append(because, fmt.Sprintf("and %d more", more))
-	}
-	return may, because
+	return may, api.Texts(obstacles, 5)
 }
 
 // end says when a hold ends.
