@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
@@ -30,23 +29,15 @@ func Fleet(w io.Writer, members []api.Member) {
 			continue
 		}
 		s, _ := m.Status.Service(monitor.Server)
+		since := cmp.Or(s.ServingSince, s.Verdict.Since) // a daemon of an older version does not say the former
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
-			text.Age(m.Status.Time.Sub(servingSince(s))), s.Mode, Verdict(s.Verdict), viewsText(m.Status.Balancers),
+			text.Age(m.Status.Time.Sub(since)), s.Mode, Verdict(s.Verdict), viewsText(m.Status.Balancers),
 			poolText(s), codeText(s.Checks), holdersText(m.Status.Holds))
 	}
 	t.Flush()
 	if len(errors) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(errors, "\n"))
 	}
-}
-
-// servingSince is when a service began or ceased to serve. A daemon of an older
-// version does not say it.
-func servingSince(s api.ServiceStatus) time.Time {
-	if s.ServingSince.IsZero() {
-		return s.Verdict.Since
-	}
-	return s.ServingSince
 }
 
 // viewsText is what the balancers say of a master, the worst first and each counted:
@@ -74,20 +65,11 @@ func viewsText(balancers []api.Balancer) string {
 
 // worseFirst orders views. UP with steps is on its way to DOWN.
 func worseFirst(a, b string) int {
-	return cmp.Or(cmp.Compare(viewRank(a), viewRank(b)), strings.Compare(a, b))
-}
-
-func viewRank(view string) int {
-	const settled = "UP"
-	state, _, _ := strings.Cut(view, " ")
-	rank := slices.Index([]string{"DOWN", "MAINT", "DRAIN", "NOLB", "UP"}, state)
-	switch {
-	case view == settled:
-		return rank + 1
-	case rank < 0: // not told
-		return 1 << 10
+	rank := func(view string) int {
+		order := []string{"DOWN", "MAINT", "DRAIN", "NOLB", "UP ", "UP", "not told"}
+		return slices.IndexFunc(order, func(state string) bool { return strings.HasPrefix(view, state) })
 	}
-	return rank
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
 // Verdict is a verdict in a word or two.

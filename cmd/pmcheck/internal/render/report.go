@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -50,39 +51,34 @@ func NewReport(v check.Verdict, address string, result check.Result, findings []
 func (r Report) Write(w io.Writer, now time.Time) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer t.Flush()
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(t, "%s\t%s\n", name, value)
-		}
-	}
-	row("verdict", Verdict(check.Verdict{Health: r.Health, Reason: r.Reason}))
+	row(t, "verdict", Verdict(check.Verdict{Health: r.Health, Reason: r.Reason}))
 	if r.Side == "" {
-		row("detail", r.Detail)
+		row(t, "detail", r.Detail)
 	} else {
-		row("fault", string(r.Side)+": "+r.Detail)
+		row(t, "fault", string(r.Side)+": "+r.Detail)
 	}
-	row("hint", r.Hint)
+	row(t, "hint", r.Hint)
 	p := r.Probe
-	row("asked", p.URL)
+	row(t, "asked", p.URL)
 	if p.HTTP != 0 {
 		took := time.Duration(p.Took * float64(time.Second)).Round(time.Millisecond / 10)
-		row("answer", fmt.Sprintf("HTTP status %d in %s, handshake included", p.HTTP, took))
+		row(t, "answer", fmt.Sprintf("HTTP status %d in %s, handshake included", p.HTTP, took))
 	}
-	row("puppet", p.Puppet)
+	row(t, "puppet", p.Puppet)
 	if p.TLS != nil {
-		row("tls", p.TLS.Version+", "+p.TLS.Cipher)
-		row("server", certificateText(p.TLS.Server, now))
+		row(t, "tls", p.TLS.Version+", "+p.TLS.Cipher)
+		row(t, "server", certificateText(p.TLS.Server, now))
 	}
 	if p.Own != nil {
-		row("own", certificateText(*p.Own, now))
+		row(t, "own", certificateText(*p.Own, now))
 	}
 	for _, crl := range p.CRLs {
-		row("crl", "of "+crl.Issuer+", "+expiryText(crl.Expires, now))
+		row(t, "crl", "of "+crl.Issuer+", "+expiryText(crl.Expires, now))
 	}
 	for _, c := range r.Checks {
-		row("check", checkLine(c, now))
+		row(t, "check", checkLine(c, now))
 	}
-	row("warning", r.warning)
+	row(t, "warning", r.warning)
 }
 
 func certificateText(c check.Certificate, now time.Time) string {
@@ -95,4 +91,64 @@ func expiryText(t, now time.Time) string {
 		return fmt.Sprintf("expired %s (%s ago)", date, text.Age(now.Sub(t)))
 	}
 	return fmt.Sprintf("expires %s (in %s)", date, text.Age(t.Sub(now)))
+}
+
+// Exit statuses of a monitoring plugin.
+const (
+	NagiosOK = iota
+	NagiosWarning
+	NagiosCritical
+	NagiosUnknown
+)
+
+// Nagios writes the report as a monitoring plugin does: one line, with
+// performance data behind the bar.
+func (r Report) Nagios(warnExpiry time.Duration, now time.Time) (status int, line string) {
+	status, text := nagiosVerdict(r)
+	perf := []string{fmt.Sprintf("time=%.4fs;;;0", r.Probe.Took)}
+	for _, e := range r.expiries() {
+		left := e.at.Sub(now)
+		perf = append(perf, fmt.Sprintf("%s=%ds;%d:", e.name, int(left.Seconds()), int(warnExpiry.Seconds())))
+		if status == NagiosOK && left < warnExpiry {
+			status, text = NagiosWarning, fmt.Sprintf("%s %s", e.label, expiryText(e.at, now))
+		}
+	}
+	word := []string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[status]
+	// A bar would begin the performance data.
+	text = strings.ReplaceAll(text, "|", "/")
+	return status, fmt.Sprintf("PUPPETSERVER %s - %s | %s", word, text, strings.Join(perf, " "))
+}
+
+func nagiosVerdict(r Report) (status int, text string) {
+	switch r.Health {
+	case check.Healthy:
+		return NagiosOK, "running"
+	case check.Busy, check.Warming:
+		status = NagiosWarning
+	case check.Unhealthy:
+		status = NagiosCritical
+	default:
+		status = NagiosUnknown
+	}
+	return status, fmt.Sprintf("%s: %s: %s", r.Health, r.Reason, r.Detail)
+}
+
+// expiry is something that ends.
+type expiry struct {
+	name, label string
+	at          time.Time
+}
+
+func (r Report) expiries() []expiry {
+	var list []expiry
+	if r.Probe.TLS != nil {
+		list = append(list, expiry{"server_cert", "server certificate", r.Probe.TLS.Server.NotAfter})
+	}
+	if r.Probe.Own != nil {
+		list = append(list, expiry{"own_cert", "own certificate", r.Probe.Own.NotAfter})
+	}
+	if first, any := r.Probe.FirstCRLExpiry(); any {
+		list = append(list, expiry{"crl", "CRL", first})
+	}
+	return list
 }

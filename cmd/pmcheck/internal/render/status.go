@@ -27,11 +27,9 @@ func Status(w io.Writer, status api.Status) {
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printProbe(t, status)
-	if status.AgentLine != "" {
-		fmt.Fprintf(t, "agent-check\t%s\n", status.AgentLine)
-	}
+	row(t, "agent-check", status.AgentLine)
 	for _, warning := range status.Warnings {
-		fmt.Fprintf(t, "warning\t%s\n", warning)
+		row(t, "warning", warning)
 	}
 	if status.Config.Error != "" {
 		fmt.Fprintf(t, "config\tnot reloaded: %s\n", strings.ReplaceAll(status.Config.Error, "\n", "; "))
@@ -51,21 +49,22 @@ func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 	}
 	v := s.Verdict
 	fmt.Fprintf(t, "verdict\t%s: %s since %s\n", v.Health, v.Reason, when(v.Since, status.Time))
-	if v.Detail != "" {
-		fmt.Fprintf(t, "  detail\t%s\n", v.Detail)
-	}
-	if s.Hint != "" {
-		fmt.Fprintf(t, "  hint\t%s\n", s.Hint)
-	}
+	row(t, "  detail", v.Detail)
+	row(t, "  hint", s.Hint)
 	for _, c := range s.Checks {
-		fmt.Fprintf(t, "check\t%s\n", checkLine(c, status.Time))
+		row(t, "check", checkLine(c, status.Time))
 	}
-	for i, a := range s.Answers {
-		label := ""
-		if i == 0 {
-			label = "answers"
-		}
+	label := "answers"
+	for _, a := range s.Answers {
 		fmt.Fprintf(t, "%s\t%d %s\tto %s\t(%s)\n", label, a.Code, a.Body, a.Path, a.Kind)
+		label = ""
+	}
+}
+
+// row writes a row of a table, unless it has no value.
+func row(w io.Writer, name, value string) {
+	if value != "" {
+		fmt.Fprintf(w, "%s\t%s\n", name, value)
 	}
 }
 
@@ -132,13 +131,13 @@ func printProbe(w io.Writer, status api.Status) {
 	took := text.Latency(time.Duration(p.Took * float64(time.Second)))
 	fmt.Fprintf(w, "probe\t%s, took %s, %s\n", when(p.Asked, status.Time), took, p.URL)
 	if p.TLS != nil {
-		fmt.Fprintf(w, "server\tcertificate %s\n", expiryText(p.TLS.Server.NotAfter, status.Time))
+		row(w, "server", "certificate "+expiryText(p.TLS.Server.NotAfter, status.Time))
 	}
 	if p.Own != nil {
-		fmt.Fprintf(w, "own\tcertificate %s\n", expiryText(p.Own.NotAfter, status.Time))
+		row(w, "own", "certificate "+expiryText(p.Own.NotAfter, status.Time))
 	}
 	if first, any := p.FirstCRLExpiry(); any {
-		fmt.Fprintf(w, "crl\t%s\n", expiryText(first, status.Time))
+		row(w, "crl", expiryText(first, status.Time))
 	}
 }
 
