@@ -35,12 +35,18 @@ func completion(c *cli.Context, environ []string) error {
 	}
 	what := c.Args().First()
 	if slices.Contains([]string{"bash", "zsh", "fish"}, what) {
-		t := template.New(what + ".tmpl").Funcs(template.FuncMap{"quote": quote, "zsh": zshText, "action": zshAction})
+		t := template.New(what + ".tmpl").Funcs(template.FuncMap{
+			"flags":  completedFlags,
+			"quote":  quote,
+			"zsh":    zshText,
+			"action": zshAction,
+		})
 		script, err := t.ParseFS(completionScripts, "completion/"+what+".tmpl")
 		if err != nil {
 			return err
 		}
-		return script.Execute(c.App.Writer, completionData(c.App.VisibleCommands()))
+		commands := slices.DeleteFunc(c.App.VisibleCommands(), func(c *cli.Command) bool { return c.Name == "help" })
+		return script.Execute(c.App.Writer, commands)
 	}
 	names, err := completionNames(c, environ, what)
 	for _, name := range names {
@@ -89,12 +95,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 	return slices.Compact(names), nil
 }
 
-// completed is a command with the flags that can be typed after its name.
-type completed struct {
-	Name, Usage string
-	Flags       []completedFlag
-}
-
+// completedFlag is a flag that can be typed after a command's name.
 type completedFlag struct {
 	Names []string // with dashes
 	Usage string
@@ -104,27 +105,19 @@ type completedFlag struct {
 	Value string
 }
 
-func completionData(commands []*cli.Command) []completed {
-	var list []completed
-	for _, c := range commands {
-		if c.Name == "help" {
-			continue
+func completedFlags(c *cli.Command) (list []completedFlag) {
+	for _, f := range c.VisibleFlags() {
+		if f.Names()[0] == "help" {
+			continue // urfave/cli adds it only to the command that runs; the templates have it
 		}
-		entry := completed{Name: c.Name, Usage: c.Usage}
-		for _, f := range c.VisibleFlags() {
-			if f.Names()[0] == "help" {
-				continue // urfave/cli adds it only to the command that runs; the templates have it
-			}
-			flag := completedFlag{
-				Usage: strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", ""),
-				Value: completedValue(c, f),
-			}
-			for _, name := range f.Names() {
-				flag.Names = append(flag.Names, dashed(name))
-			}
-			entry.Flags = append(entry.Flags, flag)
+		flag := completedFlag{
+			Usage: strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", ""),
+			Value: completedValue(c, f),
 		}
-		list = append(list, entry)
+		for _, name := range f.Names() {
+			flag.Names = append(flag.Names, dashed(name))
+		}
+		list = append(list, flag)
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -34,10 +35,7 @@ func serve(c *cli.Context, environ []string) error {
 		return err
 	}
 	useOneCPU()
-	log, err := newLogger(c.App.ErrWriter, loaded.Config.Log)
-	if err != nil {
-		return err
-	}
+	log := newLogger(c.App.ErrWriter, loaded.Config.Log)
 	for _, w := range loaded.Warnings {
 		log.Warn(w)
 	}
@@ -67,7 +65,13 @@ func serve(c *cli.Context, environ []string) error {
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
 	err = d.Run(c.Context, daemon.Keeper{
-		Load:          func() (*config.Loaded, error) { return loadAndKeep(c, environ, last, log) },
+		Load: func() (*config.Loaded, error) {
+			newer, err := load(c, environ)
+			if err == nil {
+				keep(last, newer, log)
+			}
+			return newer, err
+		},
 		Reload:        reload,
 		PuppetMissing: loaded.Missing,
 	})
@@ -83,5 +87,56 @@ func serve(c *cli.Context, environ []string) error {
 func useOneCPU() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(1)
+	}
+}
+
+// started is the configuration that the daemon starts with.
+type started struct {
+	*config.Loaded
+	// Missing says what of Puppet is missing. The daemon is often installed before
+	// Puppet, and then answers balancers that nothing is known.
+	Missing error
+	// Mistakes are those of the current file, if this is the last good one.
+	Mistakes error
+}
+
+// loadToStart reads the configuration for a daemon that starts. If it has mistakes,
+// the last good one is used: a restart must not take a healthy master out.
+func loadToStart(c *cli.Context, environ []string, last daemon.LastGood) (started, error) {
+	o := options(c, environ)
+	s, mistakes := loadForService(o)
+	if mistakes == nil {
+		return s, nil
+	}
+	file, _ := config.Readable(o)
+	kept, err := last.File()
+	if err != nil {
+		return started{}, mistakes
+	}
+	o.File = kept
+	if s, err = loadForService(o); err != nil {
+		return started{}, mistakes // such as one in a variable
+	}
+	s.File, s.Mistakes = file, mistakes
+	return s, nil
+}
+
+// loadForService reads the configuration for the daemon. Puppet may be missing; the
+// error names all that is wrong if something else is wrong too.
+func loadForService(o config.Options) (started, error) {
+	loaded, missing := config.Load(o)
+	if missing != nil {
+		var err error
+		if loaded, err = config.Check(o); err != nil {
+			return started{}, usageError("%w", missing)
+		}
+	}
+	return started{Loaded: loaded, Missing: missing}, nil
+}
+
+// keep keeps a copy of a configuration for later starts.
+func keep(last daemon.LastGood, loaded *config.Loaded, log *slog.Logger) {
+	if err := last.Keep(loaded.Content); err != nil {
+		log.Warn("a restart would not work with a mistake in the configuration", "error", err)
 	}
 }

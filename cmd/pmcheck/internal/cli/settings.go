@@ -119,17 +119,15 @@ func settingsOf(status api.Status, socket string) config.Config {
 
 // newLogger writes log lines as the configuration says: with the format auto
 // to the journal, if that is where w leads anyway.
-func newLogger(w io.Writer, c config.Log) (*slog.Logger, error) {
+func newLogger(w io.Writer, c config.Log) *slog.Logger {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		return nil, fmt.Errorf("log.level: %w", err)
-	}
+	_ = level.UnmarshalText([]byte(c.Level)) // a LogLevel is one of those that slog reads
 	options := &slog.HandlerOptions{Level: level}
 	switch {
 	case c.Format == config.FormatJSON:
-		return slog.New(slog.NewJSONHandler(w, options)), nil
+		return slog.New(slog.NewJSONHandler(w, options))
 	case c.Format == config.FormatAuto && w == os.Stderr && systemd.StderrIsJournal():
-		return slog.New(systemd.NewJournalHandler(level)), nil
+		return slog.New(systemd.NewJournalHandler(level))
 	}
-	return slog.New(slog.NewTextHandler(w, options)), nil
+	return slog.New(slog.NewTextHandler(w, options))
 }
