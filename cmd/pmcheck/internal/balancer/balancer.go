@@ -149,7 +149,7 @@ func (b *Balancer) Asks() string {
 // gone reports whether the balancer has stopped asking.
 func (b *Balancer) gone(now time.Time) bool {
 	silent := now.Sub(b.Seen)
-	if b.Checks < 2 && b.View == nil {
+	if b.Checks < 2 {
 		return silent > unknownGoneAfter
 	}
 	return silent > goneAfter && silent.Seconds() > 3*b.Interval

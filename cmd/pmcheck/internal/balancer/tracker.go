@@ -112,6 +112,25 @@ func (t *Tracker) admit(k key, now time.Time) *Balancer {
 	return b
 }
 
+// Restore takes over what another tracker's Current returned, in an earlier process.
+// What this one has heard itself stays.
+func (t *Tracker) Restore(list []Balancer, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, b := range list {
+		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
+		if t.list[k] != nil || b.gone(now) {
+			continue
+		}
+		if b.Seen.After(now) { // the clock was set back
+			b.Seen = now
+		}
+		if room := t.admit(k, now); room != nil {
+			*room = b
+		}
+	}
+}
+
 func (t *Tracker) forget(k key) {
 	delete(t.list, k)
 	if t.from[k.source]--; t.from[k.source] == 0 {

@@ -172,6 +172,51 @@ func TestReadingForgetsNoSlowBalancer(t *testing.T) {
 	}
 }
 
+// TestSlowBalancerIsKeptAfterItsFirstCheck: how often it asks is not known yet, so it
+// must not be forgotten before a slow one would ask again.
+func TestSlowBalancerIsKeptAfterItsFirstCheck(t *testing.T) {
+	for _, view := range []string{"", "UP; name=p/m1; node=lb1; weight=1/2"} {
+		b := NewTracker(func() {})
+		start := time.Now()
+		b.Record(netip.MustParseAddr("198.51.100.1"), Question{Service: "server", View: view}, Told{}, start)
+		if n := len(b.Current(start.Add(60 * time.Second))); n != 1 {
+			t.Errorf("view %q: %d balancers a minute after the first check", view, n)
+		}
+		if n := len(b.Current(start.Add(unknownGoneAfter + 1))); n != 0 {
+			t.Errorf("view %q: %d balancers after %s", view, n, unknownGoneAfter)
+		}
+	}
+}
+
+func TestRestoreKeepsWhatWasHeardSince(t *testing.T) {
+	now := time.Now()
+	lb := netip.MustParseAddr("198.51.100.1")
+	q := Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/2"}
+	before := NewTracker(func() {})
+	before.Record(lb, q, Told{200, "ok"}, now)
+	before.Record(netip.MustParseAddr("198.51.100.2"), q, Told{200, "ok"}, now)
+	left := before.Current(now)
+
+	b := NewTracker(func() {})
+	b.Record(lb, q, Told{503, "drain"}, now)
+	b.Restore(left, now)
+	list := b.Current(now)
+	if len(list) != 2 || list[0].Answer.Code != 503 || list[1].Answer.Code != 200 {
+		t.Errorf("got %+v", list)
+	}
+	for range 2 * maxBalancers {
+		b.Restore(left, now)
+	}
+	if n := len(b.Current(now)); n != 2 {
+		t.Errorf("%d balancers after the same list again, want 2", n)
+	}
+	early := NewTracker(func() {})
+	early.Restore(left, now.Add(-time.Hour)) // the clock was set back
+	if n := len(early.Current(now.Add(-time.Hour + unknownGoneAfter + 1))); n != 0 {
+		t.Errorf("%d balancers stay because the clock was set back", n)
+	}
+}
+
 func TestWhichClientsCount(t *testing.T) {
 	remote, local := netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("127.0.0.1")
 	for _, tt := range []struct {

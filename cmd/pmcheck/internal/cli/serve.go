@@ -43,6 +43,7 @@ func serve(c *cli.Context, environ []string) error {
 		log.Warn("Puppet is not there yet, so nothing is known of it", "error", loaded.Missing)
 	}
 	d := daemon.New(loaded.Config, loaded.File, versionString(), log)
+	d.Runtime = daemon.RuntimeDirectory(environ)
 	if loaded.Mistakes != nil {
 		d.StartedWithLast(loaded.Mistakes)
 	} else {

@@ -34,6 +34,9 @@ import (
 type Daemon struct {
 	Version string
 	Log     *slog.Logger
+	// Runtime is a directory in which one daemon leaves to the next which balancers
+	// ask. Empty means that each daemon learns them anew.
+	Runtime string
 
 	// Ports are where balancers ask, AgentPorts where HAProxy's agent-checks ask,
 	// Sockets where the commands ask. The service manager may have bound them;
@@ -215,8 +218,10 @@ func (d *Daemon) prepareTLS(c *config.Config) (err error) {
 // Serve answers until ctx ends, then lets answers in flight finish. It returns
 // early, with an error, if a part of the daemon fails.
 func (d *Daemon) Serve(ctx context.Context) error {
+	d.recall(time.Now())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.monitor.Run(ctx) })
+	group.Go(func() error { return d.remember(ctx) })
 	ports := &front.Server{
 		Log:     d.Log,
 		Places:  front.Places(d.settings.Load().MaxConnections, len(d.Ports)+len(d.AgentPorts)+len(d.Sockets)),

@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+)
+
+// rememberEvery is how often the balancers are written down, for a daemon that is
+// killed. One that is stopped writes them as it ends.
+const rememberEvery = 10 * time.Second
+
+func (d *Daemon) balancersFile() runtimeFile { return runtimeFile{d.Runtime, "balancers.json"} }
+
+// recall takes over the balancers that the daemon before has left. Until a slow
+// balancer asks again, a command would take the master for idle, or miss that it is
+// the last server.
+func (d *Daemon) recall(now time.Time) {
+	list, err := d.balancersFile().balancers()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.Log.Warn("the balancers of the daemon before are not known", "error", err)
+	}
+	list = slices.DeleteFunc(list, func(b balancer.Balancer) bool { return !d.believed(b.Source) })
+	d.balancers.Restore(list, now)
+}
+
+func (r runtimeFile) balancers() (list []balancer.Balancer, err error) {
+	if r.dir == "" {
+		return nil, nil
+	}
+	path, err := r.path()
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list, nil
+}
+
+// remember writes the balancers down until ctx ends, and then once more.
+func (d *Daemon) remember(ctx context.Context) error {
+	if d.Runtime == "" {
+		return nil
+	}
+	tick := time.NewTicker(rememberEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			d.writeBalancers()
+			return nil
+		case <-tick.C:
+			d.writeBalancers()
+		}
+	}
+}
+
+func (d *Daemon) writeBalancers() {
+	data, err := json.Marshal(d.balancers.Current(time.Now()))
+	if err == nil {
+		err = d.balancersFile().write(data)
+	}
+	if err != nil {
+		d.Log.Warn("the balancers cannot be kept for the next daemon", "error", err)
+	}
+}

@@ -1,0 +1,70 @@
+package daemon_test
+
+import (
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+)
+
+// restart replaces the daemon by another with the same runtime directory.
+func (r *testDaemon) restart(dir string) {
+	r.t.Helper()
+	r.stop()
+	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	r.Runtime = dir
+	r.serve()
+}
+
+// TestRestartForgetsNoBalancer has a balancer ask once, and then no more for as long
+// as a slow one takes between two checks.
+func TestRestartForgetsNoBalancer(t *testing.T) {
+	t.Parallel()
+	r, dir := start(t, nil), t.TempDir()
+	r.restart(dir)
+	r.ask("GET /?drain=404 HTTP/1.0\r\n" +
+		"X-Haproxy-Server-State: UP; name=puppet/m1; node=lb1; weight=1/1; scur=2/2; qcur=0\r\n\r\n")
+	for range 2 {
+		r.restart(dir)
+		s := r.Status(time.Now())
+		if len(s.Balancers) != 1 || s.Balancers[0].Node != "lb1" || s.Balancers[0].DrainCode != 404 {
+			t.Fatalf("after a restart: %+v", s.Balancers)
+		}
+		if last := s.Services[0].LastServer; len(last) != 1 || last[0].Concerns != "lb1" {
+			t.Errorf("after a restart, the last server of lb1: %+v", last)
+		}
+	}
+	r.drain()
+	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != api.ObstacleUnseen {
+		t.Errorf("a balancer that has not asked since is no obstacle: %+v", o)
+	}
+}
+
+func TestBalancersThatCountNoMoreAreNotRecalled(t *testing.T) {
+	t.Parallel()
+	r, dir := start(t, nil), t.TempDir()
+	r.restart(dir)
+	r.ask("GET / HTTP/1.0\r\nX-Haproxy-Server-State: UP; name=puppet/m1; node=lb1; weight=1/1\r\n\r\n")
+	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}
+	r.restart(dir)
+	if s := r.Status(time.Now()); len(s.Balancers) != 0 {
+		t.Errorf("balancers excludes this one: %+v", s.Balancers)
+	}
+}
+
+func TestBadFileOfBalancersIsIgnored(t *testing.T) {
+	t.Parallel()
+	r, dir := start(t, nil), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "balancers.json"), []byte(`[{"source": "x"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(dir)
+	if s := r.Status(time.Now()); len(s.Balancers) != 0 {
+		t.Errorf("got %+v", s.Balancers)
+	}
+}
