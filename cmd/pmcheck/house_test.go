@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -126,8 +127,8 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 	return ok && name.IsExported()
 }
 
-// TestNoPackageVariableChanges allows errors and embedded files. Every other
-// variable at the level of a package is state that tests and readers share.
+// TestNoPackageVariableChanges allows errors, compiled patterns and embedded files.
+// Every other variable at the level of a package is state that tests and readers share.
 func TestNoPackageVariableChanges(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, f := range parse(t, p) {
@@ -139,7 +140,7 @@ func TestNoPackageVariableChanges(t *testing.T) {
 				embedded := g.Doc != nil && strings.HasPrefix(g.Doc.List[len(g.Doc.List)-1].Text, "//go:embed")
 				for _, s := range g.Specs {
 					v := s.(*ast.ValueSpec)
-					if !embedded && v.Names[0].Name != "_" && !isError(v) {
+					if !embedded && v.Names[0].Name != "_" && !isFixed(v) {
 						t.Errorf("%s: var %s", p.room, v.Names[0].Name)
 					}
 				}
@@ -149,7 +150,7 @@ func TestNoPackageVariableChanges(t *testing.T) {
 }
 
 // isError reports whether a variable is made by errors.New or fmt.Errorf.
-func isError(v *ast.ValueSpec) bool {
+func isFixed(v *ast.ValueSpec) bool {
 	if len(v.Values) != 1 {
 		return false
 	}
@@ -158,7 +159,7 @@ func isError(v *ast.ValueSpec) bool {
 		return false
 	}
 	f, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && (f.Sel.Name == "New" || f.Sel.Name == "Errorf")
+	return ok && slices.Contains([]string{"New", "Errorf", "MustCompile"}, f.Sel.Name)
 }
 
 func parse(t *testing.T, p goPackage) (files []*ast.File) {
