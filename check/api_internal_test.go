@@ -6,12 +6,12 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// said makes the answer of a master.
+// said returns an answer of a master.
 func said(api API, status int, body []byte) answer {
 	return answer{puppetclient.Answer{Status: status, Body: body}, api}
 }
 
-func TestOnlyRunningIsWell(t *testing.T) {
+func TestOnlyRunningIsOK(t *testing.T) {
 	tests := []struct {
 		name   string
 		answer answer
@@ -20,7 +20,7 @@ func TestOnlyRunningIsWell(t *testing.T) {
 		{"the word", said(APISimpleServer, 200, []byte("running")), OK},
 		{"the word and a line end", said(APISimpleServer, 200, []byte("running\r\n")), OK},
 		{"empty", said(APISimpleServer, 200, nil), BadAnswer},
-		{"200 with an ill state", said(APISimpleServer, 200, []byte("error")), BadAnswer},
+		{"200 with the state error", said(APISimpleServer, 200, []byte("error")), BadAnswer},
 		{"the word inside a page", said(APISimpleServer, 200, []byte("<p>not running</p>")), BadAnswer},
 		{"503 with the word", said(APISimpleServer, 503, []byte("running")), HTTPError},
 		{"503 unknown", said(APISimpleMaster, 503, []byte("unknown")), StateUnknown},
@@ -45,7 +45,7 @@ func TestOnlyRunningIsWell(t *testing.T) {
 	}
 }
 
-// Only a 200 is well, whatever the body says.
+// FuzzInterpret: only a 200 is OK, whatever the body contains.
 func FuzzInterpret(f *testing.F) {
 	for _, body := range []string{"running", "error", "", `{"is_alive":true,"version":"3.8.7"}`, `[[[[`} {
 		f.Add(200, []byte(body))
@@ -55,7 +55,7 @@ func FuzzInterpret(f *testing.F) {
 		for _, api := range generations() {
 			_, fault := said(api, status, body).interpret()
 			if fault == nil && status != 200 {
-				t.Errorf("%s: status %d with %q is good news", api, status, body)
+				t.Errorf("%s: status %d with %q counts as OK", api, status, body)
 			}
 			if fault != nil && (fault.Reason == "" || fault.Error() == "") {
 				t.Errorf("%s: a fault without a reason for status %d with %q", api, status, body)

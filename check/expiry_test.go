@@ -27,7 +27,7 @@ func TestFirstToExpireDecides(t *testing.T) {
 	}{
 		{"nothing read", check.Result{}, check.StateNone, check.NotKnown, "no certificate"},
 		{"far away", own(300 * day), check.StateOK, check.OK, ""},
-		{"at the warning", own(30 * day), check.StateOK, check.OK, ""},
+		{"exactly at the threshold", own(30 * day), check.StateOK, check.OK, ""},
 		{"soon", own(30*day - 1), check.StateWarn, check.ExpiresSoon, "our certificate own"},
 		{"in an hour", own(time.Hour), check.StateWarn, check.ExpiresSoon, "our certificate own"},
 		{"now", own(0), check.StateBad, check.Expired, "our certificate own"},
@@ -66,7 +66,7 @@ func TestFirstToExpireDecides(t *testing.T) {
 	}
 	expiry.Settings.(*check.ExpirySettings).Warn = 5 * day
 	if got := expiry.Observe(own(10*day), now); got.State != check.StateOK || got.Threshold != "5d" {
-		t.Errorf("ten days left, to be warned five ahead: %s, threshold %q", got.State, got.Threshold)
+		t.Errorf("ten days left, with a warning at five: %s, threshold %q", got.State, got.Threshold)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestLoadedComparesCertificates(t *testing.T) {
 	}{
 		{"the same", certificate("a", "ca", "1"), certificate("a", "ca", "1"), check.StateOK, check.OK},
 		{"renewed", certificate("a", "ca", "2"), certificate("a", "ca", "1"), check.StateWarn, check.CertificateOnDisk},
-		{"by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), check.StateWarn,
+		{"issued by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), check.StateWarn,
 			check.CertificateOnDisk},
 		{"of another host", certificate("a", "ca", "2"), certificate("b", "ca", "1"), check.StateNone, check.NotKnown},
 		{"nothing on disk", nil, certificate("a", "ca", "1"), check.StateNone, check.NotKnown},

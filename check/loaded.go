@@ -20,14 +20,14 @@ func loaded() Check {
 		Severity: Warn,
 		Asks:     "Whether the certificate that the master shows on the wire is the host's certificate on disk.",
 		Why: "Puppet Server reloads a CRL by itself, but a certificate only when it starts. One that was renewed is " +
-			"not in use, and the old one expires though everything on disk looks well.",
-		Because: "agents are served until the old certificate expires, and then the probe fails.",
+			"not in use, and the old one expires although everything on disk looks right.",
+		Because: "agents are served until the old certificate expires; from then on the probe fails.",
 		Do:      "Drain the master, restart puppetserver, make it ready again.",
 		Reasons: []Cause{
 			{CertificateOnDisk, "",
 				"renewed on disk, not loaded: pmcheck drain, systemctl restart puppetserver, pmcheck ready"},
-			{FilesNotUsed, "", "mend the file that is named: Puppet Server would not start with it; pmcheck goes on " +
-				"with the last good files"},
+			{FilesNotUsed, "", "repair the file that is named: Puppet Server would not start with it; pmcheck keeps " +
+				"using the last good files"},
 		},
 		Observe: compareLoaded,
 	}

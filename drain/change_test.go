@@ -44,7 +44,7 @@ func TestPutWritesAHold(t *testing.T) {
 	}
 }
 
-func TestPutUpdates(t *testing.T) {
+func TestPutKeepsTheStartOfAHoldInEffect(t *testing.T) {
 	s, c := newStore(t)
 	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "one", Until: hours(2)})
 	c.set(hours(1))
@@ -57,7 +57,7 @@ func TestPutUpdates(t *testing.T) {
 		{"reason, mode and end", drain.Hold{Mode: drain.Maint, Reason: "two", Until: hours(4)}, 1, 0},
 		{"moved until reboot", drain.Hold{Mode: drain.Drain, UntilReboot: true, Until: hours(4)}, 1, 0},
 		{"moved back", drain.Hold{Mode: drain.Drain, Until: hours(4)}, 3, 0},
-		{"ended before", drain.Hold{Mode: drain.Drain}, 5, 5},
+		{"after its end", drain.Hold{Mode: drain.Drain}, 5, 5},
 		{"clock set back", drain.Hold{Mode: drain.Drain}, 4, 4},
 	} {
 		c.set(hours(tc.now))
@@ -73,7 +73,7 @@ func TestPutUpdates(t *testing.T) {
 	}
 }
 
-func TestPutReplacesTheUnreadable(t *testing.T) {
+func TestPutReplacesAnUnreadableHold(t *testing.T) {
 	s, _ := newStore(t)
 	drop(t, s.Persistent, "operator.json", "{")
 	drop(t, s.UntilReboot, "operator.json", "{")
@@ -93,7 +93,7 @@ func TestPutRecordsSudoUser(t *testing.T) {
 	}
 }
 
-func TestPutRefuses(t *testing.T) {
+func TestPutRefusesAnInvalidHold(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		hold drain.Hold
@@ -104,8 +104,8 @@ func TestPutRefuses(t *testing.T) {
 		{"no holder", drain.Hold{Mode: drain.Drain}, "holder: name"},
 		{"path as holder", drain.Hold{Holder: "../a", Mode: drain.Drain}, "holder: name"},
 		{"path as service", drain.Hold{Holder: "a", Service: "../a", Mode: drain.Drain}, "service: name"},
-		{"an end that has passed", drain.Hold{Holder: "a", Mode: drain.Drain, Until: noon}, "has passed"},
-		{"an endless reason", drain.Hold{Holder: "a", Mode: drain.Drain, Reason: strings.Repeat("x", 64<<10)}, "larger than"},
+		{"end in the past", drain.Hold{Holder: "a", Mode: drain.Drain, Until: noon}, "has passed"},
+		{"reason of 64 KiB", drain.Hold{Holder: "a", Mode: drain.Drain, Reason: strings.Repeat("x", 64<<10)}, "larger than"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, _ := newStore(t)
@@ -121,13 +121,13 @@ func TestStoreWorksWithOneDirectory(t *testing.T) {
 	s, _ := newStore(t)
 	s.UntilReboot = ""
 	if _, err := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: true}); err == nil {
-		t.Error("a hold until reboot has no place to go")
+		t.Error("a hold until reboot was written without its directory")
 	}
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
 	wantHolds(t, s, "a:drain")
 }
 
-func TestExpiredFilesGoAfterADay(t *testing.T) {
+func TestPutRemovesHoldsADayAfterTheirEnd(t *testing.T) {
 	s, c := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
 	c.set(hours(25).Add(-1))
@@ -177,7 +177,7 @@ func TestWritersExcludeEachOther(t *testing.T) {
 	}
 }
 
-func TestNoDirectoryToCreate(t *testing.T) {
+func TestPutAndLiftFailWithoutADirectory(t *testing.T) {
 	s, _ := newStore(t)
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))
@@ -195,7 +195,7 @@ func TestNoDirectoryToCreate(t *testing.T) {
 	}
 }
 
-func TestMakeUntilReboot(t *testing.T) {
+func TestMakeUntilRebootMakesThatDirectoryAlone(t *testing.T) {
 	s, _ := newStore(t)
 	must(t, os.Remove(s.UntilReboot))
 	must(t, os.Remove(s.Persistent))
@@ -207,7 +207,7 @@ func TestMakeUntilReboot(t *testing.T) {
 		t.Errorf("mode %o, want 755: the daemon's user has to read it", got)
 	}
 	if _, err := os.Stat(s.Persistent); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the persistent directory: %v, want that there is none", err)
+		t.Errorf("the persistent directory: %v, want that it does not exist", err)
 	}
 	mode, because := s.Read().Mode("server", noon)
 	if mode != drain.Maint || len(because) != 1 || because[0].Path != s.Persistent {

@@ -17,18 +17,18 @@ const Reuse = 4 * time.Second
 
 // Connection is an established TCP connection to the master.
 type Connection struct {
-	Local netip.Addr     // of this host
+	Local netip.Addr     // the address on this host
 	Peer  netip.AddrPort // the other end: a balancer, or an agent
-	// Idle is how long neither side has sent anything. A request that is being
-	// worked on is idle, too.
+	// Idle is how long neither side has sent anything. While the master works on a
+	// request, its connection is idle too.
 	Idle time.Duration
 }
 
-// Connections returns the connections that are established now to the server at
-// an address of this host, host:port. Another program may listen on the same port
-// of another address, as a balancer on a virtual address does: connections to it
-// are left out, unless host is a name other than localhost. It needs no privilege.
-// On other systems than Linux the error wraps [errors.ErrUnsupported].
+// Connections returns the established connections to the server that listens on this
+// host at address, a host:port. Connections to another program that listens on the
+// same port of another address, such as a balancer on a virtual address, are left
+// out, unless host is a name other than localhost. Connections needs no privilege.
+// On systems other than Linux it returns an error wrapping [errors.ErrUnsupported].
 func Connections(address string) ([]Connection, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -45,8 +45,8 @@ func Connections(address string) ([]Connection, error) {
 	return ofServer(list, listeners, addresses(host)), nil
 }
 
-// addresses returns what a host of an address stands for; none if only a
-// resolver could tell.
+// addresses returns the IP addresses of host, which is localhost or an IP address.
+// It resolves no other name, and returns none for it.
 func addresses(host string) []netip.Addr {
 	if strings.EqualFold(host, "localhost") {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
@@ -57,9 +57,8 @@ func addresses(host string) []netip.Addr {
 	return nil
 }
 
-// ofServer leaves out the connections of listeners that do not serve one of the
-// addresses. A connection whose listener is gone stays: a server that stops
-// closes its port first.
+// ofServer removes the connections whose listener serves none of the addresses. A
+// connection without a listener is kept: a server that stops closes its port first.
 func ofServer(list []Connection, listeners, addresses []netip.Addr) []Connection {
 	if len(addresses) == 0 {
 		return list
@@ -77,13 +76,13 @@ func ofServer(list []Connection, listeners, addresses []netip.Addr) []Connection
 }
 
 // listenerOf returns the address of the listener to which the kernel gives
-// connections to addr: that of the address itself before those of every address.
+// connections to addr. A listener on addr itself precedes a wildcard listener.
 func listenerOf(addr netip.Addr, listeners []netip.Addr) (netip.Addr, bool) {
-	every := netip.IPv6Unspecified()
+	wildcard := netip.IPv6Unspecified()
 	if addr.Is4() && slices.Contains(listeners, netip.IPv4Unspecified()) {
-		every = netip.IPv4Unspecified()
+		wildcard = netip.IPv4Unspecified()
 	}
-	for _, l := range []netip.Addr{addr, every} {
+	for _, l := range []netip.Addr{addr, wildcard} {
 		if slices.Contains(listeners, l) {
 			return l, true
 		}
@@ -91,9 +90,9 @@ func listenerOf(addr netip.Addr, listeners []netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// InUse returns the connections that may carry another request: not those from
-// own, pmcheck's own ends, and not those that have been idle for longer than
-// idle.
+// InUse returns the connections that may carry another request: all but those whose
+// peer is in own, the addresses of pmcheck's own connections, and those that have
+// been idle for longer than idle.
 func InUse(list []Connection, own []netip.AddrPort, idle time.Duration) []Connection {
 	var used []Connection
 	for _, c := range list {
@@ -111,8 +110,8 @@ type Settle struct {
 	since time.Time // when the condition began to hold; zero while it does not
 }
 
-// Observe takes in whether the condition holds now, and reports whether it has held
-// for After.
+// Observe records whether the condition holds now, and reports whether it has held
+// for at least After.
 func (s *Settle) Observe(clear bool, now time.Time) bool {
 	switch {
 	case !clear:

@@ -15,7 +15,7 @@ const (
 	maxFile     = 64 << 10 // the size of the largest hold file that is read
 )
 
-// file is a hold as it is written, see the package documentation.
+// file is the JSON of a hold file; the package comment describes it.
 type file struct {
 	Version int        `json:"version"`
 	Mode    Mode       `json:"mode"`
@@ -25,9 +25,9 @@ type file struct {
 	Until   *time.Time `json:"until,omitempty"`
 }
 
-// Encode returns the content of the file for h. What the file system knows
-// (holder, service, owner, directory) is not part of it. The error says that h
-// makes no valid file.
+// Encode returns the content of the file for h. It does not contain the holder,
+// service, owner and directory, which the file's name and attributes tell. Encode
+// returns an error if the content would not be valid.
 func (h Hold) Encode() ([]byte, error) {
 	f := file{Version: fileVersion, Mode: h.Mode, Reason: oneLine(h.Reason), By: oneLine(h.By)}
 	h.Since, h.Until = h.Since.UTC(), h.Until.UTC()
@@ -51,9 +51,9 @@ func (h Hold) Encode() ([]byte, error) {
 }
 
 // Parse returns the hold in the content of a hold file, with the fields that
-// the content can set. It is strict, because a field that is misspelt and
-// ignored can make a hold weaker or endless: an unknown field, a repeated one,
-// another case, or anything after the object is an error.
+// Encode writes. It is strict, since ignoring a misspelt field could make a hold
+// weaker or endless: an unknown or repeated field, a name in another case, or data
+// after the object is an error.
 func Parse(data []byte) (Hold, error) {
 	if len(data) > maxFile {
 		return Hold{}, errTooLarge
@@ -82,7 +82,7 @@ func Parse(data []byte) (Hold, error) {
 	return h, nil
 }
 
-// check validates what JSON's types do not.
+// check validates what decoding does not.
 func (f file) check() error {
 	switch {
 	case f.Version != fileVersion:
@@ -107,8 +107,8 @@ func checkTime(field string, t *time.Time) error {
 	return nil
 }
 
-// decodeObject decodes the JSON object in data, each field into the pointer
-// that fields has for it. Every field may occur once.
+// decodeObject decodes the JSON object in data, each field into the pointer that
+// fields has for its name. A field that occurs twice is an error.
 func decodeObject(data []byte, fields map[string]any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	switch start, err := dec.Token(); {

@@ -28,18 +28,17 @@ const (
 	maxRefusal = 200
 )
 
-// HeldFor is how long a daemon holds a request of Client.Next. What only the
-// kernel knows, such as the connections of agents, changes without an event, so
-// a caller that waits for it looks again this often.
+// HeldFor is how long a daemon delays its answer to Client.Next. What only the kernel
+// knows, such as the connections of agents, changes without an event, so a caller that
+// waits for such a change gets a status at least this often.
 const HeldFor = time.Second
 
-// Client reads what a daemon knows: that of this host over its unix socket,
-// or that of another over its port, if status_allow there lets it. It trusts
-// neither: what it returns, errors too, is safe to print, and its services have
-// valid names.
+// Client reads a daemon's status: over the unix socket on this host, or over HTTP from
+// another host whose status_allow permits it. It trusts neither daemon: everything it
+// returns, including errors, is safe to print, and the services have valid names.
 type Client struct {
 	Socket string      // path of the unix socket
-	URL    string      // http://host:port; instead of Socket if it is set
+	URL    string      // http://host:port; if set, used instead of Socket
 	TLS    *tls.Config // for a URL with https
 }
 
@@ -47,8 +46,8 @@ type Client struct {
 // no daemon to ask.
 func (c Client) Status(ctx context.Context) (Status, error) { return c.get(ctx, "/status") }
 
-// Next returns the status once its revision differs from after, and at the
-// latest after HeldFor. Only the unix socket holds requests.
+// Next blocks until the status has another revision than after, for HeldFor at most,
+// and returns it. Over a URL it does not block.
 func (c Client) Next(ctx context.Context, after uint64) (Status, error) {
 	return c.get(ctx, "/status?after="+strconv.FormatUint(after, 10))
 }
@@ -85,7 +84,7 @@ func (c Client) get(ctx context.Context, path string) (Status, error) {
 	return s, nil
 }
 
-// told is the line that comes with a refusal: pmcheck's names the setting.
+// told returns the first line of a refusal's body, in which pmcheck names the setting.
 func told(body io.Reader) string {
 	line, _ := bufio.NewReader(io.LimitReader(body, maxRefusal)).ReadString('\n')
 	line = strings.TrimSpace(line)
@@ -98,7 +97,7 @@ func told(body io.Reader) string {
 // retryEvery is the pause before a daemon that did not answer is asked again.
 const retryEvery = 250 * time.Millisecond
 
-// Follower reads the status of a daemon: at once the first time, then with each
+// Follower reads the status of a daemon: at once the first time, then after each
 // change. It is not safe for concurrent use.
 type Follower struct {
 	Client Client
@@ -108,8 +107,9 @@ type Follower struct {
 	failed   bool // the last time
 }
 
-// Next blocks until there is news, HeldFor at the longest. The error wraps
-// ErrNoDaemon if there is no daemon to ask; the next call then waits a little.
+// Next blocks until the status has changed, for HeldFor at most, and returns it. It
+// returns an error wrapping ErrNoDaemon if no daemon answers; the next call then
+// pauses before it asks again.
 func (f *Follower) Next(ctx context.Context) (s Status, err error) {
 	if f.failed {
 		select {

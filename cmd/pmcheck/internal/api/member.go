@@ -13,9 +13,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// MemberURL returns the URL of pmcheck on a master of the pool: a name or an
-// address, with or without a port, or the URL of a host. Its port is 9200 unless
-// the member names one. It returns an error for every other text.
+// MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or
+// an address, with or without a port, or a URL without a path. The default port is
+// 9200. MemberURL returns an error for any other text.
 func MemberURL(member string) (*url.URL, error) {
 	if !config.IsMember(member) {
 		return nil, fmt.Errorf("%q is not a host: write m1, m1:9200 or https://m1:9200", member)
@@ -33,18 +33,17 @@ func MemberURL(member string) (*url.URL, error) {
 	return &url.URL{Scheme: scheme, Host: host}, nil
 }
 
-// fleetTime is how long a master may take to tell its status.
+// fleetTime is how long a master may take to answer.
 const fleetTime = 3 * time.Second
 
-// Member is one master of a pool, as it is seen from here, and its JSON.
+// Member is one master of a pool as this host sees it. It is also the JSON.
 type Member struct {
 	Host   string  `json:"host"`
 	Status *Status `json:"status,omitempty"`
 	Error  string  `json:"error,omitempty"` // why there is no status
 }
 
-// AskAll asks all masters of a pool at the same time. A client belongs to the
-// host of the same index.
+// AskAll asks all masters of a pool at the same time. clients[i] asks hosts[i].
 func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
 	ctx, cancel := context.WithTimeout(ctx, fleetTime)
 	defer cancel()

@@ -6,18 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownFiles is how many descriptors are kept from clients: for probes, holds,
-// file watches, the other sockets and the daemon's question to itself.
+// ownFiles is how many descriptors are reserved for the daemon itself: for probes,
+// holds, file watches, the other sockets, and the watchdog's request to its own port.
 const ownFiles = 64
 
-// Address is the address of a client as networks in a configuration name it: an
-// IPv4 address that arrived as IPv6 is IPv4, and a link-local one has no zone.
+// Address returns the address of a client in the form that the configuration uses: an
+// IPv4-mapped IPv6 address becomes IPv4, and a link-local address loses its zone.
 func Address(client netip.AddrPort) netip.Addr { return client.Addr().Unmap().WithZone("") }
 
-// Places returns how many connections each of so many listeners may hold: as
-// many as are configured, or as the limit of descriptors leaves. Without a free
-// descriptor neither a balancer can be accepted nor a hold be read. Under a tiny
-// limit an eighth of it is for clients.
+// Places returns how many connections each of the listeners may have: as many as are
+// configured, or fewer if the limit on descriptors leaves fewer. Without a free
+// descriptor the daemon can neither accept a balancer nor read a hold. If the limit
+// does not exceed ownFiles, an eighth of it is for clients.
 func Places(configured, listeners int) int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

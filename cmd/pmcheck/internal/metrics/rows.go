@@ -32,7 +32,7 @@ func rows() []row {
 	return []row{
 		gauge("build_info", "Always 1; the version is a label.", "version"),
 		gauge("start_timestamp_seconds", "When the daemon started."),
-		gauge("config_reload_successful", "1 if the configuration in use is the newest there is."),
+		gauge("config_reload_successful", "1 if the last reload succeeded, 0 if an older configuration is in use."),
 		gauge("config_loaded_timestamp_seconds", "When the configuration in use was read."),
 		counter("answers_total", "Answers to checks by status code and kind of client: haproxy sends its view "+
 			"of the master, other does not, socket is local.", "code", "client"),
@@ -42,7 +42,7 @@ func rows() []row {
 			"issuer", "number"),
 
 		gauge("verdict", "1 for the verdict on the service, 0 for the others.", "service", "verdict"),
-		gauge("verdict_since_timestamp_seconds", "When verdict and reason became what they are.", "service"),
+		gauge("verdict_since_timestamp_seconds", "When the verdict or its reason last changed.", "service"),
 		gauge("verdict_reason_info", "Always 1; the reason of the verdict is a label.", "service", "reason"),
 		gauge("mode", "1 for the mode of the service, 0 for the others.", "service", "mode"),
 		gauge("serving", "1 while balancers are told to use the service.", "service"),
@@ -52,30 +52,30 @@ func rows() []row {
 		gauge("check_state", "1 for the state of the check, 0 for the others.", "check", "severity", "state"),
 		gauge("check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the check is "+
 			"stuck.", "check", "reason"),
-		gauge("check_timestamp_seconds", "When the check was last made; for unit, when systemd last told of a change.",
+		gauge("check_timestamp_seconds", "When the check last ran; for unit, when systemd last reported a change.",
 			"check"),
-		gauge("jruby_instances", "How many JRuby instances there are to be."),
-		gauge("jruby_free_instances", "JRuby instances that wait for work."),
-		gauge("jruby_borrowed_instances", "JRuby instances at work."),
+		gauge("jruby_instances", "Configured JRuby instances."),
+		gauge("jruby_free_instances", "Idle JRuby instances."),
+		gauge("jruby_borrowed_instances", "Busy JRuby instances."),
 		gauge("jruby_waiting_requests", "Requests that wait for a JRuby instance."),
-		gauge("jruby_oldest_loan_seconds", "For how long the oldest of the instances at work has been."),
+		gauge("jruby_oldest_loan_seconds", "Age of the oldest loan of a JRuby instance."),
 		counter("jruby_borrows_total", "Loans of JRuby instances since Puppet Server started."),
 		counter("jruby_borrow_timeouts_total", "Requests that gave up waiting for a JRuby instance since Puppet Server "+
 			"started."),
 		counter("jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server "+
 			"started."),
-		gauge("code_info", "Always 1; the same id is the same code, reason is ok, or what is wrong with its deployment.",
+		gauge("code_info", "Always 1; equal ids mean equal code; reason is ok, or why the deployment needs attention.",
 			"environment", "id", "reason"),
-		gauge("code_deployed_timestamp_seconds", "When the deployment of an environment was finished.", "environment"),
+		gauge("code_deployed_timestamp_seconds", "When the deployment of an environment finished.", "environment"),
 
 		gauge("hold_info", "Always 1, for each hold in effect; an empty service is every service.",
 			"holder", "service", "mode"),
 		gauge("hold_since_timestamp_seconds", "When a hold was set.", "holder", "service"),
 		gauge("hold_end_timestamp_seconds", "When a hold ends by itself; absent if it never does.", "holder", "service"),
 
-		gauge("balancer_answer_code", "What a balancer was told last.", by...),
+		gauge("balancer_answer_code", "The last status code that a balancer got.", by...),
 		gauge("balancer_check_timestamp_seconds", "When a balancer asked last.", by...),
-		gauge("balancer_state", "1 for the state that the master has in a balancer, 0 for the others.",
+		gauge("balancer_state", "1 for the balancer's state of the master, 0 for the others.",
 			append(by, "state")...),
 		gauge("balancer_weight_ratio", "The master's share of the weight of all servers of a balancer.", by...),
 		gauge("balancer_sessions", "Sessions that a balancer has with the master.", by...),

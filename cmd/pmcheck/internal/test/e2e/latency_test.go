@@ -12,9 +12,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestKillLatency kills a stand-in master again and again, right after a probe
-// has found it healthy: the next one, which would notice too, is farther away
-// than the bound.
+// TestKillLatency kills a simulated master repeatedly, each time right after a probe
+// has found it healthy. The next probe would be later than the bound, so what notices
+// is the end of the kept connection.
 func TestKillLatency(t *testing.T) {
 	lab.Real(t)
 	const repetitions = 200

@@ -13,11 +13,12 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// noticeKilled is what pmcheck documents for a master whose sockets are closed.
+// noticeKilled is the documented delay until pmcheck notices that the sockets of the
+// master have closed.
 const noticeKilled = 100 * time.Millisecond
 
-// everyLine starts a daemon for each listener, with the default timing, and a
-// balancer with every line.
+// everyLine starts two daemons with the default timing, one with plain HTTP and one
+// with TLS, and a balancer with every kind of server line.
 func everyLine(t *testing.T, s *lab.PuppetServer) (*lab.Site, *balancer) {
 	t.Helper()
 	plain := lab.StartSite(t, lab.SiteOptions{Server: s})
@@ -26,8 +27,8 @@ func everyLine(t *testing.T, s *lab.PuppetServer) (*lab.Site, *balancer) {
 	return plain, startBalancer(t, lines(s.CertFiles("").CA, s.Certname()), plain, secure)
 }
 
-// testDrained: a drain is DOWN to every line but the one that chose 404, which
-// is in HAProxy's own state for it.
+// testDrained: a drained master is DOWN on every line but the one with
+// disable-on-404, where HAProxy shows NOLB.
 func testDrained(t *testing.T, s *lab.PuppetServer) {
 	r, b := everyLine(t, s)
 	if _, err := r.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
@@ -66,7 +67,7 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 		bound, _ := documented(r, l)
 		assertWithin(t, "kill -9 to DOWN, "+l.name, down[l.name], bound+slack)
 	}
-	s.Kill() // waits for what is dead already
+	s.Kill() // waits for the process, which is dead already
 
 	s.Start()
 	started := time.Now()
@@ -87,14 +88,14 @@ func closing(t *testing.T, address string) func() time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
 		defer c.Close()
-		c.Read(make([]byte, 1)) // a server of TLS says nothing first
+		c.Read(make([]byte, 1)) // ends with the connection: a TLS server does not speak first
 		at <- time.Now()
 	}()
 	return sync.OnceValue(func() time.Time { return <-at })
 }
 
-// testStopped: a server that accepts and never answers costs no more than is
-// documented, and needs no restart of anything afterwards.
+// testStopped: a server that accepts connections and never answers is DOWN within the
+// documented time. When it answers again, it is UP without any restart.
 func testStopped(t *testing.T, s *lab.PuppetServer) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	l := line{name: "bare", options: []string{"option httpchk"}, inter: quick, fall: 2}

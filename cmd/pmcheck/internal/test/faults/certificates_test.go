@@ -16,10 +16,10 @@ const (
 func certFile(certname string) string { return ssldir + "/certs/" + certname + ".pem" }
 func keyFile(certname string) string  { return ssldir + "/private_keys/" + certname + ".pem" }
 
-// certificateFaults are those of the files that Puppet Server and pmcheck have in
-// common. Puppet Server reads certificates and keys when it starts, and a CRL
-// whenever it changes; pmcheck looks at all of them with each probe, and shakes
-// hands anew every 30 s.
+// certificateFaults returns faults in the files that Puppet Server and pmcheck share.
+// Puppet Server reads certificates and keys when it starts, and a CRL whenever it
+// changes. pmcheck looks at all of them with each probe, and makes a new handshake
+// every 30 s.
 func certificateFaults() []fault {
 	const (
 		look  = 4 * time.Second  // interval, and a little
@@ -105,8 +105,8 @@ func certificateFaults() []fault {
 	return faults
 }
 
-// keepSSL keeps the files for restoreSSL: each by its name, since Puppet Server
-// may be about to replace one by a file with a name of its own.
+// keepSSL copies the files for restoreSSL. It copies them by name, not the whole
+// directory, where Puppet Server may have a temporary file at that moment.
 func (s *faultSite) keepSSL() {
 	s.Host.MustRun("sh", "-ec", "rm -rf /root/ssl; mkdir /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem; cd "+ssldir+
 		"; chown --reference=. /root/ssl; chmod --reference=. /root/ssl; cp -a crl.pem /root/ssl"+
@@ -118,7 +118,7 @@ func (s *faultSite) restoreSSL() {
 	s.configure("")
 }
 
-// reload has Puppet Server read everything again, and returns when it has.
+// reload makes Puppet Server read everything again, and waits until it has.
 func (s *faultSite) reload() { s.Host.MustRun("systemctl", "reload", "puppetserver") }
 
 // issue has the CA sign a new certificate for the host.
@@ -126,8 +126,8 @@ func issue(edit func(*x509.Certificate)) func(*faultSite) {
 	return func(s *faultSite) { s.Puppet.IssueCert(s.Host, s.Puppet.Certname(), edit) }
 }
 
-// revokeOwn revokes the certificate on disk, which is not the one that Puppet
-// Server shows.
+// revokeOwn issues a new certificate for the host and revokes it. Puppet Server still
+// presents the previous one.
 func revokeOwn(s *faultSite) {
 	issue(nil)(s)
 	s.Puppet.RevokeCert(s.Puppet.Certname())
@@ -139,7 +139,8 @@ func ownForeign(s *faultSite) {
 	s.Host.WriteFile(certFile(s.Puppet.Certname()), cert, 0o644)
 }
 
-// handshakes has pmcheck shake hands with each probe, from before a fault.
+// handshakes makes pmcheck use a new handshake for each probe, and then injects a
+// fault.
 func handshakes(inject func(*faultSite)) func(*faultSite) {
 	return func(s *faultSite) {
 		s.configure("probe: {handshake: 2s}\n")
@@ -154,8 +155,8 @@ func hideKey(s *faultSite) {
 	s.Host.MustRun("systemctl", "restart", "pmcheck")
 }
 
-// corrupt passes a file through a shell command. It stays the same file, of the
-// same owner.
+// corrupt passes a file through a shell command. The file keeps its inode, owner and
+// mode.
 func corrupt(file func(certname string) string, filter string) func(*faultSite) {
 	return func(s *faultSite) {
 		path := file(s.Puppet.Certname())

@@ -19,8 +19,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// clientFaults are many clients at another address than the balancer's. Whatever
-// they do, the balancer is answered.
+// clientFaults returns faults caused by many clients at an address that is not the
+// balancer's. Whatever they do, the balancer must be answered.
 func clientFaults() []fault {
 	var conns []net.Conn
 	leave := func(*faultSite) { closeAll(conns); conns = nil }
@@ -47,7 +47,7 @@ func clientFaults() []fault {
 			long:   true,
 		},
 		{name: "garbage instead of HTTP", inject: garbage, long: true},
-		{name: "TLS on the port without", inject: repeat(8, 500, speakTLS), long: true},
+		{name: "TLS to the port for plain HTTP", inject: repeat(8, 500, speakTLS), long: true},
 		{name: "1000 requests for `/status` at a time", inject: askStatus, long: true},
 	}
 	for i := range faults {
@@ -60,24 +60,24 @@ func repeat(workers, count int, do func(net.Conn) error) func(*faultSite) {
 	return func(s *faultSite) { s.repeat(workers, count, do) }
 }
 
-// slowLoris has clients send headers byte by byte, and connect again when they are
-// cut off.
+// slowLoris makes clients send headers byte by byte, and connect again when pmcheck
+// closes the connection.
 func slowLoris(s *faultSite) {
-	const patience = 7 * time.Second
+	const limit = 7 * time.Second
 	s.repeat(1000, 3000, func(conn net.Conn) error {
 		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
 			return nil
 		}
-		for began := time.Now(); lab.Since(began) < patience; time.Sleep(200 * time.Millisecond) {
+		for began := time.Now(); lab.Since(began) < limit; time.Sleep(200 * time.Millisecond) {
 			if _, err := io.WriteString(conn, "x"); err != nil {
 				return nil
 			}
 		}
-		return fmt.Errorf("a request that lasts %v is not cut off", patience)
+		return fmt.Errorf("a request has lasted %v, and the connection is still open", limit)
 	})
 }
 
-// pipeline asks many times before it reads an answer.
+// pipeline sends many requests before it reads an answer.
 func pipeline(conn net.Conn) error {
 	const times = 1000
 	conn.SetDeadline(time.Now().Add(20 * time.Second))
@@ -90,7 +90,7 @@ func pipeline(conn net.Conn) error {
 	return nil
 }
 
-// longHeader is refused, or cut off.
+// longHeader sends a header of 1 MiB, which must be refused or end the connection.
 func longHeader(conn net.Conn) error {
 	conn.SetDeadline(time.Now().Add(10 * time.Second))
 	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nX-Long: "+strings.Repeat("x", 1<<20)+"\r\n\r\n")
@@ -142,12 +142,13 @@ func garbage(s *faultSite) {
 func speakTLS(conn net.Conn) error {
 	conn.SetDeadline(time.Now().Add(5 * time.Second))
 	if tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).Handshake() == nil {
-		return errors.New("pmcheck speaks TLS")
+		return errors.New("pmcheck speaks TLS on the port for plain HTTP")
 	}
 	return nil
 }
 
-// askStatus asks for everything pmcheck knows, which the host's configuration allows.
+// askStatus makes many requests for /status, the largest answer, at the same time. The
+// configuration of the host allows them.
 func askStatus(s *faultSite) {
 	client := http.Client{
 		Transport: &http.Transport{DialContext: s.dialClient, DisableKeepAlives: true},

@@ -10,14 +10,14 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// heldBy returns a command that fails unless the mode is drain, for what runs
-// commands while it holds: status ends with 3 for a master that is held.
+// heldBy returns a command that fails unless the master is drained by holder. The
+// exit status of pmcheck status is 3 while a master is held.
 func heldBy(holder string) []string {
 	return []string{"sh", "-c", `pmcheck status >"$HOME/status"; test $? = 3 && grep -q "drain by $1" "$HOME/status"`,
 		"sh", holder}
 }
 
-func TestWithHold(t *testing.T) {
+func TestWithHoldScriptHoldsDuringACommand(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "")
 	script := tree(t, "examples", "holds", "with-hold.sh")
@@ -25,7 +25,7 @@ func TestWithHold(t *testing.T) {
 	sh.assertMode(drain.Ready)
 
 	if got := exitStatus(t, sh.command("sh", script, "sh", "-c", "exit 7").Run()); got != 7 {
-		t.Errorf("the command ends with 7, the script with %d", got)
+		t.Errorf("the exit status of the script is %d, that of its command 7", got)
 	}
 	sh.assertMode(drain.Ready)
 
@@ -34,7 +34,7 @@ func TestWithHold(t *testing.T) {
 	sh.assertMode(drain.Maint, drain.Operator)
 }
 
-func TestHoldFile(t *testing.T) {
+func TestHoldFileScriptSetsAndLiftsAHold(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "")
 	script := func(args ...string) {
@@ -69,7 +69,7 @@ func TestHoldByPuppet(t *testing.T) {
 			"--vardir", filepath.Join(sh.dir, "var"), "--modulepath", modules, manifest).Run()
 		status := exitStatus(t, err)
 		if status != 0 && status != 2 {
-			t.Fatalf("puppet apply ends with %d", status)
+			t.Fatalf("the exit status of puppet apply is %d", status)
 		}
 		return status == 2
 	}
@@ -110,11 +110,11 @@ func TestHoldByAnsible(t *testing.T) {
 	check := filepath.Join(sh.dir, "held.sh")
 	write(t, check, "pmcheck status; test $? = 3\n")
 	if got := play("sh " + check); got != 0 {
-		t.Errorf("the play ends with %d", got)
+		t.Errorf("the exit status of the play is %d", got)
 	}
 	sh.assertMode(drain.Ready)
 	if got := play("false"); got == 0 {
-		t.Error("the play succeeds though the work fails")
+		t.Error("the play succeeds although the work fails")
 	}
 	sh.assertMode(drain.Drain, "ansible")
 }

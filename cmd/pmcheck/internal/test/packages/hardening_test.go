@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// asDaemon runs the rest of its words as the daemon's user with Puppet's group.
+// asDaemon runs the command after it as the daemon's user with Puppet's group.
 const asDaemon = "setpriv --reuid pmcheck --regid pmcheck --groups puppet "
 
 // TestDaemonCannotReadTheCA looks at the keys of the CA and of eyaml from within the
@@ -21,7 +21,7 @@ func TestDaemonCannotReadTheCA(t *testing.T) {
 		"/var/lib/puppet/ssl/ca/ca_key.pem",
 		"/etc/puppetlabs/puppet/eyaml/private_key.pkcs7.pem",
 	}
-	const own = "/var/lib/puppet/ssl/own.pem" // as the host's own key is, which the daemon needs
+	const own = "/var/lib/puppet/ssl/own.pem" // has the same permissions as the host's key, which the daemon needs
 	s.Host.MustRun("sh", "-c", `
 		mkdir -p /etc/puppet/puppetserver/ca /etc/puppetlabs/puppetserver/ca /var/lib/puppet/ssl/ca
 		mkdir -p /etc/puppetlabs/puppet/eyaml /etc/puppetlabs/puppet/ssl
@@ -35,14 +35,14 @@ func TestDaemonCannotReadTheCA(t *testing.T) {
 	for _, path := range secrets {
 		s.assertPrints("secret", "sh", "-c", asDaemon+"cat "+path)
 		if out, err := s.Host.Run("sh", "-c", inside+asDaemon+"cat "+path); err == nil {
-			t.Errorf("%s inside of the unit: %s", path, out)
+			t.Errorf("the daemon can read %s: %s", path, out)
 		}
 	}
 	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=15", "pmcheck.service")
 }
 
-// TestGroupUnit has the helper unit add the daemon to Puppet's group, with what it is
-// allowed to do.
+// TestGroupUnit: the helper unit can add the daemon to Puppet's group within its own
+// sandbox.
 func TestGroupUnit(t *testing.T) {
 	s := boot(t, "group")
 	s.install(older)
@@ -57,8 +57,8 @@ func TestGroupUnit(t *testing.T) {
 	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=20", "pmcheck-puppet-group.service") // 1.4
 }
 
-// TestUpgradeFollowsNoLink plants links where an upgrade writes, in a directory that a
-// group of operators may write.
+// TestUpgradeFollowsNoLink creates links where an upgrade writes files, in a directory
+// that a group of operators can write to.
 func TestUpgradeFollowsNoLink(t *testing.T) {
 	s := boot(t, "links")
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "holds:\n  persistent: /srv/holds\n", 0o644)

@@ -52,18 +52,18 @@ func TestDashboardIsWellFormed(t *testing.T) {
 	var taken [100][24]string // the panel in each cell of the grid
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" || p.Type == "" || len(p.Targets) == 0 {
-			t.Errorf("panel %d %q lacks something, or there are two of it", p.ID, p.Title)
+			t.Errorf("panel %d %q has no title, type or query, or an ID that is used twice", p.ID, p.Title)
 		}
 		ids[p.ID] = true
 		for _, target := range p.Targets {
 			if target.Datasource.UID != "${datasource}" {
-				t.Errorf("%s: the data source cannot be chosen", p.Title)
+				t.Errorf("%s: the data source is fixed", p.Title)
 			}
 		}
 		for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 				if taken[y][x] != "" {
-					t.Fatalf("%s lies upon %s", p.Title, taken[y][x])
+					t.Fatalf("%s overlaps %s", p.Title, taken[y][x])
 				}
 				taken[y][x] = p.Title
 			}
@@ -73,7 +73,7 @@ func TestDashboardIsWellFormed(t *testing.T) {
 
 // testDashboard evaluates every query of the dashboard as Grafana would.
 func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
-	mayBeEmpty := map[string]bool{ // on a pool that is healthy, or whose code is not deployed
+	mayBeEmpty := map[string]bool{ // while the pool is healthy, or without deployed code
 		"Code": true, "Versions of the code": true, "Checks that are not well": true, "Holds B": true,
 	}
 	for _, m := range masters {
@@ -107,7 +107,7 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 	testValues(t, p, d)
 }
 
-// substitute puts in what Grafana puts in for "All".
+// substitute replaces variables as Grafana does for "All".
 func substitute(expr string) string {
 	return strings.NewReplacer("$__rate_interval", "30s", "$pool", ".*", "$instance", ".*").Replace(expr)
 }
@@ -126,8 +126,7 @@ func (p *prometheus) testVariable(t *testing.T, definition string) {
 	}
 }
 
-// testValues looks at the numbers a person would look at first: one of two
-// masters is drained.
+// testValues checks the most prominent numbers while one of two masters is drained.
 func testValues(t *testing.T, p *prometheus, d dashboard) {
 	want := map[string]string{"Masters that serve": "1", "Masters that do not": "1", "Last server of a balancer": "0"}
 	state := map[string]string{first + ":9200": "1", second + ":9200": "6"} // healthy, and drain

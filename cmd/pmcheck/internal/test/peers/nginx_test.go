@@ -37,8 +37,8 @@ func waitFor(t *testing.T, fn func() error) {
 	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, fn)
 }
 
-// signature makes a connection and returns what tells the certificate that is
-// shown from others: each stand-in has a CA of its own.
+// signature makes a connection and returns the signature of the server's certificate.
+// It identifies the master, since each simulated master has a CA of its own.
 func signature(n *lab.Network, address string) (string, error) {
 	raw, err := n.DialContext(context.Background(), "tcp", address+":8140")
 	if err != nil {
@@ -92,7 +92,7 @@ func waitForReached(t *testing.T, n *lab.Network, want func(map[string]int) bool
 func both(c map[string]int) bool        { return c[first] > 0 && c[second] > 0 }
 func secondAlone(c map[string]int) bool { return c[first] == 0 && c[second] > 0 }
 
-func TestNginx(t *testing.T) {
+func TestNginxLeavesOutAMasterThatIsOut(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	n := network(t, first, second, names, balanced)
@@ -103,7 +103,7 @@ func TestNginx(t *testing.T) {
 		waitForReached(t, n, both)
 		one.Type("drain", "drain")
 		if counts := reached(t, n, first, second); !both(counts) {
-			t.Errorf("connections go to %v: nginx follows a drain, and the example says that it does not", counts)
+			t.Errorf("connections go to %v: nginx follows a drain, although the example says that it does not", counts)
 		}
 		one.Type("stopped", "drain")
 		waitFor(t, func() error {
@@ -112,7 +112,7 @@ func TestNginx(t *testing.T) {
 			}
 			return nil
 		})
-		waitForReached(t, n, secondAlone) // and no connection failed
+		waitForReached(t, n, secondAlone) // fails the test if a connection fails
 		one.Type("running", "drain")
 		waitFor(t, func() error { _, err := signature(n, first); return err })
 		one.Type("ready", serving)

@@ -17,10 +17,11 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// Balancers that Debian does not have cannot be run. Their examples are read
-// here, and the checks in them are made by hand.
+// Balancers that are not in Debian are not run. The tests read their examples and
+// make the health checks in them.
 
-// A written check concludes from what pmcheck answers: send, drained or down.
+// A written check is the health check of one example. Its conclusion from an answer is
+// send, drained or down.
 type written struct {
 	name     string
 	request  string // as the balancer sends it
@@ -28,7 +29,7 @@ type written struct {
 	drained  string // its conclusion about a master that is drained
 }
 
-func TestWrittenExamples(t *testing.T) {
+func TestExamplesOfOtherBalancersAskTheRightQuestion(t *testing.T) {
 	lab.Real(t)
 	d := lab.StartDemo(t, network(t, first), first)
 	checks := []written{f5Check(t), awsCheck(t), envoyCheck(t)}
@@ -51,7 +52,7 @@ func TestWrittenExamples(t *testing.T) {
 	}
 }
 
-// askRaw sends a request as it is and returns the status line.
+// askRaw sends a request unchanged and returns the status line.
 func askRaw(t *testing.T, d *lab.Demo, request string) string {
 	t.Helper()
 	conn, err := d.Net.DialContext(context.Background(), "tcp", d.Listen)
@@ -72,7 +73,7 @@ func askRaw(t *testing.T, d *lab.Demo, request string) string {
 	return line
 }
 
-// only200 concludes that 200 alone is well.
+// only200 concludes send from a 200, and down from everything else.
 func only200(statusLine string) string {
 	if fields := strings.Fields(statusLine); len(fields) > 1 && fields[1] == strconv.Itoa(http.StatusOK) {
 		return "send"
@@ -142,7 +143,7 @@ func awsCheck(t *testing.T) written {
 	}
 }
 
-// envoy is what the test reads of Envoy's bootstrap.
+// envoy is the part of Envoy's bootstrap configuration that the test reads.
 type envoy struct {
 	Static struct {
 		Listeners []any
