@@ -22,16 +22,16 @@ type DiskSettings struct {
 	// Paths are directories that Puppet Server writes to. One without space, or
 	// on a file system that is read-only, makes the master unhealthy.
 	Paths []string `yaml:"paths" path:"absolute"`
-	// Reads are directories that it only reads, such as the code: without space a
-	// deployment fails, which is worth a warning, and a file system that is
-	// read-only may be meant so.
+	// Reads are directories that it only reads, such as the code. Without space a
+	// deployment fails, so the check warns. A read-only file system may be intended
+	// there, and is no reason to warn.
 	Reads []string `yaml:"reads" path:"absolute"`
 	// WarnPercent is the share of free space, and of free inodes, below which the
-	// check warns; 0 is never.
+	// check warns; 0 means never.
 	WarnPercent int `yaml:"warn_percent" min:"0" max:"99"`
-	// EjectMiB is the free space below which a disk is full, or 5% of the file
-	// system if that is less, so that a small one is not full from the start; 0 is
-	// never. Without inodes it is full in any case.
+	// EjectMiB is the free space below which a disk counts as full, or 5% of the file
+	// system if that is less, so that a small one is not full from the start; 0 means
+	// never. Without free inodes it counts as full whatever this setting is.
 	EjectMiB int `yaml:"eject_mib" min:"0" max:"1048576"`
 	// Interval is the time between two looks.
 	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
@@ -49,12 +49,12 @@ func disk() Check {
 		Name:     CheckDisk,
 		Title:    "free space and free inodes",
 		Severity: Eject,
-		Asks: "How much is free, for others than root, on the file systems of Puppet's vardir, log directory and code " +
-			"directory; and whether one has turned read-only.",
+		Asks: "How much is free, for users other than root, on the file systems of Puppet's vardir, log directory and " +
+			"code directory; and whether one has become read-only.",
 		Why: "Puppet Server stores each agent's facts before it compiles. On a full disk it answers every agent with " +
-			"status 500, and goes on saying running.",
-		Because: "every agent fails there and would be served elsewhere. Low space, and a full code directory, only " +
-			"warn.",
+			"status 500, and its status is still running.",
+		Because: "every agent fails here, and another master could serve it. Low space, and a full code directory, only " +
+			"cause a warning.",
 		Do: "Make room (old reports, logs, heap dumps, environments); df -h and df -i show what is short. If the file " +
 			"system is read-only, dmesg says why.",
 		Reasons: []Cause{
@@ -82,9 +82,9 @@ type place struct {
 	aside   aside[volume]
 }
 
-// check looks once. A path that cannot be looked at before ctx ends is unknown, and so
-// is a disk without any path; neither is held against the master. Of several paths
-// on one file system the first decides.
+// check looks once. A path that cannot be read before ctx ends is unknown, and so is
+// the result if there are no paths; neither changes the verdict. Of several paths on
+// one file system the first decides.
 func (d *diskCheck) check(ctx context.Context) Finding {
 	found := newFinding(CheckDisk)
 	found.Threshold = fmt.Sprintf("%d%%, %d MiB", d.WarnPercent, d.EjectMiB)
@@ -159,7 +159,7 @@ func (d *diskCheck) judge(p *place, v volume) Finding {
 	return Finding{State: StateOK}
 }
 
-// graver reports whether a says worse than b. Unknown is no worse than well.
+// graver reports whether a is worse than b. Unknown counts as no worse than ok.
 func graver(a, b State) bool {
 	return a == StateBad && b != StateBad || a == StateWarn && b != StateBad && b != StateWarn
 }
@@ -180,7 +180,7 @@ const (
 	fullPercent = 5
 )
 
-// full says what there is too little of; empty while there is enough.
+// full says what is running out, or returns "".
 func (v volume) full(mebibytes int) string {
 	switch {
 	case v.size > 0 && v.free < min(uint64(mebibytes)<<20, v.size/100*fullPercent):
@@ -200,7 +200,7 @@ func (v volume) String() string {
 	return s
 }
 
-// percent rounds down. All of nothing is free.
+// percent returns part of whole in percent, rounded down; 100 if whole is 0.
 func percent(part, whole uint64) int {
 	if whole == 0 {
 		return 100

@@ -22,8 +22,8 @@ const (
 	PuppetDBMaintained Reason = "puppetdb-maintenance"
 )
 
-// puppetdbTimeout is how long PuppetDB may take to say how it is. Without its
-// database it tries for seconds to reach it before it says so.
+// puppetdbTimeout is how long PuppetDB may take to report its state. Without its
+// database it tries for seconds to connect before it reports an error.
 const puppetdbTimeout = 10 * time.Second
 
 // PuppetDBSettings say where the master's PuppetDB answers.
@@ -45,15 +45,15 @@ func puppetdb() Check {
 		Severity: Warn,
 		Asks: "GET /status/v1/services/puppetdb-status of PuppetDB: its state, maintenance mode, and whether it " +
 			"reaches the databases it reads from and writes to.",
-		Why: "Without PuppetDB catalogs with exported resources fail, and all of them do unless soft_write_failure is " +
-			"set. Puppet Server says running.",
-		Because: "one PuppetDB is shared by all masters, so ejecting would take all of them out at once and leave " +
-			"agents without even those catalogs that need no database. Where each master has its own, as in Puppet " +
-			"Enterprise, eject is right.",
+		Why: "Without PuppetDB catalogs with exported resources fail, and all catalogs do unless soft_write_failure is " +
+			"set. The status of Puppet Server is still running.",
+		Because: "all masters usually share one PuppetDB, so eject would take all of them out at once, and agents would " +
+			"not even get catalogs that need no database. Where each master has its own, as in Puppet Enterprise, " +
+			"eject is right.",
 		Do: "systemctl status puppetdb postgresql, and puppetdb.log.",
 		Reasons: []Cause{
 			{PuppetDBDown, "", "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
-			{PuppetDBMaintained, "", "wait: it migrates its database; see puppetdb.log"},
+			{PuppetDBMaintained, "", "wait: PuppetDB is migrating its database; see puppetdb.log"},
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
@@ -119,8 +119,8 @@ type puppetdbStatus struct {
 	} `json:"status"`
 }
 
-// readPuppetDB concludes from an answer. The error is a *Fault if it says that
-// PuppetDB does not work, and another if it says nothing.
+// readPuppetDB reads an answer of PuppetDB. It returns a *Fault if the answer says that
+// PuppetDB does not work, and another error if it says nothing about PuppetDB.
 func readPuppetDB(code int, body []byte) (value string, err error) {
 	if code != http.StatusOK && code != http.StatusServiceUnavailable {
 		err := fmt.Errorf("%s: HTTP status %d", puppetdbPath, code)
@@ -138,7 +138,7 @@ func readPuppetDB(code int, body []byte) (value string, err error) {
 	}
 	switch {
 	case is(s.Status.Maintenance, true):
-		return down(PuppetDBMaintained, "is in maintenance mode: it starts, or migrates its database")
+		return down(PuppetDBMaintained, "is in maintenance mode: it is starting, or migrating its database")
 	case is(s.Status.Write, false):
 		return down(PuppetDBDown, "cannot reach the database it writes to")
 	case is(s.Status.Read, false):
@@ -153,7 +153,7 @@ func readPuppetDB(code int, body []byte) (value string, err error) {
 
 func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
 
-// value says how PuppetDB is, for a reader.
+// value returns the state of PuppetDB, and its queue depth if known, on one line.
 func (s puppetdbStatus) value() string {
 	if s.Status.Queue == nil {
 		return text.Printable(s.State, 40)

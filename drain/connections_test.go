@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestConnectionsAreThoseOfThePort(t *testing.T) {
+func TestConnectionsFollowThoseOfThePort(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		t.Run(address, func(t *testing.T) {
 			l, err := net.Listen("tcp", address)
@@ -41,9 +41,9 @@ func TestConnectionsAreThoseOfThePort(t *testing.T) {
 				t.Errorf("in use: %v", used)
 			}
 			if used := drain.InUse(got, []netip.AddrPort{own}, time.Hour); len(used) != 0 {
-				t.Errorf("our own is in use: %v", used)
+				t.Errorf("our own connection counts as in use: %v", used)
 			}
-			// Data starts the idle time anew.
+			// Data resets the idle time.
 			io.WriteString(client, "x")
 			io.ReadFull(accepted, make([]byte, 1))
 			if idle := connections(t, server)[0].Idle; idle > drain.Reuse {
@@ -67,8 +67,8 @@ func connections(t *testing.T, address string) []drain.Connection {
 	return list
 }
 
-// TestConnectionsOfAnotherListenerAreLeftOut has a balancer listen on an address
-// of the master's own host, on the same port.
+// TestConnectionsOfAnotherListenerAreLeftOut: on the master's host, a balancer may
+// listen on the same port of another address.
 func TestConnectionsOfAnotherListenerAreLeftOut(t *testing.T) {
 	master, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -109,7 +109,7 @@ func dial(t *testing.T, l net.Listener) netip.AddrPort {
 	return client.LocalAddr().(*net.TCPAddr).AddrPort()
 }
 
-func TestInUse(t *testing.T) {
+func TestConnectionIsInUseUntilItWasIdleForLonger(t *testing.T) {
 	peer := netip.MustParseAddrPort("198.51.100.1:40000")
 	for _, tt := range []struct {
 		idle time.Duration
@@ -122,7 +122,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-func TestSettleNeedsTime(t *testing.T) {
+func TestSettleNeedsTheConditionWithoutABreak(t *testing.T) {
 	now := time.Now()
 	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
 	s := drain.Settle{After: time.Second}

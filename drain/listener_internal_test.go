@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestListenerOf(t *testing.T) {
+func TestListenerOnTheAddressPrecedesAWildcard(t *testing.T) {
 	addrs := func(list ...string) (parsed []netip.Addr) {
 		for _, a := range list {
 			parsed = append(parsed, netip.MustParseAddr(a))
@@ -38,6 +38,6 @@ func TestListenerOf(t *testing.T) {
 func TestConnectionsOutliveTheirListener(t *testing.T) {
 	list := []Connection{{Local: netip.MustParseAddr("192.0.2.1")}}
 	if got := ofServer(list, nil, addresses("localhost")); len(got) != 1 {
-		t.Error("a server that stops closes its port first: its connections count until they end")
+		t.Error("the connections of a server that has closed its port do not count")
 	}
 }

@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// DeferAccept is how many seconds the kernel keeps a connection on which no byte
-// has arrived. A check speaks at once; a client that never does costs nothing.
+// DeferAccept is for how many seconds the kernel does not hand over a connection on
+// which no byte has arrived. A balancer sends its request at once; a client that sends
+// nothing costs the daemon nothing.
 const DeferAccept = 2
 
-// ListenTCP binds a port for balancers. With a wait above 0 the kernel keeps a
-// new connection for so many seconds or until the client has spoken. Keep-alive
-// probes are off: the deadlines of the server end a dead connection sooner, and
-// setting them up costs a system call for each check.
+// ListenTCP binds a port for balancers. With a wait above 0 the kernel hands over a new
+// connection after that many seconds or when the first byte arrives. TCP keep-alive is
+// off: the server's deadlines end a dead connection sooner, and enabling keep-alive
+// costs a system call for each connection.
 func ListenTCP(ctx context.Context, address string, wait int) (net.Listener, error) {
 	config := net.ListenConfig{
 		KeepAlive: -1,
@@ -56,7 +57,8 @@ func ListenSocket(path string) (net.Listener, error) {
 	return &socket{Listener: l, path: path}, nil
 }
 
-// vacant returns an error if something other than a dead socket is at path.
+// vacant returns an error if there is anything at path but a socket on which no
+// process listens.
 func vacant(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +68,7 @@ func vacant(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s is there and is not a socket: remove it, or set socket", path)
+		return fmt.Errorf("%s exists and is not a socket: remove it, or set socket", path)
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {

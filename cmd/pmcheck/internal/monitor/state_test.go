@@ -45,7 +45,7 @@ func TestModeExpiresWithTheReadingOfTheHolds(t *testing.T) {
 	}
 }
 
-func TestConcludeKeepsBeginnings(t *testing.T) {
+func TestConcludeKeepsSinceWhileNothingChanges(t *testing.T) {
 	start := time.Now()
 	free, held := readHolds(t), readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
 	healthy := check.Verdict{Health: check.Healthy, Reason: check.OK, Since: start.Add(-time.Hour)}
@@ -86,7 +86,7 @@ func TestLiveEndsWhenTheLoopStops(t *testing.T) {
 	}
 }
 
-func TestJudgedNeedsAProbeAndACountedPool(t *testing.T) {
+func TestAStateIsJudgedAfterAProbeAndACountOfTheJRubies(t *testing.T) {
 	with := func(probes int64, reason check.Reason) *State {
 		return &State{Probes: probes, Services: []Service{{Name: Server, Verdict: check.Verdict{Reason: reason}}}}
 	}
@@ -106,9 +106,10 @@ func TestJudgedNeedsAProbeAndACountedPool(t *testing.T) {
 	}
 }
 
-// A balancer is told something else when a master begins or ends to serve. A change
-// between healthy and busy, or from one fault to another, does not begin that time anew.
-func TestServingSinceIsTheLastTurnOfTheAnswer(t *testing.T) {
+// TestServingSinceIsTheLastChangeOfTheAnswer: since is when the master last began or
+// ceased to serve. A change between healthy and busy, or from one fault to another, does
+// not reset it.
+func TestServingSinceIsTheLastChangeOfTheAnswer(t *testing.T) {
 	start := time.Now()
 	free, drained := readHolds(t), readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
 	announced := readHolds(t, drain.Hold{Holder: "other", Service: "ca", Mode: drain.Maint})
@@ -146,8 +147,8 @@ func TestServingSinceIsTheLastTurnOfTheAnswer(t *testing.T) {
 	}
 }
 
-// Between two states a verdict can expire and a hold can end.
-func TestServingChangesWithoutAState(t *testing.T) {
+// Between two states that are published, a verdict can expire and a hold can end.
+func TestServingChangesWithoutANewState(t *testing.T) {
 	start := time.Now()
 	s := &State{Turned: start, Holds: readHolds(t), Services: []Service{{
 		Name:    Server,

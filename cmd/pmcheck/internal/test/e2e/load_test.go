@@ -16,8 +16,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// testChecksCostNoProbes: however many balancers ask, Puppet Server is asked
-// at the configured interval and not once more.
+// testChecksCostNoProbes: however many balancers ask, Puppet Server is probed at the
+// configured interval and not more often.
 func testChecksCostNoProbes(t *testing.T, s *lab.PuppetServer) {
 	const (
 		clients  = 50
@@ -37,7 +37,7 @@ func testChecksCostNoProbes(t *testing.T, s *lab.PuppetServer) {
 	for range clients {
 		group.Go(func() {
 			for i := range each {
-				time.Sleep(time.Until(began.Add(time.Duration(i) * pause))) // keeps the pace, whatever an answer takes
+				time.Sleep(time.Until(began.Add(time.Duration(i) * pause))) // keeps the pace, however slow the answers are
 				if code, _, err := r.Ask("/"); code != http.StatusOK || err != nil {
 					bad.Add(1)
 				}
@@ -107,8 +107,8 @@ func TestSlowLoris(t *testing.T) {
 // dripEvery is how often a slow client sends a header.
 const dripEvery = 500 * time.Millisecond
 
-// drip sends a request a header at a time until it is cut off, and pauses
-// before it returns.
+// drip sends a request one header at a time until pmcheck closes the connection, and
+// pauses before it returns.
 func drip(ctx context.Context, address string) {
 	tick := time.NewTicker(dripEvery)
 	defer tick.Stop()

@@ -10,8 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// handshake and the other settings here make rows shorter: what is looked at
-// rarely is looked at often.
+// handshake and the other intervals here are shorter than the defaults, so that each
+// row takes less time.
 const (
 	handshake  = 2 * time.Second
 	hostConfig = `probe: {handshake: 2s}
@@ -34,11 +34,12 @@ backend puppet
     server m1 MASTER
 `
 
-// state is where pmcheck keeps holds.
+// state is the directory in which pmcheck keeps the directory of holds.
 const state = "/var/lib/pmcheck"
 
-// startHostSite starts a site whose host shows a service what is mounted later, as
-// others than the lab's do, and where the holds are on a small file system.
+// startHostSite starts a site whose holds are on a small file system. On its host, as
+// on an ordinary host and unlike the lab's, a service sees what is mounted after its
+// start.
 func startHostSite(t *testing.T, all *table) *faultSite {
 	t.Helper()
 	s := startSite(t, all, lab.PuppetMasterOptions{}, hostConfig)
@@ -53,7 +54,7 @@ systemctl restart pmcheck`)
 	return s
 }
 
-// patient returns the same site with a balancer that checks as README.md has it.
+// patient returns the same site with the health check from README.md.
 func (s *faultSite) patient() *faultSite {
 	s.t.Helper()
 	other := s.with(s.t)
@@ -70,7 +71,7 @@ func (s *faultSite) runAll(area string, faults []fault) {
 	}
 }
 
-// configure has pmcheck take over a configuration.
+// configure writes a configuration and reloads pmcheck.
 func configure(yaml string) func(*faultSite) {
 	return func(s *faultSite) {
 		s.t.Helper()
@@ -79,7 +80,7 @@ func configure(yaml string) func(*faultSite) {
 	}
 }
 
-// hostFaults are those of disks, memory and the system's own services.
+// hostFaults returns faults of disks, CPUs, memory and the system's own services.
 func hostFaults() []fault {
 	const (
 		full      = "503 unhealthy: disk-full"
@@ -132,7 +133,7 @@ wait || true`)},
 	return append(faults, serviceFaults()...)
 }
 
-// serviceFaults are those of what the system consists of.
+// serviceFaults returns faults of systemd, D-Bus and journald.
 func serviceFaults() []fault {
 	return []fault{
 		{name: "`systemctl daemon-reexec`", inject: sh("systemctl daemon-reexec")},
@@ -164,7 +165,7 @@ timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald;
 	}
 }
 
-// powerFaults come last: what was mounted is gone after them.
+// powerFaults returns faults that must come last: they undo the mounts.
 func powerFaults() []fault {
 	return []fault{
 		{
@@ -195,7 +196,7 @@ func powerFaults() []fault {
 	}
 }
 
-// mounted mounts a small file system over a directory, with all that was in it,
+// mounted copies a directory to a small file system, mounts that over the directory,
 // and runs a script there.
 func mounted(dir, options, script string) func(*faultSite) {
 	return sh(`
@@ -209,7 +210,7 @@ cd ` + dir + `
 
 func unmount(dir string) func(*faultSite) { return sh("umount --lazy " + dir) }
 
-// limited starts pmcheck anew with a limit that a script finds, and has clients take
+// limited restarts pmcheck with a limit that a script prints, and makes clients use
 // all of it.
 func limited(script string, clients int) func(*faultSite) {
 	return func(s *faultSite) {
@@ -224,7 +225,7 @@ systemctl restart pmcheck`)(s)
 	}
 }
 
-// unlimit undoes it.
+// unlimit removes the limit that limited has set.
 func unlimit(s *faultSite) {
 	s.t.Helper()
 	sh(`

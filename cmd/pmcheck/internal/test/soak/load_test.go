@@ -20,8 +20,8 @@ const (
 	balancers = 20
 )
 
-// A balancer asks at a fixed pace. What keeps it from asking in time counts as
-// latency: it is measured from when the question was due, by lab.Between.
+// A balancer asks at a fixed pace. Latency is measured by lab.Between from the time at
+// which a question was due, so a late question counts as latency too.
 type balancer struct {
 	client    *http.Client
 	url       string
@@ -53,8 +53,8 @@ func newBalancer(number int, address string) *balancer {
 	return b
 }
 
-// run asks until ctx ends. It returns an error at the first answer that is missing
-// or wrong.
+// run asks until ctx ends. It stops at the first answer that is missing or wrong, and
+// returns an error.
 func (b *balancer) run(ctx context.Context, first time.Time, w *truths) error {
 	defer b.client.CloseIdleConnections()
 	const pace = time.Second * balancers / perSecond
