@@ -91,13 +91,13 @@ func useOneCPU() {
 	}
 }
 
-// started is the configuration that the daemon starts with.
+// started is a configuration with which the daemon can start.
 type started struct {
 	*config.Loaded
-	// Missing says what of Puppet is missing. The daemon is often installed before
-	// Puppet, and then answers balancers that nothing is known.
+	// Missing names the Puppet files that do not exist. The daemon is often installed
+	// before Puppet, and answers unknown until Puppet is there.
 	Missing error
-	// Mistakes are those of the current file, if this is the last good one.
+	// Mistakes are those in the current file, if the last good one is used instead.
 	Mistakes error
 }
 
@@ -116,14 +116,14 @@ func loadToStart(c *cli.Context, environ []string, last daemon.LastGood) (starte
 	}
 	o.File = kept
 	if s, err = loadForService(o); err != nil {
-		return started{}, mistakes // such as one in a variable
+		return started{}, mistakes // for example one in an environment variable
 	}
 	s.File, s.Mistakes = file, mistakes
 	return s, nil
 }
 
-// loadForService reads the configuration for the daemon. Puppet may be missing; the
-// error names all that is wrong if something else is wrong too.
+// loadForService reads the configuration for the daemon. Missing Puppet files are not
+// an error by themselves. If there are mistakes too, the error names both.
 func loadForService(o config.Options) (started, error) {
 	loaded, missing := config.Load(o)
 	if missing != nil {
@@ -138,6 +138,6 @@ func loadForService(o config.Options) (started, error) {
 // keep keeps a copy of a configuration for later starts.
 func keep(last daemon.LastGood, loaded *config.Loaded, log *slog.Logger) {
 	if err := last.Keep(loaded.Content); err != nil {
-		log.Warn("a restart would not work with a mistake in the configuration", "error", err)
+		log.Warn("cannot keep a copy of this configuration for a restart with mistakes in the file", "error", err)
 	}
 }

@@ -204,13 +204,13 @@ func (r *fileReader) syntax(err error, data []byte) {
 	r.fault(at, "", "not YAML: "+text, colonHint(at.Line, data))
 }
 
-// trueLine corrects the line that yaml says. It counts from 0 where it parses and
-// from 1 where it scans, and leaves out what would be line 0. A file that ends too
-// early is wrong in its last line.
+// trueLine corrects the line number in an error of yaml v3. Its parser counts lines
+// from 0 and its scanner from 1, and neither mentions line 0. The fault of a file that
+// ends too early is in its last line.
 func trueLine(line int, text string, data []byte) int {
 	parser := regexp.MustCompile(`^did not find expected (node content|key|'-' indicator|',' or '[]}]'|` +
 		`<document start>|<stream-start>)$|^found (duplicate %|incompatible YAML document$|undefined tag handle$)`)
-	// What is said of bytes or anchors has no line.
+	// Errors about bytes or anchors have no line.
 	scanner := regexp.MustCompile(`^(found|did not find|could not find|mapping|block|exceeded) `)
 	switch {
 	case parser.MatchString(text):
@@ -221,7 +221,8 @@ func trueLine(line int, text string, data []byte) int {
 	return min(line, 1+bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")))
 }
 
-// colonHint is for {listen: :9201}, which is fine in a line of its own.
+// colonHint returns a hint for {listen: :9201}: in braces the value needs quotes, on a
+// line of its own it does not.
 func colonHint(line int, data []byte) string {
 	lines := bytes.Split(data, []byte("\n"))
 	if line < 1 || line > len(lines) {
