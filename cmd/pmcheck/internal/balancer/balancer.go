@@ -59,11 +59,14 @@ type Balancer struct {
 	// Listed tells that the setting balancers names its network.
 	Listed bool `json:"listed,omitempty"`
 	// OthersWeight is the greatest weight of all other servers lately, in total,
-	// OthersSeen when they last had it, and UnitWeight the greatest of this master:
-	// what one server weighs. They stay 0 and zero without a view.
+	// OthersSeen when none of them was missing, and UnitWeight the greatest of this
+	// master: what one server weighs. They stay 0 and zero without a view.
 	OthersWeight int       `json:"others_weight,omitempty"`
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
+	// Elsewhere tells that new sessions go to another server, although the view reads
+	// as if there were none: the master was drained in the balancer itself.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // Counts reports whether the client is a balancer that a drain has to wait for.
@@ -86,22 +89,54 @@ func (b *Balancer) Refusals() int64 {
 	return TellTimes
 }
 
+// Others returns the weight of the other servers to which the balancer gives new
+// sessions; 0 without a view.
+func (b *Balancer) Others() int {
+	switch {
+	case b.View == nil:
+		return 0
+	case b.Elsewhere:
+		return b.View.WeightTotal
+	}
+	return b.View.OthersWeight()
+}
+
+// Last reports whether the master is the only server to which the balancer gives
+// new sessions, as far as its view tells.
+func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() && !b.Elsewhere }
+
 // Missing reports whether another server is out that the balancer had lately, and
-// for how long: the others have lost more than half of what one server weighs.
+// for how long.
 func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 	if b.View == nil || b.OthersSeen.IsZero() {
 		return false, 0
 	}
 	since = now.Sub(b.OthersSeen)
-	lost := b.OthersWeight - b.View.OthersWeight()
-	return since < lately && 2*lost > b.UnitWeight, since
+	return since < lately && b.Lost(b.OthersWeight), since
 }
 
-// observe takes in a view.
-func (b *Balancer) observe(v *View, now time.Time) {
+// Lost reports whether the other servers have lost one of them, or what one weighs,
+// since their weight was such. It is more than half of that: a server that returns
+// gets its weight by and by.
+func (b *Balancer) Lost(weight int) bool { return 2*(weight-b.Others()) > b.UnitWeight }
+
+// observe takes in a view that follows another one, which may be nil.
+func (b *Balancer) observe(before, v *View, now time.Time) {
 	b.UnitWeight = max(b.UnitWeight, v.Weight)
-	if others := v.OthersWeight(); others > 0 && (others >= b.OthersWeight || now.Sub(b.OthersSeen) >= lately) {
-		b.OthersWeight, b.OthersSeen = others, now
+	switch {
+	case before == nil || !v.Last() || !before.Last() || v.Sessions > before.Sessions:
+		b.Elsewhere = false
+	case v.otherSessions() > before.otherSessions():
+		// HAProxy 2.6 says "UP; weight=100/100" of one of two equal servers after "set
+		// server … state drain", too. Its sessions tell.
+		b.Elsewhere = true
+	}
+	others := b.Others()
+	if others > 0 && (others >= b.OthersWeight || now.Sub(b.OthersSeen) >= lately) {
+		b.OthersWeight = others
+	}
+	if others > 0 && !b.Lost(b.OthersWeight) {
+		b.OthersSeen = now
 	}
 }
 

@@ -73,11 +73,12 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	if b.Answer.Code != answer.Code {
 		b.Answers = 0
 	}
-	news := b.Answers < TellTimes || !b.View.same(view)
+	before := b.View
+	news := b.Answers < TellTimes || !before.same(view)
 	b.Seen, b.View, b.Answer = now, view, answer
 	b.DrainCode, b.MaintCode = q.DrainCode, q.MaintCode
 	if b.Listed = q.Listed; view != nil {
-		b.observe(view, now)
+		b.observe(before, view, now)
 	}
 	b.Checks++
 	b.Answers++

@@ -263,6 +263,8 @@ func TestMissingServers(t *testing.T) {
 		{"it is nearly back", []seen{{0, "UP; weight=100/300"}, {1, "UP; weight=100/260"}}, false},
 		{"it went long ago", []seen{{0, "UP; weight=100/300"}, {15 * time.Minute, "UP; weight=100/200"}}, false},
 		{"there never was another", []seen{{0, "UP; weight=100/100"}}, false},
+		{"one went while another came back slowly", []seen{{0, "UP; weight=100/300"}, {time.Minute, "UP; weight=100/200"},
+			{2 * time.Minute, "UP; weight=100/251"}, {16 * time.Minute, "UP; weight=100/200"}}, true},
 		{"seen while this one was out", []seen{{0, "NOLB; weight=100/200"}, {1, "UP; weight=100/200"}}, true},
 	} {
 		b := NewTracker(func() {})
@@ -276,6 +278,41 @@ func TestMissingServers(t *testing.T) {
 		list := b.Current(now)
 		if got, _ := list[0].Missing(now); got != tt.missing {
 			t.Errorf("%s: missing %v, want %v", tt.name, got, tt.missing)
+		}
+	}
+}
+
+// HAProxy 2.6 says the same of the last server, and of one of two that was drained with
+// "set server … state drain" while it was UP.
+func TestSessionsTellADrainInTheBalancer(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		views []string
+		last  bool
+	}{
+		{"the last server", []string{"weight=100/100; scur=2/2", "weight=100/100; scur=3/3"}, true},
+		{"nothing tells", []string{"weight=100/200; scur=2/4", "weight=100/100; scur=2/4"}, true},
+		{"others get sessions", []string{"weight=100/100; scur=2/4", "weight=100/100; scur=2/5"}, false},
+		{"others got one when there was another", []string{"weight=100/200; scur=2/4", "weight=100/100; scur=2/5"}, true},
+		{"others end theirs", []string{"weight=100/100; scur=2/4", "weight=100/100; scur=2/3"}, true},
+		{"others got one, and end it", []string{"weight=100/100; scur=0/0", "weight=100/100; scur=0/1",
+			"weight=100/100; scur=0/0"}, false},
+		{"it gets sessions again", []string{"weight=100/100; scur=0/0", "weight=100/100; scur=0/1",
+			"weight=100/100; scur=1/2"}, true},
+	} {
+		b := NewTracker(func() {})
+		now := time.Now()
+		for _, view := range append([]string{"weight=100/200; scur=2/4"}, tt.views...) {
+			now = now.Add(2 * time.Second)
+			q := Question{Service: "server", View: "UP; " + view + "; name=p/m1; node=lb1"}
+			b.Record(netip.MustParseAddr("198.51.100.1"), q, Told{}, now)
+		}
+		got := b.Current(now)[0]
+		if got.Last() != tt.last {
+			t.Errorf("%s: last %v, want %v", tt.name, got.Last(), tt.last)
+		}
+		if missing, _ := got.Missing(now); missing != tt.last {
+			t.Errorf("%s: a server is missing: %v, want %v", tt.name, missing, tt.last)
 		}
 	}
 }

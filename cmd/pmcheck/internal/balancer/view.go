@@ -57,6 +57,9 @@ func (v *View) OthersWeight() int {
 	return v.WeightTotal
 }
 
+// otherSessions is how many sessions the other servers have.
+func (v *View) otherSessions() int { return v.SessionsTotal - v.Sessions }
+
 // String writes the view as HAProxy does.
 func (v *View) String() string {
 	if v.Steps > 0 {
