@@ -193,6 +193,8 @@ const (
 	ObstacleHeld       ObstacleKind = "held"        // a holder holds the service
 	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server
 	ObstacleTurn       ObstacleKind = "turn"        // another server is expected back
+	ObstacleSlot       ObstacleKind = "slot"        // the slot in which this master may leave is to come
+	ObstacleCollision  ObstacleKind = "collision"   // another server has left together with this one
 )
 
 // Obstacle is one thing between a service and what its operators want: while it

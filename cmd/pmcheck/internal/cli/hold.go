@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
@@ -22,7 +25,8 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 		Description: "Sets a hold: the wish of one party, kept until that party lifts it with pmcheck ready.\n" +
 			"Set again, it keeps its reason and end unless they are given anew.\n" +
 			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage,\n" +
-			"6 set but not idle within the time of --wait, 7 refused: the last server of a balancer.",
+			"6 set but not idle within the time of --wait, 7 refused: the last server of a balancer,\n" +
+			"or with --wait lifted again: it became the last one together with another server.",
 		Flags: []cli.Flag{
 			configFlag(),
 			holderFlag(),
@@ -38,8 +42,8 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left"},
 			&cli.BoolFlag{
 				Name: "in-turn",
-				Usage: "first let other servers come back that balancers had lately, " +
-					"for as long as --wait says; then as --force",
+				Usage: "first let other servers come back that balancers had lately, and leave together " +
+					"with none, for as long as --wait says; then as --force",
 			},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
@@ -88,23 +92,54 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 		return err
 	}
 	client := api.Client{Socket: settings.Socket}
-	if err := refuse(c, client); err != nil {
+	d := wait.NewDeparture(wish.Hold.Service)
+	if err := refuse(c, client, d); err != nil {
 		return err
 	}
-	if c.Bool("in-turn") {
-		if err := waitForTurn(c, client); err != nil {
+	_, limit := waitOf(c)
+	for over := time.Now().Add(limit); ; d.Returned() {
+		if c.Bool("in-turn") {
+			if err := waitForTurn(c, client, time.Until(over), d); err != nil {
+				return err
+			}
+			if time.Now().After(over) {
+				d = new(rotation.Departure) // as --force
+			}
+		}
+		err := setHold(c, settings, wish, d, tomorrow)
+		if !errors.Is(err, errCollision) || !c.Bool("in-turn") {
 			return err
 		}
 	}
-	var kept []rotation.Field
-	set, err := settings.Store().Change(wish.Hold.Holder, wish.Hold.Service, func(old drain.Hold) (h drain.Hold) {
-		h, kept = wish.Over(old)
+}
+
+// setHold sets a hold and waits as the flags say. If another server has left at the
+// same time, it puts back what was there before, and the error wraps errCollision.
+func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rotation.Departure, tomorrow bool) error {
+	store, t, before := settings.Store(), render.Toggle{Tomorrow: tomorrow}, drain.Hold{}
+	set, err := store.Change(wish.Hold.Holder, wish.Hold.Service, func(old drain.Hold) (h drain.Hold) {
+		before = old
+		h, t.Kept = wish.Over(old)
 		return h
 	})
 	if err != nil {
 		return setHint(c, err)
 	}
-	return reportToggle(c, settings, render.Toggle{Set: &set, Kept: kept, Tomorrow: tomorrow}, "idle", wait.Drained)
+	t.Set = &set
+	err = reportToggle(c, settings, t, "idle", wait.DrainedInTurn(d))
+	if wanted, limit := waitOf(c); err == nil && c.Bool("in-turn") && !wanted {
+		_, err = waitUntilClear(c, "out", limit, 0, wait.Together(api.Client{Socket: settings.Socket}, d))
+	}
+	if !errors.Is(err, errCollision) {
+		return err
+	}
+	fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(set))
+	if before.Mode != "" {
+		_, failed := store.Put(before)
+		return cmp.Or(setHint(c, failed), err)
+	}
+	_, failed := store.Lift(set.Holder, set.Service)
+	return cmp.Or(writeHint(failed), err)
 }
 
 func ready(c *cli.Context, environ []string) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,8 +15,9 @@ import (
 // refuse returns an error if a daemon says that it answers for no such service,
 // so that the hold would have no effect, or that a balancer would have no server
 // left. Without a daemon, the service may be one of the daemon to come, and no
-// balancer sends agents.
-func refuse(c *cli.Context, client api.Client) error {
+// balancer sends agents. What it has seen goes to d, unless --force says that it does
+// not matter.
+func refuse(c *cli.Context, client api.Client, d *rotation.Departure) error {
 	ctx, cancel := context.WithTimeout(c.Context, wait.AskTime)
 	defer cancel()
 	status, err := client.Status(ctx)
@@ -28,21 +30,26 @@ func refuse(c *cli.Context, client api.Client) error {
 			return noService(err)
 		}
 	}
+	if c.Bool("force") {
+		return nil
+	}
+	d.Saw(status)
 	last := rotation.LastServer(status, service)
-	if len(last) == 0 || c.Bool("force") || c.Bool("in-turn") {
+	if len(last) == 0 || c.Bool("in-turn") {
 		return nil
 	}
 	return &exitError{exitRefused, errors.New(last[0].Text), "bring another master up first, or insist with --force"}
 }
 
-// waitForTurn waits until servers are back that balancers had lately, for as
-// long as --wait allows. A caller that asks for this goes on in any case, so
-// time that is over is no error.
-func waitForTurn(c *cli.Context, client api.Client) error {
-	_, limit := waitOf(c)
-	_, err := waitUntilClear(c, "in turn", limit, 0, wait.Turn(client, c.String("service")))
+// waitForTurn waits until a master may leave, within limit. A caller that asks for
+// this goes on in any case, so time that is over is no error.
+func waitForTurn(c *cli.Context, client api.Client, limit time.Duration, d *rotation.Departure) error {
+	_, err := waitUntilClear(c, "in turn", limit, 0, wait.Turn(client, d))
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.status == exitTimeout {
 		return nil
 	}
 	return err
 }
+
+// errCollision says that a hold must not stay.
+var errCollision = errors.New("another server has left at the same time")

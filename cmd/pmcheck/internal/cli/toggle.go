@@ -48,7 +48,7 @@ func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal 
 		reached := missed == nil
 		t.Reached = &reached
 	}
-	if c.Bool("json") {
+	if c.Bool("json") && !(errors.Is(missed, errCollision) && c.Bool("in-turn")) { // it tries again
 		return errors.Join(printJSON(c.App.Writer, t), missed)
 	}
 	return missed

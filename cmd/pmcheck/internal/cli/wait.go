@@ -12,6 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -87,7 +88,8 @@ func poll(c *cli.Context, goal string, limit time.Duration,
 }
 
 // waitUntilClear waits until look finds the way clear for settle. After limit it
-// returns the last obstacles and fails with exitTimeout.
+// returns the last obstacles and fails with exitTimeout; with exitRefused if another
+// server has left together with this one.
 func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, look wait.Look) ([]api.Obstacle, error) {
 	var last []api.Obstacle
 	settled := drain.Settle{After: settle}
@@ -96,7 +98,10 @@ func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, lo
 		if ctx.Err() != nil {
 			return "", false, nil // what was found last stands
 		}
-		last = obstacles
+		if last = obstacles; rotation.Collided(obstacles) {
+			err := fmt.Errorf("%w: %s", errCollision, obstacles[0].Text)
+			return "", false, &exitError{exitRefused, err, "take turns with --in-turn, or insist with --force"}
+		}
 		if settled.Observe(len(obstacles) == 0, time.Now()) {
 			return goal, true, nil
 		}

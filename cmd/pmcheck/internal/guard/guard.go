@@ -29,6 +29,9 @@ const (
 // ErrNotIdle says that the time was over before the last agent had finished.
 var ErrNotIdle = errors.New("not idle")
 
+// errCollision says that the master has to go back into service.
+var errCollision = errors.New("back in service")
+
 // Guard is one run of the guard.
 type Guard struct {
 	Service  string // as in the name of its unit
@@ -38,6 +41,7 @@ type Guard struct {
 
 	store     *drain.Store
 	client    api.Client
+	departure *rotation.Departure
 	stop      rotation.Stop
 	asked     time.Time // when systemd was last asked whether the host stops
 	announced time.Time // when the pending stop was last announced
@@ -46,12 +50,13 @@ type Guard struct {
 // New returns a guard of a service.
 func New(service string, settings config.Config, out io.Writer, progress *render.Progress) *Guard {
 	return &Guard{
-		Service:  service,
-		Settings: settings,
-		Out:      out,
-		Progress: progress,
-		store:    settings.Store(),
-		client:   api.Client{Socket: settings.Socket},
+		Service:   service,
+		Settings:  settings,
+		Out:       out,
+		Progress:  progress,
+		store:     settings.Store(),
+		client:    api.Client{Socket: settings.Socket},
+		departure: wait.NewDeparture(""),
 	}
 }
 
@@ -60,12 +65,30 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 // was over.
 func (g *Guard) BeforeStop(ctx context.Context) error {
 	g.stop.Began = time.Now()
-	if held, _ := g.held(); held != drain.Drain {
-		if err := g.waitTurn(ctx); err != nil {
+	if held, _ := g.held(); held == drain.Drain {
+		return g.drain(ctx)
+	}
+	for {
+		inTime, err := g.waitTurn(ctx)
+		switch {
+		case err != nil:
 			_, _ = g.store.Lift(drain.Guard, "")
 			return err
+		case !g.departure.Replaced():
+			return g.serveUntilStop(g.departure.Alone())
 		}
+		if err := g.drain(ctx); !errors.Is(err, errCollision) {
+			return err
+		} else if !inTime {
+			return g.serveUntilStop(err.Error())
+		}
+		g.goBack()
 	}
+}
+
+// drain sets the hold and waits until the last agent has finished. The error wraps
+// errCollision if another server has left at the same time.
+func (g *Guard) drain(ctx context.Context) error {
 	set, err := g.store.Put(drain.Hold{
 		Holder:      drain.Guard,
 		Mode:        drain.Drain,
@@ -79,18 +102,36 @@ func (g *Guard) BeforeStop(ctx context.Context) error {
 	return g.waitIdle(ctx)
 }
 
-// waitTurn waits until servers are back that balancers had lately. Meanwhile a hold
-// of mode ready, which holds nothing, tells what the stop waits for.
-func (g *Guard) waitTurn(ctx context.Context) error {
-	look := wait.Turn(g.client, "")
-	_, _, err := g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
+// serveUntilStop lifts whatever the guard holds: the service serves until it stops.
+func (g *Guard) serveUntilStop(why string) error {
+	g.Progress.Done("not drained, serves until it stops: " + why)
+	_, err := g.store.Lift(drain.Guard, "")
+	if errors.Is(err, drain.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// goBack returns the master to service for a later try. What the stop waits for takes
+// the place of the hold, so that a status never shows neither.
+func (g *Guard) goBack() {
+	g.departure.Returned()
+	g.stop.Drained = time.Time{}
+	g.announce(g.Service + " is about to stop; another server has left at the same time, so it tries again later")
+}
+
+// waitTurn waits until the master may leave, and reports whether that was in time.
+// Meanwhile a hold of mode ready, which holds nothing, tells what the stop waits for.
+func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
+	look := wait.Turn(g.client, g.departure)
+	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
 		turn := look(ctx)
 		if len(turn) > 0 && time.Since(g.announced) >= announceEvery {
 			g.announce(rotation.Pending(g.Service, turn))
 		}
 		return turn
 	})
-	return err
+	return inTime, err
 }
 
 // announce shows a pending stop in the status, until the wait is over.
@@ -116,7 +157,7 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 	if status, err := wait.Effect(ctx, g.client, monitor.Server, mode); err == nil {
 		since = status.Time
 	}
-	look := wait.Drained(g.client, g.Settings.Probe.Address, "", since)
+	look := wait.DrainedInTurn(g.departure)(g.client, g.Settings.Probe.Address, "", since)
 	unheard := false
 	left, clear, err := g.wait(ctx, rotation.Settle, func(ctx context.Context) []api.Obstacle {
 		if status, err := g.client.Status(ctx); err == nil && rotation.Unheard(status) {
@@ -128,6 +169,8 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
+	case rotation.Collided(left):
+		return fmt.Errorf("%w: %s", errCollision, api.Summary(left))
 	case !clear:
 		after := time.Since(g.stop.Drained).Round(time.Second)
 		return fmt.Errorf("%w after %s: %s", ErrNotIdle, after, api.Summary(left))
@@ -139,8 +182,9 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 	return nil
 }
 
-// wait looks until the way is clear for settle, or the time of this part of the
-// stop is over, and returns what was in the way last. The error is ctx's.
+// wait looks until the way is clear for settle, there is a collision, or the time of
+// this part of the stop is over, and returns what was in the way last. The error is
+// ctx's.
 func (g *Guard) wait(ctx context.Context, settle time.Duration, look wait.Look) (
 	left []api.Obstacle, clear bool, err error) {
 	settled := drain.Settle{After: settle}
@@ -155,6 +199,8 @@ func (g *Guard) wait(ctx context.Context, settle time.Duration, look wait.Look) 
 			return left, false, ctx.Err()
 		case over:
 			return left, false, nil
+		case rotation.Collided(obstacles):
+			return obstacles, false, nil
 		case settled.Observe(len(obstacles) == 0, time.Now()):
 			return nil, true, nil
 		}

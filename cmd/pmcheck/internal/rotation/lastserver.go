@@ -12,9 +12,11 @@ import (
 // master. One is enough to refuse: agents behind it would reach no server. An
 // empty service stands for every service.
 func LastServer(s api.Status, service string) (list []api.Obstacle) {
-	for _, b := range onlyHere(s, service) {
-		list = append(list, obstacle(api.ObstacleLast, b.Label(),
-			"balancer %s has no other server for %s: it would have none left", b.Label(), b.Name))
+	for _, b := range sendingHere(s, service) {
+		if b.Last() {
+			list = append(list, obstacle(api.ObstacleLast, b.Label(),
+				"balancer %s has no other server for %s: it would have none left", b.Label(), b.Name))
+		}
 	}
 	return list
 }
@@ -23,13 +25,13 @@ func LastServer(s api.Status, service string) (list []api.Obstacle) {
 // is expected back. One that never had another, as with a single master, is not
 // waited for, and neither is a server that has been out for long.
 func Turn(s api.Status, service string) (list []api.Obstacle) {
-	for _, b := range s.Balancers {
+	for _, b := range sendingHere(s, service) {
 		missing, since := b.Missing(s.Time)
-		if !missing || !b.View.Sends() || service != "" && b.Service != service || held(s, b) {
+		if !missing {
 			continue
 		}
 		o := obstacle(api.ObstacleTurn, b.Label(), "balancer %s has missed a server for %s", b.Label(), text.Age(since))
-		if b.View.OthersWeight() == 0 {
+		if b.Others() == 0 {
 			o.Text = fmt.Sprintf("balancer %s has had no other server for %s", b.Label(), text.Age(since))
 		}
 		o.Seconds = since.Seconds()
@@ -38,10 +40,28 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 	return list
 }
 
-// onlyHere returns the balancers that give new sessions to this master alone.
-func onlyHere(s api.Status, service string) (list []api.Balancer) {
+// Replaced reports whether agents go to other servers while this master is drained. A
+// balancer that never had another server, such as one for the CA, does not count,
+// unless all are such. Without a balancer that sends its view, it is taken to be so.
+func Replaced(s api.Status, service string) bool {
+	sending := sendingHere(s, service)
+	replaced := len(sending) == 0
+	for _, b := range sending {
+		switch {
+		case b.Others() > 0:
+			replaced = true
+		case !b.OthersSeen.IsZero():
+			return false
+		}
+	}
+	return replaced
+}
+
+// sendingHere returns the balancers that say that they send agents to this master, and
+// that a hold would tell something new.
+func sendingHere(s api.Status, service string) (list []api.Balancer) {
 	for _, b := range s.Balancers {
-		if b.View != nil && b.View.Last() && (service == "" || b.Service == service) && !held(s, b) {
+		if b.View != nil && b.View.Sends() && (service == "" || b.Service == service) && !held(s, b) {
 			list = append(list, b)
 		}
 	}

@@ -51,21 +51,6 @@ func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (ap
 	}
 }
 
-// Turn looks at servers that are expected back before it is this master's turn.
-// Without a daemon no balancer objects.
-func Turn(client api.Client, service string) Look {
-	f := &api.Follower{Client: client}
-	return func(ctx context.Context) []api.Obstacle {
-		ctx, cancel := context.WithTimeout(ctx, AskTime)
-		defer cancel()
-		status, err := f.Next(ctx)
-		if err != nil {
-			return nil
-		}
-		return rotation.Turn(status, service)
-	}
-}
-
 // Look returns what is in the way now. The first look is at once; each later one
 // blocks until there may be news.
 type Look func(ctx context.Context) []api.Obstacle
@@ -78,6 +63,19 @@ type Goal func(client api.Client, master, service string, since time.Time) Look
 // Drained looks at what keeps a service from being idle. Without a daemon, which
 // balancers take for a master that is out, only the connections can be seen.
 func Drained(client api.Client, master, service string, since time.Time) Look {
+	return DrainedInTurn(new(rotation.Departure))(client, master, service, since)
+}
+
+// DrainedInTurn is the goal of Drained for a master that has left in its turn. If
+// another one has left with it, nothing else is in the way.
+func DrainedInTurn(d *rotation.Departure) Goal {
+	return func(client api.Client, master, service string, since time.Time) Look {
+		d.Left(since)
+		return drained(client, master, service, since, d)
+	}
+}
+
+func drained(client api.Client, master, service string, since time.Time, d *rotation.Departure) Look {
 	f := &api.Follower{Client: client}
 	var lost time.Time // since when the daemon has not answered
 	return func(ctx context.Context) []api.Obstacle {
@@ -93,6 +91,9 @@ func Drained(client api.Client, master, service string, since time.Time) Look {
 		case time.Since(lost) < daemonPause:
 			return unknown(err)
 		}
+		if collision := d.Collision(status); len(collision) > 0 {
+			return collision
+		}
 		connections, unseen := drain.Connections(master)
 		if unseen != nil {
 			return unknown(unseen)
@@ -100,7 +101,7 @@ func Drained(client api.Client, master, service string, since time.Time) Look {
 		if err != nil {
 			return rotation.Unattended(connections)
 		}
-		var list []api.Obstacle
+		list := d.Unsettled(status)
 		for _, v := range status.Services {
 			if service == "" || v.Name == service {
 				list = append(list, rotation.Leaving(status, v.Name, connections, since)...)

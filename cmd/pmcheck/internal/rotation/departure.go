@@ -1,0 +1,157 @@
+package rotation
+
+import (
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+)
+
+// youngFor is how long after its start a daemon may not have heard the balancers yet.
+const youngFor = 15 * time.Second
+
+// Departure is one master's way out of the pool, in its turn: it waits until no other
+// server is missing and a slot begins, leaves, and returns if another one has left in
+// the same slot. It knows only statuses, and is not safe for concurrent use.
+type Departure struct {
+	Service string          // empty: every service
+	Names   []string        // of this master besides its certname, as the fleet may have it
+	Draw    func(n int) int // returns a random number below n
+
+	tries  int
+	length time.Duration  // of the slots when slot was chosen
+	slot   time.Time      // the beginning of the chosen one; zero if there is none
+	before api.Status     // the last look while the master served
+	back   []api.Balancer // that have to send again after a collision
+	left   time.Time      // when the hold took effect; zero while the master serves
+}
+
+// Waits returns what keeps a master that serves from leaving now. If again is not zero,
+// the caller must look again at that moment, even without news.
+func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
+	d.Saw(s)
+	list = append(Turn(s, d.Service), young(s, d.Service)...)
+	if list = append(list, d.notBack(s)...); len(list) > 0 {
+		d.slot = time.Time{}
+		return list, again
+	}
+	slots := slotsOf(s, d.Service, d.Names)
+	if slots.Length == 0 || !Replaced(s, d.Service) {
+		return nil, again
+	}
+	if d.length != slots.Length || d.slot.IsZero() || s.Time.After(d.slot.Add(slots.Late)) {
+		d.length, d.slot = slots.Length, slots.Begin(s.Time, d.tries, d.Draw)
+	}
+	if s.Time.Before(d.slot) {
+		o := obstacle(api.ObstacleSlot, "", "may leave at %s, if no other server leaves before",
+			d.slot.Local().Format(time.TimeOnly))
+		return []api.Obstacle{o}, d.slot
+	}
+	return nil, again
+}
+
+// Saw takes in a look at a master that serves. A caller that leaves without its turn, and
+// so outside of slots, still learns from Collision that no server is left.
+func (d *Departure) Saw(s api.Status) { d.before = s }
+
+// Replaced reports whether agents would go elsewhere if the master were drained, as
+// the last look before has shown. Otherwise a drain only makes an outage longer.
+func (d *Departure) Replaced() bool { return Replaced(d.before, d.Service) }
+
+// Left notes when the hold took effect.
+func (d *Departure) Left(at time.Time) { d.left = at }
+
+// Collision returns the balancers that have lost another server together with this
+// one: within a slot, or at any time if none is left. The master must return then.
+func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
+	if d.left.IsZero() {
+		return nil
+	}
+	for _, was := range sendingHere(d.before, d.Service) {
+		b, asks := find(s, was)
+		if !asks || was.Others() == 0 || !b.Seen.After(d.left) {
+			continue
+		}
+		switch none := b.View.WeightTotal == 0; {
+		case none || b.Others() == 0 && !hides(b):
+			list = append(list, obstacle(api.ObstacleCollision, b.Label(), "balancer %s has no other server left", b.Label()))
+		case s.Time.Before(d.left.Add(d.length)) && b.Lost(was.Others()) && !hides(b):
+			list = append(list, obstacle(api.ObstacleCollision, b.Label(),
+				"balancer %s has lost another server at the same time", b.Label()))
+		}
+	}
+	return list
+}
+
+// Collided reports whether obstacles are those of a Collision.
+func Collided(list []api.Obstacle) bool {
+	return len(list) > 0 && list[0].Kind == api.ObstacleCollision
+}
+
+// Unsettled returns what is in the way of a master that has left until no other one can
+// leave in the same slot.
+func (d *Departure) Unsettled(s api.Status) []api.Obstacle {
+	if d.left.IsZero() || !s.Time.Before(d.left.Add(d.length)) {
+		return nil
+	}
+	return []api.Obstacle{obstacle(api.ObstacleSlot, "", "another server may still leave at the same time")}
+}
+
+// Returned notes that the hold was lifted because of a collision: the next try is later.
+func (d *Departure) Returned() {
+	d.tries++
+	d.left, d.slot = time.Time{}, time.Time{}
+	d.back = sendingHere(d.before, d.Service)
+}
+
+// notBack returns the balancers that do not send again after a collision. What they
+// say of other servers means nothing until then.
+func (d *Departure) notBack(s api.Status) (list []api.Obstacle) {
+	for _, was := range d.back {
+		v, _ := s.Service(was.Service)
+		if b, asks := find(s, was); asks && !b.View.Sends() && v.Verdict.Health.Serves() {
+			list = append(list, obstacle(api.ObstacleNotSending, b.Label(), "%s does not send yet (%s)", b.Label(), b.View))
+		}
+	}
+	return list
+}
+
+// hides reports whether a balancer asks for the verdict only. It learns of a hold by
+// agent-check, and then says of a drained server what it says of one that it uses.
+func hides(b api.Balancer) bool { return b.DrainCode < 400 }
+
+// find returns what a balancer of an earlier status says now.
+func find(s api.Status, was api.Balancer) (api.Balancer, bool) {
+	for _, b := range s.Balancers {
+		if b.Source == was.Source && b.Node == was.Node && b.Name == was.Name && b.Service == was.Service {
+			return b, b.View != nil
+		}
+	}
+	return was, false
+}
+
+// young returns what a daemon that has just started does not know yet.
+func young(s api.Status, service string) (list []api.Obstacle) {
+	sending := sendingHere(s, service)
+	for _, b := range sending {
+		if b.Interval == 0 {
+			list = append(list, obstacle(api.ObstacleUnseen, b.Label(), "%s has asked only once", b.Label()))
+		}
+	}
+	age := s.Time.Sub(s.Started)
+	if len(sending) == 0 && !Heard(s) && age < youngFor {
+		list = append(list, obstacle(api.ObstacleUnseen, "", "the daemon runs for %s, and no balancer has asked yet",
+			text.Age(age)))
+	}
+	return list
+}
+
+// Alone says why a master that is not replaced serves until it stops.
+func (d *Departure) Alone() string {
+	for _, b := range sendingHere(d.before, d.Service) {
+		if b.Others() == 0 {
+			return "balancer " + b.Label() + " has no other server, and a drain would only make the outage longer"
+		}
+	}
+	return ""
+}

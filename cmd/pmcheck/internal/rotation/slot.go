@@ -1,0 +1,127 @@
+package rotation
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+)
+
+const (
+	// maxSlots is how many slots a fleet has at most: with more masters, two share one.
+	maxSlots = 12
+	// drawn is out of how many slots a master without one of its own draws, and
+	// maxDrawn out of how many after several collisions.
+	drawn, maxDrawn = 8, 64
+)
+
+// Slots is how the masters of a pool share the time. Each leaves only at the beginning
+// of a slot, and a slot is long enough for the balancers to tell all other masters.
+// The clock of the host divides the time, so masters agree without talking.
+type Slots struct {
+	// Length is 0 if no balancer sends its view: there would be nothing to see.
+	Length time.Duration
+	// Late is how long after its beginning a slot may be used.
+	Late time.Duration
+	// Own of Count slots is this master's; with a Count of 0 it draws one.
+	Own, Count int
+}
+
+// slotsOf returns the slots for a master of these names.
+func slotsOf(s api.Status, service string, names []string) (slots Slots) {
+	slots.Own, slots.Count = ownSlot(s.Fleet, append([]string{s.Certname}, names...))
+	for _, b := range sendingHere(s, service) {
+		unit := bucket(b.Interval)
+		length := unit * 5 / 2 // one check tells the balancer, the next one the others
+		if b.DrainCode >= 400 && b.DrainCode != http.StatusNotFound {
+			length += (balancer.TellTimes - 1) * unit
+		}
+		slots.fit(length, unit)
+	}
+	for _, b := range s.Balancers {
+		if slots.Length > 0 && b.Name == api.AgentCheck && (service == "" || b.Service == service) {
+			unit := bucket(b.Interval)
+			slots.fit(unit*5/2, unit)
+		}
+	}
+	return slots
+}
+
+// fit makes the slots as long as one of the balancers needs them.
+func (s *Slots) fit(length, unit time.Duration) {
+	if length > s.Length {
+		s.Length, s.Late = length, unit/4
+	}
+}
+
+// bucket rounds an interval in seconds up, so that masters which measure it agree.
+// Above HAProxy's usual intervals by a fifth lies the next bucket.
+func bucket(interval float64) time.Duration {
+	measured := time.Duration(interval * float64(time.Second))
+	const largest = 36 * time.Second
+	for _, b := range []time.Duration{1200 * time.Millisecond, 2400 * time.Millisecond, 6 * time.Second,
+		12 * time.Second, largest} {
+		if measured <= b {
+			return b
+		}
+	}
+	return (measured + largest - 1) / largest * largest
+}
+
+// ownSlot returns the place of a master among the sorted fleet; a count of 0 if it is
+// not found there, or alone.
+func ownSlot(fleet, names []string) (own, count int) {
+	var hosts []string
+	for _, member := range fleet {
+		if u, err := api.MemberURL(member); err == nil {
+			hosts = append(hosts, strings.ToLower(u.Hostname()))
+		}
+	}
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
+	own = slices.IndexFunc(hosts, func(host string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return sameHost(host, strings.ToLower(name)) })
+	})
+	if own < 0 || len(hosts) < 2 {
+		return 0, 0
+	}
+	count = min(len(hosts), maxSlots)
+	return own % count, count
+}
+
+// sameHost reports whether two names mean one host. A name without a domain means the
+// host of that name in any.
+func sameHost(a, b string) bool {
+	if a == b {
+		return true
+	}
+	_, notA := netip.ParseAddr(a)
+	_, notB := netip.ParseAddr(b)
+	if notA == nil || notB == nil {
+		return false
+	}
+	shortA, domainA, _ := strings.Cut(a, ".")
+	shortB, domainB, _ := strings.Cut(b, ".")
+	return shortA == shortB && (domainA == "" || domainB == "")
+}
+
+// Begin returns when a slot begins in which the master may leave, not before a moment.
+// Without a slot of its own the master draws one; each earlier try doubles the range.
+func (s Slots) Begin(from time.Time, tries int, draw func(n int) int) time.Time {
+	length := int64(s.Length)
+	slot := (from.UnixNano() + length - 1) / length
+	if s.Count == 0 {
+		slot += int64(draw(min(drawn<<min(tries, 8), maxDrawn)))
+	} else {
+		ahead := (int64(s.Own) - slot) % int64(s.Count)
+		if ahead < 0 {
+			ahead += int64(s.Count)
+		}
+		slot += ahead
+	}
+	return time.Unix(0, slot*length)
+}

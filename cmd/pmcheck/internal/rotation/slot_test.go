@@ -1,0 +1,112 @@
+package rotation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func sender(interval float64, drainCode int) api.Balancer {
+	return api.Balancer{
+		Node:      "lb1",
+		Service:   "server",
+		Interval:  interval,
+		DrainCode: drainCode,
+		View:      &api.View{State: "UP", Weight: 100, WeightTotal: 200},
+	}
+}
+
+func TestSlotsFollowTheBalancers(t *testing.T) {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	silent, held := sender(30, 503), sender(2, 404)
+	silent.View = nil
+	held.Service = "ca"
+	agentCheck := api.Balancer{Name: api.AgentCheck, Service: "server", Interval: 5}
+	for _, tt := range []struct {
+		name      string
+		balancers []api.Balancer
+		length    time.Duration
+		late      time.Duration
+	}{
+		{"none", nil, 0, 0},
+		{"none that sends its view", []api.Balancer{silent}, 0, 0},
+		{"none that a hold would tell something new", []api.Balancer{held}, 0, 0},
+		{"every second, told 404", []api.Balancer{sender(1, 404)}, ms(3000), ms(300)},
+		{"a little below 2 s", []api.Balancer{sender(1.98, 404)}, ms(6000), ms(600)},
+		{"a little above 2 s", []api.Balancer{sender(2.02, 404)}, ms(6000), ms(600)},
+		{"needs three refusals", []api.Balancer{sender(2, 503)}, ms(10800), ms(600)},
+		{"the slowest counts", []api.Balancer{sender(2, 404), sender(5, 404), silent}, ms(15000), ms(1500)},
+		{"told by agent-check", []api.Balancer{sender(2, 200), agentCheck}, ms(15000), ms(1500)},
+		{"every 30 s", []api.Balancer{sender(30, 404)}, ms(90000), ms(9000)},
+		{"every minute", []api.Balancer{sender(60, 404)}, ms(180000), ms(18000)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := api.Status{Balancers: tt.balancers, Services: []api.ServiceStatus{
+				{Name: "server", Mode: drain.Ready}, {Name: "ca", Mode: drain.Drain}}}
+			if got := slotsOf(s, "", nil); got.Length != tt.length || got.Late != tt.late {
+				t.Errorf("slots of %v, %v late; want %v, %v", got.Length, got.Late, tt.length, tt.late)
+			}
+		})
+	}
+}
+
+func TestOwnSlotIsThePlaceInTheFleet(t *testing.T) {
+	var large []string
+	for _, c := range "abcdefghijklmn" {
+		large = append(large, "m"+string(c))
+	}
+	for _, tt := range []struct {
+		name       string
+		fleet      []string
+		names      []string
+		own, count int
+	}{
+		{"no fleet", nil, []string{"m1"}, 0, 0},
+		{"by certname", []string{"m2.example.com", "m1.example.com"}, []string{"m2.example.com"}, 1, 2},
+		{"by the first label", []string{"m3", "M2", "m1"}, []string{"m2.example.com"}, 1, 3},
+		{"by hostname", []string{"m1.example.com", "m2.example.com"}, []string{"cert", "m2"}, 1, 2},
+		{"by address and port", []string{"192.0.2.1:9200", "192.0.2.2:9200"}, []string{"m2", "192.0.2.2"}, 1, 2},
+		{"by URL", []string{"https://m1:9200", "https://m2"}, []string{"m1"}, 0, 2},
+		{"IPv6", []string{"2001:db8::1", "[2001:db8::2]:9200"}, []string{"2001:db8::2"}, 1, 2},
+		{"of another domain", []string{"m1.example.com", "m2.example.com"}, []string{"m1.example.org"}, 0, 0},
+		{"not in it", []string{"m1", "m2"}, []string{"m3"}, 0, 0},
+		{"alone", []string{"m1"}, []string{"m1"}, 0, 0},
+		{"named twice", []string{"m1", "m1:9200", "m2"}, []string{"m2"}, 1, 2},
+		{"more than there are slots", large, []string{"mn"}, 1, 12},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if own, count := ownSlot(tt.fleet, tt.names); own != tt.own || count != tt.count {
+				t.Errorf("slot %d of %d, want %d of %d", own, count, tt.own, tt.count)
+			}
+		})
+	}
+}
+
+func TestSlotsBeginForAllAtTheSameTime(t *testing.T) {
+	const length = 6 * time.Second
+	first := time.Unix(0, 0).Add(1000 * 36 * length) // the first slot of three, of twelve, and of any draw
+	for _, tt := range []struct {
+		name  string
+		slots Slots
+		from  time.Time
+		tries int
+		want  time.Duration // after first
+	}{
+		{"its own begins", Slots{Length: length, Own: 0, Count: 3}, first, 0, 0},
+		{"its own has begun", Slots{Length: length, Own: 0, Count: 3}, first.Add(1), 0, 3 * length},
+		{"the next one is its own", Slots{Length: length, Own: 1, Count: 3}, first.Add(1), 0, length},
+		{"the last of twelve", Slots{Length: length, Own: 11, Count: 12}, first, 5, 11 * length},
+		{"the last of those drawn", Slots{Length: length}, first, 0, 7 * length},
+		{"after a collision", Slots{Length: length}, first, 1, 15 * length},
+		{"after many collisions", Slots{Length: length}, first, 100, 63 * length},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tt.slots.Begin(tt.from, tt.tries, func(n int) int { return n - 1 })
+			if !got.Equal(first.Add(tt.want)) {
+				t.Errorf("begins after %v, want %v", got.Sub(first), tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package wait
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"os"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+)
+
+// NewDeparture returns the way out of the pool of this host. An empty service stands
+// for every service.
+func NewDeparture(service string) *rotation.Departure {
+	return &rotation.Departure{Service: service, Names: ownNames(), Draw: rand.IntN}
+}
+
+// ownNames returns what the setting fleet may call this host, besides its certname.
+func ownNames() (names []string) {
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, name)
+	}
+	addresses, _ := net.InterfaceAddrs() // without them, the fleet has to name the host
+	for _, a := range addresses {
+		if prefix, ok := a.(*net.IPNet); ok && !prefix.IP.IsLoopback() {
+			names = append(names, prefix.IP.String())
+		}
+	}
+	return names
+}
+
+// Turn looks at what keeps a master from leaving in its turn. Without a daemon no
+// balancer objects.
+func Turn(client api.Client, d *rotation.Departure) Look {
+	f := &api.Follower{Client: client}
+	var lost, again time.Time
+	return func(ctx context.Context) []api.Obstacle {
+		status, err := lookAgain(ctx, f, again)
+		switch {
+		case err == nil:
+			lost = time.Time{}
+		case lost.IsZero():
+			lost = time.Now()
+			return unknown(err)
+		case time.Since(lost) < daemonPause:
+			return unknown(err)
+		default:
+			return nil
+		}
+		var list []api.Obstacle
+		list, again = d.Waits(status)
+		return list
+	}
+}
+
+// lookAgain returns the next status, or that of the moment at which the caller wants
+// to look again, if it is not zero.
+func lookAgain(ctx context.Context, f *api.Follower, again time.Time) (api.Status, error) {
+	next, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	if again.IsZero() {
+		return f.Next(next)
+	}
+	early, stop := context.WithDeadline(next, again)
+	defer stop()
+	status, err := f.Next(early)
+	if err == nil || ctx.Err() != nil || early.Err() == nil {
+		return status, err
+	}
+	return f.Client.Status(next)
+}
+
+// Together looks for another master that leaves together with this one, until that can
+// no longer be.
+func Together(client api.Client, d *rotation.Departure) Look {
+	d.Left(time.Now())
+	f := &api.Follower{Client: client}
+	return func(ctx context.Context) []api.Obstacle {
+		status, err := f.Next(ctx)
+		if err != nil {
+			return nil // balancers have this master out, and the others as well as they can
+		}
+		return append(d.Collision(status), d.Unsettled(status)...)
+	}
+}
