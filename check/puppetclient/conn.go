@@ -53,8 +53,8 @@ func (c *conn) refusal() error {
 // remoteAlert reports whether an error is a TLS alert sent by the peer. crypto/tls
 // wraps such an alert, whose type it does not export, in a net.OpError with this Op.
 func remoteAlert(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "remote error"
+	op, is := errors.AsType[*net.OpError](err)
+	return is && op.Op == "remote error"
 }
 
 // Dial connects to host:port, as the client does, without TLS. The error is an

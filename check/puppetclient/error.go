@@ -71,8 +71,7 @@ func failed(r Reason, format string, args ...any) *Error {
 // classify turns the error of a failed request into an *Error. The last connection, if
 // there was one, may know more: the alert with which the server ended it.
 func classify(err error, m *material, c *conn, address string, now time.Time) error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, is := errors.AsType[*Error](err); is {
 		return own // from our own verification
 	}
 	alert := err

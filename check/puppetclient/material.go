@@ -105,7 +105,6 @@ func (m *material) parseBundle(data []byte) error {
 		return err
 	}
 	m.roots, m.intermediates = x509.NewCertPool(), x509.NewCertPool()
-	anchors := 0
 	for _, block := range blocks(data, "CERTIFICATE", "TRUSTED CERTIFICATE") {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -114,12 +113,11 @@ func (m *material) parseBundle(data []byte) error {
 		m.bundle = append(m.bundle, c)
 		if string(c.RawIssuer) == string(c.RawSubject) {
 			m.roots.AddCert(c)
-			anchors++
 		} else {
 			m.intermediates.AddCert(c)
 		}
 	}
-	if anchors == 0 {
+	if m.roots.Equal(x509.NewCertPool()) {
 		return errors.New("no self-signed root in the CA file")
 	}
 	return nil

@@ -63,8 +63,8 @@ func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now 
 }
 
 func serverError(leaf *x509.Certificate, err error, now time.Time) error {
-	var invalid x509.CertificateInvalidError
-	if !errors.As(err, &invalid) || invalid.Reason != x509.Expired || invalid.Cert == nil {
+	invalid, is := errors.AsType[x509.CertificateInvalidError](err)
+	if !is || invalid.Reason != x509.Expired || invalid.Cert == nil {
 		return failed(ServerCertUntrusted, "the master's certificate %s, issued by %s: %w",
 			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
 	}
