@@ -133,8 +133,8 @@ func (c *codeCheck) look() ([]deployFile, error) {
 	var files []deployFile
 	read := map[string]deployFile{}
 	for _, entry := range entries {
-		file, err := c.find(filepath.Join(c.dir, entry.Name()))
-		if err != nil {
+		file, found := c.find(filepath.Join(c.dir, entry.Name()))
+		if !found {
 			continue
 		}
 		file.environment = entry.Name()
@@ -148,25 +148,24 @@ func (c *codeCheck) look() ([]deployFile, error) {
 }
 
 // find returns the newer of an environment's records.
-func (c *codeCheck) find(dir string) (deployFile, error) {
-	var newest deployFile
+func (c *codeCheck) find(dir string) (newest deployFile, found bool) {
 	for _, name := range []string{".r10k-deploy.json", ".g10k-deploy.json"} {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			return deployFile{path: path, err: err}, nil
+			return deployFile{path: path, err: err}, true
 		case err != nil || newest.info != nil && info.ModTime().Before(newest.info.ModTime()):
 			continue
 		}
 		newest = deployFile{path: path, info: info}
 	}
 	if newest.path == "" {
-		return newest, fs.ErrNotExist
+		return newest, false
 	}
 	if known, ok := c.read[newest.path]; ok && known.same(newest) {
-		return known, nil
+		return known, true
 	}
 	newest.load()
-	return newest, nil
+	return newest, true
 }

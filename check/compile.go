@@ -93,8 +93,7 @@ func (c *compileCheck) check(ctx context.Context) Finding {
 		err = readCatalog(status, body)
 	}
 	f.Value = text.Age(took)
-	fault := faultOf(err)
-	switch {
+	switch fault := faultOf(err); {
 	case err == nil && took > c.slow:
 		f.State, f.Health, f.Reason = StateWarn, Busy, CompileSlow
 		f.Detail = "the catalog of " + c.certname + " took " + f.Value

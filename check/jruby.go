@@ -95,10 +95,6 @@ const maxPool = 4 << 20
 // tell of them.
 var errNoPool = errors.New("no JRuby pool")
 
-// uptimePath tells how long the JVM has been up, in all versions that have
-// jruby-metrics.
-const uptimePath = "/status/v1/services/status-service?level=debug"
-
 // poolCheck asks for the pool of JRuby instances. The Status API says running as soon
 // as the first instance is ready, and while none is returned; the pool shows both.
 type poolCheck struct {
@@ -133,9 +129,7 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 	}
 	if err != nil {
 		f := Finding{Check: CheckJRuby, Checked: now}.unknown(err.Error())
-		if f.Absent = errors.Is(err, errNoPool); f.Absent {
-			return f
-		}
+		f.Absent = errors.Is(err, errNoPool)
 		if faultOf(err) != nil && c.last == nil && now.Sub(c.asked) < unreadMax {
 			f.Health = Warming
 		}
@@ -187,7 +181,8 @@ func (c *poolCheck) ask(ctx context.Context) (pool *Pool, err error) {
 // started yet, one that an old server lacks is being replaced or was lost. A server
 // that does not tell is treated like a young one.
 func (c *poolCheck) recall(ctx context.Context, now time.Time) {
-	status, body, err := c.client.Get(ctx, uptimePath, maxPool)
+	const path = "/status/v1/services/status-service?level=debug" // of all versions that have jruby-metrics
+	status, body, err := c.client.Get(ctx, path, maxPool)
 	if err != nil || status != http.StatusOK {
 		return
 	}

@@ -60,7 +60,8 @@ func puppetdb() Check {
 			if s.Address == "" {
 				return nil
 			}
-			h.Address, h.Certname, h.Timeout = s.Address, s.serverName(), puppetdbTimeout
+			host, _, _ := net.SplitHostPort(s.Address) // dialing reports an address without a port
+			h.Address, h.Certname, h.Timeout = s.Address, cmp.Or(s.Certname, host), puppetdbTimeout
 			client := h.client()
 			return &Scheduled{
 				Check:    func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) },
@@ -70,15 +71,6 @@ func puppetdb() Check {
 			}
 		},
 	}
-}
-
-// serverName returns the certname to expect of PuppetDB.
-func (s PuppetDBSettings) serverName() string {
-	host, _, err := net.SplitHostPort(s.Address)
-	if err != nil {
-		host = s.Address
-	}
-	return cmp.Or(s.Certname, host)
 }
 
 const puppetdbPath = "/status/v1/services/puppetdb-status"
@@ -93,8 +85,7 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	if err == nil {
 		f.Value, err = readPuppetDB(status, body)
 	}
-	fault := faultOf(err)
-	switch {
+	switch fault := faultOf(err); {
 	case err == nil:
 	case fault == nil || fault.Health() == Unknown || fault.Reason == BadAnswer:
 		return f.unknown(err.Error())

@@ -83,7 +83,11 @@ func (j *Judge) Verdict() Verdict { return j.verdict }
 func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
 	if r.Fault == nil {
 		j.good, j.bad, j.suspect = j.good+1, 0, false
-		return j.rise(r), false
+		if h := j.verdict.Health; h != "" && !h.Serves() && j.good < j.Rise {
+			detail := fmt.Sprintf("answers again, %d good of %d needed", j.good, j.Rise)
+			return j.conclude(r, h, j.verdict.Reason, detail), false
+		}
+		return j.conclude(r, Healthy, OK, ""), false
 	}
 	j.good, j.bad = 0, j.bad+1
 	silent := !r.Fault.Definite() && !j.suspect
@@ -97,15 +101,6 @@ func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
 		}
 	}
 	return j.conclude(r, r.Fault.Health(), r.Fault.Reason, r.Fault.Error()), false
-}
-
-func (j *Judge) rise(r Result) Verdict {
-	known := j.verdict.Health != ""
-	if known && !j.verdict.Health.Serves() && j.good < j.Rise {
-		detail := fmt.Sprintf("answers again, %d good of %d needed", j.good, j.Rise)
-		return j.conclude(r, j.verdict.Health, j.verdict.Reason, detail)
-	}
-	return j.conclude(r, Healthy, OK, "")
 }
 
 func (j *Judge) conclude(r Result, h Health, reason Reason, detail string) Verdict {

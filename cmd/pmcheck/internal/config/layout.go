@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // A layout is where one packaging of Puppet keeps its files.
@@ -60,16 +61,12 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 			vardir:  all[0].vardir,
 		}, nil, true
 	}
+	if one, other := all[0].conf(), all[1].conf(); o.exists(one) && o.exists(other) {
+		warnings = []string{"both " + one + " and " + other + " exist; the former is used (puppet.conf names another)"}
+	}
 	for _, path := range []func(layout) string{layout.conf, func(l layout) string { return l.ssldir }} {
-		for i, l := range all {
-			if !o.exists(path(l)) {
-				continue
-			}
-			if i == 0 && o.exists(all[1].conf()) && o.exists(l.conf()) {
-				warnings = append(warnings,
-					"both "+l.conf()+" and "+all[1].conf()+" exist; the former is used (puppet.conf names another)")
-			}
-			return l, warnings, true
+		if i := slices.IndexFunc(all, func(l layout) bool { return o.exists(path(l)) }); i >= 0 {
+			return all[i], warnings, true
 		}
 	}
 	return layout{}, nil, false

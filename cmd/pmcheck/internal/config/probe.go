@@ -106,11 +106,8 @@ func (j judge) probe(p Probe) {
 }
 
 func isAddress(s string) bool {
-	_, port, err := net.SplitHostPort(s)
-	if err != nil {
-		return false
-	}
-	_, err = strconv.ParseUint(port, 10, 16)
+	_, port, _ := net.SplitHostPort(s) // the port is empty if s has none
+	_, err := strconv.ParseUint(port, 10, 16)
 	return err == nil
 }
 
@@ -123,7 +120,8 @@ func isTarget(s string) bool {
 // or the URL of one without a path.
 func IsMember(s string) bool {
 	if addr, err := netip.ParseAddr(s); err == nil && addr.Is6() {
-		return addr.Zone() == "" || isZone(addr.Zone()) // without a port, colons need no brackets
+		// Without a port, colons need no brackets.
+		return regexp.MustCompile(`^[0-9A-Za-z._-]*$`).MatchString(addr.Zone())
 	}
 	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s)
 }
@@ -132,7 +130,5 @@ func IsMember(s string) bool {
 func isCertname(s string) bool {
 	return s == strings.ToLower(s) && !strings.ContainsAny(s, "/\\ \t\r\n\x00")
 }
-
-func isZone(s string) bool { return regexp.MustCompile(`^[0-9A-Za-z._-]+$`).MatchString(s) }
 
 func isWord(s string) bool { return regexp.MustCompile(`^\w+$`).MatchString(s) }

@@ -101,9 +101,8 @@ func (p *puppetHost) read(named bool) bool {
 		p.conf, err = parsePuppetConf(name, data, p.layout.pathDefaults())
 	}
 	if err != nil {
-		var cause *fs.PathError // its text has the path once more
-		if errors.As(err, &cause) {
-			err = cause.Err
+		if cause, is := errors.AsType[*fs.PathError](err); is {
+			err = cause.Err // the origin has the path already
 		}
 		p.faults.add(place{layerPuppet, 0, name}, "", err.Error(), "")
 	}
