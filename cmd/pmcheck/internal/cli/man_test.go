@@ -14,7 +14,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
 )
 
 const manDir = "../../../../packaging/man/"
@@ -65,22 +64,6 @@ func TestManualHasEachSettingAndDefault(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pmcheck.yaml(5) (-program +manual):\n%s", diff)
-	}
-}
-
-func TestManualHasEachMetric(t *testing.T) {
-	want := metrics.Names()
-	var got []string
-	for line := range lines(t, "pmcheck.8", "METRICS") {
-		if item, is := strings.CutPrefix(line, ".It Va "); is {
-			name, _, _ := strings.Cut(item, " ")
-			got = append(got, name)
-		}
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
 	}
 }
 

@@ -1,7 +1,10 @@
 package metrics
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,8 +74,35 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 	for _, f := range families {
 		got = append(got, f.GetName())
 	}
-	want := slices.Sorted(slices.Values(Names()))
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(names(), got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// names returns the names of pmcheck's own metrics in the order of the alphabet.
+func names() []string {
+	names := []string{probeDuration}
+	for _, r := range rows() {
+		names = append(names, "pmcheck_"+r.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// The manual is written by hand. It has every metric and no other.
+func TestManualHasEachMetric(t *testing.T) {
+	page, err := os.ReadFile("../../../../packaging/man/pmcheck.8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n.Sh METRICS\n")
+	section, _, _ = strings.Cut(section, "\n.Sh ")
+	var got []string
+	for _, item := range regexp.MustCompile(`(?m)^\.It Va (\S+)`).FindAllStringSubmatch(section, -1) {
+		got = append(got, item[1])
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(names(), got); diff != "" {
+		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
 	}
 }

@@ -17,16 +17,7 @@ func counter(name, help string, labels ...string) row {
 	return row{name, prometheus.NewDesc("pmcheck_"+name, help, labels, nil), prometheus.CounterValue}
 }
 
-// Names returns the names of pmcheck's own metrics. The manual has the same list.
-func Names() []string {
-	names := []string{probeDuration}
-	for _, r := range rows() {
-		names = append(names, "pmcheck_"+r.name)
-	}
-	return names
-}
-
-// rows lists the metrics that are read off a status.
+// rows lists the metrics that are read from a status. The manual has the same list.
 func rows() []row {
 	by := []string{"balancer", "source", "server", "service"}
 	return []row{
