@@ -75,7 +75,7 @@ func plotProbes(samples []Sample) plot {
 		}
 	}
 	p := plot{Name: "Probe", Now: noNews, Shapes: []shape{
-		{"line", area(samples, nothing, func(s Sample) float64 { return ratio(float64(s.Took), float64(slowest)) }),
+		{"line", area(samples, nothing, func(s Sample) float64 { return float64(s.Took) / float64(max(1, slowest)) }),
 			"time to answer"},
 		{"mark", marks(samples, func(s Sample) bool { return s.Failed }), "failed"},
 	}}
@@ -106,7 +106,7 @@ func plotPool(samples []Sample) plot {
 		top = max(top, s.Size, s.Working+s.Waiting)
 	}
 	of := func(value func(Sample) int) func(Sample) float64 {
-		return func(s Sample) float64 { return ratio(float64(value(s)), float64(top)) }
+		return func(s Sample) float64 { return float64(value(s)) / float64(max(1, top)) }
 	}
 	work := of(func(s Sample) int { return s.Working })
 	p := plot{Name: "JRuby", Now: noNews, Shapes: []shape{
@@ -125,9 +125,9 @@ func plotPool(samples []Sample) plot {
 }
 
 // area draws what lies between two heights from 0 to 1, in steps of a slot.
-// What touches is one outline: side by side, two would show a seam.
+// Adjacent steps are one outline: two would show a seam.
 func area(samples []Sample, bottom, top func(Sample) float64) string {
-	y := func(height float64) int { return plotHeight - int(math.Ceil(height*plotHeight)) } // little is not nothing
+	y := func(height float64) int { return plotHeight - int(math.Ceil(height*plotHeight)) } // small values stay visible
 	var b strings.Builder
 	for i := 0; i < len(samples); i++ {
 		begin, low := i, []int{}
@@ -162,8 +162,7 @@ func marks(samples []Sample, picked func(Sample) bool) string {
 	return b.String()
 }
 
-// latest returns the last sample that is picked, if it is of the last minute:
-// what is older is not the case now.
+// latest returns the last sample that is picked, if it is from the last minute.
 func latest(samples []Sample, picked func(Sample) bool) (Sample, bool) {
 	for i := len(samples) - 1; i >= max(0, len(samples)-int(time.Minute/slotTime)); i-- {
 		if picked(samples[i]) {
@@ -171,13 +170,6 @@ func latest(samples []Sample, picked func(Sample) bool) (Sample, bool) {
 		}
 	}
 	return Sample{}, false
-}
-
-func ratio(part, whole float64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return part / whole
 }
 
 func slotsText(n int) string { return text.Age(time.Duration(n) * slotTime) }
