@@ -71,7 +71,7 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 	}
 }
 
-// warnings are sentences about what does not work as it is probably meant.
+// warnings are sentences about what is probably not meant.
 func (src Source) warnings(status Status) (list []string) {
 	for _, h := range status.Holds {
 		if _, known := src.State.Service(h.Service); h.Service != "" && !known {

@@ -9,8 +9,8 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// Bounds on what a daemon says. A daemon reports what it got from elsewhere, such
-// as the names that balancers and certificates have, and root prints it.
+// Bounds on a status. It contains text from other hosts, such as the names of
+// balancers and certificates, and root prints it.
 const (
 	maxText   = 1000    // bytes of one text
 	maxList   = 10_000  // entries of one list
@@ -18,9 +18,9 @@ const (
 	maxTime   = 1e9     // seconds: 31 years fit a time.Duration
 )
 
-// Printable makes all of v, a pointer, fit to be shown: each text on one line and
-// without what steers a terminal, each list, text and number of a sane size. What
-// is not exported is left alone.
+// Printable makes everything that v points to fit to be shown: strings are on one
+// line and without control characters, and strings, lists and numbers are bounded.
+// Unexported fields are left alone.
 func Printable(v any) { tame(reflect.ValueOf(v)) }
 
 func tame(v reflect.Value) {
@@ -54,8 +54,8 @@ func tame(v reflect.Value) {
 	}
 }
 
-// tameKnown tames a value of a type that hides what it has. A time.Time is sane once
-// it is decoded; of a netip.Addr, the zone may be any text.
+// tameKnown tames values of types without exported fields. Decoding has checked a
+// time.Time. The zone of a netip.Addr may be any text.
 func tameKnown(v any) bool {
 	switch v := v.(type) {
 	case *time.Time:

@@ -1,6 +1,6 @@
-// Package api is what the daemon says of itself to programs: the Status, which
-// is the JSON of /status and of "pmcheck status --json", and the client that
-// reads it. The manual's section on the status describes these structs.
+// Package api has what programs can read from the daemon: the Status, which is the
+// JSON of /status and of "pmcheck status --json", and the client that reads it. The
+// section on the status in the manual describes these structs.
 //
 // Fields are only ever added.
 package api
@@ -73,7 +73,7 @@ type ServiceStatus struct {
 	Checks       []CheckStatus `json:"checks,omitempty"`
 	Probes       int64         `json:"probes"` // since the daemon started
 	// Obstacles keep a held service from being idle, or a ready one from being in
-	// service; empty if it is so.
+	// service. Without obstacles, it is.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
 	// LastServer are the balancers that have no other server: a drain is refused.
 	LastServer []Obstacle `json:"last_server,omitempty"`
@@ -153,8 +153,8 @@ func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
 	return v, fmt.Errorf("%w %q: there is %s", ErrNoService, name, strings.Join(names, ", "))
 }
 
-// Pool returns the JRuby pool as it was counted last, and when; nil and zero if
-// the master does not tell.
+// Pool returns the last count of the JRuby pool and its time; nil and zero if the
+// master does not report the pool.
 func (v ServiceStatus) Pool() (*check.Pool, time.Time) {
 	for _, c := range v.Checks {
 		if c.Pool != nil {
@@ -164,8 +164,7 @@ func (v ServiceStatus) Pool() (*check.Pool, time.Time) {
 	return nil, time.Time{}
 }
 
-// FirstCRLExpiry returns when the first of the CRLs expires, and whether there
-// is one.
+// FirstCRLExpiry returns when the first CRL expires, and whether there is one.
 func (p ProbeStatus) FirstCRLExpiry() (first time.Time, found bool) {
 	for _, crl := range p.CRLs {
 		if !found || crl.Expires.Before(first) {
@@ -188,8 +187,8 @@ const (
 	ObstacleWaiting    ObstacleKind = "waiting"     // requests wait for a JRuby
 	ObstacleUncounted  ObstacleKind = "uncounted"   // the JRubies have not been counted since
 	ObstacleConnection ObstacleKind = "connection"  // a connection may carry another request
-	ObstacleUnknown    ObstacleKind = "unknown"     // it cannot be found out
-	ObstacleAnswer     ObstacleKind = "answer"      // balancers are told something else than 200
+	ObstacleUnknown    ObstacleKind = "unknown"     // the daemon or the kernel does not answer
+	ObstacleAnswer     ObstacleKind = "answer"      // balancers are told something other than 200
 	ObstacleHeld       ObstacleKind = "held"        // a holder holds the service
 	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server
 	ObstacleTurn       ObstacleKind = "turn"        // another server is expected back
@@ -205,9 +204,9 @@ type Obstacle struct {
 	Concerns string `json:"concerns,omitempty"`
 	// Count is a number of requests, connections or answers.
 	Count int `json:"count,omitempty"`
-	// Seconds is for how long it has lasted.
+	// Seconds is how long it has lasted.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Text says all of it on one line.
+	// Text describes the obstacle on one line.
 	Text string `json:"text"`
 }
 

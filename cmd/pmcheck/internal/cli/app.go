@@ -21,9 +21,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Rules of the terminal: what was asked for goes to stdout, everything else
-// to stderr. An error is one line, "pmcheck: " and what is wrong, in lower
-// case without a full stop; "hint: " lines that name the fix may follow.
+// The result of a command goes to stdout, everything else to stderr. An error is
+// one line, "pmcheck: " and what is wrong, in lower case without a full stop. A line
+// "hint: " with the fix may follow.
 
 // Exit statuses.
 const (
@@ -44,7 +44,7 @@ const maxLine = 4000
 // exitError carries an exit status up to Run.
 type exitError struct {
 	status int
-	err    error  // nil if everything has been said
+	err    error  // nil if there is nothing more to print
 	hint   string // advice for the person at the terminal; may be empty
 }
 
@@ -80,8 +80,8 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	return exit.status
 }
 
-// complain prints the error and its hint. They may name files and quote what came
-// from elsewhere.
+// complain prints the error and its hint. Both may quote names of files and text from
+// other hosts.
 func (e *exitError) complain(w io.Writer) {
 	if e.err == nil {
 		return
@@ -94,7 +94,7 @@ func (e *exitError) complain(w io.Writer) {
 	}
 }
 
-// statusOnly ends with an exit status when everything has been said.
+// statusOnly ends a command that has printed everything.
 func statusOnly(status int) error {
 	if status == exitOK {
 		return nil
@@ -102,8 +102,8 @@ func statusOnly(status int) error {
 	return &exitError{status: status}
 }
 
-// show prints v as JSON with --json, and as write does without, and ends with an
-// exit status.
+// show prints v as JSON with --json, and calls write without it. It ends the command
+// with an exit status.
 func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
 	if !c.Bool("json") {
 		write(c.App.Writer)
@@ -113,7 +113,7 @@ func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
 	return statusOnly(exit)
 }
 
-// printJSON escapes what a terminal would act on: JSON itself allows most of it.
+// printJSON escapes control characters, most of which JSON allows in strings.
 func printJSON(w io.Writer, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -176,8 +176,7 @@ func versionCommand() *cli.Command {
 	}
 }
 
-// versionString is the version that was linked in, or what the Go toolchain
-// knows of the source.
+// versionString is the version that was linked in, or the version of the module.
 func versionString() string {
 	if version.Version != "" {
 		return version.Version

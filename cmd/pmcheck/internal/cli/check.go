@@ -67,8 +67,7 @@ func runCheck(c *cli.Context, environ []string) error {
 	return show(c, r, func(w io.Writer) { r.Write(w, time.Now()) }, exit)
 }
 
-// explain prints what there is to know about a check, or about a reason and the
-// check that gives it.
+// explain prints the explanation of a check, or of a reason and its check.
 func explain(w io.Writer, name string) error {
 	if name == "all" {
 		for _, n := range check.Names() {

@@ -135,7 +135,7 @@ func loadForService(o config.Options) (started, error) {
 	return started{Loaded: loaded, Missing: missing}, nil
 }
 
-// keep keeps a copy of a configuration for later starts.
+// keep saves a configuration for a start with a broken one.
 func keep(last daemon.LastGood, loaded *config.Loaded, log *slog.Logger) {
 	if err := last.Keep(loaded.Content); err != nil {
 		log.Warn("cannot keep a copy of this configuration for a restart with mistakes in the file", "error", err)

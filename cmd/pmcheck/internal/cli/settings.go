@@ -56,23 +56,22 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 	return loaded.Config, nil
 }
 
-// loadToAsk is loadLocal for the commands that an operator needs in an emergency. A
-// daemon that started before the configuration was broken tells what they need
-// itself.
+// loadToAsk is loadLocal for the commands that an operator needs in an emergency. If
+// the configuration is broken, a daemon that started before supplies the settings.
 func loadToAsk(c *cli.Context, environ []string) (config.Config, error) {
 	return loadOrAsk(c, environ, false)
 }
 
-// loadOwn is loadToAsk for the commands that read, write or remove holds. Holds that
-// are set elsewhere than where the daemon looks would hold nothing. It is believed if
-// the rest of the configuration says the same, or if root would use its directories
-// anyway: the user who runs the daemon must not have files removed anywhere.
+// loadOwn is loadToAsk for the commands that read, write or remove holds. They must use
+// the daemon's directories, or the holds have no effect. Directories that the daemon
+// names are used if the readable part of the configuration has the same, or if root
+// would trust them anyway: the daemon's user must not make root remove other files.
 func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
 	return loadOrAsk(c, environ, true)
 }
 
-// loadOrAsk reads the configuration, or asks the daemon; holds tells that the
-// directories of holds are used.
+// loadOrAsk reads the configuration, or asks the daemon. With holds, it checks that the
+// daemon's directories can be trusted.
 func loadOrAsk(c *cli.Context, environ []string, holds bool) (config.Config, error) {
 	settings, err := loadLocal(c, environ)
 	if err == nil {

@@ -180,7 +180,7 @@ func statusExit(status api.Status) int {
 	return exit
 }
 
-// fleetExit is the exit status for the worst of the masters: a worse one is greater.
+// fleetExit is the exit status for the worst of the masters, which is the greatest.
 func fleetExit(members []api.Member) int {
 	exit := exitOK
 	for _, m := range members {

@@ -53,7 +53,7 @@ func isRoot(c *cli.Context) bool {
 	return c.Command == nil || c.Command.Name == "" || c.Command.Name == c.App.Name
 }
 
-// flagProblem reads an error of the flag package, which has them as text only.
+// flagProblem rewords an error of package flag, which has only a text.
 func flagProblem(c *cli.Context, text string) (problem, hint string) {
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		return called(c) + " has no flag " + dashed(name), unknownFlagHint(c, name)
@@ -172,8 +172,8 @@ func unknownCommand(c *cli.Context, name string) error {
 	return &exitError{exitUsage, fmt.Errorf("no command %q", name), hint}
 }
 
-// otherWord returns the command that other tools call name. By their letters alone,
-// some are nearer to its opposite.
+// otherWord returns the command that other tools call name. The nearest command by
+// its letters may be the opposite.
 func otherWord(name string) drain.Mode {
 	switch name {
 	case "undrain", "unmaint", "uncordon", "resume", "enable", "up":

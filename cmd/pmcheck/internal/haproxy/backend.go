@@ -15,8 +15,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// section is what is written. With agent-checks HAProxy hears of holds by those,
-// and asks for health alone: two answers to one hold would contend.
+// section is the template. With agent-checks, HAProxy learns of holds from them, and
+// its health check asks for the verdict alone: two answers to one hold would conflict.
 //
 //go:embed backend.tmpl
 var section string

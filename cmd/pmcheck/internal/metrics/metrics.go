@@ -20,7 +20,7 @@ import (
 // probeDuration is the histogram of how long probes took.
 const probeDuration = "pmcheck_probe_duration_seconds"
 
-// Client is the kind of a client, as far as metrics tell clients apart.
+// Client is a kind of client: a label of the metric for answers.
 type Client int
 
 // The kinds of clients.

@@ -13,7 +13,7 @@ import (
 // sender sends one sample of the row with that name, which must exist.
 type sender func(name string, value float64, labels ...string)
 
-// status sends everything that is read off a status.
+// status sends the metrics that are read from a status.
 func (send sender) status(s api.Status) {
 	send("build_info", 1, s.Version)
 	send("start_timestamp_seconds", seconds(s.Started))
@@ -98,7 +98,7 @@ func (send sender) pool(p *check.Pool) {
 	send("jruby_queue_limit_hits_total", float64(p.LimitHits))
 }
 
-// holds sends a holder that is in both directories once.
+// holds sends the holds. A holder may have one in each directory; it is sent once.
 func (send sender) holds(holds []api.HoldStatus) {
 	seen := map[[2]string]bool{}
 	for _, h := range holds {
@@ -127,7 +127,7 @@ func (send sender) balancer(b api.Balancer) {
 	send("balancer_sessions", float64(b.View.Sessions), by...)
 }
 
-// time sends a time that is known.
+// time sends a time unless it is zero.
 func (send sender) time(name string, t time.Time, labels ...string) {
 	if !t.IsZero() {
 		send(name, seconds(t), labels...)

@@ -10,13 +10,13 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// step is a command that fits the state, and what it is good for.
+// step is a command to suggest, and its purpose.
 type step struct{ Command, Purpose string }
 
-// maxSteps bounds the advice: more is not read.
+// maxSteps is how many commands the page suggests at most.
 const maxSteps = 5
 
-// nextSteps returns the commands that an operator may want to type.
+// nextSteps returns the commands that an operator may want to type next.
 func nextSteps(s api.Status) []step {
 	server := s.Services[0]
 	steps := holdSteps(s.Holds)
@@ -61,8 +61,8 @@ func drainStep(s api.Status) step {
 	return step{`pmcheck drain --reason "…" --for 1h --wait`, purpose}
 }
 
-// holdSteps are the commands that end the holds, the guard's own first: it ends by
-// itself. To lift it by hand would send agents to a master that is about to stop.
+// holdSteps are the commands that lift the holds. The guard's hold is first and is not
+// to be lifted by hand: that would send agents to a master that is about to stop.
 func holdSteps(holds []api.HoldStatus) (steps []step) {
 	all := true // may be lifted together
 	for _, h := range holds {
@@ -92,9 +92,9 @@ func holdSteps(holds []api.HoldStatus) (steps []step) {
 	return steps[:most]
 }
 
-// unreadableStep leads to one bad file, and leaves the other holds alone. A name
-// that is not valid cannot be lifted by name, and a path that is not printable
-// must not be pasted.
+// unreadableStep is the command for a hold file that cannot be read. A holder whose
+// name is not valid cannot be lifted by name, and a path with control characters must
+// not be pasted.
 func unreadableStep(h api.HoldStatus) step {
 	why := h.Path + " cannot be read"
 	if h.Error != "" {
@@ -111,8 +111,8 @@ func unreadableStep(h api.HoldStatus) step {
 		"shows a file whose name cannot be printed: mend or remove it"}
 }
 
-// named reports whether a hold has names that a command takes. Others, such as that
-// of a stray file, are in no command: they would reach a shell.
+// named reports whether a command accepts the names of a hold. Other names, such as
+// that of a stray file, must not reach a shell.
 func named(h drain.Hold) bool {
 	return drain.CheckName(h.Holder) == nil && (h.Service == "" || drain.CheckName(h.Service) == nil)
 }
@@ -129,7 +129,7 @@ func liftStep(h api.HoldStatus) step {
 	return step{command, purpose}
 }
 
-// worst names the check that is furthest from well; empty if all are well.
+// worst returns the name of the worst check, or "" if all are ok.
 func worst(checks []api.CheckStatus) (name string) {
 	for _, c := range checks {
 		if c.State == check.StateBad {

@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// hero is what the eye falls on first: whether the master may be restarted now,
-// which holds keep it out, and what balancers were told.
+// hero is the top of the page: whether the master may be restarted now, which holds
+// keep it out, and what balancers were told.
 type hero struct {
 	May     string   // the answer to "may I restart it now?"; empty where the headline is enough
 	Because []string // what is in the way
@@ -24,8 +24,8 @@ type hero struct {
 	Lasted  string // "In service" or "Out of service"
 }
 
-// told is an answer and the balancers that got it last; Code is a word for
-// agent-checks.
+// told is an answer and the balancers that got it last. The Code of an agent-check is
+// a word.
 type told struct {
 	Code, Body string
 	By         []string
@@ -64,7 +64,7 @@ func mayRestart(s api.ServiceStatus) (may string, because []string) {
 	case s.Mode != drain.Ready:
 		may = "Idle: it may be restarted now."
 	case !s.Verdict.Health.Serves():
-		return "", nil // the obstacles are what the headline says, and what follows from it
+		return "", nil // the headline says it already
 	case len(obstacles) > 0:
 		may = "Not in service everywhere yet:"
 	case len(s.LastServer) > 0:
@@ -108,8 +108,8 @@ func toldOf(service string, balancers []api.Balancer) (list []told) {
 // master is another master of the pool.
 type master struct{ Name, URL string }
 
-// others returns the masters of the pool without this one. A name that is no host
-// is left out.
+// others returns the masters of the pool without this one, and without names that are
+// not hosts.
 func others(s api.Status) (list []master) {
 	for _, name := range s.Fleet {
 		u, err := api.MemberURL(name)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The history is an hour in slots of ten seconds. Its memory is taken once:
-// 360 samples of 64 bytes, 23 KiB, however long the daemon runs.
+// The history is an hour in slots of ten seconds. It always takes 23 KiB: 360 samples
+// of 64 bytes.
 const (
 	slotTime = 10 * time.Second
 	slots    = 360
@@ -27,11 +27,11 @@ type Sample struct {
 	slot int64
 }
 
-// Moment is what the history is told of the master at one time.
+// Moment is the state of the master at one time.
 type Moment struct {
 	Time time.Time
 	// Asked is when the last probe began. A probe counts once: Took and Failed are
-	// ignored if Asked is as it was in the moment before.
+	// ignored if Asked has not changed since the moment before.
 	Asked time.Time
 	Sample
 }
@@ -53,7 +53,7 @@ func NewHistory(start time.Time) *History { return &History{start: start} }
 // wall clock does not tear the plots. 0 is no slot.
 func (h *History) slot(t time.Time) int64 { return int64(t.Sub(h.start)/slotTime) + 1 }
 
-// Note takes in a moment.
+// Note adds a moment to the history.
 func (h *History) Note(m Moment) {
 	slot := h.slot(m.Time)
 	h.mu.Lock()

@@ -25,7 +25,7 @@ var pageHTML string
 // nothing and can change nothing. It is safe for concurrent use.
 type Page struct{ parsed func() *template.Template }
 
-// New returns a page. Its template is parsed when it is written first.
+// New returns a page. Its template is parsed with the first request.
 func New() *Page {
 	return &Page{parsed: sync.OnceValue(func() *template.Template {
 		return template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML))
@@ -102,7 +102,7 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 	return v
 }
 
-// conclusion says of a service how it stands: a tone, a headline, a sentence.
+// conclusion describes the state of a service: a tone, a headline, a sentence.
 func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
 	switch s.Mode {
 	case drain.Ready:
@@ -146,8 +146,8 @@ type lifetime struct {
 	State    check.State
 }
 
-// soon is when an expiry is marked. The thresholds of the configuration belong
-// to the check.
+// soon is how long before an expiry the page marks it. The thresholds of the
+// configuration are those of the check.
 const soon = 30 * 24 * time.Hour
 
 func lifetimes(s api.Status) (list []lifetime) {
@@ -197,7 +197,7 @@ func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
 		row.Value += ", " + p.TLS.Version
 	}
 	switch {
-	case v.Reason == check.Stale: // whatever it said is no longer known
+	case v.Reason == check.Stale: // the result has expired
 	case p.Reason == "":
 		row.State = check.StateOK
 	default:

@@ -38,7 +38,7 @@ func mood(s check.State) string {
 	return cmp.Or(tones[s], "lost")
 }
 
-// left says how far ahead a time is, or for how long it has passed.
+// left says how far a time is ahead or in the past.
 func left(t, now time.Time) string {
 	if t.After(now) {
 		return "in " + text.Age(t.Sub(now))
@@ -54,7 +54,7 @@ func oldest(loans []check.Loan, n int) []check.Loan {
 	return sorted[:min(n, len(sorted))]
 }
 
-// shellQuote makes text one word of a shell.
+// shellQuote returns word as a single word of a shell.
 func shellQuote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-", r)

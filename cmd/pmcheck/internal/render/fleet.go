@@ -16,8 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Fleet writes a pool as a table, and below it why masters have no status: an error
-// is longer than any column.
+// Fleet writes a pool as a table. Errors are below it: they are too long for a column.
 func Fleet(w io.Writer, members []api.Member) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\tholds")
@@ -29,7 +28,7 @@ func Fleet(w io.Writer, members []api.Member) {
 			continue
 		}
 		s, _ := m.Status.Service(monitor.Server)
-		since := cmp.Or(s.ServingSince, s.Verdict.Since) // a daemon of an older version does not say the former
+		since := cmp.Or(s.ServingSince, s.Verdict.Since) // older daemons do not send ServingSince
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(since)), s.Mode, Verdict(s.Verdict), viewsText(m.Status.Balancers),
 			poolText(s), codeText(s.Checks), holdersText(m.Status.Holds))
@@ -40,8 +39,8 @@ func Fleet(w io.Writer, members []api.Member) {
 	}
 }
 
-// viewsText is what the balancers say of a master, the worst first and each counted:
-// "DOWN 1/2, 2 UP". One that does not send its view has not told.
+// viewsText counts the views that balancers have of a master, the worst first:
+// "DOWN 1/2, 2 UP".
 func viewsText(balancers []api.Balancer) string {
 	count := map[string]int{}
 	for i := range balancers {

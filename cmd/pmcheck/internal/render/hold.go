@@ -10,8 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A file may have any name, and a hold is written by users other than the one at the
-// terminal. So all of a hold is made printable here; these are the longest texts.
+// A hold file may have any name, and other users write holds. So every text of a hold
+// is made printable here, with these lengths at most.
 const (
 	maxName = 255 // of a file
 	maxLine = 1000

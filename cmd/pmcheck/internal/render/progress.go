@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// linesEvery is the least time between two lines where a line cannot be changed,
-	// as in a log.
+	// linesEvery is the least time between two lines where lines cannot be
+	// overwritten, as in a log.
 	linesEvery = 5 * time.Second
 	// watchEvery is how often a watched status is read. The daemon answers from
 	// memory, so reading costs the master nothing.
 	watchEvery = time.Second
 )
 
-// Progress shows how a wait is going: on a terminal a line that changes, with
-// the seconds gone by, elsewhere a line now and then.
+// Progress shows the progress of a wait: on a terminal in one line, with the seconds
+// elapsed, elsewhere in a new line every few seconds.
 type Progress struct {
 	w        io.Writer
 	terminal bool
@@ -39,13 +39,13 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{w: w, began: time.Now(), terminal: terminal(w)}
 }
 
-// terminal reports whether what is written can be overwritten.
+// terminal reports whether w is a terminal, where a line can be overwritten.
 func terminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Say shows a state, which may come from elsewhere.
+// Say shows a state, which may quote text from other hosts.
 func (p *Progress) Say(state string) {
 	state = text.Printable(state, maxLine)
 	switch {
@@ -57,7 +57,7 @@ func (p *Progress) Say(state string) {
 	p.Last = state
 }
 
-// Done shows how it ended.
+// Done shows the last state.
 func (p *Progress) Done(state string) {
 	p.Say(state)
 	if !p.terminal && p.line != p.Last {

@@ -114,7 +114,7 @@ func (r Report) Nagios(warnExpiry time.Duration, now time.Time) (status int, lin
 		}
 	}
 	word := []string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[status]
-	// A bar would begin the performance data.
+	// In a plugin's line, a bar begins the performance data.
 	text = strings.ReplaceAll(text, "|", "/")
 	return status, fmt.Sprintf("PUPPETSERVER %s - %s | %s", word, text, strings.Join(perf, " "))
 }
@@ -133,7 +133,7 @@ func nagiosVerdict(r Report) (status int, text string) {
 	return status, fmt.Sprintf("%s: %s: %s", r.Health, r.Reason, r.Detail)
 }
 
-// expiry is something that ends.
+// expiry is a certificate or a CRL, and when it expires.
 type expiry struct {
 	name, label string
 	at          time.Time

@@ -61,15 +61,15 @@ func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 	}
 }
 
-// row writes a row of a table, unless it has no value.
+// row writes a row of a table unless its value is empty.
 func row(w io.Writer, name, value string) {
 	if value != "" {
 		fmt.Fprintf(w, "%s\t%s\n", name, value)
 	}
 }
 
-// checkLine is one check as a row: state, value against threshold, age, and
-// what is wrong with what to do about it.
+// checkLine is a check as a row: state, value, threshold, age, and below it the fault
+// and its hint.
 func checkLine(c api.CheckStatus, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-7s ", c.Check, c.State)
@@ -100,8 +100,8 @@ func headline(s api.ServiceStatus) string {
 	return "OUT of service: " + string(s.Verdict.Health)
 }
 
-// printBalancers writes which balancers ask, what they were told, and what they
-// say of the master.
+// printBalancers writes which balancers ask, what they were told, and their view of
+// the master.
 func printBalancers(w io.Writer, status api.Status) {
 	if len(status.Balancers) == 0 {
 		return

@@ -24,7 +24,7 @@ type Toggle struct {
 	Mode drain.Mode `json:"mode"`
 	// Remaining are the other holds in effect.
 	Remaining []drain.Hold `json:"remaining,omitempty"`
-	// InEffect tells that the daemon acts on it.
+	// InEffect tells that the daemon acts on the change.
 	InEffect bool `json:"in_effect"`
 	// Answer is what a balancer that chose no codes is told since then; nil without
 	// a daemon.
@@ -74,7 +74,7 @@ func (t *Toggle) Write(w io.Writer, since time.Time) {
 	}
 }
 
-// writeKept says what is kept, and how it is not.
+// writeKept says which fields are kept, and which flags change them.
 func (t *Toggle) writeKept(w io.Writer) {
 	var names, without []string
 	for _, f := range t.Kept {
