@@ -19,7 +19,7 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.
-WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages module peers browser lab)
+WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages module peers browser budget lab)
 TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults soak)
 
 .DEFAULT_GOAL := help

@@ -2,6 +2,7 @@ package puppetclient
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,17 @@ func (c *Credentials) material(force bool) (*material, error) {
 		c.reload()
 	}
 	return c.good, c.err
+}
+
+// TLS returns the configuration of a handshake with another kind of server, which is
+// verified as a Client verifies its own: chain, name and revocation. The error says
+// why the files cannot be used. It wraps no [*Error].
+func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
+	m, err := c.material(false)
+	if m == nil {
+		return nil, err
+	}
+	return m.clientConfig(serverName), nil
 }
 
 // sameFile reports whether a file looks as it did before.

@@ -34,7 +34,7 @@ func (m *material) clientConfig(serverName string) *tls.Config {
 // deep as configured. The error is an *Error.
 func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) error {
 	if len(peers) == 0 {
-		return failed(TLSFailed, "the master showed no certificate")
+		return failed(TLSFailed, "the server showed no certificate")
 	}
 	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
 	if err != nil {
@@ -65,16 +65,16 @@ func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now 
 func serverError(leaf *x509.Certificate, err error, now time.Time) error {
 	invalid, is := errors.AsType[x509.CertificateInvalidError](err)
 	if !is || invalid.Reason != x509.Expired || invalid.Cert == nil {
-		return failed(ServerCertUntrusted, "the master's certificate %s, issued by %s: %w",
+		return failed(ServerCertUntrusted, "the server's certificate %s, issued by %s: %w",
 			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
 	}
 	switch c := invalid.Cert; {
 	case c.IsCA && now.After(c.NotAfter):
 		return failed(CAExpired, "CA certificate %s", validity(c))
 	case now.Before(c.NotBefore):
-		return failed(ServerCertNotYetValid, "the master's certificate chain: %s", validity(c))
+		return failed(ServerCertNotYetValid, "the server's certificate chain: %s", validity(c))
 	}
-	return failed(ServerCertExpired, "the master's certificate %s", validity(invalid.Cert))
+	return failed(ServerCertExpired, "the server's certificate %s", validity(invalid.Cert))
 }
 
 func validity(c *x509.Certificate) string {
@@ -93,7 +93,7 @@ func verifyName(c *x509.Certificate, name string) error {
 	if strings.EqualFold(c.Subject.CommonName, name) {
 		return nil
 	}
-	return fmt.Errorf("the master's certificate is for %s, not %s", c.Subject.CommonName, name)
+	return fmt.Errorf("the server's certificate is for %s, not %s", c.Subject.CommonName, name)
 }
 
 // checkRevocation looks a verified chain up in the CRLs, as deep as asked. revoked is

@@ -23,7 +23,7 @@ func layers() [][]string {
 		{"render", "wait"},
 		{"daemon", "rotation"},
 		{"page", "metrics", "api", "front"},
-		{"answer", "balancer"},
+		{"answer", "balancer", "budget"},
 		{"monitor"},
 		{"config", "check/checktest"},
 		{"check", "drain", "systemd"},
@@ -72,6 +72,7 @@ func owners() map[string]string {
 		"github.com/google/renameio/v2":        "drain",
 		"github.com/fsnotify/fsnotify":         "drain",
 		"github.com/vishvananda/netlink":       "drain",
+		"github.com/jackc/pgx/v5/pgconn":       "budget",
 	}
 }
 

@@ -53,6 +53,27 @@ func TestBadConfigs(t *testing.T) {
 			"F:1: agent.listen: localhost is not an address (host:port, or :9201 for every interface)"},
 		{"agent on the same port", "agent: {listen: ':9200'}\n",
 			"F:1: agent.listen: is the same as listen (an agent-check is not HTTP: :9201 is usual)"},
+		{"budget of another scheme", "budget: {database: 'mysql://db/pmcheck'}\n",
+			"F:1: budget.database: mysql://db/pmcheck is not the URL of a database " +
+				"(such as postgresql://puppetdb.example.com/pmcheck)"},
+		{"budget without a database", "budget: {database: 'postgresql://db'}\n",
+			"F:1: budget.database: postgresql://db is not the URL of a database " +
+				"(such as postgresql://puppetdb.example.com/pmcheck)"},
+		{"budget on two hosts", "budget: {database: 'postgresql://db1,db2/pmcheck'}\n",
+			"F:1: budget.database: postgresql://db1,db2/pmcheck is not the URL of a database " +
+				"(such as postgresql://puppetdb.example.com/pmcheck)"},
+		{"budget that is not verified", "budget: {database: 'postgresql://db/pmcheck?sslmode=require'}\n",
+			"F:1: budget.database: sslmode require is not allowed " +
+				"(the server is always verified, as with verify-full)"},
+		{"budget with an option", "budget: {database: 'postgresql://db/pmcheck?sslmode=verify-full&service=x'}\n",
+			"F:1: budget.database: sslmode=verify-full&service=x is not allowed (the settings of a connection are fixed)"},
+		{"budget with a password", "budget: {database: 'postgresql://pmcheck:secret@db/pmcheck'}\n",
+			"F:1: budget.database: has a password (the host's Puppet certificate is used instead)"},
+		{"budget of nothing", "budget: {max_out: 0, lapse: 1s, settle: 0s, pool: a b}\n",
+			"F:1: budget.max_out: 0 is out of range (1 to 1000)\n" +
+				"F:1: budget.lapse: 1s is out of range (5m to 30d)\n" +
+				"F:1: budget.settle: 0s is out of range (5s to 1h)\n" +
+				"F:1: budget.pool: \"a b\" is not the name of a pool (letters, digits, dot, underscore and hyphen)"},
 		{"alias", "listen: &a :1\nsocket: *a\n", "F:2: socket: the alias *a is not a value"},
 		{"alias for a section", "probe: &a {rise: 1}\nlog: *a\n",
 			"F:2: log: the alias *a is not a section (write key: value)"},

@@ -62,7 +62,9 @@ type Config struct {
 	Checks check.List
 	Agent  Agent `yaml:"agent"`
 	Guard  Guard `yaml:"guard"`
-	Log    Log   `yaml:"log"`
+	// Budget is without effect while Budget.Database is empty.
+	Budget Budget `yaml:"budget"`
+	Log    Log    `yaml:"log"`
 }
 
 // Holds are the directories that hold files are kept in.
@@ -145,6 +147,7 @@ func Default() Config {
 		Probe:          defaultProbe(),
 		Checks:         check.All(),
 		Guard:          defaultGuard(),
+		Budget:         defaultBudget(),
 		Log:            Log{Level: "info", Format: FormatAuto},
 	}
 }

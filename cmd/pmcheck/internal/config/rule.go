@@ -41,6 +41,7 @@ func (l layer) judge(c *Config, found *faults) {
 	j.rule("agent.listen", c.Agent.Listen != c.Listen, "is the same as listen",
 		"an agent-check is not HTTP: :9201 is usual", "listen")
 	j.services(c)
+	j.budget(c.Budget)
 }
 
 // rule adds a fault of key unless ok is true. The others are further keys that the

@@ -1,0 +1,208 @@
+// Package budget keeps count, in a PostgreSQL table, of the masters of a pool that are
+// out, so that not too many leave at once.
+//
+// A master claims a slot before it leaves and gives it back once it is in service
+// again. The rules are functions in the database, see schema.sql: one transaction
+// counts and inserts, the master's name comes from its certificate, and the time from
+// the database. So a master cannot take two slots, or touch another's.
+//
+// Nothing here keeps a connection. Each call makes one, and returns within [Timeout].
+package budget
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// Timeout is how long a call may take, name lookup and handshake included.
+const Timeout = 2 * time.Second
+
+// Admin is the role that owns the schema and frees slots.
+const Admin = "pmcheck_admin"
+
+//go:embed schema.sql
+var schema string
+
+// Schema returns the SQL that Init runs.
+func Schema() string { return schema }
+
+// ErrUnreachable says that the database did not answer the question, for whatever
+// reason. What it would have said is not known.
+var ErrUnreachable = errors.New("the budget cannot be asked")
+
+// Client asks the database of one configuration. It is safe for concurrent use.
+type Client struct {
+	settings    config.Budget
+	credentials *puppetclient.Credentials
+}
+
+// New returns a client for a configuration with a budget. The certificate is that of
+// the probe.
+func New(c config.Config) *Client {
+	return &Client{
+		settings: c.Budget,
+		credentials: &puppetclient.Credentials{Files: puppetclient.Files{
+			Certificate: c.Probe.Certificate,
+			Key:         c.Probe.Key,
+			CA:          c.Probe.CA,
+			CRL:         c.Probe.CRL,
+			Revocation:  c.Probe.Revocation,
+		}},
+	}
+}
+
+// Claim is a master's wish to leave.
+type Claim struct {
+	Reason string
+	By     string // who asks
+	Serves bool   // balancers are told to use the master
+	Force  bool   // leave even if as many are out as may be
+}
+
+// Claim takes a slot. A master that has one keeps it. The error wraps ErrTaken, as a
+// *TakenError, or ErrUnreachable.
+func (c *Client) Claim(ctx context.Context, want Claim) (View, error) {
+	v, err := c.view(ctx, "claim($1, $2, $3, $4, $5, $6, $7)", strconv.Itoa(c.settings.MaxOut),
+		text.Printable(want.Reason, maxReason), text.Printable(want.By, maxName),
+		strconv.FormatBool(want.Serves), strconv.FormatBool(want.Force))
+	if err != nil {
+		return v, err
+	}
+	if own, found := v.Own(); !found || own.Recorded {
+		return v, &TakenError{Slots: v.Others(), Allowed: c.settings.MaxOut}
+	}
+	return v, nil
+}
+
+// Renew says that the master is out. One that has not claimed a slot is recorded as
+// out, whatever others are.
+func (c *Client) Renew(ctx context.Context, reason string) (View, error) {
+	return c.view(ctx, "renew($1, $2, $3, $4)", strconv.Itoa(c.settings.MaxOut), text.Printable(reason, maxReason))
+}
+
+// Return gives the master's slot back, unless it was claimed within the time to settle.
+func (c *Client) Return(ctx context.Context) (View, error) {
+	return c.view(ctx, "give_back($1, $2, $3)", interval(c.settings.Settle))
+}
+
+// Look only reads.
+func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "look($1, $2)") }
+
+// Free ends the slot of any master, and reports whether there was one. Only the role
+// Admin may.
+func (c *Client) Free(ctx context.Context, master string) (found bool, err error) {
+	answer, err := c.ask(ctx, Admin, "select pmcheck.free($1, $2)", c.settings.Pool, master)
+	return string(answer) == "t", err
+}
+
+// Init creates or updates the schema.
+func (c *Client) Init(ctx context.Context) error {
+	_, err := c.ask(ctx, Admin, schema)
+	return err
+}
+
+// view calls a function whose first arguments are the pool and the lapse.
+func (c *Client) view(ctx context.Context, call string, args ...string) (View, error) {
+	_, _, _, role := c.settings.Target()
+	args = append([]string{c.settings.Pool, interval(c.settings.Lapse)}, args...)
+	data, err := c.ask(ctx, role, "select pmcheck."+call, args...)
+	if err != nil {
+		return View{}, err
+	}
+	v, err := parseView(data)
+	if err != nil {
+		return View{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return v, nil
+}
+
+func interval(d time.Duration) string {
+	return strconv.FormatInt(d.Milliseconds(), 10) + " milliseconds"
+}
+
+// ask runs one statement as a role on a connection of its own and returns the first
+// column of its first row. Without arguments there may be several statements.
+func (c *Client) ask(ctx context.Context, role, sql string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	host, port, _, _ := c.settings.Target()
+	answer, err := c.exec(ctx, role, sql, args)
+	if err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("no answer within %s", Timeout)
+		}
+		return nil, &AskError{Address: net.JoinHostPort(host, port), Err: err}
+	}
+	return answer, nil
+}
+
+func (c *Client) exec(ctx context.Context, role, sql string, args []string) (answer []byte, err error) {
+	settings, err := c.connection(role)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgconn.ConnectConfig(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(ctx)
+	if len(args) == 0 {
+		_, err := conn.Exec(ctx, sql).ReadAll()
+		return nil, err
+	}
+	values := make([][]byte, len(args))
+	for i, arg := range args {
+		values[i] = []byte(arg)
+	}
+	result := conn.ExecParams(ctx, sql, values, nil, nil, nil).Read()
+	if result.Err != nil {
+		return nil, result.Err
+	}
+	if len(result.Rows) != 1 || len(result.Rows[0]) != 1 || len(result.Rows[0][0]) > maxAnswer {
+		return nil, errors.New("unexpected answer")
+	}
+	return result.Rows[0][0], nil
+}
+
+// neutral overrides the PG variables and the files in a home directory that pgconn
+// reads by itself: root's must not lead elsewhere.
+const neutral = "host=localhost port=5432 user=pmcheck sslmode=disable sslcertmode=allow sslnegotiation=postgres " +
+	"passfile=/dev/null connect_timeout=0 target_session_attrs=any require_auth='' channel_binding=disable " +
+	"min_protocol_version=3.0 max_protocol_version=3.0"
+
+// connection returns how to connect as a role.
+func (c *Client) connection(role string) (*pgconn.Config, error) {
+	host, port, database, _ := c.settings.Target()
+	tls, err := c.credentials.TLS(host)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := pgconn.ParseConfig(neutral)
+	if err != nil {
+		return nil, err
+	}
+	settings.Host, settings.Port, settings.Database, settings.User = host, uint16(number), database, role
+	settings.Password, settings.KerberosSrvName, settings.KerberosSpn = "", "", ""
+	settings.TLSConfig, settings.Fallbacks = tls, nil
+	settings.ValidateConnect, settings.AfterConnect = nil, nil
+	settings.RuntimeParams = map[string]string{
+		"application_name":  "pmcheck",
+		"statement_timeout": strconv.FormatInt(Timeout.Milliseconds(), 10),
+	}
+	return settings, nil
+}

@@ -1,0 +1,131 @@
+package budget
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
+)
+
+// Bounds on what is taken from the database, which other masters fill.
+const (
+	maxAnswer = 4 << 20
+	maxName   = 64
+	maxReason = 300
+)
+
+// Slot is one master that is out.
+type Slot struct {
+	Master   string    `json:"master"` // its certname
+	Since    time.Time `json:"since"`  // when it went out, by the database's clock
+	Seen     time.Time `json:"seen"`   // when it last said so, by the same
+	Reason   string    `json:"reason,omitempty"`
+	By       string    `json:"by,omitempty"`       // who asked for it
+	Forced   bool      `json:"forced,omitempty"`   // more than allowed were out with it
+	Recorded bool      `json:"recorded,omitempty"` // out without having asked
+	MaxOut   int       `json:"max_out"`            // by that master's configuration
+	Own      bool      `json:"own,omitempty"`      // of the master that reads this
+	Lapsed   bool      `json:"lapsed,omitempty"`   // too old to count
+}
+
+// String says who is out, since when and why: "puppet2 is out since 15:04 (alice:
+// kernel)".
+func (s Slot) String() string { return s.At(time.Now()) }
+
+// At is String at a time of the reader's clock: it decides whether a date is needed.
+func (s Slot) At(now time.Time) string {
+	since, layout := s.Since.Local(), "2006-01-02 15:04"
+	if since.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
+		layout = "15:04"
+	}
+	why := strings.Join(s.why(), ", ")
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	return s.Master + " is out since " + since.Format(layout) + why
+}
+
+func (s Slot) why() (parts []string) {
+	switch {
+	case s.By != "" && s.Reason != "":
+		parts = append(parts, s.By+": "+s.Reason)
+	case s.By+s.Reason != "":
+		parts = append(parts, s.By+s.Reason)
+	}
+	if s.Forced {
+		parts = append(parts, "forced")
+	}
+	if s.Lapsed {
+		parts = append(parts, "lapsed")
+	}
+	return parts
+}
+
+// View is what the database says of a pool.
+type View struct {
+	Now     time.Time `json:"now"`     // by the database's clock
+	Slots   []Slot    `json:"slots"`   // the oldest first
+	Refused int64     `json:"refused"` // claims of this master
+}
+
+// Own returns the slot of the master that read the view, and whether there is one.
+func (v View) Own() (Slot, bool) {
+	for _, s := range v.Slots {
+		if s.Own {
+			return s, true
+		}
+	}
+	return Slot{}, false
+}
+
+// Others returns the slots of other masters that count.
+func (v View) Others() (others []Slot) {
+	for _, s := range v.Slots {
+		if !s.Own && !s.Lapsed {
+			others = append(others, s)
+		}
+	}
+	return others
+}
+
+// parseView reads a view. Texts in it come from other masters.
+func parseView(data []byte) (v View, err error) {
+	if err := json.Unmarshal(data, &v); err != nil {
+		return View{}, fmt.Errorf("unexpected answer: %w", err)
+	}
+	for i := range v.Slots {
+		s := &v.Slots[i]
+		s.Master, s.By = text.Printable(s.Master, maxName), text.Printable(s.By, maxName)
+		s.Reason = text.Printable(s.Reason, maxReason)
+	}
+	return v, nil
+}
+
+// ErrTaken says that as many masters are out as may be.
+var ErrTaken = errors.New("the budget is used up")
+
+// TakenError is an error that says which masters are out. It wraps ErrTaken.
+type TakenError struct {
+	Slots   []Slot // of other masters, not empty
+	Allowed int
+}
+
+// Error names the masters: "puppet2 is out since 15:04 (alice: kernel); 1 of 1".
+func (e *TakenError) Error() string {
+	const most = 4
+	var parts []string
+	for i, s := range e.Slots {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(e.Slots)-most))
+			break
+		}
+		parts = append(parts, s.String())
+	}
+	return fmt.Sprintf("%s; %d of %d", strings.Join(parts, "; "), len(e.Slots), e.Allowed)
+}
+
+// Unwrap returns ErrTaken.
+func (e *TakenError) Unwrap() error { return ErrTaken }

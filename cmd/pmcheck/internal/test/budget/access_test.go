@@ -1,0 +1,134 @@
+//go:build linux
+
+package budget_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// assertUnreachable asserts an error that names its cause, within the timeout.
+func assertUnreachable(t *testing.T, err error, cause string) {
+	t.Helper()
+	if !errors.Is(err, budget.ErrUnreachable) || !strings.Contains(err.Error(), cause) {
+		t.Errorf("error %v, want ErrUnreachable with %q", err, cause)
+	}
+	t.Logf("%v; hint: %s", err, budget.Hint(err))
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	db := startDatabase(t, 1)
+	const agent = "agent1.example.test"
+	db.Issue(agent)
+	_, err := client(db, agent).Look(t.Context())
+	assertUnreachable(t, err, "certificate authentication failed")
+	_, err = client(db, name(1)).Free(t.Context(), name(2))
+	assertUnreachable(t, err, "certificate authentication failed")
+	if err := client(db, name(1)).Init(t.Context()); err == nil {
+		t.Error("a master may create the schema")
+	}
+}
+
+func TestMasterHasNoRightsButTheFunctions(t *testing.T) {
+	db := startDatabase(t, 1)
+	for _, attempt := range []string{
+		"delete from pmcheck.slot",
+		"insert into pmcheck.slot select * from pmcheck.slot",
+		"select * from pmcheck.slot",
+		"select pmcheck.free('puppet', 'puppet2')",
+		"select pmcheck.view('puppet', 'puppet2', '1 hour')",
+		"create table pmcheck.mine ()",
+	} {
+		out := db.SQL("pmcheck", "do $$ begin set local role pmcheck; "+attempt+
+			"; raise exception 'allowed'; exception when insufficient_privilege then raise notice 'refused'; end $$")
+		if !strings.Contains(out, "refused") {
+			t.Errorf("%s: %s", attempt, out)
+		}
+	}
+}
+
+func TestNameComesFromTheCertificate(t *testing.T) {
+	db := startDatabase(t, 1)
+	assertClaim(t, client(db, name(1)), true)
+	if got := db.SQL("pmcheck", "select master from pmcheck.slot"); got != name(1) {
+		t.Errorf("master %q, want %q", got, name(1))
+	}
+	// PostgreSQL cuts a subject after 63 bytes, and two such masters would share a slot.
+	long := strings.Repeat("a", 50) + ".test.test"
+	db.LetIn("pmcheck", long)
+	db.Reload()
+	_, err := client(db, long).Look(t.Context())
+	assertUnreachable(t, err, "does not name a master")
+}
+
+func TestServerMustShowItsCertificate(t *testing.T) {
+	db, other := startDatabase(t, 1), lab.StartPostgres(t, admin)
+	c := db.Config(name(1))
+	c.Probe.CA, c.Probe.CRL = other.Config(admin).Probe.CA, other.Config(admin).Probe.CRL
+	_, err := budget.New(c).Look(t.Context())
+	assertUnreachable(t, err, "certificate")
+	c = db.Config(name(1))
+	c.Budget.Database = strings.Replace(c.Budget.Database, lab.PostgresHost, "127.0.0.1", 1)
+	_, err = budget.New(c).Look(t.Context())
+	assertUnreachable(t, err, "127.0.0.1")
+}
+
+func TestEnvironmentLeadsNowhereElse(t *testing.T) {
+	db := startDatabase(t, 1)
+	for variable, value := range map[string]string{
+		"PGHOST": "192.0.2.1", "PGSSLMODE": "nonsense", "PGPASSWORD": "x", "PGUSER": "x",
+		"PGPORT": "nonsense", "PGTARGETSESSIONATTRS": "nonsense", "PGCONNECT_TIMEOUT": "x", "PGOPTIONS": "-c x=y",
+		"PGREQUIREAUTH": "password", "PGCHANNELBINDING": "require", "PGSSLNEGOTIATION": "direct", "PGSSLCERTMODE": "x",
+		"PGMINPROTOCOLVERSION": "x", "PGMAXPROTOCOLVERSION": "x", "PGTZ": "x",
+	} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv(variable, value)
+			assertClaim(t, client(db, name(1)), true)
+		})
+	}
+}
+
+func TestUnreachableDatabaseIsAnErrorWithinTheTimeout(t *testing.T) {
+	db := startDatabase(t, 1)
+	c := client(db, name(1))
+	fails := func(cause string, least time.Duration) {
+		t.Helper()
+		began := time.Now()
+		_, err := c.Claim(t.Context(), budget.Claim{})
+		assertUnreachable(t, err, cause)
+		if took := time.Since(began); took < least || took > budget.Timeout+time.Second {
+			t.Errorf("%s: took %v", cause, took)
+		}
+	}
+	db.Freeze()
+	fails("no answer within 2s", budget.Timeout)
+	db.Thaw()
+	assertClaim(t, c, true)
+	db.SQL("pmcheck", "drop schema pmcheck cascade")
+	fails("pmcheck", 0)
+	db.Stop()
+	fails("connection refused", 0)
+	c = client(db, name(1), func(b *config.Budget) { b.Database = "postgresql://nowhere.invalid/pmcheck" })
+	fails("nowhere.invalid", 0)
+}
+
+func TestInitCanBeRepeatedAndDoesNotGoBack(t *testing.T) {
+	db := startDatabase(t, 1)
+	assertClaim(t, client(db, name(1)), true)
+	c := client(db, admin)
+	if err := c.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := db.SQL("pmcheck", "select count(*) from pmcheck.slot"); got != "1" {
+		t.Errorf("%s slots after the second init", got)
+	}
+	db.SQL("pmcheck", budget.Schema()) // as a database administrator does, printed
+	db.SQL("pmcheck", "create or replace function pmcheck.version() returns integer language sql as 'select 2'")
+	assertUnreachable(t, c.Init(t.Context()), "version 2, which is newer")
+}

@@ -1,0 +1,77 @@
+//go:build linux
+
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+func TestMain(m *testing.M) { lab.Main(m) }
+
+// startDatabase starts a database with the schema, for the masters puppet1 to puppetN.
+func startDatabase(t testing.TB, n int) *lab.Postgres {
+	t.Helper()
+	lab.Real(t)
+	db := lab.StartPostgres(t, admin, names(n)...)
+	if err := client(db, admin).Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+const admin = "puppetdb.example.test"
+
+func name(i int) string { return fmt.Sprintf("puppet%d.example.test", i) }
+
+func names(n int) (list []string) {
+	for i := range n {
+		list = append(list, name(i+1))
+	}
+	return list
+}
+
+// client returns the client of a master; edit may change its settings.
+func client(db *lab.Postgres, certname string, edit ...func(*config.Budget)) *budget.Client {
+	c := db.Config(certname)
+	for _, e := range edit {
+		e(&c.Budget)
+	}
+	return budget.New(c)
+}
+
+// claim claims for a master that serves, and returns whether it got the slot.
+func claim(t testing.TB, c *budget.Client, want budget.Claim) bool {
+	t.Helper()
+	want.Serves = true
+	_, err := c.Claim(context.Background(), want)
+	if err != nil && !errors.Is(err, budget.ErrTaken) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func assertClaim(t *testing.T, c *budget.Client, want bool) {
+	t.Helper()
+	if got := claim(t, c, budget.Claim{Reason: "kernel", By: "alice"}); got != want {
+		t.Fatalf("claimed: %v, want %v", got, want)
+	}
+}
+
+// backdate makes all rows look as if the masters had gone quiet that long ago.
+func backdate(db *lab.Postgres, interval string) {
+	db.SQL("pmcheck", fmt.Sprintf("update pmcheck.slot set since = since - interval '%[1]s', "+
+		"claimed = claimed - interval '%[1]s', seen = seen - interval '%[1]s'", interval))
+}
+
+// startedLongAgo makes the server look as if it had run for a day.
+func startedLongAgo(db *lab.Postgres) {
+	db.SQL("pmcheck", "create or replace function pmcheck.started() returns timestamptz language sql stable as "+
+		"$$ select clock_timestamp() - interval '1 day' $$")
+}

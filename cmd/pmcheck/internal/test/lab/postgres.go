@@ -1,0 +1,266 @@
+//go:build linux
+
+package lab
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// PostgresHost is the name in the server's certificate.
+const PostgresHost = "localhost"
+
+// Postgres is a PostgreSQL server of Debian's, set up as budget.md says: TLS with a
+// certificate of a Puppet CA, and masters that log in with theirs.
+type Postgres struct {
+	tb      testing.TB
+	dir     string
+	bin     string
+	address string
+	ca      authority
+	process *process
+}
+
+// pgUser is the role that owns the cluster.
+const pgUser = "postgres"
+
+// StartPostgres starts a server with the roles and the empty database pmcheck. The
+// certificates of admins may log in as its administrators, and those of masters as
+// masters. LetIn adds to these.
+func StartPostgres(tb testing.TB, admin string, masters ...string) *Postgres {
+	tb.Helper()
+	Need(tb, "psql", "postgresql")
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(dirs) == 0 {
+		tb.Fatal("no initdb (apt-get install --no-install-recommends postgresql)")
+	}
+	p := &Postgres{
+		tb:      tb,
+		dir:     tempDir(tb),
+		bin:     filepath.Dir(slices.Max(dirs)),
+		address: Address(tb, "127.0.0.1"),
+		ca:      newAuthority(tb, "Puppet CA: lab"),
+	}
+	p.own(p.dir)
+	p.as("initdb", "--pgdata", p.data(), "--auth", "peer", "--no-sync", "--username", pgUser)
+	writeFile(tb, p.path("ca.pem"), string(encodePEM("CERTIFICATE", p.ca.cert.Raw)))
+	writeFile(tb, p.path("crl.pem"), string(encodePEM("X509 CRL",
+		p.ca.revocationList(tb, &x509.RevocationList{Number: randomSerial(tb)}, time.Now().Add(24*time.Hour)))))
+	p.Issue(PostgresHost)
+	p.own(p.CertFiles(PostgresHost).Key)
+	p.configure()
+	p.LetIn("pmcheck_admin", admin)
+	for _, m := range masters {
+		p.LetIn("pmcheck", m)
+	}
+	p.Start()
+	p.SQL("postgres", `create role pmcheck login`)
+	p.SQL("postgres", `create role pmcheck_admin login in role pmcheck`)
+	p.SQL("postgres", `create database pmcheck owner pmcheck_admin`)
+	return p
+}
+
+func (p *Postgres) configure() {
+	p.tb.Helper()
+	host, port, err := net.SplitHostPort(p.address)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	files := p.CertFiles(PostgresHost)
+	p.write("postgresql.auto.conf", fmt.Sprintf(`
+listen_addresses = '%s'
+port = %s
+unix_socket_directories = '%s'
+ssl = on
+ssl_cert_file = '%s'
+ssl_key_file = '%s'
+ssl_ca_file = '%s'
+ssl_crl_file = '%s'
+log_connections = off
+`, host, port, p.dir, files.Cert, files.Key, files.CA, files.CRL))
+	p.write("pg_hba.conf", "local all postgres peer\n"+
+		"hostssl pmcheck pmcheck,pmcheck_admin 0.0.0.0/0 cert map=pmcheck\n")
+	p.write("pg_ident.conf", "")
+}
+
+// LetIn lets the certificate of a name log in as a role, from the next start or Reload.
+func (p *Postgres) LetIn(role, certname string) {
+	p.tb.Helper()
+	p.Issue(certname)
+	path := filepath.Join(p.data(), "pg_ident.conf")
+	line := fmt.Sprintf("pmcheck %s %s\n", certname, role)
+	ident, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	defer ident.Close()
+	if _, err := ident.WriteString(line); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// Issue makes the files of a certname, which may log in once LetIn says so.
+func (p *Postgres) Issue(certname string) CertFiles {
+	p.tb.Helper()
+	files := p.CertFiles(certname)
+	if _, err := os.Stat(files.Cert); err == nil {
+		return files
+	}
+	cert, key := p.ca.issue(p.tb, certname, nil)
+	writeFile(p.tb, files.Cert, string(encodePEM("CERTIFICATE", cert)))
+	if err := os.WriteFile(files.Key, encodePEM("RSA PRIVATE KEY", key), 0o600); err != nil {
+		p.tb.Fatal(err)
+	}
+	return files
+}
+
+// CertFiles returns where the files of a certname are.
+func (p *Postgres) CertFiles(certname string) CertFiles {
+	return CertFiles{
+		Cert: p.path(certname + ".cert.pem"),
+		Key:  p.path(certname + ".key.pem"),
+		CA:   p.path("ca.pem"),
+		CRL:  p.path("crl.pem"),
+	}
+}
+
+// Config returns the configuration of a master with a budget in this database.
+func (p *Postgres) Config(certname string) config.Config {
+	c, files := config.Default(), p.CertFiles(certname)
+	c.Probe.Certname = certname
+	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = files.Cert, files.Key, files.CA, files.CRL
+	c.Budget.Database = p.URL()
+	return c
+}
+
+// URL is the setting budget.database.
+func (p *Postgres) URL() string {
+	return "postgresql://" + net.JoinHostPort(PostgresHost, Port(p.tb, p.address)) + "/pmcheck"
+}
+
+// Start starts the server and waits until it answers.
+func (p *Postgres) Start() {
+	p.tb.Helper()
+	log := p.path("postgres.log")
+	server := start(p.tb, p.command("postgres", "-D", p.data()), log)
+	p.process = server
+	p.tb.Cleanup(func() { // its children have process groups of their own, and end with it
+		if server.alive() {
+			_ = server.cmd.Process.Signal(syscall.SIGCONT)
+			_ = server.cmd.Process.Signal(syscall.SIGQUIT)
+			<-server.done
+		}
+	})
+	WaitFor(p.tb, 30*time.Second, 50*time.Millisecond, func() error {
+		if err := p.process.died(); err != nil {
+			p.tb.Fatalf("%v\n%s", err, tail(log, 20))
+		}
+		out, err := p.psql("postgres", "select 1").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// Stop stops the server as a shutdown does.
+func (p *Postgres) Stop() {
+	p.tb.Helper()
+	p.process.signal(syscall.SIGINT) // fast shutdown
+	p.process.waitExit(30 * time.Second)
+}
+
+// Reload has the server read pg_hba.conf and pg_ident.conf again.
+func (p *Postgres) Reload() {
+	p.tb.Helper()
+	p.SQL("postgres", "select pg_reload_conf()")
+}
+
+// Freeze stops the server with SIGSTOP: connections are accepted by the kernel, and get
+// no answer.
+func (p *Postgres) Freeze() { p.process.signal(syscall.SIGSTOP) }
+
+// Thaw lets it go on.
+func (p *Postgres) Thaw() { p.process.signal(syscall.SIGCONT) }
+
+// CPU returns the CPU time of the server with the children that have ended.
+func (p *Postgres) CPU() time.Duration {
+	p.tb.Helper()
+	return CPUTime(p.tb, p.process.cmd.Process.Pid)
+}
+
+// SQL runs statements in a database as the superuser and returns what they print.
+func (p *Postgres) SQL(database, statements string) string {
+	p.tb.Helper()
+	out, err := p.psql(database, statements).CombinedOutput()
+	if err != nil {
+		p.tb.Fatalf("psql: %v\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (p *Postgres) psql(database, statements string) *exec.Cmd {
+	return p.command("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1",
+		"-h", p.dir, "-p", Port(p.tb, p.address), "-U", pgUser, "-d", database, "-c", statements)
+}
+
+// Dump returns the database as pg_dump writes it, and Restore puts it back.
+func (p *Postgres) Dump() string {
+	p.tb.Helper()
+	path := p.path("dump.sql")
+	p.as("pg_dump", "-h", p.dir, "-p", Port(p.tb, p.address), "-U", pgUser, "-d", "pmcheck", "--clean", "--if-exists",
+		"-f", path)
+	return path
+}
+
+// Restore runs a dump.
+func (p *Postgres) Restore(dump string) {
+	p.tb.Helper()
+	p.as("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", p.dir, "-p", Port(p.tb, p.address), "-U", pgUser,
+		"-d", "pmcheck", "-f", dump)
+}
+
+func (p *Postgres) path(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *Postgres) data() string { return p.path("data") }
+
+func (p *Postgres) write(name, content string) {
+	p.tb.Helper()
+	path := filepath.Join(p.data(), name)
+	writeFile(p.tb, path, content)
+	p.own(path)
+}
+
+// own gives a file or directory to the user of the server, who insists on it.
+func (p *Postgres) own(path string) {
+	p.tb.Helper()
+	if out, err := exec.Command("chown", pgUser, path).CombinedOutput(); err != nil {
+		p.tb.Fatalf("%v: %s", err, out)
+	}
+}
+
+// as runs a program of PostgreSQL's as the user of the server.
+func (p *Postgres) as(program string, args ...string) {
+	p.tb.Helper()
+	if out, err := p.command(program, args...).CombinedOutput(); err != nil {
+		p.tb.Fatalf("%s: %v\n%s", program, err, out)
+	}
+}
+
+func (p *Postgres) command(program string, args ...string) *exec.Cmd {
+	args = append([]string{"--reuid", pgUser, "--regid", pgUser, "--clear-groups", filepath.Join(p.bin, program)}, args...)
+	cmd := exec.Command("setpriv", args...)
+	cmd.Dir = "/"
+	return cmd
+}
