@@ -35,6 +35,7 @@ class pmcheck::config {
     'compile'         => $pmcheck::compile,
     'agent'           => $pmcheck::agent,
     'guard'           => $pmcheck::guard,
+    'budget'          => $pmcheck::budget,
     'log'             => $pmcheck::log,
   }
   $given    = $named.filter |$_name, $value| { !($value in [undef, {}]) }

@@ -98,6 +98,8 @@
 #   HAProxy's agent-check. Without `listen` it is not answered.
 # @param guard
 #   How long the guard may wait before a stop and after a start.
+# @param budget
+#   How many masters of a pool may be out. Without `database` there is no limit.
 # @param log
 #   How the daemon logs.
 # @param settings
@@ -140,6 +142,7 @@ class pmcheck (
   Pmcheck::Compile                                  $compile         = {},
   Pmcheck::Agent                                    $agent           = {},
   Pmcheck::Guard                                    $guard           = {},
+  Pmcheck::Budget                                   $budget          = {},
   Pmcheck::Log                                      $log             = {},
   Pmcheck::Settings                                 $settings        = {},
 ) {
