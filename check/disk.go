@@ -63,8 +63,7 @@ func disk() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			d := &diskCheck{DiskSettings: *s}
-			return &Scheduled{Check: d.check, Interval: s.Interval, Timeout: h.Timeout}
+			return &Scheduled{Check: newDiskCheck(*s).check, Interval: s.Interval, Timeout: h.Timeout}
 		},
 	}
 }
@@ -80,6 +79,17 @@ type place struct {
 	path    string
 	written bool
 	aside   aside[volume]
+}
+
+// newDiskCheck makes a place of each path, those that are written to first.
+func newDiskCheck(s DiskSettings) *diskCheck {
+	d := &diskCheck{DiskSettings: s}
+	for i, path := range slices.Concat(s.Paths, s.Reads) {
+		if !slices.ContainsFunc(d.places, func(p *place) bool { return p.path == path }) {
+			d.places = append(d.places, &place{path: path, written: i < len(s.Paths)})
+		}
+	}
+	return d
 }
 
 // check looks once. A path that cannot be read before ctx ends is unknown, and so is
@@ -117,9 +127,6 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 
 // look looks at all places at the same time: one that hangs delays no other.
 func (d *diskCheck) look(ctx context.Context) []outcome[volume] {
-	if d.places == nil {
-		d.places = d.list()
-	}
 	found := make([]outcome[volume], len(d.places))
 	var all sync.WaitGroup
 	for i, p := range d.places {
@@ -130,17 +137,6 @@ func (d *diskCheck) look(ctx context.Context) []outcome[volume] {
 	}
 	all.Wait()
 	return found
-}
-
-// list makes a place of each path, those that are written to first.
-func (d *diskCheck) list() []*place {
-	places := []*place{}
-	for i, path := range slices.Concat(d.Paths, d.Reads) {
-		if !slices.ContainsFunc(places, func(p *place) bool { return p.path == path }) {
-			places = append(places, &place{path: path, written: i < len(d.Paths)})
-		}
-	}
-	return places
 }
 
 func (d *diskCheck) judge(p *place, v volume) Finding {

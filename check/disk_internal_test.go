@@ -35,7 +35,7 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, StateOK, DiskFull},
 		{"of no size", volume{}, StateOK, StateOK, ""},
 	}
-	d := diskCheck{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}
+	d := newDiskCheck(DiskSettings{WarnPercent: 10, EjectMiB: 64})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for written, want := range map[bool]State{true: tt.written, false: tt.read} {
@@ -59,7 +59,7 @@ func TestThresholdsOfZeroAreNever(t *testing.T) {
 }
 
 func TestDiskWithoutAPathIsUnknown(t *testing.T) {
-	f := (&diskCheck{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}).check(context.Background())
+	f := newDiskCheck(DiskSettings{WarnPercent: 10, EjectMiB: 64}).check(context.Background())
 	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" ||
 		!strings.Contains(f.Detail, "nothing to look at") {
 		t.Errorf("got %+v, want that nothing is known", f)
@@ -68,12 +68,12 @@ func TestDiskWithoutAPathIsUnknown(t *testing.T) {
 
 func TestFileSystemIsJudgedOnce(t *testing.T) {
 	dir := t.TempDir()
-	d := diskCheck{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}}}
+	d := newDiskCheck(DiskSettings{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}})
 	got := d.check(context.Background())
 	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
 		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)
 	}
-	d = diskCheck{DiskSettings: DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}}
+	d = newDiskCheck(DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20})
 	if got := d.check(context.Background()); got.State == StateOK {
 		t.Errorf("more is free than there is: %q", got.Value)
 	}
@@ -82,12 +82,12 @@ func TestFileSystemIsJudgedOnce(t *testing.T) {
 func TestMissingPathIsUnknown(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "nowhere")
-	got := (&diskCheck{DiskSettings: DiskSettings{Paths: []string{missing, dir}}}).check(context.Background())
+	got := newDiskCheck(DiskSettings{Paths: []string{missing, dir}}).check(context.Background())
 	if got.State != StateNone || got.Health != "" || !strings.Contains(got.Detail, missing) ||
 		!strings.Contains(got.Value, dir) {
 		t.Errorf("%s, health %q, %q, %q", got.State, got.Health, got.Value, got.Detail)
 	}
-	d := &diskCheck{DiskSettings: DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101}}
+	d := newDiskCheck(DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101})
 	low := d.check(context.Background())
 	if low.State != StateWarn {
 		t.Errorf("%s, want the warning to win over the unknown", low.State)
@@ -96,8 +96,7 @@ func TestMissingPathIsUnknown(t *testing.T) {
 
 func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
-	d := &diskCheck{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
-	d.places = d.list()
+	d := newDiskCheck(DiskSettings{Paths: []string{"/dead", dir}})
 	hangs := make(chan outcome[volume])
 	d.places[0].aside.running = hangs
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
