@@ -29,13 +29,13 @@ const (
 	maxPending   = 256 // signals; all units of the host send them
 )
 
-// WatchUnit calls changed, from one goroutine, with the state of a unit once it
-// is known, or cannot be known, and then with each change, until ctx ends. It watches the first of
-// names that is loaded, and another one once that has changed. While it knows
-// nothing it looks again, in growing intervals of at most half a minute.
+// WatchUnit watches the first of names that is loaded, until ctx ends; every 5 s it
+// looks which one that is. It calls changed, from one goroutine, with the unit's state,
+// or with the zero value if that cannot be known, and then with each change. Without a
+// system bus it retries with a backoff of at most 30 s.
 //
-// systemd sends the state that is current when it gets to sending, so that one
-// which lasts less than a few milliseconds may be left out.
+// systemd sends the state that is current when it sends the signal, so a state that
+// lasts less than a few milliseconds may be skipped.
 func WatchUnit(ctx context.Context, names []string, changed func(UnitState)) {
 	w := &unitWatch{names: names, changed: changed}
 	backOff := firstBackOff
