@@ -96,15 +96,16 @@ func smooth(average, latest float64, n int64) float64 {
 }
 
 // admit makes room for a new balancer, or returns nil. An address that has used
-// up its share loses its own oldest entry.
+// up its share loses its own oldest entry, and so does the network with the most
+// entries when there is no room.
 func (t *Tracker) admit(k key, now time.Time) *Balancer {
 	if t.from[k.source] >= maxPerSource {
-		t.forgetOldest(k.source)
+		t.forgetOldest(func(source netip.Addr) bool { return source == k.source })
 	}
 	if len(t.list) >= maxBalancers {
 		t.forgetGone(now)
 	}
-	if len(t.list) >= maxBalancers {
+	if len(t.list) >= maxBalancers && !t.forgetCrowd(k.source) {
 		return nil
 	}
 	b := &Balancer{Source: k.source, Node: k.node, Name: k.name, Service: k.service}
@@ -139,10 +140,34 @@ func (t *Tracker) forget(k key) {
 	}
 }
 
-func (t *Tracker) forgetOldest(source netip.Addr) {
+// forgetCrowd forgets one of the network with the most entries, if it has more than
+// that of a new balancer would have.
+func (t *Tracker) forgetCrowd(newcomer netip.Addr) bool {
+	count := map[netip.Prefix]int{}
+	var crowd netip.Prefix
+	for k := range t.list {
+		n := network(k.source)
+		if count[n]++; count[n] > count[crowd] {
+			crowd = n
+		}
+	}
+	if count[crowd] <= count[network(newcomer)]+1 {
+		return false
+	}
+	t.forgetOldest(func(source netip.Addr) bool { return network(source) == crowd })
+	return true
+}
+
+// network is what one client can have addresses of: a /64 of IPv6.
+func network(source netip.Addr) netip.Prefix {
+	n, _ := source.Prefix(min(64, source.BitLen())) // of an invalid address, none
+	return n
+}
+
+func (t *Tracker) forgetOldest(of func(source netip.Addr) bool) {
 	var oldest key
 	for k, b := range t.list {
-		if k.source == source && (!oldest.source.IsValid() || b.Seen.Before(t.list[oldest].Seen)) {
+		if of(k.source) && (!oldest.source.IsValid() || b.Seen.Before(t.list[oldest].Seen)) {
 			oldest = k
 		}
 	}

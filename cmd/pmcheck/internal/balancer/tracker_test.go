@@ -317,6 +317,36 @@ func TestSessionsTellADrainInTheBalancer(t *testing.T) {
 	}
 }
 
+// TestCrowdKeepsNoBalancerOut fills the list from one host that has many addresses,
+// before the balancer asks for the first time.
+func TestCrowdKeepsNoBalancerOut(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		name   string
+		source func(i int) netip.Addr
+	}{
+		{"16 of IPv4", func(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, 100, byte(i % 16)}) }},
+		{"256 in a /64 of IPv6", func(i int) netip.Addr {
+			return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: byte(i)})
+		}},
+	} {
+		b := NewTracker(func() {})
+		for i := range maxBalancers {
+			q := Question{Service: "server", View: fmt.Sprintf("DOWN; name=p/%d; node=n%[1]d; weight=0/1", i)}
+			b.Record(tt.source(i), q, Told{}, now)
+		}
+		if n := len(b.Current(now)); n != maxBalancers {
+			t.Errorf("%s: %d are remembered, want %d", tt.name, n, maxBalancers)
+		}
+		q := Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/1"}
+		b.Record(netip.MustParseAddr("203.0.113.1"), q, Told{}, now)
+		list := b.Current(now)
+		if len(list) != maxBalancers || !slices.ContainsFunc(list, func(b Balancer) bool { return b.Node == "lb1" }) {
+			t.Errorf("%s: the balancer is not among %d", tt.name, len(list))
+		}
+	}
+}
+
 func TestTrackerIsBounded(t *testing.T) {
 	b := NewTracker(func() {})
 	now := time.Now()
