@@ -70,7 +70,7 @@ func directoryHold(p place, err error) Hold {
 	case errors.Is(err, errReplaced):
 		fix = `"pmcheck ready" accepts it as it is`
 	case errors.Is(err, errTooMany):
-		fix = `remove what is not needed, or "pmcheck ready --all"`
+		fix = `remove what is not a hold there; "pmcheck ready --all" lifts the holds`
 	}
 	return Hold{
 		Holder:      Directory,

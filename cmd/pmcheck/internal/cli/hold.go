@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 	"time"
 
@@ -143,9 +144,7 @@ func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rota
 }
 
 func ready(c *cli.Context, environ []string) error {
-	if err := checkNames(c); err != nil {
-		return err
-	}
+	misnamed := checkNames(c)
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
 		return usageError("--all lifts every hold: it goes with neither --hold nor --service")
 	}
@@ -154,6 +153,11 @@ func ready(c *cli.Context, environ []string) error {
 		return err
 	}
 	store := settings.Store()
+	// A file whose name is not that of a holder holds, too, and is shown with that name.
+	isThere := func(h drain.Hold) bool { return h.Code != "" && h.Holder == c.String("hold") }
+	if misnamed != nil && !slices.ContainsFunc(store.Read().Holds(), isThere) {
+		return misnamed
+	}
 	var lifted []drain.Hold
 	if c.Bool("all") {
 		lifted, err = store.LiftAll()
