@@ -130,12 +130,17 @@ func find(s api.Status, was api.Balancer) (api.Balancer, bool) {
 	return was, false
 }
 
-// young returns what a daemon that has just started does not know yet.
+// young returns what a daemon that has just started does not know yet, and balancers
+// whose view is of a time before that, or that are about to be gone.
 func young(s api.Status, service string) (list []api.Obstacle) {
 	sending := sendingHere(s, service)
 	for _, b := range sending {
-		if b.Interval == 0 {
+		silent := s.Time.Sub(b.Seen)
+		switch {
+		case b.Interval == 0:
 			list = append(list, obstacle(api.ObstacleUnseen, b.Label(), "%s has asked only once", b.Label()))
+		case silent.Seconds() > 1.5*b.Interval+1:
+			list = append(list, obstacle(api.ObstacleUnseen, b.Label(), "%s has not asked for %s", b.Label(), text.Age(silent)))
 		}
 	}
 	age := s.Time.Sub(s.Started)

@@ -72,6 +72,8 @@ func TestADepartureWaitsForItsTurnAndSlot(t *testing.T) {
 		{"no balancer sends its view", pair(time.Second, func(b *api.Balancer) { b.View = nil }), []string{}, 0},
 		{"a balancer that asked once", pair(0, func(b *api.Balancer) { b.Interval = 0 }),
 			[]string{"unseen: lb1 has asked only once"}, 0},
+		{"a balancer that may be gone", pair(0, func(b *api.Balancer) { b.Seen = held().Add(-5 * time.Second) }),
+			[]string{"unseen: lb1 has not asked for 5s"}, 0},
 		{"a daemon that no balancer has asked yet", func() api.Status {
 			s := pair(0)
 			s.Balancers, s.Started = nil, held().Add(-10*time.Second)
