@@ -6,8 +6,9 @@ import "time"
 // Puppet Server stops and after it has started; its own timeouts are above the
 // largest values here.
 type Guard struct {
-	// Turn is how long a stop waits for servers that are expected back.
-	Turn time.Duration `yaml:"turn" min:"0s" max:"30m"`
+	// Turn is how long a stop waits for its turn: for servers that are expected back,
+	// and for a slot in which no other master leaves.
+	Turn time.Duration `yaml:"turn" min:"0s" max:"1h"`
 	// Wait is how long a stop waits, once drained, until agents have left.
 	Wait time.Duration `yaml:"wait" min:"0s" max:"1h"`
 	// Shutdown is how long both may take while the host shuts down.
@@ -18,9 +19,9 @@ type Guard struct {
 
 func defaultGuard() Guard {
 	return Guard{
-		Turn:     5 * time.Minute,
+		Turn:     20 * time.Minute,
 		Wait:     5 * time.Minute,
-		Shutdown: 2 * time.Minute,
+		Shutdown: 5 * time.Minute,
 		Return:   10 * time.Minute,
 	}
 }
