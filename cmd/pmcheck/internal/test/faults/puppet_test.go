@@ -76,7 +76,7 @@ func puppetFaults() []fault {
 			inject:  func(s *faultSite) { s.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver") },
 			said:    drained,
 			haproxy: "NOLB",
-			within:  time.Second,
+			within:  slotTime,
 			back:    startTime,
 			by:      "the guard",
 		},

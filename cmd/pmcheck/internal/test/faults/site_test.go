@@ -21,7 +21,8 @@ type faultSite struct {
 	table *table
 }
 
-// balancerConfig has what README.md says, and checks more often.
+// balancerConfig has what README.md says, and checks more often. The other server is
+// there for the guard, which does not drain the last one.
 const balancerConfig = `
 defaults
     mode tcp
@@ -35,7 +36,19 @@ backend puppet
     timeout check 1s
     default-server check port 9200 inter 500ms fall 2 rise 2
     server m1 MASTER
+    server m2 ` + lab.BridgeAddress + `:9200
+frontend m2
+    mode http
+    timeout client 5s
+    bind ` + lab.BridgeAddress + `:9200
+    http-request return status 200
 `
+
+// fleet gives the guard a slot of 3 s in every 6 s, by the clock.
+const (
+	fleet    = "fleet: [m1, m2]\n"
+	slotTime = 7 * time.Second
+)
 
 // startSite starts a host with everything on it. It vanishes with the test.
 func startSite(t *testing.T, table *table, opts lab.PuppetMasterOptions, yaml string) *faultSite {
@@ -43,7 +56,7 @@ func startSite(t *testing.T, table *table, opts lab.PuppetMasterOptions, yaml st
 	host := lab.StartNetwork(t).Boot("m1")
 	master := host.StartPuppetMaster(opts)
 	s := &faultSite{Site: lab.NewSite(t, lab.SiteOptions{Puppet: master}), t: t, table: table}
-	s.Configure(yaml)
+	s.Configure(fleet + yaml)
 	s.SetPatience(2 * time.Second)
 	deb := lab.DEB(t, "1.0.0") // meanwhile
 	master.WaitReady(5 * time.Minute)

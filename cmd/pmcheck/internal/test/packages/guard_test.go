@@ -13,11 +13,11 @@ import (
 
 const (
 	balancerName = "puppet.lab.example"
-	catalogTime  = 10 * time.Second
+	catalogTime  = 15 * time.Second
 )
 
 // TestGuard: Puppet Server is stopped in each of the usual ways, without a drain,
-// while an agent waits for its catalog behind HAProxy. There is no other server:
+// while an agent waits for its catalog behind HAProxy. The other server has no catalogs:
 // the one that is about to stop has to finish the run.
 func TestGuard(t *testing.T) {
 	s := boot(t, "master")
@@ -27,6 +27,8 @@ func TestGuard(t *testing.T) {
 	client.WriteFile("/etc/puppet/puppet.conf", "[main]\nserver = "+balancerName+"\nca_server = "+master.Certname()+
 		"\ncertname = agent.lab.example\n", 0o644)
 	client.MustRun("sh", "-c", "find /var/lib/puppet/ssl -mindepth 1 -delete")
+	// It leaves in one of two slots of 3 s, so that a catalog is still under way then.
+	s.Configure("fleet: [master, other]\n")
 	s.install(older)
 	master.WaitReady(2 * time.Minute)
 	haproxy := s.Balance(`
@@ -43,7 +45,13 @@ backend puppet
     http-check disable-on-404
     http-check send-state
     default-server check port 9200 inter 500ms fall 2 rise 1
+    use-server m1 if TRUE
     server m1 MASTER
+    server m2 ` + lab.BridgeAddress + `:9200
+frontend m2
+    mode http
+    bind ` + lab.BridgeAddress + `:9200
+    http-request return status 200
 `)
 	haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
 	run(t, client) // brings plugins and facts

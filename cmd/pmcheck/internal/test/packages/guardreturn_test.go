@@ -21,6 +21,7 @@ func TestGuardReturns(t *testing.T) {
 	// units, the server needs a while after it.
 	s.Host.WriteFile("/etc/systemd/system/puppetserver.service.d/post.conf", "[Service]\nExecStartPost=\n", 0o644)
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
+	s.Configure("fleet: [master, other]\n")
 	s.install(older)
 	master.WaitReady(startTime)
 
