@@ -43,8 +43,8 @@ func ExampleProber() {
 	// unhealthy, network: refused
 }
 
-// A judge waits for a second opinion before a master that was well is not, and for
-// Rise good results before it is well again.
+// A judge asks for a second probe before it calls a healthy master unhealthy, and needs
+// Rise good results before it calls it healthy again.
 func ExampleJudge() {
 	judge := check.Judge{Rise: 2, MaxAge: 6 * time.Second}
 	refused := check.Result{Fault: &check.Fault{Reason: check.Refused, Err: syscall.ECONNREFUSED}}
@@ -66,8 +66,8 @@ func ExampleJudge() {
 	// unknown stale
 }
 
-// A finding changes the verdict if its severity is eject. Here the disk does, and
-// the certificate that will expire only warns.
+// A finding changes the verdict if its severity is eject: here the full disk does. The
+// CRL or certificate that expires soon has the severity warn.
 func ExampleFold() {
 	probe := check.Verdict{Health: check.Healthy, Reason: check.OK}
 	findings := []check.Finding{
@@ -83,7 +83,7 @@ func ExampleFold() {
 	// make room: df -h and df -i of the directory; if the file system is read-only, see dmesg
 }
 
-// A check that looks at a probe's result.
+// Some checks only look at the result of a probe, like this one.
 func ExampleExplain() {
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	result := check.Result{

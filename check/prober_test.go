@@ -89,7 +89,7 @@ func TestProbeOfEachState(t *testing.T) {
 	wantReason(t, p.Probe(context.Background()), check.OK)
 }
 
-func TestProbeSaysWhatItSaw(t *testing.T) {
+func TestResultDescribesTheConnection(t *testing.T) {
 	m := newMaster(t)
 	r := newProber(t, m).Probe(context.Background())
 	wantReason(t, r, check.OK)
@@ -148,7 +148,7 @@ func TestConnectionIsKeptAndRenewed(t *testing.T) {
 		wantReason(t, p.Probe(context.Background()), check.OK)
 	}
 	if ends := p.Local(); len(ends) != 1 || !ends[0].Addr().IsLoopback() {
-		t.Errorf("our ends are %v, want one", ends)
+		t.Errorf("local addresses %v, want one", ends)
 	}
 	if got := m.Handshakes(); got != 1 {
 		t.Errorf("10 probes made %d handshakes, want 1", got)
@@ -161,7 +161,7 @@ func TestConnectionIsKeptAndRenewed(t *testing.T) {
 	}
 	p.Close()
 	if ends := p.Local(); len(ends) != 0 {
-		t.Errorf("our ends are %v after Close", ends)
+		t.Errorf("local addresses %v after Close, want none", ends)
 	}
 	if got := m.Handshakes(); got != 4 {
 		t.Errorf("%d handshakes, want 4", got)

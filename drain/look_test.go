@@ -7,8 +7,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestReaderSeesAMovedHoldOnce moves a hold to the other directory after each of the
-// scans that a reader makes. A reader sees it, and sees it once.
+// TestReaderSeesAMovedHoldOnce moves a hold to the other directory after one of the
+// reader's scans. Whichever scan that is, the reader sees the hold exactly once.
 func TestReaderSeesAMovedHoldOnce(t *testing.T) {
 	for _, from := range []bool{false, true} {
 		for after := 1; after <= 4; after++ {
@@ -32,9 +32,8 @@ func TestReaderSeesAMovedHoldOnce(t *testing.T) {
 	}
 }
 
-// TestReadEndsAmongWriters: where the directories never come to rest, reading ends
-// all the same, with each hold as it was last seen, and without losing the one
-// that the last scans miss.
+// TestReadEndsAmongWriters: reading ends although the directories keep changing. It
+// returns each hold as it was last seen, including one that the last scans missed.
 func TestReadEndsAmongWriters(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "elusive", Mode: drain.Drain})

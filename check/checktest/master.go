@@ -17,14 +17,14 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// Master is a stand-in Puppet Server with its own CA. Its files lie below Dir
-// in Puppet's layout, puppet.conf included. Its methods are safe for
-// concurrent use.
+// Master is a simulated Puppet Server with its own CA. Its files, including
+// puppet.conf, are below Dir in Puppet's layout. Its methods are safe for concurrent
+// use.
 type Master struct {
 	Dir  string
 	Name string // certname
 	CA   *CA
-	Leaf *Leaf // the host's certificate, which the master shows too
+	Leaf *Leaf // the host's certificate, which the master also uses as its own
 
 	questions  atomic.Int64
 	handshakes atomic.Int64
@@ -32,8 +32,8 @@ type Master struct {
 	mu      sync.Mutex
 	address string
 	state   State
-	since   time.Time     // when it came into the state
-	turned  chan struct{} // closed when it leaves it
+	since   time.Time     // when the state began
+	turned  chan struct{} // closed when the state ends
 	answers map[string]canned
 	api     check.API
 	gate    chan struct{} // closed unless silent
@@ -74,7 +74,7 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	return m, m.start()
 }
 
-// Files names the files a probe of this master uses.
+// Files returns the paths of the files that a probe of this master uses.
 func (m *Master) Files() puppetclient.Files {
 	ssl := filepath.Join(m.Dir, "ssl")
 	return puppetclient.Files{
@@ -86,7 +86,7 @@ func (m *Master) Files() puppetclient.Files {
 }
 
 // WriteFiles writes certificate, key, CA bundle, and a CRL that is good for a
-// year. The master keeps what it has until Load.
+// year. The master keeps using the previous files until Load.
 func (m *Master) WriteFiles() error {
 	crl, err := m.CA.CRL(time.Now().AddDate(1, 0, 0))
 	if err != nil {
@@ -149,18 +149,18 @@ func (m *Master) Load() error {
 	return nil
 }
 
-// Address is where the master listens, host:port; it stays the same over
-// stops and starts.
+// Address returns where the master listens, as host:port. It stays the same when the
+// master stops and starts.
 func (m *Master) Address() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.address
 }
 
-// Questions is how many requests have arrived.
+// Questions returns how many requests have arrived.
 func (m *Master) Questions() int64 { return m.questions.Load() }
 
-// Handshakes is how many TLS connections have been made.
+// Handshakes returns how many TLS connections have been made.
 func (m *Master) Handshakes() int64 { return m.handshakes.Load() }
 
 // SetAPI makes the master speak one generation of the API only.
@@ -176,7 +176,7 @@ func (m *Master) Close() error { return m.Set(Stopped) }
 func (m *Master) start() error {
 	listener, err := net.Listen("tcp", m.address)
 	if err != nil {
-		return fmt.Errorf("stand-in master: %w", err)
+		return fmt.Errorf("simulated master: %w", err)
 	}
 	m.address = listener.Addr().String()
 	if err := m.writeConf(); err != nil {

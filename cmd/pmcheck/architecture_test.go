@@ -13,8 +13,8 @@ import (
 
 const module = "github.com/pmcheck/pmcheck"
 
-// layers are the rooms from the door down. A package may import packages of
-// lower layers only; the arrows within a layer are in sideways.
+// layers returns the rooms (packages) from main down. A package may import packages of
+// lower layers only. sideways has the exceptions within a layer.
 func layers() [][]string {
 	return [][]string{
 		{"cmd/pmcheck"},
@@ -32,7 +32,7 @@ func layers() [][]string {
 	}
 }
 
-// sideways are the arrows between packages of one layer.
+// sideways returns, by package, the imports within a layer that are allowed.
 func sideways() map[string][]string {
 	return map[string][]string{
 		"daemon":  {"rotation"}, // a Status carries its obstacles
@@ -41,8 +41,8 @@ func sideways() map[string][]string {
 	}
 }
 
-// independent are libraries that other programs may import. They must not know
-// the daemon or its dependencies.
+// independent returns the libraries that other programs may import, each with the
+// prefixes that it must not import: the daemon and its dependencies.
 func independent() map[string][]string {
 	return map[string][]string{
 		"check": {"drain", "systemd", "cmd", "github.com/"},
@@ -76,8 +76,8 @@ func owners() map[string]string {
 	}
 }
 
-// TestArrowsRunOneWay draws the imports of every package and refuses an arrow
-// that leads up or sideways.
+// TestArrowsRunOneWay prints the imports of every package, and fails for an import of a
+// higher layer or of another package in the same one.
 func TestArrowsRunOneWay(t *testing.T) {
 	depth := map[string]int{}
 	for i, layer := range layers() {
@@ -102,7 +102,7 @@ func TestArrowsRunOneWay(t *testing.T) {
 			case !knownTarget:
 				t.Errorf("%s imports %s, which has no place among the layers", p.room, to)
 			case target < from, target == from && !slices.Contains(sideways()[p.room], to):
-				t.Errorf("%s imports %s: arrows run down", p.room, to)
+				t.Errorf("%s imports %s, which is not in a lower layer", p.room, to)
 			}
 		}
 		fmt.Fprintf(&drawing, "%-16s → %s\n", p.room, strings.Join(arrows, " "))
@@ -133,7 +133,7 @@ func TestEachModuleHasOneImporter(t *testing.T) {
 			}
 			owner, known := owner(imported)
 			if !known {
-				t.Errorf("%s imports %s, which no package owns: name one here, or do without", p.room, imported)
+				t.Errorf("%s imports %s, which no package owns: add an owner here, or do without", p.room, imported)
 			} else if owner != p.room {
 				t.Errorf("%s imports %s, which belongs to %s", p.room, imported, owner)
 			}

@@ -2,7 +2,7 @@ package api
 
 import "testing"
 
-func TestServerWithoutWeightIsWarnedOf(t *testing.T) {
+func TestStatusWarnsOfAServerWithoutWeight(t *testing.T) {
 	list := []Balancer{
 		{Node: "lb1", Name: "puppet/m1", View: &View{State: "UP", Weight: 0, WeightTotal: 100}},
 		{Node: "lb2", Name: "puppet/m1", View: &View{State: "UP", Weight: 1, WeightTotal: 100}},

@@ -11,8 +11,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// duration is the value of a flag that takes a duration, which is written as in
-// the configuration.
+// duration is the value of a flag that takes a duration in the syntax of the
+// configuration.
 type duration struct{ time.Duration }
 
 // Set implements flag.Value.
@@ -46,8 +46,8 @@ type patience struct {
 	wanted   bool
 }
 
-// waitOption is the flag --wait. Its value can only be joined to it, and the
-// help has to show that.
+// waitOption is the flag --wait. Its value must follow an equals sign, and the help
+// shows that.
 type waitOption struct{ *cli.GenericFlag }
 
 func waitFlag(usage string) cli.Flag {
@@ -61,12 +61,12 @@ func waitOf(c *cli.Context) (wanted bool, limit time.Duration) {
 	return p.wanted, p.Duration
 }
 
-// String is the flag's line in the help.
+// String returns the flag's line in the help.
 func (w waitOption) String() string {
 	return fmt.Sprintf("--wait[=10m]\t%s (default: %s)", w.Usage, w.Value)
 }
 
-// IsBoolFlag lets the flag stand without a value.
+// IsBoolFlag makes the value optional.
 func (p *patience) IsBoolFlag() bool { return true }
 
 // Set implements flag.Value.

@@ -24,8 +24,8 @@ func statusCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "status",
 		Usage: "show mode, verdict, and what balancers are told",
-		Description: "Of this host, of another with --host, or of a pool in one table: --fleet, or --host\n" +
-			"several times.\n" +
+		Description: "Without flags for this host, with --host for another. With --fleet, or with several\n" +
+			"--host, for a pool in one table.\n" +
 			"Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
 			"5 the daemon does not answer, 2 usage; of a pool the worst of them.",
 		Flags: []cli.Flag{
@@ -33,11 +33,11 @@ func statusCommand(environ []string) *cli.Command {
 			serviceFlag("show `SERVICE` only"),
 			&cli.StringSliceFlag{
 				Name:  "host",
-				Usage: "ask pmcheck on `HOST` instead, several times for a pool: m1, m1:9200, https://m1:9200",
+				Usage: "ask pmcheck on `HOST` instead: m1, m1:9200, https://m1:9200; repeat it for a pool",
 			},
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
-			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "keep showing it until interrupted"},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON: what /status answers"},
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh until interrupted"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},
 		},
 		Action: func(c *cli.Context) error { return showStatus(c, environ) },
 	}
@@ -81,8 +81,8 @@ func showStatus(c *cli.Context, environ []string) error {
 	return showOne(c, clients[0], "")
 }
 
-// remotes makes the clients for the /status of other hosts. Those that speak TLS are
-// verified with Puppet's CA.
+// remotes returns clients for /status on other hosts. With https they verify the
+// host's certificate against Puppet's CA.
 func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([]api.Client, error) {
 	if loaded, err := load(c, environ); err == nil {
 		settings = loaded.Config // with Puppet's CA, where there is a Puppet
@@ -110,8 +110,8 @@ func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([
 // statusTime is how long the daemon of a host may take to answer.
 const statusTime = 5 * time.Second
 
-// showOne shows the status of one host, all of it or one service; hint is what to do
-// when it does not answer.
+// showOne shows the status of one host, or of one of its services. The hint says what to
+// do if no daemon answers.
 func showOne(c *cli.Context, client api.Client, hint string) error {
 	ask := func(ctx context.Context) (api.Status, error) {
 		ctx, cancel := context.WithTimeout(ctx, statusTime)
@@ -137,7 +137,7 @@ func showOne(c *cli.Context, client api.Client, hint string) error {
 	return show(c, status, func(w io.Writer) { render.Status(w, status) }, statusExit(status))
 }
 
-// screen is one moment of the status of one host.
+// screen returns the status of one host as a screen of --watch.
 func screen(status api.Status, err error) render.Screen {
 	if err != nil {
 		return render.Screen{Text: err.Error() + "\n", Line: err.Error()}
@@ -166,7 +166,7 @@ func showFleet(c *cli.Context, hosts []string, clients []api.Client) error {
 	return show(c, members, func(w io.Writer) { render.Fleet(w, members) }, fleetExit(members))
 }
 
-// statusExit is the exit status for the worst of the services.
+// statusExit returns the exit status for the worst of the services.
 func statusExit(status api.Status) int {
 	exit := exitOK
 	for _, s := range status.Services {
@@ -180,7 +180,7 @@ func statusExit(status api.Status) int {
 	return exit
 }
 
-// fleetExit is the exit status for the worst of the masters, which is the greatest.
+// fleetExit returns the exit status for the worst of the masters, which is the greatest.
 func fleetExit(members []api.Member) int {
 	exit := exitOK
 	for _, m := range members {

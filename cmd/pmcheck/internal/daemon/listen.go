@@ -30,10 +30,10 @@ func (d *Daemon) Inherit(ports, agentPorts, sockets []net.Listener) error {
 		d.compareBound(d.AgentPorts, "pmcheck-agent.socket", "agent.listen", c.Agent.Listen))
 }
 
-// compareBound compares a setting with what the service manager has bound. It
-// warns of another port. Where every address is bound and the setting names one,
-// connections to the others are closed. Enabling a socket is enough: an empty
-// setting does not contradict it.
+// compareBound compares a setting with the sockets that the service manager has bound.
+// It warns if they have another port or another address. If a socket is bound to every
+// address and the setting names one, connections to the other addresses are closed. An
+// empty setting fits every socket.
 func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string) error {
 	host, wanted, _ := net.SplitHostPort(configured)
 	for _, port := range ports {
@@ -43,7 +43,7 @@ func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string
 		}
 		bound := tcp.AddrPort()
 		if configured != "" && strconv.Itoa(tcp.Port) != wanted {
-			d.Log.Warn(fmt.Sprintf("%s is without effect, since %[2]s has bound the port: systemctl edit %[2]s, or disable it",
+			d.Log.Warn(fmt.Sprintf("%s has no effect, since %[2]s has bound the port: systemctl edit %[2]s, or disable it",
 				key, unit), key, configured, "address", tcp.String())
 			continue
 		}
@@ -52,11 +52,11 @@ func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string
 			continue
 		}
 		if !bound.Addr().IsUnspecified() {
-			d.Log.Warn(fmt.Sprintf("%s is without effect, since %s has bound another address", key, unit),
+			d.Log.Warn(fmt.Sprintf("%s has no effect, since %s has bound another address", key, unit),
 				key, configured, "address", tcp.String())
 			continue
 		}
-		d.Log.Info(fmt.Sprintf("%s has bound every address; connections to others than that in %s are closed", unit, key),
+		d.Log.Info(fmt.Sprintf("%s has bound every address: connections to any but the one in %s are closed", unit, key),
 			key, configured)
 		d.only[bound.Port()] = addr.Unmap()
 	}

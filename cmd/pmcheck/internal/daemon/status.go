@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Status returns what the daemon knows at now, with the obstacles of each
+// Status returns the status of the daemon at the time now, with the obstacles of each
 // service.
 func (d *Daemon) Status(now time.Time) api.Status {
 	s := d.status(now)
@@ -35,7 +35,7 @@ func (d *Daemon) Status(now time.Time) api.Status {
 	return s
 }
 
-// status is Status without obstacles.
+// status returns the same without the obstacles, which need the kernel's connections.
 func (d *Daemon) status(now time.Time) api.Status {
 	return api.Source{
 		Version:     d.Version,

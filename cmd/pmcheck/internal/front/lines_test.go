@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzHangUp: hangUp reads a bounded part of what a client sends, and returns.
+// FuzzHangUp: hangUp reads at most maxSaid bytes from a client, and returns.
 func FuzzHangUp(f *testing.F) {
 	f.Add([]byte(""))
 	f.Add([]byte("ca\n"))
@@ -17,15 +17,14 @@ func FuzzHangUp(f *testing.F) {
 		ours.SetDeadline(time.Now().Add(10 * time.Second))
 		taken := make(chan int, 1)
 		go func() {
-			n, _ := theirs.Write(said) // blocks until all of it is taken, or the other end is closed
+			n, _ := theirs.Write(said) // blocks until all bytes are read, or the other end is closed
 			theirs.Close()
 			taken <- n
 		}()
 		hangUp(ours)
 		ours.Close()
-		// A reader takes no more than it was asked for.
 		if n := <-taken; n > maxSaid || n < min(len(said), maxSaid) {
-			t.Errorf("%d of %d bytes were taken", n, len(said))
+			t.Errorf("hangUp read %d of %d bytes, want %d at most", n, len(said), maxSaid)
 		}
 		if _, err := ours.Read(make([]byte, 1)); err != io.ErrClosedPipe {
 			t.Errorf("the connection is still open: %v", err)

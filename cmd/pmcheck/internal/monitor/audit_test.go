@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// newAudited returns an audit and what it logs, from level info on and without
-// times.
+// newAudited returns an audit and the buffer to which it logs, at level info and above
+// and without times.
 func newAudited() (audit, *bytes.Buffer) {
 	log := &bytes.Buffer{}
 	noTime := func(_ []string, a slog.Attr) slog.Attr {
@@ -47,7 +47,7 @@ level=INFO msg="verdict changed" service=server before=unhealthy verdict=healthy
 	}
 }
 
-func TestAuditOfHolds(t *testing.T) {
+func TestAuditLogsEachChangeOfTheHolds(t *testing.T) {
 	dir := t.TempDir()
 	store := &drain.Store{Persistent: dir + "/a", UntilReboot: dir + "/b"}
 	read := func() *State { return &State{Turned: time.Now(), Holds: store.Read()} }

@@ -15,7 +15,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A server is one that is asked as fast as it can answer.
+// A server is a program whose rate of answers is measured.
 type server struct {
 	name string
 	url  string
@@ -25,9 +25,9 @@ type server struct {
 	costs []float64 // CPU seconds per answer, by round
 }
 
-// BenchmarkAnswers asks how many answers per second there are for one wrk
-// thread. With a CPU for each side no server can answer by using more of the
-// machine, and the CPU time per answer is what limits the rate.
+// BenchmarkAnswers measures how many answers per second one wrk thread gets. With one
+// CPU for the server and another for wrk, no server gains by using more of the machine:
+// the CPU time per answer limits the rate.
 func BenchmarkAnswers(b *testing.B) {
 	if runtime.NumCPU() < 2 {
 		b.Fatal("needs a CPU for wrk and one for the server")
@@ -40,7 +40,7 @@ func BenchmarkAnswers(b *testing.B) {
 		{"AllCPUs", "each server with its defaults, on all CPUs", -1, -1},
 	} {
 		if testing.Short() && placement.server < 0 {
-			continue // the same again
+			continue // the short form measures one placement
 		}
 		b.Run(placement.name, func(b *testing.B) {
 			master := lab.StartStandIn(b, "master.bench.example")
@@ -105,9 +105,9 @@ frontend answers
 	return nil
 }
 
-// measureAnswers goes through the servers round by round, each time beginning
-// with another one. Rounds are short, and twice as many as elsewhere: the less
-// time between two measurements, the less has changed around them.
+// measureAnswers measures the servers in rounds, and each round begins with another
+// server. There are twice as many rounds as elsewhere, and they are short: the less time
+// is between two measurements, the less the machine has changed.
 func measureAnswers(b *testing.B, servers []*server, kept bool) {
 	b.Helper()
 	for _, s := range servers {

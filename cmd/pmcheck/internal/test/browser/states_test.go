@@ -14,7 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// scene is a state of a master, as a person would find it.
+// scene is a status of a master, and the hour before it, for the page to show.
 type scene struct {
 	name    string
 	status  lab.Status
@@ -23,7 +23,7 @@ type scene struct {
 
 const day = 24 * time.Hour
 
-// scenes are the states that a page has to be readable in.
+// scenes returns the states in which the page must be readable.
 func scenes(now time.Time) []scene {
 	minutes := func(n int) time.Time { return now.Add(-time.Duration(n) * time.Minute) }
 	verdict := func(h check.Health, r check.Reason, detail string, since time.Time) check.Verdict {
@@ -326,7 +326,8 @@ func loans(n int, oldest float64) []check.Loan {
 	return list
 }
 
-// samples is an ordinary hour, changed by how many samples ago one is.
+// samples returns the samples of an ordinary hour. It calls change for each, with the
+// number of samples after it.
 func samples(change func(ago int, s *lab.Sample)) []lab.Sample {
 	list := make([]lab.Sample, 360)
 	for i := range list {
@@ -355,7 +356,7 @@ func held(slots int) func(int, *lab.Sample) {
 	}
 }
 
-// hostile is a state in which every name is chosen by an attacker.
+// hostile returns a state in which an attacker has chosen every name.
 func hostile(now time.Time) scene {
 	s := scenes(now)[5]
 	const script = `<script>document.title = "pwned"</script><img src=x onerror="document.title='pwned'">`

@@ -13,8 +13,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// testHeld holds puppet1 and lets it go: open sessions go on, new ones are carried
-// by the other master.
+// testHeld holds puppet1 and lifts the hold: open sessions continue, and new ones go to
+// the other master.
 func (e *example) testHeld(mode drain.Mode, status string, within time.Duration) {
 	e.t.Helper()
 	var old []*session
@@ -31,7 +31,7 @@ func (e *example) testHeld(mode drain.Mode, status string, within time.Duration)
 	before := e.haproxy.Stat("puppet", "puppet1").SessionsTotal
 	for range 4 {
 		if !startSession(e.t, e.where("1", "8140")).carries() {
-			e.t.Errorf("%s: a new session is not carried", mode)
+			e.t.Errorf("%s: a new session does not work", mode)
 		}
 	}
 	if after := e.haproxy.Stat("puppet", "puppet1").SessionsTotal; after != before {
@@ -46,7 +46,7 @@ func (e *example) testHeld(mode drain.Mode, status string, within time.Duration)
 	e.waitFor("ready", "UP", 8*time.Second, "puppet/puppet1")
 }
 
-// testKilled takes puppet1's Puppet Server away.
+// testKilled stops puppet1's Puppet Server and starts it again.
 func (e *example) testKilled(status string, servers ...string) {
 	e.t.Helper()
 	e.sites[0].SetMaster(checktest.Stopped)
@@ -55,8 +55,7 @@ func (e *example) testKilled(status string, servers ...string) {
 	e.waitFor("started", "UP", 10*time.Second, servers...)
 }
 
-// TestExamples: what is shipped for HAProxy is loaded by it, and does what its
-// comments say.
+// TestExamples: HAProxy loads the examples for it, and they do what their comments say.
 func TestExamples(t *testing.T) {
 	lab.Real(t)
 	const seconds = time.Second
@@ -91,8 +90,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// testAgentGone: the last agent-check stands, and the plain check is there for a
-// host on which nothing answers.
+// testAgentGone: without an answer to the agent-check, HAProxy keeps the last one in
+// effect, and the HTTP check takes the master DOWN.
 func (e *example) testAgentGone() {
 	e.t.Helper()
 	e.sites[0].Hold(drain.Drain)
@@ -107,7 +106,7 @@ func (e *example) testAgentGone() {
 	e.waitFor("ready", "UP", 10*time.Second, "puppet/puppet1")
 }
 
-// testSplit: what concerns one pool leaves the others alone.
+// testSplit: a fault or a hold in one pool does not change the others.
 func (e *example) testSplit() {
 	e.t.Helper()
 	e.start()
@@ -129,11 +128,11 @@ func (e *example) testSplit() {
 	e.waitFor("PuppetDB cannot write", "DOWN", 25*time.Second, "puppetdb/puppet1")
 	for host, port := range map[string]string{"1": "8140", "2": "8140", "3": "8081"} {
 		if !startSession(e.t, e.where(host, port)).carries() {
-			e.t.Errorf("192.0.2.%s carries no session while each pool lacks something", host)
+			e.t.Errorf("192.0.2.%s carries no session while each pool has a master out", host)
 		}
 	}
 	if _, status := first.Run("drain"); status != 7 {
-		e.t.Errorf("to drain the only CA ends with %d, want 7", status)
+		e.t.Errorf("the exit status of draining the only CA is %d, want 7", status)
 	}
 }
 
@@ -152,7 +151,7 @@ func (e *example) testReload() {
 	if status := e.haproxy.Stat("puppet", "puppet1").Status; !strings.HasPrefix(status, "NOLB") { // or NOLB 1/3
 		e.t.Errorf("after a reload HAProxy says %q of a master that is held, want NOLB", status)
 	}
-	// The first check may have been faster than we were, but this is said before it.
+	// The first check may have come before the line above, but HAProxy logs this earlier.
 	if want := "puppet1 is stopping, changed from server-state after a reload"; !strings.Contains(e.haproxy.Log(), want) {
 		e.t.Errorf("HAProxy did not log %q", want)
 	}

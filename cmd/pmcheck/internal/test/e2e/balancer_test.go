@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestPuppetServersBehindBalancers has two real masters of unequal size compile
-// catalogs behind balancers. That takes more than two minutes, so that make
-// integration leaves it out: make test-all sets E2E_ALL.
+// TestPuppetServersBehindBalancers runs two real masters of unequal size behind
+// balancers. It takes more than two minutes, so make integration skips it; make
+// test-all sets E2E_ALL.
 func TestPuppetServersBehindBalancers(t *testing.T) {
 	lab.Real(t)
 	if os.Getenv("E2E_ALL") == "" && !long() {
@@ -26,7 +26,7 @@ func TestPuppetServersBehindBalancers(t *testing.T) {
 	t.Run("weights", func(t *testing.T) { testWeights(t, small, large) })
 }
 
-// startSized starts a Puppet Server with so many JRubies.
+// startSized starts a Puppet Server with the given number of JRubies.
 func startSized(t *testing.T, name string, jrubies int) *lab.PuppetServer {
 	t.Helper()
 	return lab.StartPuppetServer(t, lab.PuppetServerOptions{

@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// puppetFaults are those within Puppet Server, and those of its unit.
+// puppetFaults returns faults in Puppet Server and in its unit.
 func puppetFaults() []fault {
 	const (
 		look = 4 * time.Second // interval, and a little
@@ -116,7 +116,7 @@ func puppetFaults() []fault {
 	return faults
 }
 
-// configure has pmcheck read another configuration.
+// configure writes another configuration and reloads pmcheck.
 func (s *faultSite) configure(yaml string) {
 	s.Configure(yaml)
 	s.Host.MustRun("systemctl", "reload", "pmcheck")
@@ -129,11 +129,11 @@ func (s *faultSite) catalogPath() string {
 	return "/puppet/v3/catalog/" + s.Puppet.Certname() + "?environment=production"
 }
 
-// ask has so many agents ask at the same time, in a unit of that name, and does
+// ask starts n agents that request a path at the same time, in a systemd unit, and does
 // not wait for them.
 func (s *faultSite) ask(unit string, n int, path string) {
 	name := s.Puppet.Certname()
-	_, _ = s.Host.Run("systemctl", "stop", unit) // of another fault
+	_, _ = s.Host.Run("systemctl", "stop", unit) // a previous fault may have left it
 	s.Host.MustRun("systemd-run", "--quiet", "--collect", "--unit="+unit, "sh", "-c", `
 name=$1 n=$2 url=$3
 exec curl --silent --output /dev/null --parallel --parallel-immediate --parallel-max "$n" \
@@ -141,14 +141,14 @@ exec curl --silent --output /dev/null --parallel --parallel-immediate --parallel
     $(yes "$url" | head -n "$n")`, "sh", name, fmt.Sprint(n), "https://"+name+":8140"+path)
 }
 
-// The file that compiles in flight wait for, and the sign that one does.
+// While gate exists, compiles wait. The first to wait creates compiling.
 const (
 	gate      = "/tmp/gate"
 	compiling = "/tmp/compiling"
 )
 
-// compile starts a compile that ends with endCompile. systemd asks all processes
-// of a unit to end, the script of this one too.
+// compile starts a compile that ends with endCompile. Its script ignores the SIGTERM
+// that systemd sends to every process of a unit that stops.
 func (s *faultSite) compile() {
 	const script = "/etc/puppet/code/wait.sh"
 	s.Host.WriteFile(gate, "", 0o644)
@@ -180,7 +180,7 @@ func (s *faultSite) endCompile() {
 
 const authConf = "/etc/puppet/puppetserver/conf.d/auth.conf"
 
-// denyStatus puts a rule in front of all others.
+// denyStatus puts a rule that denies the status in front of all others.
 func (s *faultSite) denyStatus() {
 	s.Host.MustRun("cp", "-a", authConf, authConf+".good")
 	conf := s.Host.MustRun("cat", authConf)

@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestSites: sites run beside each other, each with a master, holds and balancer of
-// its own.
+// TestSites: several sites run in parallel, each with its own master, holds and
+// balancer.
 func TestSites(t *testing.T) {
 	lab.Real(t)
 	for _, name := range []string{"first", "second"} {
@@ -43,8 +43,8 @@ backend puppet
 	}
 }
 
-// TestSiteShares: two pmchecks of one site have the same holds.
-func TestSiteShares(t *testing.T) {
+// TestSitesCanShareHolds: two daemons of one site have the same holds.
+func TestSitesCanShareHolds(t *testing.T) {
 	lab.Real(t)
 	first := lab.StartSite(t, lab.SiteOptions{})
 	second := lab.StartSite(t, lab.SiteOptions{Share: first})

@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestCheckOverTLS has a real HAProxy check with the words that the class
-// pmcheck::balancermember exports when tls is set; the module's own tests say
-// that it exports these.
+// TestCheckOverTLS: a real HAProxy can check with the server options that the class
+// pmcheck::balancermember exports when tls is set. The tests of the module assert that
+// it exports these options.
 func TestCheckOverTLS(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "tls: puppet\n")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRPM takes the RPM through its life, with a real rpm on a host that is
-// otherwise Debian.
+// TestRPM installs, upgrades, downgrades and erases the RPM, with the real rpm program
+// on a Debian host. Holds survive all of it.
 func TestRPM(t *testing.T) {
 	s := boot(t, "rpm")
 	rpm := func(args ...string) {
@@ -17,7 +17,7 @@ func TestRPM(t *testing.T) {
 		s.Host.MustRun("rpm", append([]string{"--nodeps"}, args...)...)
 	}
 	rpm("--install", "/root/"+older+".rpm")
-	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service") // as is the custom
+	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service") // as is usual on EL
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-status.socket",
 		"pmcheck-puppet-group.path"} {
