@@ -15,7 +15,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// The records of r10k have Ruby's times, those of g10k have Go's.
+// r10k writes times in Ruby's format, g10k in Go's.
 const (
 	r10kRecord = `{
   "name": "production",
@@ -51,7 +51,7 @@ func deploy(t *testing.T, dir, environment, record string) {
 	write(t, filepath.Join(dir, environment, name), []byte(record))
 }
 
-// record is an r10k record with the given times, and whether it succeeded.
+// record returns a record of r10k with these times. A zero finished leaves out the end.
 func record(started, finished time.Time, success bool) string {
 	const layout = "2006-01-02 15:04:05 -0700"
 	end := ""
@@ -73,7 +73,7 @@ func TestCodeReportsEachDeployment(t *testing.T) {
 		reason  check.Reason
 		detail  string
 	}{
-		{"nothing there", nil, check.StateNone, check.NotKnown, "no environment"},
+		{"no records", nil, check.StateNone, check.NotKnown, "no environment"},
 		{"r10k", map[string]string{"production": r10kRecord}, check.StateOK, check.OK, ""},
 		{"failed", map[string]string{"a": good, "b": record(ago(time.Hour), ago(time.Minute), false)}, check.StateWarn,
 			check.DeployFailed, "b: "},
@@ -91,12 +91,12 @@ func TestCodeReportsEachDeployment(t *testing.T) {
 		{"failed is worse than under way", map[string]string{"a": record(ago(time.Minute), time.Time{}, false),
 			"b": record(ago(2), ago(1), false), "c": "{"},
 			check.StateWarn, check.DeployFailed, "b: the deployment that ended"},
-		{"others are counted", map[string]string{"a": record(ago(2), ago(1), false), "b": record(ago(2), ago(1), false),
-			"c": good, "d": "{"},
+		{"more failures are counted",
+			map[string]string{"a": record(ago(2), ago(1), false), "b": record(ago(2), ago(1), false), "c": good, "d": "{"},
 			check.StateWarn, check.DeployFailed, "; and 2 more"},
 		{"empty", map[string]string{"a": "", "b": good}, check.StateNone, check.NotKnown, "a: "},
 		{"truncated", map[string]string{"a": r10kRecord[:100]}, check.StateNone, check.NotKnown, "a: "},
-		{"no word of success", map[string]string{"a": `{"signature":"1"}`}, check.StateNone, check.NotKnown, "a: "},
+		{"without deploy_success", map[string]string{"a": `{"signature":"1"}`}, check.StateNone, check.NotKnown, "a: "},
 		{"success as a string", map[string]string{"a": `{"deploy_success":"true"}`}, check.StateNone, check.NotKnown, "a: "},
 		{"success as null", map[string]string{"a": `{"deploy_success":null}`}, check.StateNone, check.NotKnown, "a: "},
 		{"too long", map[string]string{"a": good + strings.Repeat(" ", 4<<20)}, check.StateNone, check.NotKnown, "a: "},
@@ -125,7 +125,7 @@ func TestCodeReportsEachDeployment(t *testing.T) {
 	}
 }
 
-func TestEnvironmentSaysWhatTheRecordDoes(t *testing.T) {
+func TestEnvironmentHasTheFieldsOfItsRecord(t *testing.T) {
 	dir := t.TempDir()
 	deploy(t, dir, "production", r10kRecord)
 	deploy(t, dir, "testing", g10kRecord)
@@ -173,7 +173,7 @@ func TestIDChangesWithTheCode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := id(tt.record); (got == want) != tt.same {
-				t.Errorf("%s beside %s; the same: want %v", got, want, tt.same)
+				t.Errorf("ID %s after %s; want equal: %v", got, want, tt.same)
 			}
 		})
 	}

@@ -68,24 +68,24 @@ func TestVerdictExpires(t *testing.T) {
 	asked := time.Now()
 	v, _ := j.Observe(result(asked, check.OK))
 	if got := v.At(asked.Add(3*time.Second - 1)); got.Health != check.Healthy {
-		t.Errorf("%s just before its time, want healthy", got.Health)
+		t.Errorf("%s just before it expires, want healthy", got.Health)
 	}
 	got := v.At(asked.Add(3 * time.Second))
 	if got.Health != check.Unknown || got.Reason != check.Stale || got.Health.Serves() {
-		t.Errorf("%s: %s at its time, want unknown: stale", got.Health, got.Reason)
+		t.Errorf("%s: %s when it expires, want unknown: stale", got.Health, got.Reason)
 	}
 	if (check.Verdict{}).At(asked).Health.Serves() {
 		t.Error("a master that was never probed serves")
 	}
 }
 
-func TestUncountedResultDoesNotRenewTheVerdict(t *testing.T) {
+func TestTimeoutBelowFallDoesNotRenewTheVerdict(t *testing.T) {
 	j := check.Judge{Fall: 5, MaxAge: 3 * time.Second}
 	asked := time.Now()
 	j.Observe(result(asked, check.OK))
 	v, _ := j.Observe(result(asked.Add(2*time.Second), check.Timeout))
 	if got := v.At(asked.Add(4 * time.Second)); got.Reason != check.Stale {
-		t.Errorf("silence kept the verdict alive: %s: %s", got.Health, got.Reason)
+		t.Errorf("a timeout renewed the verdict: %s: %s", got.Health, got.Reason)
 	}
 }
 

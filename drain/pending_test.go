@@ -7,8 +7,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A hold of mode ready holds nothing. The hold that follows begins when it is set.
-func TestReadyAnnouncesAHold(t *testing.T) {
+// TestAHoldAfterAPendingOneBeginsWhenItIsSet: a hold of mode ready, which announces
+// another, holds nothing.
+func TestAHoldAfterAPendingOneBeginsWhenItIsSet(t *testing.T) {
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	s := &drain.Store{Persistent: t.TempDir(), Now: func() time.Time { return now }}
 	pending, err := s.Put(drain.Hold{Holder: "guard", Mode: drain.Ready, Reason: "is about to stop"})

@@ -15,13 +15,13 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A fakeDaemon answers on a socket as the user who runs the daemon could: with
-// whatever it likes.
+// A fakeDaemon answers on a socket with any status: an attacker with the daemon's user
+// could do the same.
 type fakeDaemon struct {
 	config, socket string // pmcheck.yaml, which is no YAML, and the socket
 }
 
-// startFakeDaemon starts one that says where holds are and which services there are.
+// startFakeDaemon starts one that names this directory of holds and these services.
 func startFakeDaemon(t *testing.T, holds string, services ...string) fakeDaemon {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func startFakeDaemon(t *testing.T, holds string, services ...string) fakeDaemon 
 	return d
 }
 
-// run runs a command that believes to ask its own daemon.
+// run runs a command that takes the fake daemon for its own.
 func (d fakeDaemon) run(args ...string) (exit int, stdout, stderr string) {
 	var out, said strings.Builder
 	args = append([]string{"pmcheck", args[0], "--config", d.config}, args[1:]...)
@@ -66,7 +66,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-func TestNoHoldIsChangedWhereOnlyTheDaemonSays(t *testing.T) {
+func TestNoHoldIsChangedInADirectoryThatOnlyTheDaemonNames(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		prepare func(t *testing.T, victim string) (claim string)
@@ -126,7 +126,7 @@ func TestNoHoldIsChangedWhereOnlyTheDaemonSays(t *testing.T) {
 	}
 }
 
-// The shell that completes a name runs what is in it.
+// A shell may execute what is in a name that it completes.
 func TestServiceNamesOfTheDaemonAreNotRunByAShell(t *testing.T) {
 	d := startFakeDaemon(t, t.TempDir(),
 		"server", "$(touch x)", "`touch x`", "a;b", "a b", "\x1b[2J", "ca\n", "", "-c", "ca", strings.Repeat("x", 65))

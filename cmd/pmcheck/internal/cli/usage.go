@@ -13,11 +13,11 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// typedArgs is where the app keeps its arguments: they are not in the context of an
-// error in the flags before a command.
+// typedArgs is the key under which the app keeps its arguments. Where a flag before the
+// command is wrong, the context of the error does not have them.
 const typedArgs = "args"
 
-// strict refuses stray arguments: flags behind one are not parsed, so that
+// strict refuses stray arguments. urfave/cli stops parsing flags at the first argument:
 // "drain now --reason x" would drain without the reason.
 func strict(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
@@ -41,7 +41,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	return &exitError{exitUsage, errors.New(problem), hint}
 }
 
-// called is the command as it was called, without arguments.
+// called returns the command as it was called, without arguments.
 func called(c *cli.Context) string {
 	if isRoot(c) {
 		return "pmcheck"
@@ -53,7 +53,7 @@ func isRoot(c *cli.Context) bool {
 	return c.Command == nil || c.Command.Name == "" || c.Command.Name == c.App.Name
 }
 
-// flagProblem rewords an error of package flag, which has only a text.
+// flagProblem rewords an error of package flag, whose errors have no types.
 func flagProblem(c *cli.Context, text string) (problem, hint string) {
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		return called(c) + " has no flag " + dashed(name), unknownFlagHint(c, name)
@@ -68,8 +68,8 @@ func flagProblem(c *cli.Context, text string) (problem, hint string) {
 	return dashed(m[2]) + ": " + valueProblem(c.Command, m[1], m[2], m[3]), ""
 }
 
-// valueProblem says what is wrong with the quoted value of a flag; said is what the
-// flag says itself.
+// valueProblem says what is wrong with the quoted value of a flag; said is the error of
+// the flag's own Set.
 func valueProblem(command *cli.Command, value, name, said string) string {
 	for _, f := range command.Flags {
 		if !slices.Contains(f.Names(), name) {
@@ -85,7 +85,7 @@ func valueProblem(command *cli.Command, value, name, said string) string {
 	return said
 }
 
-// unknownFlagHint names what may be meant by a flag that a command does not have.
+// unknownFlagHint returns a hint for a flag that a command does not have.
 func unknownFlagHint(c *cli.Context, name string) string {
 	typed, _ := c.App.Metadata[typedArgs].([]string)
 	if !isRoot(c) {
@@ -108,8 +108,8 @@ func unknownFlagHint(c *cli.Context, name string) string {
 	return ""
 }
 
-// strayFlagHint says what to do instead of giving a command the flag of others. A
-// flag that is near must not be offered: drain --hold m2 would drain this host.
+// strayFlagHint returns a hint for a flag that only other commands have. It must not
+// suggest a similar flag: for drain --host m2, drain --hold m2 would drain this host.
 func strayFlagHint(command, name string, others, typed []string) string {
 	acts := slices.Contains([]string{"drain", "maint", "ready", "wait", "check"}, command)
 	switch {
@@ -140,7 +140,7 @@ func commandsWith(c *cli.Context, flag string) (names []string) {
 	return names
 }
 
-// flagNames lists the flags of a command in the order of the alphabet.
+// flagNames lists the flags of a command in alphabetical order.
 func flagNames(c *cli.Command) []string {
 	var names []string
 	for _, f := range c.VisibleFlags() {
@@ -150,7 +150,7 @@ func flagNames(c *cli.Command) []string {
 	return names
 }
 
-// dashed writes the name of a flag as it is typed.
+// dashed returns the name of a flag as it is typed.
 func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -172,8 +172,8 @@ func unknownCommand(c *cli.Context, name string) error {
 	return &exitError{exitUsage, fmt.Errorf("no command %q", name), hint}
 }
 
-// otherWord returns the command that other tools call name. The nearest command by
-// its letters may be the opposite.
+// otherWord returns the command that other tools call name. The command with the most
+// similar spelling may be the opposite.
 func otherWord(name string) drain.Mode {
 	switch name {
 	case "undrain", "unmaint", "uncordon", "resume", "enable", "up":

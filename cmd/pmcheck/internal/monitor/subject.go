@@ -25,8 +25,8 @@ type subject struct {
 	judge check.Judge
 
 	asking bool // a probe is under way
-	again  bool // another is wanted as soon as it is done
-	credit bool // a lost connection may cause one probe between two ticks
+	again  bool // another probe must follow as soon as this one is done
+	credit bool // a lost connection may still cause a probe before the next tick
 	count  int64
 	last   check.Result
 }
@@ -37,7 +37,7 @@ type outcome struct {
 	result  check.Result
 }
 
-// newHost returns what the clients of a configuration have in common.
+// newHost returns the settings that all clients of a configuration share.
 func newHost(c config.Probe, credentials *puppetclient.Credentials) check.Host {
 	return check.Host{
 		Address:     c.Address,
@@ -59,9 +59,9 @@ func newCredentials(c config.Probe) *puppetclient.Credentials {
 	}}
 }
 
-// subjects makes the subjects of a configuration. The first is the master. Those
-// whose kept connection the master ends are sent to lost. What an old subject of the
-// same name knew is taken over, so that a reload does not forget a verdict.
+// subjects returns the subjects of a configuration. The first is the master. A subject
+// whose kept connection the master closes is sent to lost. A subject takes over the
+// results of the old one with the same name, so that a reload does not forget a verdict.
 func subjects(c config.Config, host check.Host, lost chan<- *subject, old []*subject) []*subject {
 	list := []*subject{newSubject(host, Server, "", lost)}
 	for _, name := range c.Services {
@@ -96,7 +96,7 @@ func newSubject(host check.Host, name, service string, lost chan<- *subject) *su
 	prober.Lost = func() {
 		select {
 		case lost <- s:
-		default: // another subject's connection was lost too: the next tick is not far
+		default: // another subject's connection was lost too: the next tick comes soon
 		}
 	}
 	return s

@@ -107,7 +107,7 @@ func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
 	switch s.Mode {
 	case drain.Ready:
 	case drain.Drain:
-		return "held", "Out of service: drain", "Balancers are told to send no new agents; those at work may finish."
+		return "held", "Out of service: drain", "Balancers are told to send no new agents; agent runs in progress finish."
 	default:
 		return "held", "Out of service: maint", "Balancers are told to send no agents at all."
 	}
@@ -125,7 +125,7 @@ func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
 		"It is not known whether agents would be served; balancers are told to send none."
 }
 
-// icon is the icon of the tab. Tones differ by shape as well as by colour.
+// icon returns the icon of the tab. Tones differ by shape as well as by colour.
 func icon(tone string) template.URL {
 	drawing := map[string]struct{ color, sign string }{
 		"good": {"1a7f4b", "M4 8.5l3 3 5-6.5"},
@@ -146,8 +146,8 @@ type lifetime struct {
 	State    check.State
 }
 
-// soon is how long before an expiry the page marks it. The thresholds of the
-// configuration are those of the check.
+// soon is how long before an expiry the page marks it. It is fixed: expiry.warn applies
+// to the check alone.
 const soon = 30 * 24 * time.Hour
 
 func lifetimes(s api.Status) (list []lifetime) {
@@ -176,7 +176,7 @@ func lifetimes(s api.Status) (list []lifetime) {
 	return list
 }
 
-// probeRow shows the probe as the first of the checks.
+// probeRow returns the probe as a row of the table of checks.
 func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
 	row := api.CheckStatus{Finding: check.Finding{
 		Check:    check.CheckProbe,

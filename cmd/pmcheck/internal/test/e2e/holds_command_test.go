@@ -21,7 +21,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// toggleReport is the part of what a toggle prints as JSON that tests need.
+// toggleReport is the part that tests need of the JSON of drain, maint and ready.
 type toggleReport struct {
 	Set       *drain.Hold
 	Remaining []drain.Hold
@@ -66,8 +66,8 @@ func TestStatusExit(t *testing.T) {
 	status(5, "after the daemon was killed")
 }
 
-// TestInEffect: when a toggle says that it is in effect, the very next balancer
-// is told so.
+// TestInEffect: when drain or ready says that it is in effect, the very next balancer
+// gets the new answer.
 func TestInEffect(t *testing.T) {
 	lab.Real(t)
 	const toggles = 20
@@ -91,8 +91,8 @@ func TestInEffect(t *testing.T) {
 	assertWithin(t, "pmcheck drain or ready, start to end, slowest of 20", took[toggles-1], time.Second)
 }
 
-// TestTwoHolders: neither holder lifts the other's hold, and setting a hold again
-// makes no second one.
+// TestTwoHolders: neither holder lifts the other's hold, and setting a hold again does
+// not create a second one.
 func TestTwoHolders(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})
@@ -129,8 +129,8 @@ func TestTwoHolders(t *testing.T) {
 	}
 }
 
-// TestOtherUser: a user without permission to write the holds is told what to ask
-// for, and one with it can hold the master.
+// TestOtherUser: a user without write permission on the holds is told which permission
+// to ask for; a user with it can hold the master.
 func TestOtherUser(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})

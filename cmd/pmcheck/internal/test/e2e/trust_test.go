@@ -16,15 +16,15 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// everyHandshake is the probe section of a daemon that makes a new handshake
-// for each probe, and so sees at once what the server thinks of a certificate.
+// everyHandshake is the probe section of a daemon that makes a new handshake for each
+// probe, and so notices at once when the server refuses a certificate.
 const everyHandshake = "interval: 1s, timeout: 900ms, handshake: 1s"
 
-// testExpiredCRL: Puppet Server with an expired CRL refuses every agent and
-// tells clients without a certificate that it is running.
+// testExpiredCRL: with an expired CRL, Puppet Server refuses every agent and still
+// tells clients without a certificate that it is running. pmcheck answers 503.
 func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
 	usual := lab.StartSite(t, lab.SiteOptions{Server: s})
-	// The other's own list stays good: only the server's has expired.
+	// The CRL of the other daemon stays valid: only the server's expires.
 	good := filepath.Join(t.TempDir(), "crl.pem")
 	copyFile(t, s.CertFiles("").CRL, good)
 	other := lab.StartSite(t, lab.SiteOptions{
@@ -51,7 +51,7 @@ func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
 		}
 	}
 
-	t.Run("the stand-in answers alike", func(t *testing.T) {
+	t.Run("the simulated master answers alike", func(t *testing.T) {
 		m := lab.StartStandIn(t, lab.StandInName)
 		expireCRL(t, m)
 		question{path: "/status/v1/simple"}.compare(t, s, m)
@@ -63,7 +63,7 @@ func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
 	other.WaitServing(20 * time.Second)
 }
 
-// expireCRL makes the stand-in load a list that has expired.
+// expireCRL makes the simulated master load an expired CRL.
 func expireCRL(t *testing.T, m *checktest.Master) {
 	t.Helper()
 	crl, err := m.CA.CRL(time.Now().Add(-time.Hour))
@@ -76,8 +76,8 @@ func expireCRL(t *testing.T, m *checktest.Master) {
 	}
 }
 
-// testOwnCertificate: when the server refuses us, the answer says what is
-// wrong with our certificate.
+// testOwnCertificate: when the server refuses the daemon's certificate, the answer says
+// what is wrong with it.
 func testOwnCertificate(t *testing.T, s *lab.PuppetServer) {
 	expired := s.IssueCert("expired.lab.example", func(c *x509.Certificate) {
 		c.NotAfter = time.Now().Add(-time.Hour)
@@ -100,12 +100,12 @@ func testOwnCertificate(t *testing.T, s *lab.PuppetServer) {
 			})
 			r.Start()
 			r.WaitAnswer(http.StatusServiceUnavailable, "unknown: "+string(test.reason), 20*time.Second)
-			measured(t, "in words", r.Status().Services[0].Verdict.Detail)
+			measured(t, "detail of the verdict", r.Status().Services[0].Verdict.Detail)
 		})
 	}
 }
 
-// foreign makes a certificate of a CA that the server has never heard of.
+// foreign returns a certificate issued by a CA that the server does not know.
 func foreign(t *testing.T) lab.CertFiles {
 	t.Helper()
 	ca, err := checktest.NewCA("Puppet CA: elsewhere")
