@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -141,9 +142,13 @@ func fullName(name string) string {
 // readFile returns the name and content of pmcheck.yaml, or neither if there is none.
 func (o Options) readFile() (name string, data []byte, err error) {
 	name = cmp.Or(o.File, DefaultFile)
-	data, err = readFile(filepath.Join(o.Root, name))
+	path := filepath.Join(o.Root, name)
+	data, err = readFile(path)
 	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
-		return "", nil, nil
+		// A link that leads nowhere is a file that was lost, not one that was never there.
+		if _, absent := os.Lstat(path); absent != nil {
+			return "", nil, nil
+		}
 	}
 	return name, data, err
 }

@@ -132,6 +132,17 @@ func TestDefaultFileMayBeAbsent(t *testing.T) {
 	}
 }
 
+func TestDefaultFileMayNotBeADanglingLink(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, config.DefaultFile)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink("lost.yaml", path)); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := config.Check(config.Options{Root: root}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("loaded %+v, %v", l, err)
+	}
+}
+
 func TestFaultsCanBeUnwrapped(t *testing.T) {
 	_, err := config.Check(config.Options{File: write(t, "listen: 1\nlog: {level: loud}\n")})
 	var first config.Fault
