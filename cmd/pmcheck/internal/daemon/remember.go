@@ -56,23 +56,25 @@ func (d *Daemon) remember(ctx context.Context) error {
 	}
 	tick := time.NewTicker(rememberEvery)
 	defer tick.Stop()
-	for {
+	said := false // each time would fill the log
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			d.writeBalancers()
-			return nil
 		case <-tick.C:
-			d.writeBalancers()
 		}
+		err := d.writeBalancers()
+		if err != nil && !said {
+			d.Log.Warn("the balancers cannot be kept for the next daemon", "error", err)
+		}
+		said = err != nil
 	}
+	return nil
 }
 
-func (d *Daemon) writeBalancers() {
+func (d *Daemon) writeBalancers() error {
 	data, err := json.Marshal(d.balancers.Current(time.Now()))
-	if err == nil {
-		err = d.balancersFile().write(data)
-	}
 	if err != nil {
-		d.Log.Warn("the balancers cannot be kept for the next daemon", "error", err)
+		return err
 	}
+	return d.balancersFile().write(data)
 }
