@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
 // Codes are the status codes that a balancer chose. The zero value means 503
@@ -44,11 +43,11 @@ func ParseCodes(query string) (codes Codes, problem string) {
 		if len(list) != 1 {
 			return Codes{}, "parameter given twice"
 		}
-		code, err := strconv.Atoi(list[0])
-		if err != nil || code < 200 || code > 599 || strings.TrimLeft(list[0], "0123456789") != "" {
+		code, err := strconv.ParseUint(list[0], 10, 16) // unlike Atoi, it takes no sign
+		if err != nil || code < 200 || code > 599 {
 			return Codes{}, "a status code is a number from 200 to 599"
 		}
-		*into = code
+		*into = int(code)
 	}
 	return codes, ""
 }

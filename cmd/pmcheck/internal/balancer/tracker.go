@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -23,7 +24,6 @@ type Tracker struct {
 
 	mu   sync.Mutex
 	list map[key]*Balancer
-	from map[netip.Addr]int // entries by address
 }
 
 type key struct {
@@ -35,7 +35,7 @@ type key struct {
 // told something else, or changes its view. Changed must not block, and must not
 // call the tracker.
 func NewTracker(changed func()) *Tracker {
-	return &Tracker{changed: changed, list: map[key]*Balancer{}, from: map[netip.Addr]int{}}
+	return &Tracker{changed: changed, list: map[key]*Balancer{}}
 }
 
 // Record notes a check and its answer.
@@ -99,18 +99,23 @@ func smooth(average, latest float64, n int64) float64 {
 // up its share loses its own oldest entry, and so does the network with the most
 // entries when there is no room.
 func (t *Tracker) admit(k key, now time.Time) *Balancer {
-	if t.from[k.source] >= maxPerSource {
+	share := 0
+	for other := range t.list {
+		if other.source == k.source {
+			share++
+		}
+	}
+	if share >= maxPerSource {
 		t.forgetOldest(func(source netip.Addr) bool { return source == k.source })
 	}
 	if len(t.list) >= maxBalancers {
-		t.forgetGone(now)
+		maps.DeleteFunc(t.list, func(_ key, b *Balancer) bool { return b.gone(now) })
 	}
 	if len(t.list) >= maxBalancers && !t.forgetCrowd(k.source) {
 		return nil
 	}
 	b := &Balancer{Source: k.source, Node: k.node, Name: k.name, Service: k.service}
 	t.list[k] = b
-	t.from[k.source]++
 	return b
 }
 
@@ -130,13 +135,6 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 		if room := t.admit(k, now); room != nil {
 			*room = b
 		}
-	}
-}
-
-func (t *Tracker) forget(k key) {
-	delete(t.list, k)
-	if t.from[k.source]--; t.from[k.source] == 0 {
-		delete(t.from, k.source)
 	}
 }
 
@@ -171,15 +169,7 @@ func (t *Tracker) forgetOldest(of func(source netip.Addr) bool) {
 			oldest = k
 		}
 	}
-	t.forget(oldest)
-}
-
-func (t *Tracker) forgetGone(now time.Time) {
-	for k, b := range t.list {
-		if b.gone(now) {
-			t.forget(k)
-		}
-	}
+	delete(t.list, oldest)
 }
 
 // Current returns the balancers that still ask, in a stable order. It forgets
