@@ -84,7 +84,6 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 	return d
 }
 
-// published takes in what the monitor has just published.
 func (d *Daemon) published(s *monitor.State) {
 	d.history.Note(moment(s))
 	weight := answer.FullWeight

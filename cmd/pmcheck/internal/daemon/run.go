@@ -38,7 +38,10 @@ func (d *Daemon) Run(ctx context.Context, k Keeper) error {
 	group.Go(func() error { return d.Serve(ctx) })
 	group.Go(func() error { return d.feedWatchdog(ctx) })
 	group.Go(func() error {
-		d.announce(ctx)
+		d.waitForVerdict(ctx)
+		if ctx.Err() == nil {
+			d.notify(systemd.Ready(d.Summary()))
+		}
 		k.keep(ctx, d)
 		return nil
 	})
@@ -89,15 +92,6 @@ func (k *Keeper) load(d *Daemon) error {
 		d.Reload(loaded.Config, loaded.File)
 	}
 	return err
-}
-
-// announce tells the service manager that the daemon answers, once there is a
-// verdict to tell.
-func (d *Daemon) announce(ctx context.Context) {
-	d.waitForVerdict(ctx)
-	if ctx.Err() == nil {
-		d.notify(systemd.Ready(d.Summary()))
-	}
 }
 
 // notify logs a notification that failed. Balancers are answered all the same.

@@ -79,11 +79,8 @@ func (l *limiter) oldestOfMost() *limitedConn {
 	})
 }
 
-// remove takes a connection off the list, if it is on it.
 func (l *limiter) remove(c *limitedConn) {
-	if i := slices.Index(l.open, c); i >= 0 {
-		l.open = slices.Delete(l.open, i, i+1)
-	}
+	l.open = slices.DeleteFunc(l.open, func(open *limitedConn) bool { return open == c })
 }
 
 // empty waits until all connections have been closed, and closes those that are
@@ -110,7 +107,6 @@ func (l *limiter) empty() {
 // sweepEvery is the tick of the limiter's clock.
 const sweepEvery = time.Second
 
-// run sweeps every sweepEvery until ctx ends.
 func (l *limiter) run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()

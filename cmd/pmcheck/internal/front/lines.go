@@ -55,7 +55,6 @@ func passing(err error) bool {
 		func(passing error) bool { return errors.Is(err, passing) })
 }
 
-// tell serves one client.
 func tell(c net.Conn, line func(netip.Addr) string) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(lineDeadline))

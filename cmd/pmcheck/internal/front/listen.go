@@ -60,22 +60,20 @@ func ListenSocket(path string) (net.Listener, error) {
 // vacant returns an error if there is anything at path but a socket on which no
 // process listens.
 func vacant(path string) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
-	}
-	if info.Mode().Type() != fs.ModeSocket {
+	case info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("%s exists and is not a socket: remove it, or set socket", path)
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
-	if err == nil {
+	switch {
+	case err == nil:
 		c.Close()
 		return fmt.Errorf("another pmcheck answers on %s", path)
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
 	return err

@@ -201,7 +201,6 @@ func (m *Monitor) turn() {
 	m.hooks.Published(next)
 }
 
-// known gathers what is known at now.
 func (m *Monitor) known(now time.Time) *State {
 	s := &State{
 		Turned:    now,

@@ -1,5 +1,5 @@
-// Package monitor finds out how the master is, all the time, and says so in one
-// immutable State.
+// Package monitor watches the master and publishes what it knows as one immutable
+// State.
 //
 // All facts meet in one goroutine: results of probes, findings of the checks
 // beside the probe, the state of the unit, changes of the holds, a new

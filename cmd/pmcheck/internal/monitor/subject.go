@@ -31,7 +31,6 @@ type subject struct {
 	last   check.Result
 }
 
-// outcome is a result and its subject.
 type outcome struct {
 	subject *subject
 	result  check.Result
