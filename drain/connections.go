@@ -94,13 +94,9 @@ func listenerOf(addr netip.Addr, listeners []netip.Addr) (netip.Addr, bool) {
 // peer is in own, the addresses of pmcheck's own connections, and those that have
 // been idle for longer than idle.
 func InUse(list []Connection, own []netip.AddrPort, idle time.Duration) []Connection {
-	var used []Connection
-	for _, c := range list {
-		if c.Idle <= idle && !slices.Contains(own, c.Peer) {
-			used = append(used, c)
-		}
-	}
-	return used
+	return slices.DeleteFunc(slices.Clone(list), func(c Connection) bool {
+		return c.Idle > idle || slices.Contains(own, c.Peer)
+	})
 }
 
 // Settle recognizes the moment at which a condition has held for long enough. The

@@ -73,13 +73,13 @@
 // and Lift do so where they are missing. A daemon that starts creates the one that a
 // reboot empties ([Store.MakeUntilReboot]).
 //
-// A [Watcher] also takes a directory for that hold which took the place of
-// another since the watcher first saw it: it was moved, restored or created anew,
-// or a file system was mounted or unmounted there. Its holds count, but others may
-// be missing. It is accepted as it is with the file ".initialized" in it, which
-// lifting the operator's hold or all of them writes into both directories, and which
-// a copy of an accepted directory brings along. Until then the one before may also
-// come back. A daemon that starts takes what it finds.
+// A [Watcher] also reports that hold for a directory that took the place of another
+// after the watcher first saw it: it was moved, restored or created anew, or a file
+// system was mounted or unmounted there. Its holds count, but others may be missing.
+// The file ".initialized" in it accepts it as it is. Lifting the operator's hold, or
+// all holds, writes that file into both directories; a copy of an accepted directory
+// contains it. The hold also ends when the earlier directory comes back. A daemon
+// that starts accepts what it finds.
 //
 // The parents of the directories must not belong to the user who runs the
 // daemon. The owner of a parent directory can replace the holds directory.

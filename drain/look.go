@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPasses bounds how often reading begins again since the directories change.
+// maxPasses bounds how often the directories are read again because they change.
 const maxPasses = 10
 
 // view is what one directory said in one scan.

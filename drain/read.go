@@ -120,7 +120,6 @@ func (s *Store) scan(p place, limit int) view {
 	return v
 }
 
-// list returns the names in dir.
 func list(dir *os.File, limit int) ([]string, error) {
 	if limit < 0 {
 		return dir.Readdirnames(-1)

@@ -31,7 +31,6 @@ type place struct {
 	untilReboot bool
 }
 
-// places returns the directories that s has.
 func (s *Store) places() []place {
 	persistent := place{dir: s.Persistent}
 	if s.UntilReboot == "" {

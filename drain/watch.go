@@ -35,7 +35,6 @@ type Watcher struct {
 	interval  time.Duration
 	newNotify func() (*fsnotify.Watcher, error)
 	notify    *fsnotify.Watcher // nil while there is none
-	live      Snapshot          // what was in effect at the last scan
 	known     map[string]identity
 }
 
@@ -53,7 +52,6 @@ func (s *Store) Watch() *Watcher {
 	snap := s.read(w.recognize)
 	w.current.Store(&snap)
 	w.degraded.Store(new(error))
-	w.live = snap.At(s.now())
 	return w
 }
 
@@ -139,13 +137,11 @@ func (w *Watcher) scan() {
 	w.degraded.Store(&err)
 
 	old, snap := w.Current(), w.store.read(w.recognize)
-	live := snap.At(snap.taken)
 	w.current.Store(&snap)
-	if !slices.Equal(old.holds, snap.holds) || !slices.Equal(w.live.holds, live.holds) ||
+	if !slices.Equal(old.holds, snap.holds) || !slices.Equal(old.At(old.taken).holds, snap.At(snap.taken).holds) ||
 		fmt.Sprint(before) != fmt.Sprint(err) {
 		signal(w.changes)
 	}
-	w.live = live
 }
 
 // recognize returns errReplaced for a directory that is neither the first one
@@ -177,7 +173,7 @@ func (w *Watcher) arm() error {
 	for _, p := range w.store.places() {
 		for _, dir := range []string{p.dir, filepath.Dir(filepath.Clean(p.dir))} {
 			err := w.notify.Add(dir)
-			// That there is no directory is for the snapshot to say.
+			// The snapshot reports a missing directory.
 			if first == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 				first = fmt.Errorf("watch %s: %w", dir, explain(err))
 			}
