@@ -2,7 +2,6 @@ package drain
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -107,7 +106,9 @@ func splitName(file string) (holder, service string, err error) {
 // 64 of the characters a-z, 0-9, dot, underscore and hyphen, the first of them
 // a letter or a digit.
 func CheckName(name string) error {
-	if !regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`).MatchString(name) {
+	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
+	ok := name != "" && len(name) <= 64 && strings.Contains(first, name[:1])
+	if !ok || strings.Trim(name, first+"._-") != "" {
 		return fmt.Errorf("name %q: want 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit", name)
 	}
 	return nil
