@@ -14,6 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -126,10 +127,23 @@ func idle(counted, now time.Time) time.Duration {
 	return max(drain.Reuse, now.Sub(counted)+Settle)
 }
 
-// Unattended is Leaving without a daemon. Balancers take a daemon that does not
-// answer for a master that is out, so only the connections count.
-func Unattended(connections []drain.Connection) []api.Obstacle {
-	return Connected(connections, nil, forever)
+// Unattended is Leaving without a daemon that answers, whose last status was s and who
+// has not answered for lost. A balancer takes such a master for one that is out, once
+// as many checks have failed as it takes refusals. The zero status knows no balancers.
+func Unattended(s api.Status, service string, connections []drain.Connection, lost time.Duration) []api.Obstacle {
+	var list []api.Obstacle
+	for _, b := range s.Balancers {
+		v, _ := s.Service(b.Service)
+		fails := time.Duration(balancer.TellTimes * b.Interval * float64(time.Second))
+		out := b.View != nil && !b.View.Sends()
+		if service != "" && b.Service != service || !b.Counts() || hidden(b, v.Mode) || out || lost > fails {
+			continue
+		}
+		list = append(list, obstacle(api.ObstacleUntold, b.Label(),
+			"%s may not know yet that the daemon is gone (asks every %s)", b.Label(),
+			text.Age(time.Duration(b.Interval*float64(time.Second)))))
+	}
+	return append(list, Connected(connections, nil, forever)...)
 }
 
 // Connected returns the connections that may carry another request: not the

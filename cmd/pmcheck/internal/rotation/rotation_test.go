@@ -146,10 +146,33 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 	}
 }
 
+// TestUnattendedWaitsForSlowBalancers: HAProxy takes a server out after three checks that
+// failed. Until then it sends agents.
+func TestUnattendedWaitsForSlowBalancers(t *testing.T) {
+	up, down := &api.View{State: "UP"}, &api.View{State: "DOWN"}
+	s := api.Status{Balancers: []api.Balancer{
+		{Node: "fast", Service: "server", Checks: 9, Interval: 2, DrainCode: 503, View: up},
+		{Node: "slow", Service: "server", Checks: 9, Interval: 10, DrainCode: 503, View: up},
+		{Node: "out", Service: "server", Checks: 9, Interval: 10, DrainCode: 503, View: down},
+		{Node: "ca", Service: "ca", Checks: 9, Interval: 10, DrainCode: 503, View: up},
+		{Node: "verdict-only", Service: "server", Checks: 9, Interval: 10, DrainCode: 200, View: up},
+	}, Services: []api.ServiceStatus{{Name: "server", Mode: drain.Drain}, {Name: "ca", Mode: drain.Drain}}}
+	const slow = "untold: slow may not know yet that the daemon is gone (asks every 10s)"
+	const fast = "untold: fast may not know yet that the daemon is gone (asks every 2s)"
+	for lost, want := range map[time.Duration][]string{
+		5 * time.Second:  {fast, slow},
+		7 * time.Second:  {slow},
+		31 * time.Second: {},
+	} {
+		assertObstacles(t, rotation.Unattended(s, "server", nil, lost), want)
+	}
+}
+
 func TestUnattendedSeesEveryConnection(t *testing.T) {
 	idle := []drain.Connection{connection("192.0.2.1:5000", 20*time.Minute)}
-	assertObstacles(t, rotation.Unattended(idle), []string{"connection: 1 connection in use, from 192.0.2.1"})
-	assertObstacles(t, rotation.Unattended(nil), []string{})
+	assertObstacles(t, rotation.Unattended(api.Status{}, "", idle, time.Hour),
+		[]string{"connection: 1 connection in use, from 192.0.2.1"})
+	assertObstacles(t, rotation.Unattended(api.Status{}, "", nil, 0), []string{})
 }
 
 func TestReturningNamesEachObstacle(t *testing.T) {

@@ -77,12 +77,13 @@ func DrainedInTurn(d *rotation.Departure) Goal {
 
 func drained(client api.Client, master, service string, since time.Time, d *rotation.Departure) Look {
 	f := &api.Follower{Client: client}
+	var last api.Status
 	var lost time.Time // since when the daemon has not answered
 	return func(ctx context.Context) []api.Obstacle {
 		status, err := f.Next(ctx)
 		switch {
 		case err == nil:
-			lost, master = time.Time{}, status.Probe.Address // the daemon has read puppet.conf
+			last, lost, master = status, time.Time{}, status.Probe.Address // the daemon has read puppet.conf
 		case !errors.Is(err, api.ErrNoDaemon):
 			return unknown(err)
 		case lost.IsZero():
@@ -99,7 +100,7 @@ func drained(client api.Client, master, service string, since time.Time, d *rota
 			return unknown(unseen)
 		}
 		if err != nil {
-			return rotation.Unattended(connections)
+			return rotation.Unattended(last, service, connections, time.Since(lost))
 		}
 		list := d.Unsettled(status)
 		for _, v := range status.Services {
