@@ -67,7 +67,7 @@ func owners() map[string]string {
 		"github.com/prometheus/client_golang":  "metrics",
 		"github.com/coreos/go-systemd/v22":     "systemd",
 		"github.com/urfave/cli/v2":             "cli",
-		"github.com/prometheus/common/version": "cli",
+		"github.com/prometheus/common/version": "daemon",
 		"github.com/prometheus/common/model":   "config",
 		"github.com/google/renameio/v2":        "drain",
 		"github.com/fsnotify/fsnotify":         "drain",

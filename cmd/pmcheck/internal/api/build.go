@@ -19,6 +19,7 @@ type Source struct {
 	Config      ConfigStatus
 	State       *monitor.State
 	Balancers   []Balancer
+	Budget      *BudgetStatus
 	AgentChecks bool // agent-checks are answered
 	Weight      int  // in percent, for agent-checks
 }
@@ -37,6 +38,7 @@ func (src Source) Build(now time.Time) Status {
 		Probe:     NewProbeStatus(src.Settings.Probe.Address, s.Result),
 		Config:    src.Config,
 		Fleet:     src.Settings.Fleet,
+		Budget:    src.Budget,
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()
@@ -79,6 +81,7 @@ func (src Source) warnings(status Status) (list []string) {
 				h.Holder, h.Service, h.Path))
 		}
 	}
+	list = append(list, src.Budget.warnings()...)
 	if src.AgentChecks {
 		list = append(list, weightless(status.Balancers)...)
 	}

@@ -55,6 +55,8 @@ type Status struct {
 	Warnings  []string     `json:"warnings,omitempty"`
 	// Fleet are the masters of the pool, as the configuration names them.
 	Fleet []string `json:"fleet,omitempty"`
+	// Budget says which masters of the pool are out; nil without one.
+	Budget *BudgetStatus `json:"budget,omitempty"`
 }
 
 // ServiceStatus is one service: what the operators want of it, what is true,
@@ -75,7 +77,8 @@ type ServiceStatus struct {
 	// Obstacles keep a held service from being idle, or a ready one from being in
 	// service. Without obstacles, it is.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
-	// LastServer are the balancers that have no other server: a drain is refused.
+	// LastServer are the balancers that have no other server, and what the budget of the
+	// pool says: a drain is refused.
 	LastServer []Obstacle `json:"last_server,omitempty"`
 }
 
@@ -192,6 +195,7 @@ const (
 	ObstacleHeld       ObstacleKind = "held"        // a holder holds the service
 	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server
 	ObstacleTurn       ObstacleKind = "turn"        // another server is expected back
+	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be
 	ObstacleSlot       ObstacleKind = "slot"        // the slot in which this master may leave is to come
 	ObstacleCollision  ObstacleKind = "collision"   // another server has left together with this one
 )

@@ -10,14 +10,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
-	"github.com/prometheus/common/version"
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -35,7 +34,7 @@ const (
 	exitUnhealthy = 4 // status: not held, but not healthy
 	exitNoDaemon  = 5 // status: the daemon does not answer
 	exitTimeout   = 6 // wait, --wait: not within the time
-	exitRefused   = 7 // drain, maint: a balancer would have no server left
+	exitRefused   = 7 // drain, maint: a balancer would have no server left, or the budget is used up or not known
 )
 
 // maxLine is the longest line of an error.
@@ -140,6 +139,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			holdCommand(environ, drain.Maint, "take no agents at all"),
 			readyCommand(environ),
 			waitCommand(environ),
+			budgetCommand(environ),
 			haproxyCommand(environ),
 			checkCommand(environ),
 			configCommand(environ),
@@ -158,6 +158,9 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 	}
 	for _, command := range app.Commands {
 		command.OnUsageError = onUsageError // not inherited
+		for _, sub := range command.Subcommands {
+			sub.OnUsageError = onUsageError
+		}
 		if command.ArgsUsage == "" {
 			command.Action = strict(command.Action)
 		}
@@ -170,19 +173,8 @@ func versionCommand() *cli.Command {
 		Name:  "version",
 		Usage: "print the version",
 		Action: func(c *cli.Context) error {
-			fmt.Fprintln(c.App.Writer, "pmcheck", versionString())
+			fmt.Fprintln(c.App.Writer, "pmcheck", daemon.ProgramVersion())
 			return nil
 		},
 	}
-}
-
-// versionString is the version that was linked in, or the version of the module.
-func versionString() string {
-	if version.Version != "" {
-		return version.Version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

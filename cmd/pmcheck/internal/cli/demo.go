@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/demo"
 )
 
@@ -31,7 +32,7 @@ func runDemo(c *cli.Context) error {
 	err := demo.Run(c.Context, demo.Options{
 		Listen:  c.String("listen"),
 		Master:  c.String("master"),
-		Version: versionString(),
+		Version: daemon.ProgramVersion(),
 		In:      c.App.Reader,
 		Out:     c.App.Writer,
 		Log:     c.App.ErrWriter,

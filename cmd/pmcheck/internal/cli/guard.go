@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
@@ -41,6 +42,9 @@ func runGuard(c *cli.Context, environ []string) error {
 	progress := render.NewProgress(c.App.ErrWriter)
 	defer progress.End()
 	g := guard.New(name, settings, c.App.ErrWriter, progress)
+	if g.Slot, err = slotFor(c, environ, settings, g.Hold()); err != nil {
+		fmt.Fprintf(c.App.ErrWriter, "goes on without the budget: %v\n", err)
+	}
 	if verb == "start" {
 		return writeHint(g.AfterStart(c.Context))
 	}

@@ -27,7 +27,8 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			"Set again, it keeps its reason and end unless they are given anew.\n" +
 			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage,\n" +
 			"6 set but not idle within the time of --wait, 7 refused: the last server of a balancer,\n" +
-			"or with --wait lifted again: it became the last one together with another server.",
+			"or as many masters are out as the budget allows, or its database does not answer, or\n" +
+			"with --wait lifted again: it became the last one together with another server.",
 		Flags: []cli.Flag{
 			configFlag(),
 			holderFlag(),
@@ -40,11 +41,11 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
-			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left"},
+			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
 			&cli.BoolFlag{
 				Name: "in-turn",
 				Usage: "first let other servers come back that balancers had lately, and leave together " +
-					"with none, for as long as --wait says; then as --force",
+					"with none, and wait for a slot in the budget, for as long as --wait says",
 			},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
@@ -97,15 +98,22 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err := refuse(c, client, d); err != nil {
 		return err
 	}
+	slot, err := slotFor(c, environ, settings, wish.Hold)
+	if err != nil {
+		return err
+	}
 	_, limit := waitOf(c)
 	for over := time.Now().Add(limit); ; d.Returned() {
 		if c.Bool("in-turn") {
-			if err := waitForTurn(c, client, time.Until(over), d); err != nil {
+			if err := waitForTurn(c, time.Until(over), slot.After(wait.Turn(client, d))); err != nil {
 				return err
 			}
 			if time.Now().After(over) {
 				d = new(rotation.Departure) // as --force
 			}
+		}
+		if err := goOn(c, slot.Claim(c.Context, c.Bool("force"))); err != nil {
+			return err
 		}
 		err := setHold(c, settings, wish, d, tomorrow)
 		if !errors.Is(err, errCollision) || !c.Bool("in-turn") {

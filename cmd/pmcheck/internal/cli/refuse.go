@@ -42,9 +42,9 @@ func refuse(c *cli.Context, client api.Client, d *rotation.Departure) error {
 }
 
 // waitForTurn waits until a master may leave, within limit. A caller that asks for
-// this goes on in any case, so time that is over is no error.
-func waitForTurn(c *cli.Context, client api.Client, limit time.Duration, d *rotation.Departure) error {
-	_, err := waitUntilClear(c, "in turn", limit, 0, wait.Turn(client, d))
+// this goes on in any case, if the budget lets it, so time that is over is no error.
+func waitForTurn(c *cli.Context, limit time.Duration, look wait.Look) error {
+	_, err := waitUntilClear(c, "in turn", limit, 0, look)
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.status == exitTimeout {
 		return nil
 	}

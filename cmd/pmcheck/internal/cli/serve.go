@@ -35,14 +35,14 @@ func serve(c *cli.Context, environ []string) error {
 		return err
 	}
 	useOneCPU()
-	log := newLogger(c.App.ErrWriter, loaded.Config.Log)
+	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log)
 	for _, w := range loaded.Warnings {
 		log.Warn(w)
 	}
 	if loaded.Missing != nil {
 		log.Warn("Puppet is not there yet, so nothing is known of it", "error", loaded.Missing)
 	}
-	d := daemon.New(loaded.Config, loaded.File, versionString(), log)
+	d := daemon.New(loaded.Config, loaded.File, daemon.ProgramVersion(), log)
 	d.Runtime = daemon.RuntimeDirectory(environ)
 	if loaded.Mistakes != nil {
 		d.StartedWithLast(loaded.Mistakes)
@@ -56,7 +56,7 @@ func serve(c *cli.Context, environ []string) error {
 		return err
 	}
 	log.Info("serving",
-		"version", versionString(),
+		"version", daemon.ProgramVersion(),
 		"address", d.Address().String(),
 		"master", loaded.Config.Probe.Address,
 		"certname", loaded.Config.Probe.Certname,

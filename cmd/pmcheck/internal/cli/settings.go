@@ -1,20 +1,15 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
-	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // configFlag names the configuration file. It is given after the command, as
@@ -81,11 +76,11 @@ func loadOrAsk(c *cli.Context, environ []string, holds bool) (config.Config, err
 	ctx, cancel := context.WithTimeout(c.Context, wait.AskTime)
 	defer cancel()
 	status, lost := api.Client{Socket: readable.Socket}.Status(ctx)
-	if lost != nil || !usesFile(status.Config, file) {
+	if lost != nil || !status.Config.Uses(file) {
 		return config.Config{}, &exitError{exitUsage, err, "mend it: no daemon answers on " + readable.Socket +
 			" that uses it and could tell where it looks for holds"}
 	}
-	settings = settingsOf(status, readable.Socket)
+	settings = status.Settings(readable.Socket)
 	if holds && settings.Holds != readable.Holds {
 		if refused := settings.Store().CheckTrusted(); refused != nil {
 			refused = fmt.Errorf("the daemon looks for holds in %s, "+
@@ -97,36 +92,4 @@ func loadOrAsk(c *cli.Context, environ []string, holds bool) (config.Config, err
 	broken := exitError{exitUsage, err, "mend it; until then the daemon's own settings are used, with which it started"}
 	broken.complain(c.App.ErrWriter)
 	return settings, nil
-}
-
-// usesFile reports whether a daemon has its configuration from this file, or from
-// the usual place, where a file may have come or gone since.
-func usesFile(running api.ConfigStatus, file string) bool {
-	return running.Holds.Persistent != "" && cmp.Or(running.File, config.DefaultFile) == cmp.Or(file, config.DefaultFile)
-}
-
-// settingsOf returns the settings of a running daemon that commands need.
-func settingsOf(status api.Status, socket string) config.Config {
-	settings := config.Default()
-	settings.Socket = socket
-	holds := status.Config.Holds
-	settings.Holds = config.Holds{Persistent: holds.Persistent, UntilReboot: holds.UntilReboot}
-	settings.InitialMode = holds.InitialMode
-	settings.Probe.Address = status.Probe.Address
-	return settings
-}
-
-// newLogger writes log lines as the configuration says: with the format auto
-// to the journal, if that is where w leads anyway.
-func newLogger(w io.Writer, c config.Log) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.Level)) // a LogLevel is one of those that slog reads
-	options := &slog.HandlerOptions{Level: level}
-	switch {
-	case c.Format == config.FormatJSON:
-		return slog.New(slog.NewJSONHandler(w, options))
-	case c.Format == config.FormatAuto && w == os.Stderr && systemd.StderrIsJournal():
-		return slog.New(systemd.NewJournalHandler(level))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
 }

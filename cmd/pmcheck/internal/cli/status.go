@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -119,7 +117,9 @@ func showOne(c *cli.Context, client api.Client, hint string) error {
 		return client.Status(ctx)
 	}
 	if c.Bool("watch") {
-		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen { return screen(ask(ctx)) })
+		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
+			return render.StatusScreen(ask(ctx))
+		})
 	}
 	status, err := ask(c.Context)
 	switch {
@@ -137,29 +137,11 @@ func showOne(c *cli.Context, client api.Client, hint string) error {
 	return show(c, status, func(w io.Writer) { render.Status(w, status) }, statusExit(status))
 }
 
-// screen returns the status of one host as a screen of --watch.
-func screen(status api.Status, err error) render.Screen {
-	if err != nil {
-		return render.Screen{Text: err.Error() + "\n", Line: err.Error()}
-	}
-	var text strings.Builder
-	render.Status(&text, status)
-	s, _ := status.Service(monitor.Server)
-	return render.Screen{
-		Text:    text.String(),
-		Line:    fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, render.Verdict(s.Verdict)),
-		Latency: status.Probe.Took,
-	}
-}
-
 // showFleet shows the status of a pool.
 func showFleet(c *cli.Context, hosts []string, clients []api.Client) error {
 	if c.Bool("watch") {
 		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
-			members := api.AskAll(ctx, hosts, clients)
-			var text strings.Builder
-			render.Fleet(&text, members)
-			return render.Screen{Text: text.String(), Line: render.FleetLine(members)}
+			return render.FleetScreen(api.AskAll(ctx, hosts, clients))
 		})
 	}
 	members := api.AskAll(c.Context, hosts, clients)

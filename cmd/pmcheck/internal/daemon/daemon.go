@@ -57,6 +57,7 @@ type Daemon struct {
 	changes   *changes
 	weigher   answer.Weigher // belongs to the monitor's loop
 	weight    atomic.Int64
+	budget    atomic.Pointer[api.BudgetStatus] // nil without one
 	self      front.Self
 	only      map[uint16]netip.Addr // the address to answer on, where systemd has bound all of them
 	tls       *tls.Config
@@ -221,6 +222,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.monitor.Run(ctx) })
 	group.Go(func() error { return d.remember(ctx) })
+	group.Go(func() error { return d.keepSlot(ctx) })
 	ports := &front.Server{
 		Log:     d.Log,
 		Places:  front.Places(d.settings.Load().MaxConnections, len(d.Ports)+len(d.AgentPorts)+len(d.Sockets)),

@@ -29,7 +29,7 @@ func (d *Daemon) Status(now time.Time) api.Status {
 			v.Obstacles = append(v.Obstacles, api.Obstacle{Kind: api.ObstacleUnknown, Text: unknown.Error()})
 		}
 		if v.Mode == drain.Ready {
-			v.LastServer = rotation.LastServer(s, v.Name)
+			v.LastServer = append(rotation.LastServer(s, v.Name), rotation.OverBudget(s, v.Name)...)
 		}
 	}
 	return s
@@ -45,6 +45,7 @@ func (d *Daemon) status(now time.Time) api.Status {
 		Config:      *d.config.Load(),
 		State:       d.monitor.State(),
 		Balancers:   d.balancers.Current(now),
+		Budget:      d.budget.Load(),
 		AgentChecks: len(d.AgentPorts) > 0,
 		Weight:      int(d.weight.Load()),
 	}.Build(now)

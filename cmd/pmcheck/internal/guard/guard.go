@@ -38,6 +38,7 @@ type Guard struct {
 	Settings config.Config
 	Out      io.Writer
 	Progress *render.Progress
+	Slot     *wait.Slot // in the budget; nil if it needs none
 
 	store     *drain.Store
 	client    api.Client
@@ -89,17 +90,22 @@ func (g *Guard) BeforeStop(ctx context.Context) error {
 // drain sets the hold and waits until the last agent has finished. The error wraps
 // errCollision if another server has left at the same time.
 func (g *Guard) drain(ctx context.Context) error {
-	set, err := g.store.Put(drain.Hold{
-		Holder:      drain.Guard,
-		Mode:        drain.Drain,
-		Reason:      g.Service + " is about to stop",
-		UntilReboot: true,
-	})
+	set, err := g.store.Put(g.Hold())
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(g.Out, "held: %s\n", render.Hold(set))
 	return g.waitIdle(ctx)
+}
+
+// Hold is what the guard holds while the service stops.
+func (g *Guard) Hold() drain.Hold {
+	return drain.Hold{
+		Holder:      drain.Guard,
+		Mode:        drain.Drain,
+		Reason:      g.Service + " is about to stop",
+		UntilReboot: true,
+	}
 }
 
 // serveUntilStop lifts whatever the guard holds: the service serves until it stops.
@@ -123,7 +129,7 @@ func (g *Guard) goBack() {
 // waitTurn waits until the master may leave, and reports whether that was in time.
 // Meanwhile a hold of mode ready, which holds nothing, tells what the stop waits for.
 func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
-	look := wait.Turn(g.client, g.departure)
+	look := g.Slot.After(wait.Turn(g.client, g.departure))
 	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
 		turn := look(ctx)
 		if len(turn) > 0 && time.Since(g.announced) >= announceEvery {
@@ -131,7 +137,18 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 		}
 		return turn
 	})
+	if err == nil && !inTime {
+		g.claimLate(ctx)
+	}
 	return inTime, err
+}
+
+// claimLate is for a stop that was not given a slot in time. The service stops in any
+// case, so the slot is taken, and the stop goes on as without a budget.
+func (g *Guard) claimLate(ctx context.Context) {
+	if err := g.Slot.Claim(ctx, true); err != nil {
+		fmt.Fprintf(g.Out, "goes on without the budget: %v\n", err)
+	}
 }
 
 // announce shows a pending stop in the status, until the wait is over.

@@ -64,6 +64,14 @@ func rows() []row {
 		gauge("hold_since_timestamp_seconds", "When a hold was set.", "holder", "service"),
 		gauge("hold_end_timestamp_seconds", "When a hold ends by itself; absent if it never does.", "holder", "service"),
 
+		gauge("budget_slots_out", "Masters of the pool that are out and count, as this one saw last.", "pool"),
+		gauge("budget_slots_allowed", "Masters of the pool that may be out, by this one's configuration.", "pool"),
+		gauge("budget_slots_forced", "Masters among those out that were too many when they left.", "pool"),
+		gauge("budget_slot_held", "1 while this master has a slot.", "pool"),
+		gauge("budget_reachable", "1 if the database of the budget answered last.", "pool"),
+		gauge("budget_reachable_since_timestamp_seconds", "When budget_reachable last changed.", "pool"),
+		counter("budget_refused_total", "Refused claims of this master; those within a minute count once.", "pool"),
+
 		gauge("balancer_answer_code", "The last status code that a balancer got.", by...),
 		gauge("balancer_check_timestamp_seconds", "When a balancer asked last.", by...),
 		gauge("balancer_state", "1 for the balancer's state of the master, 0 for the others.",

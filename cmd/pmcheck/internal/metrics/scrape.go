@@ -27,9 +27,22 @@ func (send sender) status(s api.Status) {
 		}
 	}
 	send.holds(s.Holds)
+	if s.Budget != nil {
+		send.budget(s.Budget)
+	}
 	for _, b := range s.Balancers {
 		send.balancer(b)
 	}
+}
+
+func (send sender) budget(b *api.BudgetStatus) {
+	send("budget_slots_out", float64(b.Out), b.Pool)
+	send("budget_slots_allowed", float64(b.Allowed), b.Pool)
+	send("budget_slots_forced", float64(b.Forced), b.Pool)
+	send("budget_slot_held", truth(b.Held), b.Pool)
+	send("budget_reachable", truth(b.Reachable), b.Pool)
+	send.time("budget_reachable_since_timestamp_seconds", b.Since, b.Pool)
+	send("budget_refused_total", float64(b.Refused), b.Pool)
 }
 
 func (send sender) certificates(p api.ProbeStatus) {

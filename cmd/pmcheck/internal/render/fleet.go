@@ -19,19 +19,23 @@ import (
 // Fleet writes a pool as a table. Errors are below it: they are too long for a column.
 func Fleet(w io.Writer, members []api.Member) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\tholds")
+	cell := func(string) string { return "" } // of the column of slots, which only a budget has
+	if slices.ContainsFunc(members, func(m api.Member) bool { return m.Status != nil && m.Status.Budget != nil }) {
+		cell = func(s string) string { return s + "\t" }
+	}
+	fmt.Fprintf(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\t%sholds\n", cell("slot"))
 	var errors []string
 	for _, m := range members {
 		if m.Status == nil {
-			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t-\n", m.Host)
+			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t%s-\n", m.Host, cell("-"))
 			errors = append(errors, m.Host+": "+m.Error)
 			continue
 		}
 		s, _ := m.Status.Service(monitor.Server)
 		since := cmp.Or(s.ServingSince, s.Verdict.Since) // older daemons do not send ServingSince
-		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
+		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(since)), s.Mode, Verdict(s.Verdict), viewsText(m.Status.Balancers),
-			poolText(s), codeText(s.Checks), holdersText(m.Status.Holds))
+			poolText(s), codeText(s.Checks), cell(slotText(m.Status.Budget)), holdersText(m.Status.Holds))
 	}
 	t.Flush()
 	if len(errors) > 0 {
@@ -113,8 +117,15 @@ func holdersText(holds []api.HoldStatus) string {
 	return cmp.Or(strings.Join(names, ","), "-")
 }
 
-// FleetLine is a pool on one line, for a log.
-func FleetLine(members []api.Member) string {
+// FleetScreen is one moment of the status of a pool.
+func FleetScreen(members []api.Member) Screen {
+	var b strings.Builder
+	Fleet(&b, members)
+	return Screen{Text: b.String(), Line: fleetLine(members)}
+}
+
+// fleetLine is a pool on one line, for a log.
+func fleetLine(members []api.Member) string {
 	var parts []string
 	for _, m := range members {
 		text := "no status"

@@ -12,6 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -28,6 +29,7 @@ func Status(w io.Writer, status api.Status) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printProbe(t, status)
 	row(t, "agent-check", status.AgentLine)
+	printBudget(t, status)
 	for _, warning := range status.Warnings {
 		row(t, "warning", warning)
 	}
@@ -35,6 +37,21 @@ func Status(w io.Writer, status api.Status) {
 		fmt.Fprintf(t, "config\tnot reloaded: %s\n", strings.ReplaceAll(status.Config.Error, "\n", "; "))
 	}
 	t.Flush()
+}
+
+// StatusScreen is one moment of the status of one host.
+func StatusScreen(status api.Status, err error) Screen {
+	if err != nil {
+		return Screen{Text: err.Error() + "\n", Line: err.Error()}
+	}
+	var b strings.Builder
+	Status(&b, status)
+	s, _ := status.Service(monitor.Server)
+	return Screen{
+		Text:    b.String(),
+		Line:    fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, Verdict(s.Verdict)),
+		Latency: status.Probe.Took,
+	}
 }
 
 func printService(w io.Writer, s api.ServiceStatus, status api.Status) {

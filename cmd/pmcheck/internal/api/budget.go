@@ -1,0 +1,66 @@
+package api
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+)
+
+// Slot is one master of the pool that is out.
+type Slot = budget.Slot
+
+// BudgetStatus is the budget of the pool as the daemon saw it last. Its times, but for
+// Since and Asked, are by the database's clock.
+type BudgetStatus struct {
+	Database string `json:"database"`
+	Pool     string `json:"pool"`
+	Allowed  int    `json:"allowed"` // masters that may be out, by this one's configuration
+	// Out are the masters that are out and count, and Forced those among them that
+	// were too many.
+	Out    int    `json:"out"`
+	Forced int    `json:"forced"`
+	Held   bool   `json:"held"` // this master has a slot
+	Slots  []Slot `json:"slots"`
+	// Refused counts the claims of this master that were refused.
+	Refused int64 `json:"refused"`
+	// Reachable says whether the database answered the last question, asked at Asked;
+	// Since is when that began. What it said before stands while it does not.
+	Reachable bool      `json:"reachable"`
+	Since     time.Time `json:"since"`
+	Asked     time.Time `json:"asked"`
+	Error     string    `json:"error,omitempty"`
+}
+
+// Take takes in what the database said.
+func (b *BudgetStatus) Take(v budget.View) {
+	b.Slots, b.Refused = v.Slots, v.Refused
+	_, b.Held = v.Own()
+	b.Out, b.Forced = 0, 0
+	for _, s := range v.Slots {
+		if s.Lapsed {
+			continue
+		}
+		b.Out++
+		if s.Forced {
+			b.Forced++
+		}
+	}
+}
+
+// warnings are sentences about a budget that does not work as it is probably meant.
+func (b *BudgetStatus) warnings() (list []string) {
+	if b == nil {
+		return nil
+	}
+	if !b.Reachable && b.Error != "" {
+		list = append(list, b.Error+"; until it answers, drain and maint are refused")
+	}
+	for _, s := range b.Slots {
+		if !s.Own && s.MaxOut != b.Allowed {
+			list = append(list, fmt.Sprintf("budget.max_out is %d on %s and %d here: the stricter one binds itself alone",
+				s.MaxOut, s.Master, b.Allowed))
+		}
+	}
+	return list
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func budgetCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:  "budget",
+		Usage: "list the masters of the pool that are out, by its budget",
+		Description: "The subcommands log in to the database as " + budget.Admin + ".\n" +
+			"Exit status: 0 done, 1 no answer, or no such slot, 2 usage.",
+		ArgsUsage: "[init [--print] | free MASTER]",
+		Flags:     []cli.Flag{configFlag(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}},
+		Action:    withBudget(environ, 0, listBudget),
+		Subcommands: []*cli.Command{{
+			Name:   "init",
+			Usage:  "create or update the tables and functions",
+			Flags:  []cli.Flag{configFlag(), &cli.BoolFlag{Name: "print", Usage: "print the SQL instead"}},
+			Action: withBudget(environ, 0, initBudget),
+		}, {
+			Name:      "free",
+			Usage:     "end the slot of a master that will not come back",
+			ArgsUsage: "MASTER",
+			Flags:     []cli.Flag{configFlag()},
+			Action:    withBudget(environ, 1, freeSlot),
+		}},
+	}
+}
+
+// withBudget makes the action of a command that takes so many arguments and asks the
+// database. Its error tells what an administrator can do.
+func withBudget(environ []string, args int, run func(*cli.Context, config.Config) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.NArg() != args {
+			return usageError("%s takes %d arguments, not %d", c.Command.Name, args, c.NArg())
+		}
+		if c.Bool("print") {
+			_, err := io.WriteString(c.App.Writer, budget.Schema())
+			return err
+		}
+		loaded, err := load(c, environ)
+		if err != nil {
+			return err
+		}
+		if loaded.Config.Budget.Database == "" {
+			return &exitError{exitUsage, errors.New("no budget on this master"), "set budget.database in the configuration"}
+		}
+		if err = run(c, loaded.Config); err != nil {
+			err = &exitError{exitFailure, err, budget.Hint(err)}
+		}
+		return err
+	}
+}
+
+func listBudget(c *cli.Context, settings config.Config) error {
+	v, err := budget.New(settings).Look(c.Context)
+	if err != nil {
+		return err
+	}
+	return show(c, v, func(w io.Writer) { render.Budget(w, settings.Budget, v) }, exitOK)
+}
+
+func initBudget(c *cli.Context, settings config.Config) error {
+	err := budget.New(settings).Init(c.Context)
+	if err == nil {
+		fmt.Fprintf(c.App.Writer, "%s is ready\n", settings.Budget.Database)
+	}
+	return err
+}
+
+func freeSlot(c *cli.Context, settings config.Config) error {
+	master := text.Printable(c.Args().First(), maxLine)
+	found, err := budget.New(settings).Free(c.Context, c.Args().First())
+	if err == nil && !found {
+		err = fmt.Errorf("%s has no slot in pool %s", master, settings.Budget.Pool)
+	}
+	if err == nil {
+		fmt.Fprintf(c.App.Writer, "free: the slot of %s\n", master)
+	}
+	return err
+}
+
+// slotFor returns the slot that a hold needs; nil if it needs none.
+func slotFor(c *cli.Context, environ []string, settings config.Config, h drain.Hold) (*wait.Slot, error) {
+	if !wait.NeedsSlot(settings, h) {
+		return nil, nil
+	}
+	loaded, err := load(c, environ)
+	if err != nil {
+		return nil, goOn(c, fmt.Errorf("%w: %w", budget.ErrUnreachable, err))
+	}
+	return wait.NewSlot(loaded.Config, h), nil
+}
+
+// goOn returns an error unless a hold may be set although its slot was not claimed.
+func goOn(c *cli.Context, err error) error {
+	hint := "insist with --force"
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, budget.ErrTaken):
+		hint = "wait for a slot with --in-turn, or " + hint
+	case c.Bool("force"):
+		fmt.Fprintf(c.App.ErrWriter, "goes on: %s\n", text.Printable(err.Error(), maxLine))
+		return nil
+	case budget.Hint(err) != "":
+		hint = budget.Hint(err) + "; or " + hint
+	}
+	return &exitError{exitRefused, err, hint}
+}

@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+const (
+	// slotEvery is how often the daemon decides what to do about its slot.
+	slotEvery = time.Second
+	// askEvery is the longest time between two questions to the database: what it says
+	// of other masters is shown. It is shorter if a lapse is.
+	askEvery = time.Minute
+	// askAgain is the time after a question that was not answered.
+	askAgain = 10 * time.Second
+)
+
+// A slotKeeper keeps the slot of one configuration up to date. It belongs to one
+// goroutine; nothing waits for it.
+type slotKeeper struct {
+	settings *config.Config
+	client   *budget.Client
+	back     drain.Settle
+	known    api.BudgetStatus
+	step     rotation.SlotStep // the last one that was taken
+	next     time.Time         // when to ask if the step stays the same
+}
+
+// keepSlot renews the slot of this master while it is out and returns it afterwards,
+// until ctx ends.
+func (d *Daemon) keepSlot(ctx context.Context) error {
+	tick := time.NewTicker(slotEvery)
+	defer tick.Stop()
+	k := &slotKeeper{}
+	for {
+		if c := d.settings.Load(); c.Budget.Database == "" {
+			k = &slotKeeper{}
+			d.budget.Store(nil)
+		} else {
+			if k.settings != c {
+				k = newSlotKeeper(c)
+			}
+			d.keepSlotOnce(ctx, k)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func newSlotKeeper(c *config.Config) *slotKeeper {
+	return &slotKeeper{
+		settings: c,
+		client:   budget.New(*c),
+		back:     drain.Settle{After: c.Budget.Settle},
+		known: api.BudgetStatus{
+			Database: c.Budget.Database,
+			Pool:     c.Budget.Pool,
+			Allowed:  c.Budget.MaxOut,
+			Slots:    []api.Slot{},
+		},
+	}
+}
+
+// keepSlotOnce takes the next step, if there is one to take now.
+func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
+	now := time.Now()
+	status := d.status(now)
+	status.Budget = &k.known
+	if !d.monitor.State().Judged() {
+		return // whether the master serves is not known yet
+	}
+	settled := k.back.Observe(rotation.SlotBack(status), now)
+	step, reason := rotation.Slot(status, settled)
+	if step == k.step && now.Before(k.next) {
+		return
+	}
+	before := k.known
+	err := k.take(ctx, step, reason)
+	if ctx.Err() != nil {
+		return
+	}
+	known := k.known
+	d.budget.Store(&known)
+	d.changes.note()
+	d.logSlot(before, known, step, err)
+}
+
+// take asks the database and notes its answer.
+func (k *slotKeeper) take(ctx context.Context, step rotation.SlotStep, reason string) (err error) {
+	var v budget.View
+	switch step {
+	case rotation.SlotRenew:
+		v, err = k.client.Renew(ctx, reason)
+	case rotation.SlotReturn:
+		v, err = k.client.Return(ctx)
+	default:
+		v, err = k.client.Look(ctx)
+	}
+	now := time.Now()
+	k.step, k.next = step, now.Add(min(k.settings.Budget.Lapse/6, askEvery))
+	if reachable := err == nil; reachable != k.known.Reachable || k.known.Since.IsZero() {
+		k.known.Reachable, k.known.Since = reachable, now
+	}
+	k.known.Asked, k.known.Error = now, ""
+	if err != nil {
+		k.known.Error, k.next = err.Error(), now.Add(askAgain)
+		return err
+	}
+	k.known.Take(v)
+	return nil
+}
+
+// logSlot logs what has changed.
+func (d *Daemon) logSlot(before, after api.BudgetStatus, step rotation.SlotStep, err error) {
+	switch {
+	case err != nil && (before.Reachable || before.Asked.IsZero()):
+		d.Log.Warn("budget not known", "error", err, "hint", budget.Hint(err))
+	case err == nil && !before.Reachable:
+		d.Log.Info("budget known", "pool", after.Pool, "out", after.Out, "allowed", after.Allowed)
+	}
+	switch {
+	case after.Held && !before.Held:
+		d.Log.Info("slot held", "pool", after.Pool, "out", after.Out, "allowed", after.Allowed)
+	case before.Held && !after.Held && err == nil:
+		d.Log.Info("slot free", "pool", after.Pool, "step", step)
+	}
+}

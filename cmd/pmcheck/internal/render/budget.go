@@ -1,0 +1,78 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// Budget writes the masters that are out, as the database sees them.
+func Budget(w io.Writer, settings config.Budget, v budget.View) {
+	b := api.BudgetStatus{Pool: settings.Pool, Allowed: settings.MaxOut}
+	b.Take(v)
+	fmt.Fprintf(w, "pool %s: %d out, %d allowed\n", b.Pool, b.Out, b.Allowed)
+	if len(b.Slots) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\nmaster\tout since\theard of\tby\treason\tnotes")
+	for _, s := range b.Slots {
+		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\t%s\n", s.Master, when(s.Since, v.Now), text.Age(v.Now.Sub(s.Seen)),
+			cmp.Or(s.By, "-"), cmp.Or(s.Reason, "-"), slotNotes(s))
+	}
+	t.Flush()
+}
+
+func slotNotes(s api.Slot) string {
+	var notes []string
+	for _, n := range []struct {
+		is   bool
+		note string
+	}{{s.Own, "this master"}, {s.Forced, "forced"}, {s.Recorded, "did not ask"}, {s.Lapsed, "lapsed"}} {
+		if n.is {
+			notes = append(notes, n.note)
+		}
+	}
+	return cmp.Or(strings.Join(notes, ", "), "-")
+}
+
+// printBudget writes the budget into a status.
+func printBudget(w io.Writer, status api.Status) {
+	b := status.Budget
+	if b == nil {
+		return
+	}
+	state := ""
+	if !b.Reachable {
+		state = ", not reachable since " + when(b.Since, status.Time)
+	}
+	fmt.Fprintf(w, "budget\tpool %s, %d out, %d allowed%s\n", b.Pool, b.Out, b.Allowed, state)
+	for _, s := range b.Slots {
+		fmt.Fprintf(w, "  slot\t%s\n", s.At(status.Time))
+	}
+}
+
+// slotText is the slot of a master in the table of a pool.
+func slotText(b *api.BudgetStatus) string {
+	switch {
+	case b == nil:
+		return "-"
+	case !b.Reachable:
+		return "not known"
+	case !b.Held:
+		return "none"
+	}
+	for _, s := range b.Slots {
+		if s.Own && s.Forced {
+			return "forced"
+		}
+	}
+	return "held"
+}

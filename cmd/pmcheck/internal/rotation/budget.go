@@ -1,0 +1,105 @@
+package rotation
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// outAfter is how long a master that nobody holds must be out before it counts as out.
+// A short fault, such as a reload, must not keep others from leaving.
+const outAfter = time.Minute
+
+// SlotStep is what the daemon does about the slot of its master in the budget.
+type SlotStep string
+
+// The steps.
+const (
+	SlotLook   SlotStep = "look"   // nothing: only see who is out
+	SlotRenew  SlotStep = "renew"  // the master is out, or not yet back
+	SlotReturn SlotStep = "return" // the master is back, and has settled
+)
+
+// Slot returns what to do about the slot, and for a master that may have none why it is
+// out. Settled says that SlotBack has held for the time to settle.
+func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
+	server, _ := s.Service(monitor.Server)
+	if why := heldBy(s); server.Mode != drain.Ready && why != "" {
+		return SlotRenew, why
+	}
+	switch {
+	case s.Budget == nil:
+		return SlotLook, ""
+	case s.Budget.Held && settled && SlotBack(s):
+		return SlotReturn, ""
+	case s.Budget.Held:
+		return SlotRenew, ""
+	case server.Mode == drain.Ready && server.Answer.Code != http.StatusOK && s.Time.Sub(server.ServingSince) >= outAfter:
+		return SlotRenew, server.Answer.Body
+	}
+	return SlotLook, ""
+}
+
+// SlotBack reports whether the master is in service again: its mode is ready, it is
+// healthy, and every balancer that sends its view sends agents.
+func SlotBack(s api.Status) bool {
+	server, _ := s.Service(monitor.Server)
+	return server.Mode == drain.Ready && len(Returning(s, monitor.Server, server.ModeSince)) == 0
+}
+
+// heldBy says which hold has the master out; empty if none has.
+func heldBy(s api.Status) string {
+	for _, h := range s.Holds {
+		if !HeldOut([]drain.Hold{h.Hold}) {
+			continue
+		}
+		why := fmt.Sprintf("%s by %s", h.Mode, h.Holder)
+		if h.Who != "" {
+			why += " (" + h.Who + ")"
+		}
+		if h.Reason != "" {
+			why += ": " + h.Reason
+		}
+		return why
+	}
+	return ""
+}
+
+// HeldOut reports whether one of some holds takes the master out of its pool. That of a
+// host which has never been in the pool does not.
+func HeldOut(holds []drain.Hold) bool {
+	return slices.ContainsFunc(holds, func(h drain.Hold) bool {
+		return h.Covers(monitor.Server) && h.Mode != drain.Ready && h.Holder != drain.Initial
+	})
+}
+
+// OverBudget returns the masters that keep this one from leaving: as many are out as
+// may be. The database decides; this is what the daemon saw last.
+func OverBudget(s api.Status, service string) (list []api.Obstacle) {
+	if s.Budget == nil || !Budgeted(service) || s.Budget.Held {
+		return nil
+	}
+	if !s.Budget.Reachable {
+		return []api.Obstacle{obstacle(api.ObstacleBudget, "", "%s", s.Budget.Error)}
+	}
+	if s.Budget.Out < s.Budget.Allowed {
+		return nil
+	}
+	for _, slot := range s.Budget.Slots {
+		if !slot.Lapsed {
+			o := obstacle(api.ObstacleBudget, slot.Master, "%s; %d of %d", slot.At(s.Time), s.Budget.Out, s.Budget.Allowed)
+			o.Seconds = s.Time.Sub(slot.Since).Seconds()
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Budgeted reports whether a hold on a service needs a slot: an empty one is every
+// service, and the others are not what a balancer's pool of masters is about.
+func Budgeted(service string) bool { return service == "" || service == monitor.Server }

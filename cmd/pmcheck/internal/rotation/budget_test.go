@@ -1,0 +1,107 @@
+package rotation_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func TestSlot(t *testing.T) {
+	now := time.Date(2026, 11, 22, 15, 4, 0, 0, time.UTC)
+	serving := func(mode drain.Mode, code int, since time.Duration, body string) func(*api.Status) {
+		return func(s *api.Status) {
+			v := &s.Services[0]
+			v.Mode, v.Answer, v.ServingSince = mode, api.Answer{Code: code, Body: body}, now.Add(-since)
+		}
+	}
+	held := func(s *api.Status) { s.Budget.Held = true }
+	by := func(holder, service string, mode drain.Mode) func(*api.Status) {
+		return func(s *api.Status) {
+			h := drain.Hold{Holder: holder, Service: service, Mode: mode, Reason: "kernel"}
+			s.Holds = append(s.Holds, api.HoldStatus{Hold: h, Who: "alice"})
+		}
+	}
+	view := func(state string) func(*api.Status) {
+		return func(s *api.Status) {
+			b := api.Balancer{Node: "lb1", Service: monitor.Server, Seen: now, View: &api.View{State: state}}
+			s.Balancers = append(s.Balancers, b)
+		}
+	}
+	out := serving(drain.Drain, 503, time.Second, "drain")
+	tests := []struct {
+		name    string
+		edits   []func(*api.Status)
+		settled bool
+		want    rotation.SlotStep
+		reason  string
+	}{
+		{"in service", nil, true, rotation.SlotLook, ""},
+		{"held", []func(*api.Status){out, by("operator", "", drain.Drain)}, false, rotation.SlotRenew,
+			"drain by operator (alice): kernel"},
+		{"held, and has a slot", []func(*api.Status){out, held, by("operator", "server", drain.Maint)}, true,
+			rotation.SlotRenew, "maint by operator (alice): kernel"},
+		{"the CA alone is held", []func(*api.Status){by("operator", "ca", drain.Drain)}, true, rotation.SlotLook, ""},
+		{"a stop is announced", []func(*api.Status){by("guard", "", drain.Ready)}, true, rotation.SlotLook, ""},
+		{"never in service", []func(*api.Status){serving(drain.Maint, 503, time.Hour, "maint"),
+			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotLook, ""},
+		{"sick for 59 s", []func(*api.Status){serving(drain.Ready, 503, 59*time.Second, "unhealthy: refused")}, false,
+			rotation.SlotLook, ""},
+		{"sick for a minute", []func(*api.Status){serving(drain.Ready, 503, time.Minute, "unhealthy: refused")}, false,
+			rotation.SlotRenew, "unhealthy: refused"},
+		{"claimed, and not held yet", []func(*api.Status){held}, false, rotation.SlotRenew, ""},
+		{"back, not settled", []func(*api.Status){held, view("UP")}, false, rotation.SlotRenew, ""},
+		{"back", []func(*api.Status){held, view("UP")}, true, rotation.SlotReturn, ""},
+		{"one balancer does not send yet", []func(*api.Status){held, view("UP"), view("NOLB")}, true,
+			rotation.SlotRenew, ""},
+		{"ready and sick", []func(*api.Status){held, serving(drain.Ready, 503, time.Second, "warming: jruby")}, true,
+			rotation.SlotRenew, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := api.Status{Time: now, Budget: &api.BudgetStatus{Allowed: 1, Reachable: true}}
+			s.Services = []api.ServiceStatus{{Name: monitor.Server}}
+			serving(drain.Ready, http.StatusOK, time.Hour, "")(&s)
+			s.Services[0].ModeSince = now.Add(-time.Hour)
+			for _, edit := range test.edits {
+				edit(&s)
+			}
+			if got, reason := rotation.Slot(s, test.settled); got != test.want || reason != test.reason {
+				t.Errorf("got %s, %q; want %s, %q", got, reason, test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestOverBudgetNamesWhoIsOut(t *testing.T) {
+	now := time.Date(2026, 11, 22, 18, 0, 0, 0, time.Local)
+	slot := api.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "kernel"}
+	lapsed := slot
+	lapsed.Lapsed = true
+	tests := []struct {
+		name    string
+		budget  *api.BudgetStatus
+		service string
+		want    string
+	}{
+		{"no budget", nil, "", ""},
+		{"free", &api.BudgetStatus{Allowed: 2, Out: 1, Reachable: true, Slots: []api.Slot{slot}}, "", ""},
+		{"used up", &api.BudgetStatus{Allowed: 1, Out: 1, Reachable: true, Slots: []api.Slot{lapsed, slot}}, "server",
+			"puppet2 is out since 15:00 (alice: kernel); 1 of 1"},
+		{"the CA needs no slot", &api.BudgetStatus{Allowed: 1, Out: 1, Reachable: true, Slots: []api.Slot{slot}}, "ca", ""},
+		{"has a slot", &api.BudgetStatus{Allowed: 1, Out: 1, Held: true, Reachable: true, Slots: []api.Slot{slot}}, "", ""},
+		{"unreachable", &api.BudgetStatus{Allowed: 1, Error: "no answer within 2s"}, "", "no answer within 2s"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := api.Summary(rotation.OverBudget(api.Status{Time: now, Budget: test.budget}, test.service))
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package wait
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// claimEvery is how often a slot in the budget is claimed while others have it.
+const claimEvery = 2 * time.Second
+
+// Slot claims a slot in the budget before a hold is set. The nil Slot needs none: it
+// claims nothing, and never fails.
+type Slot struct {
+	budget *budget.Client
+	daemon api.Client
+	hold   drain.Hold
+}
+
+// NeedsSlot reports whether a hold would take out a master that no hold has out yet.
+func NeedsSlot(c config.Config, h drain.Hold) bool {
+	holds := c.Store().Read().At(time.Now()).Holds()
+	return c.Budget.Database != "" && rotation.Budgeted(h.Service) && !rotation.HeldOut(holds)
+}
+
+// NewSlot returns the slot for a hold. The configuration must have a budget.
+func NewSlot(c config.Config, h drain.Hold) *Slot {
+	return &Slot{budget: budget.New(c), daemon: api.Client{Socket: c.Socket}, hold: h}
+}
+
+// Claim claims the slot. The error wraps budget.ErrTaken or budget.ErrUnreachable.
+func (s *Slot) Claim(ctx context.Context, force bool) error {
+	if s == nil {
+		return nil
+	}
+	_, err := s.budget.Claim(ctx, budget.Claim{
+		Reason: s.hold.Reason,
+		By:     claimant(s.hold),
+		Serves: s.serves(ctx),
+		Force:  force,
+	})
+	return err
+}
+
+// After looks as look does, and once nothing is in the way claims the slot.
+func (s *Slot) After(look Look) Look {
+	return func(ctx context.Context) []api.Obstacle {
+		list := look(ctx)
+		if len(list) > 0 || ctx.Err() != nil {
+			return list
+		}
+		err := s.Claim(ctx, false)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(claimEvery):
+		}
+		return []api.Obstacle{{Kind: api.ObstacleBudget, Text: err.Error()}}
+	}
+}
+
+// serves reports whether balancers are told to use this master. Without a daemon they
+// are told nothing, and do not.
+func (s *Slot) serves(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	status, err := s.daemon.Status(ctx)
+	server, _ := status.Service(monitor.Server)
+	return err == nil && server.Answer.Code == http.StatusOK
+}
+
+// claimant names who asks: the holder, or for the usual one the user.
+func claimant(h drain.Hold) string {
+	if h.Holder != drain.Operator {
+		return h.Holder
+	}
+	name := os.Getenv("SUDO_USER")
+	if u, err := user.Current(); err == nil {
+		name = cmp.Or(name, u.Username)
+	}
+	return cmp.Or(name, h.Holder)
+}
