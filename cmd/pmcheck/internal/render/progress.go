@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -78,11 +76,9 @@ func (p *Progress) End() {
 }
 
 // Watch shows a status until it is interrupted: on a terminal as a screen that
-// is drawn again, with the probe's latency as a curve; elsewhere as a line for
-// each change.
+// is drawn again, elsewhere as a line for each change.
 func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) error {
 	overwrite := terminal(w)
-	var latencies []float64
 	last := ""
 	for {
 		s := read(ctx)
@@ -91,14 +87,7 @@ func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) 
 		}
 		switch {
 		case overwrite:
-			if s.Latency > 0 {
-				latencies = append(latencies, s.Latency)
-				latencies = latencies[max(0, len(latencies)-60):]
-			}
 			fmt.Fprintf(w, "\033[H\033[2J%s", s.Text)
-			if len(latencies) > 1 {
-				fmt.Fprintf(w, "\nlatency  %s  %.1f ms\n", sparkline(latencies), s.Latency*1000)
-			}
 		case s.Line != last:
 			fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), s.Line)
 		}
@@ -113,18 +102,6 @@ func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) 
 
 // Screen is one moment of what is watched.
 type Screen struct {
-	Text    string  // the whole, for a terminal
-	Line    string  // what matters, for a log
-	Latency float64 // of the last probe, in seconds; 0 if there is none
-}
-
-// sparkline draws values above 0 as a curve of one line, from 0 to the highest.
-func sparkline(values []float64) string {
-	bars := []rune("▁▂▃▄▅▆▇█")
-	highest := slices.Max(values)
-	var b strings.Builder
-	for _, v := range values {
-		b.WriteRune(bars[int(v/highest*float64(len(bars)-1))])
-	}
-	return b.String()
+	Text string // the whole, for a terminal
+	Line string // what matters, for a log
 }

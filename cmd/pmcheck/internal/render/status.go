@@ -48,9 +48,8 @@ func StatusScreen(status api.Status, err error) Screen {
 	Status(&b, status)
 	s, _ := status.Service(monitor.Server)
 	return Screen{
-		Text:    b.String(),
-		Line:    fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, Verdict(s.Verdict)),
-		Latency: status.Probe.Took,
+		Text: b.String(),
+		Line: fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, Verdict(s.Verdict)),
 	}
 }
 
