@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -51,7 +52,11 @@ func (m *Master) Set(s State) error {
 	m.turned = make(chan struct{})
 	switch {
 	case s == Stopped && m.server != nil:
+		// A child that is forked but has not called exec yet still has the listening
+		// socket, and the kernel would go on accepting connections for it.
+		syscall.ForkLock.RLock()
 		m.server.Close()
+		syscall.ForkLock.RUnlock()
 		<-m.done
 		m.server = nil
 	case s != Stopped && m.server == nil:

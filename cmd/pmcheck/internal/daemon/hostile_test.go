@@ -56,7 +56,7 @@ func TestSlowClientsDoNotDelayShutdown(t *testing.T) {
 	r.waitFor(200, answer.Serving) // so the slow one was accepted
 	began := time.Now()
 	r.stop()
-	if took := time.Since(began); took > 1500*time.Millisecond {
+	if took := time.Since(began); took > 5*time.Second { // 500 ms and a busy machine; the request has 10 s
 		t.Errorf("the daemon took %s to end", took)
 	}
 }
