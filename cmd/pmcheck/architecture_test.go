@@ -56,8 +56,8 @@ func independent() map[string][]string {
 	}
 }
 
-// owners names, for each module that is linked into pmcheck, the only package
-// that may import it: to replace a module, one place changes.
+// owners returns, for each module that is linked into pmcheck, the only package that
+// may import it. Replacing the module then changes this package only.
 func owners() map[string]string {
 	return map[string]string{
 		"github.com/spf13/viper":               "config",
@@ -76,9 +76,9 @@ func owners() map[string]string {
 	}
 }
 
-// TestArrowsRunOneWay prints the imports of every package, and fails for an import of a
+// TestImportsRunOneWay prints the imports of every package, and fails for an import of a
 // higher layer or of another package in the same one.
-func TestArrowsRunOneWay(t *testing.T) {
+func TestImportsRunOneWay(t *testing.T) {
 	depth := map[string]int{}
 	for i, layer := range layers() {
 		for _, room := range layer {
@@ -98,9 +98,9 @@ func TestArrowsRunOneWay(t *testing.T) {
 			target, knownTarget := depth[to]
 			switch {
 			case !known:
-				t.Errorf("%s has no place among the layers", p.room)
+				t.Errorf("%s is in no layer", p.room)
 			case !knownTarget:
-				t.Errorf("%s imports %s, which has no place among the layers", p.room, to)
+				t.Errorf("%s imports %s, which is in no layer", p.room, to)
 			case target < from, target == from && !slices.Contains(sideways()[p.room], to):
 				t.Errorf("%s imports %s, which is not in a lower layer", p.room, to)
 			}
@@ -150,7 +150,7 @@ func owner(imported string) (string, bool) {
 	return "", false
 }
 
-// goPackage is a package that ships, by its room.
+// goPackage describes a package that ships, as go list prints it.
 type goPackage struct {
 	ImportPath string
 	Dir        string
@@ -160,7 +160,7 @@ type goPackage struct {
 	room string
 }
 
-// room is the short name of a package.
+// room returns the short name of a package.
 func room(importPath string) string {
 	importPath = strings.TrimPrefix(importPath, module+"/")
 	return strings.TrimPrefix(importPath, "cmd/pmcheck/internal/")

@@ -14,12 +14,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxColumns is the longest line of Go. A tab counts as one column, as in the
-// linter lll.
+// maxColumns is the greatest length of a line of Go. A tab counts as one column, as in
+// the linter lll.
 const maxColumns = 120
 
-// maxLines is how much one package may hold without its tests. The checks and
-// the configuration are lists that grow with what pmcheck can do.
+// maxLines is the greatest number of lines in a package, without its tests. The packages
+// check and config are exempt: they are lists that grow with every check and setting.
 const maxLines = 2000
 
 func TestLinesFitTheScreen(t *testing.T) {
@@ -85,8 +85,8 @@ func TestPackagesAreDocumented(t *testing.T) {
 	}
 }
 
-// undocumented returns the exported names that a declaration leaves without a
-// comment. One comment may cover a whole group.
+// undocumented returns the exported names in a declaration that have no comment. One
+// comment may cover a whole group.
 func undocumented(d ast.Decl) (names []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -128,7 +128,7 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 }
 
 // TestNoPackageVariableChanges allows errors, compiled patterns and embedded files.
-// Every other variable at the level of a package is state that tests and readers share.
+// Any other package-level variable is shared state.
 func TestNoPackageVariableChanges(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, f := range parse(t, p) {
@@ -149,7 +149,8 @@ func TestNoPackageVariableChanges(t *testing.T) {
 	}
 }
 
-// isError reports whether a variable is made by errors.New or fmt.Errorf.
+// isFixed reports whether a variable is the result of a function such as errors.New,
+// fmt.Errorf or regexp.MustCompile.
 func isFixed(v *ast.ValueSpec) bool {
 	if len(v.Values) != 1 {
 		return false

@@ -1,5 +1,5 @@
-// Command pmcheck tells a load balancer whether the Puppet Server on this
-// host is fit to be given agents.
+// Command pmcheck tells a load balancer whether the Puppet Server on this host should
+// get new agents.
 package main
 
 import (

@@ -6,8 +6,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// Uses reports whether a daemon has its configuration from this file, or from the
-// usual place, where a file may have come or gone since.
+// Uses reports whether a daemon has read its configuration from this file. No file
+// counts as the default one, which may have been created or removed since.
 func (c ConfigStatus) Uses(file string) bool {
 	return c.Holds.Persistent != "" && cmp.Or(c.File, config.DefaultFile) == cmp.Or(file, config.DefaultFile)
 }

@@ -33,7 +33,7 @@ const (
 	exitHeld      = 3 // status: held out of service
 	exitUnhealthy = 4 // status: not held, but not healthy
 	exitNoDaemon  = 5 // status: the daemon does not answer
-	exitTimeout   = 6 // wait, --wait: not within the time
+	exitTimeout   = 6 // wait, --wait: not reached in time
 	exitRefused   = 7 // drain, maint: a balancer would have no server left, or the budget is used up or not known
 )
 
@@ -60,8 +60,8 @@ func usageError(format string, args ...any) error {
 	return &exitError{status: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// Run is pmcheck as a function of its surroundings. It returns the exit
-// status.
+// Run runs pmcheck with these arguments, environment and streams, and returns the exit
+// status. args[0] is the name of the program.
 func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -93,7 +93,7 @@ func (e *exitError) complain(w io.Writer) {
 	}
 }
 
-// statusOnly ends a command that has printed everything.
+// statusOnly returns the error with which a command ends that has printed everything.
 func statusOnly(status int) error {
 	if status == exitOK {
 		return nil
@@ -101,8 +101,8 @@ func statusOnly(status int) error {
 	return &exitError{status: status}
 }
 
-// show prints v as JSON with --json, and calls write without it. It ends the command
-// with an exit status.
+// show prints v as JSON with --json, and calls write without it. It returns the error
+// with which the command ends.
 func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
 	if !c.Bool("json") {
 		write(c.App.Writer)
@@ -112,7 +112,8 @@ func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
 	return statusOnly(exit)
 }
 
-// printJSON escapes control characters, most of which JSON allows in strings.
+// printJSON prints v as JSON. It escapes all control characters in strings, since
+// encoding/json leaves many of them as they are.
 func printJSON(w io.Writer, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -125,12 +126,12 @@ func printJSON(w io.Writer, v any) error {
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:           "pmcheck",
-		Usage:          "tell a load balancer whether this host's Puppet Server is fit",
+		Usage:          "tell a load balancer whether this Puppet Server should get agents",
 		Reader:         stdin,
 		Writer:         stdout,
 		ErrWriter:      stderr,
 		HideVersion:    true,
-		ExitErrHandler: func(*cli.Context, error) {}, // Run decides
+		ExitErrHandler: func(*cli.Context, error) {}, // Run handles errors
 		OnUsageError:   onUsageError,
 		Commands: []*cli.Command{
 			serveCommand(environ),

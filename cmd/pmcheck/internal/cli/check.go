@@ -18,16 +18,15 @@ import (
 func checkCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "check",
-		Usage: "probe the master once, now, and say what was found",
-		Description: "Asks the master itself, independent of the daemon and of holds.\n" +
+		Usage: "probe the master once, now, and show what was found",
+		Description: "Asks the master itself, independently of the daemon and of holds.\n" +
 			"Exit status: 0 healthy or busy, 1 not healthy, 2 usage or configuration;\n" +
 			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringFlag{
-				Name: "explain",
-				Usage: "say what the check `NAME` asks, why, and what to do, " +
-					"or what a reason means; all for the names",
+				Name:  "explain",
+				Usage: "explain the check or the reason `NAME`; all lists the checks",
 			},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			&cli.BoolFlag{Name: "nagios", Usage: "print a plugin line with performance data"},
@@ -39,7 +38,7 @@ func checkCommand(environ []string) *cli.Command {
 
 func runCheck(c *cli.Context, environ []string) error {
 	if c.Bool("json") && c.Bool("nagios") {
-		return usageError("--json and --nagios exclude each other")
+		return usageError("--json and --nagios cannot be combined")
 	}
 	if c.IsSet("explain") {
 		return explain(c.App.Writer, c.String("explain"))
@@ -83,12 +82,12 @@ func explain(w io.Writer, name string) error {
 	reason := check.Reason(name)
 	if !slices.Contains(check.Reasons(), reason) {
 		names := strings.Join(check.Names(), ", ")
-		return &exitError{exitUsage, fmt.Errorf("no check and no reason %q: there are the checks %s", name, names),
+		return &exitError{exitUsage, fmt.Errorf("unknown check or reason %q; the checks are %s", name, names),
 			"the reasons are in pmcheck(8)"}
 	}
-	fmt.Fprintf(w, "%s: %s\n", reason, cmp.Or(reason.Hint(), "the detail beside it says what is the case"))
+	fmt.Fprintf(w, "%s: %s\n", reason, cmp.Or(reason.Hint(), "the detail beside it says what is wrong"))
 	if e, known := check.Explain(reason.Check()); known {
-		fmt.Fprintf(w, "\nIt is a reason of this check.\n%s", e)
+		fmt.Fprintf(w, "\nThis check reports it:\n%s", e)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func completionCommand(environ []string) *cli.Command {
 		Usage:     "print a completion script for bash, zsh or fish",
 		ArgsUsage: "bash|zsh|fish",
 		Description: "The packages install the scripts. Without a package: source <(pmcheck completion bash).\n" +
-			"The scripts call pmcheck completion with holders, services, explained or goals to list such names.",
+			"The scripts call pmcheck completion with holders, services, explained or goals to list names.",
 		Flags:  []cli.Flag{configFlag()},
 		Action: func(c *cli.Context) error { return completion(c, environ) },
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// configReport is the JSON of "pmcheck config".
+// configReport is what "pmcheck config" prints, and its JSON.
 type configReport struct {
 	File      string           `json:"file,omitempty"`
 	Settings  []config.Setting `json:"settings"`
@@ -19,7 +19,8 @@ type configReport struct {
 	Detection detection        `json:"detection"`
 }
 
-// detection is the worst case until a balancer has the master down.
+// detection is the longest time until a balancer considers the master down, after it was
+// killed and after it fell silent.
 type detection struct {
 	Inter  string  `json:"inter"`
 	Fall   int     `json:"fall"`
@@ -35,8 +36,8 @@ func configCommand(environ []string) *cli.Command {
 			"Exit status: 0 valid, 2 not valid.",
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.StringFlag{Name: "check", Usage: "validate `FILE` and say nothing else"},
-			&cli.BoolFlag{Name: "quiet", Usage: "print mistakes only, of the configuration in effect"},
+			&cli.StringFlag{Name: "check", Usage: "validate `FILE`, and print its mistakes only"},
+			&cli.BoolFlag{Name: "quiet", Usage: "print only the mistakes of the configuration in effect"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			durationFlag("inter", 2*time.Second, "HAProxy's `inter`, for the detection time"),
 			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's `fall`, for the detection time"},
@@ -58,7 +59,7 @@ func showConfig(c *cli.Context, environ []string) error {
 	}
 	inter, fall := durationOf(c, "inter"), c.Int("fall")
 	if inter <= 0 || fall < 1 {
-		return usageError("--inter and --fall are above 0")
+		return usageError("--inter and --fall must be above 0")
 	}
 	loaded, err := load(c, environ)
 	if err != nil || c.Bool("quiet") {
@@ -82,7 +83,7 @@ func (r configReport) write(w io.Writer) {
 	}
 	t.Flush()
 	d := r.Detection
-	fmt.Fprintf(w, "\nWith inter %s fall %d, HAProxy has the master DOWN at the latest\n", d.Inter, d.Fall)
+	fmt.Fprintf(w, "\nWith inter %s fall %d, HAProxy marks the master DOWN at the latest\n", d.Inter, d.Fall)
 	fmt.Fprintf(w, "  %.1f s after it was killed,\n  %.1f s after it stopped answering.\n", d.Killed, d.Silent)
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", warning)

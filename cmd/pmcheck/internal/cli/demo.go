@@ -21,7 +21,7 @@ func demoCommand() *cli.Command {
 			&cli.StringFlag{
 				Name:  "master",
 				Value: "127.0.0.1:0",
-				Usage: "let the stand-in listen on `ADDRESS`, for a backend to forward to",
+				Usage: "`ADDRESS` of the stand-in, for a backend to forward to",
 			},
 		},
 		Action: runDemo,

@@ -29,7 +29,7 @@ func (d *duration) String() string {
 	return text.Duration(d.Duration)
 }
 
-// durationFlag is a flag that takes a duration.
+// durationFlag returns a flag that takes a duration.
 func durationFlag(name string, value time.Duration, usage string) cli.Flag {
 	return &cli.GenericFlag{Name: name, Value: &duration{value}, Usage: usage}
 }
@@ -39,9 +39,8 @@ func durationOf(c *cli.Context, name string) time.Duration {
 	return c.Generic(name).(*duration).Duration
 }
 
-// patience is the value of --wait, a flag that may be given with a duration
-// or without.
-type patience struct {
+// waitValue is the value of --wait, a flag that may be given with or without a duration.
+type waitValue struct {
 	duration // the limit
 	wanted   bool
 }
@@ -51,14 +50,14 @@ type patience struct {
 type waitOption struct{ *cli.GenericFlag }
 
 func waitFlag(usage string) cli.Flag {
-	value := &patience{duration: duration{5 * time.Minute}}
+	value := &waitValue{duration: duration{5 * time.Minute}}
 	return waitOption{&cli.GenericFlag{Name: "wait", Usage: usage, Value: value}}
 }
 
 // waitOf returns the value of --wait.
 func waitOf(c *cli.Context) (wanted bool, limit time.Duration) {
-	p := c.Generic("wait").(*patience)
-	return p.wanted, p.Duration
+	v := c.Generic("wait").(*waitValue)
+	return v.wanted, v.Duration
 }
 
 // String returns the flag's line in the help.
@@ -67,20 +66,20 @@ func (w waitOption) String() string {
 }
 
 // IsBoolFlag makes the value optional.
-func (p *patience) IsBoolFlag() bool { return true }
+func (v *waitValue) IsBoolFlag() bool { return true }
 
 // Set implements flag.Value.
-func (p *patience) Set(s string) error {
+func (v *waitValue) Set(s string) error {
 	if s == "true" || s == "false" {
-		p.wanted = s == "true"
+		v.wanted = s == "true"
 		return nil
 	}
-	if err := p.duration.Set(s); err != nil {
+	if err := v.duration.Set(s); err != nil {
 		return err
 	}
-	if p.Duration <= 0 {
+	if v.Duration <= 0 {
 		return errors.New(s + " is not above 0")
 	}
-	p.wanted = true
+	v.wanted = true
 	return nil
 }

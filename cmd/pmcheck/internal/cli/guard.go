@@ -12,7 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// guardCommand is run by pmcheck-guard@.service. It is not for a terminal.
+// guardCommand returns the command that pmcheck-guard@.service runs. It is not meant for
+// a terminal.
 func guardCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:      "guard",

@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// TestUnitOutlastsEveryGuard compares the timeouts of the unit, which systemd
-// enforces, with the largest values that the settings may have.
-func TestUnitOutlastsEveryGuard(t *testing.T) {
+// TestUnitTimeoutsExceedTheLargestSettings compares the timeouts of the unit, which
+// systemd enforces, with the largest values that the settings of the guard may have.
+func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
 	most := map[string]time.Duration{}
 	guard := reflect.TypeFor[config.Guard]()
 	for i := range guard.NumField() {
@@ -34,10 +34,10 @@ func TestUnitOutlastsEveryGuard(t *testing.T) {
 	}
 	const margin = time.Minute
 	if stop := timeout("TimeoutStopSec"); most["turn"]+most["wait"]+margin > stop || most["shutdown"]+margin > stop {
-		t.Errorf("TimeoutStopSec=%v, and guard may wait %v", stop, most)
+		t.Errorf("TimeoutStopSec=%v, but the guard may wait %v", stop, most)
 	}
 	if start := timeout("TimeoutStartSec"); most["return"]+margin > start {
-		t.Errorf("TimeoutStartSec=%v, and guard may wait %v", start, most)
+		t.Errorf("TimeoutStartSec=%v, but the guard may wait %v", start, most)
 	}
 	if total := most["turn"] + most["wait"]; total > 2*time.Hour {
 		t.Errorf("a stop may wait %v", total)

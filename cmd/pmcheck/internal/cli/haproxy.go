@@ -13,7 +13,7 @@ func haproxyCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "haproxy",
 		Usage: "print a backend section for HAProxy that fits this configuration",
-		Description: "The section has the masters given with --server, or those listed as fleet in the\n" +
+		Description: "The section lists the masters given with --server, or those listed as fleet in the\n" +
 			"configuration. A comment explains each line. Paste the section into haproxy.cfg.\n" +
 			"If agent.listen is set in the configuration, the section has agent-checks too.",
 		Flags: []cli.Flag{
@@ -22,7 +22,7 @@ func haproxyCommand(environ []string) *cli.Command {
 			&cli.StringFlag{Name: "name", Value: "puppet", Usage: "`NAME` of the backend"},
 			&cli.BoolFlag{Name: "graceful", Usage: "answer 404 during a drain: HAProxy raises no alert"},
 			durationFlag("inter", 2*time.Second, "`TIME` between two checks"),
-			&cli.IntFlag{Name: "fall", Value: 3, Usage: "checks in a row until a master is DOWN"},
+			&cli.IntFlag{Name: "fall", Value: 3, Usage: "failed checks in a row until a master is DOWN"},
 		},
 		Action: func(c *cli.Context) error { return printBackend(c, environ) },
 	}

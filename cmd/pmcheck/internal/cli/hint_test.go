@@ -11,9 +11,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// The other directory takes a hold that is set. It neither lifts one nor helps a
-// hold that was to go there anyway.
-func TestUntilRebootIsAHintOnlyForAPersistentHoldThatIsSet(t *testing.T) {
+// If the persistent directory cannot be written, a new hold may go to the other one. That
+// does not help to lift a hold, nor to set one that goes to the other directory anyway.
+func TestHintNamesUntilRebootOnlyIfAPersistentHoldCannotBeSet(t *testing.T) {
 	context := func(args ...string) *cli.Context {
 		set := flag.NewFlagSet("", flag.ContinueOnError)
 		set.Bool("until-reboot", false, "")

@@ -2,7 +2,8 @@ package cli
 
 import "github.com/urfave/cli/v2"
 
-// inUseCommand is run by the packages on an upgrade. It is not for a terminal.
+// inUseCommand returns the command that the packages run on an upgrade. It is not meant
+// for a terminal.
 func inUseCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:   "in-use",

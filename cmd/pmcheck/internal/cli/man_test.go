@@ -18,8 +18,8 @@ import (
 
 const manDir = "../../../../packaging/man/"
 
-// The manual is written by hand. Here it is compared with the program, so that
-// neither has what the other lacks.
+// The manual is written by hand. These tests compare it with the program, in both
+// directions.
 
 func TestManualHasEachCommandAndFlag(t *testing.T) {
 	want := map[string][]string{}
@@ -107,7 +107,7 @@ func TestManualRenders(t *testing.T) {
 	}
 	for _, page := range pages {
 		if mandoc, err := exec.LookPath("mandoc"); err == nil {
-			// Which other pages are installed here says nothing about this one.
+			// Below this level, mandoc reports cross-references to pages that are not installed.
 			out, _ := exec.Command(mandoc, "-T", "lint", "-W", "warning", page).Output()
 			if len(out) > 0 {
 				t.Errorf("mandoc: %s", out)

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// askAsBalancer is the program "ask URL [server state]": a balancer, which may tell its state.
-// It prints the status code and the body.
+// askAsBalancer is the program "ask URL [STATE]". It asks as a balancer does, with STATE as
+// the header X-Haproxy-Server-State, and prints the status code and the body.
 func askAsBalancer() {
 	req, err := http.NewRequest(http.MethodGet, os.Args[1], nil)
 	if err == nil && len(os.Args) > 2 {
@@ -50,8 +50,8 @@ func askAsBalancer() {
 	io.Copy(os.Stdout, resp.Body)
 }
 
-// havePeer is the condition [peer:PROGRAM]: the program is there. In CI it must be:
-// the script runs it in any case, and fails without it.
+// havePeer implements the condition [peer:PROGRAM], which holds if the program is
+// installed. In CI it always holds, so that a script fails without the program.
 func havePeer(condition string) (bool, error) {
 	program, found := strings.CutPrefix(condition, "peer:")
 	if !found {
@@ -61,24 +61,24 @@ func havePeer(condition string) (bool, error) {
 	return err == nil || os.Getenv("CI") != "", nil
 }
 
-// TestScripts runs the command line as its user does. Each script has a
-// stand-in master and a configuration of its own; the daemon's readiness
-// protocol is what the scripts wait on.
+// TestScripts runs the command line as its user does. Each script has a stand-in master
+// and a configuration of its own. Scripts wait for what the daemon sends to the service
+// manager.
 //
 // Commands and programs beside testscript's own:
 //
 //	exec ask URL [STATE]   ask as a balancer does: the status code and the body
-//	status N pmcheck ...   run, and want exit status N
+//	status N pmcheck ...   run pmcheck, and fail if its exit status is not N
 //	golden stdout|stderr FILE
-//	                       compare what was printed, with times, ports and
-//	                       paths made equal and white space folded
-//	master STATE           put the stand-in into a state
-//	await TEXT             wait until the daemon notifies TEXT to the service
-//	                       manager; its address is then in $address
+//	                       compare the output with FILE, after replacing times,
+//	                       ports and paths and folding white space
+//	master STATE           switch the stand-in to a state
+//	await TEXT             wait until the daemon sends TEXT to the service manager,
+//	                       and set $address to the daemon's address
 //	signal NAME PROGRAM    send a signal to a background program
 func TestScripts(t *testing.T) {
 	// A parent such as nohup may ignore this signal. Programs started here would
-	// inherit that, unless it is caught.
+	// inherit that unless this process catches it.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangup) })
@@ -102,7 +102,7 @@ type masterKey struct{}
 type notifyKey struct{}
 
 func setup(env *testscript.Env) error {
-	address, release, err := loopback.Reserve() // the stand-in stops and starts again
+	address, release, err := loopback.Reserve() // the stand-in restarts on the same port
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// normalize replaces what differs between runs.
+// normalize replaces text that differs between runs.
 func normalize(text, work, me string) string {
 	for _, r := range []struct{ pattern, with string }{
 		{regexp.QuoteMeta(work), "$$WORK"},

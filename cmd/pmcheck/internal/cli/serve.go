@@ -18,7 +18,7 @@ func serveCommand(environ []string) *cli.Command {
 		Name:  "serve",
 		Usage: "answer balancers (the daemon)",
 		Description: "Probes the local Puppet Server in the background and answers balancers on port 9200.\n" +
-			"SIGHUP reads the configuration again, SIGTERM ends the daemon.",
+			"SIGHUP reloads the configuration, SIGTERM stops the daemon.",
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringFlag{Name: "listen", Usage: "answer on `ADDRESS` instead of the configured one"},
@@ -40,7 +40,7 @@ func serve(c *cli.Context, environ []string) error {
 		log.Warn(w)
 	}
 	if loaded.Missing != nil {
-		log.Warn("Puppet is not there yet, so nothing is known of it", "error", loaded.Missing)
+		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", loaded.Missing)
 	}
 	d := daemon.New(loaded.Config, loaded.File, daemon.ProgramVersion(), log)
 	d.Runtime = daemon.RuntimeDirectory(environ)
@@ -116,7 +116,7 @@ func loadToStart(c *cli.Context, environ []string, last daemon.LastGood) (starte
 	}
 	o.File = kept
 	if s, err = loadForService(o); err != nil {
-		return started{}, mistakes // for example one in an environment variable
+		return started{}, mistakes // the mistake may be in an environment variable
 	}
 	s.File, s.Mistakes = file, mistakes
 	return s, nil
@@ -135,9 +135,10 @@ func loadForService(o config.Options) (started, error) {
 	return started{Loaded: loaded, Missing: missing}, nil
 }
 
-// keep saves a configuration for a start with a broken one.
+// keep saves a copy of a valid configuration. The daemon uses it if it has to start
+// while the file is broken.
 func keep(last daemon.LastGood, loaded *config.Loaded, log *slog.Logger) {
 	if err := last.Keep(loaded.Content); err != nil {
-		log.Warn("cannot keep a copy of this configuration for a restart with mistakes in the file", "error", err)
+		log.Warn("cannot save a copy of this configuration for a restart with a broken file", "error", err)
 	}
 }

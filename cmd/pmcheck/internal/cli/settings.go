@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 )
 
-// configFlag names the configuration file. It is given after the command, as
-// every flag is.
+// configFlag returns the flag that names the configuration file. Like every flag, it
+// comes after the command.
 func configFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:    "config",
@@ -41,8 +41,8 @@ func options(c *cli.Context, environ []string) config.Options {
 	return o
 }
 
-// loadLocal reads the configuration for a command that has nothing to do with
-// the master. It works on a host where Puppet is missing or broken.
+// loadLocal reads the configuration for a command that does not contact the master. It
+// works on a host where Puppet is missing or broken.
 func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 	loaded, err := config.Check(options(c, environ))
 	if err != nil {
@@ -51,15 +51,15 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 	return loaded.Config, nil
 }
 
-// loadToAsk is loadLocal for the commands that an operator needs in an emergency. If
-// the configuration is broken, a daemon that started before supplies the settings.
+// loadToAsk is loadLocal for the commands that an operator needs in an emergency. If the
+// configuration is broken, it takes the settings from the running daemon.
 func loadToAsk(c *cli.Context, environ []string) (config.Config, error) {
 	return loadOrAsk(c, environ, false)
 }
 
 // loadOwn is loadToAsk for the commands that read, write or remove holds. They must use
 // the daemon's directories, or the holds have no effect. Directories that the daemon
-// names are used if the readable part of the configuration has the same, or if root
+// names are used if the readable part of the configuration has the same ones, or if root
 // would trust them anyway: the daemon's user must not make root remove other files.
 func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
 	return loadOrAsk(c, environ, true)
@@ -77,8 +77,8 @@ func loadOrAsk(c *cli.Context, environ []string, holds bool) (config.Config, err
 	defer cancel()
 	status, lost := api.Client{Socket: readable.Socket}.Status(ctx)
 	if lost != nil || !status.Config.Uses(file) {
-		return config.Config{}, &exitError{exitUsage, err, "mend it: no daemon answers on " + readable.Socket +
-			" that uses it and could tell where it looks for holds"}
+		return config.Config{}, &exitError{exitUsage, err, "mend it: no daemon that has read it before answers on " +
+			readable.Socket}
 	}
 	settings = status.Settings(readable.Socket)
 	if holds && settings.Holds != readable.Holds {
@@ -89,7 +89,7 @@ func loadOrAsk(c *cli.Context, environ []string, holds bool) (config.Config, err
 				"or name both directories in PMCHECK_HOLDS_PERSISTENT and PMCHECK_HOLDS_UNTIL_REBOOT"}
 		}
 	}
-	broken := exitError{exitUsage, err, "mend it; until then the daemon's own settings are used, with which it started"}
+	broken := exitError{exitUsage, err, "mend it; until then the settings of the running daemon are used"}
 	broken.complain(c.App.ErrWriter)
 	return settings, nil
 }

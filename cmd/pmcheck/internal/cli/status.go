@@ -25,7 +25,7 @@ func statusCommand(environ []string) *cli.Command {
 		Description: "Without flags for this host, with --host for another. With --fleet, or with several\n" +
 			"--host, for a pool in one table.\n" +
 			"Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
-			"5 the daemon does not answer, 2 usage; of a pool the worst of them.",
+			"5 the daemon does not answer, 2 usage; for a pool, that of the worst master.",
 		Flags: []cli.Flag{
 			configFlag(),
 			serviceFlag("show `SERVICE` only"),
@@ -43,12 +43,12 @@ func statusCommand(environ []string) *cli.Command {
 
 func showStatus(c *cli.Context, environ []string) error {
 	if c.Bool("watch") && c.Bool("json") {
-		return usageError("--watch and --json exclude each other")
+		return usageError("--watch and --json cannot be combined")
 	}
 	hosts := c.StringSlice("host")
 	pool := c.Bool("fleet") || len(hosts) > 1
 	if c.IsSet("service") && (c.Bool("watch") || pool) {
-		return usageError("--service goes with neither --watch nor several hosts")
+		return usageError("--service cannot be combined with --watch or several hosts")
 	}
 	if len(hosts) == 0 && !c.Bool("fleet") {
 		settings, err := loadToAsk(c, environ)
@@ -83,7 +83,7 @@ func showStatus(c *cli.Context, environ []string) error {
 // host's certificate against Puppet's CA.
 func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([]api.Client, error) {
 	if loaded, err := load(c, environ); err == nil {
-		settings = loaded.Config // with Puppet's CA, where there is a Puppet
+		settings = loaded.Config // has Puppet's CA, if Puppet is installed
 	}
 	clients := make([]api.Client, len(hosts))
 	for i, host := range hosts {
@@ -105,7 +105,7 @@ func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([
 	return clients, nil
 }
 
-// statusTime is how long the daemon of a host may take to answer.
+// statusTime limits the time that a daemon takes to answer.
 const statusTime = 5 * time.Second
 
 // showOne shows the status of one host, or of one of its services. The hint says what to

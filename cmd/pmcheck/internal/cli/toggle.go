@@ -15,8 +15,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 )
 
-// reportToggle says what a toggle has changed in effect, and waits for the
-// goal if asked to.
+// reportToggle prints what a toggle has changed and whether it is in effect. With --wait
+// it waits for the goal.
 func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal string, look wait.Goal) error {
 	now := time.Now()
 	t.Service = cmp.Or(c.String("service"), monitor.Server)
@@ -48,13 +48,13 @@ func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal 
 		reached := missed == nil
 		t.Reached = &reached
 	}
-	if c.Bool("json") && !(errors.Is(missed, errCollision) && c.Bool("in-turn")) { // it tries again
+	if c.Bool("json") && !(errors.Is(missed, errCollision) && c.Bool("in-turn")) { // the caller tries again
 		return errors.Join(printJSON(c.App.Writer, t), missed)
 	}
 	return missed
 }
 
-// noService adds what a caller can do about a service that the daemon does not answer for.
+// noService adds an exit status and a hint to the error for an unknown service.
 func noService(err error) error {
 	return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
 }

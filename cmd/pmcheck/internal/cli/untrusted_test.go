@@ -15,13 +15,13 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A fakeDaemon answers on a socket with any status: an attacker with the daemon's user
-// could do the same.
+// A fakeDaemon answers on a socket with any status, as an attacker who runs as the
+// daemon's user could.
 type fakeDaemon struct {
-	config, socket string // pmcheck.yaml, which is no YAML, and the socket
+	config, socket string // paths of a pmcheck.yaml that is not YAML, and of the socket
 }
 
-// startFakeDaemon starts one that names this directory of holds and these services.
+// startFakeDaemon starts a daemon that reports this directory of holds and these services.
 func startFakeDaemon(t *testing.T, holds string, services ...string) fakeDaemon {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func startFakeDaemon(t *testing.T, holds string, services ...string) fakeDaemon 
 	status.Config.File = d.config
 	status.Config.Holds = api.HoldsConfig{
 		Persistent:  holds,
-		UntilReboot: filepath.Join(dir, "run"), // nothing outside of the test, whatever fails
+		UntilReboot: filepath.Join(dir, "run"), // a failure must not touch anything outside the test
 		InitialMode: drain.Ready,
 	}
 	for _, name := range services {
@@ -51,7 +51,7 @@ func startFakeDaemon(t *testing.T, holds string, services ...string) fakeDaemon 
 	return d
 }
 
-// run runs a command that takes the fake daemon for its own.
+// run runs a command with the fake daemon as its daemon.
 func (d fakeDaemon) run(args ...string) (exit int, stdout, stderr string) {
 	var out, said strings.Builder
 	args = append([]string{"pmcheck", args[0], "--config", d.config}, args[1:]...)
@@ -72,7 +72,7 @@ func TestNoHoldIsChangedInADirectoryThatOnlyTheDaemonNames(t *testing.T) {
 		prepare func(t *testing.T, victim string) (claim string)
 	}{
 		{"a directory of another program", func(_ *testing.T, victim string) string { return victim }},
-		{"with the marker", func(t *testing.T, victim string) string {
+		{"a directory with pmcheck's marker", func(t *testing.T, victim string) string {
 			write(t, filepath.Join(victim, ".initialized"), "")
 			return victim
 		}},
@@ -92,8 +92,8 @@ func TestNoHoldIsChangedInADirectoryThatOnlyTheDaemonNames(t *testing.T) {
 			}
 			return victim
 		}},
-		{"a directory to make", func(_ *testing.T, victim string) string { return filepath.Join(victim, "new") }},
-		{"up and down again", func(_ *testing.T, victim string) string { return victim + "/../" + filepath.Base(victim) }},
+		{"a directory that does not exist", func(_ *testing.T, victim string) string { return filepath.Join(victim, "new") }},
+		{"a path with ..", func(_ *testing.T, victim string) string { return victim + "/../" + filepath.Base(victim) }},
 		{"escape sequences", func(t *testing.T, victim string) string {
 			claim := filepath.Join(victim, "\x1b[2J\u202e")
 			if err := os.Mkdir(claim, 0o755); err != nil {
@@ -115,12 +115,12 @@ func TestNoHoldIsChangedInADirectoryThatOnlyTheDaemonNames(t *testing.T) {
 				}
 				if !strings.Contains(stderr, "which is not trusted while the configuration is broken: ") ||
 					!strings.Contains(stderr, "hint: mend the configuration") {
-					t.Errorf("%v says %q", args, stderr)
+					t.Errorf("%v prints %q", args, stderr)
 				}
 				assertPrintable(t, stderr)
 			}
 			if after := entries(t, victim); after != before {
-				t.Errorf("%s was\n%s\nand is\n%s", victim, before, after)
+				t.Errorf("%s had\n%s\nand has\n%s", victim, before, after)
 			}
 		})
 	}
@@ -137,7 +137,7 @@ func TestServiceNamesOfTheDaemonAreNotRunByAShell(t *testing.T) {
 	_, _, stderr = d.run("wait", "--for", "out", "--service", "nope")
 	const hint = "hint: set services in the configuration, then systemctl reload pmcheck\n"
 	if !strings.HasSuffix(stderr, hint) || strings.Contains(stderr, "touch") {
-		t.Errorf("wait says %q", stderr)
+		t.Errorf("wait prints %q", stderr)
 	}
 	assertPrintable(t, stderr)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// typedArgs is the key under which the app keeps its arguments. Where a flag before the
+// typedArgs is the key under which the app keeps its arguments. If a flag before the
 // command is wrong, the context of the error does not have them.
 const typedArgs = "args"
 
@@ -68,8 +68,8 @@ func flagProblem(c *cli.Context, text string) (problem, hint string) {
 	return dashed(m[2]) + ": " + valueProblem(c.Command, m[1], m[2], m[3]), ""
 }
 
-// valueProblem says what is wrong with the quoted value of a flag; said is the error of
-// the flag's own Set.
+// valueProblem returns what is wrong with the quoted value of a flag. said is the error
+// from the flag's Set method.
 func valueProblem(command *cli.Command, value, name, said string) string {
 	for _, f := range command.Flags {
 		if !slices.Contains(f.Names(), name) {
@@ -123,7 +123,7 @@ func strayFlagHint(command, name string, others, typed []string) string {
 				host = typed[i+1]
 			}
 		}
-		return fmt.Sprintf("%s acts on this host only; on that one: ssh %s sudo pmcheck %[1]s", command, host)
+		return fmt.Sprintf("%s acts on this host only; for the other: ssh %s sudo pmcheck %[1]s", command, host)
 	case acts && name == "fleet":
 		return command + " acts on this host only; run it on each master, one at a time"
 	}
@@ -169,11 +169,11 @@ func unknownCommand(c *cli.Context, name string) error {
 	} else if best := config.Nearest(name, names); best != "" {
 		hint = "did you mean pmcheck " + best + "?"
 	}
-	return &exitError{exitUsage, fmt.Errorf("no command %q", name), hint}
+	return &exitError{exitUsage, fmt.Errorf("unknown command %q", name), hint}
 }
 
-// otherWord returns the command that other tools call name. The command with the most
-// similar spelling may be the opposite.
+// otherWord returns the command that other tools call name. A suggestion by spelling
+// could be the opposite command.
 func otherWord(name string) drain.Mode {
 	switch name {
 	case "undrain", "unmaint", "uncordon", "resume", "enable", "up":

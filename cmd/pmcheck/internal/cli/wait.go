@@ -20,12 +20,12 @@ import (
 func waitCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:        "wait",
-		Usage:       "block until balancers are told what is waited for",
-		Description: "Exit status: 0 reached, 6 not within the time, 2 usage.",
+		Usage:       "block until balancers are told to use this master, or not to",
+		Description: "Exit status: 0 reached, 6 not reached in time, 2 usage.",
 		Flags: []cli.Flag{
 			configFlag(),
 			serviceFlag("wait for `SERVICE` instead of the master itself"),
-			&cli.StringFlag{Name: "for", Usage: "`WHAT`: ready (balancers are told 200) or out (they are told otherwise)"},
+			&cli.StringFlag{Name: "for", Usage: "`WHAT`: ready (balancers are told 200) or out (they are not)"},
 			durationFlag("timeout", 5*time.Minute, "give up after `DURATION`"),
 		},
 		Action: func(c *cli.Context) error { return runWait(c, environ) },
@@ -39,7 +39,7 @@ func runWait(c *cli.Context, environ []string) error {
 	}
 	timeout := durationOf(c, "timeout")
 	if timeout <= 0 {
-		return usageError("--timeout %s is not above 0", timeout)
+		return usageError("--timeout must be above 0, not %s", timeout)
 	}
 	settings, err := loadToAsk(c, environ)
 	if err != nil {
@@ -61,8 +61,8 @@ func runWait(c *cli.Context, environ []string) error {
 	})
 }
 
-// poll takes steps until one has reached the goal or returns an error, and shows
-// the state that each returns. After limit it fails with exitTimeout.
+// poll calls step until it has reached the goal or returns an error, and shows each state
+// that it returns. After limit, poll returns an error with exitTimeout.
 func poll(c *cli.Context, goal string, limit time.Duration,
 	step func(context.Context) (state string, reached bool, err error)) error {
 	ctx, cancel := context.WithTimeout(c.Context, limit)
@@ -87,16 +87,16 @@ func poll(c *cli.Context, goal string, limit time.Duration,
 	}
 }
 
-// waitUntilClear waits until look finds the way clear for settle. After limit it
-// returns the last obstacles and fails with exitTimeout; with exitRefused if another
-// server has left together with this one.
+// waitUntilClear waits until look has found no obstacle for the time settle. It returns
+// the obstacles found last. The error has exitTimeout after limit, and exitRefused if
+// another server has left together with this one.
 func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, look wait.Look) ([]api.Obstacle, error) {
 	var last []api.Obstacle
 	settled := drain.Settle{After: settle}
 	err := poll(c, goal, limit, func(ctx context.Context) (string, bool, error) {
 		obstacles := look(ctx)
 		if ctx.Err() != nil {
-			return "", false, nil // what was found last stands
+			return "", false, nil // keep what the last complete look has found
 		}
 		if last = obstacles; rotation.Collided(obstacles) {
 			err := fmt.Errorf("%w: %s", errCollision, obstacles[0].Text)

@@ -9,11 +9,11 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// NewLogger writes log lines as the configuration says: with the format auto
-// to the journal, if that is where w leads anyway.
+// NewLogger returns a logger with the configured level and format. With the format auto,
+// it writes to the journal if w is stderr and systemd has connected that to the journal.
 func NewLogger(w io.Writer, c config.Log) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.Level)) // a LogLevel is one of those that slog reads
+	_ = level.UnmarshalText([]byte(c.Level)) // the configuration accepts slog's levels only
 	options := &slog.HandlerOptions{Level: level}
 	switch {
 	case c.Format == config.FormatJSON:

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/common/version"
 )
 
-// ProgramVersion is the version that was linked in, or the version of the module.
+// ProgramVersion returns the version that was linked in, or else that of the module.
 func ProgramVersion() string {
 	if version.Version != "" {
 		return version.Version

@@ -15,8 +15,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// section is the template. With agent-checks, HAProxy learns of holds from them, and
-// its health check asks for the verdict alone: two answers to one hold would conflict.
+// section is the template. With agent-checks, HAProxy learns of holds from them, and its
+// health check asks for the verdict only: the two answers to a hold would conflict.
 //
 //go:embed backend.tmpl
 var section string
@@ -25,16 +25,16 @@ var section string
 type Backend struct {
 	Name     string
 	Servers  []Server
-	Graceful bool          // a drain is a 404
+	Graceful bool          // a drained master answers 404
 	Inter    time.Duration // between two checks
-	Fall     int           // checks in a row until a master is DOWN
+	Fall     int           // failed checks in a row until a master is DOWN
 	Settings config.Config // of pmcheck on the masters
 }
 
 // Server is one master: its name, and the host:port of Puppet Server.
 type Server struct{ Name, Address string }
 
-// portOf returns the port of a valid address; none of an empty one.
+// portOf returns the port of a valid address, or "" for an empty one.
 func portOf(address string) string {
 	_, port, _ := net.SplitHostPort(address)
 	return port
@@ -65,7 +65,7 @@ func ParseServer(text string) (Server, error) {
 	return Server{strings.ReplaceAll(name, ":", "-"), address}, nil
 }
 
-// PlainWord reports whether a word means nothing but itself in haproxy.cfg.
+// PlainWord reports whether a word has no characters with a meaning in haproxy.cfg.
 func PlainWord(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }

@@ -75,7 +75,7 @@ func worseFirst(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
-// Verdict is a verdict in a word or two.
+// Verdict returns a verdict in a word or two.
 func Verdict(v check.Verdict) string {
 	if v.Reason == check.OK {
 		return string(v.Health)
@@ -90,8 +90,8 @@ func poolText(s api.ServiceStatus) string {
 	return "-"
 }
 
-// codeText is the id of the code of the first environment, production if
-// there is one: masters with the same id have the same code.
+// codeText returns the id of the code of the environment production, or of the first
+// one if there is no production. Masters with the same id have the same code.
 func codeText(checks []api.CheckStatus) string {
 	id := "-"
 	for _, c := range checks {
@@ -117,14 +117,14 @@ func holdersText(holds []api.HoldStatus) string {
 	return cmp.Or(strings.Join(names, ","), "-")
 }
 
-// FleetScreen is one moment of the status of a pool.
+// FleetScreen returns the status of a pool as a screen of Watch.
 func FleetScreen(members []api.Member) Screen {
 	var b strings.Builder
 	Fleet(&b, members)
 	return Screen{Text: b.String(), Line: fleetLine(members)}
 }
 
-// fleetLine is a pool on one line, for a log.
+// fleetLine returns a pool on one line, for a log.
 func fleetLine(members []api.Member) string {
 	var parts []string
 	for _, m := range members {

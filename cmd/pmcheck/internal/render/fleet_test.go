@@ -94,8 +94,7 @@ func squeeze(table string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// assertColumns wants each column of a table to begin at the same place in each row,
-// and no row to be much longer than its head.
+// assertColumns fails unless each column of a table begins at the same place in each row.
 func assertColumns(t *testing.T, table string) {
 	t.Helper()
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -104,7 +103,7 @@ func assertColumns(t *testing.T, table string) {
 		at := strings.Index(lines[0], name)
 		for _, line := range lines[1:] {
 			if at >= len(line) || line[at] == ' ' || line[at-1] != ' ' {
-				t.Errorf("column %s is not in line in %q", name, line)
+				t.Errorf("column %s is not aligned in %q", name, line)
 			}
 		}
 	}

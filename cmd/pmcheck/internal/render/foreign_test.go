@@ -12,12 +12,13 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// nasty clears a terminal, begins a line, turns the direction of text, and is long.
+// nasty returns a long text that clears a terminal, begins a new line and reverses the
+// direction of text.
 func nasty() string {
 	return "a\x1b[2J\u009b31mb\nroot# \u202e\u200f\xffc" + strings.Repeat("x", 10<<10)
 }
 
-func TestHoldIsPrintedWithoutWhatSteersATerminal(t *testing.T) {
+func TestHoldIsPrintedWithoutControlCharacters(t *testing.T) {
 	h := drain.Hold{
 		Holder:  nasty(),
 		Service: nasty(),
@@ -32,15 +33,15 @@ func TestHoldIsPrintedWithoutWhatSteersATerminal(t *testing.T) {
 	for _, line := range []string{render.Hold(h), render.Held(h)} {
 		assertPrintable(t, line)
 		if len(line) > 3500 {
-			t.Errorf("it has %d bytes", len(line))
+			t.Errorf("the line has %d bytes", len(line))
 		}
 	}
 	if line := render.Held(h); !strings.HasSuffix(line, `; mend or remove "/holds/a\x1b[2J\u009b31mb\nroot# "`) {
-		t.Errorf("the file is not to be found by %q", line)
+		t.Errorf("%q does not name the file", line)
 	}
 }
 
-func TestReportIsPrintedWithoutWhatSteersATerminal(t *testing.T) {
+func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 	certificate := check.Certificate{Subject: nasty(), Issuer: nasty(), Serial: nasty()}
 	result := check.Result{
 		URL:     nasty(),
@@ -59,14 +60,14 @@ func TestReportIsPrintedWithoutWhatSteersATerminal(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		assertPrintable(t, strings.TrimSuffix(line, "\n"))
 		if strings.HasPrefix(line, "root#") {
-			t.Errorf("a line is forged: %q", line)
+			t.Errorf("forged line: %q", line)
 		}
 	}
 	_, line := r.Nagios(time.Hour, time.Now())
 	assertPrintable(t, line)
 }
 
-func TestProgressIsPrintedWithoutWhatSteersATerminal(t *testing.T) {
+func TestProgressIsPrintedWithoutControlCharacters(t *testing.T) {
 	var out strings.Builder
 	p := render.NewProgress(&out)
 	p.Say(nasty())

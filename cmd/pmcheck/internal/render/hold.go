@@ -10,8 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A hold file may have any name, and other users write holds. So every text of a hold
-// is made printable here, with these lengths at most.
+// A hold file may have any name, and other users write holds. Every text of a hold is
+// therefore made printable here, and cut to these lengths.
 const (
 	maxName = 255 // of a file
 	maxLine = 1000
@@ -24,8 +24,8 @@ func holdLine(h drain.Hold, now time.Time) string {
 	return Held(h) + ", since " + when(h.Since, now)
 }
 
-// Held is Hold for a hold that stays, with what to do about a file that cannot
-// be read. For a directory the error of the hold says so.
+// Held is like Hold, for a hold that stays. It adds what to do about a file that cannot
+// be read. For a directory, the error of the hold says that.
 func Held(h drain.Hold) string {
 	if h.Code == drain.Unreadable && h.Holder != drain.Directory {
 		return Hold(h) + "; mend or remove " + path(h.Path)
@@ -63,8 +63,7 @@ func Hold(h drain.Hold) string {
 	return b.String()
 }
 
-// path writes a path so that it can be recognized: quoted if it has characters that
-// cannot be printed.
+// path returns p, quoted if it has characters that cannot be printed.
 func path(p string) string {
 	if text.Printable(p, len(p)) == p {
 		return p

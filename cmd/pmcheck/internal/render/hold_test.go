@@ -8,7 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestPendingStopOnOneLine(t *testing.T) {
+func TestPendingStopIsDescribedOnOneLine(t *testing.T) {
 	until := time.Date(2026, 11, 21, 15, 4, 5, 0, time.Local)
 	hold := drain.Hold{
 		Holder:      "guard",

@@ -27,9 +27,9 @@ type Progress struct {
 	w        io.Writer
 	terminal bool
 	began    time.Time
-	Last     string // what was said last
-	line     string // that was written last, and when
-	written  time.Time
+	Last     string    // the last state given to Say or Done
+	line     string    // the last line written
+	written  time.Time // when it was written
 }
 
 // NewProgress returns a progress that begins now.
@@ -100,7 +100,7 @@ func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) 
 	}
 }
 
-// Screen is one moment of what is watched.
+// Screen is a watched status at one moment.
 type Screen struct {
 	Text string // the whole, for a terminal
 	Line string // what matters, for a log

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// In a log, progress is a line now and then, and what it came to.
-func TestProgressInALog(t *testing.T) {
+// In a log, progress is a line every few seconds, and the last state.
+func TestProgressInALogIsLimitedToALineEveryFewSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		p := NewProgress(&log)

@@ -25,8 +25,8 @@ type Report struct {
 	warning string
 }
 
-// NewReport makes a report of what a probe of the master at address and the other
-// checks found. What the master sent, its certificate too, is made printable.
+// NewReport returns a report on what a probe of the master at address and the other
+// checks found. Text from the master, including its certificate, is made printable.
 func NewReport(v check.Verdict, address string, result check.Result, findings []check.Finding) Report {
 	r := Report{
 		Health: v.Health,
@@ -101,8 +101,8 @@ const (
 	NagiosUnknown
 )
 
-// Nagios writes the report as a monitoring plugin does: one line, with
-// performance data behind the bar.
+// Nagios returns the report as a monitoring plugin prints it: the exit status, and one
+// line with performance data behind the bar.
 func (r Report) Nagios(warnExpiry time.Duration, now time.Time) (status int, line string) {
 	status, text := nagiosVerdict(r)
 	perf := []string{fmt.Sprintf("time=%.4fs;;;0", r.Probe.Took)}

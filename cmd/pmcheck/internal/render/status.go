@@ -84,8 +84,8 @@ func row(w io.Writer, name, value string) {
 	}
 }
 
-// checkLine is a check as a row: state, value, threshold, age, and below it the fault
-// and its hint.
+// checkLine returns a check as a row: state, value, threshold, age, and below it the
+// fault and its hint.
 func checkLine(c api.CheckStatus, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-7s ", c.Check, c.State)
@@ -105,7 +105,7 @@ func checkLine(c api.CheckStatus, now time.Time) string {
 	return b.String()
 }
 
-// headline is the state of a service in a few words.
+// headline returns the state of a service in a few words.
 func headline(s api.ServiceStatus) string {
 	switch {
 	case s.Answer.Code == 200:

@@ -12,36 +12,35 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Toggle is what a command has changed, and its JSON.
+// Toggle is the outcome of drain, maint or ready, and its JSON.
 type Toggle struct {
 	Set *drain.Hold `json:"set,omitempty"`
-	// Kept are the fields of Set that were not given and are those of the hold before.
+	// Kept are the fields of Set that were not given, and are kept from the previous hold.
 	Kept   []rotation.Field `json:"kept,omitempty"`
 	Lifted []drain.Hold     `json:"lifted,omitempty"`
 	// Service is the service that the fields below are about.
 	Service string `json:"service"`
-	// Mode is the mode now, by the files.
+	// Mode is the mode now, according to the hold files.
 	Mode drain.Mode `json:"mode"`
 	// Remaining are the other holds in effect.
 	Remaining []drain.Hold `json:"remaining,omitempty"`
-	// InEffect tells that the daemon acts on the change.
+	// InEffect reports whether the daemon acts on the change.
 	InEffect bool `json:"in_effect"`
-	// Answer is what a balancer that chose no codes is told since then; nil without
-	// a daemon.
+	// Answer is the new answer to a balancer that chose no codes; nil without a daemon.
 	Answer *api.Answer `json:"answer,omitempty"`
-	// Told is what the balancers that ask are told since then.
+	// Told are the new answers to the balancers that ask.
 	Told  []rotation.Telling `json:"told,omitempty"`
 	Error string             `json:"error,omitempty"` // why it is not in effect
-	// Reached tells, with --wait, whether the goal was reached, and Obstacles what
-	// was in the way when the time was over.
+	// With --wait, Reached reports whether the goal was reached, and Obstacles what was
+	// in the way when the time was up.
 	Reached   *bool          `json:"reached,omitempty"`
 	Obstacles []api.Obstacle `json:"obstacles,omitempty"`
 
-	// Tomorrow tells that the end was given as a time of day and is not today's.
+	// Tomorrow reports that the end was given as a time of day that has passed today.
 	Tomorrow bool `json:"-"`
 }
 
-// Write writes what has changed, and what balancers are told since then.
+// Write writes what has changed, and what balancers have been told since.
 func (t *Toggle) Write(w io.Writer, since time.Time) {
 	switch {
 	case t.Set != nil:
@@ -74,7 +73,7 @@ func (t *Toggle) Write(w io.Writer, since time.Time) {
 	}
 }
 
-// writeKept says which fields are kept, and which flags change them.
+// writeKept writes which fields are kept, and which flags change them.
 func (t *Toggle) writeKept(w io.Writer) {
 	var names, without []string
 	for _, f := range t.Kept {
@@ -96,8 +95,8 @@ func (t *Toggle) writeKept(w io.Writer) {
 	}
 }
 
-// told says what balancers are told since a time of day. If they are told different
-// things, each comes with its number of balancers.
+// told describes what balancers have been told since a time of day. If there are several
+// answers, each comes with the number of balancers that get it.
 func (t *Toggle) told(since string) string {
 	switch len(t.Told) {
 	case 0:
