@@ -23,17 +23,18 @@ const (
 	APIPuppet3      API = "puppet3"       // Puppet 3 and earlier
 )
 
-// serviceAPI is how a service is asked for by name: there is one generation
-// of that.
+// serviceAPI returns the API that asks for one service by name. It has only one
+// generation.
 func serviceAPI(name string) API { return API("simple/" + url.PathEscape(name)) }
 
-// generations is the order in which an unknown master is asked.
+// generations returns the APIs in the order in which they are tried on a master
+// whose generation is not known.
 func generations() []API {
 	return []API{APISimpleServer, APISimpleMaster, APIPuppetV3, APIPuppet3}
 }
 
-// path returns what to ask. The environment matters to the old generations
-// only.
+// path returns the path and query to request. Only the old generations use the
+// environment.
 func (a API) path(environment string) string {
 	switch a {
 	case APIPuppetV3:
@@ -56,21 +57,21 @@ func (a API) accept() string {
 	return "text/plain"
 }
 
-// answer is what came back for a status question, and in which generation.
+// answer is the answer to a status request, and the generation that was asked.
 type answer struct {
 	puppetclient.Answer
 	api API
 }
 
-// elsewhere reports whether the answer may only mean that this server speaks
-// another generation: it does not know the path, or its access rules, which
-// name paths, do not.
+// elsewhere reports whether the answer may mean only that this server speaks
+// another generation, so that neither its routes nor its access rules contain
+// the path.
 func (a answer) elsewhere() bool {
 	return slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}, a.Status)
 }
 
-// interpret concludes from an answer. It returns nil if the master says that
-// it is well, and Puppet's version where the answer tells it.
+// interpret judges an answer. fault is nil if the master reports that it is
+// healthy; version is Puppet's version if the answer contains it.
 func (a answer) interpret() (version string, fault *Fault) {
 	switch {
 	case a.Status == http.StatusForbidden:
@@ -85,7 +86,7 @@ func (a answer) interpret() (version string, fault *Fault) {
 	return "", a.interpretSimple()
 }
 
-// interpretSimple reads the one word of the Status API: 200 with "running",
+// interpretSimple reads the word that the Status API returns: 200 with "running",
 // or 503 with the state.
 func (a answer) interpretSimple() *Fault {
 	word := strings.TrimSpace(string(a.Body[:min(len(a.Body), 64)]))

@@ -6,8 +6,8 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// said returns an answer of a master.
-func said(api API, status int, body []byte) answer {
+// answerOf returns a master's answer.
+func answerOf(api API, status int, body []byte) answer {
 	return answer{puppetclient.Answer{Status: status, Body: body}, api}
 }
 
@@ -17,19 +17,19 @@ func TestOnlyRunningIsOK(t *testing.T) {
 		answer answer
 		want   Reason
 	}{
-		{"the word", said(APISimpleServer, 200, []byte("running")), OK},
-		{"the word and a line end", said(APISimpleServer, 200, []byte("running\r\n")), OK},
-		{"empty", said(APISimpleServer, 200, nil), BadAnswer},
-		{"200 with the state error", said(APISimpleServer, 200, []byte("error")), BadAnswer},
-		{"the word inside a page", said(APISimpleServer, 200, []byte("<p>not running</p>")), BadAnswer},
-		{"503 with the word", said(APISimpleServer, 503, []byte("running")), HTTPError},
-		{"503 unknown", said(APISimpleMaster, 503, []byte("unknown")), StateUnknown},
-		{"redirect", said(APISimpleServer, 302, []byte("running")), HTTPError},
-		{"alive", said(APIPuppet3, 200, []byte(`{"is_alive":true,"version":"3.8.7"}`)), OK},
-		{"not alive", said(APIPuppetV3, 200, []byte(`{"is_alive":false}`)), BadAnswer},
-		{"alive as a string", said(APIPuppetV3, 200, []byte(`{"is_alive":"true"}`)), BadAnswer},
-		{"not JSON", said(APIPuppetV3, 200, []byte("running")), BadAnswer},
-		{"denied", said(APIPuppet3, 403, nil), AuthDenied},
+		{"running", answerOf(APISimpleServer, 200, []byte("running")), OK},
+		{"running with a line end", answerOf(APISimpleServer, 200, []byte("running\r\n")), OK},
+		{"empty", answerOf(APISimpleServer, 200, nil), BadAnswer},
+		{"200 with the state error", answerOf(APISimpleServer, 200, []byte("error")), BadAnswer},
+		{"running inside a page", answerOf(APISimpleServer, 200, []byte("<p>not running</p>")), BadAnswer},
+		{"503 with running", answerOf(APISimpleServer, 503, []byte("running")), HTTPError},
+		{"503 unknown", answerOf(APISimpleMaster, 503, []byte("unknown")), StateUnknown},
+		{"redirect", answerOf(APISimpleServer, 302, []byte("running")), HTTPError},
+		{"alive", answerOf(APIPuppet3, 200, []byte(`{"is_alive":true,"version":"3.8.7"}`)), OK},
+		{"not alive", answerOf(APIPuppetV3, 200, []byte(`{"is_alive":false}`)), BadAnswer},
+		{"alive as a string", answerOf(APIPuppetV3, 200, []byte(`{"is_alive":"true"}`)), BadAnswer},
+		{"not JSON", answerOf(APIPuppetV3, 200, []byte("running")), BadAnswer},
+		{"denied", answerOf(APIPuppet3, 403, nil), AuthDenied},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,12 +53,12 @@ func FuzzInterpret(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		for _, api := range generations() {
-			_, fault := said(api, status, body).interpret()
+			_, fault := answerOf(api, status, body).interpret()
 			if fault == nil && status != 200 {
 				t.Errorf("%s: status %d with %q counts as OK", api, status, body)
 			}
 			if fault != nil && (fault.Reason == "" || fault.Error() == "") {
-				t.Errorf("%s: a fault without a reason for status %d with %q", api, status, body)
+				t.Errorf("%s: fault without a reason for status %d with %q", api, status, body)
 			}
 		}
 	})

@@ -16,7 +16,7 @@ type outcome[T any] struct {
 	err   error
 }
 
-// do returns what call does. If that takes too long, the error wraps the cause of ctx
+// do returns the results of call. If ctx ends first, the error wraps the cause of ctx
 // and says that what does not answer.
 func (a *aside[T]) do(ctx context.Context, what string, call func() (T, error)) (T, error) {
 	if a.running == nil {

@@ -9,59 +9,60 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// Check is one check: everything that is said of it, what can be set, and what
-// makes it run. A check is made in one of three ways: on a schedule (Schedule),
-// whenever a probe has ended (Observe), or by the caller, which hears of the unit
-// from systemd (see [Unit]) or probes (see [Prober]).
+// Check is one check: its texts, its settings, and the function that runs it. A
+// check runs in one of three ways: on a schedule (Schedule), after each probe
+// (Observe), or in the caller, which gets the unit's state from systemd (see [Unit])
+// or probes the master (see [Prober]).
 type Check struct {
 	Name     string   // in configuration, status and metrics
 	Title    string   // what is checked, in a few words
-	Severity Severity // what the check may do: in [All] by default, in a configuration as configured
-	// Asks says what it asks, Why what would go unnoticed without it, Because why
-	// the default severity is what it is, and Do what to do when it is not well.
+	Severity Severity // what the check may do: the default in [All], else as configured
+	// Asks says what the check looks at, Why what would go unnoticed without it,
+	// Because gives the reason for the default severity, and Do says what an operator
+	// can do when the check fails.
 	Asks, Why, Because, Do string
-	Reasons                []Cause // those that no earlier check gives
+	Reasons                []Cause // except those that an earlier check declares
 	// Settings points to a struct with the defaults; nil if nothing can be set.
-	// Each field has its key in the tag yaml, and may have rules:
+	// Each field has its key in the tag yaml. Other tags may restrict its value:
 	//
 	//	min, max   the bounds of an int or a time.Duration
-	//	required   a list must not be empty; the value says what to do instead
+	//	required   a list must not be empty; the tag says what to do instead
 	//	path       absolute: the text, or each item, must be an absolute path; with
 	//	           optional the text may be empty too
-	//	target     text that is not empty must be host:port; the value is an example
+	//	target     text that is not empty must be host:port; the tag is an example
 	//
 	Settings any
-	// Schedule prepares the check to be made again and again, as Settings say. It
-	// returns nil if they leave nothing to ask. Nil for other kinds of checks.
+	// Schedule prepares the check to run repeatedly, according to Settings. It
+	// returns nil if they leave nothing to check. It is nil for other kinds of checks.
 	Schedule func(Host) *Scheduled
-	// Observe concludes from the result of a probe of the master. Nil for other
-	// kinds of checks.
+	// Observe returns the finding for the result of a probe of the master. It is nil
+	// for other kinds of checks.
 	Observe func(r Result, now time.Time) Finding
 }
 
-// Cause is a reason, and what there is to say of it.
+// Cause is a reason with its explanation.
 type Cause struct {
 	Reason Reason
 	Side   Side   // of a fault; empty means SideServer
-	Hint   string // what to do; empty where the detail beside it says it all
+	Hint   string // what to do; empty where the detail beside it is enough
 }
 
-// Host is what probers and scheduled checks are told of the host that they run on.
+// Host describes the host to its probers and scheduled checks.
 type Host struct {
 	Address     string // of the master, host:port
 	Certname    string // of the host, and so of the master
 	Environment string // Puppet's
 	Credentials *puppetclient.Credentials
 	Timeout     time.Duration // of a probe, and of any check that should be as quick
-	Handshake   time.Duration // the longest that the probe keeps a connection
+	Handshake   time.Duration // how long the probe keeps a connection at most
 }
 
-// longHandshake is how long a check keeps its connection. The probe, which
-// handshakes often, is the one that watches the certificates.
+// longHandshake is how long a check keeps its connection at most. Checks need no
+// frequent handshakes: the probe makes them, to watch the certificates.
 const longHandshake = 10 * time.Minute
 
-// Prober returns a new prober of the master; of one of its services unless that is
-// empty.
+// Prober returns a new prober of one service of the master, or of the master itself
+// if service is empty.
 func (h Host) Prober(service string) *Prober {
 	return &Prober{Environment: h.Environment, Service: service, Client: puppetclient.Client{
 		Address:     h.Address,
@@ -79,20 +80,20 @@ func (h Host) client() *puppetclient.Client {
 	return &h.Prober("").Client
 }
 
-// Scheduled is a check that is made again and again.
+// Scheduled is a check that runs repeatedly.
 type Scheduled struct {
-	// Check makes it once. It must not be called while it runs.
+	// Check runs the check once. It must not be called again before it has returned.
 	Check func(context.Context) Finding
 	// Interval is the pause between two runs, Timeout the longest that one may take.
 	Interval, Timeout time.Duration
-	// Client is what the check asks with, nil if it asks nothing. The caller must
-	// close it in the end.
+	// Client is the client that the check uses; nil if it sends no requests. The
+	// caller must close it when the check is no longer needed.
 	Client *puppetclient.Client
-	// Restarted, if not nil, must be called before the next Check once the master
-	// may have been started anew.
+	// Restarted, if not nil, must be called before the next Check if the master may
+	// have been restarted.
 	Restarted func()
-	// Urgent tells that a wait ends with a finding of this check: for a master that
-	// starts, or that finishes its last requests. It should then be made more often.
+	// Urgent is set if a wait for the master to start, or to finish its last requests,
+	// ends with a finding of this check. During such a wait it should run more often.
 	Urgent bool
 }
 
@@ -101,7 +102,7 @@ type Scheduled struct {
 type List []Check
 
 // All returns every check, the probe first, in the order in which they are shown.
-// Each call makes new Settings, which the caller may change.
+// Each call returns new Settings, which the caller may change.
 func All() List {
 	return List{probe(), jruby(), unit(), expiry(), loaded(), disk(), code(), puppetdb(), compile()}
 }
@@ -115,8 +116,8 @@ func Names() []string {
 	return names
 }
 
-// Explain returns the check of All with that name, and whether there is one. Its
-// String explains it.
+// Explain returns the check of All with that name, and reports whether there is one.
+// The check's String method returns the explanation.
 func Explain(name string) (Check, bool) { return All().find(name) }
 
 // Severity returns what the check of that name may do; Off if it is not in the
@@ -155,11 +156,11 @@ func Settings[T any](l List) *T {
 	return new(T)
 }
 
-// Optional reports whether the severity of the check can be set. The verdict rests
-// on the probe, so it cannot be switched off.
+// Optional reports whether the severity of the check can be set. The probe cannot be
+// switched off, because the verdict is based on it.
 func (c Check) Optional() bool { return c.Name != CheckProbe }
 
-// String explains the check on a terminal, in lines of at most 78 bytes.
+// String returns the explanation for a terminal, in lines of at most 78 bytes.
 func (c Check) String() string {
 	var b strings.Builder
 	b.WriteString(c.Name + ": " + c.Title + "\n")
@@ -170,7 +171,7 @@ func (c Check) String() string {
 	return b.String()
 }
 
-// paragraph writes a text beside its head.
+// paragraph writes the text in an indented column, beside its head.
 func paragraph(b *strings.Builder, head, text string) {
 	const indent, width = 10, 78
 	line := head + strings.Repeat(" ", indent-1-len(head))

@@ -74,7 +74,7 @@ func TestReasonsAreComplete(t *testing.T) {
 		}
 		got[r] = true
 		if (r.Check() == "") != (r == check.NotKnown) {
-			t.Errorf("%s is of the check %q", r, r.Check())
+			t.Errorf("%s belongs to the check %q", r, r.Check())
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -94,6 +94,6 @@ func TestEachReasonOfACheckHasAHint(t *testing.T) {
 		}
 	}
 	if hint := check.OK.Hint(); hint != "" {
-		t.Errorf("a hint although all is well: %q", hint)
+		t.Errorf("OK has a hint: %q", hint)
 	}
 }

@@ -22,7 +22,7 @@ const (
 // CodeSettings say where the environments are.
 type CodeSettings struct {
 	// Dir is the environmentpath: one directory for each environment. If it is
-	// empty, the check is not made.
+	// empty, the check does not run.
 	Dir string `yaml:"dir" path:"optional"`
 	// Interval is the time between two looks.
 	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
@@ -37,8 +37,8 @@ func code() Check {
 		Asks: "The record that r10k or g10k leaves in each environment (.r10k-deploy.json, .g10k-deploy.json): " +
 			"commit, modules, success, times, reduced to a short ID.",
 		Why: "Masters behind one balancer that serve different code give agents changes that come and go. Monitoring " +
-			"can compare the IDs of the masters; a deployment that failed or does not end is told.",
-		Because: "during every deployment the masters differ; taking out those that do would take out the farm.",
+			"can compare the IDs of the masters; a deployment that failed or does not end is reported.",
+		Because: "during every deployment the masters differ; taking out those that differ would take out all.",
 		Do: "Run the deployment again by hand and read its errors. If the IDs are equal and catalogs still differ, " +
 			"the server has old code in memory: see environment_timeout. Where nothing leaves such a record, switch " +
 			"this off: checks: {code: \"off\"}.",
@@ -61,15 +61,15 @@ func code() Check {
 // maxEnvironments bounds how many environments are reported.
 const maxEnvironments = 1000
 
-// codeCheck reads which code r10k or g10k has deployed. It never names a health:
-// during every deployment the masters of a farm differ.
+// codeCheck reads which code r10k or g10k has deployed. Its finding never has a Health:
+// during every deployment the masters behind a balancer differ.
 //
 // What is on disk may not yet be what is served: with environment_timeout =
 // unlimited the server keeps what it has parsed.
 type codeCheck struct {
 	dir   string // the environmentpath
 	aside aside[[]deployFile]
-	read  map[string]deployFile // by path; belongs to the call that is made aside
+	read  map[string]deployFile // by path; used by look only, which runs in aside's goroutine
 }
 
 // Environment is one environment as it was deployed last.
@@ -86,9 +86,9 @@ type Environment struct {
 	Finished time.Time `json:"finished,omitzero"`
 }
 
-// check looks once. Environments that neither r10k nor g10k deployed are left
-// out; without any, the finding is absent. If the directory does not answer before
-// ctx ends, the code is unknown.
+// check looks once. Environments that neither r10k nor g10k deployed are left out; if
+// none remain, the finding is absent. If the directory cannot be read before ctx ends,
+// the code is unknown.
 func (c *codeCheck) check(ctx context.Context) Finding {
 	f := newFinding(CheckCode)
 	files, err := c.aside.do(ctx, c.dir, c.look)
@@ -106,7 +106,8 @@ func (c *codeCheck) check(ctx context.Context) Finding {
 	return f
 }
 
-// summarize makes the gravest of the environments the finding's own.
+// summarize copies the state, reason and detail of the worst environment to the
+// finding.
 func (f *Finding) summarize() {
 	others := 0
 	for _, e := range f.Code {
@@ -124,7 +125,8 @@ func (f *Finding) summarize() {
 	}
 }
 
-// look reads the records that have changed since the last look.
+// look returns the records of all environments. It reads only those that have changed
+// since the last look.
 func (c *codeCheck) look() ([]deployFile, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

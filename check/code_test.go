@@ -153,16 +153,16 @@ func TestIDChangesWithTheCode(t *testing.T) {
 		record string
 		same   bool
 	}{
-		{"another time", edit("09:00:00", "08:59:59"), true},
-		{"another order of modules",
+		{"deployed at another time", edit("09:00:00", "08:59:59"), true},
+		{"modules in another order",
 			`{"signature":"8820892b7ea4c4e9fd6a2d3d3c7e5b4e6f0c1d2e","deploy_success":true,"module_deploys":[` +
 				`{"name":"profile","version":"main","sha":"6a2d3d3c7e5b4e6f0c1d2e8820892b7ea4c4e9fd"},` +
 				`{"name":"stdlib","version":"9.6.0","sha":null}]}`, true},
 		{"another commit", edit("8820892b7ea4c4e9fd", "0000000b7ea4c4e9fd"), false},
 		{"another module version", edit("9.6.0", "9.6.1"), false},
 		{"another module commit", edit(`"6a2d3d`, `"7a2d3d`), false},
-		{"a module less", edit(`{"name": "stdlib", "version": "9.6.0", "sha": null},`, ""), false},
-		{"without success", edit(`"deploy_success": true`, `"deploy_success": false`), false},
+		{"one module fewer", edit(`{"name": "stdlib", "version": "9.6.0", "sha": null},`, ""), false},
+		{"failed", edit(`"deploy_success": true`, `"deploy_success": false`), false},
 	}
 	id := func(record string) string {
 		dir := t.TempDir()
@@ -207,7 +207,7 @@ func TestRecordMustBeARegularFile(t *testing.T) {
 		t.Skip(err)
 	}
 	got := newCode(t, dir).Check(t.Context())
-	if got.State != check.StateNone || !strings.Contains(got.Detail, "is not a file") {
+	if got.State != check.StateNone || !strings.Contains(got.Detail, "is not a regular file") {
 		t.Errorf("%s, %q", got.State, got.Detail)
 	}
 }

@@ -26,9 +26,9 @@ const (
 type CompileSettings struct {
 	// Interval is the pause between two compilations.
 	Interval time.Duration `yaml:"interval" min:"1m" max:"24h"`
-	// Timeout is how long one may take before it has failed.
+	// Timeout is how long one may take before it counts as failed.
 	Timeout time.Duration `yaml:"timeout" min:"1s" max:"1h"`
-	// SlowAfter is how long one may take before it is worth a warning.
+	// SlowAfter is how long one may take before the check warns.
 	SlowAfter time.Duration `yaml:"slow_after" min:"1s" max:"1h"`
 }
 
@@ -43,8 +43,8 @@ func compile() Check {
 		Why: "A site.pp that does not parse, a broken module or a hanging ENC make every agent fail, and nothing but " +
 			"a catalog shows it.",
 		Because: "a compilation occupies a JRuby like an agent's does, and code that is broken everywhere would take " +
-			"all masters out at once. When it is switched on, eject is meant: a master on which its own catalog fails " +
-			"serves no agent.",
+			"all masters out at once. Set it to eject if you switch it on: a master that cannot compile its own " +
+			"catalog serves no agent.",
 		Do: "puppet agent -t --noop on the host shows the same error; so does puppetserver.log.",
 		Reasons: []Cause{
 			{CompileFailed, "", "puppet agent -t --noop on this host shows the same error; see puppetserver.log"},
@@ -66,14 +66,14 @@ func compile() Check {
 	}
 }
 
-// The bounds of an answer of the compiler: a catalog, and the server's own
-// words when there is none.
+// The bounds, in bytes, of the answer to a request for a catalog, and of the server's
+// error message if there is none.
 const (
 	maxCatalog = 128 << 20
 	maxMessage = 500
 )
 
-// compileCheck has the master compile the host's own catalog, as an agent would. It
+// compileCheck makes the master compile the host's own catalog, as an agent would. It
 // costs what an agent's request costs: it waits for a JRuby, occupies it until the
 // catalog is compiled, and keeps its place in the queue even if the client times out.
 type compileCheck struct {
@@ -106,8 +106,9 @@ func (c *compileCheck) check(ctx context.Context) Finding {
 	return f
 }
 
-// readCatalog concludes from an answer. The error is a Fault with CompileFailed if an
-// agent would get no catalog either, and another if only this request was refused.
+// readCatalog checks the answer to a request for a catalog. The error is a Fault with
+// CompileFailed if an agent would get no catalog either. It is no Fault if only this
+// request was refused.
 func readCatalog(status int, body []byte) error {
 	switch {
 	case status >= http.StatusInternalServerError:
@@ -120,16 +121,16 @@ func readCatalog(status int, body []byte) error {
 		Resources *[]struct{} `json:"resources"`
 	}
 	if err := json.Unmarshal(body, &catalog); err != nil {
-		return &Fault{CompileFailed, fmt.Errorf("the answer is no catalog: %w", err)}
+		return &Fault{CompileFailed, fmt.Errorf("the answer is not a catalog: %w", err)}
 	}
 	if catalog.Name == nil || catalog.Resources == nil {
-		return &Fault{CompileFailed, errors.New("the answer is no catalog: it has no name or no resources")}
+		return &Fault{CompileFailed, errors.New("the answer is not a catalog: it has no name or no resources")}
 	}
 	return nil
 }
 
-// message returns the server's own words for what went wrong, which are JSON
-// or plain text, bounded and on one line.
+// message returns the server's error message, from a body in JSON or plain text,
+// bounded and on one line.
 func message(body []byte) string {
 	var said struct {
 		Message string `json:"message"`

@@ -36,11 +36,11 @@ func TestCompileFailsWhereAnAgentWould(t *testing.T) {
 		{"no JRuby in time", catalog(503, "Attempt to borrow a JRubyInstance from the pool timed out."), check.StateBad,
 			check.CompileFailed, "timed out"},
 		{"a very long message", catalog(500, strings.Repeat("no ", 10_000)), check.StateBad, check.CompileFailed, "no no"},
-		{"no resources", catalog(200, `{"name":"a"}`), check.StateBad, check.CompileFailed, "no catalog"},
-		{"no name", catalog(200, `{"resources":[]}`), check.StateBad, check.CompileFailed, "no catalog"},
-		{"null", catalog(200, `null`), check.StateBad, check.CompileFailed, "no catalog"},
-		{"a web page", catalog(200, `<html>`), check.StateBad, check.CompileFailed, "no catalog"},
-		{"truncated", catalog(200, `{"name":"a","resources":[{"type"`), check.StateBad, check.CompileFailed, "no catalog"},
+		{"no resources", catalog(200, `{"name":"a"}`), check.StateBad, check.CompileFailed, "not a catalog"},
+		{"no name", catalog(200, `{"resources":[]}`), check.StateBad, check.CompileFailed, "not a catalog"},
+		{"null", catalog(200, `null`), check.StateBad, check.CompileFailed, "not a catalog"},
+		{"a web page", catalog(200, `<html>`), check.StateBad, check.CompileFailed, "not a catalog"},
+		{"truncated", catalog(200, `{"name":"a","resources":[{"type"`), check.StateBad, check.CompileFailed, "not a catalog"},
 		{"denied", catalog(403, `{"message":"Forbidden request"}`), check.StateNone, check.NotKnown, "denied"},
 		{"no such environment", catalog(404, `{"message":"Could not find environment 'x'"}`), check.StateNone,
 			check.NotKnown, "Could not find"},
@@ -78,7 +78,7 @@ func TestSlowCompilationIsAWarning(t *testing.T) {
 	}
 }
 
-// A daemon that exits in the middle of a compilation concludes nothing from it.
+// A compilation that ends because the daemon exits says nothing about the master.
 func TestCanceledCompilationIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -102,7 +102,7 @@ func TestCatalogOfAnotherHostIsUnknown(t *testing.T) {
 	}
 }
 
-func TestJRubyFollowsTheMaster(t *testing.T) {
+func TestJRubyFindingFollowsTheMaster(t *testing.T) {
 	m := newMaster(t)
 	j := schedule(t, m, func(s *check.JRubySettings) { s.StuckAfter = time.Nanosecond })
 	ask := func(want check.State, reason check.Reason, questions int64) {
@@ -133,8 +133,8 @@ func TestJRubyFollowsTheMaster(t *testing.T) {
 	ask(check.StateNone, check.NotKnown, 0)
 }
 
-// TestSilentMasterMayBeStarting: a master that does not answer is taken to be
-// starting, unless it has answered since its last restart.
+// A master that does not answer is assumed to be starting, unless it has answered since
+// its last restart.
 func TestSilentMasterMayBeStarting(t *testing.T) {
 	m := newMaster(t)
 	j := schedule(t, m, func(*check.JRubySettings) {})

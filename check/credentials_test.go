@@ -19,19 +19,20 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func TestBadFilesAreNamed(t *testing.T) {
+func TestFaultNamesTheBadFile(t *testing.T) {
 	tests := []struct {
-		name  string
-		spoil func(t *testing.T, f puppetclient.Files)
-		want  string // in the error
+		name   string
+		damage func(t *testing.T, f puppetclient.Files)
+		want   string // in the error
 	}{
 		{"empty certificate", func(t *testing.T, f puppetclient.Files) { write(t, f.Certificate, nil) },
 			"certificate file is empty"},
 		{"half a certificate", func(t *testing.T, f puppetclient.Files) { truncate(t, f.Certificate) },
-			"not whole PEM: 1 BEGIN and 0 END"},
-		{"half a key", func(t *testing.T, f puppetclient.Files) { truncate(t, f.Key) }, "the key file is not whole PEM"},
-		{"half a CRL", func(t *testing.T, f puppetclient.Files) { truncate(t, f.CRL) }, "the CRL file is not whole PEM"},
-		{"half a CA bundle", func(t *testing.T, f puppetclient.Files) { truncate(t, f.CA) }, "the CA file is not whole PEM"},
+			"not complete PEM: 1 BEGIN and 0 END"},
+		{"half a key", func(t *testing.T, f puppetclient.Files) { truncate(t, f.Key) }, "the key file is not complete PEM"},
+		{"half a CRL", func(t *testing.T, f puppetclient.Files) { truncate(t, f.CRL) }, "the CRL file is not complete PEM"},
+		{"half a CA bundle", func(t *testing.T, f puppetclient.Files) { truncate(t, f.CA) },
+			"the CA file is not complete PEM"},
 		{"key of another certificate", func(t *testing.T, f puppetclient.Files) { write(t, f.Key, sec1Key(t)) },
 			"private key does not match public key"},
 		{"passphrase, old style", func(t *testing.T, f puppetclient.Files) {
@@ -41,7 +42,7 @@ func TestBadFilesAreNamed(t *testing.T) {
 		{"passphrase, PKCS#8", func(t *testing.T, f puppetclient.Files) {
 			write(t, f.Key, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))
 		}, "protected by a passphrase"},
-		{"not PEM", func(t *testing.T, f puppetclient.Files) { write(t, f.CA, []byte("hello")) }, "not whole PEM"},
+		{"not PEM", func(t *testing.T, f puppetclient.Files) { write(t, f.CA, []byte("hello")) }, "not complete PEM"},
 		{"no CRL in the CRL file", func(t *testing.T, f puppetclient.Files) { copyFile(t, f.CA, f.CRL) }, "no X509 CRL in"},
 		{"no root in the CA file", func(t *testing.T, f puppetclient.Files) { copyFile(t, f.Certificate, f.CA) },
 			"no self-signed root"},
@@ -52,7 +53,7 @@ func TestBadFilesAreNamed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMaster(t)
-			tt.spoil(t, m.Files())
+			tt.damage(t, m.Files())
 			r := newProber(t, m).Probe(context.Background())
 			want := check.OwnFilesInvalid
 			if tt.name == "directory" || tt.name == "huge" {
@@ -60,13 +61,13 @@ func TestBadFilesAreNamed(t *testing.T) {
 			}
 			wantReason(t, r, want)
 			if !strings.Contains(r.Fault.Error(), tt.want) || !strings.Contains(r.Fault.Error(), m.Dir) {
-				t.Errorf("fault %q, want it to say %q and name the file", r.Fault, tt.want)
+				t.Errorf("fault %q, want it to contain %q and the path of the file", r.Fault, tt.want)
 			}
 		})
 	}
 }
 
-func TestMissingFilesAreToldFromUnreadableOnes(t *testing.T) {
+func TestMissingFileHasItsOwnReason(t *testing.T) {
 	m := newMaster(t)
 	if err := os.Remove(m.Files().Key); err != nil {
 		t.Fatal(err)
@@ -77,7 +78,7 @@ func TestMissingFilesAreToldFromUnreadableOnes(t *testing.T) {
 		t.Errorf("fault %q does not name the file", r.Fault)
 	}
 	if got := r.Fault.Health(); got != check.Unknown {
-		t.Errorf("health %s, want unknown: nothing is known of the master", got)
+		t.Errorf("health %s, want unknown: nothing is known about the master", got)
 	}
 	if hint := r.Fault.Reason.Hint(); !strings.Contains(hint, "certname") {
 		t.Errorf("hint %q does not ask for the certname", hint)
@@ -107,7 +108,7 @@ func TestLastGoodFilesAreKept(t *testing.T) {
 	r := p.Probe(context.Background())
 	wantReason(t, r, check.OK)
 	if r.Warning != nil {
-		t.Errorf("warning %v after the file was mended", r.Warning)
+		t.Errorf("warning %v after the file was repaired", r.Warning)
 	}
 }
 
@@ -164,7 +165,7 @@ func TestEachKeyFormIsRead(t *testing.T) {
 		block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 		write(t, m.Files().Key, block)
 		r := newProber(t, m).Probe(context.Background())
-		wantReason(t, r, check.OwnFilesInvalid) // read, and found to be of another type
+		wantReason(t, r, check.OwnFilesInvalid) // it can be read, but is of another type
 		if !strings.Contains(r.Fault.Error(), "private key type does not match") {
 			t.Errorf("fault %v", r.Fault)
 		}

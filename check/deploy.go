@@ -33,8 +33,8 @@ type deployFile struct {
 	err         error // why there is no record
 }
 
-// deployRecord is what r10k writes when a deployment has ended, and g10k when
-// the environment is there and again when its modules are.
+// deployRecord is the record that r10k writes when a deployment has ended. g10k writes
+// it when the environment is in place, and again when its modules are.
 type deployRecord struct {
 	Signature  string         `json:"signature"`
 	Started    string         `json:"started_at"`
@@ -44,8 +44,7 @@ type deployRecord struct {
 	Puppetfile string         `json:"puppetfile_checksum"` // of g10k
 }
 
-// deployModule is one module. What it says of the version is compared, not
-// understood.
+// deployModule is one module. Its version and SHA are compared, but not interpreted.
 type deployModule struct {
 	Name    string          `json:"name"`
 	Version json.RawMessage `json:"version"`
@@ -60,7 +59,7 @@ func (d deployFile) same(now deployFile) bool {
 
 func (d *deployFile) load() {
 	if !d.info.Mode().IsRegular() {
-		d.err = errors.New(d.path + " is not a file")
+		d.err = errors.New(d.path + " is not a regular file")
 		return
 	}
 	f, err := os.Open(d.path)
@@ -78,12 +77,12 @@ func (d *deployFile) load() {
 	}
 }
 
-// parseDeploy reads a record. One that does not say whether the deployment
-// succeeded is none.
+// parseDeploy parses a record. It returns an error if the record does not say whether
+// the deployment succeeded.
 func parseDeploy(data []byte) (r deployRecord, err error) {
 	switch err := json.Unmarshal(data, &r); {
 	case len(data) > maxDeploy:
-		return r, errors.New("longer than such a record can be")
+		return r, errors.New("the record is longer than 4 MiB")
 	case err != nil:
 		return r, err
 	case r.Success == nil:
@@ -92,8 +91,8 @@ func parseDeploy(data []byte) (r deployRecord, err error) {
 	return r, nil
 }
 
-// judge says how the deployment stands. One that has begun and not ended is
-// under way, until it has been for too long.
+// judge returns the state of the environment's last deployment. A deployment that has
+// begun and not ended is under way for at most deployMax; then it counts as failed.
 func (d *deployFile) judge(now time.Time) Environment {
 	r := d.record
 	e := Environment{Name: text.Printable(d.environment, maxPath), Reason: OK}
@@ -116,7 +115,7 @@ func (d *deployFile) judge(now time.Time) Environment {
 	return e
 }
 
-// id reduces to a short text what makes code the same.
+// id returns a short hash of everything that identifies the deployed code.
 func (r deployRecord) id(environment string) string {
 	lines := make([]string, 0, len(r.Modules))
 	for _, m := range r.Modules {
@@ -127,8 +126,8 @@ func (r deployRecord) id(environment string) string {
 	return shortHash(head, strings.Join(lines, "\n"))
 }
 
-// codeID reduces the IDs of environments to one, the same for the same code
-// in all of them, in whatever order.
+// codeID returns one ID for all environments. It is the same for the same code,
+// whatever the order of the environments.
 func codeID(environments []Environment) string {
 	lines := make([]string, 0, len(environments))
 	for _, e := range environments {
@@ -138,7 +137,7 @@ func codeID(environments []Environment) string {
 	return shortHash(lines...)
 }
 
-// shortHash returns 48 bits: enough to tell a farm's deployments apart.
+// shortHash returns 48 bits, which is enough to tell deployments apart.
 func shortHash(lines ...string) string {
 	hash := sha256.Sum256([]byte(strings.Join(lines, "\n") + "\n"))
 	return hex.EncodeToString(hash[:6])

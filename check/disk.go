@@ -81,7 +81,8 @@ type place struct {
 	aside   aside[volume]
 }
 
-// newDiskCheck makes a place of each path, those that are written to first.
+// newDiskCheck returns a check with a place for each path, first for those that are
+// written to.
 func newDiskCheck(s DiskSettings) *diskCheck {
 	d := &diskCheck{DiskSettings: s}
 	for i, path := range slices.Concat(s.Paths, s.Reads) {
@@ -125,7 +126,7 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 	return found
 }
 
-// look looks at all places at the same time: one that hangs delays no other.
+// look looks at all places concurrently: one that hangs does not delay the others.
 func (d *diskCheck) look(ctx context.Context) []outcome[volume] {
 	found := make([]outcome[volume], len(d.places))
 	var all sync.WaitGroup
@@ -176,7 +177,7 @@ const (
 	fullPercent = 5
 )
 
-// full says what is running out, or returns "".
+// full returns what has run out, in words, or "".
 func (v volume) full(mebibytes int) string {
 	switch {
 	case v.size > 0 && v.free < min(uint64(mebibytes)<<20, v.size/100*fullPercent):
@@ -187,7 +188,7 @@ func (v volume) full(mebibytes int) string {
 	return ""
 }
 
-// String says how much is free.
+// String returns how much is free, in words.
 func (v volume) String() string {
 	s := fmt.Sprintf("%d%% (%d MiB) free", percent(v.free, v.size), v.free>>20)
 	if v.inodes > 0 {

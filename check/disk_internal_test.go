@@ -24,16 +24,16 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 		{"below the warning", volume{size: 100 * gib, free: 10*gib - 1}, StateWarn, StateWarn, DiskLow},
 		{"inodes below the warning", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 9_999}, StateWarn,
 			StateWarn, DiskLow},
-		{"no limit of inodes", volume{size: gib, free: gib}, StateOK, StateOK, ""},
+		{"no limit on inodes", volume{size: gib, free: gib}, StateOK, StateOK, ""},
 		{"just enough", volume{size: 100 * gib, free: 64 << 20}, StateWarn, StateWarn, DiskLow},
 		{"full", volume{size: 100 * gib, free: 64<<20 - 1}, StateBad, StateWarn, DiskFull},
-		{"nothing at all", volume{size: 100 * gib}, StateBad, StateWarn, DiskFull},
+		{"nothing free", volume{size: 100 * gib}, StateBad, StateWarn, DiskFull},
 		{"out of inodes", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 99}, StateBad, StateWarn, DiskFull},
-		{"a small one with a little used", volume{size: 60 << 20, free: 50 << 20}, StateOK, StateOK, ""},
-		{"a small one, full", volume{size: 60 << 20, free: 1 << 20}, StateBad, StateWarn, DiskFull},
+		{"small, little used", volume{size: 60 << 20, free: 50 << 20}, StateOK, StateOK, ""},
+		{"small, full", volume{size: 60 << 20, free: 1 << 20}, StateBad, StateWarn, DiskFull},
 		{"few inodes, none used", volume{size: gib, free: gib, inodes: 80, freeInodes: 80}, StateOK, StateOK, ""},
 		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, StateOK, DiskFull},
-		{"of no size", volume{}, StateOK, StateOK, ""},
+		{"size zero", volume{}, StateOK, StateOK, ""},
 	}
 	d := newDiskCheck(DiskSettings{WarnPercent: 10, EjectMiB: 64})
 	for _, tt := range tests {
@@ -51,7 +51,7 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 	}
 }
 
-func TestThresholdsOfZeroAreNever(t *testing.T) {
+func TestZeroDisablesThresholds(t *testing.T) {
 	got := new(diskCheck).judge(&place{written: true}, volume{size: 1 << 30})
 	if got.State != StateOK {
 		t.Errorf("%s: %s", got.State, got.Detail)
@@ -62,7 +62,7 @@ func TestDiskWithoutAPathIsUnknown(t *testing.T) {
 	f := newDiskCheck(DiskSettings{WarnPercent: 10, EjectMiB: 64}).check(context.Background())
 	if f.State != StateNone || f.Reason != NotKnown || f.Health != "" ||
 		!strings.Contains(f.Detail, "nothing to look at") {
-		t.Errorf("got %+v, want that nothing is known", f)
+		t.Errorf("got %+v, want unknown", f)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestFileSystemIsJudgedOnce(t *testing.T) {
 	}
 	d = newDiskCheck(DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20})
 	if got := d.check(context.Background()); got.State == StateOK {
-		t.Errorf("more is free than there is: %q", got.Value)
+		t.Errorf("ok with a threshold of 101%%: %q", got.Value)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestMissingPathIsUnknown(t *testing.T) {
 	d := newDiskCheck(DiskSettings{Paths: []string{missing, dir}, WarnPercent: 101})
 	low := d.check(context.Background())
 	if low.State != StateWarn {
-		t.Errorf("%s, want the warning to win over the unknown", low.State)
+		t.Errorf("%s, want the warning to take precedence over the unknown path", low.State)
 	}
 }
 
@@ -106,11 +106,11 @@ func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 		t.Errorf("%s, %q, %q", got.State, got.Value, got.Detail)
 	}
 	if d.places[0].aside.running != hangs {
-		t.Error("another look was begun while one hangs")
+		t.Error("a second call was started while the first one hangs")
 	}
 	go func() { hangs <- outcome[volume]{err: fs.ErrNotExist} }()
 	if got := d.check(context.Background()); d.places[0].aside.running != nil {
-		t.Errorf("the look that ended was not taken in: %s", got.Detail)
+		t.Errorf("the result of the call that hung was not used: %s", got.Detail)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestHangingCallIsMadeOnce(t *testing.T) {
 	cancel(why)
 	for range 3 {
 		if _, err := a.do(ctx, "it", call); !errors.Is(err, why) {
-			t.Fatalf("%v, want the cause of the end", err)
+			t.Fatalf("%v, want the cause of the cancellation", err)
 		}
 	}
 	close(release)

@@ -1,10 +1,10 @@
-// Package check finds out whether a Puppet Server is fit to be given agents.
+// Package check finds out whether a Puppet Server is fit to serve agents.
 //
-// A [Prober] asks one master one question over mutual TLS and returns a [Result]:
-// what was asked, what came back, and, where something is wrong, a [Fault] that
+// A [Prober] sends one request to one master over mutual TLS and returns a [Result]:
+// what was asked, what was answered, and, if something is wrong, a [Fault] that
 // names the side at fault. A [Judge] turns the results of successive probes into a
-// [Verdict]. A verdict carries the time until which it may be believed: a fact that
-// is not renewed expires.
+// [Verdict]. A verdict contains the time until which it is valid: a fact that is not
+// renewed expires.
 //
 //	prober := &check.Prober{Client: puppetclient.Client{
 //		Address:    "localhost:8140",
@@ -22,18 +22,18 @@
 //		log.Print(result.Fault)
 //	}
 //
-// # Beside the probe
+// # Other checks
 //
-// Puppet Server says that it is running while it cannot serve: with one JRuby of
-// eight started, with all of them stuck, with a full disk. [All] lists the checks
-// beside the probe. Each returns a [Finding]; [Fold] concludes from the verdict on
-// the probes and the findings, by their severity. What a check cannot find out is
-// unknown and never held against the master.
+// Puppet Server reports that it is running while it cannot serve: with one JRuby of
+// eight started, with all of them stuck, with a full disk. [All] lists the probe and
+// the checks that find this out. Each of them returns a [Finding]; [Fold] combines
+// the verdict on the probes with the findings, by their severity. What a check cannot
+// find out is unknown and never counts against the master.
 //
 // The configuration, the daemon, the command line, the page and the metrics read
-// that list and know no [Check] by name, but for the three that are special to
-// them: jruby (a master that starts is not ready before its pool is), unit (which
-// systemd tells) and puppetdb (a service with a path of its own).
+// that list and know no [Check] by name, except three: jruby (a master that starts is
+// not ready before its pool is), unit (systemd reports its state) and puppetdb (a
+// service with a path of its own).
 //
 // # Adding a check
 //
@@ -44,18 +44,18 @@
 //  3. a function that returns its Check, with Schedule or Observe;
 //  4. the code that looks, and returns a Finding.
 //
-// code.go is a small one to begin with. The rest is documentation, and tests fail
-// until it is there: packaging/pmcheck.yaml shows the settings, pmcheck.yaml(5)
-// lists them, and pmcheck(8) lists the reasons.
+// code.go is a small example. The rest is documentation, and tests fail until it is
+// written: packaging/pmcheck.yaml shows the settings, pmcheck.yaml(5) lists them, and
+// pmcheck(8) lists the reasons.
 //
-// # Why the probe is so particular
+// # Why the probe behaves like an agent
 //
 // Puppet Server's trust in its agents is part of its health: with an expired
-// revocation list it refuses every agent in the TLS handshake, yet tells an
+// revocation list it refuses every agent in the TLS handshake, yet it answers an
 // anonymous client that it is running. So a probe always offers the host's own
 // certificate, verifies the master as an agent would, and makes a whole request,
 // since TLS 1.3 reports a refused client certificate only then. Package
-// puppetclient does that part.
+// puppetclient implements this.
 //
 // The package knows nothing of balancers, HTTP answers or metrics.
 package check

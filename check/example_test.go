@@ -66,8 +66,8 @@ func ExampleJudge() {
 	// unknown stale
 }
 
-// A finding changes the verdict if its severity is eject: here the full disk does. The
-// CRL or certificate that expires soon has the severity warn.
+// A finding changes the verdict only if its severity is eject, as that of the full disk
+// here. The severity of the CRL or certificate that expires soon is warn.
 func ExampleFold() {
 	probe := check.Verdict{Health: check.Healthy, Reason: check.OK}
 	findings := []check.Finding{

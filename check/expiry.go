@@ -18,7 +18,7 @@ const (
 
 // ExpirySettings say when to warn.
 type ExpirySettings struct {
-	// Warn is how long before the end a certificate or CRL is warned of.
+	// Warn is how long before a certificate or CRL expires the check begins to warn.
 	Warn time.Duration `yaml:"warn" min:"1h" max:"3650d"`
 }
 
@@ -28,14 +28,14 @@ func expiry() Check {
 		Name:     CheckExpiry,
 		Title:    "certificates and CRLs that will expire",
 		Severity: Warn,
-		Asks: "How long the certificate of the master, the one pmcheck offers, each CA certificate and each CRL of " +
-			"the bundle last. The first to expire counts.",
+		Asks: "When the certificate of the master, the one that pmcheck offers, each CA certificate and each CRL of " +
+			"the bundle expire. The first to expire counts.",
 		Why: "Agents are refused the moment one of them expires, all at once and without a warning; CRLs live five " +
 			"years and are forgotten.",
-		Because: "nothing has failed yet; and what has expired and makes the master refuse agents makes it refuse the " +
-			"probe, which takes it out with a reason of its own.",
-		Do: "Renew what is named: a host's certificate with puppet ssl and a restart of puppetserver, CA certificates " +
-			"and CRLs on the CA, then puppet ssl download_crl on each master.",
+		Because: "nothing has failed yet. If the master refuses agents because something has expired, it refuses the " +
+			"probe too, which takes it out with a reason of its own.",
+		Do: "Renew what the check names: a host's certificate with puppet ssl and a restart of puppetserver, CA " +
+			"certificates and CRLs on the CA, then puppet ssl download_crl on each master.",
 		Reasons: []Cause{
 			{ExpiresSoon, "", "renew it in time: a certificate with puppet ssl, then restart puppetserver; " +
 				"CA certificates and CRLs on the CA"},
@@ -46,12 +46,13 @@ func expiry() Check {
 	}
 }
 
-// judge says which of the certificates and CRLs that a probe met is the first to
-// expire, and warns of it ahead of time.
+// judge finds the first to expire of the certificates and CRLs in the result of a
+// probe, and warns ahead of time.
 //
-// It never names a health. If something that expired makes the master refuse agents,
-// the master refuses the probe too, and the probe takes it out. If it does not, as
-// with the certificate of a former CA in the bundle, agents are still served.
+// The finding never has a Health. If the master refuses agents because something has
+// expired, it refuses the probe too, and the probe takes it out. If the master does
+// not refuse them, as with the certificate of a former CA in the bundle, agents are
+// still served.
 func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Threshold: text.Duration(s.Warn), Checked: r.Asked}
 	all := r.dated()
@@ -77,8 +78,8 @@ type dated struct {
 	at   time.Time
 }
 
-// dated lists what expires. Several CA certificates or CRLs of one name replace each
-// other: the one that lasts longest counts.
+// dated lists what expires. CA certificates or CRLs with the same name replace each
+// other: of these, the last to expire counts.
 func (r Result) dated() []dated {
 	var list []dated
 	add := func(what string, at time.Time) {

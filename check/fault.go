@@ -7,9 +7,9 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// Reason is a short code for why a master is as it is. The set is closed and safe
-// to show to any client: a reason never carries outside input. Each check declares
-// its own beside what it says of them.
+// Reason is a short code that explains a master's state. The set is closed and safe
+// to show to any client: a reason never contains outside input. Each check declares
+// its own reasons, with their hints.
 type Reason string
 
 // The reasons that belong to no check.
@@ -18,8 +18,8 @@ const (
 	NotKnown Reason = "not-known" // the check could not find out
 )
 
-// Reasons returns every reason but OK, by the check that gives it, in the order of
-// All. NotKnown, which all checks give, is the first.
+// Reasons returns every reason but OK, grouped by the check that gives it, in the
+// order of All. NotKnown, which all checks give, is the first.
 func Reasons() []Reason {
 	list := []Reason{NotKnown}
 	for _, c := range All() {
@@ -30,8 +30,8 @@ func Reasons() []Reason {
 	return list
 }
 
-// cause returns what is said of the reason, and by which check; both are zero for
-// OK, NotKnown, and what is no reason.
+// cause returns the name of the check that gives the reason, and the reason's Cause.
+// Both are zero for OK, for NotKnown and for an undeclared reason.
 func (r Reason) cause() (name string, found Cause) {
 	for _, c := range All() {
 		for _, cause := range c.Reasons {
@@ -43,15 +43,15 @@ func (r Reason) cause() (name string, found Cause) {
 	return "", Cause{}
 }
 
-// Check returns the name of the check that gives the reason; empty for OK, for
-// NotKnown, which all of them give, and for what is no reason.
+// Check returns the name of the check that gives the reason. It is empty for OK, for
+// NotKnown, which all checks give, and for an undeclared reason.
 func (r Reason) Check() string {
 	name, _ := r.cause()
 	return name
 }
 
-// Hint says what an operator can do about the reason; empty where the detail beside
-// it says it all.
+// Hint returns what an operator can do about the reason. It is empty where the detail
+// beside it is enough.
 func (r Reason) Hint() string {
 	_, cause := r.cause()
 	return cause.Hint
@@ -68,20 +68,21 @@ type Side string
 
 // The sides of a probe.
 const (
-	SideNetwork Side = "network" // the way to the master, or a port that refuses
+	SideNetwork Side = "network" // the network path to the master, or a port that refuses
 	SideOwn     Side = "own"     // this host's files and certificate
 	SideServer  Side = "server"  // the master and its certificate
 	SideCRL     Side = "crl"     // the certificate revocation list
 	SideAuth    Side = "auth"    // the master's auth.conf
 )
 
-// Fault is why a probe did not find the master well. It is an error.
+// Fault is why a probe did not find the master healthy. It is an error.
 type Fault struct {
 	Reason Reason
-	Err    error // says so in one sentence that names the thing; nil if the reason does
+	Err    error // one sentence that names what failed; nil if the reason is enough
 }
 
-// faultOf returns the fault in err, or the error of a client as one; nil for any other error.
+// faultOf returns the Fault that err wraps, or a Fault made from a puppetclient.Error
+// that it wraps. It returns nil for any other error.
 func faultOf(err error) *Fault {
 	if fault, is := errors.AsType[*Fault](err); is {
 		return fault
@@ -107,8 +108,8 @@ func (f *Fault) Unwrap() error { return f.Err }
 // master may merely be slow.
 func (f *Fault) Definite() bool { return f.Reason != Timeout }
 
-// Health is what the fault means for the master. Where the fault is on this host's
-// side, or in the master's auth.conf, nothing is known of the master itself.
+// Health returns what the fault means for the master. If the fault is on this host's
+// side, or in the master's auth.conf, nothing is known about the master itself.
 func (f *Fault) Health() Health {
 	switch side := f.Reason.Side(); {
 	case side == SideOwn || side == SideAuth:

@@ -11,15 +11,15 @@ type Severity string
 
 // The severities.
 const (
-	Eject Severity = "eject" // what is wrong takes the master out
-	Warn  Severity = "warn"  // what is wrong is shown
-	Off   Severity = "off"   // the check is not made
+	Eject Severity = "eject" // a problem takes the master out
+	Warn  Severity = "warn"  // a problem is only shown
+	Off   Severity = "off"   // the check does not run
 )
 
 // Words lists the severities.
 func (Severity) Words() []string { return []string{"eject", "warn", "off"} }
 
-// State is how one check stands.
+// State is the outcome of one check.
 type State string
 
 // The states of a check.
@@ -30,14 +30,14 @@ const (
 	StateNone State = "unknown"
 )
 
-// Finding is what one check says of the master, beside the probe. It is
-// immutable once returned.
+// Finding is the result of one check other than the probe. It is immutable once
+// returned.
 type Finding struct {
 	Check    string   `json:"check"`
 	Severity Severity `json:"severity"`
 	State    State    `json:"state"`
-	// Health is what the finding makes of the verdict where the severity is
-	// eject; empty leaves it alone.
+	// Health is the health that the finding gives the verdict if the severity is
+	// eject; empty means that the finding does not change the verdict.
 	Health    Health        `json:"health,omitempty"`
 	Reason    Reason        `json:"reason"`
 	Value     string        `json:"value,omitempty"`     // what was found, for a reader
@@ -56,40 +56,40 @@ func newFinding(name string) Finding {
 	return Finding{Check: name, State: StateOK, Reason: OK, Checked: time.Now()}
 }
 
-// unknown returns f as that of a check that could not find out.
+// unknown returns f as the finding of a check that could not find out, and why.
 func (f Finding) unknown(why string) Finding {
 	f.State, f.Health, f.Reason, f.Detail = StateNone, "", NotKnown, why
 	return f
 }
 
-// absent returns f as that of a check that has nothing to look at.
+// absent returns f as the finding of a check that has nothing to look at, and why.
 func (f Finding) absent(why string) Finding {
 	f = f.unknown(why)
 	f.Absent = true
 	return f
 }
 
-// Outlived returns f as that of a master that has stopped answering since: what
-// was found is shown, and is known to be old.
+// Outlived returns f for a master that has stopped answering since f was made: the
+// old values are still shown, but the state is unknown and the reason Stale.
 func (f Finding) Outlived() Finding {
 	f.State, f.Health, f.Reason = StateNone, "", Stale
 	f.Detail = "as it was before the master stopped answering"
 	return f
 }
 
-// finding makes a Finding of what is wrong.
+// finding returns a Finding that reports a problem.
 func finding(s State, h Health, r Reason, threshold, detail string, args ...any) Finding {
 	return Finding{State: s, Health: h, Reason: r, Threshold: threshold, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// Fold concludes from the verdict on the probes and the findings of the other
-// checks. It is a pure function:
+// Fold combines the verdict on the probes with the findings of the other checks. It
+// is a pure function:
 //
-//   - a finding counts if its severity is Eject and it names a health;
+//   - a finding counts if its severity is Eject and it has a Health;
 //   - the worst health wins, in the order healthy, busy, warming, unhealthy;
-//     among equals the first finding;
-//   - a finding never makes a master that does not serve serve, but what the
-//     service manager says of one explains why, so it replaces the verdict.
+//     among equals the first finding wins;
+//   - if the probes say that the master does not serve, no finding changes that, but
+//     the finding of the check unit replaces the verdict, because it explains why.
 //
 // The verdict keeps the times of the probe: without fresh probes it expires,
 // whatever the findings say.
@@ -108,5 +108,5 @@ func Fold(probe Verdict, findings []Finding) Verdict {
 	return folded
 }
 
-// rank orders what findings can make of a verdict.
+// rank returns the position of h in the order from the best health to the worst.
 func rank(h Health) int { return slices.Index([]Health{Healthy, Busy, Warming, Unhealthy, Unknown}, h) }

@@ -18,8 +18,9 @@ func TestFoldTakesTheWorseHealth(t *testing.T) {
 		unhealthy = check.Unhealthy
 		unknown   = check.Unknown
 	)
-	// For each health of the probe and of a finding that may eject: what
-	// becomes of both, for any check and for that of the unit.
+	// Each row has the health of the probe and of a finding with the severity eject,
+	// and the health of the verdict: want if any other check made the finding, wantUnit
+	// if the check unit made it.
 	tests := []struct {
 		probe, finding, want, wantUnit check.Health
 	}{
@@ -123,7 +124,7 @@ func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 	}
 }
 
-func TestUnitStateMakesHealth(t *testing.T) {
+func TestUnitStateDeterminesHealth(t *testing.T) {
 	tests := []struct {
 		state  string
 		want   check.State

@@ -30,7 +30,7 @@ type JRubySettings struct {
 	// WarmingMax is how long instances that are missing after a start keep the
 	// master out.
 	WarmingMax time.Duration `yaml:"warming_max" min:"1s" max:"24h"`
-	// StuckAfter is how long requests may wait with no instance coming back.
+	// StuckAfter is how long requests may wait while no instance is returned.
 	StuckAfter time.Duration `yaml:"stuck_after" min:"1s" max:"24h"`
 	// BusyFall is how many probes in a row may go unanswered while the pool was
 	// last seen saturated.
@@ -48,23 +48,24 @@ func jruby() Check {
 		Name:     CheckJRuby,
 		Title:    "the pool of JRuby instances",
 		Severity: Eject,
-		Asks: "GET /status/v1/services/jruby-metrics?level=debug of the master: how many instances are ready, at " +
-			"work, waited for; whether the pool is locked. It needs no instance and a few milliseconds.",
+		Asks: "GET /status/v1/services/jruby-metrics?level=debug of the master: how many instances are ready " +
+			"and at work, how many requests wait, and whether the pool is locked. It needs no instance and takes a few " +
+			"milliseconds.",
 		Why: "Puppet Server says running with one instance of eight started, while all are stuck, and while the pool " +
 			"is locked: agents then wait for up to 20 minutes.",
-		Because: "a master that is not complete yet, or from which nothing comes back, fails agents that others would " +
-			"serve. A busy one stays in. What older servers do not tell is unknown and changes nothing.",
+		Because: "a master whose instances have not all started, or are never returned, fails agents that others would " +
+			"serve. A busy one stays in. What older servers do not report is unknown and changes nothing.",
 		Do: "Stuck: see what the oldest loan does, then restart puppetserver. Busy: raise max-active-instances or add " +
 			"a master. Warming: wait; jruby.warming_max ends it.",
 		Reasons: []Cause{
 			{JRubyUnread, "", "wait for a moment; if it stays, see whether " +
 				"/status/v1/services/jruby-metrics?level=debug answers"},
-			{JRubyWarming, "", "wait: JRubies start one after another; if some stay away, look for errors in " +
+			{JRubyWarming, "", "wait: JRubies start one after another; if some never start, look for errors in " +
 				"puppetserver.log and for memory (JAVA_ARGS)"},
 			{JRubyBusy, "", "more agents than JRubies: raise max-active-instances, add a master, or spread the " +
 				"agents' runs (splay)"},
 			{JRubyStuck, "", "look at the oldest loan's request; a hanging generate(), ENC or PuppetDB query holds a " +
-				"JRuby for ever: restart puppetserver to be rid of it"},
+				"JRuby for ever: restart puppetserver to get rid of it"},
 			{JRubyLocked, "", "a code deployment holds the pool (file-sync): if it does not end, look at " +
 				"puppetserver.log; lockless deploys avoid it"},
 		},
@@ -91,8 +92,8 @@ const unreadMax = 30 * time.Second
 // Jetty lets about 200 requests wait.
 const maxPool = 4 << 20
 
-// errNoPool says that the server has no JRubies, as the Ruby master, or does not
-// tell of them.
+// errNoPool means that the server has no JRubies, like the Ruby master, or does not
+// report them.
 var errNoPool = errors.New("no JRuby pool")
 
 // poolCheck asks for the pool of JRuby instances. The Status API says running as soon
@@ -102,19 +103,19 @@ type poolCheck struct {
 	JRubySettings
 
 	service  string    // the name that answered last
-	asked    time.Time // first, since the last start
-	complete bool      // all instances were there since the last start
-	since    time.Time // when they began to be missing
+	asked    time.Time // when the check first asked after the last start
+	complete bool      // all instances have been ready at once since the last start
+	since    time.Time // when instances began to be missing
 	last     *Pool
 }
 
-// restarted has the check wait for the instances of a master that may have been
-// started anew.
+// restarted makes the check wait for the instances of a master that may have been
+// restarted.
 func (c *poolCheck) restarted() {
 	*c = poolCheck{client: c.client, JRubySettings: c.JRubySettings, service: c.service}
 }
 
-// check asks once. What it cannot find out is unknown, and never held against the
+// check asks once. What it cannot find out is unknown, and never counts against the
 // master: older servers lack the service, or have another format. A server that does
 // not answer at all may still be starting, so for the first 30 s the finding then has
 // the health Warming.
@@ -125,7 +126,7 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 	}
 	pool, err := c.ask(ctx)
 	if err == nil && pool.Ready() == 0 {
-		pool, err = c.ask(ctx) // an instance that changes hands is counted nowhere for a moment
+		pool, err = c.ask(ctx) // an instance that is being handed over is not counted for a moment
 	}
 	if err != nil {
 		f := Finding{Check: CheckJRuby, Checked: now}.unknown(err.Error())
@@ -146,8 +147,8 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 	return f
 }
 
-// ask tries Puppet Server's name for the service and PE's, and remembers
-// which one there is.
+// ask tries Puppet Server's name for the service and PE's, and remembers which one
+// exists.
 func (c *poolCheck) ask(ctx context.Context) (pool *Pool, err error) {
 	names := []string{"jruby-metrics", "pe-jruby-metrics"}
 	if c.service != "" {
@@ -176,10 +177,10 @@ func (c *poolCheck) ask(ctx context.Context) (pool *Pool, err error) {
 	return nil, err
 }
 
-// recall asks how long the server has been up. A check that has just begun, as
-// after a reload, knows no history: instances that a young server lacks have not
-// started yet, one that an old server lacks is being replaced or was lost. A server
-// that does not tell is treated like a young one.
+// recall asks how long the server has been up. A check that has just begun, as after a
+// reload, has no history. Instances that are missing in a young server have not started
+// yet; one that is missing in an old server is being replaced or was lost. A server
+// that does not report its uptime is treated like a young one.
 func (c *poolCheck) recall(ctx context.Context, now time.Time) {
 	const path = "/status/v1/services/status-service?level=debug" // of all versions that have jruby-metrics
 	status, body, err := c.client.Get(ctx, path, maxPool)
@@ -201,7 +202,7 @@ func (c *poolCheck) recall(ctx context.Context, now time.Time) {
 	}
 }
 
-// judge concludes from the pool now and the one before.
+// judge returns the finding for a pool, given what earlier ones have shown.
 func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	switch {
 	case p.Ready() >= p.Size:

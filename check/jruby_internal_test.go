@@ -7,7 +7,7 @@ import (
 
 func newPoolCheck() *poolCheck { return &poolCheck{JRubySettings: *Settings[JRubySettings](All())} }
 
-// pool makes a pool whose loans are so many seconds old.
+// pool returns a pool with loans of these ages, in seconds.
 func pool(size, free int, borrowed, waiting []float64) *Pool {
 	loans := func(ages []float64) (list []Loan) {
 		for _, age := range ages {
@@ -65,24 +65,24 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 			{8 * second, pool(3, 1, none, none), StateBad, Warming, JRubyWarming},
 			{14 * second, pool(3, 3, none, none), StateOK, "", OK},
 		}},
-		{"warming has an end", []look{
+		{"warming ends after warming_max", []look{
 			{0, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
 			{5*minute - second, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
 			{5 * minute, pool(3, 2, none, none), StateWarn, Busy, JRubyWarming},
 			{6 * minute, pool(3, 3, none, none), StateOK, "", OK},
 		}},
-		{"after its end a flush begins another", []look{
+		{"a flush begins another warming", []look{
 			{0, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
 			{6 * minute, pool(3, 3, none, none), StateOK, "", OK},
 			{7 * minute, pool(3, 0, none, none), StateBad, Warming, JRubyWarming},
 		}},
-		{"a flush after one had been missing for long", []look{
+		{"a flush after one was missing for a long time", []look{
 			{0, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
 			{6 * minute, pool(3, 2, none, none), StateWarn, Busy, JRubyWarming},
 			{7 * minute, pool(3, 0, none, ages(1)), StateBad, Warming, JRubyWarming},
 			{8 * minute, pool(3, 1, none, none), StateBad, Warming, JRubyWarming},
 		}},
-		{"none, for however long", []look{
+		{"none ready for a long time", []look{
 			{0, pool(3, 3, none, none), StateOK, "", OK},
 			{minute, pool(3, 0, none, ages(1)), StateBad, Warming, JRubyWarming},
 			{10 * minute, pool(3, 0, none, ages(540)), StateBad, Warming, JRubyWarming},
@@ -141,7 +141,7 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	}
 }
 
-func TestRestartedForgetsThePool(t *testing.T) {
+func TestRestartBeginsAnotherWarming(t *testing.T) {
 	now := time.Now()
 	j := newPoolCheck()
 	j.judge(pool(3, 3, nil, nil), now)

@@ -18,7 +18,7 @@ type Pool struct {
 	Borrowed []Loan `json:"borrowed"` // at work
 	Waiting  []Loan `json:"waiting"`  // requests that wait for an instance
 	// Lock is the state of the pool's lock, not-in-use, requested or acquired, and
-	// LockSince is when the lock came into it.
+	// LockSince is when the lock entered that state.
 	Lock      string    `json:"lock"`
 	LockSince time.Time `json:"lock_since,omitzero"`
 	// Borrows, Timeouts and LimitHits count since the server started: loans,

@@ -65,7 +65,7 @@ func TestBadPoolIsRefused(t *testing.T) {
 			`"num-jrubies":1.5,"num-free-jrubies":1,"borrowed-instances":[],"requested-instances":[]` + tail},
 		{"no instances", head + `"num-jrubies":0,"num-free-jrubies":0,"borrowed-instances":[],"requested-instances":[]` +
 			tail},
-		{"less than none", head +
+		{"a negative number", head +
 			`"num-jrubies":1,"num-free-jrubies":-1,"borrowed-instances":[],"requested-instances":[]` + tail},
 		{"a list as a number", head +
 			`"num-jrubies":1,"num-free-jrubies":1,"borrowed-instances":0,"requested-instances":[]` + tail},
@@ -78,7 +78,7 @@ func TestBadPoolIsRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got, err := parsePool([]byte(tt.body)); err == nil {
-				t.Errorf("taken for a pool: %+v", got)
+				t.Errorf("accepted: %+v", got)
 			}
 		})
 	}
@@ -105,8 +105,8 @@ func poolLoanOf(method, uri string, millis float64) poolLoan {
 	return l
 }
 
-// FuzzParsePool: what is taken for a pool has instances, and can be judged
-// and shown.
+// FuzzParsePool: a pool that is accepted has instances, and can be judged and encoded
+// as JSON.
 func FuzzParsePool(f *testing.F) {
 	for _, name := range []string{"pool.json", "pool-busy.json"} {
 		f.Add(read(f, name))
@@ -118,11 +118,11 @@ func FuzzParsePool(f *testing.F) {
 			return
 		}
 		if p.Size < 1 || p.Ready() < 0 || p.Stuck() < 0 || p.Locked(time.Now()) < 0 {
-			t.Errorf("a pool that cannot be: %+v", p)
+			t.Errorf("impossible pool: %+v", p)
 		}
 		f := newPoolCheck().judge(p, time.Now())
 		if f.State == StateOK && p.Ready() < p.Size {
-			t.Errorf("well with %d of %d", p.Ready(), p.Size)
+			t.Errorf("ok with %d of %d ready", p.Ready(), p.Size)
 		}
 		if _, err := json.Marshal(p); err != nil {
 			t.Error(err)
@@ -139,7 +139,7 @@ func read(t testing.TB, name string) []byte {
 	return data
 }
 
-// nested is an object in an object, and so on.
+// nested returns JSON objects nested to the given depth.
 func nested(depth int) string {
 	return strings.Repeat(`{"status":`, depth) + "1" + strings.Repeat("}", depth)
 }

@@ -6,11 +6,11 @@ import "github.com/pmcheck/pmcheck/check/puppetclient"
 const (
 	CheckProbe = "probe"
 
-	// There is no result, or none young enough.
+	// There is no result, or no recent one.
 	NotProbed Reason = "not-probed"
 	Stale     Reason = "stale"
 
-	// The way to the master.
+	// The network path to the master.
 	Refused        = Reason(puppetclient.Refused)
 	Unreachable    = Reason(puppetclient.Unreachable)
 	NameLookup     = Reason(puppetclient.NameLookup)
@@ -38,7 +38,7 @@ const (
 	CRLExpired            = Reason(puppetclient.CRLExpired)
 	CRLMissing            = Reason(puppetclient.CRLMissing)
 
-	// What the master said.
+	// What the master answered.
 	BadAnswer              = Reason(puppetclient.BadAnswer)
 	AuthDenied      Reason = "auth-denied"
 	NoStatusAPI     Reason = "no-status-api"
@@ -53,16 +53,15 @@ const (
 func probe() Check {
 	return Check{
 		Name:     CheckProbe,
-		Title:    "the question that the verdict rests on",
+		Title:    "the request that the verdict is based on",
 		Severity: Eject,
 		Asks: "GET /status/v1/simple/server of the master, or what its generation of Puppet has instead, over TLS " +
 			"with the host's own certificate, with chain, name and CRLs verified as an agent does.",
 		Why: "It finds a master that is stopped, hangs, or refuses agents in the handshake, as with an expired CRL, " +
 			"which a client without a certificate never notices.",
-		Because: "a master that does not answer its own host answers no agent. Definite faults are confirmed once, " +
-			"silence counts up to probe.fall.",
-		Do: "The reason names the side at fault: the way to the master, this host's files, the master, its CRL, or " +
-			"its auth.conf.",
+		Because: "a master that does not answer its own host answers no agent. A definite fault is confirmed once; " +
+			"timeouts count only when there are probe.fall in a row.",
+		Do:      "The reason names the side at fault: the network, this host's files, the master, its CRL, or its auth.conf.",
 		Reasons: probeCauses(),
 	}
 }
@@ -82,8 +81,8 @@ func probeCauses() []Cause {
 		{Refused, SideNetwork, "nothing listens there: is the service started? systemctl status puppetserver"},
 		{Unreachable, SideNetwork, ""},
 		{NameLookup, SideNetwork, "set probe.address to an address, for example 127.0.0.1:8140"},
-		{Timeout, SideNetwork, "the port accepts and does not answer: look for a full garbage collection, a stopped " +
-			"process or more than about 200 waiting requests"},
+		{Timeout, SideNetwork, "the port accepts connections but does not answer: look for a full garbage collection, " +
+			"a stopped process or more than about 200 waiting requests"},
 		{ConnectionLost, SideNetwork, ""},
 		{TLSFailed, SideServer, "something other than Puppet Server may have the port: ss -ltnp"},
 
@@ -91,8 +90,8 @@ func probeCauses() []Cause {
 			"(pe-puppet on PE); to ask by hand, use sudo"},
 		{OwnFilesMissing, SideOwn, "is certname right? pmcheck config shows it, and the paths; if it is, the host " +
 			"has no certificate yet: puppet ssl bootstrap"},
-		{OwnFilesInvalid, SideOwn, "the certificate, key, CA bundle or CRL that is named was damaged, or does not fit " +
-			"the others: restore it; Puppet Server will not start with it either"},
+		{OwnFilesInvalid, SideOwn, "the file that the detail names is damaged, or does not match the others: restore it; " +
+			"Puppet Server will not start with it either"},
 		{OwnCertExpired, SideOwn, renewOwn},
 		{OwnCertNotYetValid, SideOwn, clocks},
 		{OwnCertRevoked, SideOwn, renewOwn},
@@ -113,8 +112,8 @@ func probeCauses() []Cause {
 			"certificate_revocation is set in puppet.conf"},
 
 		{AuthDenied, SideAuth, "auth.conf lacks the rule for /status/v1/simple (allow-unauthenticated: true); " +
-			"agents may be well"},
-		{NoStatusAPI, SideServer, "the server may be between starts; if this stays, the status service is missing " +
+			"agents may still be served"},
+		{NoStatusAPI, SideServer, "the server may be restarting; if this persists, the status service is missing " +
 			"from bootstrap.cfg"},
 		{ServiceNotFound, SideServer, "the server does not run that service: see /status/v1/services and its " +
 			"bootstrap.cfg"},

@@ -13,27 +13,25 @@ import (
 // maxAnswer bounds a status answer. A real one has under 1 KiB.
 const maxAnswer = 64 << 10
 
-// Prober asks one master how it is. Set the exported fields, those of the
-// Client too, before the first Probe.
-//
-// Probes are made one after another: Probe may be called concurrently, and
-// the calls wait for each other.
+// Prober probes one master. The exported fields, including those of Client, must be
+// set before the first Probe. A Prober is safe for concurrent use: concurrent calls of
+// Probe wait for each other.
 type Prober struct {
 	puppetclient.Client
 	Environment string // asked for in Puppet 3 to 6; empty means production
 	// Service is a service of the Status API to ask for by name, such as ca or
-	// PE's broker-service; empty is the master itself, in the generation of the
-	// API that it speaks. One that the server does not list is the fault
-	// ServiceNotFound.
+	// PE's broker-service; empty means the master itself, in the generation of the
+	// API that it speaks. For a service that the server does not know, the fault's
+	// reason is ServiceNotFound.
 	Service string
 
-	mu       sync.Mutex // held by the probe under way
-	api      API        // what answered last; empty means the newest
+	mu       sync.Mutex // held during a probe
+	api      API        // the generation that answered last; empty means the newest
 	searched time.Time  // when all generations were last asked
 }
 
-// Probe asks once. It never fails: what went wrong is the result's Fault. It
-// returns within Timeout, or when ctx is done.
+// Probe asks once. The result's Fault says what went wrong. Probe returns within
+// Timeout, or when ctx is done.
 func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,9 +51,9 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	return r
 }
 
-// ask puts the question in the generation that answered last. If the server
-// seems to speak another one, all are tried; after a denial not more often
-// than connections are renewed, since a server logs each one as an error.
+// ask uses the generation of the API that answered last. If the server seems to speak
+// another one, ask tries all of them; after a denial no more often than connections are
+// renewed, since the server logs each denial as an error.
 func (p *Prober) ask(ctx context.Context, r *Result) (answer, error) {
 	if p.Service != "" {
 		return p.askAs(ctx, r, serviceAPI(p.Service))
@@ -99,10 +97,10 @@ type Result struct {
 	API       API           // the generation of the API that answered
 	URL       string        // what was asked last; empty if nothing could be asked
 	Status    int           // the HTTP status code, 0 without an answer
-	Version   string        // of Puppet, where the API tells it (Puppet 3 to 6)
-	Handshake bool          // tells a probe that made a new connection from one over the kept connection
+	Version   string        // of Puppet, if the API reports it (Puppet 3 to 6)
+	Handshake bool          // the probe made a new connection instead of using the kept one
 	TLS       *TLS          // describes the connection; nil if there was none
-	Own       *Certificate  // that the probe offers; nil if it could not be read
+	Own       *Certificate  // the certificate that the probe offers; nil if it could not be read
 	CAs       []Certificate // in the CA bundle
 	CRLs      []CRL         // in use, in the order of the file
 	Fault     *Fault        // nil if the master answered that it is running
@@ -116,16 +114,16 @@ type (
 	CRL         = puppetclient.CRL
 )
 
-// TCP connects to a service that speaks no Status API, and says no more than
-// whether it accepts. Set the fields before the first Probe; safe for
-// concurrent use.
+// TCP probes a service that has no Status API. It reports only whether the service
+// accepts connections. The fields must be set before the first Probe. A TCP is safe
+// for concurrent use.
 type TCP struct {
 	Address string        // host:port
 	Timeout time.Duration // 0 means puppetclient.DefaultTimeout
 }
 
-// Probe connects once and closes the connection. It never fails: what went
-// wrong is the result's Fault. It returns within Timeout, or when ctx is done.
+// Probe connects once and closes the connection. The result's Fault says what went
+// wrong. Probe returns within Timeout, or when ctx is done.
 func (t *TCP) Probe(ctx context.Context) Result {
 	r := Result{Asked: time.Now(), URL: "tcp://" + t.Address}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, puppetclient.DefaultTimeout))

@@ -17,7 +17,7 @@ func TestHostileServerIsAFault(t *testing.T) {
 	}{
 		{"closes at once", func(net.Conn) {}, check.ConnectionLost},
 		{"not TLS", func(c net.Conn) { c.Write([]byte("SSH-2.0-OpenSSH_9.2p1\r\n")) }, check.TLSFailed},
-		{"accepts and is silent", func(c net.Conn) { c.Read(make([]byte, 1)); hang(c) }, check.Timeout},
+		{"accepts and never answers", func(c net.Conn) { c.Read(make([]byte, 1)); hang(c) }, check.Timeout},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -36,7 +36,8 @@ func TestUnresolvableNameIsAFault(t *testing.T) {
 	wantReason(t, r, check.NameLookup)
 }
 
-// listen serves each connection with talk and closes it then.
+// listen returns the address of a listener that calls talk for each connection and
+// then closes it.
 func listen(t *testing.T, talk func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,7 +57,7 @@ func listen(t *testing.T, talk func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// hang waits until the other side is gone.
+// hang blocks until the peer closes the connection.
 func hang(c net.Conn) {
 	for b := make([]byte, 4096); ; {
 		if _, err := c.Read(b); err != nil {

@@ -47,7 +47,7 @@ func wantReason(t *testing.T, r check.Result, want check.Reason) {
 	}
 }
 
-func TestProbeOfEachState(t *testing.T) {
+func TestProbeFindsTheReasonOfEachState(t *testing.T) {
 	tests := []struct {
 		state checktest.State
 		want  check.Reason
@@ -178,7 +178,7 @@ func TestLostConnectionIsReported(t *testing.T) {
 	select {
 	case <-lost:
 	case <-time.After(10 * time.Second):
-		t.Fatal("the end of the kept connection went unnoticed")
+		t.Fatal("Lost was not called although the server closed the kept connection")
 	}
 	wantReason(t, p.Probe(context.Background()), check.Refused)
 }

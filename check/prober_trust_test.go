@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
-func TestOwnCertificateIsJudged(t *testing.T) {
+func TestBadOwnCertificateIsUnknown(t *testing.T) {
 	other, err := checktest.NewCA("Another CA")
 	if err != nil {
 		t.Fatal(err)
@@ -62,13 +62,13 @@ func TestOwnCertificateIsJudged(t *testing.T) {
 			r := newProber(t, m).Probe(context.Background())
 			wantReason(t, r, tt.want)
 			if r.Fault != nil && r.Fault.Health() != check.Unknown {
-				t.Errorf("health %s: a fault of ours says nothing of the master", r.Fault.Health())
+				t.Errorf("health %s: a fault on our side says nothing about the master", r.Fault.Health())
 			}
 		})
 	}
 }
 
-func TestExpiredCRLInTheServerOnly(t *testing.T) {
+func TestExpiredCRLIsReportedOnEitherSide(t *testing.T) {
 	m := newMaster(t)
 	expired, err := m.CA.CRL(time.Now().Add(-time.Hour))
 	if err != nil {

@@ -28,12 +28,12 @@ const puppetdbTimeout = 10 * time.Second
 
 // PuppetDBSettings say where the master's PuppetDB answers.
 type PuppetDBSettings struct {
-	// Address is host:port; if it is empty, the check is not made.
+	// Address is host:port; if it is empty, the check does not run.
 	Address string `yaml:"address" target:"localhost:8081"`
 	// Certname is the name in PuppetDB's certificate; empty means the host of
 	// Address.
 	Certname string `yaml:"certname"`
-	// Interval is the time between two questions.
+	// Interval is the time between two requests.
 	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
 }
 
@@ -75,7 +75,7 @@ func puppetdb() Check {
 
 const puppetdbPath = "/status/v1/services/puppetdb-status"
 
-// checkPuppetDB asks once, and once more at once if that fails.
+// checkPuppetDB asks once, and retries immediately if that fails.
 func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	f := newFinding(CheckPuppetDB)
 	status, body, err := client.Get(ctx, puppetdbPath, maxAnswer)
@@ -98,8 +98,8 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	return f
 }
 
-// puppetdbStatus is the answer of PuppetDB's service puppetdb-status. Old
-// versions lack the flags of the databases.
+// puppetdbStatus is the answer of PuppetDB's service puppetdb-status. In old versions
+// the flags of the databases are missing.
 type puppetdbStatus struct {
 	State  string `json:"state"`
 	Status struct {

@@ -60,8 +60,8 @@ func TestRemovedServiceIsNotFound(t *testing.T) {
 	wantReason(t, p.Probe(context.Background()), check.AuthDenied)
 }
 
-// refusing returns an address that is bound and never listens, so that the kernel
-// gives it to nobody else.
+// refusing returns an address that refuses connections. The port is bound but never
+// listens, so that the kernel does not give it to another process.
 func refusing(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -92,8 +92,8 @@ func TestTCPReportsWhetherThePortAccepts(t *testing.T) {
 	}{
 		{"open", context.Background(), open, 0, check.OK},
 		{"closed", context.Background(), refusing(t), 0, check.Refused},
-		{"no time", context.Background(), open, time.Nanosecond, check.Timeout},
-		{"given up", canceled, open, 0, check.Unreachable},
+		{"timeout of 1 ns", context.Background(), open, time.Nanosecond, check.Timeout},
+		{"canceled", canceled, open, 0, check.Unreachable},
 		{"no such name", context.Background(), "pcp.invalid:8142", 0, check.NameLookup},
 		{"no address", context.Background(), "", 0, check.Unreachable},
 	}
@@ -109,7 +109,7 @@ func TestTCPReportsWhetherThePortAccepts(t *testing.T) {
 	}
 }
 
-func TestPuppetDBIsWellDownOrUnknown(t *testing.T) {
+func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 	const path = "/status/v1/services/puppetdb-status"
 	canned := func(status int, body string) func(*checktest.Master) {
 		return func(m *checktest.Master) { m.SetAnswer(path, status, body) }
@@ -124,7 +124,7 @@ func TestPuppetDBIsWellDownOrUnknown(t *testing.T) {
 		want   check.State
 		reason check.Reason
 	}{
-		{"well", puppetdb(false, true, true), check.StateOK, check.OK},
+		{"healthy", puppetdb(false, true, true), check.StateOK, check.OK},
 		{"maintenance", puppetdb(true, true, true), check.StateBad, check.PuppetDBMaintained},
 		{"cannot read", puppetdb(false, false, true), check.StateBad, check.PuppetDBDown},
 		{"cannot write", puppetdb(false, true, false), check.StateBad, check.PuppetDBDown},
@@ -134,11 +134,11 @@ func TestPuppetDBIsWellDownOrUnknown(t *testing.T) {
 		{"denied", state(checktest.Denied), check.StateNone, check.NotKnown},
 		{"no PuppetDB", func(*checktest.Master) {}, check.StateNone, check.NotKnown},
 		{"a web page", state(checktest.Garbage), check.StateNone, check.NotKnown},
-		{"too much", state(checktest.Flood), check.StateNone, check.NotKnown},
+		{"an answer that is too long", state(checktest.Flood), check.StateNone, check.NotKnown},
 		{"old, without flags", canned(200, `{"state":"running","status":{"maintenance_mode?":false}}`), check.StateOK,
 			check.OK},
-		{"running, it says, with 503", canned(503, `{"state":"running"}`), check.StateBad, check.PuppetDBDown},
-		{"flags that contradict", canned(200, `{"state":"running","status":{"write_db_up?":false}}`), check.StateBad,
+		{"running with 503", canned(503, `{"state":"running"}`), check.StateBad, check.PuppetDBDown},
+		{"a flag contradicts", canned(200, `{"state":"running","status":{"write_db_up?":false}}`), check.StateBad,
 			check.PuppetDBDown},
 		{"no state", canned(200, `{"status":{"read_db_up?":true,"write_db_up?":true}}`), check.StateNone, check.NotKnown},
 		{"flags as strings", canned(200, `{"state":"running","status":{"read_db_up?":"true"}}`), check.StateNone,
@@ -180,8 +180,8 @@ func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 	}
 }
 
-// schedule prepares the check that has settings of type T, with the change made to
-// them, to be made against a master.
+// schedule returns the check that has settings of type T, after change has been applied
+// to them, ready to run against m.
 func schedule[T any](t *testing.T, m *checktest.Master, change func(*T)) *check.Scheduled {
 	t.Helper()
 	settings := new(T)

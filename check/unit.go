@@ -27,11 +27,11 @@ func unit() Check {
 		Name:     CheckUnit,
 		Title:    "the service manager's view",
 		Severity: Eject,
-		Asks:     "systemd, over D-Bus, for the state of the master's unit; changes are told as they happen.",
+		Asks:     "systemd, over D-Bus, for the state of the master's unit; systemd reports changes as they happen.",
 		Why: "Puppet Server says running while a stop or a reload waits for compilations to end, takes nothing new " +
 			"meanwhile, and then closes the port. systemd knows at once.",
-		Because: "it is certain, and earlier than anything else. A unit that is active, inactive or not there says " +
-			"nothing, so a master that is run by other means is left to the probe.",
+		Because: "it is certain, and earlier than anything else. A unit that is active, inactive or missing says " +
+			"nothing, so only the probe judges a master that is run by other means.",
 		Do: "Wait for a reload or a start; drain the master before a planned one. failed: journalctl -u puppetserver.",
 		Reasons: []Cause{
 			{UnitReloading, "", "wait; a reload closes the port: next time run pmcheck drain --wait before it"},
@@ -45,9 +45,10 @@ func unit() Check {
 	}
 }
 
-// Unit concludes from the state of the master's unit in systemd, and from how its
-// main process ended, if that was not as planned. A unit that is active, inactive or
-// not there says nothing: the master may be run by other means, and the probe decides.
+// Unit returns the finding for the state of the master's unit in systemd. ended says
+// how the unit's main process ended, and is empty if it ended as planned. A unit that
+// is active, inactive or missing says nothing: the master may be run by other means,
+// and the probe decides.
 func Unit(name, activeState, ended string, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {

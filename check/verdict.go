@@ -8,25 +8,25 @@ import (
 // Health is a conclusion about a master.
 type Health string
 
-// The conclusions. Healthy and Busy masters are to be given agents.
+// The conclusions. Healthy and Busy masters should get agents.
 const (
 	Healthy   Health = "healthy"   // serves agents
 	Busy      Health = "busy"      // serves agents, slowly
 	Warming   Health = "warming"   // will serve agents soon
 	Unhealthy Health = "unhealthy" // agents would fail
-	Unknown   Health = "unknown"   // no probe is young enough, or none could be made
+	Unknown   Health = "unknown"   // there is no recent probe, or no probe was possible
 )
 
-// Serves reports whether a master of this health is to be given agents.
+// Serves reports whether a master of this health should get agents.
 func (h Health) Serves() bool { return h == Healthy || h == Busy }
 
-// Verdict is the conclusion over recent results. The zero Verdict is Unknown
-// to At.
+// Verdict is the conclusion from recent results. For the zero Verdict, At returns
+// Unknown.
 type Verdict struct {
 	Health  Health    `json:"health"`
 	Reason  Reason    `json:"reason"`
-	Detail  string    `json:"detail,omitempty"` // what the reason stands for, in words; empty when all is well
-	Since   time.Time `json:"since"`            // when health and reason became what they are
+	Detail  string    `json:"detail,omitempty"` // explains the reason; empty when there is no problem
+	Since   time.Time `json:"since"`            // when health or reason last changed
 	Checked time.Time `json:"checked,omitzero"` // when the newest probe behind the verdict began
 	Expires time.Time `json:"expires,omitzero"` // when the verdict turns Unknown unless it is renewed
 }
@@ -50,21 +50,21 @@ func (v Verdict) At(now time.Time) Verdict {
 	}
 }
 
-// Same reports whether two verdicts conclude the same for the same reason.
+// Same reports whether two verdicts have the same health and the same reason.
 func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason == w.Reason }
 
-// Judge concludes from the results of successive probes. It is not safe for
+// Judge turns the results of successive probes into a verdict. It is not safe for
 // concurrent use: one probe loop owns one judge.
 //
-// A good result makes a master healthy at once if nothing was known of it,
-// and after Rise good results in a row if it was not well. A definite fault
-// (refused, TLS, an error answer) makes a master that was well unhealthy as
-// soon as a second probe confirms it; silence counts up to Fall. Until then
-// Observe asks for the next probe at once.
+// A good result makes a master healthy at once if nothing was known about it. If it
+// was not healthy, it takes Rise good results in a row. A definite fault (refused,
+// TLS, an error answer) makes a healthy master unhealthy as soon as a second probe
+// confirms it; with timeouts it takes Fall of them in a row. Until then Observe asks
+// for the next probe at once.
 type Judge struct {
-	Rise   int           // good results needed to come back; less than 1 means 1
-	Fall   int           // probes in a row without an answer; less than 1 means 1
-	MaxAge time.Duration // how long a result may be believed; 0 is for ever
+	Rise   int           // good results needed to become healthy again; less than 1 means 1
+	Fall   int           // timeouts in a row that make the master unhealthy; less than 1 means 1
+	MaxAge time.Duration // how long a result is valid; 0 means for ever
 	// Patience, if above 1, replaces Fall while the master is known to be saturated;
 	// until then the master is busy. It may change between results.
 	Patience int
@@ -78,8 +78,8 @@ type Judge struct {
 // Verdict returns the conclusion so far. It may have expired: see Verdict.At.
 func (j *Judge) Verdict() Verdict { return j.verdict }
 
-// Observe takes the next result into account. With confirm it asks for
-// another probe now, because the verdict hangs on it.
+// Observe takes the next result into account and returns the verdict. If confirm is
+// true, the caller should probe again now, because the verdict depends on it.
 func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
 	if r.Fault == nil {
 		j.good, j.bad, j.suspect = j.good+1, 0, false

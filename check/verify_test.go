@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func TestServerCertificateIsJudged(t *testing.T) {
+func TestBadServerCertificateIsAFault(t *testing.T) {
 	day := 24 * time.Hour
 	tests := []struct {
 		name     string
@@ -55,14 +55,14 @@ func TestServerOfAnotherCAIsUntrusted(t *testing.T) {
 	wantReason(t, p.Probe(context.Background()), check.ServerCertUntrusted)
 }
 
-func TestRevocationIsCheckedAsDeepAsAsked(t *testing.T) {
+func TestRevocationIsCheckedAsDeepAsConfigured(t *testing.T) {
 	root, err := checktest.NewCA("Puppet Root CA")
 	if err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {
 		name string
-		// which of the two lists the CRL file holds, and how they are
+		// whether the issuer's CRL has expired, and the root's is not in the file
 		leafExpired, rootMissing bool
 		revocation               puppetclient.Revocation
 		want                     check.Reason

@@ -22,9 +22,9 @@ garbage
 		want  bool
 	}{
 		{"mounted read-only here", 1, false},
-		{"read-only itself", 2, true},
+		{"read-only file system", 2, true},
 		{"after an error", 3, true},
-		{"a line cut short", 4, false},
+		{"truncated line", 4, false},
 		{"not listed", 5, false},
 	}
 	for _, tt := range tests {
@@ -36,8 +36,7 @@ garbage
 	}
 }
 
-// FuzzReadOnly: no line makes it panic, and only a listed device is
-// read-only.
+// FuzzReadOnly: no line makes readOnly panic, and only a listed device is read-only.
 func FuzzReadOnly(f *testing.F) {
 	f.Add("25 24 0:23 / /srv rw - tmpfs tmpfs ro,size=1k\n", uint64(23))
 	f.Fuzz(func(t *testing.T, mountinfo string, device uint64) {

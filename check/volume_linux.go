@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statVolume looks at the file system that a path is on. It can hang.
+// statVolume returns the state of the file system that a path is on. It can hang.
 func statVolume(path string) (volume, error) {
 	var space unix.Statfs_t
 	var file unix.Stat_t
@@ -29,10 +29,10 @@ func statVolume(path string) (volume, error) {
 	}, nil
 }
 
-// readOnly looks the options of a file system up in /proc/self/mountinfo,
-// those that hold wherever it is mounted: they come last in a line. What
-// statfs says of it will not do: a service that systemd protects sees every
-// file system as read-only. One that has met an error may say emergency_ro.
+// readOnly reports whether a file system is read-only wherever it is mounted. It looks
+// at the last field of its line in /proc/self/mountinfo, the options of the file system
+// itself. The flags of statfs cannot tell: a service that systemd protects sees every
+// file system as read-only. After an error a file system may have emergency_ro instead.
 func readOnly(mountinfo string, device uint64) bool {
 	number := deviceNumber(device)
 	for line := range strings.Lines(mountinfo) {
@@ -48,7 +48,7 @@ func readOnly(mountinfo string, device uint64) bool {
 	return false
 }
 
-// deviceNumber writes a device the way mountinfo does.
+// deviceNumber formats a device number the way mountinfo does.
 func deviceNumber(device uint64) string {
 	return fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
 }

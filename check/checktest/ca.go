@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// CA is a certificate authority that lives as long as the process.
+// CA is a certificate authority that exists only in memory.
 type CA struct {
 	Certificate *x509.Certificate
 	Parent      *CA // nil for a root
@@ -30,11 +30,11 @@ type Leaf struct {
 	Key         *ecdsa.PrivateKey
 }
 
-// Template says what certificate to issue. The zero times mean valid from an
-// hour ago for a year.
+// Template describes a certificate to issue. A zero NotBefore means an hour ago, a
+// zero NotAfter means a year from now.
 type Template struct {
 	Name                string
-	CNOnly              bool // no subject alternative name, as old Puppet CAs did
+	CNOnly              bool // no subject alternative name, as from old Puppet CAs
 	NotBefore, NotAfter time.Time
 }
 
@@ -77,8 +77,8 @@ func (ca *CA) sign(template *x509.Certificate, public crypto.PublicKey) (*x509.C
 	return x509.ParseCertificate(der)
 }
 
-// Issue signs a certificate for a host, good for both ends of TLS as Puppet's
-// certificates are.
+// Issue signs a certificate for a host. Like Puppet's certificates, it is valid for
+// TLS servers and clients.
 func (ca *CA) Issue(t Template) (*Leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -107,12 +107,12 @@ func (ca *CA) Issue(t Template) (*Leaf, error) {
 	return &Leaf{Certificate: c, Key: key}, nil
 }
 
-// Revoke puts a certificate on the lists made from now on.
+// Revoke adds a certificate to the CRLs that are made from now on.
 func (ca *CA) Revoke(c *x509.Certificate) {
 	ca.revoked = append(ca.revoked, x509.RevocationListEntry{SerialNumber: c.SerialNumber, RevocationTime: time.Now()})
 }
 
-// Bundle returns the authority's certificate and those above it, in PEM.
+// Bundle returns the certificates of the authority and of its parents, in PEM.
 func (ca *CA) Bundle() []byte {
 	var b bytes.Buffer
 	for a := ca; a != nil; a = a.Parent {
@@ -121,8 +121,8 @@ func (ca *CA) Bundle() []byte {
 	return b.Bytes()
 }
 
-// CRL returns the revocation lists of the authority and of those above it, in
-// PEM. The authority's own expires at the given time, the others in a year.
+// CRL returns the revocation lists of the authority and of its parents, in PEM.
+// The authority's own list expires at the given time, the others in a year.
 func (ca *CA) CRL(expires time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	for a := ca; a != nil; a = a.Parent {

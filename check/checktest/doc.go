@@ -5,7 +5,7 @@
 //
 // What it imitates was compared with Puppet Server 7.9.5: the words and codes
 // of the Status API, 403 for methods other than GET, 400 for a Host header
-// that differs from the TLS server name, anonymous clients let in to the
+// that differs from the TLS server name, anonymous clients admitted to the
 // status paths, client certificates refused in the handshake when the CRL has
-// expired, the shape of jruby-metrics.
+// expired, the format of jruby-metrics.
 package checktest

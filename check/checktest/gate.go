@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// gated is a listener whose connections are deaf while the master is silent.
+// gated is a listener whose connections return no data while the master is Silent.
 type gated struct {
 	net.Listener
 	master *Master
@@ -27,7 +27,7 @@ type gatedConn struct {
 	closed chan struct{}
 }
 
-// Read waits while the master is silent.
+// Read blocks while the master is Silent.
 func (c *gatedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.master.mu.Lock()
@@ -40,7 +40,7 @@ func (c *gatedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close ends a Read that waits, too.
+// Close also unblocks a Read.
 func (c *gatedConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()

@@ -36,7 +36,7 @@ type Master struct {
 	turned  chan struct{} // closed when the state ends
 	answers map[string]canned
 	api     check.API
-	gate    chan struct{} // closed unless silent
+	gate    chan struct{} // closed unless the state is Silent
 	trust   *x509.CertPool
 	crl     *x509.RevocationList
 	cert    tls.Certificate
@@ -85,8 +85,8 @@ func (m *Master) Files() puppetclient.Files {
 	}
 }
 
-// WriteFiles writes certificate, key, CA bundle, and a CRL that is good for a
-// year. The master keeps using the previous files until Load.
+// WriteFiles writes the certificate, the key, the CA bundle, and a CRL that is valid
+// for a year. The master keeps using the previous files until Load.
 func (m *Master) WriteFiles() error {
 	crl, err := m.CA.CRL(time.Now().AddDate(1, 0, 0))
 	if err != nil {

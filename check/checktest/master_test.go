@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
-// On whatever port the master came up, its puppet.conf names that one.
+// The master listens on any free port, so puppet.conf must name the real one.
 func TestPuppetConfNamesThePort(t *testing.T) {
 	m, err := checktest.NewMaster(t.TempDir(), "puppet1.example.test", "127.0.0.1:0")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// The paths beside the probe's that a master answers.
+// The paths that a master answers besides those of the probe.
 const (
 	poolPath     = "/status/v1/services/jruby-metrics"
 	puppetdbPath = "/status/v1/services/puppetdb-status"
@@ -20,14 +20,14 @@ const (
 	catalogPath  = "/puppet/v3/catalog/"
 )
 
-// canned is an answer made beforehand.
+// canned is a fixed answer.
 type canned struct {
 	status int
 	body   string
 }
 
-// SetAnswer makes a path, without its query, answer so in every state in
-// which the master answers at all; the status 0 takes the answer away.
+// SetAnswer sets the answer to requests for a path, whatever their query, in every
+// state in which the master answers at all. The status 0 removes the answer.
 func (m *Master) SetAnswer(path string, status int, body string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,12 +40,12 @@ func (m *Master) SetAnswer(path string, status int, body string) {
 	}
 }
 
-// SetPool sets what the service jruby-metrics tells. Until then all of four
-// JRubies are free.
+// SetPool sets the pool that the service jruby-metrics reports. By default there are
+// four JRubies, all of them free.
 func (m *Master) SetPool(p check.Pool) { m.SetAnswer(poolPath, http.StatusOK, poolAnswer(p)) }
 
-// SetUptime sets how long the service status-service says that the JVM has been
-// up. Until then there is no such service.
+// SetUptime sets the uptime of the JVM that the service status-service reports. By
+// default there is no such service.
 func (m *Master) SetUptime(up time.Duration) {
 	m.SetAnswer(uptimePath, http.StatusOK, marshal(map[string]any{
 		"status": map[string]any{"experimental": map[string]any{"jvm-metrics": map[string]any{
@@ -54,8 +54,9 @@ func (m *Master) SetUptime(up time.Duration) {
 	}))
 }
 
-// SetService sets the state of a service of the Status API: running is well,
-// and empty means that there is no such service. Until then there is ca.
+// SetService sets the state that the Status API reports for a service. Any state but
+// running is answered with 503; an empty state removes the service. By default only
+// ca exists, and is running.
 func (m *Master) SetService(name, state string) {
 	status := http.StatusServiceUnavailable
 	switch state {
@@ -67,8 +68,8 @@ func (m *Master) SetService(name, state string) {
 	m.SetAnswer(simplePath+name, status, state)
 }
 
-// SetPuppetDB makes the master answer as PuppetDB too. One that cannot read
-// or write its database is in the state error.
+// SetPuppetDB makes the master answer as PuppetDB too. A PuppetDB that cannot read
+// or write its database reports the state error.
 func (m *Master) SetPuppetDB(maintenance, read, write bool) {
 	status, state := http.StatusOK, "running"
 	switch {
@@ -84,11 +85,11 @@ func (m *Master) SetPuppetDB(maintenance, read, write bool) {
 	}))
 }
 
-// SetCatalog sets the answer to a request for the host's own catalog. Until then
-// it is a small one.
+// SetCatalog sets the answer to a request for the host's own catalog. The default is
+// a small catalog.
 func (m *Master) SetCatalog(status int, body string) { m.SetAnswer(catalogPath+m.Name, status, body) }
 
-// beside returns the answer to a question other than the probe's.
+// beside returns the answer to a request other than the probe's, if there is one.
 func (m *Master) beside(path string) (canned, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,8 +116,8 @@ func (m *Master) beside(path string) (canned, bool) {
 	return canned{}, false
 }
 
-// answerBeside answers a question other than the probe's. With all JRubies
-// stuck a catalog never comes.
+// answerBeside answers a request other than the probe's. While all JRubies are stuck,
+// requests for a catalog are not answered.
 func (m *Master) answerBeside(w http.ResponseWriter, r *http.Request, a canned) {
 	m.mu.Lock()
 	stuck, turned := m.state == JRubyStuck, m.turned
@@ -135,7 +136,7 @@ func (m *Master) answerBeside(w http.ResponseWriter, r *http.Request, a canned) 
 	io.WriteString(w, a.body)
 }
 
-// stuckPool is a pool from which nothing has come back for so long.
+// stuckPool returns a pool to which no instance has been returned for d.
 func stuckPool(d time.Duration) check.Pool {
 	loans := func(n int, request string) []check.Loan {
 		list := make([]check.Loan, n)
@@ -151,7 +152,7 @@ func stuckPool(d time.Duration) check.Pool {
 	}
 }
 
-// poolAnswer writes a pool the way Puppet Server 7.9.5 does.
+// poolAnswer formats a pool the way Puppet Server 7.9.5 does.
 func poolAnswer(p check.Pool) string {
 	loans := func(list []check.Loan) []any {
 		out := []any{}
@@ -179,7 +180,7 @@ func poolAnswer(p check.Pool) string {
 	})
 }
 
-// marshal writes JSON of values that always can be.
+// marshal returns v in JSON. It must be a value that can be encoded.
 func marshal(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -27,7 +27,7 @@ func newMaster(t *testing.T) (*checktest.Master, *puppetclient.Client) {
 	return m, client
 }
 
-func TestEachServiceIsSetByItself(t *testing.T) {
+func TestServicesAreSetIndependently(t *testing.T) {
 	m, client := newMaster(t)
 	get := func(path string, want int) string {
 		t.Helper()
@@ -44,11 +44,11 @@ func TestEachServiceIsSetByItself(t *testing.T) {
 		}
 	}
 	if got := get("/status/v1/simple/ca", http.StatusOK); got != "running" {
-		t.Errorf("ca says %q", got)
+		t.Errorf("ca is %q, want running", got)
 	}
 	m.SetService("ca", "stopping")
 	if got := get("/status/v1/simple/ca", http.StatusServiceUnavailable); got != "stopping" {
-		t.Errorf("ca says %q", got)
+		t.Errorf("ca is %q, want stopping", got)
 	}
 	m.SetService("ca", "")
 	get("/status/v1/simple/ca", http.StatusNotFound)
@@ -89,6 +89,6 @@ func TestStuckMasterReportsRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := <-answered; status != http.StatusOK {
-		t.Errorf("status %d once the JRubies were free; want 200", status)
+		t.Errorf("status %d after the JRubies became free, want 200", status)
 	}
 }

@@ -19,25 +19,25 @@ import (
 // State is how a stand-in master behaves.
 type State string
 
-// The states, named after what is wrong with the real one.
+// The states, named after the problem that they simulate.
 const (
-	Running  State = "running"  // well
-	Starting State = "starting" // says so, with 503
-	Stopping State = "stopping" // says so, with 503
-	Error    State = "error"    // says so, with 503
+	Running  State = "running"  // healthy
+	Starting State = "starting" // 503 with this word
+	Stopping State = "stopping" // 503 with this word
+	Error    State = "error"    // 503 with this word
 	Denied   State = "denied"   // 403: auth.conf lacks the rule
 	Garbage  State = "garbage"  // 200 with a web page
 	Failing  State = "failing"  // 500
 	Flood    State = "flood"    // 200 with 100 MB
 	Drip     State = "drip"     // 200 with a byte a second
-	Silent   State = "silent"   // stopped with SIGSTOP: accepts, never answers
+	Silent   State = "silent"   // as after SIGSTOP: accepts connections, never answers
 	Stopped  State = "stopped"  // killed: port closed, connections ended
-	// JRubyStuck is a master whose JRubies never come back: its status is
-	// running, and no catalog comes.
+	// JRubyStuck is a master whose JRubies are never returned to the pool: its status
+	// is running, but requests for a catalog are not answered.
 	JRubyStuck State = "stuck"
 )
 
-// Set changes the state. Requests under way are answered in the new one.
+// Set changes the state. Requests in progress are answered in the new state.
 func (m *Master) Set(s State) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

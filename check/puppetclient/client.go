@@ -17,20 +17,19 @@ import (
 // The values used where a Client's fields are zero.
 const (
 	DefaultTimeout   = 1500 * time.Millisecond
-	DefaultHandshake = 30 * time.Second // Jetty ends an idle connection then
+	DefaultHandshake = 30 * time.Second // Jetty closes a connection that is idle for so long
 )
 
-// Client asks a Puppet service questions over mutual TLS. It keeps a
-// connection, since a handshake costs Puppet Server about ten times as much
-// as a question. The exported fields must be set before the first use. A Client is
-// safe for concurrent use: a request that hangs delays no other, which then gets a
-// connection of its own.
+// Client sends requests to a Puppet service over mutual TLS. It keeps a connection,
+// since a handshake costs Puppet Server about ten times as much as a request. The
+// exported fields must be set before the first use. A Client is safe for concurrent
+// use: while one request hangs, others get a connection of their own.
 type Client struct {
 	Address     string // host:port to connect to
 	ServerName  string // the server's certname: TLS server name and Host header
 	Credentials *Credentials
-	Timeout     time.Duration // for a whole question
-	Handshake   time.Duration // the longest that a connection is kept
+	Timeout     time.Duration // for a whole request; 0 means DefaultTimeout
+	Handshake   time.Duration // how long a connection is kept at most; 0 means DefaultHandshake
 	// Lost, if set, is called when the server ends a kept connection. It is
 	// called from another goroutine and must not block.
 	Lost func()
@@ -39,7 +38,7 @@ type Client struct {
 	transport *http.Transport
 	material  atomic.Pointer[material] // what the next handshake uses
 	conn      atomic.Pointer[conn]     // the newest connection
-	open      sync.Map                 // of *conn, those that Close has not been called on
+	open      sync.Map                 // of *conn: those that have not been closed
 }
 
 // Local returns the client's ends of the connections that are open now, so that a
@@ -53,7 +52,7 @@ func (c *Client) Local() []netip.AddrPort {
 	return ends
 }
 
-// Close ends the kept connections. The client may be used again.
+// Close closes the kept connections. The client may be used again.
 func (c *Client) Close() {
 	c.once.Do(c.init)
 	c.transport.CloseIdleConnections()
@@ -68,9 +67,9 @@ func (c *Client) init() {
 	}
 }
 
-// renew looks at the files and ends a kept connection that is too old or was
-// made with other files, so that the next question shakes hands. It returns
-// what Credentials.material does.
+// renew looks at the files, and closes a kept connection that is too old or was made
+// with other files, so that the next request makes a new one. It returns the results
+// of Credentials.material.
 func (c *Client) renew(now time.Time) (*material, error) {
 	c.once.Do(c.init)
 	last := c.conn.Load()
@@ -103,29 +102,29 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return made, nil
 }
 
-// Request is one question.
+// Request is one GET request.
 type Request struct {
 	Path   string // with the query, if there is one
 	Accept string // empty means application/json
 	Limit  int64  // a longer answer, in bytes, is an error
 }
 
-// Answer is what came back for one request, and over which connection.
+// Answer is the answer to one request, with a description of the connection.
 type Answer struct {
 	URL       string // what was asked; empty if the files could not be read
 	Status    int    // the HTTP status code, 0 without an answer
 	Body      []byte
-	Handshake bool          // tells a new connection from a kept one
+	Handshake bool          // the request used a new connection instead of a kept one
 	TLS       *TLS          // describes the connection; nil if there was none
-	Own       *Certificate  // that is offered; nil if the files could not be read
+	Own       *Certificate  // the certificate that is offered; nil if the files could not be read
 	CAs       []Certificate // in the order of the bundle
 	CRLs      []CRL         // in use, in the order of the file
 	Warning   error         // set while newer files on disk are unusable and the last good ones are in use
 }
 
-// Do asks once. It returns within Timeout, or when ctx is done. The error is an
-// *Error, and the Answer then has what is known nevertheless. A status code other
-// than 200 is no error. After an error the next question shakes hands anew.
+// Do sends a request. It returns within Timeout, or when ctx is done. The error is an
+// *Error; the Answer then contains what is known nevertheless. A status code other
+// than 200 is not an error. After an error the next request makes a new connection.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
@@ -167,8 +166,8 @@ func (c *Client) roundTrip(ctx context.Context, r Request, a *Answer) error {
 	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, r.Limit+1))
 	switch {
 	case ctx.Err() != nil:
-		// When a client gives up, the server ends its answer, which can look like
-		// a whole one.
+		// When the client gives up, the server ends its answer early, and the answer
+		// can look complete.
 		return errors.Join(ctx.Err(), err)
 	case int64(len(a.Body)) > r.Limit:
 		a.Body = a.Body[:r.Limit]

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// conn is a connection to the master that remembers how it was made and how
-// it ended. net/http always has a read pending on an idle connection, so its end
-// is noticed at once, long before the next request.
+// conn is a connection to the master that records when it was made and how it ended.
+// net/http always has a read pending on an idle connection, so its end is noticed at
+// once, long before the next request.
 type conn struct {
 	*tls.Conn
 	client *Client
@@ -21,7 +21,7 @@ type conn struct {
 	err    atomic.Pointer[error] // why reading ended
 }
 
-// Read notes the first error, and reports a connection that the peer ended.
+// Read records the first error, and calls Client.Lost if the peer ended the connection.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil && !c.closed.Load() && c.err.CompareAndSwap(nil, &err) && c.client.Lost != nil {
@@ -30,7 +30,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the connection from this side.
+// Close closes the connection from this side.
 func (c *conn) Close() error {
 	c.closed.Store(true)
 	c.client.open.Delete(c)

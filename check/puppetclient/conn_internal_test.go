@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestConnectToLocalhost: localhost is both loopback addresses, whichever of
-// them has a listener and whatever /etc/hosts says.
-func TestConnectToLocalhost(t *testing.T) {
+// The name localhost means both loopback addresses, whatever /etc/hosts says.
+func TestConnectTriesBothLoopbackAddresses(t *testing.T) {
 	for _, ip := range []string{"127.0.0.1", "::1"} {
 		t.Run(ip, func(t *testing.T) {
 			l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))

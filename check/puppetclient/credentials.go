@@ -26,8 +26,8 @@ type Files struct {
 }
 
 // Credentials reads Files, and reads them again when they change. A set is
-// used only if all of it is good: a certificate half written, or one that
-// does not fit its key, leaves the last good set in use. The zero value with
+// used only if all of it is good: a certificate that is half written, or does
+// not match its key, leaves the last good set in use. The zero value with
 // Files set is ready to use; it is safe for concurrent use.
 type Credentials struct {
 	Files Files
@@ -60,8 +60,8 @@ func (c *Credentials) material(force bool) (*material, error) {
 	return c.good, c.err
 }
 
-// TLS returns the configuration of a handshake with another kind of server, which is
-// verified as a Client verifies its own: chain, name and revocation. The error says
+// TLS returns the configuration for connections to another kind of server. The server
+// is verified as a Client verifies Puppet's: chain, name and revocation. The error says
 // why the files cannot be used. It wraps no [*Error].
 func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
 	m, err := c.material(false)
@@ -71,7 +71,7 @@ func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
 	return m.clientConfig(serverName), nil
 }
 
-// sameFile reports whether a file looks as it did before.
+// sameFile reports whether a file looks unchanged.
 func sameFile(a, b fs.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

@@ -31,7 +31,7 @@ type CRL struct {
 	Revoked int       `json:"revoked"` // how many certificates it lists
 }
 
-// describe returns an Answer with what the files say.
+// describe returns an Answer with what the files contain.
 func (m *material) describe() (a Answer) {
 	own := describeCertificate(m.own.Leaf)
 	a.Own = &own

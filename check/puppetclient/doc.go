@@ -1,10 +1,10 @@
-// Package puppetclient asks a Puppet service questions over mutual TLS, the way an
+// Package puppetclient sends requests to a Puppet service over mutual TLS, the way an
 // agent does.
 //
 // A [Client] has an address, the certname to expect there, and [Credentials]: the
 // PEM files of a host, as Puppet lays them out. [Client.Do] asks for a path and
 // returns an [Answer], which also describes the connection and the certificates.
-// Any service of Puppet can be asked: Puppet Server, PuppetDB, the CA, or PE's.
+// It works with any service of Puppet: Puppet Server, PuppetDB, the CA, or PE's.
 //
 //	client := &puppetclient.Client{
 //		Address:    "puppetdb.example.com:8081",
@@ -21,12 +21,12 @@
 //
 // # What net/http does not do
 //
-// Verification is the package's own. crypto/tls refuses the certificates of old
+// The package verifies servers itself. crypto/tls refuses the certificates of old
 // Puppet CAs, which have the host's name in the common name only; it knows no CRLs;
 // and it offers a client certificate only if the server names its direct issuer,
-// which a Puppet Server with an intermediate CA does not. Here the chain, the name
-// and the CRLs are verified as certificate_revocation asks, and the host's
-// certificate is always offered.
+// which a Puppet Server with an intermediate CA does not. This package verifies the
+// chain, the name and the CRLs, the latter as certificate_revocation asks, and it
+// always offers the host's certificate.
 //
 // Errors say which side is at fault. With TLS 1.3 a server refuses a client
 // certificate after the handshake, often by closing the connection while the request
@@ -36,15 +36,15 @@
 //
 // # Files that change
 //
-// Puppet renews certificates and CRLs in place. Before each question the files are
+// Puppet renews certificates and CRLs in place. Before each request the files are
 // compared with those that were read last, by size, modification time and inode. A
 // set is used only if all its files are good; until then the last good set stays in
-// use, and the Answer carries a Warning.
+// use, and the Answer has a Warning.
 //
 // # Connections
 //
-// A handshake costs Puppet Server about ten times as much as a question, so a
+// A handshake costs Puppet Server about ten times as much as a request, so a
 // connection is kept, for at most [Client.Handshake]. The client has a read pending
 // on it all the time, so [Client.Lost] is called the moment the server closes it,
-// long before the next question.
+// long before the next request.
 package puppetclient

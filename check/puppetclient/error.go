@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// Reason is a short code for why a question was not answered. The set is closed,
-// and a reason never carries outside input.
+// Reason is a short code for why a request failed. The set is closed, and a reason
+// never contains outside input.
 type Reason string
 
 // The reasons.
 const (
-	// The way to the server.
+	// The network path to the server.
 	Refused        Reason = "refused"
 	Unreachable    Reason = "unreachable"
 	NameLookup     Reason = "name-lookup"
@@ -51,10 +51,10 @@ const (
 	BadAnswer Reason = "bad-answer"
 )
 
-// Error is why a question was not answered.
+// Error is why a request failed.
 type Error struct {
 	Reason Reason
-	Err    error // says so in one sentence that names the thing
+	Err    error // one sentence that names what failed
 }
 
 // Error returns the text of e.Err.
@@ -63,13 +63,13 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failed makes an Error, as fmt.Errorf does.
+// failed returns an Error with a text that is formatted by fmt.Errorf.
 func failed(r Reason, format string, args ...any) *Error {
 	return &Error{r, fmt.Errorf(format, args...)}
 }
 
 // classify turns the error of a failed request into an *Error. The last connection, if
-// there was one, may know more: the alert with which the server ended it.
+// there was one, may have recorded more: the alert with which the server ended it.
 func classify(err error, m *material, c *conn, address string, now time.Time) error {
 	if own, is := errors.AsType[*Error](err); is {
 		return own // from our own verification
@@ -110,7 +110,7 @@ func networkError(err error, address string) *Error {
 		syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE):
 		return failed(ConnectionLost, "%s closed the connection without an answer", address)
 	}
-	return failed(BadAnswer, "the answer of %s: %w", address, err)
+	return failed(BadAnswer, "the answer from %s: %w", address, err)
 }
 
 func isAny(err error, targets ...error) bool {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Revocation says how far certificates are looked up in revocation lists, in
-// the words of Puppet's certificate_revocation.
+// Revocation says which certificates of a chain are looked up in revocation lists. Its
+// values are those of Puppet's certificate_revocation.
 type Revocation string
 
 // The depths of a revocation check. The zero value means RevocationChain,
@@ -31,11 +31,11 @@ func (Revocation) Words() []string { return []string{"chain", "leaf", "off"} }
 type material struct {
 	own           tls.Certificate // with Leaf set
 	bundle        []*x509.Certificate
-	roots         *x509.CertPool // those of the bundle that sign themselves
+	roots         *x509.CertPool // the self-signed certificates of the bundle
 	intermediates *x509.CertPool // the others
 	crls          []*x509.RevocationList
 	revocation    Revocation
-	described     Answer // with what the files say, and nothing else
+	described     Answer // with what the files contain, and nothing else
 }
 
 func parseMaterial(f Files, p pemFiles) (*material, error) {
@@ -69,19 +69,19 @@ func parseOwn(certificate, key []byte) (tls.Certificate, error) {
 	return tls.X509KeyPair(certificate, key)
 }
 
-// wholePEM returns an error for an empty and for a half-written file.
+// wholePEM returns an error if a file is empty or half written.
 func wholePEM(data []byte, what string) error {
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return fmt.Errorf("the %s file is empty", what)
 	}
 	begins := strings.Count(string(data), "-----BEGIN ")
 	if ends := strings.Count(string(data), "-----END "); begins == 0 || begins != ends {
-		return fmt.Errorf("the %s file is not whole PEM: %d BEGIN and %d END lines", what, begins, ends)
+		return fmt.Errorf("the %s file is not complete PEM: %d BEGIN and %d END lines", what, begins, ends)
 	}
 	return nil
 }
 
-// blocks returns the PEM blocks of these types; of all types without any.
+// blocks returns the PEM blocks of these types; without types it returns all blocks.
 func blocks(data []byte, types ...string) (list []*pem.Block) {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if len(types) == 0 || slices.Contains(types, block.Type) {
@@ -97,9 +97,8 @@ func encrypted(key []byte) bool {
 	})
 }
 
-// parseBundle splits Puppet's CA file into trust anchors, which sign
-// themselves, and the intermediates between them and the certificates. The
-// order in the file does not matter.
+// parseBundle splits Puppet's CA file into trust anchors, which are self-signed, and
+// intermediates. The order in the file does not matter.
 func (m *material) parseBundle(data []byte) error {
 	if err := wholePEM(data, "CA"); err != nil {
 		return err

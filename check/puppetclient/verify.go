@@ -46,7 +46,7 @@ func (m *material) verifyServer(peers []*x509.Certificate, name string, now time
 	return m.checkRevocation(chains[0], ServerCertRevoked, now)
 }
 
-// chains verifies a certificate with those that were sent after it.
+// chains verifies the first certificate that was sent, with the others as intermediates.
 func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) (
 	[][]*x509.Certificate, error,
 ) {
@@ -96,8 +96,8 @@ func verifyName(c *x509.Certificate, name string) error {
 	return fmt.Errorf("the server's certificate is for %s, not %s", c.Subject.CommonName, name)
 }
 
-// checkRevocation looks a verified chain up in the CRLs, as deep as asked. revoked is
-// the reason of the error if a certificate is in them.
+// checkRevocation looks up a verified chain in the CRLs, as deep as configured. revoked
+// is the reason of the error if a certificate is listed.
 func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, now time.Time) error {
 	depth := len(chain)
 	switch m.revocation {
@@ -125,7 +125,7 @@ func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, no
 	return nil
 }
 
-// newestCRL returns the latest list that the issuer signed, or nil.
+// newestCRL returns the latest CRL that the issuer signed, or nil.
 func (m *material) newestCRL(issuer *x509.Certificate) *x509.RevocationList {
 	var newest *x509.RevocationList
 	for _, crl := range m.crls {

@@ -1,7 +1,7 @@
-// Package text says durations and foreign text the way pmcheck shows them
+// Package text formats durations and foreign text the way pmcheck shows them
 // everywhere: on a terminal, on the page, in JSON and in its configuration.
 //
-// [Duration] is exact and can be read back. [Age] is rounded for a reader.
+// [Duration] is exact and can be parsed again. [Age] is rounded for a reader.
 // [Printable] makes text that came from elsewhere safe to show.
 package text
 
@@ -16,9 +16,9 @@ import (
 
 const day = 24 * time.Hour
 
-// Duration writes a duration exactly and without units that are zero: 2s, 1m30s,
-// 36h. From 48 hours on, whole days are written as days: 30d. The result can be
-// read back by time.ParseDuration, or, with days, by a parser that knows d.
+// Duration formats a duration exactly, and omits trailing units that are zero: 2s,
+// 1m30s, 36h. From 48 hours on, whole days are written as days: 30d. The result can be
+// parsed by time.ParseDuration, or, with days, by a parser that knows d.
 func Duration(d time.Duration) string {
 	if d >= 2*day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
@@ -33,9 +33,9 @@ func Duration(d time.Duration) string {
 	return s
 }
 
-// Age writes a duration to the precision that readers care for: tenths of a second
+// Age formats a duration with the precision that readers need: tenths of a second
 // below 10 seconds, seconds below 2 minutes, minutes below 48 hours, and days from
-// there on. Minutes and days are rounded down: what expires in 29.9 days does so in 29.
+// there on. Minutes and days are rounded down: 29.9 days become 29.
 func Age(d time.Duration) string {
 	switch abs := d.Abs(); {
 	case abs < 10*time.Second:
@@ -48,8 +48,8 @@ func Age(d time.Duration) string {
 	return Duration(d.Truncate(day))
 }
 
-// Printable makes foreign text fit to be shown on a terminal: valid UTF-8 on one
-// line, without control characters, of at most limit bytes.
+// Printable makes foreign text safe to show on a terminal: valid UTF-8 on one line,
+// without control characters, of at most limit bytes.
 func Printable(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -67,8 +67,8 @@ func Printable(s string, limit int) string {
 	return s
 }
 
-// EscapeJSON escapes in JSON, which stays the same, each character that [Printable]
-// drops: JSON allows most of what steers a terminal.
+// EscapeJSON escapes each character of a JSON text that [Printable] would drop, because
+// JSON allows most characters that control a terminal. The values stay the same.
 func EscapeJSON(data []byte) []byte {
 	escaped := make([]byte, 0, len(data))
 	for _, r := range string(data) {
@@ -83,8 +83,8 @@ func EscapeJSON(data []byte) []byte {
 	return escaped
 }
 
-// Latency writes a duration to the precision of a measured answer: tenths of a
-// millisecond below 10 ms, milliseconds below a second, tenths of a second above.
+// Latency formats a measured response time: to tenths of a millisecond below 10 ms, to
+// milliseconds below a second, to tenths of a second above.
 func Latency(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:

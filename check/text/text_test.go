@@ -62,7 +62,7 @@ func TestAgeIsRounded(t *testing.T) {
 	}
 }
 
-func TestEscapeJSONChangesNoText(t *testing.T) {
+func TestEscapeJSONKeepsValues(t *testing.T) {
 	const nasty = "Größe\x1b[2J\u009b31m\u202e\u200f\u007f\U000e0001 \"x\" <b> 😀"
 	data, err := json.MarshalIndent(map[string]string{"name": nasty}, "", "  ")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestEscapeJSONChangesNoText(t *testing.T) {
 	escaped := text.EscapeJSON(data)
 	var back map[string]string
 	if err := json.Unmarshal(escaped, &back); err != nil || back["name"] != nasty {
-		t.Errorf("it is %q, %v", back["name"], err)
+		t.Errorf("decoded %q, %v; want %q", back["name"], err, nasty)
 	}
 	for _, r := range string(escaped) {
 		if !unicode.IsPrint(r) && r != '\n' {
@@ -80,17 +80,17 @@ func TestEscapeJSONChangesNoText(t *testing.T) {
 	}
 }
 
-func TestPrintable(t *testing.T) {
+func TestPrintableIsSafeForATerminal(t *testing.T) {
 	tests := []struct {
 		name, text, want string
 		limit            int
 	}{
-		{"as it is", "Größe 5", "Größe 5", 100},
+		{"unchanged", "Größe 5", "Größe 5", 100},
 		{"lines", " a\r\n\tb\u2028c ", "a b c", 100},
 		{"control characters", "a\x00\x1b[31mb\u202e", "a[31mb", 100},
 		{"not UTF-8", "a\xffb", "ab", 100},
-		{"cut", "abcdef", "abc", 3},
-		{"cut inside a letter", "aü", "a", 2},
+		{"truncated", "abcdef", "abc", 3},
+		{"truncated inside a letter", "aü", "a", 2},
 		{"empty", "", "", 3},
 	}
 	for _, tt := range tests {
