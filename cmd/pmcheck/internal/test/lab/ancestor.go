@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// ancestorScript is the check of 2013 as it has to be today: the status path
-// Puppet Server still has, and the request read before it is answered, without
-// which HAProxy sees a reset connection.
+// ancestorScript is the check of 2013 with two changes that it needs today: it asks for
+// the status path that Puppet Server still has, and it reads the request before it
+// answers. Otherwise HAProxy sees a connection reset.
 const ancestorScript = `#!/bin/bash
 while IFS= read -r -t 5 line && [ -n "${line%%$'\r'}" ]; do :; done
 if [ "$(curl --noproxy '*' --silent --insecure --max-time 5 'https://%s/status/v1/simple')" = running ]; then
@@ -26,8 +26,8 @@ printf 'HTTP/1.1 %%s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent
     "$status" $((${#body} + 2)) "$body"
 `
 
-// ancestorConfig lifts xinetd's limits on connections per second, which would
-// turn a measurement into one of xinetd's patience.
+// ancestorConfig lifts xinetd's limit on connections per second, so that benchmarks do
+// not measure that limit.
 const ancestorConfig = `defaults
 {
     instances = UNLIMITED
@@ -48,8 +48,8 @@ service pmcheck
 }
 `
 
-// An Ancestor is what pmcheck replaces, to measure against: xinetd starting
-// bash and curl for each question.
+// An Ancestor is the check that pmcheck replaces, as a baseline for measurements: xinetd,
+// which starts bash and curl for each request.
 type Ancestor struct {
 	address string
 	proc    *process
@@ -87,8 +87,8 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	return a
 }
 
-// StartAncestor gives the ancestor to the host's own xinetd, where it asks the
-// host's own master, on port 9200 of all addresses.
+// StartAncestor configures the host's own xinetd to run the ancestor. It listens on port
+// 9200 of all addresses and asks the host's own master.
 func (h *Host) StartAncestor() {
 	h.net.tb.Helper()
 	Need(h.net.tb, "xinetd", "xinetd")
@@ -105,5 +105,5 @@ func (a *Ancestor) Address() string { return a.address }
 // Pid returns the process id of xinetd, whose children do the work; see CPUTime.
 func (a *Ancestor) Pid() int { return a.proc.cmd.Process.Pid }
 
-// Kill ends the ancestor: the way it was taken out of service.
+// Kill kills xinetd, which is how a master with the ancestor was taken out of service.
 func (a *Ancestor) Kill() { a.proc.kill() }

@@ -16,9 +16,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-func TestAncestor(t *testing.T) {
+func TestAncestorAnswersWithTheMastersStatus(t *testing.T) {
 	lab.Real(t)
-	var status atomic.Value // a string, what the master says
+	var status atomic.Value // a string: the master's answer
 	status.Store("running")
 	master := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/status/v1/simple" {
@@ -46,21 +46,21 @@ func TestAncestor(t *testing.T) {
 			defer resp.Body.Close()
 			body, err := io.ReadAll(resp.Body)
 			if resp.StatusCode != tt.code || string(body) != tt.body || err != nil {
-				t.Errorf("%d %q, %v; want %d %q", resp.StatusCode, body, err, tt.code, tt.body)
+				t.Errorf("answers %d %q, %v; want %d %q", resp.StatusCode, body, err, tt.code, tt.body)
 			}
 		})
 	}
-	t.Run("costs CPU time in its children", func(t *testing.T) {
+	t.Run("uses CPU time in its children", func(t *testing.T) {
 		status.Store("running")
 		before := lab.CPUTime(t, a.Pid())
 		load := lab.Wrk{URL: "http://" + a.Address(), Connections: 2, Duration: time.Second, Reconnect: true}.Run(t)
 		spent := lab.CPUTime(t, a.Pid()) - before
 		t.Logf("%+v, %v of CPU", load, spent)
 		if load.Requests == 0 || spent <= 0 {
-			t.Errorf("%d requests took %v of CPU, want some of both", load.Requests, spent)
+			t.Errorf("%d requests took %v of CPU time, want both above zero", load.Requests, spent)
 		}
 	})
-	t.Run("kill", func(t *testing.T) {
+	t.Run("does not answer once killed", func(t *testing.T) {
 		a.Kill()
 		if _, err := http.Get("http://" + a.Address()); err == nil {
 			t.Error("a killed xinetd answers")
@@ -68,8 +68,8 @@ func TestAncestor(t *testing.T) {
 	})
 }
 
-func TestCPUTime(t *testing.T) {
-	lab.WaitFor(t, 10*time.Second, 0, func() error { // 0: no pause, so this is work
+func TestCPUTimeGrows(t *testing.T) {
+	lab.WaitFor(t, 10*time.Second, 0, func() error { // no pause, so that the polling uses CPU time
 		if lab.CPUTime(t, os.Getpid()) == 0 {
 			return os.ErrDeadlineExceeded
 		}
@@ -94,7 +94,7 @@ Requests/sec:   1425.88
 Transfer/sec:    724.25KB
 `
 
-func TestParseWrk(t *testing.T) {
+func TestParseWrkReadsAReportOrFails(t *testing.T) {
 	got, err := lab.ParseWrk(wrkReport)
 	if err != nil {
 		t.Fatal(err)
@@ -109,18 +109,18 @@ func TestParseWrk(t *testing.T) {
 	}
 	for _, report := range []string{"", "Requests/sec: 12\n", "unable to connect to 127.0.0.1:1 Connection refused\n"} {
 		if r, err := lab.ParseWrk(report); err == nil {
-			t.Errorf("%q is read as %+v", report, r)
+			t.Errorf("ParseWrk(%q) = %+v, want an error", report, r)
 		}
 	}
 }
 
-// A report is read whole or not at all.
+// FuzzParseWrk: ParseWrk never returns both a result and an error.
 func FuzzParseWrk(f *testing.F) {
 	f.Add(wrkReport)
 	f.Add(" 50% x\n1 requests in 1s\nRequests/sec: 1\n")
 	f.Fuzz(func(t *testing.T, report string) {
 		if r, err := lab.ParseWrk(report); err != nil && r != (lab.WrkResult{}) {
-			t.Errorf("both %v and %+v", err, r)
+			t.Errorf("returned both the error %q and the result %+v", err, r)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// An authority signs in the name of a Puppet CA, with its key.
+// An authority holds the certificate and key of a Puppet CA, and signs with them.
 type authority struct {
 	cert *x509.Certificate
 	key  *rsa.PrivateKey
@@ -32,8 +32,8 @@ func parseAuthority(tb testing.TB, certDER, keyDER []byte) authority {
 	return authority{cert: cert, key: key}
 }
 
-// issue signs a certificate as Puppet does, but for what edit changes, and
-// returns it and its new key in DER.
+// issue signs a certificate like the ones that Puppet issues, after edit, if not nil, has
+// changed it. It returns the certificate and its new key in DER.
 func (a authority) issue(tb testing.TB, certname string, edit func(*x509.Certificate)) (cert, key []byte) {
 	tb.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -59,7 +59,7 @@ func (a authority) issue(tb testing.TB, certname string, edit func(*x509.Certifi
 	return cert, x509.MarshalPKCS1PrivateKey(private)
 }
 
-// newAuthority makes a CA as Puppet does.
+// newAuthority returns a new CA like the one that Puppet makes.
 func newAuthority(tb testing.TB, name string) authority {
 	tb.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -82,7 +82,7 @@ func newAuthority(tb testing.TB, name string) authority {
 	return parseAuthority(tb, der, x509.MarshalPKCS1PrivateKey(key))
 }
 
-// revocationList signs the entries of list under the next number.
+// revocationList returns a signed list in DER, with the entries of list and the next number.
 func (a authority) revocationList(tb testing.TB, list *x509.RevocationList, nextUpdate time.Time) []byte {
 	tb.Helper()
 	der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
@@ -108,7 +108,7 @@ func revoke(tb testing.TB, list *x509.RevocationList, der []byte) {
 		x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
 }
 
-// randomSerial is out of the way of those the CA counts up itself.
+// randomSerial returns a serial number that the CA, which counts up from 1, does not reach.
 func randomSerial(tb testing.TB) *big.Int {
 	tb.Helper()
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))

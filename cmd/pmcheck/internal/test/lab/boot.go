@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// bootScript turns its process into PID 1 of a host: a link into the bridge, an
-// overlay of this machine's files, and systemd. What is enabled on this machine
-// is not enabled there; what a test enables stays enabled.
+// bootScript turns its process into PID 1 of a host: it connects the host to the bridge,
+// mounts an overlay on top of this machine's files, and executes systemd. Units enabled on
+// this machine are not enabled on the host; units that a test enables stay enabled.
 const bootScript = `set -e
 link=$1 name=$2 address=$3 mac=$4 network=$5 dir=$6 machine_id=$7
 ip link add "$link" type veth peer name eth0
@@ -31,7 +31,7 @@ mkdir -p "$root" "$dir/upper" "$dir/work"
 mount -t overlay -o "lowerdir=/,upperdir=$dir/upper,workdir=$dir/work" overlay "$root"
 if [ ! -e "$dir/booted" ]; then
     rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/rc?.d/*
-    rm -f "$root/usr/sbin/policy-rc.d" # of machines that are containers: start nothing
+    rm -f "$root/usr/sbin/policy-rc.d" # container images have one that forbids starting services
     echo "$name" >"$root/etc/hostname"
     echo "$machine_id" >"$root/etc/machine-id"
     : >"$root/etc/fstab"
@@ -57,9 +57,9 @@ hostname "$name"
 exec chroot "$root" env -i container=lab PATH=` + hostPath + ` /lib/systemd/systemd --system
 `
 
-// boot starts PID 1 and waits for it. The link has a new name each time, since
-// that of the last boot goes in its own time; the hardware address stays, since
-// the others remember it.
+// boot starts PID 1 and waits until systemd has booted the host. The link gets a new name
+// each time, since the kernel may not yet have removed the one of the last boot. The
+// hardware address stays the same, since the other hosts have it in their ARP caches.
 func (h *Host) boot() {
 	tb := h.net.tb
 	tb.Helper()
@@ -83,23 +83,24 @@ func (h *Host) boot() {
 	log := filepath.Join(tempDir(tb), h.Name+".log")
 	showOnFailure(tb, log)
 	h.init = start(tb, cmd, log)
-	tb.Cleanup(h.showOnFailure) // each boot, to come before it is ended
-	// A Puppet Server that was enabled is part of the boot, and so is its end of a
-	// shutdown: for as long as a guard lets agents finish.
+	tb.Cleanup(h.showOnFailure) // at each boot, so that it runs before PID 1 is killed
+	// A boot includes the start of an enabled Puppet Server. A shutdown, in halt, includes
+	// its stop, which takes as long as a guard lets agents finish.
 	WaitFor(tb, 5*time.Minute, 50*time.Millisecond, func() error {
 		if err := h.init.died(); err != nil {
-			tb.Fatalf("%s does not boot: %v", h.Name, err)
+			tb.Fatalf("%s did not boot: %v", h.Name, err)
 		}
 		state, err := h.Run("systemctl", "is-system-running")
 		if state == "degraded" {
 			failed, _ := h.Run("systemctl", "--failed")
-			tb.Fatalf("%s boots, but:\n%s", h.Name, failed)
+			tb.Fatalf("%s booted, but units failed:\n%s", h.Name, failed)
 		}
 		return err
 	})
 }
 
-// halt asks systemd, whose answer may be lost in the act, and waits for its end.
+// halt asks systemd to reboot or power off, and waits until PID 1 has ended. The answer to
+// systemctl may be lost in the shutdown.
 func (h *Host) halt(verb string) {
 	h.net.tb.Helper()
 	_, _ = h.Run("systemctl", "--no-block", verb)
@@ -123,11 +124,11 @@ func (h *Host) showOnFailure() {
 		return
 	}
 	logs, err := h.Run("sh", "-c", "journalctl --no-pager -n 50; tail -n 30 /var/log/puppetserver/puppetserver.log")
-	h.net.tb.Logf("%s ends with (%v):\n%s", h.Name, err, logs)
+	h.net.tb.Logf("the logs of %s end with (error: %v):\n%s", h.Name, err, logs)
 }
 
-// cgroup is a control group of the host's own: its systemd takes the group it
-// finds itself in for the root, and must not find the machine's.
+// cgroup returns the path of the host's own control group. The host's systemd treats the
+// group it starts in as the root of the hierarchy, so it must not start in the machine's.
 func (h *Host) cgroup() string {
 	name := fmt.Sprintf("pmcheck-lab.%d.%s.%s", os.Getpid(), filepath.Base(h.net.dir), h.Name)
 	return h.net.inside(filepath.Join("cgroup", name))

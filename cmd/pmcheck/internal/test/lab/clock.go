@@ -8,18 +8,17 @@ import (
 	"time"
 )
 
-// The bounds that pmcheck promises are bounds of pmcheck, not of the machine. On
-// a machine whose CPUs are busy with something else, a test asks late and
-// pmcheck is scheduled late. A control measures that in the same run: a
-// goroutine that does nothing but sleep for controlPeriod, and records by how
-// much it woke up late. A bound is compared with the time that passed less the
-// time for which the control was late.
+// The time bounds that pmcheck promises do not include delays of the machine. When the
+// CPUs are busy with other work, a test asks late and pmcheck is scheduled late. A control
+// measures this in the same run: a goroutine that only sleeps for controlPeriod and records
+// how late it wakes up. Tests compare a bound with the elapsed time less the time for which
+// the control was late.
 const controlPeriod = 2 * time.Millisecond
 
-// A delay is a time for which the control should have been running and was not.
+// A delay is an interval in which the control was due to run and did not.
 type delay struct{ from, to time.Time }
 
-// delays are those of the whole test process, oldest first.
+// delays holds the delays of the whole test process, oldest first.
 type delays struct {
 	mu   sync.Mutex
 	list []delay
@@ -27,7 +26,7 @@ type delays struct {
 
 var control delays
 
-// watchStarvation starts the control, for as long as the process lives.
+// watchStarvation starts the control, which runs until the process ends.
 func watchStarvation() {
 	go func() {
 		for due := time.Now().Add(controlPeriod); ; due = time.Now().Add(controlPeriod) {
@@ -45,7 +44,7 @@ func (d *delays) add(one delay) {
 	d.list = append(d.list, one)
 }
 
-// between adds up the delays between two moments.
+// between returns the sum of the delays between two moments.
 func (d *delays) between(from, to time.Time) (sum time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,9 +61,9 @@ func (d *delays) between(from, to time.Time) (sum time.Duration) {
 	return sum
 }
 
-// Between returns how long it took from one moment to another, less the time for
-// which the control was late: what a bound is compared with. It is negative, and
-// as measured, when to comes before from.
+// Between returns the time between two moments less the time for which the control was
+// late. Tests compare bounds with it. If to is before from, it returns the negative
+// difference, without a correction.
 func Between(from, to time.Time) time.Duration {
 	if to.Before(from) {
 		return to.Sub(from)
@@ -72,15 +71,14 @@ func Between(from, to time.Time) time.Duration {
 	return to.Sub(from) - control.between(from, to)
 }
 
-// Since is Between until now.
+// Since returns Between(from, time.Now()).
 func Since(from time.Time) time.Duration { return Between(from, time.Now()) }
 
-// Starved returns for how long the control was late between two moments.
+// Starved returns how long the control was late between two moments.
 func Starved(from, to time.Time) time.Duration { return control.between(from, to) }
 
-// WaitFor calls fn every so often until it returns nil, and returns how long that
-// took by Since. When it has not after within, the test fails with fn's last
-// error.
+// WaitFor calls fn, with a pause of every in between, until fn returns nil, and returns how
+// long that took by Since. If fn still fails after within, the test fails with its last error.
 func WaitFor(tb testing.TB, within, every time.Duration, fn func() error) time.Duration {
 	tb.Helper()
 	start := time.Now()
@@ -91,14 +89,14 @@ func WaitFor(tb testing.TB, within, every time.Duration, fn func() error) time.D
 			return took
 		}
 		if took > within {
-			tb.Fatalf("not within %v: %v", within, err)
+			tb.Fatalf("timeout after %v: %v", within, err)
 		}
 		time.Sleep(every)
 	}
 }
 
-// Pause lets a time pass, for what must not happen meanwhile. It is no way to wait
-// for an event: see WaitFor. It ends with the test.
+// Pause blocks for d, in tests that show that something does not happen within d. To wait
+// for an event, use WaitFor. Pause returns early when the test ends.
 func Pause(tb testing.TB, d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestDelaysBetween: only the part of a delay that lies within the interval counts.
-func TestDelaysBetween(t *testing.T) {
+func TestOnlyThePartOfADelayWithinTheIntervalCounts(t *testing.T) {
 	zero := time.Now()
 	at := func(ms int) time.Time { return zero.Add(time.Duration(ms) * time.Millisecond) }
 	d := &delays{}

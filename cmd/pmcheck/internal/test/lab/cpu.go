@@ -9,12 +9,12 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// clockTick is the unit of /proc/PID/stat on every Linux port.
+// clockTick is the unit of CPU times in /proc/PID/stat on every Linux architecture.
 const clockTick = 10 * time.Millisecond
 
-// CPUTime returns the CPU time, user and system, that the process and those of
-// its children it has waited for have used since they started. It counts in
-// steps of 10 ms: measure over seconds.
+// CPUTime returns the CPU time (user and system) that the process has used since it
+// started, including its children that have ended and that it has waited for. The
+// resolution is 10 ms, so measurements should last seconds.
 func CPUTime(tb testing.TB, pid int) time.Duration {
 	tb.Helper()
 	proc, err := procfs.NewProc(pid)

@@ -11,7 +11,7 @@ import (
 )
 
 // DEB builds pmcheck's package for this machine from what is in the repository
-// now, and returns the file's path. It vanishes with the test.
+// now, and returns the file's path. The file is removed when the test ends.
 func DEB(tb testing.TB, version string) string {
 	tb.Helper()
 	dist := tempDir(tb)
@@ -23,7 +23,7 @@ func DEB(tb testing.TB, version string) string {
 	}
 	built, err := filepath.Glob(filepath.Join(dist, "*.deb"))
 	if err != nil || len(built) != 1 {
-		tb.Fatalf("packages made: %v", built)
+		tb.Fatalf("built the packages %v, want one", built)
 	}
 	return built[0]
 }

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// A Demo is "pmcheck demo" in a Network: a stand-in master and the daemon, on the
-// ports 8140 and 9200, in a process of their own.
+// A Demo is "pmcheck demo" in a Network: one process with a stand-in master on port 8140
+// and the daemon on port 9200.
 type Demo struct {
 	*Site
 	typed io.Writer
 }
 
-// StartDemo starts one on an address of the network, and waits until it serves.
+// StartDemo starts a Demo on an address of the network, and waits until it serves.
 func StartDemo(tb testing.TB, n *Network, ip string) *Demo {
 	tb.Helper()
 	d := &Demo{Site: &Site{
@@ -30,8 +30,8 @@ func StartDemo(tb testing.TB, n *Network, ip string) *Demo {
 		client: newClient(n.DialContext),
 	}}
 	cmd := n.Command(Build(tb), "demo", "--listen", d.Listen, "--master", net.JoinHostPort(ip, "8140"))
-	// It is killed, so it cannot remove its files; and a test's own directory is too
-	// long for a socket.
+	// The demo is killed at the end of the test, so it cannot remove its files itself. The
+	// path that tb.TempDir returns is too long for a unix socket.
 	dir := tempDir(tb)
 	cmd.Env = append(cmd.Environ(), "TMPDIR="+dir)
 	typed, err := cmd.StdinPipe()
@@ -44,7 +44,7 @@ func StartDemo(tb testing.TB, n *Network, ip string) *Demo {
 	return d
 }
 
-// Type types a word, such as "drain", and waits until balancers get this body.
+// Type types a command, such as "drain", and waits until balancers get this body.
 func (d *Demo) Type(word, body string) {
 	d.TB.Helper()
 	if _, err := io.WriteString(d.typed, word+"\n"); err != nil {
@@ -63,12 +63,12 @@ func (d *Demo) WaitBody(body string) {
 	d.WaitAnswer(code, body, 30*time.Second)
 }
 
-// Get asks pmcheck with these headers.
+// Get sends pmcheck a request with these headers.
 func (d *Demo) Get(path string, header http.Header) (code int, body string, err error) {
 	return get(d.client, "http://"+d.Listen+path, header)
 }
 
-// Metrics returns a scrape.
+// Metrics returns the body of /metrics.
 func (d *Demo) Metrics() string {
 	d.TB.Helper()
 	code, body, err := d.Get("/metrics", nil)
@@ -78,7 +78,7 @@ func (d *Demo) Metrics() string {
 	return body
 }
 
-// Get asks for a URL from inside the network, over a connection of its own.
+// Get requests a URL from inside the network, over a new connection.
 func (n *Network) Get(url string) (code int, body string, err error) {
 	return get(newClient(n.DialContext), url, nil)
 }
@@ -98,8 +98,8 @@ func get(client *http.Client, url string, header http.Header) (code int, body st
 	return resp.StatusCode, strings.TrimSpace(string(data)), err
 }
 
-// StartProgram starts a program that ends with the test, and shows what it wrote if
-// the test fails.
+// StartProgram starts a program and kills it when the test ends. If the test fails, its
+// log shows the program's output.
 func StartProgram(tb testing.TB, cmd *exec.Cmd) {
 	tb.Helper()
 	log := filepath.Join(tempDir(tb), filepath.Base(cmd.Path)+".log")

@@ -34,7 +34,7 @@ func StartHAProxy(tb testing.TB, config string) *HAProxy {
 	return (*Network)(nil).StartHAProxy(tb, config)
 }
 
-// StartHAProxy is the function of that name, inside the network.
+// StartHAProxy starts HAProxy inside the network; see the function of the same name.
 func (n *Network) StartHAProxy(tb testing.TB, config string) *HAProxy {
 	tb.Helper()
 	h := &HAProxy{tb: tb, dir: tempDir(tb)}
@@ -73,7 +73,7 @@ func HAProxyVersion(tb testing.TB) string {
 }
 
 // Reload replaces the configuration and waits until a new worker runs it.
-// HAProxy takes every server for UP again until its first check.
+// After a reload, HAProxy considers every server UP until its first health check.
 func (h *HAProxy) Reload(config string) {
 	h.tb.Helper()
 	before := workerPid(h.Admin("show info"))
@@ -82,13 +82,13 @@ func (h *HAProxy) Reload(config string) {
 	h.waitAnswer(func(info string) bool { return workerPid(info) != before })
 }
 
-// Stop asks HAProxy to end at once, sessions included, and waits.
+// Stop makes HAProxy close all sessions and exit at once, and waits until it has.
 func (h *HAProxy) Stop() {
 	h.tb.Helper()
 	h.proc.stop(10 * time.Second)
 }
 
-// Retire has HAProxy take no more sessions, and waits until the last has ended.
+// Retire makes HAProxy accept no more sessions, and waits until the last one has ended.
 func (h *HAProxy) Retire(within time.Duration) {
 	h.tb.Helper()
 	h.proc.signal(syscall.SIGUSR1)
@@ -174,15 +174,15 @@ func (h *HAProxy) stat(backend, server string) (ServerStat, error) {
 }
 
 // WaitStatus waits until HAProxy gives the server this status, such as "UP",
-// "DOWN", "NOLB" or "DRAIN (agent)", and returns what it says then and how long
-// it took.
+// "DOWN", "NOLB" or "DRAIN (agent)", and returns HAProxy's view at that moment and how
+// long it took.
 func (h *HAProxy) WaitStatus(backend, server, status string, within time.Duration) (ServerStat, time.Duration) {
 	h.tb.Helper()
 	return h.WaitStat(backend, server, func(s ServerStat) bool { return s.Status == status }, within)
 }
 
-// WaitStat waits until HAProxy's view of the server is as wanted, and returns
-// it and how long it took. It asks a hundred times per second.
+// WaitStat waits until want accepts HAProxy's view of the server, and returns the view and
+// how long it took. It asks a hundred times per second.
 func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool,
 	within time.Duration) (ServerStat, time.Duration) {
 	h.tb.Helper()
@@ -192,14 +192,14 @@ func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool,
 			return err
 		}
 		if !want(stat) {
-			return fmt.Errorf("HAProxy says %+v", stat)
+			return fmt.Errorf("HAProxy's view is %+v", stat)
 		}
 		return nil
 	})
 	return stat, took
 }
 
-// waitAnswer waits for an answer of the admin socket that is as wanted.
+// waitAnswer waits until want accepts the admin socket's answer to "show info".
 func (h *HAProxy) waitAnswer(want func(info string) bool) {
 	h.tb.Helper()
 	WaitFor(h.tb, 10*time.Second, 10*time.Millisecond, func() error {
@@ -214,7 +214,7 @@ func (h *HAProxy) waitAnswer(want func(info string) bool) {
 	})
 }
 
-// writeConfig returns the arguments that name the files.
+// writeConfig writes the configuration files and returns the arguments that name them.
 func (h *HAProxy) writeConfig(config string) []string {
 	h.tb.Helper()
 	own, callers := filepath.Join(h.dir, "lab.cfg"), filepath.Join(h.dir, "haproxy.cfg")
@@ -228,7 +228,7 @@ func (h *HAProxy) writeConfig(config string) []string {
 
 func (h *HAProxy) socket() string { return filepath.Join(h.dir, "admin.sock") }
 
-// workerPid finds the line "Pid: 123" of "show info".
+// workerPid returns the line "Pid: 123" of the answer to "show info".
 func workerPid(info string) string {
 	return regexp.MustCompile(`(?m)^Pid: (\d+)$`).FindString(info)
 }

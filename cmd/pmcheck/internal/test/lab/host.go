@@ -17,10 +17,10 @@ import (
 
 const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// A Host is this machine once more, with a systemd of its own as PID 1 and an
-// address in its Network: programs that are installed here are installed there, and
-// nothing else sees what it writes. /tmp and /run are empty at first
-// and after each boot; everything else lasts as long as the test.
+// A Host is a copy of this machine, with its own systemd as PID 1 and an address in its
+// Network. Programs that are installed on this machine are installed on the host. The
+// files that it writes are visible to it alone. /tmp and /run are empty after each boot;
+// everything else lasts as long as the test.
 type Host struct {
 	Name    string
 	Address string // without a port
@@ -30,7 +30,7 @@ type Host struct {
 	init      *process // PID 1; nil before the first boot
 }
 
-// Boot makes a host, boots it and waits until systemd calls it running.
+// Boot makes a host, boots it and waits until systemd reports it as running.
 func (n *Network) Boot(name string) *Host {
 	n.tb.Helper()
 	Need(n.tb, "dbus-daemon", "dbus")
@@ -51,39 +51,39 @@ func (n *Network) Boot(name string) *Host {
 	return h
 }
 
-// FQDN returns the name every host of the network knows this one by.
+// FQDN returns the name under which all hosts of the network know this one.
 func (h *Host) FQDN() string { return h.Name + ".lab.example" }
 
-// Reboot has systemd stop everything in order, and boots anew. It returns once
-// systemd calls the host running.
+// Reboot makes systemd shut the host down in order, and boots it again. It returns once
+// systemd reports the host as running.
 func (h *Host) Reboot() {
 	h.net.tb.Helper()
 	h.halt("reboot")
 	h.boot()
 }
 
-// Poweroff has systemd stop everything in order. PowerOn boots the host again.
+// Poweroff makes systemd shut the host down in order. PowerOn boots it again.
 func (h *Host) Poweroff() {
 	h.net.tb.Helper()
 	h.halt("poweroff")
 }
 
-// Crash takes the host away without any order, as a power cut does.
+// Crash kills the host without a shutdown, like a power cut.
 func (h *Host) Crash() { h.init.kill() }
 
-// PowerOn boots a host that is off, on what it had written before.
+// PowerOn boots a host that is off. The files that it wrote before are still there.
 func (h *Host) PowerOn() {
 	h.net.tb.Helper()
 	if h.running() {
-		h.net.tb.Fatalf("%s is on", h.Name)
+		h.net.tb.Fatalf("%s is already on", h.Name)
 	}
 	h.boot()
 }
 
-// Pid returns the process id of the host's PID 1, as this machine counts.
+// Pid returns the process id that the host's PID 1 has on this machine.
 func (h *Host) Pid() int { return h.init.cmd.Process.Pid }
 
-// Command is exec.Command on the host, as root, with an environment of its own.
+// Command returns a command that runs on the host as root, with a minimal environment.
 func (h *Host) Command(program string, args ...string) *exec.Cmd {
 	flags := []string{"-t", strconv.Itoa(h.Pid()), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--"}
 	cmd := exec.Command("nsenter", append(append(flags, program), args...)...)
@@ -91,13 +91,13 @@ func (h *Host) Command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Inside is Network.Inside with the host's own network.
+// Inside calls fn on a thread that is in the host's own network; see Network.Inside.
 func (h *Host) Inside(fn func() error) error {
 	return inNamespace(fmt.Sprintf("/proc/%d/ns/net", h.Pid()), fn)
 }
 
-// Run runs a program on the host and returns what it wrote to both of its
-// outputs, less the last newline. The error repeats it.
+// Run runs a program on the host and returns its combined output without the last newline.
+// The error includes the output.
 func (h *Host) Run(program string, args ...string) (string, error) {
 	out, err := h.Command(program, args...).CombinedOutput()
 	text := strings.TrimSuffix(string(out), "\n")
@@ -107,7 +107,7 @@ func (h *Host) Run(program string, args ...string) (string, error) {
 	return text, err
 }
 
-// MustRun is Run for what cannot fail without failing the test.
+// MustRun runs a program as Run does, and fails the test if the program fails.
 func (h *Host) MustRun(program string, args ...string) string {
 	h.net.tb.Helper()
 	out, err := h.Run(program, args...)
@@ -117,8 +117,8 @@ func (h *Host) MustRun(program string, args ...string) string {
 	return out
 }
 
-// Start starts a program on the host and returns the function that kills it.
-// It is killed in any case when the test ends or the host goes down.
+// Start starts a program on the host and returns a function that kills it. The program is
+// also killed when the test ends or the host goes down.
 func (h *Host) Start(program string, args ...string) (kill func()) {
 	h.net.tb.Helper()
 	log := filepath.Join(tempDir(h.net.tb), filepath.Base(program)+".log")
@@ -126,7 +126,7 @@ func (h *Host) Start(program string, args ...string) (kill func()) {
 	return start(h.net.tb, h.Command(program, args...), log).kill
 }
 
-// WriteFile writes a file on the host and the directories it needs.
+// WriteFile writes a file on the host, and makes missing parent directories.
 func (h *Host) WriteFile(path, content string, mode fs.FileMode) {
 	h.net.tb.Helper()
 	cmd := h.Command("install", "-D", "-m", fmt.Sprintf("%o", mode.Perm()), "/dev/stdin", path)
@@ -146,8 +146,8 @@ func (h *Host) Copy(file, path string, mode fs.FileMode) {
 	h.WriteFile(path, string(content), mode)
 }
 
-// Journal returns what the units of the host have logged since it was made,
-// oldest first; all of it when no unit is named.
+// Journal returns what the named units have logged since the host was made, oldest first.
+// Without names it returns the whole journal.
 func (h *Host) Journal(units ...string) string {
 	h.net.tb.Helper()
 	args := []string{"--no-pager", "--output=short-precise"}

@@ -19,7 +19,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-func TestHost(t *testing.T) {
+func TestHostKeepsFilesOverBootsAndLeavesNothingBehind(t *testing.T) {
 	lab.Real(t)
 	t.Setenv("TMPDIR", t.TempDir()) // away from other tests' files
 	before := machine(t)
@@ -42,7 +42,7 @@ func TestHost(t *testing.T) {
 			t.Errorf("/run after a reboot: %q", out)
 		}
 		if journal := h.Journal(); strings.Count(journal, "Journal started") != 2 {
-			t.Errorf("the journal does not tell of two boots:\n%s", journal)
+			t.Errorf("the journal does not show two boots:\n%s", journal)
 		}
 		start = time.Now()
 		h.Poweroff()
@@ -59,7 +59,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-func TestNetwork(t *testing.T) {
+func TestHostsReachEachOtherThroughTheNetwork(t *testing.T) {
 	lab.Real(t)
 	n := lab.StartNetwork(t)
 	a, b := n.Boot("a1"), n.Boot("b1")
@@ -86,8 +86,9 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// TestKilled has a second test process start one of each kind, and kills it.
-func TestKilled(t *testing.T) {
+// TestProgramsEndWithAKilledTestProcess starts a second test process, which starts a host,
+// an HAProxy and an ancestor, and kills it.
+func TestProgramsEndWithAKilledTestProcess(t *testing.T) {
 	lab.Real(t)
 	if os.Getenv("LAB_KILLED") != "" {
 		n := lab.StartNetwork(t)
@@ -95,7 +96,7 @@ func TestKilled(t *testing.T) {
 		fmt.Println("pids", pids[0], pids[1], pids[2])
 		select {}
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProgramsEndWithAKilledTestProcess$")
 	cmd.Env = append(os.Environ(), "LAB_KILLED=1", "TMPDIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -118,21 +119,21 @@ func TestKilled(t *testing.T) {
 		namespaces, err := filepath.Glob("/proc/[0-9]*/ns/pid")
 		for _, ns := range namespaces {
 			if at, _ := os.Readlink(ns); at == inside {
-				err = errors.Join(err, fmt.Errorf("%s is still in the host", ns))
+				err = errors.Join(err, fmt.Errorf("the process of %s still runs on the host", ns))
 			}
 		}
 		for _, pid := range pids {
 			if syscall.Kill(pid, 0) == nil {
-				err = errors.Join(err, fmt.Errorf("process %d is still there", pid))
+				err = errors.Join(err, fmt.Errorf("process %d still runs", pid))
 			}
 		}
 		return err
 	})
-	lab.StartNetwork(t) // sweeps up its control groups
+	lab.StartNetwork(t) // removes the control groups of the killed process
 }
 
-// machine returns what a host must leave as it was: the mounts, interfaces and
-// files of the machine, and the control groups of this process.
+// machine returns the state that a host must not change: the machine's mounts, interfaces
+// and files, and the control groups of this process.
 func machine(t *testing.T) []string {
 	t.Helper()
 	state := strings.Split(readFile(t, "/proc/self/mounts"), "\n")

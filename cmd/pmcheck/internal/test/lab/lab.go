@@ -1,16 +1,15 @@
 //go:build linux
 
-// Package lab starts the real programs pmcheck lives among, for tests and
-// benchmarks: Puppet Server, HAProxy, xinetd, wrk, and whole hosts with a
-// systemd of their own.
+// Package lab starts the real programs around pmcheck, for tests and benchmarks: Puppet
+// Server, HAProxy, xinetd, wrk, and whole hosts with a systemd of their own.
 //
-// Everything runs below a temporary directory, in a network namespace of the test
-// process, and ends with the test: by its cleanup, or, when the test process is
-// killed, by the kernel. The machine's own /etc/puppet, /var/lib/puppet, network
-// and units are never touched, and several of each may run at once.
+// Everything runs below a temporary directory and in a network namespace of the test
+// process, and ends with the test: its cleanup ends the programs or, if the test process
+// is killed, the kernel does. The machine's own /etc/puppet, /var/lib/puppet, network
+// and units are never touched, and several instances of each program may run at once.
 //
 // A Site is what most tests need: a master, pmcheck beside it, and HAProxy. TestMain
-// must call Main, and a test that needs real parts says so first:
+// must call Main, and a test that starts real programs must call Real first:
 //
 //	func TestMain(m *testing.M) { lab.Main(m) }
 //
@@ -21,9 +20,9 @@
 //		site.WaitRefusal("drain", 5*time.Second)
 //	}
 //
-// A program that is missing fails the test, with the name of its Debian package.
-// Values of this package belong to the test that made them and, unless said
-// otherwise, to its goroutine.
+// A missing program fails the test with the name of its Debian package. Values of this
+// package belong to the test that made them and, unless documented otherwise, are not safe
+// for concurrent use.
 package lab
 
 import (
@@ -35,8 +34,8 @@ import (
 	"testing"
 )
 
-// Real skips the test under go test -short, and fails it when it does not run
-// as root: users, namespaces and signals of other users are out of reach then.
+// Real skips the test under go test -short. It fails the test if it does not run as root,
+// since only root can make namespaces, start programs as other users, and signal them.
 func Real(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
@@ -46,12 +45,12 @@ func Real(tb testing.TB) {
 		tb.Fatal("starts real programs as other users: run as root, or with -short")
 	}
 	if !inOwnNamespace() {
-		tb.Fatal("no network namespace: TestMain must call lab.Main, and may lack CAP_SYS_ADMIN")
+		tb.Fatal("no network namespace: TestMain does not call lab.Main, or CAP_SYS_ADMIN is missing")
 	}
 }
 
 // Need returns the path of program, or fails the test with the Debian package
-// to install. It never skips: a test that did not run must not look green.
+// to install. It never skips: a test that did not run must not count as passed.
 func Need(tb testing.TB, program, debianPackage string) string {
 	tb.Helper()
 	path, err := exec.LookPath(program)
@@ -84,8 +83,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, RunOutside(cmd)
 })
 
-// RunOutside runs a command in the network that the test process was started in,
-// since what builds programs may have to fetch modules. The error has its output.
+// RunOutside runs a command in the network that the test process was started in: a build
+// may have to download modules. The error includes the output.
 func RunOutside(cmd *exec.Cmd) error {
 	return outside(func() error {
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -95,8 +94,8 @@ func RunOutside(cmd *exec.Cmd) error {
 	})
 }
 
-// tempDir is testing.TB.TempDir for programs that run as another user, which must
-// be able to enter it.
+// tempDir returns a temporary directory like that of testing.TB.TempDir, but one that
+// programs running as another user can enter.
 func tempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "pmcheck-lab-")

@@ -17,25 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaceEnv names the network namespace that a test process has made for
-// itself, and the descriptor of the one it was started in: "4026532281 3".
+// namespaceEnv holds the inode of the network namespace that a test process has made for
+// itself, and the file descriptor of the one it was started in: "4026532281 3".
 const namespaceEnv = "LAB_NAMESPACE"
 
-// Main is TestMain of a package that starts real programs: it enters a network
-// namespace and runs the tests.
+// Main must be called by TestMain of a package that starts real programs. It enters a
+// network namespace, runs the tests and exits.
 func Main(m *testing.M) {
 	Enter()
 	watchStarvation()
 	os.Exit(m.Run())
 }
 
-// Enter moves this process to a network namespace of its own, by starting the
-// program anew in it. Nothing else listens there, so addresses can be fixed and
-// test processes cannot disturb each other or the machine. The kernel removes
-// the namespace with the last process in it, however the tests end.
+// Enter moves this process to a network namespace of its own, by executing the program
+// again in it. Nothing else listens there, so addresses can be fixed and test processes
+// cannot disturb each other or the machine. The kernel removes the namespace with the last
+// process in it, however the tests end.
 //
-// Enter must be called before the tests start. It returns in the namespace, or,
-// without the privileges for one, where it was called: see Real.
+// Enter must be called before the tests start. It returns in the new namespace or, without
+// the privileges to make one, in the old one; Real then fails each test.
 func Enter() {
 	if os.Geteuid() != 0 || inOwnNamespace() {
 		return
@@ -69,8 +69,8 @@ func enter() error {
 	return syscall.Exec(self, os.Args, append(os.Environ(), fmt.Sprintf("%s=%d %d", namespaceEnv, id, home)))
 }
 
-// inOwnNamespace reports whether Enter has been here before: in this process, or
-// in one that started it.
+// inOwnNamespace reports whether this process runs in a namespace that Enter has made, here
+// or in a parent process.
 func inOwnNamespace() bool {
 	want, home, _ := strings.Cut(os.Getenv(namespaceEnv), " ")
 	id, err := namespaceID()
@@ -78,7 +78,7 @@ func inOwnNamespace() bool {
 		return false
 	}
 	if fd, err := strconv.Atoi(home); err == nil {
-		unix.CloseOnExec(fd) // not for the programs that tests start
+		unix.CloseOnExec(fd) // programs that tests start must not inherit it
 	}
 	return true
 }
@@ -89,8 +89,7 @@ func namespaceID() (uint64, error) {
 	return stat.Ino, err
 }
 
-// outside calls fn on a thread in the network that the test process was started
-// in: what builds programs may have to fetch modules.
+// outside calls fn on a thread in the network that the test process was started in.
 func outside(fn func() error) error {
 	_, home, found := strings.Cut(os.Getenv(namespaceEnv), " ")
 	if !found {
@@ -99,8 +98,8 @@ func outside(fn func() error) error {
 	return inNamespace("/proc/self/fd/"+home, fn)
 }
 
-// lastPort is the port that Address has given out last. The kernel picks ports
-// for outgoing connections from 32768 on.
+// lastPort counts the ports that Address has returned, from 10000 on. The kernel picks
+// ports for outgoing connections from 32768 on.
 var lastPort atomic.Int32
 
 // Address returns ip with a TCP port that no other call returns. The port is free
@@ -108,7 +107,7 @@ var lastPort atomic.Int32
 func Address(tb testing.TB, ip string) string {
 	tb.Helper()
 	if !inOwnNamespace() {
-		tb.Fatal("no network namespace: TestMain must call lab.Main, and root must run it")
+		tb.Fatal("no network namespace: TestMain must call lab.Main and run as root")
 	}
 	return net.JoinHostPort(ip, strconv.Itoa(10000+int(lastPort.Add(1))))
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestNamespace: the tests of a process share a network in which nothing but
-// loopback exists, and programs that are built run outside of it.
-func TestNamespace(t *testing.T) {
+// TestNamespaceHasOnlyLoopbackAndCanBeLeft: loopback is the only interface in the network
+// of a test process, and RunOutside runs programs outside that network.
+func TestNamespaceHasOnlyLoopbackAndCanBeLeft(t *testing.T) {
 	lab.Real(t)
 	interfaces, err := net.Interfaces()
 	if err != nil || len(interfaces) != 1 || interfaces[0].Flags&net.FlagUp == 0 {
-		t.Errorf("the network has %+v, %v; want lo alone, and up", interfaces, err)
+		t.Errorf("the network has %+v, %v; want only lo, and up", interfaces, err)
 	}
 	own := readLink(t, "/proc/self/ns/net")
 	path := t.TempDir() + "/outside"
@@ -29,18 +29,17 @@ func TestNamespace(t *testing.T) {
 		t.Errorf("RunOutside runs in %q, the tests in %q", outside, own)
 	}
 	if after := readLink(t, "/proc/self/ns/net"); after != own {
-		t.Errorf("after RunOutside the tests are in %q, before in %q", after, own)
+		t.Errorf("the tests are in %q after RunOutside, and were in %q before", after, own)
 	}
 }
 
-// TestAddress: no address is given out twice, and each can be bound at once.
-func TestAddress(t *testing.T) {
+func TestAddressIsReturnedOnceAndCanBeBound(t *testing.T) {
 	lab.Real(t)
 	seen := map[string]bool{}
 	for range 100 {
 		address := lab.Address(t, "127.0.0.1")
 		if seen[address] {
-			t.Fatalf("%s twice", address)
+			t.Fatalf("%s was returned twice", address)
 		}
 		seen[address] = true
 		l, err := net.Listen("tcp", address)

@@ -18,15 +18,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BridgeAddress is the address a Network itself has, and so the one programs
-// started in it have: the balancers and the load generators. Its hosts follow.
-// The block is the one set aside for benchmarks.
+// BridgeAddress is the address of a Network itself, and so of the balancers and load
+// generators that are started in it. Its hosts have the addresses after that. The block is
+// reserved for benchmarks (RFC 2544).
 const BridgeAddress = "198.18.0.1"
 
-// networkScript makes the bridge, and a file system in memory for what the
-// hosts write: an overlay cannot be stacked on just any file system. Empty
-// control groups are all that a killed test leaves, and it takes those away, if
-// no other network is just doing the same.
+// networkScript makes the bridge, and a tmpfs for the files that the hosts write, since not
+// every file system can be the upper layer of an overlay. A killed test leaves nothing
+// behind but empty control groups. The script removes them, and ignores errors, since
+// another network may be removing the same ones.
 const networkScript = `set -e
 ip link set lo up
 ip link add lab0 type bridge
@@ -43,18 +43,18 @@ echo ready
 exec sleep infinity
 `
 
-// A Network is a network namespace with a bridge that hosts are plugged into.
-// It has no way to the machine's own network. A nil Network is the machine's
-// own, where a method says so.
+// A Network is a network namespace with a bridge to which hosts are connected. It has no
+// route to the machine's own network. For methods that document it, a nil Network is the
+// machine's own network.
 type Network struct {
 	tb     testing.TB
-	dir    string   // in the mount namespace of keeper: memory for the hosts
+	dir    string   // in the mount namespace of keeper: the tmpfs for the hosts
 	keeper *process // keeps both namespaces
 	hosts  []*Host
-	links  int // made so far, for their names
+	links  int // number of links made so far, for their names
 }
 
-// StartNetwork makes a network. It vanishes with the test.
+// StartNetwork makes a network, which is removed when the test ends.
 func StartNetwork(tb testing.TB) *Network {
 	tb.Helper()
 	Need(tb, "ip", "iproute2")
@@ -65,7 +65,7 @@ func StartNetwork(tb testing.TB) *Network {
 	cmd := exec.Command("sh", "-c", networkScript, "sh", n.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:   syscall.CLONE_NEWNET,
-		Unshareflags: syscall.CLONE_NEWNS, // and private, as Go makes it
+		Unshareflags: syscall.CLONE_NEWNS, // Go also makes its mounts private
 	}
 	n.keeper = start(tb, cmd, log)
 	WaitFor(tb, 10*time.Second, 5*time.Millisecond, func() error {
@@ -80,7 +80,7 @@ func StartNetwork(tb testing.TB) *Network {
 	return n
 }
 
-// Command is exec.Command inside the network; a nil Network is the machine's own.
+// Command returns a command that runs inside the network. A nil Network is the machine's own.
 func (n *Network) Command(program string, args ...string) *exec.Cmd {
 	if n == nil {
 		return exec.Command(program, args...)
@@ -88,8 +88,8 @@ func (n *Network) Command(program string, args ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{"--net=" + n.namespace("net"), "--", program}, args...)...)
 }
 
-// DialContext connects from inside the network, to a numeric address. It fits
-// http.Transport and may be called concurrently.
+// DialContext connects from inside the network to a numeric address. It can be used in an
+// http.Transport, and is safe for concurrent use.
 func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	var conn net.Conn
 	err := inNamespace(n.namespace("net"), func() (err error) {
@@ -103,8 +103,8 @@ func (n *Network) DialContext(ctx context.Context, network, address string) (net
 // fn opens stay there.
 func (n *Network) Inside(fn func() error) error { return inNamespace(n.namespace("net"), fn) }
 
-// inNamespace calls fn on a thread that is in the network namespace at path
-// meanwhile: a socket stays in the namespace it was made in.
+// inNamespace calls fn on a thread that is in the network namespace at path until fn
+// returns. A socket stays in the namespace in which it was made.
 func inNamespace(path string, fn func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -139,7 +139,7 @@ func (n *Network) inside(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/%d/root", n.keeper.cmd.Process.Pid), n.dir, name)
 }
 
-// hostsFile is /etc/hosts of every host.
+// hostsFile returns the content of /etc/hosts for every host.
 func (n *Network) hostsFile() string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n")

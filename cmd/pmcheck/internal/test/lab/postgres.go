@@ -21,8 +21,8 @@ import (
 // PostgresHost is the name in the server's certificate.
 const PostgresHost = "localhost"
 
-// Postgres is a PostgreSQL server of Debian's, set up as budget.md says: TLS with a
-// certificate of a Puppet CA, and masters that log in with theirs.
+// A Postgres is Debian's PostgreSQL server, set up as in budget.md: TLS with a certificate
+// of a Puppet CA, and masters that log in with their own certificates.
 type Postgres struct {
 	tb      testing.TB
 	dir     string
@@ -35,9 +35,9 @@ type Postgres struct {
 // pgUser is the role that owns the cluster.
 const pgUser = "postgres"
 
-// StartPostgres starts a server with the roles and the empty database pmcheck. The
-// certificates of admins may log in as its administrators, and those of masters as
-// masters. LetIn adds to these.
+// StartPostgres starts a server with the roles and an empty database pmcheck. The
+// certificate of admin may log in as the role pmcheck_admin, and those of masters as the
+// role pmcheck. LetIn adds more.
 func StartPostgres(tb testing.TB, admin string, masters ...string) *Postgres {
 	tb.Helper()
 	Need(tb, "psql", "postgresql")
@@ -94,7 +94,7 @@ log_connections = off
 	p.write("pg_ident.conf", "")
 }
 
-// LetIn lets the certificate of a name log in as a role, from the next start or Reload.
+// LetIn allows the certificate of a name to log in as a role, after the next start or Reload.
 func (p *Postgres) LetIn(role, certname string) {
 	p.tb.Helper()
 	p.Issue(certname)
@@ -110,7 +110,7 @@ func (p *Postgres) LetIn(role, certname string) {
 	}
 }
 
-// Issue makes the files of a certname, which may log in once LetIn says so.
+// Issue makes the files of a certname, unless they exist. LetIn allows it to log in.
 func (p *Postgres) Issue(certname string) CertFiles {
 	p.tb.Helper()
 	files := p.CertFiles(certname)
@@ -125,7 +125,7 @@ func (p *Postgres) Issue(certname string) CertFiles {
 	return files
 }
 
-// CertFiles returns where the files of a certname are.
+// CertFiles returns the paths of a certname's files.
 func (p *Postgres) CertFiles(certname string) CertFiles {
 	return CertFiles{
 		Cert: p.path(certname + ".cert.pem"),
@@ -144,7 +144,7 @@ func (p *Postgres) Config(certname string) config.Config {
 	return c
 }
 
-// URL is the setting budget.database.
+// URL returns the value of the setting budget.database.
 func (p *Postgres) URL() string {
 	return "postgresql://" + net.JoinHostPort(PostgresHost, Port(p.tb, p.address)) + "/pmcheck"
 }
@@ -155,7 +155,7 @@ func (p *Postgres) Start() {
 	log := p.path("postgres.log")
 	server := start(p.tb, p.command("postgres", "-D", p.data()), log)
 	p.process = server
-	p.tb.Cleanup(func() { // its children have process groups of their own, and end with it
+	p.tb.Cleanup(func() { // its children, in process groups of their own, end with it
 		if server.alive() {
 			_ = server.cmd.Process.Signal(syscall.SIGCONT)
 			_ = server.cmd.Process.Signal(syscall.SIGQUIT)
@@ -174,27 +174,27 @@ func (p *Postgres) Start() {
 	})
 }
 
-// Stop stops the server as a shutdown does.
+// Stop stops the server as a shutdown of its host does.
 func (p *Postgres) Stop() {
 	p.tb.Helper()
 	p.process.signal(syscall.SIGINT) // fast shutdown
 	p.process.waitExit(30 * time.Second)
 }
 
-// Reload has the server read pg_hba.conf and pg_ident.conf again.
+// Reload makes the server read pg_hba.conf and pg_ident.conf again.
 func (p *Postgres) Reload() {
 	p.tb.Helper()
 	p.SQL("postgres", "select pg_reload_conf()")
 }
 
-// Freeze stops the server with SIGSTOP: connections are accepted by the kernel, and get
-// no answer.
+// Freeze stops the server with SIGSTOP: the kernel still accepts connections, but the
+// server does not answer.
 func (p *Postgres) Freeze() { p.process.signal(syscall.SIGSTOP) }
 
-// Thaw lets it go on.
+// Thaw continues a frozen server.
 func (p *Postgres) Thaw() { p.process.signal(syscall.SIGCONT) }
 
-// CPU returns the CPU time of the server with the children that have ended.
+// CPU returns the CPU time of the server, including its children that have ended.
 func (p *Postgres) CPU() time.Duration {
 	p.tb.Helper()
 	return CPUTime(p.tb, p.process.cmd.Process.Pid)
@@ -215,7 +215,7 @@ func (p *Postgres) psql(database, statements string) *exec.Cmd {
 		"-h", p.dir, "-p", Port(p.tb, p.address), "-U", pgUser, "-d", database, "-c", statements)
 }
 
-// Dump returns the database as pg_dump writes it, and Restore puts it back.
+// Dump writes the database to a file with pg_dump and returns its path, for Restore.
 func (p *Postgres) Dump() string {
 	p.tb.Helper()
 	path := p.path("dump.sql")
@@ -224,7 +224,7 @@ func (p *Postgres) Dump() string {
 	return path
 }
 
-// Restore runs a dump.
+// Restore loads a file that Dump has written.
 func (p *Postgres) Restore(dump string) {
 	p.tb.Helper()
 	p.as("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", p.dir, "-p", Port(p.tb, p.address), "-U", pgUser,
@@ -242,7 +242,7 @@ func (p *Postgres) write(name, content string) {
 	p.own(path)
 }
 
-// own gives a file or directory to the user of the server, who insists on it.
+// own makes the server's user the owner of a file or directory, as the server requires.
 func (p *Postgres) own(path string) {
 	p.tb.Helper()
 	if out, err := exec.Command("chown", pgUser, path).CombinedOutput(); err != nil {
@@ -250,7 +250,7 @@ func (p *Postgres) own(path string) {
 	}
 }
 
-// as runs a program of PostgreSQL's as the user of the server.
+// as runs a program of PostgreSQL as the server's user.
 func (p *Postgres) as(program string, args ...string) {
 	p.tb.Helper()
 	if out, err := p.command(program, args...).CombinedOutput(); err != nil {

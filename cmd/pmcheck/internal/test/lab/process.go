@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// A process is one program with its children, ended by the test's cleanup at
-// the latest. Its output goes to a file, shown when the test fails.
+// A process is a started program with its children. The test's cleanup kills those that
+// still run. The output goes to a file; see showOnFailure.
 type process struct {
 	tb   testing.TB
 	cmd  *exec.Cmd
@@ -51,7 +51,7 @@ func start(tb testing.TB, cmd *exec.Cmd, log string) *process {
 }
 
 // kill ends the program and its process group with SIGKILL and waits until all
-// of them are gone. Killing what has ended already does nothing.
+// of them are gone. If the program has already ended, kill does nothing.
 func (p *process) kill() {
 	p.tb.Helper()
 	if !p.alive() {
@@ -63,8 +63,8 @@ func (p *process) kill() {
 	WaitFor(p.tb, 10*time.Second, 2*time.Millisecond, func() error { return groupGone(group) })
 }
 
-// groupGone returns an error while the process group has a member that still
-// runs: children of a killed program are not this process's to wait for.
+// groupGone returns an error while a member of the process group still runs. It looks in
+// /proc, since wait(2) does not work for the children of a killed program.
 func groupGone(group int) error {
 	procs, err := procfs.AllProcs()
 	if err != nil {
@@ -73,13 +73,13 @@ func groupGone(group int) error {
 	for _, proc := range procs {
 		stat, err := proc.Stat()
 		if err == nil && stat.PGRP == group && stat.State != "Z" {
-			return fmt.Errorf("%s (process %d) is still there", stat.Comm, stat.PID)
+			return fmt.Errorf("%s (process %d) still runs", stat.Comm, stat.PID)
 		}
 	}
 	return nil
 }
 
-// stop asks with SIGTERM and waits.
+// stop sends SIGTERM and waits until the program has ended.
 func (p *process) stop(within time.Duration) {
 	p.tb.Helper()
 	p.signal(syscall.SIGTERM)
@@ -98,7 +98,7 @@ func (p *process) waitExit(within time.Duration) {
 	select {
 	case <-p.done:
 	case <-time.After(within):
-		p.tb.Fatalf("%s has not ended after %v", p.cmd.Path, within)
+		p.tb.Fatalf("%s still runs after %v", p.cmd.Path, within)
 	}
 }
 
@@ -111,7 +111,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// died returns an error once the program has ended, for use in retries.
+// died returns an error once the program has ended, for functions passed to WaitFor.
 func (p *process) died() error {
 	if p.alive() {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProofFile is the document with the tables that the suites measure.
+// ProofFile is the document with the tables of results that the suites write.
 const ProofFile = "packaging/doc/proof.md"
 
 // proofEnv names the file that Publish writes to; make proof sets it.
@@ -35,7 +35,7 @@ func File(tb testing.TB, name string) string {
 	}
 }
 
-// ReadFile returns a file in the repository.
+// ReadFile returns the content of a file in the repository.
 func ReadFile(tb testing.TB, name string) string {
 	tb.Helper()
 	data, err := os.ReadFile(File(tb, name))
@@ -45,7 +45,7 @@ func ReadFile(tb testing.TB, name string) string {
 	return string(data)
 }
 
-// Proof returns what ProofFile has between the markers of a section.
+// Proof returns the text of ProofFile between the markers of a section.
 func Proof(tb testing.TB, section string) string {
 	tb.Helper()
 	_, text, _, err := cutSection(ReadFile(tb, ProofFile), section)
@@ -55,9 +55,9 @@ func Proof(tb testing.TB, section string) string {
 	return text
 }
 
-// Publish writes what a suite has measured between the markers of a section of
-// the file that LAB_PROOF names. Without that, and after a failure, it does
-// nothing. Suites may publish at the same time.
+// Publish writes text, the results of a suite, between the markers of a section of the file
+// that LAB_PROOF names. It does nothing if LAB_PROOF is unset or the test has failed.
+// Several suites may publish at the same time.
 func Publish(tb testing.TB, section, text string) {
 	tb.Helper()
 	if tb.Failed() {
@@ -68,7 +68,7 @@ func Publish(tb testing.TB, section, text string) {
 	}
 }
 
-// WriteProof is Publish where there is no test.
+// WriteProof does what Publish does, for callers without a testing.TB, such as TestMain.
 func WriteProof(section, text string) error {
 	path := os.Getenv(proofEnv)
 	if path == "" {
@@ -93,8 +93,8 @@ func WriteProof(section, text string) error {
 	return os.WriteFile(path, []byte(before+strings.Trim(text, "\n")+"\n"+after), 0o644)
 }
 
-// cutSection returns what stands before, between and behind the markers of a
-// section, which belong to the parts around it.
+// cutSection returns the parts of a document before, between and after the markers of a
+// section. The markers themselves are in the first and last part.
 func cutSection(document, section string) (before, text, after string, err error) {
 	begin, end := "<!-- begin "+section+" -->\n", "<!-- end "+section+" -->\n"
 	head, rest, found := strings.Cut(document, begin)

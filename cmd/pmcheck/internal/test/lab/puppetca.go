@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// CertFiles are the PEM files Puppet keeps for one certificate name, and those
-// shared by all names.
+// CertFiles holds the paths of the PEM files that Puppet keeps for one certname, and of
+// those that all names share.
 type CertFiles struct {
 	Cert, Key string
 	CA, CRL   string
 }
 
-// CertFiles returns where the files of certname are, present or not. Those of
+// CertFiles returns the paths of certname's files, whether they exist or not. The files of
 // the server's own certname exist once it is ready.
 func (s *PuppetServer) CertFiles(certname string) CertFiles {
 	return CertFiles{
@@ -26,10 +26,10 @@ func (s *PuppetServer) CertFiles(certname string) CertFiles {
 	}
 }
 
-// IssueCert has the server's CA sign a certificate for certname, in place of
-// any it had, and writes it where an agent would keep it. edit, if not nil,
-// may change what is signed: its end, or the alternative names. The server must
-// have been ready once.
+// IssueCert signs a certificate for certname with the server's CA, and writes it where an
+// agent would keep it, over an earlier one. edit, if not nil, may change the certificate
+// before it is signed, such as its expiry or its alternative names. The server must have
+// been ready once.
 func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) CertFiles {
 	s.tb.Helper()
 	der, key := s.ca().issue(s.tb, certname, edit)
@@ -39,8 +39,8 @@ func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) 
 	return files
 }
 
-// RevokeCert adds the certificate of certname to the CA's revocation list. The
-// server takes up a changed list by itself within a second or so.
+// RevokeCert adds the certificate of certname to the CA's revocation list. The server
+// reloads a changed list by itself within about a second.
 func (s *PuppetServer) RevokeCert(certname string) {
 	s.tb.Helper()
 	list := s.revocationList()
@@ -48,8 +48,8 @@ func (s *PuppetServer) RevokeCert(certname string) {
 	s.replaceCRL(list, list.NextUpdate)
 }
 
-// ExpireCRL replaces the CA's revocation list by the same one, signed anew but
-// expired an hour ago: from then on the server refuses every client certificate.
+// ExpireCRL signs the CA's revocation list again, with an expiry one hour in the past. With
+// such a list, the server refuses every client certificate.
 func (s *PuppetServer) ExpireCRL() {
 	s.tb.Helper()
 	s.replaceCRL(s.revocationList(), time.Now().Add(-time.Hour))
@@ -61,7 +61,8 @@ func (s *PuppetServer) RenewCRL() {
 	s.replaceCRL(s.revocationList(), time.Now().Add(365*24*time.Hour))
 }
 
-// replaceCRL signs the entries of list under the next number.
+// replaceCRL replaces the revocation list by a signed one with the entries of list and the
+// next number.
 func (s *PuppetServer) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
 	s.tb.Helper()
 	der := s.ca().revocationList(s.tb, list, nextUpdate)
@@ -92,8 +93,8 @@ func (s *PuppetServer) readPEM(path string) []byte {
 	return decodePEM(s.tb, data)
 }
 
-// writePEM replaces a file in one step, so that the server never reads half of
-// it, and leaves it to user puppet with the modes Puppet uses.
+// writePEM replaces a file by renaming, so that the server never reads half of it, with the
+// owner and mode that Puppet uses.
 func (s *PuppetServer) writePEM(path, kind string, der []byte) {
 	s.tb.Helper()
 	puppet := puppetUser(s.tb)

@@ -44,8 +44,8 @@ func (s *PuppetServer) writeConfig() {
 	s.chown()
 }
 
-// puppetConf returns puppet.conf. Its keys are short, since generating them takes
-// most of the time by which a first start is slower than later ones.
+// puppetConf returns the content of puppet.conf. Its keys are short, since the generation
+// of keys is the main reason why a first start is slower than later ones.
 func (s *PuppetServer) puppetConf() string {
 	settings := map[string]string{
 		"certname":   s.opts.Certname,

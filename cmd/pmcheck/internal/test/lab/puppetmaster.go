@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// PuppetMasterOptions says how a master differs from the usual one: the zero
-// value is a compile server that is its own CA.
+// PuppetMasterOptions configures a master. The zero value is a compile server that is its
+// own CA.
 type PuppetMasterOptions struct {
 	CA                 *PuppetMaster // the master whose CA signs this one's certificate; it must be ready
 	AltNames           []string      // further names in the certificate, such as the balancer's
@@ -27,7 +27,7 @@ type PuppetMasterOptions struct {
 
 // A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
 // of all its addresses, with the packaged configuration in the packaged places.
-// Its CA signs whatever asks.
+// Its CA signs every request.
 type PuppetMaster struct {
 	Host *Host
 
@@ -56,7 +56,8 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	if m.ca == nil {
 		m.ca = m
 	}
-	// Debian's Puppet keeps its keys here only as long as the directory exists.
+	// Only the content is deleted, since Debian's Puppet keeps its keys elsewhere if the
+	// directory does not exist.
 	h.MustRun("find", masterSSL, "-mindepth", "1", "-delete")
 	h.MustRun("rm", "-rf", masterCA)
 	h.WriteFile("/etc/puppet/puppet.conf", m.puppetConf(opts), 0o644)
@@ -68,9 +69,9 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 		m.joinCA(opts.AltNames)
 	}
 	m.SetSitePP("")
-	// Debian's unit looks whether its process lives, as the user puppet, which on
-	// a busy machine may be before the process is that user's: it gives up then.
-	// With exec, systemd waits for the process to be what it is going to be.
+	// ExecStartPost in Debian's unit checks as user puppet whether the process is alive. On
+	// a busy machine that check may run before the process has changed to that user, and
+	// the start fails. With Type=exec, systemd first waits until the program is executed.
 	h.WriteFile("/etc/systemd/system/puppetserver.service.d/lab.conf", "[Service]\nType=exec\n", 0o644)
 	h.MustRun("systemctl", "daemon-reload")
 	h.MustRun("systemctl", "enable", "puppetserver")
@@ -78,8 +79,8 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	return m
 }
 
-// WaitReady waits until the unit is active and the server says running, and
-// returns how long that took.
+// WaitReady waits until the unit is active and the server answers "running", and returns
+// how long that took.
 func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 	m.tb.Helper()
 	return WaitFor(m.tb, within, 100*time.Millisecond, func() error {
@@ -91,18 +92,18 @@ func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 		}
 		code, body, err := m.Status()
 		if err != nil || code != http.StatusOK {
-			return errors.Join(err, fmt.Errorf("status answers %d %q", code, body))
+			return errors.Join(err, fmt.Errorf("the status is %d %q", code, body))
 		}
 		return nil
 	})
 }
 
-// Status returns what an anonymous question for /status/v1/simple is answered.
+// Status returns the answer to an anonymous request for /status/v1/simple.
 func (m *PuppetMaster) Status() (code int, body string, err error) {
 	return m.query().get("/status/v1/simple")
 }
 
-// Get asks for path with a certificate that m's CA has just signed for certname.
+// Get requests path with a new certificate for certname, signed by m's CA.
 func (m *PuppetMaster) Get(certname, path string) (code int, body string, err error) {
 	m.tb.Helper()
 	der, key := m.ca.authority().issue(m.tb, certname, nil)
@@ -128,9 +129,9 @@ func (m *PuppetMaster) SetSitePP(content string) {
 	m.Host.WriteFile("/etc/puppet/code/environments/production/manifests/site.pp", content, 0o644)
 }
 
-// IssueCert has m's CA sign a certificate for certname and puts it on host
-// where Puppet keeps it, with the CA's certificate and revocation list. edit
-// is as for PuppetServer.IssueCert.
+// IssueCert signs a certificate for certname with m's CA and puts it on host where Puppet
+// keeps it, with the CA's certificate and revocation list. edit is as in
+// PuppetServer.IssueCert.
 func (m *PuppetMaster) IssueCert(host *Host, certname string, edit func(*x509.Certificate)) {
 	m.tb.Helper()
 	cert, key := m.ca.authority().issue(m.tb, certname, edit)
@@ -141,7 +142,7 @@ func (m *PuppetMaster) IssueCert(host *Host, certname string, edit func(*x509.Ce
 	host.MustRun("chown", "-R", "puppet:puppet", masterSSL)
 }
 
-// joinCA makes m a compile master: no CA of its own, a certificate of m.ca.
+// joinCA makes m a compile master, with a certificate from m.ca and without a CA service.
 func (m *PuppetMaster) joinCA(altNames []string) {
 	m.tb.Helper()
 	m.IssueCert(m.Host, m.Certname(), func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, altNames...) })

@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-func TestPuppetMasters(t *testing.T) {
+func TestPuppetMastersOfOneCAServeTheSameAgents(t *testing.T) {
 	lab.Real(t)
-	t.Parallel() // beside the other one that mostly waits for starts
+	t.Parallel() // with TestPuppetServerServesAndFailsAsAsked, which also mostly waits for starts
 	n := lab.StartNetwork(t)
 	h1, h2 := n.Boot("m1"), n.Boot("m2")
 	m1 := h1.StartPuppetMaster(lab.PuppetMasterOptions{AltNames: []string{"puppet.lab.example"}})

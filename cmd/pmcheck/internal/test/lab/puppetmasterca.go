@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// RevokeCert has m's CA revoke the certificate that m's host has for certname,
-// and puts the revocation list where Puppet keeps it. The server takes up a
-// changed list by itself within a second or so.
+// RevokeCert revokes the certificate that m's host has for certname, in the name of m's CA,
+// and puts the revocation list where Puppet keeps it. The server reloads a changed list by
+// itself within about a second.
 func (m *PuppetMaster) RevokeCert(certname string) {
 	m.tb.Helper()
 	text := m.Host.MustRun("cat", masterSSL+"/certs/"+certname+".pem")
@@ -18,16 +18,14 @@ func (m *PuppetMaster) RevokeCert(certname string) {
 	m.replaceCRL(list, list.NextUpdate)
 }
 
-// ExpireCRL replaces the revocation list of m's CA by the same one, signed anew
-// but expired an hour ago.
+// ExpireCRL signs the revocation list of m's CA again, with an expiry one hour in the past.
 func (m *PuppetMaster) ExpireCRL() {
 	m.tb.Helper()
 	m.replaceCRL(m.revocationList(), time.Now().Add(-time.Hour))
 }
 
-// RotateCA replaces m's CA, which must be its own, by a new one, and m's
-// certificate by one of that. The server goes on with the old ones until it is
-// reloaded or restarted.
+// RotateCA replaces m's CA, which must be its own, with a new one, and m's certificate with
+// one signed by the new CA. The server uses the old ones until it is reloaded or restarted.
 func (m *PuppetMaster) RotateCA() {
 	m.tb.Helper()
 	ca := newAuthority(m.tb, "Puppet CA: the next")
@@ -40,7 +38,8 @@ func (m *PuppetMaster) RotateCA() {
 	m.IssueCert(m.Host, m.Certname(), nil)
 }
 
-// replaceCRL signs the entries of list under the next number.
+// replaceCRL replaces the revocation list by a signed one with the entries of list and the
+// next number.
 func (m *PuppetMaster) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
 	m.tb.Helper()
 	crl := encodePEM("X509 CRL", m.ca.authority().revocationList(m.tb, list, nextUpdate))
@@ -57,8 +56,7 @@ func (m *PuppetMaster) revocationList() *x509.RevocationList {
 	return list
 }
 
-// replace replaces a file of user puppet in one step, so that no program reads half
-// of it.
+// replace replaces a file of user puppet by renaming, so that no program reads half of it.
 func (m *PuppetMaster) replace(path string, content []byte) {
 	m.tb.Helper()
 	m.Host.WriteFile(path+".new", string(content), 0o640)

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// PuppetServerOptions says how a Puppet Server differs from the usual one. The
-// zero value is a compile server with a CA of its own on 127.0.0.1.
+// PuppetServerOptions configures a Puppet Server. The zero value is a compile server with
+// its own CA on 127.0.0.1.
 type PuppetServerOptions struct {
 	Certname           string            // default "master.lab.example"
 	Address            string            // host:port to listen on; default a port of 127.0.0.1
@@ -47,8 +47,8 @@ type PuppetServer struct {
 }
 
 // StartPuppetServer starts a Puppet Server and returns at once, so that several
-// may start side by side; see WaitReady. Its CA and certificate are made by the
-// server itself on this first start.
+// may start side by side; see WaitReady. On this first start, the server makes its CA and
+// its certificate.
 func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 	tb.Helper()
 	Need(tb, "java", "puppetserver")
@@ -71,7 +71,7 @@ func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 func (s *PuppetServer) Start() {
 	s.tb.Helper()
 	if s.proc != nil && s.proc.alive() {
-		s.tb.Fatal("Puppet Server is started already")
+		s.tb.Fatal("Puppet Server is already running")
 	}
 	args := append(s.opts.javaArgs(),
 		"-Djruby.lib=/usr/share/jruby/lib",
@@ -88,7 +88,7 @@ func (s *PuppetServer) Start() {
 	s.proc = start(s.tb, cmd, s.path("log/console.log"))
 }
 
-// javaArgs is what the package keeps in JAVA_ARGS.
+// javaArgs returns the arguments that the package keeps in JAVA_ARGS.
 func (o PuppetServerOptions) javaArgs() []string {
 	heap, tuning := o.HeapMB, o.JavaArgs
 	if heap == 0 {
@@ -102,8 +102,8 @@ func (o PuppetServerOptions) javaArgs() []string {
 	return append(args, tuning...)
 }
 
-// WaitReady waits until the server says running and returns how long that took.
-// Like Puppet Server itself it takes the first JRuby for all of them.
+// WaitReady waits until the server answers "running" and returns how long that took. Puppet
+// Server does so as soon as the first of its JRubies is ready.
 func (s *PuppetServer) WaitReady(within time.Duration) time.Duration {
 	s.tb.Helper()
 	return WaitFor(s.tb, within, 50*time.Millisecond, func() error {
@@ -112,7 +112,7 @@ func (s *PuppetServer) WaitReady(within time.Duration) time.Duration {
 		}
 		code, body, err := s.Get("", "/status/v1/simple")
 		if err != nil || code != http.StatusOK {
-			return errors.Join(err, fmt.Errorf("status answers %d %q", code, body))
+			return errors.Join(err, fmt.Errorf("the status is %d %q", code, body))
 		}
 		return nil
 	})
@@ -133,7 +133,7 @@ func (s *PuppetServer) Signal(sig os.Signal) {
 	s.proc.signal(sig)
 }
 
-// Pid returns the process id of the JVM now running.
+// Pid returns the process id of the JVM that was started last.
 func (s *PuppetServer) Pid() int { return s.proc.cmd.Process.Pid }
 
 // Address returns the host:port the server listens on.
@@ -179,8 +179,8 @@ func (s *PuppetServer) Requests(path string) int {
 	return n
 }
 
-// CurlStatus returns what an anonymous curl -k of /status/v1/simple says right
-// now, within two seconds: the question of every check that has no certificate.
+// CurlStatus returns the answer to an anonymous curl -k of /status/v1/simple, with a timeout
+// of two seconds. Every check without a certificate asks like this.
 func (s *PuppetServer) CurlStatus() (code int, body string, err error) {
 	s.tb.Helper()
 	curl := Need(s.tb, "curl", "curl")
@@ -194,9 +194,8 @@ func (s *PuppetServer) CurlStatus() (code int, body string, err error) {
 	return code, body, err
 }
 
-// Get asks the server for path with the certificate of certname (see
-// IssueCert), or anonymously when it is empty, over a connection of its own.
-// It waits for the answer as long as an agent would.
+// Get requests path with the certificate of certname (see IssueCert), or anonymously if
+// certname is empty, over a new connection. It waits for the answer without a timeout.
 func (s *PuppetServer) Get(certname, path string) (code int, body string, err error) {
 	q := query{
 		certname: s.Certname(),

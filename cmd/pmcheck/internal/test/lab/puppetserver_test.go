@@ -20,11 +20,11 @@ const denyServices = `{
     deny: "*", sort-order: 400, name: "no services"
 }`
 
-// TestPuppetServer takes one server through everything a test may do to it:
-// starts cost a quarter of a minute each.
-func TestPuppetServer(t *testing.T) {
+// TestPuppetServerServesAndFailsAsAsked uses one server for all subtests, since each start
+// takes about 15 s.
+func TestPuppetServerServesAndFailsAsAsked(t *testing.T) {
 	lab.Real(t)
-	t.Parallel() // beside the other one that mostly waits for starts
+	t.Parallel() // with TestPuppetMastersOfOneCAServeTheSameAgents, which also mostly waits for starts
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		MaxActiveInstances: 2,
 		Settings:           map[string]string{"environment_timeout": "0"},
@@ -36,7 +36,7 @@ func TestPuppetServer(t *testing.T) {
 		if code, body, err := s.CurlStatus(); code != http.StatusOK || body != "running" || err != nil {
 			t.Errorf("anonymous status: %d %q, %v; want 200 running", code, body, err)
 		}
-		// Jetty logs after it has answered.
+		// Jetty writes the log line after it has answered.
 		lab.WaitFor(t, 10*time.Second, 20*time.Millisecond, func() error {
 			if n := s.Requests("/status/v1/simple"); n < 2 {
 				return fmt.Errorf("%d status requests in the access log, want those of WaitReady and curl:\n%q", n, s.AccessLog())
@@ -75,7 +75,7 @@ func TestPuppetServer(t *testing.T) {
 		s.RevokeCert("gone.lab.example")
 		took := lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, refused(s, "gone.lab.example"))
 		t.Logf("revocation seen after %v", took)
-		// The server may be half-way through loading the list.
+		// The server may still be loading the list.
 		lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, func() error { return compile(s, "agent.lab.example") })
 	})
 	t.Run("expired CRL", func(t *testing.T) {
@@ -91,12 +91,12 @@ func TestPuppetServer(t *testing.T) {
 		s.RenewCRL()
 		lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, func() error { return compile(s, "agent.lab.example") })
 	})
-	t.Run("hangs", func(t *testing.T) {
+	t.Run("frozen with SIGSTOP", func(t *testing.T) {
 		s.Signal(syscall.SIGSTOP)
 		_, _, err := s.CurlStatus()
 		s.Signal(syscall.SIGCONT)
 		if err == nil {
-			t.Error("a stopped server answers")
+			t.Error("a frozen server answers")
 		}
 		s.WaitReady(10 * time.Second)
 	})
@@ -121,7 +121,7 @@ func TestPuppetServer(t *testing.T) {
 	})
 }
 
-// compile asks for the catalog of certname as its agent.
+// compile requests the catalog of certname as its agent does.
 func compile(s *lab.PuppetServer, certname string) error {
 	code, body, err := s.Get(certname, "/puppet/v3/catalog/"+certname+"?environment=production")
 	if err == nil && code != http.StatusOK {
@@ -134,7 +134,7 @@ func compile(s *lab.PuppetServer, certname string) error {
 func refused(s *lab.PuppetServer, certname string) func() error {
 	return func() error {
 		if code, _, err := s.Get(certname, "/status/v1/simple"); err == nil {
-			return fmt.Errorf("%s is still answered %d", certname, code)
+			return fmt.Errorf("the server still answers %s with %d", certname, code)
 		}
 		return nil
 	}

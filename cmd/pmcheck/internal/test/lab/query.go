@@ -10,8 +10,8 @@ import (
 	"net/http"
 )
 
-// A query is one request to a Puppet Server over a connection of its own. It
-// trusts any server: tests ask with certificates of their own.
+// A query is one request to a Puppet Server over a new connection. It accepts any server
+// certificate.
 type query struct {
 	certname string // the server's, for SNI and Host, which must agree
 	certs    []tls.Certificate
@@ -32,7 +32,7 @@ func (q query) get(path string) (code int, body string, err error) {
 	if err != nil {
 		return 0, "", err
 	}
-	req.Header.Set("Accept", "application/json, */*") // Puppet's own API insists on one
+	req.Header.Set("Accept", "application/json, */*") // Puppet's own API requires the header
 	resp, err := client.Do(req)
 	if err != nil {
 		return 0, "", err

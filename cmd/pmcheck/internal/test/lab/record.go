@@ -21,7 +21,7 @@ type Change struct {
 	At     time.Time
 }
 
-// A Record is what one program answered over a time: pmcheck to a balancer, or
+// A Record holds the answers of one program over a period: of pmcheck to a balancer, or of
 // HAProxy about a server. It is safe for concurrent use.
 type Record struct {
 	tb   testing.TB
@@ -30,19 +30,19 @@ type Record struct {
 	mu      sync.Mutex
 	changes []Change
 	counts  map[string]int
-	good    time.Time // of the latest answer of 200
+	good    time.Time // time of the latest 200 answer
 	outage  time.Duration
 }
 
-// StartRecord asks every so often, from now on, until Stop is called, at the
-// latest until the test ends. The first answer is there when it returns.
+// StartRecord calls ask at intervals of every until Stop is called or the test ends. When
+// it returns, the record has the first answer.
 func StartRecord(tb testing.TB, every time.Duration, ask func() string) *Record {
 	tb.Helper()
 	return startRecord(tb, every, false, ask)
 }
 
-// startRecord is StartRecord. Overlapping questions do not wait for the answer to
-// the one before.
+// startRecord implements StartRecord. If overlap is set, a question does not wait for the
+// answer to the one before.
 func startRecord(tb testing.TB, every time.Duration, overlap bool, ask func() string) *Record {
 	r := &Record{tb: tb, counts: map[string]int{}, good: time.Now()}
 	done := make(chan struct{})
@@ -72,7 +72,7 @@ func startRecord(tb testing.TB, every time.Duration, overlap bool, ask func() st
 	return r
 }
 
-// Stop ends the record and waits for the last answer.
+// Stop stops the recording after the last answer, and returns the record.
 func (r *Record) Stop() *Record {
 	r.stop()
 	return r
@@ -92,7 +92,7 @@ func (r *Record) add(answer string) {
 	}
 }
 
-// Changes returns the answers in their order, each once until another one came.
+// Changes returns the answers in order, without those that repeat the one before.
 func (r *Record) Changes() []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +106,7 @@ func (r *Record) Count(answer string) int {
 	return r.counts[answer]
 }
 
-// Total returns how many answers there are, connections without one included.
+// Total returns the number of answers, including NoAnswer.
 func (r *Record) Total() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,15 +123,16 @@ func (r *Record) Outage() time.Duration {
 	return r.outage
 }
 
-// Only fails the test for every answer but the wanted one.
+// Only fails the test if there was any answer but the wanted one.
 func (r *Record) Only(want string) {
 	r.tb.Helper()
 	if total := r.Total(); r.Count(want) != total {
-		r.tb.Errorf("of %d answers not all are %q: %s", total, want, r)
+		r.tb.Errorf("not all of %d answers are %q: %s", total, want, r)
 	}
 }
 
-// WaitMore waits for so many more answers; connections without one do not count.
+// WaitMore waits until the record has the given number of further answers. NoAnswer does
+// not count.
 func (r *Record) WaitMore(answers int) {
 	r.tb.Helper()
 	before := r.Total() - r.Count(NoAnswer)
@@ -143,8 +144,8 @@ func (r *Record) WaitMore(answers int) {
 	})
 }
 
-// WaitOne waits until one of these answers is given, or was given since a moment,
-// and returns it and when that was: not before since.
+// WaitOne waits until the record has a change to one of these answers after since, or its
+// current answer is one of them. It returns the answer and its time, or since if that is later.
 func (r *Record) WaitOne(answers []string, since time.Time, within time.Duration) Change {
 	r.tb.Helper()
 	var found Change
@@ -164,7 +165,7 @@ func (r *Record) WaitOne(answers []string, since time.Time, within time.Duration
 	return found
 }
 
-// First returns when an answer with this beginning came first; zero if none did.
+// First returns the time of the first answer with this prefix, or the zero time.
 func (r *Record) First(prefix string) time.Time {
 	for _, c := range r.Changes() {
 		if strings.HasPrefix(c.Answer, prefix) {
@@ -174,7 +175,7 @@ func (r *Record) First(prefix string) time.Time {
 	return time.Time{}
 }
 
-// Told lists the answers in their order, less connections without one.
+// Told returns the changes of the answers in order, without NoAnswer.
 func (r *Record) Told() string {
 	var answers []string
 	for _, c := range r.Changes() {
@@ -185,7 +186,7 @@ func (r *Record) Told() string {
 	return strings.Join(slices.Compact(answers), ", ")
 }
 
-// Counts is how often each answer was given, for messages.
+// Counts returns how often each answer was given, as text for messages.
 func (r *Record) Counts() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +197,7 @@ func (r *Record) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// String is the changes with their times, for messages.
+// String returns the changes with their times, as text for messages.
 func (r *Record) String() string {
 	var parts []string
 	changes := r.Changes()

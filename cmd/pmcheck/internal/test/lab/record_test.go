@@ -11,8 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestRecord: a record has each change of the answers, and finds them by time.
-func TestRecord(t *testing.T) {
+func TestRecordHasEachChangeOfTheAnswer(t *testing.T) {
 	var answer atomic.Value
 	answer.Store("200 ok")
 	r := lab.StartRecord(t, time.Millisecond, func() string { return answer.Load().(string) })
@@ -27,21 +26,21 @@ func TestRecord(t *testing.T) {
 	total := r.Stop().Total()
 
 	if told := r.Told(); told != "200 ok, 503 drain, 200 ok" {
-		t.Errorf("told %s", told)
+		t.Errorf("the answers were %s", told)
 	}
 	if !down.At.After(changed) || r.First("503") != down.At {
-		t.Errorf("drained at %v, want after %v, as First says: %v", down.At, changed, r.First("503"))
+		t.Errorf("WaitOne found the drain at %v and First at %v, want the same time after %v",
+			down.At, r.First("503"), changed)
 	}
 	if r.Count("200 ok")+r.Count("503 drain")+r.Count(lab.NoAnswer) != total || r.Outage() <= 0 {
-		t.Errorf("%d answers, counted %s; outage %v", total, r.Counts(), r.Outage())
+		t.Errorf("%d answers, but the counts are %s; outage %v, want above zero", total, r.Counts(), r.Outage())
 	}
 	if total != r.Total() {
-		t.Error("it goes on after Stop")
+		t.Error("the record continues after Stop")
 	}
 }
 
-// TestRecordOnly: any other answer fails the test.
-func TestRecordOnly(t *testing.T) {
+func TestRecordOnlyFailsTheTestForAnyOtherAnswer(t *testing.T) {
 	for answer, fails := range map[string]bool{"200 ok": false, "503 drain": true} {
 		tb := &failingTB{TB: t}
 		lab.StartRecord(tb, time.Millisecond, func() string { return answer }).Stop().Only("200 ok")

@@ -20,10 +20,10 @@ import (
 // StandInName is the certname of a site's stand-in master.
 const StandInName = "standin.lab.example"
 
-// SiteOptions says how a site differs from the usual one: the zero value is a
-// stand-in master and a pmcheck with its default settings, both on 127.0.0.1.
+// SiteOptions configures a site. The zero value is a stand-in master and a pmcheck with its
+// default settings, both on 127.0.0.1.
 type SiteOptions struct {
-	// YAML is further lines of pmcheck.yaml. AGENT in them stands for the site's
+	// YAML holds further lines of pmcheck.yaml. AGENT in them stands for the site's
 	// address for agent-checks, MASTER for the address of the master.
 	YAML string
 	// Server is a real master on this machine instead of the stand-in.
@@ -32,18 +32,18 @@ type SiteOptions struct {
 	Share *Site
 	// Listen is the address that pmcheck answers on. Default a port of 127.0.0.1.
 	Listen string
-	// Puppet is a real master on a booted Host. pmcheck runs as the systemd of that
-	// host has it: see Install. Of the other options only YAML is used then.
+	// Puppet is a real master on a booted Host. The systemd of that host runs pmcheck: see
+	// Install. Of the other options, only YAML is used then.
 	Puppet *PuppetMaster
 	// Host is a booted host without a PuppetMaster, instead of Puppet.
 	Host *Host
 }
 
 // A Site is a master with pmcheck beside it: on this machine, in the network
-// namespace of the test process, or on a Host. Its methods may be called
-// concurrently where they say so.
+// namespace of the test process, or on a Host. Methods are safe for concurrent use only
+// where documented.
 type Site struct {
-	TB         testing.TB // of the test under way; With changes it
+	TB         testing.TB // of the current test; see With
 	Dir        string     // pmcheck's own files; empty on a Host
 	Listen     string     // host:port where pmcheck answers balancers
 	AgentCheck string     // host:port for agent-checks, if YAML has them
@@ -53,7 +53,7 @@ type Site struct {
 	Puppet     *PuppetMaster     // a real master on a Host, or nil
 	Host       *Host             // or nil
 	Net        *Network          // of Host; nil is that of the test process
-	HAProxy    *HAProxy          // what Balance has started
+	HAProxy    *HAProxy          // started by Balance
 
 	yaml   string
 	conf   string // path of puppet.conf
@@ -61,7 +61,8 @@ type Site struct {
 	client *http.Client
 }
 
-// NewSite lays out a site. Start starts its pmcheck, unless it is a Host's.
+// NewSite makes the files of a site. Start starts its pmcheck, except on a Host, where
+// systemd does.
 func NewSite(tb testing.TB, opts SiteOptions) *Site {
 	tb.Helper()
 	s := &Site{TB: tb, Host: opts.Host, Puppet: opts.Puppet}
@@ -78,7 +79,7 @@ func NewSite(tb testing.TB, opts SiteOptions) *Site {
 		return s
 	}
 	s.client = newClient(nil)
-	s.Dir = tempDir(tb) // a test's own directory is too long for a socket
+	s.Dir = tempDir(tb) // the path that tb.TempDir returns is too long for a unix socket
 	s.AgentCheck = Address(tb, "127.0.0.1")
 	if s.Listen = opts.Listen; s.Listen == "" {
 		s.Listen = Address(tb, "127.0.0.1")
@@ -93,7 +94,7 @@ func NewSite(tb testing.TB, opts SiteOptions) *Site {
 	return s
 }
 
-// StartSite lays out a site, starts its pmcheck and waits until that serves.
+// StartSite makes the files of a site, starts its pmcheck and waits until it serves.
 func StartSite(tb testing.TB, opts SiteOptions) *Site {
 	tb.Helper()
 	s := NewSite(tb, opts)
@@ -102,7 +103,7 @@ func StartSite(tb testing.TB, opts SiteOptions) *Site {
 	return s
 }
 
-// With returns the site for a subtest.
+// With returns a copy of the site for use in a subtest.
 func (s *Site) With(tb testing.TB) *Site {
 	sub := *s
 	sub.TB = tb
@@ -170,8 +171,8 @@ func (s *Site) ConfigFile() string {
 // Socket returns the path of pmcheck's socket on this machine.
 func (s *Site) Socket() string { return filepath.Join(s.Dir, "pmcheck.sock") }
 
-// Configure writes pmcheck.yaml: these lines, besides those that keep a site on
-// this machine away from the machine's own files.
+// Configure writes pmcheck.yaml with these lines. For a site on this machine it adds those
+// that keep the site away from the machine's own files.
 func (s *Site) Configure(yaml string) {
 	s.TB.Helper()
 	s.yaml = strings.NewReplacer("AGENT", s.AgentCheck, "MASTER", s.MasterAddress()).Replace(yaml)
@@ -184,8 +185,8 @@ func (s *Site) Configure(yaml string) {
 	writeFile(s.TB, s.ConfigFile(), own+s.yaml)
 }
 
-// ConfigurePuppet has pmcheck.yaml name another puppet.conf, with the same other
-// lines as before.
+// ConfigurePuppet writes pmcheck.yaml with another puppet.conf, and the other lines as
+// before.
 func (s *Site) ConfigurePuppet(conf string) {
 	s.TB.Helper()
 	s.conf = conf

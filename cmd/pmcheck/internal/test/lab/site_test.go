@@ -12,9 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestSites: several sites run in parallel, each with its own master, holds and
-// balancer.
-func TestSites(t *testing.T) {
+// TestSitesRunInParallel: each site has its own master, holds and balancer.
+func TestSitesRunInParallel(t *testing.T) {
 	lab.Real(t)
 	for _, name := range []string{"first", "second"} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +42,7 @@ backend puppet
 	}
 }
 
-// TestSitesCanShareHolds: two daemons of one site have the same holds.
+// TestSitesCanShareHolds: a hold that is set for one site takes effect for the other.
 func TestSitesCanShareHolds(t *testing.T) {
 	lab.Real(t)
 	first := lab.StartSite(t, lab.SiteOptions{})

@@ -19,7 +19,7 @@ func newClient(dial func(ctx context.Context, network, address string) (net.Conn
 	}
 }
 
-// Ask asks as a balancer does, over a connection of its own. The body comes
+// Ask sends a request as a balancer does, over a new connection. It returns the body
 // without its last newline. It is safe for concurrent use.
 func (s *Site) Ask(path string) (code int, body string, err error) {
 	resp, err := s.client.Get("http://" + s.Listen + path)
@@ -31,8 +31,8 @@ func (s *Site) Ask(path string) (code int, body string, err error) {
 	return resp.StatusCode, strings.TrimSuffix(string(data), "\n"), err
 }
 
-// Answer is what a balancer is told, such as "503 drain", or NoAnswer. It is safe
-// for concurrent use.
+// Answer returns the answer to a balancer, such as "503 drain", or NoAnswer. It is safe for
+// concurrent use.
 func (s *Site) Answer() string {
 	code, body, err := s.Ask("/")
 	if err != nil {
@@ -41,18 +41,17 @@ func (s *Site) Answer() string {
 	return fmt.Sprintf("%d %s", code, body)
 }
 
-// SetPatience bounds how long Ask waits for an answer. Default 5 s.
+// SetPatience sets how long Ask waits for an answer. The default is 5 s.
 func (s *Site) SetPatience(d time.Duration) { s.client.Timeout = d }
 
-// Record records the answers to a balancer that asks every so often.
+// Record records the answers to a balancer that asks at intervals of every.
 func (s *Site) Record(every time.Duration) *Record {
 	s.TB.Helper()
 	return StartRecord(s.TB, every, s.Answer)
 }
 
-// RecordOverlapping is Record for many balancers: a question does not wait for the
-// answer to the one before. Counts and Total say what was answered; the order of
-// changes means nothing.
+// RecordOverlapping is like Record for many balancers: a question does not wait for the
+// answer to the one before. Counts and Total are valid; the order of changes is not.
 func (s *Site) RecordOverlapping(every time.Duration) *Record {
 	s.TB.Helper()
 	return startRecord(s.TB, every, true, s.Answer)
@@ -69,7 +68,7 @@ func (s *Site) Balance(haproxyConfig string) *HAProxy {
 	return s.HAProxy
 }
 
-// Expand replaces what Balance replaces in a configuration of HAProxy.
+// Expand returns a configuration of HAProxy with the words replaced that Balance replaces.
 func (s *Site) Expand(haproxyConfig string) string {
 	s.TB.Helper()
 	pairs := []string{"LISTEN-PORT", Port(s.TB, s.Listen), "MASTER", s.MasterAddress()}

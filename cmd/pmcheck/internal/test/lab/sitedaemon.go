@@ -17,7 +17,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Command prepares a pmcheck that knows nothing but its configuration file.
+// Command returns a command that runs pmcheck. On this machine it has no settings but those
+// in its configuration file.
 func (s *Site) Command(args ...string) *exec.Cmd {
 	s.TB.Helper()
 	if s.Host != nil {
@@ -63,16 +64,17 @@ func (s *Site) RunJSON(into any, args ...string) {
 	}
 }
 
-// Install installs pmcheck's package on the host, as an administrator does, and
-// keeps a configuration that is there.
+// Install installs pmcheck's package on the host as an administrator does, and keeps an
+// existing configuration.
 func (s *Site) Install(deb string) {
 	s.TB.Helper()
 	s.Host.Copy(deb, "/root/pmcheck.deb", 0o644)
 	s.Host.MustRun("dpkg", "--install", "--force-confold", "/root/pmcheck.deb")
 }
 
-// Start starts the daemon of a site on this machine, behind a program that
-// becomes it if one is named. It ends with the test.
+// Start starts the daemon of a site on this machine. If behind is given, that command is
+// started instead, with the daemon's command line as its last arguments, and must execute
+// the daemon. The daemon is killed when the test ends.
 func (s *Site) Start(behind ...string) {
 	s.TB.Helper()
 	cmd := s.Command("serve")
@@ -97,7 +99,7 @@ func (s *Site) Stop(sig syscall.Signal) {
 	s.WaitExit(10 * time.Second)
 }
 
-// Kill ends the daemon as a crash does.
+// Kill kills the daemon with SIGKILL, like a crash.
 func (s *Site) Kill() { s.daemon.kill() }
 
 // WaitExit waits until the daemon has ended, and returns its exit status.
@@ -125,7 +127,7 @@ func (s *Site) Log() string {
 	return string(data)
 }
 
-// Status returns what pmcheck knows.
+// Status returns the daemon's status.
 func (s *Site) Status() Status {
 	s.TB.Helper()
 	status, err := s.status()
@@ -138,7 +140,7 @@ func (s *Site) Status() Status {
 func (s *Site) status() (status Status, err error) {
 	var text []byte
 	if s.Host != nil {
-		text, _ = s.Command("status", "--json").Output() // its exit status is the master's state
+		text, _ = s.Command("status", "--json").Output() // the exit status depends on the master's state
 	} else {
 		code, body, err := s.Ask("/status")
 		if code != http.StatusOK || err != nil {
@@ -152,7 +154,7 @@ func (s *Site) status() (status Status, err error) {
 	return status, nil
 }
 
-// Hold sets the operator's hold, or lifts all holds for ready, as the commands do.
+// Hold writes the operator's hold, as the command does. For ready, it lifts all holds.
 func (s *Site) Hold(mode drain.Mode) {
 	s.TB.Helper()
 	var err error

@@ -11,16 +11,16 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// The functions here poll, fail the test with what was last seen, and return how
-// long it took, as WaitFor does.
+// The methods in this file poll and return how long it took, as WaitFor does. After within,
+// they fail the test with what they saw last.
 
-// WaitAnswer waits until balancers get this answer. An empty body stands for any.
+// WaitAnswer waits until balancers get this answer. An empty body matches any.
 func (s *Site) WaitAnswer(code int, body string, within time.Duration) time.Duration {
 	s.TB.Helper()
 	return s.WaitAnswerTo("/", code, body, within)
 }
 
-// WaitAnswerTo is WaitAnswer for balancers that ask for a path.
+// WaitAnswerTo is like WaitAnswer, for balancers that ask for a path.
 func (s *Site) WaitAnswerTo(path string, code int, body string, within time.Duration) time.Duration {
 	s.TB.Helper()
 	return WaitFor(s.TB, within, time.Millisecond, func() error {
@@ -32,32 +32,32 @@ func (s *Site) WaitAnswerTo(path string, code int, body string, within time.Dura
 	})
 }
 
-// WaitServing waits until balancers are told to use the master.
+// WaitServing waits until balancers get 200 with the body of a master in service.
 func (s *Site) WaitServing(within time.Duration) time.Duration {
 	s.TB.Helper()
 	return s.WaitAnswer(http.StatusOK, ServingBody, within)
 }
 
-// WaitRefusal waits until balancers are told 503 and this body.
+// WaitRefusal waits until balancers get 503 with this body.
 func (s *Site) WaitRefusal(body string, within time.Duration) time.Duration {
 	s.TB.Helper()
 	return s.WaitAnswer(http.StatusServiceUnavailable, body, within)
 }
 
-// WaitHealthy waits until pmcheck has found the master healthy, held or not.
+// WaitHealthy waits until pmcheck finds the master healthy, whether it is held or not.
 func (s *Site) WaitHealthy(within time.Duration) time.Duration {
 	s.TB.Helper()
 	return s.WaitAnswerTo("/?drain=200&maint=200", http.StatusOK, "", within)
 }
 
-// WaitLive waits until a daemon that was started answers.
+// WaitLive waits until the daemon answers at all.
 func (s *Site) WaitLive(within time.Duration) time.Duration {
 	s.TB.Helper()
 	return s.WaitAnswerTo("/live", http.StatusOK, "", within)
 }
 
-// WaitStatus waits until want returns nil for what pmcheck knows. It asks again where
-// an answer comes late: on a machine where a whole flood is at work, one may.
+// WaitStatus waits until want returns nil for the daemon's status. It asks again after a
+// timeout, since answers may be late while a test floods the daemon with requests.
 func (s *Site) WaitStatus(within time.Duration, want func(Status) error) time.Duration {
 	s.TB.Helper()
 	return WaitFor(s.TB, within, 5*time.Millisecond, func() error {
@@ -69,8 +69,7 @@ func (s *Site) WaitStatus(within time.Duration, want func(Status) error) time.Du
 	})
 }
 
-// WaitVerdict waits until balancers are told 200 for this verdict, such as "busy:
-// jruby-busy".
+// WaitVerdict waits until balancers get 200 for this verdict, such as "busy: jruby-busy".
 func (s *Site) WaitVerdict(verdict string, within time.Duration) time.Duration {
 	s.TB.Helper()
 	return s.WaitStatus(within, func(status Status) error {
@@ -82,7 +81,7 @@ func (s *Site) WaitVerdict(verdict string, within time.Duration) time.Duration {
 	})
 }
 
-// WaitFinding waits until a check finds a reason.
+// WaitFinding waits until the named check finds this reason.
 func (s *Site) WaitFinding(name string, reason check.Reason, within time.Duration) time.Duration {
 	s.TB.Helper()
 	return s.WaitStatus(within, func(status Status) error {
@@ -93,7 +92,7 @@ func (s *Site) WaitFinding(name string, reason check.Reason, within time.Duratio
 	})
 }
 
-// WaitBalancer waits until pmcheck's view of some balancer is as wanted, and
+// WaitBalancer waits until want accepts one of the balancers in the daemon's status, and
 // returns it.
 func (s *Site) WaitBalancer(want func(Balancer) bool, within time.Duration) (found Balancer) {
 	s.TB.Helper()

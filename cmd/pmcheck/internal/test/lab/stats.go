@@ -20,8 +20,8 @@ type ServerStat struct {
 	CheckStatus     string        // "L7OK", "L7STS", "L4CON", "L7TOUT", ...; "* L7OK" during a check
 	CheckCode       string        // HTTP status of the last check, or empty
 	CheckDesc       string        // CheckStatus in words
-	LastCheck       string        // what the last check returned, as far as it is text
-	AgentStatus     string        // the like for agent-check; empty without one
+	LastCheck       string        // what the last check returned, if it is text
+	AgentStatus     string        // the same for agent-check; empty without one
 	AgentDesc       string
 	LastAgent       string
 	Weight          int
@@ -29,9 +29,8 @@ type ServerStat struct {
 	SessionsTotal   int // ever
 }
 
-// ParseStats reads the answer to "show stat". Frontends and backend totals are
-// left out. Columns are found by their names, so that their order, which
-// changes between versions of HAProxy, does not matter.
+// ParseStats reads the answer to "show stat". Frontends and backend totals are left out.
+// Columns are found by name, since their order changes between versions of HAProxy.
 func ParseStats(r io.Reader) ([]ServerStat, error) {
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord = -1

@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// What pmcheck knows, as its own packages define it. The suites use these names,
-// so that they depend on the daemon's packages here alone.
+// The types of the daemon's status. The suites use these names, so that they do not import
+// the daemon's packages themselves.
 type (
 	Status        = api.Status
 	ServiceStatus = api.ServiceStatus
@@ -34,26 +34,26 @@ type (
 	Page          = page.Page
 )
 
-// What pmcheck calls things.
+// Names and texts that pmcheck uses.
 const (
-	ObstacleSending = api.ObstacleSending // a balancer still sends agents
+	ObstacleSending = api.ObstacleSending // a balancer still sends agents here
 	ObstacleLast    = api.ObstacleLast    // a balancer has no other server
-	ServerService   = monitor.Server      // the service that balancers of agents ask for
-	AgentCheckName  = api.AgentCheck      // the balancer that asks by agent-check
-	ServingBody     = answer.Serving      // the body of an answer of 200
+	ServerService   = monitor.Server      // the service that balancers for agents ask about
+	AgentCheckName  = api.AgentCheck      // the name of a balancer that uses agent-check
+	ServingBody     = answer.Serving      // the body of a 200 answer
 	ServingResponse = "200 " + ServingBody
 )
 
-// NewPage returns the page that pmcheck shows to a browser.
+// NewPage returns the status page.
 func NewPage() *Page { return page.New() }
 
-// Decide returns what balancers are told.
+// Decide returns the answer to balancers.
 func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
 	return answer.Decide(mode, v, codes)
 }
 
-// Finding returns what a check of the first service has found; the zero value if
-// it is not made.
+// Finding returns the result of the named check of the first service, or the zero value if
+// the check is off.
 func Finding(s Status, name string) CheckStatus {
 	for _, c := range s.Services[0].Checks {
 		if c.Check == name {
@@ -63,7 +63,7 @@ func Finding(s Status, name string) CheckStatus {
 	return CheckStatus{}
 }
 
-// VerdictText is a verdict and its reason, such as "busy: jruby-busy".
+// VerdictText returns the verdict of a service with its reason, such as "busy: jruby-busy".
 func VerdictText(s ServiceStatus) string {
 	return string(s.Verdict.Health) + ": " + string(s.Verdict.Reason)
 }

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// A Stopwatch measures how long a site's pmcheck takes, not how long the machine
-// takes to run it: the time by Between, less the time for which threads of the
-// daemon could run and had no CPU. The kernel counts that: see proc_pid_schedstat(5).
+// A Stopwatch measures how long a site's pmcheck takes, without delays of the machine: the
+// time by Between, less the time for which threads of the daemon were runnable but had no
+// CPU. The kernel counts the latter: see proc_pid_schedstat(5).
 type Stopwatch struct {
 	pid   int
 	delay time.Duration
 }
 
-// StartStopwatch starts one for the daemon that runs now, on this machine.
+// StartStopwatch starts a Stopwatch for the current process of the daemon, on this machine.
 func (s *Site) StartStopwatch() Stopwatch {
 	return Stopwatch{pid: s.Pid(), delay: runDelay(s.Pid())}
 }
 
-// Took returns how long pmcheck took from one moment to another, both after the
-// stopwatch was started and not before now.
+// Took returns how long pmcheck took from one moment to another. Both must be after the
+// start of the stopwatch, and not in the future.
 func (w Stopwatch) Took(from, to time.Time) time.Duration {
 	took := Between(from, to)
 	if took < 0 {
@@ -32,10 +32,10 @@ func (w Stopwatch) Took(from, to time.Time) time.Duration {
 	return max(0, took-(runDelay(w.pid)-w.delay))
 }
 
-// runDelay is for how long the threads of a process together have waited for a CPU.
-// It is 0 where the kernel does not count that.
+// runDelay returns how long the threads of a process, taken together, have waited for a
+// CPU. It returns 0 if the kernel does not count that.
 func runDelay(pid int) (sum time.Duration) {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is good
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is valid
 	for _, task := range tasks {
 		text, err := os.ReadFile(task)
 		if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestStopwatch: time in which a daemon does not want a CPU counts, such as that of
-// one that is stopped.
-func TestStopwatch(t *testing.T) {
+// TestStopwatchCountsTheTimeOfAFrozenDaemon: only the time of runnable threads is
+// subtracted, and those of a daemon that is stopped with SIGSTOP are not runnable.
+func TestStopwatchCountsTheTimeOfAFrozenDaemon(t *testing.T) {
 	lab.Real(t)
 	s := lab.StartSite(t, lab.SiteOptions{})
 	watch, began := s.StartStopwatch(), time.Now()
@@ -22,6 +22,6 @@ func TestStopwatch(t *testing.T) {
 	s.WaitServing(10 * time.Second)
 	ended := time.Now()
 	if took := watch.Took(began, ended); took < 100*time.Millisecond || took > ended.Sub(began) {
-		t.Errorf("stopped for 200 ms of %v, took %v", ended.Sub(began), took)
+		t.Errorf("frozen for 200 ms of %v, but Took returns %v", ended.Sub(began), took)
 	}
 }

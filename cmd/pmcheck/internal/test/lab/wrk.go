@@ -19,10 +19,10 @@ type Wrk struct {
 	Duration    time.Duration // whole seconds; default 1 s
 	Reconnect   bool          // a new connection for every request, by Connection: close
 	Header      []string      // further headers, "Name: value"
-	Network     *Network      // where it runs; nil is the machine itself
+	Network     *Network      // where it runs; nil is the machine's own network
 }
 
-// WrkResult is what wrk reports. Errors are requests without a good answer.
+// WrkResult holds the figures that wrk reports.
 type WrkResult struct {
 	Requests          int
 	RequestsPerSecond float64
@@ -31,7 +31,7 @@ type WrkResult struct {
 	Errors            int // answers other than 2xx and 3xx, and socket errors
 }
 
-// Run runs wrk to its end.
+// Run runs wrk and returns what it reports.
 func (w Wrk) Run(tb testing.TB) WrkResult {
 	tb.Helper()
 	seconds := max(1, int(math.Ceil(w.Duration.Seconds())))
@@ -92,8 +92,8 @@ func scan(line, format string, values ...any) bool {
 	return err == nil
 }
 
-// setPercentile takes a latency as wrk writes it, which is as Go does: 612.00us,
-// 1.43ms, 2.01s, 1.50m.
+// setPercentile stores a latency. wrk writes latencies as Go does: 612.00us, 1.43ms, 2.01s,
+// 1.50m.
 func (r *WrkResult) setPercentile(percent int, latency string) error {
 	d, err := time.ParseDuration(latency)
 	if err != nil {
