@@ -22,8 +22,8 @@ func keyFile(certname string) string  { return ssldir + "/private_keys/" + certn
 // every 30 s.
 func certificateFaults() []fault {
 	const (
-		look  = 4 * time.Second  // interval, and a little
-		shake = 36 * time.Second // handshake and interval, and a little
+		look  = 4 * time.Second  // probe.interval and some slack
+		shake = 36 * time.Second // probe.handshake, probe.interval and some slack
 	)
 	expired := func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }
 	faults := []fault{
@@ -105,8 +105,8 @@ func certificateFaults() []fault {
 	return faults
 }
 
-// keepSSL copies the files for restoreSSL. It copies them by name, not the whole
-// directory, where Puppet Server may have a temporary file at that moment.
+// keepSSL copies the files for restoreSSL. It copies them by name, not the whole directory,
+// since Puppet Server may have a temporary file there at that moment.
 func (s *faultSite) keepSSL() {
 	s.Host.MustRun("sh", "-ec", "rm -rf /root/ssl; mkdir /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem; cd "+ssldir+
 		"; chown --reference=. /root/ssl; chmod --reference=. /root/ssl; cp -a crl.pem /root/ssl"+
@@ -121,7 +121,7 @@ func (s *faultSite) restoreSSL() {
 // reload makes Puppet Server read everything again, and waits until it has.
 func (s *faultSite) reload() { s.Host.MustRun("systemctl", "reload", "puppetserver") }
 
-// issue has the CA sign a new certificate for the host.
+// issue makes the CA sign a new certificate for the host.
 func issue(edit func(*x509.Certificate)) func(*faultSite) {
 	return func(s *faultSite) { s.Puppet.IssueCert(s.Host, s.Puppet.Certname(), edit) }
 }
@@ -149,7 +149,7 @@ func handshakes(inject func(*faultSite)) func(*faultSite) {
 	}
 }
 
-// hideKey takes the key away from a pmcheck that has just started.
+// hideKey makes the key unreadable and restarts pmcheck, so that it has no earlier key.
 func hideKey(s *faultSite) {
 	s.Host.MustRun("chmod", "000", keyFile(s.Puppet.Certname()))
 	s.Host.MustRun("systemctl", "restart", "pmcheck")

@@ -20,7 +20,7 @@ import (
 )
 
 // clientFaults returns faults caused by many clients at an address that is not the
-// balancer's. Whatever they do, the balancer must be answered.
+// balancer's. Whatever they do, the balancer must get its answers.
 func clientFaults() []fault {
 	var conns []net.Conn
 	leave := func(*faultSite) { closeAll(conns); conns = nil }
@@ -73,7 +73,7 @@ func slowLoris(s *faultSite) {
 				return nil
 			}
 		}
-		return fmt.Errorf("a request has lasted %v, and the connection is still open", limit)
+		return fmt.Errorf("the connection is still open %v after the start of a request", limit)
 	})
 }
 
@@ -90,7 +90,7 @@ func pipeline(conn net.Conn) error {
 	return nil
 }
 
-// longHeader sends a header of 1 MiB, which must be refused or end the connection.
+// longHeader sends a header of 1 MiB. pmcheck must refuse it or close the connection.
 func longHeader(conn net.Conn) error {
 	conn.SetDeadline(time.Now().Add(10 * time.Second))
 	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nX-Long: "+strings.Repeat("x", 1<<20)+"\r\n\r\n")
@@ -106,7 +106,7 @@ func refused(conn net.Conn) error {
 	return nil
 }
 
-// reset sends something and resets the connection.
+// reset returns a function that sends say and resets the connection on close.
 func reset(say string) func(net.Conn) error {
 	return func(conn net.Conn) error {
 		if _, err := io.WriteString(conn, say); err != nil {
@@ -129,7 +129,7 @@ func garbage(s *faultSite) {
 		"GET //../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n", "SSH-2.0-x\r\n",
 	} {
 		s.repeat(8, 50, func(conn net.Conn) error {
-			conn.SetDeadline(time.Now().Add(time.Second)) // it may wait for more
+			conn.SetDeadline(time.Now().Add(time.Second)) // pmcheck may wait for more input
 			io.WriteString(conn, say)
 			if err := refused(conn); err != nil {
 				return fmt.Errorf("%.40q: %w", say, err)

@@ -12,28 +12,29 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A fault is one thing that goes wrong. Before and after it the master serves.
+// A fault is one thing that goes wrong. The master serves before and after it.
 type fault struct {
 	area, name string
-	// inject makes it happen and returns once it has.
+	// inject makes it happen and returns once it has happened.
 	inject func(*faultSite)
-	// mend takes it away; nil is for a fault that goes by itself. by says in a few
-	// words what ended it.
+	// mend ends it; nil is for a fault that ends by itself. by says in a few words what
+	// ended it.
 	mend func(*faultSite)
 	by   string
-	// said is what pmcheck then tells balancers, such as "503 unhealthy: refused", or
-	// one of these where it depends on what is noticed first. None is for a fault
-	// that must keep no agent away: all answers are 200.
+	// said lists the answers that balancers may get, such as "503 unhealthy: refused": more
+	// than one if the answer depends on what pmcheck notices first. It is nil for a fault
+	// that must not keep agents away: all answers are 200.
 	said []string
 	// gaps says that answers may be missing, as long as HAProxy keeps the master UP.
 	gaps bool
-	// haproxy is what HAProxy makes of that: "DOWN" or "NOLB".
+	// haproxy is the status that HAProxy then shows: "DOWN" or "NOLB".
 	haproxy string
-	// within is how long pmcheck may take to say it, back to say 200 again.
+	// within is how long pmcheck may take until it gives such an answer, and back until it
+	// answers 200 again.
 	within, back time.Duration
-	// lasts is how long the fault is looked at. Default 2 s.
+	// lasts is how long the fault is observed. The default is 2 s.
 	lasts time.Duration
-	// long is a fault that takes too long for each build.
+	// long marks a fault that takes too long for make test-all.
 	long bool
 }
 
@@ -47,13 +48,13 @@ func (s *faultSite) run(f fault) {
 	})
 }
 
-// with returns the site for a subtest.
+// with returns a copy of the site for use in a subtest.
 func (s *faultSite) with(t *testing.T) *faultSite {
 	return &faultSite{Site: s.With(t), t: t, table: s.table}
 }
 
-// test injects a fault, waits for what pmcheck and HAProxy say, mends it, and waits
-// until the master serves again.
+// test injects a fault, waits for the expected answer of pmcheck and status of HAProxy,
+// mends the fault, and waits until the master serves again.
 func (s *faultSite) test(f fault) {
 	s.t.Helper()
 	s.waitForServing()
@@ -67,7 +68,7 @@ func (s *faultSite) test(f fault) {
 			f.mend(s)
 		}
 	}
-	defer mend() // for the faults to come, if this one fails
+	defer mend() // if this test fails, for the faults after it
 	f.inject(s)
 	if f.said != nil {
 		r.answer = answers.WaitOne(f.said, r.began, f.within)
@@ -84,30 +85,30 @@ func (s *faultSite) test(f fault) {
 	r.up = states.WaitOne([]string{"UP"}, r.mended, max(f.back, 5*time.Second)+15*time.Second)
 	answers.Stop()
 	states.Stop()
-	s.t.Logf("balancers were told %s; HAProxy said %s", answers, states)
+	s.t.Logf("answers of pmcheck: %s; status in HAProxy: %s", answers, states)
 	if r.assertTrue(s.t, answers, states); !s.t.Failed() {
 		s.table.add(r)
 	}
 }
 
-// assertTrue fails the test if an agent was sent to the master, or kept away from
-// it, when that was wrong.
+// assertTrue fails the test if balancers were wrongly told to send agents to the master, or
+// to keep them away.
 func (r row) assertTrue(t *testing.T, answers, states *lab.Record) {
 	t.Helper()
 	for _, a := range answers.Changes() {
 		during := r.said != nil && a.At.After(r.answer.At) && a.At.Before(r.mended)
 		switch {
 		case r.said == nil && a.Answer != lab.ServingResponse && !(r.gaps && a.Answer == lab.NoAnswer):
-			t.Errorf("balancers were told %q, %s after it began: %s", a.Answer, a.At.Sub(r.began), answers)
+			t.Errorf("the answer was %q, %s after the fault began: %s", a.Answer, a.At.Sub(r.began), answers)
 			return
 		case during && strings.HasPrefix(a.Answer, fmt.Sprint(http.StatusOK)):
-			t.Errorf("balancers were told %q during the fault: %s", a.Answer, answers)
+			t.Errorf("the answer was %q during the fault: %s", a.Answer, answers)
 			return
 		}
 	}
 	for _, state := range states.Changes() {
 		if r.said == nil && !strings.HasPrefix(state.Answer, "UP") {
-			t.Errorf("HAProxy said %q: %s", state.Answer, states)
+			t.Errorf("the status in HAProxy was %q: %s", state.Answer, states)
 			return
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestFaults has one site for what happens to the master and one for what happens
-// to the host and pmcheck.
+// TestFaults uses one site for the faults of the master, and one for those of the host, of
+// pmcheck and of its clients.
 func TestFaults(t *testing.T) {
 	lab.Real(t)
 	var all table

@@ -88,7 +88,7 @@ func hostFaults() []fault {
 		codedir   = "/etc/puppet/code"
 		unmounted = "the file system unmounted"
 	)
-	look := 5 * time.Second // disk.interval, and what the script takes
+	look := 5 * time.Second // disk.interval and the time that the script takes
 	faults := []fault{
 		{name: "disk full (`vardir`)", said: []string{full}, haproxy: "DOWN", within: look, by: unmounted,
 			inject: mounted(vardir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"), mend: unmount(vardir)},
@@ -178,7 +178,7 @@ func powerFaults() []fault {
 			by:      "power on",
 			inject:  sh("systemctl --no-block poweroff"),
 			mend: func(s *faultSite) {
-				s.Host.Poweroff() // waits for its end
+				s.Host.Poweroff() // waits until the host is off
 				s.Host.PowerOn()
 			},
 		},
@@ -196,8 +196,8 @@ func powerFaults() []fault {
 	}
 }
 
-// mounted copies a directory to a small file system, mounts that over the directory,
-// and runs a script there.
+// mounted returns a function that copies a directory to a small file system, mounts that
+// over the directory, and runs a script there.
 func mounted(dir, options, script string) func(*faultSite) {
 	return sh(`
 rm -rf /root/copy
@@ -210,8 +210,8 @@ cd ` + dir + `
 
 func unmount(dir string) func(*faultSite) { return sh("umount --lazy " + dir) }
 
-// limited restarts pmcheck with a limit that a script prints, and makes clients use
-// all of it.
+// limited returns a function that restarts pmcheck with the limit that a script prints, and
+// connects enough clients to reach it.
 func limited(script string, clients int) func(*faultSite) {
 	return func(s *faultSite) {
 		s.t.Helper()

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// startTime is for a start of Puppet Server, on a machine that has other things to
-// do; reloadTime for one within the same JVM.
+// startTime is the limit for a start of Puppet Server on a busy machine, and reloadTime for
+// a reload, which keeps the JVM.
 const (
 	startTime  = 4 * time.Minute
 	reloadTime = 2 * time.Minute
 )
 
-// jvmFaults are those of Puppet Server's process. pmcheck notices at once what
-// the kernel or systemd tells it, and silence after interval + timeout.
+// jvmFaults returns faults of Puppet Server's process. pmcheck notices at once what the
+// kernel or systemd reports, and a server that does not answer after probe.interval +
+// probe.timeout.
 func jvmFaults() []fault {
 	const (
 		refused  = "503 unhealthy: refused"
@@ -84,7 +85,7 @@ func jvmFaults() []fault {
 	}
 }
 
-// killJVM is quick, as a crash is: no process is asked to stop.
+// killJVM kills the JVM as a crash does, without SIGTERM first.
 func killJVM(s *faultSite) { s.Host.MustRun("systemctl", "kill", "--signal=KILL", "puppetserver") }
 
 func signalJVM(signal string) func(*faultSite) {
@@ -93,16 +94,16 @@ func signalJVM(signal string) func(*faultSite) {
 	}
 }
 
-// limitFiles lets the JVM have as many files as a shell command says. Its user may
-// do that to it.
+// limitFiles sets the JVM's limit of open files to the number that a shell command prints.
+// It runs as the JVM's user, which may do that.
 func (s *faultSite) limitFiles(count string) {
 	s.Host.MustRun("setpriv", "--reuid=puppet", "--regid=puppet", "--clear-groups", "sh", "-ec", `
 pid=$(systemctl show --property=MainPID --value puppetserver)
 prlimit --pid "$pid" --nofile="$(`+count+`):"`)
 }
 
-// exhaustFiles lets the JVM have no more files than it has, and has clients wait
-// for each one that becomes free.
+// exhaustFiles limits the JVM to the files that it has open, and lets clients wait for each
+// descriptor that becomes free.
 func exhaustFiles(s *faultSite) {
 	s.limitFiles(`ls "/proc/$pid/fd" | wc -l`)
 	s.Host.MustRun("systemd-run", "--quiet", "--collect", "--unit=clients", "bash", "-c",
@@ -114,7 +115,7 @@ func grantFiles(s *faultSite) {
 	s.Host.MustRun("systemctl", "stop", "clients")
 }
 
-// exhaustHeap has an agent ask for a catalog that no heap can hold.
+// exhaustHeap makes an agent request a catalog that no heap can hold.
 func exhaustHeap(s *faultSite) {
 	s.Puppet.SetSitePP(`$mebibyte = Integer[1, 20].reduce('x') |$all, $i| { "${all}${all}" }
 $all = Integer[1, 100000].map |$i| { "${i}${mebibyte}" }
@@ -124,7 +125,7 @@ $all = Integer[1, 100000].map |$i| { "${i}${mebibyte}" }
 
 const javaDefaults = "/etc/default/puppetserver"
 
-// killedWith kills the JVM after one of its arguments was changed.
+// killedWith returns a function that adds an argument for the JVM and kills it.
 func killedWith(argument string) func(*faultSite) {
 	return func(s *faultSite) {
 		was := s.Host.MustRun("cat", javaDefaults) + "\n"
@@ -134,7 +135,7 @@ func killedWith(argument string) func(*faultSite) {
 	}
 }
 
-// startAnew puts the arguments back.
+// startAnew restores the arguments and restarts Puppet Server.
 func (s *faultSite) startAnew() {
 	s.Host.MustRun("mv", javaDefaults+".good", javaDefaults)
 	s.Host.MustRun("systemctl", "reset-failed", "puppetserver")

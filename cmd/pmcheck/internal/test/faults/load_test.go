@@ -16,7 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// clientAddress is the address of many clients: another than the balancer's.
+// clientAddress is the address of many clients. It is not the balancer's.
 const clientAddress = "198.19.0.1"
 
 // dialClient connects to an address as one of the clients.
@@ -34,8 +34,8 @@ func (s *faultSite) connect() (net.Conn, error) {
 	return s.dialClient(context.Background(), "tcp", s.Host.Address+":9200")
 }
 
-// connectMany makes so many connections that send something and stay open until
-// closeAll, or until the test of the fault ends.
+// connectMany makes size connections that send say and stay open until closeAll, or until
+// the test of the fault ends.
 func (s *faultSite) connectMany(size int, say string) (conns []net.Conn) {
 	s.t.Helper()
 	s.t.Cleanup(func() { closeAll(conns) })
@@ -58,8 +58,8 @@ func closeAll(conns []net.Conn) {
 	}
 }
 
-// repeat has so many workers do something over and over on connections of their own,
-// count times in all. It returns when all have.
+// repeat calls do count times in total, each time with a new connection, from the given
+// number of workers. It returns when all calls have returned.
 func (s *faultSite) repeat(workers, count int, do func(net.Conn) error) {
 	s.t.Helper()
 	todo := make(chan int)
@@ -85,10 +85,10 @@ func (s *faultSite) repeat(workers, count int, do func(net.Conn) error) {
 	wait.Wait()
 }
 
-// inUse is the goroutines and descriptors that pmcheck has in use.
+// inUse counts the goroutines and descriptors of pmcheck.
 type inUse struct{ goroutines, descriptors int }
 
-// inUse asks pmcheck what it has in use.
+// inUse returns the counts from pmcheck's metrics.
 func (s *faultSite) inUse() (inUse, error) {
 	code, body, err := s.Ask("/metrics")
 	if err != nil || code != http.StatusOK {
@@ -106,8 +106,8 @@ func gauge(metrics, name string) int {
 	return n
 }
 
-// clean has a fault leave nothing behind: 20 s after it, pmcheck has as many
-// goroutines and descriptors as before, but for a probe under way.
+// clean adds a check to a fault's mend: within 20 s, pmcheck must have as many goroutines
+// and descriptors as before the fault, except for a few that a probe uses.
 func clean(f fault) fault {
 	const some = 10
 	inject := f.inject
@@ -115,7 +115,7 @@ func clean(f fault) fault {
 	f.inject = func(s *faultSite) {
 		var err error
 		if before, err = s.inUse(); err != nil || before.goroutines < 0 || before.descriptors < 0 {
-			s.t.Fatalf("pmcheck has %+v, %v", before, err)
+			s.t.Fatalf("pmcheck reports %+v, %v", before, err)
 		}
 		inject(s)
 	}
@@ -127,7 +127,7 @@ func clean(f fault) fault {
 		lab.WaitFor(s.t, 20*time.Second, 50*time.Millisecond, func() error {
 			after, err := s.inUse()
 			if err == nil && (after.goroutines > before.goroutines+some || after.descriptors > before.descriptors+some) {
-				err = fmt.Errorf("pmcheck had %+v and has %+v", before, after)
+				err = fmt.Errorf("pmcheck had %+v before the fault and has %+v now", before, after)
 			}
 			return err
 		})

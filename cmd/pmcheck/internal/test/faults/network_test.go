@@ -13,11 +13,11 @@ import (
 // balancer is the address from which HAProxy asks.
 const balancer = lab.BridgeAddress
 
-// assertServing fails on a host whose pmcheck does not serve.
+// assertServing is a shell command that fails on a host whose pmcheck does not serve.
 const assertServing = `test "$(curl --silent --max-time 2 http://localhost:9200/)" = "Puppet Server is running."
 `
 
-// sh returns what runs a script on the host.
+// sh returns a function that runs a script on the host.
 func sh(script string) func(*faultSite) {
 	return func(s *faultSite) {
 		s.t.Helper()
@@ -27,10 +27,11 @@ func sh(script string) func(*faultSite) {
 	}
 }
 
-// networkFaults are those of the way to the balancer, and of the host's own ways.
-// pmcheck itself runs when a balancer cannot reach it.
+// networkFaults returns faults of the network between balancer and host, and of the host's
+// own interfaces and routes. Where a balancer cannot reach pmcheck, pmcheck itself still
+// serves.
 func networkFaults() []fault {
-	const unheard = 4 * time.Second // 2 s until this client gives up
+	const unheard = 4 * time.Second // the test's own client gives up after 2 s
 	slow := wire{delay: 100 * time.Millisecond, jitter: 25 * time.Millisecond}
 	var cut func()
 	return []fault{
@@ -73,21 +74,21 @@ echo nameserver 198.18.255.53 >/etc/resolv.conf`)},
 	}
 }
 
-// cutPuppetDB has pmcheck ask a PuppetDB at an address without a host, and waits
-// until it says so.
+// cutPuppetDB configures pmcheck with a PuppetDB at an address without a host, and waits
+// until pmcheck reports it as down.
 func cutPuppetDB(s *faultSite) {
 	s.t.Helper()
 	configure(hostConfig + "puppetdb: {address: \"198.18.255.8:8081\", interval: 2s}\n")(s)
 	const want = "unhealthy: puppetdb-down"
 	lab.WaitFor(s.t, 15*time.Second, 50*time.Millisecond, func() error {
 		if got, err := s.Host.Run("curl", "--silent", "--max-time", "2", "http://localhost:9200/puppetdb"); got != want {
-			return fmt.Errorf("/puppetdb says %q (%v), want %q", got, err, want)
+			return fmt.Errorf("/puppetdb answers %q (%v), want %q", got, err, want)
 		}
 		return nil
 	})
 }
 
-// lossyFaults are for a balancer that is as patient as README.md has it.
+// lossyFaults returns faults for a balancer with the check intervals of README.md.
 func lossyFaults() []fault {
 	var cut func()
 	return []fault{
@@ -101,7 +102,7 @@ const (
 	balancerIPv6 = "fd00:198::1"
 )
 
-// runIPv6 takes the IPv4 address away from a host whose balancer asks over IPv6.
+// runIPv6 removes the IPv4 address of a host whose balancer asks over IPv6.
 func (s *faultSite) runIPv6() {
 	s.t.Helper()
 	s.Host.MustRun("ip", "address", "add", hostIPv6+"/64", "dev", "eth0", "nodad")

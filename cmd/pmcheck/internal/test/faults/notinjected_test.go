@@ -2,28 +2,27 @@
 
 package faults_test
 
-// notInjected lists faults that cannot be injected here.
+// notInjected lists the faults that cannot be produced on hosts in namespaces of one
+// machine. packaging/doc/proof.md has the same list.
 func notInjected() []string {
 	return []string{
-		"* PE: its services beside Puppet Server (broker-service, file-sync) and its pool lock are not free " +
-			"software. The stand-in of `pmcheck demo` has them.",
-		"* other versions: Puppet Server 6 and 8, OpenVox and Puppet 3 are not in Debian. Their answers are " +
-			"in the unit tests.",
-		"* Puppet's status service disabled: Puppet Server does not start without it; see the row of a start " +
+		"* Puppet Enterprise: the services beside Puppet Server (broker-service, file-sync) and its pool lock " +
+			"are not free software. The simulated master of `pmcheck demo` has them.",
+		"* Other versions: Puppet Server 6 and 8, OpenVox and Puppet 3 are not in Debian 12. The unit tests " +
+			"have their answers.",
+		"* Puppet's status service disabled: Puppet Server does not start without it. See the row of a start " +
 			"that fails.",
-		"* a full garbage collection of many seconds on a large heap: the stopped JVM stands for it, and the " +
-			"heap that is used up.",
-		"* a kernel that kills the JVM for want of memory (OOM): the killed JVM stands for it; this would " +
-			"take others with it.",
-		"* a JVM in uninterruptible sleep, or a kernel that hangs: neither can be brought about from a " +
-			"container, or ended.",
-		"* a clock that jumps: all hosts of one machine share its clock. Certificates that have expired or " +
-			"are not valid yet are issued so; the ends of holds are in drain's tests, and the age of a verdict " +
-			"is of the monotonic clock.",
-		"* inotify without watches left: the limits are the machine's. A hold that no event tells of is a " +
-			"row, and a watcher that gets no watches in drain's tests.",
-		"* MemoryMax= and TasksMax= of a unit: the hosts' control groups have no controllers. LimitAS= is a row.",
-		"* a full conntrack table: there is no packet filter on the hosts. Lost packets and ended " +
-			"connections are rows.",
+		"* A full garbage collection of many seconds on a large heap: the rows of the stopped JVM and of the " +
+			"exhausted heap are close to it.",
+		"* The kernel kills the JVM for lack of memory (OOM): the row of the killed JVM is the same to " +
+			"pmcheck. A real one would kill other processes too.",
+		"* A JVM in uninterruptible sleep, or a kernel that hangs: a container can neither start nor end them.",
+		"* A clock that jumps: all hosts of one machine share its clock. Certificates that are expired or not " +
+			"yet valid are issued that way; the unit tests of `drain` move the clock around the end of a hold; " +
+			"the age of a verdict uses the monotonic clock.",
+		"* inotify without free watches: the limit belongs to the machine. A hold that no event reports is a " +
+			"row, and the unit tests of `drain` have a watcher that gets no watches.",
+		"* `MemoryMax=` and `TasksMax=`: the hosts' control groups have no controllers. `LimitAS=` is a row.",
+		"* A full conntrack table: the hosts have no packet filter. Lost packets and reset connections are rows.",
 	}
 }

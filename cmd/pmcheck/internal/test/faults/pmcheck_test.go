@@ -12,7 +12,7 @@ import (
 
 const holds = state + "/holds"
 
-// pmcheckFaults are those of pmcheck itself, its holds and its configuration.
+// pmcheckFaults returns faults of pmcheck itself, its holds and its configuration.
 func pmcheckFaults() []fault {
 	faults := []fault{
 		{
@@ -58,7 +58,7 @@ timeout 5 sh -c 'until journalctl -q -u pmcheck | grep -q lisen; do sleep 0.1; d
 	return append(append(faults, holdFaults()...), directoryFaults()...)
 }
 
-// holdFaults are files that are not valid holds.
+// holdFaults returns faults in which files among the holds are not valid holds.
 func holdFaults() []fault {
 	faults := []fault{
 		{name: "half a hold", inject: sh(`printf '{"mode": "dr' >` + holds + `/torn.json`)},
@@ -80,8 +80,8 @@ mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
 	return heldOut(faults)
 }
 
-// directoryFaults are those of the directory of holds, in an order that ends without
-// the file system under it.
+// directoryFaults returns faults of the directory of holds. The last one unmounts the file
+// system that it is on.
 func directoryFaults() []fault {
 	ready := sh("pmcheck ready")
 	faults := []fault{
@@ -107,7 +107,7 @@ func directoryFaults() []fault {
 			long:   true,
 		},
 	}
-	// The kernel does not report a mount. The marker makes the directory a valid one.
+	// The kernel sends no event for a mount. The marker makes the directory a valid one.
 	unseen := fault{
 		name:    "a hold that the kernel does not report",
 		said:    []string{"503 drain"},
@@ -125,7 +125,7 @@ mount --bind /root/unseen ` + holds),
 	return append([]fault{unseen}, heldOut(faults)...)
 }
 
-// heldOut completes faults that count as maint.
+// heldOut adds the expected answer to faults that count as maint.
 func heldOut(faults []fault) []fault {
 	for i := range faults {
 		faults[i].said, faults[i].haproxy, faults[i].within = []string{"503 maint"}, "DOWN", 3*time.Second
@@ -133,13 +133,13 @@ func heldOut(faults []fault) []fault {
 	return faults
 }
 
-// memory is what pmcheck has now, and 64 MiB.
+// memory prints a limit for pmcheck's current memory plus 64 MiB.
 const memory = `
 pid=$(systemctl show --property=MainPID --value pmcheck)
 awk '/VmSize/ { printf "LimitAS=%dK", $2 + 65536 }' "/proc/$pid/status"`
 
-// killFaults are for a balancer that is as patient as README.md has it: after a
-// crash there is no answer for half a second.
+// killFaults returns faults for a balancer with the check intervals of README.md: after a
+// crash, pmcheck does not answer for half a second.
 func killFaults() []fault {
 	kill := func(s *faultSite) { s.Host.MustRun("systemctl", "kill", "--signal=KILL", "pmcheck") }
 	return []fault{
@@ -147,7 +147,7 @@ func killFaults() []fault {
 		{name: "killed twenty times", gaps: true, long: true, lasts: 4 * time.Second, inject: func(s *faultSite) {
 			for range 20 {
 				kill(s)
-				// Never two within the time of three checks.
+				// HAProxy needs three failed checks: never kill twice in that time.
 				lab.Pause(s.t, 4*time.Second+time.Duration(rand.Int64N(int64(time.Second))))
 			}
 		}},

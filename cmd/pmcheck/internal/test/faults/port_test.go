@@ -10,17 +10,17 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
-// Something else on port 8140. Puppet Server is moved to port 8141, and a relay
-// on 8140 leads to it: one program may then take the place of another without a
-// start of Puppet Server.
+// relay forwards port 8140 to port 8141, to which Puppet Server is moved. Another program
+// can then take port 8140 without a restart of Puppet Server.
 const relay = "socat TCP-LISTEN:8140,fork,reuseaddr TCP:127.0.0.1:8141"
 
-// portFaults are for behind the relay. The end of a kept connection is noticed at
-// once, and what is there instead at the next probe.
+// portFaults returns faults in which another program takes the place of the relay. pmcheck
+// notices at once that its kept connection is closed, and the other program at the next
+// probe.
 func portFaults() []fault {
 	const (
-		atOnce  = 4 * time.Second         // interval, and a little
-		silence = 5500 * time.Millisecond // and timeout
+		atOnce  = 4 * time.Second         // probe.interval and some slack
+		silence = 5500 * time.Millisecond // also probe.timeout
 		tlsKey  = " -cert /root/%[1]s.pem -key /root/%[1]s.key"
 		server  = "openssl s_server -quiet -www -accept 8140" + tlsKey
 		listen  = "socat TCP-LISTEN:8140,fork,reuseaddr "
@@ -61,16 +61,17 @@ func portFaults() []fault {
 	return faults
 }
 
-// takePort has a shell command be what listens on port 8140.
+// takePort returns a function that stops what listens on port 8140 and starts a shell
+// command that does instead.
 func takePort(command string) func(*faultSite) {
 	return func(s *faultSite) {
-		_, _ = s.Host.Run("systemctl", "stop", "port") // if there is one
+		_, _ = s.Host.Run("systemctl", "stop", "port") // it may not be running
 		s.Host.MustRun("systemd-run", "--quiet", "--collect", "--unit=port", "sh", "-c", "exec "+command)
 	}
 }
 
-// runBehindRelay runs faults of the port. Puppet Server stays
-// behind the relay: to move it back takes as long as a reload.
+// runBehindRelay moves Puppet Server behind the relay and runs faults of the port. Puppet
+// Server stays there: moving it back would take another reload.
 func (s *faultSite) runBehindRelay(faults []fault) {
 	s.t.Helper()
 	s.writePortFiles()
@@ -92,7 +93,7 @@ http {
 }
 `
 
-// writePortFiles writes what the programs that take the port need.
+// writePortFiles writes the files for the programs that take the port.
 func (s *faultSite) writePortFiles() {
 	s.t.Helper()
 	name := s.Puppet.Certname()
@@ -102,14 +103,14 @@ func (s *faultSite) writePortFiles() {
 	s.Puppet.IssueCert(s.Host, "other.lab.example", nil)
 	s.Host.MustRun("cp", certFile("other.lab.example"), "/root/other.pem")
 	s.Host.MustRun("cp", keyFile("other.lab.example"), "/root/other.key")
-	s.Host.WriteFile("/root/drip.sh", "printf '\\026'; while sleep 1; do printf '\\003'; done\n", 0o644) // begins like TLS
+	s.Host.WriteFile("/root/drip.sh", "printf '\\026'; while sleep 1; do printf '\\003'; done\n", 0o644) // starts like TLS
 	s.Host.WriteFile("/root/plain.conf", fmt.Sprintf(nginxConf, "listen 8140;"), 0o644)
 	s.Host.WriteFile("/root/proxy.conf", fmt.Sprintf(nginxConf, fmt.Sprintf(
 		"listen 8140 ssl; ssl_certificate %s; ssl_certificate_key %s; location / { proxy_pass http://127.0.0.1:9; }",
 		certFile(name), keyFile(name))), 0o644)
 }
 
-// foreignCert is a certificate and its key, in PEM, of an unknown CA.
+// foreignCert returns a certificate signed by an unknown CA, and its key, in PEM.
 func foreignCert(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	ca, err := checktest.NewCA("Puppet CA: elsewhere")

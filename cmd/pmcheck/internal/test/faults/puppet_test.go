@@ -14,7 +14,7 @@ import (
 // puppetFaults returns faults in Puppet Server and in its unit.
 func puppetFaults() []fault {
 	const (
-		look = 4 * time.Second // interval, and a little
+		look = 4 * time.Second // probe.interval and some slack
 		env  = "/etc/puppet/code/environments/production"
 	)
 	var (
@@ -124,7 +124,7 @@ func (s *faultSite) configure(yaml string) {
 
 const environments = "/puppet/v3/environments"
 
-// catalogPath is the path of the host's own catalog.
+// catalogPath returns the path of the host's own catalog.
 func (s *faultSite) catalogPath() string {
 	return "/puppet/v3/catalog/" + s.Puppet.Certname() + "?environment=production"
 }
@@ -162,12 +162,12 @@ func (s *faultSite) compile() {
 	})
 }
 
-// waitForRequests waits until the requests that came during the compile have been
-// answered: the next fault would have to queue behind them.
+// waitForRequests waits until the requests that arrived during the compile have been
+// answered: otherwise the next fault would queue behind them.
 func (s *faultSite) waitForRequests() {
 	lab.WaitFor(s.t, 3*time.Minute, 100*time.Millisecond, func() error {
 		if _, err := s.Host.Run("systemctl", "--quiet", "is-active", "waiting"); err == nil {
-			return errors.New("requests are under way")
+			return errors.New("requests are still in flight")
 		}
 		return nil
 	})

@@ -13,16 +13,16 @@ import (
 
 func TestMain(m *testing.M) { lab.Main(m) }
 
-// A faultSite is a master on a host, pmcheck from its package beside it, and a
-// balancer; and the table that its faults go to.
+// A faultSite is a master on a host, pmcheck from its package beside it, a balancer, and
+// the table to which its faults are added.
 type faultSite struct {
 	*lab.Site
-	t     *testing.T // of the fault under way
+	t     *testing.T // of the current fault
 	table *table
 }
 
-// balancerConfig has what README.md says, and checks more often. The other server is
-// there for the guard, which does not drain the last one.
+// balancerConfig is like the one in README.md, but checks more often. It has a second server
+// since the guard does not drain the last one.
 const balancerConfig = `
 defaults
     mode tcp
@@ -44,13 +44,14 @@ frontend m2
     http-request return status 200
 `
 
-// fleet gives the guard a slot of 3 s in every 6 s, by the clock.
+// fleet gives the guard a slot of 3 s in every 6 s of wall clock time.
 const (
 	fleet    = "fleet: [m1, m2]\n"
 	slotTime = 7 * time.Second
 )
 
-// startSite starts a host with everything on it. It vanishes with the test.
+// startSite starts a host with a master and pmcheck, and a balancer. They are removed when
+// the test ends.
 func startSite(t *testing.T, table *table, opts lab.PuppetMasterOptions, yaml string) *faultSite {
 	t.Helper()
 	host := lab.StartNetwork(t).Boot("m1")
@@ -58,7 +59,7 @@ func startSite(t *testing.T, table *table, opts lab.PuppetMasterOptions, yaml st
 	s := &faultSite{Site: lab.NewSite(t, lab.SiteOptions{Puppet: master}), t: t, table: table}
 	s.Configure(fleet + yaml)
 	s.SetPatience(2 * time.Second)
-	deb := lab.DEB(t, "1.0.0") // meanwhile
+	deb := lab.DEB(t, "1.0.0") // while the master starts
 	master.WaitReady(5 * time.Minute)
 	s.Install(deb)
 	s.Balance(balancerConfig)
@@ -72,7 +73,7 @@ func startSite(t *testing.T, table *table, opts lab.PuppetMasterOptions, yaml st
 	return s
 }
 
-// state is HAProxy's conclusion: "UP", "UP 1/2" on the way down, "DOWN", ...
+// state returns the status of m1 in HAProxy: "UP", "UP 1/2" on the way down, "DOWN", ...
 func (s *faultSite) state() string {
 	stats, err := s.HAProxy.Stats()
 	if err != nil {
@@ -86,16 +87,16 @@ func (s *faultSite) state() string {
 	return "no server"
 }
 
-// waitForServing waits until pmcheck and HAProxy have the master in service.
+// waitForServing waits until pmcheck answers 200 and HAProxy shows the master as UP.
 func (s *faultSite) waitForServing() {
 	s.t.Helper()
 	lab.WaitFor(s.t, startTime, 10*time.Millisecond, func() error {
 		if answer, state := s.Answer(), s.state(); answer != lab.ServingResponse || state != "UP" {
-			return fmt.Errorf("balancers are told %q, and HAProxy says %s", answer, state)
+			return fmt.Errorf("the answer is %q, and the status in HAProxy is %s", answer, state)
 		}
 		return nil
 	})
 }
 
-// long reports whether make faults asks for every row.
+// long reports whether to run every row, as make faults does.
 func long() bool { return os.Getenv("PMCHECK_LONG") != "" }

@@ -12,18 +12,18 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A row is what came of a fault.
+// A row holds the results of a fault.
 type row struct {
 	fault
-	began time.Time // of the fault
-	// answer of pmcheck and state of HAProxy are when they said what the fault is, if
-	// it has said.
+	began time.Time // start of the fault
+	// answer and state are the changes with which pmcheck and HAProxy reported the fault,
+	// if it has an expected answer.
 	answer, state lab.Change
 	mended        time.Time
-	back, up      lab.Change // when they had the master back
+	back, up      lab.Change // the changes with which they reported the master as back
 }
 
-// A table is the rows of all sites. It may be used concurrently.
+// A table holds the rows of all sites. It is safe for concurrent use.
 type table struct {
 	mu   sync.Mutex
 	rows []row
@@ -39,7 +39,7 @@ func (t *table) String() string {
 	b := &strings.Builder{}
 	fmt.Fprintln(b, "| Area | Fault | pmcheck said | after | HAProxy said | after | Recovered by | 200 after | UP after |")
 	fmt.Fprintln(b, "| --- | --- | --- | ---: | --- | ---: | --- | ---: | ---: |")
-	byArea := func(a, b row) int { return strings.Compare(a.area, b.area) } // sites are under way at the same time
+	byArea := func(a, b row) int { return strings.Compare(a.area, b.area) } // sites add rows at the same time
 	for _, r := range slices.SortedStableFunc(slices.Values(t.rows), byArea) {
 		fmt.Fprintln(b, r)
 	}

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A wire is a bad line between the balancer and the host: each packet takes its
-// time, and some are lost.
+// A wire is a bad connection between the balancer and the host: packets are delayed, and
+// some are lost.
 type wire struct {
 	delay, jitter time.Duration // one way
-	loss          float64       // of each packet, one way
+	loss          float64       // probability that a packet is lost, one way
 }
 
-// route leads an address over the new device. It is set again for each wire,
-// since it goes with the device.
+// route makes an address reachable through the new device. It is added again for each wire,
+// since the kernel removes it with the device.
 const route = `ip link set wire0 up; ip route add "$1" dev wire0 src "$2"`
 
-// lay puts the wire between balancer and host, instead of the bridge, and returns
-// the function that takes it away.
+// lay connects balancer and host with the wire instead of the bridge, and returns a function
+// that removes it.
 func (w wire) lay(s *faultSite) (cut func()) {
 	s.t.Helper()
 	near, far := s.device(s.Net.Inside), s.device(s.Host.Inside)
@@ -52,7 +52,7 @@ func (s *faultSite) device(inside func(func() error) error) (file *os.File) {
 			request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
 			err = os.NewSyscallError("TUNSETIFF", unix.IoctlIfreq(fd, unix.TUNSETIFF, request))
 		}
-		file = os.NewFile(uintptr(fd), "wire0") // now that it is a device, or it cannot be polled
+		file = os.NewFile(uintptr(fd), "wire0") // only now, since a descriptor without a device cannot be polled
 		return err
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *faultSite) device(inside func(func() error) error) (file *os.File) {
 	return file
 }
 
-// carry takes packets from one end to the other until an end is gone.
+// carry forwards packets from one end to the other until one of them is closed.
 func (w wire) carry(from, to *os.File) {
 	buffer := make([]byte, 1<<16)
 	for {

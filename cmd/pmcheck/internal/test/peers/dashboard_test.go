@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A dashboard is what the tests read of Grafana's JSON model.
+// A dashboard is the part of Grafana's JSON model that the tests read.
 type dashboard struct {
 	UID           string
 	Title         string
@@ -52,12 +52,12 @@ func TestDashboardIsWellFormed(t *testing.T) {
 	var taken [100][24]string // the panel in each cell of the grid
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" || p.Type == "" || len(p.Targets) == 0 {
-			t.Errorf("panel %d %q has no title, type or query, or an ID that is used twice", p.ID, p.Title)
+			t.Errorf("panel %d %q has no title, type or query, or its ID is not unique", p.ID, p.Title)
 		}
 		ids[p.ID] = true
 		for _, target := range p.Targets {
 			if target.Datasource.UID != "${datasource}" {
-				t.Errorf("%s: the data source is fixed", p.Title)
+				t.Errorf("%s: the data source is %q, want the variable ${datasource}", p.Title, target.Datasource.UID)
 			}
 		}
 		for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
@@ -73,7 +73,7 @@ func TestDashboardIsWellFormed(t *testing.T) {
 
 // testDashboard evaluates every query of the dashboard as Grafana would.
 func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
-	mayBeEmpty := map[string]bool{ // while the pool is healthy, or without deployed code
+	mayBeEmpty := map[string]bool{ // no data in a healthy pool, or without deployed code
 		"Code": true, "Versions of the code": true, "Checks that are not well": true, "Holds B": true,
 	}
 	for _, m := range masters {
@@ -107,7 +107,7 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 	testValues(t, p, d)
 }
 
-// substitute replaces variables as Grafana does for "All".
+// substitute replaces variables as Grafana does if "All" is selected.
 func substitute(expr string) string {
 	return strings.NewReplacer("$__rate_interval", "30s", "$pool", ".*", "$instance", ".*").Replace(expr)
 }
@@ -117,12 +117,12 @@ func (p *prometheus) testVariable(t *testing.T, definition string) {
 	inside := strings.TrimSuffix(strings.TrimPrefix(definition, "label_values("), ")")
 	i := strings.LastIndex(inside, ", ")
 	if i < 0 {
-		t.Fatalf("variable %s", definition)
+		t.Fatalf("variable %s has no label", definition)
 	}
 	selector, label := inside[:i], inside[i+2:]
 	result, err := p.query("count by (" + label + ") (" + substitute(selector) + ")")
 	if err != nil || len(result) == 0 || result[0].Metric[label] == "" {
-		t.Errorf("%s: %v, %v", definition, result, err)
+		t.Errorf("%s: %v, %v; want values of the label", definition, result, err)
 	}
 }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A resolver asks gdnsd.
+// A resolver sends its queries to gdnsd.
 type resolver struct {
 	t *testing.T
 	*net.Resolver
 }
 
-// startGdnsd starts gdnsd with the example, and with directories of its own.
+// startGdnsd starts gdnsd with the configuration in examples and its own directories.
 func startGdnsd(t *testing.T, n *lab.Network) resolver {
 	t.Helper()
 	program := lab.Need(t, "gdnsd", "gdnsd")
@@ -55,10 +55,9 @@ func (r resolver) waitFor(addresses ...string) {
 	r.t.Logf("puppet.example.com is %v after %v", addresses, took.Round(time.Millisecond))
 }
 
-// What the name server answers follows what pmcheck says of a stand-in and of
-// a real master, and a real agent that knows nothing but a domain finds the
-// one that is left.
-func TestGdnsd(t *testing.T) {
+// TestGdnsdAnswersWithTheMastersThatServe uses a simulated and a real master. A real agent
+// that is configured with a domain only then finds the master that is left.
+func TestGdnsdAnswersWithTheMastersThatServe(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	lab.Need(t, "puppet", "puppet-agent")
@@ -85,13 +84,13 @@ func TestGdnsd(t *testing.T) {
 	runAgent(t, h)
 
 	h.MustRun("pmcheck", "drain")
-	dns.waitFor(first, second) // none is serving, so all are given
+	dns.waitFor(first, second) // no master serves, so gdnsd returns all of them
 	one.Type("running", serving)
 	dns.waitFor(first)
 }
 
-// startMaster boots the second master of the examples, with pmcheck, and does
-// not wait for it.
+// startMaster boots the second master of the examples, with pmcheck. It does not wait until
+// the master is ready.
 func startMaster(t *testing.T, n *lab.Network) (*lab.Host, *lab.PuppetMaster) {
 	t.Helper()
 	h := n.Boot("m2")
@@ -123,10 +122,10 @@ func runAgent(t *testing.T, h *lab.Host) {
 		"Applied catalog",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("the agent does not say %q", want)
+			t.Errorf("the agent's output lacks %q", want)
 		}
 	}
 	if t.Failed() {
-		t.Logf("the agent says:\n%s", out)
+		t.Logf("the agent's output:\n%s", out)
 	}
 }

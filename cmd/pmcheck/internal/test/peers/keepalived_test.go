@@ -13,19 +13,18 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// LVS is a module of the kernel, which not every machine that runs tests has,
-// so its example is read by the real keepalived and not run.
+// keepalived only checks the LVS example: running it needs a kernel module that not every
+// machine has.
 func TestKeepalivedAcceptsTheLVSExample(t *testing.T) {
 	lab.Real(t)
 	program := lab.Need(t, "keepalived", "keepalived")
 	cmd := exec.Command(program, "--config-test", "--use-file="+example(t, "keepalived/lvs.conf"))
 	if out := must(t, cmd); out != "" {
-		t.Errorf("keepalived says %s", out)
+		t.Errorf("keepalived --config-test prints %s", out)
 	}
 }
 
-// An address that agents use is with a master only while pmcheck says 200.
-func TestKeepalivedMovesTheAddress(t *testing.T) {
+func TestAMasterHasTheAddressOnlyWhilePmcheckAnswers200(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	program := lab.Need(t, "keepalived", "keepalived")
@@ -49,13 +48,13 @@ func TestKeepalivedMovesTheAddress(t *testing.T) {
 	waitForAddress(t, n, false)
 }
 
-// waitForAddress waits until the balanced address is on eth0, or is not.
+// waitForAddress waits until the balanced address is on eth0 or, if want is false, is not.
 func waitForAddress(t *testing.T, n *lab.Network, want bool) {
 	t.Helper()
 	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, func() error {
 		out := must(t, n.Command("ip", "-oneline", "address", "show", "dev", "eth0"))
 		if got := strings.Contains(out, balanced+"/"); got != want {
-			return fmt.Errorf("%s is here: %v, want %v", balanced, got, want)
+			return fmt.Errorf("%s on eth0: %v, want %v", balanced, got, want)
 		}
 		return nil
 	})

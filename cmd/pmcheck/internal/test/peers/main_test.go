@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// The addresses that the examples are written with.
+// The addresses in the examples.
 const (
 	first  = "192.0.2.11"
 	second = "192.0.2.12"
@@ -43,8 +43,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// network makes a network that has these addresses, so that the examples can
-// be run as they are.
+// network makes a network with these addresses, so that the examples run unchanged.
 func network(t *testing.T, addresses ...string) *lab.Network {
 	t.Helper()
 	n := lab.StartNetwork(t)
@@ -64,5 +63,5 @@ func must(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// serving is what balancers are told of a master that they should use.
+// serving is the body of the answer for a master that balancers should use.
 const serving = lab.ServingBody

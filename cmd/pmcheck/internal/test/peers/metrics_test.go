@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// view is what HAProxy sends with http-check send-state.
+// view returns the header that HAProxy sends with http-check send-state.
 func view(node string) http.Header {
 	return http.Header{"X-Haproxy-Server-State": {
 		"UP; address=192.0.2.11; port=8140; name=puppet/m1; node=" + node + "; weight=1/2; scur=2/4; qcur=0"}}
@@ -25,7 +25,7 @@ func TestMetricsPassPromtool(t *testing.T) {
 	if code, _, err := d.Get("/", view("lb1")); code != http.StatusOK || err != nil {
 		t.Fatalf("%d, %v", code, err)
 	}
-	for _, step := range []struct{ word, told string }{
+	for _, step := range []struct{ word, body string }{
 		{"running", serving},
 		{"starting", "warming: state-starting"},
 		{"denied", "unknown: auth-denied"},
@@ -33,7 +33,7 @@ func TestMetricsPassPromtool(t *testing.T) {
 		{"drain", "drain"},
 		{"maint", "maint"},
 	} {
-		d.Type(step.word, step.told)
+		d.Type(step.word, step.body)
 		check := exec.Command(promtool, "check", "metrics")
 		check.Stdin = strings.NewReader(d.Metrics() + "\n")
 		if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
@@ -42,11 +42,11 @@ func TestMetricsPassPromtool(t *testing.T) {
 	}
 }
 
-// A client can name itself as it likes, and choose the code for a drain.
+// A client can use any node name, and choose the status code for a drain.
 func TestMetricsAreBoundedWhateverClientsSend(t *testing.T) {
 	lab.Real(t)
 	const (
-		perSource   = 16 * 9 // balancers remembered of one address, by their series
+		perSource   = 16 * 9 // balancers remembered per source address times series of each
 		codes       = 400    // 200 to 599, for each kind of client
 		mayBeAdded  = perSource + codes
 		clientNames = 300
@@ -67,10 +67,10 @@ func TestMetricsAreBoundedWhateverClientsSend(t *testing.T) {
 	after := series(d.Metrics())
 	t.Logf("%d series at first, %d after %d names and 400 codes", before, after, clientNames)
 	if after-before > mayBeAdded {
-		t.Errorf("clients added %d series, at most %d are theirs", after-before, mayBeAdded)
+		t.Errorf("clients added %d series, want at most %d", after-before, mayBeAdded)
 	}
 	if after == before {
-		t.Error("clients added nothing: the test sees no balancers")
+		t.Error("clients added no series, so the test did not reach the metrics of balancers")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 const balanced = "192.0.2.10" // where the examples' balancers listen
 
-// startNginx tests and starts nginx with an example.
+// startNginx checks an example with nginx -t and starts nginx with it.
 func startNginx(t *testing.T, n *lab.Network, name string) {
 	t.Helper()
 	program := lab.Need(t, "nginx", "nginx-light")
@@ -31,7 +31,7 @@ func startNginx(t *testing.T, n *lab.Network, name string) {
 	waitFor(t, func() error { _, err := signature(n, balanced); return err })
 }
 
-// waitFor polls with the deadline of these tests.
+// waitFor polls with the timeout of these tests.
 func waitFor(t *testing.T, fn func() error) {
 	t.Helper()
 	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, fn)
@@ -55,8 +55,8 @@ func signature(n *lab.Network, address string) (string, error) {
 	return string(conn.ConnectionState().PeerCertificates[0].Signature), nil
 }
 
-// reached makes some connections through the balancer and returns how many
-// went to each master.
+// reached makes connections through the balancer and returns how many of them each master
+// got.
 func reached(t *testing.T, n *lab.Network, masters ...string) map[string]int {
 	t.Helper()
 	const connections = 12
@@ -92,7 +92,7 @@ func waitForReached(t *testing.T, n *lab.Network, want func(map[string]int) bool
 func both(c map[string]int) bool        { return c[first] > 0 && c[second] > 0 }
 func secondAlone(c map[string]int) bool { return c[first] == 0 && c[second] > 0 }
 
-func TestNginxLeavesOutAMasterThatIsOut(t *testing.T) {
+func TestNginxSendsNothingToAMasterThatIsOut(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	n := network(t, first, second, names, balanced)
@@ -108,7 +108,7 @@ func TestNginxLeavesOutAMasterThatIsOut(t *testing.T) {
 		one.Type("stopped", "drain")
 		waitFor(t, func() error {
 			if _, err := signature(n, first); err == nil {
-				return errors.New("the master is still there")
+				return errors.New("the stopped master still accepts connections")
 			}
 			return nil
 		})

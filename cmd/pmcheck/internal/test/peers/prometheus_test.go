@@ -16,8 +16,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A prometheus is one that scrapes and evaluates as in the examples, but more
-// often.
+// A prometheus is a running Prometheus that scrapes and evaluates as in the examples, but
+// more often.
 type prometheus struct {
 	t       *testing.T
 	net     *lab.Network
@@ -29,18 +29,18 @@ func startPrometheus(t *testing.T, n *lab.Network, address string, flags ...stri
 	program := lab.Need(t, "prometheus", "prometheus")
 	dir := t.TempDir()
 	config := read(t, example(t, "prometheus/scrape.yml"))
-	hurried := strings.ReplaceAll(config, " 15s\n", " 1s\n")
-	if hurried == config {
+	faster := strings.ReplaceAll(config, " 15s\n", " 1s\n")
+	if faster == config {
 		t.Fatal("scrape.yml has no interval of 15s any more")
 	}
-	write(t, filepath.Join(dir, "prometheus.yml"), hurried)
+	write(t, filepath.Join(dir, "prometheus.yml"), faster)
 	write(t, filepath.Join(dir, "rules.yml"), read(t, example(t, "prometheus/rules.yml")))
 	lab.StartProgram(t, n.Command(program, append(flags, "--config.file="+filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)...))
 	return &prometheus{t: t, net: n, address: address}
 }
 
-// ask decodes the data of an answer of the API.
+// ask sends a request to the API and decodes the data in the answer.
 func (p *prometheus) ask(path string, data any) error {
 	_, body, err := p.net.Get("http://" + p.address + "/api/v1/" + path)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *prometheus) query(expr string) ([]sample, error) {
 	return data.Result, err
 }
 
-// waitForData queries until there is an answer that is not empty.
+// waitForData queries until the result is not empty.
 func (p *prometheus) waitForData(expr string) []sample {
 	p.t.Helper()
 	var result []sample
@@ -85,9 +85,9 @@ func (p *prometheus) waitForData(expr string) []sample {
 	return result
 }
 
-// A pool of two, one drained, each known to a balancer, and a Prometheus that
-// has scraped them.
-func TestPrometheus(t *testing.T) {
+// TestRulesAndDashboardWorkInPrometheus: Prometheus scrapes a pool of two masters, one of
+// them drained, with balancers that ask both.
+func TestRulesAndDashboardWorkInPrometheus(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	n := network(t, first, second)
@@ -104,25 +104,24 @@ func TestPrometheus(t *testing.T) {
 	t.Run("native histogram", native.testNativeHistogram)
 }
 
-// testRules tests that each rule can be evaluated, and what the recorded ones
-// record.
+// testRules tests that each rule can be evaluated, and that the recording rules have values.
 func (p *prometheus) testRules(t *testing.T) {
 	var serving []sample
 	lab.WaitFor(t, time.Minute, 200*time.Millisecond, func() (err error) {
 		serving, err = p.query(`pool:pmcheck_serving:sum{pool="production"} == 1 and pool:pmcheck_masters:count == 2`)
 		if err == nil && len(serving) != 1 {
-			err = errors.New("one of two masters serves, and the rules do not say so")
+			err = errors.New("the rules do not show that one of two masters serves")
 		}
 		return err
 	})
 	p.waitForData("instance:pmcheck_probe_duration_seconds:p99")
 	p.waitForData("instance:pmcheck_jruby_utilization:ratio")
-	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, p.rulesAreWell)
+	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, p.rulesHealth)
 }
 
-// rulesAreWell returns an error unless every rule has been evaluated well. Each
-// group has its own moment for that.
-func (p *prometheus) rulesAreWell() error {
+// rulesHealth returns an error unless every rule has been evaluated without an error. Groups
+// are evaluated at different times.
+func (p *prometheus) rulesHealth() error {
 	var data struct {
 		Groups []struct {
 			Rules []struct{ Name, Health, LastError string }
@@ -131,31 +130,32 @@ func (p *prometheus) rulesAreWell() error {
 	if err := p.ask("rules", &data); err != nil {
 		return err
 	}
-	var ill error
+	var unhealthy error
 	for _, group := range data.Groups {
 		for _, r := range group.Rules {
 			if r.Health != "ok" {
-				ill = errors.Join(ill, fmt.Errorf("%s: %s %s", r.Name, r.Health, r.LastError))
+				unhealthy = errors.Join(unhealthy, fmt.Errorf("%s: %s %s", r.Name, r.Health, r.LastError))
 			}
 		}
 	}
 	if len(data.Groups) == 0 {
 		return errors.New("no rules")
 	}
-	return ill
+	return unhealthy
 }
 
-// testNativeHistogram tests that a Prometheus that asks for protobuf gets the
-// native histogram, and that the rule for latency works on it.
+// testNativeHistogram tests that a Prometheus that scrapes protobuf gets the native
+// histogram, and that the recording rule for the latency works with it.
 func (p *prometheus) testNativeHistogram(t *testing.T) {
 	p.waitForData(`histogram_count(pmcheck_probe_duration_seconds) > 0`)
 	if buckets, err := p.query("pmcheck_probe_duration_seconds_bucket"); err != nil || len(buckets) > 0 {
-		t.Errorf("%d classic buckets, %v: this is not the native form", len(buckets), err)
+		t.Errorf("%d classic buckets, %v; want only the native histogram", len(buckets), err)
 	}
 	p.waitForData("instance:pmcheck_probe_duration_seconds:p99 > 0")
 }
 
-// keepAsking has balancers of these names ask, again and again until the test ends.
+// keepAsking sends requests from balancers with these names once a second until the test
+// ends.
 func keepAsking(t *testing.T, d *lab.Demo, nodes ...string) {
 	t.Helper()
 	ask := func() error {
@@ -174,7 +174,7 @@ func keepAsking(t *testing.T, d *lab.Demo, nodes ...string) {
 		for tick := time.Tick(time.Second); t.Context().Err() == nil; {
 			select {
 			case <-tick:
-				ask() // a master that is stopped meanwhile does not answer
+				ask() // errors are expected once the demo is stopped
 			case <-t.Context().Done():
 			}
 		}

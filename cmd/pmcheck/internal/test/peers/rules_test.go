@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// ruleFile is what the tests read of rules.yml.
+// ruleFile is the part of rules.yml that the tests read.
 type ruleFile struct {
 	Groups []struct {
 		Rules []struct {
@@ -24,7 +24,7 @@ type ruleFile struct {
 	}
 }
 
-// ruleTests is what they read of rules_test.yml.
+// ruleTests is the part of rules_test.yml that the tests read.
 type ruleTests struct {
 	Tests []struct {
 		Cases []struct {
@@ -36,7 +36,8 @@ type ruleTests struct {
 	}
 }
 
-// An expectation is one alert of one severity; an empty severity is silence.
+// An expectation is an alert with a severity. An empty severity means that the alert does
+// not fire.
 type expectation struct{ alert, severity string }
 
 func TestAlertsPassTheirTests(t *testing.T) {
@@ -62,7 +63,7 @@ func TestEachAlertHasTestsAndARunbook(t *testing.T) {
 			alerts++
 			for _, want := range []expectation{{r.Alert, r.Labels["severity"]}, {r.Alert, ""}} {
 				if !expected[want] {
-					t.Errorf("rules_test.yml lacks %+v", want)
+					t.Errorf("rules_test.yml has no test that expects %+v", want)
 				}
 			}
 			if want := home + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
@@ -81,7 +82,7 @@ func TestEachAlertHasTestsAndARunbook(t *testing.T) {
 	}
 }
 
-// expectations lists what rules_test.yml expects anywhere.
+// expectations returns all expectations in rules_test.yml.
 func expectations(t *testing.T) map[expectation]bool {
 	t.Helper()
 	var tests ruleTests

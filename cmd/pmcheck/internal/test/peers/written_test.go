@@ -17,24 +17,24 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// Balancers that are not in Debian are not run. The tests read their examples and
-// make the health checks in them.
+// Balancers that are not in Debian cannot be run. The tests read their examples and send
+// the health checks that are configured there.
 
-// A written check is the health check of one example. Its conclusion from an answer is
-// send, drained or down.
+// A written holds the health check in one example. Its conclusion from an answer is "send",
+// "drained" or "down".
 type written struct {
 	name     string
 	request  string // as the balancer sends it
 	conclude func(statusLine string) string
-	drained  string // its conclusion about a master that is drained
+	drained  string // the conclusion about a drained master
 }
 
-func TestExamplesOfOtherBalancersAskTheRightQuestion(t *testing.T) {
+func TestHealthChecksInTheExamplesOfOtherBalancersAreRight(t *testing.T) {
 	lab.Real(t)
 	d := lab.StartDemo(t, network(t, first), first)
 	checks := []written{f5Check(t), awsCheck(t), envoyCheck(t)}
 	for _, step := range []struct {
-		word, told string
+		word, body string
 		want       func(written) string
 	}{
 		{"ready", serving, func(written) string { return "send" }},
@@ -43,10 +43,10 @@ func TestExamplesOfOtherBalancersAskTheRightQuestion(t *testing.T) {
 		{"ready", serving, func(written) string { return "send" }},
 		{"stopped", "unhealthy: refused", func(written) string { return "down" }},
 	} {
-		d.Type(step.word, step.told)
+		d.Type(step.word, step.body)
 		for _, w := range checks {
 			if got := w.conclude(askRaw(t, d, w.request)); got != step.want(w) {
-				t.Errorf("%s, %s: the balancer concludes %q, want %q", w.name, step.word, got, step.want(w))
+				t.Errorf("%s after %q: the balancer concludes %q, want %q", w.name, step.word, got, step.want(w))
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func askRaw(t *testing.T, d *lab.Demo, request string) string {
 	return line
 }
 
-// only200 concludes send from a 200, and down from everything else.
+// only200 returns "send" for a 200, and "down" for everything else.
 func only200(statusLine string) string {
 	if fields := strings.Fields(statusLine); len(fields) > 1 && fields[1] == strconv.Itoa(http.StatusOK) {
 		return "send"
@@ -85,7 +85,7 @@ func f5Check(t *testing.T) written {
 	t.Helper()
 	config := read(t, example(t, "f5/pmcheck.conf"))
 	if opened, closed := strings.Count(config, "{"), strings.Count(config, "}"); opened != closed {
-		t.Errorf("f5: %d braces are opened and %d closed", opened, closed)
+		t.Errorf("f5: %d opening and %d closing braces", opened, closed)
 	}
 	setting := func(name string) string {
 		found := regexp.MustCompile(`(?m)^ +` + name + ` "(.*)"$`).FindStringSubmatch(config)
@@ -95,7 +95,7 @@ func f5Check(t *testing.T) written {
 		return found[1]
 	}
 	if !strings.Contains(config, "destination *:9200\n") {
-		t.Error("f5: the monitor asks another port")
+		t.Error("f5: the monitor does not ask port 9200")
 	}
 	up, disabled := regexp.MustCompile(setting("recv")), regexp.MustCompile(setting("recv-disable"))
 	return written{
@@ -132,7 +132,8 @@ func awsCheck(t *testing.T) written {
 	if group.Protocol != "TCP" || group.Port != 8140 || group.HealthCheckProtocol != "HTTP" ||
 		group.HealthCheckPort != "9200" ||
 		group.Matcher.HTTPCode != "200" || group.HealthCheckTimeoutSeconds >= group.HealthCheckIntervalSeconds {
-		t.Errorf("aws-nlb: %+v", group)
+		t.Errorf("aws-nlb: want TCP on 8140, an HTTP check of 9200 for 200, and a timeout below the interval; "+
+			"got %+v", group)
 	}
 	return written{
 		name: "AWS NLB",
@@ -172,19 +173,19 @@ func envoyCheck(t *testing.T) written {
 	decode(t, "envoy/envoy.yaml", &config)
 	if len(config.Static.Listeners) != 1 || len(config.Static.Clusters) != 1 ||
 		len(config.Static.Clusters[0].Checks) != 1 {
-		t.Fatalf("envoy: %+v", config)
+		t.Fatalf("envoy: want one listener and one cluster with one health check, got %+v", config)
 	}
 	cluster, hosts := config.Static.Clusters[0], 0
 	for _, locality := range cluster.Load.Endpoints {
 		for _, host := range locality.Hosts {
 			hosts++
 			if host.Endpoint.Check.Port != 9200 {
-				t.Errorf("envoy asks port %d", host.Endpoint.Check.Port)
+				t.Errorf("envoy checks port %d, want 9200", host.Endpoint.Check.Port)
 			}
 		}
 	}
 	if hosts != 2 {
-		t.Errorf("envoy has %d masters", hosts)
+		t.Errorf("envoy has %d masters, want 2", hosts)
 	}
 	asked := cluster.Checks[0].HTTP
 	return written{

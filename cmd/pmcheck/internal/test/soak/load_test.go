@@ -13,15 +13,15 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// The load: half of the balancers make a connection for each check, as HAProxy
-// does, half keep theirs.
+// The load. Half of the balancers make a connection for each check, as HAProxy does; the
+// other half keep their connections.
 const (
 	perSecond = 500
 	balancers = 20
 )
 
-// A balancer asks at a fixed pace. Latency is measured by lab.Between from the time at
-// which a question was due, so a late question counts as latency too.
+// A balancer sends requests at a fixed rate. Latency is measured by lab.Between from the
+// time at which a request was due, so a request that is sent late adds to it.
 type balancer struct {
 	client    *http.Client
 	url       string
@@ -53,8 +53,8 @@ func newBalancer(number int, address string) *balancer {
 	return b
 }
 
-// run asks until ctx ends. It stops at the first answer that is missing or wrong, and
-// returns an error.
+// run sends requests until ctx ends. It returns an error at the first answer that is missing
+// or wrong.
 func (b *balancer) run(ctx context.Context, first time.Time, w *truths) error {
 	defer b.client.CloseIdleConnections()
 	const pace = time.Second * balancers / perSecond
@@ -76,7 +76,7 @@ func (b *balancer) run(ctx context.Context, first time.Time, w *truths) error {
 	}
 }
 
-// ask asks once.
+// ask sends one request.
 func ask(client *http.Client, url string, header http.Header) (answer, error) {
 	a := answer{asked: time.Now()}
 	req, err := http.NewRequest(http.MethodGet, url, nil)

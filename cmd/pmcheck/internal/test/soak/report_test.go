@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// maxTail bounds the latency of 999 answers in 1000, in the long form.
+// maxTail is the limit for the latency of 999 in 1000 answers, in the long form.
 const maxTail = 50 * time.Millisecond
 
-// report judges what was measured, and returns it as a table.
+// report fails the test if a measured value is out of bounds, and returns all values as a
+// table.
 func report(t *testing.T, clients []*balancer, r resources, what string, long bool) string {
 	t.Helper()
 	var took []time.Duration

@@ -14,12 +14,12 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// A series is what a resource of the daemon was, second by second.
+// A series holds the daemon's use of a resource, with one value per second.
 type series struct {
 	name  string
 	unit  string  // with the space before it
-	noise float64 // what it may seem to grow by, in its unit
-	share float64 // the same, of its level
+	noise float64 // growth that counts as noise, in units
+	share float64 // growth that counts as noise, as a fraction of the level
 
 	at     []float64 // seconds since the start
 	values []float64
@@ -29,8 +29,8 @@ func (s *series) add(at time.Duration, value float64) {
 	s.at, s.values = append(s.at, at.Seconds()), append(s.values, value)
 }
 
-// settled is the series without its first fifth: buffers and the heap grow to
-// what the load needs, and the runtime starts the threads it will have.
+// settled returns the series without its first fifth, in which buffers and the heap grow to
+// the size that the load needs, and the runtime starts its threads.
 func (s *series) settled() *series {
 	rest := *s
 	n := len(s.at) / 5
@@ -38,8 +38,8 @@ func (s *series) settled() *series {
 	return &rest
 }
 
-// fit returns the line through the values with the least squares: its slope per
-// second and its level in the middle, which is the mean.
+// fit returns the least squares line through the values: its slope per second, and its level
+// in the middle, which is the mean.
 func (s *series) fit() (slope, level float64) {
 	n := float64(len(s.at))
 	var middle float64
@@ -55,13 +55,13 @@ func (s *series) fit() (slope, level float64) {
 	return covariance / variance, level
 }
 
-// grown is what the line rises by over the whole time.
+// grown returns by how much the line rises over the whole time.
 func (s *series) grown() float64 {
 	slope, _ := s.fit()
 	return slope * (s.at[len(s.at)-1] - s.at[0])
 }
 
-// allowed is what it may rise by and still be flat.
+// allowed returns by how much the line of a flat series may rise.
 func (s *series) allowed() float64 {
 	_, level := s.fit()
 	return max(s.noise, s.share*level)
@@ -69,16 +69,16 @@ func (s *series) allowed() float64 {
 
 func (s *series) flat() bool { return s.grown() <= s.allowed() }
 
-// resources are what a leak would show in.
+// resources holds the resources in which a leak would show.
 type resources struct{ memory, goroutines, descriptors *series }
 
-// newResources says how steep is not flat. A connection is a descriptor and two
-// goroutines for a millisecond, so a sample is off by a few, and a line through n
-// of them ends off by 3.5/√n of that: less than 1 in the long form, 2 in the short.
-// A leak of one for each restart would be 6, of one for each rotation 24, of one
-// for each toggle hundreds. Memory is the heap's, which moves between collections,
-// by a few percent; of one answer in 100 a leak of 1 KiB would be 7 MiB in the
-// long form. In the short one the heap still settles.
+// newResources sets the limits of growth. A connection uses a descriptor and two goroutines
+// for a millisecond, so a sample is off by a few, and the growth of a line through n samples
+// is off by 3.5/√n of that: less than 1 in the long form, 2 in the short one. A leak of one
+// per restart would add 6, one per rotation 24, and one per toggle hundreds. Memory is
+// mostly heap, whose size varies by a few percent between collections. A leak of 1 KiB in
+// one of 100 answers would add 7 MiB in the long form. In the short form the heap is still
+// settling.
 func newResources(long bool) resources {
 	noise, share, count := 4.0, 0.1, 8.0
 	if long {
@@ -138,8 +138,7 @@ func countGoroutines(address string) (int, error) {
 	return strconv.Atoi(found[1])
 }
 
-// A leak is told from noise.
-func TestFlat(t *testing.T) {
+func TestALeakIsDistinguishedFromNoise(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		leak float64 // per second
@@ -147,8 +146,8 @@ func TestFlat(t *testing.T) {
 	}{
 		{"noise", 0, true},
 		{"shrinks", -0.1, true},
-		{"one in ten seconds", 0.1, false},
-		{"one per second", 1, false},
+		{"leaks one in ten seconds", 0.1, false},
+		{"leaks one per second", 1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newResources(true).descriptors

@@ -15,7 +15,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// How often, in the whole time, the master is restarted and its files are renewed.
+// How many times in a run the master is restarted and its files are renewed.
 const (
 	restarts  = 8
 	rotations = 32
@@ -23,8 +23,7 @@ const (
 
 func TestMain(m *testing.M) { lab.Main(m) }
 
-// TestSoak is the test of this package; see doc.go.
-func TestSoak(t *testing.T) {
+func TestEachAnswerIsTrueAndNothingLeaks(t *testing.T) {
 	lab.Real(t)
 	duration, long := form(t)
 	var m master
@@ -53,7 +52,7 @@ func TestSoak(t *testing.T) {
 	toggles := 0
 	group.Go(func() error { return w.toggle(ctx, site.Holds, site.Listen, &toggles) })
 	group.Go(func() error { return r.watch(ctx, site.Pid(), site.Listen) })
-	// Not in the group: the lab belongs to the test's own goroutine.
+	// Not in the group: only the test's own goroutine may use the lab.
 	trouble := w.trouble(ctx, m, site.Listen, duration)
 	if trouble != nil {
 		cancel()
@@ -67,7 +66,7 @@ func TestSoak(t *testing.T) {
 	lab.Publish(t, "soak", table)
 }
 
-// form says for how long, and whether that is the long form.
+// form returns the duration of the run, and whether it is the long form.
 func form(t *testing.T) (duration time.Duration, long bool) {
 	t.Helper()
 	text := os.Getenv("PMCHECK_SOAK")
@@ -81,8 +80,8 @@ func form(t *testing.T) (duration time.Duration, long bool) {
 	return duration, true
 }
 
-// trouble rotates and restarts, evenly over the time; the last restart is long
-// over when it ends.
+// trouble renews files and restarts the master, evenly over the run. It returns when ctx
+// ends, long after the last restart.
 func (w *truths) trouble(ctx context.Context, m master, address string, duration time.Duration) error {
 	tick := time.NewTicker(duration / (rotations + 1))
 	defer tick.Stop()

@@ -15,7 +15,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A master is what pmcheck probes.
+// A master is the server that pmcheck probes.
 type master interface {
 	kill() error
 	start() error  // returns once it serves
@@ -41,7 +41,7 @@ func (m standIn) rotate() (err error) {
 	return m.WriteFiles()
 }
 
-// puppetServer is a real one, for the long form.
+// puppetServer is a real Puppet Server, for the long form.
 type puppetServer struct{ *lab.PuppetServer }
 
 func (m puppetServer) kill() error { m.Kill(); return nil }
@@ -58,8 +58,8 @@ func (m puppetServer) rotate() error {
 	return nil
 }
 
-// restart kills the master and starts it again, and says when balancers may be
-// told which.
+// restart kills the master and starts it again. It records which answers balancers may get
+// in the meantime.
 func (w *truths) restart(ctx context.Context, m master, address string) error {
 	health := func(want int) error {
 		return waitFor(ctx, address, "?drain=200&maint=200", func(a answer) bool { return a.code == want })
@@ -84,7 +84,8 @@ func (w *truths) restart(ctx context.Context, m master, address string) error {
 	return nil
 }
 
-// toggle drains and readies, each for about a second, until ctx ends, and counts.
+// toggle sets and lifts a hold until ctx ends, each after about a second, and adds up how
+// often in count.
 func (w *truths) toggle(ctx context.Context, store *drain.Store, address string, count *int) error {
 	for ctx.Err() == nil {
 		w.held.set(either)
@@ -112,7 +113,7 @@ func (w *truths) toggle(ctx context.Context, store *drain.Store, address string,
 
 func isDrain(a answer) bool { return a.body == "drain" }
 
-// pause waits, at the longest until ctx ends.
+// pause blocks for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -120,8 +121,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// waitFor asks until the answer is as wanted. It returns an error if it is not
-// within 10 s, and nil if ctx ends. It is not lab.WaitFor since it runs in a group.
+// waitFor sends requests until want accepts the answer. It returns an error after 10 s, and
+// nil if ctx ends. It does not use lab.WaitFor since it does not run in the test's goroutine.
 func waitFor(ctx context.Context, address, query string, want func(answer) bool) error {
 	const patience = 10 * time.Second
 	began := time.Now()
@@ -141,8 +142,7 @@ func waitFor(ctx context.Context, address, query string, want func(answer) bool)
 	return nil
 }
 
-// TestJudge: answers that were true are told from those that were not.
-func TestJudge(t *testing.T) {
+func TestJudgeAcceptsOnlyTrueAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		held, healthy truth
@@ -155,10 +155,10 @@ func TestJudge(t *testing.T) {
 		{"dead, but serving", no, no, answer{code: 200, body: lab.ServingBody}, false},
 		{"held", yes, yes, answer{code: 404, body: "drain"}, true},
 		{"held, but serving", yes, yes, answer{code: 200, body: lab.ServingBody}, false},
-		{"held, with another's code", yes, yes, answer{code: 503, body: "drain"}, false},
+		{"held, with the code of another balancer", yes, yes, answer{code: 503, body: "drain"}, false},
 		{"ready, but drained", no, yes, answer{code: 404, body: "drain"}, false},
-		{"being held", either, yes, answer{code: 200, body: lab.ServingBody}, true},
-		{"being held, already", either, yes, answer{code: 404, body: "drain"}, true},
+		{"being held, still serving", either, yes, answer{code: 200, body: lab.ServingBody}, true},
+		{"being held, already drained", either, yes, answer{code: 404, body: "drain"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := &truths{}
@@ -167,7 +167,7 @@ func TestJudge(t *testing.T) {
 			test.answer.asked, test.answer.told = time.Now(), time.Now()
 			err := w.judge(test.answer, http.StatusNotFound)
 			if (err == nil) != test.good {
-				t.Errorf("judged %v, want good: %v", err, test.good)
+				t.Errorf("judge returns %v, want an error: %v", err, !test.good)
 			}
 		})
 	}

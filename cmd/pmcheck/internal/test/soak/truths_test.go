@@ -12,16 +12,16 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A truth is what may be so. While something changes, both may.
+// A truth says whether a statement may be true, false, or, while it changes, either.
 type truth uint8
 
 const (
-	yes    truth = 1 << iota
-	no           // not so
+	yes truth = 1 << iota
+	no
 	either = yes | no
 )
 
-// A timeline remembers what was true when. It may be used concurrently.
+// A timeline records what was true at which time. It is safe for concurrent use.
 type timeline struct {
 	mu     sync.Mutex
 	spells []spell
@@ -32,14 +32,14 @@ type spell struct {
 	truth truth
 }
 
-// set says what is true from now on.
+// set records what is true from now on.
 func (l *timeline) set(t truth) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spells = append(l.spells, spell{time.Now(), t})
 }
 
-// during returns what was true at some moment between two.
+// during returns everything that was true at some moment in the interval.
 func (l *timeline) during(from, to time.Time) (t truth) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *timeline) during(from, to time.Time) (t truth) {
 	return t
 }
 
-// truths are what answers depend on.
+// truths holds the statements that answers depend on.
 type truths struct {
 	held    timeline // an operator holds the master
 	healthy timeline // the master serves
@@ -67,15 +67,15 @@ func newTruths() *truths {
 	return w
 }
 
-// An answer is what a balancer was told, and when it asked and was answered.
+// An answer is an answer to a balancer, with the times of the request and of the answer.
 type answer struct {
 	code        int
 	body        string
-	asked, told time.Time
+	asked, told time.Time // of the request and the answer
 }
 
-// judge returns an error if nothing that was true meanwhile explains the answer, to
-// a balancer that chose drainCode for drains.
+// judge returns an error if the answer was wrong at every moment between request and answer,
+// for a balancer that chose drainCode for drains.
 func (w *truths) judge(a answer, drainCode int) error {
 	held, healthy := w.held.during(a.asked, a.told), w.healthy.during(a.asked, a.told)
 	verdict, _, isVerdict := strings.Cut(a.body, ": ")
