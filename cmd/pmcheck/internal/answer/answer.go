@@ -1,5 +1,6 @@
-// Package answer decides what a balancer is told. What the operators want and
-// what is true meet here and nowhere else, in pure functions with full tables.
+// Package answer decides what a balancer is answered. The mode, which operators set,
+// and the verdict, which is measured, are combined here and nowhere else, in pure
+// functions with full table tests.
 package answer
 
 import (
@@ -11,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Answer is what a balancer is told: a status code and one line.
+// Answer is the answer to a balancer: a status code and one line.
 type Answer struct {
 	Code int    `json:"code"`
 	Body string `json:"body"`
@@ -29,8 +30,8 @@ const Serving = "Puppet Server is running."
 //	drain   any              the code for drain, 503 by default; body drain
 //	maint   any              the code for maint, 503 by default; body maint
 //
-// A code below 400 means healthy to a balancer. One that chooses such a code
-// asks for the verdict alone, and gets the code only while the verdict serves.
+// A code below 400 means healthy to a balancer. A balancer that chooses such a code
+// asks for the verdict only, and gets the code only while the verdict serves.
 func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
 	code := http.StatusOK
 	switch mode {
@@ -49,20 +50,20 @@ func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
 	return Answer{Code: http.StatusServiceUnavailable, Body: string(v.Health) + ": " + string(v.Reason)}
 }
 
-// For returns what a balancer with these codes is told of a service at now.
+// For returns the answer about a service at now, for a balancer with these codes.
 func For(s *monitor.State, service *monitor.Service, codes Codes, now time.Time) Answer {
 	mode, _ := s.Mode(service.Name, now)
 	return Decide(mode, service.Verdict.At(now), codes)
 }
 
-// Kind is what balancers of one kind are told.
+// Kind is the answer to balancers of one kind.
 type Kind struct {
 	Kind string `json:"kind"` // classic, graceful or health-only
-	Path string `json:"path"` // what such a balancer asks
+	Path string `json:"path"` // what such a balancer requests
 	Answer
 }
 
-// Kinds lists the usual kinds of balancers and what each is told of a service.
+// Kinds returns the answer about a service to each of the usual kinds of balancers.
 func Kinds(service string, mode drain.Mode, v check.Verdict) []Kind {
 	kind := func(name, query string, codes Codes) Kind {
 		return Kind{Kind: name, Path: "/" + service + query, Answer: Decide(mode, v, codes)}

@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestDecideTable(t *testing.T) {
+func TestDecideCombinesModeAndVerdict(t *testing.T) {
 	none := Codes{}
 	graceful := Codes{Drain: 404}
 	healthOnly := Codes{Drain: 200, Maint: 200}
@@ -52,7 +52,7 @@ func TestDecideTable(t *testing.T) {
 	}
 }
 
-func TestParseCodes(t *testing.T) {
+func TestParseCodesIsStrict(t *testing.T) {
 	tests := []struct {
 		query string
 		want  Codes
@@ -82,8 +82,8 @@ func TestParseCodes(t *testing.T) {
 	}
 }
 
-// FuzzParseCodes: whatever is asked for, an answer has a code that net/http
-// can send, and no complaint repeats what was asked.
+// FuzzParseCodes: for any query, the answer has a code that net/http can send, and
+// the problem does not repeat the query.
 func FuzzParseCodes(f *testing.F) {
 	for _, seed := range []string{"", "drain=404", "maint=200&drain=599", "drain=%34%30%34", "a=b", "drain=404;x"} {
 		f.Add(seed)

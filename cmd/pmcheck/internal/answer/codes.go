@@ -20,8 +20,8 @@ func (c Codes) ForDrain() int { return cmp.Or(c.Drain, http.StatusServiceUnavail
 // ForMaint returns the code for maint, with the default in place of zero.
 func (c Codes) ForMaint() int { return cmp.Or(c.Maint, http.StatusServiceUnavailable) }
 
-// ParseCodes reads the query of a check. The problem is empty if the query is
-// well formed; it never repeats what the client sent.
+// ParseCodes parses the query of a balancer's request. The problem is empty if the
+// query is well formed; it never repeats what the client sent.
 func ParseCodes(query string) (codes Codes, problem string) {
 	if query == "" {
 		return Codes{}, ""

@@ -17,10 +17,10 @@ import (
 //	drain   yes              drain up # ok
 //	maint   no               maint down # reason
 //
-// HAProxy keeps what a line does not mention, and only an agent-check can take
-// back what an agent-check has said. So every line has both words, and the next
-// line leads out of every state. The weight goes with ready alone: in drain it
-// means nothing, and HAProxy 2.6 logs a warning for each one.
+// HAProxy keeps the state that a line does not mention, and only an agent-check can
+// undo what an agent-check has set. So every line has both words, and the next line
+// can end any state. The weight is sent with ready only: in drain it means nothing,
+// and HAProxy 2.6 logs a warning for each one.
 func Line(mode drain.Mode, v check.Verdict, weight int) string {
 	word := "down"
 	if v.Health.Serves() {
@@ -37,8 +37,8 @@ func Line(mode drain.Mode, v check.Verdict, weight int) string {
 	return fmt.Sprintf("%s %s # %s", mode, word, v.Reason)
 }
 
-// AgentCheck returns what an agent-check is told at now. The code is what the
-// same balancer would get over HTTP.
+// AgentCheck returns the answer to an agent-check at now. The code is the one that
+// the same balancer would get over HTTP.
 func AgentCheck(s *monitor.State, weight int, now time.Time) Answer {
 	mode, _ := s.Mode(monitor.Server, now)
 	server, _ := s.Service(monitor.Server)

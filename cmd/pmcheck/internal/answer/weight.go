@@ -10,27 +10,27 @@ import (
 
 const (
 	// weightSmooth is the time constant of the average. With a shorter one,
-	// weights swing: a balancer that sends every agent to the idle master has made
-	// it the busy one by the next reading.
+	// weights oscillate: the balancer sends every agent to the idle master, which is
+	// then the busy one at the next reading.
 	weightSmooth = 3 * time.Second
-	// weightStep is the smallest change that is sent, as a part of the weight.
+	// weightStep is the smallest change that is sent, as a fraction of the weight.
 	weightStep = 0.1
-	// rampTime is how long a master takes to full weight after it came up: its
-	// JRubies have compiled nothing yet.
+	// rampTime is how long a master takes to reach full weight after it came up,
+	// because its JRubies have compiled nothing yet.
 	rampTime = time.Minute
-	// rampStart is the part of the weight with which the ramp begins.
+	// rampStart is the fraction of the weight with which the ramp begins.
 	rampStart = 0.1
 )
 
-// The weights in percent. HAProxy takes 0 for a drain, so 0 is never sent.
+// The weights in percent. HAProxy treats 0 as a drain, so 0 is never sent.
 const (
 	minWeight = 1
 	// FullWeight is the weight of an idle master.
 	FullWeight = 100
 )
 
-// Weigher makes a weight out of successive states of the JRuby pool. The zero
-// value is ready to use; it is not safe for concurrent use.
+// Weigher computes a weight from successive states of the JRuby pool. The zero value
+// is ready to use; it is not safe for concurrent use.
 type Weigher struct {
 	room float64   // in the pool, smoothed
 	read time.Time // when the pool was read last; zero if it never was
@@ -39,7 +39,8 @@ type Weigher struct {
 	told int       // the last weight; 0 before the first
 }
 
-// Weigh takes in a state and returns the weight for agent-checks in percent.
+// Weigh takes a new state into account and returns the weight for agent-checks, in
+// percent.
 func (w *Weigher) Weigh(s *monitor.State, now time.Time) int {
 	var jruby check.Finding
 	for _, f := range s.Findings {
@@ -51,9 +52,9 @@ func (w *Weigher) Weigh(s *monitor.State, now time.Time) int {
 	return w.weigh(jruby.Pool, jruby.Checked, server.Verdict, now)
 }
 
-// weigh returns the weight of a master with this verdict, whose pool was read
-// at read. Where the pool was never read, as with older servers, the weight is
-// full except for the ramp.
+// weigh returns the weight of a master with this verdict, whose pool was read at
+// read. If the pool was never read, as with older servers, only the ramp reduces the
+// weight.
 func (w *Weigher) weigh(pool *check.Pool, read time.Time, v check.Verdict, now time.Time) int {
 	switch {
 	case pool == nil && (w.read.IsZero() || v.Reason == check.JRubyUnread):
@@ -75,18 +76,18 @@ func (w *Weigher) weigh(pool *check.Pool, read time.Time, v check.Verdict, now t
 	return w.told
 }
 
-// room is the part of the pool that one more request can count on: all of it
-// while the pool is idle, half when every instance is at work, a third when as
-// many requests wait as well, and so on. Unlike a count of free instances it
-// still tells two full masters apart: the one with the shorter queue has more
-// room. Instances that are not ready count as no room.
+// room returns the fraction of the pool that one more request can expect: all of it
+// while the pool is idle, half of it when every instance is at work, a third when as
+// many requests wait, and so on. Unlike a count of free instances, it distinguishes
+// two masters that are full: the one with the shorter queue has more room. Instances
+// that are not ready do not count.
 func room(p *check.Pool) float64 {
 	demand := len(p.Borrowed) + len(p.Waiting)
 	return min(1, float64(p.Ready())/float64(p.Size+demand))
 }
 
-// ramp is the part of its weight that a master has reached since it came up. A
-// master that was up before the daemon is warm.
+// ramp returns the fraction of its weight that a master has reached since it came up.
+// A master that was up before the daemon started is warm.
 func (w *Weigher) ramp(v check.Verdict, now time.Time) float64 {
 	switch {
 	case v.Health == check.Unknown, v.Reason == check.JRubyUnread:

@@ -12,7 +12,8 @@ var (
 	downVerdict = check.Verdict{Health: check.Unhealthy, Reason: check.Refused}
 )
 
-// poolOf has so many instances, of which some are at work, and waiting requests.
+// poolOf returns a pool of a size, with numbers of instances that are ready, of those
+// that are at work, and of waiting requests.
 func poolOf(size, ready, working, waiting int) *check.Pool {
 	return &check.Pool{
 		Size:     size,
@@ -53,7 +54,7 @@ type weighing struct {
 	now time.Time
 }
 
-// after returns the weight after so many seconds of the same.
+// after returns the weight after some seconds with the same pool and verdict.
 func (w *weighing) after(seconds int, p *check.Pool, v check.Verdict) int {
 	weight := w.told
 	for range seconds {
@@ -103,7 +104,7 @@ func TestSmallChangesDoNotChangeTheWeight(t *testing.T) {
 	}
 }
 
-func TestOneReadingHasOneWeight(t *testing.T) {
+func TestWeightChangesOnlyWithANewReading(t *testing.T) {
 	w := newWeighing()
 	w.after(10, poolOf(4, 4, 0, 0), upVerdict)
 	read := w.now.Add(time.Second)
@@ -123,7 +124,7 @@ func TestUnreadPoolKeepsTheWeight(t *testing.T) {
 	}
 	w.after(60, poolOf(4, 4, 4, 4), upVerdict)
 	if got := w.after(60, nil, upVerdict); got > 40 {
-		t.Errorf("a pool that is no longer read: got %d%%, want what it was", got)
+		t.Errorf("a pool that is no longer read: got %d%%, want the last weight", got)
 	}
 }
 
@@ -134,7 +135,7 @@ func TestMasterThatComesUpIsRamped(t *testing.T) {
 		t.Errorf("up before the daemon: got %d%%, want 100", got)
 	}
 	if got := w.after(5, nil, downVerdict); got != 10 {
-		t.Errorf("down: got %d%%, want what it will begin with, 10", got)
+		t.Errorf("down: got %d%%, want 10, where the ramp begins", got)
 	}
 	for _, step := range []struct {
 		seconds  int
@@ -153,7 +154,7 @@ func TestRampMultipliesLoad(t *testing.T) {
 	w := newWeighing()
 	w.after(1, nil, downVerdict)
 	if got := w.after(30, poolOf(4, 4, 4, 4), upVerdict); got < 14 || got > 20 {
-		t.Errorf("half way up with a third of room: got %d%%, want about 18", got)
+		t.Errorf("halfway up the ramp, with a third of the room: got %d%%, want about 18", got)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package balancer remembers which balancers ask for the master, what each of
-// them was told, and what HAProxy says of the master in return.
+// Package balancer records which balancers ask about the master, what each of them
+// was answered, and what HAProxy reports about the master in return.
 //
 // A balancer can delay or refuse a drain; it can neither cause nor lift one.
 // Everything here comes from the network, so all of it is bounded.
@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// goneAfter is the least time without a check after which a balancer has gone;
-	// a slow one is given three of its intervals.
+	// goneAfter is the least time without a check after which a balancer counts as
+	// gone; a slow one is given three of its intervals.
 	goneAfter = 10 * time.Second
 	// unknownGoneAfter is the same for a client that asked once, whose interval is
 	// not known yet: AWS asks every 10 or 30 s.
 	unknownGoneAfter = 100 * time.Second
 	// slowest is the longest interval of a balancer that does not send its view. A
-	// client that asks less often is taken for a monitoring check.
+	// client that asks less often is assumed to be a monitoring check.
 	slowest = time.Minute
-	// quick is the interval below which a balancer needs TellTimes refusals. A
-	// slower one would take minutes for them, so one counts.
+	// quick is the longest interval at which a balancer needs TellTimes refusals. For a
+	// slower one they could take minutes, so one refusal is enough.
 	quick = 10 * time.Second
 	// lately is how long the weight of the other servers is remembered: a host that
 	// boots, or a Puppet Server that starts, takes minutes.
@@ -39,8 +39,8 @@ const AgentCheck = "agent-check"
 // Balancer is one client that asks for a service.
 type Balancer struct {
 	Source  netip.Addr `json:"source"`
-	Node    string     `json:"node,omitempty"` // HAProxy's name of itself
-	Name    string     `json:"name,omitempty"` // HAProxy's name of the master, backend/server; or AgentCheck
+	Node    string     `json:"node,omitempty"` // HAProxy's own name
+	Name    string     `json:"name,omitempty"` // HAProxy's name for the master, backend/server; or AgentCheck
 	Service string     `json:"service"`
 	Seen    time.Time  `json:"seen"`   // the last check
 	Checks  int64      `json:"checks"` // since the first
@@ -51,28 +51,29 @@ type Balancer struct {
 	// Interval is the time between its checks in seconds, smoothed; 0 after a
 	// single one.
 	Interval float64 `json:"interval_seconds"`
-	// Answer is what it was told last, and Answers how often in a row.
+	// Answer is the last answer to it, and Answers how often in a row it got that code.
 	Answer  Told  `json:"answer"`
 	Answers int64 `json:"answers"`
 	// View is nil for a balancer that does not send its view.
 	View *View `json:"view,omitempty"`
-	// Listed tells that the setting balancers names its network.
+	// Listed means that the setting balancers contains its network.
 	Listed bool `json:"listed,omitempty"`
-	// OthersWeight is the greatest weight of all other servers lately, in total,
-	// OthersSeen when none of them was missing, and UnitWeight the greatest of this
-	// master: what one server weighs. They stay 0 and zero without a view.
+	// OthersWeight is the greatest total weight that the other servers had lately,
+	// OthersSeen is when none of them was missing last, and UnitWeight is the greatest
+	// weight of this master, which stands for the weight of any one server. Without a
+	// view they are zero.
 	OthersWeight int       `json:"others_weight,omitempty"`
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
-	// Elsewhere tells that new sessions go to another server, although the view reads
-	// as if there were none: the master was drained in the balancer itself.
+	// Elsewhere means that new sessions go to another server, although the view shows
+	// none: the master was drained in the balancer itself.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
-// Counts reports whether the client is a balancer that a drain has to wait for.
-// One that sends its view, makes agent-checks or is listed is a balancer. Others
-// count from their second check on, unless they are on this host or ask so seldom
-// that they only monitor.
+// Counts reports whether the client is a balancer that a drain has to wait for. A
+// client that sends its view, makes agent-checks or is listed is a balancer. Others
+// count from their second check on, unless they are on this host or ask so rarely
+// that they must be monitoring checks.
 func (b *Balancer) Counts() bool {
 	if b.View != nil || b.Name == AgentCheck || b.Listed {
 		return true
@@ -102,11 +103,11 @@ func (b *Balancer) Others() int {
 }
 
 // Last reports whether the master is the only server to which the balancer gives
-// new sessions, as far as its view tells.
+// new sessions, according to its view.
 func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() && !b.Elsewhere }
 
-// Missing reports whether another server is out that the balancer had lately, and
-// for how long.
+// Missing reports whether another server that the balancer had lately is out, and for
+// how long.
 func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 	if b.View == nil || b.OthersSeen.IsZero() {
 		return false, 0
@@ -115,20 +116,20 @@ func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 	return since < lately && b.Lost(b.OthersWeight), since
 }
 
-// Lost reports whether the other servers have lost one of them, or what one weighs,
-// since their weight was such. It is more than half of that: a server that returns
-// gets its weight by and by.
+// Lost reports whether one of the other servers is missing since their total was
+// weight: whether they have lost more than half of what one server weighs. Half,
+// because a server that returns gets its weight gradually.
 func (b *Balancer) Lost(weight int) bool { return 2*(weight-b.Others()) > b.UnitWeight }
 
-// observe takes in a view that follows another one, which may be nil.
+// observe takes a new view into account. before is the previous one, and may be nil.
 func (b *Balancer) observe(before, v *View, now time.Time) {
 	b.UnitWeight = max(b.UnitWeight, v.Weight)
 	switch {
 	case before == nil || !v.Last() || !before.Last() || v.Sessions > before.Sessions:
 		b.Elsewhere = false
 	case v.otherSessions() > before.otherSessions():
-		// HAProxy 2.6 says "UP; weight=100/100" of one of two equal servers after "set
-		// server … state drain", too. Its sessions tell.
+		// HAProxy 2.6 reports "UP; weight=100/100" for one of two equal servers after
+		// "set server … state drain", too. Only the sessions show the difference.
 		b.Elsewhere = true
 	}
 	others := b.Others()
@@ -140,12 +141,12 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 	}
 }
 
-// Question is what a balancer asked.
+// Question is a balancer's request.
 type Question struct {
 	Service              string
 	DrainCode, MaintCode int
 	View                 string // the header StateHeader; empty if there was none
-	Listed               bool   // the setting balancers names the client's network
+	Listed               bool   // the setting balancers contains the client's network
 }
 
 // Told is an answer as a balancer received it.
@@ -154,7 +155,7 @@ type Told struct {
 	Body string `json:"body"`
 }
 
-// Label names the balancer for a reader.
+// Label returns a name of the balancer for a reader.
 func (b *Balancer) Label() string {
 	if b.Node != "" {
 		return b.Node

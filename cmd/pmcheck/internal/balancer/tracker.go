@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Bounds on how many balancers are remembered. A client chooses its own name,
-// so each address has a share.
+// Bounds on how many balancers are remembered. A client chooses its own name, so the
+// number for one address is bounded too.
 const (
 	maxBalancers = 256
 	maxPerSource = 16
@@ -31,14 +31,14 @@ type key struct {
 	node, name, service string
 }
 
-// NewTracker returns an empty tracker. It calls changed when a balancer comes, is
-// told something else, or changes its view. Changed must not block, and must not
-// call the tracker.
+// NewTracker returns an empty tracker. It calls changed when a balancer appears, gets
+// another answer, or changes its view. changed must not block, and must not call the
+// tracker.
 func NewTracker(changed func()) *Tracker {
 	return &Tracker{changed: changed, list: map[key]*Balancer{}}
 }
 
-// Record notes a check and its answer.
+// Record records a check and its answer.
 func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Time) {
 	var view *View
 	k := key{source: source, service: q.Service}
@@ -50,9 +50,8 @@ func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Ti
 	t.note(k, q, view, answer, now)
 }
 
-// RecordAgentCheck notes an agent-check for a service and its answer. An
-// agent-check does not say which balancer sent it, so those of one address
-// count as one balancer.
+// RecordAgentCheck records an agent-check for a service and its answer. An agent-check
+// does not say which balancer sent it, so those from one address count as one balancer.
 func (t *Tracker) RecordAgentCheck(source netip.Addr, service string, answer Told, now time.Time) {
 	q := Question{Service: service, DrainCode: http.StatusServiceUnavailable, MaintCode: http.StatusServiceUnavailable}
 	t.note(key{source: source, service: service, name: AgentCheck}, q, nil, answer, now)
@@ -87,7 +86,8 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	}
 }
 
-// smooth averages; the latest value counts a quarter once there are some.
+// smooth returns the moving average with the latest of n values. The first value
+// counts in full, each later one a quarter.
 func smooth(average, latest float64, n int64) float64 {
 	if n == 1 {
 		return latest
@@ -95,9 +95,9 @@ func smooth(average, latest float64, n int64) float64 {
 	return average + (latest-average)/4
 }
 
-// admit makes room for a new balancer, or returns nil. An address that has used
-// up its share loses its own oldest entry, and so does the network with the most
-// entries when there is no room.
+// admit adds an entry for a new balancer, or returns nil if there is no room. An address
+// with maxPerSource entries loses its oldest one. If the list is full, the network with
+// the most entries loses its oldest one.
 func (t *Tracker) admit(k key, now time.Time) *Balancer {
 	share := 0
 	for other := range t.list {
@@ -119,8 +119,8 @@ func (t *Tracker) admit(k key, now time.Time) *Balancer {
 	return b
 }
 
-// Restore takes over what another tracker's Current returned, in an earlier process.
-// What this one has heard itself stays.
+// Restore adds the balancers that Current returned in an earlier process. It does not
+// replace entries of this process.
 func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,8 +138,8 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	}
 }
 
-// forgetCrowd forgets one of the network with the most entries, if it has more than
-// that of a new balancer would have.
+// forgetCrowd forgets the oldest entry of the network with the most entries, if it has
+// more than the newcomer's network would have, and reports whether it did.
 func (t *Tracker) forgetCrowd(newcomer netip.Addr) bool {
 	count := map[netip.Prefix]int{}
 	var crowd netip.Prefix
@@ -156,9 +156,10 @@ func (t *Tracker) forgetCrowd(newcomer netip.Addr) bool {
 	return true
 }
 
-// network is what one client can have addresses of: a /64 of IPv6.
+// network returns the network whose addresses one client may have: the /64 of an IPv6
+// address, or the IPv4 address alone.
 func network(source netip.Addr) netip.Prefix {
-	n, _ := source.Prefix(min(64, source.BitLen())) // of an invalid address, none
+	n, _ := source.Prefix(min(64, source.BitLen())) // the zero Prefix for an invalid address
 	return n
 }
 
@@ -172,9 +173,9 @@ func (t *Tracker) forgetOldest(of func(source netip.Addr) bool) {
 	delete(t.list, oldest)
 }
 
-// Current returns the balancers that still ask, in a stable order. It forgets
-// none of the others: a slow balancer may ask again, and its interval is only
-// learnt if the time of its last check is still known.
+// Current returns the balancers that still ask, in a stable order. It does not forget
+// the others: a slow balancer may ask again, and its interval can be measured only if
+// the time of its last check is still known.
 func (t *Tracker) Current(now time.Time) []Balancer {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestParseView(t *testing.T) {
+func TestParseViewIsStrict(t *testing.T) {
 	const rest = "; address=127.0.0.1; port=8140; name=a/m1; node=lb1; weight=1/2; scur=2/4; qcur=0"
 	full := func(state string, step, steps int) *View {
 		return &View{
@@ -142,13 +142,12 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 		t.Error(d)
 	}
 	if left := b.Current(now.Add(10*time.Second + goneAfter + 1)); len(left) != 0 {
-		t.Errorf("%d balancers left after the only one went", len(left))
+		t.Errorf("%d balancers left after the only one has gone", len(left))
 	}
 }
 
-// TestReadingForgetsNoSlowBalancer reads the list between two checks of a
-// balancer that asks every 30 s, as a scrape does.
-func TestReadingForgetsNoSlowBalancer(t *testing.T) {
+// A scrape reads the list between two checks of a balancer that asks every 30 s.
+func TestCurrentDoesNotForgetSlowBalancers(t *testing.T) {
 	b := NewTracker(func() {})
 	start := time.Now()
 	for at := time.Duration(0); at <= 5*time.Minute; at += time.Second {
@@ -165,15 +164,15 @@ func TestReadingForgetsNoSlowBalancer(t *testing.T) {
 		}
 	}
 	if n := len(b.Current(start.Add(5*time.Minute + 89*time.Second))); n != 1 {
-		t.Error("a balancer that asks every 30 s has gone before three intervals have passed")
+		t.Error("a balancer that asks every 30 s counts as gone before three intervals have passed")
 	}
 	if n := len(b.Current(start.Add(5*time.Minute + 91*time.Second))); n != 0 {
-		t.Error("a balancer that asks every 30 s is there after three intervals of silence")
+		t.Error("a balancer that asks every 30 s is still listed three intervals after its last check")
 	}
 }
 
-// TestSlowBalancerIsKeptAfterItsFirstCheck: how often it asks is not known yet, so it
-// must not be forgotten before a slow one would ask again.
+// After the first check the interval is not known yet, so the balancer must not be
+// forgotten before a slow one would ask again.
 func TestSlowBalancerIsKeptAfterItsFirstCheck(t *testing.T) {
 	for _, view := range []string{"", "UP; name=p/m1; node=lb1; weight=1/2"} {
 		b := NewTracker(func() {})
@@ -188,7 +187,7 @@ func TestSlowBalancerIsKeptAfterItsFirstCheck(t *testing.T) {
 	}
 }
 
-func TestRestoreKeepsWhatWasHeardSince(t *testing.T) {
+func TestRestoreKeepsNewerEntries(t *testing.T) {
 	now := time.Now()
 	lb := netip.MustParseAddr("198.51.100.1")
 	q := Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/2"}
@@ -208,7 +207,7 @@ func TestRestoreKeepsWhatWasHeardSince(t *testing.T) {
 		b.Restore(left, now)
 	}
 	if n := len(b.Current(now)); n != 2 {
-		t.Errorf("%d balancers after the same list again, want 2", n)
+		t.Errorf("%d balancers after restoring the same list again, want 2", n)
 	}
 	early := NewTracker(func() {})
 	early.Restore(left, now.Add(-time.Hour)) // the clock was set back
@@ -217,7 +216,7 @@ func TestRestoreKeepsWhatWasHeardSince(t *testing.T) {
 	}
 }
 
-func TestWhichClientsCount(t *testing.T) {
+func TestMonitoringAndLocalClientsDoNotCount(t *testing.T) {
 	remote, local := netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("127.0.0.1")
 	for _, tt := range []struct {
 		name     string
@@ -245,7 +244,7 @@ func TestWhichClientsCount(t *testing.T) {
 	}
 }
 
-func TestMissingServers(t *testing.T) {
+func TestServerThatTheBalancerHadLatelyIsMissing(t *testing.T) {
 	type seen struct {
 		after time.Duration
 		view  string
@@ -282,16 +281,16 @@ func TestMissingServers(t *testing.T) {
 	}
 }
 
-// HAProxy 2.6 says the same of the last server, and of one of two that was drained with
-// "set server … state drain" while it was UP.
-func TestSessionsTellADrainInTheBalancer(t *testing.T) {
+// HAProxy 2.6 reports the same state for the last server, and for one of two servers
+// that was drained with "set server … state drain" while it was UP.
+func TestSessionsRevealADrainInTheBalancer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		views []string
 		last  bool
 	}{
 		{"the last server", []string{"weight=100/100; scur=2/2", "weight=100/100; scur=3/3"}, true},
-		{"nothing tells", []string{"weight=100/200; scur=2/4", "weight=100/100; scur=2/4"}, true},
+		{"no new sessions", []string{"weight=100/200; scur=2/4", "weight=100/100; scur=2/4"}, true},
 		{"others get sessions", []string{"weight=100/100; scur=2/4", "weight=100/100; scur=2/5"}, false},
 		{"others got one when there was another", []string{"weight=100/200; scur=2/4", "weight=100/100; scur=2/5"}, true},
 		{"others end theirs", []string{"weight=100/100; scur=2/4", "weight=100/100; scur=2/3"}, true},

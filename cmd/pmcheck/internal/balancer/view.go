@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// StateHeader carries HAProxy's view of the master, with "http-check send-state".
+// StateHeader contains HAProxy's view of the master, if "http-check send-state" is set.
 const StateHeader = "X-Haproxy-Server-State"
 
 // TellTimes is how many refusals in a row take a master out of a balancer that
@@ -20,7 +20,7 @@ const (
 	maxName = 128
 )
 
-// View is what a balancer says of this master: HAProxy's server state.
+// View is what a balancer reports about this master: HAProxy's server state.
 type View struct {
 	// State is UP, DOWN, NOLB, DRAIN or MAINT: HAProxy's conclusion.
 	State string `json:"state"`
@@ -47,9 +47,9 @@ func (v *View) Sends() bool { return v.State == "UP" }
 // gives new sessions.
 func (v *View) Last() bool { return v.Sends() && v.Weight > 0 && v.Weight == v.WeightTotal }
 
-// OthersWeight is the weight of all other servers that take new sessions. The
-// total includes the master's own weight while it is UP. A total below that
-// weight does not: HAProxy says UP of a server that was drained in HAProxy itself.
+// OthersWeight returns the weight of all other servers that take new sessions. The
+// total includes the master's own weight while it is UP, unless the total is below that
+// weight: HAProxy also reports UP for a server that was drained in HAProxy itself.
 func (v *View) OthersWeight() int {
 	if v.Sends() && v.WeightTotal >= v.Weight {
 		return v.WeightTotal - v.Weight
@@ -57,10 +57,10 @@ func (v *View) OthersWeight() int {
 	return v.WeightTotal
 }
 
-// otherSessions is how many sessions the other servers have.
+// otherSessions returns how many sessions the other servers have.
 func (v *View) otherSessions() int { return v.SessionsTotal - v.Sessions }
 
-// String writes the view as HAProxy does.
+// String returns the state, and the steps if any, in HAProxy's format.
 func (v *View) String() string {
 	if v.Steps > 0 {
 		return fmt.Sprintf("%s %d/%d", v.State, v.Step, v.Steps)
@@ -68,7 +68,7 @@ func (v *View) String() string {
 	return v.State
 }
 
-// same reports whether two views say the same of the master; either may be nil.
+// same reports whether two views are equal; either may be nil.
 func (v *View) same(other *View) bool {
 	if v == nil || other == nil {
 		return v == other

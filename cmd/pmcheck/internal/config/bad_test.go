@@ -10,7 +10,7 @@ import (
 )
 
 // In the expected texts F is the name of the file.
-func TestBadConfigs(t *testing.T) {
+func TestBadConfigsAreRefused(t *testing.T) {
 	tests := []struct{ name, yaml, want string }{
 		{"unknown", "lisen: :9200\n", "F:1: unknown setting lisen (did you mean listen?)"},
 		{"unknown without a value", "lisen:\n", "F:1: unknown setting lisen (did you mean listen?)"},

@@ -15,7 +15,7 @@ type Budget struct {
 	Pool string `yaml:"pool"`
 	// MaxOut is how many of them may be out.
 	MaxOut int `yaml:"max_out" min:"1" max:"1000"`
-	// Lapse is how long a master that is not heard of counts as out.
+	// Lapse is how long a master that does not renew its slot counts as out.
 	Lapse time.Duration `yaml:"lapse" min:"5m" max:"30d"`
 	// Settle is how long a master must be back before its slot is free. A command
 	// claims a slot and then writes its hold, so it must be longer than that takes.
@@ -58,7 +58,7 @@ func (j judge) budget(b Budget) {
 		show(b.Pool)+" is not the name of a pool", "letters, digits, dot, underscore and hyphen")
 }
 
-// databaseProblem says what is wrong with the URL of a database; empty if nothing is.
+// databaseProblem returns what is wrong with the URL of a database, or "".
 func databaseProblem(database string) (problem, hint string) {
 	const example = "such as postgresql://puppetdb.example.com/pmcheck"
 	u, err := url.Parse(database)

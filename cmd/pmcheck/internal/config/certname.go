@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// guessName returns the certname of a host whose puppet.conf has none, and why.
+// guessName returns a guess at the certname of a host whose puppet.conf has none, and
+// why it is that.
 //
 // Puppet takes the fully qualified name that facter finds. Facter may ask the DNS;
 // a check must not depend on that, so the certificates on disk decide: the one for

@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// queueSettings are those of a check that pmcheck does not have.
+// queueSettings are the settings of a check that pmcheck does not have.
 type queueSettings struct {
 	Dir      string        `yaml:"dir" path:"absolute"`
 	Server   string        `yaml:"server" target:"localhost:1234"`
@@ -109,7 +109,7 @@ func TestKeysAreUnique(t *testing.T) {
 	}
 }
 
-func TestParseDuration(t *testing.T) {
+func TestParseDurationNeedsAUnit(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{
 		"2s": 2 * time.Second, "1m30s": 90 * time.Second, "1.5h": 90 * time.Minute, "0": 0, "-1s": -time.Second,

@@ -1,14 +1,14 @@
 // Package config turns pmcheck.yaml, PMCHECK_ variables, command-line flags and
 // the host's puppet.conf into one immutable Config.
 //
-// Loading is strict. Every mistake is reported, all at once, with the line it
-// stands on: a setting that is silently ignored is worse than a daemon that does
-// not start. The sources, strongest first: flag, environment, pmcheck.yaml,
+// Loading is strict. All mistakes are reported at once, each with its line: a setting
+// that is silently ignored is worse than a daemon that does not start. The sources,
+// strongest first: flag, environment, pmcheck.yaml,
 // puppet.conf, default.
 //
 // To add a section: declare its struct and its defaults in a file of its own, and
 // name it once in Config and once in Default. Its rules are in the struct's tags,
-// as in [check.Check]; what concerns more than one key is in rule.go.
+// as in [check.Check]; rules for more than one key are in rule.go.
 // The sections of the checks come from check.All, and so do the keys below checks.
 package config
 
@@ -25,11 +25,11 @@ import (
 type Config struct {
 	// Listen is the TCP address of the HTTP listener, host:port; the host may be empty.
 	Listen string `yaml:"listen"`
-	// Allow are the networks that may ask at all; never empty.
+	// Allow lists the networks that may connect; never empty.
 	Allow []netip.Prefix `yaml:"allow" required:"leave it out to allow every client"`
-	// StatusAllow are the networks that may read /status, besides loopback.
+	// StatusAllow lists the networks that may read /status, besides loopback.
 	StatusAllow []netip.Prefix `yaml:"status_allow"`
-	// Balancers are the networks whose balancers are listened to; empty means all.
+	// Balancers lists the networks of the balancers that count; empty means all.
 	Balancers []netip.Prefix `yaml:"balancers"`
 	// MaxConnections caps the connections open at one time.
 	MaxConnections int `yaml:"max_connections" min:"1" max:"65536"`
@@ -45,13 +45,14 @@ type Config struct {
 	// InitialMode is the mode of a host on which no hold was ever lifted.
 	InitialMode drain.Mode `yaml:"initial_mode"`
 
-	// Services are further services of the master's Status API, each with a path
+	// Services lists further services of the master's Status API, each with a path
 	// of its own.
 	Services []string `yaml:"services"`
-	// TCPServices are services that are only connected to, as name=host:port.
+	// TCPServices lists services, as name=host:port, that are checked only for whether
+	// they accept connections.
 	TCPServices []string `yaml:"tcp_services"`
 
-	// Fleet are the masters of the pool, for commands that show all of them.
+	// Fleet lists the masters of the pool, for commands that show all of them.
 	Fleet []string `yaml:"fleet"`
 
 	Holds  Holds  `yaml:"holds"`
@@ -62,16 +63,16 @@ type Config struct {
 	Checks check.List
 	Agent  Agent `yaml:"agent"`
 	Guard  Guard `yaml:"guard"`
-	// Budget is without effect while Budget.Database is empty.
+	// Budget has no effect while Budget.Database is empty.
 	Budget Budget `yaml:"budget"`
 	Log    Log    `yaml:"log"`
 }
 
-// Holds are the directories that hold files are kept in.
+// Holds names the directories of the hold files.
 type Holds struct {
 	// Persistent is the directory of the holds that survive a reboot.
 	Persistent string `yaml:"persistent" path:"absolute"`
-	// UntilReboot is the directory of those that do not.
+	// UntilReboot is the directory of the holds that do not survive it.
 	UntilReboot string `yaml:"until_reboot" path:"absolute"`
 }
 
@@ -83,7 +84,7 @@ type Puppet struct {
 
 // Agent says how HAProxy's agent-checks are answered.
 type Agent struct {
-	// Listen is the TCP address, host:port; empty means that they are not.
+	// Listen is the TCP address, host:port; empty means that they are not answered.
 	Listen string `yaml:"listen"`
 	// Weight says whether the weight in an answer follows the JRuby pool; it is
 	// 100% otherwise.
@@ -127,8 +128,8 @@ const (
 // Words lists the formats.
 func (LogFormat) Words() []string { return []string{"auto", "text", "json"} }
 
-// Default returns the configuration of a host without pmcheck.yaml. What only
-// Puppet can tell (certname, certificate, key, ca, crl) is empty in it, and
+// Default returns the configuration of a host without pmcheck.yaml. The settings that
+// only Puppet knows (certname, certificate, key, ca, crl) are empty in it, and
 // Probe.MaxAge is 0; Load fills them in.
 func Default() Config {
 	return Config{
@@ -152,7 +153,7 @@ func Default() Config {
 	}
 }
 
-// Store returns the holds of the configuration.
+// Store returns the store of holds in the configured directories.
 func (c Config) Store() *drain.Store {
 	return &drain.Store{
 		Persistent:  c.Holds.Persistent,

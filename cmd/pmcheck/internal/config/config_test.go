@@ -31,7 +31,7 @@ func diff(want, got config.Config) string {
 		cmpopts.IgnoreFields(check.Check{}, "Schedule", "Observe"))
 }
 
-// write puts text into a file of its own and returns the path.
+// write writes text to a new pmcheck.yaml and returns its path.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pmcheck.yaml")
@@ -58,7 +58,7 @@ func TestValidateNeedsNoOrigins(t *testing.T) {
 	}
 }
 
-func TestSampleAsShipped(t *testing.T) {
+func TestSampleChangesNoDefault(t *testing.T) {
 	l, err := config.Check(config.Options{File: sample})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestSampleAsShipped(t *testing.T) {
 }
 
 // In the sample "#key: value" is a setting and "# text" is prose.
-func TestSampleUncommented(t *testing.T) {
+func TestUncommentedSampleShowsEveryDefault(t *testing.T) {
 	text, err := os.ReadFile(sample)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestSampleUncommented(t *testing.T) {
 	}
 }
 
-func TestSettingsReadBack(t *testing.T) {
+func TestSettingsCanBeLoadedAgain(t *testing.T) {
 	l, err := config.Check(config.Options{File: write(t,
 		"allow: [10.0.0.0/8, '::1']\nlisten: '[::1]:80'\nprobe: {handshake: 1h30m}\n")})
 	if err != nil {
@@ -116,7 +116,7 @@ func TestSettingsReadBack(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, &text)
 	}
 	if d := diff(l.Config, again.Config); d != "" {
-		t.Errorf("settings do not read back (-want +got):\n%s", d)
+		t.Errorf("settings differ after loading them again (-want +got):\n%s", d)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestDetectionIsTheWorstCase(t *testing.T) {
 	}
 }
 
-// values returns what the settings of keys are, and where they came from.
+// values returns the settings with these keys, each with its value and origin.
 func values(l *config.Loaded, keys ...string) []string {
 	var list []string
 	for _, s := range l.Settings() {

@@ -47,7 +47,7 @@ func (f *faults) add(at place, key, problem, hint string) {
 	f.list = append(f.list, Fault{key, problem, hint, at})
 }
 
-// took reports whether the value of a key could be read, and notes the error if not.
+// took reports whether the value of a key could be read, and records err if not.
 func (f *faults) took(err error, key string, at place) bool {
 	if wrong, is := errors.AsType[Fault](err); is {
 		f.add(at, key, wrong.problem, wrong.hint)
@@ -79,10 +79,10 @@ func suggest(word string, words []string) string {
 	return ""
 }
 
-// Nearest returns the word that a slip of the hand may have turned into the one
-// given, or "". Up to five letters, one may be wrong, or two changed places: of the
-// four letters of host, two are enough to make it hold. The last part of a key
-// counts too: timeout is near probe.timeout.
+// Nearest returns the one of words that word is probably a typing error for, or "". In
+// a word of up to five letters, one letter may be wrong, or two neighbours swapped: two
+// wrong letters would turn host into hold. The last part of a key counts too: timeout
+// is near probe.timeout.
 func Nearest(word string, words []string) string {
 	word = strings.ToLower(word)
 	n := len(lastPart(word))
@@ -102,7 +102,7 @@ func Nearest(word string, words []string) string {
 
 func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// distance counts the slips between two words.
+// distance returns the number of typing errors between two words.
 func distance(a, b string) int {
 	if swapped(a, b) {
 		return 1
@@ -110,7 +110,8 @@ func distance(a, b string) int {
 	return levenshtein.Distance(a, b, nil)
 }
 
-// swapped reports whether the words differ in two neighbours that changed places.
+// swapped reports whether the words differ only in two neighbouring letters that are
+// swapped.
 func swapped(a, b string) bool {
 	for i := 0; i+1 < len(a) && len(a) == len(b); i++ {
 		if a[i] != b[i] {
@@ -120,8 +121,8 @@ func swapped(a, b string) bool {
 	return false
 }
 
-// show returns text fit for a one-line message: quoted if it is not a plain word,
-// and cut if it is long.
+// show returns text for a one-line message: quoted if it is not a plain word, and
+// truncated if it is long.
 func show(text string) string {
 	const most = 60
 	runes := []rune(text)
@@ -135,7 +136,7 @@ func show(text string) string {
 	return strconv.Quote(text)
 }
 
-// join makes an enumeration of words.
+// join returns words as an enumeration: a, b and c.
 func join(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

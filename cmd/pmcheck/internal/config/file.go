@@ -35,7 +35,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// A fileReader walks the nodes of pmcheck.yaml and accepts only what the schema has. It
+// A fileReader walks the nodes of pmcheck.yaml and accepts only keys of the schema. It
 // works on nodes because they have line numbers, and because decoding into a struct
 // is lenient about case, null, duplicates, and 1.9 for an int.
 type fileReader struct {
@@ -64,8 +64,8 @@ func (r *fileReader) read(data []byte) {
 	}
 }
 
-// section reads the settings of one mapping. One without any is fine: that is how
-// a section looks of which every line is commented out.
+// section reads the settings of one mapping. A section without settings is valid: all
+// of its lines may be commented out.
 func (r *fileReader) section(prefix string, n *yaml.Node) {
 	name := strings.TrimSuffix(prefix, ".")
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
@@ -135,8 +135,8 @@ func (r *fileReader) scalar(key string, t reflect.Type, n *yaml.Node) (any, bool
 	return value, r.faults.took(err, key, r.place(n))
 }
 
-// parseNode is parse for a node, whose tag has to suit the type too: a number in
-// quotes, or text without them, is more often a mistake than intended.
+// parseNode is parse for a node. The node's tag must match the type too: a number in
+// quotes, or a bare number or boolean for text, is probably a mistake.
 func parseNode(t reflect.Type, n *yaml.Node) (any, error) {
 	tag := n.ShortTag()
 	switch {
@@ -151,7 +151,7 @@ func parseNode(t reflect.Type, n *yaml.Node) (any, error) {
 			return nil, wrong(strconv.Quote(n.Value)+" is text", "without quotes: "+n.Value)
 		}
 	case enum:
-		// YAML 1.1, which Puppet writes, takes a bare off for false.
+		// In YAML 1.1, which Puppet writes, a bare off means false.
 		if tag == "!!bool" && n.Value == "false" && slices.Contains(zero.Words(), "off") {
 			return parse(t, "off")
 		}

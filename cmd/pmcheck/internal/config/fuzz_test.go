@@ -9,7 +9,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// judge asserts that a configuration validates, or has faults of one line each.
+// judge fails the test unless the configuration is valid, or each of its faults is one
+// line.
 func judge(t *testing.T, l *config.Loaded, err error) {
 	t.Helper()
 	if err == nil {
@@ -18,7 +19,7 @@ func judge(t *testing.T, l *config.Loaded, err error) {
 		}
 		for _, s := range l.Settings() {
 			if s.Origin == "" {
-				t.Errorf("%s came from nowhere", s.Key)
+				t.Errorf("%s has no origin", s.Key)
 			}
 		}
 		return
@@ -34,7 +35,7 @@ func judge(t *testing.T, l *config.Loaded, err error) {
 	}
 }
 
-// Any pmcheck.yaml makes a configuration that validates, or faults.
+// Any pmcheck.yaml results in a valid configuration or in faults.
 func FuzzConfig(f *testing.F) {
 	text, err := os.ReadFile(sample)
 	if err != nil {
@@ -55,7 +56,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// Any puppet.conf makes a configuration that validates, or faults.
+// Any puppet.conf results in a valid configuration or in faults.
 func FuzzPuppetConf(f *testing.F) {
 	f.Add("[main]\ncertname = m1\nssldir = $vardir/ssl { owner = service, mode = 0771 }\n")
 	f.Add("certname=a\n[server]\nssldir=${a}${a}\na=$b$b\nb=$a\n[master]\nserverport=8140\n")

@@ -18,7 +18,7 @@ const (
 	layerFlags
 )
 
-// A layer is what one source says: typed values by dotted key.
+// A layer contains the settings of one source: typed values by dotted key.
 type layer map[string]entry
 
 type entry struct {
@@ -28,7 +28,7 @@ type entry struct {
 
 func (l layer) set(key string, value any, at place) { l[key] = entry{value, at} }
 
-// defaultLayer makes the weakest layer of a configuration.
+// defaultLayer returns the weakest layer, which contains every setting of c.
 func defaultLayer(c Config) layer {
 	l := layer{}
 	for _, f := range fields(&c) {
@@ -64,7 +64,7 @@ func (l layer) text(key string) string {
 	return s
 }
 
-// A schema is what may be set: every key with its type, and the sections.
+// A schema lists what can be set: every key with its type, and the sections.
 type schema struct {
 	keys     []string
 	types    map[string]reflect.Type
@@ -85,7 +85,7 @@ func newSchema(c Config) schema {
 	return s
 }
 
-// suggest names the setting or section nearest to an unknown one.
+// suggest returns a hint with the setting or section nearest to an unknown one.
 func (s schema) suggest(key string) string {
 	return suggest(key, slices.Concat(s.keys, slices.Sorted(maps.Keys(s.sections))))
 }
@@ -95,9 +95,9 @@ func variable(key string) string {
 	return "PMCHECK_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// environ reads the PMCHECK_ variables, but for PMCHECK_CONFIG, which is the command
-// line's: it names the file. An empty one is a fault, since it can
-// be meant as unset or as empty text.
+// environ reads the PMCHECK_ variables, except PMCHECK_CONFIG, which names the file and
+// is read with the command line. An empty variable is a fault, since it may be meant as
+// unset or as empty text.
 func (s schema) environ(environ []string, faults *faults) layer {
 	known := map[string]string{}
 	for _, key := range s.keys {

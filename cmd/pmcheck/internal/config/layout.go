@@ -18,8 +18,8 @@ type layout struct {
 	logdir  string // of Puppet Server
 }
 
-// layouts are the known ones, the likeliest first. Debian's packages and those of
-// Puppet 3 share /etc/puppet; only the latter have no configuration of a separate
+// layouts returns the known layouts, the likeliest first. Debian's packages and those
+// of Puppet 3 share /etc/puppet; only the latter have no configuration of a separate
 // server there.
 func (o Options) layouts() []layout {
 	aio := layout{
@@ -72,8 +72,8 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 	return layout{}, nil, false
 }
 
-// exists tells whether there is something at a path. What cannot be looked at
-// counts as there, so that reading it reports the reason.
+// exists reports whether a path exists. If that cannot be found out, the path counts as
+// existing, so that reading it reports the reason.
 func (o Options) exists(path string) bool {
 	_, err := os.Stat(filepath.Join(o.Root, path))
 	return !errors.Is(err, fs.ErrNotExist)

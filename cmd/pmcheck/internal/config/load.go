@@ -27,14 +27,14 @@ type Options struct {
 	// Root is the directory in which all paths are looked up; empty means /. No
 	// path in a Config begins with it.
 	Root string
-	// Hostname tells the host's name; nil means os.Hostname.
+	// Hostname returns the host's name; nil means os.Hostname.
 	Hostname func() (string, error)
-	// Checks returns the checks that can be configured, with their defaults, anew
-	// each time; nil means check.All.
+	// Checks returns the checks that can be configured, with their defaults. Each call
+	// must return new Settings. nil means check.All.
 	Checks func() check.List
 }
 
-// defaults are those of Default, with the checks of o.
+// defaults returns Default with the checks of o.
 func (o Options) defaults() Config {
 	c := Default()
 	if o.Checks != nil {
@@ -47,7 +47,7 @@ func (o Options) defaults() Config {
 type Setting struct {
 	// Key is the dotted key, such as probe.timeout.
 	Key string `json:"key"`
-	// Value is what one would write in YAML.
+	// Value is the value as written in YAML.
 	Value string `json:"value"`
 	// Origin is "default", "FILE:LINE", "environment NAME", "flag --NAME", the name
 	// of a Puppet layout, or what the value was derived from.
@@ -62,7 +62,7 @@ type Loaded struct {
 	File string
 	// Content is that file as it was read.
 	Content []byte
-	// Warnings are sentences about what is allowed and probably not meant.
+	// Warnings are sentences about what is valid but probably not intended.
 	Warnings []string
 
 	origins layer
@@ -77,16 +77,16 @@ func (l *Loaded) Settings() []Setting {
 	return list
 }
 
-// Load reads every source and returns the configuration they make. The error has a line
+// Load reads every source and returns the resulting configuration. The error has a line
 // and wraps a Fault for each mistake, unless File cannot be read at all; it then wraps
 // the cause, such as fs.ErrNotExist.
 //
-// Puppet is asked only for what no other source says, so a host without Puppet loads
-// too, once probe.certname, certificate, key and ca are set.
+// Puppet's configuration is used only for settings that no other source has, so Load
+// works on a host without Puppet if probe.certname, certificate, key and ca are set.
 func Load(o Options) (*Loaded, error) { return o.load(true) }
 
-// Check is Load without Puppet: what only puppet.conf can tell stays empty. It is
-// meant for validating a file on a host that will not run it.
+// Check is Load without Puppet: settings that only puppet.conf has stay empty. It is
+// meant for validating a file on a host that will not use it.
 func Check(o Options) (*Loaded, error) { return o.load(false) }
 
 func (o Options) load(askPuppet bool) (*Loaded, error) {
@@ -113,7 +113,7 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	return l, nil
 }
 
-// given returns what file, environment and flags say.
+// given returns the settings of file, environment and flags.
 func (o Options) given(name string, data []byte, found *faults) layer {
 	schema := newSchema(o.defaults())
 	file := fileReader{name: name, schema: schema, layer: layer{}, faults: found}
@@ -145,7 +145,7 @@ func (o Options) readFile() (name string, data []byte, err error) {
 	path := filepath.Join(o.Root, name)
 	data, err = readFile(path)
 	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
-		// A link that leads nowhere is a file that was lost, not one that was never there.
+		// A dangling link is a file that was lost, not one that never existed.
 		if _, absent := os.Lstat(path); absent != nil {
 			return "", nil, nil
 		}

@@ -154,12 +154,12 @@ func TestFaultsCanBeUnwrapped(t *testing.T) {
 	}
 }
 
-func TestReadableIsWhatAMistakeLeaves(t *testing.T) {
+func TestReadableKeepsTheSettingsWithoutMistakes(t *testing.T) {
 	for _, tc := range []struct {
 		name, yaml, socket, holds string
 		environ                   []string
 	}{
-		{"nothing said", "probe: {adress: x}", "/run/pmcheck/pmcheck.sock", "/var/lib/pmcheck/holds", nil},
+		{"not set", "probe: {adress: x}", "/run/pmcheck/pmcheck.sock", "/var/lib/pmcheck/holds", nil},
 		{"in the file", "socket: /srv/p.sock\nholds: {persistent: /srv/h}\nprobe: {adress: x}",
 			"/srv/p.sock", "/srv/h", nil},
 		{"a mistake in the section", "holds: {persistent: /srv/h, until: /srv/u}",

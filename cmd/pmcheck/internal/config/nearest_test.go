@@ -6,14 +6,14 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-func TestNearestOffersOnlySlips(t *testing.T) {
+func TestNearestSuggestsOnlyTypingErrors(t *testing.T) {
 	words := []string{"hold", "for", "json", "drain", "maint", "until", "reason", "until-reboot", "probe.timeout", "c"}
 	for _, tt := range []struct{ word, want string }{
 		{"host", ""}, // two of four letters make it hold
 		{"hols", "hold"},
 		{"fro", "for"},
 		{"drian", "drain"},
-		{"drina", ""}, // two slips
+		{"drina", ""}, // two errors
 		{"brain", "drain"},
 		{"train", "drain"},
 		{"paint", "maint"},

@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-func TestBadOverrides(t *testing.T) {
+func TestBadOverridesAreRefused(t *testing.T) {
 	tests := []struct {
 		name    string
 		environ []string
@@ -54,7 +54,7 @@ func TestBadOverrides(t *testing.T) {
 	}
 }
 
-func TestGoodConfigs(t *testing.T) {
+func TestGoodConfigsAreAccepted(t *testing.T) {
 	tests := []struct {
 		name, yaml string
 		environ    []string
@@ -66,7 +66,7 @@ func TestGoodConfigs(t *testing.T) {
 		{"revocation off", "probe: {revocation: off}\n", nil, "probe.revocation: off # F:1"},
 		{"bare zero", "probe: {max_age: 0}\n", nil,
 			"probe.max_age: 5.5s # derived from probe.interval, probe.timeout and probe.fall"},
-		{"max_age at its least", "probe: {max_age: 3500ms}\n", nil, "probe.max_age: 3.5s # F:1"},
+		{"shortest max_age", "probe: {max_age: 3500ms}\n", nil, "probe.max_age: 3.5s # F:1"},
 		{"bare addresses", "allow: [192.0.2.1, '2001:db8::1']\n", nil, "allow: [192.0.2.1/32, 2001:db8::1/128] # F:1"},
 		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:2"},
 		{"shorter list than the default", "allow: [10.0.0.0/8]\n", nil, "allow: [10.0.0.0/8] # F:1"},

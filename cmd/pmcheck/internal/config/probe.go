@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// Probe says how the master is asked. All paths are absolute and name PEM files.
+// Probe says how the master is probed. All paths are absolute and name PEM files.
 type Probe struct {
 	// Address is the master's host:port.
 	Address string `yaml:"address"`
@@ -57,13 +57,13 @@ func defaultProbe() Probe {
 	}
 }
 
-// decision is the longest normal gap between two results that change the verdict: one
+// decision returns the longest normal gap between two results that change the verdict: one
 // interval, then fall timeouts, each followed by the next attempt at once.
 func (p Probe) decision() time.Duration {
 	return p.Interval + time.Duration(p.Fall)*p.Timeout
 }
 
-// derivedMaxAge is the MaxAge of a configuration that sets none. A verdict must outlive
+// derivedMaxAge returns the MaxAge of a configuration that sets none. A verdict must outlive
 // the longest normal gap, or a slow master would be unknown instead of unhealthy. One
 // more interval covers a probe that a busy scheduler started late.
 func (p Probe) derivedMaxAge() time.Duration { return p.decision() + p.Interval }
@@ -81,8 +81,8 @@ type Detection struct {
 const noticeKilled = 100 * time.Millisecond
 
 // Detection returns the worst case for a balancer that asks every inter and takes a
-// master out after fall refusals. The verdict can turn just after a question, so
-// the balancer's share is fall times inter.
+// master out after fall refusals. The verdict can change just after the balancer has
+// asked, so the balancer's share is fall times inter.
 func (c Config) Detection(inter time.Duration, fall int) Detection {
 	balancer := time.Duration(fall) * inter
 	return Detection{Killed: noticeKilled + balancer, Silent: c.Probe.decision() + balancer}
@@ -126,7 +126,7 @@ func IsMember(s string) bool {
 	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s)
 }
 
-// isCertname accepts the empty name too: it stands for one not known yet.
+// isCertname also accepts the empty name, for a certname that is not known yet.
 func isCertname(s string) bool {
 	return s == strings.ToLower(s) && !strings.ContainsAny(s, "/\\ \t\r\n\x00")
 }

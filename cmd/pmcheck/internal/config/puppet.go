@@ -12,8 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// A puppetHost finds out what the Puppet installation of this host knows about
-// the probe.
+// A puppetHost finds settings of the probe in the Puppet installation of this host.
 type puppetHost struct {
 	Options
 	layout   layout
@@ -24,7 +23,7 @@ type puppetHost struct {
 	warnings []string
 }
 
-// puppetLayer asks Puppet for what given does not say.
+// puppetLayer returns the settings that given lacks and Puppet's configuration has.
 func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
 	path := given.text("puppet.conf")
 	if path != "" && !filepath.IsAbs(path) {
@@ -51,13 +50,14 @@ func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
 	return p.found, p.warnings
 }
 
-// wants tells whether no stronger source gave a key a value.
+// wants reports whether no stronger source has a value for a key.
 func (p *puppetHost) wants(key string) bool {
 	value := p.given[key].value
 	return value == nil || value == ""
 }
 
-// without settles what can be settled on a host without Puppet.
+// without handles a host without Puppet: it reports the settings that are missing, and
+// switches revocation off if no CRL is configured.
 func (p *puppetHost) without() {
 	var missing []string
 	for _, key := range []string{"probe.certname", "probe.certificate", "probe.key", "probe.ca"} {
@@ -109,7 +109,8 @@ func (p *puppetHost) read(named bool) bool {
 	return err == nil
 }
 
-// sound reports whether a setting could be resolved, and its fault if not, once.
+// sound reports whether a setting could be resolved. If not, it records the fault, but
+// only once.
 func (p *puppetHost) sound(fault *Fault) bool {
 	if fault != nil && !slices.Contains(p.faults.list, *fault) {
 		p.faults.list = append(p.faults.list, *fault)
@@ -128,7 +129,8 @@ func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool)
 	return "", r, false
 }
 
-// take sets a key to what a setting of Puppet, under the first of its names, means.
+// take sets a key from a setting of Puppet that may have several names. meaning converts
+// its value.
 func (p *puppetHost) take(key string, meaning func(string) (any, error), names ...string) {
 	if !p.wants(key) {
 		return
@@ -176,7 +178,7 @@ func (p *puppetHost) path(key, setting string) {
 	}
 }
 
-// certname finds the name of this host and tells the settings that refer to it.
+// certname finds the name of this host, and defines it for the settings that refer to it.
 func (p *puppetHost) certname() bool {
 	name := p.given.text("probe.certname")
 	if name == "" {
@@ -210,8 +212,9 @@ func (p *puppetHost) ownName() (name string, at place, ok bool) {
 	return name, place{layerPuppet, 0, why}, err == nil
 }
 
-// places fills in where this packaging of Puppet keeps what the checks look at,
-// unless it is configured. With a puppet.conf in another place nothing is presumed.
+// places sets the directories that the checks look at to those of this packaging of
+// Puppet, unless they are configured. If puppet.conf is in another directory, nothing is
+// assumed.
 func (p *puppetHost) places() {
 	if p.layout.codedir == "" {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-func TestPuppetFaults(t *testing.T) {
+func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string

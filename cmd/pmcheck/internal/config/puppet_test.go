@@ -207,7 +207,8 @@ serverport = 8143
 	}
 }
 
-// load loads on a host named M1 that has the files. In origins pmcheck.yaml is F.
+// load calls config.Load for a host named M1 that has the files. In origins, pmcheck.yaml
+// is F.
 func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, error) {
 	t.Helper()
 	all := map[string]string{"F": yaml}
@@ -217,7 +218,7 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 	return config.Load(config.Options{File: "F", Root: root(t, all), Hostname: hostname("M1")})
 }
 
-// A broken setting of puppet.conf does not matter where pmcheck.yaml has its own.
+// A broken setting in puppet.conf does not matter if pmcheck.yaml overrides it.
 func TestPuppetIsAskedOnlyWhatIsMissing(t *testing.T) {
 	_, err := load(t, map[string]string{aioConf: "certname = $nonesuch\nserverport = x\nssldir = $ssldir\n"},
 		"probe: {certname: m1, address: 'm1:8140', certificate: /c, key: /k, ca: /ca, crl: /crl}\n")

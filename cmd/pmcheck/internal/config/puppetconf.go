@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// puppetConf answers what the Puppet Server of a host would answer to `puppet
-// config print --section server`, for the few settings that pmcheck needs.
-// Not safe for concurrent use.
+// puppetConf finds the values that `puppet config print --section server` would print,
+// for the few settings that pmcheck needs. It is not safe for concurrent use.
 type puppetConf struct {
 	name     string // shown in origins
 	written  map[[2]string]written
@@ -73,7 +72,7 @@ func (c *puppetConf) lookup(setting string) (text string, line int) {
 	return "", 0
 }
 
-// clean removes what Puppet does not count to a value: quotes around it, and the
+// clean removes what Puppet does not take as part of a value: quotes around it, and the
 // owner and mode of a file, as in "$vardir/ssl { owner = service, mode = 0771 }".
 func clean(text string) string {
 	if open := strings.LastIndexByte(text, '{'); open >= 0 {
@@ -93,7 +92,8 @@ func clean(text string) string {
 func (c *puppetConf) resolve(setting string) resolved { return c.expand(setting, nil) }
 
 // expand resolves a setting that the settings on path, outermost first, refer to.
-// Answers are kept, so that a file of nested references costs no more than its size.
+// Results are cached, so that the cost of nested references is bounded by the size of
+// the file.
 func (c *puppetConf) expand(setting string, path []string) resolved {
 	if r, ok := c.known[setting]; ok {
 		return r
@@ -151,7 +151,7 @@ func (c *puppetConf) at(line int) place {
 	return place{layerPuppet, line, c.name + ":" + strconv.Itoa(line)}
 }
 
-// fault says that a setting makes no sense.
+// fault returns a Fault of a setting in a line.
 func (c *puppetConf) fault(line int, setting, problem string) *Fault {
 	return &Fault{setting, problem, "", c.at(line)}
 }
@@ -172,7 +172,7 @@ func (c *puppetConf) place(r resolved, unset string) place {
 	return place{layerPuppet, r.lines[0], "derived from " + join(origins)}
 }
 
-// pathDefaults are Puppet's own defaults of the settings for the files of a host.
+// pathDefaults returns Puppet's own defaults for the paths of a host's files.
 func (l layout) pathDefaults() map[string]string {
 	return map[string]string{
 		"confdir":       l.confdir,

@@ -115,8 +115,8 @@ func (j judge) tls(c *Config) {
 // services checks the names of services, which become URL paths and parts of the
 // names of hold files. Paths with a meaning of their own are reserved.
 func (j judge) services(c *Config) {
-	taken := map[string]string{"server": "is always there", "puppetdb": "is there when puppetdb.address is set",
-		"live": "is a path of its own", "status": "is a path of its own", "metrics": "is a path of its own"}
+	taken := map[string]string{"server": "always exists", "puppetdb": "exists if puppetdb.address is set",
+		"live": "is a reserved path", "status": "is a reserved path", "metrics": "is a reserved path"}
 	name := func(key, n string) {
 		j.rule(key, drain.CheckName(n) == nil, show(n)+" is not the name of a service",
 			"a-z, 0-9, dot, underscore and hyphen")

@@ -91,9 +91,9 @@ func parse(t reflect.Type, s string) (any, error) {
 	return s, nil
 }
 
-// ParseDuration reads a duration as every setting has it: as time.ParseDuration
-// does, or with days and weeks, such as 30d or 2w. The error is a Fault without a
-// key.
+// ParseDuration parses a duration in the format of all settings: that of
+// time.ParseDuration, or with days and weeks, such as 30d or 2w. The error is a Fault
+// without a key.
 func ParseDuration(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return d, nil
@@ -129,7 +129,7 @@ func parsePrefix(text string) (any, error) {
 	return p, nil
 }
 
-// format returns what one would write in YAML for a value.
+// format returns a value as written in YAML.
 func format(v reflect.Value) string {
 	if v.Kind() == reflect.Slice {
 		items := make([]string, v.Len())
@@ -147,7 +147,8 @@ func format(v reflect.Value) string {
 	return quote(fmt.Sprint(v))
 }
 
-// quote adds quotes to text that YAML would not read back as that text.
+// quote returns text as a YAML value, in quotes if YAML would otherwise read it as
+// something else.
 func quote(text string) string {
 	var back []any
 	err := yaml.Unmarshal([]byte("["+text+"]"), &back)

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// limitedConn is a connection that has a place. It loses the place unless a
-// request and its answer are done within exchangeTime, and the next request
-// begins within idleTime. A second more or less does not matter, so
-// limiter.sweep is the clock of all of them: with the timeouts of http.Server,
-// each request would read the clock four times and set five timers.
+// limitedConn is a connection that the limiter has admitted. The limiter closes it
+// unless a request and its answer are done within exchangeTime, and the next request
+// begins within idleTime. A second more or less does not matter, so limiter.sweep is
+// the clock of all connections: with the timeouts of http.Server, each request would
+// read the clock four times and set five timers.
 type limitedConn struct {
 	net.Conn
 	limiter *limiter
-	due     atomic.Int64 // the sweep at which the place is lost
+	due     atomic.Int64 // the sweep that closes the connection
 	idle    atomic.Bool  // between an answer and the next request
 
 	read, write deadline
 }
 
-// Read notes that the first byte after a pause begins a request.
+// Read starts exchangeTime when the first byte of a new request arrives.
 func (c *limitedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.idle.Load() {
@@ -33,7 +33,7 @@ func (c *limitedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// noteIdle is http.Server's ConnState: it starts the idle time of a connection.
+// noteIdle is http.Server's ConnState hook: it starts the idle time of a connection.
 func noteIdle(c net.Conn, state http.ConnState) {
 	if state != http.StateIdle {
 		return
@@ -78,7 +78,8 @@ func (d *deadline) set(t time.Time, pass func(time.Time) error) error {
 	return pass(t)
 }
 
-// Close gives the place back. It may be called more than once.
+// Close removes the connection from the limiter and closes it. It may be called more
+// than once.
 func (c *limitedConn) Close() error {
 	c.limiter.mu.Lock()
 	c.limiter.remove(c)

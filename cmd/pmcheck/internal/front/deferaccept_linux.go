@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deferAccept has the kernel keep a new connection for so many seconds or until
-// the client has spoken.
+// deferAccept makes the kernel hold back a new connection until the client has sent
+// data, but at most for the given number of seconds.
 func deferAccept(c syscall.RawConn, seconds int) error {
 	var option error
 	err := c.Control(func(fd uintptr) {

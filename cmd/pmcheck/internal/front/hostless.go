@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// hostlessConn lets HTTP/1.1 requests without a Host header in. HAProxy sends
-// them ("option httpchk GET / HTTP/1.1", unless the header is written out),
-// net/http refuses them with 400, and a balancer takes that for a dead
-// master. The name in a Host header means nothing here, so one is supplied.
+// hostlessConn adds a Host header to HTTP/1.1 requests without one. HAProxy sends such
+// requests ("option httpchk GET / HTTP/1.1", unless the header is written out); net/http
+// refuses them with 400, and a balancer would conclude that the master is dead. The
+// name in the header means nothing here.
 type hostlessConn struct {
 	net.Conn
 	// While a request is handled, net/http waits for the next one with a read
@@ -22,8 +22,8 @@ type hostlessConn struct {
 
 const suppliedHost = "Host: pmcheck\r\n"
 
-// Read completes a request that arrives whole, as a check's does. One that
-// arrives in pieces, or behind another, is left as it is.
+// Read completes a request that arrives in one piece, as a health check does. A request
+// that arrives in pieces, or behind another one, is not changed.
 func (c *hostlessConn) Read(b []byte) (int, error) {
 	if len(b) <= len(suppliedHost)+1 {
 		n, err := c.Conn.Read(b)

@@ -11,7 +11,7 @@ import (
 
 // ServerTLS returns the configuration of a listener that speaks TLS. It reads
 // the files again when they have changed, so a renewed certificate is used
-// without a reload; clientCA may be empty. The error says which file is not good.
+// without a reload; clientCA may be empty. The error says which file cannot be used.
 func ServerTLS(certificate, key, clientCA string) (*tls.Config, error) {
 	source := &keyPair{certificate: certificate, key: key, clientCA: clientCA}
 	if _, err := source.config(nil); err != nil {
@@ -30,7 +30,7 @@ type keyPair struct {
 	last *tls.Config
 }
 
-// config returns what to shake hands with now.
+// config returns the configuration for a handshake now.
 func (k *keyPair) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// limiter is a listener that turns away clients that are not allowed, and that
-// never holds more than max connections. Beyond that, a new connection closes
-// the oldest one of the address with the most: an honest check lives for
-// milliseconds, so that one is idle or hostile, and no crowd can keep a balancer
-// out.
+// limiter is a listener that refuses clients that are not allowed, and never keeps more
+// than max connections. If there is one more, it closes the oldest connection of the
+// address with the most connections. A real check lasts milliseconds, so that connection
+// is idle or hostile, and no number of them can keep a balancer out.
 type limiter struct {
 	net.Listener
 	wait    func()                                  // called before each Accept; may be nil
@@ -46,8 +45,8 @@ func (l *limiter) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops listening. It may be called more than once, which net/http does:
-// the file of a unix socket may be another daemon's by then.
+// Close stops listening. Only the first call does: net/http calls Close more than once,
+// and by then the file of a unix socket may belong to another daemon.
 func (l *limiter) Close() (err error) {
 	l.closing.Do(func() { err = l.Listener.Close() })
 	return err
@@ -67,8 +66,8 @@ func (l *limiter) admit(c net.Conn) net.Conn {
 	return admitted
 }
 
-// oldestOfMost returns the oldest connection of the address with most. It is
-// called only when there are too many, so the counts are made then.
+// oldestOfMost returns the oldest connection of the address with the most connections.
+// It counts them itself, because it is called only when there are too many.
 func (l *limiter) oldestOfMost() *limitedConn {
 	count := map[netip.Addr]int{}
 	for _, c := range l.open {
@@ -132,7 +131,7 @@ func (l *limiter) sweep() {
 	}
 }
 
-// in returns the sweep at which a time from now on is surely over. The clock
-// counts sweeps instead of seconds for the sake of a host that was suspended:
-// after it resumes, a client that asks has its full time.
+// in returns the first sweep at which d has certainly passed from now. The clock counts
+// sweeps instead of seconds because a host may be suspended: after it resumes, a client
+// that asks has its full time.
 func (l *limiter) in(d time.Duration) int64 { return l.sweeps.Load() + int64(d/sweepEvery) + 1 }

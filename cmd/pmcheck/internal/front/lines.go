@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Bounds on a client that is told one line.
+// Bounds on a client that is sent one line.
 const (
-	lineDeadline = 2 * time.Second // to take the line, and then to close
+	lineDeadline = 2 * time.Second // to receive the line and close
 	maxSaid      = 1 << 10         // bytes that are read from it
 )
 
-// ServeLines gives every client of a listener one line and closes the
-// connection, until ctx ends. It calls line with the client's address. Its
-// goroutines belong to group.
+// ServeLines sends one line to every client of a listener and closes the connection,
+// until ctx ends. The line is the result of line for the client's address. The
+// goroutines of ServeLines belong to group.
 func (s *Server) ServeLines(ctx context.Context, group *errgroup.Group, l net.Listener, line func(netip.Addr) string) {
 	limited := s.limit(ctx, group, l)
 	group.Go(func() error {
@@ -42,13 +42,13 @@ func (s *Server) ServeLines(ctx context.Context, group *errgroup.Group, l net.Li
 				return fmt.Errorf("listener %s: %w", limited.Addr(), err)
 			default:
 				s.Log.Warn("a connection was not accepted", "listener", limited.Addr().String(), "error", err)
-				time.Sleep(50 * time.Millisecond) // until other connections give back what is short
+				time.Sleep(50 * time.Millisecond) // until other connections release resources
 			}
 		}
 	})
 }
 
-// passing reports whether a listener may go on after such an error.
+// passing reports whether err is temporary, so that the listener can continue.
 func passing(err error) bool {
 	return slices.ContainsFunc(
 		[]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
@@ -63,9 +63,9 @@ func tell(c net.Conn, line func(netip.Addr) string) {
 	}
 }
 
-// hangUp lets a client take its line. What the client sends, as HAProxy does with
-// agent-send, is read and dropped: closing a connection with unread data resets
-// it, and the reset may discard the line on its way.
+// hangUp waits until the client has closed its end. What the client sends, as HAProxy
+// does with agent-send, is read and dropped: closing a connection with unread data
+// resets it, and the reset may discard the line on its way.
 func hangUp(c net.Conn) {
 	if limited, ok := c.(*limitedConn); ok {
 		if tcp, ok := limited.Conn.(*net.TCPConn); ok {
@@ -75,7 +75,7 @@ func hangUp(c net.Conn) {
 	io.Copy(io.Discard, io.LimitReader(c, maxSaid))
 }
 
-// address is that of one end of a connection; zero on a unix socket.
+// address returns the address of one end of a connection; zero on a unix socket.
 func address(a net.Addr) netip.AddrPort {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return tcp.AddrPort()
@@ -83,5 +83,5 @@ func address(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// source is the address of a client; zero on a unix socket.
+// source returns the address of a client; zero on a unix socket.
 func source(c net.Conn) netip.Addr { return Address(address(c.RemoteAddr())) }
