@@ -11,30 +11,30 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// How long each is asked at each rate. pmcheck's windows are a minute together,
-// for their share of handshakes, which come every 30 s.
+// How long each contender is measured at each rate. pmcheck's windows last a minute in
+// total, so that they have their share of handshakes, which happen every 30 s.
 const (
 	pmcheckWindow = 15 * time.Second
 	otherWindow   = 6 * time.Second
 )
 
-// A contender is one that balancers ask.
+// A contender is a program that balancers ask.
 type contender struct {
 	name    string
 	address string
-	rates   []int                // how many balancers it can take
-	cpu     func() time.Duration // used so far, besides the master's
+	rates   []int                // numbers of balancers that it can serve
+	cpu     func() time.Duration // CPU time used so far, without the master's
 	runs    map[int][]run        // by rate, one for each round
 }
 
-// A run is one window.
+// A run holds the results of one window.
 type run struct {
 	p50, p99, p999 float64 // seconds
-	rate           float64 // questions per second
-	cpu, master    float64 // CPU seconds per question: of the contender, and what it costs the master
+	rate           float64 // requests per second
+	cpu, master    float64 // CPU seconds per request, of the contender and of the master
 }
 
-// allRates are numbers of balancers that ask once a second each.
+// allRates returns the numbers of balancers, each of which asks once a second.
 func allRates() []int {
 	if testing.Short() {
 		return []int{10, 1000}
@@ -42,18 +42,19 @@ func allRates() []int {
 	return []int{1, 10, 100, 1000}
 }
 
-// flood is the rate of wrk: the next question as soon as one is answered.
+// flood stands for the rate of wrk, which sends a request as soon as the one before is
+// answered.
 const flood = 0
 
-// benchmarkBalancers asks what answers take and cost where balancers come at
-// their own pace. To the ancestor each question is three processes and a TLS
-// handshake of the master; pmcheck pays for its probing, however many ask, and then
-// hardly anything for a question.
+// benchmarkBalancers measures the latency and CPU time of answers to balancers that ask at
+// their own pace. For each request, the ancestor starts three processes and the master
+// makes a TLS handshake. pmcheck spends CPU time on its probes, however many balancers ask,
+// and hardly any on a request.
 func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 	others := startOthers(b)
 	xinetd := lab.StartAncestor(b, master.Address())
 	ancestor := newContender(b, "ancestor", xinetd.Address(), 0)
-	ancestor.rates = slices.DeleteFunc(allRates(), func(rate int) bool { return rate > 10 }) // it can do six times that
+	ancestor.rates = slices.DeleteFunc(allRates(), func(rate int) bool { return rate > 10 }) // it can do about 60/s
 	ancestor.cpu = func() time.Duration { return lab.CPUTime(b, xinetd.Pid()) }
 	pmcheck := newContender(b, "pmcheck", lab.Address(b, "127.0.0.1"), 0)
 	config := serveConfig(b, pmcheck.address, master.Address(), master.PuppetConf())
@@ -61,22 +62,22 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 
 	var probing []float64
 	for range min(rounds(b), 3) {
-		// The master is not asked anything meanwhile.
+		// Nothing asks the master while the others are measured.
 		quiet := perSecond(b, master.Pid(), func() {
 			for _, c := range others {
-				c.beAsked(b, otherWindow, c.rates...)
-				c.beFlooded(b)
+				c.measure(b, otherWindow, c.rates...)
+				c.measureFlood(b)
 			}
 		})
 		for _, rate := range ancestor.rates {
-			used := perSecond(b, master.Pid(), func() { ancestor.beAsked(b, otherWindow, rate) })
+			used := perSecond(b, master.Pid(), func() { ancestor.measure(b, otherWindow, rate) })
 			ancestor.charge(rate, used-quiet)
 		}
 		pid, stop := start(b, nil, lab.Build(b), "serve", "--config", config)
 		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
 		waitForAnswer(b, urlOf(pmcheck.address))
-		used := perSecond(b, master.Pid(), func() { pmcheck.beAsked(b, pmcheckWindow, pmcheck.rates...) })
-		pmcheck.beFlooded(b) // which takes nothing from the master but its CPUs
+		used := perSecond(b, master.Pid(), func() { pmcheck.measure(b, pmcheckWindow, pmcheck.rates...) })
+		pmcheck.measureFlood(b) // outside perSecond, since a flood causes no further probes
 		for rate := range pmcheck.runs {
 			pmcheck.charge(rate, used-quiet)
 		}
@@ -88,20 +89,21 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 	compareCost(b, all, probing)
 }
 
-// warmUp lets the JVM compile what answers the questions of both: otherwise the
-// first round would pay for it.
+// warmUp makes the JVM compile the code that answers pmcheck and the ancestor. Otherwise
+// the first round would include that cost.
 func warmUp(b *testing.B, config, ancestor string) {
 	b.Helper()
-	hurried := []string{
+	frequent := []string{
 		"PMCHECK_PROBE_INTERVAL=100ms", "PMCHECK_PROBE_TIMEOUT=99ms", "PMCHECK_PROBE_FALL=100",
 		"PMCHECK_PROBE_HANDSHAKE=1s", "PMCHECK_JRUBY_INTERVAL=1s",
 	}
-	_, stop := start(b, hurried, lab.Build(b), "serve", "--config", config)
+	_, stop := start(b, frequent, lab.Build(b), "serve", "--config", config)
 	defer stop()
 	lab.Wrk{URL: urlOf(ancestor), Connections: 4, Duration: window(20 * time.Second), Reconnect: true}.Run(b)
 }
 
-// startOthers starts those that ask no master, net/http as it is first.
+// startOthers starts the contenders that ask no master. The first one is net/http with its
+// defaults.
 func startOthers(b *testing.B) (others []*contender) {
 	b.Helper()
 	for _, kind := range []string{kindDefault, kindTuned} {
@@ -123,8 +125,8 @@ func newContender(b *testing.B, name, address string, pid int) *contender {
 	}
 }
 
-// beAsked has balancers ask a contender, at one rate after the other.
-func (c *contender) beAsked(b *testing.B, long time.Duration, rates ...int) {
+// measure makes balancers ask a contender, at one rate after the other.
+func (c *contender) measure(b *testing.B, long time.Duration, rates ...int) {
 	b.Helper()
 	for _, rate := range rates {
 		before := c.cpu()
@@ -137,12 +139,12 @@ func (c *contender) beAsked(b *testing.B, long time.Duration, rates ...int) {
 	}
 }
 
-func (c *contender) beFlooded(b *testing.B) {
+func (c *contender) measureFlood(b *testing.B) {
 	b.Helper()
 	before := c.cpu()
 	result := lab.Wrk{URL: urlOf(c.address), Connections: 16, Duration: window(3 * time.Second), Reconnect: true}.Run(b)
 	if result.Errors > 0 || result.Requests == 0 {
-		b.Fatalf("%s: %d of %d requests without a good answer", c.name, result.Errors, result.Requests)
+		b.Fatalf("%s: %d of %d requests failed", c.name, result.Errors, result.Requests)
 	}
 	c.runs[flood] = append(c.runs[flood], run{
 		rate: result.RequestsPerSecond,
@@ -150,7 +152,7 @@ func (c *contender) beFlooded(b *testing.B) {
 	})
 }
 
-// charge notes what the master used per second in the latest run at a rate.
+// charge records the master's CPU time per second for the latest run at a rate.
 func (c *contender) charge(rate int, perSecond float64) {
 	runs := c.runs[rate]
 	last := &runs[len(runs)-1]
@@ -165,7 +167,7 @@ func perSecond(b *testing.B, pid int, fn func()) float64 {
 	return (cpuTime(b, pid) - before).Seconds() / time.Since(began).Seconds()
 }
 
-// at returns one figure of each round.
+// at returns one figure from each round at a rate.
 func (c *contender) at(rate int, figure func(run) float64) []float64 {
 	var list []float64
 	for _, r := range c.runs[rate] {
@@ -206,7 +208,7 @@ func (r run) own() float64      { return r.cpu }
 func (r run) ofMaster() float64 { return r.master }
 func (r run) together() float64 { return r.cpu + r.master }
 
-// goalTimes is how many times pmcheck's CPU time the ancestor is to take.
+// goalTimes is the goal for the ratio of the ancestor's CPU time to pmcheck's.
 const goalTimes = 500
 
 func compareCost(b *testing.B, all []*contender, probing []float64) {

@@ -14,14 +14,15 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A fault is something that befalls a master. begin calls began when it does, and
-// returns what mends it, after which the master is ready.
+// A fault is something that happens to a master. begin calls began at the moment when it
+// happens, and returns a function that mends it, after which the master is ready.
 type fault struct {
 	name  string
 	begin func(b *testing.B, s *lab.PuppetServer, began func()) (mend func())
 }
 
-// allFaults has the one last that takes a restart to mend: after it nothing follows.
+// allFaults returns all faults. The one whose mending takes a restart comes last, so that
+// the last round needs none.
 func allFaults() []fault {
 	return []fault{
 		{"every JRuby stuck", stick},
@@ -38,8 +39,8 @@ func allFaults() []fault {
 	}
 }
 
-// stick has a compile wait in generate(), in the only JRuby, and then two requests
-// wait for it.
+// stick makes a compile wait in generate(), in the only JRuby, and then sends two requests
+// that wait for the JRuby.
 func stick(b *testing.B, s *lab.PuppetServer, began func()) (mend func()) {
 	b.Helper()
 	const agent = "agent.lab.example"

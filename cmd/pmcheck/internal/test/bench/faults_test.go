@@ -14,9 +14,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// benchmarkFaults asks how long after a fault HAProxy no longer sends agents,
-// with the ancestor and with pmcheck side by side: each fault befalls the same
-// master at the same moment for all.
+// benchmarkFaults measures how long after a fault HAProxy stops sending agents, with the
+// ancestor and with pmcheck. All ways watch the same master at the same time.
 func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	patience, stuckAfter := 60*time.Second, 5*time.Second
 	if testing.Short() {
@@ -41,7 +40,7 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	for round := range times {
 		for i, f := range faults {
 			waitForUp(b, h, ways)
-			time.Sleep(rand.N(window(2 * time.Second))) // checks are not in step with faults
+			time.Sleep(rand.N(window(2 * time.Second))) // so that faults are not in step with checks
 			var note func()
 			mend := f.begin(b, master, func() { note = observe(h, ways, f.name, patience) })
 			note()
@@ -53,7 +52,7 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	compareFaults(b, faults, ways, patience, stuckAfter)
 }
 
-// waitForUp waits until all have the master back.
+// waitForUp waits until HAProxy has the master UP in all ways.
 func waitForUp(b *testing.B, h *lab.HAProxy, ways []*way) {
 	b.Helper()
 	for i := range ways {
@@ -63,8 +62,8 @@ func waitForUp(b *testing.B, h *lab.HAProxy, ways []*way) {
 	}
 }
 
-// observe begins to measure. What it returns waits until HAProxy knows of the
-// fault in every way, or patience has run out, and notes when it did.
+// observe starts to measure. It returns a function that waits until each way has answered
+// 503 and HAProxy has the master DOWN in it, or patience is over, and records the times.
 func observe(h *lab.HAProxy, ways []*way, fault string, patience time.Duration) (note func()) {
 	began := time.Now()
 	until := func(known func() bool) float64 {
@@ -73,7 +72,7 @@ func observe(h *lab.HAProxy, ways []*way, fault string, patience time.Duration) 
 			if known() {
 				return time.Since(began).Seconds()
 			}
-			time.Sleep(max(10*time.Millisecond, 4*time.Since(asked))) // leaves the machine to others
+			time.Sleep(max(10*time.Millisecond, 4*time.Since(asked))) // leaves the CPUs to the others
 		}
 		return math.Inf(1) // never
 	}
@@ -110,7 +109,7 @@ func isDown(h *lab.HAProxy, backend string) bool {
 	return false
 }
 
-// goalSooner is how many times sooner HAProxy is to know with pmcheck.
+// goalSooner is the goal for how many times sooner HAProxy has the master DOWN with pmcheck.
 const goalSooner = 3
 
 func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAfter time.Duration) {
@@ -123,7 +122,7 @@ func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAft
 			sooner := ratio(ways[0].down[f.name], w.down[f.name])
 			text := fmt.Sprintf("%.1f times", sooner)
 			if never {
-				text = "" // than never
+				text = "" // the ancestor never noticed
 			}
 			t.row(f.name, w.name, secondsOrNever(w.refused[f.name], patience), secondsOrNever(w.down[f.name], patience), text)
 			if w != ways[0] && !never {

@@ -21,11 +21,11 @@ type refusal struct{ line string }
 
 func (r refusal) Error() string { return "answered " + r.line }
 
-// check asks as HAProxy's option httpchk does, over a connection of its own. It
-// costs less here than net/http's client, which on a machine with few CPUs would
-// be what is measured.
+// check sends a request as HAProxy's option httpchk does, over a new connection. It uses
+// less CPU time than net/http's client, which would distort the measurement on a machine
+// with few CPUs.
 func check(address string) error {
-	const patience = 10 * time.Second // the ancestor takes 5 to say that it heard nothing
+	const patience = 10 * time.Second // the ancestor takes 5 s if the master does not answer
 	c, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
 		return err
@@ -48,10 +48,9 @@ func check(address string) error {
 	return nil
 }
 
-// checkSteadily has so many balancers ask, each once a second at a moment of its
-// own, and returns how long the answers took, the quickest first. A question that
-// was due is asked, however late the one before is answered, and its time counts
-// from when it was due.
+// checkSteadily makes the given number of balancers ask, each once a second at its own
+// offset, and returns the latencies in ascending order. A request is sent when it is due,
+// even if the one before is not answered yet. Its latency counts from when it was due.
 func checkSteadily(b *testing.B, address string, balancers int, window time.Duration) []time.Duration {
 	b.Helper()
 	moments := rand.New(rand.NewPCG(1, uint64(balancers))) // the same for all contenders
@@ -83,8 +82,8 @@ func checkSteadily(b *testing.B, address string, balancers int, window time.Dura
 	return took
 }
 
-// sleep is time.Sleep without rounding to milliseconds, as the runtime does
-// where it has nothing else to wait for.
+// sleep is like time.Sleep, but does not round to milliseconds, as the runtime does when it
+// has nothing else to wait for.
 func sleep(b *testing.B, d time.Duration) {
 	b.Helper()
 	for left := unix.NsecToTimespec(int64(d)); left.Nano() > 0; {
@@ -98,7 +97,7 @@ func sleep(b *testing.B, d time.Duration) {
 	}
 }
 
-// quantile returns what so many of 1000 took no longer than, in seconds.
+// quantile returns the latency, in seconds, that per1000 of 1000 requests do not exceed.
 func quantile(sorted []time.Duration, per1000 int) float64 {
 	return sorted[(len(sorted)*per1000+999)/1000-1].Seconds()
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// The test binary is also the server that pmcheck is compared to. This
-// variable, set to one of the kinds and an address, makes it one.
+// The test binary is also the bare server that pmcheck is compared with: it runs as one if
+// this environment variable has a kind and an address.
 const serveVariable = "BENCH_SERVE"
 
 // The kinds of bare servers.
@@ -49,14 +49,14 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// tables are what the benchmarks found. They are printed behind the lines that
-// benchstat reads, since a benchmark's own log is cut short.
+// tables holds the results of the benchmarks. They are printed after the lines that
+// benchstat reads, since go test truncates a benchmark's log.
 var tables []*table
 
-// answer is what every server in these benchmarks sends.
+// answer is the body that every server in these benchmarks sends.
 const answer = "Puppet Server is running.\n"
 
-// serveBare is the least that net/http can do.
+// serveBare serves the answer with a minimal net/http server.
 func serveBare(kind, address string) error {
 	var config net.ListenConfig
 	if kind == kindTuned {

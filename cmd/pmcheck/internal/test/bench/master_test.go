@@ -10,14 +10,14 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// BenchmarkMaster is what needs a real Puppet Server, one for all of it.
+// BenchmarkMaster runs the benchmarks that need a real Puppet Server. They share one.
 func BenchmarkMaster(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Fatal("starts Puppet Server as its own user: run as root")
 	}
 	options := lab.PuppetServerOptions{JavaArgs: []string{}} // a JVM as shipped
 	if testing.Short() {
-		options.JavaArgs = nil // one that starts sooner
+		options.JavaArgs = nil // a JVM that starts faster
 	}
 	master := lab.StartPuppetServer(b, options)
 	master.WaitReady(3 * time.Minute)

@@ -21,8 +21,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// start runs a program until stop is called, at the latest until the benchmark
-// ends. Its surroundings are empty, since pmcheck reads them.
+// start runs a program until stop is called or the benchmark ends. Its environment has
+// nothing but PATH and environ, since pmcheck reads settings from there.
 func start(b *testing.B, environ []string, program string, args ...string) (pid int, stop func()) {
 	b.Helper()
 	var output bytes.Buffer
@@ -40,9 +40,9 @@ func start(b *testing.B, environ []string, program string, args ...string) (pid 
 		}
 		stopped = true
 		cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		cmd.Wait()                          // bare servers end by the signal
+		cmd.Wait()                          // bare servers are killed by the signal
 		if b.Failed() {
-			b.Logf("%v said:\n%s", cmd.Args, output.String())
+			b.Logf("output of %v:\n%s", cmd.Args, output.String())
 		}
 	}
 	b.Cleanup(stop)
@@ -65,14 +65,14 @@ func urlOf(address string) string { return "http://" + address + "/" }
 
 func addressOf(url string) string { return strings.Trim(strings.TrimPrefix(url, "http://"), "/") }
 
-// waitForAnswer asks until the answer is good, and returns when that was.
+// waitForAnswer sends requests until the answer is 200, and returns the time of that answer.
 func waitForAnswer(b *testing.B, url string) time.Time {
 	b.Helper()
 	lab.WaitFor(b, 30*time.Second, 200*time.Microsecond, func() error { return ask(url) })
 	return time.Now()
 }
 
-// ask asks once, over a connection of its own as a balancer does.
+// ask sends one request over a new connection, as a balancer does.
 func ask(url string) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	resp, err := client.Get(url)
@@ -87,9 +87,8 @@ func ask(url string) error {
 	return err
 }
 
-// onCPU calls fn so that what it starts runs on one CPU, or wherever it likes
-// if cpu is negative. A Go program then has GOMAXPROCS=1 by itself, HAProxy one
-// thread.
+// onCPU calls fn so that programs started by fn run on one CPU, or on all CPUs if cpu is
+// negative. On one CPU, Go programs have GOMAXPROCS=1 by default, and HAProxy one thread.
 func onCPU(b *testing.B, cpu int, fn func()) {
 	b.Helper()
 	if cpu < 0 {
@@ -110,9 +109,9 @@ func onCPU(b *testing.B, cpu int, fn func()) {
 	fn()
 }
 
-// cpuTime returns the CPU time of a process itself, in nanoseconds where
-// /proc has hundredths of a second. The clock of another process is named by
-// its id: see clock_getcpuclockid(3).
+// cpuTime returns the CPU time of a process without its children. Its resolution is 1 ns,
+// compared with 10 ms in /proc. The clock id of another process is computed from its
+// process id: see clock_getcpuclockid(3).
 func cpuTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	const schedulerClock = 2
@@ -123,8 +122,8 @@ func cpuTime(b *testing.B, pid int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// serveConfig writes a pmcheck.yaml for a master that puppet.conf describes,
-// and keeps the daemon away from the machine's own files. More are further lines.
+// serveConfig writes a pmcheck.yaml for the master of a puppet.conf, and keeps the daemon
+// away from the machine's own files. more holds further lines.
 func serveConfig(b *testing.B, listen, master, puppetConf string, more ...string) (file string) {
 	b.Helper()
 	dir := b.TempDir()

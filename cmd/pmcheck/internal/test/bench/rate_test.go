@@ -63,7 +63,8 @@ func BenchmarkAnswers(b *testing.B) {
 	}
 }
 
-// startServers starts pmcheck, first, and those it is compared to.
+// startServers starts pmcheck and the servers that it is compared with, and returns them in
+// this order.
 func startServers(b *testing.B, master *checktest.Master) []*server {
 	b.Helper()
 	address := lab.Address(b, "127.0.0.1")
@@ -101,13 +102,13 @@ frontend answers
 			return &server{name: "HAProxy " + lab.HAProxyVersion(b), url: urlOf(address), pid: pid}
 		}
 	}
-	b.Fatal("HAProxy does not name its worker")
+	b.Fatal("no Pid in HAProxy's answer to show info")
 	return nil
 }
 
-// measureAnswers measures the servers in rounds, and each round begins with another
-// server. There are twice as many rounds as elsewhere, and they are short: the less time
-// is between two measurements, the less the machine has changed.
+// measureAnswers measures the servers in rounds, each of which begins with another server.
+// There are twice as many rounds as elsewhere, and they are short: the machine changes less
+// in a shorter time between two measurements.
 func measureAnswers(b *testing.B, servers []*server, kept bool) {
 	b.Helper()
 	for _, s := range servers {
@@ -123,7 +124,7 @@ func measureAnswers(b *testing.B, servers []*server, kept bool) {
 			before := cpuTime(b, s.pid)
 			result := lab.Wrk{URL: s.url, Connections: 16, Duration: time.Second, Reconnect: !kept}.Run(b)
 			if result.Errors > 0 || result.Requests == 0 {
-				b.Fatalf("%s: %d of %d requests without a good answer", s.name, result.Errors, result.Requests)
+				b.Fatalf("%s: %d of %d requests failed", s.name, result.Errors, result.Requests)
 			}
 			s.rates = append(s.rates, result.RequestsPerSecond)
 			s.costs = append(s.costs, (cpuTime(b, s.pid)-before).Seconds()/float64(result.Requests))

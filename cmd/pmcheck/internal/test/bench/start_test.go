@@ -16,13 +16,13 @@ import (
 
 const mebibyte = 1 << 20
 
-// BenchmarkStart asks how long a balancer waits for its first good answer when
-// the daemon starts: the configuration is read, the master probed with a new
-// handshake, then the answer given.
+// BenchmarkStart measures how long a balancer waits for the first 200 when the daemon
+// starts: until it has read its configuration, probed the master with a new handshake, and
+// answered.
 func BenchmarkStart(b *testing.B) {
 	pmcheck, master := lab.Build(b), lab.StartStandIn(b, "master.bench.example")
 	var ours, bare []float64
-	for range 4 * rounds(b) { // short, and each hangs on the scheduler
+	for range 4 * rounds(b) { // rounds are short, and each depends on the scheduler
 		address := lab.Address(b, "127.0.0.1")
 		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
 		began := time.Now()
@@ -43,8 +43,8 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(median(ours)*1e3, "ms")
 }
 
-// BenchmarkMemory asks what stays resident. An hour of checks at one per second
-// is nothing against what wrk asks in ten seconds.
+// BenchmarkMemory measures resident memory. In ten seconds, wrk sends far more requests
+// than balancers that ask once a second do in an hour.
 func BenchmarkMemory(b *testing.B) {
 	pmcheck, master := lab.Build(b), lab.StartStandIn(b, "master.bench.example")
 	address := lab.Address(b, "127.0.0.1")
@@ -103,7 +103,7 @@ func memory(b *testing.B, pid int) procfs.ProcStatus {
 	return status
 }
 
-// programSize is empty for a server that is no program of its own.
+// programSize returns the size of a program's file, or "" for a server without its own file.
 func programSize(b *testing.B, file string) string {
 	b.Helper()
 	if file == "" {

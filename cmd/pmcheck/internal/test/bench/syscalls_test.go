@@ -17,9 +17,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// BenchmarkSystemCalls counts what servers ask of the kernel for an answer over a
-// new connection, which is most of what such an answer costs: it says why one
-// cannot be as quick as another.
+// BenchmarkSystemCalls counts the system calls that servers make for an answer over a new
+// connection. They are most of its cost, and explain why one server cannot be as fast as
+// another.
 func BenchmarkSystemCalls(b *testing.B) {
 	var servers []*server
 	master := lab.StartStandIn(b, "master.bench.example")
@@ -41,13 +41,13 @@ func BenchmarkSystemCalls(b *testing.B) {
 	t.add(b)
 }
 
-// A call is a system call, and how often it is made.
+// A call is a system call and how often a server makes it.
 type call struct {
 	name      string
 	perAnswer float64
 }
 
-// countCalls traces a server for a second, the most frequent call first.
+// countCalls traces a server for a second and returns its calls, the most frequent first.
 func countCalls(b *testing.B, s *server) []call {
 	b.Helper()
 	var report bytes.Buffer
@@ -65,7 +65,7 @@ func countCalls(b *testing.B, s *server) []call {
 	return parseCalls(report.String(), result.Requests)
 }
 
-// traced returns an error until strace has attached itself.
+// traced returns an error until strace has attached to the process.
 func traced(pid int) error {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err == nil && strings.Contains(string(status), "\nTracerPid:\t0\n") {
@@ -74,8 +74,8 @@ func traced(pid int) error {
 	return err
 }
 
-// parseCalls reads the table of strace -c: share, seconds, usecs/call, calls, in
-// some lines errors, and the name.
+// parseCalls reads the table of strace -c, whose columns are % time, seconds, usecs/call,
+// calls, errors (empty in most lines) and syscall.
 func parseCalls(report string, answers int) (calls []call) {
 	for line := range strings.Lines(report) {
 		fields := strings.Fields(line)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// rounds is how often everything is measured.
+// rounds returns the number of rounds.
 func rounds(b *testing.B) int {
 	b.Helper()
 	if text := os.Getenv("PMCHECK_BENCH_ROUNDS"); text != "" {
@@ -29,8 +29,8 @@ func rounds(b *testing.B) int {
 	return 5
 }
 
-// window is how long something is measured: with -short a tenth of the time, which
-// shows that everything runs, and little else.
+// window returns how long a measurement lasts: with -short a tenth of long, but at least
+// 1 s, which only shows that everything runs.
 func window(long time.Duration) time.Duration {
 	if testing.Short() {
 		return max(long/10, time.Second)
@@ -44,7 +44,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// ratio is the median of the ratios of values measured in the same round.
+// ratio returns the median of the ratios of values measured in the same round.
 func ratio(values, to []float64) float64 {
 	ratios := make([]float64, len(values))
 	for i := range values {
@@ -53,16 +53,16 @@ func ratio(values, to []float64) float64 {
 	return median(ratios)
 }
 
-// A table is the answer to one question.
+// A table holds the results of one benchmark.
 type table struct {
 	title string
 	rows  [][]string
-	notes []string // goals, and what else is to be said
+	notes []string // goals and remarks
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// goal notes a goal, and whether it was met.
+// goal adds a note about a goal, and whether it was met.
 func (t *table) goal(met bool, format string, args ...any) {
 	word := "MISSED"
 	if met {
@@ -75,14 +75,14 @@ func (t *table) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// add has the table printed at the end.
+// add registers the table, to be printed at the end.
 func (t *table) add(b *testing.B) {
 	b.Helper()
-	b.ReportMetric(0, "ns/op") // would be the time of the whole benchmark
+	b.ReportMetric(0, "ns/op") // hides the time of the whole benchmark, which means nothing
 	tables = append(tables, t)
 }
 
-// String is the table for a terminal.
+// String returns the table as text for a terminal.
 func (t *table) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s\n", t.title)
@@ -97,8 +97,8 @@ func (t *table) String() string {
 	return s.String()
 }
 
-// markdown is the table for the document of proof. Its first row is the header, or,
-// with cells of two columns only, there is none.
+// markdown returns the table for proof.md. The first row is the header. A table with two
+// columns gets an empty header instead.
 func (t *table) markdown() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s:\n\n", t.title)

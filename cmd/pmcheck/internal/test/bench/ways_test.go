@@ -11,27 +11,28 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A way is how HAProxy learns of a fault.
+// A way is a means by which HAProxy notices faults: lines of a backend, and the program
+// that its health checks ask.
 type way struct {
 	name    string
-	lines   string // of its backend
-	address string // of the program that is asked
+	lines   string // lines of the backend
+	address string // address of the program
 
 	refused, down map[string][]float64 // seconds from each fault to 503 and to DOWN, by round
 }
 
-// ancestorLines are what the recipe of 2013 has, with the numbers of the README.
+// ancestorLines are the lines of the recipe of 2013, with the check intervals of README.md.
 const ancestorLines = `    option httpchk
     default-server check port 9200 inter 2s fall 3 rise 2
 `
 
-// quickLines ask as often as a check may that costs next to nothing.
+// quickLines check more often, since a check of pmcheck costs next to nothing.
 const quickLines = `    option httpchk GET /
     http-check send-state
     default-server check port 9200 inter 500ms fastinter 100ms fall 3 rise 2
 `
 
-// readmeLines are those that the README asks people to paste.
+// readmeLines returns the lines of the backend in README.md.
 func readmeLines(b *testing.B) string {
 	b.Helper()
 	_, block, _ := strings.Cut(lab.ReadFile(b, "README.md"), "```haproxy\nbackend puppet\n")
@@ -42,7 +43,7 @@ func readmeLines(b *testing.B) string {
 	return block
 }
 
-// backends is a configuration with a backend for each way.
+// backends returns a configuration of HAProxy with a backend for each way.
 func backends(b *testing.B, ways []*way, master string) string {
 	b.Helper()
 	config := &strings.Builder{}

@@ -15,10 +15,11 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// patience is for one command: the machine may be busy with other tests.
+// patience is the timeout of one command. It is long since the machine may be busy with
+// other tests.
 const patience = time.Minute
 
-// chromium is a browser with one tab. It belongs to the goroutine of its test.
+// chromium is a browser with one tab. Only the goroutine of its test may use it.
 type chromium struct {
 	t        *testing.T
 	commands *os.File
@@ -49,7 +50,7 @@ func startChromium(t *testing.T) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as the option says
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as --remote-debugging-pipe requires
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func startChromium(t *testing.T) *chromium {
 	return c
 }
 
-// visit opens an address and returns when all of it is there.
+// visit opens a URL and waits until the page has loaded.
 func (c *chromium) visit(url string) {
 	c.t.Helper()
 	c.events = nil
@@ -76,7 +77,8 @@ func (c *chromium) visit(url string) {
 	c.waitFor("Page.loadEventFired")
 }
 
-// eval runs an expression in the page.
+// eval evaluates an expression in the page and decodes its value into result, which may be
+// nil.
 func (c *chromium) eval(expression string, result any) {
 	c.t.Helper()
 	var answer struct {
@@ -99,14 +101,14 @@ func (c *chromium) eval(expression string, result any) {
 	}
 }
 
-// text evaluates to a string.
+// text evaluates an expression whose value is a string.
 func (c *chromium) text(expression string) (s string) {
 	c.t.Helper()
 	c.eval(expression, &s)
 	return s
 }
 
-// press types a key.
+// press presses and releases a key.
 func (c *chromium) press(key string, code int) {
 	c.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {
@@ -118,7 +120,7 @@ func (c *chromium) press(key string, code int) {
 	}
 }
 
-// screen sets the width of the window and the colours a person prefers.
+// screen sets the width of the window and the preferred colour scheme.
 func (c *chromium) screen(width int, scheme string) {
 	c.t.Helper()
 	c.call("Emulation.setDeviceMetricsOverride", map[string]any{
@@ -133,7 +135,7 @@ func (c *chromium) screen(width int, scheme string) {
 	}}}, nil)
 }
 
-// picture keeps the whole page as a PNG.
+// picture saves a screenshot of the whole page as a PNG.
 func (c *chromium) picture(name string) {
 	c.t.Helper()
 	var shot struct{ Data []byte }
@@ -144,10 +146,10 @@ func (c *chromium) picture(name string) {
 	}
 }
 
-// complaints are the errors and warnings of the console since the visit. That
-// the document itself came with status 503 is one to Chromium.
+// complaints returns the errors and warnings in the console since the visit, except for the
+// error that Chromium reports if the document itself has status 503.
 func (c *chromium) complaints() (list []string) {
-	c.eval("0", nil) // what was on its way has been read now
+	c.eval("0", nil) // all earlier events have been read once this is answered
 	for _, m := range c.events {
 		switch m.Method {
 		case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
@@ -161,7 +163,7 @@ func (c *chromium) complaints() (list []string) {
 	return list
 }
 
-// requests lists the addresses that were asked for since the visit.
+// requests returns the URLs that the page has requested since the visit.
 func (c *chromium) requests() (urls []string) {
 	c.eval("0", nil)
 	for _, m := range c.events {

@@ -20,7 +20,7 @@ type message struct {
 	} `json:"error"`
 }
 
-// open attaches to a tab.
+// open opens a tab and attaches to it.
 func (c *chromium) open() {
 	c.t.Helper()
 	var target struct{ TargetID string }
@@ -33,7 +33,7 @@ func (c *chromium) open() {
 	}
 }
 
-// read passes on what the browser says, one message up to each NUL.
+// read forwards the browser's messages, each of which ends with a NUL.
 func (c *chromium) read(answers *os.File) {
 	defer close(c.messages)
 	defer answers.Close()
@@ -49,13 +49,13 @@ func (c *chromium) read(answers *os.File) {
 	}
 }
 
-// next returns the next message, or fails the test.
+// next returns the next message. It fails the test after patience.
 func (c *chromium) next(waitingFor string) message {
 	c.t.Helper()
 	select {
 	case m, open := <-c.messages:
 		if !open {
-			c.t.Fatalf("chromium has ended, while waiting for %s", waitingFor)
+			c.t.Fatalf("chromium ended while the test waited for %s", waitingFor)
 		}
 		return m
 	case <-time.After(patience):
@@ -64,7 +64,7 @@ func (c *chromium) next(waitingFor string) message {
 	panic("unreachable")
 }
 
-// call has a command carried out; result may be nil.
+// call sends a command, waits for its answer and decodes it into result, which may be nil.
 func (c *chromium) call(method string, params map[string]any, result any) {
 	c.t.Helper()
 	c.last++
@@ -100,7 +100,7 @@ func (c *chromium) call(method string, params map[string]any, result any) {
 	}
 }
 
-// waitFor returns once an event has been reported since the last visit.
+// waitFor waits until an event has been reported since the last visit.
 func (c *chromium) waitFor(event string) {
 	c.t.Helper()
 	for _, m := range c.events {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { lab.Main(m) }
 
-// pageYAML leaves out the unit, which the stand-in has not.
+// pageYAML switches the check of the unit off, since the stand-in has no unit.
 const pageYAML = "checks: {unit: off}\nprobe: {max_age: 1m}\n"
 
 // hold drains a site for a reason.
@@ -36,8 +36,8 @@ func (c *chromium) waitForTitle(text string) {
 	})
 }
 
-// TestPageRefreshesInPlace: the page follows the master without losing the reader's
-// place, and says so when it gets no answer any more.
+// TestPageRefreshesInPlace: the page follows the master's state, and keeps the focus, the
+// scroll position and the selection. It shows an alert while pmcheck does not answer.
 func TestPageRefreshesInPlace(t *testing.T) {
 	c := startChromium(t)
 	site := lab.StartSite(t, lab.SiteOptions{YAML: pageYAML})
@@ -67,23 +67,23 @@ func TestPageRefreshesInPlace(t *testing.T) {
 		holds: document.querySelector('[aria-labelledby=holds]').innerText})`, &place)
 	if !place.Same || place.Focus != "metrics" || math.Abs(place.Moved) > 1 || place.Selection != "Checks" ||
 		!strings.Contains(place.Holds, "looking into it") {
-		t.Errorf("after a refresh: %+v", place)
+		t.Errorf("a refresh lost the reader's place or the hold's reason: %+v", place)
 	}
 
 	site.Stop(syscall.SIGTERM)
 	c.waitForTitle("No news · ")
 	c.picture("no news")
 	if alert := c.text("document.getElementById('lost').innerText"); !strings.HasPrefix(alert, "No news since ") {
-		t.Errorf("alert %q", alert)
+		t.Errorf(`the alert is %q, want "No news since ..."`, alert)
 	}
 	site.Start()
 	c.waitForTitle("Out of service: drain")
 	if hidden := c.text("String(document.getElementById('lost').hidden)"); hidden != "true" {
-		t.Error("the alert is still there after it is back")
+		t.Error("the alert is still shown after pmcheck is back")
 	}
 }
 
-// TestPageWorksWithoutJavaScript: it is the same page, and it reloads by itself.
+// TestPageWorksWithoutJavaScript: the page reloads itself instead of refreshing in place.
 func TestPageWorksWithoutJavaScript(t *testing.T) {
 	c := startChromium(t)
 	site := lab.StartSite(t, lab.SiteOptions{YAML: pageYAML})
@@ -91,7 +91,7 @@ func TestPageWorksWithoutJavaScript(t *testing.T) {
 	c.visit("http://" + site.Listen + "/")
 	c.waitForTitle("In service")
 	if hidden := c.text("String(document.getElementById('pause').hidden)"); hidden != "true" {
-		t.Error("a button that does nothing is shown")
+		t.Error("the pause button is shown, which does nothing without JavaScript")
 	}
 	for _, problem := range c.layout() {
 		t.Error(problem)

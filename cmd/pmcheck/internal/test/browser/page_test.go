@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// serve shows a scene, with the status code that goes with it.
+// serve starts a server that shows a scene with its status code, and returns the URL.
 func serve(t *testing.T, s *scene) string {
 	page := lab.NewPage()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,14 +37,14 @@ func TestEachStateIsReadable(t *testing.T) {
 				c.visit(url)
 				c.picture(name)
 				for _, complaint := range c.complaints() {
-					t.Errorf("%s: the console says %s", name, complaint)
+					t.Errorf("%s: in the console: %s", name, complaint)
 				}
 				for _, problem := range c.layout() {
 					t.Errorf("%s: %s", name, problem)
 				}
 				for _, asked := range c.requests() {
 					if !strings.HasPrefix(asked, url) && !strings.HasPrefix(asked, "data:") {
-						t.Errorf("%s: asks for %s", name, asked)
+						t.Errorf("%s: the page requests %s", name, asked)
 					}
 				}
 			}
@@ -52,7 +52,7 @@ func TestEachStateIsReadable(t *testing.T) {
 	}
 }
 
-// layout looks for what does not fit, cannot be read or is not in order.
+// layout returns problems with overflow, contrast, font sizes, headings and table headers.
 func (c *chromium) layout() (problems []string) {
 	c.eval(`(() => {
 		const problems = [], root = document.documentElement;
@@ -93,8 +93,8 @@ func (c *chromium) layout() (problems []string) {
 			if (l > level + 1) problems.push('heading out of order: ' + h.textContent);
 			level = l;
 		}
-		if (document.querySelectorAll('h1, main').length !== 2) problems.push('not one h1 and one main');
-		if (document.querySelectorAll('main table th:not([scope])').length) problems.push('a header without scope');
+		if (document.querySelectorAll('h1, main').length !== 2) problems.push('not exactly one h1 and one main');
+		if (document.querySelectorAll('main table th:not([scope])').length) problems.push('a table header without scope');
 		return problems;
 	})()`, &problems)
 	return problems
@@ -112,12 +112,11 @@ func TestNamesAreOnlyText(t *testing.T) {
 	}
 	if text := c.text("document.getElementById('main').innerText"); !strings.Contains(text,
 		`<script>document.title = "pwned"</script>`) {
-		t.Error("the reason is not shown as it was written")
+		t.Error("the reason is not shown literally")
 	}
 }
 
-// An inline script that has no nonce does not run: the policy is in force.
-func TestPolicyIsInForce(t *testing.T) {
+func TestContentSecurityPolicyBlocksInjectedElements(t *testing.T) {
 	c := startChromium(t)
 	s := scenes(time.Now())[0]
 	url := serve(t, &s)
@@ -140,7 +139,7 @@ func TestPolicyIsInForce(t *testing.T) {
 		t.Errorf("blocked %s, want %s", got, want)
 	}
 	if got := c.text("document.cookie"); got != "" {
-		t.Errorf("cookie %q", got)
+		t.Errorf("the page sets the cookie %q", got)
 	}
 }
 
@@ -152,24 +151,24 @@ func TestKeyboardReachesEverything(t *testing.T) {
 		"status as JSON", "metrics"} {
 		c.press("Tab", 9)
 		if got := c.text("document.activeElement.textContent"); got != want {
-			t.Errorf("the next stop is %q, want %q", got, want)
+			t.Errorf("Tab moves the focus to %q, want %q", got, want)
 		}
 		if width := c.text("getComputedStyle(document.activeElement).outlineWidth"); width != "2px" {
-			t.Errorf("%s: outline of %s", want, width)
+			t.Errorf("%s: the outline is %s wide, want 2px", want, width)
 		}
 	}
 	c.eval("document.getElementById('pause').focus()", nil)
 	for _, want := range []string{"true", "false"} {
 		c.press(" ", 32)
 		if got := c.text("document.activeElement.getAttribute('aria-pressed')"); got != want {
-			t.Errorf("paused %s, want %s", got, want)
+			t.Errorf("after the space bar, aria-pressed is %s, want %s", got, want)
 		}
 	}
 }
 
-// What a screen reader is told, on a screen and on a phone, where the tables
-// are laid out as lists.
-func TestAccessibilityTree(t *testing.T) {
+// TestScreenReadersGetAllRoles: on a phone, where tables are laid out as lists, a screen
+// reader gets the same roles as on a large screen.
+func TestScreenReadersGetAllRoles(t *testing.T) {
 	c := startChromium(t)
 	s := scenes(time.Now())[5]
 	url := serve(t, &s)
@@ -183,16 +182,16 @@ func TestAccessibilityTree(t *testing.T) {
 			"columnheader Its view", "rowheader probe", "row", "button pause", "link refresh"} {
 			want := role != "heading In service"
 			if got := count[role] > 0; got != want {
-				t.Errorf("at %d: %s: %v, want %v", width, role, got, want)
+				t.Errorf("width %d: the tree has %q: %v, want %v", width, role, got, want)
 			}
 		}
 		if rows := count["row"]; rows < 16 {
-			t.Errorf("at %d: %d rows", width, rows)
+			t.Errorf("width %d: %d rows, want at least 16", width, rows)
 		}
 	}
 }
 
-// roles counts the roles that a screen reader sees, alone and with their names.
+// roles counts the roles in the accessibility tree, by role and by role and name.
 func (c *chromium) roles() map[string]int {
 	c.t.Helper()
 	type value struct{ Value any }

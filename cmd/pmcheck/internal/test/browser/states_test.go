@@ -14,7 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// scene is a status of a master, and the hour before it, for the page to show.
+// scene is a status of a master and the samples of the hour before, for the page to show.
 type scene struct {
 	name    string
 	status  lab.Status
