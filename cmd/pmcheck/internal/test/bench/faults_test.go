@@ -62,8 +62,9 @@ func waitForUp(b *testing.B, h *lab.HAProxy, ways []*way) {
 	}
 }
 
-// observe starts to measure. It returns a function that waits until each way has answered
-// 503 and HAProxy has the master DOWN in it, or patience is over, and records the times.
+// observe starts to measure. It returns a function that waits until each way's program has
+// answered 503 and its backend has the master DOWN, or patience is over, and records the
+// times.
 func observe(h *lab.HAProxy, ways []*way, fault string, patience time.Duration) (note func()) {
 	began := time.Now()
 	until := func(known func() bool) float64 {

@@ -15,8 +15,8 @@ const (
 )
 
 // jvmFaults returns faults of Puppet Server's process. pmcheck notices at once what the
-// kernel or systemd reports, and a server that does not answer after probe.interval +
-// probe.timeout.
+// kernel or systemd reports, and within probe.interval + probe.timeout that a server does
+// not answer.
 func jvmFaults() []fault {
 	const (
 		refused  = "503 unhealthy: refused"

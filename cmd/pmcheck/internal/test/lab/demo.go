@@ -98,8 +98,8 @@ func get(client *http.Client, url string, header http.Header) (code int, body st
 	return resp.StatusCode, strings.TrimSpace(string(data)), err
 }
 
-// StartProgram starts a program and kills it when the test ends. If the test fails, its
-// log shows the program's output.
+// StartProgram starts a program and kills it when the test ends. If the test fails, the end
+// of the program's output is in the test's log.
 func StartProgram(tb testing.TB, cmd *exec.Cmd) {
 	tb.Helper()
 	log := filepath.Join(tempDir(tb), filepath.Base(cmd.Path)+".log")

@@ -34,7 +34,8 @@ func StartHAProxy(tb testing.TB, config string) *HAProxy {
 	return (*Network)(nil).StartHAProxy(tb, config)
 }
 
-// StartHAProxy starts HAProxy inside the network; see the function of the same name.
+// StartHAProxy starts HAProxy inside the network; see the function of the same name. A nil
+// Network is the machine's own.
 func (n *Network) StartHAProxy(tb testing.TB, config string) *HAProxy {
 	tb.Helper()
 	h := &HAProxy{tb: tb, dir: tempDir(tb)}

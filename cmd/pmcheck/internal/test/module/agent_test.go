@@ -23,7 +23,7 @@ const (
 	mixed     = 6 // some changes, some failures
 )
 
-// copyModule puts the module where Puppet Server finds it.
+// copyModule copies the module to where Puppet Server finds it.
 func (s *hostSite) copyModule() {
 	s.t.Helper()
 	root := tree(s.t, "packaging", "puppet")
@@ -38,8 +38,8 @@ func (s *hostSite) copyModule() {
 	}
 }
 
-// run has the agent of the host fetch a catalog of manifest from its own Puppet
-// Server, and apply it.
+// run makes the host's agent fetch the catalog of manifest from the host's own Puppet
+// Server, and apply it. The agent must exit with one of the wanted statuses.
 func (s *hostSite) run(manifest string, want ...int) (output string) {
 	s.t.Helper()
 	s.Puppet.SetSitePP(manifest)
@@ -50,18 +50,19 @@ func (s *hostSite) run(manifest string, want ...int) (output string) {
 			return string(out)
 		}
 	}
-	s.t.Errorf("puppet agent ends with %d, want %v\n%s\n%s", got, want, manifest, out)
+	s.t.Errorf("the exit status of puppet agent is %d, want one of %v\n%s\n%s", got, want, manifest, out)
 	return string(out)
 }
 
-// class declares pmcheck with further parameters, from the package on the host.
+// class returns a declaration of class pmcheck that installs the package on the host, with
+// further parameters.
 func (s *hostSite) class(parameters string) string {
 	sum := strings.Fields(s.Host.MustRun("sha256sum", debFile))[0]
 	return fmt.Sprintf("class { 'pmcheck':\n  package_source => 'file://%s',\n  package_sha256 => '%s',\n  %s\n}\n",
 		debFile, sum, parameters)
 }
 
-// elsewhere are the parameters of a pmcheck on another port and another socket.
+// elsewhere holds the parameters for another port and another socket.
 const elsewhere = "listen => ':9300', socket => '/run/pmcheck/other.sock',"
 
 // daemon returns the process id of the daemon.
@@ -70,7 +71,7 @@ func (s *hostSite) daemon() string {
 	return s.Host.MustRun("systemctl", "show", "--property=MainPID", "--value", "pmcheck.service")
 }
 
-// testModule gives the host to Puppet: real agent, real Puppet Server.
+// testModule tests the module with the real agent and Puppet Server of the host.
 func (s *hostSite) testModule() {
 	s.t.Helper()
 	for _, step := range []struct {
@@ -93,7 +94,7 @@ func (s *hostSite) testChecksum() {
 	s.run(fmt.Sprintf("class { 'pmcheck': package_source => 'file://%s', package_sha256 => '%064d' }", debFile, 0),
 		failed, mixed)
 	if out, err := s.Host.Run("pmcheck", "version"); err == nil {
-		s.t.Errorf("installed: %s", out)
+		s.t.Errorf("a package with the wrong checksum is installed: %s", out)
 	}
 }
 
@@ -112,12 +113,12 @@ func (s *hostSite) testInstall() {
 func (s *hostSite) testWrongTypes() {
 	out := s.run(s.class("allow => '192.0.2.0/24',"), notRun)
 	if !strings.Contains(out, "parameter 'allow'") {
-		s.t.Errorf("the agent says:\n%s", out)
+		s.t.Errorf("the agent's output does not name parameter 'allow':\n%s", out)
 	}
 }
 
-// testHeld changes the configuration, once by a reload and once by a restart, of
-// a master that is held by two, one of them until the next reboot only.
+// testHeld changes the configuration of a master with two holds, one of them until the next
+// reboot. The first change takes a reload, the second one a restart.
 func (s *hostSite) testHeld() {
 	s.Host.MustRun("pmcheck", "drain", "--reason", "the operator's own")
 	s.Host.MustRun("pmcheck", "maint", "--hold", "other", "--until-reboot")
@@ -130,7 +131,7 @@ func (s *hostSite) testHeld() {
 		s.t.Errorf("the configuration is not the new one:\n%s", got)
 	}
 	if got := s.daemon(); got != before {
-		s.t.Errorf("the daemon was process %s, is %s: restarted where a reload is enough", before, got)
+		s.t.Errorf("the daemon was restarted (process %s, now %s) where a reload is enough", before, got)
 	}
 	s.run(s.class("probe => { interval => '3s' }, max_connections => 500,"), changed)
 	if s.daemon() == before {
@@ -162,16 +163,16 @@ func (s *hostSite) testUnknownSetting() {
 	before := s.Host.MustRun("cat", file)
 	out := s.run(s.class("settings => { probe => { intervall => '3s' } },"), failed, mixed)
 	if !strings.Contains(out, "probe.intervall") {
-		s.t.Errorf("the agent says:\n%s", out)
+		s.t.Errorf("the agent's output does not name probe.intervall:\n%s", out)
 	}
 	if got := s.Host.MustRun("cat", file); got != before {
-		s.t.Errorf("written all the same:\n%s", got)
+		s.t.Errorf("the bad configuration was written:\n%s", got)
 	}
 	s.waitForAnswer("9200", 200, lab.ServingBody)
 }
 
-// testBalancer has HAProxy configured from the exported resource, on the same
-// host, for want of PuppetDB.
+// testBalancer configures HAProxy from the exported resource. HAProxy runs on the same host,
+// since there is no PuppetDB to collect the resource elsewhere.
 func (s *hostSite) testBalancer() {
 	s.run(s.class(elsewhere)+`
 include pmcheck::balancermember
@@ -188,12 +189,12 @@ Haproxy::Balancermember <| |>
 	const want = "server m1 %s:8140 check fall 3 inter 2s port 9300 rise 2"
 	if got := s.Host.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got,
 		fmt.Sprintf(want, s.Host.Address)) {
-		s.t.Errorf("haproxy.cfg has not the line %q:\n%s", want, got)
+		s.t.Errorf("haproxy.cfg lacks the line %q:\n%s", want, got)
 	}
 	lab.WaitFor(s.t, 20*time.Second, 100*time.Millisecond, func() error {
 		out, err := s.Host.Run("sh", "-c", "echo show stat | socat stdio /var/lib/haproxy/stats | grep ^puppet,m1,")
 		if err == nil && !strings.Contains(out, ",UP,") || !strings.Contains(out, "L7OK") {
-			err = fmt.Errorf("HAProxy says %s", out)
+			err = fmt.Errorf("HAProxy's status is %s", out)
 		}
 		return err
 	})

@@ -10,10 +10,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestCheckOverTLS: a real HAProxy can check with the server options that the class
-// pmcheck::balancermember exports when tls is set. The tests of the module assert that
-// it exports these options.
-func TestCheckOverTLS(t *testing.T) {
+// TestHAProxyChecksOverTLS: a real HAProxy can check with the server options that the class
+// pmcheck::balancermember exports if tls is set. The tests of the module assert that it
+// exports these options.
+func TestHAProxyChecksOverTLS(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "tls: puppet\n")
 	config := fmt.Sprintf(`
@@ -35,6 +35,6 @@ backend puppet
 		return s.CheckStatus == "L7OK"
 	}, 10*time.Second)
 	if right.Status != "UP" {
-		t.Errorf("HAProxy says %+v", right)
+		t.Errorf("the right server is %+v, want UP", right)
 	}
 }

@@ -25,7 +25,7 @@ func TestWithHoldScriptHoldsDuringACommand(t *testing.T) {
 	sh.assertMode(drain.Ready)
 
 	if got := exitStatus(t, sh.command("sh", script, "sh", "-c", "exit 7").Run()); got != 7 {
-		t.Errorf("the exit status of the script is %d, that of its command 7", got)
+		t.Errorf("the exit status of the script is %d, want 7, that of its command", got)
 	}
 	sh.assertMode(drain.Ready)
 
@@ -46,7 +46,7 @@ func TestHoldFileScriptSetsAndLiftsAHold(t *testing.T) {
 	script("set", "restoring the database")
 	sh.assertMode(drain.Drain, "restore")
 	if got := sh.site.Holds.Read().Holds()[0].Reason; got != "restoring the database" {
-		t.Errorf("reason %q", got)
+		t.Errorf("the reason of the hold is %q", got)
 	}
 	script("set", "again")
 	sh.assertMode(drain.Drain, "restore")
@@ -55,7 +55,7 @@ func TestHoldFileScriptSetsAndLiftsAHold(t *testing.T) {
 	script("lift")
 }
 
-func TestHoldByPuppet(t *testing.T) {
+func TestPuppetExampleChangesOnlyItsOwnHold(t *testing.T) {
 	lab.Real(t)
 	lab.Need(t, "puppet", "puppet-agent")
 	sh := startShell(t, "")
@@ -86,13 +86,13 @@ func TestHoldByPuppet(t *testing.T) {
 		{"lifted again", "held => false", false, drain.Drain, []string{drain.Operator}},
 	} {
 		if changed := apply(step.parameters); changed != step.changed {
-			t.Errorf("%s: changed %v, want %v", step.name, changed, step.changed)
+			t.Errorf("%s: puppet apply reports changes: %v, want %v", step.name, changed, step.changed)
 		}
 		sh.assertMode(step.mode, step.holders...)
 	}
 }
 
-func TestHoldByAnsible(t *testing.T) {
+func TestAnsibleExampleLiftsItsHoldOnlyAfterSuccess(t *testing.T) {
 	lab.Real(t)
 	lab.Need(t, "ansible-playbook", "ansible-core")
 	sh := startShell(t, "")

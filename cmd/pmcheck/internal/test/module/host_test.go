@@ -39,11 +39,11 @@ backend puppet
     server m1 MASTER
 `
 
-// TestOnAHost: a master with the xinetd check moves to pmcheck, and is then
-// configured by Puppet.
-func TestOnAHost(t *testing.T) {
+// TestMasterMigratesAndIsConfiguredByPuppet: a master moves from the xinetd check to
+// pmcheck. Then the Puppet module configures it.
+func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	lab.Real(t)
-	t.Parallel() // with TestCatalogs, which runs while Puppet Server starts here
+	t.Parallel() // with TestModulePassesItsOwnTests, which runs while Puppet Server starts here
 	lab.Need(t, "xinetd", "xinetd")
 	lab.Need(t, "socat", "socat")
 	h := lab.StartNetwork(t).Boot("m1")
@@ -73,7 +73,7 @@ func TestOnAHost(t *testing.T) {
 	t.Run("module", func(t *testing.T) { s.with(t).testModule() })
 }
 
-// with returns s for a subtest.
+// with returns a copy of s for use in a subtest.
 func (s *hostSite) with(t *testing.T) *hostSite {
 	return &hostSite{Site: s.With(t), t: t}
 }

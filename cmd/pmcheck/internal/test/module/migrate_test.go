@@ -43,14 +43,14 @@ func (s *hostSite) startXinetdCheck() {
 	s.Host.MustRun("systemctl", "start", "xinetd")
 }
 
-// testMigrate moves the port, and takes care that the balancer never has the
-// master DOWN: when all is well, and when pmcheck turns out to be unfit, before
-// it has the port and after.
+// testMigrate runs the script that moves the port from xinetd to pmcheck. The balancer must
+// never have the master DOWN, neither on success nor when pmcheck fails before or after it
+// has the port.
 func (s *hostSite) testMigrate() {
 	s.t.Helper()
 	s.Host.Copy(tree(s.t, "examples", "migrate-from-xinetd", "migrate.sh"), "/root/migrate.sh", 0o755)
 	if out, err := s.Host.Run("apt-get", "install", "-y", "-q", debFile); err != nil {
-		s.t.Fatalf("the package is not installed where its port is taken: %v", err)
+		s.t.Fatalf("the package cannot be installed while its port is taken: %v", err)
 	} else {
 		s.t.Log(out)
 	}
@@ -63,8 +63,8 @@ func (s *hostSite) testMigrate() {
 		{"pmcheck sees no master", config, "probe: {address: localhost:8141}\n", false, "xinetd"},
 		{"pmcheck answers 503", dropin, "[Service]\nEnvironment=PMCHECK_PROBE_ADDRESS=localhost:8141\n", false, "xinetd"},
 		{"pmcheck does not start", dropin, "[Service]\nExecStart=\nExecStart=/bin/false\n", false, "xinetd"},
-		{"all is well", "", "", true, "pmcheck"},
-		{"done already", "", "", false, "pmcheck"},
+		{"success", "", "", true, "pmcheck"},
+		{"already migrated", "", "", false, "pmcheck"},
 	} {
 		s.t.Run(step.name, func(t *testing.T) {
 			if step.file != "" {
@@ -93,20 +93,20 @@ func (s *hostSite) migrate(ok bool, owner string) {
 	out, err := s.Host.Run("/root/migrate.sh")
 	took := time.Since(start)
 	if answers.Count(lab.NoAnswer) > 0 {
-		lab.Pause(s.t, 4*time.Second) // two more checks, after which HAProxy has logged what it noticed
+		lab.Pause(s.t, 4*time.Second) // two more checks, so that HAProxy has logged a DOWN
 	}
 	answers.Stop()
 	s.t.Logf("%s\nin %v; longest time without 200 %v; answers %s; HAProxy: %+v",
 		out, took, answers.Outage(), answers.Counts(), s.HAProxy.Stat("puppet", "m1"))
 	if (err == nil) != ok {
-		s.t.Errorf("%v\n%s", err, out)
+		s.t.Errorf("migrate.sh returns %v, want success: %v\n%s", err, ok, out)
 	}
 	if log := s.HAProxy.Log(); strings.Contains(log, "is DOWN") {
-		s.t.Errorf("HAProxy says:\n%s", log)
+		s.t.Errorf("HAProxy had the master DOWN:\n%s", log)
 	}
 	s.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == "UP" }, 20*time.Second)
 	if got, _ := s.Host.Run("ss", "-ltnpH", "sport = :9200"); !strings.Contains(got, `"`+owner+`"`) {
-		s.t.Errorf("the port belongs to %s, want %s", got, owner)
+		s.t.Errorf("the listener on the port is %s, want %s", got, owner)
 	}
 	s.waitForAnswer("9200", 200, "")
 }

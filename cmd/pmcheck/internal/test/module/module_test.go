@@ -17,7 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// tool runs one of Puppet's tools in the module and returns all it says.
+// tool runs one of Puppet's tools in dir and returns its combined output.
 func tool(t *testing.T, dir, debianPackage, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(lab.Need(t, program, debianPackage), args...)
@@ -29,7 +29,7 @@ func tool(t *testing.T, dir, debianPackage, program string, args ...string) stri
 	return string(out)
 }
 
-func TestLint(t *testing.T) {
+func TestModulePassesLintersAndParsers(t *testing.T) {
 	lab.Real(t)
 	dir := moduleDir(t)
 	if out := tool(t, dir, "puppet-lint", "puppet-lint", "."); out != "" {
@@ -53,13 +53,12 @@ func TestReferenceIsFresh(t *testing.T) {
 	tool(t, dir, "puppet-agent and puppet-strings", "puppet", "strings", "generate", "--format", "markdown", "--out",
 		generated)
 	if diff := cmp.Diff(read(t, generated), read(t, tree(t, "packaging", "puppet", "REFERENCE.md"))); diff != "" {
-		t.Errorf("REFERENCE.md is stale; in packaging/puppet, as a directory of the name pmcheck:\n"+
+		t.Errorf("REFERENCE.md is stale; run in packaging/puppet, in a directory with the name pmcheck:\n"+
 			"puppet strings generate --format markdown --out REFERENCE.md\n%s", diff)
 	}
 }
 
-// TestCatalogs runs the module's own tests.
-func TestCatalogs(t *testing.T) {
+func TestModulePassesItsOwnTests(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	lab.Need(t, "rspec", "ruby-rspec-puppet")
@@ -73,8 +72,7 @@ func TestCatalogs(t *testing.T) {
 	}
 }
 
-// TestEverySettingHasAParameter fails when pmcheck has learned a setting that
-// the module does not know.
+// TestEverySettingHasAParameter fails if pmcheck has a setting that the module lacks.
 func TestEverySettingHasAParameter(t *testing.T) {
 	manifest := read(t, tree(t, "packaging", "puppet", "manifests", "init.pp"))
 	rendered := read(t, tree(t, "packaging", "puppet", "manifests", "config.pp"))
@@ -97,13 +95,12 @@ func TestEverySettingHasAParameter(t *testing.T) {
 	}
 }
 
-// TestPlanCallsTasksThatAre compares the plan, which nothing here can run, with
-// the tasks.
-func TestPlanCallsTasksThatAre(t *testing.T) {
+// TestPlanCallsExistingTasks compares the plan with the tasks. It cannot run the plan.
+func TestPlanCallsExistingTasks(t *testing.T) {
 	plan := read(t, tree(t, "packaging", "puppet", "plans", "rolling.pp"))
 	calls := regexp.MustCompile(`run_task\('pmcheck::(\w+)'([^)]*)\)`).FindAllStringSubmatch(plan, -1)
 	if len(calls) < 5 {
-		t.Errorf("the plan calls %d tasks", len(calls))
+		t.Errorf("found %d calls of tasks in the plan, want at least 5", len(calls))
 	}
 	for _, call := range calls {
 		metadata := read(t, tree(t, "packaging", "puppet", "tasks", call[1]+".json"))
@@ -115,13 +112,12 @@ func TestPlanCallsTasksThatAre(t *testing.T) {
 	}
 }
 
-// TestTasksDescribeTheirParameters holds the metadata of the tasks against the
-// scripts.
+// TestTasksDescribeTheirParameters compares the metadata of the tasks with the scripts.
 func TestTasksDescribeTheirParameters(t *testing.T) {
 	shared := read(t, tree(t, "packaging", "puppet", "files", "task.sh"))
 	scripts, err := filepath.Glob(tree(t, "packaging", "puppet", "tasks", "*.sh"))
 	if err != nil || len(scripts) == 0 {
-		t.Fatal("no tasks: ", err)
+		t.Fatalf("no tasks: %v", err)
 	}
 	for _, script := range scripts {
 		name := strings.TrimSuffix(filepath.Base(script), ".sh")

@@ -19,18 +19,18 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// modules is where Debian keeps the modules that others need.
+// modules is the directory in which Debian installs Puppet modules.
 const modules = "/usr/share/puppet/modules"
 
 func TestMain(m *testing.M) { lab.Main(m) }
 
-// A shell is where an operator, a task or a playbook runs programs that find a
-// site's pmcheck by the name pmcheck, and little else.
+// A shell is the environment in which an operator, a task or a playbook runs programs: they
+// find a site's pmcheck by the name pmcheck, and little else.
 type shell struct {
 	t    *testing.T
-	site *lab.Site // nil for programs that do not get as far as the daemon
-	dir  string    // of pmcheck.yaml; also the home directory
-	path string    // of programs, instead of the usual one
+	site *lab.Site // nil for programs that do not reach the daemon
+	dir  string    // directory of pmcheck.yaml; also the home directory
+	path string    // PATH instead of the usual one
 }
 
 // startShell starts a site with further lines of pmcheck.yaml, and waits until it
@@ -43,14 +43,14 @@ func startShell(t *testing.T, yaml string) *shell {
 	return &shell{t: t, site: site, dir: site.Dir}
 }
 
-// with returns the shell for a subtest.
+// with returns a copy of the shell for use in a subtest.
 func (sh *shell) with(t *testing.T) *shell {
 	sub := *sh
 	sub.t = t
 	return &sub
 }
 
-// command prepares a program.
+// command returns a command that runs a program in the shell.
 func (sh *shell) command(program string, args ...string) *exec.Cmd {
 	sh.t.Helper()
 	path := sh.path
@@ -71,14 +71,14 @@ func (sh *shell) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// must runs a program that has to succeed and returns what it wrote to stdout.
+// must runs a program, which must succeed, and returns its output on stdout.
 func (sh *shell) must(program string, args ...string) string {
 	sh.t.Helper()
 	return must(sh.t, sh.command(program, args...))
 }
 
-// assertMode waits until the daemon acts in this mode, and asserts the holders of
-// the holds on disk, in the order of the alphabet.
+// assertMode waits until the daemon has this mode, and asserts the holders of the holds on
+// disk, in alphabetical order.
 func (sh *shell) assertMode(mode drain.Mode, holders ...string) {
 	sh.t.Helper()
 	client := lab.Client{Socket: sh.site.Socket()}
@@ -95,7 +95,7 @@ func (sh *shell) assertMode(mode drain.Mode, holders ...string) {
 	var got []string
 	for _, h := range sh.site.Holds.Read().Holds() {
 		if h.Code != "" {
-			sh.t.Errorf("unreadable: %s", h.Error)
+			sh.t.Errorf("a hold cannot be read: %s", h.Error)
 		}
 		got = append(got, h.Holder)
 	}
@@ -105,7 +105,7 @@ func (sh *shell) assertMode(mode drain.Mode, holders ...string) {
 	}
 }
 
-// must runs cmd, which has to succeed, and returns what it wrote to stdout.
+// must runs cmd, which must succeed, and returns its output on stdout.
 func must(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	var errs bytes.Buffer
@@ -117,7 +117,8 @@ func must(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// exitStatus returns the exit status of a program that ran, as Run's error says.
+// exitStatus returns the exit status in an error that exec.Cmd.Run has returned. It fails the
+// test if the program could not be run.
 func exitStatus(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
@@ -137,8 +138,8 @@ func tree(t *testing.T, path ...string) string {
 	return lab.File(t, filepath.Join(path...))
 }
 
-// moduleDir copies the module to a directory of its right name, pmcheck, where
-// Puppet's tools look for it and may leave what they like.
+// moduleDir copies the module to a directory with the name pmcheck, as Puppet's tools expect
+// it, in which they may write files.
 func moduleDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pmcheck")

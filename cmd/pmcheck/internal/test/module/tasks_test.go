@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A taskResult is the one JSON object that a task writes, as far as tests look.
+// A taskResult is the part of the JSON object written by a task that the tests read.
 type taskResult struct {
 	Set      *drain.Hold
 	Lifted   []drain.Hold
@@ -35,8 +35,8 @@ type taskResult struct {
 	} `json:"_error"`
 }
 
-// task runs a task the way Bolt does on a target: the files of the module below
-// _installdir, the parameters in the environment, one JSON object expected.
+// task runs a task as Bolt does on a target, with the files of the module below _installdir
+// and the parameters in the environment. The task must write one JSON object.
 func (sh *shell) task(installdir, name string, parameters map[string]string) taskResult {
 	sh.t.Helper()
 	cmd := sh.command("/bin/sh", filepath.Join(installdir, "pmcheck", "tasks", name+".sh"))
@@ -47,23 +47,23 @@ func (sh *shell) task(installdir, name string, parameters map[string]string) tas
 	out, err := cmd.Output()
 	var result taskResult
 	if jsonErr := json.Unmarshal(out, &result); jsonErr != nil {
-		sh.t.Fatalf("%s %v writes no JSON object (%v): %v\n%s", name, parameters, err, jsonErr, out)
+		sh.t.Fatalf("%s %v (%v) does not write a JSON object: %v\n%s", name, parameters, err, jsonErr, out)
 	}
 	status := exitStatus(sh.t, err)
 	switch {
 	case result.Error == nil && status != 0:
-		sh.t.Errorf("%s ends with %d and without _error", name, status)
+		sh.t.Errorf("%s: the exit status is %d without an _error", name, status)
 	case result.Error != nil && (status == 0 || status != result.Error.Details.ExitCode ||
 		!strings.HasPrefix(result.Error.Kind, "pmcheck/")):
-		sh.t.Errorf("%s ends with %d and %+v", name, status, *result.Error)
+		sh.t.Errorf("%s: the exit status is %d with _error %+v", name, status, *result.Error)
 	}
 	return result
 }
 
-// like are parameters by name.
+// like maps names of parameters to their values.
 type like map[string]string
 
-func TestTasks(t *testing.T) {
+func TestTasksHoldAndReleaseAMaster(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "")
 	dir := filepath.Dir(moduleDir(t))
@@ -103,7 +103,7 @@ func TestTasks(t *testing.T) {
 	sh.assertMode(drain.Ready)
 }
 
-func TestTasksInNoopMode(t *testing.T) {
+func TestTasksChangeNothingInNoopMode(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "")
 	dir := filepath.Dir(moduleDir(t))
@@ -119,7 +119,7 @@ func TestTasksInNoopMode(t *testing.T) {
 	}
 }
 
-func TestTaskErrors(t *testing.T) {
+func TestTasksReportKindsOfErrors(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "")
 	dir := filepath.Dir(moduleDir(t))
@@ -138,13 +138,13 @@ func TestTaskErrors(t *testing.T) {
 			sh := sh.with(t)
 			got := sh.task(dir, test.task, test.parameters)
 			if got.Error == nil || got.Error.Kind != test.kind || got.Error.Msg == "" {
-				t.Errorf("%+v", got)
+				t.Errorf("the result is %+v, want an error of kind %s", got, test.kind)
 			}
 		})
 	}
 	sh.assertMode(drain.Ready)
 
-	// Too late is no reason to put the master back.
+	// After a timeout, the master stays drained.
 	got := sh.task(dir, "drain", like{"wait": "1ns"})
 	if got.Error == nil || got.Error.Kind != "pmcheck/timeout" || got.Error.Details.Result == nil ||
 		got.Error.Details.Result.Mode != drain.Drain {
@@ -153,7 +153,7 @@ func TestTaskErrors(t *testing.T) {
 	sh.assertMode(drain.Drain, drain.Operator)
 }
 
-func TestTaskWithoutPmcheck(t *testing.T) {
+func TestTaskFailsWithoutPmcheck(t *testing.T) {
 	lab.Real(t)
 	sh := &shell{t: t, dir: t.TempDir()}
 	for _, program := range []string{"awk", "sed", "tr"} {
@@ -164,12 +164,11 @@ func TestTaskWithoutPmcheck(t *testing.T) {
 	sh.path = sh.dir
 	if got := sh.task(filepath.Dir(moduleDir(t)), "drain", nil); got.Error == nil ||
 		got.Error.Kind != "pmcheck/not-installed" {
-		t.Errorf("%+v", got)
+		t.Errorf("the result is %+v, want an error of kind pmcheck/not-installed", got)
 	}
 }
 
-// TestTaskArguments shows what the tasks ask of pmcheck, to the letter.
-func TestTaskArguments(t *testing.T) {
+func TestTasksPassTheirParametersToPmcheck(t *testing.T) {
 	lab.Real(t)
 	sh := &shell{t: t, dir: t.TempDir()}
 	dir := filepath.Dir(moduleDir(t))
@@ -202,7 +201,7 @@ func TestTaskArguments(t *testing.T) {
 			}
 			sh := sh.with(t)
 			if got := sh.task(dir, test.task, parameters); got.Would != test.want {
-				t.Errorf("would %q, want %q", got.Would, test.want)
+				t.Errorf("the task would run %q, want %q", got.Would, test.want)
 			}
 		})
 	}

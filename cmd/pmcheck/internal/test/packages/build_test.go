@@ -16,8 +16,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestReproducible makes the packages once more, elsewhere and in another zone.
-func TestReproducible(t *testing.T) {
+// TestPackagesAreReproducible builds the packages again in another directory, time zone and
+// locale.
+func TestPackagesAreReproducible(t *testing.T) {
 	first := packages(t)[older]
 	second, err := build(t.TempDir(), older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8")
 	if err != nil {
@@ -32,18 +33,17 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestLintian has Debian's own tool look for what is wrong with a package. What
-// is wrong with the tool is in overrides that say why.
-func TestLintian(t *testing.T) {
+// TestLintianReportsNothing: overrides in the package state why a tag does not apply.
+func TestLintianReportsNothing(t *testing.T) {
 	lintian, deb := lab.Need(t, "lintian", "lintian"), packages(t)[newer].deb
 	out, err := exec.Command(lintian, "--no-user-dirs", "--allow-root", "--fail-on", "error,warning", deb).CombinedOutput()
 	if err != nil || len(out) > 0 {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("lintian: %v\n%s", err, out)
 	}
 }
 
-// lintRPM runs on a host: rpmlint unpacks the absolute paths of a package where
-// they lead to.
+// lintRPM runs rpmlint on a host, since rpmlint unpacks absolute paths of a package to these
+// paths.
 func lintRPM(t *testing.T, s *hostSite) {
 	t.Helper()
 	lab.Need(t, "rpmlint", "rpmlint")
@@ -55,16 +55,16 @@ func lintRPM(t *testing.T, s *hostSite) {
 	}
 }
 
-// TestSocketIsAsTheDaemonBindsIt compares what systemd does to the port with what
-// the daemon does to it without systemd.
-func TestSocketIsAsTheDaemonBindsIt(t *testing.T) {
+// TestSocketUnitMatchesTheDaemon: systemd binds the port with the same options as the daemon
+// does without systemd.
+func TestSocketUnitMatchesTheDaemon(t *testing.T) {
 	unit, err := os.ReadFile("../../../../../systemd/pmcheck.socket")
 	if err != nil {
 		t.Fatal(err)
 	}
 	deferred := regexp.MustCompile(`(?m)^DeferAcceptSec=(\d+)$`).FindSubmatch(unit)
 	if deferred == nil || string(deferred[1]) != strconv.Itoa(front.DeferAccept) {
-		t.Errorf("pmcheck.socket has %q, the daemon %d", deferred, front.DeferAccept)
+		t.Errorf("pmcheck.socket has %q, want DeferAcceptSec=%d as in the daemon", deferred, front.DeferAccept)
 	}
 	port := ":" + string(regexp.MustCompile(`(?m)^ListenStream=(\d+)$`).FindSubmatch(unit)[1])
 	if listen := config.Default().Listen; listen != port {

@@ -1,3 +1,3 @@
-// Package packages tests what is installed rather than what is in the tree: the
-// DEB and the RPM, on hosts with a systemd of their own. It has tests only.
+// Package packages holds tests only. They install the DEB and the RPM on hosts with their
+// own systemd, and test the result.
 package packages

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// asDaemon runs the command after it as the daemon's user with Puppet's group.
+// asDaemon is a prefix for a command that runs as the daemon's user with Puppet's group.
 const asDaemon = "setpriv --reuid pmcheck --regid pmcheck --groups puppet "
 
-// TestDaemonCannotReadTheCA looks at the keys of the CA and of eyaml from within the
-// unit. Outside of it, the same user can read them.
+// TestDaemonCannotReadTheCA reads the keys of the CA and of eyaml from within the unit.
+// Outside the unit, the same user can read them.
 func TestDaemonCannotReadTheCA(t *testing.T) {
 	s := boot(t, "ca")
 	secrets := []string{
@@ -41,9 +41,9 @@ func TestDaemonCannotReadTheCA(t *testing.T) {
 	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=15", "pmcheck.service")
 }
 
-// TestGroupUnit: the helper unit can add the daemon to Puppet's group within its own
-// sandbox.
-func TestGroupUnit(t *testing.T) {
+// TestGroupUnitWorksInItsSandbox: pmcheck-puppet-group.service can add the daemon's user to
+// Puppet's group, and restart the daemon.
+func TestGroupUnitWorksInItsSandbox(t *testing.T) {
 	s := boot(t, "group")
 	s.install(older)
 	s.Host.MustRun("systemctl", "stop", "pmcheck-puppet-group.path")
@@ -57,9 +57,9 @@ func TestGroupUnit(t *testing.T) {
 	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=20", "pmcheck-puppet-group.service") // 1.4
 }
 
-// TestUpgradeFollowsNoLink creates links where an upgrade writes files, in a directory
-// that a group of operators can write to.
-func TestUpgradeFollowsNoLink(t *testing.T) {
+// TestUpgradeDoesNotFollowLinks creates symbolic links where an upgrade writes files, in a
+// directory that a group of operators can write to.
+func TestUpgradeDoesNotFollowLinks(t *testing.T) {
 	s := boot(t, "links")
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "holds:\n  persistent: /srv/holds\n", 0o644)
 	s.Host.MustRun("install", "-d", "-m", "2775", "-g", "users", "/srv/holds")

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestMistakeInTheConfiguration reloads, restarts and stops the service with a
-// mistake in pmcheck.yaml.
-func TestMistakeInTheConfiguration(t *testing.T) {
+// TestABadConfigurationIsRejectedAndTheLastGoodOneUsed reloads, restarts, stops and starts
+// the service with a mistake in pmcheck.yaml.
+func TestABadConfigurationIsRejectedAndTheLastGoodOneUsed(t *testing.T) {
 	s := boot(t, "mistake")
 	s.install(older)
 	s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
@@ -34,7 +34,7 @@ func TestMistakeInTheConfiguration(t *testing.T) {
 
 	s.Host.MustRun("systemctl", "stop", "pmcheck")
 	if out, err := s.Host.Run("systemctl", "start", "pmcheck"); err == nil {
-		t.Errorf("a start with a mistake and no last configuration succeeds: %s", out)
+		t.Errorf("a start with a mistake and without a last good configuration succeeds: %s", out)
 	}
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "listen: :9200\n", 0o644)
 	s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck.service")

@@ -11,15 +11,14 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// Few, to keep the tests short; with -args -restarts 200 many.
+// The defaults keep the tests short. For more, use -args -restarts 200.
 var (
 	restarts = flag.Int("restarts", 15, "restarts under load")
 	upgrades = flag.Int("upgrades", 5, "upgrades and downgrades under load")
 )
 
-// TestLifecycle takes one host with a real Puppet Server through the life of the
-// package.
-func TestLifecycle(t *testing.T) {
+// TestPackageLifecycleOnAMaster uses one host with a real Puppet Server for all subtests.
+func TestPackageLifecycleOnAMaster(t *testing.T) {
 	s := boot(t, "master")
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s.install(older)
@@ -41,7 +40,7 @@ func TestLifecycle(t *testing.T) {
 		{"without sockets", withoutSockets},
 		{"journal", journal},
 		{"remove and purge", removeAndPurge},
-		{"a new host stays new", staysNew},
+		{"an upgrade keeps initial_mode in effect", keepsInitialMode},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			part.test(t, s.with(t))
@@ -50,7 +49,7 @@ func TestLifecycle(t *testing.T) {
 	s.assertPrints("running", "systemctl", "is-system-running")
 }
 
-// assertDirectories asserts which users may write holds.
+// assertDirectories asserts the owners and modes that decide who may write holds.
 func assertDirectories(_ *testing.T, s *hostSite) {
 	for path, want := range map[string]string{
 		"/var/lib/pmcheck":          "755 root root",
@@ -63,7 +62,7 @@ func assertDirectories(_ *testing.T, s *hostSite) {
 	}
 	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
 	s.assertPrints("pmcheck", "stat", "-c", "%U", "/proc/"+pid)
-	// What was chosen by the administrator survives a boot and an upgrade.
+	// A mode that the administrator has set is kept at each boot and upgrade.
 	s.Host.MustRun("chmod", "2775", "/var/lib/pmcheck/holds")
 	s.Host.MustRun("systemd-tmpfiles", "--create", "pmcheck.conf")
 	s.assertPrints("2775", "stat", "-c", "%a", "/var/lib/pmcheck/holds")
@@ -115,27 +114,27 @@ func crash(_ *testing.T, s *hostSite) {
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck.socket")
 }
 
-// watchdog stops the daemon as a debugger would.
+// watchdog freezes the daemon with SIGSTOP, and waits until the watchdog has restarted it.
 func watchdog(t *testing.T, s *hostSite) {
 	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
 	s.Host.MustRun("kill", "-STOP", pid)
 	stopped := time.Now()
 	s.waitForOutput(time.Minute, "watchdog", "sh", "-c", "journalctl -o cat -u pmcheck.service | grep -om1 watchdog")
 	s.waitForAnswer(20*time.Second, serving)
-	t.Logf("measured: SIGSTOP to a good answer: %v", time.Since(stopped).Round(100*time.Millisecond))
+	t.Logf("measured: SIGSTOP to an answer of 200: %v", time.Since(stopped).Round(100*time.Millisecond))
 	if now := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service"); now == pid {
 		t.Errorf("the daemon is still process %s", now)
 	}
 }
 
-// stopAndStart: a question on the port must not start a service that was stopped.
+// stopAndStart asserts that a request to the port does not start a stopped service.
 func stopAndStart(t *testing.T, s *hostSite) {
 	s.Host.MustRun("systemctl", "stop", "pmcheck")
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-status.socket"} {
 		s.assertPrints("inactive", "systemctl", "is-active", unit)
 	}
 	if _, got, err := s.Ask("/"); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("a stopped pmcheck: %q, %v", got, err)
+		t.Errorf("a stopped pmcheck answers %q, %v; want connection refused", got, err)
 	}
 	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service")
 	s.Host.MustRun("systemctl", "start", "pmcheck")
@@ -144,14 +143,14 @@ func stopAndStart(t *testing.T, s *hostSite) {
 	s.Host.MustRun("pmcheck", "status")
 }
 
-// withoutSockets has the daemon bind the port itself.
+// withoutSockets disables the socket unit, so that the daemon binds the port itself.
 func withoutSockets(_ *testing.T, s *hostSite) {
 	s.Host.MustRun("systemctl", "disable", "pmcheck.socket")
 	s.Host.MustRun("systemctl", "stop", "pmcheck")
 	s.Host.MustRun("systemctl", "start", "pmcheck")
 	s.waitForAnswer(10*time.Second, serving)
 	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.socket")
-	s.install(older) // which leaves it so
+	s.install(older) // keeps the socket unit disabled
 	s.assertPrints("disabled", "systemctl", "is-enabled", "pmcheck.socket")
 	s.waitForAnswer(10*time.Second, serving)
 	s.Host.MustRun("systemctl", "enable", "pmcheck.socket")
@@ -186,8 +185,8 @@ func removeAndPurge(t *testing.T, s *hostSite) {
 	s.waitForAnswer(20*time.Second, serving)
 }
 
-// staysNew upgrades a host that waits to be made ready for the first time.
-func staysNew(t *testing.T, s *hostSite) {
+// keepsInitialMode upgrades a host that has not been made ready for the first time.
+func keepsInitialMode(t *testing.T, s *hostSite) {
 	s.Host.MustRun("dpkg", "--purge", "pmcheck")
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "initial_mode: maint\n", 0o644)
 	s.install(older)

@@ -12,8 +12,8 @@ const (
 	serving = "200 Puppet Server is running."
 )
 
-// TestBeforePuppet installs pmcheck on a host that has no Puppet yet.
-func TestBeforePuppet(t *testing.T) {
+// TestPmcheckCanBeInstalledBeforePuppet: the daemon gets Puppet's group once that exists.
+func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
 	s := boot(t, "early")
 	s.Host.MustRun("sh", "-c", `
 		dpkg --purge --force-depends puppetserver puppet-agent puppet >/dev/null
@@ -30,7 +30,7 @@ func TestBeforePuppet(t *testing.T) {
 	s.assertPrints("pmcheck", "id", "-nG", "pmcheck")
 	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
 
-	// Puppet arrives, in the order in which its package does.
+	// Puppet is installed: its package creates these in this order.
 	s.Host.MustRun("sh", "-c", `
 		mkdir -p /etc/puppet /var/lib/puppet/ssl && echo '[main]' >/etc/puppet/puppet.conf
 		groupadd --system puppet`)

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// TestRPM installs, upgrades, downgrades and erases the RPM, with the real rpm program
-// on a Debian host. Holds survive all of it.
-func TestRPM(t *testing.T) {
+// TestHoldsSurviveEachStepOfTheRPM installs, upgrades, downgrades and erases the RPM with
+// the real rpm program on a Debian host.
+func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
 	s := boot(t, "rpm")
 	rpm := func(args ...string) {
 		t.Helper()
 		s.Host.MustRun("rpm", append([]string{"--nodeps"}, args...)...)
 	}
 	rpm("--install", "/root/"+older+".rpm")
-	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service") // as is usual on EL
+	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service") // on EL, packages do not start their units
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-status.socket",
 		"pmcheck-puppet-group.path"} {
@@ -40,7 +40,7 @@ func TestRPM(t *testing.T) {
 
 	rpm("--erase", "pmcheck")
 	if _, got, err := s.Ask("/"); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("erased: %q, %v", got, err)
+		t.Errorf("an erased pmcheck answers %q, %v; want connection refused", got, err)
 	}
 	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
 	s.assertPrints("", "find", "/etc/systemd/system", "-name", "*pmcheck*")

@@ -21,7 +21,7 @@ const (
 	newer = "1.0.1"
 )
 
-// files are the DEB and the RPM of a version.
+// files holds the paths of the DEB and the RPM of a version.
 type files struct{ deb, rpm string }
 
 // build makes the packages of a version in a directory.
@@ -36,7 +36,7 @@ func build(dir, version string, environ ...string) (files, error) {
 	debs, _ := filepath.Glob(dir + "/*.deb")
 	rpms, _ := filepath.Glob(dir + "/*.rpm")
 	if len(debs) != 1 || len(rpms) != 1 {
-		return files{}, fmt.Errorf("packages made: %v %v", debs, rpms)
+		return files{}, fmt.Errorf("built %v and %v, want one DEB and one RPM", debs, rpms)
 	}
 	return files{debs[0], rpms[0]}, nil
 }
@@ -44,7 +44,7 @@ func build(dir, version string, environ ...string) (files, error) {
 // work is a directory that lasts as long as the test process.
 var work string
 
-// built are the packages by version. They are made once, and only if needed.
+// built returns the packages by version. They are built once, at the first call.
 var built = sync.OnceValues(func() (map[string]files, error) {
 	made := map[string]files{}
 	for _, version := range []string{older, newer} {
@@ -78,19 +78,19 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// A hostSite is a host on which the packages are ready in /root.
+// A hostSite is a host with the packages in /root.
 type hostSite struct {
 	*lab.Site
 	t *testing.T
 }
 
-// boot boots a host.
+// boot boots a host and copies the packages to it.
 func boot(t *testing.T, name string) *hostSite {
 	t.Helper()
 	made := packages(t)
 	h := lab.StartNetwork(t).Boot(name)
-	// Debian's unit asks whether its process lives before that has become puppet's,
-	// now and then: "kill: Operation not permitted".
+	// Debian's unit sometimes runs kill -0 before the process has changed to user puppet:
+	// "kill: Operation not permitted".
 	h.WriteFile("/etc/systemd/system/puppetserver.service.d/type.conf", "[Service]\nType=exec\n", 0o644)
 	h.MustRun("systemctl", "daemon-reload")
 	for version, f := range made {
@@ -100,7 +100,7 @@ func boot(t *testing.T, name string) *hostSite {
 	return &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Host: h}), t: t}
 }
 
-// with returns the site for a subtest.
+// with returns a copy of the site for use in a subtest.
 func (s *hostSite) with(t *testing.T) *hostSite {
 	return &hostSite{Site: s.With(t), t: t}
 }
@@ -111,7 +111,7 @@ func (s *hostSite) install(version string) {
 	s.Host.MustRun("dpkg", "--install", "--force-confold", "/root/"+version+".deb")
 }
 
-// assertPrints fails the test unless a command prints just that.
+// assertPrints fails the test unless a command prints exactly want.
 func (s *hostSite) assertPrints(want, program string, args ...string) {
 	s.t.Helper()
 	if out, err := s.Host.Run(program, args...); out != want {
@@ -119,7 +119,7 @@ func (s *hostSite) assertPrints(want, program string, args ...string) {
 	}
 }
 
-// waitForOutput waits until a command prints just that.
+// waitForOutput waits until a command prints exactly want.
 func (s *hostSite) waitForOutput(within time.Duration, want, program string, args ...string) time.Duration {
 	s.t.Helper()
 	return lab.WaitFor(s.t, within, 50*time.Millisecond, func() error {
@@ -142,8 +142,8 @@ func (s *hostSite) waitForAnswer(within time.Duration, want string) {
 	})
 }
 
-// record has balancers ask a hundred times a second until stop is called, which
-// fails the test for each answer but the wanted one.
+// record sends a hundred requests per second from balancers until stop is called. stop
+// returns their number, and fails the test if any answer was not the wanted one.
 func (s *hostSite) record(want string) (stop func() (asked int)) {
 	answers := s.RecordOverlapping(10 * time.Millisecond)
 	return func() int {

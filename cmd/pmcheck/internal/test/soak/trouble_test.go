@@ -84,8 +84,8 @@ func (w *truths) restart(ctx context.Context, m master, address string) error {
 	return nil
 }
 
-// toggle sets and lifts a hold until ctx ends, each after about a second, and adds up how
-// often in count.
+// toggle sets and lifts a hold in turn until ctx ends, with about a second in between. It
+// adds the number of changes to count.
 func (w *truths) toggle(ctx context.Context, store *drain.Store, address string, count *int) error {
 	for ctx.Err() == nil {
 		w.held.set(either)
