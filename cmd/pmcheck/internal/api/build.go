@@ -73,11 +73,11 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 	}
 }
 
-// warnings are sentences about what is probably not meant.
+// warnings returns sentences about what is probably a mistake.
 func (src Source) warnings(status Status) (list []string) {
 	for _, h := range status.Holds {
 		if _, known := src.State.Service(h.Service); h.Service != "" && !known {
-			list = append(list, fmt.Sprintf("the hold of %s is on %s, and there is no such service: %s",
+			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s",
 				h.Holder, h.Service, h.Path))
 		}
 	}
@@ -106,7 +106,7 @@ func weightless(balancers []Balancer) (list []string) {
 	return list
 }
 
-// NewProbeStatus describes a result.
+// NewProbeStatus returns the status of a probe with this result.
 func NewProbeStatus(address string, r check.Result) ProbeStatus {
 	p := ProbeStatus{
 		Address: address,
@@ -127,7 +127,7 @@ func NewProbeStatus(address string, r check.Result) ProbeStatus {
 	return p
 }
 
-// NewCheckStatuses describes findings.
+// NewCheckStatuses returns findings with their hints.
 func NewCheckStatuses(findings []check.Finding) (list []CheckStatus) {
 	for _, f := range findings {
 		list = append(list, CheckStatus{f, f.Reason.Hint()})

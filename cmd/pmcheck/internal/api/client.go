@@ -19,7 +19,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// ErrNoDaemon says that no daemon answers on the socket.
+// ErrNoDaemon is wrapped by errors of a Client that gets no answer from a daemon.
 var ErrNoDaemon = errors.New("the daemon does not answer")
 
 // Bounds on what is read from a daemon.
@@ -46,8 +46,8 @@ type Client struct {
 // no daemon to ask.
 func (c Client) Status(ctx context.Context) (Status, error) { return c.get(ctx, "/status") }
 
-// Next blocks until the status has another revision than after, for HeldFor at most,
-// and returns it. Over a URL it does not block.
+// Next blocks until the revision of the status differs from after, for HeldFor at most,
+// and returns the status. Over a URL it does not block.
 func (c Client) Next(ctx context.Context, after uint64) (Status, error) {
 	return c.get(ctx, "/status?after="+strconv.FormatUint(after, 10))
 }
@@ -104,7 +104,7 @@ type Follower struct {
 
 	revision uint64
 	asked    bool
-	failed   bool // the last time
+	failed   bool // the last call returned an error
 }
 
 // Next blocks until the status has changed, for HeldFor at most, and returns it. It

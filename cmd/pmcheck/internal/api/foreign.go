@@ -14,17 +14,17 @@ import (
 const (
 	maxText   = 1000    // bytes of one text
 	maxList   = 10_000  // entries of one list
-	maxNumber = 1 << 53 // what JSON numbers carry exactly
+	maxNumber = 1 << 53 // the largest integer that a float64, and so JSON, keeps exact
 	maxTime   = 1e9     // seconds: 31 years fit a time.Duration
 )
 
-// Printable makes everything that v points to fit to be shown: strings are on one
-// line and without control characters, and strings, lists and numbers are bounded.
-// Unexported fields are left alone.
-func Printable(v any) { tame(reflect.ValueOf(v)) }
+// Printable makes everything that v points to safe to print: strings are on one line and
+// without control characters, and strings, lists and numbers are bounded. Unexported
+// fields are left alone.
+func Printable(v any) { sanitize(reflect.ValueOf(v)) }
 
-func tame(v reflect.Value) {
-	if v.CanAddr() && tameKnown(v.Addr().Interface()) {
+func sanitize(v reflect.Value) {
+	if v.CanAddr() && sanitizeKnown(v.Addr().Interface()) {
 		return
 	}
 	switch v.Kind() {
@@ -32,12 +32,12 @@ func tame(v reflect.Value) {
 		v.SetString(printable(v.String()))
 	case reflect.Pointer:
 		if !v.IsNil() {
-			tame(v.Elem())
+			sanitize(v.Elem())
 		}
 	case reflect.Struct:
 		for _, field := range v.Fields() {
 			if field.CanSet() {
-				tame(field)
+				sanitize(field)
 			}
 		}
 	case reflect.Slice:
@@ -45,7 +45,7 @@ func tame(v reflect.Value) {
 			v.Set(v.Slice(0, maxList))
 		}
 		for i := range v.Len() {
-			tame(v.Index(i))
+			sanitize(v.Index(i))
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(min(max(v.Int(), 0), maxNumber))
@@ -54,29 +54,29 @@ func tame(v reflect.Value) {
 	}
 }
 
-// tameKnown tames values of types without exported fields. Decoding has checked a
-// time.Time. The zone of a netip.Addr may be any text.
-func tameKnown(v any) bool {
+// sanitizeKnown handles values of types without exported fields, and reports whether v
+// is one. Decoding has checked a time.Time. The zone of a netip.Addr may be any text.
+func sanitizeKnown(v any) bool {
 	switch v := v.(type) {
 	case *time.Time:
 	case *netip.Addr:
-		*v = tameAddr(*v)
+		*v = sanitizeAddr(*v)
 	case *netip.AddrPort:
-		*v = netip.AddrPortFrom(tameAddr(v.Addr()), v.Port())
+		*v = netip.AddrPortFrom(sanitizeAddr(v.Addr()), v.Port())
 	default:
 		return false
 	}
 	return true
 }
 
-func tameAddr(a netip.Addr) netip.Addr {
+func sanitizeAddr(a netip.Addr) netip.Addr {
 	if a.Zone() == "" {
 		return a
 	}
 	return a.WithZone(printable(a.Zone()))
 }
 
-// printable is text.Printable for a text that may have several lines.
+// printable is like text.Printable, for a text that may have several lines.
 func printable(s string) string {
 	if !strings.Contains(s, "\n") {
 		return text.Printable(s, maxText)

@@ -15,7 +15,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
-// hostile is a status of which each text, name and number is meant to do harm.
+// hostile is a status whose texts, names and numbers are meant to do harm.
 const hostile = `{
   "version": "1\u001b[2J", "certname": "m1\nroot# rm -rf /", "revision": 7,
   "services": [
@@ -56,7 +56,7 @@ func TestStatusFromADaemonIsPrintable(t *testing.T) {
 	}
 	b := status.Balancers[0]
 	if b.Interval != 1e9 || b.Checks != 0 || b.View.Weight != 0 || b.View.Sessions != 1<<53 {
-		t.Errorf("numbers are not sane: %+v, %+v", b, b.View)
+		t.Errorf("numbers are not bounded: %+v, %+v", b, b.View)
 	}
 	if status.Probe.Took != 0 || status.Services[0].Answer.Code != 0 || status.Revision != 7 {
 		t.Errorf("took %g, code %d, revision %d", status.Probe.Took, status.Services[0].Answer.Code, status.Revision)
@@ -66,7 +66,7 @@ func TestStatusFromADaemonIsPrintable(t *testing.T) {
 	}
 }
 
-// Every kind of field that a Status has must be one that is made printable.
+// Printable must handle the type of every field in a Status.
 func TestEachFieldOfAStatusIsMadePrintable(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var walk func(path string, typ reflect.Type)
@@ -96,10 +96,10 @@ func TestErrorsOfTheClientArePrintable(t *testing.T) {
 	for _, tt := range []struct{ name, answer string }{
 		{"status line", "HTTP/1.1 403 \x1b[2J\r\nContent-Length: 0\r\n\r\n"},
 		{"header", "HTTP/1.1 200 OK\r\n\x1b[2J evil\r\n\r\n"},
-		{"no HTTP", "\x1b[2J\x1b[31m\r\n\r\n"},
-		{"no JSON", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\x1b[2J"},
-		{"an address that is none", reply(`{"balancers": [{"source": "` + "\u202e" + `"}]}`)},
-		{"a time that is none", reply(`{"time": "` + "\u202e" + `"}`)},
+		{"not HTTP", "\x1b[2J\x1b[31m\r\n\r\n"},
+		{"not JSON", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\x1b[2J"},
+		{"an invalid address", reply(`{"balancers": [{"source": "` + "\u202e" + `"}]}`)},
+		{"an invalid time", reply(`{"time": "` + "\u202e" + `"}`)},
 		{"a long text for a number", reply(`{"revision": "` + strings.Repeat("x", 10<<10) + `"}`)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestErrorsOfTheClientArePrintable(t *testing.T) {
 			}()
 			_, err = api.Client{URL: "http://" + l.Addr().String()}.Status(t.Context())
 			if err == nil {
-				t.Fatal("there is no error")
+				t.Fatal("no error")
 			}
 			said := err.Error()
 			if len(said) > 1200 || strings.ContainsFunc(said, func(r rune) bool { return !unicode.IsPrint(r) }) {

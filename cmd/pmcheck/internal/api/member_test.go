@@ -6,7 +6,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
-func TestMemberURLIsThatOfAHost(t *testing.T) {
+func TestMemberURLAcceptsHostsOnly(t *testing.T) {
 	for _, tt := range []struct{ member, want string }{
 		{"m1", "http://m1:9200"},
 		{"m1.example.com:9300", "http://m1.example.com:9300"},

@@ -1,4 +1,4 @@
-// Package api has what programs can read from the daemon: the Status, which is the
+// Package api contains what programs can read from the daemon: the Status, which is the
 // JSON of /status and of "pmcheck status --json", and the client that reads it. The
 // section on the status in the manual describes these structs.
 //
@@ -18,18 +18,18 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// ErrNoService says that a daemon does not answer for a service.
-var ErrNoService = errors.New("the daemon answers for no service")
+// ErrNoService is wrapped by the error for a service that a daemon does not have.
+var ErrNoService = errors.New("the daemon has no service")
 
 // What a Status consists of. Readers of a Status need no other package.
 type (
-	// Answer is what a balancer is told.
+	// Answer is the answer to a balancer.
 	Answer = answer.Answer
-	// KindAnswer is what one kind of balancer is told.
+	// KindAnswer is the answer to one kind of balancer.
 	KindAnswer = answer.Kind
 	// Balancer is a client that asks for a service.
 	Balancer = balancer.Balancer
-	// View is what a balancer says of this master.
+	// View is what a balancer reports about this master.
 	View = balancer.View
 )
 
@@ -46,9 +46,9 @@ type Status struct {
 	Revision uint64          `json:"revision"` // grows with each change; see Client.Next
 	Services []ServiceStatus `json:"services"` // the first is the master itself
 	Holds    []HoldStatus    `json:"holds"`
-	// Balancers are the clients that ask, and what they make of this master.
+	// Balancers are the clients that ask, each with its view of this master.
 	Balancers []Balancer `json:"balancers"`
-	// AgentLine is what agent-checks are told; empty if they are not answered.
+	// AgentLine is the answer to agent-checks; empty if they are not answered.
 	AgentLine string       `json:"agent_line,omitempty"`
 	Probe     ProbeStatus  `json:"probe"`
 	Config    ConfigStatus `json:"config"`
@@ -68,8 +68,8 @@ type ServiceStatus struct {
 	Verdict   check.Verdict `json:"verdict"`
 	Hint      string        `json:"hint,omitempty"` // what to do about the verdict
 	Answer    Answer        `json:"answer"`         // to a balancer that chose no codes
-	// ServingSince is when that answer became 200 or ceased to be, as far as this
-	// daemon has seen.
+	// ServingSince is when that answer changed to 200 or from 200, as far as this daemon
+	// has seen.
 	ServingSince time.Time     `json:"serving_since,omitzero"`
 	Answers      []KindAnswer  `json:"answers"` // to each kind of balancer
 	Checks       []CheckStatus `json:"checks,omitempty"`
@@ -85,7 +85,7 @@ type ServiceStatus struct {
 // CheckStatus is one check beside the probe.
 type CheckStatus struct {
 	check.Finding
-	Hint string `json:"hint,omitempty"` // what to do when it is not well
+	Hint string `json:"hint,omitempty"` // what to do if the state is not ok
 }
 
 // HoldStatus is one hold in effect.
@@ -142,8 +142,8 @@ func (s Status) Service(name string) (ServiceStatus, bool) {
 	return ServiceStatus{}, false
 }
 
-// ServiceOrError is Service with an error, which wraps ErrNoService and names the
-// services that there are.
+// ServiceOrError is like Service, but returns an error if there is no such service. The
+// error wraps ErrNoService and names the services of the daemon.
 func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
 	v, known := s.Service(name)
 	if known {
@@ -153,7 +153,7 @@ func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
 	for _, v := range s.Services {
 		names = append(names, v.Name)
 	}
-	return v, fmt.Errorf("%w %q: there is %s", ErrNoService, name, strings.Join(names, ", "))
+	return v, fmt.Errorf("%w %q, only %s", ErrNoService, name, strings.Join(names, ", "))
 }
 
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the
@@ -184,7 +184,7 @@ type ObstacleKind string
 const (
 	ObstacleUnseen     ObstacleKind = "unseen"      // a balancer has not asked since
 	ObstacleSending    ObstacleKind = "sending"     // a balancer still sends agents
-	ObstacleUntold     ObstacleKind = "untold"      // a balancer has not heard it often enough
+	ObstacleUntold     ObstacleKind = "untold"      // a balancer has not been told often enough
 	ObstacleNotSending ObstacleKind = "not-sending" // a balancer does not send agents yet
 	ObstacleRequest    ObstacleKind = "request"     // a request is under way
 	ObstacleWaiting    ObstacleKind = "waiting"     // requests wait for a JRuby
@@ -226,5 +226,5 @@ func Texts(obstacles []Obstacle, most int) (texts []string) {
 	return texts
 }
 
-// Summary puts the first few of some obstacles on one line.
+// Summary returns the texts of the first few obstacles on one line.
 func Summary(obstacles []Obstacle) string { return strings.Join(Texts(obstacles, 4), "; ") }

@@ -32,8 +32,8 @@ func startWithAgentChecks(t *testing.T, change func(*config.Config)) *testDaemon
 	})
 }
 
-// agentCheck makes one agent-check from an address, saying something first, and
-// returns everything it is told.
+// agentCheck makes one agent-check from an address. It sends say first, and returns the
+// whole answer.
 func (r *testDaemon) agentCheck(from, say string) (string, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := d.Dial("tcp", r.AgentPorts[0].Addr().String())
@@ -51,7 +51,7 @@ func (r *testDaemon) agentCheck(from, say string) (string, error) {
 	return string(told), err
 }
 
-// waitForLine makes agent-checks until the line is the wanted one.
+// waitForLine makes agent-checks until the answer is want.
 func (r *testDaemon) waitForLine(want string) {
 	r.t.Helper()
 	var got string
@@ -169,7 +169,7 @@ func TestAgentCheckIsRemembered(t *testing.T) {
 func TestIdleClientsDoNotBlockAgentChecks(t *testing.T) {
 	t.Parallel()
 	r := startWithAgentChecks(t, func(c *config.Config) { c.MaxConnections = 10 })
-	for range 50 { // they take the line and do not hang up
+	for range 50 { // they do not close their connections
 		c, err := net.Dial("tcp", r.AgentPorts[0].Addr().String())
 		if err != nil {
 			t.Fatal(err)

@@ -1,9 +1,8 @@
-// Package daemon joins the rooms into one process: the monitor's state becomes
-// answers behind the front's listeners, and a Status for commands, metrics and
-// the page.
+// Package daemon joins the other packages into one process: the monitor's state becomes
+// answers behind the front's listeners, and a Status for commands, metrics and the page.
 //
-// A request reads the state of the moment and nothing else: no request can cause
-// a probe, or wait for one.
+// A request reads the current state and nothing else: no request can cause a probe, or
+// wait for one.
 package daemon
 
 import (
@@ -34,13 +33,13 @@ import (
 type Daemon struct {
 	Version string
 	Log     *slog.Logger
-	// Runtime is a directory in which one daemon leaves to the next which balancers
-	// ask. Empty means that each daemon learns them anew.
+	// Runtime is a directory in which a daemon saves its balancers for the next one. If it
+	// is empty, a new daemon knows no balancer until that balancer asks.
 	Runtime string
 
-	// Ports are where balancers ask, AgentPorts where HAProxy's agent-checks ask,
-	// Sockets where the commands ask. The service manager may have bound them;
-	// Listen binds those that are missing.
+	// Ports are the listeners for balancers, AgentPorts those for HAProxy's agent-checks,
+	// Sockets those for the commands. The service manager may have bound them; Listen
+	// binds those that are missing.
 	Ports      []net.Listener
 	AgentPorts []net.Listener
 	Sockets    []net.Listener
@@ -59,7 +58,7 @@ type Daemon struct {
 	weight    atomic.Int64
 	budget    atomic.Pointer[api.BudgetStatus] // nil without one
 	self      front.Self
-	only      map[uint16]netip.Addr // the address to answer on, where systemd has bound all of them
+	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
 	tls       *tls.Config
 }
 
@@ -79,7 +78,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 	d.metrics = metrics.New(d.status)
 	d.apply(c, file)
 	if err := d.store.MakeUntilReboot(); err != nil {
-		log.Warn("no directory for holds until reboot", "error", err)
+		log.Warn("cannot make the directory for holds until reboot", "error", err)
 	}
 	d.monitor = monitor.New(c, d.store, log, monitor.Hooks{Published: d.published, Probed: d.metrics.Probed})
 	return d
@@ -97,7 +96,7 @@ func (d *Daemon) published(s *monitor.State) {
 	d.changes.note()
 }
 
-// moment is what the history keeps of a state.
+// moment returns what the history keeps of a state.
 func moment(s *monitor.State) page.Moment {
 	m := page.Moment{Time: s.Turned, Asked: s.Result.Asked}
 	m.Took, m.Failed = s.Result.Took, s.Result.Fault != nil
@@ -126,8 +125,8 @@ func (d *Daemon) apply(c config.Config, file string) {
 	})
 }
 
-// Reload takes over a new configuration while serving. Where the daemon listens
-// and where the holds are stay as they were until a restart.
+// Reload applies a new configuration while serving. The listeners and the directories of
+// holds stay the same until a restart.
 func (d *Daemon) Reload(c config.Config, file string) {
 	if needRestart(c) != needRestart(*d.settings.Load()) {
 		d.Log.Warn("listen, agent.listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
@@ -145,27 +144,28 @@ func needRestart(c config.Config) any {
 	}
 }
 
-// ReloadFailed notes that a newer configuration is not in use, and why.
+// ReloadFailed records that a newer configuration is not in use, and why.
 func (d *Daemon) ReloadFailed(err error) {
 	d.Log.Error("configuration not reloaded, the old one stays in use", "error", err)
 	d.noteConfigError(err)
 }
 
-// Judged is closed once there is a first verdict on the master.
+// Judged returns a channel that is closed once there is a first verdict on the master.
 func (d *Daemon) Judged() <-chan struct{} { return d.monitor.Judged() }
 
-// Address is where balancers ask; call it after Listen.
+// Address returns the address on which balancers are answered. It must be called after
+// Listen.
 func (d *Daemon) Address() net.Addr { return d.Ports[0].Addr() }
 
-// Live asks the daemon over its own port, as a balancer does, whether the
-// monitor's loop turns. One call at a time.
+// Live asks the daemon over its own port, as a balancer does, whether the monitor's loop
+// turns. It is not safe for concurrent use.
 func (d *Daemon) Live(ctx context.Context) error {
 	return d.self.Ask(ctx, d.Address().(*net.TCPAddr).AddrPort(), "/live")
 }
 
-// Listen binds the ports and the unix socket, unless the service manager has.
-// Without the socket the commands see no daemon, but balancers are still
-// answered, so that is only logged.
+// Listen binds the ports and the unix socket, unless the service manager has bound them.
+// A failure to bind the socket is only logged: the commands find no daemon then, but
+// balancers are answered.
 func (d *Daemon) Listen(ctx context.Context) error {
 	c := d.settings.Load()
 	if err := d.prepareTLS(c); err != nil {
@@ -189,7 +189,7 @@ func (d *Daemon) Listen(ctx context.Context) error {
 	return nil
 }
 
-// bind binds a port unless the service manager has, or no address is set.
+// bind binds a port unless the service manager has bound one or address is empty.
 func bind(ctx context.Context, ports *[]net.Listener, address string, wait int) error {
 	if len(*ports) > 0 || address == "" {
 		return nil
@@ -256,9 +256,9 @@ func (d *Daemon) allowed(client, local netip.AddrPort) bool {
 	return contains(d.settings.Load().Allow, front.Address(client))
 }
 
-// waitForVerdict returns once there is a verdict to tell, or a probe has had its
-// time. An answer before that would be 503 for a healthy master, only because
-// the daemon has just started.
+// waitForVerdict returns once there is a verdict, or the timeout of a probe has passed.
+// An answer before that would be 503 for a healthy master, only because the daemon has
+// just started.
 func (d *Daemon) waitForVerdict(ctx context.Context) {
 	select {
 	case <-d.Judged():
@@ -283,7 +283,7 @@ func (d *Daemon) believed(source netip.Addr) bool {
 	return source.IsValid() && (len(from) == 0 || contains(from, source))
 }
 
-// Summary is the state of the master in one line, for the service manager.
+// Summary returns the state of the master in one line, for the service manager.
 func (d *Daemon) Summary() string {
 	s := d.monitor.State()
 	server, _ := s.Service(monitor.Server)

@@ -18,9 +18,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
-// handler answers everything on a TCP port, or on the unix socket. Paths are
-// looked up by hand: http.ServeMux answers an unclean path with a redirect, which
-// HAProxy takes for a healthy server.
+// handler answers everything on a TCP port, or on the unix socket. It does not use
+// http.ServeMux, which answers an unclean path with a redirect: HAProxy takes that for a
+// healthy server.
 type handler struct {
 	*Daemon
 	trusted bool // the unix socket
@@ -93,7 +93,7 @@ func (h *handler) client(r *http.Request) metrics.Client {
 	return metrics.Other
 }
 
-// remember notes which balancer was told what. A client of the unix socket is no
+// remember records which balancer got which answer. A client of the unix socket is not a
 // balancer.
 func (h *handler) remember(r *http.Request, service string, codes answer.Codes, a answer.Answer, now time.Time) {
 	if h.trusted {
@@ -105,7 +105,7 @@ func (h *handler) remember(r *http.Request, service string, codes answer.Codes, 
 			DrainCode: codes.ForDrain(),
 			MaintCode: codes.ForMaint(),
 			View:      r.Header.Get(balancer.StateHeader),
-			Listed:    len(h.settings.Load().Balancers) > 0, // believed sources are listed ones then
+			Listed:    len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
 		}, balancer.Told(a), now)
 	}
 }
@@ -118,8 +118,8 @@ func (h *handler) live(w http.ResponseWriter) {
 	line(w, http.StatusServiceUnavailable, "the probe loop has stopped")
 }
 
-// serveStatus answers with the status, on the unix socket after the revision
-// that the client names has passed.
+// serveStatus answers with the status. On the unix socket, it first waits until the
+// revision differs from the one that the client names.
 func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if !h.mayReadStatus(r) {
 		line(w, http.StatusForbidden, "not allowed: see status_allow")
@@ -128,7 +128,7 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if after := r.URL.Query().Get("after"); after != "" && h.trusted {
 		revision, err := strconv.ParseUint(after, 10, 64)
 		if err != nil {
-			line(w, http.StatusBadRequest, "after is a revision")
+			line(w, http.StatusBadRequest, "after must be a revision")
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), api.HeldFor)
@@ -137,7 +137,7 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 	}
 	data, err := json.MarshalIndent(h.Status(time.Now()), "", "  ")
 	if err != nil {
-		h.Log.Error("status", "error", err)
+		h.Log.Error("cannot encode the status", "error", err)
 		line(w, http.StatusInternalServerError, "status cannot be shown")
 		return
 	}
@@ -151,14 +151,14 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 // remembered as a balancer.
 func (h *handler) servePage(w http.ResponseWriter, code int, now time.Time) bool {
 	if err := h.page.Write(w, code, h.Status(now), h.history.Last(now)); err != nil {
-		h.Log.Error("page", "error", err)
+		h.Log.Error("cannot render the page", "error", err)
 		return false
 	}
 	return true
 }
 
-// wantsPage reports whether a browser asks. A balancer that sends its view is
-// none, whatever else it sends.
+// wantsPage reports whether a browser asks. A client that sends HAProxy's view is not a
+// browser, whatever else it sends.
 func wantsPage(r *http.Request) bool {
 	accept := r.Header["Accept"]
 	return len(accept) > 0 && strings.Contains(accept[0], "text/html") &&
@@ -173,7 +173,7 @@ func (h *handler) mayReadStatus(r *http.Request) bool {
 	return addr.IsLoopback() || contains(h.settings.Load().StatusAllow, addr)
 }
 
-// remote is the address of a client; not valid on the unix socket.
+// remote returns the address of a client, which is not valid on the unix socket.
 func remote(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -182,8 +182,8 @@ func remote(r *http.Request) netip.Addr {
 	return front.Address(peer)
 }
 
-// line writes an answer of one line. The headers are left to net/http, which
-// finds text/plain by itself: setting them costs a tenth of the whole answer.
+// line writes an answer of one line. It leaves the headers to net/http, which detects
+// text/plain: setting them would cost a tenth of the whole answer.
 func line(w http.ResponseWriter, code int, body string) {
 	w.WriteHeader(code)
 	io.WriteString(w, body+"\n")

@@ -59,7 +59,7 @@ func TestAnswersAreNotCached(t *testing.T) {
 	}
 }
 
-// drain puts a hold and waits until balancers are told.
+// drain sets a hold and waits until balancers are told 503 drain.
 func (r *testDaemon) drain() {
 	r.t.Helper()
 	if _, err := r.store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
@@ -68,7 +68,7 @@ func (r *testDaemon) drain() {
 	r.waitFor(503, "drain")
 }
 
-// ready lifts all holds and waits until balancers are told.
+// ready lifts all holds and waits until balancers are told 200.
 func (r *testDaemon) ready() {
 	r.t.Helper()
 	if _, err := r.store.LiftAll(); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// Clients that take every connection, again and again, do not keep a balancer out.
+// Slow clients that use up all connections, again and again, do not keep a balancer out.
 func TestSlowClientsDoNotBlockBalancers(t *testing.T) {
 	t.Parallel()
 	const slots = 8
@@ -53,7 +53,7 @@ func TestSlowClientsDoNotDelayShutdown(t *testing.T) {
 	}
 	defer c.Close()
 	io.WriteString(c, "GET / HTTP/1.1\r\nX-Slow: ")
-	r.waitFor(200, answer.Serving) // so the slow one was accepted
+	r.waitFor(200, answer.Serving) // so the slow client was accepted
 	began := time.Now()
 	r.stop()
 	if took := time.Since(began); took > 5*time.Second { // 500 ms and a busy machine; the request has 10 s
@@ -80,7 +80,7 @@ func TestAddressWithTheMostConnectionsIsEvicted(t *testing.T) {
 		return c
 	}
 	balancer := dial("127.0.0.2")
-	io.WriteString(balancer, "GET / HTTP/1.1\r\n") // the oldest of all, and not done yet
+	io.WriteString(balancer, "GET / HTTP/1.1\r\n") // the oldest request of all, and not complete
 	for range 5 * slots {
 		io.WriteString(dial("127.0.0.1"), "GET / HTTP/1.1\r\nX-Slow: ")
 	}

@@ -2,9 +2,9 @@ package daemon
 
 import "fmt"
 
-// LastGood is a copy of the last configuration file that had no mistake. Only the
-// daemon reads it: a command of root's must not take settings from a file that the
-// daemon can write.
+// LastGood is a copy of the last configuration file that had no mistake. Only the daemon
+// reads it: a command that root runs must not take settings from a file that the daemon
+// can write.
 type LastGood struct {
 	file runtimeFile
 }
@@ -22,11 +22,11 @@ func (l LastGood) Keep(content []byte) error {
 	return nil
 }
 
-// File returns the path of the copy, if it is as Keep leaves it.
+// File returns the path of the copy if Keep could have written it.
 func (l LastGood) File() (string, error) { return l.file.path() }
 
-// StartedWithLast notes that the daemon has started with the last good
-// configuration, since the current one has mistakes.
+// StartedWithLast records that the daemon has started with the last good configuration,
+// since the current one has mistakes.
 func (d *Daemon) StartedWithLast(mistakes error) {
 	d.Log.Error("configuration not usable, the last good one is in use; correct the file, then reload", "error", mistakes)
 	d.noteConfigError(mistakes)

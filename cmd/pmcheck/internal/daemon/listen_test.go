@@ -41,7 +41,7 @@ func TestListenLimitsAnInheritedSocket(t *testing.T) {
 		}
 	}
 	if err := r.Live(t.Context()); err != nil {
-		t.Errorf("the watchdog's own question: %v", err)
+		t.Errorf("Live: %v", err)
 	}
 }
 

@@ -8,10 +8,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 )
 
-// TestReloadBelievesWarmingOnlyOfAYoungServer: a master that lacks one JRuby, lost
-// or recycled by max-requests-per-instance, is not taken out because the daemon
-// has read its configuration again or was restarted.
-func TestReloadBelievesWarmingOnlyOfAYoungServer(t *testing.T) {
+// A reload or a restart of the daemon does not take out a master that lacks one JRuby,
+// lost or recycled by max-requests-per-instance, unless the master has just started.
+func TestMissingJRubyMeansWarmingOnlyOnAYoungServer(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		up   time.Duration
@@ -37,8 +36,8 @@ func TestReloadBelievesWarmingOnlyOfAYoungServer(t *testing.T) {
 	}
 }
 
-// waitForPool waits until the status shows so many JRubies, of which so many are
-// ready.
+// waitForPool waits until the status shows a pool of this size, with this number of
+// JRubies ready.
 func (r *testDaemon) waitForPool(size, ready int) {
 	r.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {

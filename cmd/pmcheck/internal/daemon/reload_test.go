@@ -29,8 +29,7 @@ func TestReloadChangesTheMaster(t *testing.T) {
 	}
 }
 
-// A key that cannot be read does not take a master out. A reload does not change
-// that.
+// A key that cannot be read does not take a master out, not even after a reload.
 func TestReloadKeepsTheLastGoodFiles(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)

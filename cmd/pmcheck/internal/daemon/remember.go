@@ -13,19 +13,19 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 )
 
-// rememberEvery is how often the balancers are written down, for a daemon that is
-// killed. One that is stopped writes them as it ends.
+// rememberEvery is how often the balancers are saved, in case the daemon is killed. A
+// daemon that is stopped saves them at its end.
 const rememberEvery = 10 * time.Second
 
 func (d *Daemon) balancersFile() runtimeFile { return runtimeFile{d.Runtime, "balancers.json"} }
 
-// recall takes over the balancers that the daemon before has left. Until a slow
-// balancer asks again, a command would take the master for idle, or miss that it is
-// the last server.
+// recall restores the balancers that the previous daemon has saved. Without them, until
+// a slow balancer asks again, a command would consider the master idle, or not see that
+// it is the last server.
 func (d *Daemon) recall(now time.Time) {
 	list, err := d.balancersFile().balancers()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.Log.Warn("the balancers of the daemon before are not known", "error", err)
+		d.Log.Warn("cannot read the balancers of the previous daemon", "error", err)
 	}
 	list = slices.DeleteFunc(list, func(b balancer.Balancer) bool { return !d.believed(b.Source) })
 	d.balancers.Restore(list, now)
@@ -49,14 +49,14 @@ func (r runtimeFile) balancers() (list []balancer.Balancer, err error) {
 	return list, nil
 }
 
-// remember writes the balancers down until ctx ends, and then once more.
+// remember saves the balancers every rememberEvery until ctx ends, and then once more.
 func (d *Daemon) remember(ctx context.Context) error {
 	if d.Runtime == "" {
 		return nil
 	}
 	tick := time.NewTicker(rememberEvery)
 	defer tick.Stop()
-	said := false // each time would fill the log
+	said := false // a line for each failure would fill the log
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -64,7 +64,7 @@ func (d *Daemon) remember(ctx context.Context) error {
 		}
 		err := d.writeBalancers()
 		if err != nil && !said {
-			d.Log.Warn("the balancers cannot be kept for the next daemon", "error", err)
+			d.Log.Warn("cannot save the balancers for the next daemon", "error", err)
 		}
 		said = err != nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
 
-// restart replaces the daemon by another with the same runtime directory.
+// restart replaces the daemon by another with the runtime directory dir.
 func (r *testDaemon) restart(dir string) {
 	r.t.Helper()
 	r.stop()
@@ -21,8 +21,8 @@ func (r *testDaemon) restart(dir string) {
 	r.serve()
 }
 
-// TestRestartForgetsNoBalancer has a balancer ask once, and then no more for as long
-// as a slow one takes between two checks.
+// A balancer that asked before a restart is known after it, although it has not asked
+// again: a slow one takes a while.
 func TestRestartForgetsNoBalancer(t *testing.T) {
 	t.Parallel()
 	r, dir := start(t, nil), t.TempDir()
@@ -41,11 +41,11 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	}
 	r.drain()
 	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != api.ObstacleUnseen {
-		t.Errorf("a balancer that has not asked since is no obstacle: %+v", o)
+		t.Errorf("a balancer that has not asked since is not an obstacle: %+v", o)
 	}
 }
 
-func TestBalancersThatCountNoMoreAreNotRecalled(t *testing.T) {
+func TestBalancersExcludedMeanwhileAreNotRestored(t *testing.T) {
 	t.Parallel()
 	r, dir := start(t, nil), t.TempDir()
 	r.restart(dir)
@@ -53,7 +53,7 @@ func TestBalancersThatCountNoMoreAreNotRecalled(t *testing.T) {
 	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}
 	r.restart(dir)
 	if s := r.Status(time.Now()); len(s.Balancers) != 0 {
-		t.Errorf("balancers excludes this one: %+v", s.Balancers)
+		t.Errorf("restored %+v, which the setting balancers excludes", s.Balancers)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// puppetEvery is how often a host without Puppet is searched for Puppet again.
+	// puppetEvery is how often a daemon without Puppet looks for Puppet's files.
 	puppetEvery = 5 * time.Second
 	// statusEvery is how often the status line of the service manager is compared
 	// with the state.
@@ -23,12 +23,12 @@ const (
 // Keeper keeps the configuration of a daemon and the service manager's view of
 // it up to date.
 type Keeper struct {
-	// Load reads the configuration anew.
+	// Load reads the configuration again.
 	Load func() (*config.Loaded, error)
 	// Reload delivers the requests for a reload.
 	Reload <-chan os.Signal
-	// PuppetMissing says why nothing is known of Puppet; Load is then tried again
-	// until it succeeds.
+	// PuppetMissing is not nil if Puppet's files are missing. Load is then called until it
+	// succeeds.
 	PuppetMissing error
 }
 
@@ -48,7 +48,7 @@ func (d *Daemon) Run(ctx context.Context, k Keeper) error {
 	return group.Wait()
 }
 
-// keep returns when ctx ends.
+// keep follows reloads and updates the status line of the service manager until ctx ends.
 func (k *Keeper) keep(ctx context.Context, d *Daemon) {
 	status := time.NewTicker(statusEvery)
 	defer status.Stop()
@@ -85,7 +85,7 @@ func (k *Keeper) reload(d *Daemon) {
 	d.notify(errors.Join(failed, systemd.Ready(d.Summary())))
 }
 
-// load has the daemon take over the configuration as it is now.
+// load reads the configuration again and makes the daemon use it.
 func (k *Keeper) load(d *Daemon) error {
 	loaded, err := k.Load()
 	if err == nil {
@@ -119,7 +119,7 @@ func (d *Daemon) feedWatchdog(ctx context.Context) error {
 		if err == nil {
 			d.notify(systemd.Ping())
 		} else if ctx.Err() == nil {
-			d.Log.Error("not well, so the watchdog is not fed", "error", err)
+			d.Log.Error("the self-check failed, so systemd's watchdog gets no ping", "error", err)
 		}
 		select {
 		case <-ctx.Done():

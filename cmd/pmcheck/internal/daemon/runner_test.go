@@ -10,8 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// A PuppetDB that cannot reach its database takes longer to answer than a probe
-// may take.
+// A PuppetDB that cannot reach its database takes longer to answer than the timeout of a
+// probe.
 func TestPuppetDBMayAnswerLate(t *testing.T) {
 	t.Parallel()
 	const timeout = 100 * time.Millisecond
@@ -31,7 +31,7 @@ func TestPuppetDBMayAnswerLate(t *testing.T) {
 		s := check.Settings[check.PuppetDBSettings](c.Checks)
 		s.Address, s.Certname = db.Address(), db.Name
 	})
-	time.Sleep(5 * timeout) // what a probe would long have given up
+	time.Sleep(5 * timeout) // a probe would have timed out
 	if err := db.Set(checktest.Running); err != nil {
 		t.Fatal(err)
 	}

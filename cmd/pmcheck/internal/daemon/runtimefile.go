@@ -13,8 +13,8 @@ import (
 // maxRuntimeFile is the largest file that is read back.
 const maxRuntimeFile = 1 << 20
 
-// RuntimeDirectory returns the directory that systemd has made for this service, and
-// keeps while it restarts; empty if there is none. It belongs to the daemon's user.
+// RuntimeDirectory returns the directory that systemd has made for this service and keeps
+// over its restarts, or "" if there is none. It belongs to the daemon's user.
 func RuntimeDirectory(environ []string) string {
 	for _, variable := range environ {
 		if dirs, is := strings.CutPrefix(variable, "RUNTIME_DIRECTORY="); is {
@@ -25,8 +25,8 @@ func RuntimeDirectory(environ []string) string {
 	return ""
 }
 
-// runtimeFile is a file that one daemon leaves to the next. Without a directory,
-// nothing is kept.
+// runtimeFile is a file that one daemon leaves for the next. Without a directory, nothing
+// is kept.
 type runtimeFile struct {
 	dir, name string
 }
@@ -48,7 +48,7 @@ func (r runtimeFile) write(content []byte) error {
 	return os.Rename(f.Name(), filepath.Join(r.dir, r.name))
 }
 
-// path returns the path, if the file is as write leaves it: a regular file of the
+// path returns the path if write could have written the file: a regular file of the
 // daemon's own user that no other user can read or write.
 func (r runtimeFile) path() (string, error) {
 	if r.dir == "" {

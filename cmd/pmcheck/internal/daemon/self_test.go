@@ -18,13 +18,13 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
 
-func TestLiveAsksTheOwnPort(t *testing.T) {
+func TestLiveAsksThroughTheDaemonsPort(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
 		change func(*config.Config)
 	}{
-		{"as usual", nil},
+		{"default", nil},
 		{"every interface", func(c *config.Config) { c.Listen = ":0" }},
 		{"IPv6", func(c *config.Config) { c.Listen = "[::1]:0" }},
 		{"loopback is not in allow", func(c *config.Config) {
@@ -50,7 +50,7 @@ func TestLiveNoticesAStoppedLoop(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *config.Config) { c.Probe.Interval, c.Probe.MaxAge = time.Hour, -time.Hour }) // late at once
 	if err := r.Live(t.Context()); err == nil {
-		t.Error("the loop has not turned for longer than it may, and Live reports no error")
+		t.Error("Live returns no error although the loop is late")
 	}
 }
 
@@ -70,8 +70,8 @@ func TestLiveNoticesThatNoConnectionIsAccepted(t *testing.T) {
 	}
 }
 
-// While the service manager keeps the port, the daemon can be replaced without a
-// refused connection, and without an answer that nothing is known yet.
+// While the service manager keeps the port, the daemon can be replaced without a refused
+// connection and without a 503 from a daemon that has no verdict yet.
 func TestReplacementBehindAKeptPortIsUnnoticed(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
@@ -100,7 +100,7 @@ func TestReplacementBehindAKeptPortIsUnnoticed(t *testing.T) {
 		}
 		r.replace(passed, &asked)
 	}
-	// No daemon is left to answer the last requests.
+	// The last requests are answered here, since no daemon is left.
 	last, err := net.FileListener(file)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func (r *testDaemon) replace(port net.Listener, asked *atomic.Int64) {
 	}
 }
 
-// askUntil asks until ctx ends, and requires each answer to be good.
+// askUntil asks until ctx ends. It returns an error for any answer but 200.
 func askUntil(ctx context.Context, address string, asked *atomic.Int64) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
 	for ctx.Err() == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// A master that was too slow to answer was not restarted, so it serves at once. One
-// that refused connections has to have its JRubies counted first.
+// A master that was too slow to answer was not restarted, so it serves at once. For one
+// that refused connections, the JRubies must be counted first.
 func TestSlowMasterNeedsNoWarmUp(t *testing.T) {
 	for _, test := range []struct {
 		name   string

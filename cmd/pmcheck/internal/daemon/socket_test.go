@@ -16,7 +16,7 @@ func TestSocketInUseIsNotReplaced(t *testing.T) {
 	r := start(t, nil)
 	second := daemon.New(r.config, "", "test", slog.New(slog.DiscardHandler))
 	if err := second.Listen(context.Background()); err != nil {
-		t.Fatal(err) // a free port; the socket is only a warning
+		t.Fatal(err) // its port is free, and a socket in use is only logged
 	}
 	r.assertSocketLives()
 	r.stop()

@@ -42,12 +42,12 @@ type testDaemon struct {
 	stop   func() // ends the daemon and waits
 }
 
-// start starts a daemon; change may alter its configuration first. The
-// interval is long: what happens before a tick was not caused by one.
+// start starts a daemon; change may alter its configuration first. The probe interval is
+// a minute, so that what a test observes was not caused by a tick.
 func start(t *testing.T, change func(*config.Config)) *testDaemon {
 	t.Helper()
 	dir := t.TempDir()
-	address, release, err := loopback.Reserve() // the stand-in stops and starts again
+	address, release, err := loopback.Reserve() // the stand-in restarts on the same port
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func (r *testDaemon) ask(request string) (int, string) {
 	return resp.StatusCode, strings.TrimSuffix(string(body), "\n")
 }
 
-// waitFor asks until the answer is the wanted one.
+// waitFor asks until the answer has this code and body.
 func (r *testDaemon) waitFor(code int, body string) {
 	r.t.Helper()
 	var gotCode int

@@ -35,7 +35,7 @@ func (d *Daemon) Status(now time.Time) api.Status {
 	return s
 }
 
-// status returns the same without the obstacles, which need the kernel's connections.
+// status is like Status, without the obstacles, which need the kernel's connections.
 func (d *Daemon) status(now time.Time) api.Status {
 	return api.Source{
 		Version:     d.Version,
@@ -51,7 +51,7 @@ func (d *Daemon) status(now time.Time) api.Status {
 	}.Build(now)
 }
 
-// changes counts what happens, so that a command can wait for the next change.
+// changes counts the changes of the status, so that a command can wait for the next one.
 // It is safe for concurrent use.
 type changes struct {
 	mu    sync.Mutex

@@ -73,7 +73,7 @@ func TestHeldRequestEndsInTime(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
 	s, err := r.client().Status(t.Context())
-	for err == nil { // until a held request is not answered early
+	for err == nil { // until no event answers the request early
 		began := time.Now()
 		var next api.Status
 		if next, err = r.client().Next(t.Context(), s.Revision); next.Revision == s.Revision {

@@ -28,15 +28,15 @@ import (
 )
 
 const help = `Type what should happen to the stand-in, and Enter:
-  running   it is well                 stopped   it is killed: the port is closed
-  starting  it says that it starts     silent    it accepts and never answers
-  error     it says that it is ill     stuck     its JRubies are, and it says running
+  running   it is healthy              stopped   it is killed: the port is closed
+  starting  it reports starting        silent    it accepts connections, never answers
+  error     it reports an error        stuck     it reports running, all JRubies are stuck
   denied    its auth.conf lacks the rule
   drain, maint, ready   the mode that an operator wants; --force as in the commands
   quit
 `
 
-// Options say where a demo listens and whom it talks to.
+// Options are the addresses and the streams of a demo.
 type Options struct {
 	Listen  string // the address for balancers
 	Master  string // the address of the stand-in
@@ -91,8 +91,9 @@ In another terminal, the commands:
 	return group.Wait()
 }
 
-// untilHangup returns a context that ends with the terminal, too, unless nohup
-// says otherwise: a demo that dies leaves private keys behind.
+// untilHangup returns a context that also ends when the terminal is closed, unless
+// SIGHUP is ignored, as under nohup. Killed by SIGHUP, a demo would leave its private
+// keys behind.
 func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
 	if signal.Ignored(syscall.SIGHUP) {
 		return ctx, func() {}
@@ -105,7 +106,7 @@ func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
 func load(listen, dir string, m *checktest.Master) (*config.Loaded, error) {
 	files, path := m.Files(), filepath.Join(dir, "pmcheck.yaml")
 	holds, untilReboot := filepath.Join(dir, "holds"), filepath.Join(dir, "run", "holds")
-	text := fmt.Appendf(nil, `# The configuration of a demo; it goes with it.
+	text := fmt.Appendf(nil, `# The configuration of a demo, which removes it at its end.
 listen: %q
 socket: %q
 holds: {persistent: %q, until_reboot: %q}
@@ -119,7 +120,7 @@ probe:
 disk: {paths: [%q]}
 # A stuck pool shows after 10 s here instead of two minutes.
 jruby: {interval: 1s, stuck_after: 10s}
-# The unit on this host belongs to another master.
+# If this host has a unit for Puppet Server, it is not the stand-in's.
 checks: {unit: "off"}
 `, listen, filepath.Join(dir, "pmcheck.sock"), holds, untilReboot,
 		m.Address(), m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
@@ -130,9 +131,9 @@ checks: {unit: "off"}
 	return config.Load(config.Options{File: path})
 }
 
-// typed delivers what is typed, a line at a time, and is closed at the end of
-// the input. Reading cannot be interrupted, so its goroutine may outlive the
-// demo; the process ends with it.
+// typed returns a channel that delivers the typed lines and is closed at the end of the
+// input. Reading cannot be interrupted, so the goroutine may outlive the demo, until the
+// process ends.
 func typed(ctx context.Context, r io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -148,8 +149,8 @@ func typed(ctx context.Context, r io.Reader) <-chan string {
 	return lines
 }
 
-// prompt does what is typed until quit or the end of ctx. At the end of the
-// input, as in the background, it only waits for ctx.
+// prompt runs the typed commands until quit or the end of ctx. At the end of the input,
+// as in the background, it only waits for ctx.
 func prompt(ctx context.Context, lines <-chan string, w io.Writer, s stage) error {
 	for {
 		select {
@@ -168,14 +169,14 @@ func prompt(ctx context.Context, lines <-chan string, w io.Writer, s stage) erro
 	}
 }
 
-// stage is what a demo acts on.
+// stage is what the typed commands act on.
 type stage struct {
 	master *checktest.Master
 	store  *drain.Store
 	status func(now time.Time) api.Status
 }
 
-// obey does what was typed and says what it did.
+// obey runs a typed command and returns a line that describes the result.
 func (s stage) obey(line string) string {
 	var err error
 	word, forced := strings.CutSuffix(line, " --force")
@@ -202,7 +203,7 @@ func (s stage) obey(line string) string {
 	return "now " + line
 }
 
-// hold sets a hold by the same rule as the commands.
+// hold sets a hold. Like the commands, it refuses to drain the last server.
 func (s stage) hold(mode drain.Mode, forced bool) error {
 	if last := rotation.LastServer(s.status(time.Now()), ""); len(last) > 0 && !forced {
 		return fmt.Errorf("%s; insist with %s --force", last[0].Text, mode)

@@ -1,6 +1,5 @@
-// Package metrics shows a Status to Prometheus. A scrape reads the Status of the
-// moment: it asks Puppet Server nothing. rows.go lists the metrics, scrape.go fills
-// them.
+// Package metrics exports a Status to Prometheus. A scrape reads the current Status and
+// asks Puppet Server nothing. rows.go lists the metrics, scrape.go fills them.
 package metrics
 
 import (

@@ -80,7 +80,7 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 	}
 }
 
-// names returns the names of pmcheck's own metrics in the order of the alphabet.
+// names returns the names of pmcheck's own metrics in alphabetical order.
 func names() []string {
 	names := []string{probeDuration}
 	for _, r := range rows() {
@@ -90,7 +90,7 @@ func names() []string {
 	return names
 }
 
-// The manual is written by hand. It has every metric and no other.
+// The manual is written by hand. It must have every metric and no other.
 func TestManualHasEachMetric(t *testing.T) {
 	page, err := os.ReadFile("../../../../packaging/man/pmcheck.8")
 	if err != nil {

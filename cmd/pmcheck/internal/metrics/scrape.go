@@ -55,7 +55,7 @@ func (send sender) certificates(p api.ProbeStatus) {
 	if p.TLS != nil {
 		expiry("server", p.TLS.Server)
 	}
-	seen := map[[2]string]bool{} // a bundle may hold a certificate twice
+	seen := map[[2]string]bool{} // a bundle may contain a certificate twice
 	for _, ca := range p.CAs {
 		if key := [2]string{ca.Subject, ca.Serial}; !seen[key] {
 			seen[key] = true

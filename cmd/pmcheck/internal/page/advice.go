@@ -13,7 +13,7 @@ import (
 // step is a command to suggest, and its purpose.
 type step struct{ Command, Purpose string }
 
-// maxSteps is how many commands the page suggests at most.
+// maxSteps is the greatest number of commands that the page suggests.
 const maxSteps = 5
 
 // nextSteps returns the commands that an operator may want to type next.
@@ -29,7 +29,7 @@ func nextSteps(s api.Status) []step {
 	case server.Verdict.Reason == check.Stale:
 		steps = append(steps,
 			step{"journalctl -u pmcheck -n 50", "says why pmcheck has stopped asking"},
-			step{"systemctl restart pmcheck", "starts it anew; holds stay"})
+			step{"systemctl restart pmcheck", "restarts it; holds stay"})
 	case !server.Verdict.Health.Serves():
 		steps = append(steps,
 			step{"pmcheck check", "asks the master now, and says what is wrong and what to do"},
@@ -46,13 +46,14 @@ func nextSteps(s api.Status) []step {
 		steps = append(steps, drainStep(s))
 	}
 	if w := worst(server.Checks); w != "" && server.Verdict.Health == check.Healthy {
-		steps = append(steps, step{"pmcheck check --explain " + w, "explains the check that is not well, and what to do"})
+		steps = append(steps, step{"pmcheck check --explain " + w, "explains the check that is not ok, and what to do"})
 	}
 	steps = append(steps, step{"pmcheck status", "shows this page in the terminal"})
 	return steps[:min(maxSteps, len(steps))]
 }
 
-// drainStep is the way out of service, unless the last-server rule refuses it.
+// drainStep returns the command for a drain, and why it is refused if this is the last
+// server of a balancer.
 func drainStep(s api.Status) step {
 	purpose := "before a restart or an upgrade: returns when the last agent has finished"
 	if last := s.Services[0].LastServer; len(last) > 0 {
@@ -61,8 +62,8 @@ func drainStep(s api.Status) step {
 	return step{`pmcheck drain --reason "…" --for 1h --wait`, purpose}
 }
 
-// holdSteps are the commands that lift the holds. The guard's hold is first and is not
-// to be lifted by hand: that would send agents to a master that is about to stop.
+// holdSteps returns the commands that lift the holds. The guard's hold comes first and
+// must not be lifted by hand: that would send agents to a master that is about to stop.
 func holdSteps(holds []api.HoldStatus) (steps []step) {
 	all := true // may be lifted together
 	for _, h := range holds {
@@ -92,9 +93,9 @@ func holdSteps(holds []api.HoldStatus) (steps []step) {
 	return steps[:most]
 }
 
-// unreadableStep is the command for a hold file that cannot be read. A holder whose
-// name is not valid cannot be lifted by name, and a path with control characters must
-// not be pasted.
+// unreadableStep returns the command for a hold file that cannot be read. A hold whose
+// holder has no valid name cannot be lifted by name, and a path with control characters
+// must not be pasted.
 func unreadableStep(h api.HoldStatus) step {
 	why := h.Path + " cannot be read"
 	if h.Error != "" {

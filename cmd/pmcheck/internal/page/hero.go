@@ -20,7 +20,7 @@ type hero struct {
 	Held    []api.HoldStatus
 	Stops   []string // announced stops
 	Told    []told
-	Asked   bool   // the balancers in Told have asked; otherwise it is what one would be told
+	Asked   bool   // balancers got the answers in Told; otherwise one would get them
 	Lasted  string // "In service" or "Out of service"
 }
 
@@ -53,7 +53,7 @@ func newHero(s api.Status) hero {
 	return h
 }
 
-// mayRestart says whether the master may be restarted now, and what is in the way.
+// mayRestart returns whether the master may be restarted now, and what is in the way.
 func mayRestart(s api.ServiceStatus) (may string, because []string) {
 	obstacles := s.Obstacles
 	switch {
@@ -75,7 +75,7 @@ func mayRestart(s api.ServiceStatus) (may string, because []string) {
 	return may, api.Texts(obstacles, 5)
 }
 
-// end says when a hold ends.
+// end returns when a hold ends.
 func end(h drain.Hold, now time.Time) string {
 	switch {
 	case !h.Until.IsZero():
@@ -120,7 +120,7 @@ func others(s api.Status) (list []master) {
 	return list
 }
 
-// own reports whether a host is named as this master is, with or without its domain.
+// own reports whether host is the name of this master, with or without its domain.
 func own(host, certname string) bool {
 	short, _, _ := strings.Cut(certname, ".")
 	return strings.EqualFold(host, certname) || strings.EqualFold(host, short)

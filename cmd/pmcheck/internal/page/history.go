@@ -49,8 +49,8 @@ type History struct {
 // clock reading.
 func NewHistory(start time.Time) *History { return &History{start: start} }
 
-// slot numbers the time since the start by the monotonic clock, so setting the
-// wall clock does not tear the plots. 0 is no slot.
+// slot returns the number of the slot of a time since the start. It uses the monotonic
+// clock, so that setting the wall clock leaves no gap in the plots. The first slot is 1.
 func (h *History) slot(t time.Time) int64 { return int64(t.Sub(h.start)/slotTime) + 1 }
 
 // Note adds a moment to the history.
@@ -70,8 +70,8 @@ func (h *History) Note(m Moment) {
 	sample.add(m.Sample)
 }
 
-// Last returns the samples of the last hour, the oldest first and that of now
-// last. Their number is always the same; where nothing was noted they are zero.
+// Last returns the samples of the last hour, oldest first. Their number is always the
+// same. A sample is zero if nothing was noted in its time.
 func (h *History) Last(now time.Time) []Sample {
 	list := make([]Sample, slots)
 	h.mu.Lock()
@@ -100,8 +100,8 @@ func (s *Sample) add(m Sample) {
 	s.Waiting = max(s.Waiting, m.Waiting)
 }
 
-// band sorts answers, the worst last. Out of service because the master is not
-// well is worse than out of service because of a hold.
+// band orders answers, the worst last. Out of service because the master is unhealthy is
+// worse than out of service because of a hold.
 type band int
 
 const (

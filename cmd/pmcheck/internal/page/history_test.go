@@ -165,7 +165,7 @@ func TestPlotsSayWhatTheyShow(t *testing.T) {
 	}
 }
 
-// TestEveryColourHasAKey: a reader has to find out what a line or a colour means.
+// TestEveryColourHasAKey: the key explains each line and colour of a plot.
 func TestEveryColourHasAKey(t *testing.T) {
 	for _, p := range plots(make([]Sample, slots)) {
 		said := map[string]string{}

@@ -21,8 +21,8 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// Page shows a status in a browser. It is one document: it loads nothing, sets
-// nothing and can change nothing. It is safe for concurrent use.
+// Page shows a status in a browser. It is one document that loads nothing, sets no
+// cookies and can change nothing. It is safe for concurrent use.
 type Page struct{ parsed func() *template.Template }
 
 // New returns a page. Its template is parsed with the first request.
@@ -32,8 +32,8 @@ func New() *Page {
 	})}
 }
 
-// Write answers a request with the page and a status code; samples are the last
-// hour, the oldest first. After an error nothing has been written.
+// Write answers a request with the page and a status code. samples are the last hour,
+// oldest first. If Write returns an error, it has written nothing.
 func (p *Page) Write(w http.ResponseWriter, code int, s api.Status, samples []Sample) error {
 	v := newPageView(s, samples)
 	var body bytes.Buffer
@@ -70,7 +70,7 @@ type pageView struct {
 	Lifetimes []lifetime
 	Next      []step
 	Sending   int // balancers that send new sessions
-	Sessions  int // that balancers have with the master
+	Sessions  int // sessions that balancers have with the master
 }
 
 func newPageView(s api.Status, samples []Sample) *pageView {
@@ -147,7 +147,7 @@ type lifetime struct {
 }
 
 // soon is how long before an expiry the page marks it. It is fixed: expiry.warn applies
-// to the check alone.
+// to the check only.
 const soon = 30 * 24 * time.Hour
 
 func lifetimes(s api.Status) (list []lifetime) {

@@ -16,7 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// render writes the page of a status.
+// render returns the page of a status.
 func render(t testing.TB, s api.Status, samples []page.Sample) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -59,7 +59,7 @@ func TestPageTitleSaysTheState(t *testing.T) {
 	}
 }
 
-// everywhere returns a status in which every text is text.
+// everywhere returns a status in which each string is text.
 func everywhere(text string) api.Status {
 	var s api.Status
 	fill(reflect.ValueOf(&s).Elem(), text)
@@ -91,7 +91,7 @@ func fill(v reflect.Value, text string) {
 	}
 }
 
-// markup is the part of a page that makes its structure.
+// markup returns the structure of a page: it replaces the text by spaces.
 func markup(page string) string {
 	page = regexp.MustCompile(`[A-Z2-7]{26}`).ReplaceAllString(page, "nonce")
 	return regexp.MustCompile(`[^<>"]+`).ReplaceAllString(page, " ")
@@ -108,7 +108,7 @@ func FuzzPageEscapesEverything(f *testing.F) {
 	plain := markup(render(f, everywhere("X Y"), nil))
 	f.Fuzz(func(t *testing.T, text string) {
 		if _, err := api.MemberURL(text); err == nil || text == "" || drain.CheckName(text) == nil {
-			return // more is shown of a hold that has a name, and of a master
+			return // a valid holder or host adds elements to the page
 		}
 		if got := markup(render(t, everywhere(text), nil)); got != plain {
 			t.Errorf("%q changes the page's structure", text)
@@ -118,8 +118,8 @@ func FuzzPageEscapesEverything(f *testing.F) {
 
 var commands = regexp.MustCompile(`<li><code>(.*?)</code><small>`)
 
-// typed returns the commands that a page suggests.
-func typed(t testing.TB, s api.Status) (list []string) {
+// suggested returns the commands that a page suggests.
+func suggested(t testing.TB, s api.Status) (list []string) {
 	t.Helper()
 	for _, c := range commands.FindAllStringSubmatch(render(t, s, nil), -1) {
 		list = append(list, html.UnescapeString(c[1]))
@@ -148,15 +148,15 @@ func TestCommandsAreSafeToPaste(t *testing.T) {
 		"ls -l /var/lib/pmcheck/holds/z.json",
 		"pmcheck config --check '/etc/$(reboot).yaml'",
 	}
-	got := typed(t, s)
+	got := suggested(t, s)
 	if diff := cmp.Diff(want, got[:min(len(want), len(got))]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-// One file that cannot be read is mended, removed or lifted by its name. To lift all
-// holds would put a master back that another holder works on.
-func TestOneBadFileDoesNotLiftTheOtherHolds(t *testing.T) {
+// For a hold file that cannot be read, the advice is to mend or remove it, or to lift it
+// by name. Lifting all holds would return a master that another holder works on.
+func TestAdviceOnABadFileDoesNotLiftTheOtherHolds(t *testing.T) {
 	bad := drain.Hold{
 		Holder: "upgrade",
 		Mode:   drain.Maint,
@@ -167,7 +167,7 @@ func TestOneBadFileDoesNotLiftTheOtherHolds(t *testing.T) {
 	s := master(drain.Maint, check.Healthy, check.OK)
 	s.Holds = []api.HoldStatus{{Hold: bad}, {Hold: drain.Hold{Holder: "operator", Mode: drain.Drain}}}
 	want := []string{"pmcheck ready --hold upgrade", "pmcheck ready", "pmcheck status"}
-	if diff := cmp.Diff(want, typed(t, s)); diff != "" {
+	if diff := cmp.Diff(want, suggested(t, s)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for _, text := range []string{bad.Path, bad.Error} {
@@ -227,7 +227,7 @@ func TestAdviceFitsTheState(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(append(tt.want, "pmcheck status"), typed(t, tt.status)); diff != "" {
+			if diff := cmp.Diff(append(tt.want, "pmcheck status"), suggested(t, tt.status)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -9,9 +9,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A hold of mode ready announces a stop. The page shows it, names it no holder, and
-// does not advise to lift it.
-func TestPendingStop(t *testing.T) {
+// A hold of mode ready announces a stop. The page shows it, does not say that it holds
+// the master, and does not advise to lift it.
+func TestPendingStopIsShownButNotAsAHold(t *testing.T) {
 	const reason = "puppetserver is about to stop; waits for its turn: balancer lb1 has had no other server for 12 s"
 	page := render(t, api.Status{
 		Services: []api.ServiceStatus{{Name: "server", Mode: drain.Ready, Verdict: check.Verdict{Health: check.Healthy}}},

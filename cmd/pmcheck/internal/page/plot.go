@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// plot is one line of the last hour: a drawing, and the same in words.
+// plot is one row of the last hour: a drawing, and the same in words.
 type plot struct {
 	Name    string
 	Now     string // the value at the end
@@ -31,8 +31,8 @@ func plots(samples []Sample) []plot {
 	return []plot{plotAnswers(samples), plotProbes(samples), plotPool(samples)}
 }
 
-// plotAnswers tells service from the rest by height: a line while in service,
-// half the height while held, all of it while out.
+// plotAnswers draws each answer with a height: low while in service, half while held,
+// full while out.
 func plotAnswers(samples []Sample) plot {
 	p := plot{Name: "Answer", Now: noNews}
 	var parts []string
@@ -96,8 +96,8 @@ func plotProbes(samples []Sample) plot {
 	return p
 }
 
-// plotPool stacks the requests that wait on the JRubies at work; a line shows
-// how many JRubies there are.
+// plotPool draws the busy JRubies and on top of them the waiting requests. A line shows
+// the number of JRubies.
 func plotPool(samples []Sample) plot {
 	size, working, waiting, top := 0, 0, 0, 0
 	for _, s := range samples {
@@ -124,8 +124,8 @@ func plotPool(samples []Sample) plot {
 	return p
 }
 
-// area draws what lies between two heights from 0 to 1, in steps of a slot.
-// Adjacent steps are one outline: two would show a seam.
+// area draws the area between two heights from 0 to 1, in steps of a slot. Adjacent
+// steps are one outline: two would show a seam.
 func area(samples []Sample, bottom, top func(Sample) float64) string {
 	y := func(height float64) int { return plotHeight - int(math.Ceil(height*plotHeight)) } // small values stay visible
 	var b strings.Builder
@@ -150,8 +150,8 @@ func area(samples []Sample, bottom, top func(Sample) float64) string {
 
 func nothing(Sample) float64 { return 0 }
 
-// marks draws a line from top to bottom for each sample that is picked: one
-// that is a fraction of a pixel wide would be lost on a phone.
+// marks draws a line from top to bottom for each sample that is picked. The line has a
+// fixed width: on a phone, a slot is a fraction of a pixel wide.
 func marks(samples []Sample, picked func(Sample) bool) string {
 	var b strings.Builder
 	for i, s := range samples {

@@ -100,7 +100,7 @@ func TestHeroNamesTheHolds(t *testing.T) {
 	}
 }
 
-// A hold of mode ready holds nothing. That of the guard announces a stop.
+// A hold of mode ready does not take the master out. The guard's announces a stop.
 func TestPendingStopIsAnnounced(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 	s := master(drain.Ready, check.Healthy, check.OK)
@@ -120,7 +120,7 @@ func TestPendingStopIsAnnounced(t *testing.T) {
 	}
 }
 
-// A verdict begins anew when a master was busy for a moment; its service does not.
+// A busy moment changes the verdict, but the master has been in service all the time.
 func TestTimeInServiceOutlastsABusyMoment(t *testing.T) {
 	now := time.Now()
 	s := master(drain.Ready, check.Healthy, check.OK)
@@ -171,7 +171,7 @@ func TestHeroQuotesWhatBalancersWereTold(t *testing.T) {
 	}
 }
 
-func TestBalancersAreRightBelowTheHero(t *testing.T) {
+func TestBalancersComeDirectlyBelowTheHero(t *testing.T) {
 	page := render(t, master(drain.Drain, check.Healthy, check.OK), nil)
 	var got []string
 	for _, m := range regexp.MustCompile(`<section[^>]* aria-labelledby="(\w+)"`).FindAllStringSubmatch(page, -1) {
@@ -198,6 +198,6 @@ func TestOtherMastersAreLinked(t *testing.T) {
 		t.Errorf("links %s\nwant %s", strings.Join(got, ", "), want)
 	}
 	if strings.Contains(page, "onclick") || strings.Contains(page, "alert(1)") {
-		t.Error("a name that is no host is on the page")
+		t.Error("the page shows a name that is not a host")
 	}
 }

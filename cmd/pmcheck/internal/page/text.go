@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
-// pageFuncs are the functions of the template.
+// pageFuncs returns the functions of the template.
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
 		"ago":       func(t, now time.Time) string { return text.Age(now.Sub(t)) + " ago" },
@@ -32,13 +32,13 @@ func pageFuncs() template.FuncMap {
 
 func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
-// mood is the tone of a check.
+// mood returns the tone of a check's state.
 func mood(s check.State) string {
 	tones := map[check.State]string{check.StateOK: "good", check.StateWarn: "note", check.StateBad: "bad"}
 	return cmp.Or(tones[s], "lost")
 }
 
-// left says how far a time is ahead or in the past.
+// left returns how far a time is in the future or in the past.
 func left(t, now time.Time) string {
 	if t.After(now) {
 		return "in " + text.Age(t.Sub(now))

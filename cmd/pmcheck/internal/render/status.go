@@ -39,7 +39,7 @@ func Status(w io.Writer, status api.Status) {
 	t.Flush()
 }
 
-// StatusScreen is one moment of the status of one host.
+// StatusScreen returns the status of one host as a screen of Watch.
 func StatusScreen(status api.Status, err error) Screen {
 	if err != nil {
 		return Screen{Text: err.Error() + "\n", Line: err.Error()}
