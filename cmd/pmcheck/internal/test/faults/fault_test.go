@@ -91,8 +91,8 @@ func (s *faultSite) test(f fault) {
 	}
 }
 
-// assertTrue fails the test if balancers were wrongly told to send agents to the master, or
-// to keep them away.
+// assertTrue fails the test if an answer, or the status in HAProxy, sent agents to a master
+// that had failed, or kept them away from one that had not.
 func (r row) assertTrue(t *testing.T, answers, states *lab.Record) {
 	t.Helper()
 	for _, a := range answers.Changes() {

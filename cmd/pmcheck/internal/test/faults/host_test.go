@@ -20,7 +20,7 @@ status_allow: [198.18.0.0/15]
 `
 )
 
-// patientConfig is the backend in README.md.
+// patientConfig has the backend and the check intervals of README.md.
 const patientConfig = `
 defaults
     mode tcp
@@ -37,9 +37,9 @@ backend puppet
 // state is the directory in which pmcheck keeps the directory of holds.
 const state = "/var/lib/pmcheck"
 
-// startHostSite starts a site whose holds are on a small file system. On its host, as
-// on an ordinary host and unlike the lab's, a service sees what is mounted after its
-// start.
+// startHostSite starts a site whose holds are on a small file system. Its mounts are shared,
+// as on an ordinary host and unlike other hosts of the lab, so that a running service sees
+// file systems that are mounted later.
 func startHostSite(t *testing.T, all *table) *faultSite {
 	t.Helper()
 	s := startSite(t, all, lab.PuppetMasterOptions{}, hostConfig)

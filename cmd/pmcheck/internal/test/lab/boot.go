@@ -147,7 +147,7 @@ func (h *Host) removeCgroup() {
 		err = errors.Join(err, os.Remove(dir))
 	}
 	if err != nil {
-		h.net.tb.Errorf("left behind: %v", err)
+		h.net.tb.Errorf("cannot remove the control groups of %s: %v", h.Name, err)
 	}
 }
 

@@ -104,7 +104,7 @@ func tempDir(tb testing.TB) string {
 	}
 	tb.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
-			tb.Errorf("left behind: %v", err)
+			tb.Errorf("cannot remove the temporary directory: %v", err)
 		}
 	})
 	if err := os.Chmod(dir, 0o755); err != nil {

@@ -28,7 +28,7 @@ type SiteOptions struct {
 	YAML string
 	// Server is a real master on this machine instead of the stand-in.
 	Server *PuppetServer
-	// Share is a site whose master and holds this one shares.
+	// Share is another site. This one uses its master and its holds.
 	Share *Site
 	// Listen is the address that pmcheck answers on. Default a port of 127.0.0.1.
 	Listen string

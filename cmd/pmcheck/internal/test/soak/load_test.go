@@ -71,7 +71,7 @@ func (b *balancer) run(ctx context.Context, first time.Time, w *truths) error {
 		if err != nil {
 			return err
 		}
-		b.took = append(b.took, lab.Between(due, a.told))
+		b.took = append(b.took, lab.Between(due, a.answered))
 		b.answers[a.code]++
 	}
 }
@@ -89,6 +89,6 @@ func ask(client *http.Client, url string, header http.Header) (answer, error) {
 		return a, err
 	}
 	body, err := io.ReadAll(resp.Body)
-	a.code, a.body, a.told = resp.StatusCode, strings.TrimSuffix(string(body), "\n"), time.Now()
+	a.code, a.body, a.answered = resp.StatusCode, strings.TrimSuffix(string(body), "\n"), time.Now()
 	return a, errors.Join(err, resp.Body.Close())
 }

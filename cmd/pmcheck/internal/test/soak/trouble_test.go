@@ -164,7 +164,7 @@ func TestJudgeAcceptsOnlyTrueAnswers(t *testing.T) {
 			w := &truths{}
 			w.held.set(test.held)
 			w.healthy.set(test.healthy)
-			test.answer.asked, test.answer.told = time.Now(), time.Now()
+			test.answer.asked, test.answer.answered = time.Now(), time.Now()
 			err := w.judge(test.answer, http.StatusNotFound)
 			if (err == nil) != test.good {
 				t.Errorf("judge returns %v, want an error: %v", err, !test.good)

@@ -69,15 +69,15 @@ func newTruths() *truths {
 
 // An answer is an answer to a balancer, with the times of the request and of the answer.
 type answer struct {
-	code        int
-	body        string
-	asked, told time.Time // of the request and the answer
+	code            int
+	body            string
+	asked, answered time.Time // of the request and the answer
 }
 
 // judge returns an error if the answer was wrong at every moment between request and answer,
 // for a balancer that chose drainCode for drains.
 func (w *truths) judge(a answer, drainCode int) error {
-	held, healthy := w.held.during(a.asked, a.told), w.healthy.during(a.asked, a.told)
+	held, healthy := w.held.during(a.asked, a.answered), w.healthy.during(a.asked, a.answered)
 	verdict, _, isVerdict := strings.Cut(a.body, ": ")
 	switch {
 	case held&yes != 0 && a.code == drainCode && a.body == "drain":
