@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// keepExpired is how long after its end a hold stays on disk. It must outlive a
-// clock that is wrong for a while.
+// keepExpired is how long after its end a hold stays on disk, since the clock may be
+// wrong for a while.
 const keepExpired = 24 * time.Hour
 
 // Put sets the hold of h.Holder on h.Service to h.Mode, with h.Reason, h.By and
 // h.Until, in the directory that h.UntilReboot names, and returns it as it is
 // read back. Other fields of h are ignored. If By is empty and root calls through
 // sudo, By becomes the user who called sudo. A hold of mode [Ready] holds nothing;
-// it announces one to come.
+// it announces a later hold.
 //
 // A hold of the same holder and service is replaced: it keeps its Since while it
 // is in effect, unless it held nothing so far, and moves if it is in the other
-// directory. There is no moment without either of them. When Put returns without
-// an error, the hold is on stable storage. After a [*WriteError] the old hold is in place, with two
-// exceptions: if Op is "remove", both are, and if Op is "sync", the new one is
-// but may not survive a power failure.
+// directory. At any moment at least one of the two exists. When Put returns without an
+// error, the hold is on stable storage. After a [*WriteError] the old hold is in place,
+// with two exceptions: if Op is "remove", both are in place; if Op is "sync", the new
+// one is, but it may not survive a power failure.
 //
-// Put creates the directory if it is missing. It also removes what killed
-// writers left behind, and other holds that ended more than a day ago.
+// Put creates the directory if it is missing. It also removes temporary files of
+// writers that were killed, and other holds that ended more than a day ago.
 func (s *Store) Put(h Hold) (Hold, error) {
 	return s.Change(h.Holder, h.Service, func(Hold) Hold { return h })
 }
 
-// prepare returns an error if h cannot be put, and makes its directory.
+// prepare returns an error if h cannot be put, and creates its directory.
 func (s *Store) prepare(h Hold) error {
 	switch {
 	case h.UntilReboot && s.UntilReboot == "":
@@ -52,7 +52,7 @@ func (s *Store) prepare(h Hold) error {
 	return makeDir(s.dirOf(h))
 }
 
-// successor is h with the fields that Put decides, given the holds it replaces.
+// successor returns h with the fields that Put sets, given the holds that it replaces.
 func (s *Store) successor(h Hold, old []Hold) Hold {
 	now := s.now()
 	h.Since = now.UTC().Truncate(time.Second)
@@ -68,21 +68,20 @@ func (s *Store) successor(h Hold, old []Hold) Hold {
 }
 
 // Lift removes the hold of holder on service, which may be unreadable, from both
-// directories and returns what it removed. It removes that hold alone: with an
-// empty service, the hold on every service, not those on single ones.
+// directories and returns what it removed. It removes only that hold: with an empty
+// service, the hold on every service, but not those on single services.
 //
-// Lifting the hold of [Operator] or [Initial] on every service, there or not,
-// also ends [Store.Initial] for good and accepts directories that a [Watcher]
-// found replaced, and Lift creates missing directories: all so that a host
-// becomes ready.
+// Lifting the hold of [Operator] or [Initial] on every service, even if there is none,
+// also ends [Store.Initial] for good and accepts directories that a [Watcher] found
+// replaced. Lift creates missing directories. All this lets a host become ready.
 //
-// The error wraps a [*WriteError] for everything that did not work, else
-// [ErrNotFound] if there was nothing to lift. What was removed all the same is
-// returned with it.
+// The error wraps a [*WriteError] for each operation that failed, or else
+// [ErrNotFound] if there was nothing to lift. The holds that were removed are returned
+// even with an error.
 func (s *Store) Lift(holder, service string) ([]Hold, error) {
 	name := fileName(holder, service)
 	if !isHold(name) || strings.ContainsRune(name, '/') {
-		return nil, fmt.Errorf("%w: %q cannot be the name of one", ErrNotFound, holder)
+		return nil, fmt.Errorf("%w: %q cannot name a hold", ErrNotFound, holder)
 	}
 	accept := service == "" && (holder == Operator || holder == Initial)
 	lifted, err := s.lift(accept, func(h Hold) bool { return filepath.Base(h.Path) == name })
@@ -92,14 +91,14 @@ func (s *Store) Lift(holder, service string) ([]Hold, error) {
 	return lifted, err
 }
 
-// LiftAll is Lift for all holds there are, including [Initial], the unreadable
-// and the expired ones. It succeeds if there are none.
+// LiftAll is Lift for all holds, including [Initial], unreadable and expired ones. It
+// succeeds if there are none.
 func (s *Store) LiftAll() ([]Hold, error) {
 	return s.lift(true, func(Hold) bool { return true })
 }
 
-// lift removes the holds that match and then, if accept says so, accepts the
-// directories: a hold that cannot be removed leaves a new host as it was.
+// lift removes the holds that match and then, if accept is set, accepts the
+// directories. If a hold cannot be removed, a new host stays new.
 func (s *Store) lift(accept bool, match func(Hold) bool) (lifted []Hold, err error) {
 	for _, p := range s.places() {
 		err = errors.Join(err, makeDir(p.dir))
@@ -139,10 +138,10 @@ func (s *Store) accept() error {
 	return errs
 }
 
-// MarkInUse says of a host that it is not new, for a package that is upgraded: an
-// [Store.Initial] that is set later must not take it out. A host that still has the
-// hold of Initial stays new. Nothing is written where the marker is, whatever it is,
-// and no link is followed: others than root may write the directory.
+// MarkInUse records that a host is not new. A package that is upgraded calls it, so that
+// a [Store.Initial] that is set later does not take the host out. A host that still has
+// the hold of Initial stays new. MarkInUse writes nothing if the marker exists, whatever
+// it is, and follows no link, because users other than root may write the directory.
 func (s *Store) MarkInUse() error {
 	unlock, err := s.lock()
 	if err != nil {
@@ -155,7 +154,7 @@ func (s *Store) MarkInUse() error {
 	return writeFile(s.Persistent, marker, []byte("This host was in use when its package was upgraded.\n"))
 }
 
-// find returns the files that match, in all directories and of any number.
+// find returns the holds that match, in all directories, however many there are.
 func (s *Store) find(match func(Hold) bool) []Hold {
 	var found []Hold
 	for _, p := range s.places() {

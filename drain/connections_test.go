@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestConnectionsFollowThoseOfThePort(t *testing.T) {
+func TestConnectionsListsThoseOfThePort(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		t.Run(address, func(t *testing.T) {
 			l, err := net.Listen("tcp", address)

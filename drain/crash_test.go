@@ -21,9 +21,9 @@ const (
 // longOne is long enough for a torn file to be noticed.
 var longOne = strings.Repeat("b", 20<<10)
 
-// toggle changes holds for ever. At any moment the operator's is one of two,
-// in one directory or the other; the one of "upgrade" comes and goes. It says
-// when it begins.
+// toggle changes holds for ever. At any moment the operator has one of two holds, in
+// either directory; the hold of "upgrade" is put and lifted. toggle prints "!" when it
+// begins.
 func toggle(s *drain.Store) error {
 	fmt.Print("!")
 	for n := 0; ; n++ {
@@ -43,7 +43,7 @@ func toggle(s *drain.Store) error {
 	}
 }
 
-// checkToggled fails unless snap is a state that toggle made whole.
+// checkToggled fails the test unless snap is a complete state that toggle wrote.
 func checkToggled(t *testing.T, snap drain.Snapshot) {
 	t.Helper()
 	operator := 0
@@ -64,8 +64,8 @@ func checkToggled(t *testing.T, snap drain.Snapshot) {
 	}
 }
 
-// TestKilledWriterLeavesAWholeState kills a process that writes as fast as it can, over and over. What
-// it leaves is a whole state, before the kill as after it.
+// TestKilledWriterLeavesAWholeState repeatedly kills a process that writes as fast as it
+// can. The holds are a complete state both before and after the kill.
 func TestKilledWriterLeavesAWholeState(t *testing.T) {
 	for n := range killers {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
@@ -88,8 +88,8 @@ func TestKilledWriterLeavesAWholeState(t *testing.T) {
 	}
 }
 
-// killOne starts a writer and kills it at a random moment. Every other time it
-// looks at the holds until then, which slows the writer down.
+// killOne starts a writer and kills it at a random moment. If look is set, it reads the
+// holds until then, which slows the writer down.
 func killOne(t *testing.T, s *drain.Store, look bool) {
 	t.Helper()
 	cmd := child(t, s, "toggle")

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMissingPermissionIsReported acts as a user without permission to write, and as one without
-// permission to read.
+// TestMissingPermissionIsReported acts as a user without permission to write, and as a
+// user without permission to read.
 func TestMissingPermissionIsReported(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
@@ -41,7 +41,7 @@ func TestMissingPermissionIsReported(t *testing.T) {
 	}
 }
 
-func TestReadOnlyAndFullDisk(t *testing.T) {
+func TestFailedWriteKeepsTheHolds(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
 	mount(t, s.Persistent)
@@ -66,7 +66,7 @@ func TestReadOnlyAndFullDisk(t *testing.T) {
 	put(t, s, drain.Hold{Holder: "other", Mode: drain.Maint, UntilReboot: true})
 	wantHolds(t, s, "other:maint:reboot operator:drain")
 
-	// Moving a hold away from there cannot work, and leaves both.
+	// A hold cannot be moved away from a read-only file system, so both remain.
 	_, putErr = s.Put(drain.Hold{Holder: "operator", Mode: drain.Drain, UntilReboot: true})
 	wantWriteError(t, putErr, s.Persistent, unix.EROFS)
 	wantHolds(t, s, "other:maint:reboot operator:drain:reboot operator:drain")
@@ -109,8 +109,8 @@ func fillDisk(t *testing.T, dir string) {
 	}
 }
 
-// TestWatchSeesMounts: the kernel does not report these, but does again report what
-// happens in the directory once they are noticed.
+// The kernel does not report a mount, but it reports changes in the directory again once
+// the watcher has noticed the mount.
 func TestWatchSeesMounts(t *testing.T) {
 	needRoot(t)
 	t.Parallel()

@@ -2,7 +2,7 @@
 //
 // A hold is one party's wish that a master be drained or in maintenance. The
 // mode of a service is the strictest wish of all holds that concern it; with no
-// hold it is [Ready]. Holds are files, and the files are the only truth:
+// hold it is [Ready]. Holds are files, and there is no other record of them:
 // commands write them ([Store.Put], [Store.Lift]), a daemon reads them
 // ([Store.Read], [Store.Watch]), and neither needs the other to run.
 //
@@ -32,8 +32,8 @@
 //     to change a file over removing it.
 //   - reason: text for operators. A character that is not printable, such as a line
 //     end, is shown as a space.
-//   - by: the name of the user who set the hold, as a claim. It is shown beside the
-//     owner of the file, which comes from the kernel.
+//   - by: the name of the user who set the hold, which is not verified. It is shown
+//     beside the owner of the file, which comes from the kernel.
 //   - since: when it was set (RFC 3339). Without it, when the file was written.
 //   - until: when it ends by itself (RFC 3339). Without it there is no end.
 //
@@ -51,16 +51,16 @@
 //
 // Unreadable never means ready. An entry that is a hold by its name but cannot
 // be read as one counts as [Maint] with the code [Unreadable] and an [Hold.Error]
-// in words, for its service if the name tells it, else for every service. Lift
-// takes its name like any other. These are unreadable:
+// in words, for its service if the name contains one, else for every service. Lift
+// accepts its name like any other. These are unreadable:
 //
 //   - names that break the rules, such as Operator.json;
 //   - content that is not one JSON object as above. An unknown field, a repeated
 //     field and a field in another case are errors, since a misspelt "untill"
 //     would otherwise make a hold endless. The price is that a field added to
 //     the format later means maint to today's readers, which is the safe side;
-//   - files of more than 64 KiB, symbolic links, FIFOs and all else that is not
-//     a regular file;
+//   - files of more than 64 KiB, symbolic links, FIFOs and everything else that is
+//     not a regular file;
 //   - world-writable files, and files from users without permission to write the
 //     directory: the owner is neither root nor the owner of the directory, and the
 //     group is not that of a group-writable directory. To let a group set holds,
@@ -86,15 +86,15 @@
 //
 // # Ends
 //
-// An end is compared with the wall clock whenever a mode is asked for, and the
-// file stays. So a hold whose end has come counts again if the clock is set
-// back before it. Put and Lift remove holds a day after their end.
+// An end is compared with the wall clock whenever a mode is computed, and the file
+// stays. So a hold that has ended counts again if the clock is set back to before its
+// end. Put and Lift remove holds a day after their end.
 //
 // # New hosts
 //
 // With [Store.Initial] a host starts with a hold of the holder [Initial], until
 // the operator's hold is lifted for the first time, or all are. The file
-// ".initialized" in the persistent directory then says so. Putting a hold does not
+// ".initialized" in the persistent directory then records it. Putting a hold does not
 // end it, or a new host would become ready when that hold ends. On a host on which no
 // hold was ever lifted before Initial was set, create that file first.
 package drain

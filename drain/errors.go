@@ -8,15 +8,15 @@ import (
 
 // Errors to test for with [errors.Is].
 var (
-	// ErrNotFound says that there was nothing to lift.
+	// ErrNotFound means that there was nothing to lift.
 	ErrNotFound = errors.New("no such hold")
-	// ErrBusy says that another writer kept the holds directories locked for
+	// ErrBusy means that another writer kept the holds directories locked for
 	// longer than [Store.LockWait].
 	ErrBusy = errors.New("locked by another process")
 
 	errTooLarge      = fmt.Errorf("larger than %d bytes", maxFile)
 	errWorldWritable = errors.New("world-writable")
-	errReplaced      = errors.New("the directory was replaced; what was held is not known")
+	errReplaced      = errors.New("the directory was replaced; its former holds are not known")
 	errTooMany       = fmt.Errorf("more than %d entries", maxEntries)
 )
 
@@ -40,7 +40,8 @@ func (e *WriteError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Pa
 // Unwrap returns e.Err.
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// writeError reduces err to the system's error number, as e names the path.
+// writeError returns a WriteError whose Err is the system's error number in err, since
+// the WriteError already names the path. It returns nil if err is nil.
 func writeError(op, path, dir string, err error) error {
 	if err == nil {
 		return nil

@@ -66,7 +66,7 @@ func ExampleInUse() {
 	// Output: 192.0.2.2:51000
 }
 
-// What stands in the way must be gone for some time, not for a moment.
+// The condition must hold for some time without a break, not only for a moment.
 func ExampleSettle() {
 	settle := drain.Settle{After: 2 * time.Second}
 	start := time.Now()

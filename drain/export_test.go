@@ -6,17 +6,17 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// SetInterval replaces how often Run reads without having been told.
+// SetInterval sets how often Run reads the directories without an event.
 func (w *Watcher) SetInterval(d time.Duration) { w.interval = d }
 
-// SetNotify replaces how Run gets at the kernel's events.
+// SetNotify replaces the function that subscribes Run to the kernel's events.
 func (w *Watcher) SetNotify(f func() (*fsnotify.Watcher, error)) { w.newNotify = f }
 
-// MaxPasses is how often Read looks at directories that do not come to rest.
+// MaxPasses is how often Read scans directories that keep changing.
 const MaxPasses = maxPasses
 
-// SetScanned has Read call f after each scan of a directory. What f does itself
-// with the store does not count.
+// SetScanned makes Read call f after each scan of a directory, but not after the scans
+// that f causes itself.
 func (s *Store) SetScanned(f func()) {
 	busy := false
 	s.scanned = func() {

@@ -26,7 +26,7 @@ type file struct {
 }
 
 // Encode returns the content of the file for h. It does not contain the holder,
-// service, owner and directory, which the file's name and attributes tell. Encode
+// service, owner and directory: these are in the file's name and attributes. Encode
 // returns an error if the content would not be valid.
 func (h Hold) Encode() ([]byte, error) {
 	f := file{Version: fileVersion, Mode: h.Mode, Reason: oneLine(h.Reason), By: oneLine(h.By)}
@@ -95,8 +95,8 @@ func (f file) check() error {
 	return errors.Join(checkTime("since", f.Since), checkTime("until", f.Until))
 }
 
-// checkTime refuses times that JSON cannot carry in UTC, and the origin of Go's
-// calendar, which would pass for "not set".
+// checkTime refuses times that JSON cannot represent in UTC, and Go's zero time, which
+// would mean "not set".
 func checkTime(field string, t *time.Time) error {
 	if t == nil {
 		return nil

@@ -27,7 +27,7 @@ func TestParseIsStrict(t *testing.T) {
 		{name: "null is absent", in: `{"mode":"drain","until":null,"reason":null}`, want: drain.Hold{Mode: drain.Drain}},
 		{name: "white space around", in: " \n{ \"mode\" : \"drain\" }\n\n", want: drain.Hold{Mode: drain.Drain}},
 		{
-			name: "text cannot steer a terminal",
+			name: "text cannot control a terminal",
 			in:   `{"mode":"drain","reason":"a\nb\u001b[2Jc\u202e ","by":"\tx"}`,
 			want: drain.Hold{Mode: drain.Drain, Reason: "a b [2Jc", By: "x"},
 		},
@@ -47,9 +47,9 @@ func TestParseIsStrict(t *testing.T) {
 		{name: "field twice", in: `{"mode":"maint","mode":"ready"}`, err: `field "mode" is unknown or given twice`},
 		{name: "end without a zone", in: `{"mode":"drain","until":"2026-03-01 13:30"}`, err: "until: "},
 		{name: "end is a duration", in: `{"mode":"drain","until":1800}`, err: "until: "},
-		{name: "end that passes for none", in: `{"mode":"drain","until":"0001-01-01T00:00:00Z"}`, err: "until: year 1 is"},
-		{name: "end before time", in: `{"mode":"drain","until":"1969-12-31T23:59:59Z"}`, err: "until: year 1969"},
-		{name: "end after time in UTC", in: `{"mode":"drain","until":"9999-12-31T23:59:59-01:00"}`, err: "until: year 10000"},
+		{name: "end is Go's zero time", in: `{"mode":"drain","until":"0001-01-01T00:00:00Z"}`, err: "until: year 1 is"},
+		{name: "end before 1970", in: `{"mode":"drain","until":"1969-12-31T23:59:59Z"}`, err: "until: year 1969"},
+		{name: "end after 9999 in UTC", in: `{"mode":"drain","until":"9999-12-31T23:59:59-01:00"}`, err: "until: year 10000"},
 		{name: "later version", in: `{"version":2,"mode":"drain"}`, err: "version 2"},
 		{name: "version in words", in: `{"version":"1","mode":"drain"}`, err: "version: "},
 		{name: "too large", in: `{"mode":"drain","reason":"` + strings.Repeat("x", 64<<10) + `"}`,
@@ -74,8 +74,8 @@ func TestEncodeRefusesWhatParseWould(t *testing.T) {
 	}{
 		{"no mode", drain.Hold{}},
 		{"unknown mode", drain.Hold{Mode: "down"}},
-		{"end before time", drain.Hold{Mode: drain.Drain, Until: time.Unix(-1, 0)}},
-		{"end after time", drain.Hold{Mode: drain.Drain, Until: time.Unix(1<<40, 0)}},
+		{"end before 1970", drain.Hold{Mode: drain.Drain, Until: time.Unix(-1, 0)}},
+		{"end after 9999", drain.Hold{Mode: drain.Drain, Until: time.Unix(1<<40, 0)}},
 		{"long reason", drain.Hold{Mode: drain.Drain, Reason: strings.Repeat("é", 33<<10)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestModeIsSpelledExactly(t *testing.T) {
 	}
 }
 
-func TestCheckName(t *testing.T) {
+func TestCheckNameRefusesUnsafeNames(t *testing.T) {
 	for _, name := range []string{"a", "0", "operator", "pe-upgrade_2.1", strings.Repeat("x", 64)} {
 		if err := drain.CheckName(name); err != nil {
 			t.Error(err)

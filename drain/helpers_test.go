@@ -16,7 +16,7 @@ import (
 // noon is where the test clock starts.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// clock is a wall clock that only moves when told to.
+// clock is a wall clock that moves only when it is set.
 type clock struct{ t atomic.Pointer[time.Time] }
 
 func (c *clock) now() time.Time  { return *c.t.Load() }
@@ -68,7 +68,7 @@ func drop(t *testing.T, dir, name, content string) {
 	must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 }
 
-// describe is one word per hold: holder, service, mode, place and code.
+// describe returns one word per hold: holder, service, mode, place and code.
 func describe(holds []drain.Hold) string {
 	var words []string
 	for _, h := range holds {
@@ -103,8 +103,8 @@ func wantMode(t *testing.T, s *drain.Store, service string, want drain.Mode) {
 	}
 }
 
-// temporaries returns the names in dir that begin with a dot and are not there
-// to stay.
+// temporaries returns the names in dir that begin with a dot, except the lock and the
+// marker.
 func temporaries(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, ".*"))
@@ -118,7 +118,7 @@ func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
 
 func holder(n int) string { return fmt.Sprintf("job-%d", n) }
 
-// openWay makes the directories above dir passable for every user.
+// openWay lets every user enter dir and the directories above it.
 func openWay(t *testing.T, dir string) {
 	t.Helper()
 	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Names of holders with a meaning of their own.
+// Names of holders with a special meaning.
 const (
 	// Operator is the holder that commands use when none is named.
 	Operator = "operator"
@@ -17,7 +17,7 @@ const (
 	// Initial is the holder of the hold that [Store.Initial] stands for.
 	Initial = "initial"
 	// Directory is the holder of the hold that stands for a holds directory
-	// which cannot be trusted or read, or which took the place of another.
+	// which cannot be trusted or read, or which has replaced another one.
 	Directory = "directory"
 )
 
@@ -37,7 +37,7 @@ type Hold struct {
 	Reason  string `json:"reason,omitempty"`  // in words, on one line
 	// By is the user who set the hold, according to the file: a claim by its owner.
 	By string `json:"by,omitempty"`
-	// Owner is the user who owns the file, as the kernel says, or "uid N" when
+	// Owner is the user who owns the file, according to the kernel, or "uid N" when
 	// that user has no name. Empty when there is no file.
 	Owner string `json:"owner,omitempty"`
 	// Since is when the holder set the hold, or when the file was last written
@@ -56,8 +56,8 @@ type Hold struct {
 	Error string `json:"error,omitempty"`
 }
 
-// InEffect reports whether h counts at now: it has no end, or the end is still
-// to come by the wall clock. A clock that is set back brings h back.
+// InEffect reports whether h counts at now: it has no end, or its end is in the future
+// by the wall clock. If the clock is set back to before the end, h counts again.
 func (h Hold) InEffect(now time.Time) bool {
 	return h.Until.IsZero() || now.Before(h.Until)
 }
@@ -67,8 +67,8 @@ func (h Hold) Covers(service string) bool {
 	return h.Service == "" || h.Service == service
 }
 
-// Who names the user behind h for a reader: the owner of the file, preceded by the
-// user that the file names if that is another.
+// Who returns the user behind h for a reader: the owner of the file, preceded by the
+// user that the file names if the two differ.
 func (h Hold) Who() string {
 	if h.By == "" || h.By == h.Owner {
 		return h.Owner
@@ -78,7 +78,7 @@ func (h Hold) Who() string {
 
 const suffix = ".json"
 
-// fileName undoes splitName.
+// fileName is the inverse of splitName.
 func fileName(holder, service string) string {
 	if service != "" {
 		holder += "@" + service
@@ -86,7 +86,7 @@ func fileName(holder, service string) string {
 	return holder + suffix
 }
 
-// splitName takes the holder and service from a file's name. On an error the
+// splitName returns the holder and service in a file's name. On an error the
 // whole stem is the holder: the file concerns every service, and can still be
 // lifted by name.
 func splitName(file string) (holder, service string, err error) {
@@ -114,8 +114,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// oneLine makes outside text fit to be printed: what is not printable becomes a
-// space, so it can neither forge a second log line nor steer a terminal.
+// oneLine makes outside text safe to print: what is not printable becomes a space, so
+// it can neither forge a second log line nor control a terminal.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHostileFileIsMaint puts something hostile in the place of a hold. It must count
-// as maint at once, say why, and go when it is lifted by name.
+// TestHostileFileIsMaint puts something hostile in the place of a hold. It must count as
+// maint, report why, and be removed when it is lifted by name.
 func TestHostileFileIsMaint(t *testing.T) {
 	const good = `{"mode":"drain"}`
 	for _, tc := range []struct {
@@ -31,7 +31,7 @@ func TestHostileFileIsMaint(t *testing.T) {
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 			must(t, err)
 			defer unix.Close(fd)
-			// A path by way of the descriptor, as addresses are short.
+			// A path through the descriptor, because socket addresses are short.
 			dir, err := os.Open(filepath.Dir(path))
 			must(t, err)
 			defer dir.Close()
@@ -98,8 +98,8 @@ func TestForeignFileIsUnreadable(t *testing.T) {
 	}
 }
 
-// TestGroupMemberCanPut: a hold that a member of the group puts is one, also where
-// the directory does not hand on its group.
+// A hold of a member of the group is readable even if the directory does not pass on its
+// group to new files.
 func TestGroupMemberCanPut(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
@@ -156,7 +156,7 @@ func TestBadDirectoryIsAHold(t *testing.T) {
 	}
 }
 
-// fill gives dir n entries in all, which are no holds if there were any.
+// fill adds files that are not holds until dir has n entries.
 func fill(t *testing.T, dir string, n int) {
 	t.Helper()
 	names, err := os.ReadDir(dir)
@@ -166,7 +166,7 @@ func fill(t *testing.T, dir string, n int) {
 	}
 }
 
-func TestLiftAllClearsWhatIsTooMany(t *testing.T) {
+func TestLiftAllLiftsMoreThan1000Holds(t *testing.T) {
 	s, _ := newStore(t)
 	for i := range 1001 {
 		drop(t, s.Persistent, holder(i)+".json", "{")

@@ -48,7 +48,7 @@ func TestInitialDoesNotCountWhereReady(t *testing.T) {
 	wantMode(t, s, "", drain.Ready)
 }
 
-func TestFreshHost(t *testing.T) {
+func TestFreshHostIsInMaintUntilLift(t *testing.T) {
 	old := unix.Umask(0o077)
 	t.Cleanup(func() { unix.Umask(old) })
 	root := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestMarkInUse(t *testing.T) {
+func TestMarkInUseFollowsNoLinkAndKeepsNewHostsNew(t *testing.T) {
 	const marker = ".initialized"
 	tests := []struct {
 		name    string

@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestLift(t *testing.T) {
+func TestLiftRemovesOnlyTheNamedHold(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain})
 	put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Maint})
@@ -33,7 +33,7 @@ func TestLift(t *testing.T) {
 	}
 }
 
-func TestLiftNothing(t *testing.T) {
+func TestLiftWithoutAHoldIsNotFound(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
 	drop(t, filepath.Dir(s.Persistent), "x.json", "{}")
@@ -48,7 +48,7 @@ func TestLiftNothing(t *testing.T) {
 	}
 }
 
-func TestLiftAll(t *testing.T) {
+func TestLiftAllIncludesInitialUnreadableAndExpiredHolds(t *testing.T) {
 	s, c := newStore(t)
 	s.Initial = drain.Maint
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
@@ -67,8 +67,7 @@ func TestLiftAll(t *testing.T) {
 	}
 }
 
-// TestHoldThatCannotBeRemovedStays: what cannot be removed goes on holding, and a new host stays
-// new.
+// A hold that cannot be removed stays in effect, and a new host stays new.
 func TestHoldThatCannotBeRemovedStays(t *testing.T) {
 	s, _ := newStore(t)
 	s.Initial = drain.Drain

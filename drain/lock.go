@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Why not rogpeppe/go-internal/lockedfile: its lock blocks without a deadline, so
-// one process that stands still would stop every later drain; it opens the file
-// with mode 0666 and follows symbolic links, where a lock of root's in a directory
-// that others can write must have an exact owner and mode and be no link; and it
-// does not notice that the file was replaced between open and lock.
+// Why not rogpeppe/go-internal/lockedfile: its lock blocks without a deadline, so one
+// stopped process would block every later drain; it opens the file with mode 0666 and
+// follows symbolic links, whereas root's lock in a directory that others can write must
+// have an exact owner and mode and must not be a link; and it does not notice that the
+// file was replaced between open and lock.
 
 const (
 	// lockName is the file in a holds directory that its writers lock. It is not
@@ -52,9 +52,9 @@ func (s *Store) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// isNoWriter reports whether err says that the caller cannot create files in the
-// directory. The rest goes on without its lock: other directories can be written,
-// and where the disk is full holds can be lifted.
+// isNoWriter reports whether err means that the caller cannot create files in the
+// directory. Then the operation continues without its lock: other directories may be
+// writable, and on a full disk holds can still be lifted.
 func isNoWriter(err error) bool {
 	causes := []error{fs.ErrNotExist, unix.EACCES, unix.EROFS, unix.ENOSPC, unix.EDQUOT}
 	return slices.ContainsFunc(causes, func(cause error) bool { return errors.Is(err, cause) })
@@ -75,7 +75,7 @@ func lockDir(dir string, deadline time.Time) (*os.File, error) {
 	}
 }
 
-// tryLock returns ErrBusy if another process has the lock, or replaces it just now.
+// tryLock returns ErrBusy if another process has the lock, or is just replacing it.
 func tryLock(dir string) (*os.File, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
@@ -99,10 +99,10 @@ func tryLock(dir string) (*os.File, error) {
 	return nil, err
 }
 
-// openLock opens the lock of dir and makes it if it is missing. A lock that users
-// without write permission can open, or that some writers cannot, is replaced: it
-// dates from other permissions of the directory, or is no lock at all. Whether it
-// is locked cannot be told then.
+// openLock opens the lock of dir, and creates it if it is missing. A lock that users
+// without write permission can open, or that some writers cannot open, is replaced: the
+// directory had other permissions when it was created, or it is not a lock at all. It is
+// replaced even if it is locked.
 func openLock(dir string, dirStat *unix.Stat_t) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	var stat unix.Stat_t
@@ -131,8 +131,8 @@ func isGuarded(lock, dir *unix.Stat_t) bool {
 	return lock.Mode == unix.S_IFREG|0o600 && lock.Uid == dir.Uid
 }
 
-// createLock makes the lock under another name first: under its own it must never
-// have wrong permissions. It never replaces one.
+// createLock creates the lock under a temporary name first, so that under its own name
+// it never has wrong permissions. It never replaces a lock.
 func createLock(path string, dir *unix.Stat_t) (*os.File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), lockName)
 	if err != nil {
@@ -159,7 +159,7 @@ func createLock(path string, dir *unix.Stat_t) (*os.File, error) {
 	return f, nil
 }
 
-// isAt reports whether path names f, which has not been replaced then.
+// isAt reports whether path still names f.
 func isAt(f *os.File, path string) bool {
 	opened, err := f.Stat()
 	if err != nil {

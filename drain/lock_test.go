@@ -57,9 +57,9 @@ func TestLockedDirectoryStopsNoWriter(t *testing.T) {
 	}
 }
 
-// TestUnfitLockIsReplaced has something else in the place of the lock, which an
-// earlier administrator, a backup or a tool may leave. It must neither stop a
-// writer nor be followed or kept.
+// TestUnfitLockIsReplaced puts something else in the place of the lock, as an
+// administrator, a backup or a tool may have done. It must neither stop a writer nor be
+// followed or kept.
 func TestUnfitLockIsReplaced(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -69,7 +69,7 @@ func TestUnfitLockIsReplaced(t *testing.T) {
 			must(t, os.WriteFile(path, nil, 0o644))
 			keepLocked(t, path)
 		}},
-		{"for the group of a directory of its owner", func(t *testing.T, path string) {
+		{"group lock, but the group cannot write the directory", func(t *testing.T, path string) {
 			must(t, os.WriteFile(path, nil, 0o600))
 			must(t, os.Chmod(path, 0o660))
 			keepLocked(t, path)
@@ -92,7 +92,7 @@ func TestUnfitLockIsReplaced(t *testing.T) {
 			wantLock(t, s.Persistent, os.Getuid(), os.Getgid(), 0o600)
 			keepLocked(t, lockOf(s.Persistent))
 			if _, err := s.Lift("a", ""); !errors.Is(err, drain.ErrBusy) {
-				t.Errorf("what took its place does not lock: %v", err)
+				t.Errorf("the new lock does not lock: %v", err)
 			}
 			if _, err := os.Lstat(filepath.Join(s.Persistent, "nowhere")); err == nil {
 				t.Error("the link was followed")
@@ -110,9 +110,9 @@ func wantLock(t *testing.T, dir string, uid, gid int, mode uint32) {
 	}
 }
 
-// TestLockIsForWriters changes the permissions of a directory that was in use. Then
-// exactly the users with permission to write it can open its lock.
-func TestLockIsForWriters(t *testing.T) {
+// TestOnlyWritersCanOpenTheLock changes the permissions of a directory that is in use.
+// Afterwards exactly the users with permission to write it can open its lock.
+func TestOnlyWritersCanOpenTheLock(t *testing.T) {
 	needRoot(t)
 	const alice, bob, carol, ops = 54321, 54322, 54324, 54323
 	old := unix.Umask(0o077)

@@ -10,30 +10,29 @@ import (
 // maxPasses bounds how often the directories are read again because they change.
 const maxPasses = 10
 
-// view is what one directory said in one scan.
+// view is what one scan of a directory found.
 type view struct {
 	place
 	id      identity // zero if the directory could not be opened
 	changed unix.Timespec
-	marked  bool // the marker is there
+	marked  bool // the marker exists
 	holds   []Hold
 	err     error // why there may be more holds
 }
 
-// equal reports whether nothing came, went or changed between two scans.
+// equal reports whether nothing was added, removed or changed between two scans.
 func (v view) equal(other view) bool {
 	return v.id == other.id && v.changed == other.changed && slices.Equal(v.holds, other.holds)
 }
 
-// look scans all directories until they say the same twice in a row, and
-// returns the last views and all holds.
+// look scans all directories until two passes in a row are equal, and returns the last
+// views and all holds.
 //
-// It takes no lock, which a slow disk or another user could keep. But Put moves
-// a hold by writing one directory and then removing from the other, and scans
-// of them in turn could miss both; a file that is replaced during a scan may
-// not be listed at all. Neither is the same twice. If the directories never
-// come to rest, a hold which one pass saw and the last did not counts too: it
-// may have been on the move.
+// It takes no lock, because a slow disk or another user could keep it locked. But Put
+// moves a hold by writing one directory and then removing from the other, and scans of
+// them in turn could miss both files; a file that is replaced during a scan may not be
+// listed at all. In neither case are two passes equal. If the directories keep changing,
+// a hold that one pass saw and the last did not counts too: it may just be moving.
 func (s *Store) look() ([]view, []Hold) {
 	var last []view
 	seen := make(map[string]Hold) // by path
@@ -67,9 +66,9 @@ func (s *Store) pass() (views []view) {
 	return views
 }
 
-// identity tells directories apart, also those that had the same path one after
-// the other. A file system may give a new directory the inode number of the one
-// just removed, but not its handle.
+// identity distinguishes directories, including those that had the same path one after
+// the other. A file system may give a new directory the inode number of the one just
+// removed, but not its handle.
 type identity struct {
 	device, inode uint64
 	handle        string // empty where the file system has none

@@ -32,8 +32,8 @@ func TestReaderSeesAMovedHoldOnce(t *testing.T) {
 	}
 }
 
-// TestReadEndsAmongWriters: reading ends although the directories keep changing. It
-// returns each hold as it was last seen, including one that the last scans missed.
+// Read returns although the directories keep changing. It returns each hold as it was
+// last seen, including one that the last scans missed.
 func TestReadEndsAmongWriters(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "elusive", Mode: drain.Drain})

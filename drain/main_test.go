@@ -15,8 +15,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// The test binary is also the process that tests start as another user, or
-// kill. These variables say so and where its store is.
+// The test binary is also the child process that tests start as another user, or kill.
+// These variables name its command and the directories of its store.
 const (
 	envCommand     = "DRAIN_TEST_COMMAND"
 	envPersistent  = "DRAIN_TEST_PERSISTENT"
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	fmt.Print(command(s, args))
 }
 
-// command does in a process of its own what args say.
+// command executes args in the child process, and returns what the child prints.
 func command(s *drain.Store, args []string) string {
 	var err error
 	switch args[0] {
@@ -61,7 +61,7 @@ func command(s *drain.Store, args []string) string {
 	return fmt.Sprint(err)
 }
 
-// child prepares a process of the test binary that does command.
+// child returns a child process, not yet started, that executes args.
 func child(t *testing.T, s *drain.Store, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -69,13 +69,13 @@ func child(t *testing.T, s *drain.Store, args ...string) *exec.Cmd {
 		envCommand+"="+strings.Join(args, " "),
 		envPersistent+"="+s.Persistent,
 		envUntilReboot+"="+s.UntilReboot,
-		"GORACE=atexit_sleep_ms=0", // the race detector's farewell takes a second
+		"GORACE=atexit_sleep_ms=0", // the race detector sleeps for a second at exit
 	)
 	cmd.Stderr = os.Stderr
 	return cmd
 }
 
-// runAs runs a child as the user uid and returns what it says.
+// runAs runs a child as the user uid and returns its output.
 func runAs(t *testing.T, uid uint32, s *drain.Store, args ...string) string {
 	t.Helper()
 	cmd := child(t, s, args...)

@@ -18,7 +18,7 @@ func (Mode) Words() []string { return []string{string(Ready), string(Drain), str
 // StricterThan reports whether m is more strict than other.
 func (m Mode) StricterThan(other Mode) bool { return m.rank() > other.rank() }
 
-// rank orders the modes. Any other text ranks with Maint.
+// rank returns how strict a mode is. Any other text ranks like Maint.
 func (m Mode) rank() int {
 	switch m {
 	case Ready:

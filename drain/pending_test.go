@@ -7,8 +7,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestAHoldAfterAPendingOneBeginsWhenItIsSet: a hold of mode ready, which announces
-// another, holds nothing.
+// A hold of mode ready announces a later hold and holds nothing itself, so the later one
+// does not keep its Since.
 func TestAHoldAfterAPendingOneBeginsWhenItIsSet(t *testing.T) {
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	s := &drain.Store{Persistent: t.TempDir(), Now: func() time.Time { return now }}

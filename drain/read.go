@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marker is the file that says that a host is not new, and that the directory was
+// marker is the file that records that a host is not new, and that the directory was
 // accepted as it is.
 const marker = ".initialized"
 
 // maxEntries is how many entries of a directory are read.
 const maxEntries = 1000
 
-// Read returns what the directories say now. It cannot fail: what cannot be
-// read is a hold with the code [Unreadable]. It never waits for a writer.
+// Read returns the holds that are in the directories now. It cannot fail: what cannot
+// be read is a hold with the code [Unreadable]. It never waits for a writer.
 func (s *Store) Read() Snapshot {
 	return s.read(func(view) error { return nil })
 }
 
-// read is Read with an opinion on the directories: an error is a reason not to
-// trust one.
+// read is Read with a check of each directory: an error of recognize is a reason not to
+// trust the directory.
 func (s *Store) read(recognize func(view) error) Snapshot {
 	taken := s.now()
 	views, holds := s.look()
@@ -57,9 +57,9 @@ func isMarked(dir string) bool {
 	return err == nil
 }
 
-// directoryHold stands for a directory that gave err.
+// directoryHold returns the hold that stands for a directory with the problem err.
 func directoryHold(p place, err error) Hold {
-	fix := "see that it is a directory which the pmcheck daemon can read"
+	fix := "make sure that it is a directory which the pmcheck daemon can read"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		fix = `"pmcheck ready" creates it`
@@ -70,7 +70,7 @@ func directoryHold(p place, err error) Hold {
 	case errors.Is(err, errReplaced):
 		fix = `"pmcheck ready" accepts it as it is`
 	case errors.Is(err, errTooMany):
-		fix = `remove what is not a hold there; "pmcheck ready --all" lifts the holds`
+		fix = `remove the files that are not holds; "pmcheck ready --all" lifts the holds`
 	}
 	return Hold{
 		Holder:      Directory,
@@ -82,8 +82,8 @@ func directoryHold(p place, err error) Hold {
 	}
 }
 
-// scan reads the holds in a directory of up to limit entries, -1 for any
-// number. Holds and an error can come together.
+// scan reads the holds in a directory of up to limit entries, -1 for any number. The
+// view can have both holds and an error.
 func (s *Store) scan(p place, limit int) view {
 	v := view{place: p}
 	dir, err := os.OpenFile(p.dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -134,7 +134,7 @@ func list(dir *os.File, limit int) ([]string, error) {
 	return names, nil
 }
 
-// isHold is the rule for which entries of a directory are holds.
+// isHold reports whether an entry with this name is a hold.
 func isHold(name string) bool {
 	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// accept says that the directories are in order as they are.
+// accept accepts the directories as they are.
 func accept(s *drain.Store) error {
 	_, err := s.Lift(drain.Operator, "")
 	if errors.Is(err, drain.ErrNotFound) {
@@ -19,8 +19,9 @@ func accept(s *drain.Store) error {
 	return err
 }
 
-// anew replaces dir by one with a file, or an empty one.
-func anew(dir, file string) error {
+// replaceDir replaces dir by a new directory with a file in it; without a file, by an
+// empty one.
+func replaceDir(dir, file string) error {
 	next := dir + ".next"
 	err := errors.Join(os.Mkdir(next, 0o755), os.Rename(dir, dir+".old"))
 	if file != "" {
@@ -29,8 +30,8 @@ func anew(dir, file string) error {
 	return errors.Join(err, os.Rename(next, dir))
 }
 
-// TestReplacedDirectoryIsAHold: another directory in the place of one does not say
-// that nothing is held, until it is accepted.
+// Until it is accepted, a directory that has replaced another one does not prove that
+// there are no holds.
 func TestReplacedDirectoryIsAHold(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -42,17 +43,17 @@ func TestReplacedDirectoryIsAHold(t *testing.T) {
 		{"created again", func(dir string) error {
 			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755))
 		}, true, ""},
-		{"empty one in its place", func(dir string) error { return anew(dir, "") }, true, ""},
-		{"one with a hold in its place", func(dir string) error { return anew(dir, "a.json") }, true, "a:drain"},
+		{"empty one in its place", func(dir string) error { return replaceDir(dir, "") }, true, ""},
+		{"one with a hold in its place", func(dir string) error { return replaceDir(dir, "a.json") }, true, "a:drain"},
 		{"link to another", func(dir string) error {
-			return errors.Join(anew(dir, ""), os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
+			return errors.Join(replaceDir(dir, ""), os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
 		}, true, ""},
-		{"restored with its marker", func(dir string) error { return anew(dir, ".initialized") }, false, ""},
+		{"restored with its marker", func(dir string) error { return replaceDir(dir, ".initialized") }, false, ""},
 		{"moved and linked to", func(dir string) error {
 			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
 		}, false, ""},
 		{"moved away and back", func(dir string) error {
-			return errors.Join(anew(dir, ""), os.Remove(dir), os.Rename(dir+".old", dir))
+			return errors.Join(replaceDir(dir, ""), os.Remove(dir), os.Rename(dir+".old", dir))
 		}, false, ""},
 		{"other permissions and times", func(dir string) error {
 			return errors.Join(os.Chmod(dir, 0o750), os.Chtimes(dir, noon, noon), os.Chmod(dir, 0o755))
@@ -64,7 +65,7 @@ func TestReplacedDirectoryIsAHold(t *testing.T) {
 				w := s.Watch()
 				w.SetInterval(never)
 				start(t, s, w)
-				// A hold in the other directory tells that w has looked.
+				// A hold in the other directory shows that w has scanned.
 				dir, place, want := s.Persistent, "", "canary:maint:reboot"
 				if reboot {
 					dir, place, want = s.UntilReboot, ":reboot", "canary:maint"
@@ -89,15 +90,14 @@ func TestReplacedDirectoryIsAHold(t *testing.T) {
 	}
 }
 
-// TestReplacedDirectoryStaysUntilAccepted: what does not accept a directory leaves
-// the doubt, which says what does. A watcher that begins has none.
-func TestReplacedDirectoryStaysUntilAccepted(t *testing.T) {
+// The hold names the command that accepts the directory. A new watcher has no such hold.
+func TestHoldForAReplacedDirectoryStaysUntilAccepted(t *testing.T) {
 	t.Parallel()
 	s, w := watched(t, never)
-	must(t, anew(s.Persistent, ""))
+	must(t, replaceDir(s.Persistent, ""))
 	const doubt = "directory:maint:hold-unreadable"
 	waitFor(t, w, doubt)
-	const told = `the directory was replaced; what was held is not known; "pmcheck ready" accepts it as it is`
+	const told = `the directory was replaced; its former holds are not known; "pmcheck ready" accepts it as it is`
 	waitUntil(t, w, s.Persistent+": "+told, func() string {
 		h := w.Current().Holds()[0]
 		return h.Path + ": " + h.Error
@@ -117,8 +117,8 @@ func TestReplacedDirectoryStaysUntilAccepted(t *testing.T) {
 	waitFor(t, w, "")
 }
 
-// TestFirstDirectoryReplacesNothing is the first that a watcher sees, so it replaces
-// nothing.
+// The directory is missing when the watcher begins, so the one that is created later is
+// the first that it sees, and replaces none.
 func TestFirstDirectoryReplacesNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -132,8 +132,7 @@ func TestFirstDirectoryReplacesNothing(t *testing.T) {
 	waitFor(t, w, "")
 }
 
-// A user with permission to write the persistent directory alone can make the host
-// ready.
+// A user with permission to write only the persistent directory can make the host ready.
 func TestWriterOfOneDirectoryCanAccept(t *testing.T) {
 	needRoot(t)
 	const alice = 54321

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Snapshot is what the holds directories said at one moment. It is immutable
-// and safe for concurrent use. The zero Snapshot was never read, so its mode is
-// [Maint].
+// Snapshot contains the holds that were in the directories at one moment. It is
+// immutable and safe for concurrent use. The zero Snapshot was never read, so its mode
+// is [Maint].
 type Snapshot struct {
 	taken time.Time
 	holds []Hold
 }
 
-// newSnapshot owns holds from here on.
+// newSnapshot takes ownership of holds.
 func newSnapshot(taken time.Time, holds []Hold) Snapshot {
 	slices.SortFunc(holds, func(a, b Hold) int {
 		return cmp.Or(
@@ -32,8 +32,8 @@ func newSnapshot(taken time.Time, holds []Hold) Snapshot {
 func (s Snapshot) Taken() time.Time { return s.taken }
 
 // Holds returns all holds, strictest first and then by holder and service,
-// including those that have expired but are still on disk. The slice is the
-// caller's.
+// including those that have expired but are still on disk. The caller may change the
+// slice.
 func (s Snapshot) Holds() []Hold { return slices.Clone(s.holds) }
 
 // At returns the snapshot with only the holds that are in effect at now.
@@ -41,8 +41,8 @@ func (s Snapshot) At(now time.Time) Snapshot {
 	return Snapshot{taken: s.taken, holds: s.filter(func(h Hold) bool { return h.InEffect(now) })}
 }
 
-// Mode returns the mode of service at now, and the holds that make it: those in
-// effect that ask for just this mode. [Ready] needs no hold.
+// Mode returns the mode of service at now, and the holds that cause it: those in effect
+// that ask for exactly this mode. [Ready] needs no hold.
 func (s Snapshot) Mode(service string, now time.Time) (Mode, []Hold) {
 	if s.taken.IsZero() {
 		return Maint, nil
@@ -52,7 +52,7 @@ func (s Snapshot) Mode(service string, now time.Time) (Mode, []Hold) {
 		if !h.InEffect(now) || !h.Covers(service) || mode.StricterThan(h.Mode) || h.Mode == Ready {
 			return false
 		}
-		mode = h.Mode // the strictest is met first
+		mode = h.Mode // the strictest holds come first
 		return true
 	})
 	return mode, by

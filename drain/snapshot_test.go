@@ -43,7 +43,7 @@ func TestStrictestHoldIsTheMode(t *testing.T) {
 			want:  drain.Drain, by: "b:drain", service: "server",
 		},
 		{
-			name:  "every service is not the service of one",
+			name:  "a hold on one service does not hold every service",
 			files: map[string]string{"a@ca.json": `{"mode":"maint"}`},
 			want:  drain.Ready,
 		},
@@ -59,12 +59,12 @@ func TestStrictestHoldIsTheMode(t *testing.T) {
 			want:  drain.Maint, by: "a@ca:maint:hold-unreadable", service: "ca",
 		},
 		{
-			name:  "unreadable for one service is none of another's",
+			name:  "unreadable for one service does not hold another",
 			files: map[string]string{"a@ca.json": `{`},
 			want:  drain.Ready, service: "server",
 		},
 		{
-			name:  "a name that tells no service is for every service",
+			name:  "a name without a valid service holds every service",
 			files: map[string]string{"a@CA.json": `{"mode":"drain"}`},
 			want:  drain.Maint, by: "a@CA:maint:hold-unreadable", service: "server",
 		},
@@ -88,7 +88,7 @@ func TestZeroSnapshotIsNotReady(t *testing.T) {
 	}
 }
 
-func TestSnapshotIsTheCallersToChange(t *testing.T) {
+func TestChangingReturnedHoldsKeepsTheSnapshot(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
 	snap := s.Read()
@@ -126,7 +126,7 @@ func TestClockSetBackRevivesAHold(t *testing.T) {
 	}
 }
 
-func TestExpired(t *testing.T) {
+func TestExpiredReportsEachEndOnce(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
 	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain, Until: hours(2)})
@@ -144,7 +144,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-func TestHoldAsJSON(t *testing.T) {
+func TestHoldJSONLeavesOutWhatIsNotKnown(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		hold drain.Hold

@@ -46,8 +46,8 @@ func addrPort(ip net.IP, port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(addr.Unmap(), port)
 }
 
-// fileHandle returns what tells a file from a later one with the same inode number;
-// empty where the file system has no such thing.
+// fileHandle returns a handle that distinguishes a file from a later one with the same
+// inode number; empty if the file system has no handles.
 func fileHandle(fd int) string {
 	h, _, err := unix.NameToHandleAt(fd, "", unix.AT_EMPTY_PATH)
 	if err != nil {

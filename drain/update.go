@@ -9,8 +9,9 @@ import (
 // Change is Put for a hold that depends on the one it replaces. It calls next with
 // the hold of holder on service that is in effect and readable, or with the zero
 // Hold if there is none, and puts what next returns for that holder and service.
-// Next must be a function of its argument: it is called more than once, and the
-// last result counts. No other writer comes between that call and the change.
+// next must depend on nothing but its argument: it is called more than once, and the
+// last result counts. No other writer can change the hold between that call and the
+// write.
 func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, error) {
 	name := fileName(holder, service)
 	replaced := func() (old []Hold, h Hold) {
@@ -60,8 +61,8 @@ func (s *Store) dirOf(h Hold) string {
 	return s.Persistent
 }
 
-// current returns the hold of these that counts: of two, as after a move that
-// failed, the persistent one.
+// current returns the one of old that counts. If there are two, as after a move that
+// failed, it is the persistent one.
 func (s *Store) current(old []Hold) (current Hold) {
 	for _, o := range old {
 		if o.Code == "" && o.InEffect(s.now()) && (current.Mode == "" || !o.UntilReboot) {

@@ -14,16 +14,15 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// scanInterval is how often a Watcher reads the directories without having
-// been told of a change. It bounds how late it notices what the kernel does not
-// report: the end of a hold, a clock that was set, a file system mounted over
-// a directory or unmounted.
+// scanInterval is how often a Watcher reads the directories without an event. It bounds
+// how late the Watcher notices what the kernel does not report: the end of a hold, a
+// clock that was set, a file system mounted over a directory or unmounted.
 const scanInterval = time.Second
 
 // Watcher follows a [Store]: within milliseconds for changes that the kernel
-// reports, and within about a second for all others. Unlike Read, it knows a
-// directory again: one that was replaced since, and was not accepted, is a hold of
-// the holder [Directory]. Its methods are safe for concurrent use.
+// reports, and within about a second for all others. Unlike Read, it recognizes
+// directories: one that was replaced, and was not accepted since, is a hold of the
+// holder [Directory]. Its methods are safe for concurrent use.
 type Watcher struct {
 	store    *Store
 	current  atomic.Pointer[Snapshot]
@@ -55,25 +54,25 @@ func (s *Store) Watch() *Watcher {
 	return w
 }
 
-// Current returns the latest snapshot. It never waits. A hold whose end has
-// come may still be in it: ask the snapshot with the time.
+// Current returns the latest snapshot. It never blocks. The snapshot may contain holds
+// that have ended; its methods At and Mode leave these out.
 func (w *Watcher) Current() Snapshot { return *w.current.Load() }
 
-// Changes receives a value after holds came, went, changed or ended, or
-// Degraded changed. Several changes in a row may be one value. It has one
-// reader, and is never closed.
+// Changes returns a channel that receives a value after holds were added, removed or
+// changed, or ended, or after Degraded changed. Several changes in a row may result in
+// one value. The channel must have one reader only, and is never closed.
 func (w *Watcher) Changes() <-chan struct{} { return w.changes }
 
-// Rescan asks for the directories to be read now, for the case that an event
-// was lost. It does not wait for it.
+// Rescan makes Run read the directories now, in case an event was lost. It does not wait
+// for the result.
 func (w *Watcher) Rescan() { signal(w.rescan) }
 
 // Degraded returns why changes are noticed within about a second only, and nil
 // while the kernel reports them.
 func (w *Watcher) Degraded() error { return *w.degraded.Load() }
 
-// Run follows the store until ctx ends. It must run at most once. What it
-// returns concerns the release of the kernel's watches only.
+// Run follows the store until ctx ends. It must be called at most once. It returns an
+// error only if the kernel's watches cannot be closed.
 func (w *Watcher) Run(ctx context.Context) error {
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
@@ -148,7 +147,7 @@ func (w *Watcher) scan() {
 // seen at its path nor marked as accepted, nor the last one that was.
 func (w *Watcher) recognize(v view) error {
 	if v.id == (identity{}) {
-		return nil // why it cannot be opened is said already
+		return nil // v.err already says why it cannot be opened
 	}
 	if known, ok := w.known[v.dir]; ok && known != v.id && !v.marked {
 		return errReplaced
@@ -157,10 +156,10 @@ func (w *Watcher) recognize(v view) error {
 	return nil
 }
 
-// arm watches the directories, and their parents for the directories to come,
-// go and be replaced. A directory that is watched already costs a system call;
-// one that was replaced is watched anew. The error is the first of all, since
-// they have one cause as a rule.
+// arm watches the directories, and their parents to notice directories that are created,
+// removed or replaced. A directory that is already watched costs a system call; one that
+// was replaced is watched again. arm returns the first error only, since all of them
+// usually have the same cause.
 func (w *Watcher) arm() error {
 	if w.notify == nil {
 		notify, err := w.newNotify()
@@ -182,7 +181,7 @@ func (w *Watcher) arm() error {
 	return first
 }
 
-// explain names the limits of inotify, whose errors speak of files and disks.
+// explain names the limit of inotify behind an error that mentions only files or disks.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
@@ -193,7 +192,7 @@ func explain(err error) error {
 	return err
 }
 
-// signal leaves a value in a channel with room for one.
+// signal sends a value to a channel with room for one, unless there is one already.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -68,8 +68,8 @@ func watched(t *testing.T, interval time.Duration) (*drain.Store, *drain.Watcher
 	return s, w
 }
 
-// TestWatchFollows has no interval to fall back on.
-func TestWatchFollows(t *testing.T) {
+// The watcher has no interval, so it sees only what the kernel reports.
+func TestWatchFollowsEachChange(t *testing.T) {
 	t.Parallel()
 	s, w := watched(t, never)
 	const bad = "directory:maint:hold-unreadable"
@@ -118,7 +118,7 @@ func TestWatchFollows(t *testing.T) {
 			return err
 		}, bad + " c:drain"},
 		{"parent removed", func() error { return os.RemoveAll(filepath.Dir(s.Persistent)) }, bad},
-		{"all created", func() error { // two levels up, out of the kernel's sight
+		{"all created", func() error { // two levels up, which the kernel does not report
 			_, err := s.LiftAll()
 			w.Rescan()
 			return err
@@ -156,7 +156,7 @@ func TestWatchReportsTheEndOfAHold(t *testing.T) {
 	}
 }
 
-func TestWatchWithoutInotify(t *testing.T) {
+func TestWatchWorksWithoutInotify(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	w := s.Watch()
@@ -186,8 +186,8 @@ func TestWatchWithoutInotify(t *testing.T) {
 	waitUntil(t, w, "false", degraded)
 }
 
-// TestWatchIsAtomic: a reader sees the hold that moves between the directories
-// at all times.
+// TestWatchIsAtomic: while a hold is moved between the directories, a reader sees it at
+// all times.
 func TestWatchIsAtomic(t *testing.T) {
 	t.Parallel()
 	s, w := watched(t, never)
@@ -208,7 +208,7 @@ func TestWatchIsAtomic(t *testing.T) {
 	reader.Wait()
 }
 
-func TestWatchTakesSnapshotsAnew(t *testing.T) {
+func TestWatchTakesNewSnapshots(t *testing.T) {
 	t.Parallel()
 	s, c := newStore(t)
 	w := s.Watch()

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MakeUntilReboot creates the directory of the holds until reboot if it is
-// missing, for a daemon that starts: after a reboot it is as empty as that
-// directory has to be. The persistent one is not made, since holds may be
-// missing with it. The error is a [*WriteError].
+// MakeUntilReboot creates the directory of the holds until reboot if it is missing, for
+// a daemon that starts: after a reboot that directory must be empty. It does not create
+// the persistent directory, because if that is missing, its holds may be missing too.
+// The error is a [*WriteError].
 func (s *Store) MakeUntilReboot() error {
 	if s.UntilReboot == "" {
 		return nil
@@ -55,8 +55,8 @@ func writeFile(dir, name string, data []byte) error {
 	return syncDir(dir)
 }
 
-// replace gives the file the group of a directory that a group may write, which is
-// how a reader knows the member of that group (see Store.trusted).
+// replace writes the file. If the group of dir may write it, the file gets that group,
+// by which a reader recognizes the writer as a member of it (see Store.trusted).
 func replace(dir, path string, data []byte) error {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
@@ -79,8 +79,8 @@ func replace(dir, path string, data []byte) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// remove removes the files of holds for good and returns those it removed, and those
-// that were gone already.
+// remove durably removes the files of holds. It returns the holds that it removed and
+// those whose files were already gone.
 func remove(holds []Hold) (removed []Hold, err error) {
 	dirs := make(map[string]bool)
 	for _, h := range holds {
@@ -108,8 +108,8 @@ func syncDir(dir string) error {
 	return writeError("sync", dir, dir, err)
 }
 
-// isTemporary recognises the names that renameio makes, a dot, the file's name
-// and a number, and those of a lock in the making.
+// isTemporary reports whether name is that of a temporary file of renameio (a dot, the
+// file's name and a number), or of a lock that is being created.
 func isTemporary(name string) bool {
 	stem := strings.TrimRight(name, "0123456789")
 	return strings.HasPrefix(name, ".") && stem != name &&

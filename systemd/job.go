@@ -8,7 +8,7 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 )
 
-// Service is what systemd says of a service at one moment.
+// Service is the state of a service in systemd at one moment.
 type Service struct {
 	Unit string // its name, puppetserver.service
 	// Job is the type of its pending job, such as start, stop or restart; empty if
@@ -38,7 +38,7 @@ func AskService(ctx context.Context, unit string) (s Service, err error) {
 	return s, err
 }
 
-// HostStops reports whether the host shuts down or reboots. It takes at most 5 s.
+// HostStops reports whether the host is shutting down or rebooting. It takes at most 5 s.
 func HostStops(ctx context.Context) (stops bool, err error) {
 	err = ask(ctx, "whether the host stops", func(ctx context.Context, bus *dbus.Conn) error {
 		state, err := bus.SystemStateContext(ctx)
@@ -70,5 +70,5 @@ func ask(ctx context.Context, what string, f func(context.Context, *dbus.Conn) e
 }
 
 // ServiceUnit returns the name of the unit of a service: "puppetserver" and
-// "puppetserver.service" name the same.
+// "puppetserver.service" name the same unit.
 func ServiceUnit(name string) string { return strings.TrimSuffix(name, ".service") + ".service" }

@@ -10,9 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// The guard asks while the host shuts down, so a bus that is gone must be an error
-// soon, and never a wait.
-func TestAskWithoutBus(t *testing.T) {
+// The guard asks while the host shuts down, so without a bus the calls must fail quickly.
+func TestAskWithoutBusFailsQuickly(t *testing.T) {
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "bus"))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -25,11 +24,11 @@ func TestAskWithoutBus(t *testing.T) {
 		t.Errorf("the host stops: %v", err)
 	}
 	if ctx.Err() != nil {
-		t.Error("the questions take longer than a second")
+		t.Error("the calls took longer than a second")
 	}
 }
 
-func TestServiceUnit(t *testing.T) {
+func TestServiceUnitAddsTheSuffixOnce(t *testing.T) {
 	for _, name := range []string{"puppetserver", "puppetserver.service"} {
 		if got := systemd.ServiceUnit(name); got != "puppetserver.service" {
 			t.Errorf("%s: %s", name, got)

@@ -12,17 +12,16 @@ import (
 	"github.com/coreos/go-systemd/v22/journal"
 )
 
-// StderrIsJournal reports whether what is written to standard error ends up in
-// the journal.
+// StderrIsJournal reports whether standard error is connected to the journal.
 func StderrIsJournal() bool {
 	is, err := journal.StderrIsJournalStream()
 	return is && err == nil
 }
 
-// NewJournalHandler returns a handler that writes to the journal what is at
-// least of that level. An attribute becomes a field, "hold" PMCHECK_HOLD, and
-// a word of the message as well, for readers that do not ask for fields.
-// Entries that a journal which stands still does not take in time are lost.
+// NewJournalHandler returns a handler that writes records of at least that level to the
+// journal. An attribute becomes a field ("hold" becomes PMCHECK_HOLD), and is appended
+// to the message for readers that do not show fields. Entries that a stalled journal
+// does not accept in time are lost.
 func NewJournalHandler(level slog.Leveler) slog.Handler {
 	return &journalHandler{level: level, turn: make(chan struct{}, 1), send: journal.Send}
 }
@@ -35,9 +34,9 @@ var errJournal = errors.New("the journal takes no entries")
 
 type journalHandler struct {
 	level  slog.Leveler
-	turn   chan struct{} // has a value while an entry is on its way
+	turn   chan struct{} // has a value while an entry is being sent
 	send   func(message string, p journal.Priority, fields map[string]string) error
-	group  string      // what the names of further attributes begin with
+	group  string      // the prefix of further attributes
 	fields []slog.Attr // flat
 }
 
@@ -67,7 +66,7 @@ func (h *journalHandler) Handle(_ context.Context, r slog.Record) error {
 	}
 }
 
-// entry returns what a record is in the journal.
+// entry returns the message and the fields of a record.
 func (h *journalHandler) entry(r slog.Record) (string, map[string]string) {
 	attrs := slices.Clip(h.fields)
 	r.Attrs(func(a slog.Attr) bool {
@@ -121,7 +120,7 @@ func flatten(list []slog.Attr, group string, a slog.Attr) []slog.Attr {
 	return list
 }
 
-// fieldName writes a name in the letters that the journal takes.
+// fieldName returns a name in the characters that the journal accepts.
 func fieldName(key string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -131,7 +130,7 @@ func fieldName(key string) string {
 	}, strings.ToUpper(key))
 }
 
-// quoted makes one word of a value.
+// quoted returns a value as one word, in quotes if necessary.
 func quoted(s string) string {
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r == '"' || r == '=' || !strconv.IsPrint(r)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestJournalEntry(t *testing.T) {
+func TestAttributesBecomeFieldsAndText(t *testing.T) {
 	tests := []struct {
 		name    string
 		log     func(*slog.Logger)
@@ -26,7 +26,7 @@ func TestJournalEntry(t *testing.T) {
 			map[string]string{"PMCHECK_SERVICE": "server", "PMCHECK_HOLD": "upgrade", "PMCHECK_CODE": "503"},
 		},
 		{
-			"what is not one word", func(l *slog.Logger) { l.Warn("w", "error", errors.New("two\nlines"), "empty", "") },
+			"values that need quotes", func(l *slog.Logger) { l.Warn("w", "error", errors.New("two\nlines"), "empty", "") },
 			`w error="two\nlines" empty=""`, map[string]string{"PMCHECK_ERROR": "two\nlines", "PMCHECK_EMPTY": ""},
 		},
 		{
@@ -57,8 +57,8 @@ func TestJournalEntry(t *testing.T) {
 	}
 }
 
-// A journal that stands still delays no caller longer than journalTimeout, and later
-// entries are written.
+// A stalled journal delays no caller for longer than journalTimeout, and later entries
+// are written.
 func TestStalledJournalDelaysNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewJournalHandler(slog.LevelInfo).(*journalHandler)
@@ -110,7 +110,7 @@ func (r recording) WithGroup(name string) slog.Handler {
 	return recording{r.journalHandler.WithGroup(name).(*journalHandler), r.last}
 }
 
-func TestPriority(t *testing.T) {
+func TestLevelsBecomePriorities(t *testing.T) {
 	for level, want := range map[slog.Level]journal.Priority{
 		slog.LevelDebug: journal.PriDebug, slog.LevelInfo: journal.PriInfo, slog.LevelInfo + 1: journal.PriInfo,
 		slog.LevelWarn: journal.PriWarning, slog.LevelError: journal.PriErr, slog.LevelError + 4: journal.PriErr,

@@ -18,14 +18,13 @@ const (
 )
 
 // Listeners returns the sockets that the service manager has passed to this
-// process, by name; a name may have several. The map is empty where nothing
-// was passed. A socket with another name than those above, or one that
-// cannot accept connections, is an error: it would be a port that takes connections
-// and never answers.
+// process, by name; a name may have several. The map is empty if none was passed. A
+// socket with a name other than those above, or one that cannot accept connections, is
+// an error: it would be a port that accepts connections and never answers.
 //
-// Listeners forgets the environment that announces the sockets, so a second
-// call returns none. Closing a listener leaves the socket open in the service
-// manager, and its file in place.
+// Listeners removes the environment variables that announce the sockets, so a second
+// call returns none. Closing a listener leaves the socket open in the service manager,
+// and its file in place.
 func Listeners() (map[string][]net.Listener, error) {
 	listeners := map[string][]net.Listener{}
 	for _, f := range activation.Files(true) {
@@ -43,7 +42,7 @@ func Listeners() (map[string][]net.Listener, error) {
 func listener(f *os.File) (net.Listener, error) {
 	defer f.Close()
 	if !slices.Contains([]string{HTTPSocket, AgentSocket, StatusSocket}, f.Name()) {
-		return nil, fmt.Errorf("FileDescriptorName= is none of %s, %s and %s", HTTPSocket, AgentSocket, StatusSocket)
+		return nil, fmt.Errorf("FileDescriptorName= is not one of %s, %s and %s", HTTPSocket, AgentSocket, StatusSocket)
 	}
 	return net.FileListener(f)
 }

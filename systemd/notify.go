@@ -1,5 +1,5 @@
-// Package systemd is pmcheck's side of the service manager. Where there is no
-// service manager, its functions do nothing.
+// Package systemd is pmcheck's interface to systemd, the service manager. Where there is
+// none, notifications do nothing.
 package systemd
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Ready tells the service manager that the daemon answers, and a status line
-// for operators.
+// Ready tells the service manager that the daemon is ready, and sends a status line for
+// operators.
 func Ready(status string) error { return notify(daemon.SdNotifyReady, "STATUS="+oneLine(status)) }
 
 // Status changes the status line.
@@ -24,11 +24,11 @@ func Reloading() error { return notify(daemon.SdNotifyReloading, daemon.SdNotify
 // Stopping tells the service manager that the daemon is about to end.
 func Stopping() error { return notify(daemon.SdNotifyStopping) }
 
-// Ping tells the service manager that the daemon does its work.
+// Ping tells the service manager's watchdog that the daemon is working.
 func Ping() error { return notify(daemon.SdNotifyWatchdog) }
 
-// Watchdog returns the time within which the service manager wants to hear
-// Ping again, or it restarts the daemon; 0 if it does not care.
+// Watchdog returns the time within which the service manager expects the next Ping
+// before it restarts the daemon; 0 if the watchdog is off.
 func Watchdog() (time.Duration, error) {
 	within, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// TestMain is also the process that sockets are passed to.
+// TestMain also runs as the process to which sockets are passed.
 func TestMain(m *testing.M) {
 	if os.Getenv("SYSTEMD_TEST_CHILD") != "" {
 		fmt.Println(describe(systemd.Listeners()))
@@ -60,9 +60,9 @@ func TestListenersAreTakenByName(t *testing.T) {
 		{"one of each", "status:agent:http", []*os.File{unixFile, file, file2}, "passed: http " + tcp2 + " agent " + tcp +
 			" status " + unix},
 		{"an unknown name", "pmcheck.socket", []*os.File{file},
-			`socket "pmcheck.socket" of the service manager: FileDescriptorName= is none of http, agent and status`},
+			`socket "pmcheck.socket" of the service manager: FileDescriptorName= is not one of http, agent and status`},
 		{"fewer names than sockets", "http", []*os.File{file, file2},
-			`socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is none of http, agent and status`},
+			`socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is not one of http, agent and status`},
 		{"no socket", "http", []*os.File{plain}, `socket "http" of the service manager: file file+net`},
 	}
 	for _, tt := range tests {
@@ -170,7 +170,7 @@ func TestWatchdogIntervalIsRead(t *testing.T) {
 	}
 }
 
-// Where there is no bus, nothing is known, and that is all.
+// Without a bus, WatchUnit reports once that nothing is known.
 func TestWithoutBusNothingIsKnown(t *testing.T) {
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "bus"))
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
@@ -182,9 +182,8 @@ func TestWithoutBusNothingIsKnown(t *testing.T) {
 	}
 }
 
-// TestWatchUnitSaysNothingBeforeItKnows: a watch that begins or ends, as with a
-// reload, must not say that there is no unit.
-func TestWatchUnitSaysNothingBeforeItKnows(t *testing.T) {
+// A watch that begins or ends, as with a reload, must not report that there is no unit.
+func TestWatchUnitReportsNothingBeforeTheFirstAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bus")
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -206,6 +205,6 @@ func TestWatchUnitSaysNothingBeforeItKnows(t *testing.T) {
 	defer bus.Close()
 	cancel()
 	if states := <-watched; len(states) != 0 {
-		t.Errorf("it said %v without an answer from the bus", states)
+		t.Errorf("WatchUnit reported %v without an answer from the bus", states)
 	}
 }

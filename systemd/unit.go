@@ -19,8 +19,8 @@ type UnitState struct {
 	Ended string
 }
 
-// Signals are believed at once. Everything is read again every so often, to
-// find units that were installed meanwhile, and a bus that has gone away.
+// Signals take effect immediately. The state is also read at intervals, to find units
+// that were installed meanwhile, and to notice a bus that has gone away.
 const (
 	rereadEvery  = 5 * time.Second
 	callTimeout  = 5 * time.Second
@@ -30,7 +30,7 @@ const (
 )
 
 // WatchUnit watches the first of names that is loaded, until ctx ends; every 5 s it
-// looks which one that is. It calls changed, from one goroutine, with the unit's state,
+// checks which one that is. It calls changed, from one goroutine, with the unit's state,
 // or with the zero value if that cannot be known, and then with each change. Without a
 // system bus it retries with a backoff of at most 30 s.
 //
@@ -41,9 +41,9 @@ func WatchUnit(ctx context.Context, names []string, changed func(UnitState)) {
 	backOff := firstBackOff
 	for ctx.Err() == nil {
 		began := time.Now()
-		_ = w.follow(ctx) // what is wrong with the bus is the bus's to log
+		_ = w.follow(ctx) // the bus logs its own errors
 		if ctx.Err() != nil {
-			return // the bus is well: that the caller stops says nothing of the unit
+			return // the caller has stopped, which says nothing about the unit
 		}
 		w.report(UnitState{})
 		if time.Since(began) > lastBackOff {
@@ -61,10 +61,10 @@ type unitWatch struct {
 	names   []string
 	changed func(UnitState)
 	last    UnitState
-	told    bool // last was passed on
+	told    bool // last was reported
 }
 
-// follow reports from one connection to the bus for as long as it lasts.
+// follow reports changes over one connection to the bus, until it is lost.
 func (w *unitWatch) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx) // ends the connection as well
 	defer cancel()
@@ -121,7 +121,7 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	return nil
 }
 
-// update takes in a signal, which carries the values.
+// update applies a signal, which contains the new values.
 func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.PropertiesUpdate) {
 	if u.UnitName != w.last.Unit {
 		return
@@ -152,7 +152,8 @@ func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) Un
 	return s
 }
 
-// ending reads how the main process ended; empty if it has not, or as planned.
+// ending returns how the main process ended, or "" if it has not ended, or ended as
+// planned.
 func ending(p map[string]any) string {
 	result, _ := p["Result"].(string)
 	code, _ := p["ExecMainCode"].(int32)
@@ -174,7 +175,7 @@ func ending(p map[string]any) string {
 	return how + " at " + time.UnixMicro(int64(at)).Format(time.TimeOnly)
 }
 
-// What ExecMainCode says: CLD_EXITED, CLD_KILLED and CLD_DUMPED of waitid(2).
+// The values of ExecMainCode: CLD_EXITED, CLD_KILLED and CLD_DUMPED of waitid(2).
 const (
 	cldExited = 1
 	cldKilled = 2

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// DeferAccept is for how many seconds the kernel does not hand over a connection on
-// which no byte has arrived. A balancer sends its request at once; a client that sends
-// nothing costs the daemon nothing.
+// DeferAccept is how many seconds the kernel holds back a connection on which no byte
+// has arrived. A balancer sends its request at once; a client that sends nothing costs
+// the daemon nothing.
 const DeferAccept = 2
 
 // ListenTCP binds a port for balancers. With a wait above 0 the kernel hands over a new
@@ -57,8 +57,8 @@ func ListenSocket(path string) (net.Listener, error) {
 	return &socket{Listener: l, path: path}, nil
 }
 
-// vacant returns an error if there is anything at path but a socket on which no
-// process listens.
+// vacant returns an error unless path does not exist, or is a socket on which no process
+// listens.
 func vacant(path string) error {
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -20,16 +20,16 @@ type Self struct {
 	own atomic.Pointer[netip.AddrPort]
 }
 
-// Is reports whether a client is this daemon's own question. Neither an address
-// filter nor TLS should apply to it: the question is whether connections are
-// accepted and answered.
+// Is reports whether a client is this daemon's own request. Neither an address filter
+// nor TLS should apply to it: the request only tests whether connections are accepted
+// and answered.
 func (s *Self) Is(client netip.AddrPort) bool {
 	own := s.own.Load()
 	return own != nil && *own == netip.AddrPortFrom(client.Addr().Unmap(), client.Port())
 }
 
-// Ask requests path from the daemon's own listener at address. The error is nil
-// only if the answer came and its status was 200.
+// Ask requests path from the daemon's own listener at address. The error is nil only if
+// the answer has the status 200.
 func (s *Self) Ask(ctx context.Context, address netip.AddrPort, path string) error {
 	defer s.own.Store(nil)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx, address) }
@@ -53,7 +53,7 @@ func (s *Self) dial(ctx context.Context, address netip.AddrPort) (net.Conn, erro
 	dialer := net.Dialer{Control: s.bind}
 	ips := []netip.Addr{address.Addr().Unmap()}
 	if ips[0].IsUnspecified() {
-		// The wildcard of IPv6 nearly always takes IPv4 as well, and a host
+		// The wildcard of IPv6 nearly always accepts IPv4 as well, and a host
 		// without ::1 is more common than one where it does not.
 		ips = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	}
@@ -68,8 +68,8 @@ func (s *Self) dial(ctx context.Context, address netip.AddrPort) (net.Conn, erro
 	return nil, errors.Join(faults...)
 }
 
-// bind gives the socket of the question its address before it connects, so that
-// the listener knows the address by then. No other client can have it meanwhile.
+// bind binds the socket of the request before it connects, so that the listener already
+// knows its address. No other client can have that address meanwhile.
 func (s *Self) bind(_, address string, c syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package front is the door of the daemon: it binds listeners, admits clients,
-// times them out, speaks TLS, and accepts HTTP/1.1 requests without a Host
-// header. It knows nothing of Puppet, of balancers, or of what is answered.
+// Package front accepts the daemon's clients: it binds listeners, admits clients, times
+// them out, speaks TLS, and accepts HTTP/1.1 requests without a Host header. It knows
+// nothing about Puppet, balancers, or the answers.
 package front
 
 import (
@@ -31,16 +31,16 @@ const (
 // Server serves listeners. The fields must not change after the first call.
 type Server struct {
 	Log *slog.Logger
-	// Places is how many connections each listener may hold.
+	// Places is how many connections each listener may have.
 	Places int
 	// Allowed reports whether a client may connect to an address of this host; nil
 	// means every client.
 	Allowed func(client, local netip.AddrPort) bool
 	// Wait, if set, is called before the first connection of a listener is
-	// accepted. Clients are queued by the kernel meanwhile.
+	// accepted. Meanwhile the kernel queues the clients.
 	Wait func(context.Context)
-	// TLS, if set, is what HTTP listeners speak, except with clients that Plain
-	// reports.
+	// TLS, if set, is the configuration with which HTTP listeners speak TLS, except with
+	// clients for which Plain returns true.
 	TLS   *tls.Config
 	Plain func(netip.AddrPort) bool
 }
@@ -93,7 +93,7 @@ type httpListener struct {
 	server *Server
 }
 
-// Accept returns the next connection. A TLS handshake comes with the first read.
+// Accept returns the next connection. A TLS handshake takes place in the first read.
 func (l httpListener) Accept() (net.Conn, error) {
 	c, err := l.limiter.Accept()
 	if err != nil {
@@ -105,7 +105,7 @@ func (l httpListener) Accept() (net.Conn, error) {
 	return &hostlessConn{Conn: c}, nil
 }
 
-// debugWriter logs at debug what net/http says of single clients. Resets and
+// debugWriter logs net/http's messages about single clients at level debug. Resets and
 // broken handshakes are common on a health-check port.
 type debugWriter struct{ log *slog.Logger }
 

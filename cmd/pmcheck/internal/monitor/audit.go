@@ -10,10 +10,10 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// audit writes to the log what has changed.
+// audit logs what has changed.
 type audit struct {
 	log  *slog.Logger
-	said map[string]check.Verdict // by the log, of each service
+	said map[string]check.Verdict // the last verdict in the log, by service
 }
 
 func newAudit(log *slog.Logger) audit { return audit{log, map[string]check.Verdict{}} }
@@ -45,8 +45,8 @@ func (a audit) note(before, after *State) {
 	}
 }
 
-// verdict compares with what was said last, which need not be the verdict
-// before: that the JRubies are being counted is no news.
+// verdict logs a verdict that differs from the last one in the log. That need not be the
+// previous verdict: while the JRubies are being counted, nothing is logged.
 func (a audit) verdict(old, now *Service) {
 	v := now.Verdict
 	if v.Same(old.Verdict) || v.Reason == check.NotProbed {
@@ -97,7 +97,7 @@ func (a audit) mode(before, after *State, name string) {
 	}
 }
 
-// holders names holds and the people behind them, on one line.
+// holders lists holds, with the users who set them and their reasons, on one line.
 func holders(holds []drain.Hold) string {
 	names := make([]string, len(holds))
 	for i, h := range holds {

@@ -8,22 +8,22 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// findings is what the checks beside the probe say of the master. It belongs
-// to the loop.
+// findings collects the latest findings of the checks other than the probe. Only the
+// loop uses it.
 type findings struct {
 	checks check.List
 	latest map[string]check.Finding
-	maxAge map[string]time.Duration // beyond it a finding is not believed
-	// unread is when the pool had to be read anew; zero once it has been.
+	maxAge map[string]time.Duration // beyond it a finding is stale
+	// unread is when the pool had to be read again; zero once it has been read.
 	unread time.Time
-	// silent is since when the master has not answered; zero while it does.
+	// silent is when the master stopped answering; zero while it answers.
 	silent time.Time
 }
 
 func newFindings() findings { return findings{latest: map[string]check.Finding{}} }
 
-// configure takes over the severities, and how old the findings of the checks on a
-// schedule may be. It forgets what checks found that are not made any more.
+// configure sets the severities, and the maximum age of the findings of scheduled
+// checks. It forgets the findings of checks that no longer run.
 func (f *findings) configure(checks check.List, maxAge map[string]time.Duration) {
 	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
 		return checks.Severity(name) == check.Off || f.maxAge[name] > 0 && maxAge[name] == 0
@@ -31,7 +31,7 @@ func (f *findings) configure(checks check.List, maxAge map[string]time.Duration)
 	f.checks, f.maxAge = checks, maxAge
 }
 
-// observe takes in what the checks that look at probes conclude from one.
+// observe records the findings of the checks that look at the result of a probe.
 func (f *findings) observe(r check.Result, now time.Time) {
 	for _, c := range f.checks {
 		if c.Observe != nil {
@@ -40,8 +40,8 @@ func (f *findings) observe(r check.Result, now time.Time) {
 	}
 }
 
-// take notes a finding. A check that could not find out this time does not
-// wipe out what it knew a moment ago.
+// take records a finding. If a check could not find out this time, its last finding is
+// kept while it is fresh.
 func (f *findings) take(found check.Finding, now time.Time) {
 	if f.checks.Severity(found.Check) == check.Off {
 		return
@@ -57,7 +57,7 @@ func (f *findings) take(found check.Finding, now time.Time) {
 	f.latest[found.Check] = found
 }
 
-// heard takes in whether a probe of the master was answered.
+// heard records whether a probe of the master was answered.
 func (f *findings) heard(r check.Result) {
 	switch {
 	case r.Fault == nil:
@@ -67,8 +67,7 @@ func (f *findings) heard(r check.Result) {
 	}
 }
 
-// forgetPool says that the pool has to be read before anything good can be
-// said of the master.
+// forgetPool makes the master warming until its pool has been read again.
 func (f *findings) forgetPool(now time.Time) {
 	if f.checks.Severity(check.CheckJRuby) != check.Off {
 		f.unread = now
@@ -76,9 +75,9 @@ func (f *findings) forgetPool(now time.Time) {
 	}
 }
 
-// unit takes in what systemd says; nothing is known without a unit. A unit
-// that is inactive says nothing of the master, and no longer what it said
-// while it stopped.
+// unit records the state that systemd reports; without a unit nothing is known. An
+// inactive unit says nothing about the master, and it replaces the finding from the
+// time when the unit was stopping.
 func (f *findings) unit(u systemd.UnitState, now time.Time) {
 	delete(f.latest, check.CheckUnit)
 	if u.Unit != "" {
@@ -97,8 +96,8 @@ func (f *findings) fresh(found check.Finding, now time.Time) bool {
 	return !limited || now.Sub(found.Checked) < limit
 }
 
-// list returns the findings as they are to be believed now, in the order of the
-// checks.
+// list returns the findings at now, in the order of the checks. Those that are too old
+// are stale.
 func (f *findings) list(now time.Time) []check.Finding {
 	var list []check.Finding
 	for _, c := range f.checks {
@@ -120,7 +119,7 @@ func (f *findings) list(now time.Time) []check.Finding {
 	return list
 }
 
-// puppetdb returns PuppetDB as a service of its own, if it is asked.
+// puppetdb returns PuppetDB as a service of its own, if its check runs.
 func (f *findings) puppetdb(now time.Time) (Service, bool) {
 	limit, asked := f.maxAge[check.CheckPuppetDB]
 	if !asked {
@@ -146,8 +145,8 @@ func (f *findings) puppetdb(now time.Time) (Service, bool) {
 	return Service{Name: check.CheckPuppetDB, Verdict: v.At(now)}, true
 }
 
-// unreadPool stands for a pool that has not been read since the master began to
-// answer: the first JRuby answers long before the last is there.
+// unreadPool returns the finding for a pool that has not been read since the master
+// began to answer: the first JRuby answers long before the last one is ready.
 func unreadPool(since time.Time) check.Finding {
 	return check.Finding{
 		Check:   check.CheckJRuby,

@@ -9,9 +9,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// TestUnitFinding: what a unit said is over once it says something else, or
-// nothing.
-func TestUnitFinding(t *testing.T) {
+// The finding for a unit ends when systemd reports another state, or no unit.
+func TestNewUnitStateReplacesTheFinding(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		next systemd.UnitState
@@ -28,7 +27,7 @@ func TestUnitFinding(t *testing.T) {
 			f.configure(config.Default().Checks, nil)
 			f.unit(systemd.UnitState{Unit: "puppetserver.service", Active: "deactivating"}, now)
 			if got := f.latest[check.CheckUnit].Reason; got != check.UnitStopping {
-				t.Fatalf("a unit that stops: %q, want %q", got, check.UnitStopping)
+				t.Fatalf("while the unit stops: %q, want %q", got, check.UnitStopping)
 			}
 			f.unit(test.next, now.Add(time.Second))
 			if got := f.latest[check.CheckUnit].Reason; got != test.want {
@@ -38,8 +37,8 @@ func TestUnitFinding(t *testing.T) {
 	}
 }
 
-// TestPoolIsUnreadUntilItIsRead: a master that is too busy starting its JRubies to
-// tell of them is not ready yet. One that has no such answer is.
+// A master that is too busy starting its JRubies to report them is not ready yet. A
+// master that cannot report them is not waited for.
 func TestPoolIsUnreadUntilItIsRead(t *testing.T) {
 	f := newFindings()
 	f.configure(config.Default().Checks, nil)
@@ -60,18 +59,17 @@ func TestPoolIsUnreadUntilItIsRead(t *testing.T) {
 	}
 	none := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Checked: now.Add(2 * time.Second)}
 	if f.take(none, now); unread() {
-		t.Error("a pool that cannot be read is waited for")
+		t.Error("still waiting for a pool that cannot be read")
 	}
 }
 
-// TestPuppetDBIsAServiceFromTheStart: one that has not answered yet is unknown
-// to a balancer, not a path that does not exist.
+// Before PuppetDB has answered, its path exists and a balancer gets unknown.
 func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
 	f := newFindings()
 	checks := config.Default().Checks
 	f.configure(checks, nil)
 	if _, asked := f.puppetdb(time.Now()); asked {
-		t.Error("a PuppetDB that nobody asks is a service")
+		t.Error("PuppetDB is a service although its check does not run")
 	}
 	f.configure(checks, map[string]time.Duration{check.CheckPuppetDB: time.Minute})
 	db, asked := f.puppetdb(time.Now())
@@ -81,7 +79,7 @@ func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
 	}
 }
 
-func TestFindingsOfACheckThatIsNoLongerMadeAreForgotten(t *testing.T) {
+func TestFindingsOfACheckThatNoLongerRunsAreForgotten(t *testing.T) {
 	f := newFindings()
 	checks := config.Default().Checks
 	f.configure(checks, map[string]time.Duration{check.CheckPuppetDB: time.Minute, check.CheckDisk: time.Minute})
@@ -90,7 +88,7 @@ func TestFindingsOfACheckThatIsNoLongerMadeAreForgotten(t *testing.T) {
 	f.take(check.Finding{Check: check.CheckDisk, State: check.StateOK, Checked: now}, now)
 	f.configure(checks, map[string]time.Duration{check.CheckDisk: time.Minute})
 	if list := f.list(now); len(list) != 1 || list[0].Check != check.CheckDisk {
-		t.Errorf("left are %+v, want the one that is still made", list)
+		t.Errorf("findings %+v, want that of the disk only", list)
 	}
 }
 
@@ -105,7 +103,7 @@ func TestWhatAMasterDoesNotHaveIsNotShown(t *testing.T) {
 	}
 }
 
-func TestThePoolOfADeadMasterIsOld(t *testing.T) {
+func TestPoolOfADeadMasterIsStale(t *testing.T) {
 	f := newFindings()
 	f.configure(config.Default().Checks, nil)
 	now := time.Now()
@@ -118,10 +116,10 @@ func TestThePoolOfADeadMasterIsOld(t *testing.T) {
 	f.heard(check.Result{Asked: now.Add(1), Fault: &check.Fault{Reason: check.Refused}})
 	got := f.list(now)[0]
 	if got.State != check.StateNone || got.Reason != check.Stale || got.Pool == nil {
-		t.Errorf("beside a master that refuses: %+v", got)
+		t.Errorf("after the master refused a connection: %+v", got)
 	}
 	f.heard(check.Result{Asked: now.Add(2)})
 	if got := f.list(now)[0]; got.State != check.StateOK {
-		t.Errorf("beside a master that answers again: %+v", got)
+		t.Errorf("after the master answered again: %+v", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// configure prepares for a configuration; start sets it going.
+// configure prepares the services and checks of a configuration; start starts them.
 func (m *Monitor) configure(c config.Config) {
 	m.config = c
 	if next := newCredentials(c.Probe); m.credentials == nil || m.credentials.Files != next.Files {
@@ -30,8 +30,8 @@ func (m *Monitor) configure(c config.Config) {
 	m.findings.configure(c.Checks, maxAge)
 }
 
-// start starts the checks beside the probe, after ending those of the
-// configuration before.
+// start starts the checks other than the probe, after stopping those of the previous
+// configuration.
 func (m *Monitor) start(ctx context.Context) {
 	m.stop()
 	ctx, m.stop = context.WithCancel(ctx)
@@ -46,7 +46,7 @@ func (m *Monitor) start(ctx context.Context) {
 	}
 }
 
-// loop turns until ctx ends, and returns when everything it started has ended.
+// loop runs until ctx ends, and returns when everything it started has ended.
 func (m *Monitor) loop(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer m.work.Wait()
@@ -78,7 +78,7 @@ func (m *Monitor) loop(ctx context.Context) {
 			m.findings.take(f, time.Now())
 		case u := <-m.units:
 			m.findings.unit(u, time.Now())
-			m.probeIf(ctx, m.services[0], u.Unit != "") // the master may have come or gone
+			m.probeIf(ctx, m.services[0], u.Unit != "") // the master may have started or stopped
 		case <-m.holds.Changes():
 		case c := <-m.reloads:
 			m.configure(c)
@@ -106,7 +106,7 @@ func (m *Monitor) probeIf(ctx context.Context, s *subject, wanted bool) {
 	}
 }
 
-// probe starts a probe, or remembers that one is wanted.
+// probe starts a probe, or requests another one if a probe is in progress.
 func (m *Monitor) probe(ctx context.Context, s *subject) {
 	if s.asking {
 		s.again = true
@@ -146,8 +146,8 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 	}
 }
 
-// patience is how many probes in a row a service may leave unanswered because
-// the master has too much to do; 0 if that is not known.
+// patience returns how many probes in a row a service may leave unanswered because the
+// master is saturated; 0 if that is not known.
 func (m *Monitor) patience(s *subject) int {
 	if s.name == Server && m.findings.saturated(time.Now()) {
 		return check.Settings[check.JRubySettings](m.config.Checks).BusyFall
@@ -155,7 +155,8 @@ func (m *Monitor) patience(s *subject) int {
 	return 0
 }
 
-// concluded hands a result of the master to the checks that depend on it.
+// concluded passes a result of the master to the checks that depend on it. served and
+// serves say whether the master served before and after the result.
 func (m *Monitor) concluded(served, serves bool, r check.Result) {
 	now := time.Now()
 	m.findings.heard(r)
@@ -173,7 +174,7 @@ func (m *Monitor) concluded(served, serves bool, r check.Result) {
 	}
 }
 
-// kick has a check made now.
+// kick makes a check run now.
 func (m *Monitor) kick(name string) {
 	for _, r := range m.runners {
 		if r.name == name {

@@ -1,11 +1,11 @@
 // Package monitor watches the master and publishes what it knows as one immutable
 // State.
 //
-// All facts meet in one goroutine: results of probes, findings of the checks
-// beside the probe, the state of the unit, changes of the holds, a new
-// configuration. After each of them the monitor publishes a new State. A reader
-// takes the State of the moment and nothing else, so no request can cause a
-// probe or wait for one. The package knows nothing of HTTP and balancers.
+// One goroutine receives all facts: results of probes, findings of the other checks,
+// the state of the unit, changes of the holds, a new configuration. After each of
+// them the monitor publishes a new State. Readers only use the current State, so no
+// request can cause a probe or wait for one. The package knows nothing about HTTP and
+// balancers.
 package monitor
 
 import (
@@ -44,24 +44,24 @@ type Monitor struct {
 	reloads chan config.Config
 
 	results chan outcome       // of probes
-	wanted  chan *subject      // a fault is to be confirmed
+	wanted  chan *subject      // a fault must be confirmed
 	lost    chan *subject      // the master ended a kept connection
-	found   chan check.Finding // by the checks beside the probe
+	found   chan check.Finding // of the checks other than the probe
 	units   chan systemd.UnitState
 	work    sync.WaitGroup // the goroutines that send on these
 	stop    func()         // ends the runners of the configuration in use
 	signals signals        // to the runners
 
-	// What follows belongs to the loop.
+	// Only the loop uses the fields below.
 	config      config.Config
-	credentials *puppetclient.Credentials // one reading of the files for all clients
+	credentials *puppetclient.Credentials // shared by all clients
 	services    []*subject
 	runners     []*runner
 	findings    findings
-	fell        bool // since it served, the master may have been started anew
+	fell        bool // the master may have been restarted since it served
 }
 
-// New returns a monitor that has not probed yet. Run sets it going.
+// New returns a monitor that has not probed yet. Run starts it.
 func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Monitor {
 	m := &Monitor{
 		holds:    holds.Watch(),
@@ -88,11 +88,11 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 // State returns what is known now; never nil.
 func (m *Monitor) State() *State { return m.state.Load() }
 
-// Judged is closed once there is a first verdict on the master.
+// Judged returns a channel that is closed when there is a first verdict on the master.
 func (m *Monitor) Judged() <-chan struct{} { return m.judged }
 
-// Reload takes over a new configuration, except for where the holds are. It
-// must not be called after Run has returned.
+// Reload applies a new configuration, except for the directories of the holds. It must
+// not be called after Run has returned.
 func (m *Monitor) Reload(c config.Config) { m.reloads <- c }
 
 // Run watches the master until ctx ends, and returns when everything it started

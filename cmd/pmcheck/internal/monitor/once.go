@@ -10,12 +10,12 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// unitTime is how long systemd may take to tell the state of a unit.
+// unitTime is how long systemd may take to report the state of a unit.
 const unitTime = 300 * time.Millisecond
 
-// Once probes the master and makes each check of the configuration once, all at
-// the same time. It returns the verdict on all of it, which no second probe has
-// confirmed, the result of the probe, and the findings.
+// Once probes the master and runs each check of the configuration once, all of them
+// concurrently. It returns the overall verdict, which no second probe has confirmed, the
+// result of the probe, and the findings.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
 	host := newHost(c.Probe, newCredentials(c.Probe))
 	prober := host.Prober("")

@@ -9,9 +9,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// hurriedInterval is how often an urgent check is made while a command may wait
-// for it: for the last JRuby to be ready after a start, or, while the master is
-// held, for the last request to be done.
+// hurriedInterval is the interval of an urgent check while a command may wait for its
+// finding: for the last JRuby to be ready after a start, or, while the master is held,
+// for the last request to be done.
 const hurriedInterval = 500 * time.Millisecond
 
 // weighEvery is how often the pool is read while weights are derived from it. A
@@ -21,15 +21,14 @@ const weighEvery = time.Second
 // signals go from the loop to the runners.
 type signals struct {
 	restarted atomic.Bool // a check that remembers the master must start over
-	held      atomic.Bool // the master is held, so a command may wait for its end
+	held      atomic.Bool // the master is held, so a command may wait for its last request
 }
 
-// runner makes one check on a schedule of its own, so that no check delays
-// another.
+// runner runs one check on a schedule of its own, so that no check delays another.
 type runner struct {
 	check.Scheduled
 	name    string
-	kick    chan struct{} // make it now
+	kick    chan struct{} // run it now
 	signals *signals
 	every   time.Duration // at most Interval
 }
@@ -49,7 +48,7 @@ func (r *runner) close() {
 	}
 }
 
-// run makes the check until ctx ends.
+// run runs the check repeatedly until ctx ends.
 func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
 	defer r.close()
 	for {
@@ -69,7 +68,7 @@ func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
 	}
 }
 
-// pause is the time to the next check after a finding.
+// pause returns the time from a finding to the next run.
 func (r *runner) pause(f check.Finding) time.Duration {
 	if r.Urgent && (r.signals.held.Load() || f.Health == check.Warming) {
 		return min(r.every, hurriedInterval)
@@ -77,11 +76,11 @@ func (r *runner) pause(f check.Finding) time.Duration {
 	return r.every
 }
 
-// maxAge is how old a finding of the check may be and still be believed. It
-// leaves room for one that failed.
+// maxAge returns how old a finding of the check may be before it is stale. It leaves
+// room for a run that failed.
 func (r *runner) maxAge() time.Duration { return 3*r.Interval + r.Timeout }
 
-// newRunners makes the runners of the scheduled checks of a configuration.
+// newRunners returns the runners of the scheduled checks of a configuration.
 func newRunners(c config.Config, host check.Host, s *signals) []*runner {
 	var list []*runner
 	for _, wanted := range c.Checks {

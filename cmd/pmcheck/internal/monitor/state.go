@@ -15,10 +15,10 @@ const Server = "server"
 // every reader shares it.
 type State struct {
 	Turned    time.Time     // when the loop published it
-	MaxAge    time.Duration // how long it may be believed that the loop still turns
+	MaxAge    time.Duration // how long after Turned the loop counts as running
 	Services  []Service     // the first is the master
 	Holds     drain.Snapshot
-	Findings  []check.Finding  // of the checks beside the probe
+	Findings  []check.Finding  // of the checks other than the probe
 	Result    check.Result     // of the last probe of the master
 	Own       []netip.AddrPort // the daemon's ends of its connections to the master
 	Probes    int64            // of the master, since the start
@@ -30,16 +30,16 @@ type Service struct {
 	Name    string
 	Verdict check.Verdict
 	Probes  int64 // since the start
-	// ModeSince is when the mode became what it is. After a start of the daemon it
-	// is that start.
+	// ModeSince is when the mode last changed, or when the daemon started if it has not
+	// changed since.
 	ModeSince time.Time
 	// ServingSince is when the service began or ceased to serve, as far as this daemon
 	// has seen.
 	ServingSince time.Time
 }
 
-// conclude folds the findings into the verdict on the master, and gives each
-// verdict and mode its beginning: that in the state before, if it is the same.
+// conclude folds the findings into the verdict on the master, and sets since when each
+// verdict and mode has been the same, which it finds in the previous state.
 func (s *State) conclude(before *State) {
 	for i := range s.Services {
 		now := &s.Services[i]
@@ -66,7 +66,7 @@ func (s *State) conclude(before *State) {
 	}
 }
 
-// Service returns the service of a name.
+// Service returns the service with that name, and reports whether there is one.
 func (s *State) Service(name string) (*Service, bool) {
 	for i := range s.Services {
 		if s.Services[i].Name == name {
@@ -76,18 +76,18 @@ func (s *State) Service(name string) (*Service, bool) {
 	return nil, false
 }
 
-// Judged reports whether there is a verdict on the master that may be told.
+// Judged reports whether there is a verdict on the master that balancers may get.
 func (s *State) Judged() bool {
 	server, known := s.Service(Server)
 	return known && s.Probes > 0 && server.Verdict.Reason != check.JRubyUnread
 }
 
-// holdsMaxAge is how long a reading of the holds may be believed. They are read
-// about once a second; older than this, the file system does not answer.
+// holdsMaxAge is how long a reading of the holds is valid. They are read about once a
+// second; if the last reading is older than this, the file system does not answer.
 const holdsMaxAge = 15 * time.Second
 
-// Mode returns the mode of a service at now, and the holds that make it. It is
-// computed for each answer, so that a hold ends on time.
+// Mode returns the mode of a service at now, and the holds that cause it. It is computed
+// for each answer, so that a hold ends on time.
 func (s *State) Mode(service string, now time.Time) (drain.Mode, []drain.Hold) {
 	if now.Sub(s.Holds.Taken()) < holdsMaxAge {
 		return s.Holds.Mode(service, now)
@@ -100,8 +100,8 @@ func (s *State) Mode(service string, now time.Time) (drain.Mode, []drain.Hold) {
 	}}
 }
 
-// Serving reports whether a service of s serves at now, as a balancer without codes
-// of its own is told, and since when it does or does not.
+// Serving reports whether a service of s serves at now, which means that a balancer
+// without codes of its own gets 200, and since when it does or does not.
 func (s *State) Serving(service *Service, now time.Time) (serves bool, since time.Time) {
 	serves = s.serves(service, now)
 	if serves == s.serves(service, s.Turned) {
@@ -119,10 +119,10 @@ func (s *State) serves(service *Service, now time.Time) bool {
 	return mode == drain.Ready && service.Verdict.At(now).Health.Serves()
 }
 
-// Live reports whether the loop still turns.
+// Live reports whether the loop is still running.
 func (s *State) Live(now time.Time) bool { return now.Sub(s.Turned) < s.MaxAge }
 
-// Warning says in words why newer files are not in use; empty if they are.
+// Warning returns why newer files are not in use, or "" if they are.
 func (s *State) Warning() string {
 	if s.Result.Warning == nil {
 		return ""

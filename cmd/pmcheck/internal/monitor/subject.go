@@ -11,12 +11,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// confirmAfter is the pause before a fault is confirmed: long enough for a
-// listener that is being replaced, short against every balancer's interval.
+// confirmAfter is the pause before a fault is confirmed: long enough for a listener that
+// is being replaced, short compared with every balancer's interval.
 const confirmAfter = 20 * time.Millisecond
 
-// subject is one service that is probed: the master itself, or one beside it.
-// It belongs to the loop.
+// subject is one service that is probed: the master itself, or a service beside it. Only
+// the loop uses it.
 type subject struct {
 	name  string
 	probe func(context.Context) check.Result
