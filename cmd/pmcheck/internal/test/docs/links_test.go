@@ -93,7 +93,7 @@ func follow(path, text, target string) string {
 	return ""
 }
 
-// The README stays one page; what goes beyond it belongs to packaging/doc.
+// The README must stay short; details belong in packaging/doc.
 func TestReadmeIsOnePage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {

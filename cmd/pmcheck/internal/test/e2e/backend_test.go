@@ -12,15 +12,15 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestPrintedBackend: what "pmcheck haproxy" prints is accepted by the real HAProxy
-// as it is, and does what it says.
-func TestPrintedBackend(t *testing.T) {
+// TestPrintedBackendWorksUnchanged: the real HAProxy accepts what "pmcheck haproxy"
+// prints, and acts as the comments in it say.
+func TestPrintedBackendWorksUnchanged(t *testing.T) {
 	lab.Real(t)
 	for _, tc := range []struct {
 		name  string
 		yaml  string
 		flags []string
-		held  string // what HAProxy makes of a master in drain
+		held  string // HAProxy's status of a master in drain
 	}{
 		{"classic", "", nil, "DOWN"},
 		{"graceful", "", []string{"--graceful"}, "NOLB"},
@@ -42,8 +42,9 @@ func TestPrintedBackend(t *testing.T) {
 	}
 }
 
-// TestReadmeBackends: HAProxy accepts the lines that the documents ask people to paste.
-func TestReadmeBackends(t *testing.T) {
+// TestHAProxyAcceptsDocumentedBackends: HAProxy accepts the lines that the documents ask
+// people to paste.
+func TestHAProxyAcceptsDocumentedBackends(t *testing.T) {
 	lab.Real(t)
 	for _, path := range []string{"README.md", "packaging/doc/agent-check.md"} {
 		blocks := strings.Split(lab.ReadFile(t, path), "```haproxy\n")[1:]

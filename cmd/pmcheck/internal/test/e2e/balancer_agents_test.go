@@ -16,15 +16,15 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// An agent runs as Puppet's does: it asks who it is and for its catalog, over
-// one kept connection, and hangs up. It trusts any master, so that one
-// agent may meet masters of two CAs.
+// A puppetAgent makes runs as Puppet's agent does: it requests its node and its catalog
+// over one kept connection, and closes it. It trusts any master, so that one agent can
+// use masters of two CAs.
 type puppetAgent struct {
 	name  string
 	certs []tls.Certificate
 }
 
-// newAgent has each of the masters sign a certificate for name.
+// newAgent returns an agent with a certificate for name from each of the masters.
 func newAgent(t *testing.T, name string, masters ...*lab.PuppetServer) *puppetAgent {
 	t.Helper()
 	a := &puppetAgent{name: name}
@@ -41,7 +41,7 @@ func newAgent(t *testing.T, name string, masters ...*lab.PuppetServer) *puppetAg
 
 // run makes one run against address. It may be called concurrently.
 func (a *puppetAgent) run(address string) error {
-	// Without a ServerName no SNI is sent: which master answers is not known.
+	// Without a ServerName no SNI is sent: the agent cannot know which master answers.
 	transport := &http.Transport{
 		MaxConnsPerHost: 1,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: a.certs},
@@ -83,7 +83,7 @@ func (a *puppetAgent) ask(client *http.Client, method, address, body string) err
 	return err
 }
 
-// runs are runs under way. The last to end is remembered.
+// runs are the runs of agents in the background. It records when the last one ended.
 type runs struct {
 	t     *testing.T
 	group sync.WaitGroup
@@ -98,7 +98,7 @@ func (r *runs) start(a *puppetAgent, address string) {
 	r.group.Go(func() { r.one(a, address) })
 }
 
-// loop makes runs until a time, and ends with the last one.
+// loop makes runs, one after the other, until a time. The last one is finished.
 func (r *runs) loop(a *puppetAgent, address string, until time.Time) {
 	r.group.Go(func() {
 		for time.Now().Before(until) {
@@ -116,6 +116,6 @@ func (r *runs) one(a *puppetAgent, address string) {
 		r.last = ended
 	}
 	if err != nil {
-		r.t.Errorf("agent %s by way of %s: %v", a.name, address, err)
+		r.t.Errorf("agent %s through %s: %v", a.name, address, err)
 	}
 }

@@ -44,7 +44,7 @@ func newExample(t *testing.T, file string, network int, yaml string) *example {
 	return e
 }
 
-// rewrite puts other addresses and paths into a configuration.
+// rewrite replaces the addresses and paths in a configuration.
 func (e *example) rewrite(text string) string {
 	dir := e.t.TempDir()
 	return strings.NewReplacer(
@@ -71,7 +71,7 @@ func (e *example) start() {
 	})
 }
 
-// where is an address that the example binds.
+// where returns an address that the example uses.
 func (e *example) where(host, port string) string {
 	return e.network + "." + host + ":" + port
 }

@@ -39,7 +39,7 @@ func (e *example) testHeld(mode drain.Mode, status string, within time.Duration)
 	}
 	for _, s := range old {
 		if !s.carries() {
-			e.t.Errorf("%s: a session is cut off", mode)
+			e.t.Errorf("%s: a session was cut off", mode)
 		}
 	}
 	e.sites[0].Hold(drain.Ready)
@@ -121,10 +121,10 @@ func (e *example) testSplit() {
 	first.Master.SetService("ca", "running")
 	first.Master.SetPuppetDB(false, true, false)
 	if _, status := first.Run("drain", "--hold", "catalogs", "--service", "server"); status != 0 {
-		e.t.Errorf("drain --service server ends with %d", status)
+		e.t.Errorf("exit status of drain --service server %d, want 0", status)
 	}
 	e.waitFor("drain --service server", "NOLB", 3*time.Second, "puppet/puppet1")
-	e.waitFor("CA well again", "UP", 10*time.Second, "puppetca/puppet1")
+	e.waitFor("CA running again", "UP", 10*time.Second, "puppetca/puppet1")
 	e.waitFor("PuppetDB cannot write", "DOWN", 25*time.Second, "puppetdb/puppet1")
 	for host, port := range map[string]string{"1": "8140", "2": "8140", "3": "8081"} {
 		if !startSession(e.t, e.where(host, port)).carries() {
@@ -136,11 +136,11 @@ func (e *example) testSplit() {
 	}
 }
 
-// testReload: with the state file, a master that is held stays out over a reload
-// of HAProxy, which otherwise takes it for UP until the next check.
+// testReload: with the state file, a master that is held stays out over a reload of
+// HAProxy. Without it, HAProxy assumes UP until the next check.
 func (e *example) testReload() {
 	e.t.Helper()
-	e.writeState("1\n") // the version, of a file without servers
+	e.writeState("1\n") // the version line of a file without servers
 	e.start()
 	e.testHeld(drain.Drain, "NOLB", 3*time.Second)
 	e.sites[0].Hold(drain.Drain)

@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// sendStateOften is of a backend that tells its state ten times a second.
+// sendStateOften makes a backend send its state ten times a second.
 const sendStateOften = ` option httpchk GET /
  http-check send-state
  default-server check inter 100ms fall 2 rise 2
@@ -25,17 +25,17 @@ type pool struct {
 	steps  []poolStep
 }
 
-// A poolStep is which neighbours are up, what HAProxy then says of the weight of m1,
-// and whether a drain is refused.
+// A poolStep is which neighbours are up, the weight of m1 that HAProxy then reports, and
+// whether a drain is refused.
 type poolStep struct {
 	up      string // a digit for each neighbour: 1 is up
 	weight  string
 	refused bool
 }
 
-// TestLastServerGuard: the last server of a balancer is not drained without
-// --force, and it is once another one has come up.
-func TestLastServerGuard(t *testing.T) {
+// TestLastServerIsNotDrainedWithoutForce: the last server of a balancer is drained with
+// --force only, or once another server has come up.
+func TestLastServerIsNotDrainedWithoutForce(t *testing.T) {
 	lab.Real(t)
 	for _, p := range []pool{
 		{name: "one master", steps: []poolStep{{"", "1/1", true}}},
@@ -47,8 +47,8 @@ func TestLastServerGuard(t *testing.T) {
 			steps: []poolStep{{"11", "1/256", false}, {"00", "1/1", true}, {"01", "1/56", false}}},
 		{name: "a heavy one among light ones", own: "weight 200", others: []string{"weight 1"},
 			steps: []poolStep{{"1", "200/201", false}, {"0", "200/200", true}, {"1", "200/201", false}}},
-		// HAProxy counts no backup while another server is up. A drain would put
-		// the backup to work: that is for the operator to say.
+		// HAProxy counts no backup while another server is up. A drain would make it
+		// use the backup, which only the operator may decide.
 		{name: "one backup", others: []string{"", "backup"},
 			steps: []poolStep{{"11", "1/2", false}, {"01", "1/1", true}, {"10", "1/2", false}}},
 		{name: "the backup itself", own: "backup weight 50", others: []string{"weight 100"},
@@ -87,7 +87,7 @@ func (p pool) test(t *testing.T) {
 			want = 7
 		}
 		if out, status := r.Run("drain"); status != want {
-			t.Errorf("neighbours up: %s, weight %d/%d: drain ends with %d, want %d\n%s",
+			t.Errorf("neighbours up: %s, weight %d/%d: exit status of drain %d, want %d\n%s",
 				step.up, b.View.Weight, b.View.WeightTotal, status, want, out)
 		}
 		if step.refused {
@@ -97,9 +97,9 @@ func (p pool) test(t *testing.T) {
 	}
 }
 
-// TestLastServerInSlowstart: of two masters that both come back, each still sees
-// the other, if their weights are large enough. HAProxy rounds what it tells.
-func TestLastServerInSlowstart(t *testing.T) {
+// TestSlowstartHidesServersOfSmallWeight: while two masters come back under slowstart, each
+// must still see the other. HAProxy reports whole numbers, so a weight of 1 becomes 0.
+func TestSlowstartHidesServersOfSmallWeight(t *testing.T) {
 	lab.Real(t)
 	for weight, refused := range map[string]bool{"weight 100": false, "weight 1": true} {
 		t.Run(weight, func(t *testing.T) {
@@ -123,17 +123,17 @@ func TestLastServerInSlowstart(t *testing.T) {
 			both("UP")
 			v := waitForView(r, "UP", "").View
 			if v.Last() != refused {
-				t.Errorf("HAProxy tells %d/%d", v.Weight, v.WeightTotal)
+				t.Errorf("HAProxy reports the weight %d/%d", v.Weight, v.WeightTotal)
 			}
 			if _, status := r.Run("drain"); (status == 7) != refused {
-				t.Errorf("drain ends with %d", status)
+				t.Errorf("exit status of drain %d", status)
 			}
 		})
 	}
 }
 
-// waitForView waits until the balancer has m1 settled in a state, and has asked
-// often enough since for the weights to be what they are now.
+// waitForView waits until the balancer reports m1 in a state without pending steps, and
+// has asked long enough after the call for the weights to be current.
 func waitForView(r *lab.Site, state, weight string) lab.Balancer {
 	r.TB.Helper()
 	began := time.Now()
@@ -144,8 +144,9 @@ func waitForView(r *lab.Site, state, weight string) lab.Balancer {
 	}, 10*time.Second)
 }
 
-// TestLastServerOfOneBalancer: of two balancers that disagree, one is enough.
-func TestLastServerOfOneBalancer(t *testing.T) {
+// TestLastServerOfOneBalancerIsNotDrained: if two balancers disagree, one that has no
+// other server is enough to refuse a drain.
+func TestLastServerOfOneBalancerIsNotDrained(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	r := lab.StartSite(t, lab.SiteOptions{})
@@ -169,7 +170,7 @@ func TestLastServerOfOneBalancer(t *testing.T) {
 	second.Admin("set server puppet/m2 state maint")
 	waitForWeight("lb2", "1/1")
 	if out, status := r.Run("drain"); status != 7 {
-		t.Errorf("drain ends with %d, want 7: lb2 has no other server\n%s", status, out)
+		t.Errorf("exit status of drain %d, want 7: lb2 has no other server\n%s", status, out)
 	}
 	second.Admin("set server puppet/m2 state ready")
 	waitForWeight("lb2", "1/2")

@@ -17,12 +17,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// waitAccuracy is how long after the last run has ended drain --wait returns, at
-// the latest.
+// waitAccuracy is the longest time from the end of the last run until drain --wait
+// returns.
 const waitAccuracy = 2 * time.Second
 
-// tellTime is how long a balancer takes to have the master out and to say so: fall
-// checks, one more that tells, and a second until the first.
+// tellTime is how long a balancer takes to mark the master DOWN and to report it: a
+// second until the first check, fall checks, and one more that reports.
 const tellTime = 5 * time.Second
 
 // A waitBalancer is one real HAProxy in front of the master.
@@ -30,23 +30,23 @@ type waitBalancer struct {
 	*lab.HAProxy
 	address string // where agents connect
 	config  string
-	lost    bool // it asks no more, so what it believes does not matter
+	lost    bool // it no longer asks, so its view does not matter
 }
 
-// balancerSource is the address that these balancers ask from: what the test asks
-// is not to be taken for a balancer's question.
+// balancerSource is the address from which these balancers ask. The test itself asks from
+// another, so that pmcheck does not take it for a balancer.
 const balancerSource = "127.0.0.2"
 
 // The ways in which a balancer asks.
 const (
 	asksGraceful = " option httpchk GET /?drain=404\n http-check disable-on-404\n http-check send-state\n"
 	asksClassic  = " option httpchk GET /\n http-check send-state\n"
-	asksSilently = " option httpchk GET /\n" // never tells its state
+	asksSilently = " option httpchk GET /\n" // never sends its state
 	asksByAgent  = " option httpchk GET /?drain=200&maint=200\n http-check send-state\n" +
 		" default-server agent-check agent-port AGENT-PORT agent-inter 1s weight 100\n"
 )
 
-// A waitCase is one drain --wait, from agents on their way to its end.
+// A waitCase is one drain --wait that begins while agents are running.
 type waitCase struct {
 	name    string
 	catalog time.Duration // how long each takes
@@ -78,13 +78,13 @@ func (w *drainWait) start(asks string) *waitBalancer {
 	return b
 }
 
-// waitCases are the drains that a real master is put through.
+// waitCases returns the drains of a real master.
 func waitCases() []waitCase {
 	list := []waitCase{
 		{name: "catalogs of 1 s", catalog: time.Second},
 		{name: "catalogs of 20 s", catalog: 20 * time.Second},
 		{
-			name:    "one never tells its state, one asks by agent-check",
+			name:    "one never sends its state, one asks by agent-check",
 			catalog: time.Second,
 			before: func(w *drainWait) {
 				w.start(asksSilently)
@@ -92,7 +92,7 @@ func waitCases() []waitCase {
 			},
 		},
 		{
-			name:    "one is cut off, and sends agents all the same",
+			name:    "one is cut off from pmcheck, and still sends agents",
 			catalog: time.Second,
 			before: func(w *drainWait) {
 				b := w.balancers[1]
@@ -123,7 +123,7 @@ func loseBalancers(w *drainWait) {
 	killed, reloaded, hanging := w.balancers[2], w.balancers[3], w.balancers[4]
 	killed.lost, hanging.lost = true, true
 	killed.Kill()
-	reloaded.Reload(w.Expand(reloaded.config)) // forgets what it knew, and takes the master for UP
+	reloaded.Reload(w.Expand(reloaded.config)) // forgets the state of the master, and assumes UP
 	if err := syscall.Kill(-hanging.Pid(), syscall.SIGSTOP); err != nil {
 		w.t.Error(err)
 	}
@@ -152,9 +152,9 @@ func (c waitCase) test(t *testing.T, s *lab.PuppetServer) {
 	began := time.Now()
 	returned := make(chan time.Time, 1)
 	go func() {
-		out, status := w.Run("drain", "--force", "--wait=4m") // each balancer has but one server
+		out, status := w.Run("drain", "--force", "--wait=4m") // each balancer has only one server
 		if status != 0 {
-			t.Errorf("drain --wait ends with %d:\n%s", status, out)
+			t.Errorf("exit status of drain --wait %d, want 0:\n%s", status, out)
 		}
 		returned <- time.Now()
 	}()
@@ -166,8 +166,8 @@ func (c waitCase) test(t *testing.T, s *lab.PuppetServer) {
 	w.assertReturned(began, <-returned)
 }
 
-// assertReturned asserts that the wait came to its end when the last run had, and
-// no sooner, and that no balancer that asks still sends agents.
+// assertReturned asserts that the wait ended soon after the last run and not before it,
+// and that no balancer that still asks sends agents.
 func (w *drainWait) assertReturned(began, returned time.Time) {
 	w.t.Helper()
 	last := w.runs.last
@@ -198,9 +198,9 @@ func (b *waitBalancer) waitForSession() {
 	b.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Sessions > 0 }, 20*time.Second)
 }
 
-// TestWaitForADeadMaster: a master that refuses connections has no requests to wait
-// for, though it can no longer be asked for them.
-func TestWaitForADeadMaster(t *testing.T) {
+// TestWaitNeedsNoCountFromADeadMaster: a master that refuses connections has no requests
+// in flight, so a missing count of its JRubies does not matter.
+func TestWaitNeedsNoCountFromADeadMaster(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})
 	r.WaitStatus(10*time.Second, func(s lab.Status) error {
@@ -211,12 +211,12 @@ func TestWaitForADeadMaster(t *testing.T) {
 	})
 	r.SetMaster(checktest.Stopped)
 	r.WaitRefusal("unhealthy: refused", 5*time.Second)
-	r.MustRun("drain", "--wait=30s") // a balancer that asked until now is waited for, for 10 s
+	r.MustRun("drain", "--wait=30s") // for 10 s, it waits for a balancer that has asked before
 }
 
-// TestWaitForConnections: drain --wait waits for connections to the port in
+// TestWaitLastsWhileAConnectionIsInUse: drain --wait waits for connections to the port in
 // puppet.conf.
-func TestWaitForConnections(t *testing.T) {
+func TestWaitLastsWhileAConnectionIsInUse(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})
 	c, err := net.Dial("tcp", r.MasterAddress())
@@ -224,7 +224,7 @@ func TestWaitForConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Write([]byte{22}); err != nil { // TLS begins so; the kernel counts from the first byte
+	if _, err := c.Write([]byte{22}); err != nil { // the first byte of TLS; Idle counts from the last byte
 		t.Fatal(err)
 	}
 	out, err := r.Command("drain", "--wait=2s").CombinedOutput()

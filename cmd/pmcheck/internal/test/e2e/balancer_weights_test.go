@@ -26,18 +26,18 @@ type weighting struct {
 	address string
 }
 
-// A load is what agents and masters saw of one way, in one round.
+// A load is what was measured of one way in one round.
 type load struct {
 	p50, p95 time.Duration
 	runs     int
 	waiting  float64 // requests, for both masters together
-	small    int     // weights in the end
+	small    int     // weights at the end
 	large    int
 }
 
-// testWeights has the same agents run against both masters in each way, in turns.
-// It measures which way is best, and asserts that every run succeeds and that the
-// small master gets a lower weight than the large one.
+// testWeights runs the same agents against both masters in each way, in turn. It measures
+// which way is best, and asserts that every run succeeds and that the small master gets a
+// lower weight than the large one.
 func testWeights(t *testing.T, small, large *lab.PuppetServer) {
 	rounds, each, catalog := 1, 5*time.Second, "0.2"
 	if long() {
@@ -57,7 +57,7 @@ func testWeights(t *testing.T, small, large *lab.PuppetServer) {
 	table := map[string][]load{}
 	for round := range rounds {
 		for i := range ways {
-			w := ways[(round+i)%len(ways)] // what comes first meets colder masters
+			w := ways[(round+i)%len(ways)] // the first way meets colder masters
 			table[w.name] = append(table[w.name], w.run(t, agent, h, sites, each))
 		}
 	}
@@ -79,7 +79,7 @@ func (l load) String() string {
 
 func (w *weighting) backend() string { return strings.Map(letter, w.name) }
 
-// letter drops what the name of a backend cannot have.
+// letter drops all characters but letters, for the name of a backend.
 func letter(r rune) rune {
 	if unicode.IsLetter(r) {
 		return r
@@ -119,8 +119,8 @@ func startWeighted(t *testing.T, small, large *lab.PuppetServer, ways []*weighti
 	return h, sites
 }
 
-// run has the agents run for a while, and counts what ends after a quarter of it:
-// the weights have to settle.
+// run runs the agents for the time each, and counts the runs that end after the first
+// quarter, in which the weights settle.
 func (w *weighting) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, sites []*lab.Site, each time.Duration) load {
 	t.Helper()
 	began := time.Now()
@@ -171,7 +171,7 @@ func (w *weighting) run(t *testing.T, a *puppetAgent, h *lab.HAProxy, sites []*l
 	return l
 }
 
-// waitingRequests is how many requests wait for a JRuby.
+// waitingRequests returns how many requests wait for a JRuby.
 func waitingRequests(r *lab.Site) int {
 	server, _ := r.Status().Service(lab.ServerService)
 	for _, c := range server.Checks {
@@ -182,7 +182,7 @@ func waitingRequests(r *lab.Site) int {
 	return 0
 }
 
-// median takes each figure's own.
+// median returns the median of each figure by itself.
 func median(list []load) load {
 	middle := func(less func(a, b load) int) load {
 		sorted := slices.SortedFunc(slices.Values(list), less)

@@ -14,8 +14,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// wireConfig has HAProxy believe agent-checks alone: its own check is one that
-// always succeeds. In the backend light the server has HAProxy's default weight.
+// wireConfig makes HAProxy depend on agent-checks: in the backend puppet, its own check
+// always succeeds. In the backend light, the server has HAProxy's default weight.
 const wireConfig = tcpDefaults + `
 backend puppet
     default-server check inter 100ms agent-check agent-port AGENT-PORT agent-inter 50ms
@@ -26,8 +26,8 @@ backend light
     server m1 ECHO check port LISTEN-PORT inter 100ms agent-check agent-port AGENT-PORT agent-inter 50ms
 `
 
-// An agentLine is what pmcheck says by agent-check in one mode and one state of
-// the master, and what HAProxy does with it.
+// An agentLine is pmcheck's answer to an agent-check in one mode and one state of the
+// master, and how HAProxy acts on it.
 type agentLine struct {
 	mode   drain.Mode
 	master checktest.State
@@ -49,7 +49,7 @@ func agentLines() []agentLine {
 	}
 }
 
-// everyPair is a walk over n places that goes from each to each other one.
+// everyPair returns a walk over n places that goes from each place to every other.
 func everyPair(n int) (walk []int) {
 	for i := range n {
 		for j := i + 1; j < n; j++ {
@@ -59,7 +59,7 @@ func everyPair(n int) (walk []int) {
 	return append(walk, 0)
 }
 
-// A wire is pmcheck and an HAProxy that has nothing but its agent-check.
+// A wire is a pmcheck and an HAProxy that depends on its agent-checks.
 type wire struct {
 	*lab.Site
 	t *testing.T
@@ -73,15 +73,15 @@ func startWire(t *testing.T, weight bool) *wire {
 	return w
 }
 
-// set brings about what is needed for a line.
+// set sets the mode and the state of the master for a line.
 func (w *wire) set(s agentLine) {
 	w.t.Helper()
 	w.SetMaster(s.master)
 	w.Hold(s.mode)
 }
 
-// waitFor waits until the line was said and HAProxy has acted on it. On a busy
-// machine probes of 140 ms fail, after which the weight rises slowly again.
+// waitFor waits until pmcheck has sent the line and HAProxy has acted on it. On a busy
+// machine, probes with a timeout of 140 ms fail, and the weight then rises slowly.
 func (w *wire) waitFor(s agentLine) {
 	w.t.Helper()
 	w.WaitBalancer(func(b lab.Balancer) bool {
@@ -92,9 +92,9 @@ func (w *wire) waitFor(s agentLine) {
 	}, time.Minute)
 }
 
-// TestAgentLines: HAProxy does with each line what is documented, from whatever
-// the line before had it do.
-func TestAgentLines(t *testing.T) {
+// TestHAProxyActsOnEachAgentLine: HAProxy acts on each line as documented, whatever the
+// line before was.
+func TestHAProxyActsOnEachAgentLine(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	w := startWire(t, false)
@@ -117,9 +117,9 @@ func TestAgentLines(t *testing.T) {
 	}
 }
 
-// TestAgentLinesAfterAKill: the last line stays in effect while pmcheck is gone, and
-// is sent again when it is back.
-func TestAgentLinesAfterAKill(t *testing.T) {
+// TestAgentLineOutlivesAKill: the last line stays in effect while pmcheck is gone, and is
+// sent again when it is back.
+func TestAgentLineOutlivesAKill(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	w := startWire(t, false)
@@ -142,9 +142,9 @@ func TestAgentLinesAfterAKill(t *testing.T) {
 	}
 }
 
-// TestAgentWeight: a pool at work lowers the weight within seconds, and one that
-// is idle again brings it back.
-func TestAgentWeight(t *testing.T) {
+// TestAgentWeightFollowsThePool: a busy pool lowers the weight within seconds, and an
+// idle one raises it again.
+func TestAgentWeightFollowsThePool(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	w := startWire(t, true)
@@ -180,9 +180,9 @@ func TestAgentWeight(t *testing.T) {
 	}
 }
 
-// TestAgentSend: what HAProxy sends in an agent-check changes nothing, and the check
-// is answered.
-func TestAgentSend(t *testing.T) {
+// TestAgentSendChangesNothing: what HAProxy sends in an agent-check changes nothing, and
+// the check is answered.
+func TestAgentSendChangesNothing(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	r := lab.StartSite(t, lab.SiteOptions{YAML: agentYAML})

@@ -83,9 +83,8 @@ func readConfig(r *lab.Site) configReport {
 	return report
 }
 
-// documented returns the time within which, as pmcheck itself documents it, a
-// balancer with this line has the master DOWN: one that was killed, and one
-// that is silent.
+// documented returns the times that pmcheck itself documents until a balancer with this
+// line marks a master DOWN: one that was killed, and one that stopped answering.
 func documented(r *lab.Site, l line) (killed, silent time.Duration) {
 	r.TB.Helper()
 	var report struct {

@@ -10,15 +10,15 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// What all probing together may take of one core: of the JVM, and of pmcheck.
+// How much of one core, in percent, all probing may cost the JVM and pmcheck.
 const (
 	maxServerCost = 0.5
 	maxAgentCost  = 0.2
 )
 
-// testCost measures what probing at default settings costs a server that has
-// been asked for a while. PMCHECK_LONG holds the figures to what is promised;
-// a short look leaves room for the machine.
+// testCost measures what probing at default settings costs a server that has warmed up.
+// With PMCHECK_LONG the promised figures are the bound. A short measurement may find
+// twice as much.
 func testCost(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	window, warmup, leeway := 15*time.Second, 10*time.Second, 2.0
 	if long() {
@@ -49,7 +49,7 @@ func testCost(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	}
 }
 
-// percentOfCore returns what processes use of one core over a time.
+// percentOfCore returns how much of one core each process uses over a time.
 func percentOfCore(t *testing.T, window time.Duration, pids ...int) []float64 {
 	t.Helper()
 	used := func() (list []float64) {

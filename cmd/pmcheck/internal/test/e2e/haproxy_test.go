@@ -14,7 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A line is one way to have HAProxy check a master.
+// A line is one way in which HAProxy can check a master.
 type line struct {
 	name    string   // of the backend
 	options []string // of the backend
@@ -24,11 +24,11 @@ type line struct {
 	fall    int
 }
 
-// quick is how often the lines check for which nothing is documented.
+// quick is the interval of the lines for which none is documented.
 const quick = 500 * time.Millisecond
 
-// lines are the checks that pmcheck promises to answer. The file ca is what
-// HAProxy verifies certname with.
+// lines returns the checks that pmcheck promises to answer. HAProxy verifies certname
+// with the file ca.
 func lines(ca, certname string) []line {
 	get := func(rest ...string) []string {
 		return []string{"option httpchk", strings.Join(append([]string{"http-check send meth GET"}, rest...), " ")}
@@ -53,22 +53,21 @@ func lines(ca, certname string) []line {
 	return append(list, ancestor())
 }
 
-// ancestor is the backend of the xinetd check of 2013.
+// ancestor returns the backend of the xinetd check of 2013.
 func ancestor() line {
 	return line{name: "ancestor", inter: 2 * time.Second, fall: 3,
 		options: []string{"balance source", "hash-type map-based", "option httpchk"}}
 }
 
-// A balancer is a real HAProxy with one backend for each line, each of one
-// server, m1.
+// A balancer is a real HAProxy with one backend for each line, each with one server, m1.
 type balancer struct {
 	*lab.HAProxy
 	t     *testing.T
 	lines []line
 }
 
-// startBalancer starts HAProxy in front of a master and waits until every line has
-// had a good check. The lines ask plain, and those for TLS ask secure.
+// startBalancer starts HAProxy in front of a master and waits until every line has had a
+// successful check. The lines ask plain, and those for TLS ask secure.
 func startBalancer(t *testing.T, lines []line, plain, secure *lab.Site) *balancer {
 	t.Helper()
 	var config strings.Builder
@@ -106,8 +105,8 @@ func (b *balancer) waitForStatus(status string, since time.Time, within time.Dur
 	return took
 }
 
-// waitForAll waits until the server of every line is as wanted, and names those
-// that are not in the end.
+// waitForAll waits until the server of every line is as wanted. If it gives up, the error
+// names those that are not.
 func (b *balancer) waitForAll(want func(line, lab.ServerStat) bool, within time.Duration) {
 	b.t.Helper()
 	lab.WaitFor(b.t, within, 10*time.Millisecond, func() error {

@@ -29,7 +29,7 @@ type toggleReport struct {
 	Answer    lab.Answer
 }
 
-// toggle runs drain, maint or ready and returns what it says.
+// toggle runs drain, maint or ready and returns its report.
 func toggle(r *lab.Site, args ...string) toggleReport {
 	r.TB.Helper()
 	var t toggleReport
@@ -37,8 +37,9 @@ func toggle(r *lab.Site, args ...string) toggleReport {
 	return t
 }
 
-// TestStatusExit: a script can tell apart in service, held, unhealthy and no daemon.
-func TestStatusExit(t *testing.T) {
+// TestStatusExitTellsStatesApart: a script can distinguish in service, held, unhealthy
+// and no daemon.
+func TestStatusExitTellsStatesApart(t *testing.T) {
 	lab.Real(t)
 	r := lab.NewSite(t, lab.SiteOptions{})
 	status := func(want int, when string) {
@@ -66,9 +67,9 @@ func TestStatusExit(t *testing.T) {
 	status(5, "after the daemon was killed")
 }
 
-// TestInEffect: when drain or ready says that it is in effect, the very next balancer
-// gets the new answer.
-func TestInEffect(t *testing.T) {
+// TestInEffectMeansTheNextAnswerIsNew: when drain or ready reports that it is in effect,
+// the very next balancer gets the new answer.
+func TestInEffectMeansTheNextAnswerIsNew(t *testing.T) {
 	lab.Real(t)
 	const toggles = 20
 	r := lab.StartSite(t, lab.SiteOptions{})
@@ -83,7 +84,7 @@ func TestInEffect(t *testing.T) {
 		took[i] = lab.Since(began)
 		code, body, err := r.Ask("/")
 		if !got.InEffect || got.Answer.Code != want || code != want || err != nil {
-			t.Fatalf("%s: said %+v, and then a balancer was told %d %s, %v", command[0], got, code, body, err)
+			t.Fatalf("%s reported %+v, and then a balancer was told %d %s, %v", command[0], got, code, body, err)
 		}
 	}
 	slices.Sort(took)
@@ -91,9 +92,9 @@ func TestInEffect(t *testing.T) {
 	assertWithin(t, "pmcheck drain or ready, start to end, slowest of 20", took[toggles-1], time.Second)
 }
 
-// TestTwoHolders: neither holder lifts the other's hold, and setting a hold again does
-// not create a second one.
-func TestTwoHolders(t *testing.T) {
+// TestHoldersAreIndependent: neither holder lifts the other's hold, and setting a hold
+// again does not create a second one.
+func TestHoldersAreIndependent(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})
 	path := filepath.Join(r.Holds.Persistent, "operator.json")
@@ -129,9 +130,9 @@ func TestTwoHolders(t *testing.T) {
 	}
 }
 
-// TestOtherUser: a user without write permission on the holds is told which permission
-// to ask for; a user with it can hold the master.
-func TestOtherUser(t *testing.T) {
+// TestWritePermissionDecidesWhoMayHold: a user without write permission on the holds is
+// told which permission to ask for; a user with it can hold the master.
+func TestWritePermissionDecidesWhoMayHold(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})
 	asNobody := asNobody(r)
@@ -173,7 +174,7 @@ func TestOtherUser(t *testing.T) {
 // nobody is the user and the group with no rights, by their numbers.
 const nobody = 65534
 
-// asNobody returns the function that runs pmcheck as nobody.
+// asNobody returns a function that runs pmcheck as nobody.
 func asNobody(r *lab.Site) func(args ...string) (stdout, stderr string, status int) {
 	r.TB.Helper()
 	binary := filepath.Join(r.Dir, "pmcheck")

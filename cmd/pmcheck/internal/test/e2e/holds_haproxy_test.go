@@ -11,8 +11,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// holdsConfig has HAProxy check the classic way and the one for a graceful drain,
-// at the interval that most recipes have.
+// holdsConfig makes HAProxy check in the classic way and in the way for a graceful drain,
+// at the interval of most published recipes.
 const holdsConfig = `
 defaults
     mode tcp
@@ -32,21 +32,21 @@ listen graceful
     server m1 ECHO check port LISTEN-PORT
 `
 
-// A kind is one way to balance, as HAProxy shows it and as an agent meets it.
+// A kind is one way to check a master, with the address where agents connect.
 type kind struct {
 	name, address string
 	down          string // HAProxy's word for a master that is drained
 	leave, back   limit  // for HAProxy to act on a drain, and on its end
 }
 
-// A limit is a time, and what of HAProxy's configuration makes it so long.
+// A limit is a bound on a time, and the part of HAProxy's configuration that sets it.
 type limit struct {
 	time.Duration
 	why string
 }
 
-// TestHAProxyFollowsHolds: HAProxy does with a drain what it was told to, in its
-// own time and no later, and leaves open sessions alone.
+// TestHAProxyFollowsHolds: HAProxy acts on a drain as it is configured, within the time
+// that its configuration allows, and leaves open sessions alone.
 func TestHAProxyFollowsHolds(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
@@ -78,10 +78,10 @@ func TestHAProxyFollowsHolds(t *testing.T) {
 		}
 		for _, k := range kinds {
 			if !sessions[k.name].carries() {
-				t.Errorf("%s: a session of before the drain is cut off", k.name)
+				t.Errorf("%s: a session from before the drain was cut off", k.name)
 			}
 			if startSession(t, k.address).carries() {
-				t.Errorf("%s: a new session reaches the drained master", k.name)
+				t.Errorf("%s: a new session reached the drained master", k.name)
 			}
 		}
 		r.MustRun("ready")
@@ -90,7 +90,7 @@ func TestHAProxyFollowsHolds(t *testing.T) {
 		}
 		for _, k := range kinds {
 			if !sessions[k.name].carries() || !startSession(t, k.address).carries() {
-				t.Errorf("%s: no session after the drain", k.name)
+				t.Errorf("%s: no session works after the drain", k.name)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // standInEnv is set for a test process that must be a stand-in master.
 const standInEnv = "PMCHECK_E2E_STANDIN"
 
-// unitFiles make a host a master with pmcheck: what a package would bring.
+// unitFiles are what a package would install to make a host a master with pmcheck.
 var unitFiles = map[string]string{
 	config.DefaultFile:             "puppet: {conf: /var/lib/standin/puppet.conf}\n",
 	"/etc/tmpfiles.d/pmcheck.conf": "d /run/pmcheck/holds 0755 root root\nd /var/lib/pmcheck/holds 0755 root root\n",
@@ -38,9 +38,9 @@ WantedBy=multi-user.target
 `,
 }
 
-// TestReboot: a hold outlives a reboot of its host, unless it was set until reboot,
-// and the daemon never answers 200 while it starts.
-func TestReboot(t *testing.T) {
+// TestHoldOutlivesAReboot: a hold outlives a reboot of its host, unless it was set until
+// reboot, and the daemon never answers 200 while it starts.
+func TestHoldOutlivesAReboot(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	n := lab.StartNetwork(t)
@@ -86,7 +86,7 @@ func runStandIn(dir string) error {
 	if _, err := checktest.NewMaster(dir, "m1.lab.example", "localhost:8140"); err != nil {
 		return err
 	}
-	// The network learns where the host is from what it sends.
+	// The network learns the host's hardware address from a packet that it sends.
 	c, err := net.Dial("udp", net.JoinHostPort(lab.BridgeAddress, "discard"))
 	if err != nil {
 		return err
@@ -100,8 +100,9 @@ func runStandIn(dir string) error {
 	select {}
 }
 
-// rememberHost has the network know where a host is. It would look for the host
-// when that is back, and meet it up to a second late.
+// rememberHost puts the hardware address of a host into the network's neighbour table.
+// Without it, the network would resolve the address when the host is back, and reach the
+// host up to a second late.
 func rememberHost(t *testing.T, n *lab.Network, h *lab.Host) {
 	t.Helper()
 	mac := h.MustRun("cat", "/sys/class/net/eth0/address")

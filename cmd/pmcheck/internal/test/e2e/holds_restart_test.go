@@ -11,9 +11,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestRestartedWhileHeld: a daemon that starts, stops or is killed never answers
-// 200 for a healthy master that is held.
-func TestRestartedWhileHeld(t *testing.T) {
+// TestRestartsWhileHeldNeverAnswer200: a daemon that starts, stops or is killed never
+// answers 200 for a healthy master that is held.
+func TestRestartsWhileHeldNeverAnswer200(t *testing.T) {
 	lab.Real(t)
 	const restarts, each = 50, 20
 	r := lab.NewSite(t, lab.SiteOptions{})
@@ -36,18 +36,18 @@ func TestRestartedWhileHeld(t *testing.T) {
 
 	measured(t, "answers across 50 restarts while held", d.Counts())
 	if got := d.Told(); got != "503 drain" {
-		t.Errorf("told %s while held, want 503 drain alone", got)
+		t.Errorf("told %s while held, want 503 drain only", got)
 	}
-	// The hold was all that kept it out.
+	// Nothing but the hold kept the master out.
 	if _, err := r.Holds.Lift(drain.Operator, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.WaitServing(10 * time.Second)
 }
 
-// TestExpiry: a hold ends at its time and not before, also when the daemon started
-// after it was set.
-func TestExpiry(t *testing.T) {
+// TestHoldExpiresAtItsTime: a hold ends at its time and not before, even if the daemon
+// was started after it was set.
+func TestHoldExpiresAtItsTime(t *testing.T) {
 	lab.Real(t)
 	for _, test := range []struct {
 		name      string
@@ -65,7 +65,7 @@ func TestExpiry(t *testing.T) {
 			d := r.Record(time.Millisecond)
 			test.meanwhile(r)
 			r.WaitServing(10 * time.Second)
-			d.WaitMore(10) // so that the record has it too
+			d.WaitMore(10) // so that the record has a 200 too
 			d.Stop()
 			late := lab.Between(made.Set.Until, d.First("200"))
 			assertWithin(t, "end of a hold to 200, "+test.name, late, time.Second)

@@ -16,11 +16,12 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// noticeToggle is what pmcheck documents for a hold that came or went.
+// noticeToggle is the documented delay until a hold that was set or lifted changes the
+// answer.
 const noticeToggle = 20 * time.Millisecond
 
 // TestToggleLatency sets and lifts a hold again and again. It counts from the
-// moment that the hold's file is there or gone. That is before the command
+// moment that the hold's file exists or is gone. That is before the command
 // returns, since a toggle is made durable after it has become visible.
 func TestToggleLatency(t *testing.T) {
 	lab.Real(t)
@@ -80,8 +81,8 @@ func timeToggle(r *lab.Site, hold bool) (noticed, whole time.Duration) {
 // pollTime is how long poll goes on.
 const pollTime = 10 * time.Second
 
-// poll asks about ten thousand times per second until the answer is yes, or
-// pollTime has passed, and sends when that was.
+// poll calls ask about ten thousand times per second until it returns true or pollTime
+// has passed, and sends the time of that.
 func poll(at chan<- time.Time, ask func() bool) {
 	giveUp := time.Now().Add(pollTime)
 	for !ask() && time.Now().Before(giveUp) {

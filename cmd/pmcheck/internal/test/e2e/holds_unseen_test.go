@@ -22,9 +22,9 @@ import (
 // does not report.
 const noticeUnseen = time.Second
 
-// TestWithoutInotify: where the kernel has no watches left, holds are noticed
-// late and the status warns of it, until there are watches again.
-func TestWithoutInotify(t *testing.T) {
+// TestHoldsAreNoticedWithoutInotify: if the kernel has no watches left, holds are noticed
+// late and the status warns of that, until there are watches again.
+func TestHoldsAreNoticedWithoutInotify(t *testing.T) {
 	lab.Real(t)
 	for _, limit := range []string{"max_inotify_instances", "max_inotify_watches"} {
 		t.Run(limit, func(t *testing.T) {
@@ -88,8 +88,9 @@ func timeHold(r *lab.Site) time.Duration {
 	return r.WaitRefusal("drain", 10*time.Second)
 }
 
-// TestLostEvents: a hold is noticed although inotify's event queue has overflowed.
-func TestLostEvents(t *testing.T) {
+// TestHoldIsNoticedAfterLostEvents: a hold is noticed although inotify's event queue has
+// overflowed.
+func TestHoldIsNoticedAfterLostEvents(t *testing.T) {
 	lab.Real(t)
 	data, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
 	if err != nil {
@@ -121,10 +122,10 @@ func TestLostEvents(t *testing.T) {
 		r.WaitRefusal("drain", 10*time.Second), noticeUnseen+slack)
 }
 
-// TestBrokenDirectory breaks each holds directory while the daemon runs, and mends
-// it. A directory that cannot be read counts as a hold, and so does a different
+// TestBrokenDirectoryCountsAsAHold breaks each holds directory while the daemon runs, and
+// mends it. A directory that cannot be read counts as a hold, and so does a different
 // directory in its place.
-func TestBrokenDirectory(t *testing.T) {
+func TestBrokenDirectoryCountsAsAHold(t *testing.T) {
 	lab.Real(t)
 	r := lab.NewSite(t, lab.SiteOptions{})
 	// Root without its capabilities needs permissions like any user.

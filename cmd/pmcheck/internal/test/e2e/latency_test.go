@@ -12,10 +12,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestKillLatency kills a simulated master repeatedly, each time right after a probe
-// has found it healthy. The next probe would be later than the bound, so what notices
-// is the end of the kept connection.
-func TestKillLatency(t *testing.T) {
+// TestKillIsNoticedWithoutAProbe kills a simulated master repeatedly, each time right
+// after a probe has found it healthy. The next probe would be later than the bound, so
+// pmcheck must notice that the kept connection ends.
+func TestKillIsNoticedWithoutAProbe(t *testing.T) {
 	lab.Real(t)
 	const repetitions = 200
 	r := lab.StartSite(t, lab.SiteOptions{YAML: "probe: {interval: 150ms, timeout: 140ms}\n"})

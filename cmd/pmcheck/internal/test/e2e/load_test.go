@@ -58,8 +58,9 @@ func testChecksCostNoProbes(t *testing.T, s *lab.PuppetServer) {
 	}
 }
 
-// TestSlowLoris: no check of a balancer fails while clients send headers slowly.
-func TestSlowLoris(t *testing.T) {
+// TestSlowClientsFailNoCheck: no check of a balancer fails while other clients send their
+// headers slowly.
+func TestSlowClientsFailNoCheck(t *testing.T) {
 	lab.Real(t)
 	const clients = 600
 	for _, test := range []struct {

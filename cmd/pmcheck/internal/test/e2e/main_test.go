@@ -16,7 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestMain runs the tests, or what TestReboot starts on a host.
+// TestMain runs the tests, or the stand-in that TestHoldOutlivesAReboot starts on a host.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(standInEnv); dir != "" {
 		fmt.Fprintln(os.Stderr, runStandIn(dir))
@@ -50,14 +50,14 @@ func assertWithin(t *testing.T, what string, took, bound time.Duration) {
 	}
 }
 
-// long reports whether PMCHECK_LONG asks for what takes minutes: catalogs of
+// long reports whether PMCHECK_LONG asks for the cases that take minutes: catalogs of
 // 90 s, five rounds of everything, costs over five minutes.
 func long() bool { return os.Getenv("PMCHECK_LONG") != "" }
 
-// agentYAML has pmcheck answer agent-checks.
+// agentYAML makes pmcheck answer agent-checks.
 const agentYAML = "agent: {listen: 'AGENT', weight: true}\n"
 
-// tcpDefaults is what each HAProxy of these tests has to be told.
+// tcpDefaults is the section that each HAProxy of these tests needs.
 const tcpDefaults = `
 defaults
     mode tcp
@@ -87,8 +87,8 @@ func startNeighbour(t *testing.T) *neighbour {
 
 func (n *neighbour) address() string { return n.Listener.Addr().String() }
 
-// startEcho starts a server that stands for the master on the way that agents
-// take, and returns its address.
+// startEcho starts a server to which HAProxy forwards agents in place of a Puppet Server,
+// and returns its address.
 func startEcho(t *testing.T) (address string) {
 	t.Helper()
 	return startEchoAt(t, lab.Address(t, "127.0.0.1"))

@@ -20,9 +20,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestReload: SIGHUP takes over a good configuration, and says why it does not
-// take over a bad one.
-func TestReload(t *testing.T) {
+// TestReloadAppliesValidConfigurationsOnly: SIGHUP applies a valid configuration. For an
+// invalid one, the log and the status say why it is not applied.
+func TestReloadAppliesValidConfigurationsOnly(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})
 	failing := lab.StartStandIn(t, lab.StandInName)
@@ -34,7 +34,7 @@ func TestReload(t *testing.T) {
 	r.Signal(syscall.SIGHUP)
 	r.WaitStatus(5*time.Second, func(s lab.Status) error {
 		if s.Config.Error == "" {
-			return errors.New("/status does not tell that the configuration is bad")
+			return errors.New("/status does not report that the configuration is invalid")
 		}
 		return nil
 	})
@@ -44,12 +44,12 @@ func TestReload(t *testing.T) {
 	probed := r.Status().Probe.Count
 	r.WaitStatus(10*time.Second, func(s lab.Status) error {
 		if s.Probe.Count == probed {
-			return errors.New("the old configuration is no longer probed with")
+			return errors.New("no probe since the failed reload")
 		}
 		return nil
 	})
 	if code, body, err := r.Ask("/"); code != http.StatusOK || body != lab.ServingBody || err != nil {
-		t.Errorf("after a bad configuration: %d %q, %v; want what the old one gave", code, body, err)
+		t.Errorf("after a failed reload: %d %q, %v; want the answer as before", code, body, err)
 	}
 
 	r.Configure("")
@@ -58,13 +58,13 @@ func TestReload(t *testing.T) {
 	measured(t, "SIGHUP to the new configuration's answer",
 		r.WaitRefusal("unhealthy: state-error", 5*time.Second))
 	if s := r.Status(); s.Config.Error != "" {
-		t.Errorf("/status still tells of a bad configuration: %s", s.Config.Error)
+		t.Errorf("/status still reports an invalid configuration: %s", s.Config.Error)
 	}
 }
 
-// TestTerminate: after SIGTERM new connections are refused, an answer under way is
-// finished, and the exit status is 0.
-func TestTerminate(t *testing.T) {
+// TestShutdownFinishesAnswersInFlight: after SIGTERM new connections are refused, an
+// answer in flight is finished, and the exit status is 0.
+func TestShutdownFinishesAnswersInFlight(t *testing.T) {
 	lab.Real(t)
 	r := lab.StartSite(t, lab.SiteOptions{})
 	c := startRequest(r)
@@ -85,11 +85,11 @@ func TestTerminate(t *testing.T) {
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
-		t.Fatalf("the answer that was under way: %v", err)
+		t.Fatalf("the answer in flight: %v", err)
 	}
 	body, err := io.ReadAll(resp.Body)
 	if resp.StatusCode != http.StatusOK || string(body) != lab.ServingBody+"\n" || err != nil {
-		t.Errorf("the answer that was under way: %d %q, %v; want 200", resp.StatusCode, body, err)
+		t.Errorf("the answer in flight: %d %q, %v; want 200", resp.StatusCode, body, err)
 	}
 	status := r.WaitExit(10 * time.Second)
 	measured(t, "SIGTERM to the end", time.Since(asked))
@@ -98,8 +98,8 @@ func TestTerminate(t *testing.T) {
 	}
 }
 
-// underWay asks in such a way that the answer is decided, and held back until
-// the client sends one more byte: it has announced a body.
+// startRequest sends a request and returns once its answer is decided. The answer is held
+// back until the client sends one more byte, the body that it has announced.
 func startRequest(r *lab.Site) net.Conn {
 	r.TB.Helper()
 	before := answers(r)
@@ -120,8 +120,8 @@ func startRequest(r *lab.Site) net.Conn {
 	return c
 }
 
-// answers returns the line of /metrics that counts good answers; scrapes do
-// not count.
+// answers returns the line of /metrics that counts answers with 200. Scrapes are not
+// counted.
 func answers(r *lab.Site) string {
 	r.TB.Helper()
 	_, metrics, err := r.Ask("/metrics")

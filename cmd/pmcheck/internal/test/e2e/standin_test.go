@@ -18,7 +18,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A question is one request that may be put to any master.
+// A question is one request, which can be sent to any master.
 type question struct {
 	name      string
 	method    string // empty means GET
@@ -64,7 +64,8 @@ func testStandIn(t *testing.T, s *lab.PuppetServer) {
 	}
 }
 
-// compare puts a question to both and fails the test unless they reply alike.
+// compare sends a question to both masters and fails the test unless the replies are
+// equal.
 func (q question) compare(t *testing.T, s *lab.PuppetServer, m *checktest.Master) {
 	t.Helper()
 	files := s.CertFiles(s.Certname())
@@ -72,7 +73,7 @@ func (q question) compare(t *testing.T, s *lab.PuppetServer, m *checktest.Master
 	got := q.put(t, m.Address(), m.Name, m.Files().Certificate, m.Files().Key)
 	measured(t, "Puppet Server replies", fmt.Sprintf("%+v", want))
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the stand-in replies otherwise (- real, + stand-in):\n%s", diff)
+		t.Errorf("the stand-in replies differently (- real, + stand-in):\n%s", diff)
 	}
 }
 

@@ -22,8 +22,8 @@ shift
 exec "$@"
 `
 
-// TestNoCheckDelaysAnother: a PuppetDB that accepts and never answers, and a
-// file system that hangs, are shown as what they are; the probe keeps its pace.
+// TestNoCheckDelaysAnother: a PuppetDB that accepts connections and never answers, and a
+// file system that hangs, are reported as such. The probe keeps its interval.
 func TestNoCheckDelaysAnother(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()

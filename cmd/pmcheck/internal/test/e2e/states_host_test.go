@@ -21,15 +21,16 @@ type hostSite struct {
 	master *lab.PuppetMaster
 }
 
-// startPost is how the package waits for a start, without its look at the main
-// process: on a busy machine that is still root's, and the look is denied.
+// startPost is the ExecStartPost= of Puppet Server's package without its check of the
+// main process: on a busy machine, that process still belongs to root at this time, and
+// the check is denied.
 const startPost = `[Service]
 ExecStartPost=
 ExecStartPost=sh -c "until head -c1 ${RUNTIME_DIRECTORY}/restart | grep -q '^1'; do sleep 1; done"
 `
 
-// testHostStates takes one host through the states in which systemd, the file
-// system or PuppetDB have a say.
+// testHostStates takes one host through the states that depend on systemd, the file
+// system or PuppetDB.
 func testHostStates(t *testing.T, seen *stateTable) {
 	n := lab.StartNetwork(t)
 	h := n.Boot("m1")
@@ -51,7 +52,7 @@ func testHostStates(t *testing.T, seen *stateTable) {
 
 	m.restart("checks: {compile: eject}\ncompile: {interval: 1m}\n")
 	waitForCompile := m.breakManifest(seen)
-	db := m.startPuppetDB() // takes about as long as the rare check is away
+	db := m.startPuppetDB() // takes about as long as the interval of the compile check
 	waitForCompile()
 
 	m.restart(fmt.Sprintf("puppetdb: {address: %q}\n", h.FQDN()+":8081"))
@@ -61,8 +62,7 @@ func testHostStates(t *testing.T, seen *stateTable) {
 	m.stopUnit(seen)
 }
 
-// restart starts pmcheck with this configuration, or starts it anew, and waits
-// until it serves.
+// restart starts or restarts pmcheck with this configuration, and waits until it serves.
 func (m *hostSite) restart(yaml string) {
 	m.t.Helper()
 	m.Configure(yaml)
@@ -81,8 +81,8 @@ func (m *hostSite) curl() string {
 	return fmt.Sprintf("%s `%s`", code, body)
 }
 
-// agentCurl is the arguments of curl for what an agent on the host asks for:
-// a port and a path.
+// agentCurl returns the arguments of curl for a request that an agent on the host makes.
+// what is a port and a path.
 func (m *hostSite) agentCurl(what string, more ...string) []string {
 	name := m.master.Certname()
 	const ssl = "/var/lib/puppet/ssl/"
@@ -91,9 +91,9 @@ func (m *hostSite) agentCurl(what string, more ...string) []string {
 		"https://"+name+what)
 }
 
-// breakManifest breaks site.pp, which is 500 for every agent and shows in
-// nothing but a catalog. It returns the function that waits for pmcheck's verdict
-// and mends it.
+// breakManifest breaks site.pp: every agent gets 500 for its catalog, and nothing else
+// shows the fault. It returns a function that waits for pmcheck's verdict and mends
+// site.pp.
 func (m *hostSite) breakManifest(seen *stateTable) (wait func()) {
 	m.t.Helper()
 	m.WaitStatus(time.Minute, func(s lab.Status) error {

@@ -16,10 +16,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// agentName is the agent whose catalog is asked for.
+// agentName is the agent whose catalog is requested.
 const agentName = "agent.lab.example"
 
-// catalogPath is what an agent asks for.
+// catalogPath returns the path of a request for a catalog.
 func catalogPath(certname string) string {
 	return "/puppet/v3/catalog/" + certname + "?environment=production"
 }
@@ -29,13 +29,13 @@ func catalogPath(certname string) string {
 type blockage struct {
 	t        *testing.T
 	server   *lab.PuppetServer
-	gate     string // a file; while it is there no compile ends
+	gate     string // a file; while it exists no compile ends
 	requests sync.WaitGroup
 	mu       sync.Mutex
 	answers  map[string]int // by status
 }
 
-// startBlockage has a compile occupy each JRuby. It ends with the test.
+// startBlockage makes a compile occupy each JRuby until the test ends.
 func startBlockage(t *testing.T, s *lab.PuppetServer) *blockage {
 	t.Helper()
 	j := &blockage{t: t, server: s, gate: filepath.Join(s.Dir, "gate"), answers: map[string]int{}}
@@ -51,21 +51,20 @@ func startBlockage(t *testing.T, s *lab.PuppetServer) *blockage {
 	return j
 }
 
-// queue has so many requests wait for a JRuby, that each will need for a
-// moment.
+// queue makes n requests wait for a JRuby. Each will need it for a moment only.
 func (j *blockage) queue(n int) { j.add(n, "/puppet/v3/environments") }
 
-// waitScript ends once a file is gone. systemd asks all processes of a unit to
-// end, this one too, which would be the end of the catalog.
+// waitScript returns a script that ends once the file gate is gone. It ignores SIGTERM:
+// systemd sends it to all processes of a unit, and the compile would fail.
 func waitScript(gate string) string {
 	return fmt.Sprintf("trap '' TERM\nwhile [ -e %s ]; do sleep 0.2; done\n", gate)
 }
 
-// waitManifest is a site.pp whose compile lasts as long as a script.
+// waitManifest returns a site.pp whose compile lasts as long as a script.
 func waitManifest(script string) string { return fmt.Sprintf("generate('/bin/sh', '%s')\n", script) }
 
-// add has so many agents ask. An agent whose connection is refused, as happens
-// with many at once, tries again.
+// add makes n agents request a path. An agent whose connection is refused, as happens
+// with many at once, retries.
 func (j *blockage) add(n int, path string) {
 	for range n {
 		j.requests.Go(func() {
@@ -97,13 +96,13 @@ func (j *blockage) waitForBorrowed(r *lab.Site) {
 	})
 }
 
-// shut reports whether compiles do not end.
+// shut reports whether compiles are still blocked.
 func (j *blockage) shut() bool {
 	_, err := os.Stat(j.gate)
 	return err == nil
 }
 
-// open lets all compiles end; those that come after are quick.
+// open lets all compiles end. Later ones are quick.
 func (j *blockage) open() {
 	j.server.SetSitePP("")
 	if err := os.Remove(j.gate); err != nil && !os.IsNotExist(err) {
@@ -111,14 +110,14 @@ func (j *blockage) open() {
 	}
 }
 
-// end opens and waits for all answers. More than once is once.
+// end lets all compiles end and waits for all answers. It may be called again.
 func (j *blockage) end() {
 	j.open()
 	j.requests.Wait()
 }
 
-// testJRubies: with every JRuby at work and requests waiting a master is busy;
-// when none comes back, it is stuck.
+// testJRubies: with every JRuby at work and requests waiting, a master is busy. When no
+// JRuby is returned for stuck_after, it is stuck.
 func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	usual := lab.StartSite(t, lab.SiteOptions{Server: s})
 	impatient := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "jruby: {interval: 1s, stuck_after: 5s}\n"})
@@ -147,15 +146,15 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	usual.WaitVerdict("healthy: ok", 20*time.Second)
 }
 
-// A flood is more requests than Jetty has threads for, 200. Its first part
-// leaves some.
+// A flood is more requests than Jetty has threads, which are 200. Its first part leaves
+// some threads free.
 const (
 	flood     = 250
 	firstPart = 180
 )
 
-// testFlood: with every thread of Jetty taken not even the status is answered.
-// A master whose pool was seen busy stays in for a while.
+// testFlood: with every thread of Jetty in use, not even the status is answered. A master
+// whose pool was seen busy stays in service for a while.
 func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	j := startBlockage(t, s)
@@ -173,7 +172,7 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	began := time.Now()
 	j.queue(flood - firstPart)
 	r.WaitStatus(time.Minute, func(s lab.Status) error {
-		server := s.Services[0] // one status has both: busy_fall lets the answer stand for 10 s only
+		server := s.Services[0] // both from one status: busy_fall keeps the answer for 10 s only
 		got, code, detail := lab.VerdictText(server), server.Answer.Code, server.Verdict.Detail
 		if got != "busy: jruby-busy" || code != http.StatusOK || !strings.Contains(detail, "no answer in time") {
 			return fmt.Errorf("the answer is %d for %q (%s), want 200 for a busy master that does not answer in time",

@@ -62,7 +62,8 @@ func (m *hostSite) startPuppetDB() (unit string) {
 	return unit
 }
 
-// stopDatabase: PuppetDB says so itself, and all masters stay in service.
+// stopDatabase: without its database, PuppetDB reports that itself, and the master stays
+// in service.
 func (m *hostSite) stopDatabase(unit string, seen *stateTable) {
 	m.t.Helper()
 	m.WaitAnswerTo("/puppetdb", http.StatusOK, lab.ServingBody, 3*time.Minute)

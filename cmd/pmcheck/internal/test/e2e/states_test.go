@@ -40,8 +40,8 @@ func TestStates(t *testing.T) {
 // jrubies is how many instances the server has.
 const jrubies = 3
 
-// testServerStates takes one Puppet Server through its states. The subtests
-// leave it healthy, but for the last.
+// testServerStates takes one Puppet Server through its states. The subtests leave it
+// healthy, except the last.
 func testServerStates(t *testing.T, seen *stateTable) {
 	opts := lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 768}
 	if long() {
@@ -96,8 +96,7 @@ func (s stateTable) String() string {
 	return b.String()
 }
 
-// compareProof fails the test unless the document of proof has the same table, but
-// for the times.
+// compareProof fails the test unless proof.md has the same table, apart from the times.
 func (s stateTable) compareProof(t *testing.T) {
 	t.Helper()
 	told := map[string]bool{}
@@ -113,10 +112,10 @@ func (s stateTable) compareProof(t *testing.T) {
 	}
 }
 
-// curlTimeout is the exit status of a curl whose time is over.
+// curlTimeout is the exit status of a curl that timed out.
 const curlTimeout = 28
 
-// puppetSays is what a curl for Puppet's own status is answered, within 2 s.
+// puppetSays describes what a curl for Puppet's own status got within 2 s.
 func puppetSays(code int, body string, err error) string {
 	var ended *exec.ExitError
 	switch {
@@ -128,12 +127,12 @@ func puppetSays(code int, body string, err error) string {
 	return fmt.Sprintf("%d `%s`", code, body)
 }
 
-// curl asks a server as a check does that has no certificate.
+// curl asks a server for its status as a check without a certificate does.
 func curl(s *lab.PuppetServer) string { return puppetSays(s.CurlStatus()) }
 
-// refuses is what pmcheck says of a master that is to get no agents.
+// refuses describes pmcheck's answer for a master that must get no agents.
 func refuses(body string) string { return fmt.Sprintf("503 `%s`", body) }
 
-// serves is what pmcheck says of one that is to get them: a balancer hears 200,
-// an operator more.
+// serves describes pmcheck's answer for a master that stays in service: balancers get
+// 200, and the status says more.
 func serves(more string) string { return fmt.Sprintf("200, `%s` in its status", more) }

@@ -16,7 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// testStateOfCRL is for the table; testExpiredCRL has the rest.
+// testStateOfCRL adds the row for the table; testExpiredCRL tests the rest.
 func testStateOfCRL(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	t.Cleanup(s.RenewCRL)
@@ -27,7 +27,7 @@ func testStateOfCRL(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r.WaitServing(20 * time.Second)
 }
 
-// testRenewed: Puppet Server goes on with the certificate that it started with.
+// testRenewed: Puppet Server keeps using the certificate with which it started.
 func testRenewed(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	r.WaitFinding(check.CheckLoaded, check.OK, 10*time.Second)
@@ -35,13 +35,14 @@ func testRenewed(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	took := r.WaitFinding(check.CheckLoaded, check.CertificateOnDisk, time.Minute)
 	seen.add("certificate renewed on disk, not loaded", serves(string(check.CertificateOnDisk)), took, curl(s))
 	if code, body, err := r.Ask("/"); code != http.StatusOK || err != nil {
-		t.Errorf("balancers are told %d %q, %v; want 200: the old certificate is good still", code, body, err)
+		t.Errorf("balancers are told %d %q, %v; want 200: the old certificate is still valid", code, body, err)
 	}
 	measured(t, "certificate not loaded, in words", lab.Finding(r.Status(), check.CheckLoaded).Detail)
 }
 
-// testStart: the port is open and says running with the first of the JRubies.
-// The server starts without the CA service, which is another question.
+// testStart: a server that starts answers running as soon as its first JRuby is ready.
+// pmcheck waits for all of them. The server starts without the CA service, for a second
+// row of the table.
 func testStart(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "services: [ca]\n"})
 	r.WaitAnswerTo("/ca", http.StatusOK, lab.ServingBody, 10*time.Second)
@@ -73,7 +74,7 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	}
 }
 
-// disableCA configures a server as a compile server of another's CA.
+// disableCA configures a server as a compile server, whose CA is on another host.
 func disableCA(t *testing.T, s *lab.PuppetServer) {
 	t.Helper()
 	files := s.CertFiles(s.Certname())

@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// TestWatchUnit follows a unit of a host's systemd from outside of the host.
-func TestWatchUnit(t *testing.T) {
+// TestWatchUnitReportsEachState follows units of a host's systemd from outside the host.
+func TestWatchUnitReportsEachState(t *testing.T) {
 	lab.Real(t)
 	h := lab.StartNetwork(t).Boot("units")
 	unit := "[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/sleep 1\nExecStop=/bin/sleep 1\n"
@@ -59,7 +59,7 @@ func TestWatchUnit(t *testing.T) {
 	await("", "")
 	await("second.service", "inactive")
 
-	// A unit that comes first, once it is there.
+	// The unit that is first in the list is followed once it exists.
 	h.WriteFile("/etc/systemd/system/first.service", unit, 0o644)
 	h.MustRun("systemctl", "daemon-reload")
 	await("first.service", "inactive")

@@ -9,9 +9,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/loopback"
 )
 
-// TestReserve: a reserved port refuses connections, can be listened on again and
-// again, and is given to no other socket.
-func TestReserve(t *testing.T) {
+// A reserved port refuses connections, can be listened on again and again, and is given
+// to no other socket.
+func TestReservedPortIsGivenToNoOtherSocket(t *testing.T) {
 	address, release, err := loopback.Reserve()
 	if err != nil {
 		t.Fatal(err)
