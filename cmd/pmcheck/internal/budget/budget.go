@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"time"
 
@@ -177,9 +178,16 @@ func (c *Client) exec(ctx context.Context, role, sql string, args []string) (ans
 
 // neutral overrides the PG variables and the files in a home directory that pgconn
 // reads by itself: root's must not lead elsewhere.
-const neutral = "host=localhost port=5432 user=pmcheck sslmode=disable sslcertmode=allow sslnegotiation=postgres " +
-	"passfile=/dev/null connect_timeout=0 target_session_attrs=any require_auth='' channel_binding=disable " +
-	"min_protocol_version=3.0 max_protocol_version=3.0"
+const neutral = "host=localhost port=5432 user=pmcheck sslmode=disable sslcertmode=allow " +
+	"sslnegotiation=postgres sslrootcert='' passfile=/dev/null connect_timeout=0 target_session_attrs=any " +
+	"require_auth='' channel_binding=disable min_protocol_version=3.0 max_protocol_version=3.0"
+
+// defaults returns settings that no variable and no file has a part in, but for
+// RuntimeParams. Neutral cannot override PGSERVICE, whose file is always read.
+func defaults() (*pgconn.Config, error) {
+	_ = os.Unsetenv("PGSERVICE")
+	return pgconn.ParseConfig(neutral)
+}
 
 // connection returns how to connect as a role.
 func (c *Client) connection(role string) (*pgconn.Config, error) {
@@ -192,7 +200,7 @@ func (c *Client) connection(role string) (*pgconn.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := pgconn.ParseConfig(neutral)
+	settings, err := defaults()
 	if err != nil {
 		return nil, err
 	}

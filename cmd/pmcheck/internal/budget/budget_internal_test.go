@@ -1,0 +1,22 @@
+package budget
+
+import "testing"
+
+// The variables of a root shell must neither lead elsewhere nor make the budget look
+// unreachable, which refuses every drain.
+func TestVariablesDoNotMatter(t *testing.T) {
+	for _, name := range []string{"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE", "PGSERVICEFILE", "PGPASSFILE",
+		"PGSSLMODE", "PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCERTMODE", "PGSSLNEGOTIATION", "PGCONNECT_TIMEOUT",
+		"PGTARGETSESSIONATTRS", "PGREQUIREAUTH", "PGCHANNELBINDING", "PGMINPROTOCOLVERSION", "PGMAXPROTOCOLVERSION"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "/nonsense")
+			settings, err := defaults()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if settings.Host != "localhost" || settings.User != "pmcheck" || settings.TLSConfig != nil {
+				t.Errorf("it connects to %s as %s, TLS %v", settings.Host, settings.User, settings.TLSConfig != nil)
+			}
+		})
+	}
+}
