@@ -29,11 +29,16 @@ const (
 // out. Settled says that SlotBack has held for the time to settle.
 func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
 	server, _ := s.Service(monitor.Server)
-	if why := heldBy(s); server.Mode != drain.Ready && why != "" {
+	isNew := slices.ContainsFunc(s.Holds, func(h api.HoldStatus) bool { return newHost(h.Hold) })
+	if why := heldBy(s); server.Mode != drain.Ready && why != "" && !isNew {
 		return SlotRenew, why
 	}
 	switch {
 	case s.Budget == nil:
+		return SlotLook, ""
+	case isNew && s.Budget.Held:
+		return SlotReturn, ""
+	case isNew:
 		return SlotLook, ""
 	case s.Budget.Held && settled && SlotBack(s):
 		return SlotReturn, ""
@@ -70,13 +75,16 @@ func heldBy(s api.Status) string {
 	return ""
 }
 
-// HeldOut reports whether one of some holds takes the master out of its pool. That of a
-// host which has never been in the pool does not.
+// HeldOut reports whether one of some holds has the master out of its pool.
 func HeldOut(holds []drain.Hold) bool {
 	return slices.ContainsFunc(holds, func(h drain.Hold) bool {
-		return h.Covers(monitor.Server) && h.Mode != drain.Ready && h.Holder != drain.Initial
+		return h.Covers(monitor.Server) && h.Mode != drain.Ready
 	})
 }
+
+// newHost reports whether a hold says that the host has never been in the pool: it is not
+// missed there, whatever else holds it. No file says so, whatever its name.
+func newHost(h drain.Hold) bool { return h.Holder == drain.Initial && h.Path == "" }
 
 // OverBudget returns the masters that keep this one from leaving: as many are out as
 // may be. The database decides; this is what the daemon saw last.

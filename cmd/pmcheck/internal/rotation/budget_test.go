@@ -49,6 +49,13 @@ func TestSlot(t *testing.T) {
 		{"a stop is announced", []func(*api.Status){by("guard", "", drain.Ready)}, true, rotation.SlotLook, ""},
 		{"never in service", []func(*api.Status){serving(drain.Maint, 503, time.Hour, "maint"),
 			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotLook, ""},
+		{"never in service, and its guard holds it", []func(*api.Status){serving(drain.Maint, 503, time.Hour, "maint"),
+			by(drain.Initial, "", drain.Maint), by(drain.Guard, "", drain.Drain)}, false, rotation.SlotLook, ""},
+		{"never in service, with a slot", []func(*api.Status){held, serving(drain.Maint, 503, time.Hour, "maint"),
+			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotReturn, ""},
+		{"held by a file of that holder", []func(*api.Status){serving(drain.Drain, 503, time.Second, "drain"),
+			by(drain.Initial, "", drain.Drain), func(s *api.Status) { s.Holds[0].Path = "/holds/initial.json" }}, false,
+			rotation.SlotRenew, "drain by initial (alice): kernel"},
 		{"sick for 59 s", []func(*api.Status){serving(drain.Ready, 503, 59*time.Second, "unhealthy: refused")}, false,
 			rotation.SlotLook, ""},
 		{"sick for a minute", []func(*api.Status){serving(drain.Ready, 503, time.Minute, "unhealthy: refused")}, false,
@@ -72,6 +79,25 @@ func TestSlot(t *testing.T) {
 			}
 			if got, reason := rotation.Slot(s, test.settled); got != test.want || reason != test.reason {
 				t.Errorf("got %s, %q; want %s, %q", got, reason, test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestAHostThatIsHeldNeedsNoSlot(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		hold drain.Hold
+		want bool
+	}{
+		{"drained", drain.Hold{Holder: drain.Operator, Mode: drain.Drain}, true},
+		{"never in service", drain.Hold{Holder: drain.Initial, Mode: drain.Maint}, true},
+		{"a stop is announced", drain.Hold{Holder: drain.Guard, Mode: drain.Ready}, false},
+		{"the CA alone is held", drain.Hold{Holder: drain.Operator, Service: "ca", Mode: drain.Drain}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := rotation.HeldOut([]drain.Hold{tt.hold}); got != tt.want {
+				t.Errorf("out %v, want %v", got, tt.want)
 			}
 		})
 	}
