@@ -21,6 +21,7 @@ type Departure struct {
 	tries  int
 	length time.Duration  // of the slots when slot was chosen
 	slot   time.Time      // the beginning of the chosen one; zero if there is none
+	chosen time.Time      // when it was
 	before api.Status     // the last look while the master served
 	back   []api.Balancer // that have to send again after a collision
 	left   time.Time      // when the hold took effect; zero while the master serves
@@ -39,8 +40,9 @@ func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
 	if slots.Length == 0 || !Replaced(s, d.Service) {
 		return nil, again
 	}
-	if d.length != slots.Length || d.slot.IsZero() || s.Time.After(d.slot.Add(slots.Late)) {
-		d.length, d.slot = slots.Length, slots.Begin(s.Time, d.tries, d.Draw)
+	setBack := s.Time.Before(d.chosen) // the clock; the slot may be hours away
+	if d.length != slots.Length || d.slot.IsZero() || setBack || s.Time.After(d.slot.Add(slots.Late)) {
+		d.length, d.slot, d.chosen = slots.Length, slots.Begin(s.Time, d.tries, d.Draw), s.Time
 	}
 	if s.Time.Before(d.slot) {
 		o := obstacle(api.ObstacleSlot, "", "may leave at %s, if no other server leaves before",

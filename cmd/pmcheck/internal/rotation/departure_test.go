@@ -109,6 +109,16 @@ func TestALateLookWaitsForTheNextSlot(t *testing.T) {
 	}
 }
 
+// A clock that is set back must not move the slot hours away.
+func TestADepartureChoosesAgainWhenTheClockIsSetBack(t *testing.T) {
+	d := departure()
+	d.Waits(pair(time.Second))
+	setBack := pair(time.Second - time.Hour)
+	if _, again := d.Waits(setBack); !again.Equal(held().Add(6*time.Second - time.Hour)) {
+		t.Errorf("at %v it looks again at %v", setBack.Time, again)
+	}
+}
+
 // A server that leaves before the slot begins takes the turn.
 func TestADepartureThatWasOvertakenDrawsAgain(t *testing.T) {
 	d := departure()
