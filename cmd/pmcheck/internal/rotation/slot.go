@@ -17,6 +17,9 @@ const (
 	// drawn is out of how many slots a master without one of its own draws, and
 	// maxDrawn out of how many after several collisions.
 	drawn, maxDrawn = 8, 64
+	// maxRounds is out of how many slots of its own a master draws after several
+	// collisions: another one has the same.
+	maxRounds = 4
 )
 
 // Slots is how the masters of a pool share the time. Each leaves only at the beginning
@@ -83,14 +86,22 @@ func ownSlot(fleet, names []string) (own, count int) {
 	}
 	slices.Sort(hosts)
 	hosts = slices.Compact(hosts)
-	own = slices.IndexFunc(hosts, func(host string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return sameHost(host, strings.ToLower(name)) })
-	})
+	own = place(hosts, names, func(a, b string) bool { return a == b })
+	if own < 0 {
+		own = place(hosts, names, sameHost) // two domains may have a host of the same short name
+	}
 	if own < 0 || len(hosts) < 2 {
 		return 0, 0
 	}
 	count = min(len(hosts), maxSlots)
 	return own % count, count
+}
+
+// place returns which host has one of some names, -1 if none has.
+func place(hosts, names []string, same func(a, b string) bool) int {
+	return slices.IndexFunc(hosts, func(host string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return same(host, strings.ToLower(name)) })
+	})
 }
 
 // sameHost reports whether two names mean one host. A name without a domain means the
@@ -111,6 +122,7 @@ func sameHost(a, b string) bool {
 
 // Begin returns when a slot begins in which the master may leave, not before a moment.
 // Without a slot of its own the master draws one; each earlier try doubles the range.
+// One that has collided in its own slot shares it, and draws one of its next ones.
 func (s Slots) Begin(from time.Time, tries int, draw func(n int) int) time.Time {
 	length := int64(s.Length)
 	slot := (from.UnixNano() + length - 1) / length
@@ -121,7 +133,7 @@ func (s Slots) Begin(from time.Time, tries int, draw func(n int) int) time.Time 
 		if ahead < 0 {
 			ahead += int64(s.Count)
 		}
-		slot += ahead
+		slot += ahead + int64(s.Count*draw(min(1<<min(tries, 8), maxRounds)))
 	}
 	return time.Unix(0, slot*length)
 }

@@ -74,6 +74,8 @@ func TestOwnSlotIsThePlaceInTheFleet(t *testing.T) {
 		{"not in it", []string{"m1", "m2"}, []string{"m3"}, 0, 0},
 		{"alone", []string{"m1"}, []string{"m1"}, 0, 0},
 		{"named twice", []string{"m1", "m1:9200", "m2"}, []string{"m2"}, 1, 2},
+		{"two domains have its hostname", []string{"m1.example.com", "m1.example.org"},
+			[]string{"m1.example.org", "m1"}, 1, 2},
 		{"more than there are slots", large, []string{"mn"}, 1, 12},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,7 +99,9 @@ func TestSlotsBeginForAllAtTheSameTime(t *testing.T) {
 		{"its own begins", Slots{Length: length, Own: 0, Count: 3}, first, 0, 0},
 		{"its own has begun", Slots{Length: length, Own: 0, Count: 3}, first.Add(1), 0, 3 * length},
 		{"the next one is its own", Slots{Length: length, Own: 1, Count: 3}, first.Add(1), 0, length},
-		{"the last of twelve", Slots{Length: length, Own: 11, Count: 12}, first, 5, 11 * length},
+		{"the last of twelve", Slots{Length: length, Own: 11, Count: 12}, first, 0, 11 * length},
+		{"its own is another's, too", Slots{Length: length, Own: 1, Count: 3}, first, 1, (1 + 3) * length},
+		{"and that of several", Slots{Length: length, Own: 1, Count: 3}, first, 100, (1 + 3*3) * length},
 		{"the last of those drawn", Slots{Length: length}, first, 0, 7 * length},
 		{"after a collision", Slots{Length: length}, first, 1, 15 * length},
 		{"after many collisions", Slots{Length: length}, first, 100, 63 * length},
