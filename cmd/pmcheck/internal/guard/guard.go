@@ -30,7 +30,7 @@ const (
 var ErrNotIdle = errors.New("not idle")
 
 // errCollision says that the master has to go back into service.
-var errCollision = errors.New("back in service")
+var errCollision = errors.New("goes back into service")
 
 // Guard is one run of the guard.
 type Guard struct {
@@ -78,12 +78,14 @@ func (g *Guard) BeforeStop(ctx context.Context) error {
 		case !g.departure.Replaced():
 			return g.serveUntilStop(g.departure.Alone())
 		}
-		if err := g.drain(ctx); !errors.Is(err, errCollision) {
+		err = g.drain(ctx)
+		switch {
+		case !errors.Is(err, errCollision):
 			return err
-		} else if !inTime {
+		case !inTime:
 			return g.serveUntilStop(err.Error())
 		}
-		g.goBack()
+		g.goBack(err)
 	}
 }
 
@@ -120,10 +122,13 @@ func (g *Guard) serveUntilStop(why string) error {
 
 // goBack returns the master to service for a later try. What the stop waits for takes
 // the place of the hold, so that a status never shows neither.
-func (g *Guard) goBack() {
+func (g *Guard) goBack(why error) {
+	g.Progress.Done(why.Error())
 	g.departure.Returned()
 	g.stop.Drained = time.Time{}
-	g.announce(g.Service + " is about to stop; another server has left at the same time, so it tries again later")
+	if !g.announce(g.Service + " is about to stop; another server has left at the same time, so it tries again later") {
+		_, _ = g.store.Lift(drain.Guard, "")
+	}
 }
 
 // waitTurn waits until the master may leave, and reports whether that was in time.
@@ -151,8 +156,9 @@ func (g *Guard) claimLate(ctx context.Context) {
 	}
 }
 
-// announce shows a pending stop in the status, until the wait is over.
-func (g *Guard) announce(reason string) {
+// announce shows a pending stop in the status, until the wait is over, and reports
+// whether it could.
+func (g *Guard) announce(reason string) bool {
 	g.announced = time.Now()
 	_, err := g.store.Put(drain.Hold{
 		Holder:      drain.Guard,
@@ -164,6 +170,7 @@ func (g *Guard) announce(reason string) {
 	if err != nil {
 		fmt.Fprintf(g.Out, "the pending stop is not announced: %v\n", err)
 	}
+	return err == nil
 }
 
 // waitIdle waits until the last agent has finished.

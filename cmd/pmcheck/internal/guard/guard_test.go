@@ -1,0 +1,125 @@
+package guard_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// A master is a daemon on a socket, whose balancer has one other server or none.
+type master struct {
+	settings config.Config
+	never    bool // there never was another server
+	leave    int  // how often the other server leaves together with this one
+
+	mu    sync.Mutex
+	modes []drain.Mode // that the guard has set, each once until the next
+}
+
+func startMaster(t *testing.T, m *master) {
+	t.Helper()
+	m.settings = config.Default()
+	m.settings.Holds = config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+	m.settings.Socket = filepath.Join(t.TempDir(), "s")
+	m.settings.Probe.Address = "192.0.2.1:8140" // no connection of this host
+	l, err := net.Listen("unix", m.settings.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" { // it waits for news
+			time.Sleep(20 * time.Millisecond)
+		}
+		_ = json.NewEncoder(w).Encode(m.status())
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+}
+
+// status is what the daemon says: the balancer follows a hold at once.
+func (m *master) status() api.Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	mode, _ := m.settings.Store().Read().Mode(monitor.Server, now)
+	if n := len(m.modes); n == 0 || m.modes[n-1] != mode {
+		m.modes = append(m.modes, mode)
+	}
+	b := api.Balancer{Node: "lb1", Service: monitor.Server, Seen: now, Checks: 9, Interval: 0.1, DrainCode: 404,
+		OthersWeight: 100, OthersSeen: now, UnitWeight: 100,
+		View: &api.View{State: "UP", Weight: 100, WeightTotal: 200}}
+	switch {
+	case m.never:
+		b.OthersWeight, b.OthersSeen, b.View.WeightTotal = 0, time.Time{}, 100
+	case mode == drain.Drain:
+		b.View.State, b.View.WeightTotal = "NOLB", 100
+		if together := len(m.modes) / 2; together <= m.leave {
+			b.View.WeightTotal = 0
+		}
+	}
+	return api.Status{
+		Time:      now,
+		Started:   now.Add(-time.Hour),
+		Certname:  "m1",
+		Fleet:     []string{"m1", "m2"},
+		Balancers: []api.Balancer{b},
+		Services: []api.ServiceStatus{{
+			Name:    monitor.Server,
+			Mode:    mode,
+			Verdict: check.Verdict{Health: check.Healthy},
+		}},
+		Probe: api.ProbeStatus{Address: m.settings.Probe.Address},
+	}
+}
+
+func TestBeforeStop(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		master *master
+		modes  []drain.Mode
+		says   string
+	}{
+		{"the last server is not drained", &master{never: true}, []drain.Mode{drain.Ready},
+			"not drained, serves until it stops: balancer lb1 has no other server"},
+		{"drained in its slot", &master{}, []drain.Mode{drain.Ready, drain.Drain}, "idle"},
+		{"another server leaves at the same time", &master{leave: 1},
+			[]drain.Mode{drain.Ready, drain.Drain, drain.Ready, drain.Drain},
+			"goes back into service: balancer lb1 has no other server left"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			startMaster(t, tt.master)
+			var out strings.Builder
+			g := guard.New("puppetserver", tt.master.settings, &out, render.NewProgress(&out))
+			if err := g.BeforeStop(t.Context()); err != nil && !errors.Is(err, guard.ErrNotIdle) {
+				t.Fatal(err)
+			}
+			if !slices.Equal(tt.master.modes, tt.modes) {
+				t.Errorf("modes %v, want %v", tt.master.modes, tt.modes)
+			}
+			if !strings.Contains(out.String(), tt.says) {
+				t.Errorf("it does not say %q:\n%s", tt.says, &out)
+			}
+			_, err := tt.master.settings.Store().Lift(drain.Guard, "")
+			if drained := !errors.Is(err, drain.ErrNotFound); drained != (tt.modes[len(tt.modes)-1] == drain.Drain) {
+				t.Errorf("a hold is left: %v", drained)
+			}
+		})
+	}
+}
