@@ -1,0 +1,215 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// togetherInterval is the time between two checks in these tests.
+const togetherInterval = 500 * time.Millisecond
+
+// startPool starts masters behind one HAProxy, and waits until all are UP and know of
+// each other.
+func startPool(t *testing.T, masters int) (list []*lab.Site, h *lab.HAProxy, address string) {
+	t.Helper()
+	address = lab.Address(t, "127.0.0.1")
+	config := tcpDefaults + "listen puppet\n bind " + address + "\n balance roundrobin\n" +
+		" option httpchk GET /?drain=404\n http-check disable-on-404\n http-check send-state\n" +
+		fmt.Sprintf(" default-server check inter %dms fall 3 rise 2 weight 100\n", togetherInterval.Milliseconds())
+	echo := startEcho(t)
+	for i := range masters {
+		s := lab.StartSite(t, lab.SiteOptions{})
+		list = append(list, s)
+		config += fmt.Sprintf(" server m%d %s port %s\n", i+1, echo, lab.Port(t, s.Listen))
+	}
+	h = list[0].Balance(config)
+	waitForPool(list)
+	return list, h, address
+}
+
+// waitForPool waits until HAProxy tells every master that all are UP.
+func waitForPool(list []*lab.Site) {
+	for _, s := range list {
+		waitForWeights(s, fmt.Sprintf("100/%d00", len(list)))
+	}
+}
+
+// waitForWeights waits until HAProxy has told a master twice that it is UP with this
+// weight: only then its interval is known.
+func waitForWeights(s *lab.Site, weight string) {
+	s.TB.Helper()
+	s.WaitBalancer(func(b lab.Balancer) bool {
+		return b.View != nil && b.Checks > 1 && b.View.Sends() &&
+			weight == fmt.Sprintf("%d/%d", b.View.Weight, b.View.WeightTotal)
+	}, 20*time.Second)
+}
+
+// TestDrainsAtTheSameTime drains both masters of a pool in the same moment. Each becomes
+// the last server together with the other one, and returns.
+func TestDrainsAtTheSameTime(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	pair, h, _ := startPool(t, 2)
+	servers := lab.StartRecord(t, 5*time.Millisecond, func() string { return serversUp(h) })
+	var commands sync.WaitGroup
+	for i, s := range pair {
+		commands.Go(func() {
+			if out, status := s.Run("drain", "--wait=30s"); status != 7 {
+				t.Errorf("m%d: drain --wait ends with %d, want 7:\n%s", i+1, status, out)
+			}
+		})
+	}
+	commands.Wait()
+	waitForPool(pair)
+	took := longestWithout(servers.Stop())
+	measured(t, "two drains at the same time: without a server", took)
+	if took > 3*togetherInterval {
+		t.Errorf("HAProxy had no server for %v: %s", took, servers)
+	}
+}
+
+// TestDrainsInTurn drains both masters of a pool in the same moment with --in-turn.
+func TestDrainsInTurn(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	pair, h, _ := startPool(t, 2)
+	servers := lab.StartRecord(t, 5*time.Millisecond, func() string { return serversUp(h) })
+	var commands sync.WaitGroup
+	for i, s := range pair {
+		commands.Go(func() {
+			if out, status := s.Run("drain", "--in-turn", "--wait=4m"); status != 0 {
+				t.Errorf("m%d: drain --in-turn ends with %d:\n%s", i+1, status, out)
+			}
+			if out, status := s.Run("ready", "--wait=1m"); status != 0 {
+				t.Errorf("m%d: ready --wait ends with %d:\n%s", i+1, status, out)
+			}
+		})
+	}
+	commands.Wait()
+	took := longestWithout(servers.Stop())
+	measured(t, "two drains in turn: without a server", took)
+	if took > 3*togetherInterval {
+		t.Errorf("HAProxy had no server for %v: %s", took, servers)
+	}
+}
+
+// TestGuardsAtTheSameTime has the guards of whole pools start in the same moment, each
+// with a stand-in for a master that restarts within seconds: HAProxy and pmcheck are
+// real. In the long form there are ten pools of each size.
+func TestGuardsAtTheSameTime(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	pools := 1
+	if long() {
+		pools = 10
+	}
+	for _, masters := range []int{2, 3} {
+		t.Run(fmt.Sprint(masters, " masters"), func(t *testing.T) {
+			t.Parallel()
+			empty := make([]time.Duration, pools)
+			t.Run("at once", func(t *testing.T) {
+				for i := range pools {
+					t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+						t.Parallel()
+						empty[i] = stopTogether(t, masters)
+					})
+				}
+			})
+			slices.Sort(empty)
+			measured(t, fmt.Sprint(masters, " guards at the same time: without a server, sorted"), empty)
+			if worst := empty[pools-1]; worst > 3*togetherInterval+slack {
+				t.Errorf("HAProxy had no server for %v", worst)
+			}
+			if median := empty[(pools-1)/2]; median > 0 {
+				t.Errorf("HAProxy had no server for %v in the median", median)
+			}
+		})
+	}
+}
+
+// stopTogether restarts all masters of a pool by their guards, and returns the longest
+// time in which HAProxy had no server.
+func stopTogether(t *testing.T, masters int) time.Duration {
+	pool, h, _ := startPool(t, masters)
+	servers := lab.StartRecord(t, 5*time.Millisecond, func() string { return serversUp(h) })
+	var restarts sync.WaitGroup
+	for i, s := range pool {
+		restarts.Go(func() {
+			settings := config.Default()
+			settings.Socket, settings.Probe.Address = s.Socket(), s.MasterAddress()
+			settings.Holds = config.Holds{Persistent: s.Holds.Persistent, UntilReboot: s.Holds.UntilReboot}
+			var out strings.Builder
+			g := guard.New("puppetserver", settings, &out, render.NewProgress(&out))
+			if err := g.BeforeStop(t.Context()); err != nil {
+				t.Errorf("m%d: %v", i+1, err)
+			}
+			s.SetMaster(checktest.Stopped)
+			time.Sleep(2 * time.Second) // the restart
+			s.SetMaster(checktest.Running)
+			if err := g.AfterStart(t.Context()); err != nil {
+				t.Errorf("m%d: %v", i+1, err)
+			}
+			t.Logf("m%d:\n%s", i+1, &out)
+		})
+	}
+	restarts.Wait()
+	waitForPool(pool)
+	t.Logf("servers UP: %s", servers.Stop())
+	return longestWithout(servers)
+}
+
+// TestDrainedInHAProxyIsNotTheLastServer: HAProxy says of a master that it has drained
+// itself what it says of the last one, but gives sessions to the other.
+func TestDrainedInHAProxyIsNotTheLastServer(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	pair, h, address := startPool(t, 2)
+	s := pair[0]
+	h.Admin("set server puppet/m1 state drain")
+	waitForWeights(s, "100/100")
+	if out, status := s.Run("drain"); status != 7 {
+		t.Errorf("without any session, drain ends with %d, want 7: nothing tells\n%s", status, out)
+	}
+	startSession(t, address) // goes to m2
+	s.WaitBalancer(func(b lab.Balancer) bool { return b.View != nil && b.View.SessionsTotal == 1 }, 10*time.Second)
+	s.MustRun("drain")
+}
+
+// serversUp is how many servers HAProxy has UP.
+func serversUp(h *lab.HAProxy) string {
+	stats, err := h.Stats()
+	if err != nil {
+		return lab.NoAnswer
+	}
+	up := 0
+	for _, s := range stats {
+		if strings.HasPrefix(s.Status, "UP") {
+			up++
+		}
+	}
+	return fmt.Sprint(up)
+}
+
+// longestWithout returns the longest time in a record of serversUp in which there was
+// none.
+func longestWithout(r *lab.Record) (longest time.Duration) {
+	changes := r.Changes()
+	for i, c := range changes {
+		if c.Answer == "0" && i+1 < len(changes) {
+			longest = max(longest, changes[i+1].At.Sub(c.At))
+		}
+	}
+	return longest
+}
