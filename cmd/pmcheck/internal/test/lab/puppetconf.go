@@ -93,9 +93,10 @@ func (s *PuppetServer) jrubyConf() string {
     server-run-dir: %q
     server-log-dir: %q
     max-active-instances: %d
+    max-requests-per-instance: %d
 }
 `, s.path("var/jruby-gems"), s.path("puppet"), s.path("code"), s.path("var"), s.path("run"), s.path("log"),
-		s.opts.MaxActiveInstances)
+		s.opts.MaxActiveInstances, s.opts.MaxRequests)
 }
 
 // addAccessRules puts the caller's rules in front of the first packaged one.

@@ -25,6 +25,7 @@ type PuppetServerOptions struct {
 	Certname           string            // default "master.lab.example"
 	Address            string            // host:port to listen on; default a port of 127.0.0.1
 	MaxActiveInstances int               // JRubies; default 1
+	MaxRequests        int               // after which a JRuby is replaced; 0: never
 	HeapMB             int               // default 512
 	Settings           map[string]string // further settings for [main] of puppet.conf
 	AccessRules        string            // authorization rules in HOCON, in front of the shipped ones
