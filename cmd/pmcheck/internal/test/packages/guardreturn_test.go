@@ -3,6 +3,7 @@
 package packages_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,39 @@ frontend m2
 		on.waitForOutput(20*time.Second, "drain", "sh", "-c", guardMode)
 		on.waitForOutput(startTime, "none", "sh", "-c", guardMode)
 		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
+	})
+
+	t.Run("the last server is not drained", func(t *testing.T) {
+		on := s.with(t)
+		on.Configure("fleet: [master, other]\nguard: {turn: 5s}\n")
+		haproxy.Admin("disable server puppet/m2")
+		on.waitForOutput(10*time.Second, "1", "sh", "-c", "pmcheck status --json | grep -c last_server")
+		told := on.Record(20 * time.Millisecond)
+		port := lab.StartRecord(t, 20*time.Millisecond, func() string {
+			code, body, err := master.Status()
+			if err != nil {
+				return lab.NoAnswer
+			}
+			return fmt.Sprint(code, " ", body)
+		})
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		haproxy.WaitStatus("puppet", "m1", "DOWN", 30*time.Second)
+		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
+		outage, closed := told.Stop().Outage(), port.Stop().Outage()
+		t.Logf("measured: restart of the last server: port closed for %v, balancers told otherwise than 200 for %v",
+			closed.Round(time.Second/10), outage.Round(time.Second/10))
+		if strings.Contains(told.Told(), "drain") {
+			t.Errorf("the last server was drained: %s", told)
+		}
+		if outage > closed+15*time.Second { // until all JRubies are ready
+			t.Errorf("the outage took %v, of which the port was closed for %v", outage, closed)
+		}
+		const says = "not drained, serves until it stops: balancer"
+		if journal := on.Host.Journal("pmcheck-guard@puppetserver.service"); !strings.Contains(journal, says) {
+			t.Errorf("the guard does not say %q:\n%s", says, journal)
+		}
+		haproxy.Admin("enable server puppet/m2")
+		haproxy.WaitStatus("puppet", "m2", "UP", 10*time.Second)
 	})
 
 	t.Run("a second restart before the master is healthy", func(t *testing.T) {

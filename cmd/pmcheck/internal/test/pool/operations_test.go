@@ -11,8 +11,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// installPmcheck installs the older package, with no configuration, and has it print the backend of the balancers.
-func (p *pool) installPmcheck() {
+// installPmcheck installs the older package, and returns the backend that it prints for
+// the balancers.
+func (p *pool) installPmcheck() (backend string) {
 	p.t.Helper()
 	var servers []string
 	for _, m := range p.masters {
@@ -23,7 +24,7 @@ func (p *pool) installPmcheck() {
 		p.copyTasks(m.Host)
 		servers = append(servers, "--server", m.Host.Name+"="+m.Host.Address)
 	}
-	p.balance(p.masters[0].Host.MustRun("pmcheck", append([]string{"haproxy", "--graceful"}, servers...)...))
+	return p.masters[0].Host.MustRun("pmcheck", append([]string{"haproxy", "--graceful"}, servers...)...)
 }
 
 // moduleDir is where Bolt puts modules on the host that a task runs on.

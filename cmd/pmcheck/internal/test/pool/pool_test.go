@@ -20,7 +20,7 @@ func TestPool(t *testing.T) {
 	if os.Getenv("PMCHECK_LONG") != "" {
 		size = long()
 	}
-	p := startPool(t, size.jrubies, size.largest())
+	p := startPool(t, 2, size.jrubies, size.largest())
 	var rows []row
 	measure := func(list []scenario) {
 		for _, s := range list {
@@ -29,7 +29,7 @@ func TestPool(t *testing.T) {
 			})
 		}
 	}
-	p.installPmcheck()
+	p.balance(p.installPmcheck())
 	measure(size.withPmcheck)
 	if len(size.withAncestor) > 0 {
 		p.installAncestor()

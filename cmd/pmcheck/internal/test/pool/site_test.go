@@ -33,7 +33,7 @@ if $trusted['certname'] =~ /^slow/ {
 notify { 'applied': }
 `
 
-// A pool is two masters, two balancers, and a host for real agents.
+// A pool is two or three masters, two balancers, and a host for real agents.
 type pool struct {
 	t         *testing.T // of the operation under way
 	life      *testing.T // of what outlasts it
@@ -48,7 +48,7 @@ type pool struct {
 }
 
 // startPool starts everything but the balancers.
-func startPool(t *testing.T, jrubies int, largest mix) *pool {
+func startPool(t *testing.T, masters, jrubies int, largest mix) *pool {
 	t.Helper()
 	p := &pool{t: t, life: t, net: lab.StartNetwork(t), debs: map[string]string{},
 		directory: &directory{leads: map[endpoint]endpoint{}}}
@@ -61,8 +61,8 @@ func startPool(t *testing.T, jrubies int, largest mix) *pool {
 		}
 	}
 	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
-	for _, name := range []string{"m1", "m2"} {
-		host := p.net.Boot(name)
+	for i := range masters {
+		host := p.net.Boot(fmt.Sprintf("m%d", i+1))
 		p.startMaster(host, opts)
 		if opts.CA == nil {
 			for _, version := range []string{older, newer} { // meanwhile
@@ -76,7 +76,9 @@ func startPool(t *testing.T, jrubies int, largest mix) *pool {
 	p.workshop.MustRun("sh", "-c", fmt.Sprintf(`echo "%s %s\n%s %s" >>/etc/hosts`,
 		balancerEnd(0).ip(), balancerEnd(0).fqdn(), balancerEnd(1).ip(), balancerEnd(1).fqdn()))
 	p.addAgents(largest)
-	p.masters[1].WaitReady(3 * time.Minute)
+	for _, m := range p.masters[1:] {
+		m.WaitReady(3 * time.Minute)
+	}
 	return p
 }
 
