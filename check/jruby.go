@@ -105,6 +105,7 @@ type poolCheck struct {
 	service  string    // the name that answered last
 	asked    time.Time // when the check first asked after the last start
 	complete bool      // all instances have been ready at once since the last start
+	unread   bool      // the uptime of the server could not be read at the first look
 	since    time.Time // when instances began to be missing
 	last     *Pool
 }
@@ -136,8 +137,8 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 		}
 		return f
 	}
-	if c.last == nil && pool.Ready() > 0 && pool.Ready() < pool.Size {
-		c.recall(ctx, now)
+	if missing := pool.Ready() > 0 && pool.Ready() < pool.Size; c.last == nil || c.unread {
+		c.unread = missing && !c.recall(ctx, now)
 	}
 	f := c.judge(pool, now)
 	c.last = pool
@@ -180,12 +181,12 @@ func (c *poolCheck) ask(ctx context.Context) (pool *Pool, err error) {
 // recall asks how long the server has been up. A check that has just begun, as after a
 // reload, has no history. Instances that are missing in a young server have not started
 // yet; one that is missing in an old server is being replaced or was lost. A server
-// that does not report its uptime is treated like a young one.
-func (c *poolCheck) recall(ctx context.Context, now time.Time) {
+// that does not report its uptime is treated like a young one, until it does.
+func (c *poolCheck) recall(ctx context.Context, now time.Time) (read bool) {
 	const path = "/status/v1/services/status-service?level=debug" // of all versions that have jruby-metrics
 	status, body, err := c.client.Get(ctx, path, maxPool)
 	if err != nil || status != http.StatusOK {
-		return
+		return false
 	}
 	var s struct {
 		Status struct {
@@ -196,10 +197,11 @@ func (c *poolCheck) recall(ctx context.Context, now time.Time) {
 			} `json:"experimental"`
 		} `json:"status"`
 	}
-	if json.Unmarshal(body, &s) == nil && s.Status.Experimental.JVM.UpMillis > 0 {
-		up := time.Duration(s.Status.Experimental.JVM.UpMillis) * time.Millisecond
-		c.since = now.Add(-up)
+	if json.Unmarshal(body, &s) != nil || s.Status.Experimental.JVM.UpMillis <= 0 {
+		return false
 	}
+	c.since = now.Add(-time.Duration(s.Status.Experimental.JVM.UpMillis) * time.Millisecond)
+	return true
 }
 
 // judge returns the finding for a pool, given what earlier ones have shown.

@@ -36,6 +36,19 @@ func TestMissingJRubyMeansWarmingOnlyOnAYoungServer(t *testing.T) {
 	}
 }
 
+// A busy server may not report its uptime the first time.
+func TestUptimeIsAskedForAgain(t *testing.T) {
+	r := start(t, nil)
+	r.waitFor(200, answer.Serving)
+	r.master.SetUptime(0) // which none has
+	r.master.SetPool(check.Pool{Size: 4, Free: 3, Lock: "not-in-use"})
+	r.Reload(r.config, "test.yaml")
+	r.waitForPool(4, 3)
+	r.waitFor(503, "warming: jruby-warming")
+	r.master.SetUptime(time.Hour)
+	r.waitFor(200, answer.Serving)
+}
+
 // waitForPool waits until the status shows a pool of this size, with this number of
 // JRubies ready.
 func (r *testDaemon) waitForPool(size, ready int) {
