@@ -68,7 +68,9 @@ describe 'pmcheck' do
         code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s' },
         puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
         compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
-        agent: { 'listen' => ':9301', 'weight' => true }, guard: { 'turn' => '1m', 'wait' => '10m' }, log: { 'level' => 'debug', 'format' => 'json' }
+        agent: { 'listen' => ':9301', 'weight' => true }, guard: { 'turn' => '1m', 'wait' => '10m' },
+        budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'max_out' => 2, 'lapse' => '1h', 'settle' => '1m' },
+        log: { 'level' => 'debug', 'format' => 'json' }
       }
     end
 
@@ -164,6 +166,7 @@ describe 'pmcheck' do
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'busy_fall' => '5' }], unit: [{ 'names' => [] }],
     expiry: [{ 'warn' => '30x' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
     puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }], agent: [{ 'weight' => 'yes' }, { 'listen' => 9201 }],
+    budget: [{ 'database' => 'puppetdb/pmcheck' }, { 'pool' => 'a b' }, { 'max_out' => '1' }, { 'max_out' => 0 }, { 'lapse' => 30 }, { 'turn' => '1m' }],
     balancers: ['::1'], fleet: ['puppet1', ['a b'], ['ftp://x']],
     log: [{ 'level' => 'INFO' }, { 'format' => 'xml' }],
     settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1']
