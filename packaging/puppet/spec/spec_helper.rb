@@ -16,7 +16,7 @@ def facts_of(family, name, release)
     osfamily: family, operatingsystem: name, operatingsystemrelease: release,
     networking: { 'fqdn' => 'puppet1.example.com', 'hostname' => 'puppet1', 'ip' => '192.0.2.11' },
     hostname: 'puppet1', ipaddress: '192.0.2.11', fqdn: 'puppet1.example.com',
-    kernel: 'Linux', path: '/usr/bin:/bin', service_provider: 'systemd'
+    kernel: 'Linux', selinux: false, path: '/usr/bin:/bin', service_provider: 'systemd'
   }
 end
 

@@ -23,18 +23,18 @@ const (
 	mixed     = 6 // some changes, some failures
 )
 
-// copyModule copies the module to where Puppet Server finds it.
-func (s *hostSite) copyModule() {
-	s.t.Helper()
-	root := tree(s.t, "packaging", "puppet")
+// copyModule copies the module to where Puppet finds it.
+func copyModule(t *testing.T, h *lab.Host) {
+	t.Helper()
+	root := tree(t, "packaging", "puppet")
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !strings.HasPrefix(path, "spec/") {
-			s.Host.Copy(filepath.Join(root, path), "/etc/puppet/code/environments/production/modules/pmcheck/"+path, 0o644)
+			h.Copy(filepath.Join(root, path), "/etc/puppet/code/environments/production/modules/pmcheck/"+path, 0o644)
 		}
 		return err
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 

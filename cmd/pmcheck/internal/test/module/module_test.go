@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
@@ -92,6 +93,13 @@ func TestEverySettingHasAParameter(t *testing.T) {
 			"Optional['"+inner+"']") {
 			t.Errorf("type Pmcheck::%s has no %s", name, inner)
 		}
+	}
+}
+
+// TestSchemaMatchesTheProgram compares the module's copy of the schema with the program's.
+func TestSchemaMatchesTheProgram(t *testing.T) {
+	if read(t, tree(t, "packaging", "puppet", "files", "schema.sql")) != budget.Schema() {
+		t.Error("cp cmd/pmcheck/internal/budget/schema.sql packaging/puppet/files/")
 	}
 }
 

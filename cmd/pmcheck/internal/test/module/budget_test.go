@@ -1,0 +1,155 @@
+//go:build linux
+
+package module_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestBudget has Puppet set up the drain budget: PostgreSQL on one host, a master that
+// uses it on another.
+func TestBudget(t *testing.T) {
+	lab.Real(t)
+	lab.Need(t, "psql", "postgresql")
+	ca, err := checktest.NewCA("Puppet CA: lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := lab.StartNetwork(t)
+	db := bootPuppetHost(t, network, ca, "db")
+	master := bootPuppetHost(t, network, ca, "m1")
+	master.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
+	version := newCluster(t, db.Host)
+
+	database := fmt.Sprintf(`
+class { 'postgresql::globals': version => '%s' }
+class { 'postgresql::server': listen_addresses => '*' }
+class { 'pmcheck::database':
+  masters => ['/m\d\.lab\.example/'],
+  admins  => ['db.lab.example'],
+}
+`, version)
+	db.apply(database, changed)
+	t.Log(db.apply(database, unchanged))
+	uses := fmt.Sprintf(`
+class { 'pmcheck':
+  package_source => '%s',
+  budget         => { database => 'postgresql://db.lab.example/pmcheck' },
+}
+`, debFile)
+	master.apply(uses, changed)
+	master.apply(uses, unchanged)
+
+	master.MustRun("pmcheck", "drain", "--reason", "kernel")
+	if got := master.MustRun("pmcheck", "budget"); !strings.Contains(got, master.FQDN()) ||
+		!strings.Contains(got, "kernel") {
+		t.Errorf("pmcheck budget prints:\n%s", got)
+	}
+	if out, err := master.logIn("pmcheck"); err != nil || !strings.Contains(out, master.FQDN()) {
+		t.Errorf("a master reads the slots: %v\n%s", err, out)
+	}
+	if out, err := db.logIn("pmcheck_admin"); err != nil || !strings.Contains(out, master.FQDN()) {
+		t.Errorf("an administrator reads the slots: %v\n%s", err, out)
+	}
+	if out, err := db.logIn("pmcheck"); err == nil || !strings.Contains(out, "certificate authentication failed") {
+		t.Errorf("a host that is no master logs in: %v\n%s", err, out)
+	}
+	if out, err := master.logIn("pmcheck_admin"); err == nil ||
+		!strings.Contains(out, "certificate authentication failed") {
+		t.Errorf("a master logs in as administrator: %v\n%s", err, out)
+	}
+
+	ca.Revoke(master.leaf.Certificate)
+	db.writeCRL(ca)
+	db.apply(database, changed)
+	if out, err := master.logIn("pmcheck"); err == nil || !strings.Contains(out, "revoked") {
+		t.Errorf("a revoked certificate logs in: %v\n%s", err, out)
+	}
+}
+
+// newCluster replaces the cluster that the host has from this machine, and returns its
+// version. Puppet starts it.
+func newCluster(t *testing.T, h *lab.Host) (version string) {
+	t.Helper()
+	versions, err := filepath.Glob("/usr/lib/postgresql/*")
+	if err != nil || len(versions) == 0 {
+		t.Fatal("no PostgreSQL (apt-get install --no-install-recommends postgresql)")
+	}
+	version = filepath.Base(slices.Max(versions))
+	h.MustRun("rm", "-rf", "/etc/postgresql", "/var/lib/postgresql/"+version)
+	h.MustRun("pg_createcluster", version, "main")
+	return version
+}
+
+// puppetHost is a host with a Puppet certificate and the module, without Puppet Server.
+type puppetHost struct {
+	*lab.Host
+	t    *testing.T
+	leaf *checktest.Leaf
+}
+
+const puppetSSL = "/var/lib/puppet/ssl"
+
+func bootPuppetHost(t *testing.T, network *lab.Network, ca *checktest.CA, name string) *puppetHost {
+	t.Helper()
+	h := &puppetHost{Host: network.Boot(name), t: t}
+	h.MustRun("rm", "-rf", "/usr/bin/pmcheck", "/etc/pmcheck", "/var/lib/pmcheck") // of this machine
+	h.MustRun("find", puppetSSL, "-mindepth", "1", "-delete")
+	h.WriteFile("/etc/puppet/puppet.conf", "[main]\ncertname = "+h.FQDN()+"\n", 0o644)
+	var err error
+	if h.leaf, err = ca.Issue(checktest.Template{Name: h.FQDN()}); err != nil {
+		t.Fatal(err)
+	}
+	key, err := h.leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.WriteFile(h.certificate(), string(h.leaf.CertificatePEM()), 0o644)
+	h.WriteFile(h.key(), string(key), 0o600)
+	h.WriteFile(puppetSSL+"/certs/ca.pem", string(ca.Bundle()), 0o644)
+	h.writeCRL(ca)
+	copyModule(t, h.Host)
+	return h
+}
+
+func (h *puppetHost) certificate() string { return puppetSSL + "/certs/" + h.FQDN() + ".pem" }
+
+func (h *puppetHost) key() string { return puppetSSL + "/private_keys/" + h.FQDN() + ".pem" }
+
+func (h *puppetHost) writeCRL(ca *checktest.CA) {
+	h.t.Helper()
+	crl, err := ca.CRL(time.Now().Add(24 * time.Hour))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.WriteFile(puppetSSL+"/crl.pem", string(crl), 0o644)
+}
+
+// apply has Puppet apply a manifest.
+func (h *puppetHost) apply(manifest string, want int) (output string) {
+	h.t.Helper()
+	h.WriteFile("/root/site.pp", manifest, 0o644)
+	out, err := h.Command("puppet", "apply", "--detailed-exitcodes", "--color=false", "/root/site.pp").CombinedOutput()
+	if got := exitStatus(h.t, err); got != want {
+		h.t.Fatalf("puppet apply on %s ends with %d, want %d\n%s", h.Name, got, want, out)
+	}
+	return string(out)
+}
+
+// logIn connects to the database with the host's certificate. Puppet lets its group read
+// the key, and psql refuses such a key, so it gets a copy.
+func (h *puppetHost) logIn(role string) (output string, err error) {
+	const key = "/root/key.pem"
+	h.MustRun("install", "-m", "0600", h.key(), key)
+	return h.Run("psql", "-X", "-At", "-c", "select pmcheck.look('puppet', '30m')", "-d", fmt.Sprintf(
+		"host=db.lab.example dbname=pmcheck user=%s sslmode=verify-full sslrootcert=%s sslcert=%s sslkey=%s",
+		role, puppetSSL+"/certs/ca.pem", h.certificate(), key))
+}
