@@ -101,6 +101,30 @@ frontend m2
 		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
 	})
 
+	t.Run("a second restart before the master is healthy", func(t *testing.T) {
+		on := s.with(t)
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		on.assertPrints("activating", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		on.assertPrints("drain", "sh", "-c", guardMode)
+		on.waitForOutput(startTime, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.assertPrints("none", "sh", "-c", guardMode)
+		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
+		assertNeverDown(t, haproxy)
+	})
+
+	t.Run("a server that does not become healthy", func(t *testing.T) {
+		on := s.with(t)
+		on.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  return: 3s\n", 0o644)
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		on.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+		on.assertPrints("none", "sh", "-c", guardMode)
+		if got := on.Answer(); got == serving {
+			t.Errorf("answer %q", got)
+		}
+		on.waitForAnswer(startTime, serving)
+	})
+
 	t.Run("the last server is not drained", func(t *testing.T) {
 		on := s.with(t)
 		on.Configure("fleet: [master, other]\nguard: {turn: 5s}\n")
@@ -132,30 +156,6 @@ frontend m2
 		}
 		haproxy.Admin("enable server puppet/m2")
 		haproxy.WaitStatus("puppet", "m2", "UP", 10*time.Second)
-	})
-
-	t.Run("a second restart before the master is healthy", func(t *testing.T) {
-		on := s.with(t)
-		on.Host.MustRun("systemctl", "restart", "puppetserver")
-		on.assertPrints("activating", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
-		on.Host.MustRun("systemctl", "restart", "puppetserver")
-		on.assertPrints("drain", "sh", "-c", guardMode)
-		on.waitForOutput(startTime, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
-		on.assertPrints("none", "sh", "-c", guardMode)
-		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
-		assertNeverDown(t, haproxy)
-	})
-
-	t.Run("a server that does not become healthy", func(t *testing.T) {
-		on := s.with(t)
-		on.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  return: 3s\n", 0o644)
-		on.Host.MustRun("systemctl", "restart", "puppetserver")
-		on.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
-		on.assertPrints("none", "sh", "-c", guardMode)
-		if got := on.Answer(); got == serving {
-			t.Errorf("answer %q", got)
-		}
-		on.waitForAnswer(startTime, serving)
 	})
 }
 
