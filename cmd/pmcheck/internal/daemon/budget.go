@@ -7,6 +7,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -44,7 +45,7 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 			d.budget.Store(nil)
 		} else {
 			if k.settings != c {
-				k = newSlotKeeper(c)
+				k = newSlotKeeper(c, k.known)
 			}
 			d.keepSlotOnce(ctx, k)
 		}
@@ -56,17 +57,17 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 	}
 }
 
-func newSlotKeeper(c *config.Config) *slotKeeper {
+// newSlotKeeper returns one that asks at once. What is known of the same pool stays.
+func newSlotKeeper(c *config.Config, known api.BudgetStatus) *slotKeeper {
+	if known.Database != c.Budget.Database || known.Pool != c.Budget.Pool {
+		known = api.BudgetStatus{Database: c.Budget.Database, Pool: c.Budget.Pool, Slots: []api.Slot{}}
+	}
+	known.Allowed = c.Budget.MaxOut
 	return &slotKeeper{
 		settings: c,
 		client:   budget.New(*c),
 		back:     drain.Settle{After: c.Budget.Settle},
-		known: api.BudgetStatus{
-			Database: c.Budget.Database,
-			Pool:     c.Budget.Pool,
-			Allowed:  c.Budget.MaxOut,
-			Slots:    []api.Slot{},
-		},
+		known:    known,
 	}
 }
 
@@ -80,7 +81,9 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	}
 	settled := k.back.Observe(rotation.SlotBack(status), now)
 	step, reason := rotation.Slot(status, settled)
-	if step == k.step && now.Before(k.next) {
+	server, _ := status.Service(monitor.Server)
+	news := step != k.step || server.ModeSince.After(k.known.Asked) // a hold may have come and gone, with a slot
+	if !news && now.Before(k.next) {
 		return
 	}
 	before := k.known
@@ -116,6 +119,9 @@ func (k *slotKeeper) take(ctx context.Context, step rotation.SlotStep, reason st
 		return err
 	}
 	k.known.Take(v)
+	if step == rotation.SlotReturn && k.known.Held { // it was claimed within the time to settle
+		k.next = now.Add(k.settings.Budget.Settle)
+	}
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -123,6 +124,18 @@ func (p *Postgres) Issue(certname string) CertFiles {
 		p.tb.Fatal(err)
 	}
 	return files
+}
+
+// Trust has the server and a master with a CA of its own trust each other.
+func (p *Postgres) Trust(master puppetclient.Files) {
+	p.tb.Helper()
+	own := p.CertFiles(PostgresHost)
+	for ours, theirs := range map[string]string{own.CA: master.CA, own.CRL: master.CRL} {
+		a, b := readFile(p.tb, ours), readFile(p.tb, theirs)
+		writeFile(p.tb, ours, a+b)
+		writeFile(p.tb, theirs, b+a)
+	}
+	p.Reload()
 }
 
 // CertFiles returns the paths of a certname's files.

@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -26,6 +27,8 @@ type SiteOptions struct {
 	// YAML holds further lines of pmcheck.yaml. AGENT in them stands for the site's
 	// address for agent-checks, MASTER for the address of the master.
 	YAML string
+	// Name is the certname of the stand-in. Default StandInName.
+	Name string
 	// Server is a real master on this machine instead of the stand-in.
 	Server *PuppetServer
 	// Share is another site. This one uses its master and its holds.
@@ -87,7 +90,7 @@ func NewSite(tb testing.TB, opts SiteOptions) *Site {
 	if opts.Share != nil {
 		s.Master, s.Server, s.conf, s.Holds = opts.Share.Master, opts.Share.Server, opts.Share.conf, opts.Share.Holds
 	} else {
-		s.layOutMaster(opts.Server)
+		s.layOutMaster(cmp.Or(opts.Name, StandInName), opts.Server)
 		s.layOutHolds()
 	}
 	s.Configure(opts.YAML)
@@ -110,13 +113,13 @@ func (s *Site) With(tb testing.TB) *Site {
 	return &sub
 }
 
-func (s *Site) layOutMaster(server *PuppetServer) {
+func (s *Site) layOutMaster(name string, server *PuppetServer) {
 	s.TB.Helper()
 	if server != nil {
 		s.Server, s.conf = server, server.PuppetConf()
 		return
 	}
-	s.Master = StartStandIn(s.TB, StandInName)
+	s.Master = StartStandIn(s.TB, name)
 	s.conf = filepath.Join(s.Master.Dir, "puppet.conf")
 }
 

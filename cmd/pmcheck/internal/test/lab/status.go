@@ -21,6 +21,7 @@ type (
 	ProbeStatus   = api.ProbeStatus
 	Answer        = api.Answer
 	Balancer      = api.Balancer
+	BudgetStatus  = api.BudgetStatus
 	Told          = balancer.Told
 	Client        = api.Client
 	ConfigStatus  = api.ConfigStatus

@@ -1,0 +1,184 @@
+//go:build linux
+
+package budget_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// settle is the shortest that the setting takes.
+const settle = 5 * time.Second
+
+// A pool is masters with their daemons and one database.
+type pool struct {
+	t       *testing.T
+	db      *lab.Postgres
+	masters []*master
+	table   *table
+}
+
+// A master is a stand-in with a daemon whose budget is in the database.
+type master struct {
+	*lab.Site
+	name string
+}
+
+// startPool starts n masters.
+func startPool(t *testing.T, n int) *pool {
+	t.Helper()
+	p := &pool{t: t, db: startDatabase(t, n), table: &table{}}
+	for i := range n {
+		p.masters = append(p.masters, p.start(name(i+1)))
+	}
+	for _, m := range p.masters {
+		p.waitBudget(m, "reachable", func(b *lab.BudgetStatus) bool { return b.Reachable })
+	}
+	return p
+}
+
+func (p *pool) start(certname string) *master {
+	p.t.Helper()
+	m := &master{lab.NewSite(p.t, lab.SiteOptions{Name: certname}), certname}
+	p.db.Trust(m.Master.Files())
+	m.Configure(p.yaml(p.db.URL(), ""))
+	m.Start()
+	m.WaitServing(30 * time.Second)
+	return m
+}
+
+func (p *pool) yaml(url, more string) string {
+	return fmt.Sprintf("services: [ca]\nbudget:\n  database: %s\n  settle: %s\n%s", url, settle, more)
+}
+
+// with returns the pool for a subtest. What the subtest starts again outlives it.
+func (p *pool) with(t *testing.T) *pool {
+	return &pool{t: t, db: p.db, masters: p.masters, table: p.table}
+}
+
+// calm returns every master to service and waits until no slot is left.
+func (p *pool) calm() {
+	p.t.Helper()
+	for _, m := range p.masters {
+		m.run("ready", "--all")
+		m.WaitServing(30 * time.Second)
+	}
+	p.ask()
+	for _, m := range p.masters {
+		p.waitFree(m)
+	}
+	p.db.SQL("pmcheck", "delete from pmcheck.slot; delete from pmcheck.refusal") // of those that are gone
+	p.ask()
+	for _, m := range p.masters {
+		p.waitBudget(m, "free", func(b *lab.BudgetStatus) bool { return b.Reachable && !b.Held && b.Out == 0 })
+	}
+}
+
+// ask has every daemon ask the database now, not within a minute.
+func (p *pool) ask() {
+	p.t.Helper()
+	for _, m := range p.masters {
+		m.Signal(syscall.SIGHUP)
+	}
+}
+
+func (p *pool) waitBudget(m *master, what string, want func(*lab.BudgetStatus) bool) time.Duration {
+	p.t.Helper()
+	return m.WaitStatus(40*time.Second, func(s lab.Status) error {
+		if s.Budget == nil || !want(s.Budget) {
+			return fmt.Errorf("%s: the budget is not %s: %+v", m.name, what, s.Budget)
+		}
+		return nil
+	})
+}
+
+// waitFree waits until a master has no slot in the database.
+func (p *pool) waitFree(m *master) {
+	p.t.Helper()
+	lab.WaitFor(p.t, 40*time.Second, 100*time.Millisecond, func() error {
+		if out := p.db.SQL("pmcheck", "select master from pmcheck.slot"); strings.Contains(out, m.name) {
+			return fmt.Errorf("%s has a slot", m.name)
+		}
+		return nil
+	})
+}
+
+// run runs a command and returns all that it says, and its exit status.
+func (m *master) run(args ...string) (said string, status int) {
+	m.TB.Helper()
+	cmd := m.Command(args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		m.TB.Fatal(err)
+	}
+	return strings.TrimSpace(string(out)), cmd.ProcessState.ExitCode()
+}
+
+// assertRun runs a command, which must end with a status and say a text.
+func (m *master) assertRun(status int, text string, args ...string) string {
+	m.TB.Helper()
+	said, got := m.run(args...)
+	if got != status || !strings.Contains(said, text) {
+		m.TB.Fatalf("%s: pmcheck %s: exit status %d, want %d and %q:\n%s",
+			m.name, strings.Join(args, " "), got, status, text, said)
+	}
+	return said
+}
+
+// assertRefused asserts that a drain is refused with a text in its error and hint.
+func (m *master) assertRefused(text string) {
+	m.TB.Helper()
+	m.assertRun(7, text, "drain", "--reason", "refused")
+	if held := m.Holds.Read().Holds(); len(held) > 0 {
+		m.TB.Errorf("%s: a refused drain has set %v", m.name, held)
+	}
+}
+
+// reboot ends the daemon and the holds until reboot, as a reboot does.
+func (m *master) reboot() {
+	m.TB.Helper()
+	m.Kill()
+	files, _ := filepath.Glob(filepath.Join(m.Holds.UntilReboot, "*.json"))
+	for _, f := range files {
+		if err := os.Remove(f); err != nil {
+			m.TB.Fatal(err)
+		}
+	}
+}
+
+// settings are those of a guard on the master.
+func (m *master) settings() config.Config {
+	m.TB.Helper()
+	loaded, err := config.Load(config.Options{File: m.ConfigFile()})
+	if err != nil {
+		m.TB.Fatal(err)
+	}
+	return loaded.Config
+}
+
+// A table is the rows of failures that were tried, for the proof.
+type table struct {
+	mu   sync.Mutex
+	rows []string
+}
+
+func (p *pool) row(failure, outcome string) {
+	p.table.mu.Lock()
+	defer p.table.mu.Unlock()
+	if !p.t.Failed() {
+		p.table.rows = append(p.table.rows, fmt.Sprintf("| %s | %s |", failure, outcome))
+	}
+}
+
+func (t *table) String() string {
+	return "| Failure | What happens |\n| --- | --- |\n" + strings.Join(t.rows, "\n") + "\n"
+}
