@@ -70,6 +70,7 @@ proof: export LAB_PROOF = $(CURDIR)/packaging/doc/proof.md
 proof: ## measure everything, and write packaging/doc/proof.md; three hours
 	$(MAKE) e2e faults soak bench
 	$(GO) test -count 1 -v -timeout 1h -run '^TestStates$$' ./cmd/pmcheck/internal/test/e2e
+	$(GO) test -count 1 -v -timeout 1h -run '^TestFailures$$' -bench Renewal -benchtime 1x ./cmd/pmcheck/internal/test/budget
 
 .PHONY: e2e
 e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; half an hour

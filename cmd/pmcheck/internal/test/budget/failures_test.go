@@ -78,7 +78,8 @@ func (p *pool) life(one, two, three *master) {
 	}
 	two.assertRun(0, "held: drain", "drain", "--in-turn", "--wait=20s")
 	p.row("none: a drain, another drain, ready",
-		fmt.Sprintf("the second is refused, exit status 7, with who is out; the slot is free %.0f s after `ready` (`settle` %s)",
+		fmt.Sprintf("the second is refused, exit status 7, with who is out; the slot is free %.0f s "+
+			"after `ready` (`settle` %s)",
 			took.Seconds(), settle))
 }
 
@@ -94,7 +95,8 @@ func (p *pool) unreachable(one, two, _ *master) {
 	p.guardStops(two)
 	p.db.Start()
 	p.waitBudget(one, "held", held)
-	p.row("database unreachable, an operator drains", "refused, exit status 7, hint `--force`; balancers are answered as before")
+	p.row("database unreachable, an operator drains",
+		"refused, exit status 7, hint `--force`; balancers are answered as before")
 	p.row("the same with `--force`", "drained; recorded in the database once it answers again")
 }
 
@@ -187,7 +189,8 @@ func (p *pool) dead(one, two, _ *master) {
 	two.assertRun(0, "held: drain", "drain")
 	one.Start()
 	p.waitBudget(one, "held", held) // it is out, whatever the budget says
-	p.row("a master dies with a slot", "it counts until `lapse` (30 min), then others may leave; if it comes back held, it is recorded")
+	p.row("a master dies with a slot",
+		"it counts until `lapse` (30 min), then others may leave; if it comes back held, it is recorded")
 }
 
 // killed claims a slot with the certificate of a master, as a command does, and sets no
@@ -202,7 +205,8 @@ func (p *pool) killed(one, two, _ *master) {
 	p.waitFree(one)
 	two.MustRun("drain")
 	p.row("the command is killed between slot and hold",
-		fmt.Sprintf("the daemon gives the slot back, within a minute and `settle` (here %.0f s)", time.Since(began).Seconds()))
+		fmt.Sprintf("the daemon gives the slot back, within a minute and `settle` (here %.0f s)",
+			time.Since(began).Seconds()))
 }
 
 func (p *pool) rebooted(one, two, _ *master) {
@@ -214,7 +218,8 @@ func (p *pool) rebooted(one, two, _ *master) {
 	two.assertRefused(one.name + " is out since ")
 	p.waitFree(one)
 	two.MustRun("drain")
-	p.row("reboot with `--until-reboot`", "the slot counts during the reboot; the daemon returns it once the master serves and has settled")
+	p.row("reboot with `--until-reboot`",
+		"the slot counts during the reboot; the daemon returns it once the master serves and has settled")
 }
 
 func (p *pool) restored(one, two, three *master) {
@@ -229,7 +234,8 @@ func (p *pool) restored(one, two, three *master) {
 	p.waitBudget(two, "recorded", func(b *lab.BudgetStatus) bool { return b.Held })
 	p.waitFree(one)
 	three.assertRefused(two.name + " is out since ")
-	p.row("database restored from a backup", "within a minute masters that are out are recorded again, and masters that are back give old slots back")
+	p.row("database restored from a backup",
+		"within a minute masters that are out are recorded again, and masters that are back give old slots back")
 }
 
 func (p *pool) maxOut(one, two, three *master) {
@@ -250,7 +256,8 @@ func (p *pool) maxOut(one, two, three *master) {
 	for _, m := range []*master{one, three} {
 		m.Configure(p.yaml(p.db.URL(), ""))
 	}
-	p.row("`max_out` differs between masters", "the stricter one binds itself alone; its status warns, and names the other")
+	p.row("`max_out` differs between masters",
+		"the stricter one binds itself alone; its status warns, and names the other")
 }
 
 func (p *pool) pools(one, two, three *master) {
@@ -272,7 +279,8 @@ func (p *pool) reinstalled(one, two, three *master) {
 	two.assertRefused(three.name + " is out since ")
 	p.waitFree(fresh)
 	two.MustRun("drain")
-	p.row("a host is reinstalled under the same name", "its slot is its own: its daemon returns it once it serves and has settled")
+	p.row("a host is reinstalled under the same name",
+		"its slot is its own: its daemon returns it once it serves and has settled")
 	fresh.Kill()
 	three.Start()
 }
@@ -297,7 +305,8 @@ func (p *pool) theft(one, two, _ *master) {
 	if found, err := administrator.Free(p.t.Context(), one.name); !found || err != nil {
 		p.t.Errorf("the administrator frees: %v, %v", found, err)
 	}
-	p.row("a master tries to free another's slot", "it cannot: it has no right on the table, and functions act on the name in its certificate")
+	p.row("a master tries to free another's slot",
+		"it cannot: it has no right on the table, and functions act on the name in its certificate")
 }
 
 // clocks: no function that masters may call takes a time, so theirs do not matter.
@@ -330,5 +339,7 @@ func (p *pool) sick(one, two, _ *master) {
 	if took < 55*time.Second {
 		p.t.Errorf("recorded after %v", took)
 	}
-	p.row("a master is sick", fmt.Sprintf("it counts as out after a minute (here %.0f s) without being asked, and can still be drained", took.Seconds()))
+	p.row("a master is sick",
+		fmt.Sprintf("it counts as out after a minute (here %.0f s) without being asked, and can still be " +
+			"drained", took.Seconds()))
 }
