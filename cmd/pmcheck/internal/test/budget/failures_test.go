@@ -340,6 +340,6 @@ func (p *pool) sick(one, two, _ *master) {
 		p.t.Errorf("recorded after %v", took)
 	}
 	p.row("a master is sick",
-		fmt.Sprintf("it counts as out after a minute (here %.0f s) without being asked, and can still be " +
+		fmt.Sprintf("it counts as out after a minute (here %.0f s) without being asked, and can still be "+
 			"drained", took.Seconds()))
 }
