@@ -69,6 +69,7 @@ func (g *Guard) BeforeStop(ctx context.Context) error {
 	if held, _ := g.held(); held == drain.Drain {
 		return g.drain(ctx)
 	}
+	g.look(ctx)
 	for {
 		inTime, err := g.waitTurn(ctx)
 		switch {
@@ -86,6 +87,15 @@ func (g *Guard) BeforeStop(ctx context.Context) error {
 			return g.serveUntilStop(err.Error())
 		}
 		g.goBack(err)
+	}
+}
+
+// look notes what balancers say before the first wait, which may have no time at all.
+func (g *Guard) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, wait.AskTime)
+	defer cancel()
+	if status, err := g.client.Status(ctx); err == nil {
+		g.departure.Saw(status)
 	}
 }
 
@@ -143,6 +153,7 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 		return turn
 	})
 	if err == nil && !inTime {
+		g.departure.Late()
 		g.claimLate(ctx)
 	}
 	return inTime, err

@@ -26,6 +26,7 @@ type master struct {
 	settings config.Config
 	never    bool // there never was another server
 	leave    int  // how often the other server leaves together with this one
+	noTurn   bool // guard.turn is 0
 
 	mu    sync.Mutex
 	modes []drain.Mode // that the guard has set, each once until the next
@@ -36,6 +37,9 @@ func startMaster(t *testing.T, m *master) {
 	m.settings = config.Default()
 	m.settings.Holds = config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
 	m.settings.Socket = filepath.Join(t.TempDir(), "s")
+	if m.noTurn {
+		m.settings.Guard.Turn = 0
+	}
 	m.settings.Probe.Address = "192.0.2.1:8140" // no connection of this host
 	l, err := net.Listen("unix", m.settings.Socket)
 	if err != nil {
@@ -98,6 +102,8 @@ func TestBeforeStop(t *testing.T) {
 		{"the last server is not drained", &master{never: true}, []drain.Mode{drain.Ready},
 			"not drained, serves until it stops: balancer lb1 has no other server"},
 		{"drained in its slot", &master{}, []drain.Mode{drain.Ready, drain.Drain}, "idle"},
+		{"the last server, with no time to wait", &master{never: true, noTurn: true}, []drain.Mode{drain.Ready},
+			"not drained, serves until it stops: balancer lb1 has no other server"},
 		{"another server leaves at the same time", &master{leave: 1},
 			[]drain.Mode{drain.Ready, drain.Drain, drain.Ready, drain.Drain},
 			"goes back into service: balancer lb1 has no other server left"},

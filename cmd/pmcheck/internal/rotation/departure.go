@@ -60,6 +60,10 @@ func (d *Departure) Saw(s api.Status) { d.before = s }
 // the last look before has shown. Otherwise a drain only makes an outage longer.
 func (d *Departure) Replaced() bool { return Replaced(d.before, d.Service) }
 
+// Late notes that the master leaves although it is not its turn. Others may leave at the
+// same time; it must return only if no server is left.
+func (d *Departure) Late() { d.length, d.slot = 0, time.Time{} }
+
 // Left notes when the hold took effect.
 func (d *Departure) Left(at time.Time) { d.left = at }
 

@@ -198,6 +198,20 @@ func TestWithoutATurnOnlyTheLastServerCollides(t *testing.T) {
 	assertObstacles(t, d.Collision(down), []string{})
 }
 
+// A stop that cannot wait for its turn any longer is drained while a server is left.
+func TestAMasterThatLeavesLateReturnsOnlyAsTheLastServer(t *testing.T) {
+	three := func(weight int) api.Status {
+		return pair(time.Second, state("NOLB"), others(weight), func(b *api.Balancer) { b.OthersWeight = 200 })
+	}
+	d := departure()
+	d.Waits(pair(0, others(200), func(b *api.Balancer) { b.OthersWeight, b.OthersSeen = 200, held() }))
+	d.Late()
+	d.Left(held())
+	assertObstacles(t, d.Collision(three(100)), []string{})
+	assertObstacles(t, d.Unsettled(three(100)), []string{})
+	assertObstacles(t, d.Collision(three(0)), []string{"collision: balancer lb1 has no other server left"})
+}
+
 // A master that has come back knows nothing of the others until balancers send again.
 func TestAfterACollisionBalancersMustSendAgain(t *testing.T) {
 	d := departure()
