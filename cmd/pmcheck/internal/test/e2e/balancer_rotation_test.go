@@ -129,7 +129,7 @@ func assertServesWithoutOne(r *lab.Site, after string, since time.Time) {
 			return fmt.Errorf("%s: the JRubies have not been counted since", after)
 		case answer.Code == http.StatusOK:
 			return nil
-		case time.Since(since) < 3*time.Second:
+		case time.Since(since) < 2*time.Second:
 			return fmt.Errorf("%s: %d %s", after, answer.Code, answer.Body)
 		case f.Pool.Ready() < f.Pool.Size:
 			r.TB.Errorf("%s: a healthy master with %s is answered %d %s", after, f.Value, answer.Code, answer.Body)

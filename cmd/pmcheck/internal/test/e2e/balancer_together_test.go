@@ -132,7 +132,7 @@ func TestGuardsAtTheSameTime(t *testing.T) {
 			if worst := empty[pools-1]; worst > 3*togetherInterval+slack {
 				t.Errorf("HAProxy had no server for %v", worst)
 			}
-			if median := empty[(pools-1)/2]; median > 0 {
+			if median := empty[(pools-1)/2]; pools > 1 && median > 0 {
 				t.Errorf("HAProxy had no server for %v in the median", median)
 			}
 		})
