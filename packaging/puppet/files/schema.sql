@@ -73,12 +73,14 @@ end $$;
 create or replace function pmcheck.started() returns timestamptz
 language sql stable as 'select pg_catalog.pg_postmaster_start_time()';
 
--- lapsed tells whether a row no longer counts. A server that was down, or came from a
--- backup, gives every master a lapse to say that it is out. The floor keeps a master
--- from removing the rows of masters that live, whatever lapse it names.
-create or replace function pmcheck.lapsed(seen timestamptz, lapse interval) returns boolean
-language sql stable set search_path = pg_catalog, pg_temp as $$
-  select greatest(seen, pmcheck.started()) < clock_timestamp() - greatest(lapse, interval '5 minutes')
+-- horizon returns the moment since which a master must have been heard of to count. A
+-- server that was down, or came from a backup, gives every master a lapse to say that it
+-- is out. The floor keeps a master from removing the rows of masters that live, whatever
+-- lapse it names.
+create or replace function pmcheck.horizon(lapse interval) returns timestamptz
+language sql volatile set search_path = pg_catalog, pg_temp as $$
+  select case when pmcheck.started() < h then h else '-infinity' end
+  from (select clock_timestamp() - greatest(lapse, interval '5 minutes')) as t (h)
 $$;
 
 -- view returns a pool as JSON, as its caller sees it.
@@ -90,8 +92,8 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
     'slots', coalesce(json_agg(json_build_object(
       'master', s.master, 'since', s.since, 'seen', s.seen, 'reason', s.reason, 'by', s.by,
       'forced', s.forced, 'recorded', s.recorded, 'max_out', s.max_out,
-      'own', s.master = me, 'lapsed', pmcheck.lapsed(s.seen, lapse)) order by s.since, s.master), '[]'))
-  from pmcheck.slot s where s.pool = of_pool
+      'own', s.master = me, 'lapsed', s.seen < horizon) order by s.since, s.master), '[]'))
+  from pmcheck.slot s, (select pmcheck.horizon(lapse)) as t (horizon) where s.pool = of_pool
 $$;
 
 create or replace function pmcheck.look(of_pool text, lapse interval) returns json
@@ -114,7 +116,7 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('pmcheck ' || of_pool, 0));
   at := clock_timestamp();
-  delete from pmcheck.slot s where s.pool = of_pool and pmcheck.lapsed(s.seen, lapse);
+  delete from pmcheck.slot s where s.pool = of_pool and s.seen < (select pmcheck.horizon(lapse));
   select count(*) into others from pmcheck.slot s where s.pool = of_pool and s.master <> me;
   if others < allowed or force or exists (select from pmcheck.slot s
       where s.pool = of_pool and s.master = me and not (s.recorded and serves)) then
