@@ -144,9 +144,12 @@ func (g *Guard) goBack(why error) {
 // waitTurn waits until the master may leave, and reports whether that was in time.
 // Meanwhile a hold of mode ready, which holds nothing, tells what the stop waits for.
 func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
-	look := g.Slot.After(wait.Turn(g.client, g.departure))
+	look := wait.Turn(g.client, g.departure)
 	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
-		turn := look(ctx)
+		if lost := g.Slot.Lost(); lost != nil && time.Now().After(g.stop.BudgetUntil(g.Settings.Guard)) {
+			g.withoutBudget(lost)
+		}
+		turn := g.Slot.After(look)(ctx)
 		if len(turn) > 0 && time.Since(g.announced) >= announceEvery {
 			g.announce(rotation.Pending(g.Service, turn))
 		}
@@ -163,8 +166,13 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 // case, so the slot is taken, and the stop goes on as without a budget.
 func (g *Guard) claimLate(ctx context.Context) {
 	if err := g.Slot.Claim(ctx, true); err != nil {
-		fmt.Fprintf(g.Out, "goes on without the budget: %v\n", err)
+		g.withoutBudget(err)
 	}
+}
+
+func (g *Guard) withoutBudget(why error) {
+	fmt.Fprintf(g.Out, "goes on without the budget: %v\n", why)
+	g.Slot = nil
 }
 
 // announce shows a pending stop in the status, until the wait is over, and reports

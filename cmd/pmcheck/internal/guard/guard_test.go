@@ -18,6 +18,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -27,6 +28,7 @@ type master struct {
 	never    bool // there never was another server
 	leave    int  // how often the other server leaves together with this one
 	noTurn   bool // guard.turn is 0
+	noBudget bool // the budget's database does not answer
 
 	mu    sync.Mutex
 	modes []drain.Mode // that the guard has set, each once until the next
@@ -39,6 +41,10 @@ func startMaster(t *testing.T, m *master) {
 	m.settings.Socket = filepath.Join(t.TempDir(), "s")
 	if m.noTurn {
 		m.settings.Guard.Turn = 0
+	}
+	if m.noBudget {
+		m.settings.Guard.Turn = 16 * time.Second                        // a slot of two begins every 6 s
+		m.settings.Budget.Database = "postgresql://127.0.0.1:1/pmcheck" // no certificate, so it is not even dialled
 	}
 	m.settings.Probe.Address = "192.0.2.1:8140" // no connection of this host
 	l, err := net.Listen("unix", m.settings.Socket)
@@ -104,6 +110,8 @@ func TestBeforeStop(t *testing.T) {
 		{"drained in its slot", &master{}, []drain.Mode{drain.Ready, drain.Drain}, "idle"},
 		{"the last server, with no time to wait", &master{never: true, noTurn: true}, []drain.Mode{drain.Ready},
 			"not drained, serves until it stops: balancer lb1 has no other server"},
+		{"without its budget, drained in its slot", &master{noBudget: true},
+			[]drain.Mode{drain.Ready, drain.Drain}, "goes on without the budget: "},
 		{"another server leaves at the same time", &master{leave: 1},
 			[]drain.Mode{drain.Ready, drain.Drain, drain.Ready, drain.Drain},
 			"goes back into service: balancer lb1 has no other server left"},
@@ -113,6 +121,10 @@ func TestBeforeStop(t *testing.T) {
 			startMaster(t, tt.master)
 			var out strings.Builder
 			g := guard.New("puppetserver", tt.master.settings, &out, render.NewProgress(&out))
+			if tt.master.noBudget {
+				g.Slot = wait.NewSlot(tt.master.settings, g.Hold())
+			}
+			began := time.Now()
 			if err := g.BeforeStop(t.Context()); err != nil && !errors.Is(err, guard.ErrNotIdle) {
 				t.Fatal(err)
 			}
@@ -121,6 +133,9 @@ func TestBeforeStop(t *testing.T) {
 			}
 			if !strings.Contains(out.String(), tt.says) {
 				t.Errorf("it does not say %q:\n%s", tt.says, &out)
+			}
+			if took := time.Since(began); tt.master.noBudget && took >= tt.master.settings.Guard.Turn {
+				t.Errorf("it left after %v, when its turn was over, and not in a slot", took)
 			}
 			_, err := tt.master.settings.Store().Lift(drain.Guard, "")
 			if drained := !errors.Is(err, drain.ErrNotFound); drained != (tt.modes[len(tt.modes)-1] == drain.Drain) {

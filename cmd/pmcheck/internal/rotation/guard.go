@@ -39,6 +39,13 @@ func (s Stop) Deadline(g config.Guard) time.Time {
 	return end
 }
 
+// BudgetUntil returns until when a stop waits for a budget that cannot be asked. The rest
+// of the wait is for turns without it: masters that all waited for the budget to the end
+// would leave at the same moment.
+func (s Stop) BudgetUntil(g config.Guard) time.Time {
+	return s.Began.Add(s.Deadline(g).Sub(s.Began) / 2)
+}
+
 // Pending says why a service that is about to stop still serves.
 func Pending(service string, turn []api.Obstacle) string {
 	return service + " is about to stop; waits for its turn: " + api.Summary(turn)

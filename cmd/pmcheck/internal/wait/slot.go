@@ -3,6 +3,7 @@ package wait
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"os/user"
@@ -25,6 +26,7 @@ type Slot struct {
 	budget *budget.Client
 	daemon api.Client
 	hold   drain.Hold
+	lost   error // why the budget could not be asked the last time
 }
 
 // NeedsSlot reports whether a hold would take out a master that no hold has out yet.
@@ -49,7 +51,20 @@ func (s *Slot) Claim(ctx context.Context, force bool) error {
 		Serves: s.serves(ctx),
 		Force:  force,
 	})
+	s.lost = nil
+	if errors.Is(err, budget.ErrUnreachable) {
+		s.lost = err
+	}
 	return err
+}
+
+// Lost returns why the budget could not be asked when the slot was claimed last; nil if
+// it answered.
+func (s *Slot) Lost() error {
+	if s == nil {
+		return nil
+	}
+	return s.lost
 }
 
 // After looks as look does, and once nothing is in the way claims the slot.
