@@ -42,11 +42,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
-			&cli.BoolFlag{
-				Name: "in-turn",
-				Usage: "first let other servers come back that balancers had lately, and leave together " +
-					"with none, and wait for a slot in the budget, for as long as --wait says",
-			},
+			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and a slot, as long as --wait says"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
@@ -110,6 +106,8 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 			}
 			if time.Now().After(over) {
 				d = new(rotation.Departure) // as --force
+			} else if !d.Replaced() && !c.Bool("force") {
+				return lastServer(d.Alone())
 			}
 		}
 		if err := goOn(c, slot.Claim(c.Context, c.Bool("force"))); err != nil {

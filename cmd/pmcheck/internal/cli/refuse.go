@@ -25,10 +25,8 @@ func refuse(c *cli.Context, client api.Client, d *rotation.Departure) error {
 		return nil
 	}
 	service := c.String("service")
-	if service != "" {
-		if _, err := status.ServiceOrError(service); err != nil {
-			return noService(err)
-		}
+	if _, err := status.ServiceOrError(service); service != "" && err != nil {
+		return noService(err)
 	}
 	if c.Bool("force") {
 		return nil
@@ -38,7 +36,11 @@ func refuse(c *cli.Context, client api.Client, d *rotation.Departure) error {
 	if len(last) == 0 || c.Bool("in-turn") {
 		return nil
 	}
-	return &exitError{exitRefused, errors.New(last[0].Text), "bring another master up first, or insist with --force"}
+	return lastServer(last[0].Text)
+}
+
+func lastServer(why string) error {
+	return &exitError{exitRefused, errors.New(why), "bring another master up first, or insist with --force"}
 }
 
 // waitForTurn waits until a master may leave, within limit. A caller that asks for
