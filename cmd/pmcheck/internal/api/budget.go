@@ -25,14 +25,14 @@ type BudgetStatus struct {
 	// Refused counts the claims of this master that were refused.
 	Refused int64 `json:"refused"`
 	// Reachable says whether the database answered the last question, asked at Asked;
-	// Since is when that began. What it said before stands while it does not.
+	// Since is when that began. While it does not answer, the rest is its last answer.
 	Reachable bool      `json:"reachable"`
 	Since     time.Time `json:"since"`
 	Asked     time.Time `json:"asked"`
 	Error     string    `json:"error,omitempty"`
 }
 
-// Take takes in what the database said.
+// Take replaces what is known by an answer of the database.
 func (b *BudgetStatus) Take(v budget.View) {
 	b.Slots, b.Refused = v.Slots, v.Refused
 	_, b.Held = v.Own()

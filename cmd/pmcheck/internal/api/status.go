@@ -196,7 +196,7 @@ const (
 	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server
 	ObstacleTurn       ObstacleKind = "turn"        // another server is expected back
 	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be
-	ObstacleSlot       ObstacleKind = "slot"        // the slot in which this master may leave is to come
+	ObstacleSlot       ObstacleKind = "slot"        // the slot in which this master may leave has not begun
 	ObstacleCollision  ObstacleKind = "collision"   // another server has left together with this one
 )
 
