@@ -193,6 +193,7 @@ const (
 	ObstacleUnknown    ObstacleKind = "unknown"     // the daemon or the kernel does not answer
 	ObstacleAnswer     ObstacleKind = "answer"      // balancers are told something other than 200
 	ObstacleHeld       ObstacleKind = "held"        // a holder holds the service
+	ObstacleNotHeld    ObstacleKind = "not-held"    // no holder holds the service, and one should
 	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server
 	ObstacleTurn       ObstacleKind = "turn"        // another server is expected back
 	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be

@@ -27,8 +27,13 @@ const forever = time.Hour
 
 // Leaving returns what keeps a service from being idle since it has been held:
 // balancers that may still send agents, and for the master itself the requests
-// under way and the connections in use.
+// under way and the connections in use. A service whose hold has ended or was lifted
+// meanwhile gets agents again, however idle it is.
 func Leaving(s api.Status, service string, connections []drain.Connection, since time.Time) []api.Obstacle {
+	if v, known := s.Service(service); known && v.Mode == drain.Ready {
+		path := "/" + service
+		return []api.Obstacle{obstacle(api.ObstacleNotHeld, path, "%s is not held", path)}
+	}
 	obstacles := sending(s, service, since)
 	if service != monitor.Server {
 		return obstacles // the connections are the master's

@@ -85,6 +85,10 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 		want        []string
 	}{
 		{"no balancer, no agent", status(drain.Drain), monitor.Server, nil, []string{}},
+		{"hold ended while the command waits", status(drain.Ready), monitor.Server, nil,
+			[]string{"not-held: /server is not held"}},
+		{"hold ended, and a balancer without a view is told 200", status(drain.Ready, asking(untold(50, 5))),
+			monitor.Server, nil, []string{"not-held: /server is not held"}},
 		{"balancer took it out", status(drain.Drain, asking(func(*api.Balancer) {})), monitor.Server, nil, []string{}},
 		{"balancer still sends", status(drain.Drain, asking(sending)), monitor.Server, nil,
 			[]string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
