@@ -74,8 +74,23 @@ func (w *drainWait) start(asks string) *waitBalancer {
 	b.WaitStat("puppet", "m1", func(s lab.ServerStat) bool {
 		return s.Status == "UP" && s.CheckCode == "200"
 	}, 10*time.Second)
+	w.waitForIntervals()
 	w.balancers = append(w.balancers, b)
 	return b
+}
+
+// waitForIntervals waits until each balancer has asked twice. One that asked only once may
+// be slow: if it is lost, pmcheck waits for it for 100 s.
+func (w *drainWait) waitForIntervals() {
+	w.t.Helper()
+	w.WaitStatus(10*time.Second, func(s lab.Status) error {
+		for _, b := range s.Balancers {
+			if b.Source.String() == balancerSource && b.Checks < 2 {
+				return fmt.Errorf("%s has asked only once", b.Label())
+			}
+		}
+		return nil
+	})
 }
 
 // waitCases returns the drains of a real master.
