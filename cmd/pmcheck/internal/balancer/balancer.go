@@ -19,8 +19,9 @@ const (
 	// goneAfter is the least time without a check after which a balancer counts as
 	// gone; a slow one is given three of its intervals.
 	goneAfter = 10 * time.Second
-	// unknownGoneAfter is the same for a client that asked once, whose interval is
-	// not known yet: AWS asks every 10 or 30 s.
+	// unknownGoneAfter is the same for a client whose interval is not known: one that
+	// asked once, as AWS asks every 10 or 30 s, and HAProxy after a refusal, as it asks
+	// every downinter once it has the master DOWN.
 	unknownGoneAfter = 100 * time.Second
 	// slowest is the longest interval of a balancer that does not send its view. A
 	// client that asks less often is assumed to be a monitoring check.
@@ -185,8 +186,9 @@ func (b *Balancer) Asks() string {
 // gone reports whether the balancer has stopped asking.
 func (b *Balancer) gone(now time.Time) bool {
 	silent := now.Sub(b.Seen)
-	if b.Checks < 2 {
-		return silent > unknownGoneAfter
+	least := goneAfter
+	if b.Checks < 2 || b.View != nil && b.Answer.Code >= http.StatusBadRequest {
+		least = unknownGoneAfter
 	}
-	return silent > goneAfter && silent.Seconds() > 3*b.Interval
+	return silent > least && silent.Seconds() > 3*b.Interval
 }

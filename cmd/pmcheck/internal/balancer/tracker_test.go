@@ -141,7 +141,7 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(View{}), addrs); d != "" {
 		t.Error(d)
 	}
-	if left := b.Current(now.Add(10*time.Second + goneAfter + 1)); len(left) != 0 {
+	if left := b.Current(now.Add(10*time.Second + unknownGoneAfter + 1)); len(left) != 0 {
 		t.Errorf("%d balancers left after the only one has gone", len(left))
 	}
 }
@@ -184,6 +184,38 @@ func TestSlowBalancerIsKeptAfterItsFirstCheck(t *testing.T) {
 		if n := len(b.Current(start.Add(unknownGoneAfter + 1))); n != 0 {
 			t.Errorf("view %q: %d balancers after %s", view, n, unknownGoneAfter)
 		}
+	}
+}
+
+// HAProxy asks every downinter once it has the master DOWN: "inter 1s downinter 60s".
+// The header of the check before still says UP.
+func TestBalancerThatAsksSeldomWhileDownIsKept(t *testing.T) {
+	ask := func(b *Tracker, view string, code int, at time.Time) {
+		b.Record(netip.MustParseAddr("198.51.100.1"), Question{Service: "server", View: view}, Told{Code: code}, at)
+	}
+	for _, tt := range []struct {
+		name, view string
+		code       int
+		kept       bool
+	}{
+		{"refused", "UP 1/2; name=p/m1; node=lb1; weight=1/2", 503, true},
+		{"refused, DOWN", "DOWN; name=p/m1; node=lb1; weight=1/1", 503, true},
+		{"not refused", "UP; name=p/m1; node=lb1; weight=1/2", 200, false},
+		{"not HAProxy", "", 503, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b, start := NewTracker(func() {}), time.Now()
+			for second := range 10 {
+				ask(b, tt.view, tt.code, start.Add(time.Duration(second)*time.Second))
+			}
+			last := start.Add(9 * time.Second)
+			if kept := len(b.Current(last.Add(time.Minute))) == 1; kept != tt.kept {
+				t.Errorf("listed a minute later: %v", kept)
+			}
+			if len(b.Current(last.Add(unknownGoneAfter+1))) > 0 {
+				t.Errorf("listed %s later", unknownGoneAfter)
+			}
+		})
 	}
 }
 
