@@ -59,9 +59,9 @@ integration: deps ## against the real Puppet Server and HAProxy; ten minutes, ne
 
 .PHONY: test-all
 test-all: export E2E_ALL = 1
-test-all: test integration deps-all ## and packages, module, other balancers, browser, a pool, faults; half an hour
+test-all: test integration deps-all ## and packages, module, other balancers, browser, a pool, faults; an hour
 	$(GO) test -race -p 2 -timeout 40m $(WORKS)
-	$(GO) test -race -p 1 -timeout 25m $(TIMED)
+	$(GO) test -race -p 1 -timeout 40m $(TIMED)
 	$(MAKE) bench-short
 
 # The tables of packaging/doc/proof.md, each written by the command that measures it.

@@ -48,6 +48,17 @@ func TestRestartsAtTheSameTime(t *testing.T) {
 			}
 		}
 	})
+	if os.Getenv("PMCHECK_LONG") != "" {
+		rows = append(rows, p.withoutFleet(slows, quicks)...)
+	}
+	lab.Publish(t, "together", togetherTable(rows))
+	t.Logf("measured:\n%s", togetherTable(rows))
+}
+
+// withoutFleet restarts the masters in the same second: three real ones, and then three
+// and two whose Puppet Server is a stand-in, ten times each.
+func (p *pool) withoutFleet(slows, quicks mix) (rows []together) {
+	t := p.t
 	for _, m := range p.masters {
 		m.Host.MustRun("rm", "/etc/pmcheck/pmcheck.yaml")
 		m.Host.MustRun("systemctl", "reload", "pmcheck")
@@ -55,21 +66,18 @@ func TestRestartsAtTheSameTime(t *testing.T) {
 	t.Run("in the same second, without fleet", func(t *testing.T) {
 		rows = append(rows, p.with(t).tryTogether(p.masters, 1, slows)...)
 	})
-	if os.Getenv("PMCHECK_LONG") != "" {
-		for _, m := range p.masters {
-			p.replace(m)
-		}
-		clear(p.puppets) // it has no catalogs for real agents
-		t.Run("three, ten times", func(t *testing.T) {
-			rows = append(rows, p.with(t).tryTogether(p.masters, 10, quicks)...)
-		})
-		p.retire(p.masters[2])
-		t.Run("two, ten times", func(t *testing.T) {
-			rows = append(rows, p.with(t).tryTogether(p.masters[:2], 10, quicks)...)
-		})
+	for _, m := range p.masters {
+		p.replace(m)
 	}
-	lab.Publish(t, "together", togetherTable(rows))
-	t.Logf("measured:\n%s", togetherTable(rows))
+	clear(p.puppets) // it has no catalogs for real agents
+	t.Run("three, ten times", func(t *testing.T) {
+		rows = append(rows, p.with(t).tryTogether(p.masters, 10, quicks)...)
+	})
+	p.retire(p.masters[2])
+	t.Run("two, ten times", func(t *testing.T) {
+		rows = append(rows, p.with(t).tryTogether(p.masters[:2], 10, quicks)...)
+	})
+	return rows
 }
 
 // tryTogether restarts masters in the same second, again and again: the balancers must
