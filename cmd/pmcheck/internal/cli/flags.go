@@ -78,7 +78,7 @@ func (v *waitValue) Set(s string) error {
 		return err
 	}
 	if v.Duration <= 0 {
-		return errors.New(s + " is not above 0")
+		return errors.New("must be above 0, not " + s)
 	}
 	v.wanted = true
 	return nil

@@ -24,7 +24,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 		Name:  string(mode),
 		Usage: usage,
 		Description: "Sets a hold: the wish of one party, kept until that party lifts it with pmcheck ready.\n" +
-			"Set again, it keeps its reason and end unless they are given anew.\n" +
+			"Set again, it keeps its reason and end unless they are given.\n" +
 			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage,\n" +
 			"6 set but not idle within the time of --wait, 7 refused: the last server of a balancer,\n" +
 			"or as many masters are out as the budget allows, or its database does not answer, or\n" +
@@ -152,7 +152,7 @@ func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rota
 func ready(c *cli.Context, environ []string) error {
 	misnamed := checkNames(c)
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
-		return usageError("--all lifts every hold: it goes with neither --hold nor --service")
+		return usageError("--all lifts every hold: it cannot be combined with --hold or --service")
 	}
 	settings, err := loadOwn(c, environ)
 	if err != nil {
@@ -206,9 +206,9 @@ func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w rotation.Wish, to
 	length := durationOf(c, "for")
 	switch {
 	case c.IsSet("for") && c.IsSet("until"):
-		return w, false, usageError("--for and --until exclude each other")
+		return w, false, usageError("--for and --until cannot be combined")
 	case c.IsSet("for") && length <= 0:
-		return w, false, usageError("--for %s is not above 0", length)
+		return w, false, usageError("--for must be above 0, not %s", length)
 	case c.IsSet("for"):
 		w.Hold.Until = now.Add(length)
 	case c.IsSet("until") && c.String("until") != "never":
