@@ -208,9 +208,9 @@ func (d *Daemon) prepareTLS(c *config.Config) (err error) {
 			return errors.New("tls: puppet: there is no Puppet on this host yet, so no certificate to listen with " +
 				"(tls: files has its own)")
 		}
-		d.tls, err = front.ServerTLS(c.Probe.Certificate, c.Probe.Key, "")
+		d.tls, err = front.ServerTLS(c.Probe.Certificate, c.Probe.Key, "", d.Log)
 	case config.TLSFiles:
-		d.tls, err = front.ServerTLS(c.TLSCertificate, c.TLSKey, c.TLSClientCA)
+		d.tls, err = front.ServerTLS(c.TLSCertificate, c.TLSKey, c.TLSClientCA, d.Log)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -12,8 +13,9 @@ import (
 // ServerTLS returns the configuration of a listener that speaks TLS. It reads
 // the files again when they have changed, so a renewed certificate is used
 // without a reload; clientCA may be empty. The error says which file cannot be used.
-func ServerTLS(certificate, key, clientCA string) (*tls.Config, error) {
-	source := &keyPair{certificate: certificate, key: key, clientCA: clientCA}
+// It logs changed files that cannot be used: the next daemon will not start with them.
+func ServerTLS(certificate, key, clientCA string, log *slog.Logger) (*tls.Config, error) {
+	source := &keyPair{certificate: certificate, key: key, clientCA: clientCA, log: log}
 	if _, err := source.config(nil); err != nil {
 		return nil, err
 	}
@@ -24,6 +26,7 @@ func ServerTLS(certificate, key, clientCA string) (*tls.Config, error) {
 // use while the files are bad.
 type keyPair struct {
 	certificate, key, clientCA string // paths; clientCA may be empty
+	log                        *slog.Logger
 
 	mu   sync.Mutex
 	mark string // of the files as last read
@@ -44,6 +47,9 @@ func (k *keyPair) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 		k.last = next
 	case k.last == nil:
 		return nil, err
+	default:
+		k.log.Warn("the changed files of the TLS listener cannot be used, the last good ones stay in use; "+
+			"correct them before a restart", "error", err)
 	}
 	k.mark = mark
 	return k.last, nil
