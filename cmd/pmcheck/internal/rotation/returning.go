@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -25,6 +26,19 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 		case b.View != nil && (!b.View.Sends() || b.View.Steps != 0):
 			list = append(list, obstacle(api.ObstacleNotSending, b.Label(),
 				"%s does not send yet (%s, %d sessions)", b.Label(), b.View, b.View.Sessions))
+		}
+	}
+	return list
+}
+
+// InService returns what keeps a service from being used again; an empty service stands
+// for every service. Of these, only the master itself has to be well: the balancers of
+// another one that is ill do not send, and are not waited for.
+func InService(s api.Status, service string, since time.Time) (list []api.Obstacle) {
+	for _, v := range s.Services {
+		wanted := v.Name == service || service == "" && (v.Name == monitor.Server || v.Answer.Code == http.StatusOK)
+		if wanted {
+			list = append(list, Returning(s, v.Name, since)...)
 		}
 	}
 	return list

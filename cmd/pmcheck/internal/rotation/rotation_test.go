@@ -212,6 +212,24 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 	}
 }
 
+func TestOnlyTheMasterHasToBeWellToBeInService(t *testing.T) {
+	with := func(code int, body string) api.Status {
+		s := status(drain.Ready, asking(func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} }),
+			asking(func(b *api.Balancer) { b.Node, b.Service = "lb2", "ca" })) // DOWN
+		s.Services[0].Answer = api.Answer{Code: 200, Body: "Puppet Server is running."}
+		ca := s.Services[0]
+		ca.Name, ca.Answer = "ca", api.Answer{Code: code, Body: body}
+		s.Services = append(s.Services, ca)
+		return s
+	}
+	ill, well := with(503, "unhealthy: refused"), with(200, "Puppet Server is running.")
+	const down = "not-sending: lb2 does not send yet (DOWN, 0 sessions)"
+	assertObstacles(t, rotation.InService(ill, "", held()), []string{})
+	assertObstacles(t, rotation.InService(well, "", held()), []string{down})
+	assertObstacles(t, rotation.InService(ill, "ca", held()), []string{"answer: /ca is unhealthy: refused", down})
+	assertObstacles(t, rotation.InService(well, monitor.Server, held()), []string{})
+}
+
 func TestLastServerAndTurn(t *testing.T) {
 	last := func(others time.Duration) func(*api.Balancer) {
 		return func(b *api.Balancer) {

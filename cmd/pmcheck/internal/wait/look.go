@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -112,8 +111,7 @@ func drained(client api.Client, master, service string, since time.Time, d *rota
 	}
 }
 
-// InService looks at what keeps a service from being used again. Of every
-// service, only the master itself has to be well.
+// InService looks at what keeps a service from being used again.
 func InService(client api.Client, _, service string, since time.Time) Look {
 	f := &api.Follower{Client: client}
 	return func(ctx context.Context) []api.Obstacle {
@@ -121,19 +119,7 @@ func InService(client api.Client, _, service string, since time.Time) Look {
 		if err != nil {
 			return unknown(err)
 		}
-		var list []api.Obstacle
-		for _, v := range status.Services {
-			if service != "" && v.Name != service {
-				continue
-			}
-			for _, o := range rotation.Returning(status, v.Name, since) {
-				ill := o.Kind == api.ObstacleAnswer || o.Kind == api.ObstacleHeld
-				if service != "" || v.Name == monitor.Server || !ill {
-					list = append(list, o)
-				}
-			}
-		}
-		return list
+		return rotation.InService(status, service, since)
 	}
 }
 
