@@ -75,7 +75,7 @@ func poll(c *cli.Context, goal string, limit time.Duration,
 		case c.Context.Err() != nil:
 			return c.Context.Err() // interrupted
 		case ctx.Err() != nil:
-			return &exitError{status: exitTimeout, err: fmt.Errorf("not %s within %s: %s", goal, limit, p.Last)}
+			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, limit, cmp.Or(p.Last, "no answer")), ""}
 		case err != nil:
 			return err
 		case reached:
