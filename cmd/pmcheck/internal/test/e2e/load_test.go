@@ -50,8 +50,9 @@ func testChecksCostNoProbes(t *testing.T, s *lab.PuppetServer) {
 
 	measured(t, "checks answered per second", int(clients*each/took.Seconds()))
 	measured(t, "probes meanwhile", fmt.Sprintf("%d in %.1f s at an interval of %v", got, took.Seconds(), interval))
-	if want := int(took / interval); got < want-missed || got > want+1 {
-		t.Errorf("%d probes, want %d to %d", got, want-missed, want+1)
+	// One more at the end, and one that was due before the start and came late.
+	if want := int(took / interval); got < want-missed || got > want+2 {
+		t.Errorf("%d probes, want %d to %d", got, want-missed, want+2)
 	}
 	if n := bad.Load(); n > 0 {
 		t.Errorf("%d of %d checks were not answered 200", n, clients*each)
