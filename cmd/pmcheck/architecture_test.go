@@ -19,7 +19,7 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/pmcheck"},
 		{"cli"},
-		{"demo", "haproxy", "guard"},
+		{"cmdline", "demo", "haproxy", "guard"},
 		{"render", "wait"},
 		{"daemon", "rotation"},
 		{"page", "metrics", "api", "front"},

@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
@@ -41,7 +38,10 @@ func runCheck(c *cli.Context, environ []string) error {
 		return usageError("--json and --nagios cannot be combined")
 	}
 	if c.IsSet("explain") {
-		return explain(c.App.Writer, c.String("explain"))
+		if err := render.Explain(c.App.Writer, c.String("explain")); err != nil {
+			return &exitError{exitUsage, err, "the reasons are in pmcheck(8)"}
+		}
+		return nil
 	}
 	loaded, err := load(c, environ)
 	if err != nil {
@@ -64,30 +64,4 @@ func runCheck(c *cli.Context, environ []string) error {
 		exit = exitFailure
 	}
 	return show(c, r, func(w io.Writer) { r.Write(w, time.Now()) }, exit)
-}
-
-// explain prints the explanation of a check, or of a reason and its check.
-func explain(w io.Writer, name string) error {
-	if name == "all" {
-		for _, n := range check.Names() {
-			e, _ := check.Explain(n)
-			fmt.Fprintf(w, "%-10s %s\n", n, e.Title)
-		}
-		return nil
-	}
-	if e, known := check.Explain(name); known {
-		fmt.Fprint(w, e)
-		return nil
-	}
-	reason := check.Reason(name)
-	if !slices.Contains(check.Reasons(), reason) {
-		names := strings.Join(check.Names(), ", ")
-		return &exitError{exitUsage, fmt.Errorf("unknown check or reason %q; the checks are %s", name, names),
-			"the reasons are in pmcheck(8)"}
-	}
-	fmt.Fprintf(w, "%s: %s\n", reason, cmp.Or(reason.Hint(), "the detail beside it says what is wrong"))
-	if e, known := check.Explain(reason.Check()); known {
-		fmt.Fprintf(w, "\nThis check reports it:\n%s", e)
-	}
-	return nil
 }

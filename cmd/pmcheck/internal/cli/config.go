@@ -1,32 +1,13 @@
 package cli
 
 import (
-	"fmt"
-	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
-
-// configReport is what "pmcheck config" prints, and its JSON.
-type configReport struct {
-	File      string           `json:"file,omitempty"`
-	Settings  []config.Setting `json:"settings"`
-	Warnings  []string         `json:"warnings,omitempty"`
-	Detection detection        `json:"detection"`
-}
-
-// detection is the longest time until a balancer considers the master down, after it was
-// killed and after it fell silent.
-type detection struct {
-	Inter  string  `json:"inter"`
-	Fall   int     `json:"fall"`
-	Killed float64 `json:"killed_seconds"`
-	Silent float64 `json:"silent_seconds"`
-}
 
 func configCommand(environ []string) *cli.Command {
 	return &cli.Command{
@@ -65,27 +46,6 @@ func showConfig(c *cli.Context, environ []string) error {
 	if err != nil || c.Bool("quiet") {
 		return err
 	}
-	d := loaded.Config.Detection(inter, fall)
-	r := configReport{
-		File:      loaded.File,
-		Settings:  loaded.Settings(),
-		Warnings:  loaded.Warnings,
-		Detection: detection{Inter: inter.String(), Fall: fall, Killed: d.Killed.Seconds(), Silent: d.Silent.Seconds()},
-	}
-	return show(c, r, r.write, exitOK)
-}
-
-// write writes the settings, and what they mean for a balancer.
-func (r configReport) write(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range r.Settings {
-		fmt.Fprintf(t, "%s\t%s\t# %s\n", s.Key, s.Value, s.Origin)
-	}
-	t.Flush()
-	d := r.Detection
-	fmt.Fprintf(w, "\nWith inter %s fall %d, HAProxy marks the master DOWN at the latest\n", d.Inter, d.Fall)
-	fmt.Fprintf(w, "  %.1f s after it was killed,\n  %.1f s after it stopped answering.\n", d.Killed, d.Silent)
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", warning)
-	}
+	r := render.NewSettings(loaded, inter, fall)
+	return show(c, r, r.Write, exitOK)
 }

@@ -24,7 +24,7 @@ const manDir = "../../../../packaging/man/"
 func TestManualHasEachCommandAndFlag(t *testing.T) {
 	want := map[string][]string{}
 	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
-		want[c.Name] = flagNames(c)
+		want[c.Name] = commandOf(c).FlagNames()
 	}
 	got := map[string][]string{}
 	command := ""

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -30,9 +29,9 @@ func serveCommand(environ []string) *cli.Command {
 // serve runs the daemon until a signal ends it.
 func serve(c *cli.Context, environ []string) error {
 	last := daemon.NewLastGood(environ)
-	loaded, err := loadToStart(c, environ, last)
+	loaded, err := last.LoadToStart(options(c, environ))
 	if err != nil {
-		return err
+		return usageError("%w", err)
 	}
 	useOneCPU()
 	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log)
@@ -47,7 +46,7 @@ func serve(c *cli.Context, environ []string) error {
 	if loaded.Mistakes != nil {
 		d.StartedWithLast(loaded.Mistakes)
 	} else {
-		keep(last, loaded.Loaded, log)
+		last.KeepOrWarn(loaded.Loaded, log)
 	}
 	if err := d.TakeListeners(); err != nil {
 		return err
@@ -69,7 +68,7 @@ func serve(c *cli.Context, environ []string) error {
 		Load: func() (*config.Loaded, error) {
 			newer, err := load(c, environ)
 			if err == nil {
-				keep(last, newer, log)
+				last.KeepOrWarn(newer, log)
 			}
 			return newer, err
 		},
@@ -88,57 +87,5 @@ func serve(c *cli.Context, environ []string) error {
 func useOneCPU() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(1)
-	}
-}
-
-// started is a configuration with which the daemon can start.
-type started struct {
-	*config.Loaded
-	// Missing names the Puppet files that do not exist. The daemon is often installed
-	// before Puppet, and answers unknown until Puppet is there.
-	Missing error
-	// Mistakes are those in the current file, if the last good one is used instead.
-	Mistakes error
-}
-
-// loadToStart reads the configuration for a daemon that starts. If it has mistakes,
-// the last good one is used: a restart must not take a healthy master out.
-func loadToStart(c *cli.Context, environ []string, last daemon.LastGood) (started, error) {
-	o := options(c, environ)
-	s, mistakes := loadForService(o)
-	if mistakes == nil {
-		return s, nil
-	}
-	file, _ := config.Readable(o)
-	kept, err := last.File()
-	if err != nil {
-		return started{}, mistakes
-	}
-	o.File = kept
-	if s, err = loadForService(o); err != nil {
-		return started{}, mistakes // the mistake may be in an environment variable
-	}
-	s.File, s.Mistakes = file, mistakes
-	return s, nil
-}
-
-// loadForService reads the configuration for the daemon. Missing Puppet files are not
-// an error by themselves. If there are mistakes too, the error names both.
-func loadForService(o config.Options) (started, error) {
-	loaded, missing := config.Load(o)
-	if missing != nil {
-		var err error
-		if loaded, err = config.Check(o); err != nil {
-			return started{}, usageError("%w", missing)
-		}
-	}
-	return started{Loaded: loaded, Missing: missing}, nil
-}
-
-// keep saves a copy of a valid configuration. The daemon uses it if it has to start
-// while the file is broken.
-func keep(last daemon.LastGood, loaded *config.Loaded, log *slog.Logger) {
-	if err := last.Keep(loaded.Content); err != nil {
-		log.Warn("cannot save a copy of this configuration for a restart with a broken file", "error", err)
 	}
 }

@@ -1,0 +1,148 @@
+package cmdline
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Line is a command line that was typed.
+type Line struct {
+	Commands []Command // all that there are
+	Command  Command   // the one that was called; its name is empty before one is known
+	Typed    []string  // the arguments
+}
+
+// called returns the command as it was called, without arguments.
+func (l Line) called() string {
+	if l.Command.Name == "" {
+		return "pmcheck"
+	}
+	return "pmcheck " + l.Command.Name
+}
+
+// Mistake rewords an error of package flag, whose errors have no types, and returns a
+// hint with the fix.
+func (l Line) Mistake(text string) (problem, hint string) {
+	problem, hint = l.problem(text)
+	if hint == "" {
+		hint = l.called() + " --help lists the flags"
+	}
+	return problem, hint
+}
+
+func (l Line) problem(text string) (problem, hint string) {
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		return l.called() + " has no flag " + dashed(name), l.unknownFlagHint(name)
+	}
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		return dashed(name) + " needs a value", ""
+	}
+	m := regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-(\S+): (.*)$`).FindStringSubmatch(text)
+	if m == nil {
+		return text, ""
+	}
+	return dashed(m[2]) + ": " + l.valueProblem(m[1], m[2], m[3]), ""
+}
+
+// valueProblem returns what is wrong with the quoted value of a flag. said is the error
+// from the flag's Set method.
+func (l Line) valueProblem(value, name, said string) string {
+	for _, f := range l.Command.Flags {
+		switch {
+		case !slices.Contains(f.Names, name):
+		case f.Kind == Number:
+			return value + " is not a whole number"
+		case f.Kind == Switch:
+			return "takes no value"
+		}
+	}
+	return said
+}
+
+// unknownFlagHint returns a hint for a flag that a command does not have.
+func (l Line) unknownFlagHint(name string) string {
+	if l.Command.Name != "" {
+		if others := l.commandsWith(name); len(others) > 0 {
+			return l.strayFlagHint(name, others)
+		}
+		if best := config.Nearest(name, l.Command.FlagNames()); best != "" {
+			return "did you mean " + dashed(best) + "?"
+		}
+		return ""
+	}
+	isCommand := func(word string) bool { _, known := find(l.Commands, word); return known }
+	at := slices.IndexFunc(l.Typed, isCommand)
+	switch {
+	case at >= 0:
+		others := slices.Delete(slices.Clone(l.Typed), at, at+1)
+		return "flags come after the command: pmcheck " + l.Typed[at] + " " + strings.Join(others, " ")
+	case isCommand(name):
+		return "pmcheck " + name
+	}
+	return ""
+}
+
+// strayFlagHint returns a hint for a flag that only other commands have. It must not
+// suggest a similar flag: for drain --host m2, drain --hold m2 would drain this host.
+func (l Line) strayFlagHint(name string, others []string) string {
+	command := l.Command.Name
+	acts := slices.Contains([]string{"drain", "maint", "ready", "wait", "check"}, command)
+	switch {
+	case acts && name == "host":
+		const flag = "--host"
+		host := "HOST"
+		for i, word := range l.Typed {
+			if value, joined := strings.CutPrefix(word, flag+"="); joined {
+				host = value
+			} else if word == flag && i+1 < len(l.Typed) {
+				host = l.Typed[i+1]
+			}
+		}
+		return fmt.Sprintf("%s acts on this host only; for the other: ssh %s sudo pmcheck %[1]s", command, host)
+	case acts && name == "fleet":
+		return command + " acts on this host only; run it on each master, one at a time"
+	}
+	return fmt.Sprintf("%s is a flag of pmcheck %s", dashed(name), strings.Join(others, ", "))
+}
+
+// commandsWith lists the commands that have a flag.
+func (l Line) commandsWith(flag string) (names []string) {
+	for _, c := range l.Commands {
+		if slices.Contains(c.FlagNames(), flag) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// UnknownCommand returns a hint for a command that does not exist.
+func (l Line) UnknownCommand(name string) (hint string) {
+	if meant := otherWord(name); meant != "" {
+		return "pmcheck " + string(meant)
+	}
+	var names []string
+	for _, c := range l.Commands {
+		names = append(names, c.Name)
+	}
+	if best := config.Nearest(name, names); best != "" {
+		return "did you mean pmcheck " + best + "?"
+	}
+	return "pmcheck --help lists the commands"
+}
+
+// otherWord returns the command that other tools call name. A suggestion by spelling
+// could be the opposite command.
+func otherWord(name string) drain.Mode {
+	switch name {
+	case "undrain", "unmaint", "uncordon", "resume", "enable", "up":
+		return drain.Ready
+	case "cordon", "disable", "down", "stop":
+		return drain.Drain
+	}
+	return ""
+}

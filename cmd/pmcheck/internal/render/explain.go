@@ -1,0 +1,37 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pmcheck/pmcheck/check"
+)
+
+// Explain writes the explanation of a check, or of a reason and its check; for "all" it
+// lists the checks. It returns an error if there is neither a check nor a reason with
+// that name.
+func Explain(w io.Writer, name string) error {
+	if name == "all" {
+		for _, n := range check.Names() {
+			e, _ := check.Explain(n)
+			fmt.Fprintf(w, "%-10s %s\n", n, e.Title)
+		}
+		return nil
+	}
+	if e, known := check.Explain(name); known {
+		fmt.Fprint(w, e)
+		return nil
+	}
+	reason := check.Reason(name)
+	if !slices.Contains(check.Reasons(), reason) {
+		return fmt.Errorf("unknown check or reason %q; the checks are %s", name, strings.Join(check.Names(), ", "))
+	}
+	fmt.Fprintf(w, "%s: %s\n", reason, cmp.Or(reason.Hint(), "the detail beside it says what is wrong"))
+	if e, known := check.Explain(reason.Check()); known {
+		fmt.Fprintf(w, "\nThis check reports it:\n%s", e)
+	}
+	return nil
+}
