@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -173,9 +174,13 @@ func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print the version",
+		Flags: []cli.Flag{jsonFlag()},
 		Action: func(c *cli.Context) error {
-			fmt.Fprintln(c.App.Writer, "pmcheck", daemon.ProgramVersion())
-			return nil
+			v := struct {
+				Version string `json:"version"`
+				Go      string `json:"go"`
+			}{daemon.ProgramVersion(), runtime.Version()}
+			return show(c, v, func(w io.Writer) { fmt.Fprintln(w, "pmcheck", v.Version) }, exitOK)
 		},
 	}
 }

@@ -22,7 +22,7 @@ func budgetCommand(environ []string) *cli.Command {
 		Description: "The subcommands log in to the database as " + budget.Admin + ".\n" +
 			"Exit status: 0 done, 1 no answer, or no such slot, 2 usage.",
 		ArgsUsage: "[init [--print] | free MASTER]",
-		Flags:     []cli.Flag{configFlag(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}},
+		Flags:     []cli.Flag{configFlag(), jsonFlag()},
 		Action:    withBudget(environ, 0, listBudget),
 		Subcommands: []*cli.Command{{
 			Name:   "init",

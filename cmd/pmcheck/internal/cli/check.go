@@ -25,7 +25,7 @@ func checkCommand(environ []string) *cli.Command {
 				Name:  "explain",
 				Usage: "explain the check or the reason `NAME`; all lists the checks",
 			},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			jsonFlag(),
 			&cli.BoolFlag{Name: "nagios", Usage: "print a plugin line with performance data"},
 			durationFlag("warn-expiry", 30*24*time.Hour, "with --nagios, warn `DURATION` before a certificate or CRL expires"),
 		},

@@ -19,9 +19,9 @@ func configCommand(environ []string) *cli.Command {
 			configFlag(),
 			&cli.StringFlag{Name: "check", Usage: "validate `FILE`, and print its mistakes only"},
 			&cli.BoolFlag{Name: "quiet", Usage: "print only the mistakes of the configuration in effect"},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
-			durationFlag("inter", 2*time.Second, "HAProxy's `inter`, for the detection time"),
-			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's `fall`, for the detection time"},
+			jsonFlag(),
+			durationFlag("inter", 2*time.Second, "HAProxy's inter is `TIME`, for the detection time"),
+			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's fall is `NUMBER`, for the detection time"},
 		},
 		Action: func(c *cli.Context) error { return showConfig(c, environ) },
 	}

@@ -29,6 +29,8 @@ func (d *duration) String() string {
 	return text.Duration(d.Duration)
 }
 
+func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
+
 // durationFlag returns a flag that takes a duration.
 func durationFlag(name string, value time.Duration, usage string) cli.Flag {
 	return &cli.GenericFlag{Name: name, Value: &duration{value}, Usage: usage}

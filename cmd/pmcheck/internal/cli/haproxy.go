@@ -22,7 +22,7 @@ func haproxyCommand(environ []string) *cli.Command {
 			&cli.StringFlag{Name: "name", Value: "puppet", Usage: "`NAME` of the backend"},
 			&cli.BoolFlag{Name: "graceful", Usage: "answer 404 during a drain: HAProxy raises no alert"},
 			durationFlag("inter", 2*time.Second, "`TIME` between two checks"),
-			&cli.IntFlag{Name: "fall", Value: 3, Usage: "failed checks in a row until a master is DOWN"},
+			&cli.IntFlag{Name: "fall", Value: 3, Usage: "`NUMBER` of failed checks in a row until a master is DOWN"},
 		},
 		Action: func(c *cli.Context) error { return printBackend(c, environ) },
 	}

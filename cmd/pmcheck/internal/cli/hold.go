@@ -33,7 +33,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			configFlag(),
 			holderFlag(),
 			serviceFlag("hold `SERVICE` only, for example ca"),
-			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why: it is shown with the hold"},
+			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why, in `WORDS` that are shown with the hold"},
 			durationFlag("for", 0, "end by itself after `DURATION`, for example 30m"),
 			&cli.StringFlag{
 				Name:  "until",
@@ -43,7 +43,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
 			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and a slot, as long as --wait says"},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
 	}
@@ -62,7 +62,7 @@ func readyCommand(environ []string) *cli.Command {
 			serviceFlag("lift the hold on `SERVICE`; without it the hold on all of them"),
 			&cli.BoolFlag{Name: "all", Usage: "lift every hold, of any holder"},
 			waitFlag("return when the master serves and every balancer sends, or after that time"),
-			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error { return ready(c, environ) },
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -44,6 +45,18 @@ func TestManualHasEachCommandAndFlag(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
+	}
+}
+
+// Where a flag takes a value, its help says in capitals what it is, not "value".
+func TestHelpNamesEachValue(t *testing.T) {
+	named := regexp.MustCompile("`[A-Z]+(=[A-Z]+)?`")
+	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
+		for _, f := range commandOf(c).Flags {
+			if f.Kind != cmdline.Switch && f.Names[0] != "wait" && !named.MatchString(f.Usage) {
+				t.Errorf("pmcheck %s --%s: %s", c.Name, f.Names[0], f.Usage)
+			}
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
 // typedArgs is the key under which the app keeps its arguments. If a flag before the
@@ -22,11 +21,10 @@ func strict(action cli.ActionFunc) cli.ActionFunc {
 		if c.NArg() == 0 {
 			return action(c)
 		}
-		stray, hint := c.Args().First(), ""
-		if _, bad := config.ParseDuration(stray); bad == nil && c.IsSet("wait") {
-			hint = "write --wait=" + stray
-		}
-		return &exitError{exitUsage, fmt.Errorf("%s takes no argument %q", c.Command.Name, stray), hint}
+		stray := c.Args().First()
+		given := func(flag string) bool { return c.IsSet(flag) }
+		return &exitError{exitUsage, fmt.Errorf("%s takes no argument %q", c.Command.Name, stray),
+			typedLine(c).Stray(stray, given)}
 	}
 }
 

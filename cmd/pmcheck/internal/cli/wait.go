@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -27,6 +28,7 @@ func waitCommand(environ []string) *cli.Command {
 			serviceFlag("wait for `SERVICE` instead of the master itself"),
 			&cli.StringFlag{Name: "for", Usage: "`WHAT`: ready (balancers are told 200) or out (they are not)"},
 			durationFlag("timeout", 5*time.Minute, "give up after `DURATION`"),
+			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error { return runWait(c, environ) },
 	}
@@ -46,19 +48,33 @@ func runWait(c *cli.Context, environ []string) error {
 		return err
 	}
 	f := &api.Follower{Client: api.Client{Socket: settings.Socket}}
-	return poll(c, goal, timeout, func(ctx context.Context) (state string, reached bool, err error) {
+	r := waitReport{Goal: goal, Service: cmp.Or(c.String("service"), monitor.Server)}
+	err = poll(c, goal, timeout, func(ctx context.Context) (state string, reached bool, err error) {
 		status, err := f.Next(ctx)
 		if err != nil {
 			return err.Error(), false, nil // the daemon may come back
 		}
-		service, err := status.ServiceOrError(cmp.Or(c.String("service"), monitor.Server))
+		service, err := status.ServiceOrError(r.Service)
 		if err != nil {
 			return "", false, noService(err)
 		}
-		serves := service.Answer.Code == http.StatusOK
+		r.Answer = &service.Answer
+		r.Reached = (service.Answer.Code == http.StatusOK) == (goal == "ready")
 		state = fmt.Sprintf("/%s is told %d %s", service.Name, service.Answer.Code, service.Answer.Body)
-		return state, serves == (goal == "ready"), nil
+		return state, r.Reached, nil
 	})
+	if c.Bool("json") {
+		return errors.Join(printJSON(c.App.Writer, r), err)
+	}
+	return err
+}
+
+// waitReport is what wait --json prints.
+type waitReport struct {
+	Goal    string      `json:"goal"`
+	Service string      `json:"service"`
+	Reached bool        `json:"reached"`
+	Answer  *api.Answer `json:"answer,omitempty"` // the last one; nil if the daemon gave none
 }
 
 // poll calls step until it has reached the goal or returns an error, and shows each state

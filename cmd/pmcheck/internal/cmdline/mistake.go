@@ -91,9 +91,8 @@ func (l Line) unknownFlagHint(name string) string {
 // suggest a similar flag: for drain --host m2, drain --hold m2 would drain this host.
 func (l Line) strayFlagHint(name string, others []string) string {
 	command := l.Command.Name
-	acts := slices.Contains([]string{"drain", "maint", "ready", "wait", "check"}, command)
 	switch {
-	case acts && name == "host":
+	case l.acts() && name == "host":
 		const flag = "--host"
 		host := "HOST"
 		for i, word := range l.Typed {
@@ -104,10 +103,40 @@ func (l Line) strayFlagHint(name string, others []string) string {
 			}
 		}
 		return fmt.Sprintf("%s acts on this host only; for the other: ssh %s sudo pmcheck %[1]s", command, host)
-	case acts && name == "fleet":
+	case l.acts() && name == "fleet":
 		return command + " acts on this host only; run it on each master, one at a time"
 	}
 	return fmt.Sprintf("%s is a flag of pmcheck %s", dashed(name), strings.Join(others, ", "))
+}
+
+// Stray returns a hint for a word that is no flag and no value of one. given reports
+// whether a flag stands before it.
+func (l Line) Stray(word string, given func(flag string) bool) (hint string) {
+	_, notLength := config.ParseDuration(word)
+	switch {
+	case notLength == nil && given("wait"):
+		return "write --wait=" + word
+	case given("reason"):
+		return "put a reason of several words in quotes"
+	case notLength == nil && l.has("for"):
+		return "write --for " + word
+	case l.acts() && slices.Contains([]string{"server", "ca", "puppetdb"}, word):
+		return "write --service " + word
+	case l.has("reason"):
+		return l.Command.Name + " acts on this host only; a reason is given with --reason"
+	case l.acts():
+		return l.Command.Name + " acts on this host only"
+	}
+	return l.called() + " --help lists the flags"
+}
+
+// has reports whether the command has a flag.
+func (l Line) has(flag string) bool { return slices.Contains(l.Command.FlagNames(), flag) }
+
+// acts reports whether the command acts on this host, as others of its name in other
+// programs act on a host that is named.
+func (l Line) acts() bool {
+	return slices.Contains([]string{"drain", "maint", "ready", "wait", "check"}, l.Command.Name)
 }
 
 // commandsWith lists the commands that have a flag.
@@ -143,6 +172,8 @@ func otherWord(name string) drain.Mode {
 		return drain.Ready
 	case "cordon", "disable", "down", "stop":
 		return drain.Drain
+	case "maintain", "maintenance":
+		return drain.Maint
 	}
 	return ""
 }

@@ -37,10 +37,10 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{w: w, began: time.Now(), terminal: terminal(w)}
 }
 
-// terminal reports whether w is a terminal, where a line can be overwritten.
+// terminal reports whether w is a terminal where a line can be overwritten.
 func terminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
 // Say shows a state, which may quote text from other hosts.
