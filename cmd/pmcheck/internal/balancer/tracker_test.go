@@ -328,6 +328,9 @@ func TestSessionsRevealADrainInTheBalancer(t *testing.T) {
 		{"others end theirs", []string{"weight=100/100; scur=2/4", "weight=100/100; scur=2/3"}, true},
 		{"others got one, and end it", []string{"weight=100/100; scur=0/0", "weight=100/100; scur=0/1",
 			"weight=100/100; scur=0/0"}, false},
+		{"sessions wait for it", []string{"weight=100/100; scur=2/2", "weight=100/100; scur=2/4; qcur=2"}, true},
+		{"sessions wait for it, and others get some", []string{"weight=100/100; scur=2/2",
+			"weight=100/100; scur=2/5; qcur=2"}, false},
 		{"it gets sessions again", []string{"weight=100/100; scur=0/0", "weight=100/100; scur=0/1",
 			"weight=100/100; scur=1/2"}, true},
 	} {
