@@ -30,7 +30,7 @@ func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal 
 	client := api.Client{Socket: settings.Socket}
 	status, err := wait.Effect(c.Context, client, t.Service, t.Mode)
 	if err != nil {
-		t.Error = err.Error()
+		t.Error, status.Time = err.Error(), now // what balancers were told before does not count
 	} else if s, known := status.Service(t.Service); known {
 		t.InEffect, t.Answer, t.Told = true, &s.Answer, rotation.Told(status, t.Service)
 	}

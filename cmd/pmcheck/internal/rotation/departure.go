@@ -7,9 +7,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
-// youngFor is how long after its start a daemon may not have heard the balancers yet.
-const youngFor = 15 * time.Second
-
 // Departure is one master's way out of the pool, in its turn: it waits until no other
 // server is missing and a slot begins, leaves, and returns if another one has left in
 // the same slot. It knows only statuses, and is not safe for concurrent use.
@@ -149,12 +146,7 @@ func young(s api.Status, service string) (list []api.Obstacle) {
 			list = append(list, obstacle(api.ObstacleUnseen, b.Label(), "%s has not asked for %s", b.Label(), text.Age(silent)))
 		}
 	}
-	age := s.Time.Sub(s.Started)
-	if len(sending) == 0 && !Heard(s) && age < youngFor {
-		list = append(list, obstacle(api.ObstacleUnseen, "", "the daemon runs for %s, and no balancer has asked yet",
-			text.Age(age)))
-	}
-	return list
+	return append(list, unheard(s)...)
 }
 
 // Alone says why a master that is not replaced serves until it stops.

@@ -4,12 +4,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
-// hearWithin is how long after its start a daemon has heard every balancer that
-// asks at all.
-const hearWithin = time.Minute
+const (
+	// hearWithin is how long after its start a daemon has heard every balancer that
+	// asks at all.
+	hearWithin = time.Minute
+	// youngFor is how long after its start a daemon may not have heard the usual
+	// balancers yet.
+	youngFor = 15 * time.Second
+)
 
 // Heard reports whether a balancer asks this master.
 func Heard(s api.Status) bool {
@@ -20,3 +26,15 @@ func Heard(s api.Status) bool {
 // know that: one that has just started has not heard the slow ones. Without a
 // balancer that hears of a hold, no agent goes elsewhere.
 func Unheard(s api.Status) bool { return !Heard(s) && s.Time.Sub(s.Started) >= hearWithin }
+
+// unheard is the obstacle of a daemon that has just started and has not heard any
+// balancer: there may be some that still send. A restart leaves them to the new daemon,
+// but a stop and a start do not.
+func unheard(s api.Status) []api.Obstacle {
+	age := s.Time.Sub(s.Started)
+	if Heard(s) || age >= youngFor {
+		return nil
+	}
+	return []api.Obstacle{obstacle(api.ObstacleUnseen, "", "the daemon runs for %s, and no balancer has asked yet",
+		text.Age(age))}
+}

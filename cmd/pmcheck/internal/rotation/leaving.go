@@ -8,6 +8,7 @@ package rotation
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -34,7 +35,7 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 		path := "/" + service
 		return []api.Obstacle{obstacle(api.ObstacleNotHeld, path, "%s is not held", path)}
 	}
-	obstacles := sending(s, service, since)
+	obstacles := append(unheard(s), sending(s, service, since)...)
 	if service != monitor.Server {
 		return obstacles // the connections are the master's
 	}
@@ -66,14 +67,26 @@ func sending(s api.Status, service string, since time.Time) (list []api.Obstacle
 			o := obstacle(api.ObstacleSending, b.Label(), "%s still sends (%s, %d sessions)", b.Label(), b.View, b.View.Sessions)
 			o.Count = b.View.Sessions
 			list = append(list, o)
-		case b.View == nil && b.Checks > b.Refusals() && b.Answers < b.Refusals():
-			o := obstacle(api.ObstacleUntold, b.Label(),
-				"%s was told %d of %d times%s", b.Label(), b.Answers, b.Refusals(), wayOut(b))
-			o.Count = int(b.Answers)
-			list = append(list, o)
+		case b.View == nil:
+			list = append(list, untold(b)...)
 		}
 	}
 	return list
+}
+
+// untold is the obstacle of a balancer without a view that may still send: it takes
+// several refusals in a row. One that never got another answer needs no more than it got.
+func untold(b api.Balancer) []api.Obstacle {
+	told, enough := b.Answers, min(b.Refusals(), b.Checks)
+	if b.Answer.Code < http.StatusBadRequest {
+		told = 0
+	}
+	if told >= enough {
+		return nil
+	}
+	o := obstacle(api.ObstacleUntold, b.Label(), "%s was told %d of %d times%s", b.Label(), told, enough, wayOut(b))
+	o.Count = int(told)
+	return []api.Obstacle{o}
 }
 
 // unseen says that a balancer has not asked since, and what to do about one that

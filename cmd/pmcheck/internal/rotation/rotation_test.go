@@ -9,6 +9,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
@@ -54,6 +55,7 @@ func asking(change func(*api.Balancer)) func(*api.Status) {
 			Interval:  2,
 			DrainCode: 503,
 			MaintCode: 503,
+			Answer:    balancer.Told{Code: 503, Body: "drain"},
 			Answers:   5,
 			View:      &api.View{State: "DOWN", WeightTotal: 1},
 		}
@@ -108,6 +110,22 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 			[]string{"untold: lb1 was told 2 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
 		{"balancer without a view, refused three times", status(drain.Drain, asking(untold(50, 3))), monitor.Server, nil,
 			[]string{}},
+		{"new balancer without a view, refused once", status(drain.Drain, asking(untold(3, 1))), monitor.Server, nil,
+			[]string{"untold: lb1 was told 1 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
+		{"balancer without a view that was never told anything else", status(drain.Drain, asking(untold(2, 2))),
+			monitor.Server, nil, []string{}},
+		{"balancer without a view that was told 200 again by a daemon that hung",
+			status(drain.Drain, asking(untold(50, 50)), asking(func(b *api.Balancer) {
+				untold(50, 50)(b)
+				b.Node, b.Answer = "lb2", balancer.Told{Code: 200, Body: "Puppet Server is running."}
+			})), monitor.Server, nil,
+			[]string{"untold: lb2 was told 0 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
+		{"daemon that has just started, and no balancer has asked",
+			status(drain.Drain, func(s *api.Status) { s.Started = now().Add(-3 * time.Second) }), monitor.Server, nil,
+			[]string{"unseen: the daemon runs for 3s, and no balancer has asked yet"}},
+		{"daemon that has just started, and a balancer has asked",
+			status(drain.Drain, func(s *api.Status) { s.Started = now().Add(-3 * time.Second) },
+				asking(func(*api.Balancer) {})), monitor.Server, nil, []string{}},
 		{"balancer of another service", status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.Service = "ca" })),
 			monitor.Server, nil, []string{}},
 		{"another service has no requests", status(drain.Drain, pool(func(f *check.Finding) {
