@@ -49,6 +49,9 @@ type Balancer struct {
 	// master. A code below 400 hides the hold from it.
 	DrainCode int `json:"drain_code"`
 	MaintCode int `json:"maint_code"`
+	// BusyCode is the status code that it chose for a busy master, 200 if it chose none.
+	// With a code of 400 or more, it sends agents elsewhere while this master is busy.
+	BusyCode int `json:"busy_code"`
 	// Interval is the time between its checks in seconds, smoothed; 0 after a
 	// single one.
 	Interval float64 `json:"interval_seconds"`
@@ -144,10 +147,12 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 
 // Question is a balancer's request.
 type Question struct {
-	Service              string
-	DrainCode, MaintCode int
-	View                 string // the header StateHeader; empty if there was none
-	Listed               bool   // the setting balancers contains the client's network
+	Service   string
+	DrainCode int
+	MaintCode int
+	BusyCode  int
+	View      string // the header StateHeader; empty if there was none
+	Listed    bool   // the setting balancers contains the client's network
 }
 
 // Told is an answer as a balancer received it.
@@ -165,17 +170,20 @@ func (b *Balancer) Label() string {
 }
 
 // Asks returns what the balancer asks for: the path, with the codes that it chose in
-// place of 503.
+// place of the usual ones.
 func (b *Balancer) Asks() string {
 	if b.Name == AgentCheck {
 		return AgentCheck
 	}
 	chosen := url.Values{}
-	for key, code := range map[string]int{"drain": b.DrainCode, "maint": b.MaintCode} {
-		if code != 0 && code != http.StatusServiceUnavailable {
+	add := func(key string, code, usual int) {
+		if code != 0 && code != usual {
 			chosen.Set(key, strconv.Itoa(code))
 		}
 	}
+	add("drain", b.DrainCode, http.StatusServiceUnavailable)
+	add("maint", b.MaintCode, http.StatusServiceUnavailable)
+	add("busy", b.BusyCode, http.StatusOK)
 	asked := url.URL{Path: "/" + b.Service, RawQuery: chosen.Encode()}
 	if b.Service == monitor.Server {
 		asked.Path = "/"

@@ -53,7 +53,12 @@ func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Ti
 // RecordAgentCheck records an agent-check for a service and its answer. An agent-check
 // does not say which balancer sent it, so those from one address count as one balancer.
 func (t *Tracker) RecordAgentCheck(source netip.Addr, service string, answer Told, now time.Time) {
-	q := Question{Service: service, DrainCode: http.StatusServiceUnavailable, MaintCode: http.StatusServiceUnavailable}
+	q := Question{
+		Service:   service,
+		DrainCode: http.StatusServiceUnavailable,
+		MaintCode: http.StatusServiceUnavailable,
+		BusyCode:  http.StatusOK,
+	}
 	t.note(key{source: source, service: service, name: AgentCheck}, q, nil, answer, now)
 }
 
@@ -75,7 +80,7 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	before := b.View
 	news := b.Answers < TellTimes || !before.same(view)
 	b.Seen, b.View, b.Answer = now, view, answer
-	b.DrainCode, b.MaintCode = q.DrainCode, q.MaintCode
+	b.DrainCode, b.MaintCode, b.BusyCode = q.DrainCode, q.MaintCode, q.BusyCode
 	if b.Listed = q.Listed; view != nil {
 		b.observe(before, view, now)
 	}

@@ -113,7 +113,8 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 	now := time.Now()
 	lb := netip.MustParseAddr("198.51.100.1")
 	ask := func(view string, told Told, after time.Duration) {
-		b.Record(lb, Question{Service: "server", DrainCode: 404, MaintCode: 503, View: view}, told, now.Add(after))
+		q := Question{Service: "server", DrainCode: 404, MaintCode: 503, BusyCode: 429, View: view}
+		b.Record(lb, q, told, now.Add(after))
 	}
 	for i := range 5 {
 		ask("UP; name=p/m1; node=lb1; weight=1/2", Told{200, "ok"}, time.Duration(i)*2*time.Second)
@@ -129,6 +130,7 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 		Checks:       6,
 		DrainCode:    404,
 		MaintCode:    503,
+		BusyCode:     429,
 		Interval:     2,
 		Answer:       Told{404, "drain"},
 		Answers:      1,

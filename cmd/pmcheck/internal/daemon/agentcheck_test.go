@@ -158,6 +158,7 @@ func TestAgentCheckIsRemembered(t *testing.T) {
 		Checks:    2,
 		DrainCode: 503,
 		MaintCode: 503,
+		BusyCode:  200,
 		Answer:    balancer.Told{Code: 200, Body: "ready up 100% # ok"},
 		Answers:   2,
 	}

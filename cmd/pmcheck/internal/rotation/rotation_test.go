@@ -200,6 +200,10 @@ func TestUnattendedSeesEveryConnection(t *testing.T) {
 func TestReturningNamesEachObstacle(t *testing.T) {
 	ready := func(s *api.Status) { s.Services[0].Answer = api.Answer{Code: 200, Body: "Puppet Server is running."} }
 	up := func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2, Sessions: 3} }
+	busy := func(s *api.Status) {
+		s.Services[0].Verdict = check.Verdict{Health: check.Busy, Reason: check.JRubyBusy}
+	}
+	elsewhere := func(b *api.Balancer) { b.BusyCode = 503 }
 	tests := []struct {
 		name   string
 		status api.Status
@@ -222,6 +226,14 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 		{"balancer has not asked since", status(drain.Ready, ready, asking(func(b *api.Balancer) { up(b); b.Seen = held() })),
 			[]string{"unseen: lb1 has not asked since (asks every 2s)"}},
 		{"balancer without a view", status(drain.Ready, ready, asking(func(b *api.Balancer) { b.View = nil })), []string{}},
+		{"busy, and the balancer sends elsewhere then", status(drain.Ready, ready, busy, asking(elsewhere)), []string{}},
+		{"busy, and the balancer has it down all the same", status(drain.Ready, ready, busy, asking(func(*api.Balancer) {})),
+			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
+		{"not busy, and the balancer sends elsewhere then", status(drain.Ready, ready, asking(elsewhere)),
+			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
+		{"busy, and the balancer has not asked since", status(drain.Ready, ready, busy,
+			asking(elsewhere), asking(func(b *api.Balancer) { elsewhere(b); b.Seen = held() })),
+			[]string{"unseen: lb1 has not asked since (asks every 2s)"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

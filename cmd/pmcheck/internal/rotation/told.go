@@ -24,7 +24,11 @@ func Told(s api.Status, service string) (list []Telling) {
 		if b.Service != service || !b.Counts() {
 			continue
 		}
-		told := answer.Decide(v.Mode, v.Verdict, answer.Codes{Drain: b.DrainCode, Maint: b.MaintCode})
+		told := answer.Decide(v.Mode, v.Verdict, answer.Codes{
+			Drain: b.DrainCode,
+			Maint: b.MaintCode,
+			Busy:  b.BusyCode,
+		})
 		if b.Name == api.AgentCheck && s.AgentLine != "" {
 			told.Body = s.AgentLine
 		}

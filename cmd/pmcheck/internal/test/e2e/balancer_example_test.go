@@ -28,20 +28,25 @@ type example struct {
 func newExample(t *testing.T, file string, network int, yaml string) *example {
 	t.Helper()
 	e := &example{t: t, file: file, network: fmt.Sprintf("127.18.%d", network)}
-	for _, host := range []string{"11", "12"} {
-		startEchoAt(t, e.where(host, "8140"))
-		startEchoAt(t, e.where(host, "8081"))
-		site := lab.NewSite(t, lab.SiteOptions{
-			Listen: e.where(host, "9200"),
-			YAML:   strings.ReplaceAll(yaml, "EXAMPLE-AGENT", e.where(host, "9201")),
-		})
-		site.Master.SetPuppetDB(false, true, true)
-		site.Start()
-		site.WaitServing(20 * time.Second)
-		e.sites = append(e.sites, site)
-	}
+	e.startMaster("11", yaml)
+	e.startMaster("12", yaml)
 	e.text = e.rewrite(lab.ReadFile(t, filepath.Join("examples/haproxy", file)))
 	return e
+}
+
+// startMaster starts another master of the example, at the address that ends with host.
+func (e *example) startMaster(host, yaml string) {
+	e.t.Helper()
+	startEchoAt(e.t, e.where(host, "8140"))
+	startEchoAt(e.t, e.where(host, "8081"))
+	site := lab.NewSite(e.t, lab.SiteOptions{
+		Listen: e.where(host, "9200"),
+		YAML:   strings.ReplaceAll(yaml, "EXAMPLE-AGENT", e.where(host, "9201")),
+	})
+	site.Master.SetPuppetDB(false, true, true)
+	site.Start()
+	site.WaitServing(20 * time.Second)
+	e.sites = append(e.sites, site)
 }
 
 // rewrite replaces the addresses and paths in a configuration.

@@ -82,6 +82,7 @@ func TestExamples(t *testing.T) {
 		{"split-pools.cfg", "services: [ca]\npuppetdb: {address: 'MASTER', certname: standin.lab.example, interval: 1s}\n",
 			(*example).testSplit},
 		{"two-balancers.cfg", "", (*example).testReload},
+		{"two-sites.cfg", "", (*example).testOverflow},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()
