@@ -26,9 +26,20 @@ type Tracker struct {
 	list map[key]*Balancer
 }
 
+// key tells balancers apart. Only one with a view says which one it is. Of the others on
+// one address, those that chose other codes are others: they are told other things.
 type key struct {
 	source              netip.Addr
 	node, name, service string
+	drain, maint        int // the codes of a balancer without a name
+}
+
+// named returns the key of a balancer that has these codes, if it has no name.
+func (k key) named(drain, maint int) key {
+	if k.name == "" && k.node == "" {
+		k.drain, k.maint = drain, maint
+	}
+	return k
 }
 
 // NewTracker returns an empty tracker. It calls changed when a balancer appears, gets
@@ -47,7 +58,7 @@ func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Ti
 			view, k.node, k.name = v, v.node, v.name
 		}
 	}
-	t.note(k, q, view, answer, now)
+	t.note(k.named(q.DrainCode, q.MaintCode), q, view, answer, now)
 }
 
 // RecordAgentCheck records an agent-check for a service and its answer. An agent-check
@@ -130,7 +141,7 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, b := range list {
-		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
+		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}.named(b.DrainCode, b.MaintCode)
 		if t.list[k] != nil || b.gone(now) {
 			continue
 		}
@@ -192,7 +203,8 @@ func (t *Tracker) Current(now time.Time) []Balancer {
 	}
 	slices.SortFunc(list, func(x, y Balancer) int {
 		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),
-			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Service, y.Service))
+			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Service, y.Service),
+			cmp.Compare(x.DrainCode, y.DrainCode), cmp.Compare(x.MaintCode, y.MaintCode))
 	})
 	return list
 }

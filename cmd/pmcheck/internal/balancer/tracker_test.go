@@ -278,6 +278,41 @@ func TestMonitoringAndLocalClientsDoNotCount(t *testing.T) {
 	}
 }
 
+// A host with two backends, one of which asks with ?drain=404, or with a monitoring check
+// that asks with ?drain=200, was taken for one balancer whose answers alternate.
+func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
+	b := NewTracker(func() {})
+	now := time.Now()
+	lb := netip.MustParseAddr("198.51.100.1")
+	for range 3 {
+		for _, code := range []int{503, 404} {
+			b.Record(lb, Question{Service: "server", DrainCode: code, MaintCode: 503}, Told{code, "drain"}, now)
+		}
+		now = now.Add(2 * time.Second)
+	}
+	restored := NewTracker(func() {})
+	restored.Restore(b.Current(now), now)
+	for name, tracker := range map[string]*Tracker{"recorded": b, "restored": restored} {
+		list := tracker.Current(now)
+		if len(list) != 2 {
+			t.Fatalf("%s: %d balancers, want 2", name, len(list))
+		}
+		for i, code := range []int{404, 503} {
+			if got := list[i]; got.DrainCode != code || got.Answer.Code != code || got.Answers != 3 || got.Interval != 2 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+	before := b.Current(now)[0]
+	for _, code := range []int{404, 503} {
+		view := "UP; name=p/m1; node=lb1"
+		b.Record(lb, Question{Service: "server", DrainCode: code, View: view}, Told{200, ""}, now)
+	}
+	if list := b.Current(now); len(list) != 3 || list[0] != before || list[2].Checks != 2 {
+		t.Errorf("a balancer that names itself, and changes its codes: %+v", list)
+	}
+}
+
 func TestServerThatTheBalancerHadLatelyIsMissing(t *testing.T) {
 	type seen struct {
 		after time.Duration

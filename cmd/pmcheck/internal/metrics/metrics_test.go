@@ -59,8 +59,12 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
 				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
 			},
-			Budget:    &api.BudgetStatus{Pool: "puppet", Since: now},
-			Balancers: []api.Balancer{{Node: "lb1", View: &api.View{State: "UP", Weight: 1, WeightTotal: 2}}},
+			Budget: &api.BudgetStatus{Pool: "puppet", Since: now},
+			Balancers: []api.Balancer{
+				{Node: "lb1", View: &api.View{State: "UP", Weight: 1, WeightTotal: 2}},
+				{Service: "server", DrainCode: 404},
+				{Service: "server", DrainCode: 503},
+			},
 		}
 	})
 	m.Answered(200, Socket)

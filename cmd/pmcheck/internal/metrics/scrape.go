@@ -30,9 +30,7 @@ func (send sender) status(s api.Status) {
 	if s.Budget != nil {
 		send.budget(s.Budget)
 	}
-	for _, b := range s.Balancers {
-		send.balancer(b)
-	}
+	send.balancers(s.Balancers)
 }
 
 func (send sender) budget(b *api.BudgetStatus) {
@@ -124,8 +122,22 @@ func (send sender) holds(holds []api.HoldStatus) {
 	}
 }
 
-func (send sender) balancer(b api.Balancer) {
-	by := []string{b.Node, b.Source.String(), b.Name, b.Service}
+// balancers sends the balancers. Those on one address that differ only in the codes that
+// they chose have the same labels, and the one that asked last is sent.
+func (send sender) balancers(list []api.Balancer) {
+	last := map[[4]string]api.Balancer{}
+	for _, b := range list {
+		by := [4]string{b.Node, b.Source.String(), b.Name, b.Service}
+		if old, found := last[by]; !found || b.Seen.After(old.Seen) {
+			last[by] = b
+		}
+	}
+	for by, b := range last {
+		send.balancer(b, by[:])
+	}
+}
+
+func (send sender) balancer(b api.Balancer, by []string) {
 	send("balancer_answer_code", float64(b.Answer.Code), by...)
 	send("balancer_check_timestamp_seconds", seconds(b.Seen), by...)
 	if b.View == nil {
