@@ -14,7 +14,8 @@ import (
 
 const (
 	// linesEvery is the least time between two lines where lines cannot be
-	// overwritten, as in a log.
+	// overwritten, as in a log. After a while it is a fifth of the time waited: a turn of
+	// twenty minutes would fill the journal with the same sentence.
 	linesEvery = 5 * time.Second
 	// watchEvery is how often a watched status is read. The daemon answers from
 	// memory, so reading costs the master nothing.
@@ -49,7 +50,7 @@ func (p *Progress) Say(state string) {
 	switch {
 	case p.terminal:
 		fmt.Fprintf(p.w, "\r\033[K%4.0fs  %s", time.Since(p.began).Seconds(), state)
-	case state != p.line && time.Since(p.written) >= linesEvery:
+	case state != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.began)/5):
 		p.write(state)
 	}
 	p.Last = state
