@@ -69,10 +69,9 @@ func (h *Host) boot() {
 	}
 	defer cgroup.Close()
 	address := netip.MustParseAddr(h.Address).As4()
-	h.net.links++
 	cmd := exec.Command("nsenter", "--mount="+h.net.namespace("mnt"), "--",
 		"unshare", "--mount", "--cgroup", "--propagation", "private", "--",
-		"sh", "-c", bootScript, "sh", fmt.Sprintf("lab0-%d", h.net.links), h.Name, h.Address,
+		"sh", "-c", bootScript, "sh", fmt.Sprintf("lab0-%d", h.net.links.Add(1)), h.Name, h.Address,
 		fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", address[0], address[1], address[2], address[3]),
 		h.net.namespace("net"), filepath.Join(h.net.dir, h.Name), h.machineID)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -104,7 +103,7 @@ func (h *Host) boot() {
 func (h *Host) halt(verb string) {
 	h.net.tb.Helper()
 	_, _ = h.Run("systemctl", "--no-block", verb)
-	h.init.waitExit(5 * time.Minute)
+	h.init.waitExit(10 * time.Minute) // a guard may take five of them
 }
 
 func (h *Host) running() bool { return h.init != nil && h.init.alive() }

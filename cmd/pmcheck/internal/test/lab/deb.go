@@ -27,3 +27,20 @@ func DEB(tb testing.TB, version string) string {
 	}
 	return built[0]
 }
+
+// DebianDEB downloads the package of Debian that this machine would install, and returns
+// the file's path.
+func DebianDEB(tb testing.TB, name string) string {
+	tb.Helper()
+	dir := tempDir(tb)
+	cmd := exec.Command("apt-get", "download", name)
+	cmd.Dir = dir
+	if err := RunOutside(cmd); err != nil {
+		tb.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.deb"))
+	if err != nil || len(files) != 1 {
+		tb.Fatalf("downloaded the packages %v, want one", files)
+	}
+	return files[0]
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ type Network struct {
 	dir    string   // in the mount namespace of keeper: the tmpfs for the hosts
 	keeper *process // keeps both namespaces
 	hosts  []*Host
-	links  int // number of links made so far, for their names
+	links  atomic.Int64 // number of links made so far, for their names
 }
 
 // StartNetwork makes a network, which is removed when the test ends.

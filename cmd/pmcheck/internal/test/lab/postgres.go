@@ -26,8 +26,10 @@ const PostgresHost = "localhost"
 // of a Puppet CA, and masters that log in with their own certificates.
 type Postgres struct {
 	tb      testing.TB
+	net     *Network // nil is that of the test process
 	dir     string
 	bin     string
+	host    string // the name in its certificate
 	address string
 	ca      authority
 	process *process
@@ -41,25 +43,52 @@ const pgUser = "postgres"
 // role pmcheck. LetIn adds more.
 func StartPostgres(tb testing.TB, admin string, masters ...string) *Postgres {
 	tb.Helper()
-	Need(tb, "psql", "postgresql")
-	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if len(dirs) == 0 {
-		tb.Fatal("no initdb (apt-get install --no-install-recommends postgresql)")
-	}
 	p := &Postgres{
 		tb:      tb,
 		dir:     tempDir(tb),
-		bin:     filepath.Dir(slices.Max(dirs)),
+		host:    PostgresHost,
 		address: Address(tb, "127.0.0.1"),
 		ca:      newAuthority(tb, "Puppet CA: lab"),
 	}
-	p.own(p.dir)
-	p.as("initdb", "--pgdata", p.data(), "--auth", "peer", "--no-sync", "--username", pgUser)
 	writeFile(tb, p.path("ca.pem"), string(encodePEM("CERTIFICATE", p.ca.cert.Raw)))
 	writeFile(tb, p.path("crl.pem"), string(encodePEM("X509 CRL",
 		p.ca.revocationList(tb, &x509.RevocationList{Number: randomSerial(tb)}, time.Now().Add(24*time.Hour)))))
-	p.Issue(PostgresHost)
-	p.own(p.CertFiles(PostgresHost).Key)
+	p.create(admin, masters)
+	return p
+}
+
+// StartPostgres starts a server as the function of the same name does, but in the master's
+// network, on port 5432 of an IP address that must exist there, and with the master's CA.
+// Hosts must know the address by the name host.
+func (m *PuppetMaster) StartPostgres(host, ip, admin string, masters ...string) *Postgres {
+	m.tb.Helper()
+	p := &Postgres{
+		tb:      m.tb,
+		net:     m.Host.net,
+		dir:     tempDir(m.tb),
+		host:    host,
+		address: net.JoinHostPort(ip, "5432"),
+		ca:      m.ca.authority(),
+	}
+	writeFile(m.tb, p.path("ca.pem"), m.ca.caFile("ca_crt.pem"))
+	writeFile(m.tb, p.path("crl.pem"), m.ca.caFile("ca_crl.pem"))
+	p.create(admin, masters)
+	return p
+}
+
+// create makes the cluster, starts the server and adds what pg_ident.conf names.
+func (p *Postgres) create(admin string, masters []string) {
+	p.tb.Helper()
+	Need(p.tb, "psql", "postgresql")
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(dirs) == 0 {
+		p.tb.Fatal("no initdb (apt-get install --no-install-recommends postgresql)")
+	}
+	p.bin = filepath.Dir(slices.Max(dirs))
+	p.own(p.dir)
+	p.as("initdb", "--pgdata", p.data(), "--auth", "peer", "--no-sync", "--username", pgUser)
+	p.Issue(p.host)
+	p.own(p.CertFiles(p.host).Key)
 	p.configure()
 	p.LetIn("pmcheck_admin", admin)
 	for _, m := range masters {
@@ -69,7 +98,6 @@ func StartPostgres(tb testing.TB, admin string, masters ...string) *Postgres {
 	p.SQL("postgres", `create role pmcheck login`)
 	p.SQL("postgres", `create role pmcheck_admin login in role pmcheck`)
 	p.SQL("postgres", `create database pmcheck owner pmcheck_admin`)
-	return p
 }
 
 func (p *Postgres) configure() {
@@ -78,7 +106,7 @@ func (p *Postgres) configure() {
 	if err != nil {
 		p.tb.Fatal(err)
 	}
-	files := p.CertFiles(PostgresHost)
+	files := p.CertFiles(p.host)
 	p.write("postgresql.auto.conf", fmt.Sprintf(`
 listen_addresses = '%s'
 port = %s
@@ -129,7 +157,7 @@ func (p *Postgres) Issue(certname string) CertFiles {
 // Trust has the server and a master with a CA of its own trust each other.
 func (p *Postgres) Trust(master puppetclient.Files) {
 	p.tb.Helper()
-	own := p.CertFiles(PostgresHost)
+	own := p.CertFiles(p.host)
 	for ours, theirs := range map[string]string{own.CA: master.CA, own.CRL: master.CRL} {
 		a, b := readFile(p.tb, ours), readFile(p.tb, theirs)
 		writeFile(p.tb, ours, a+b)
@@ -159,7 +187,7 @@ func (p *Postgres) Config(certname string) config.Config {
 
 // URL returns the value of the setting budget.database.
 func (p *Postgres) URL() string {
-	return "postgresql://" + net.JoinHostPort(PostgresHost, Port(p.tb, p.address)) + "/pmcheck"
+	return "postgresql://" + net.JoinHostPort(p.host, Port(p.tb, p.address)) + "/pmcheck"
 }
 
 // Start starts the server and waits until it answers.
@@ -273,7 +301,7 @@ func (p *Postgres) as(program string, args ...string) {
 
 func (p *Postgres) command(program string, args ...string) *exec.Cmd {
 	args = append([]string{"--reuid", pgUser, "--regid", pgUser, "--clear-groups", filepath.Join(p.bin, program)}, args...)
-	cmd := exec.Command("setpriv", args...)
+	cmd := p.net.Command("setpriv", args...)
 	cmd.Dir = "/"
 	return cmd
 }

@@ -107,6 +107,7 @@ type together struct {
 	apart        time.Duration
 	took         time.Duration
 	runs, failed int
+	slow         int           // of the runs, those with a slow catalog
 	fewest       int           // servers that were UP, of any balancer
 	empty        time.Duration // the longest time in which a balancer had none
 }
@@ -114,6 +115,16 @@ type together struct {
 // restartTogether types the restart on each master, so much after the one before, and
 // returns when every one is UP again.
 func (p *pool) restartTogether(masters []*lab.PuppetMaster, apart time.Duration, m mix) (r together) {
+	p.t.Helper()
+	r = p.together(masters, apart, m, 0, p.restart)
+	p.t.Logf("measured: %s", r)
+	return r
+}
+
+// together does something to each master, so much after the one before, and returns when
+// every one is UP again and so many runs of each kind have ended.
+func (p *pool) together(masters []*lab.PuppetMaster, apart time.Duration, m mix, runs int,
+	do func(*lab.PuppetMaster) error) (r together) {
 	p.t.Helper()
 	p.waitForUp()
 	r = together{masters: len(masters), apart: apart, fewest: len(masters)}
@@ -124,20 +135,22 @@ func (p *pool) restartTogether(masters []*lab.PuppetMaster, apart time.Duration,
 	l := p.start(p.t, m)
 	l.waitForRuns(p.t, 1) // catalogs are under way
 	began := time.Now()
-	var restarts sync.WaitGroup
+	var all sync.WaitGroup
 	for i, m := range masters {
-		restarts.Go(func() {
+		all.Go(func() {
 			time.Sleep(time.Duration(i) * apart)
-			if err := p.sh(m, "systemctl restart puppetserver"); err != nil {
+			if err := do(m); err != nil {
 				p.t.Error(err)
 			}
 		})
 	}
-	restarts.Wait()
+	all.Wait()
 	p.waitForUp()
 	r.took = time.Since(began)
+	l.waitForEach(p.t, m, runs)
 	l.end()
 	for _, one := range l.runs {
+		r.slow += btoi(one.slow)
 		if r.runs++; one.err != nil {
 			r.failed++
 			p.t.Logf("failed %s into it: %v", tenths(one.ended.Sub(began)), one.err)
@@ -151,7 +164,6 @@ func (p *pool) restartTogether(masters []*lab.PuppetMaster, apart time.Duration,
 	for _, m := range masters {
 		p.t.Logf("%s\n%s", m.Host.Name, m.Host.Journal("pmcheck-guard@puppetserver"))
 	}
-	p.t.Logf("measured: %s", r)
 	return r
 }
 
