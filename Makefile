@@ -16,7 +16,7 @@ PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk strace 
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql \
-	prometheus keepalived gdnsd buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc
+	prometheus keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.

@@ -31,6 +31,7 @@ func TestFailures(t *testing.T) {
 		{"database unreachable", (*pool).unreachable},
 		{"database frozen", (*pool).frozen},
 		{"network cut", (*pool).cut},
+		{"packets dropped", (*pool).dropped},
 		{"master dead", (*pool).dead},
 		{"command killed", (*pool).killed},
 		{"reboot", (*pool).rebooted},
@@ -93,6 +94,8 @@ func (p *pool) unreachable(one, two, _ *master) {
 	}
 	one.assertRun(0, "goes on: the budget cannot be asked", "drain", "--force")
 	p.guardStops(two)
+	p.row("database unreachable, the guard stops Puppet Server",
+		"waits for half of `guard.turn`, then takes turns as without a budget, and the journal says so")
 	p.db.Start()
 	p.waitBudget(one, "held", held)
 	p.row("database unreachable, an operator drains",
@@ -101,7 +104,7 @@ func (p *pool) unreachable(one, two, _ *master) {
 }
 
 // guardStops runs a guard without a database: it waits for half of its turn, then goes on.
-func (p *pool) guardStops(m *master) {
+func (p *pool) guardStops(m *master) (took time.Duration) {
 	settings := m.settings()
 	settings.Guard.Turn, settings.Guard.Wait = 4*time.Second, time.Second
 	out := &strings.Builder{}
@@ -111,13 +114,13 @@ func (p *pool) guardStops(m *master) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
 	defer cancel()
 	err := g.BeforeStop(ctx)
-	took := time.Since(began)
-	if !strings.Contains(out.String(), "goes on without the budget") || took < settings.Guard.Turn/2 {
+	took = time.Since(began)
+	most := settings.Guard.Turn + settings.Guard.Wait + 2*budget.Timeout
+	if !strings.Contains(out.String(), "goes on without the budget") || took < settings.Guard.Turn/2 || took > most {
 		p.t.Errorf("the guard returned after %v, %v, and said\n%s", took, err, out)
 	}
 	m.MustRun("ready", "--all")
-	p.row("database unreachable, the guard stops Puppet Server",
-		"waits for half of `guard.turn`, then takes turns as without a budget, and the journal says so")
+	return took
 }
 
 func (p *pool) frozen(one, _, _ *master) {

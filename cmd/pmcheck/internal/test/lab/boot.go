@@ -85,7 +85,7 @@ func (h *Host) boot() {
 	tb.Cleanup(h.showOnFailure) // at each boot, so that it runs before PID 1 is killed
 	// A boot includes the start of an enabled Puppet Server. A shutdown, in halt, includes
 	// its stop, which takes as long as a guard lets agents finish.
-	WaitFor(tb, 5*time.Minute, 50*time.Millisecond, func() error {
+	WaitFor(tb, 10*time.Minute, 50*time.Millisecond, func() error {
 		if err := h.init.died(); err != nil {
 			tb.Fatalf("%s did not boot: %v", h.Name, err)
 		}

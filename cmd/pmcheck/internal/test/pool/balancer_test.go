@@ -87,7 +87,7 @@ func (p *pool) balance(backend string) {
 // waitForUp waits until every balancer sends agents to every master.
 func (p *pool) waitForUp() {
 	p.t.Helper()
-	lab.WaitFor(p.t, 3*time.Minute, 100*time.Millisecond, func() error {
+	lab.WaitFor(p.t, 10*time.Minute, 100*time.Millisecond, func() error {
 		var wrong []error
 		for _, b := range p.balancers {
 			stats, err := b.Stats()

@@ -28,8 +28,8 @@ func TestBudgetAtTheSameTime(t *testing.T) {
 		t.Skip("takes half an hour; part of make e2e")
 	}
 	const runs = 200 // of each kind, in each operation
-	agents := mix{quick: 5, slow: 10}
-	p := startPool(t, 3, 6, agents)
+	agents := mix{quick: 4, slow: 7}
+	p := startPool(t, 3, 4, agents)
 	db := p.startDatabase()
 	// See TestRestartsAtTheSameTime for slowstart.
 	p.balance(strings.Replace(p.installPmcheck(), "slowstart 60s", "slowstart 5s", 1))

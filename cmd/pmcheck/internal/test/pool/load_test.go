@@ -134,7 +134,7 @@ func (l *load) waitForRuns(t *testing.T, n int) {
 // waitForEach waits until so many runs of each kind in a mix have ended.
 func (l *load) waitForEach(t *testing.T, m mix, n int) {
 	t.Helper()
-	lab.WaitFor(t, 20*time.Minute, 100*time.Millisecond, func() error {
+	lab.WaitFor(t, 30*time.Minute, 100*time.Millisecond, func() error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		slows := 0

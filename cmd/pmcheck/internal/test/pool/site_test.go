@@ -68,7 +68,7 @@ func startPool(t *testing.T, masters, jrubies int, largest mix) *pool {
 			for _, version := range []string{older, newer} { // meanwhile
 				p.debs[version] = lab.DEB(t, version)
 			}
-			p.masters[0].WaitReady(3 * time.Minute)
+			p.masters[0].WaitReady(10 * time.Minute)
 			opts.CA = p.masters[0]
 		}
 	}
@@ -77,7 +77,7 @@ func startPool(t *testing.T, masters, jrubies int, largest mix) *pool {
 		balancerEnd(0).ip(), balancerEnd(0).fqdn(), balancerEnd(1).ip(), balancerEnd(1).fqdn()))
 	p.addAgents(largest)
 	for _, m := range p.masters[1:] {
-		m.WaitReady(3 * time.Minute)
+		m.WaitReady(10 * time.Minute)
 	}
 	return p
 }
