@@ -50,6 +50,14 @@ func HostStops(ctx context.Context) (stops bool, err error) {
 	return stops, err
 }
 
+// Start asks systemd to start a unit, and does not wait for that.
+func Start(ctx context.Context, unit string) error {
+	return ask(ctx, "to start "+unit, func(ctx context.Context, bus *dbus.Conn) error {
+		_, err := bus.StartUnitContext(ctx, unit, "replace", nil)
+		return err
+	})
+}
+
 // ask calls f with a connection to systemd: its own socket for root, since the
 // system bus may be gone during a shutdown, else the system bus.
 func ask(ctx context.Context, what string, f func(context.Context, *dbus.Conn) error) error {

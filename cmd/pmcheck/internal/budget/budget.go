@@ -74,6 +74,17 @@ type Claim struct {
 // Claim takes a slot. A master that has one keeps it. The error wraps ErrTaken, as a
 // *TakenError, or ErrUnreachable.
 func (c *Client) Claim(ctx context.Context, want Claim) (View, error) {
+	for range 2 {
+		v, err := c.claim(ctx, want)
+		taken, is := errors.AsType[*TakenError](err)
+		if !is || len(taken.Slots) >= taken.Allowed {
+			return v, err
+		}
+	} // a slot was given back between the refusal and the view of who is out
+	return c.claim(ctx, want)
+}
+
+func (c *Client) claim(ctx context.Context, want Claim) (View, error) {
 	v, err := c.view(ctx, "claim($1, $2, $3, $4, $5, $6, $7)", strconv.Itoa(c.settings.MaxOut),
 		text.Printable(want.Reason, maxReason), text.Printable(want.By, maxName),
 		strconv.FormatBool(want.Serves), strconv.FormatBool(want.Force))

@@ -27,13 +27,13 @@ func budgetCommand(environ []string) *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:   "init",
 			Usage:  "create or update the tables and functions",
-			Flags:  []cli.Flag{configFlag(), &cli.BoolFlag{Name: "print", Usage: "print the SQL instead"}},
+			Flags:  []cli.Flag{subConfigFlag(), &cli.BoolFlag{Name: "print", Usage: "print the SQL instead"}},
 			Action: withBudget(environ, 0, initBudget),
 		}, {
 			Name:      "free",
 			Usage:     "end the slot of a master that will not come back",
 			ArgsUsage: "MASTER",
-			Flags:     []cli.Flag{configFlag()},
+			Flags:     []cli.Flag{subConfigFlag()},
 			Action:    withBudget(environ, 1, freeSlot),
 		}},
 	}
@@ -44,7 +44,8 @@ func budgetCommand(environ []string) *cli.Command {
 func withBudget(environ []string, args int, run func(*cli.Context, config.Config) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.NArg() != args {
-			return usageError("%s takes %d arguments, not %d", c.Command.Name, args, c.NArg())
+			return &exitError{exitUsage, fmt.Errorf("%s does not take %q", c.Command.Name, c.Args().Slice()),
+				"pmcheck budget [--config FILE] [init [--print] | free MASTER]: flags come before MASTER"}
 		}
 		if c.Bool("print") {
 			_, err := io.WriteString(c.App.Writer, budget.Schema())

@@ -114,7 +114,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 			return err
 		}
 		err := setHold(c, settings, wish, d, tomorrow)
-		if !errors.Is(err, errCollision) || !c.Bool("in-turn") {
+		if !errors.Is(err, errCollision) || !c.Bool("in-turn") || time.Now().After(over) {
 			return err
 		}
 	}

@@ -23,6 +23,21 @@ func configFlag() cli.Flag {
 	}
 }
 
+// subConfigFlag is configFlag for a subcommand. The flag may also come before that.
+func subConfigFlag() cli.Flag {
+	return &cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "read `FILE` instead of " + config.DefaultFile}
+}
+
+// configFile returns the value of configFlag, or of subConfigFlag.
+func configFile(c *cli.Context) string {
+	for _, level := range c.Lineage() {
+		if level.IsSet("config") {
+			return level.String("config")
+		}
+	}
+	return ""
+}
+
 // load reads the configuration for a command. The flag --listen overrides the
 // setting.
 func load(c *cli.Context, environ []string) (*config.Loaded, error) {
@@ -34,7 +49,7 @@ func load(c *cli.Context, environ []string) (*config.Loaded, error) {
 }
 
 func options(c *cli.Context, environ []string) config.Options {
-	o := config.Options{File: c.String("config"), Environ: environ}
+	o := config.Options{File: configFile(c), Environ: environ}
 	if c.IsSet("listen") {
 		o.Flags = map[string]string{"listen": c.String("listen")}
 	}

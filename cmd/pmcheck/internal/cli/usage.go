@@ -75,5 +75,10 @@ func commandOf(c *cli.Command) cmdline.Command {
 		}
 		command.Flags = append(command.Flags, flag)
 	}
+	for _, sub := range c.Subcommands {
+		if sub.Name != "help" {
+			command.Subcommands = append(command.Subcommands, commandOf(sub))
+		}
+	}
 	return command
 }

@@ -7,9 +7,10 @@ import "slices"
 
 // Command is a command that the help shows.
 type Command struct {
-	Name  string
-	Usage string
-	Flags []Flag
+	Name        string
+	Usage       string
+	Flags       []Flag
+	Subcommands []Command
 }
 
 // Flag is a flag of a command.

@@ -22,15 +22,20 @@ import (
 const (
 	// announceEvery is the least time between two changes of what a pending stop says.
 	announceEvery = 5 * time.Second
-	// hostEvery is how often systemd is asked whether the host shuts down.
-	hostEvery = 2 * time.Second
+	// systemdEvery is how often systemd is asked whether the host shuts down, and whether
+	// the service still is to stop.
+	systemdEvery = 2 * time.Second
 )
 
 // ErrNotIdle says that the time was over before the last agent had finished.
 var ErrNotIdle = errors.New("not idle")
 
-// errCollision says that the master has to go back into service.
-var errCollision = errors.New("goes back into service")
+var (
+	// errCollision says that the master has to go back into service.
+	errCollision = errors.New("goes back into service")
+	// errCancelled says that the service does not stop any more.
+	errCancelled = errors.New("the stop was cancelled")
+)
 
 // Guard is one run of the guard.
 type Guard struct {
@@ -44,7 +49,8 @@ type Guard struct {
 	client    api.Client
 	departure *rotation.Departure
 	stop      rotation.Stop
-	asked     time.Time // when systemd was last asked whether the host stops
+	stopping  bool      // systemd has had a job that stops the service
+	asked     time.Time // when systemd was last asked about that, and whether the host stops
 	announced time.Time // when the pending stop was last announced
 }
 
@@ -66,6 +72,17 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 // was over.
 func (g *Guard) BeforeStop(ctx context.Context) error {
 	g.stop.Began = time.Now()
+	err := g.beforeStop(ctx)
+	if !errors.Is(err, errCancelled) {
+		return err
+	}
+	if err := g.serves("it serves on: " + err.Error()); err != nil {
+		return err
+	}
+	return systemd.Start(ctx, "pmcheck-guard@"+g.Service+".service") // for the next stop
+}
+
+func (g *Guard) beforeStop(ctx context.Context) error {
 	if held, _ := g.held(); held == drain.Drain {
 		return g.drain(ctx)
 	}
@@ -120,9 +137,14 @@ func (g *Guard) Hold() drain.Hold {
 	}
 }
 
-// serveUntilStop lifts whatever the guard holds: the service serves until it stops.
+// serveUntilStop has the service serve until it stops.
 func (g *Guard) serveUntilStop(why string) error {
-	g.Progress.Done("not drained, serves until it stops: " + why)
+	return g.serves("not drained, serves until it stops: " + why)
+}
+
+// serves lifts whatever the guard holds.
+func (g *Guard) serves(why string) error {
+	g.Progress.Done(why)
 	_, err := g.store.Lift(drain.Guard, "")
 	if errors.Is(err, drain.ErrNotFound) {
 		return nil
@@ -149,17 +171,30 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 		if lost := g.Slot.Lost(); lost != nil && time.Now().After(g.stop.BudgetUntil(g.Settings.Guard)) {
 			g.withoutBudget(lost)
 		}
-		turn := g.Slot.After(look)(ctx)
-		if len(turn) > 0 && time.Since(g.announced) >= announceEvery {
-			g.announce(rotation.Pending(g.Service, turn))
-		}
-		return turn
+		return g.pending(g.Slot.After(look)(ctx))
 	})
-	if err == nil && !inTime {
-		g.departure.Late()
-		g.claimLate(ctx)
+	if err != nil || inTime {
+		return inTime, err
 	}
-	return inTime, err
+	g.stop.Overdue = true
+	g.departure.Overdue()
+	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle { return g.pending(look(ctx)) })
+	if err != nil {
+		return false, err
+	}
+	if !inTime {
+		g.departure.Late()
+	}
+	g.claimLate(ctx)
+	return inTime, nil
+}
+
+// pending shows what a stop waits for, and returns that.
+func (g *Guard) pending(turn []api.Obstacle) []api.Obstacle {
+	if len(turn) > 0 && time.Since(g.announced) >= announceEvery {
+		g.announce(rotation.Pending(g.Service, turn))
+	}
+	return turn
 }
 
 // claimLate is for a stop that was not given a slot in time. The service stops in any
@@ -232,7 +267,9 @@ func (g *Guard) wait(ctx context.Context, settle time.Duration, look wait.Look) 
 	left []api.Obstacle, clear bool, err error) {
 	settled := drain.Settle{After: settle}
 	for {
-		g.askHost(ctx)
+		if g.askSystemd(ctx) {
+			return left, false, errCancelled
+		}
 		limited, cancel := context.WithDeadline(ctx, g.stop.Deadline(g.Settings.Guard))
 		obstacles := look(limited)
 		over := limited.Err() != nil
@@ -253,15 +290,24 @@ func (g *Guard) wait(ctx context.Context, settle time.Duration, look wait.Look) 
 	}
 }
 
-// askHost notes that the host shuts down. It can begin to while the guard waits.
-func (g *Guard) askHost(ctx context.Context) {
-	if !g.stop.HostStops.IsZero() || time.Since(g.asked) < hostEvery {
-		return
+// askSystemd notes that the host shuts down, and reports whether the stop was cancelled.
+// Both can happen while the guard waits.
+func (g *Guard) askSystemd(ctx context.Context) (cancelled bool) {
+	if !g.stop.HostStops.IsZero() || time.Since(g.asked) < systemdEvery {
+		return false
 	}
 	g.asked = time.Now()
 	if stops, err := systemd.HostStops(ctx); err == nil && stops {
 		g.stop.HostStops = g.asked
+		return false
 	}
+	service, err := systemd.AskService(ctx, systemd.ServiceUnit(g.Service))
+	if err != nil {
+		return false
+	}
+	cancelled = g.stopping && rotation.Cancelled(service)
+	g.stopping = g.stopping || !rotation.Cancelled(service)
+	return cancelled
 }
 
 // AfterStart lifts the guard's hold when the master serves again. It leaves the

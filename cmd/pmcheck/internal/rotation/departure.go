@@ -15,20 +15,21 @@ type Departure struct {
 	Names   []string        // of this master besides its certname, as the fleet may have it
 	Draw    func(n int) int // returns a random number below n
 
-	tries  int
-	length time.Duration  // of the slots when slot was chosen
-	slot   time.Time      // the beginning of the chosen one; zero if there is none
-	chosen time.Time      // when it was
-	before api.Status     // the last look while the master served
-	back   []api.Balancer // that have to send again after a collision
-	left   time.Time      // when the hold took effect; zero while the master serves
+	tries   int
+	length  time.Duration  // of the slots when slot was chosen
+	slot    time.Time      // the beginning of the chosen one; zero if there is none
+	chosen  time.Time      // when it was
+	before  api.Status     // the last look while the master served
+	overdue *api.Status    // the same when its turn ended; nil before
+	back    []api.Balancer // that have to send again after a collision
+	left    time.Time      // when the hold took effect; zero while the master serves
 }
 
 // Waits returns what keeps a master that serves from leaving now. If again is not zero,
 // the caller must look again at that moment, even without news.
 func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
 	d.Saw(s)
-	list = append(Turn(s, d.Service), young(s, d.Service)...)
+	list = append(d.turn(s), young(s, d.Service)...)
 	if list = append(list, d.notBack(s)...); len(list) > 0 {
 		d.slot = time.Time{}
 		return list, again
@@ -47,6 +48,27 @@ func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
 		return []api.Obstacle{o}, d.slot
 	}
 	return nil, again
+}
+
+// Overdue notes that the turn has ended. The servers that are missing now do not keep the
+// master any longer, but those that leave from now on do: masters that have waited for the
+// same server would otherwise all leave together.
+func (d *Departure) Overdue() {
+	before := d.before
+	d.overdue, d.slot = &before, time.Time{}
+}
+
+// turn returns the servers that are waited for.
+func (d *Departure) turn(s api.Status) (list []api.Obstacle) {
+	if d.overdue == nil {
+		return Turn(s, d.Service)
+	}
+	for _, was := range sendingHere(*d.overdue, d.Service) {
+		if b, asks := find(s, was); asks && b.Lost(was.Others()) {
+			list = append(list, obstacle(api.ObstacleTurn, b.Label(), "balancer %s has lost another server meanwhile", b.Label()))
+		}
+	}
+	return list
 }
 
 // Saw takes in a look at a master that serves. A caller that leaves without its turn, and

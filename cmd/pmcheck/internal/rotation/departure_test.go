@@ -262,3 +262,28 @@ func TestReplaced(t *testing.T) {
 		})
 	}
 }
+
+// Masters that have waited for the same server, which does not come back, must not all
+// leave when their turn ends.
+func TestAfterItsTurnADepartureWaitsForServersThatLeaveThen(t *testing.T) {
+	missing := func(weight int) func(*api.Balancer) { // of the two other servers
+		return func(b *api.Balancer) {
+			others(weight)(b)
+			b.OthersWeight = 200
+		}
+	}
+	d := departure()
+	if list, _ := d.Waits(pair(0, missing(100))); len(list) != 1 || list[0].Kind != api.ObstacleTurn {
+		t.Fatalf("one of two others is missing, and in the way are %v", list)
+	}
+	d.Overdue()
+	if list, _ := d.Waits(pair(6*time.Second, missing(100))); len(list) > 0 {
+		t.Errorf("when its turn has ended, %v are in the way", list)
+	}
+	if list, _ := d.Waits(pair(12*time.Second, missing(0))); len(list) != 1 || list[0].Kind != api.ObstacleTurn {
+		t.Errorf("the other one has left then, and in the way are %v", list)
+	}
+	if list, _ := d.Waits(pair(18*time.Second, missing(100))); len(list) > 0 {
+		t.Errorf("it is back, and %v are in the way", list)
+	}
+}

@@ -12,13 +12,24 @@ import (
 // Stops reports whether a service is about to stop with work in hand. A service
 // without a process has died: it has no agents left, and must restart at once.
 func Stops(s systemd.Service) bool {
-	return s.MainPID != 0 && (s.Job == "stop" || s.Job == "restart" || s.Job == "try-restart")
+	return s.MainPID != 0 && !Cancelled(s)
 }
+
+// Cancelled reports whether a service that was about to stop is not any more: systemctl
+// cancel has ended its job, or a start has taken the place of it.
+func Cancelled(s systemd.Service) bool {
+	return s.Job != "stop" && s.Job != "restart" && s.Job != "try-restart"
+}
+
+// Overtime is how long a stop waits at most, after the end of its turn, for servers that
+// leave in just that time. It is no longer than the turn itself.
+const Overtime = 4 * time.Minute
 
 // Stop is how far the guard of a service that is about to stop has come.
 type Stop struct {
 	Began   time.Time // when the stop was asked for
 	Drained time.Time // when the hold took effect; zero while the guard waits for its turn
+	Overdue bool      // its turn has ended, and it waits for others whose turn ended with it
 	// HostStops says since when the host has been seen to shut down; zero if it does not.
 	HostStops time.Time
 }
@@ -27,6 +38,9 @@ type Stop struct {
 // part of the wait. A shutdown limits both parts together, from when it was seen.
 func (s Stop) Deadline(g config.Guard) time.Time {
 	end := s.Began.Add(g.Turn)
+	if s.Overdue {
+		end = end.Add(min(g.Turn, Overtime))
+	}
 	if !s.Drained.IsZero() {
 		end = s.Drained.Add(g.Wait)
 	}

@@ -35,6 +35,14 @@ func TestStops(t *testing.T) {
 	}
 }
 
+func TestCancelled(t *testing.T) {
+	for job, want := range map[string]bool{"stop": false, "restart": false, "try-restart": false, "": true, "start": true} {
+		if got := rotation.Cancelled(systemd.Service{Job: job}); got != want {
+			t.Errorf("job %q: %v, want %v", job, got, want)
+		}
+	}
+}
+
 func TestDeadlineOfAStop(t *testing.T) {
 	limits := config.Guard{Turn: 5 * time.Minute, Wait: 7 * time.Minute, Shutdown: 2 * time.Minute}
 	at := func(minutes int) time.Time { return held().Add(time.Duration(minutes) * time.Minute) }
@@ -44,6 +52,8 @@ func TestDeadlineOfAStop(t *testing.T) {
 		want time.Time
 	}{
 		{"waits for its turn", rotation.Stop{Began: at(0)}, at(5)},
+		{"its turn has ended", rotation.Stop{Began: at(0), Overdue: true}, at(9)},
+		{"shutdown after its turn", rotation.Stop{Began: at(0), Overdue: true, HostStops: at(6)}, at(8)},
 		{"drained at once", rotation.Stop{Began: at(0), Drained: at(0)}, at(7)},
 		{"drained after its turn", rotation.Stop{Began: at(0), Drained: at(5)}, at(12)},
 		{"shutdown, waits for its turn", rotation.Stop{Began: at(0), HostStops: at(0)}, at(2)},

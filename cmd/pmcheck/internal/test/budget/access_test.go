@@ -4,6 +4,8 @@ package budget_test
 
 import (
 	"errors"
+	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +118,39 @@ func TestUnreachableDatabaseIsAnErrorWithinTheTimeout(t *testing.T) {
 	fails("connection refused", 0)
 	c = client(db, name(1), func(b *config.Budget) { b.Database = "postgresql://nowhere.invalid/pmcheck" })
 	fails("nowhere.invalid", 0)
+}
+
+// TestAdministratorHasACertificateOfItsOwn does what budget.md says, with a configuration for
+// that certificate alone.
+func TestAdministratorHasACertificateOfItsOwn(t *testing.T) {
+	const administrator = "pmcheck-admin"
+	db := startDatabase(t, 1)
+	db.SQL("pmcheck", "drop schema pmcheck cascade")
+	db.LetIn("pmcheck_admin", administrator)
+	db.Reload()
+	site := lab.NewSite(t, lab.SiteOptions{})
+	db.Trust(site.Master.Files())
+	files := db.CertFiles(administrator)
+	site.Configure(fmt.Sprintf("probe: {certname: %s, certificate: %s, key: %s}\nbudget: {database: '%s'}\n",
+		administrator, files.Cert, files.Key, db.URL()))
+	site.MustRun("budget", "init")
+	assertClaim(t, client(db, name(1)), true)
+	free := func(args ...string) (said string, status int) {
+		cmd := exec.Command(lab.Build(t), append([]string{"budget"}, args...)...)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if said, status := free("free", name(1), "--config", site.ConfigFile()); status != 2 ||
+		!strings.Contains(said, "flags come before MASTER") {
+		t.Errorf("a flag after the master: exit status %d\n%s", status, said)
+	}
+	if said, status := free("--config", site.ConfigFile(), "free", name(1)); status != 0 {
+		t.Errorf("exit status %d\n%s", status, said)
+	}
+	if said, status := free("free", "--config", site.ConfigFile(), name(1)); status != 1 ||
+		!strings.Contains(said, "has no slot") {
+		t.Errorf("the second time: exit status %d\n%s", status, said)
+	}
 }
 
 func TestInitCanBeRepeatedAndDoesNotGoBack(t *testing.T) {

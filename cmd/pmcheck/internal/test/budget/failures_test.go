@@ -4,6 +4,7 @@ package budget_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -42,6 +43,7 @@ func TestFailures(t *testing.T) {
 		{"agent", (*pool).agent},
 		{"theft", (*pool).theft},
 		{"clocks", (*pool).clocks},
+		{"clock jumps", (*pool).jump},
 		{"sick", (*pool).sick},
 	} {
 		t.Run(f.name, func(t *testing.T) {
@@ -320,6 +322,25 @@ func (p *pool) clocks(_, _, _ *master) {
 		p.t.Errorf("masters may call %s", takes)
 	}
 	p.row("clocks of masters an hour apart", "no matter: masters send no time, the database's clock decides")
+}
+
+// jump moves all times in the table into the past, which looks the same to the functions.
+func (p *pool) jump(one, two, _ *master) {
+	one.MustRun("drain", "--reason", "kernel")
+	p.waitBudget(one, "held", held)
+	startedLongAgo(p.db)
+	backdate(p.db, "1 hour")
+	two.assertRun(0, "lapsed", "budget")
+	p.ask() // as each daemon does within a minute
+	lab.WaitFor(p.t, 10*time.Second, 100*time.Millisecond, func() error {
+		if said, _ := two.run("budget"); strings.Contains(said, "lapsed") {
+			return errors.New(said)
+		}
+		return nil
+	})
+	two.assertRefused(one.name + " is out since ")
+	p.row("the database's clock jumps ahead by more than `lapse`",
+		"slots lapse until their masters renew them, within a minute")
 }
 
 func (p *pool) sick(one, two, _ *master) {
