@@ -65,7 +65,8 @@ func (d *Departure) turn(s api.Status) (list []api.Obstacle) {
 	}
 	for _, was := range sendingHere(*d.overdue, d.Service) {
 		if b, asks := find(s, was); asks && b.Lost(was.Others()) {
-			list = append(list, obstacle(api.ObstacleTurn, b.Label(), "balancer %s has lost another server meanwhile", b.Label()))
+			list = append(list, obstacle(api.ObstacleTurn, b.Label(),
+				"balancer %s has lost another server meanwhile", b.Label()))
 		}
 	}
 	return list

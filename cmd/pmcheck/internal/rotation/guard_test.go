@@ -36,7 +36,8 @@ func TestStops(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	for job, want := range map[string]bool{"stop": false, "restart": false, "try-restart": false, "": true, "start": true} {
+	for job, want := range map[string]bool{"stop": false, "restart": false, "try-restart": false, "": true,
+		"start": true} {
 		if got := rotation.Cancelled(systemd.Service{Job: job}); got != want {
 			t.Errorf("job %q: %v, want %v", job, got, want)
 		}

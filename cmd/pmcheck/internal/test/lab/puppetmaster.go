@@ -73,7 +73,8 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	// a busy machine that check may run before the process has changed to that user, and
 	// the start fails. With Type=exec, systemd first waits until the program is executed.
 	// Three servers that start at once on two busy cores need more than the unit's 300 s.
-	h.WriteFile("/etc/systemd/system/puppetserver.service.d/lab.conf", "[Service]\nType=exec\nTimeoutStartSec=900\n", 0o644)
+	h.WriteFile("/etc/systemd/system/puppetserver.service.d/lab.conf",
+		"[Service]\nType=exec\nTimeoutStartSec=900\n", 0o644)
 	h.MustRun("systemctl", "daemon-reload")
 	h.MustRun("systemctl", "enable", "puppetserver")
 	h.MustRun("systemctl", "start", "--no-block", "puppetserver")
