@@ -236,10 +236,13 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 		since = status.Time
 	}
 	look := wait.DrainedInTurn(g.departure)(g.client, g.Settings.Probe.Address, "", since)
-	unheard := false
+	heard, unheard := false, false
 	left, clear, err := g.wait(ctx, rotation.Settle, func(ctx context.Context) []api.Obstacle {
-		if status, err := g.client.Status(ctx); err == nil && rotation.Unheard(status) {
-			unheard = true
+		status, err := g.client.Status(ctx)
+		// A balancer that has taken the master out may then ask so seldom that it counts as
+		// gone, while the agents that it has sent still run.
+		heard = heard || err == nil && rotation.Heard(status)
+		if unheard = !heard && err == nil && rotation.Unheard(status); unheard {
 			return nil
 		}
 		return look(ctx)

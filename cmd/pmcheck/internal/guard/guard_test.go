@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -29,10 +31,12 @@ type master struct {
 	leave    int  // how often the other server leaves together with this one
 	noTurn   bool // guard.turn is 0
 	noBudget bool // the budget's database does not answer
+	seldom   bool // the balancer sends no view, and once it has the master out asks too seldom to count
 
 	mu    sync.Mutex
 	modes []drain.Mode // that the guard has set, each once until the next
 	left  time.Time    // when the last of them was first seen
+	done  bool         // with seldom: the last agent has finished
 }
 
 func startMaster(t *testing.T, m *master) {
@@ -84,16 +88,34 @@ func (m *master) status() api.Status {
 			b.View.WeightTotal = 0
 		}
 	}
+	balancers, pool := []api.Balancer{b}, &check.Pool{Size: 1}
+	if m.seldom {
+		b.View, b.Source = nil, netip.MustParseAddr("198.51.100.1")
+		b.Answer, b.Answers = balancer.Told{Code: http.StatusOK}, 9
+		if mode == drain.Drain {
+			b.Answer.Code = http.StatusServiceUnavailable
+		}
+		balancers = []api.Balancer{b}
+		if mode == drain.Drain && now.Sub(m.left) > time.Second {
+			balancers = nil
+		}
+		if mode == drain.Drain && now.Sub(m.left) < 3*time.Second {
+			pool.Borrowed = []check.Loan{{Request: "POST /puppet/v3/catalog/web1"}}
+		} else if mode == drain.Drain {
+			m.done = true
+		}
+	}
 	return api.Status{
 		Time:      now,
 		Started:   now.Add(-time.Hour),
 		Certname:  "m1",
 		Fleet:     []string{"m1", "m2"},
-		Balancers: []api.Balancer{b},
+		Balancers: balancers,
 		Services: []api.ServiceStatus{{
 			Name:    monitor.Server,
 			Mode:    mode,
 			Verdict: check.Verdict{Health: check.Healthy},
+			Checks:  []api.CheckStatus{{Finding: check.Finding{Check: check.CheckJRuby, Pool: pool, Checked: now}}},
 		}},
 		Probe: api.ProbeStatus{Address: m.settings.Probe.Address},
 	}
@@ -117,6 +139,8 @@ func TestBeforeStop(t *testing.T) {
 		{"another server leaves at the same time", &master{leave: 1},
 			[]drain.Mode{drain.Ready, drain.Drain, drain.Ready, drain.Drain},
 			"goes back into service: balancer lb1 has no other server left"},
+		{"agents still run when the balancer asks seldom", &master{seldom: true},
+			[]drain.Mode{drain.Ready, drain.Drain}, "idle"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +159,9 @@ func TestBeforeStop(t *testing.T) {
 			}
 			if !strings.Contains(out.String(), tt.says) {
 				t.Errorf("it does not say %q:\n%s", tt.says, &out)
+			}
+			if tt.master.seldom && !tt.master.done {
+				t.Error("the service may stop, and an agent still runs")
 			}
 			if after := tt.master.left.Sub(began); tt.master.noBudget && after >= tt.master.settings.Guard.Turn {
 				t.Errorf("it left after %v, when its turn was over, and not in a slot", after)

@@ -26,6 +26,10 @@ const Settle = time.Second
 // forever is longer than any connection is idle: Jetty closes it after 30 s.
 const forever = time.Hour
 
+// usualFails is how long a balancer that asks every 10 s takes to notice that no daemon
+// answers.
+const usualFails = balancer.TellTimes * 10 * time.Second
+
 // Leaving returns what keeps a service from being idle since it has been held:
 // balancers that may still send agents, and for the master itself the requests
 // under way and the connections in use. A service whose hold has ended or was lifted
@@ -147,9 +151,15 @@ func idle(counted, now time.Time) time.Duration {
 
 // Unattended is Leaving without a daemon that answers, whose last status was s and who
 // has not answered for lost. A balancer takes such a master for one that is out, once
-// as many checks have failed as it takes refusals. The zero status knows no balancers.
+// as many checks have failed as it takes refusals. If no daemon has answered at all, s is
+// zero, and there may be any of the usual balancers: the daemon may just have stopped, or
+// it answers balancers, but not on the socket of the caller.
 func Unattended(s api.Status, service string, connections []drain.Connection, lost time.Duration) []api.Obstacle {
 	var list []api.Obstacle
+	if len(s.Services) == 0 && lost <= usualFails {
+		list = append(list, obstacle(api.ObstacleUntold, "", "no daemon answers, so balancers may still send for %s",
+			text.Age(usualFails-lost)))
+	}
 	for _, b := range s.Balancers {
 		v, _ := s.Service(b.Service)
 		fails := time.Duration(balancer.TellTimes * b.Interval * float64(time.Second))

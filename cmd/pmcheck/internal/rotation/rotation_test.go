@@ -190,11 +190,18 @@ func TestUnattendedWaitsForSlowBalancers(t *testing.T) {
 	}
 }
 
+// A command that never got an answer knows no balancers, which does not mean that there
+// are none.
+func TestUnattendedWaitsForBalancersThatItDoesNotKnow(t *testing.T) {
+	assertObstacles(t, rotation.Unattended(api.Status{}, "", nil, 6*time.Second),
+		[]string{"untold: no daemon answers, so balancers may still send for 24s"})
+}
+
 func TestUnattendedSeesEveryConnection(t *testing.T) {
 	idle := []drain.Connection{connection("192.0.2.1:5000", 20*time.Minute)}
 	assertObstacles(t, rotation.Unattended(api.Status{}, "", idle, time.Hour),
 		[]string{"connection: 1 connection in use, from 192.0.2.1"})
-	assertObstacles(t, rotation.Unattended(api.Status{}, "", nil, 0), []string{})
+	assertObstacles(t, rotation.Unattended(api.Status{}, "", nil, 31*time.Second), []string{})
 }
 
 func TestReturningNamesEachObstacle(t *testing.T) {
