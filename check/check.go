@@ -104,7 +104,7 @@ type List []Check
 // All returns every check, the probe first, in the order in which they are shown.
 // Each call returns new Settings, which the caller may change.
 func All() List {
-	return List{probe(), jruby(), unit(), expiry(), loaded(), disk(), code(), puppetdb(), compile()}
+	return List{probe(), jruby(), unit(), heap(), expiry(), loaded(), disk(), code(), puppetdb(), compile()}
 }
 
 // Names returns the names of All.

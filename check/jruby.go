@@ -183,24 +183,15 @@ func (c *poolCheck) ask(ctx context.Context) (pool *Pool, err error) {
 // yet; one that is missing in an old server is being replaced or was lost. A server
 // that does not report its uptime is treated like a young one, until it does.
 func (c *poolCheck) recall(ctx context.Context, now time.Time) (read bool) {
-	const path = "/status/v1/services/status-service?level=debug" // of all versions that have jruby-metrics
-	status, body, err := c.client.Get(ctx, path, maxPool)
+	status, body, err := c.client.Get(ctx, jvmPath, maxAnswer) // of all versions that have jruby-metrics
 	if err != nil || status != http.StatusOK {
 		return false
 	}
-	var s struct {
-		Status struct {
-			Experimental struct {
-				JVM struct {
-					UpMillis float64 `json:"up-time-ms"`
-				} `json:"jvm-metrics"`
-			} `json:"experimental"`
-		} `json:"status"`
-	}
-	if json.Unmarshal(body, &s) != nil || s.Status.Experimental.JVM.UpMillis <= 0 {
+	var s jvmStatus
+	if json.Unmarshal(body, &s) != nil || s.Status.Experimental.JVM.Up <= 0 {
 		return false
 	}
-	c.since = now.Add(-time.Duration(s.Status.Experimental.JVM.UpMillis) * time.Millisecond)
+	c.since = now.Add(-time.Duration(s.Status.Experimental.JVM.Up) * time.Millisecond)
 	return true
 }
 

@@ -2,6 +2,7 @@
 type Pmcheck::Checks = Struct[{
     Optional['jruby']    => Pmcheck::Severity,
     Optional['unit']     => Pmcheck::Severity,
+    Optional['heap']     => Pmcheck::Severity,
     Optional['expiry']   => Pmcheck::Severity,
     Optional['loaded']   => Pmcheck::Severity,
     Optional['disk']     => Pmcheck::Severity,

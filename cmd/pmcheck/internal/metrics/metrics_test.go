@@ -47,6 +47,7 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 				Checks: []api.CheckStatus{{Finding: check.Finding{
 					Check: check.CheckJRuby,
 					Pool:  &check.Pool{Size: 1},
+					JVM:   &check.JVM{OldMax: 2, OldAfterGC: 1, FullAt: now},
 					Code:  []check.Environment{{Name: "production", Finished: now}},
 				}}},
 			}},

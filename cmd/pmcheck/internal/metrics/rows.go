@@ -55,6 +55,15 @@ func rows() []row {
 			"started."),
 		counter("jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server "+
 			"started."),
+		gauge("jvm_old_used_bytes", "The old generation of Puppet Server's heap in use, garbage included."),
+		gauge("jvm_old_after_gc_bytes", "What collections leave of the old generation; absent until a few have been "+
+			"seen."),
+		gauge("jvm_old_max_bytes", "The limit of the old generation."),
+		gauge("jvm_full_timestamp_seconds", "When heap or metaspace will be full at their present growth; absent if "+
+			"they do not grow."),
+		counter("jvm_gc_seconds_total", "Time in garbage collection since Puppet Server started."),
+		gauge("jvm_metaspace_bytes", "The metaspace in use."),
+		gauge("jvm_threads", "Threads of Puppet Server."),
 		gauge("code_info", "Always 1; equal ids mean equal code; reason is ok, or why the deployment needs attention.",
 			"environment", "id", "reason"),
 		gauge("code_deployed_timestamp_seconds", "When the deployment of an environment finished.", "environment"),

@@ -169,6 +169,7 @@ func (m *Monitor) concluded(served, serves bool, r check.Result) {
 			m.findings.forgetPool(now)
 			m.signals.restarted.Store(true)
 			m.kick(check.CheckJRuby)
+			m.kick(check.CheckHeap)
 		}
 		m.fell = false
 	}
