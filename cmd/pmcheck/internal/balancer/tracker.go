@@ -31,13 +31,13 @@ type Tracker struct {
 type key struct {
 	source              netip.Addr
 	node, name, service string
-	drain, maint        int // the codes of a balancer without a name
+	drain, maint, busy  int // the codes of a balancer without a name
 }
 
 // named returns the key of a balancer that has these codes, if it has no name.
-func (k key) named(drain, maint int) key {
+func (k key) named(drain, maint, busy int) key {
 	if k.name == "" && k.node == "" {
-		k.drain, k.maint = drain, maint
+		k.drain, k.maint, k.busy = drain, maint, busy
 	}
 	return k
 }
@@ -58,7 +58,7 @@ func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Ti
 			view, k.node, k.name = v, v.node, v.name
 		}
 	}
-	t.note(k.named(q.DrainCode, q.MaintCode), q, view, answer, now)
+	t.note(k.named(q.DrainCode, q.MaintCode, q.BusyCode), q, view, answer, now)
 }
 
 // RecordAgentCheck records an agent-check for a service and its answer. An agent-check
@@ -141,7 +141,8 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, b := range list {
-		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}.named(b.DrainCode, b.MaintCode)
+		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
+		k = k.named(b.DrainCode, b.MaintCode, b.BusyCode)
 		if t.list[k] != nil || b.gone(now) {
 			continue
 		}
@@ -204,7 +205,8 @@ func (t *Tracker) Current(now time.Time) []Balancer {
 	slices.SortFunc(list, func(x, y Balancer) int {
 		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),
 			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Service, y.Service),
-			cmp.Compare(x.DrainCode, y.DrainCode), cmp.Compare(x.MaintCode, y.MaintCode))
+			cmp.Compare(x.DrainCode, y.DrainCode), cmp.Compare(x.MaintCode, y.MaintCode),
+			cmp.Compare(x.BusyCode, y.BusyCode))
 	})
 	return list
 }
