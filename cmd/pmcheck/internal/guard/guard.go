@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -171,14 +172,16 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 		if lost := g.Slot.Lost(); lost != nil && time.Now().After(g.stop.BudgetUntil(g.Settings.Guard)) {
 			g.withoutBudget(lost)
 		}
-		return g.pending(g.Slot.After(look)(ctx))
+		return g.pending(ctx, g.Slot.After(look)(ctx))
 	})
 	if err != nil || inTime {
 		return inTime, err
 	}
-	g.stop.Overdue = true
+	if g.stop.Overtime == 0 {
+		g.stop.Overtime = rotation.DrawOvertime(g.Settings.Guard, rand.IntN)
+	}
 	g.departure.Overdue()
-	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle { return g.pending(look(ctx)) })
+	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle { return g.pending(ctx, look(ctx)) })
 	if err != nil {
 		return false, err
 	}
@@ -189,9 +192,9 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 	return inTime, nil
 }
 
-// pending shows what a stop waits for, and returns that.
-func (g *Guard) pending(turn []api.Obstacle) []api.Obstacle {
-	if len(turn) > 0 && time.Since(g.announced) >= announceEvery {
+// pending shows what a stop waits for until ctx ends, and returns that.
+func (g *Guard) pending(ctx context.Context, turn []api.Obstacle) []api.Obstacle {
+	if len(turn) > 0 && ctx.Err() == nil && time.Since(g.announced) >= announceEvery {
 		g.announce(rotation.Pending(g.Service, turn))
 	}
 	return turn

@@ -22,14 +22,24 @@ func Cancelled(s systemd.Service) bool {
 }
 
 // Overtime is how long a stop waits at most, after the end of its turn, for servers that
-// leave in just that time. It is no longer than the turn itself.
+// leave in just that time.
 const Overtime = 4 * time.Minute
+
+// DrawOvertime returns how long a stop waits after the end of its turn: no longer than the
+// turn itself. Half of it is drawn, so that the time of masters that were told to stop in
+// the same second does not end in the same moment.
+func DrawOvertime(g config.Guard, draw func(n int) int) time.Duration {
+	half := min(g.Turn, Overtime) / 2
+	return half + time.Duration(draw(1000))*half/1000
+}
 
 // Stop is how far the guard of a service that is about to stop has come.
 type Stop struct {
 	Began   time.Time // when the stop was asked for
 	Drained time.Time // when the hold took effect; zero while the guard waits for its turn
-	Overdue bool      // its turn has ended, and it waits for others whose turn ended with it
+	// Overtime is how long it waits after the end of its turn, for others whose turn ended
+	// with it; zero before that end.
+	Overtime time.Duration
 	// HostStops says since when the host has been seen to shut down; zero if it does not.
 	HostStops time.Time
 }
@@ -37,10 +47,7 @@ type Stop struct {
 // Deadline returns when the service stops in any case, as far as it is in this
 // part of the wait. A shutdown limits both parts together, from when it was seen.
 func (s Stop) Deadline(g config.Guard) time.Time {
-	end := s.Began.Add(g.Turn)
-	if s.Overdue {
-		end = end.Add(min(g.Turn, Overtime))
-	}
+	end := s.Began.Add(g.Turn + s.Overtime)
 	if !s.Drained.IsZero() {
 		end = s.Drained.Add(g.Wait)
 	}

@@ -53,8 +53,8 @@ func TestDeadlineOfAStop(t *testing.T) {
 		want time.Time
 	}{
 		{"waits for its turn", rotation.Stop{Began: at(0)}, at(5)},
-		{"its turn has ended", rotation.Stop{Began: at(0), Overdue: true}, at(9)},
-		{"shutdown after its turn", rotation.Stop{Began: at(0), Overdue: true, HostStops: at(6)}, at(8)},
+		{"its turn has ended", rotation.Stop{Began: at(0), Overtime: 4 * time.Minute}, at(9)},
+		{"shutdown after its turn", rotation.Stop{Began: at(0), Overtime: 4 * time.Minute, HostStops: at(6)}, at(8)},
 		{"drained at once", rotation.Stop{Began: at(0), Drained: at(0)}, at(7)},
 		{"drained after its turn", rotation.Stop{Began: at(0), Drained: at(5)}, at(12)},
 		{"shutdown, waits for its turn", rotation.Stop{Began: at(0), HostStops: at(0)}, at(2)},

@@ -24,13 +24,19 @@ const togetherInterval = 500 * time.Millisecond
 // each other.
 func startPool(t *testing.T, masters int) (list []*lab.Site, h *lab.HAProxy, address string) {
 	t.Helper()
+	return startPoolWith(t, masters, "")
+}
+
+// startPoolWith starts masters m1 and so on with further lines in their configuration.
+func startPoolWith(t *testing.T, masters int, yaml string) (list []*lab.Site, h *lab.HAProxy, address string) {
+	t.Helper()
 	address = lab.Address(t, "127.0.0.1")
 	config := tcpDefaults + "listen puppet\n bind " + address + "\n balance roundrobin\n" +
 		" option httpchk GET /?drain=404\n http-check disable-on-404\n http-check send-state\n" +
 		fmt.Sprintf(" default-server check inter %dms fall 3 rise 2 weight 100\n", togetherInterval.Milliseconds())
 	echo := startEcho(t)
 	for i := range masters {
-		s := lab.StartSite(t, lab.SiteOptions{})
+		s := lab.StartSite(t, lab.SiteOptions{Name: fmt.Sprintf("m%d", i+1), YAML: yaml})
 		list = append(list, s)
 		config += fmt.Sprintf(" server m%d %s port %s\n", i+1, echo, lab.Port(t, s.Listen))
 	}
@@ -143,11 +149,38 @@ func TestGuardsAtTheSameTime(t *testing.T) {
 // time in which HAProxy had no server.
 func stopTogether(t *testing.T, masters int) time.Duration {
 	pool, h, _ := startPool(t, masters)
+	longest := restartTogether(t, pool, h, config.Default().Guard.Turn)
+	waitForPool(pool)
+	return longest
+}
+
+// TestTurnsThatEndTogether restarts two masters while a third stays away, so that the turn
+// of both ends in the same moment. The first to leave must be back when the other one leaves.
+func TestTurnsThatEndTogether(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	pool, h, _ := startPoolWith(t, 3, "fleet: [m1, m2, m3]\n") // a slot of its own for each, every 9 s
+	pool[2].MustRun("drain", "--reason", "hardware")
+	for _, s := range pool[:2] {
+		waitForWeights(s, "100/200")
+	}
+	empty := restartTogether(t, pool[:2], h, 40*time.Second)
+	measured(t, "turns that end together: without a server", empty)
+	if empty > slack {
+		t.Errorf("HAProxy had no server for %v", empty)
+	}
+}
+
+// restartTogether restarts masters by their guards, and returns the longest time in which
+// HAProxy had no server.
+func restartTogether(t *testing.T, pool []*lab.Site, h *lab.HAProxy, turn time.Duration) time.Duration {
+	t.Helper()
 	servers := lab.StartRecord(t, 5*time.Millisecond, func() string { return serversUp(h) })
 	var restarts sync.WaitGroup
 	for i, s := range pool {
 		restarts.Go(func() {
 			settings := config.Default()
+			settings.Guard.Turn = turn
 			settings.Socket, settings.Probe.Address = s.Socket(), s.MasterAddress()
 			settings.Holds = config.Holds{Persistent: s.Holds.Persistent, UntilReboot: s.Holds.UntilReboot}
 			var out strings.Builder
@@ -165,7 +198,9 @@ func stopTogether(t *testing.T, masters int) time.Duration {
 		})
 	}
 	restarts.Wait()
-	waitForPool(pool)
+	for _, s := range pool {
+		s.WaitBalancer(func(b lab.Balancer) bool { return b.View != nil && b.View.Sends() }, 20*time.Second)
+	}
 	t.Logf("servers UP: %s", servers.Stop())
 	return longestWithout(servers)
 }
