@@ -65,8 +65,14 @@ type wire struct {
 	t *testing.T
 }
 
+// startWire starts both. A weight begins anew after each timeout of a probe, so with one
+// a probe may take as long as a busy machine needs.
 func startWire(t *testing.T, weight bool) *wire {
-	yaml := fmt.Sprintf("probe: {interval: 150ms, timeout: 140ms}\nagent: {listen: 'AGENT', weight: %v}\n", weight)
+	probe := "interval: 150ms, timeout: 140ms"
+	if weight {
+		probe = "interval: 1s, timeout: 900ms"
+	}
+	yaml := fmt.Sprintf("probe: {%s}\nagent: {listen: 'AGENT', weight: %v}\n", probe, weight)
 	w := &wire{Site: lab.StartSite(t, lab.SiteOptions{YAML: yaml}), t: t}
 	w.Balance(strings.ReplaceAll(wireConfig, "ECHO", startEcho(t)))
 	w.waitFor(agentLines()[0])
