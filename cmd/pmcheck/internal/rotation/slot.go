@@ -88,7 +88,10 @@ func ownSlot(fleet, names []string) (own, count int) {
 	hosts = slices.Compact(hosts)
 	own = place(hosts, names, func(a, b string) bool { return a == b })
 	if own < 0 {
-		own = place(hosts, names, sameHost) // two domains may have a host of the same short name
+		own = place(hosts, names, sameHost)
+		if own >= 0 && place(hosts[own+1:], names, sameHost) >= 0 { // two domains have a host of that name
+			own = -1
+		}
 	}
 	if own < 0 || len(hosts) < 2 {
 		return 0, 0

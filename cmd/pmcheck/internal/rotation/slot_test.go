@@ -76,6 +76,8 @@ func TestOwnSlotIsThePlaceInTheFleet(t *testing.T) {
 		{"named twice", []string{"m1", "m1:9200", "m2"}, []string{"m2"}, 1, 2},
 		{"two domains have its hostname", []string{"m1.example.com", "m1.example.org"},
 			[]string{"m1.example.org", "m1"}, 1, 2},
+		{"two domains have its hostname, and nothing else tells them apart", []string{"m1.example.com", "m1.example.org"},
+			[]string{"cert", "m1"}, 0, 0},
 		{"more than there are slots", large, []string{"mn"}, 1, 12},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
