@@ -10,25 +10,34 @@ define pmcheck::dropin (
   assert_private()
 
   $directory = "/etc/systemd/system/${title}.d"
+  $filename  = 'puppet.conf'
+  $text      = "# Managed by Puppet, from the settings in /etc/pmcheck/pmcheck.yaml.\n${content}"
 
   if $content == '' {
-    $ensure = absent
-  } else {
-    $ensure = file
-
-    file { $directory:
-      ensure => directory,
-      owner  => 'root',
-      group  => 'root',
-      mode   => '0755',
+    file { "${directory}/${filename}":
+      ensure => absent,
     }
-  }
-
-  file { "${directory}/puppet.conf":
-    ensure  => $ensure,
-    owner   => 'root',
-    group   => 'root',
-    mode    => '0644',
-    content => "# Managed by Puppet, from the settings in /etc/pmcheck/pmcheck.yaml.\n${content}",
+  } elsif pick($pmcheck::systemd_dropins, defined('systemd::dropin_file')) {
+    # puppet/systemd declares the directory. So does each drop-in of the site's own, which a
+    # directory declared here would collide with.
+    systemd::dropin_file { "pmcheck: ${title}":
+      unit     => $title,
+      filename => $filename,
+      mode     => '0644',
+      content  => $text,
+    }
+  } else {
+    file {
+      default:
+        owner => 'root',
+        group => 'root';
+      $directory:
+        ensure => directory,
+        mode   => '0755';
+      "${directory}/${filename}":
+        ensure  => file,
+        mode    => '0644',
+        content => $text;
+    }
   }
 }

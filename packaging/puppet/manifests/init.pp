@@ -32,6 +32,14 @@
 #   (`https`, `http`, `puppet`, `file`).
 # @param package_sha256
 #   The SHA-256 checksum of the package. Only with a URL.
+# @param package_repository
+#   The URL of an apt or yum repository with the package, to configure on the host. By
+#   default the package comes from the repositories that the host has.
+# @param package_repository_key
+#   The public key, in ASCII armour, that the repository or its packages are signed with.
+#   Required with `package_repository`.
+# @param package_repository_suite
+#   With apt, the suite, whose component is `main`. A repository without suites has `./`.
 # @param file_provider
 #   The provider that installs `package_source`. From the data of this module.
 # @param service_ensure
@@ -44,6 +52,10 @@
 # @param guard_services
 #   The systemd names of the guarded services. From the data of this module:
 #   `puppetserver` and `pe-puppetserver`.
+# @param systemd_dropins
+#   Whether drop-ins are declared with `systemd::dropin_file` of puppet/systemd, so that
+#   they do not collide with the site's own drop-ins of the same units. By default they are
+#   if that module is in the environment.
 # @param listen
 #   Where the daemon answers balancers.
 # @param allow
@@ -108,46 +120,50 @@
 #   More settings, merged over those above, for settings that this version of the module
 #   does not know. pmcheck validates them before the file is written.
 class pmcheck (
-  Array[Pattern[/\A[A-Za-z0-9._-]+\z/]]             $guard_services,
-  String[1]                                         $package_name    = 'pmcheck',
-  String[1]                                         $package_ensure  = 'installed',
-  Optional[Stdlib::Filesource]                      $package_source  = undef,
-  Optional[Pattern[/\A[0-9a-f]{64}\z/]]             $package_sha256  = undef,
-  Optional[Enum['dpkg', 'rpm']]                     $file_provider   = undef,
-  Stdlib::Ensure::Service                           $service_ensure  = 'running',
-  Boolean                                           $service_enable  = true,
-  Boolean                                           $guard_enable    = true,
-  Optional[Pmcheck::Listen]                         $listen          = undef,
-  Optional[Array[Stdlib::IP::Address, 1]]           $allow           = undef,
-  Optional[Array[Stdlib::IP::Address]]              $status_allow    = undef,
-  Optional[Array[Stdlib::IP::Address]]              $balancers       = undef,
-  Optional[Integer[1, 65536]]                       $max_connections = undef,
-  Optional[Pmcheck::Tls]                            $tls             = undef,
-  Optional[Stdlib::Absolutepath]                    $tls_certificate = undef,
-  Optional[Stdlib::Absolutepath]                    $tls_key         = undef,
-  Optional[Stdlib::Absolutepath]                    $tls_client_ca   = undef,
-  Optional[Stdlib::Absolutepath]                    $socket          = undef,
-  Optional[Pmcheck::Mode]                           $initial_mode    = undef,
-  Optional[Array[Pmcheck::Service]]                 $services        = undef,
-  Optional[Array[Pmcheck::Tcpservice]]              $tcp_services    = undef,
-  Optional[Array[Pmcheck::Master]]                  $fleet           = undef,
-  Pmcheck::Holds                                    $holds           = {},
-  Pmcheck::Puppet                                   $puppet          = {},
-  Pmcheck::Probe                                    $probe           = {},
-  Pmcheck::Checks                                   $checks          = {},
-  Pmcheck::Jruby                                    $jruby           = {},
-  Pmcheck::Unit                                     $unit            = {},
-  Pmcheck::Heap                                     $heap            = {},
-  Pmcheck::Expiry                                   $expiry          = {},
-  Pmcheck::Disk                                     $disk            = {},
-  Pmcheck::Code                                     $code            = {},
-  Pmcheck::Puppetdb                                 $puppetdb        = {},
-  Pmcheck::Compile                                  $compile         = {},
-  Pmcheck::Agent                                    $agent           = {},
-  Pmcheck::Guard                                    $guard           = {},
-  Pmcheck::Budget                                   $budget          = {},
-  Pmcheck::Log                                      $log             = {},
-  Pmcheck::Settings                                 $settings        = {},
+  Array[Pattern[/\A[A-Za-z0-9._-]+\z/]]            $guard_services,
+  String[1]                                        $package_name             = 'pmcheck',
+  String[1]                                        $package_ensure           = 'installed',
+  Optional[Stdlib::Filesource]                     $package_source           = undef,
+  Optional[Pattern[/\A[0-9a-f]{64}\z/]]            $package_sha256           = undef,
+  Optional[Stdlib::HTTPUrl]                        $package_repository       = undef,
+  Optional[Pattern[/\A-----BEGIN PGP PUBLIC KEY/]] $package_repository_key   = undef,
+  Pattern[/\A[A-Za-z0-9.\/_-]+\z/]                 $package_repository_suite = './',
+  Optional[Enum['dpkg', 'rpm']]                    $file_provider            = undef,
+  Stdlib::Ensure::Service                          $service_ensure           = 'running',
+  Boolean                                          $service_enable           = true,
+  Boolean                                          $guard_enable             = true,
+  Optional[Boolean]                                $systemd_dropins          = undef,
+  Optional[Pmcheck::Listen]                        $listen                   = undef,
+  Optional[Array[Stdlib::IP::Address, 1]]          $allow                    = undef,
+  Optional[Array[Stdlib::IP::Address]]             $status_allow             = undef,
+  Optional[Array[Stdlib::IP::Address]]             $balancers                = undef,
+  Optional[Integer[1, 65536]]                      $max_connections          = undef,
+  Optional[Pmcheck::Tls]                           $tls                      = undef,
+  Optional[Stdlib::Absolutepath]                   $tls_certificate          = undef,
+  Optional[Stdlib::Absolutepath]                   $tls_key                  = undef,
+  Optional[Stdlib::Absolutepath]                   $tls_client_ca            = undef,
+  Optional[Stdlib::Absolutepath]                   $socket                   = undef,
+  Optional[Pmcheck::Mode]                          $initial_mode             = undef,
+  Optional[Array[Pmcheck::Service]]                $services                 = undef,
+  Optional[Array[Pmcheck::Tcpservice]]             $tcp_services             = undef,
+  Optional[Array[Pmcheck::Master]]                 $fleet                    = undef,
+  Pmcheck::Holds                                   $holds                    = {},
+  Pmcheck::Puppet                                  $puppet                   = {},
+  Pmcheck::Probe                                   $probe                    = {},
+  Pmcheck::Checks                                  $checks                   = {},
+  Pmcheck::Jruby                                   $jruby                    = {},
+  Pmcheck::Unit                                    $unit                     = {},
+  Pmcheck::Heap                                    $heap                     = {},
+  Pmcheck::Expiry                                  $expiry                   = {},
+  Pmcheck::Disk                                    $disk                     = {},
+  Pmcheck::Code                                    $code                     = {},
+  Pmcheck::Puppetdb                                $puppetdb                 = {},
+  Pmcheck::Compile                                 $compile                  = {},
+  Pmcheck::Agent                                   $agent                    = {},
+  Pmcheck::Guard                                   $guard                    = {},
+  Pmcheck::Budget                                  $budget                   = {},
+  Pmcheck::Log                                     $log                      = {},
+  Pmcheck::Settings                                $settings                 = {},
 ) {
   contain pmcheck::install
   contain pmcheck::config

@@ -7,6 +7,12 @@ class pmcheck::install {
   $source = $pmcheck::package_source
 
   if $source =~ Undef {
+    if $pmcheck::package_repository {
+      contain pmcheck::repository
+
+      Class['pmcheck::repository'] -> Package[$pmcheck::package_name]
+    }
+
     package { $pmcheck::package_name:
       ensure => $pmcheck::package_ensure,
     }

@@ -22,3 +22,6 @@ end
 
 DEBIAN = facts_of('Debian', 'Debian', '12')
 REDHAT = facts_of('RedHat', 'RedHat', '9.4')
+
+# The public key of a repository.
+KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEaQ==\n-----END PGP PUBLIC KEY BLOCK-----\n"
