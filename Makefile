@@ -2,7 +2,7 @@
 
 GO      ?= go
 TOOLS    = $(GO) tool -modfile=.tools/go.mod
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION ?= $(shell packaging/version)
 FUZZTIME ?= 20s
 
 PREFIX     ?= /usr/local
@@ -13,10 +13,10 @@ SYSCONFDIR ?= /etc
 # those that only make test-all needs.
 PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk strace curl openssl socat iproute2 \
 	util-linux systemd dbus bash zsh fish
-MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet ansible-core \
+MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
-	puppet-module-puppetlabs-postgresql \
-	prometheus keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc
+	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
+	prometheus keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc gnupg secilc
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.
@@ -134,7 +134,7 @@ packages: ## DEB and RPM for amd64 and arm64 in dist/
 	packaging/build packages amd64 arm64
 
 .PHONY: release
-release: ## packages, archives, an SBOM and checksums in dist/
+release: ## packages, archives, the Puppet module, SBOMs and checksums in dist/, signed with SIGNING_KEY
 	packaging/build release amd64 arm64
 
 .PHONY: clean

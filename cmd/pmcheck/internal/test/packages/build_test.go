@@ -24,7 +24,11 @@ func TestPackagesAreReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pair := range [][2]string{{first.deb, second.deb}, {first.rpm, second.rpm}} {
+	for _, pair := range [][2]string{
+		{first.deb, second.deb},
+		{first.rpm, second.rpm},
+		{first.selinux, second.selinux},
+	} {
 		a, errA := os.ReadFile(pair[0])
 		b, errB := os.ReadFile(pair[1])
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
@@ -48,7 +52,8 @@ func lintRPM(t *testing.T, s *hostSite) {
 	t.Helper()
 	lab.Need(t, "rpmlint", "rpmlint")
 	s.Host.Copy(lab.File(t, "packaging/rpm/rpmlint.toml"), "/root/rpmlint.toml", 0o644)
-	s.Host.MustRun("sh", "-c", "mkdir /root/lint && cp /root/"+newer+".rpm /root/lint/$(rpm -qp /root/"+newer+".rpm).rpm")
+	s.Host.MustRun("sh", "-c", `mkdir /root/lint && for p in "$@"; do cp "$p" "/root/lint/$(rpm -qp "$p").rpm"; done`,
+		"sh", "/root/"+newer+".rpm", "/root/"+newer+".selinux.rpm")
 	out, err := s.Host.Run("sh", "-c", "rpmlint -c /root/rpmlint.toml /root/lint/*.rpm")
 	if err != nil || !strings.Contains(out, " 0 errors, 0 warnings") {
 		t.Errorf("rpmlint: %v\n%s", err, out)

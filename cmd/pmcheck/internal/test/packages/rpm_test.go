@@ -3,9 +3,16 @@
 package packages_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // TestHoldsSurviveEachStepOfTheRPM installs, upgrades, downgrades and erases the RPM with
@@ -16,7 +23,9 @@ func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
 		t.Helper()
 		s.Host.MustRun("rpm", append([]string{"--nodeps"}, args...)...)
 	}
+	s.Host.WriteFile("/etc/systemd/system-preset/99-el.preset", "disable *\n", 0o644) // as on EL
 	rpm("--install", "/root/"+older+".rpm")
+	s.assertPrints("disabled", "systemctl", "is-enabled", "pmcheck.service")
 	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service") // on EL, packages do not start their units
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-status.socket",
@@ -48,4 +57,76 @@ func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
 	s.waitForAnswer(10*time.Second, "503 drain")
 	lintRPM(t, s)
+}
+
+// TestRPMLeavesNothing compares the files of a host before the installation with those
+// after the erasure, with a site's preset in between.
+func TestRPMLeavesNothing(t *testing.T) {
+	s := boot(t, "erased")
+	rpm := func(args ...string) {
+		t.Helper()
+		s.Host.MustRun("rpm", append([]string{"--nodeps"}, args...)...)
+	}
+	s.Host.WriteFile("/etc/systemd/system-preset/50-site.preset",
+		"enable pmcheck.service\nenable pmcheck-guard@.service puppetserver\ndisable *\n", 0o644)
+	// EL has neither directory unless a package brings it.
+	s.Host.MustRun("rm", "-rf", "/usr/lib/firewalld", "/usr/share/fish")
+	// The accounts stay, and so do what the programs that make them, rpm and systemd write.
+	files := func() []string {
+		return strings.Split(s.Host.MustRun("sh", "-c", `find / -xdev \( -path /var/log -o -path /var/lib/rpm -o `+
+			`-path /root -o -path /var/lib/systemd -o -path /var/cache \) -prune -o -print; find /run/pmcheck* 2>&-; `+
+			`true`), "\n")
+	}
+	s.Host.MustRun("sh", "-c", "systemd-sysusers; useradd warm && userdel warm && usermod -a -G puppet nobody")
+	rpm("--install", "/root/"+newer+".rpm")
+	rpm("--erase", "pmcheck")
+	s.Host.MustRun("rmdir", "-p", "--ignore-fail-on-non-empty", "/etc/systemd/system/puppetserver.service.wants")
+	before := files()
+	rpm("--install", "/root/"+newer+".rpm")
+	for unit, want := range map[string]string{
+		"pmcheck.service":                       "enabled",
+		"pmcheck.socket":                        "enabled",
+		"pmcheck-agent.socket":                  "disabled",
+		"pmcheck-guard@puppetserver.service":    "enabled",
+		"pmcheck-guard@pe-puppetserver.service": "disabled",
+	} {
+		s.assertPrints(want, "systemctl", "is-enabled", unit)
+	}
+	s.Host.MustRun("systemctl", "start", "pmcheck.service")
+	s.waitForAnswer(20*time.Second, serving)
+	s.Host.MustRun("pmcheck", "drain")
+	s.Host.MustRun("pmcheck", "ready")
+	s.assertPrints("", "rpm", "--verify", "--nodeps", "pmcheck")
+	rpm("--erase", "pmcheck")
+	if diff := cmp.Diff(before, files()); diff != "" {
+		t.Errorf("files before the installation (-) and after the erasure (+):\n%s", diff)
+	}
+}
+
+// TestSELinuxPolicyCompiles compiles the module for HAProxy with the types and classes of
+// EL's policy that it names. That EL's policy has them cannot be tested on Debian.
+func TestSELinuxPolicyCompiles(t *testing.T) {
+	secilc := lab.Need(t, "secilc", "secilc")
+	policy := filepath.Join(t.TempDir(), "el.cil")
+	if err := os.WriteFile(policy, []byte(`
+(handleunknown allow) (mls false)
+(sid kernel) (sidorder (kernel))
+(class tcp_socket (name_connect name_bind)) (classorder (tcp_socket))
+(sensitivity s0) (sensitivityorder (s0))
+(user system_u) (role object_r) (role system_r)
+(userrole system_u object_r) (userrole system_u system_r)
+(userlevel system_u (s0)) (userrange system_u ((s0) (s0)))
+(sidcontext kernel (system_u system_r kernel_t ((s0) (s0))))
+(typeattribute cil_gen_require)
+(type kernel_t) (type haproxy_t) (type puppet_port_t) (type wap_wsp_port_t)
+(roletype system_r kernel_t) (roletype system_r haproxy_t)
+(allow kernel_t haproxy_t (tcp_socket (name_connect)))
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(secilc, "--output=/dev/null", "--filecontext=/dev/null", policy,
+		lab.File(t, "packaging/selinux/pmcheck.cil")).CombinedOutput()
+	if err != nil {
+		t.Errorf("secilc: %v\n%s", err, out)
+	}
 }

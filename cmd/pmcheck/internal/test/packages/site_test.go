@@ -21,8 +21,9 @@ const (
 	newer = "1.0.1"
 )
 
-// files holds the paths of the DEB and the RPM of a version.
-type files struct{ deb, rpm string }
+// files holds the paths of the DEB and the RPM of a version, and of the RPM for balancers
+// with SELinux.
+type files struct{ deb, rpm, selinux string }
 
 // build makes the packages of a version in a directory.
 func build(dir, version string, environ ...string) (files, error) {
@@ -34,11 +35,12 @@ func build(dir, version string, environ ...string) (files, error) {
 		return files{}, err
 	}
 	debs, _ := filepath.Glob(dir + "/*.deb")
-	rpms, _ := filepath.Glob(dir + "/*.rpm")
-	if len(debs) != 1 || len(rpms) != 1 {
-		return files{}, fmt.Errorf("built %v and %v, want one DEB and one RPM", debs, rpms)
+	rpms, _ := filepath.Glob(dir + "/pmcheck-[0-9]*.rpm")
+	policies, _ := filepath.Glob(dir + "/pmcheck-selinux-*.rpm")
+	if len(debs) != 1 || len(rpms) != 1 || len(policies) != 1 {
+		return files{}, fmt.Errorf("built %v, %v and %v, want one of each", debs, rpms, policies)
 	}
-	return files{debs[0], rpms[0]}, nil
+	return files{deb: debs[0], rpm: rpms[0], selinux: policies[0]}, nil
 }
 
 // work is a directory that lasts as long as the test process.
@@ -96,6 +98,7 @@ func boot(t *testing.T, name string) *hostSite {
 	for version, f := range made {
 		h.Copy(f.deb, "/root/"+version+".deb", 0o644)
 		h.Copy(f.rpm, "/root/"+version+".rpm", 0o644)
+		h.Copy(f.selinux, "/root/"+version+".selinux.rpm", 0o644)
 	}
 	return &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Host: h}), t: t}
 }
