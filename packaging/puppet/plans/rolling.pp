@@ -4,8 +4,10 @@
 # command or the plan, lift the hold, and wait until every balancer has it UP again. The
 # plan does nothing unless all masters are in service at the start.
 #
-# The plan ends at the first failure. That master stays held, by the holder `hold`, and
-# the others are not touched. Fix the cause, then run `pmcheck ready --hold rolling`.
+# The plan ends at the first failure, and the other masters are not touched. If the command
+# or the plan fails, that master stays held, by the holder `hold`. Fix the cause, then run
+# `pmcheck ready --hold rolling`. A command runs below `pmcheck with-hold` on the master: if
+# the connection to it is lost, the hold is lifted when the command has ended.
 #
 # @example A new package on every master
 #   bolt plan run pmcheck::rolling targets=masters \
@@ -57,15 +59,20 @@ plan pmcheck::rolling (
   }
 
   $masters.each |$master| {
-    run_task('pmcheck::drain', $master, 'Drain', 'hold' => $hold, 'reason' => $reason, 'wait' => $drain_timeout)
-
     if $command {
-      run_command($command, $master)
+      run_task('pmcheck::with_hold', $master, 'Drain, run the command, and return',
+        'command' => $command,
+        'hold'    => $hold,
+        'reason'  => $reason,
+        'wait'    => $drain_timeout,
+        'return'  => $ready_timeout,
+        'keep'    => true,
+      )
     } else {
+      run_task('pmcheck::drain', $master, 'Drain', 'hold' => $hold, 'reason' => $reason, 'wait' => $drain_timeout)
       run_plan($plan, $plan_parameters + { 'targets' => $master })
+      run_task('pmcheck::ready', $master, 'Lift the hold', 'hold' => $hold, 'wait' => $ready_timeout)
     }
-
-    run_task('pmcheck::ready', $master, 'Lift the hold', 'hold' => $hold, 'wait' => $ready_timeout)
     run_task('pmcheck::wait', $master, 'Wait until it is in service', 'for' => 'ready', 'timeout' => $ready_timeout)
   }
 

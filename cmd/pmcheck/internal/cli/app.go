@@ -141,6 +141,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			holdCommand(environ, drain.Maint, "take no agents at all"),
 			readyCommand(environ),
 			waitCommand(environ),
+			withHoldCommand(environ),
 			budgetCommand(environ),
 			haproxyCommand(environ),
 			checkCommand(environ),

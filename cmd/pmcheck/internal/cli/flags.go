@@ -52,8 +52,12 @@ type waitValue struct {
 type waitOption struct{ *cli.GenericFlag }
 
 func waitFlag(usage string) cli.Flag {
-	value := &waitValue{duration: duration{5 * time.Minute}}
-	return waitOption{&cli.GenericFlag{Name: "wait", Usage: usage, Value: value}}
+	return waitOption{&cli.GenericFlag{Name: "wait", Usage: usage, Value: &waitValue{duration: duration{5 * time.Minute}}}}
+}
+
+// alwaysWaitFlag is waitFlag for a command that waits in any case.
+func alwaysWaitFlag(limit time.Duration, usage string) cli.Flag {
+	return waitOption{&cli.GenericFlag{Name: "wait", Usage: usage, Value: &waitValue{duration{limit}, true}}}
 }
 
 // waitOf returns the value of --wait.

@@ -89,6 +89,12 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return err
 	}
+	return leave(c, environ, settings, wish, tomorrow)
+}
+
+// leave takes the master out: unless it is refused, it claims a slot in the budget, sets
+// the hold, and waits as the flags say.
+func leave(c *cli.Context, environ []string, settings config.Config, wish rotation.Wish, tomorrow bool) error {
 	client := api.Client{Socket: settings.Socket}
 	d := wait.NewDeparture(wish.Hold.Service)
 	if err := refuse(c, client, d); err != nil {

@@ -240,7 +240,7 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func send(ts *testscript.TestScript, _ bool, args []string) {
-	number := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
+	number := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[args[0]]
 	for _, c := range ts.BackgroundCmds() {
 		if filepath.Base(c.Args[0]) == args[1] {
 			ts.Check(c.Process.Signal(number))

@@ -136,7 +136,7 @@ func (l Line) has(flag string) bool { return slices.Contains(l.Command.FlagNames
 // acts reports whether the command acts on this host, as others of its name in other
 // programs act on a host that is named.
 func (l Line) acts() bool {
-	return slices.Contains([]string{"drain", "maint", "ready", "wait", "check"}, l.Command.Name)
+	return slices.Contains([]string{"drain", "maint", "ready", "wait", "with-hold", "check"}, l.Command.Name)
 }
 
 // commandsWith lists the commands that have a flag.

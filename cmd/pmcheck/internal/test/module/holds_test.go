@@ -10,30 +10,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// heldBy returns a command that fails unless the master is drained by holder. The
-// exit status of pmcheck status is 3 while a master is held.
-func heldBy(holder string) []string {
-	return []string{"sh", "-c", `pmcheck status >"$HOME/status"; test $? = 3 && grep -q "drain by $1" "$HOME/status"`,
-		"sh", holder}
-}
-
-func TestWithHoldScriptHoldsDuringACommand(t *testing.T) {
-	lab.Real(t)
-	sh := startShell(t, "")
-	script := tree(t, "examples", "holds", "with-hold.sh")
-	sh.must("sh", append([]string{script}, heldBy("maintenance")...)...)
-	sh.assertMode(drain.Ready)
-
-	if got := exitStatus(t, sh.command("sh", script, "sh", "-c", "exit 7").Run()); got != 7 {
-		t.Errorf("the exit status of the script is %d, want 7, that of its command", got)
-	}
-	sh.assertMode(drain.Ready)
-
-	sh.must("pmcheck", "maint")
-	sh.must("sh", script, "true")
-	sh.assertMode(drain.Maint, drain.Operator)
-}
-
 func TestHoldFileScriptSetsAndLiftsAHold(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "")

@@ -112,7 +112,7 @@ func TestPlanCallsExistingTasks(t *testing.T) {
 	}
 	for _, call := range calls {
 		metadata := read(t, tree(t, "packaging", "puppet", "tasks", call[1]+".json"))
-		for _, parameter := range regexp.MustCompile(`'(\w+)' =>`).FindAllStringSubmatch(call[2], -1) {
+		for _, parameter := range regexp.MustCompile(`'(\w+)' +=>`).FindAllStringSubmatch(call[2], -1) {
 			if !strings.Contains(metadata, `"`+parameter[1]+`": {`) {
 				t.Errorf("task %s has no parameter %s", call[1], parameter[1])
 			}

@@ -24,6 +24,7 @@ type taskResult struct {
 	Reached  bool
 	For      string
 	Certname string
+	Output   string
 	Services []struct{ Mode drain.Mode }
 	Error    *struct {
 		Kind    string
@@ -101,6 +102,29 @@ func TestTasksHoldAndReleaseAMaster(t *testing.T) {
 		t.Errorf("ready, all: %+v", got)
 	}
 	sh.assertMode(drain.Ready)
+}
+
+func TestWithHoldTaskHoldsDuringItsCommand(t *testing.T) {
+	lab.Real(t)
+	sh := startShell(t, "")
+	dir := filepath.Dir(moduleDir(t))
+	const command = `pmcheck status >"$HOME/status"; echo "it's" $?; grep -q "drain by rolling" "$HOME/status"`
+	if got := sh.task(dir, "with_hold", like{"command": command, "hold": "rolling"}); got.Output != "it's 3" {
+		t.Errorf("the result is %+v", got)
+	}
+	sh.assertMode(drain.Ready)
+	for keep, holders := range map[string][]string{"false": nil, "true": {"rolling"}} {
+		got := sh.task(dir, "with_hold", like{"command": "exit 9", "hold": "rolling", "keep": keep})
+		if got.Error == nil || got.Error.Details.ExitCode != 9 {
+			t.Errorf("keep=%s: the result is %+v", keep, got)
+		}
+		mode := drain.Ready
+		if len(holders) > 0 {
+			mode = drain.Drain
+		}
+		sh.assertMode(mode, holders...)
+		sh.must("pmcheck", "ready", "--hold", "rolling")
+	}
 }
 
 func TestTasksChangeNothingInNoopMode(t *testing.T) {
@@ -190,6 +214,18 @@ func TestTasksPassTheirParametersToPmcheck(t *testing.T) {
 			},
 			"pmcheck drain --hold=h --service=ca --reason=r s --for=1h --until-reboot --wait=5m --force"},
 		{"maint", "maint", like{"until_reboot": "false"}, "pmcheck maint --hold=operator"},
+		{"with_hold", "with_hold", like{"command": "apt-get install -y x"},
+			"pmcheck with-hold --hold=with-hold -- sh -c apt-get install -y x"},
+		{"with_hold with everything", "with_hold",
+			like{
+				"command": "true",
+				"hold":    "h",
+				"reason":  "r s",
+				"wait":    "5m",
+				"return":  "4m",
+				"keep":    "true",
+			},
+			"pmcheck with-hold --hold=h --reason=r s --wait=5m --return=4m --keep -- sh -c true"},
 		{"ready", "ready", like{"service": "ca", "wait": "5m"}, "pmcheck ready --hold=operator --service=ca --wait=5m"},
 		{"ready all", "ready", like{"all": "true", "hold": "operator"}, "pmcheck ready --all"},
 		{"wait", "wait", like{"for": "out", "service": "ca"}, "pmcheck wait --for=out --timeout=5m --service=ca"},

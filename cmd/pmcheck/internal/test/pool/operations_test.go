@@ -153,9 +153,10 @@ func runPlan(p *pool) error {
 	}
 	for _, m := range p.masters {
 		for _, step := range []func() error{
-			func() error { return p.task(m, "drain", "hold=rolling", "reason=rolling restart", "wait=15m") },
-			func() error { return p.sh(m, "systemctl restart puppetserver") },
-			func() error { return p.task(m, "ready", "hold=rolling", "wait=10m") },
+			func() error {
+				return p.task(m, "with_hold", "command=systemctl restart puppetserver", "hold=rolling",
+					"reason=rolling restart", "wait=15m", "return=10m", "keep=true")
+			},
 			func() error { return p.task(m, "wait", "for=ready", "timeout=10m") },
 		} {
 			if err := step(); err != nil {

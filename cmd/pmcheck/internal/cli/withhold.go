@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/withhold"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func withHoldCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:      "with-hold",
+		Usage:     "drain, run a command, and put the master back",
+		ArgsUsage: "-- COMMAND [ARGUMENT...]",
+		Description: "Sets a hold, waits until the master is idle, runs the command, lifts the hold, and waits\n" +
+			"until the master is back in service. The hold is lifted however the command ends. Signals are\n" +
+			"passed on to the command. If with-hold itself is killed, the hold ends by itself.\n" +
+			"Exit status: that of the command, 128 and the number of the signal that ended it, 126 or 127 if it\n" +
+			"cannot be run; 6 and 7 as drain, without running it; 6 also if the master is not in service in time.",
+		Flags: []cli.Flag{
+			configFlag(),
+			&cli.StringFlag{Name: "hold", Value: "with-hold", Usage: "act as `HOLDER`, which must not hold yet"},
+			serviceFlag("hold `SERVICE` only, for example ca"),
+			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why in `WORDS`; by default, the command"},
+			durationFlag("for", 10*time.Minute, "let the hold end `DURATION` after with-hold was killed"),
+			alwaysWaitFlag(15*time.Minute, "wait that long until the master is idle; then give up"),
+			durationFlag("return", 10*time.Minute, "wait for `DURATION` until the master is back in service"),
+			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and a slot, as long as --wait says"},
+			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
+			&cli.BoolFlag{Name: "keep", Usage: "keep the hold, without an end, if the command fails"},
+		},
+		Action: func(c *cli.Context) error { return withHold(c, environ) },
+	}
+}
+
+func withHold(c *cli.Context, environ []string) error {
+	work := withhold.Command{Args: c.Args().Slice(), Stdin: c.App.Reader, Stdout: c.App.Writer, Stderr: c.App.ErrWriter}
+	c.App.Writer = c.App.ErrWriter // stdout is the command's
+	_, limit := waitOf(c)
+	length := durationOf(c, "for")
+	if len(work.Args) == 0 {
+		return &exitError{exitUsage, errors.New("with-hold needs a command"),
+			"pmcheck with-hold -- systemctl restart puppetserver"}
+	}
+	if err := checkNames(c); err != nil {
+		return err
+	}
+	if back := durationOf(c, "return"); length < time.Second || back <= 0 {
+		return usageError("--for must be at least 1s and --return above 0, not %s and %s", length, back)
+	}
+	if status, err := work.Find(); err != nil {
+		return &exitError{status, err, ""}
+	}
+	settings, err := loadOwn(c, environ)
+	if err != nil {
+		return err
+	}
+	h := &withhold.Hold{
+		Store:   settings.Store(),
+		Holder:  c.String("hold"),
+		Service: c.String("service"),
+		Length:  length,
+		Out:     c.App.ErrWriter,
+	}
+	if other, found := h.Other(); found {
+		return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", h.Holder, render.Hold(other)),
+			"act as another holder with --hold, or lift it: pmcheck ready --hold " + h.Holder}
+	}
+	caught, stop := withhold.Signals()
+	defer stop()
+	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
+	defer stop()
+	if err := leave(c, environ, settings, wishFor(c, h, work.Args, limit), false); err != nil {
+		fmt.Fprintf(c.App.ErrWriter, "not run: %s\n", commandLine(work.Args))
+		lift(c, h)
+		return err
+	}
+	status, err := work.Run(caught, h.Every(), h.Renew)
+	if status == exitOK && c.Context.Err() == nil {
+		return comeBack(c, settings, h)
+	}
+	if status != exitOK && c.Bool("keep") {
+		return &exitError{status, cmp.Or(err, errors.Join(fmt.Errorf("exit status %d: the hold stays", status), h.Keep())),
+			"when the cause is mended: pmcheck ready --hold " + h.Holder}
+	}
+	lift(c, h)
+	return &exitError{status: status, err: err}
+}
+
+// wishFor returns the hold to set. Until the first renewal, it outlasts the wait.
+func wishFor(c *cli.Context, h *withhold.Hold, args []string, limit time.Duration) rotation.Wish {
+	return rotation.Wish{Hold: drain.Hold{
+		Holder:  h.Holder,
+		Service: h.Service,
+		Mode:    drain.Drain,
+		Reason:  cmp.Or(c.String("reason"), commandLine(args)),
+		Until:   time.Now().Add(limit + h.Length),
+	}}
+}
+
+// commandLine returns a command in words, for a reader.
+func commandLine(args []string) string { return text.Printable(strings.Join(args, " "), 200) }
+
+// lift lifts the hold of a command that has failed or was not run.
+func lift(c *cli.Context, h *withhold.Hold) {
+	lifted, err := h.Lift()
+	for _, l := range lifted {
+		fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(l))
+	}
+	if err != nil {
+		fmt.Fprintf(c.App.ErrWriter, "not lifted, ends by itself: %s\n", text.Printable(err.Error(), maxLine))
+	}
+}
+
+// comeBack lifts the hold and waits until the master is back in service.
+func comeBack(c *cli.Context, settings config.Config, h *withhold.Hold) error {
+	c.Generic("wait").(*waitValue).Duration = durationOf(c, "return")
+	lifted, err := h.Lift()
+	if err != nil {
+		return writeHint(err)
+	}
+	return reportToggle(c, settings, render.Toggle{Lifted: lifted}, "in service", wait.InService)
+}

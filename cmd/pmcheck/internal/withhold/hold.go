@@ -1,0 +1,81 @@
+package withhold
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// renewals is how often a hold is renewed in the time for which it lasts.
+const renewals = 3
+
+// errGone says that the hold was lifted meanwhile, or has ended.
+var errGone = errors.New("the hold is gone: it was lifted meanwhile, or has ended")
+
+// Hold is the hold during a command.
+type Hold struct {
+	Store   *drain.Store
+	Holder  string
+	Service string
+	Length  time.Duration // until the hold ends by itself, from each renewal on
+	Out     io.Writer     // where failures are written
+
+	gone bool
+}
+
+// Every returns how often the hold is to be renewed.
+func (h *Hold) Every() time.Duration { return max(h.Length/renewals, 10*time.Millisecond) }
+
+// Other returns a hold in effect of the same holder, if there is one: lifting the own hold
+// would lift it.
+func (h *Hold) Other() (other drain.Hold, found bool) {
+	for _, o := range h.Store.Read().At(time.Now()).Holds() {
+		if o.Holder == h.Holder && o.Service == h.Service {
+			return o, true
+		}
+	}
+	return drain.Hold{}, false
+}
+
+// Renew moves the end of the hold. It never sets a hold again that was lifted meanwhile:
+// the operator who lifted it wants agents here.
+func (h *Hold) Renew() {
+	if h.gone {
+		return
+	}
+	err := h.change(func(old *drain.Hold) { old.Until = time.Now().Add(h.Length) })
+	if h.gone = errors.Is(err, errGone); err != nil {
+		fmt.Fprintf(h.Out, "not renewed: %v\n", err)
+	}
+}
+
+// Keep takes the end from the hold, so that it stays until it is lifted.
+func (h *Hold) Keep() error { return h.change(func(old *drain.Hold) { old.Until = time.Time{} }) }
+
+// Lift lifts the hold, and returns what it has lifted: nothing if the hold is gone.
+func (h *Hold) Lift() ([]drain.Hold, error) {
+	lifted, err := h.Store.Lift(h.Holder, h.Service)
+	if errors.Is(err, drain.ErrNotFound) {
+		err = nil
+	}
+	return lifted, err
+}
+
+// change changes the hold if it is in effect.
+func (h *Hold) change(edit func(*drain.Hold)) error {
+	gone := false
+	_, err := h.Store.Change(h.Holder, h.Service, func(old drain.Hold) drain.Hold {
+		if gone = old.Mode == ""; gone {
+			return drain.Hold{} // not valid, and so not written
+		}
+		edit(&old)
+		return old
+	})
+	if gone {
+		return errGone
+	}
+	return err
+}
