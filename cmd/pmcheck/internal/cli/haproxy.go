@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -19,7 +20,10 @@ func haproxyCommand(environ []string) *cli.Command {
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringSliceFlag{Name: "server", Usage: "a master, `NAME=ADDRESS` or an address; repeat it for each"},
-			&cli.StringFlag{Name: "name", Value: "puppet", Usage: "`NAME` of the backend"},
+			&cli.StringSliceFlag{
+				Name:  "name",
+				Usage: "`NAME` of the backend (default: puppet); ca=puppetca.example.com adds a frontend that tells names apart",
+			},
 			&cli.BoolFlag{Name: "graceful", Usage: "answer 404 during a drain: HAProxy raises no alert"},
 			durationFlag("inter", 2*time.Second, "`TIME` between two checks"),
 			&cli.IntFlag{Name: "fall", Value: 3, Usage: "`NUMBER` of failed checks in a row until a master is DOWN"},
@@ -45,21 +49,45 @@ func printBackend(c *cli.Context, environ []string) error {
 		return usageError("--inter must be at least 10ms and --fall at least 1")
 	}
 	b := haproxy.Backend{
-		Name:     c.String("name"),
+		Name:     "puppet",
 		Graceful: c.Bool("graceful"),
 		Inter:    durationOf(c, "inter"),
 		Fall:     c.Int("fall"),
 		Settings: settings,
 	}
-	if !haproxy.PlainWord(b.Name) {
-		return usageError("--name %q: letters, digits, dot, underscore and hyphen only", b.Name)
+	names, err := namesOf(c, &b)
+	if err != nil {
+		return err
 	}
 	for _, g := range given {
 		s, err := haproxy.ParseServer(g)
 		if err != nil {
 			return usageError("--server %w", err)
 		}
-		b.Servers = append(b.Servers, s)
+		if err := b.Add(s); err != nil {
+			return usageError("--server or fleet: %w", err)
+		}
+	}
+	if len(names) > 0 {
+		if err := b.WriteNames(c.App.Writer, names); err != nil {
+			return err
+		}
 	}
 	return b.Write(c.App.Writer)
+}
+
+// namesOf sets the name of the backend, and returns those of other backends.
+func namesOf(c *cli.Context, b *haproxy.Backend) (names []haproxy.Name, err error) {
+	for _, given := range c.StringSlice("name") {
+		if strings.Contains(given, "=") {
+			n, err := haproxy.ParseName(given)
+			if err != nil {
+				return nil, usageError("--name %w", err)
+			}
+			names = append(names, n)
+		} else if b.Name = given; !haproxy.PlainWord(given) {
+			return nil, usageError("--name %q: letters, digits, dot, underscore and hyphen only", given)
+		}
+	}
+	return names, nil
 }

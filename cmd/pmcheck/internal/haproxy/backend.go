@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -20,6 +21,9 @@ import (
 //
 //go:embed backend.tmpl
 var section string
+
+//go:embed frontend.tmpl
+var frontend string
 
 // Backend is a pool of masters.
 type Backend struct {
@@ -59,10 +63,54 @@ func ParseServer(text string) (Server, error) {
 	}
 	plain := func(word string) bool { return PlainWord(word) || net.ParseIP(word) != nil }
 	host, port, err := net.SplitHostPort(address)
+	if number, bad := strconv.ParseUint(port, 10, 16); err == nil && PlainWord(port) && (bad != nil || number == 0) {
+		return Server{}, fmt.Errorf("%q: port %s: write a number from 1 to 65535", text, port)
+	}
 	if err != nil || !plain(name) || !plain(host) || !PlainWord(port) {
 		return Server{}, fmt.Errorf("%q: write NAME=ADDRESS, for example puppet1=192.0.2.11", text)
 	}
 	return Server{strings.ReplaceAll(name, ":", "-"), address}, nil
+}
+
+// Add adds a server to the backend. It returns an error for a second server of the same
+// name, which HAProxy refuses, or of the same address, which it would ask twice.
+func (b *Backend) Add(s Server) error {
+	for _, other := range b.Servers {
+		switch {
+		case other.Name == s.Name:
+			return fmt.Errorf("%s is the name of %s and of %s: give each a name of its own, NAME=ADDRESS",
+				s.Name, other.Address, s.Address)
+		case other.Address == s.Address:
+			return fmt.Errorf("%s is the address of %s and of %s: name it once", s.Address, other.Name, s.Name)
+		}
+	}
+	b.Servers = append(b.Servers, s)
+	return nil
+}
+
+// WriteNames writes a frontend that tells backends apart by the name that an agent
+// connects to. Names maps a backend to its name; every other name goes to b.
+func (b Backend) WriteNames(w io.Writer, names []Name) error {
+	t, err := template.New("frontend.tmpl").Parse(frontend)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, struct {
+		Default string
+		Names   []Name
+	}{b.Name, names})
+}
+
+// Name is a backend, and the name under which agents connect to it.
+type Name struct{ Backend, Host string }
+
+// ParseName reads BACKEND=HOST.
+func ParseName(text string) (Name, error) {
+	backend, host, _ := strings.Cut(text, "=")
+	if !PlainWord(backend) || !PlainWord(host) {
+		return Name{}, fmt.Errorf("%q: write BACKEND=HOST, for example ca=puppetca.example.com", text)
+	}
+	return Name{backend, host}, nil
 }
 
 // PlainWord reports whether a word has no characters with a meaning in haproxy.cfg.
