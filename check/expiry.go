@@ -12,13 +12,15 @@ import (
 const (
 	CheckExpiry = "expiry"
 
-	ExpiresSoon Reason = "expires-soon"
-	Expired     Reason = "expired"
+	ExpiresSoon    Reason = "expires-soon"
+	RenewalOverdue Reason = "renewal-overdue"
+	Expired        Reason = "expired"
 )
 
 // ExpirySettings say when to warn.
 type ExpirySettings struct {
-	// Warn is how long before a certificate or CRL expires the check begins to warn.
+	// Warn is how long before a certificate or CRL expires the check begins to warn; see
+	// ExpiryMargin for those with a short lifetime.
 	Warn time.Duration `yaml:"warn" min:"1h" max:"3650d"`
 }
 
@@ -29,7 +31,8 @@ func expiry() Check {
 		Title:    "certificates and CRLs that will expire",
 		Severity: Warn,
 		Asks: "When the certificate of the master, the one that pmcheck offers, each CA certificate and each CRL of " +
-			"the bundle expire. The first to expire counts.",
+			"the bundle expire. The first to expire counts. What lives for a short time renews itself, so the check " +
+			"warns of it only after three quarters of its lifetime.",
 		Why: "Agents are refused the moment one of them expires, all at once and without a warning; CRLs live five " +
 			"years and are forgotten.",
 		Because: "nothing has failed yet. If the master refuses agents because something has expired, it refuses the " +
@@ -39,6 +42,8 @@ func expiry() Check {
 		Reasons: []Cause{
 			{ExpiresSoon, "", "renew it in time: a certificate with puppet ssl, then restart puppetserver; " +
 				"CA certificates and CRLs on the CA"},
+			{RenewalOverdue, "", "it lives so short that it should renew itself: does the agent run here, does the CA allow " +
+				"it (allow-auto-renewal in ca.conf)? By hand: puppet ssl renew_cert, then restart puppetserver"},
 			{Expired, "", "renew it; if nothing uses it any more, remove it from the bundle"},
 		},
 		Settings: s,
@@ -54,19 +59,28 @@ func expiry() Check {
 // not refuse them, as with the certificate of a former CA in the bundle, agents are
 // still served.
 func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
-	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Threshold: text.Duration(s.Warn), Checked: r.Asked}
+	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Checked: r.Asked}
 	all := r.dated()
 	if len(all) == 0 {
 		return f.unknown("no certificate has been read")
 	}
+	late := slices.DeleteFunc(slices.Clone(all), func(d dated) bool { return d.at.Sub(now) >= d.margin(s.Warn) })
+	if len(late) > 0 {
+		all = late
+	}
 	first := slices.MinFunc(all, func(a, b dated) int { return a.at.Compare(b.at) })
+	f.Threshold = text.Duration(first.margin(s.Warn))
 	left, end := first.at.Sub(now), first.at.UTC().Format(time.RFC3339)
 	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first.what)
 	switch {
 	case left <= 0:
 		f.Value = end + ": " + first.what
 		f.State, f.Reason, f.Detail = StateBad, Expired, first.what+" expired at "+end
-	case left < s.Warn:
+	case len(late) > 0 && first.renews:
+		f.State, f.Reason = StateWarn, RenewalOverdue
+		f.Detail = fmt.Sprintf("%s lives for %s and was not renewed: it expires at %s", first.what,
+			text.Age(first.at.Sub(first.from)), end)
+	case len(late) > 0:
 		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.what+" expires at "+end
 	}
 	return f
@@ -74,35 +88,61 @@ func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 
 // dated is something that expires.
 type dated struct {
-	what string
-	at   time.Time
+	what     string
+	from, at time.Time
+	renews   bool // by itself
 }
+
+// margin is ExpiryMargin of d.
+func (d dated) margin(warn time.Duration) time.Duration { return ExpiryMargin(warn, d.from, d.at) }
+
+// ExpiryMargin returns how long before its end a warning begins for a certificate or CRL
+// that is valid from one time to another: warn, or a quarter of a short lifetime if that
+// is less. What lives for a short time is renewed by a program, for example by Puppet's
+// agent 30 days before the end, and would be warned of at each renewal.
+func ExpiryMargin(warn time.Duration, from, to time.Time) time.Duration {
+	if short(from, to) {
+		return min(warn, to.Sub(from)/4)
+	}
+	return warn
+}
+
+// shortLived is the lifetime below which a certificate of a host, or a CRL, must renew
+// itself. Certificates that the agent of Puppet 8 has renewed live for 90 days; those
+// that the CA signs by default, for five years.
+const shortLived = 120 * 24 * time.Hour
+
+// short reports whether something lives for less than shortLived.
+func short(from, to time.Time) bool { return !from.IsZero() && to.Sub(from) < shortLived }
 
 // dated lists what expires. CA certificates or CRLs with the same name replace each
 // other: of these, the last to expire counts.
 func (r Result) dated() []dated {
 	var list []dated
-	add := func(what string, at time.Time) {
+	add := func(what string, from, at time.Time, renews bool) {
 		i := slices.IndexFunc(list, func(d dated) bool { return d.what == what })
-		switch {
+		switch d := (dated{what, from, at, renews}); {
 		case at.IsZero():
 		case i < 0:
-			list = append(list, dated{what, at})
+			list = append(list, d)
 		case at.After(list[i].at):
-			list[i].at = at
+			list[i] = d
 		}
 	}
 	if r.TLS != nil {
-		add("the master's certificate "+r.TLS.Server.Subject, r.TLS.Server.NotAfter)
+		c := r.TLS.Server
+		// If the one on disk is newer, it was renewed, and is not loaded.
+		renewed := r.Own != nil && r.Own.Subject == c.Subject && r.Own.NotAfter.After(c.NotAfter)
+		add("the master's certificate "+c.Subject, c.NotBefore, c.NotAfter, short(c.NotBefore, c.NotAfter) && !renewed)
 	}
-	if r.Own != nil {
-		add("our certificate "+r.Own.Subject, r.Own.NotAfter)
+	if c := r.Own; c != nil {
+		add("our certificate "+c.Subject, c.NotBefore, c.NotAfter, short(c.NotBefore, c.NotAfter))
 	}
 	for _, ca := range r.CAs {
-		add("the CA certificate "+ca.Subject, ca.NotAfter)
+		add("the CA certificate "+ca.Subject, ca.NotBefore, ca.NotAfter, false)
 	}
 	for _, crl := range r.CRLs {
-		add("the CRL of "+crl.Issuer, crl.Expires)
+		add("the CRL of "+crl.Issuer, crl.Updated, crl.Expires, short(crl.Updated, crl.Expires))
 	}
 	return list
 }

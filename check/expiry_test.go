@@ -64,9 +64,64 @@ func TestFirstToExpireDecides(t *testing.T) {
 			}
 		})
 	}
+	expiry, _ = check.Explain(check.CheckExpiry)
 	expiry.Settings.(*check.ExpirySettings).Warn = 5 * day
 	if got := expiry.Observe(own(10*day), now); got.State != check.StateOK || got.Threshold != "5d" {
 		t.Errorf("ten days left, with a warning at five: %s, threshold %q", got.State, got.Threshold)
+	}
+}
+
+func TestShortLifetimesWarnLate(t *testing.T) {
+	const day = 24 * time.Hour
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	// lives returns a certificate with that lifetime, of which so much is left.
+	lives := func(lifetime, left time.Duration) *check.Certificate {
+		return &check.Certificate{Subject: "puppet1", NotBefore: now.Add(left - lifetime), NotAfter: now.Add(left)}
+	}
+	crl := func(lifetime, left time.Duration) []check.CRL {
+		return []check.CRL{{Issuer: "root", Updated: now.Add(left - lifetime), Expires: now.Add(left)}}
+	}
+	tests := []struct {
+		name   string
+		result check.Result
+		reason check.Reason
+		names  string // in the value or the detail
+	}{
+		{"five years, 31 days left", check.Result{Own: lives(1826*day, 31*day)}, check.OK, ""},
+		{"five years, 29 days left", check.Result{Own: lives(1826*day, 29*day)}, check.ExpiresSoon, ""},
+		{"120 days, 29 days left", check.Result{Own: lives(120*day, 29*day)}, check.ExpiresSoon, ""},
+		{"90 days, 29 days left: the agent renews now", check.Result{Own: lives(90*day, 29*day)}, check.OK, ""},
+		{"90 days, 22 days left", check.Result{Own: lives(90*day, 22*day)}, check.RenewalOverdue, "was not renewed"},
+		{"a week, two days left", check.Result{Own: lives(7*day, 2*day)}, check.OK, ""},
+		{"a week, one day left", check.Result{Own: lives(7*day, day)}, check.RenewalOverdue, "lives for 7d"},
+		{"a week, over", check.Result{Own: lives(7*day, -1)}, check.Expired, ""},
+		{"renewed on disk, not loaded", check.Result{
+			Own: lives(90*day, 89*day),
+			TLS: &check.TLS{Server: *lives(90*day, 20*day)},
+		}, check.ExpiresSoon, "the master's certificate"},
+		{"not renewed, and loaded", check.Result{
+			Own: lives(90*day, 20*day),
+			TLS: &check.TLS{Server: *lives(90*day, 20*day)},
+		}, check.RenewalOverdue, ""},
+		{"a CRL of a week that is not fetched any more", check.Result{CRLs: crl(7*day, day)}, check.RenewalOverdue,
+			"the CRL of root"},
+		{"a CA of 90 days", check.Result{CAs: []check.Certificate{*lives(90*day, 20*day)}}, check.ExpiresSoon,
+			"the CA certificate"},
+		{"a short one in time does not hide a long one", check.Result{
+			Own:  lives(90*day, 25*day),
+			CRLs: crl(1826*day, 28*day),
+		}, check.ExpiresSoon, "the CRL of root"},
+		{"no beginning, 29 days left", check.Result{Own: &check.Certificate{NotAfter: now.Add(29 * day)}}, check.ExpiresSoon,
+			""},
+	}
+	expiry, _ := check.Explain(check.CheckExpiry)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := expiry.Observe(tt.result, now)
+			if got.Reason != tt.reason || !strings.Contains(got.Value+got.Detail, tt.names) {
+				t.Errorf("%s, %q, %q; want %s, %q", got.Reason, got.Value, got.Detail, tt.reason, tt.names)
+			}
+		})
 	}
 }
 

@@ -167,11 +167,11 @@ func (v ServiceStatus) Pool() (*check.Pool, time.Time) {
 	return nil, time.Time{}
 }
 
-// FirstCRLExpiry returns when the first CRL expires, and whether there is one.
-func (p ProbeStatus) FirstCRLExpiry() (first time.Time, found bool) {
+// FirstCRL returns the CRL that expires first, and whether there is one.
+func (p ProbeStatus) FirstCRL() (first check.CRL, found bool) {
 	for _, crl := range p.CRLs {
-		if !found || crl.Expires.Before(first) {
-			first, found = crl.Expires, true
+		if !found || crl.Expires.Before(first.Expires) {
+			first, found = crl, true
 		}
 	}
 	return first, found

@@ -146,32 +146,32 @@ type lifetime struct {
 	State    check.State
 }
 
-// soon is how long before an expiry the page marks it. It is fixed: expiry.warn applies
-// to the check only.
+// soon is how long before an expiry the page marks it, at most; see check.ExpiryMargin. It
+// is fixed: expiry.warn applies to the check only.
 const soon = 30 * 24 * time.Hour
 
 func lifetimes(s api.Status) (list []lifetime) {
-	add := func(name, of string, ends time.Time) {
+	add := func(name, of string, begins, ends time.Time) {
 		state := check.StateOK
 		switch left := ends.Sub(s.Time); {
 		case left <= 0:
 			state = check.StateBad
-		case left < soon:
+		case left < check.ExpiryMargin(soon, begins, ends):
 			state = check.StateWarn
 		}
 		list = append(list, lifetime{name, of, ends, state})
 	}
 	if t := s.Probe.TLS; t != nil {
-		add("certificate in use", t.Server.Subject, t.Server.NotAfter)
+		add("certificate in use", t.Server.Subject, t.Server.NotBefore, t.Server.NotAfter)
 	}
 	if own := s.Probe.Own; own != nil {
-		add("certificate on disk", own.Subject, own.NotAfter)
+		add("certificate on disk", own.Subject, own.NotBefore, own.NotAfter)
 	}
 	for _, ca := range s.Probe.CAs {
-		add("CA", ca.Subject, ca.NotAfter)
+		add("CA", ca.Subject, ca.NotBefore, ca.NotAfter)
 	}
 	for _, crl := range s.Probe.CRLs {
-		add("CRL", crl.Issuer, crl.Expires)
+		add("CRL", crl.Issuer, crl.Updated, crl.Expires)
 	}
 	return list
 }

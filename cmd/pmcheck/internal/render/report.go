@@ -108,8 +108,9 @@ func (r Report) Nagios(warnExpiry time.Duration, now time.Time) (status int, lin
 	perf := []string{fmt.Sprintf("time=%.4fs;;;0", r.Probe.Took)}
 	for _, e := range r.expiries() {
 		left := e.at.Sub(now)
-		perf = append(perf, fmt.Sprintf("%s=%ds;%d:", e.name, int(left.Seconds()), int(warnExpiry.Seconds())))
-		if status == NagiosOK && left < warnExpiry {
+		warn := check.ExpiryMargin(warnExpiry, e.from, e.at)
+		perf = append(perf, fmt.Sprintf("%s=%ds;%d:", e.name, int(left.Seconds()), int(warn.Seconds())))
+		if status == NagiosOK && left < warn {
 			status, text = NagiosWarning, fmt.Sprintf("%s %s", e.label, expiryText(e.at, now))
 		}
 	}
@@ -136,19 +137,20 @@ func nagiosVerdict(r Report) (status int, text string) {
 // expiry is a certificate or a CRL, and when it expires.
 type expiry struct {
 	name, label string
-	at          time.Time
+	from, at    time.Time
 }
 
 func (r Report) expiries() []expiry {
 	var list []expiry
 	if r.Probe.TLS != nil {
-		list = append(list, expiry{"server_cert", "server certificate", r.Probe.TLS.Server.NotAfter})
+		c := r.Probe.TLS.Server
+		list = append(list, expiry{"server_cert", "server certificate", c.NotBefore, c.NotAfter})
 	}
-	if r.Probe.Own != nil {
-		list = append(list, expiry{"own_cert", "own certificate", r.Probe.Own.NotAfter})
+	if c := r.Probe.Own; c != nil {
+		list = append(list, expiry{"own_cert", "own certificate", c.NotBefore, c.NotAfter})
 	}
-	if first, any := r.Probe.FirstCRLExpiry(); any {
-		list = append(list, expiry{"crl", "CRL", first})
+	if first, any := r.Probe.FirstCRL(); any {
+		list = append(list, expiry{"crl", "CRL", first.Updated, first.Expires})
 	}
 	return list
 }

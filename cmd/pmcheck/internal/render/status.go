@@ -152,8 +152,8 @@ func printProbe(w io.Writer, status api.Status) {
 	if p.Own != nil {
 		row(w, "own", "certificate "+expiryText(p.Own.NotAfter, status.Time))
 	}
-	if first, any := p.FirstCRLExpiry(); any {
-		row(w, "crl", expiryText(first, status.Time))
+	if first, any := p.FirstCRL(); any {
+		row(w, "crl", expiryText(first.Expires, status.Time))
 	}
 }
 
