@@ -183,6 +183,26 @@ func (m *Master) start() error {
 		listener.Close()
 		return err
 	}
+	m.serveOn(listener)
+	return nil
+}
+
+// Replace makes the master serve on another listener of its address, then closes the
+// previous listener and its connections, as a restart does that hands its socket over or
+// sets SO_REUSEPORT. A master that is stopped starts.
+func (m *Master) Replace(next net.Listener) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old, done := m.server, m.done
+	m.state, m.since = Running, time.Now()
+	m.serveOn(next)
+	if old != nil {
+		old.Close()
+		<-done
+	}
+}
+
+func (m *Master) serveOn(listener net.Listener) {
 	config := &tls.Config{GetConfigForClient: m.tlsConfig}
 	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), ReadHeaderTimeout: time.Minute, ErrorLog: discard()}
 	m.done = make(chan struct{})
@@ -190,5 +210,4 @@ func (m *Master) start() error {
 		defer close(done)
 		s.Serve(tls.NewListener(gated{listener, m}, config)) // ends with Close, always with an error
 	}(m.server, m.done)
-	return nil
 }

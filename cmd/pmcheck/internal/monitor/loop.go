@@ -68,6 +68,7 @@ func (m *Monitor) loop(ctx context.Context) {
 		case s := <-m.wanted:
 			m.probeIf(ctx, s, m.serves(s))
 		case s := <-m.lost:
+			s.lost = time.Now()
 			m.probeIf(ctx, s, m.serves(s) && s.credit)
 			s.credit = false
 		case o := <-m.results:
@@ -140,6 +141,8 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 	m.log.Debug("probe", "service", s.name, "took", r.Took, "handshake", r.Handshake, "url", r.URL, "fault", faultText(r))
 	switch {
 	case s.again:
+		m.probe(ctx, s)
+	case confirm && s.gone(r, time.Now()):
 		m.probe(ctx, s)
 	case confirm:
 		time.AfterFunc(confirmAfter, func() { send(ctx, m.wanted, s) })

@@ -24,9 +24,10 @@ type subject struct {
 	local func() []netip.AddrPort // the daemon's ends of its connections
 	judge check.Judge
 
-	asking bool // a probe is under way
-	again  bool // another probe must follow as soon as this one is done
-	credit bool // a lost connection may still cause a probe before the next tick
+	asking bool      // a probe is under way
+	again  bool      // another probe must follow as soon as this one is done
+	credit bool      // a lost connection may still cause a probe before the next tick
+	lost   time.Time // when the master last ended a kept connection
 	count  int64
 	last   check.Result
 }
@@ -34,6 +35,17 @@ type subject struct {
 type outcome struct {
 	subject *subject
 	result  check.Result
+}
+
+// lostRecently is how long after the end of a kept connection a port that refuses needs
+// no pause before it is confirmed.
+const lostRecently = time.Second
+
+// gone reports whether the master has closed both a kept connection and its port. A
+// listener that is replaced never leaves the port closed, so a second probe may follow at
+// once.
+func (s *subject) gone(r check.Result, now time.Time) bool {
+	return r.Fault != nil && r.Fault.Reason == check.Refused && now.Sub(s.lost) < lostRecently
 }
 
 // newHost returns the settings that all clients of a configuration share.
