@@ -12,6 +12,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
+// noticeRefused is the delay until pmcheck answers 503 for a master whose kept connection
+// has ended and whose port refuses, on a machine with an idle CPU.
+const noticeRefused = 10 * time.Millisecond
+
 // TestKillIsNoticedWithoutAProbe kills a simulated master repeatedly, each time right
 // after a probe has found it healthy. The next probe would be later than the bound, so
 // pmcheck must notice that the kept connection ends.
@@ -31,6 +35,6 @@ func TestKillIsNoticedWithoutAProbe(t *testing.T) {
 	}
 	slices.Sort(took)
 	measured(t, "socket closed to 503, p50 of 200", took[repetitions/2])
-	assertWithin(t, "socket closed to 503, p99 of 200", took[repetitions*99/100], noticeKilled)
+	assertWithin(t, "socket closed to 503, p99 of 200", took[repetitions*99/100], noticeRefused)
 	measured(t, "socket closed to 503, slowest of 200", took[repetitions-1])
 }
