@@ -149,9 +149,12 @@ func (c *Client) ask(ctx context.Context, role, sql string, args ...string) ([]b
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	host, port, _, _ := c.settings.Target()
+	began := time.Now()
 	answer, err := c.exec(ctx, role, sql, args)
 	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		// A dial may end an instant before the context does.
+		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+		if late && time.Since(began) > Timeout*9/10 {
 			err = fmt.Errorf("no answer within %s", Timeout)
 		}
 		return nil, &AskError{Address: net.JoinHostPort(host, port), Err: err}

@@ -61,8 +61,8 @@ func TestBudgetAtTheSameTime(t *testing.T) {
 			if r.failed > 0 {
 				t.Errorf("%d of %d runs failed", r.failed, r.runs)
 			}
-			if r.fewest < 2 && !r.forced {
-				t.Errorf("only %d servers were UP", r.fewest)
+			if r.empty > 0 {
+				t.Errorf("a balancer had no server for %v", r.empty)
 			}
 			if r.out != 1 && !r.forced {
 				t.Errorf("%d masters were out by the budget, want 1", r.out)
