@@ -48,6 +48,10 @@ func (a API) path(environment string) string {
 // indirected reports whether the generation is one before the Status API.
 func (a API) indirected() bool { return a == APIPuppetV3 || a == APIPuppet3 }
 
+// ReportsPool reports whether a master that speaks this generation may report its JRuby
+// pool: the Ruby master has none, and Puppet Server reports it in the Status API only.
+func (a API) ReportsPool() bool { return !a.indirected() }
+
 // accept returns the Accept header; Puppet 3 insists on its own dialect of
 // JSON.
 func (a API) accept() string {

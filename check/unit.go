@@ -41,7 +41,7 @@ func unit() Check {
 				"working directory, dmesg for the kernel's memory killer"},
 			{UnitFailed, "", "journalctl -u puppetserver, then systemctl restart puppetserver"},
 		},
-		Settings: &UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service"}},
+		Settings: &UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service", "puppet-master.service"}},
 	}
 }
 

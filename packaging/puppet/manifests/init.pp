@@ -51,7 +51,7 @@
 #   afterwards.
 # @param guard_services
 #   The systemd names of the guarded services. From the data of this module:
-#   `puppetserver` and `pe-puppetserver`.
+#   `puppetserver`, `pe-puppetserver` and `puppet-master`.
 # @param systemd_dropins
 #   Whether drop-ins are declared with `systemd::dropin_file` of puppet/systemd, so that
 #   they do not collide with the site's own drop-ins of the same units. By default they are

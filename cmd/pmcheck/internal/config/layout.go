@@ -19,8 +19,8 @@ type layout struct {
 }
 
 // layouts returns the known layouts, the likeliest first. Debian's packages and those
-// of Puppet 3 share /etc/puppet; only the latter have no configuration of a separate
-// server there.
+// of Puppet 3 share /etc/puppet; Debian's have the configuration of a separate server there
+// or, with the Ruby master of Puppet 4 and 5, a directory for code.
 func (o Options) layouts() []layout {
 	aio := layout{
 		name:    "AIO layout",
@@ -35,6 +35,8 @@ func (o Options) layouts() []layout {
 	if o.exists("/etc/puppet/puppetserver") {
 		old.name, old.vardir = "Debian layout", "/var/lib/puppetserver"
 		old.codedir, old.logdir = "/etc/puppet/code", "/var/log/puppetserver"
+	} else if o.exists("/etc/puppet/code") {
+		old.name, old.codedir = "Debian layout", "/etc/puppet/code"
 	}
 	// Both fall back to Puppet's own default once the directory is gone.
 	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {

@@ -66,12 +66,21 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			want:  []string{"probe.crl: /etc/puppet/ssl/crl.pem # Debian layout"},
 		},
 		{
+			name:  "Debian with the Ruby master",
+			files: map[string]string{oldConf: "[main]\nssldir = /var/lib/puppet/ssl\ncertname = m1\n", "/etc/puppet/code/": ""},
+			want: []string{
+				"disk.paths: [/var/lib/puppet, /var/log/puppet] # Debian layout",
+				"code.dir: /etc/puppet/code/environments # Debian layout",
+			},
+		},
+		{
 			name: "Puppet 3",
 			files: map[string]string{oldConf: "[main]\n    ssldir = $vardir/ssl\n[agent]\ncertname = " +
 				"wrong\n[main]\ncertname = m1\n"},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:6",
 				"probe.ca: /var/lib/puppet/ssl/certs/ca.pem # derived from /etc/puppet/puppet.conf:2",
+				"code.dir: /etc/puppet/environments # Puppet 3 layout",
 			},
 		},
 		{

@@ -16,6 +16,8 @@ type findings struct {
 	maxAge map[string]time.Duration // beyond it a finding is stale
 	// unread is when the pool had to be read again; zero once it has been read.
 	unread time.Time
+	// poolless is set while the master speaks a generation of the API without the pool.
+	poolless bool
 	// silent is when the master stopped answering; zero while it answers.
 	silent time.Time
 }
@@ -31,8 +33,12 @@ func (f *findings) configure(checks check.List, maxAge map[string]time.Duration)
 	f.checks, f.maxAge = checks, maxAge
 }
 
-// observe records the findings of the checks that look at the result of a probe.
+// observe records the findings of the checks that look at the result of a probe, and
+// whether the master can have a pool.
 func (f *findings) observe(r check.Result, now time.Time) {
+	if r.API != "" {
+		f.poolless = !r.API.ReportsPool()
+	}
 	for _, c := range f.checks {
 		if c.Observe != nil {
 			f.take(c.Observe(r, now), now)
@@ -105,6 +111,8 @@ func (f *findings) list(now time.Time) []check.Finding {
 	for _, c := range f.checks {
 		found, known := f.latest[c.Name]
 		switch {
+		case c.Name == check.CheckJRuby && f.poolless:
+			continue
 		case c.Name == check.CheckJRuby && !f.unread.IsZero():
 			found = unreadPool(f.unread)
 		case !known || found.Absent:

@@ -18,6 +18,7 @@ describe 'pmcheck' do
       it { is_expected.to contain_service('pmcheck-agent.socket').with(ensure: 'stopped', enable: false) }
       it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: true, ensure: nil) }
       it { is_expected.to contain_service('pmcheck-guard@pe-puppetserver.service').with(enable: true, ensure: nil) }
+      it { is_expected.to contain_service('pmcheck-guard@puppet-master.service').with(enable: true, ensure: nil) }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
