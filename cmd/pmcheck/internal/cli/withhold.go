@@ -83,7 +83,11 @@ func withHold(c *cli.Context, environ []string) error {
 	defer stop()
 	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	if err := leave(c, environ, settings, wishFor(c, h, work.Args, limit), false); err != nil {
+	err = leave(c, environ, settings, wishFor(c, h, work.Args, limit), false)
+	if err == nil {
+		err = writeHint(h.Begin())
+	}
+	if err != nil {
 		fmt.Fprintf(c.App.ErrWriter, "not run: %s\n", commandLine(work.Args))
 		lift(c, h)
 		return err
@@ -100,14 +104,15 @@ func withHold(c *cli.Context, environ []string) error {
 	return &exitError{status: status, err: err}
 }
 
-// wishFor returns the hold to set. Until the first renewal, it outlasts the wait.
+// wishFor returns the hold to set. Until the command runs, it outlasts the waits: for the
+// turn, and until the master is idle.
 func wishFor(c *cli.Context, h *withhold.Hold, args []string, limit time.Duration) rotation.Wish {
 	return rotation.Wish{Hold: drain.Hold{
 		Holder:  h.Holder,
 		Service: h.Service,
 		Mode:    drain.Drain,
 		Reason:  cmp.Or(c.String("reason"), commandLine(args)),
-		Until:   time.Now().Add(limit + h.Length),
+		Until:   time.Now().Add(2*limit + h.Length),
 	}}
 }
 

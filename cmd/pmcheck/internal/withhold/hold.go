@@ -40,13 +40,20 @@ func (h *Hold) Other() (other drain.Hold, found bool) {
 	return drain.Hold{}, false
 }
 
+// Begin moves the end of the hold for a command that is about to run. The command must
+// not run after an error: the hold may end soon, or be gone. How long the host waited for
+// its turn was not known when the hold was set.
+func (h *Hold) Begin() error {
+	return h.change(func(old *drain.Hold) { old.Until = time.Now().Add(h.Length) })
+}
+
 // Renew moves the end of the hold. It never sets a hold again that was lifted meanwhile:
 // the operator who lifted it wants agents here.
 func (h *Hold) Renew() {
 	if h.gone {
 		return
 	}
-	err := h.change(func(old *drain.Hold) { old.Until = time.Now().Add(h.Length) })
+	err := h.Begin()
 	if h.gone = errors.Is(err, errGone); err != nil {
 		fmt.Fprintf(h.Out, "not renewed: %v\n", err)
 	}
