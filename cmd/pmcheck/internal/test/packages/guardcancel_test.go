@@ -39,6 +39,7 @@ func TestGuardAfterACancelledStop(t *testing.T) {
 		{"start", "systemctl --no-block stop fake", "systemctl start fake"},
 	} {
 		t.Run(way.name, func(t *testing.T) {
+			s := s.with(t)
 			s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@fake")
 			s.Host.MustRun("sh", "-c", way.stop)
 			s.waitForOutput(20*time.Second, "1", "sh", "-c", holds)
@@ -47,7 +48,7 @@ func TestGuardAfterACancelledStop(t *testing.T) {
 			s.waitForOutput(20*time.Second, "0", "sh", "-c", holds)
 			t.Logf("measured: the hold was lifted %v after %q", time.Since(began).Round(100*time.Millisecond), way.end)
 			s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@fake")
-			s.assertPrints("active\n", "systemctl", "is-active", "fake")
+			s.assertPrints("active", "systemctl", "is-active", "fake")
 		})
 	}
 }
