@@ -52,13 +52,13 @@ func testHostStates(t *testing.T, seen *stateTable) {
 
 	m.restart("checks: {compile: eject}\ncompile: {interval: 1m}\n")
 	waitForCompile := m.breakManifest(seen)
-	db := m.startPuppetDB() // takes about as long as the interval of the compile check
+	db := h.StartPuppetDB() // takes about as long as the interval of the compile check
 	waitForCompile()
 
 	m.restart(fmt.Sprintf("puppetdb: {address: %q}\n", h.FQDN()+":8081"))
 	m.fullDisk(seen)
 	m.reload(seen)
-	m.stopDatabase(db, seen)
+	m.stopDatabase(db.Database, seen)
 	m.stopUnit(seen)
 }
 
