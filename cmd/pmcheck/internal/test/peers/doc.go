@@ -1,4 +1,4 @@
-// Package peers contains only tests. They run the programs other than HAProxy that
-// work with pmcheck, which are Prometheus and other balancers, with the
+// Package peers contains only tests. They run the programs beside Puppet Server that
+// work with pmcheck, which are monitoring systems and other balancers, with the
 // configurations in examples.
 package peers
