@@ -131,11 +131,16 @@ func leave(c *cli.Context, environ []string, settings config.Config, wish rotati
 func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rotation.Departure, tomorrow bool) error {
 	store, t, before := settings.Store(), render.Toggle{Tomorrow: tomorrow}, drain.Hold{}
 	set, err := store.Change(wish.Hold.Holder, wish.Hold.Service, func(old drain.Hold) (h drain.Hold) {
-		before = old
+		if before = old; wish.New && old.Mode != "" {
+			return drain.Hold{} // not valid, and so not written
+		}
 		h, t.Kept = wish.Over(old)
 		return h
 	})
-	if err != nil {
+	switch {
+	case wish.New && before.Mode != "":
+		return holdsAlready(before)
+	case err != nil:
 		return setHint(c, err)
 	}
 	t.Set = &set

@@ -76,8 +76,7 @@ func withHold(c *cli.Context, environ []string) error {
 		Out:     c.App.ErrWriter,
 	}
 	if other, found := h.Other(); found {
-		return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", h.Holder, render.Hold(other)),
-			"act as another holder with --hold, or lift it: pmcheck ready --hold " + h.Holder}
+		return holdsAlready(other)
 	}
 	caught, stop := withhold.Signals()
 	defer stop()
@@ -104,15 +103,23 @@ func withHold(c *cli.Context, environ []string) error {
 	return &exitError{status: status, err: err}
 }
 
+// holdsAlready is the error for a hold of the same holder. Lifting the own hold would lift
+// it.
+func holdsAlready(other drain.Hold) error {
+	return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", other.Holder, render.Hold(other)),
+		"act as another holder with --hold, or lift it: pmcheck ready --hold " + other.Holder}
+}
+
 // wishFor returns the hold to set. Until the command runs, it outlasts the waits: for the
 // turn, and until the master is idle.
 func wishFor(c *cli.Context, h *withhold.Hold, args []string, limit time.Duration) rotation.Wish {
-	return rotation.Wish{Hold: drain.Hold{
+	h.Until = time.Now().Add(2*limit + h.Length)
+	return rotation.Wish{New: true, Hold: drain.Hold{
 		Holder:  h.Holder,
 		Service: h.Service,
 		Mode:    drain.Drain,
 		Reason:  cmp.Or(c.String("reason"), commandLine(args)),
-		Until:   time.Now().Add(2*limit + h.Length),
+		Until:   h.Until,
 	}}
 }
 

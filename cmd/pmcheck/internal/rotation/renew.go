@@ -17,6 +17,9 @@ const (
 type Wish struct {
 	Hold  drain.Hold
 	Given map[Field]bool
+	// New says that the holder must not hold yet: a hold of the same name is another
+	// party's.
+	New bool
 }
 
 // Over returns the hold to set in place of old, and what it keeps of that. A hold

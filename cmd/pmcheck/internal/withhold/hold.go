@@ -21,7 +21,10 @@ type Hold struct {
 	Holder  string
 	Service string
 	Length  time.Duration // until the hold ends by itself, from each renewal on
-	Out     io.Writer     // where failures are written
+	// Until is the end of the hold as it was set last. A hold of the same name with another
+	// end is another party's, and is neither changed nor lifted.
+	Until time.Time
+	Out   io.Writer // where failures are written
 
 	gone bool
 }
@@ -44,7 +47,7 @@ func (h *Hold) Other() (other drain.Hold, found bool) {
 // not run after an error: the hold may end soon, or be gone. How long the host waited for
 // its turn was not known when the hold was set.
 func (h *Hold) Begin() error {
-	return h.change(func(old *drain.Hold) { old.Until = time.Now().Add(h.Length) })
+	return h.change(time.Now().Add(h.Length))
 }
 
 // Renew moves the end of the hold. It never sets a hold again that was lifted meanwhile:
@@ -60,10 +63,13 @@ func (h *Hold) Renew() {
 }
 
 // Keep takes the end from the hold, so that it stays until it is lifted.
-func (h *Hold) Keep() error { return h.change(func(old *drain.Hold) { old.Until = time.Time{} }) }
+func (h *Hold) Keep() error { return h.change(time.Time{}) }
 
 // Lift lifts the hold, and returns what it has lifted: nothing if the hold is gone.
 func (h *Hold) Lift() ([]drain.Hold, error) {
+	if now, found := h.Other(); found && !h.owns(now) {
+		return nil, nil
+	}
 	lifted, err := h.Store.Lift(h.Holder, h.Service)
 	if errors.Is(err, drain.ErrNotFound) {
 		err = nil
@@ -71,18 +77,24 @@ func (h *Hold) Lift() ([]drain.Hold, error) {
 	return lifted, err
 }
 
-// change changes the hold if it is in effect.
-func (h *Hold) change(edit func(*drain.Hold)) error {
+// owns reports whether a hold of this name is this one.
+func (h *Hold) owns(found drain.Hold) bool { return found.Until.Equal(h.Until) }
+
+// change moves the end of the hold if it is in effect.
+func (h *Hold) change(until time.Time) error {
 	gone := false
 	_, err := h.Store.Change(h.Holder, h.Service, func(old drain.Hold) drain.Hold {
-		if gone = old.Mode == ""; gone {
+		if gone = old.Mode == "" || !h.owns(old); gone {
 			return drain.Hold{} // not valid, and so not written
 		}
-		edit(&old)
+		old.Until = until
 		return old
 	})
-	if gone {
+	switch {
+	case gone:
 		return errGone
+	case err == nil:
+		h.Until = until
 	}
 	return err
 }

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	h := newHold(dir)
 	caught, stop := withhold.Signals()
 	defer stop()
-	_, err := h.Store.Put(drain.Hold{Holder: h.Holder, Mode: drain.Drain, Until: time.Now().Add(h.Length)})
+	h.Until = time.Now().Add(h.Length)
+	_, err := h.Store.Put(drain.Hold{Holder: h.Holder, Mode: drain.Drain, Until: h.Until})
 	if err != nil {
 		panic(err)
 	}
@@ -185,7 +186,8 @@ func TestRenewalNeverSetsALiftedHoldAgain(t *testing.T) {
 	h := newHold(t.TempDir())
 	h.Out = &said
 	put := func() {
-		_, err := h.Store.Put(drain.Hold{Holder: h.Holder, Mode: drain.Drain, Until: time.Now().Add(time.Minute)})
+		h.Until = time.Now().Add(time.Minute)
+		_, err := h.Store.Put(drain.Hold{Holder: h.Holder, Mode: drain.Drain, Until: h.Until})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,6 +216,25 @@ func TestRenewalNeverSetsALiftedHoldAgain(t *testing.T) {
 	}
 	if kept, _ := h.Other(); !kept.Until.IsZero() {
 		t.Errorf("a hold that is kept ends at %v", kept.Until)
+	}
+}
+
+// Two commands of one holder that wait for their turn at the same time both find no hold.
+func TestAHoldThatAnotherPartySetIsNotTouched(t *testing.T) {
+	h := newHold(t.TempDir())
+	h.Until = time.Now().Add(time.Minute)
+	other := h.Until.Add(time.Second)
+	if _, err := h.Store.Put(drain.Hold{Holder: h.Holder, Mode: drain.Drain, Until: other}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Begin(); err == nil {
+		t.Error("the command may begin with a hold that is not its own")
+	}
+	if lifted, err := h.Lift(); err != nil || len(lifted) != 0 {
+		t.Errorf("lifted %v, %v", lifted, err)
+	}
+	if found, _ := h.Other(); !found.Until.Equal(other) {
+		t.Errorf("the hold is %+v", found)
 	}
 }
 
