@@ -2,16 +2,31 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
+
+// Trust returns the TLS configuration of a Client that verifies a member against the CA
+// certificates in a PEM file.
+func Trust(file string) (*tls.Config, error) {
+	bundle, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+}
 
 // MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or
 // an address, with or without a port, or a URL without a path. The default port is

@@ -156,6 +156,17 @@ func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
 	return v, fmt.Errorf("%w %q, only %s", ErrNoService, name, strings.Join(names, ", "))
 }
 
+// Only leaves one service in the status, or all of them if the name is empty. The error is
+// that of ServiceOrError.
+func (s *Status) Only(name string) error {
+	if name == "" {
+		return nil
+	}
+	v, err := s.ServiceOrError(name)
+	s.Services = []ServiceStatus{v}
+	return err
+}
+
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the
 // master does not report the pool.
 func (v ServiceStatus) Pool() (*check.Pool, time.Time) {

@@ -1,14 +1,16 @@
 package cli
 
 import (
-	"fmt"
+	"context"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/nagios"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
 
@@ -19,23 +21,30 @@ func checkCommand(environ []string) *cli.Command {
 		Description: "Asks the master itself, independently of the daemon and of holds.\n" +
 			"Exit status: 0 healthy or busy, 1 not healthy, 2 usage or configuration;\n" +
 			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			configFlag(),
 			&cli.StringFlag{
 				Name:  "explain",
 				Usage: "explain the check or the reason `NAME`; all lists the checks",
 			},
 			jsonFlag(),
-			&cli.BoolFlag{Name: "nagios", Usage: "print a plugin line with performance data"},
-			durationFlag("warn-expiry", 30*24*time.Hour, "with --nagios, warn `DURATION` before a certificate or CRL expires"),
-		},
+		}, pluginFlags()...),
 		Action: func(c *cli.Context) error { return runCheck(c, environ) },
 	}
 }
 
 func runCheck(c *cli.Context, environ []string) error {
-	if c.Bool("json") && c.Bool("nagios") {
-		return usageError("--json and --nagios cannot be combined")
+	plugin, err := runPlugin(c, func(ctx context.Context, limits nagios.Limits) *nagios.Line {
+		loaded, err := load(c, environ)
+		if err != nil {
+			return nagios.Failed(nagios.Unknown, err)
+		}
+		r := probe(ctx, loaded.Config)
+		verdict := check.Verdict{Health: r.Health, Reason: r.Reason, Detail: r.Detail}
+		return nagios.Probe(verdict, r.Probe, limits, time.Now())
+	})
+	if plugin {
+		return err
 	}
 	if c.IsSet("explain") {
 		if err := render.Explain(c.App.Writer, c.String("explain")); err != nil {
@@ -45,23 +54,18 @@ func runCheck(c *cli.Context, environ []string) error {
 	}
 	loaded, err := load(c, environ)
 	if err != nil {
-		if c.Bool("nagios") {
-			line, _, _ := strings.Cut(err.Error(), "\n")
-			fmt.Fprintf(c.App.Writer, "PUPPETSERVER UNKNOWN - %s\n", line)
-			return statusOnly(render.NagiosUnknown)
-		}
 		return err
 	}
-	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
-	r := render.NewReport(verdict, loaded.Config.Probe.Address, result, findings)
-	if c.Bool("nagios") {
-		status, line := r.Nagios(durationOf(c, "warn-expiry"), time.Now())
-		fmt.Fprintln(c.App.Writer, line)
-		return statusOnly(status)
-	}
+	r := probe(c.Context, loaded.Config)
 	exit := exitOK
 	if !r.Health.Serves() {
 		exit = exitFailure
 	}
 	return show(c, r, func(w io.Writer) { r.Write(w, time.Now()) }, exit)
+}
+
+// probe probes the master once.
+func probe(ctx context.Context, c config.Config) render.Report {
+	verdict, result, findings := monitor.Once(ctx, c)
+	return render.NewReport(verdict, c.Probe.Address, result, findings)
 }

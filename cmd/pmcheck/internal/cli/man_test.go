@@ -29,7 +29,7 @@ func TestManualHasEachCommandAndFlag(t *testing.T) {
 	}
 	got := map[string][]string{}
 	command := ""
-	item := regexp.MustCompile(`Fl -?([a-z-]+)`)
+	item := regexp.MustCompile(`Fl -?([A-Za-z-]+)`)
 	for line := range lines(t, "pmcheck.8", "COMMANDS") {
 		if name, is := strings.CutPrefix(line, ".Ss pmcheck "); is {
 			command = name

@@ -2,18 +2,16 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/nagios"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -25,8 +23,9 @@ func statusCommand(environ []string) *cli.Command {
 		Description: "Without flags for this host, with --host for another. With --fleet, or with several\n" +
 			"--host, for a pool in one table.\n" +
 			"Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
-			"5 the daemon does not answer, 2 usage; for a pool, that of the worst master.",
-		Flags: []cli.Flag{
+			"5 the daemon does not answer, 2 usage; for a pool, that of the worst master;\n" +
+			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+		Flags: append([]cli.Flag{
 			configFlag(),
 			serviceFlag("show `SERVICE` only"),
 			&cli.StringSliceFlag{
@@ -36,7 +35,8 @@ func statusCommand(environ []string) *cli.Command {
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh until interrupted"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},
-		},
+			durationFlag("crit-hold", 4*time.Hour, "with --nagios, a hold older than `DURATION` is CRITICAL"),
+		}, pluginFlags()...),
 		Action: func(c *cli.Context) error { return showStatus(c, environ) },
 	}
 }
@@ -47,16 +47,29 @@ func showStatus(c *cli.Context, environ []string) error {
 	}
 	hosts := c.StringSlice("host")
 	pool := c.Bool("fleet") || len(hosts) > 1
+	if c.Bool("nagios") && (c.Bool("watch") || pool) {
+		return usageError("--nagios cannot be combined with --watch or several hosts")
+	}
+	plugin, err := runPlugin(c, func(ctx context.Context, limits nagios.Limits) *nagios.Line {
+		limits.CritHold = durationOf(c, "crit-hold")
+		client, _, err := oneClient(c, environ, hosts)
+		if err != nil {
+			return nagios.Failed(nagios.Unknown, err)
+		}
+		return nagios.Ask(ctx, client, c.String("service"), limits)
+	})
+	if plugin {
+		return err
+	}
 	if c.IsSet("service") && (c.Bool("watch") || pool) {
 		return usageError("--service cannot be combined with --watch or several hosts")
 	}
-	if len(hosts) == 0 && !c.Bool("fleet") {
-		settings, err := loadToAsk(c, environ)
+	if !pool {
+		client, hint, err := oneClient(c, environ, hosts)
 		if err != nil {
 			return err
 		}
-		return showOne(c, api.Client{Socket: settings.Socket},
-			"systemctl status pmcheck; the holds are in "+settings.Holds.Persistent)
+		return showOne(c, client, hint)
 	}
 	settings, err := loadLocal(c, environ)
 	if err != nil {
@@ -70,13 +83,29 @@ func showStatus(c *cli.Context, environ []string) error {
 		}
 	}
 	clients, err := remotes(c, environ, hosts, settings)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case pool:
-		return showFleet(c, hosts, clients)
 	}
-	return showOne(c, clients[0], "")
+	return showFleet(c, hosts, clients)
+}
+
+// oneClient returns the client of this host's daemon, or of the only host that is named,
+// and what to do if no daemon answers.
+func oneClient(c *cli.Context, environ, hosts []string) (client api.Client, hint string, err error) {
+	if len(hosts) == 0 {
+		settings, err := loadToAsk(c, environ)
+		return api.Client{Socket: settings.Socket},
+			"systemctl status pmcheck; the holds are in " + settings.Holds.Persistent, err
+	}
+	settings, err := loadLocal(c, environ)
+	if err != nil {
+		return client, "", err
+	}
+	clients, err := remotes(c, environ, hosts, settings)
+	if err != nil {
+		return client, "", err
+	}
+	return clients[0], "", nil
 }
 
 // remotes returns clients for /status on other hosts. With https they verify the
@@ -93,13 +122,9 @@ func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([
 		}
 		clients[i].URL = url.String()
 		if url.Scheme == "https" {
-			bundle, err := os.ReadFile(settings.Probe.CA)
-			if err != nil {
+			if clients[i].TLS, err = api.Trust(settings.Probe.CA); err != nil {
 				return nil, fmt.Errorf("CA for %s: %w", host, err)
 			}
-			roots := x509.NewCertPool()
-			roots.AppendCertsFromPEM(bundle)
-			clients[i].TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 		}
 	}
 	return clients, nil
@@ -127,12 +152,9 @@ func showOne(c *cli.Context, client api.Client, hint string) error {
 		return &exitError{exitNoDaemon, err, hint}
 	case err != nil:
 		return err
-	case c.String("service") != "":
-		service, err := status.ServiceOrError(c.String("service"))
-		if err != nil {
-			return noService(err)
-		}
-		status.Services = []api.ServiceStatus{service}
+	}
+	if err := status.Only(c.String("service")); err != nil {
+		return noService(err)
 	}
 	return show(c, status, func(w io.Writer) { render.Status(w, status) }, statusExit(status))
 }

@@ -63,8 +63,6 @@ func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 			t.Errorf("forged line: %q", line)
 		}
 	}
-	_, line := r.Nagios(time.Hour, time.Now())
-	assertPrintable(t, line)
 }
 
 func TestProgressIsPrintedWithoutControlCharacters(t *testing.T) {

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -73,7 +72,7 @@ func (r Report) Write(w io.Writer, now time.Time) {
 		row(t, "own", certificateText(*p.Own, now))
 	}
 	for _, crl := range p.CRLs {
-		row(t, "crl", "of "+crl.Issuer+", "+expiryText(crl.Expires, now))
+		row(t, "crl", "of "+crl.Issuer+", "+Expiry(crl.Expires, now))
 	}
 	for _, c := range r.Checks {
 		row(t, "check", checkLine(c, now))
@@ -82,75 +81,14 @@ func (r Report) Write(w io.Writer, now time.Time) {
 }
 
 func certificateText(c check.Certificate, now time.Time) string {
-	return fmt.Sprintf("%s, serial %s, issued by %s, %s", c.Subject, c.Serial, c.Issuer, expiryText(c.NotAfter, now))
+	return fmt.Sprintf("%s, serial %s, issued by %s, %s", c.Subject, c.Serial, c.Issuer, Expiry(c.NotAfter, now))
 }
 
-func expiryText(t, now time.Time) string {
+// Expiry describes when something expires, or that it has.
+func Expiry(t, now time.Time) string {
 	date := t.UTC().Format(time.RFC3339)
 	if t.Before(now) {
 		return fmt.Sprintf("expired %s (%s ago)", date, text.Age(now.Sub(t)))
 	}
 	return fmt.Sprintf("expires %s (in %s)", date, text.Age(t.Sub(now)))
-}
-
-// Exit statuses of a monitoring plugin.
-const (
-	NagiosOK = iota
-	NagiosWarning
-	NagiosCritical
-	NagiosUnknown
-)
-
-// Nagios returns the report as a monitoring plugin prints it: the exit status, and one
-// line with performance data behind the bar.
-func (r Report) Nagios(warnExpiry time.Duration, now time.Time) (status int, line string) {
-	status, text := nagiosVerdict(r)
-	perf := []string{fmt.Sprintf("time=%.4fs;;;0", r.Probe.Took)}
-	for _, e := range r.expiries() {
-		left := e.at.Sub(now)
-		warn := check.ExpiryMargin(warnExpiry, e.from, e.at)
-		perf = append(perf, fmt.Sprintf("%s=%ds;%d:", e.name, int(left.Seconds()), int(warn.Seconds())))
-		if status == NagiosOK && left < warn {
-			status, text = NagiosWarning, fmt.Sprintf("%s %s", e.label, expiryText(e.at, now))
-		}
-	}
-	word := []string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[status]
-	// In a plugin's line, a bar begins the performance data.
-	text = strings.ReplaceAll(text, "|", "/")
-	return status, fmt.Sprintf("PUPPETSERVER %s - %s | %s", word, text, strings.Join(perf, " "))
-}
-
-func nagiosVerdict(r Report) (status int, text string) {
-	switch r.Health {
-	case check.Healthy:
-		return NagiosOK, "running"
-	case check.Busy, check.Warming:
-		status = NagiosWarning
-	case check.Unhealthy:
-		status = NagiosCritical
-	default:
-		status = NagiosUnknown
-	}
-	return status, fmt.Sprintf("%s: %s: %s", r.Health, r.Reason, r.Detail)
-}
-
-// expiry is a certificate or a CRL, and when it expires.
-type expiry struct {
-	name, label string
-	from, at    time.Time
-}
-
-func (r Report) expiries() []expiry {
-	var list []expiry
-	if r.Probe.TLS != nil {
-		c := r.Probe.TLS.Server
-		list = append(list, expiry{"server_cert", "server certificate", c.NotBefore, c.NotAfter})
-	}
-	if c := r.Probe.Own; c != nil {
-		list = append(list, expiry{"own_cert", "own certificate", c.NotBefore, c.NotAfter})
-	}
-	if first, any := r.Probe.FirstCRL(); any {
-		list = append(list, expiry{"crl", "CRL", first.Updated, first.Expires})
-	}
-	return list
 }

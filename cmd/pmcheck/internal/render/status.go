@@ -1,5 +1,5 @@
 // Package render writes what people read on a terminal: a status, a report, a
-// pool, a plugin line, progress. It decides nothing.
+// pool, progress. It decides nothing.
 package render
 
 import (
@@ -147,13 +147,13 @@ func printProbe(w io.Writer, status api.Status) {
 	took := text.Latency(time.Duration(p.Took * float64(time.Second)))
 	fmt.Fprintf(w, "probe\t%s, took %s, %s\n", when(p.Asked, status.Time), took, p.URL)
 	if p.TLS != nil {
-		row(w, "server", "certificate "+expiryText(p.TLS.Server.NotAfter, status.Time))
+		row(w, "server", "certificate "+Expiry(p.TLS.Server.NotAfter, status.Time))
 	}
 	if p.Own != nil {
-		row(w, "own", "certificate "+expiryText(p.Own.NotAfter, status.Time))
+		row(w, "own", "certificate "+Expiry(p.Own.NotAfter, status.Time))
 	}
 	if first, any := p.FirstCRL(); any {
-		row(w, "crl", expiryText(first.Expires, status.Time))
+		row(w, "crl", Expiry(first.Expires, status.Time))
 	}
 }
 

@@ -1,0 +1,182 @@
+package nagios_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/nagios"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// status returns the status of a master that is in service.
+func status(edit func(*api.Status)) api.Status {
+	s := api.Status{
+		Time: now,
+		Services: []api.ServiceStatus{{
+			Name:      "server",
+			Mode:      drain.Ready,
+			ModeSince: now.Add(-time.Hour),
+			Verdict:   check.Verdict{Health: check.Healthy, Reason: check.OK},
+			Checks: []api.CheckStatus{{Finding: check.Finding{
+				Check: "jruby",
+				State: check.StateOK,
+				Pool:  &check.Pool{Size: 4, Free: 3},
+			}}},
+		}},
+		Probe: api.ProbeStatus{
+			Took: 0.005,
+			TLS: &check.TLS{Server: check.Certificate{
+				NotBefore: now.Add(-365 * 24 * time.Hour),
+				NotAfter:  now.Add(60 * 24 * time.Hour),
+			}},
+		},
+	}
+	if edit != nil {
+		edit(&s)
+	}
+	return s
+}
+
+// hold holds the master for some time.
+func hold(s *api.Status, age time.Duration) {
+	s.Services[0].Mode = drain.Drain
+	s.Holds = append(s.Holds, api.HoldStatus{Hold: drain.Hold{
+		Holder: "operator",
+		Mode:   drain.Drain,
+		Reason: "upgrade|reboot",
+		By:     "alice",
+		Owner:  "alice",
+		Since:  now.Add(-age),
+	}})
+}
+
+func TestStatusLine(t *testing.T) {
+	const perf = " | time=0.0050s;;;0 server_cert=5184000s;2592000:;604800: held="
+	for _, test := range []struct {
+		name string
+		edit func(*api.Status)
+		want string
+	}{
+		{"in service", nil, "OK - running" + perf + "0s;;14400 jrubies_free=3;;;0;4"},
+		{
+			"held",
+			func(s *api.Status) { hold(s, time.Hour) },
+			"WARNING - drain by operator (alice): upgrade/reboot, no end, held for 1h; running" + perf +
+				"3600s;;14400 jrubies_free=3;;;0;4",
+		},
+		{
+			"held and unhealthy: the hold says why",
+			func(s *api.Status) {
+				hold(s, time.Hour)
+				s.Services[0].Verdict = check.Verdict{Health: check.Unhealthy, Reason: check.Refused}
+			},
+			"WARNING - drain by operator (alice): upgrade/reboot, no end, held for 1h; unhealthy: refused | ",
+		},
+		{"held for too long", func(s *api.Status) { hold(s, 5*time.Hour) }, "CRITICAL - drain by operator"},
+		{
+			"hold that cannot be read",
+			func(s *api.Status) {
+				hold(s, time.Minute)
+				s.Holds[0].Code, s.Holds[0].Error = drain.Unreadable, "not JSON"
+			},
+			"CRITICAL - ",
+		},
+		{
+			"initial mode",
+			func(s *api.Status) {
+				hold(s, 0)
+				s.Holds[0].Since = time.Time{}
+			},
+			"WARNING - drain by operator (alice): upgrade/reboot, no end, held for 1h; running" + perf + "3600s",
+		},
+		{
+			"a stop that the guard announces",
+			func(s *api.Status) {
+				hold(s, 5*time.Hour)
+				s.Services[0].Mode, s.Holds[0].Mode = drain.Ready, drain.Ready
+			},
+			"OK - running" + perf + "0s",
+		},
+		{
+			"unhealthy",
+			func(s *api.Status) {
+				s.Services[0].Verdict = check.Verdict{Health: check.Unhealthy, Reason: check.Refused, Detail: "no"}
+			},
+			"CRITICAL - unhealthy: refused: no | ",
+		},
+		{
+			"unknown",
+			func(s *api.Status) { s.Services[0].Verdict = check.Verdict{Health: check.Unknown, Reason: "stale"} },
+			"UNKNOWN - unknown: stale | ",
+		},
+		{
+			"the worst of two services",
+			func(s *api.Status) {
+				s.Services = append(s.Services, api.ServiceStatus{
+					Name:    "ca",
+					Mode:    drain.Ready,
+					Verdict: check.Verdict{Health: check.Warming, Reason: "starting"},
+				})
+			},
+			"WARNING - ca warming: starting | ",
+		},
+		{
+			"a check that warns",
+			func(s *api.Status) {
+				s.Services[0].Checks[0].State = check.StateBad
+				s.Services[0].Checks[0].Severity = check.Warn
+				s.Services[0].Checks[0].Detail = "disk full"
+			},
+			"WARNING - jruby: disk full | ",
+		},
+		{
+			"old configuration in use",
+			func(s *api.Status) { s.Config.Error = "line 3:\ntypo" },
+			"WARNING - configuration not reloaded: line 3: typo | ",
+		},
+		{
+			"certificate expires",
+			func(s *api.Status) { s.Probe.TLS.Server.NotAfter = now.Add(20 * 24 * time.Hour) },
+			"WARNING - server certificate expires 2026-12-12T12:00:00Z (in 20d) | ",
+		},
+		{
+			"certificate expires soon",
+			func(s *api.Status) { s.Probe.TLS.Server.NotAfter = now.Add(time.Hour) },
+			"CRITICAL - server certificate expires 2026-11-22T13:00:00Z (in 1h) | ",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			line := nagios.Status(status(test.edit), nagios.Limits{
+				WarnExpiry: 30 * 24 * time.Hour,
+				CritExpiry: 7 * 24 * time.Hour,
+				CritHold:   4 * time.Hour,
+			})
+			if want := "PUPPETSERVER " + test.want; !strings.HasPrefix(line.String(), want) {
+				t.Errorf("got  %s\nwant %s", line, want)
+			}
+			if word := strings.Fields(test.want)[0]; line.State.String() != word {
+				t.Errorf("state %v, want %s", line.State, word)
+			}
+		})
+	}
+}
+
+func TestProbeLineHasNoLimitsThatAreNotSet(t *testing.T) {
+	line := nagios.Probe(check.Verdict{Health: check.Healthy}, status(nil).Probe, nagios.Limits{}, now)
+	if want := "PUPPETSERVER OK - running | time=0.0050s;;;0 server_cert=5184000s"; line.String() != want {
+		t.Errorf("got  %s\nwant %s", line, want)
+	}
+}
+
+func TestLineIsOneLine(t *testing.T) {
+	if got, want := nagios.Failed(nagios.Unknown, errors.New("a\x1b[2J | b\nc")).String(),
+		"PUPPETSERVER UNKNOWN - a[2J / b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

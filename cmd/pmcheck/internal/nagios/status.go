@@ -1,0 +1,104 @@
+package nagios
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Status returns the line for what a daemon knows. A service that is held is a WARNING,
+// whatever its verdict, and CRITICAL once a hold is older than its limit or cannot be read.
+func Status(s api.Status, limits Limits) *Line {
+	l := &Line{}
+	for _, service := range s.Services {
+		state, said := serviceState(s, service, limits)
+		if len(s.Services) > 1 {
+			said = service.Name + " " + said
+		}
+		l.add(state, said)
+	}
+	l.sideChecks(s)
+	if s.Config.Error != "" {
+		l.add(Warning, "configuration not reloaded: "+s.Config.Error)
+	}
+	l.probe(s.Probe, limits, s.Time)
+	l.perf = append(l.perf, strings.TrimRight(fmt.Sprintf("held=%ds;;%s", seconds(held(s)), above(limits.CritHold)), ";"))
+	for _, service := range s.Services {
+		if pool, _ := service.Pool(); pool != nil {
+			l.perf = append(l.perf, fmt.Sprintf("jrubies_free=%d;;;0;%d", pool.Free, pool.Size))
+		}
+	}
+	return l
+}
+
+// serviceState returns the state of one service.
+func serviceState(s api.Status, service api.ServiceStatus, limits Limits) (state State, said string) {
+	state, said = verdict(service.Verdict)
+	if service.Mode == drain.Ready {
+		return state, said
+	}
+	state = Warning
+	var list []string
+	for _, h := range s.Holds {
+		if !holds(h, service) {
+			continue
+		}
+		since := heldSince(h, service)
+		if h.Code == drain.Unreadable || limits.CritHold > 0 && s.Time.Sub(since) > limits.CritHold {
+			state = Critical
+		}
+		list = append(list, fmt.Sprintf("%s, held for %s", render.Hold(h.Hold), text.Age(s.Time.Sub(since))))
+	}
+	return state, strings.Join(append(list, said), "; ")
+}
+
+// holds reports whether a hold takes the service out. The guard also announces a stop with
+// a hold of mode ready.
+func holds(h api.HoldStatus, service api.ServiceStatus) bool {
+	return h.Mode != drain.Ready && h.Covers(service.Name)
+}
+
+// heldSince returns when a hold of the service was set. An initial mode does not say.
+func heldSince(h api.HoldStatus, service api.ServiceStatus) time.Time {
+	if h.Since.IsZero() {
+		return service.ModeSince
+	}
+	return h.Since
+}
+
+// sideChecks adds the checks that complain and do not change the verdict.
+func (l *Line) sideChecks(s api.Status) {
+	for _, service := range s.Services {
+		for _, c := range service.Checks {
+			if c.State == check.StateBad && c.Severity == check.Warn {
+				l.add(Warning, fmt.Sprintf("%s: %s", c.Check, c.Detail))
+			}
+		}
+	}
+}
+
+// held returns the age of the oldest hold, 0 without a hold.
+func held(s api.Status) (age time.Duration) {
+	for _, service := range s.Services {
+		for _, h := range s.Holds {
+			if holds(h, service) {
+				age = max(age, s.Time.Sub(heldSince(h, service)))
+			}
+		}
+	}
+	return age
+}
+
+// above returns the range of a limit that is reached from below, empty for none.
+func above(limit time.Duration) string {
+	if limit == 0 {
+		return ""
+	}
+	return fmt.Sprint(seconds(limit))
+}
