@@ -2,4 +2,5 @@
 type Pmcheck::Code = Struct[{
     Optional['dir']      => Stdlib::Absolutepath,
     Optional['interval'] => Pmcheck::Duration,
+    Optional['lag']      => Pmcheck::Duration,
 }]

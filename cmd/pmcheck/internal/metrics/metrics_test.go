@@ -48,7 +48,7 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 					Check: check.CheckJRuby,
 					Pool:  &check.Pool{Size: 1},
 					JVM:   &check.JVM{OldMax: 2, OldAfterGC: 1, FullAt: now},
-					Code:  []check.Environment{{Name: "production", Finished: now}},
+					Code:  []check.Environment{{Name: "production", Finished: now, Since: now}},
 				}}},
 			}},
 			Probe: api.ProbeStatus{

@@ -38,10 +38,19 @@ func Fleet(w io.Writer, members []api.Member) {
 			poolText(s), codeText(s.Checks), cell(slotText(m.Status.Budget)), holdersText(m.Status.Holds))
 	}
 	t.Flush()
+	for i, lag := range api.Lags(members) {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, text.Printable(lag.String(), maxLag))
+	}
 	if len(errors) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(errors, "\n"))
 	}
 }
+
+// maxLag bounds a line about code that lags: names in it come from other masters.
+const maxLag = 400
 
 // viewsText counts the views that balancers have of a master, the worst first:
 // "DOWN 1/2, 2 UP".

@@ -67,7 +67,7 @@ describe 'pmcheck' do
         unit: { 'names' => ['puppetserver.service'] },
         heap: { 'interval' => '1m', 'gc_percent' => 30, 'full_percent' => 90, 'ahead' => '12h' }, expiry: { 'warn' => '720h' },
         disk: { 'paths' => ['/var'], 'reads' => ['/etc'], 'warn_percent' => 10, 'eject_mib' => 64, 'interval' => '15s' },
-        code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s' },
+        code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s', 'lag' => '30m' },
         puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
         compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
         agent: { 'listen' => ':9301', 'weight' => true }, guard: { 'turn' => '1m', 'wait' => '10m' },
