@@ -30,7 +30,8 @@ func nodeAddress(i int) string { return fmt.Sprintf("198.19.%d.%d", i/250, i%250
 func nodeMaster(i int) string { return fmt.Sprintf("puppet%d", 2-i%2) }
 
 // TestNodesFollowTheirMasterInPuppetDB runs examples/haproxy/assign with two HAProxy, their
-// timers, and a PuppetDB.
+// timers, and a PuppetDB. On a quiet machine it takes 75 s, a third of which PuppetDB needs
+// to start.
 func TestNodesFollowTheirMasterInPuppetDB(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
