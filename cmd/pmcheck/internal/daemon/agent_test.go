@@ -159,15 +159,17 @@ func TestModeReachesTheAnswer(t *testing.T) {
 	r.waitFor(200, answer.Serving)
 }
 
-// It runs alone: it must end before the JRubies are counted again.
+// On a slow machine the checks take so long that the loop asks meanwhile, in its own time.
 func TestChecksCauseNoProbes(t *testing.T) {
 	r := start(t, nil)
-	before := r.master.Questions()
+	before, began := r.master.Questions(), time.Now()
 	for range 1000 {
 		r.ask("GET / HTTP/1.0\r\n\r\n")
 	}
-	if asked := r.master.Questions() - before; asked != 0 {
-		t.Errorf("1000 checks between two ticks caused %d probes, want 0", asked)
+	took := time.Since(began)
+	most := 2 * int(took/time.Second) // a probe and a count of the JRubies each second would be more than by default
+	if asked := int(r.master.Questions() - before); asked > most {
+		t.Errorf("1000 checks in %v caused %d probes, want at most %d", took, asked, most)
 	}
 }
 
