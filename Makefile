@@ -16,11 +16,12 @@ PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk strace 
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
-	prometheus keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc gnupg secilc
+	prometheus keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc gnupg secilc \
+	dnsmasq-base
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.
-WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages module peers browser budget lab)
+WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages module peers browser budget gate lab)
 TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults soak)
 
 .DEFAULT_GOAL := help

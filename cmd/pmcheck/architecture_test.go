@@ -19,7 +19,7 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/pmcheck"},
 		{"cli"},
-		{"cmdline", "demo", "haproxy", "guard", "nagios", "withhold"},
+		{"cmdline", "demo", "haproxy", "guard", "gate", "nagios", "withhold"},
 		{"render", "wait"},
 		{"daemon", "rotation"},
 		{"page", "metrics", "api", "front"},
@@ -73,6 +73,7 @@ func owners() map[string]string {
 		"github.com/fsnotify/fsnotify":         "drain",
 		"github.com/vishvananda/netlink":       "drain",
 		"github.com/jackc/pgx/v5/pgconn":       "budget",
+		"github.com/google/nftables":           "gate",
 	}
 }
 

@@ -36,6 +36,7 @@ class pmcheck::config {
     'compile'         => $pmcheck::compile,
     'agent'           => $pmcheck::agent,
     'guard'           => $pmcheck::guard,
+    'gate'            => $pmcheck::gate,
     'budget'          => $pmcheck::budget,
     'log'             => $pmcheck::log,
   }

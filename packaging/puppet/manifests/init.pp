@@ -56,6 +56,9 @@
 #   Whether drop-ins are declared with `systemd::dropin_file` of puppet/systemd, so that
 #   they do not collide with the site's own drop-ins of the same units. By default they are
 #   if that module is in the environment.
+# @param gate_enable
+#   Whether new connections to Puppet's port are refused while the master is held, for
+#   agents that no balancer sends elsewhere.
 # @param listen
 #   Where the daemon answers balancers.
 # @param allow
@@ -112,6 +115,8 @@
 #   HAProxy's agent-check. Without `listen` it is not answered.
 # @param guard
 #   How long the guard may wait before a stop and after a start.
+# @param gate
+#   Whose connections the gate never refuses.
 # @param budget
 #   How many masters of a pool may be out. Without `database` there is no limit.
 # @param log
@@ -132,6 +137,7 @@ class pmcheck (
   Stdlib::Ensure::Service                          $service_ensure           = 'running',
   Boolean                                          $service_enable           = true,
   Boolean                                          $guard_enable             = true,
+  Boolean                                          $gate_enable              = false,
   Optional[Boolean]                                $systemd_dropins          = undef,
   Optional[Pmcheck::Listen]                        $listen                   = undef,
   Optional[Array[Stdlib::IP::Address, 1]]          $allow                    = undef,
@@ -161,6 +167,7 @@ class pmcheck (
   Pmcheck::Compile                                 $compile                  = {},
   Pmcheck::Agent                                   $agent                    = {},
   Pmcheck::Guard                                   $guard                    = {},
+  Pmcheck::Gate                                    $gate                     = {},
   Pmcheck::Budget                                  $budget                   = {},
   Pmcheck::Log                                     $log                      = {},
   Pmcheck::Settings                                $settings                 = {},
@@ -168,10 +175,12 @@ class pmcheck (
   contain pmcheck::install
   contain pmcheck::config
   contain pmcheck::service
+  contain pmcheck::gate
   contain pmcheck::guard
 
   Class['pmcheck::install']
   -> Class['pmcheck::config']
   -> Class['pmcheck::service']
+  -> Class['pmcheck::gate']
   -> Class['pmcheck::guard']
 }

@@ -20,6 +20,8 @@ type Source struct {
 	State       *monitor.State
 	Balancers   []Balancer
 	Budget      *BudgetStatus
+	Gate        *GateStatus
+	Others      *OthersStatus
 	AgentChecks bool // agent-checks are answered
 	Weight      int  // in percent, for agent-checks
 }
@@ -40,6 +42,8 @@ func (src Source) Build(now time.Time) Status {
 		Fleet:     src.Settings.Fleet,
 		CodeLag:   check.Settings[check.CodeSettings](src.Settings.Checks).Lag.Seconds(),
 		Budget:    src.Budget,
+		Gate:      src.Gate,
+		Others:    src.Others,
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()
@@ -83,6 +87,7 @@ func (src Source) warnings(status Status) (list []string) {
 		}
 	}
 	list = append(list, src.Budget.warnings()...)
+	list = append(list, src.Gate.warnings(status.Time)...)
 	if src.AgentChecks {
 		list = append(list, weightless(status.Balancers)...)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -56,6 +57,8 @@ type Member struct {
 	Host   string  `json:"host"`
 	Status *Status `json:"status,omitempty"`
 	Error  string  `json:"error,omitempty"` // why there is no status
+	// Silent means that nothing answered there. A host that answers may still not tell.
+	Silent bool `json:"-"`
 }
 
 // AskAll asks all masters of a pool at the same time. clients[i] asks hosts[i].
@@ -69,7 +72,7 @@ func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
 			members[i].Host = hosts[i]
 			status, err := clients[i].Status(ctx)
 			if err != nil {
-				members[i].Error = err.Error()
+				members[i].Error, members[i].Silent = err.Error(), errors.Is(err, ErrNoDaemon)
 				return
 			}
 			members[i].Status = &status
@@ -77,4 +80,18 @@ func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
 	}
 	work.Wait()
 	return members
+}
+
+// OwnNames returns what the setting fleet may call this host, besides its certname.
+func OwnNames() (names []string) {
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, name)
+	}
+	addresses, _ := net.InterfaceAddrs() // without them, the fleet has to name the host
+	for _, a := range addresses {
+		if prefix, ok := a.(*net.IPNet); ok && !prefix.IP.IsLoopback() {
+			names = append(names, prefix.IP.String())
+		}
+	}
+	return names
 }

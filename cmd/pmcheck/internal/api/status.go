@@ -59,6 +59,11 @@ type Status struct {
 	CodeLag float64 `json:"code_lag_seconds,omitempty"`
 	// Budget says which masters of the pool are out; nil without one.
 	Budget *BudgetStatus `json:"budget,omitempty"`
+	// Gate says whether new connections to the master's port are refused; nil while no
+	// gate runs on this host.
+	Gate *GateStatus `json:"gate,omitempty"`
+	// Others is what the rest of Fleet said last; nil while no gate runs.
+	Others *OthersStatus `json:"others,omitempty"`
 }
 
 // ServiceStatus is one service: what the operators want of it, what is true,
@@ -212,6 +217,7 @@ const (
 	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be
 	ObstacleSlot       ObstacleKind = "slot"        // the slot in which this master may leave has not begun
 	ObstacleCollision  ObstacleKind = "collision"   // another server has left together with this one
+	ObstacleGate       ObstacleKind = "gate"        // the gate is open and should not be, or closed
 )
 
 // Obstacle is one thing between a service and what its operators want: while it

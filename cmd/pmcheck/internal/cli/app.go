@@ -150,6 +150,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			completionCommand(environ),
 			versionCommand(),
 			guardCommand(environ),
+			gateCommand(environ),
 			inUseCommand(environ),
 		},
 		Action: func(c *cli.Context) error {

@@ -42,7 +42,7 @@ func serve(c *cli.Context, environ []string) error {
 		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", loaded.Missing)
 	}
 	d := daemon.New(loaded.Config, loaded.File, daemon.ProgramVersion(), log)
-	d.Runtime = daemon.RuntimeDirectory(environ)
+	d.Runtime, d.GateDir = daemon.RuntimeDirectory(environ), daemon.GateDirectory
 	if loaded.Mistakes != nil {
 		d.StartedWithLast(loaded.Mistakes)
 	} else {

@@ -63,6 +63,7 @@ type Config struct {
 	Checks check.List
 	Agent  Agent `yaml:"agent"`
 	Guard  Guard `yaml:"guard"`
+	Gate   Gate  `yaml:"gate"`
 	// Budget has no effect while Budget.Database is empty.
 	Budget Budget `yaml:"budget"`
 	Log    Log    `yaml:"log"`
@@ -148,6 +149,7 @@ func Default() Config {
 		Probe:          defaultProbe(),
 		Checks:         check.All(),
 		Guard:          defaultGuard(),
+		Gate:           Gate{Except: []netip.Prefix{}},
 		Budget:         defaultBudget(),
 		Log:            Log{Level: "info", Format: FormatAuto},
 	}

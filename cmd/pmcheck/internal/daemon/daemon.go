@@ -36,6 +36,8 @@ type Daemon struct {
 	// Runtime is a directory in which a daemon saves its balancers for the next one. If it
 	// is empty, a new daemon knows no balancer until that balancer asks.
 	Runtime string
+	// GateDir is the runtime directory of the gate, which may not run. Empty: there is none.
+	GateDir string
 
 	// Ports are the listeners for balancers, AgentPorts those for HAProxy's agent-checks,
 	// Sockets those for the commands. The service manager may have bound them; Listen
@@ -57,6 +59,8 @@ type Daemon struct {
 	weigher   answer.Weigher // belongs to the monitor's loop
 	weight    atomic.Int64
 	budget    atomic.Pointer[api.BudgetStatus] // nil without one
+	gate      atomic.Pointer[api.GateStatus]   // nil while none runs
+	others    atomic.Pointer[api.OthersStatus] // nil while no gate runs
 	self      front.Self
 	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
 	tls       *tls.Config
@@ -223,6 +227,8 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	group.Go(func() error { return d.monitor.Run(ctx) })
 	group.Go(func() error { return d.remember(ctx) })
 	group.Go(func() error { return d.keepSlot(ctx) })
+	group.Go(func() error { return d.followGate(ctx) })
+	group.Go(func() error { return d.askOthers(ctx) })
 	ports := &front.Server{
 		Log:     d.Log,
 		Places:  front.Places(d.settings.Load().MaxConnections, len(d.Ports)+len(d.AgentPorts)+len(d.Sockets)),

@@ -46,6 +46,8 @@ func (d *Daemon) status(now time.Time) api.Status {
 		State:       d.monitor.State(),
 		Balancers:   d.balancers.Current(now),
 		Budget:      d.budget.Load(),
+		Gate:        d.gate.Load(),
+		Others:      d.others.Load(),
 		AgentChecks: len(d.AgentPorts) > 0,
 		Weight:      int(d.weight.Load()),
 	}.Build(now)

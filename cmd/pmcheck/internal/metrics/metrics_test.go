@@ -61,6 +61,7 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
 			},
 			Budget: &api.BudgetStatus{Pool: "puppet", Since: now},
+			Gate:   &api.GateStatus{Since: now, Looked: now},
 			Balancers: []api.Balancer{
 				{Node: "lb1", View: &api.View{State: "UP", Weight: 1, WeightTotal: 2}},
 				{Service: "server", DrainCode: 404},

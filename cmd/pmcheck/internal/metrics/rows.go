@@ -83,6 +83,12 @@ func rows() []row {
 		gauge("budget_reachable_since_timestamp_seconds", "When budget_reachable last changed.", "budget"),
 		counter("budget_refused_total", "Refused claims of this master; those within a minute count once.", "budget"),
 
+		gauge("gate_closed", "1 while new connections to the master's port are refused, 0 while the gate is open; "+
+			"absent while no gate runs."),
+		gauge("gate_since_timestamp_seconds", "When gate_closed last changed."),
+		gauge("gate_look_timestamp_seconds", "When the gate last read the holds; it does so every second."),
+		gauge("gate_refused_attempts", "Attempts to connect that were refused since the gate closed."),
+
 		gauge("balancer_answer_code", "The last status code that a balancer got.", by...),
 		gauge("balancer_check_timestamp_seconds", "When a balancer asked last.", by...),
 		gauge("balancer_state", "1 for the balancer's state of the master, 0 for the others.",

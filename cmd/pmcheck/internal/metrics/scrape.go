@@ -30,7 +30,17 @@ func (send sender) status(s api.Status) {
 	if s.Budget != nil {
 		send.budget(s.Budget)
 	}
+	if s.Gate != nil {
+		send.gate(s.Gate, s.Time)
+	}
 	send.balancers(s.Balancers)
+}
+
+func (send sender) gate(g *api.GateStatus, now time.Time) {
+	send("gate_closed", truth(g.Closed && g.Runs(now)))
+	send.time("gate_since_timestamp_seconds", g.Since)
+	send.time("gate_look_timestamp_seconds", g.Looked)
+	send("gate_refused_attempts", float64(g.Refused))
 }
 
 func (send sender) budget(b *api.BudgetStatus) {

@@ -30,6 +30,7 @@ func Status(w io.Writer, status api.Status) {
 	printProbe(t, status)
 	row(t, "agent-check", status.AgentLine)
 	printBudget(t, status)
+	row(t, "gate", gateText(status.Gate, status.Time))
 	for _, warning := range status.Warnings {
 		row(t, "warning", warning)
 	}

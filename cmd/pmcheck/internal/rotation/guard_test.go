@@ -130,10 +130,14 @@ func TestUnheard(t *testing.T) {
 		{"no balancer for a minute", status(drain.Drain, running(time.Minute)), true},
 		{"a daemon that has just started", status(drain.Drain, running(59*time.Second)), false},
 		{"a balancer", status(drain.Drain, running(time.Hour), asking(func(*api.Balancer) {})), false},
+		{"a closed gate", status(drain.Drain, running(time.Hour), gate(true, time.Minute)), false},
+		{"a gate that has not looked yet", status(drain.Drain, running(time.Hour), lookedBefore), false},
+		{"a gate that stays open", status(drain.Drain, running(time.Hour), gate(false, time.Minute)), true},
+		{"a gate that hangs", status(drain.Drain, running(time.Hour), gate(true, time.Second)), true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := rotation.Unheard(tt.status); got != tt.want {
+			if got := rotation.Unheard(tt.status, held()); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})

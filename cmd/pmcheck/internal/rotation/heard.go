@@ -24,8 +24,12 @@ func Heard(s api.Status) bool {
 
 // Unheard reports whether no balancer asks this master, as far as a daemon can
 // know that: one that has just started has not heard the slow ones. Without a
-// balancer that hears of a hold, no agent goes elsewhere.
-func Unheard(s api.Status) bool { return !Heard(s) && s.Time.Sub(s.Started) >= hearWithin }
+// balancer that hears of a hold, no agent goes elsewhere, unless the gate sends it there.
+// A gate that has not looked since the hold took effect may be about to.
+func Unheard(s api.Status, since time.Time) bool {
+	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
+	return !gated && !Heard(s) && s.Time.Sub(s.Started) >= hearWithin
+}
 
 // unheard is the obstacle of a daemon that has just started and has not heard any
 // balancer: there may be some that still send. A restart leaves them to the new daemon,

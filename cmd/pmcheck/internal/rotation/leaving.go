@@ -43,6 +43,7 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 	if service != monitor.Server {
 		return obstacles // the connections are the master's
 	}
+	obstacles = append(obstacles, gateOpen(s, since)...)
 	server, _ := s.Service(service)
 	pool, counted := server.Pool()
 	switch {
@@ -61,7 +62,7 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 func sending(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	v, _ := s.Service(service)
 	for _, b := range s.Balancers {
-		if b.Service != service || !b.Counts() || hidden(b, v.Mode) {
+		if b.Service != service || !b.Counts() || hidden(b, v.Mode) || gated(s, b) {
 			continue
 		}
 		switch {

@@ -16,6 +16,8 @@ import (
 func Returning(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	if v, known := s.Service(service); known && v.Answer.Code != http.StatusOK {
 		list = append(list, outOfService(v, s.Holds))
+	} else if known {
+		list = append(list, gateClosed(s, v)...)
 	}
 	for _, b := range s.Balancers {
 		if b.Service != service || !b.Counts() {

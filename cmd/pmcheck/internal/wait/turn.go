@@ -3,8 +3,6 @@ package wait
 import (
 	"context"
 	"math/rand/v2"
-	"net"
-	"os"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -14,21 +12,7 @@ import (
 // NewDeparture returns the way out of the pool of this host. An empty service stands
 // for every service.
 func NewDeparture(service string) *rotation.Departure {
-	return &rotation.Departure{Service: service, Names: ownNames(), Draw: rand.IntN}
-}
-
-// ownNames returns what the setting fleet may call this host, besides its certname.
-func ownNames() (names []string) {
-	if name, err := os.Hostname(); err == nil {
-		names = append(names, name)
-	}
-	addresses, _ := net.InterfaceAddrs() // without them, the fleet has to name the host
-	for _, a := range addresses {
-		if prefix, ok := a.(*net.IPNet); ok && !prefix.IP.IsLoopback() {
-			names = append(names, prefix.IP.String())
-		}
-	}
-	return names
+	return &rotation.Departure{Service: service, Names: api.OwnNames(), Draw: rand.IntN}
 }
 
 // Turn looks at what keeps a master from leaving in its turn. Without a daemon no

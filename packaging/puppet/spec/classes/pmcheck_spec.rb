@@ -71,6 +71,7 @@ describe 'pmcheck' do
         puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
         compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
         agent: { 'listen' => ':9301', 'weight' => true }, guard: { 'turn' => '1m', 'wait' => '10m' },
+        gate: { 'except' => ['192.0.2.1', '2001:db8::/32'] },
         budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'max_out' => 2, 'lapse' => '1h', 'settle' => '1m' },
         log: { 'level' => 'debug', 'format' => 'json' }
       }
@@ -145,6 +146,17 @@ describe 'pmcheck' do
     it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: false, ensure: 'stopped') }
   end
 
+  context 'with a gate' do
+    let(:params) { { gate_enable: true, gate: { 'except' => ['192.0.2.1'] } } }
+
+    it { is_expected.to contain_service('pmcheck-gate.service').with(enable: true, ensure: 'running') }
+
+    it 'restarts it for a change of its settings' do
+      is_expected.to contain_file('/etc/systemd/system/pmcheck-gate.service.d/puppet.conf')
+        .with_content(%r{^#   gate: .*192\.0\.2\.1}).that_notifies('Exec[pmcheck: restart the gate]')
+    end
+  end
+
   context 'stopped' do
     let(:params) { { service_ensure: 'stopped', service_enable: false } }
 
@@ -169,6 +181,7 @@ describe 'pmcheck' do
     expiry: [{ 'warn' => '30x' }], heap: [{ 'gc_percent' => 0 }, { 'ahead' => 12 }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
     puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }], agent: [{ 'weight' => 'yes' }, { 'listen' => 9201 }],
     budget: [{ 'database' => 'puppetdb/pmcheck' }, { 'pool' => 'a b' }, { 'max_out' => '1' }, { 'max_out' => 0 }, { 'lapse' => 30 }, { 'turn' => '1m' }],
+    gate: [true, { 'except' => '::1' }, { 'except' => ['lb1'] }, { 'port' => 8140 }], gate_enable: ['yes', 1],
     balancers: ['::1'], fleet: ['puppet1', ['a b'], ['ftp://x']],
     log: [{ 'level' => 'INFO' }, { 'format' => 'xml' }],
     settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1']

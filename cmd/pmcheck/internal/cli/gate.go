@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/gate"
+)
+
+// gateCommand returns the command that pmcheck-gate.service runs. It is not meant for a
+// terminal.
+func gateCommand(environ []string) *cli.Command {
+	return &cli.Command{
+		Name:      "gate",
+		Hidden:    true,
+		Usage:     "refuse new connections to Puppet's port while this master is held",
+		ArgsUsage: "run|open",
+		Flags:     []cli.Flag{configFlag()},
+		Action:    func(c *cli.Context) error { return runGate(c, environ) },
+	}
+}
+
+func runGate(c *cli.Context, environ []string) error {
+	verb := c.Args().First()
+	if c.NArg() != 1 || verb != "run" && verb != "open" {
+		return usageError("gate takes run or open")
+	}
+	if verb == "open" {
+		return gate.Open()
+	}
+	loaded, err := daemon.NewLastGood(environ).LoadToStart(options(c, environ)) // the gate keeps none
+	if err != nil {
+		return usageError("%w", err)
+	}
+	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log)
+	if loaded.Missing != nil {
+		log.Warn("Puppet's port is not known, so the default is used", "error", loaded.Missing)
+	}
+	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: daemon.RuntimeDirectory(environ)}
+	return g.Run(c.Context)
+}

@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+)
+
+// GateDirectory is the runtime directory of pmcheck-gate.service.
+const GateDirectory = "/run/pmcheck-gate"
+
+const (
+	// gateEvery is how often the daemon reads what the gate says of itself.
+	gateEvery = 500 * time.Millisecond
+	// othersEvery is how often the other masters of the fleet are asked.
+	othersEvery = 5 * time.Second
+)
+
+// followGate keeps the status of the gate up to date until ctx ends.
+func (d *Daemon) followGate(ctx context.Context) error {
+	tick := time.NewTicker(gateEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		was, now := d.gate.Load(), d.readGate()
+		d.gate.Store(now)
+		if gateNews(was, now) {
+			d.changes.note()
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// readGate returns what the gate says of itself; nil if none runs. The text is foreign:
+// only the daemon's user can have written it, but it is shown to others.
+func (d *Daemon) readGate() *api.GateStatus {
+	path, err := runtimeFile{d.GateDir, api.GateFile}.path()
+	if err != nil {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	g := new(api.GateStatus)
+	if json.Unmarshal(data, g) != nil {
+		return nil
+	}
+	api.Printable(g)
+	return g
+}
+
+// gateNews reports whether a reader of the status may act on the difference.
+func gateNews(was, now *api.GateStatus) bool {
+	if was == nil || now == nil {
+		return was != now
+	}
+	return was.Closed != now.Closed || was.Reason != now.Reason || was.Error != now.Error
+}
+
+// askOthers asks the other masters of the fleet while the gate runs, until ctx ends.
+func (d *Daemon) askOthers(ctx context.Context) error {
+	tick := time.NewTicker(othersEvery)
+	defer tick.Stop()
+	missed := map[string]bool{} // at the last look
+	for ctx.Err() == nil {
+		c := d.settings.Load()
+		if len(c.Fleet) == 0 || !d.gate.Load().Runs(time.Now()) {
+			d.others.Store(nil)
+			clear(missed)
+		} else if members := api.AskAll(ctx, c.Fleet, fleetClients(c)); ctx.Err() == nil {
+			own := append([]string{c.Probe.Certname}, api.OwnNames()...)
+			d.others.Store(sortOthers(members, own, missed, time.Now()))
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// fleetClients returns a client for each member. With https it verifies the member's
+// certificate against Puppet's CA.
+func fleetClients(c *config.Config) []api.Client {
+	roots := x509.NewCertPool()
+	if bundle, err := os.ReadFile(c.Probe.CA); err == nil {
+		roots.AppendCertsFromPEM(bundle)
+	}
+	clients := make([]api.Client, len(c.Fleet))
+	for i, member := range c.Fleet {
+		if u, err := api.MemberURL(member); err == nil { // the configuration accepts no other
+			clients[i] = api.Client{URL: u.String(), TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+		}
+	}
+	return clients
+}
+
+// sortOthers sorts the members other than this master, whose names are own with the
+// certname first, by what they say. missed holds those
+// that did not serve at the last look: one look may meet a restart of pmcheck.
+func sortOthers(members []api.Member, own []string, missed map[string]bool, now time.Time) *api.OthersStatus {
+	o := &api.OthersStatus{Asked: now, Serving: []string{}, Out: []string{}, Unknown: []string{}}
+	for _, m := range members {
+		switch {
+		case rotation.IsNamed(m.Host, own), m.Status != nil && m.Status.Certname == own[0]:
+		case m.Status == nil && !m.Silent:
+			o.Unknown = append(o.Unknown, m.Host)
+		case serves(m.Status), !missed[m.Host]:
+			o.Serving = append(o.Serving, m.Host)
+		default:
+			o.Out = append(o.Out, m.Host)
+		}
+		missed[m.Host] = !serves(m.Status)
+	}
+	return o
+}
+
+// serves reports whether a master tells balancers to use it.
+func serves(s *api.Status) bool {
+	if s == nil {
+		return false
+	}
+	server, known := s.Service(monitor.Server)
+	return known && server.Answer.Code == http.StatusOK
+}

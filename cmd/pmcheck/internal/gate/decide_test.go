@@ -1,0 +1,96 @@
+package gate_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/gate"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// TestDecide reads holds as they are on disk, since what counts as unreadable is for the
+// store to say.
+func TestDecide(t *testing.T) {
+	const held, alone = `{"mode": "drain"}`, "no other master of the fleet serves: m2"
+	tests := []struct {
+		name    string
+		files   map[string]string
+		initial drain.Mode
+		age     time.Duration // of what was read
+		alone   string
+		missing bool // the persistent directory
+		want    gate.Decision
+	}{
+		{name: "no hold", want: gate.Decision{Reason: "not held"}},
+		{name: "drain", files: map[string]string{"operator.json": held},
+			want: gate.Decision{Closed: true, Reason: "held in drain by operator"}},
+		{name: "maint", files: map[string]string{"operator.json": `{"mode": "maint"}`},
+			want: gate.Decision{Closed: true, Reason: "held in maint by operator"}},
+		{name: "the strictest holds are named",
+			files: map[string]string{"a.json": `{"mode": "maint"}`, "b.json": held, "c.json": `{"mode": "maint"}`},
+			want:  gate.Decision{Closed: true, Reason: "held in maint by a, c"}},
+		{name: "an announcement", files: map[string]string{"guard.json": `{"mode": "ready"}`},
+			want: gate.Decision{Reason: "not held"}},
+		{name: "a hold that has ended",
+			files: map[string]string{"operator.json": `{"mode": "drain", "until": "2020-01-01T00:00:00Z"}`},
+			want:  gate.Decision{Reason: "not held"}},
+		{name: "a hold on the master by name", files: map[string]string{"operator@server.json": held},
+			want: gate.Decision{Closed: true, Reason: "held in drain by operator"}},
+		{name: "a hold on another service", files: map[string]string{"operator@ca.json": held},
+			want: gate.Decision{Reason: "not held"}},
+		{name: "an unreadable hold", files: map[string]string{"operator.json": "{"},
+			want: gate.Decision{Reason: "the hold of operator cannot be read"}},
+		{name: "an unreadable hold beside a readable one", files: map[string]string{"a.json": "{", "b.json": held},
+			want: gate.Decision{Closed: true, Reason: "held in drain by b"}},
+		{name: "a missing directory", missing: true,
+			want: gate.Decision{Reason: "the hold of directory cannot be read"}},
+		{name: "a new host", initial: drain.Maint,
+			want: gate.Decision{Closed: true, Reason: "held in maint by initial"}},
+		{name: "a host that looks new because the directory is missing", initial: drain.Maint, missing: true,
+			want: gate.Decision{Reason: "the hold of directory cannot be read"}},
+		{name: "holds that were read long ago", files: map[string]string{"operator.json": held}, age: 11 * time.Second,
+			want: gate.Decision{Reason: "the directories of holds do not answer"}},
+		{name: "the last master of the pool", files: map[string]string{"operator.json": held}, alone: alone,
+			want: gate.Decision{Reason: "held in drain by operator, but " + alone}},
+		{name: "the last master, not held", alone: alone, want: gate.Decision{Reason: "not held"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			store := &drain.Store{
+				Persistent:  filepath.Join(dir, "holds"),
+				UntilReboot: filepath.Join(dir, "run"),
+				Initial:     tt.initial,
+			}
+			mkdir(t, store.UntilReboot)
+			if !tt.missing {
+				mkdir(t, store.Persistent)
+			}
+			for name, content := range tt.files {
+				write(t, filepath.Join(store.Persistent, name), content, 0o644)
+			}
+			holds := store.Read()
+			got := gate.Decide(gate.Facts{Now: holds.Taken().Add(tt.age), Holds: holds, Alone: tt.alone})
+			if got != tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func mkdir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, content string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,259 @@
+// Package gate refuses new connections to Puppet's port while this master is held, for
+// agents that no balancer sends elsewhere: those with server_list, SRV records or a name
+// with several addresses. A refused agent asks its next server at once.
+//
+// It fails open. Whatever it cannot read or find out leaves the port as it is, and its
+// table is removed when it stops.
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+const (
+	// lookEvery is how often the gate looks at its table and the ends of holds. Changes of
+	// the holds wake it at once.
+	lookEvery = time.Second
+	// askEvery is how often the daemon is asked about the other masters, and askTime how
+	// long it may take.
+	askEvery = 2 * time.Second
+	askTime  = time.Second
+	// aloneTime is how old what it said may be.
+	aloneTime = 10 * time.Second
+)
+
+// Gate is the gate of this host. Set the exported fields, then call Run.
+type Gate struct {
+	Settings config.Config
+	Log      *slog.Logger
+	Dir      string // for its status, which the daemon reads; empty for none
+
+	table  *table
+	alone  atomic.Pointer[hearsay]
+	status api.GateStatus
+	shown  string // the last status line of the service manager
+}
+
+// hearsay is what the daemon said of the other masters.
+type hearsay struct {
+	alone string
+	at    time.Time
+}
+
+// Open removes the table of a gate that has ended without doing so.
+func Open() error {
+	t, err := newTable()
+	if err != nil {
+		return err
+	}
+	return t.open()
+}
+
+// Run keeps the gate closed or open until ctx ends, and leaves it open.
+func (g *Gate) Run(ctx context.Context) (err error) {
+	_, port, err := net.SplitHostPort(g.Settings.Probe.Address)
+	if err != nil {
+		return err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return err
+	}
+	if g.table, err = newTable(); err != nil {
+		return err
+	}
+	if err := g.table.open(); err != nil { // another one may have left it
+		return err
+	}
+	defer func() { err = errors.Join(err, g.table.open()) }()
+	g.status = api.GateStatus{Port: uint16(number), Since: time.Now()}
+	group, ctx := errgroup.WithContext(ctx)
+	watcher := g.Settings.Store().Watch()
+	group.Go(func() error { return watcher.Run(ctx) })
+	if len(g.Settings.Fleet) > 0 {
+		g.ask(ctx)
+		group.Go(func() error { g.keepAsking(ctx); return nil })
+	}
+	group.Go(func() error { g.follow(ctx, watcher); return nil })
+	return group.Wait()
+}
+
+// follow takes a turn after each change of the holds and every lookEvery.
+func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ready := false; ; ready = true {
+		g.turn(watcher.Current())
+		g.notify(ready)
+		select {
+		case <-ctx.Done():
+			return
+		case <-watcher.Changes():
+		case <-tick.C:
+		}
+	}
+}
+
+// turn decides, and makes the table what was decided.
+func (g *Gate) turn(holds drain.Snapshot) {
+	now := time.Now()
+	f := Facts{Now: now, Holds: holds}
+	if said := g.alone.Load(); said != nil && now.Sub(said.at) < aloneTime {
+		f.Alone = said.alone
+	}
+	before, d := g.status, Decide(f)
+	g.status.Looked, g.status.Reason = now, d.Reason
+	err := g.set(d.Closed)
+	g.status.Error = ""
+	if err != nil {
+		g.status.Error = err.Error()
+	}
+	if g.status.Closed != before.Closed {
+		g.status.Since = now
+	}
+	g.log(before)
+	if err := g.write(); err != nil && before.Looked.IsZero() {
+		g.Log.Warn("the daemon cannot show the gate", "error", err)
+	}
+}
+
+// set closes or opens the gate, or makes sure that it still is.
+func (g *Gate) set(closed bool) error {
+	if !closed {
+		err := g.table.open()
+		if err == nil {
+			g.status.Closed, g.status.Refused = false, 0
+		}
+		return err
+	}
+	g.status.Passes = append(ownAddresses(), g.Settings.Gate.Except...)
+	if g.status.Closed {
+		refused, intact := g.table.intact()
+		if intact {
+			g.status.Refused = refused
+			return nil
+		}
+		g.status.Restored++
+	}
+	err := g.table.close(rules{g.status.Port, g.Settings.Gate.Except})
+	g.status.Closed = err == nil
+	return err
+}
+
+// log logs what has changed.
+func (g *Gate) log(before api.GateStatus) {
+	s := g.status
+	if s.Error != "" && s.Error != before.Error {
+		g.Log.Error("cannot close or open the gate", "error", s.Error)
+	}
+	switch {
+	case s.Closed && !before.Closed:
+		g.Log.Info("gate closed", "port", s.Port, "reason", s.Reason)
+	case !s.Closed && (before.Closed || before.Looked.IsZero()):
+		g.Log.Info("gate open", "port", s.Port, "reason", s.Reason, "refused", before.Refused)
+	case s.Restored > before.Restored:
+		g.Log.Warn("something has changed the table inet pmcheck; restored", "port", s.Port)
+	case s.Reason != before.Reason:
+		g.Log.Info("gate unchanged", "closed", s.Closed, "reason", s.Reason)
+	}
+}
+
+// notify tells the service manager the state, and that the gate works.
+func (g *Gate) notify(ready bool) {
+	line := "open: " + g.status.Reason
+	if g.status.Closed {
+		line = "closed: " + g.status.Reason
+	}
+	var err error
+	switch {
+	case !ready:
+		err = systemd.Ready(line)
+	case line != g.shown:
+		err = systemd.Status(line)
+	}
+	if err = errors.Join(err, systemd.Ping()); err != nil && line != g.shown {
+		g.Log.Warn("cannot notify systemd", "error", err)
+	}
+	g.shown = line
+}
+
+// write replaces the file that the daemon reads.
+func (g *Gate) write() error {
+	if g.Dir == "" {
+		return nil
+	}
+	data, err := json.Marshal(g.status)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(g.Dir, api.GateFile) // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(g.Dir, api.GateFile))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// keepAsking asks the daemon every askEvery until ctx ends.
+func (g *Gate) keepAsking(ctx context.Context) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			g.ask(ctx)
+		}
+	}
+}
+
+// ask asks the daemon whether another master of the pool serves. Its answer can only keep
+// the gate open.
+func (g *Gate) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	status, err := api.Client{Socket: g.Settings.Socket}.Status(ctx)
+	if err == nil {
+		g.alone.Store(&hearsay{rotation.Alone(status), time.Now()})
+	}
+}
+
+// ownAddresses returns the addresses of this host. Connections to and from them use the
+// loopback interface, which the gate leaves alone.
+func ownAddresses() (list []netip.Prefix) {
+	addresses, _ := net.InterfaceAddrs() // without them, only gate.except is shown
+	for _, a := range addresses {
+		if prefix, ok := a.(*net.IPNet); ok {
+			if addr, ok := netip.AddrFromSlice(prefix.IP); ok {
+				addr = addr.Unmap()
+				list = append(list, netip.PrefixFrom(addr, addr.BitLen()))
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+package rotation
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// othersTime is how old what other masters said may be.
+const othersTime = 20 * time.Second
+
+// Alone says why no other master of the pool serves; it returns "" if one does, and if
+// that is not known. Only the fleet can say so: the budget counts the masters that are
+// out, but does not know how many there are. It decides about a member that does not say
+// whether it serves.
+func Alone(s api.Status) string {
+	o := s.Others
+	if o == nil || s.Time.Sub(o.Asked) > othersTime || len(o.Serving) > 0 || len(o.Out)+len(o.Unknown) == 0 {
+		return ""
+	}
+	for _, member := range o.Unknown {
+		if !hasSlot(s, member) {
+			return ""
+		}
+	}
+	return "no other master of the fleet serves: " + strings.Join(slices.Concat(o.Out, o.Unknown), ", ")
+}
+
+// IsNamed reports whether a member of the fleet is the host that has one of some names.
+func IsNamed(member string, names []string) bool {
+	u, err := api.MemberURL(member)
+	return err == nil && place([]string{strings.ToLower(u.Hostname())}, names, sameHost) >= 0
+}
+
+// hasSlot reports whether a member of the fleet is out by the budget of the pool.
+func hasSlot(s api.Status, member string) bool {
+	return s.Budget != nil && s.Budget.Reachable && slices.ContainsFunc(s.Budget.Slots, func(slot api.Slot) bool {
+		return !slot.Own && !slot.Lapsed && IsNamed(member, []string{slot.Master})
+	})
+}
+
+// gated reports whether the gate refuses what a balancer still sends. One on this host
+// has an address that passes.
+func gated(s api.Status, b api.Balancer) bool {
+	return b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
+}
+
+// gateOpen returns the gate of a held master if it is open: agents that no balancer sends
+// elsewhere still come.
+func gateOpen(s api.Status, since time.Time) []api.Obstacle {
+	switch {
+	case !s.Gate.Runs(s.Time) || s.Gate.Closed && s.Gate.Looked.After(since):
+		return nil
+	case !s.Gate.Looked.After(since):
+		return []api.Obstacle{obstacle(api.ObstacleGate, "", "the gate has not looked since")}
+	case s.Gate.Error != "":
+		return []api.Obstacle{obstacle(api.ObstacleGate, "", "the gate cannot close: %s", s.Gate.Error)}
+	}
+	return []api.Obstacle{obstacle(api.ObstacleGate, "", "the gate is open: %s", s.Gate.Reason)}
+}
+
+// gateClosed returns the gate of a master that is ready, if it is still closed.
+func gateClosed(s api.Status, v api.ServiceStatus) []api.Obstacle {
+	if v.Name != monitor.Server || v.Mode != drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed {
+		return nil
+	}
+	return []api.Obstacle{obstacle(api.ObstacleGate, "", "the gate is still closed: %s", s.Gate.Reason)}
+}

@@ -1,0 +1,123 @@
+package rotation_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// gate adds a gate that looked for the last time that long after the hold took effect.
+func gate(closed bool, looked time.Duration) func(*api.Status) {
+	return func(s *api.Status) {
+		s.Gate = &api.GateStatus{
+			Closed: closed,
+			Looked: held().Add(looked),
+			Reason: "its reason",
+			Passes: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		}
+	}
+}
+
+// lookedBefore adds a gate that runs, and looked last just before the hold took effect,
+// which is a second ago.
+func lookedBefore(s *api.Status) {
+	gate(false, 0)(s)
+	s.Time = held().Add(time.Second)
+}
+
+// sends adds a balancer at an address that still sends agents.
+func sends(from string) func(*api.Status) {
+	return asking(func(b *api.Balancer) {
+		b.Source = netip.MustParseAddr(from)
+		b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2}
+	})
+}
+
+// TestGateCountsForLeavingAndReturning: what an open gate keeps from being idle, and what
+// a closed one lets through.
+func TestGateCountsForLeavingAndReturning(t *testing.T) {
+	tests := []struct {
+		name   string
+		status api.Status
+		want   []api.ObstacleKind
+	}{
+		{"closed, no balancer", status(drain.Drain, gate(true, time.Minute)), nil},
+		{"not looked since", status(drain.Drain, lookedBefore), []api.ObstacleKind{api.ObstacleGate}},
+		{"stays open", status(drain.Drain, gate(false, time.Minute)), []api.ObstacleKind{api.ObstacleGate}},
+		{"hangs", status(drain.Drain, gate(true, time.Second)), nil},
+		{"closed, a balancer that sends", status(drain.Drain, gate(true, time.Minute), sends("198.51.100.1")), nil},
+		{"closed, one that passes", status(drain.Drain, gate(true, time.Minute), sends("192.0.2.9")),
+			[]api.ObstacleKind{api.ObstacleSending}},
+		{"closed, one on this host", status(drain.Drain, gate(true, time.Minute), sends("127.0.0.1")),
+			[]api.ObstacleKind{api.ObstacleSending}},
+		{"hangs, a balancer that sends", status(drain.Drain, gate(true, time.Second), sends("198.51.100.1")),
+			[]api.ObstacleKind{api.ObstacleSending}},
+		{"ready, still closed", status(drain.Ready, serving, gate(true, time.Minute)), []api.ObstacleKind{api.ObstacleGate}},
+		{"ready, open", status(drain.Ready, serving, gate(false, time.Minute)), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v, _ := tt.status.Service(monitor.Server)
+			var got []api.ObstacleKind
+			for _, o := range rotation.Standing(tt.status, v, nil) {
+				got = append(got, o.Kind)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func serving(s *api.Status) { s.Services[0].Answer = api.Answer{Code: 200} }
+
+// TestAloneNeedsTheWholeFleet: only a fleet of which each other master is known not to
+// serve keeps the gate open.
+func TestAloneNeedsTheWholeFleet(t *testing.T) {
+	others := func(o api.OthersStatus) func(*api.Status) {
+		return func(s *api.Status) {
+			if o.Asked.IsZero() {
+				o.Asked = now()
+			}
+			s.Others = &o
+		}
+	}
+	slot := func(reachable, lapsed bool) func(*api.Status) {
+		return func(s *api.Status) {
+			s.Budget = &api.BudgetStatus{Reachable: reachable, Slots: []api.Slot{{Master: "m3.example.com", Lapsed: lapsed}}}
+		}
+	}
+	out, unknown := []string{"m2:9200"}, []string{"https://m3.example.com"}
+	tests := []struct {
+		name   string
+		status api.Status
+		want   string
+	}{
+		{"nothing asked", status(drain.Drain), ""},
+		{"a fleet of this master", status(drain.Drain, others(api.OthersStatus{})), ""},
+		{"all out", status(drain.Drain, others(api.OthersStatus{Out: out})),
+			"no other master of the fleet serves: m2:9200"},
+		{"asked long ago", status(drain.Drain, others(api.OthersStatus{Asked: held(), Out: out})), ""},
+		{"one serves", status(drain.Drain, others(api.OthersStatus{Serving: []string{"m4"}, Out: out})), ""},
+		{"one does not tell", status(drain.Drain, others(api.OthersStatus{Out: out, Unknown: unknown})), ""},
+		{"that one has a slot", status(drain.Drain, others(api.OthersStatus{Out: out, Unknown: unknown}), slot(true, false)),
+			"no other master of the fleet serves: m2:9200, https://m3.example.com"},
+		{"a lapsed slot", status(drain.Drain, others(api.OthersStatus{Unknown: unknown}), slot(true, true)), ""},
+		{"an old answer of the budget", status(drain.Drain, others(api.OthersStatus{Unknown: unknown}), slot(false, false)),
+			""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := rotation.Alone(tt.status); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
