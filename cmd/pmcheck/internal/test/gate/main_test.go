@@ -1,0 +1,272 @@
+//go:build linux
+
+package gate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+func TestMain(m *testing.M) { lab.Main(m) }
+
+const (
+	// near is the end of a link in the network namespace of the tests, where the gate is;
+	// far and other are addresses at the other end.
+	near4, far4, other4 = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+	near6, far6         = "2001:db8::1", "2001:db8::2"
+	port                = "8140"
+)
+
+// A gatedHost is the network namespace of the tests with a server on Puppet's port, a gate
+// that tests start, and clients at the other end of a link.
+type gatedHost struct {
+	t       *testing.T
+	clients *lab.Network
+	dir     string
+	gate    *exec.Cmd
+	log     *lockedBuffer
+}
+
+// newGatedHost makes a host without a gate.
+func newGatedHost(t *testing.T, yaml string) *gatedHost {
+	t.Helper()
+	lab.Real(t)
+	lab.Need(t, "nft", "nftables")
+	dir := t.TempDir()
+	h := &gatedHost{t: t, clients: lab.StartNetwork(t), dir: dir, log: new(lockedBuffer)}
+	for _, name := range []string{"holds", "until", "run"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.write("pmcheck.yaml", fmt.Sprintf("holds: {persistent: %[1]s/holds, until_reboot: %[1]s/until}\n"+
+		"socket: %[1]s/none.sock\n%[2]s", dir, yaml))
+	h.link()
+	h.listen()
+	for _, ends := range [][2]string{{far4, near4}, {other4, near4}, {far6, near6}} { // neighbours find each other
+		lab.WaitFor(t, 20*time.Second, 10*time.Millisecond, func() error { return h.dial(ends[0], ends[1]) })
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("nft", "flush", "ruleset").CombinedOutput(); err != nil {
+			t.Errorf("nft: %v: %s", err, out)
+		}
+		if t.Failed() {
+			t.Logf("the gate's log:\n%s", h.log)
+		}
+	})
+	return h
+}
+
+// link connects this namespace with that of the clients.
+func (h *gatedHost) link() {
+	h.t.Helper()
+	there := h.clients.Command("sleep", "infinity")
+	if err := there.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { there.Process.Kill(); there.Wait() }()
+	lab.WaitFor(h.t, 10*time.Second, 5*time.Millisecond, func() error { // nsenter has entered the namespace
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", there.Process.Pid))
+		if strings.TrimSpace(string(comm)) != "sleep" {
+			return fmt.Errorf("%s, %v", comm, err)
+		}
+		return nil
+	})
+	h.run(exec.Command("ip", "link", "add", "gate0", "type", "veth", "peer", "name", "gate1",
+		"netns", fmt.Sprint(there.Process.Pid)))
+	h.t.Cleanup(func() { exec.Command("ip", "link", "delete", "gate0").Run() })
+	for _, args := range [][]string{
+		{"address", "add", near4 + "/24", "dev", "gate0"},
+		{"address", "add", near6 + "/64", "dev", "gate0", "nodad"},
+		{"link", "set", "gate0", "up"},
+	} {
+		h.run(exec.Command("ip", args...))
+	}
+	for _, args := range [][]string{
+		{"address", "add", far4 + "/24", "dev", "gate1"},
+		{"address", "add", other4 + "/24", "dev", "gate1"},
+		{"address", "add", far6 + "/64", "dev", "gate1", "nodad"},
+		{"link", "set", "gate1", "up"},
+	} {
+		h.run(h.clients.Command("ip", args...))
+	}
+}
+
+// listen starts a server that echoes.
+func (h *gatedHost) listen() {
+	h.t.Helper()
+	l, err := net.Listen("tcp", ":"+port)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for b := make([]byte, 1); ; {
+					if _, err := conn.Read(b); err != nil {
+						return
+					}
+					conn.Write(b)
+				}
+			}()
+		}
+	}()
+}
+
+// start starts the gate and waits until it has looked at the holds.
+func (h *gatedHost) start() {
+	h.t.Helper()
+	cmd := exec.Command(lab.Build(h.t), "gate", "--config", filepath.Join(h.dir, "pmcheck.yaml"), "run")
+	cmd.Env = append(os.Environ(), "RUNTIME_DIRECTORY="+filepath.Join(h.dir, "run"))
+	cmd.Stderr = h.log
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.gate = cmd
+	h.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	began := time.Now()
+	lab.WaitFor(h.t, 20*time.Second, 10*time.Millisecond, func() error {
+		if s := h.status(); !s.Looked.After(began) {
+			return fmt.Errorf("the gate looked last at %v", s.Looked)
+		}
+		return nil
+	})
+}
+
+// status returns what the gate says of itself.
+func (h *gatedHost) status() (s api.GateStatus) {
+	data, err := os.ReadFile(filepath.Join(h.dir, "run", api.GateFile))
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		h.t.Error(err)
+	}
+	return s
+}
+
+// hold sets a hold as pmcheck drain does, but returns as soon as it is there: pmcheck also
+// waits until it is on the disk.
+func (h *gatedHost) hold() {
+	h.t.Helper()
+	h.write(".new", `{"mode": "drain"}`)
+	if err := os.Rename(filepath.Join(h.dir, ".new"), h.holdFile()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *gatedHost) lift() {
+	h.t.Helper()
+	if err := os.Remove(h.holdFile()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *gatedHost) holdFile() string { return filepath.Join(h.dir, "holds", "operator.json") }
+
+// waitFor waits until a new connection from far4 is refused, or accepted.
+func (h *gatedHost) waitFor(refused bool, within time.Duration) time.Duration {
+	h.t.Helper()
+	return lab.WaitFor(h.t, within, time.Millisecond, func() error {
+		if err := h.dial(far4, near4); refused != errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("a new connection: %v", err)
+		}
+		return nil
+	})
+}
+
+// dial makes a connection from an address of the clients, and closes it.
+func (h *gatedHost) dial(from, to string) error {
+	conn, err := h.connect(from, to)
+	if err == nil {
+		conn.Close()
+	}
+	return err
+}
+
+func (h *gatedHost) connect(from, to string) (conn net.Conn, err error) {
+	dialer := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	err = h.clients.Inside(func() error {
+		conn, err = dialer.Dial("tcp", net.JoinHostPort(to, port))
+		return err
+	})
+	return conn, err
+}
+
+// echo sends a byte and waits until it comes back.
+func echo(conn net.Conn) error {
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := conn.Write([]byte{1}); err != nil {
+		return err
+	}
+	_, err := conn.Read(make([]byte, 1))
+	return err
+}
+
+// ruleset returns all of nftables but counters and the numbers of rules.
+func (h *gatedHost) ruleset() string {
+	h.t.Helper()
+	return h.run(exec.Command("nft", "--stateless", "list", "ruleset"))
+}
+
+// nft loads a ruleset.
+func (h *gatedHost) nft(script string) {
+	h.t.Helper()
+	cmd := exec.Command("nft", "-f", "-")
+	cmd.Stdin = strings.NewReader(script)
+	h.run(cmd)
+}
+
+func (h *gatedHost) run(cmd *exec.Cmd) string {
+	h.t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("%v: %v: %s", cmd.Args, err, out)
+	}
+	return string(out)
+}
+
+func (h *gatedHost) write(name, content string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o644); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// lockedBuffer is a buffer for the output of a program that still runs.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -1,0 +1,274 @@
+//go:build linux
+
+package gate_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestGateRefusesNewConnections: over IPv4 and IPv6, from everywhere but this host and the
+// networks in gate.except, and only while the master is held.
+func TestGateRefusesNewConnections(t *testing.T) {
+	h := newGatedHost(t, "gate: {except: [192.0.2.3, 2001:db8:1::/48]}\n")
+	before, err := h.connect(far4, near4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	h.start()
+	assertDials := func(want error) {
+		t.Helper()
+		for _, d := range []struct {
+			from, to string
+			want     error
+		}{
+			{far4, near4, want},
+			{far6, near6, want},
+			{other4, near4, nil},
+		} {
+			if err := h.dial(d.from, d.to); !errors.Is(err, d.want) || d.want == nil && err != nil {
+				t.Errorf("from %s to %s: %v, want %v", d.from, d.to, err, d.want)
+			}
+		}
+		for _, own := range []string{"127.0.0.1", "::1", near4, near6} {
+			conn, err := net.DialTimeout("tcp", net.JoinHostPort(own, port), time.Second)
+			if err != nil {
+				t.Errorf("from this host to %s: %v", own, err)
+				continue
+			}
+			conn.Close()
+		}
+		if err := echo(before); err != nil {
+			t.Errorf("the connection that was open: %v", err)
+		}
+	}
+	assertDials(nil)
+	h.hold()
+	h.waitFor(true, 10*time.Second)
+	assertDials(syscall.ECONNREFUSED)
+	lab.WaitFor(t, 10*time.Second, 10*time.Millisecond, func() error {
+		if s := h.status(); !s.Closed || s.Refused < 2 {
+			return errors.New("it does not count what it refuses")
+		}
+		return nil
+	})
+	h.lift()
+	h.waitFor(false, 10*time.Second)
+	assertDials(nil)
+	if left := h.ruleset(); left != "" {
+		t.Errorf("it leaves\n%s", left)
+	}
+}
+
+// TestGateFollowsHoldsWithin100ms measures from when a hold is there until the first
+// connection is refused, and back.
+func TestGateFollowsHoldsWithin100ms(t *testing.T) {
+	h := newGatedHost(t, "")
+	h.start()
+	var closing, opening []time.Duration
+	for range 15 {
+		h.hold()
+		closing = append(closing, h.waitFor(true, 10*time.Second))
+		h.lift()
+		opening = append(opening, h.waitFor(false, 10*time.Second))
+	}
+	for name, took := range map[string][]time.Duration{"closing": closing, "opening": opening} {
+		slices.Sort(took)
+		median := took[len(took)/2]
+		t.Logf("%s: median %v, at most %v", name, median.Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
+		if median > 100*time.Millisecond {
+			t.Errorf("%s takes %v in the median", name, median)
+		}
+	}
+}
+
+// TestEstablishedConnectionSurvives: a connection from before the first rule in this
+// namespace, so that the kernel has not tracked it, is silent while the gate closes. It is
+// used again later: with PMCHECK_LONG=1 after 60 s.
+func TestEstablishedConnectionSurvives(t *testing.T) {
+	h := newGatedHost(t, "")
+	var conns []net.Conn
+	for _, ends := range [][2]string{{far4, near4}, {far6, near6}} {
+		conn, err := h.connect(ends[0], ends[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conns = append(conns, conn)
+	}
+	h.start()
+	h.hold()
+	h.waitFor(true, 10*time.Second)
+	silence := 3 * time.Second
+	if os.Getenv("PMCHECK_LONG") != "" {
+		silence = time.Minute
+	}
+	lab.Pause(t, silence)
+	for _, conn := range conns {
+		for range 3 {
+			if err := echo(conn); err != nil {
+				t.Errorf("after %v, from %s: %v", silence, conn.LocalAddr(), err)
+			}
+		}
+	}
+}
+
+// firewall is a ruleset as hosts have one: nothing passes but what is named, in and out.
+const firewall = `
+table inet filter {
+	set agents {
+		type ipv4_addr
+		elements = { 192.0.2.2 }
+	}
+	chain input {
+		type filter hook input priority 0; policy drop;
+		iif lo accept
+		ct state established,related accept
+		meta l4proto { icmp, icmpv6 } accept
+		ip saddr @agents tcp dport 8140 accept
+	}
+	chain output {
+		type filter hook output priority 0; policy drop;
+		oif lo accept
+		ct state established,related accept
+		meta l4proto { icmp, icmpv6 } accept
+	}
+}
+table ip nat {
+	chain postrouting {
+		type nat hook postrouting priority 100; policy accept;
+		ip daddr 203.0.113.0/24 masquerade
+	}
+}
+`
+
+// TestGateBehindAFirewall: with a default of drop, what the firewall accepts is refused with
+// a reset, what it drops stays dropped, and nothing of it changes.
+func TestGateBehindAFirewall(t *testing.T) {
+	h := newGatedHost(t, "")
+	h.nft(firewall)
+	before := h.ruleset()
+	open, err := h.connect(far4, near4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	h.start()
+	h.hold()
+	h.waitFor(true, 10*time.Second)
+	if during := h.ruleset(); !strings.HasPrefix(during, before) || !strings.Contains(during, "table inet pmcheck {") {
+		t.Errorf("while it is closed, the ruleset is\n%s\nand was\n%s", during, before)
+	}
+	if err := h.dial(other4, near4); !os.IsTimeout(err) {
+		t.Errorf("what the firewall drops: %v, want a timeout", err)
+	}
+	if err := echo(open); err != nil {
+		t.Errorf("the connection that was open: %v", err)
+	}
+	h.lift()
+	h.waitFor(false, 10*time.Second)
+	if after := h.ruleset(); after != before {
+		t.Errorf("afterwards the ruleset is\n%s\nand was\n%s", after, before)
+	}
+}
+
+// TestTableIsRestored: within two seconds, whatever removes or changes it.
+func TestTableIsRestored(t *testing.T) {
+	h := newGatedHost(t, "gate: {except: [192.0.2.3]}\n")
+	h.start()
+	h.hold()
+	h.waitFor(true, 10*time.Second)
+	lab.WaitFor(t, 10*time.Second, 10*time.Millisecond, func() error {
+		if !h.status().Closed {
+			return errors.New("the gate says that it is open")
+		}
+		return nil
+	})
+	want := h.ruleset()
+	for _, script := range []string{
+		"flush ruleset",
+		"flush ruleset\n" + firewall, // as a reload of nftables.service does
+		"delete table inet pmcheck",
+		"flush table inet pmcheck",
+		"delete chain inet pmcheck input",
+		"insert rule inet pmcheck refuse tcp dport 8140 return",
+	} {
+		t.Run(strings.Fields(script)[0]+" "+strings.Fields(script)[1], func(t *testing.T) {
+			if strings.HasPrefix(script, "delete chain") {
+				h.nft("flush chain inet pmcheck input")
+			}
+			h.nft(script)
+			took := lab.WaitFor(t, 2*time.Second, 5*time.Millisecond, func() error {
+				if now := h.ruleset(); !strings.HasSuffix(now, want) {
+					return errors.New("the ruleset is\n" + now)
+				}
+				return nil
+			})
+			t.Logf("restored after %v", took.Round(time.Millisecond))
+			if err := h.dial(far4, near4); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("a new connection: %v", err)
+			}
+		})
+	}
+}
+
+// TestGateLeavesThePortOpen: when it stops, when it was killed and its unit cleans up, and
+// when a table is left from somewhere else.
+func TestGateLeavesThePortOpen(t *testing.T) {
+	h := newGatedHost(t, "")
+	h.start()
+	h.hold()
+	h.waitFor(true, 10*time.Second)
+	h.gate.Process.Signal(syscall.SIGTERM)
+	if err := h.gate.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+	if err := h.dial(far4, near4); err != nil || h.ruleset() != "" {
+		t.Errorf("after SIGTERM: %v, the ruleset is\n%s", err, h.ruleset())
+	}
+
+	h.start()
+	h.waitFor(true, 10*time.Second)
+	h.gate.Process.Kill()
+	h.gate.Wait()
+	left := h.ruleset()
+	h.run(exec.Command(lab.Build(t), "gate", "open"))
+	if err := h.dial(far4, near4); err != nil || h.ruleset() != "" {
+		t.Errorf("after SIGKILL: %v, the ruleset is\n%s", err, h.ruleset())
+	}
+	h.run(exec.Command(lab.Build(t), "gate", "open")) // with nothing to do
+
+	h.lift()
+	h.nft(left)
+	h.start()
+	h.waitFor(false, time.Second)
+	h.nft(left) // while it runs
+	h.waitFor(false, 2*time.Second)
+}
+
+// TestUnreadableHoldLeavesThePortOpen: a hold file that cannot be read is maint for
+// balancers, and nothing for the gate.
+func TestUnreadableHoldLeavesThePortOpen(t *testing.T) {
+	h := newGatedHost(t, "")
+	h.start()
+	h.write("holds/operator.json", "{")
+	lab.WaitFor(t, 10*time.Second, 10*time.Millisecond, func() error {
+		if s := h.status(); s.Reason != "the hold of operator cannot be read" {
+			return errors.New(s.Reason)
+		}
+		return nil
+	})
+	if err := h.dial(far4, near4); err != nil {
+		t.Error(err)
+	}
+}
