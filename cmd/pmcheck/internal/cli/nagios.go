@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/nagios"
 )
@@ -21,7 +22,7 @@ func pluginFlags() []cli.Flag {
 		&cli.GenericFlag{
 			Name:    "timeout",
 			Aliases: []string{"t"},
-			Value:   &duration{10 * time.Second},
+			Value:   &cmdline.Duration{Duration: 10 * time.Second},
 			Usage:   "with --nagios, report UNKNOWN after `DURATION`",
 		},
 		&cli.BoolFlag{

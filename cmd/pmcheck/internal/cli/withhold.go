@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
@@ -139,7 +140,7 @@ func lift(c *cli.Context, h *withhold.Hold) {
 
 // comeBack lifts the hold and waits until the master is back in service.
 func comeBack(c *cli.Context, settings config.Config, h *withhold.Hold) error {
-	c.Generic("wait").(*waitValue).Duration = durationOf(c, "return")
+	c.Generic("wait").(*cmdline.Limit).Duration.Duration = durationOf(c, "return")
 	lifted, err := h.Lift()
 	if err != nil {
 		return writeHint(err)

@@ -1,6 +1,6 @@
-// Package cmdline knows pmcheck's commands and flags as plain data. It tells what a
-// mistyped word was meant to be, and writes the completion scripts. It parses no
-// arguments and does not know the library that does.
+// Package cmdline knows pmcheck's commands and flags as plain data, and the values that a
+// flag may have. It tells what a mistyped word was meant to be, and writes the completion
+// scripts. It does not know the library that parses the arguments.
 package cmdline
 
 import "slices"
