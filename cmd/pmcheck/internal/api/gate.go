@@ -59,4 +59,7 @@ type OthersStatus struct {
 	Serving []string  `json:"serving"`
 	Out     []string  `json:"out"`     // do not serve, or do not answer, twice in a row
 	Unknown []string  `json:"unknown"` // answer, but do not tell; see status_allow
+	// Missing did not serve at the last look, but did in the quarter of an hour before:
+	// they are expected back.
+	Missing []string `json:"missing"`
 }

@@ -21,8 +21,12 @@ const GateDirectory = "/run/pmcheck-gate"
 const (
 	// gateEvery is how often the daemon reads what the gate says of itself.
 	gateEvery = 500 * time.Millisecond
-	// othersEvery is how often the other masters of the fleet are asked.
+	// othersEvery is how often the other masters of the fleet are asked. Slots are three
+	// times as long, see rotation.Slots.
 	othersEvery = 5 * time.Second
+	// lately is how long a master that does not serve any more is expected back: a host
+	// that reboots may take that long.
+	lately = 15 * time.Minute
 )
 
 // followGate keeps the status of the gate up to date until ctx ends.
@@ -74,15 +78,15 @@ func gateNews(was, now *api.GateStatus) bool {
 func (d *Daemon) askOthers(ctx context.Context) error {
 	tick := time.NewTicker(othersEvery)
 	defer tick.Stop()
-	missed := map[string]bool{} // at the last look
+	history := map[string]memory{}
 	for ctx.Err() == nil {
 		c := d.settings.Load()
 		if len(c.Fleet) == 0 || !d.gate.Load().Runs(time.Now()) {
 			d.others.Store(nil)
-			clear(missed)
+			clear(history)
 		} else if members := api.AskAll(ctx, c.Fleet, fleetClients(c)); ctx.Err() == nil {
 			own := append([]string{c.Probe.Certname}, api.OwnNames()...)
-			d.others.Store(sortOthers(members, own, missed, time.Now()))
+			d.others.Store(sortOthers(members, own, history, time.Now()))
 		}
 		select {
 		case <-ctx.Done():
@@ -108,22 +112,36 @@ func fleetClients(c *config.Config) []api.Client {
 	return clients
 }
 
+// memory is what is known of a member from earlier looks.
+type memory struct {
+	missed bool      // at the last look
+	served time.Time // when it last did
+}
+
 // sortOthers sorts the members other than this master, whose names are own with the
-// certname first, by what they say. missed holds those
-// that did not serve at the last look: one look may meet a restart of pmcheck.
-func sortOthers(members []api.Member, own []string, missed map[string]bool, now time.Time) *api.OthersStatus {
-	o := &api.OthersStatus{Asked: now, Serving: []string{}, Out: []string{}, Unknown: []string{}}
+// certname first, by what they say. A member is out if it did not serve at the last look
+// either: one look may meet a restart of pmcheck.
+func sortOthers(members []api.Member, own []string, history map[string]memory, now time.Time) *api.OthersStatus {
+	o := &api.OthersStatus{Asked: now, Serving: []string{}, Out: []string{}, Unknown: []string{}, Missing: []string{}}
 	for _, m := range members {
+		before := history[m.Host]
 		switch {
 		case rotation.IsNamed(m.Host, own), m.Status != nil && m.Status.Certname == own[0]:
+			continue
 		case m.Status == nil && !m.Silent:
 			o.Unknown = append(o.Unknown, m.Host)
-		case serves(m.Status), !missed[m.Host]:
+		case serves(m.Status), !before.missed:
 			o.Serving = append(o.Serving, m.Host)
 		default:
 			o.Out = append(o.Out, m.Host)
 		}
-		missed[m.Host] = !serves(m.Status)
+		if serves(m.Status) {
+			before.served = now
+		} else if !before.served.IsZero() && now.Sub(before.served) < lately {
+			o.Missing = append(o.Missing, m.Host)
+		}
+		before.missed = !serves(m.Status)
+		history[m.Host] = before
 	}
 	return o
 }

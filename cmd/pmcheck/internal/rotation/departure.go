@@ -117,7 +117,8 @@ func Collided(list []api.Obstacle) bool {
 // Unsettled returns what is in the way of a master that has left until no other one can
 // leave in the same slot.
 func (d *Departure) Unsettled(s api.Status) []api.Obstacle {
-	if d.left.IsZero() || !s.Time.Before(d.left.Add(d.length)) {
+	seen := len(sendingHere(d.before, d.Service)) > 0 // by a balancer, which would tell of a collision
+	if d.left.IsZero() || !seen || !s.Time.Before(d.left.Add(d.length)) {
 		return nil
 	}
 	return []api.Obstacle{obstacle(api.ObstacleSlot, "", "another server may still leave at the same time")}

@@ -10,16 +10,42 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// othersTime is how old what other masters said may be.
-const othersTime = 20 * time.Second
+const (
+	// othersTime is how old what other masters said may be.
+	othersTime = 20 * time.Second
+	// othersSlot is the length of a slot where masters only ask each other, every 5 s, and
+	// othersLate how long after its beginning it may be used.
+	othersSlot, othersLate = 15 * time.Second, time.Second
+)
+
+// others returns what the other masters of the fleet said; nil if that is not known.
+func others(s api.Status) *api.OthersStatus {
+	if s.Others == nil || s.Time.Sub(s.Others.Asked) > othersTime {
+		return nil
+	}
+	return s.Others
+}
+
+// turnOfFleet returns the masters of the fleet that are expected back. Where the gate runs,
+// agents have no balancer that could tell.
+func turnOfFleet(s api.Status, service string) (list []api.Obstacle) {
+	o := others(s)
+	if o == nil || !s.Gate.Runs(s.Time) || service != "" && service != monitor.Server {
+		return nil
+	}
+	for _, member := range o.Missing {
+		list = append(list, obstacle(api.ObstacleTurn, member, "%s of the fleet does not serve", member))
+	}
+	return list
+}
 
 // Alone says why no other master of the pool serves; it returns "" if one does, and if
 // that is not known. Only the fleet can say so: the budget counts the masters that are
 // out, but does not know how many there are. It decides about a member that does not say
 // whether it serves.
 func Alone(s api.Status) string {
-	o := s.Others
-	if o == nil || s.Time.Sub(o.Asked) > othersTime || len(o.Serving) > 0 || len(o.Out)+len(o.Unknown) == 0 {
+	o := others(s)
+	if o == nil || len(o.Serving) > 0 || len(o.Out)+len(o.Unknown) == 0 {
 		return ""
 	}
 	for _, member := range o.Unknown {

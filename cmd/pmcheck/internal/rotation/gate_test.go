@@ -121,3 +121,46 @@ func TestAloneNeedsTheWholeFleet(t *testing.T) {
 		})
 	}
 }
+
+// TestTurnsBehindGates: where agents have no balancer, masters take turns by what the fleet
+// says, each at the beginning of a slot of its own.
+func TestTurnsBehindGates(t *testing.T) {
+	fleet := func(missing ...string) func(*api.Status) {
+		return func(s *api.Status) {
+			gate(false, time.Minute)(s)
+			s.Certname, s.Fleet, s.Started = "m1.example.com", []string{"m1", "m2", "m3"}, held()
+			s.Others = &api.OthersStatus{Asked: now(), Serving: []string{"m2", "m3"}, Missing: missing}
+		}
+	}
+	without := func(change func(*api.Status)) func(*api.Status) {
+		return func(s *api.Status) { fleet("m2")(s); change(s) }
+	}
+	for _, tt := range []struct {
+		name   string
+		status api.Status
+		want   []api.ObstacleKind
+	}{
+		{"all serve", status(drain.Ready, fleet()), []api.ObstacleKind{api.ObstacleSlot}},
+		{"one is expected back", status(drain.Ready, fleet("m2")), []api.ObstacleKind{api.ObstacleTurn}},
+		{"no gate", status(drain.Ready, without(func(s *api.Status) { s.Gate = nil })), nil},
+		{"a gate that hangs", status(drain.Ready, without(gate(false, time.Second))), nil},
+		{"asked long ago", status(drain.Ready, without(func(s *api.Status) { s.Others.Asked = held() })), nil},
+		{"not in the fleet", status(drain.Ready, fleet(), func(s *api.Status) { s.Certname = "m9" }), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := rotation.Departure{Draw: func(int) int { return 0 }}
+			list, again := d.Waits(tt.status)
+			var got []api.ObstacleKind
+			for _, o := range list {
+				got = append(got, o.Kind)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			const round = 3 * 15 * time.Second
+			if own := again.UnixNano() % int64(round); !again.IsZero() && own != 0 {
+				t.Errorf("its slot begins %v after that of the first of three", time.Duration(own))
+			}
+		})
+	}
+}

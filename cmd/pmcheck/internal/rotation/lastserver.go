@@ -21,8 +21,8 @@ func LastServer(s api.Status, service string) (list []api.Obstacle) {
 	return list
 }
 
-// Turn returns the balancers that have lost another server lately: that server
-// is expected back. One that never had another, as with a single master, is not
+// Turn returns the balancers that have lost another server lately, and where the gate runs
+// the masters of the fleet that do not serve any more: these are expected back. One that never had another, as with a single master, is not
 // waited for, and neither is a server that has been out for long.
 func Turn(s api.Status, service string) (list []api.Obstacle) {
 	for _, b := range sendingHere(s, service) {
@@ -37,7 +37,7 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 		o.Seconds = since.Seconds()
 		list = append(list, o)
 	}
-	return list
+	return append(list, turnOfFleet(s, service)...)
 }
 
 // Replaced reports whether agents go to other servers while this master is drained. A

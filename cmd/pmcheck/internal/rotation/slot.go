@@ -26,7 +26,8 @@ const (
 // of a slot, and a slot is long enough for the balancers to tell all other masters.
 // The clock of the host divides the time, so masters agree without talking.
 type Slots struct {
-	// Length is 0 if no balancer sends its view: there would be nothing to see.
+	// Length is 0 if no balancer sends its view, and no gate runs: there would be nothing
+	// to see.
 	Length time.Duration
 	// Late is how long after its beginning a slot may be used.
 	Late time.Duration
@@ -50,6 +51,9 @@ func slotsOf(s api.Status, service string, names []string) (slots Slots) {
 			unit := bucket(b.Interval)
 			slots.fit(unit*5/2, unit)
 		}
+	}
+	if slots.Count > 0 && others(s) != nil && s.Gate.Runs(s.Time) && slots.Length < othersSlot {
+		slots.Length, slots.Late = othersSlot, othersLate
 	}
 	return slots
 }

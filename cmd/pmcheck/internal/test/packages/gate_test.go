@@ -37,7 +37,8 @@ func TestGateUnit(t *testing.T) {
 	s.waitForPort(false, 20*time.Second)
 	s.Host.MustRun("pmcheck", "drain", "--force")
 	s.waitForPort(true, 5*time.Second)
-	s.waitForOutput(10*time.Second, "gate closed", "sh", "-c", "pmcheck status | sed -nE 's/^(gate) +(closed) since.*/\\1 \\2/p'")
+	const shown = `pmcheck status | sed -nE 's/^(gate) +(closed) since.*/\1 \2/p'`
+	s.waitForOutput(10*time.Second, "gate closed", "sh", "-c", shown)
 
 	t.Run("killed", func(t *testing.T) {
 		on := s.with(t)
