@@ -73,7 +73,7 @@ back() {
 
 old=${1-$(find_old)}
 [ -f "$old" ] || die "which file of /etc/xinetd.d is the old check?"
-[ "$(answer $port)" = 200 ] || die "the old check does not answer 200: a bad moment"
+until_answer $port 5000 || die "the old check does not answer 200: a bad moment"
 rehearse
 
 # The units that the package started could not bind the port.

@@ -22,8 +22,9 @@ func LastServer(s api.Status, service string) (list []api.Obstacle) {
 }
 
 // Turn returns the balancers that have lost another server lately, and where the gate runs
-// the masters of the fleet that do not serve any more: these are expected back. One that never had another, as with a single master, is not
-// waited for, and neither is a server that has been out for long.
+// the masters of the fleet that do not serve any more: these are expected back. A balancer
+// that never had another server, as with a single master, is not waited for, and neither is
+// a server that has been out for long.
 func Turn(s api.Status, service string) (list []api.Obstacle) {
 	for _, b := range sendingHere(s, service) {
 		missing, since := b.Missing(s.Time)
