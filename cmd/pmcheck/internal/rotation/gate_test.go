@@ -164,3 +164,31 @@ func TestTurnsBehindGates(t *testing.T) {
 		})
 	}
 }
+
+// TestConnectionsBehindAClosedGate: an agent that is refused another connection needs the
+// one that it has until its end; whoever may come back does not.
+func TestConnectionsBehindAClosedGate(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		peer   string
+		closed bool
+		idle   time.Duration
+		used   bool
+	}{
+		{"an agent that works on its facts", "198.51.100.7:40000", true, 20 * time.Second, true},
+		{"one that passes", "192.0.2.9:40000", true, 20 * time.Second, false},
+		{"one that passes and asks", "192.0.2.9:40000", true, time.Second, true},
+		{"the gate is open", "198.51.100.7:40000", false, 20 * time.Second, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := status(drain.Drain, gate(tt.closed, time.Minute))
+			used := false
+			for _, o := range rotation.Leaving(s, monitor.Server, []drain.Connection{connection(tt.peer, tt.idle)}, held()) {
+				used = used || o.Kind == api.ObstacleConnection
+			}
+			if used != tt.used {
+				t.Errorf("in use: %v, want %v", used, tt.used)
+			}
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -55,7 +56,20 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 	default:
 		obstacles = append(obstacles, obstacle(api.ObstacleUncounted, "", "the JRubies have not been counted since"))
 	}
-	return append(obstacles, Connected(connections, s.Probe.Connections, idle(counted, s.Time))...)
+	return append(obstacles, inUse(s, connections, counted)...)
+}
+
+// inUse returns the connections that may carry another request. Behind a closed gate an
+// agent in the middle of its run cannot make another one, so each is waited for until an
+// end closes it: the agent after its run, or Jetty.
+func inUse(s api.Status, connections []drain.Connection, counted time.Time) []api.Obstacle {
+	refused := slices.DeleteFunc(slices.Clone(connections), func(c drain.Connection) bool {
+		return !s.Gate.Refuses(c.Peer.Addr(), s.Time)
+	})
+	if list := Connected(refused, s.Probe.Connections, forever); len(list) > 0 {
+		return list
+	}
+	return Connected(connections, s.Probe.Connections, idle(counted, s.Time))
 }
 
 // sending returns the balancers that may still send agents.
