@@ -75,7 +75,7 @@ proof: ## measure everything, and write packaging/doc/proof.md; three hours
 
 .PHONY: e2e
 e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; half an hour
-	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h ./cmd/pmcheck/internal/test/pool
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h -p 1 ./cmd/pmcheck/internal/test/pool ./cmd/pmcheck/internal/test/gate
 
 .PHONY: faults
 faults: deps ## everything that can go wrong, done to a real master; ten minutes
