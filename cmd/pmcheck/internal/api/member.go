@@ -18,15 +18,12 @@ import (
 )
 
 // Trust returns the TLS configuration of a Client that verifies a member against the CA
-// certificates in a PEM file.
+// certificates in a PEM file. With an error, it trusts nobody.
 func Trust(file string) (*tls.Config, error) {
 	bundle, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
-	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, err
 }
 
 // MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or

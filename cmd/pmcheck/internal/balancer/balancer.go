@@ -29,9 +29,9 @@ const (
 	// quick is the longest interval at which a balancer needs TellTimes refusals. For a
 	// slower one they could take minutes, so one refusal is enough.
 	quick = 10 * time.Second
-	// lately is how long the weight of the other servers is remembered: a host that
-	// boots, or a Puppet Server that starts, takes minutes.
-	lately = 15 * time.Minute
+	// Lately is how long a server that has left is expected back: a host that boots, or a
+	// Puppet Server that starts, takes minutes.
+	Lately = 15 * time.Minute
 )
 
 // AgentCheck is the Name under which the agent-checks of an address are kept.
@@ -117,7 +117,7 @@ func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 		return false, 0
 	}
 	since = now.Sub(b.OthersSeen)
-	return since < lately && b.Lost(b.OthersWeight), since
+	return since < Lately && b.Lost(b.OthersWeight), since
 }
 
 // Lost reports whether one of the other servers is missing since their total was
@@ -137,7 +137,7 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 		b.Elsewhere = true
 	}
 	others := b.Others()
-	if others > 0 && (others >= b.OthersWeight || now.Sub(b.OthersSeen) >= lately) {
+	if others > 0 && (others >= b.OthersWeight || now.Sub(b.OthersSeen) >= Lately) {
 		b.OthersWeight = others
 	}
 	if others > 0 && !b.Lost(b.OthersWeight) {

@@ -2,14 +2,13 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
@@ -24,9 +23,6 @@ const (
 	// othersEvery is how often the other masters of the fleet are asked. Slots are three
 	// times as long, see rotation.Slots.
 	othersEvery = 5 * time.Second
-	// lately is how long a master that does not serve any more is expected back: a host
-	// that reboots may take that long.
-	lately = 15 * time.Minute
 )
 
 // followGate keeps the status of the gate up to date until ctx ends.
@@ -99,14 +95,11 @@ func (d *Daemon) askOthers(ctx context.Context) error {
 // fleetClients returns a client for each member. With https it verifies the member's
 // certificate against Puppet's CA.
 func fleetClients(c *config.Config) []api.Client {
-	roots := x509.NewCertPool()
-	if bundle, err := os.ReadFile(c.Probe.CA); err == nil {
-		roots.AppendCertsFromPEM(bundle)
-	}
+	trust, _ := api.Trust(c.Probe.CA)
 	clients := make([]api.Client, len(c.Fleet))
 	for i, member := range c.Fleet {
 		if u, err := api.MemberURL(member); err == nil { // the configuration accepts no other
-			clients[i] = api.Client{URL: u.String(), TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+			clients[i] = api.Client{URL: u.String(), TLS: trust}
 		}
 	}
 	return clients
@@ -137,7 +130,7 @@ func sortOthers(members []api.Member, own []string, history map[string]memory, n
 		}
 		if serves(m.Status) {
 			before.served = now
-		} else if !before.served.IsZero() && now.Sub(before.served) < lately {
+		} else if !before.served.IsZero() && now.Sub(before.served) < balancer.Lately {
 			o.Missing = append(o.Missing, m.Host)
 		}
 		before.missed = !serves(m.Status)

@@ -26,14 +26,16 @@ func others(s api.Status) *api.OthersStatus {
 	return s.Others
 }
 
-// turnOfFleet returns the masters of the fleet that are expected back. Where the gate runs,
-// agents have no balancer that could tell.
+// fleetTells reports whether masters take turns by what they say of each other: agents
+// behind a gate may have no balancer that could tell.
+func fleetTells(s api.Status) bool { return others(s) != nil && s.Gate.Runs(s.Time) }
+
+// turnOfFleet returns the masters of the fleet that are expected back.
 func turnOfFleet(s api.Status, service string) (list []api.Obstacle) {
-	o := others(s)
-	if o == nil || !s.Gate.Runs(s.Time) || service != "" && service != monitor.Server {
+	if !fleetTells(s) || service != "" && service != monitor.Server {
 		return nil
 	}
-	for _, member := range o.Missing {
+	for _, member := range s.Others.Missing {
 		list = append(list, obstacle(api.ObstacleTurn, member, "%s of the fleet does not serve", member))
 	}
 	return list

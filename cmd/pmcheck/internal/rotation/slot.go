@@ -52,7 +52,7 @@ func slotsOf(s api.Status, service string, names []string) (slots Slots) {
 			slots.fit(unit*5/2, unit)
 		}
 	}
-	if slots.Count > 0 && others(s) != nil && s.Gate.Runs(s.Time) && slots.Length < othersSlot {
+	if slots.Count > 0 && fleetTells(s) && slots.Length < othersSlot {
 		slots.Length, slots.Late = othersSlot, othersLate
 	}
 	return slots
