@@ -80,19 +80,7 @@ func serveMutualTLS(t *testing.T, address, host string, own *tls.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				io.WriteString(c, host)
-			}()
-		}
-	}()
+	serve(t, l, func(c net.Conn) { io.WriteString(c, host) })
 }
 
 // askByName connects to an address as an agent does to a name, and returns what the master

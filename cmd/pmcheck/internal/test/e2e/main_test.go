@@ -94,12 +94,8 @@ func startEcho(t *testing.T) (address string) {
 	return startEchoAt(t, lab.Address(t, "127.0.0.1"))
 }
 
-func startEchoAt(t *testing.T, address string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+// serve has each connection served until the test ends.
+func serve(t *testing.T, l net.Listener, one func(net.Conn)) {
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -109,10 +105,19 @@ func startEchoAt(t *testing.T, address string) string {
 			}
 			go func() {
 				defer c.Close()
-				io.Copy(c, c)
+				one(c)
 			}()
 		}
 	}()
+}
+
+func startEchoAt(t *testing.T, address string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, l, func(c net.Conn) { io.Copy(c, c) })
 	return address
 }
 
