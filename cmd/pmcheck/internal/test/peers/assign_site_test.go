@@ -92,7 +92,26 @@ func (s *assignSite) startBalancer(name string) {
 	h.WriteFile("/etc/systemd/system/haproxy-assign.service.d/test.conf", "[Unit]\nStartLimitIntervalSec=0\n", 0o644)
 	h.MustRun("systemctl", "daemon-reload")
 	h.MustRun("systemctl", "start", "haproxy")
+	s.waitForServers(h)
 	s.balancers = append(s.balancers, h)
+}
+
+// waitForServers waits until HAProxy has asked both masters. It starts with each server UP,
+// but one check away from DOWN: a check that this machine delays for 2 s is enough.
+func (s *assignSite) waitForServers(h *lab.Host) {
+	s.t.Helper()
+	lab.WaitFor(s.t, 30*time.Second, 100*time.Millisecond, func() error {
+		stats, err := lab.ParseStats(strings.NewReader(admin(h, "show stat")))
+		if err != nil {
+			return err
+		}
+		for _, stat := range stats {
+			if stat.Backend == "puppet" && (stat.Status != "UP" || stat.CheckCode != "200") {
+				return fmt.Errorf("%s: %s is %s, %s %s", h.Name, stat.Server, stat.Status, stat.CheckStatus, stat.CheckDesc)
+			}
+		}
+		return nil
+	})
 }
 
 // configure writes the configuration of a balancer that asks a PuppetDB at this address.
@@ -126,12 +145,16 @@ func (s *assignSite) puppetdb(path string) string {
 	return "https://" + net.JoinHostPort(s.db.Host.FQDN(), "8081") + path
 }
 
+// admin returns HAProxy's answer to a command.
+func admin(h *lab.Host, command string) string {
+	return h.MustRun("sh", "-c", "echo "+command+" | socat -t 10 - /run/haproxy/admin.sock")
+}
+
 // show returns the map that HAProxy uses, one "address server" a line.
 func (s *assignSite) show(h *lab.Host) []string {
 	s.t.Helper()
-	out := h.MustRun("sh", "-c", "echo show map "+assignMap+" | socat -t 10 - /run/haproxy/admin.sock")
 	var entries []string
-	for line := range strings.Lines(out) {
+	for line := range strings.Lines(admin(h, "show map "+assignMap)) {
 		if fields := strings.Fields(line); len(fields) == 3 {
 			entries = append(entries, fields[1]+" "+fields[2])
 		}

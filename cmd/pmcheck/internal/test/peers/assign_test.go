@@ -114,7 +114,7 @@ func (s *assignSite) goesSomewhere(node int) error {
 		for range 4 {
 			conn, err := s.connect(node, h)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", h.Name, err)
 			}
 			defer conn.Close()
 			got[conn.master] = true
@@ -228,6 +228,7 @@ func (s *assignSite) testReload() {
 	for _, h := range s.balancers {
 		before := s.show(h)
 		h.MustRun("systemctl", "reload", "haproxy")
+		s.waitForServers(h)
 		if after := s.show(h); !sameEntries(before, after) {
 			s.t.Errorf("%s: a map of %d nodes before a reload, %d after it, or other ones", h.Name, len(before), len(after))
 		}
