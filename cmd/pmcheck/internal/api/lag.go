@@ -27,7 +27,7 @@ func (l Lag) String() string {
 
 // deployed is the code of one environment on one master.
 type deployed struct {
-	member *Member
+	member int // its place in the list
 	check.Environment
 }
 
@@ -40,22 +40,24 @@ func Lags(members []Member) (lags []Lag) {
 	for i := range members {
 		for _, e := range members[i].code() {
 			if e.ID != "" && !e.Since.IsZero() {
-				environments[e.Name] = append(environments[e.Name], deployed{&members[i], e})
+				environments[e.Name] = append(environments[e.Name], deployed{i, e})
 			}
 		}
 	}
+	place := map[string]int{}
 	for _, list := range environments {
 		id, since := newest(list)
 		for _, d := range list {
-			lag := d.member.Status.Time.Sub(since)
-			if d.ID != id && lag > time.Duration(d.member.Status.CodeLag*float64(time.Second)) {
-				lags = append(lags, Lag{d.member.Host, d.Name, d.ID, id, since, lag})
+			m := members[d.member]
+			lag := m.Status.Time.Sub(since)
+			if d.ID != id && lag > time.Duration(m.Status.CodeLag*float64(time.Second)) {
+				lags = append(lags, Lag{m.Host, d.Name, d.ID, id, since, lag})
+				place[m.Host] = d.member
 			}
 		}
 	}
-	place := func(l Lag) int { return slices.IndexFunc(members, func(m Member) bool { return m.Host == l.Host }) }
 	slices.SortFunc(lags, func(a, b Lag) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.Environment, b.Environment))
+		return cmp.Or(cmp.Compare(place[a.Host], place[b.Host]), cmp.Compare(a.Environment, b.Environment))
 	})
 	return lags
 }

@@ -58,25 +58,44 @@ type Member struct {
 	Silent bool `json:"-"`
 }
 
-// AskAll asks all masters of a pool at the same time. clients[i] asks hosts[i].
-func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
-	ctx, cancel := context.WithTimeout(ctx, fleetTime)
-	defer cancel()
+// atOnce is how many masters of a pool are asked at the same time. Each takes a name lookup
+// and a connection, and those that are silent take fleetTime.
+const atOnce = 128
+
+// AskAll asks the masters of a pool. clients[i] asks hosts[i], and the members are in the
+// order of the hosts. After each answer AskAll calls progress, unless it is nil, with how
+// many have answered or failed so far; calls do not overlap.
+func AskAll(ctx context.Context, hosts []string, clients []Client, progress func(asked int)) []Member {
 	members := make([]Member, len(hosts))
+	places := make(chan struct{}, atOnce)
 	var work sync.WaitGroup
+	var mu sync.Mutex
+	asked := 0
 	for i := range hosts {
+		places <- struct{}{}
 		work.Go(func() {
-			members[i].Host = hosts[i]
-			status, err := clients[i].Status(ctx)
-			if err != nil {
-				members[i].Error, members[i].Silent = err.Error(), errors.Is(err, ErrNoDaemon)
-				return
+			members[i] = askMember(ctx, hosts[i], clients[i])
+			<-places
+			if progress != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				asked++
+				progress(asked)
 			}
-			members[i].Status = &status
 		})
 	}
 	work.Wait()
 	return members
+}
+
+func askMember(ctx context.Context, host string, client Client) Member {
+	ctx, cancel := context.WithTimeout(ctx, fleetTime)
+	defer cancel()
+	status, err := client.Status(ctx)
+	if err != nil {
+		return Member{Host: host, Error: err.Error(), Silent: errors.Is(err, ErrNoDaemon)}
+	}
+	return Member{Host: host, Status: &status}
 }
 
 // OwnNames returns what the setting fleet may call this host, besides its certname.

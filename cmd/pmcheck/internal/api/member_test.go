@@ -1,7 +1,13 @@
 package api_test
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
@@ -40,5 +46,41 @@ func TestMemberURLAcceptsHostsOnly(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%q: %q, %v; want %q", tt.member, got, err, tt.want)
 		}
+	}
+}
+
+func TestManyMembersAreAskedAFewAtATime(t *testing.T) {
+	var asking, most atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for n := asking.Add(1); ; {
+			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+				break
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+		io.WriteString(w, "{}")
+		asking.Add(-1)
+	}))
+	defer server.Close()
+	const pool = 400
+	hosts, clients := make([]string, pool), make([]api.Client, pool)
+	for i := range hosts {
+		hosts[i], clients[i].URL = fmt.Sprint("m", i), server.URL
+	}
+	clients[7].URL = "http://127.0.0.1:1"
+	asked := 0
+	members := api.AskAll(t.Context(), hosts, clients, func(n int) {
+		if n != asked+1 {
+			t.Errorf("progress from %d to %d", asked, n)
+		}
+		asked = n
+	})
+	for i, m := range members {
+		if m.Host != hosts[i] || (m.Status == nil) != (i == 7) {
+			t.Errorf("member %d is %+v", i, m)
+		}
+	}
+	if asked != pool || most.Load() > 128 || !members[7].Silent {
+		t.Errorf("%d asked, %d at a time; the silent one: %+v", asked, most.Load(), members[7])
 	}
 }

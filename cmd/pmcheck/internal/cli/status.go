@@ -163,10 +163,10 @@ func showOne(c *cli.Context, client api.Client, hint string) error {
 func showFleet(c *cli.Context, hosts []string, clients []api.Client) error {
 	if c.Bool("watch") {
 		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
-			return render.FleetScreen(api.AskAll(ctx, hosts, clients))
+			return render.FleetScreen(api.AskAll(ctx, hosts, clients, nil))
 		})
 	}
-	members := api.AskAll(c.Context, hosts, clients)
+	members := api.AskAll(c.Context, hosts, clients, render.Bar(c.App.ErrWriter, len(hosts), "masters"))
 	return show(c, members, func(w io.Writer) { render.Fleet(w, members) }, fleetExit(members))
 }
 

@@ -80,7 +80,7 @@ func (d *Daemon) askOthers(ctx context.Context) error {
 		if len(c.Fleet) == 0 || !d.gate.Load().Runs(time.Now()) {
 			d.others.Store(nil)
 			clear(history)
-		} else if members := api.AskAll(ctx, c.Fleet, fleetClients(c)); ctx.Err() == nil {
+		} else if members := api.AskAll(ctx, c.Fleet, fleetClients(c), nil); ctx.Err() == nil {
 			own := append([]string{c.Probe.Certname}, api.OwnNames()...)
 			d.others.Store(sortOthers(members, own, history, time.Now()))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,8 +17,12 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Fleet writes a pool as a table. Errors are below it: they are too long for a column.
+// Fleet writes a pool as a table, the masters that are out first. Below it are code that
+// lags, errors, which are too long for a column, and as the last line the pool in short:
+// the end of a long table is what remains on a terminal.
 func Fleet(w io.Writer, members []api.Member) {
+	members = slices.Clone(members)
+	slices.SortStableFunc(members, func(a, b api.Member) int { return cmp.Compare(inService(a), inService(b)) })
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	cell := func(string) string { return "" } // of the column of slots, which only a budget has
 	if slices.ContainsFunc(members, func(m api.Member) bool { return m.Status != nil && m.Status.Budget != nil }) {
@@ -38,15 +43,37 @@ func Fleet(w io.Writer, members []api.Member) {
 			poolText(s), codeText(s.Checks), cell(slotText(m.Status.Budget)), holdersText(m.Status.Holds))
 	}
 	t.Flush()
-	for i, lag := range api.Lags(members) {
-		if i == 0 {
-			fmt.Fprintln(w)
+	var lags []string
+	for _, lag := range api.Lags(members) {
+		lags = append(lags, text.Printable(lag.String(), maxLag))
+	}
+	for _, list := range [][]string{lags, errors, {fleetLine(members)}} {
+		if len(list) > 0 {
+			fmt.Fprintf(w, "\n%s\n", strings.Join(firstOf(list), "\n"))
 		}
-		fmt.Fprintln(w, text.Printable(lag.String(), maxLag))
 	}
-	if len(errors) > 0 {
-		fmt.Fprintf(w, "\n%s\n", strings.Join(errors, "\n"))
+}
+
+// maxListed bounds the lists below a table: a pool of a thousand masters that is cut off
+// has a thousand errors.
+const maxListed = 20
+
+// firstOf returns the first items of a list, and how many there are more.
+func firstOf(list []string) []string {
+	if len(list) <= maxListed {
+		return list
 	}
+	return append(slices.Clip(list[:maxListed-1]), fmt.Sprintf("and %d more", len(list)-maxListed+1))
+}
+
+// inService returns 1 for a master that balancers are told to use, otherwise 0.
+func inService(m api.Member) int {
+	if m.Status != nil {
+		if s, _ := m.Status.Service(monitor.Server); s.Answer.Code == http.StatusOK {
+			return 1
+		}
+	}
+	return 0
 }
 
 // maxLag bounds a line about code that lags: names in it come from other masters.
@@ -130,22 +157,31 @@ func holdersText(holds []api.HoldStatus) string {
 func FleetScreen(members []api.Member) Screen {
 	var b strings.Builder
 	Fleet(&b, members)
-	return Screen{Text: b.String(), Line: fleetLine(members)}
+	return Screen{Text: b.String(), Line: fleetLine(members), Cut: true}
 }
 
-// fleetLine returns a pool on one line, for a log.
+// fleetLine returns a pool on one line: how many masters serve, and those that do not, or
+// not well.
 func fleetLine(members []api.Member) string {
-	var parts []string
+	serving := 0
+	var others []string
 	for _, m := range members {
-		text := "no status"
-		if m.Status != nil {
-			s, _ := m.Status.Service(monitor.Server)
-			text = fmt.Sprintf("%d %s", s.Answer.Code, Verdict(s.Verdict))
-			if s.Mode != drain.Ready {
-				text = fmt.Sprintf("%d %s", s.Answer.Code, s.Mode)
-			}
+		serving += inService(m)
+		if m.Status == nil {
+			others = append(others, m.Host+" no status")
+			continue
 		}
-		parts = append(parts, m.Host+": "+text)
+		s, _ := m.Status.Service(monitor.Server)
+		switch {
+		case s.Mode != drain.Ready:
+			others = append(others, fmt.Sprintf("%s %d %s", m.Host, s.Answer.Code, s.Mode))
+		case s.Answer.Code != http.StatusOK || s.Verdict.Health != check.Healthy:
+			others = append(others, fmt.Sprintf("%s %d %s", m.Host, s.Answer.Code, Verdict(s.Verdict)))
+		}
 	}
-	return strings.Join(parts, ", ")
+	line := fmt.Sprintf("%d of %d masters serve", serving, len(members))
+	if len(others) > 0 {
+		line += ": " + strings.Join(firstOf(others), ", ")
+	}
+	return line
 }

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -67,22 +68,62 @@ func TestFleetIsATable(t *testing.T) {
 	})
 	want := `
 master told since mode verdict balancers jrubies code holds
-m1 200 3h ago ready healthy 3 UP - - -
 m2.example.com 503 3h ago drain healthy NOLB - - operator
 m3 - - - no status - - - -
-m4 200 3h ago ready healthy DOWN 1/2, 2 UP - - -
 m5 503 3h ago drain healthy DOWN, MAINT, DRAIN, NOLB, UP 2/3, UP, 2 not told - - operator
+m1 200 3h ago ready healthy 3 UP - - -
+m4 200 3h ago ready healthy DOWN 1/2, 2 UP - - -
 m6 200 3h ago ready healthy not told - - -
 m7 200 3h ago ready healthy - - - -
 m8 200 3h ago ready healthy UP - - guard waits
 m9 200 27s ago ready healthy - - - -
 
-m3: ` + refused + "\n"
+m3: ` + refused + `
+
+6 of 9 masters serve: m2.example.com 503 drain, m3 no status, m5 503 drain
+`
 	got := b.String()
 	if diff := cmp.Diff(want[1:], squeeze(got)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	assertColumns(t, got)
+}
+
+// A pool of a thousand masters has a row for each, those that are out first in the order of
+// the configuration, and its end fits on a screen.
+func TestFleetOfAThousandIsReadable(t *testing.T) {
+	var pool []api.Member
+	for i := range 1000 {
+		m := member(fmt.Sprintf("m%04d", i), drain.Ready, "UP")
+		switch {
+		case i%10 == 3:
+			m = api.Member{Host: m.Host, Error: "timeout"}
+		case i == 500:
+			m = member(m.Host, drain.Drain, "NOLB")
+		}
+		pool = append(pool, m)
+	}
+	var b strings.Builder
+	render.Fleet(&b, pool)
+	lines := strings.Split(strings.TrimSpace(squeeze(b.String())), "\n")
+	for at, want := range map[int]string{
+		1:    "m0003 - - - no status - - - -",
+		51:   "m0500 503 3h ago drain healthy NOLB - - operator",
+		101:  "m0993 - - - no status - - - -",
+		102:  "m0000 200 3h ago ready healthy UP - - -",
+		1000: "m0999 200 3h ago ready healthy UP - - -",
+		1002: "m0003: timeout",
+		1020: "m0183: timeout",
+		1021: "and 81 more",
+	} {
+		if lines[at] != want {
+			t.Errorf("line %d is %q, want %q", at, lines[at], want)
+		}
+	}
+	const first = "899 of 1000 masters serve: m0003 no status, m0013 no status, "
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, first) || !strings.HasSuffix(last, ", and 82 more") {
+		t.Errorf("the last line is %q", last)
+	}
 }
 
 // squeeze leaves one space between words.

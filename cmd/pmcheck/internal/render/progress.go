@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -76,6 +77,37 @@ func (p *Progress) End() {
 	}
 }
 
+// How a Bar looks, and how long it stays away: a pool that answers at once needs none.
+const (
+	barWidth = 40
+	barAfter = 300 * time.Millisecond
+	barEvery = 50 * time.Millisecond
+)
+
+// Bar returns a function that shows how many of a total are done, as a bar on a terminal
+// that disappears at the end. It shows nothing where lines cannot be overwritten.
+func Bar(w io.Writer, total int, what string) func(done int) {
+	if !terminal(w) {
+		return nil
+	}
+	return bar(w, total, what)
+}
+
+func bar(w io.Writer, total int, what string) func(done int) {
+	next := time.Now().Add(barAfter)
+	shown := false
+	return func(done int) {
+		switch now := time.Now(); {
+		case done == total && shown:
+			fmt.Fprint(w, "\r\033[K")
+		case done < total && !now.Before(next):
+			full := barWidth * done / total
+			fmt.Fprintf(w, "\r\033[K[%-*s] %d of %d %s", barWidth, strings.Repeat("#", full), done, total, what)
+			shown, next = true, now.Add(barEvery)
+		}
+	}
+}
+
 // Watch shows a status until it is interrupted: on a terminal as a screen that
 // is drawn again, elsewhere as a line for each change.
 func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) error {
@@ -88,7 +120,7 @@ func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) 
 		}
 		switch {
 		case overwrite:
-			fmt.Fprintf(w, "\033[H\033[2J%s", s.Text)
+			fmt.Fprintf(w, "\033[H\033[2J%s", s.fit(height(w)))
 		case s.Line != last:
 			fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), s.Line)
 		}
@@ -105,4 +137,26 @@ func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) 
 type Screen struct {
 	Text string // the whole, for a terminal
 	Line string // what matters, for a log
+	// Cut means that of a text longer than the terminal the first lines and the last are
+	// shown, rather than its end.
+	Cut bool
+}
+
+// fit returns the text for a terminal of so many lines; 0 means that this is not known.
+func (s Screen) fit(lines int) string {
+	all := strings.SplitAfter(strings.TrimSuffix(s.Text, "\n"), "\n")
+	if !s.Cut || lines < 3 || len(all) < lines {
+		return s.Text
+	}
+	return strings.Join(all[:lines-2], "") + all[len(all)-1] + "\n"
+}
+
+// height returns how many lines a terminal has, 0 if that is not known.
+func height(w io.Writer) int {
+	if file, ok := w.(*os.File); ok {
+		if _, lines, err := term.GetSize(int(file.Fd())); err == nil {
+			return lines
+		}
+	}
+	return 0
 }
