@@ -121,9 +121,14 @@ func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 }
 
 // Lost reports whether one of the other servers is missing since their total was
-// weight: whether they have lost more than half of what one server weighs. Half,
-// because a server that returns gets its weight gradually.
-func (b *Balancer) Lost(weight int) bool { return 2*(weight-b.Others()) > b.UnitWeight }
+// weight: whether they have lost all of it, or at least half of what one server weighs.
+// Half, because a server that returns gets its weight gradually, and because others may
+// weigh less than this one.
+func (b *Balancer) Lost(weight int) bool {
+	others := b.Others()
+	lost := weight - others
+	return lost > 0 && (others == 0 || 2*lost >= b.UnitWeight)
+}
 
 // observe takes a new view into account. before is the previous one, and may be nil.
 func (b *Balancer) observe(before, v *View, now time.Time) {

@@ -333,6 +333,10 @@ func TestServerThatTheBalancerHadLatelyIsMissing(t *testing.T) {
 		{"there never was another", []seen{{0, "UP; weight=100/100"}}, false},
 		{"one went while another came back slowly", []seen{{0, "UP; weight=100/300"}, {time.Minute, "UP; weight=100/200"},
 			{2 * time.Minute, "UP; weight=100/251"}, {16 * time.Minute, "UP; weight=100/200"}}, true},
+		{"one of two others, of half the weight", []seen{{0, "UP; weight=200/400"}, {1, "UP; weight=200/300"}}, true},
+		{"the only other, of half the weight", []seen{{0, "UP; weight=200/300"}, {1, "UP; weight=200/200"}}, true},
+		{"the only other, of a tenth of the weight", []seen{{0, "UP; weight=100/110"}, {1, "UP; weight=100/100"}}, true},
+		{"one of two others, of a tenth of the weight", []seen{{0, "UP; weight=100/120"}, {1, "UP; weight=100/110"}}, false},
 		{"seen while this one was out", []seen{{0, "NOLB; weight=100/200"}, {1, "UP; weight=100/200"}}, true},
 	} {
 		b := NewTracker(func() {})

@@ -37,10 +37,13 @@ type simulation struct {
 	graceful bool // a drain is answered 404, and one check is enough
 	interval time.Duration
 	within   time.Duration // in which all are told to restart
+	// heavy is how many times the weight of the others the first master has.
+	heavy int
 }
 
 type simulatedMaster struct {
 	name    string
+	weight  int // in HAProxy
 	tracker *balancer.Tracker
 	skew    time.Duration // of the host's clock
 	depart  rotation.Departure
@@ -68,7 +71,11 @@ func newSimulated(form simulation, seed uint64) *simulated {
 			check:   p.now.Add(p.upTo(form.interval)),
 			state:   "UP",
 			phase:   p.waits,
+			weight:  100,
 			told:    p.now.Add(20*time.Second + p.upTo(form.within)),
+		}
+		if i == 0 {
+			m.weight *= form.heavy
 		}
 		m.at = m.told
 		m.depart = rotation.Departure{Names: []string{m.name}, Draw: p.IntN}
@@ -128,6 +135,9 @@ func (p *simulated) status(m *simulatedMaster) api.Status {
 func (p *simulated) waits(m *simulatedMaster) {
 	obstacles, again := m.depart.Waits(p.status(m))
 	switch {
+	case len(obstacles) == 0 && !m.depart.Replaced():
+		m.down = true // it serves until it stops
+		m.phase, m.at = p.starts, p.now.Add(40*time.Second)
 	case len(obstacles) == 0:
 		m.phase, m.at = p.leaves, p.now.Add(time.Millisecond+p.upTo(20*time.Millisecond))
 	case again.IsZero():
@@ -170,10 +180,10 @@ func (p *simulated) ask(m *simulatedMaster) {
 	total := 0
 	for _, other := range p.masters {
 		if other.state == "UP" {
-			total += 100
+			total += other.weight
 		}
 	}
-	view := fmt.Sprintf("%s; name=puppet/%s; node=lb1; weight=100/%d; scur=0/0; qcur=0", m.state, m.name, total)
+	view := fmt.Sprintf("%s; name=puppet/%s; node=lb1; weight=%d/%d; scur=0/0; qcur=0", m.state, m.name, m.weight, total)
 	code := 200
 	switch {
 	case m.held && p.form.graceful:
@@ -268,10 +278,16 @@ func forms(masters int) (list []simulation) {
 		for _, graceful := range []bool{true, false} {
 			for _, fleet := range []bool{true, false} {
 				for _, within := range []time.Duration{time.Second, 10 * time.Second} {
-					list = append(list, simulation{masters, fleet, graceful, interval, within})
+					list = append(list, simulation{masters, fleet, graceful, interval, within, 1})
 				}
 			}
 		}
+	}
+	for _, fleet := range []bool{true, false} {
+		list = append(list, simulation{masters, fleet, true, 2 * time.Second, time.Second, 2})
+	}
+	if masters == 2 {
+		list = append(list, simulation{masters, true, false, 2 * time.Second, time.Second, 5})
 	}
 	return list
 }
