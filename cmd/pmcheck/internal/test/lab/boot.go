@@ -16,10 +16,10 @@ import (
 )
 
 // bootScript turns its process into PID 1 of a host: it connects the host to the bridge,
-// mounts an overlay on top of this machine's files, and executes systemd. Units enabled on
-// this machine are not enabled on the host; units that a test enables stay enabled.
+// mounts an overlay on top of a root, this machine's or a Release's, and executes systemd.
+// Units enabled in the root are not enabled on the host; units that a test enables stay enabled.
 const bootScript = `set -e
-link=$1 name=$2 address=$3 mac=$4 network=$5 dir=$6 machine_id=$7
+link=$1 name=$2 address=$3 mac=$4 network=$5 dir=$6 machine_id=$7 lower=$8
 ip link add "$link" type veth peer name eth0
 ip link set "$link" netns "$network"
 nsenter --net="$network" ip link set "$link" master lab0 up
@@ -28,13 +28,14 @@ ip address add "$address/15" dev eth0
 
 root=$dir/root
 mkdir -p "$root" "$dir/upper" "$dir/work"
-mount -t overlay -o "lowerdir=/,upperdir=$dir/upper,workdir=$dir/work" overlay "$root"
+mount -t overlay -o "lowerdir=$lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$root"
 if [ ! -e "$dir/booted" ]; then
     rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/rc?.d/*
     rm -f "$root/usr/sbin/policy-rc.d" # container images have one that forbids starting services
     echo "$name" >"$root/etc/hostname"
     echo "$machine_id" >"$root/etc/machine-id"
     : >"$root/etc/fstab"
+    ln -sfn /dev/null "$root/etc/systemd/system/systemd-modules-load.service" # fails without modules
     mkdir -p "$root/var/log/journal"
     touch "$dir/booted"
 fi
@@ -73,7 +74,7 @@ func (h *Host) boot() {
 		"unshare", "--mount", "--cgroup", "--propagation", "private", "--",
 		"sh", "-c", bootScript, "sh", fmt.Sprintf("lab0-%d", h.net.links.Add(1)), h.Name, h.Address,
 		fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", address[0], address[1], address[2], address[3]),
-		h.net.namespace("net"), filepath.Join(h.net.dir, h.Name), h.machineID)
+		h.net.namespace("net"), filepath.Join(h.net.dir, h.Name), h.machineID, h.root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNET,
 		UseCgroupFD: true,

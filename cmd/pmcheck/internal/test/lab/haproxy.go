@@ -4,6 +4,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +19,19 @@ import (
 	"time"
 )
 
+// ownConfig is what the lab adds to a configuration.
+const ownConfig = `global
+    stats socket %s mode 600 level admin expose-fd listeners
+    log stdout format raw local0
+`
+
 // An HAProxy is one real HAProxy in master-worker mode, as the distributions
 // run it.
 type HAProxy struct {
-	tb   testing.TB
-	dir  string
-	proc *process
+	tb     testing.TB
+	dir    string
+	onHost string // the path of its socket, by which this process reaches it; empty if it is not on a Host
+	proc   *process
 }
 
 // StartHAProxy starts HAProxy with config, a complete configuration but for the
@@ -45,6 +53,26 @@ func (n *Network) StartHAProxy(tb testing.TB, config string) *HAProxy {
 	h.proc = start(tb, n.Command(haproxy(tb), args...), log)
 	h.waitAnswer(func(string) bool { return true })
 	return h
+}
+
+// StartHAProxy starts the HAProxy that is installed on the host; see the function of the same
+// name. Reload and Retire do not work on it.
+func (h *Host) StartHAProxy(config string) *HAProxy {
+	tb := h.net.tb
+	tb.Helper()
+	const socket = "/run/haproxy-lab.sock"
+	p := &HAProxy{tb: tb, dir: tempDir(tb), onHost: fmt.Sprintf("/proc/%d/root%s", h.Pid(), socket)}
+	h.WriteFile("/etc/haproxy/lab.cfg", fmt.Sprintf(ownConfig, socket), 0o644)
+	h.WriteFile("/etc/haproxy/haproxy.cfg", config, 0o644)
+	files := []string{"-f", "/etc/haproxy/lab.cfg", "-f", "/etc/haproxy/haproxy.cfg"}
+	if out := h.MustRun("haproxy", append([]string{"-c"}, files...)...); strings.Contains(out, "[WARNING]") {
+		tb.Errorf("haproxy -c: %s", out)
+	}
+	log := filepath.Join(p.dir, "haproxy.log")
+	showOnFailure(tb, log)
+	p.proc = start(tb, h.Command("haproxy", append([]string{"-W", "-db"}, files...)...), log)
+	p.waitAnswer(func(string) bool { return true })
+	return p
 }
 
 // CheckHAProxyConfig fails the test unless haproxy -c accepts config, without a
@@ -219,15 +247,12 @@ func (h *HAProxy) waitAnswer(want func(info string) bool) {
 func (h *HAProxy) writeConfig(config string) []string {
 	h.tb.Helper()
 	own, callers := filepath.Join(h.dir, "lab.cfg"), filepath.Join(h.dir, "haproxy.cfg")
-	writeFile(h.tb, own, fmt.Sprintf(`global
-    stats socket %s mode 600 level admin expose-fd listeners
-    log stdout format raw local0
-`, h.socket()))
+	writeFile(h.tb, own, fmt.Sprintf(ownConfig, h.socket()))
 	writeFile(h.tb, callers, config)
 	return []string{"-f", own, "-f", callers}
 }
 
-func (h *HAProxy) socket() string { return filepath.Join(h.dir, "admin.sock") }
+func (h *HAProxy) socket() string { return cmp.Or(h.onHost, filepath.Join(h.dir, "admin.sock")) }
 
 // workerPid returns the line "Pid: 123" of the answer to "show info".
 func workerPid(info string) string {

@@ -17,8 +17,8 @@ import (
 
 const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// A Host is a copy of this machine, with its own systemd as PID 1 and an address in its
-// Network. Programs that are installed on this machine are installed on the host. The
+// A Host is a copy of this machine, or of a Release, with its own systemd as PID 1 and an
+// address in its Network. Programs that are installed there are installed on the host. The
 // files that it writes are visible to it alone. /tmp and /run are empty after each boot;
 // everything else lasts as long as the test.
 type Host struct {
@@ -26,6 +26,7 @@ type Host struct {
 	Address string // without a port
 
 	net       *Network
+	root      string // the directory of the files that it starts with
 	machineID string
 	init      *process // PID 1; nil before the first boot
 }
@@ -35,9 +36,16 @@ func (n *Network) Boot(name string) *Host {
 	n.tb.Helper()
 	Need(n.tb, "dbus-daemon", "dbus")
 	Need(n.tb, "/lib/systemd/systemd", "systemd")
+	return n.BootFrom("/", name)
+}
+
+// BootFrom does what Boot does, but the host is a copy of root, such as that of a Release,
+// instead of this machine.
+func (n *Network) BootFrom(root, name string) *Host {
+	n.tb.Helper()
 	id := make([]byte, 16)
 	rand.Read(id)
-	h := &Host{Name: name, Address: n.nextAddress(), net: n, machineID: hex.EncodeToString(id)}
+	h := &Host{Name: name, Address: n.nextAddress(), net: n, root: root, machineID: hex.EncodeToString(id)}
 	n.hosts = append(n.hosts, h)
 	h.mkdir(n.inside(name))
 	h.mkdir(h.cgroup())

@@ -27,9 +27,11 @@ type PuppetMasterOptions struct {
 
 // A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
 // of all its addresses, with the packaged configuration in the packaged places.
-// Its CA signs every request.
+// Its CA signs every request. On a host without Puppet Server it is puppet-master.service,
+// the Ruby master of Puppet 5, which can only be its own CA.
 type PuppetMaster struct {
 	Host *Host
+	Unit string // puppetserver or puppet-master
 
 	tb testing.TB
 	ca *PuppetMaster // may be itself
@@ -41,26 +43,47 @@ puppetlabs.services.ca.certificate-authority-disabled-service/certificate-author
 puppetlabs.trapperkeeper.services.watcher.filesystem-watch-service/filesystem-watch-service
 `
 
+const masterSSL = "/var/lib/puppet/ssl"
+
+// The units of the masters.
 const (
-	masterSSL = "/var/lib/puppet/ssl"
-	masterCA  = "/etc/puppet/puppetserver/ca"
+	puppetServer = "puppetserver"
+	rubyMaster   = "puppet-master"
 )
 
-// StartPuppetMaster configures, enables and starts puppetserver.service, and
-// returns at once; see WaitReady.
+// StartPuppetMaster configures, enables and starts the master's unit, and returns at once;
+// see WaitReady.
 func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	tb := h.net.tb
 	tb.Helper()
-	Need(tb, "puppetserver", "puppetserver")
-	m := &PuppetMaster{Host: h, tb: tb, ca: opts.CA}
+	m := &PuppetMaster{Host: h, Unit: puppetServer, tb: tb, ca: opts.CA}
 	if m.ca == nil {
 		m.ca = m
 	}
-	// Only the content is deleted, since Debian's Puppet keeps its keys elsewhere if the
-	// directory does not exist.
-	h.MustRun("find", masterSSL, "-mindepth", "1", "-delete")
-	h.MustRun("rm", "-rf", masterCA)
+	if _, err := h.Run("systemctl", "cat", rubyMaster); err == nil {
+		m.Unit = rubyMaster
+	} else if h.root == "/" {
+		Need(tb, "puppetserver", "puppetserver")
+	}
+	// Only the content is deleted, since Debian's Puppet Server keeps its keys elsewhere if
+	// the directory does not exist.
+	h.MustRun("sh", "-c", "[ ! -d "+masterSSL+" ] || find "+masterSSL+" -mindepth 1 -delete")
+	h.MustRun("rm", "-rf", m.caDir())
 	h.WriteFile("/etc/puppet/puppet.conf", m.puppetConf(opts), 0o644)
+	m.SetSitePP("")
+	if m.Unit == puppetServer {
+		m.configureServer(opts)
+	}
+	h.MustRun("systemctl", "daemon-reload")
+	h.MustRun("systemctl", "enable", m.Unit)
+	h.MustRun("systemctl", "start", "--no-block", m.Unit)
+	return m
+}
+
+// configureServer writes what only Puppet Server reads.
+func (m *PuppetMaster) configureServer(opts PuppetMasterOptions) {
+	h := m.Host
+	h.net.tb.Helper()
 	h.WriteFile("/etc/default/puppetserver", javaDefaults(opts), 0o644)
 	h.WriteFile("/etc/puppet/puppetserver/conf.d/lab.conf", fmt.Sprintf(
 		"jruby-puppet.max-active-instances: %d\ncertificate-authority.allow-subject-alt-names: true\n",
@@ -68,17 +91,20 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	if m.ca != m {
 		m.joinCA(opts.AltNames)
 	}
-	m.SetSitePP("")
 	// ExecStartPost in Debian's unit checks as user puppet whether the process is alive. On
 	// a busy machine that check may run before the process has changed to that user, and
 	// the start fails. With Type=exec, systemd first waits until the program is executed.
 	// Three servers that start at once on two busy cores need more than the unit's 300 s.
 	h.WriteFile("/etc/systemd/system/puppetserver.service.d/lab.conf",
 		"[Service]\nType=exec\nTimeoutStartSec=900\n", 0o644)
-	h.MustRun("systemctl", "daemon-reload")
-	h.MustRun("systemctl", "enable", "puppetserver")
-	h.MustRun("systemctl", "start", "--no-block", "puppetserver")
-	return m
+}
+
+// caDir returns the directory of the master's own CA.
+func (m *PuppetMaster) caDir() string {
+	if m.Unit == rubyMaster {
+		return masterSSL + "/ca"
+	}
+	return "/etc/puppet/puppetserver/ca"
 }
 
 // WaitReady waits until the unit is active and the server answers "running", and returns
@@ -86,9 +112,9 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 	m.tb.Helper()
 	return WaitFor(m.tb, within, 100*time.Millisecond, func() error {
-		if state, err := m.Host.Run("systemctl", "is-active", "puppetserver"); err != nil {
+		if state, err := m.Host.Run("systemctl", "is-active", m.Unit); err != nil {
 			if state == "failed" {
-				m.tb.Fatal(m.Host.Journal("puppetserver"))
+				m.tb.Fatal(m.Host.Journal(m.Unit))
 			}
 			return err
 		}
@@ -100,8 +126,12 @@ func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 	})
 }
 
-// Status returns the answer to an anonymous request for /status/v1/simple.
+// Status returns the answer to an anonymous request for /status/v1/simple, or for the CA's
+// certificate, since the Ruby master tells its status only to agents with a certificate.
 func (m *PuppetMaster) Status() (code int, body string, err error) {
+	if m.Unit == rubyMaster {
+		return m.query().get("/puppet-ca/v1/certificate/ca")
+	}
 	return m.query().get("/status/v1/simple")
 }
 
@@ -160,15 +190,19 @@ func (m *PuppetMaster) joinCA(altNames []string) {
 
 func (m *PuppetMaster) puppetConf(opts PuppetMasterOptions) string {
 	names := append([]string{m.Certname()}, opts.AltNames...)
+	server := "[server]"
+	if m.Unit == rubyMaster { // as Debian ships it; without ssldir it makes another CA
+		server = "ssldir = " + masterSSL + "\n\n[master]\nvardir = /var/lib/puppet"
+	}
 	return fmt.Sprintf(`[main]
 certname = %s
 server = %s
 dns_alt_names = %s
 keylength = 2048
 
-[server]
+%s
 autosign = true
-`, m.Certname(), m.ca.Certname(), strings.Join(names, ","))
+`, m.Certname(), m.ca.Certname(), strings.Join(names, ","), server)
 }
 
 func javaDefaults(opts PuppetMasterOptions) string {
@@ -184,7 +218,7 @@ func (m *PuppetMaster) authority() authority {
 
 func (m *PuppetMaster) caFile(name string) string {
 	m.tb.Helper()
-	return m.Host.MustRun("cat", masterCA+"/"+name) + "\n"
+	return m.Host.MustRun("cat", m.caDir()+"/"+name) + "\n"
 }
 
 func (m *PuppetMaster) query() query {

@@ -29,9 +29,9 @@ func (m *PuppetMaster) ExpireCRL() {
 func (m *PuppetMaster) RotateCA() {
 	m.tb.Helper()
 	ca := newAuthority(m.tb, "Puppet CA: the next")
-	m.replace(masterCA+"/ca_key.pem", encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(ca.key)))
-	m.replace(masterCA+"/ca_pub.pem", encodePEM("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&ca.key.PublicKey)))
-	m.replace(masterCA+"/ca_crt.pem", encodePEM("CERTIFICATE", ca.cert.Raw))
+	m.replace(m.caDir()+"/ca_key.pem", encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(ca.key)))
+	m.replace(m.caDir()+"/ca_pub.pem", encodePEM("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&ca.key.PublicKey)))
+	m.replace(m.caDir()+"/ca_crt.pem", encodePEM("CERTIFICATE", ca.cert.Raw))
 	list := m.revocationList()
 	list.RevokedCertificateEntries = nil
 	m.replaceCRL(list, list.NextUpdate)
@@ -43,7 +43,7 @@ func (m *PuppetMaster) RotateCA() {
 func (m *PuppetMaster) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
 	m.tb.Helper()
 	crl := encodePEM("X509 CRL", m.ca.authority().revocationList(m.tb, list, nextUpdate))
-	m.ca.replace(masterCA+"/ca_crl.pem", crl)
+	m.ca.replace(m.ca.caDir()+"/ca_crl.pem", crl)
 	m.replace(masterSSL+"/crl.pem", crl)
 }
 

@@ -1,0 +1,132 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// rootsEnv names the directory with the roots; the default is pmcheck-roots in the
+	// user's cache.
+	rootsEnv = "PMCHECK_ROOTS"
+	// mirrorEnv names the mirror that roots are made from; the default is apt's own.
+	mirrorEnv = "PMCHECK_MIRROR"
+	// rootTime bounds how long a root takes to make. It takes 40 s to 200 s.
+	rootTime = 15 * time.Minute
+)
+
+// A Release is a Debian release, with the packages that its hosts have beyond the essential
+// ones.
+type Release struct {
+	Suite    string // as in sources.list
+	Packages []string
+	Master   bool // Puppet Server or the Ruby master is among the packages
+}
+
+// Releases lists the releases that hosts can be booted from, oldest first.
+func Releases() []Release {
+	with := func(packages ...string) []string {
+		return append([]string{"systemd", "systemd-sysv", "dbus", "curl", "iproute2", "procps", "openssl", "haproxy",
+			"lintian"}, packages...)
+	}
+	return []Release{
+		{Suite: "bullseye", Packages: with("puppet", "puppet-master"), Master: true},
+		{Suite: "bookworm", Packages: with("puppetserver", "puppet-agent"), Master: true},
+		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent"), Master: true},
+		{Suite: "forky", Packages: with("mount", "openvox-agent")},
+	}
+}
+
+// Root returns the directory of a root with the packages of the release, from which
+// Network.BootFrom boots hosts. If this machine runs the release, that is /. Otherwise the
+// first call makes it, with mmdebstrap, in a cache outside the repository; other test
+// processes wait. A root that cannot be made fails the test.
+func (r Release) Root(tb testing.TB) string {
+	tb.Helper()
+	if strings.Contains("\n"+readFile(tb, "/etc/os-release"), "\nVERSION_CODENAME="+r.Suite+"\n") {
+		Need(tb, "lintian", "lintian")
+		return "/"
+	}
+	cache := os.Getenv(rootsEnv)
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			tb.Fatalf("no directory for the roots of other releases: %v (set %s)", err, rootsEnv)
+		}
+		cache = filepath.Join(user, "pmcheck-roots")
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	list := strings.Join(r.Packages, ",")
+	root := filepath.Join(cache, fmt.Sprintf("%s-%x", r.Suite, sha256.Sum256([]byte(list)))[:len(r.Suite)+9])
+	lock, err := os.Create(root + ".lock")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := os.Stat(root); err == nil {
+		return root
+	}
+	began := time.Now()
+	if err := r.make(root, list, Need(tb, "mmdebstrap", "mmdebstrap")); err != nil {
+		tb.Fatalf("no root of Debian %s, so nothing was tested on it: %v", r.Suite, err)
+	}
+	tb.Logf("made %s in %v", root, time.Since(began).Round(time.Second))
+	return root
+}
+
+// make makes the root beside its final place, so that half a root is never used.
+func (r Release) make(root, list, mmdebstrap string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), rootTime)
+	defer cancel()
+	mirror, err := mirror()
+	if err != nil {
+		return err
+	}
+	partial := root + ".partial"
+	if err := os.RemoveAll(partial); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, mmdebstrap, "--mode=root", "--variant=apt", "--include="+list,
+		`--aptopt=APT::Install-Recommends "false"`, `--aptopt=Acquire::Check-Valid-Until "false"`,
+		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
+		r.Suite, partial, mirror)
+	if err := RunOutside(cmd); err != nil {
+		return fmt.Errorf("%w (%s names another mirror)", err, mirrorEnv)
+	}
+	return os.Rename(partial, root)
+}
+
+// mirror returns the Debian mirror that this machine's apt uses.
+func mirror() (string, error) {
+	if url := os.Getenv(mirrorEnv); url != "" {
+		return url, nil
+	}
+	out, err := exec.Command("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)/$(LABEL)",
+		"Created-By: Packages").Output()
+	if err != nil {
+		return "", fmt.Errorf("apt's mirror: %w (set %s)", err, mirrorEnv)
+	}
+	for line := range strings.Lines(string(out)) {
+		if site, origin, _ := strings.Cut(strings.TrimSpace(line), " "); origin == "Debian/Debian" {
+			return site, nil
+		}
+	}
+	return "", errors.New("apt has no Debian mirror that it has read (run apt-get update, or set " + mirrorEnv + ")")
+}
