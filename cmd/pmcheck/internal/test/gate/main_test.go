@@ -137,7 +137,8 @@ func (h *gatedHost) listen() {
 func (h *gatedHost) start() {
 	h.t.Helper()
 	cmd := exec.Command(lab.Build(h.t), "gate", "--config", filepath.Join(h.dir, "pmcheck.yaml"), "run")
-	cmd.Env = append(os.Environ(), "RUNTIME_DIRECTORY="+filepath.Join(h.dir, "run"))
+	// Not the test's own environment: a PMCHECK_LONG in it would be taken for a setting.
+	cmd.Env = []string{"RUNTIME_DIRECTORY=" + filepath.Join(h.dir, "run")}
 	cmd.Stderr = h.log
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
