@@ -6,7 +6,9 @@
 package text
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode"
@@ -65,6 +67,16 @@ func Printable(s string, limit int) string {
 		s = strings.ToValidUTF8(s[:limit], "")
 	}
 	return s
+}
+
+// WriteJSON writes v as indented JSON, with what [EscapeJSON] escapes.
+func WriteJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", EscapeJSON(data))
+	return err
 }
 
 // EscapeJSON escapes each character of a JSON text that [Printable] would drop, because

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -107,21 +106,10 @@ func statusOnly(status int) error {
 func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
 	if !c.Bool("json") {
 		write(c.App.Writer)
-	} else if err := printJSON(c.App.Writer, v); err != nil {
+	} else if err := text.WriteJSON(c.App.Writer, v); err != nil {
 		return err
 	}
 	return statusOnly(exit)
-}
-
-// printJSON prints v as JSON. It escapes all control characters in strings, since
-// encoding/json leaves many of them as they are.
-func printJSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", text.EscapeJSON(data))
-	return err
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -55,18 +54,12 @@ func printBackend(c *cli.Context, environ []string) error {
 		Fall:     c.Int("fall"),
 		Settings: settings,
 	}
-	names, err := namesOf(c, &b)
+	names, err := b.TakeNames(c.StringSlice("name"))
 	if err != nil {
-		return err
+		return usageError("%w", err)
 	}
-	for _, g := range given {
-		s, err := haproxy.ParseServer(g)
-		if err != nil {
-			return usageError("--server %w", err)
-		}
-		if err := b.Add(s); err != nil {
-			return usageError("--server or fleet: %w", err)
-		}
+	if err := b.AddAll(given); err != nil {
+		return usageError("%w", err)
 	}
 	if len(names) > 0 {
 		if err := b.WriteNames(c.App.Writer, names); err != nil {
@@ -74,20 +67,4 @@ func printBackend(c *cli.Context, environ []string) error {
 		}
 	}
 	return b.Write(c.App.Writer)
-}
-
-// namesOf sets the name of the backend, and returns those of other backends.
-func namesOf(c *cli.Context, b *haproxy.Backend) (names []haproxy.Name, err error) {
-	for _, given := range c.StringSlice("name") {
-		if strings.Contains(given, "=") {
-			n, err := haproxy.ParseName(given)
-			if err != nil {
-				return nil, usageError("--name %w", err)
-			}
-			names = append(names, n)
-		} else if b.Name = given; !haproxy.PlainWord(given) {
-			return nil, usageError("--name %q: letters, digits, dot, underscore and hyphen only", given)
-		}
-	}
-	return names, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"syscall"
 	"time"
@@ -232,19 +231,8 @@ func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w rotation.Wish, to
 
 // writeHint adds what the caller can do about a hold that was not written.
 func writeHint(err error) error {
-	var w *drain.WriteError
-	if !errors.As(err, &w) {
-		return err
-	}
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return &exitError{exitFailure, err, "use sudo, or ask for permission to write " + w.Dir}
-	case errors.Is(err, syscall.EROFS):
-		return &exitError{exitFailure, err, w.Dir + " is on a read-only file system"}
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &exitError{exitFailure, err, "no space for " + w.Dir}
-	case errors.Is(err, drain.ErrBusy):
-		return &exitError{exitFailure, err, "another pmcheck is changing holds; try again"}
+	if hint := render.WriteHint(err); hint != "" {
+		return &exitError{exitFailure, err, hint}
 	}
 	return err
 }

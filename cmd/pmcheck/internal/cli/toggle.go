@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -49,7 +50,7 @@ func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal 
 		t.Reached = &reached
 	}
 	if c.Bool("json") && !(errors.Is(missed, errCollision) && c.Bool("in-turn")) { // the caller tries again
-		return errors.Join(printJSON(c.App.Writer, t), missed)
+		return errors.Join(text.WriteJSON(c.App.Writer, t), missed)
 	}
 	return missed
 }

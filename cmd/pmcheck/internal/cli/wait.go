@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
@@ -64,7 +65,7 @@ func runWait(c *cli.Context, environ []string) error {
 		return state, r.Reached, nil
 	})
 	if c.Bool("json") {
-		return errors.Join(printJSON(c.App.Writer, r), err)
+		return errors.Join(text.WriteJSON(c.App.Writer, r), err)
 	}
 	return err
 }

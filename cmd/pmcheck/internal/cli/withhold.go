@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/withhold"
 	"github.com/pmcheck/pmcheck/drain"
@@ -83,12 +81,12 @@ func withHold(c *cli.Context, environ []string) error {
 	defer stop()
 	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	err = leave(c, environ, settings, wishFor(c, h, work.Args, limit), false)
+	err = leave(c, environ, settings, h.Wish(cmp.Or(c.String("reason"), work.String()), limit), false)
 	if err == nil {
 		err = writeHint(h.Begin())
 	}
 	if err != nil {
-		fmt.Fprintf(c.App.ErrWriter, "not run: %s\n", commandLine(work.Args))
+		fmt.Fprintf(c.App.ErrWriter, "not run: %s\n", work)
 		lift(c, h)
 		return err
 	}
@@ -110,22 +108,6 @@ func holdsAlready(other drain.Hold) error {
 	return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", other.Holder, render.Hold(other)),
 		"act as another holder with --hold, or lift it: pmcheck ready --hold " + other.Holder}
 }
-
-// wishFor returns the hold to set. Until the command runs, it outlasts the waits: for the
-// turn, and until the master is idle.
-func wishFor(c *cli.Context, h *withhold.Hold, args []string, limit time.Duration) rotation.Wish {
-	h.Until = time.Now().Add(2*limit + h.Length)
-	return rotation.Wish{New: true, Hold: drain.Hold{
-		Holder:  h.Holder,
-		Service: h.Service,
-		Mode:    drain.Drain,
-		Reason:  cmp.Or(c.String("reason"), commandLine(args)),
-		Until:   h.Until,
-	}}
-}
-
-// commandLine returns a command in words, for a reader.
-func commandLine(args []string) string { return text.Printable(strings.Join(args, " "), 200) }
 
 // lift lifts the hold of a command that has failed or was not run.
 func lift(c *cli.Context, h *withhold.Hold) {

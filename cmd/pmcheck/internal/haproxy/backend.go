@@ -88,6 +88,37 @@ func (b *Backend) Add(s Server) error {
 	return nil
 }
 
+// AddAll adds the servers given with --server, or else those of fleet.
+func (b *Backend) AddAll(given []string) error {
+	for _, g := range given {
+		s, err := ParseServer(g)
+		if err != nil {
+			return fmt.Errorf("--server %w", err)
+		}
+		if err := b.Add(s); err != nil {
+			return fmt.Errorf("--server or fleet: %w", err)
+		}
+	}
+	return nil
+}
+
+// TakeNames takes the values of --name: the name of b, and those of other backends, which it
+// returns.
+func (b *Backend) TakeNames(given []string) (names []Name, err error) {
+	for _, g := range given {
+		if strings.Contains(g, "=") {
+			n, err := ParseName(g)
+			if err != nil {
+				return nil, fmt.Errorf("--name %w", err)
+			}
+			names = append(names, n)
+		} else if b.Name = g; !PlainWord(g) {
+			return nil, fmt.Errorf("--name %q: letters, digits, dot, underscore and hyphen only", g)
+		}
+	}
+	return names, nil
+}
+
 // WriteNames writes a frontend that tells backends apart by the name that an agent
 // connects to. Names maps a backend to its name; every other name goes to b.
 func (b Backend) WriteNames(w io.Writer, names []Name) error {

@@ -1,9 +1,12 @@
 package render
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -61,6 +64,25 @@ func Hold(h drain.Hold) string {
 		b.WriteString(", no end")
 	}
 	return b.String()
+}
+
+// WriteHint returns what to do about a hold that was not written, or "".
+func WriteHint(err error) string {
+	var w *drain.WriteError
+	if !errors.As(err, &w) {
+		return ""
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "use sudo, or ask for permission to write " + w.Dir
+	case errors.Is(err, syscall.EROFS):
+		return w.Dir + " is on a read-only file system"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "no space for " + w.Dir
+	case errors.Is(err, drain.ErrBusy):
+		return "another pmcheck is changing holds; try again"
+	}
+	return ""
 }
 
 // path returns p, quoted if it has characters that cannot be printed.

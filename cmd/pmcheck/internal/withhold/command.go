@@ -11,10 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // Exit statuses of a command that could not be run, as in a shell.
@@ -31,6 +34,9 @@ type Command struct {
 	Stdout io.Writer
 	Stderr io.Writer
 }
+
+// String returns the command in words, for a reader.
+func (c Command) String() string { return text.Printable(strings.Join(c.Args, " "), 200) }
 
 // Find returns an error and the exit status for it if there is no such program, so that a
 // host is not drained for a misspelt command.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -41,6 +42,19 @@ func (h *Hold) Other() (other drain.Hold, found bool) {
 		}
 	}
 	return drain.Hold{}, false
+}
+
+// Wish returns the hold to set. Until the command runs, it outlasts the waits: for the
+// turn, and until the master is idle, each at most limit.
+func (h *Hold) Wish(reason string, limit time.Duration) rotation.Wish {
+	h.Until = time.Now().Add(2*limit + h.Length)
+	return rotation.Wish{New: true, Hold: drain.Hold{
+		Holder:  h.Holder,
+		Service: h.Service,
+		Mode:    drain.Drain,
+		Reason:  reason,
+		Until:   h.Until,
+	}}
 }
 
 // Begin moves the end of the hold for a command that is about to run. The command must
