@@ -20,7 +20,8 @@ func StderrIsJournal() bool {
 
 // NewJournalHandler returns a handler that writes records of at least that level to the
 // journal. An attribute becomes a field ("hold" becomes PMCHECK_HOLD), and is appended
-// to the message for readers that do not show fields. Entries that a stalled journal
+// to the message for readers that do not show fields. The message without them is the field
+// PMCHECK_EVENT. Entries that a stalled journal
 // does not accept in time are lost.
 func NewJournalHandler(level slog.Leveler) slog.Handler {
 	return &journalHandler{level: level, turn: make(chan struct{}, 1), send: journal.Send}
@@ -75,7 +76,7 @@ func (h *journalHandler) entry(r slog.Record) (string, map[string]string) {
 	})
 	message := strings.Builder{}
 	message.WriteString(r.Message)
-	fields := map[string]string{"SYSLOG_IDENTIFIER": "pmcheck"}
+	fields := map[string]string{"SYSLOG_IDENTIFIER": "pmcheck", "PMCHECK_EVENT": r.Message}
 	for _, a := range attrs {
 		text := a.Value.String()
 		message.WriteString(" " + a.Key + "=" + quoted(text))

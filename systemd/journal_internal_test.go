@@ -19,28 +19,43 @@ func TestAttributesBecomeFieldsAndText(t *testing.T) {
 		message string
 		fields  map[string]string
 	}{
-		{"nothing but a message", func(l *slog.Logger) { l.Info("stopped") }, "stopped", map[string]string{}},
+		{
+			"nothing but a message", func(l *slog.Logger) { l.Info("stopped") }, "stopped",
+			map[string]string{"PMCHECK_EVENT": "stopped"},
+		},
 		{
 			"attributes", func(l *slog.Logger) { l.Info("mode changed", "service", "server", "hold", "upgrade", "code", 503) },
 			"mode changed service=server hold=upgrade code=503",
-			map[string]string{"PMCHECK_SERVICE": "server", "PMCHECK_HOLD": "upgrade", "PMCHECK_CODE": "503"},
+			map[string]string{
+				"PMCHECK_EVENT":   "mode changed",
+				"PMCHECK_SERVICE": "server",
+				"PMCHECK_HOLD":    "upgrade",
+				"PMCHECK_CODE":    "503",
+			},
 		},
 		{
 			"values that need quotes", func(l *slog.Logger) { l.Warn("w", "error", errors.New("two\nlines"), "empty", "") },
-			`w error="two\nlines" empty=""`, map[string]string{"PMCHECK_ERROR": "two\nlines", "PMCHECK_EMPTY": ""},
+			`w error="two\nlines" empty=""`,
+			map[string]string{"PMCHECK_EVENT": "w", "PMCHECK_ERROR": "two\nlines", "PMCHECK_EMPTY": ""},
 		},
 		{
 			"groups", func(l *slog.Logger) {
 				l.With("a", 1).WithGroup("tls").With("b", 2).Info("g", slog.Group("own", "not-after", 3), slog.Group("", "c", 4))
 			},
 			"g a=1 tls.b=2 tls.own.not-after=3 tls.c=4",
-			map[string]string{"PMCHECK_A": "1", "PMCHECK_TLS_B": "2", "PMCHECK_TLS_OWN_NOT_AFTER": "3", "PMCHECK_TLS_C": "4"},
+			map[string]string{
+				"PMCHECK_EVENT":             "g",
+				"PMCHECK_A":                 "1",
+				"PMCHECK_TLS_B":             "2",
+				"PMCHECK_TLS_OWN_NOT_AFTER": "3",
+				"PMCHECK_TLS_C":             "4",
+			},
 		},
 		{"a logger with attributes", func(l *slog.Logger) {
 			with := l.With("a", 1)
 			with.With("b", 2)
 			with.Info("m", "c", 3)
-		}, "m a=1 c=3", map[string]string{"PMCHECK_A": "1", "PMCHECK_C": "3"}},
+		}, "m a=1 c=3", map[string]string{"PMCHECK_EVENT": "m", "PMCHECK_A": "1", "PMCHECK_C": "3"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,11 +31,9 @@ func (a audit) note(before, after *State) {
 		a.verdict(old, now)
 		a.mode(before, after, now.Name)
 	}
+	a.holds(before, after)
 	if before.Turned.IsZero() {
 		return
-	}
-	for _, h := range after.Holds.Expired(before.Turned, after.Turned) {
-		a.log.Info("hold expired", "hold", h.Holder, "service", h.Service, "mode", h.Mode, "until", h.Until)
 	}
 	if w := after.Warning(); w != "" && w != before.Warning() {
 		a.log.Warn("newer files are not in use, the last good ones are", "error", w)

@@ -1,0 +1,108 @@
+package monitor
+
+import (
+	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Messages about holds in the log. "pmcheck log" reads them from the journal, with the
+// fields that heldFields returns.
+const (
+	// HoldsFound is logged once when the daemon starts, before HoldSet for each hold that it
+	// finds. A hold from before the start that is not among them ended meanwhile.
+	HoldsFound  = "holds found"
+	HoldSet     = "hold set"
+	HoldChanged = "hold changed"
+	HoldLifted  = "hold lifted"
+	HoldExpired = "hold expired"
+)
+
+// holds logs the beginning and the end of each hold that takes something out.
+func (a audit) holds(before, after *State) {
+	started := before.Turned.IsZero()
+	was, is := inEffect(before), inEffect(after)
+	if started {
+		a.log.Info(HoldsFound, "count", len(is))
+	}
+	expired := after.Holds.Expired(before.Turned, after.Turned)
+	for _, h := range expired {
+		// Of one that ended before the start, the end may have moved since it was logged.
+		if h.Mode != drain.Ready {
+			a.log.Info(HoldExpired, heldFields(h)...)
+		}
+	}
+	for _, h := range was {
+		if !continues(h, is) && !continues(h, expired) {
+			a.log.Info(HoldLifted, heldFields(h)...)
+		}
+	}
+	for _, h := range is {
+		i := find(h, was)
+		switch {
+		case i < 0:
+			a.log.Info(HoldSet, heldFields(h)...)
+		case differ(was[i], h):
+			a.log.Info(HoldChanged, heldFields(h)...)
+		}
+	}
+}
+
+// inEffect returns the holds that take something out at the moment of s.
+func inEffect(s *State) (list []drain.Hold) {
+	for _, h := range s.Holds.At(s.Turned).Holds() {
+		if h.Mode != drain.Ready {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// find returns the index in list of the hold that h continues, or -1. One that was lifted and
+// set again is another one. The directories of holds have one holder, so their paths count.
+func find(h drain.Hold, list []drain.Hold) int {
+	for i, o := range list {
+		same := o.Holder == h.Holder && o.Service == h.Service && o.Since.Equal(h.Since)
+		if same && (h.Holder != drain.Directory || o.Path == h.Path) {
+			return i
+		}
+	}
+	return -1
+}
+
+func continues(h drain.Hold, list []drain.Hold) bool { return find(h, list) >= 0 }
+
+// differ reports whether a change of a hold is worth a line. A new end is not, unless there
+// was none or there is none now: with-hold renews its end every few minutes. The line about
+// the end of the hold has the last one.
+func differ(before, after drain.Hold) bool {
+	return before.Mode != after.Mode || before.Reason != after.Reason || before.Who() != after.Who() ||
+		before.Until.IsZero() != after.Until.IsZero()
+}
+
+func heldFields(h drain.Hold) []any {
+	fields := []any{"hold", h.Holder, "service", h.Service, "mode", h.Mode}
+	for _, f := range []struct{ key, value string }{
+		{"by", h.By},
+		{"owner", h.Owner},
+		{"reason", h.Reason},
+		{"error", h.Error},
+		{"since", stamp(h.Since)},
+		{"until", stamp(h.Until)},
+	} {
+		if f.value != "" {
+			fields = append(fields, f.key, f.value)
+		}
+	}
+	if h.UntilReboot {
+		fields = append(fields, "until_reboot", true)
+	}
+	return fields
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,199 @@
+// Package outage lists when this master was held, by whom, why and for how long. The daemon
+// logs the beginning and the end of each hold in systemd's journal; see the messages in
+// package monitor.
+package outage
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// End says how an outage ended.
+type End string
+
+// The ends of an outage. One that has no end still lasts.
+const (
+	Lifted  End = "lifted"
+	Expired End = "expired"
+	// Unseen means that the hold ended at some time before Outage.Ended: while the daemon was
+	// not running, or its log was lost.
+	Unseen End = "unseen"
+)
+
+// Outage is a time for which one holder held this master or a service of it. It is the JSON
+// shown by "pmcheck log --json". Texts in it come from the journal and from holds, and are
+// not safe to print.
+type Outage struct {
+	Holder  string     `json:"holder"`
+	Service string     `json:"service,omitempty"` // empty means every service
+	Mode    drain.Mode `json:"mode"`              // the last one
+	Reason  string     `json:"reason,omitempty"`
+	By      string     `json:"by,omitempty"`    // the user who set the hold, also through sudo
+	Owner   string     `json:"owner,omitempty"` // of the hold's file
+	Error   string     `json:"error,omitempty"` // why the hold could not be read
+	Since   time.Time  `json:"since"`
+	Until   time.Time  `json:"until,omitzero"` // when the hold ends or would have ended by itself
+	Ended   time.Time  `json:"ended,omitzero"` // zero if it still lasts
+	End     End        `json:"end,omitempty"`
+	// Seconds is how long it has lasted; at most, if End is Unseen.
+	Seconds float64 `json:"seconds"`
+
+	claimed time.Time // the beginning of the hold, by which its entries are found
+	before  time.Time // if it is not found again it ended before; zero if nothing is known
+}
+
+// Entry is what the daemon has logged about a hold.
+type Entry struct {
+	Time  time.Time
+	Event string // a message of package monitor
+	Hold  drain.Hold
+}
+
+// Query says which outages to list.
+type Query struct {
+	Since   time.Time // those that ended before are left out
+	Service string    // those that do not concern it are left out; empty for all
+	Last    int       // at most so many; 0 for all
+}
+
+// Collect returns the outages that entries tell of, in the order in which they began. What
+// the journal does not tell comes from the holds on disk: whether an outage still lasts.
+func Collect(entries []Entry, holds drain.Snapshot, now time.Time, q Query) []Outage {
+	list := book{}
+	for _, e := range entries {
+		list.enter(e)
+	}
+	list.compare(holds, now)
+	list = slices.DeleteFunc(list, func(o *Outage) bool {
+		other := q.Service != "" && o.Service != "" && o.Service != q.Service
+		return other || o.End != "" && o.Ended.Before(q.Since)
+	})
+	slices.SortStableFunc(list, func(a, b *Outage) int { return a.Since.Compare(b.Since) })
+	if q.Last > 0 {
+		list = list[max(0, len(list)-q.Last):]
+	}
+	outages := []Outage{}
+	for _, o := range list {
+		o.Seconds = max(0, o.until(now).Sub(o.Since).Seconds())
+		outages = append(outages, *o)
+	}
+	return outages
+}
+
+// until returns the end of an outage, or now if it still lasts.
+func (o *Outage) until(now time.Time) time.Time {
+	if o.End == "" {
+		return now
+	}
+	return o.Ended
+}
+
+// book is the outages so far.
+type book []*Outage
+
+func (b *book) enter(e Entry) {
+	if e.Event == monitor.HoldsFound {
+		for _, o := range *b {
+			if o.End == "" && o.before.IsZero() {
+				o.before = e.Time
+			}
+		}
+		return
+	}
+	o := b.find(e.Hold)
+	ends := e.Event == monitor.HoldLifted || e.Event == monitor.HoldExpired
+	switch {
+	case o == nil:
+		b.close(e.Hold, e.Time)
+		o = &Outage{Since: e.Time}
+		if since := e.Hold.Since; !since.IsZero() && since.Before(e.Time) {
+			o.Since = since
+		}
+		*b = append(*b, o)
+	case o.End != "" && o.End != Unseen:
+		return // logged again after a restart of the daemon
+	}
+	o.take(e.Hold)
+	o.before = time.Time{}
+	if ends {
+		o.end(e)
+	}
+}
+
+// end ends an outage as e says.
+func (o *Outage) end(e Entry) {
+	o.End, o.Ended = Lifted, e.Time
+	if e.Event == monitor.HoldExpired {
+		o.End = Expired
+		if u := e.Hold.Until; u.Before(e.Time) && u.After(o.Since) {
+			o.Ended = u
+		}
+	}
+}
+
+// find returns the outage of a hold, the last one if there are several, or nil.
+func (b *book) find(h drain.Hold) *Outage {
+	for _, o := range slices.Backward(*b) {
+		if o.Holder == h.Holder && o.Service == h.Service && o.claimed.Equal(h.Since) {
+			return o
+		}
+	}
+	return nil
+}
+
+// close ends the outages of a hold's holder on its service: a holder has one at a time.
+func (b *book) close(h drain.Hold, at time.Time) {
+	for _, o := range *b {
+		if o.End == "" && o.Holder == h.Holder && o.Service == h.Service {
+			o.lose(at)
+		}
+	}
+}
+
+// lose ends an outage whose end was not logged.
+func (o *Outage) lose(at time.Time) {
+	o.End, o.Ended = Unseen, at
+	if !o.before.IsZero() {
+		o.Ended = o.before
+	}
+}
+
+func (o *Outage) take(h drain.Hold) {
+	o.Holder, o.Service, o.Mode = h.Holder, h.Service, h.Mode
+	o.Reason, o.By, o.Owner, o.Error = h.Reason, h.By, h.Owner, h.Error
+	o.Until, o.claimed = h.Until, h.Since
+}
+
+// compare ends the outages whose holds are gone, and adds the holds that the journal does not
+// know: the daemon does not run. Where the holds cannot be read, the journal alone counts.
+func (b *book) compare(holds drain.Snapshot, now time.Time) {
+	isDirectory := func(h drain.Hold) bool { return h.Holder == drain.Directory }
+	readable := !slices.ContainsFunc(holds.Holds(), isDirectory)
+	held := slices.DeleteFunc(holds.At(now).Holds(), func(h drain.Hold) bool {
+		return !readable || h.Mode == drain.Ready
+	})
+	for _, o := range *b {
+		if o.End != "" {
+			continue
+		}
+		i := slices.IndexFunc(held, func(h drain.Hold) bool {
+			return o.Holder == h.Holder && o.Service == h.Service && o.claimed.Equal(h.Since.Truncate(time.Second))
+		})
+		switch {
+		case i >= 0:
+			o.Until = held[i].Until // may have moved
+			held = slices.Delete(held, i, i+1)
+		case readable || !o.before.IsZero():
+			o.lose(now)
+		}
+	}
+	for _, h := range held {
+		o := &Outage{Since: cmp.Or(h.Since, now)}
+		o.take(h)
+		*b = append(*b, o)
+	}
+}

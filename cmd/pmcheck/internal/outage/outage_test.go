@@ -1,0 +1,255 @@
+package outage
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func at(clock string) time.Time {
+	t, err := time.Parse("15:04", clock)
+	if err != nil {
+		panic(err)
+	}
+	return time.Date(2026, 11, 22, t.Hour(), t.Minute(), 0, 0, time.UTC)
+}
+
+// entry returns a line of journalctl --output=json.
+func entry(clock, event string, fields ...string) string {
+	line := fmt.Sprintf(`{"__REALTIME_TIMESTAMP":"%d","PMCHECK_EVENT":%q`, at(clock).UnixMicro(), event)
+	for _, f := range fields {
+		key, value, _ := strings.Cut(f, "=")
+		if key == "SINCE" || key == "UNTIL" {
+			value = at(value).Format(time.RFC3339)
+		}
+		line += fmt.Sprintf(`,"PMCHECK_%s":%q`, key, value)
+	}
+	return line + "}\n"
+}
+
+// held returns a snapshot of a directory with these holds, as name and JSON.
+func held(t *testing.T, files map[string]string) drain.Snapshot {
+	t.Helper()
+	dir := t.TempDir()
+	store := &drain.Store{Persistent: dir, Now: func() time.Time { return at("12:00") }}
+	if _, err := store.LiftAll(); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(dir+"/"+name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store.Read()
+}
+
+func TestCollect(t *testing.T) {
+	const (
+		found, set, changed, lifted, expired = "holds found", "hold set", "hold changed", "hold lifted", "hold expired"
+		op, drained                          = "HOLD=operator", "MODE=drain"
+	)
+	onDisk := map[string]string{
+		"operator.json": `{"mode": "drain", "since": "2026-11-22T10:00:00Z", "until": "2026-11-22T13:00:00Z"}`,
+	}
+	for _, tt := range []struct {
+		name  string
+		lines []string
+		disk  map[string]string
+		query Query
+		want  []string // holder service mode reason who: since-ended end
+	}{
+		{name: "nothing"},
+		{
+			name: "set, changed, lifted",
+			lines: []string{
+				entry("10:00", set, op, drained, "BY=alice", "OWNER=root", "SINCE=10:00"),
+				entry("10:05", changed, op, "MODE=maint", "REASON=new kernel", "BY=alice", "OWNER=root", "SINCE=10:00"),
+				entry("10:30", lifted, op, "MODE=maint", "REASON=new kernel", "BY=alice", "OWNER=root", "SINCE=10:00"),
+			},
+			want: []string{`operator "" maint "new kernel" alice/root: 10:00-10:30 lifted`},
+		},
+		{
+			name: "expired, seen late",
+			lines: []string{
+				entry("10:00", set, op, drained, "SINCE=10:00", "UNTIL=10:20"),
+				entry("10:21", expired, op, drained, "SINCE=10:00", "UNTIL=10:20"),
+			},
+			want: []string{`operator "" drain "" /: 10:00-10:20 expired`},
+		},
+		{
+			name:  "still out, and its end has moved",
+			lines: []string{entry("10:00", set, op, drained, "SINCE=10:00", "UNTIL=12:10")},
+			disk:  onDisk,
+			want:  []string{`operator "" drain "" /: 10:00- until 13:00`},
+		},
+		{
+			name: "the daemon was restarted meanwhile",
+			lines: []string{
+				entry("10:00", found), entry("10:00", set, op, drained, "SINCE=10:00"),
+				entry("10:30", found), entry("10:30", set, op, drained, "SINCE=10:00"),
+				entry("10:40", found), entry("10:40", set, op, drained, "SINCE=10:00"),
+				entry("10:50", lifted, op, drained, "SINCE=10:00"),
+			},
+			want: []string{`operator "" drain "" /: 10:00-10:50 lifted`},
+		},
+		{
+			name: "lifted while the daemon was not running",
+			lines: []string{
+				entry("10:00", set, op, drained, "SINCE=10:00"),
+				entry("10:30", found),
+				entry("11:00", found),
+			},
+			want: []string{`operator "" drain "" /: 10:00-10:30 unseen`},
+		},
+		{
+			name: "lifted and set again while the daemon was not running",
+			lines: []string{
+				entry("10:00", set, op, drained, "SINCE=10:00"),
+				entry("10:30", found), entry("10:30", set, op, drained, "SINCE=10:20"),
+				entry("10:31", lifted, op, drained, "SINCE=10:20"),
+			},
+			want: []string{
+				`operator "" drain "" /: 10:00-10:30 unseen`,
+				`operator "" drain "" /: 10:20-10:31 lifted`,
+			},
+		},
+		{
+			name: "expired while the daemon was not running, with an end that had moved",
+			lines: []string{
+				entry("10:00", set, op, drained, "SINCE=10:00", "UNTIL=10:10"),
+				entry("10:30", found), entry("10:30", expired, op, drained, "SINCE=10:00", "UNTIL=10:20"),
+				entry("10:50", found), entry("10:50", expired, op, drained, "SINCE=10:00", "UNTIL=10:20"),
+			},
+			want: []string{`operator "" drain "" /: 10:00-10:20 expired`},
+		},
+		{
+			name:  "set before the journal begins",
+			lines: []string{entry("10:00", lifted, op, drained, "SINCE=08:00")},
+			want:  []string{`operator "" drain "" /: 08:00-10:00 lifted`},
+		},
+		{
+			name:  "gone, and the daemon has not said so",
+			lines: []string{entry("10:00", set, op, drained, "SINCE=10:00")},
+			want:  []string{`operator "" drain "" /: 10:00-12:00 unseen`},
+		},
+		{
+			name: "the daemon does not run",
+			disk: onDisk,
+			want: []string{`operator "" drain "" /root: 10:00- until 13:00`},
+		},
+		{
+			name:  "it claims to begin in the future",
+			lines: []string{entry("10:00", set, op, drained, "SINCE=11:00"), entry("10:30", lifted, op, drained, "SINCE=11:00")},
+			want:  []string{`operator "" drain "" /: 10:00-10:30 lifted`},
+		},
+		{
+			name: "by service",
+			lines: []string{
+				entry("10:00", set, op, drained, "SERVICE=ca", "SINCE=10:00"),
+				entry("10:10", set, "HOLD=guard", drained, "SINCE=10:10"),
+				entry("10:20", lifted, op, drained, "SERVICE=ca", "SINCE=10:00"),
+				entry("10:30", lifted, "HOLD=guard", drained, "SINCE=10:10"),
+			},
+			query: Query{Service: "server"},
+			want:  []string{`guard "" drain "" /: 10:10-10:30 lifted`},
+		},
+		{
+			name: "since, and the last one",
+			lines: []string{
+				entry("09:00", lifted, op, drained, "SINCE=08:00"),
+				entry("10:00", lifted, op, drained, "SINCE=08:30"),
+				entry("10:30", lifted, op, drained, "SINCE=10:10"),
+			},
+			query: Query{Since: at("09:30"), Last: 2},
+			want: []string{
+				`operator "" drain "" /: 08:30-10:00 lifted`,
+				`operator "" drain "" /: 10:10-10:30 lifted`,
+			},
+		},
+		{
+			name: "what is no entry about a hold",
+			lines: []string{
+				"-- No entries --\n", "{}\n", "{\n", "[1]\n", "null\n", "\n",
+				entry("10:00", "verdict changed", op, drained), entry("10:00", set, "HOLD=", drained),
+				`{"__REALTIME_TIMESTAMP":"x","PMCHECK_EVENT":"hold set","PMCHECK_HOLD":"a"}` + "\n",
+			},
+		},
+		{
+			name: "binary fields, and fields that come twice",
+			lines: []string{`{"__REALTIME_TIMESTAMP":"` + fmt.Sprint(at("10:00").UnixMicro()) + `",` +
+				`"PMCHECK_EVENT":"hold lifted","PMCHECK_HOLD":["a","b"],"PMCHECK_MODE":[100,114],"PMCHECK_REASON":null,` +
+				`"PMCHECK_BY":[[97],"c"],"PMCHECK_OWNER":{},"PMCHECK_SINCE":"soon"}`},
+			want: []string{`a "" dr "" a/: 10:00-10:00 lifted`},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			entries, err := Parse(strings.NewReader(strings.Join(tt.lines, "")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, o := range Collect(entries, held(t, tt.disk), at("12:00"), tt.query) {
+				end := "until " + o.Until.Format("15:04")
+				if o.End != "" {
+					end = string(o.End)
+				}
+				ended := ""
+				if !o.Ended.IsZero() {
+					ended = o.Ended.Format("15:04")
+				}
+				got = append(got, fmt.Sprintf("%s %q %s %q %s/%s: %s-%s %s", o.Holder, o.Service, o.Mode, o.Reason,
+					o.By, o.Owner, o.Since.Format("15:04"), ended, end))
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// Where the caller cannot read the holds, the journal alone says what still lasts.
+func TestUnreadableHoldsEndNoOutage(t *testing.T) {
+	entries, err := Parse(strings.NewReader(entry("10:00", "hold set", "HOLD=operator", "MODE=drain", "SINCE=10:00")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := Collect(entries, (&drain.Store{Persistent: t.TempDir() + "/none"}).Read(), at("12:00"), Query{})
+	if len(list) != 1 || list[0].End != "" || list[0].Seconds != 7200 {
+		t.Errorf("got %+v", list)
+	}
+}
+
+func TestParseSince(t *testing.T) {
+	zone := time.FixedZone("CET", 3600)
+	now := time.Date(2026, 11, 22, 9, 30, 0, 0, zone)
+	for text, want := range map[string]string{
+		"7d":                   "2026-11-15T09:30:00+01:00",
+		"90m":                  "2026-11-22T08:00:00+01:00",
+		"-90m":                 "2026-11-22T08:00:00+01:00",
+		"today":                "2026-11-22T00:00:00+01:00",
+		"yesterday":            "2026-11-21T00:00:00+01:00",
+		"09:00":                "2026-11-22T09:00:00+01:00",
+		"10:00":                "2026-11-21T10:00:00+01:00",
+		"2026-11-01":           "2026-11-01T00:00:00+01:00",
+		"2026-11-01 12:30":     "2026-11-01T12:30:00+01:00",
+		"2026-11-01T12:30:00Z": "2026-11-01T12:30:00Z",
+		"0s":                   "",
+		"last week":            "",
+		"":                     "",
+	} {
+		got, err := ParseSince(text, now)
+		if want == "" {
+			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("cannot parse time %q: write ", text)) {
+				t.Errorf("%q: %v, %v", text, got, err)
+			}
+		} else if err != nil || got.Format(time.RFC3339) != want {
+			t.Errorf("%q: %s, %v, want %s", text, got.Format(time.RFC3339), err, want)
+		}
+	}
+}

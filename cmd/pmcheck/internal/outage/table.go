@@ -1,0 +1,54 @@
+package outage
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// Texts are cut to these lengths.
+const (
+	maxName   = 255
+	maxReason = 200
+)
+
+const clock = "2006-01-02 15:04:05 MST"
+
+// Write writes a table of outages.
+func Write(w io.Writer, list []Outage) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no outages")
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "since\tlasted\tend\tmode\tservice\tholder\tby\treason")
+	for _, o := range list {
+		lasted := text.Age(time.Duration(o.Seconds * float64(time.Second)))
+		if o.End == Unseen {
+			lasted = "at most " + lasted
+		}
+		by := drain.Hold{By: o.By, Owner: o.Owner}.Who()
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Since.Local().Format(clock), lasted, o.ending(),
+			printable(string(o.Mode), maxName), cmp.Or(printable(o.Service, maxName), "all"), printable(o.Holder, maxName),
+			cmp.Or(printable(by, maxName), "-"), cmp.Or(printable(cmp.Or(o.Error, o.Reason), maxReason), "-"))
+	}
+	t.Flush()
+}
+
+// ending says how an outage ended, or when it ends by itself.
+func (o Outage) ending() string {
+	switch {
+	case o.End != "":
+		return string(o.End)
+	case o.Until.IsZero():
+		return "still out"
+	}
+	return "still out, until " + o.Until.Local().Format(clock)
+}
+
+func printable(s string, limit int) string { return text.Printable(s, limit) }
