@@ -1,6 +1,7 @@
 # @summary Drains the master whenever Puppet Server is stopped or restarted.
 #
-# A guard starts with its server. Stopping a guard does not drain.
+# A guard starts with its server, or now, if the server runs already: otherwise the next
+# stop would not be guarded. Stopping a guard does not drain.
 #
 # @api private
 class pmcheck::guard {
@@ -12,9 +13,24 @@ class pmcheck::guard {
   }
 
   $pmcheck::guard_services.each |$name| {
-    service { "pmcheck-guard@${name}.service":
+    $guard = "pmcheck-guard@${name}.service"
+
+    service { $guard:
       ensure => $ensure,
       enable => $pmcheck::guard_enable,
+    }
+
+    # Not "ensure => running": a guard without its server would lift its hold.
+    if $pmcheck::guard_enable {
+      exec { "pmcheck: start the guard of ${name}":
+        command  => "/bin/systemctl --no-block start ${guard}",
+        provider => shell,
+        onlyif   => [
+          "/bin/systemctl --quiet is-active ${name}.service",
+          "/bin/systemctl is-active ${guard} | /bin/grep -Eqx 'inactive|failed'",
+        ],
+        require  => Service[$guard],
+      }
     }
   }
 }

@@ -19,6 +19,15 @@ describe 'pmcheck' do
       it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: true, ensure: nil) }
       it { is_expected.to contain_service('pmcheck-guard@pe-puppetserver.service').with(enable: true, ensure: nil) }
       it { is_expected.to contain_service('pmcheck-guard@puppet-master.service').with(enable: true, ensure: nil) }
+
+      it 'starts the guard of a server that runs already' do
+        is_expected.to contain_exec('pmcheck: start the guard of puppetserver')
+          .with_command('/bin/systemctl --no-block start pmcheck-guard@puppetserver.service')
+          .with_onlyif(['/bin/systemctl --quiet is-active puppetserver.service',
+                        "/bin/systemctl is-active pmcheck-guard@puppetserver.service | /bin/grep -Eqx 'inactive|failed'"])
+          .that_requires('Service[pmcheck-guard@puppetserver.service]')
+      end
+
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
@@ -144,6 +153,7 @@ describe 'pmcheck' do
     let(:params) { { guard_enable: false } }
 
     it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: false, ensure: 'stopped') }
+    it { is_expected.not_to contain_exec('pmcheck: start the guard of puppetserver') }
   end
 
   context 'with a gate' do

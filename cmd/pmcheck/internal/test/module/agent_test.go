@@ -108,6 +108,14 @@ func (s *hostSite) testInstall() {
 		}
 	}
 	s.t.Log(s.run(manifest, unchanged))
+
+	// An RPM leaves the guard of a server that runs as it is now: enabled, and not started.
+	s.Host.MustRun("systemctl", "stop", "pmcheck-guard@puppetserver.service")
+	s.run(manifest, changed)
+	if out, err := s.Host.Run("systemctl", "is-active", "pmcheck-guard@puppetserver.service"); err != nil {
+		s.t.Errorf("the guard of a server that runs is %s: its next stop is not guarded", out)
+	}
+	s.run(manifest, unchanged)
 }
 
 func (s *hostSite) testWrongTypes() {
