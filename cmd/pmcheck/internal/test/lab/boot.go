@@ -104,7 +104,7 @@ func (h *Host) boot() {
 func (h *Host) halt(verb string) {
 	h.net.tb.Helper()
 	_, _ = h.Run("systemctl", "--no-block", verb)
-	h.init.waitExit(10 * time.Minute) // a guard may take five of them
+	h.init.waitExit(30 * time.Minute) // as long as guard.shutdown may be
 }
 
 func (h *Host) running() bool { return h.init != nil && h.init.alive() }

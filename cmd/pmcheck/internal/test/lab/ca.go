@@ -21,11 +21,13 @@ func NewCA(tb testing.TB) *CA {
 	return &CA{tb: tb, authority: newAuthority(tb, "Puppet CA: lab")}
 }
 
-// Enroll issues the host's certificate and puts it where Debian's Puppet keeps it, with the
-// key, the CA's certificate and the revocation list.
-func (c *CA) Enroll(h *Host) {
+// Enroll issues the host's certificate, with further names in it, and puts it where Debian's
+// Puppet keeps it, with the key, the CA's certificate and the revocation list.
+func (c *CA) Enroll(h *Host, altNames ...string) {
 	c.tb.Helper()
-	cert, key := c.authority.issue(c.tb, h.FQDN(), nil)
+	cert, key := c.authority.issue(c.tb, h.FQDN(), func(cert *x509.Certificate) {
+		cert.DNSNames = append(cert.DNSNames, altNames...)
+	})
 	crl := c.authority.revocationList(c.tb, &x509.RevocationList{Number: randomSerial(c.tb)},
 		time.Now().Add(24*time.Hour))
 	for path, content := range map[string][]byte{

@@ -14,6 +14,8 @@ import (
 const (
 	balancerName = "puppet.lab.example"
 	catalogTime  = 15 * time.Second
+	// A busy machine takes more than a minute to load an agent's facts.
+	agentTime = 5 * time.Minute
 )
 
 // TestGuard: Puppet Server is stopped in each of the usual ways, without a drain,
@@ -30,7 +32,7 @@ func TestGuard(t *testing.T) {
 	// It leaves in one of two slots of 3 s, so that a catalog is still under way then.
 	s.Configure("fleet: [master, other]\n")
 	s.install(older)
-	master.WaitReady(2 * time.Minute)
+	master.WaitReady(10 * time.Minute)
 	haproxy := s.Balance(`
 defaults
     mode tcp
@@ -75,10 +77,10 @@ frontend m2
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			const catalog = "pmcheck status --json | grep -om1 v3/catalog || echo idle"
-			s.waitForOutput(time.Minute, "idle", "sh", "-c", catalog)
+			s.waitForOutput(agentTime, "idle", "sh", "-c", catalog)
 			done := make(chan error, 1)
 			go func() { done <- try(client) }()
-			s.waitForOutput(time.Minute, "v3/catalog", "sh", "-c", catalog)
+			s.waitForOutput(agentTime, "v3/catalog", "sh", "-c", catalog)
 			began := time.Now()
 			way.stop()
 			took := time.Since(began)
@@ -93,8 +95,8 @@ frontend m2
 				return // nothing comes after it
 			}
 			s.Host.MustRun("systemctl", "start", "puppetserver")
-			s.waitForOutput(time.Minute, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
-			s.waitForAnswer(time.Minute, serving)
+			s.waitForOutput(2*time.Minute, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
+			s.waitForAnswer(2*time.Minute, serving)
 			haproxy.WaitStatus("puppet", "m1", "UP", time.Minute)
 		})
 	}

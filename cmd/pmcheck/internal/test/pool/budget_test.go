@@ -74,12 +74,12 @@ func TestBudgetAtTheSameTime(t *testing.T) {
 }
 
 // startDatabase starts PostgreSQL as budget.md has it, with certificates of the pool's CA,
-// and configures the masters. All settings of the budget but the database are the defaults.
+// and configures the masters. All settings are the defaults but the database and
+// guard.shutdown: the last of three hosts that reboot waits until two others are back, and
+// three Puppet Servers on one machine start slowly.
 func (p *pool) startDatabase() *lab.Postgres {
 	p.t.Helper()
-	if out, err := p.net.Command("ip", "address", "add", databaseIP+"/15", "dev", "lab0").CombinedOutput(); err != nil {
-		p.t.Fatalf("ip address: %v: %s", err, out)
-	}
+	p.addAddress(databaseIP)
 	var names []string
 	for _, m := range p.masters {
 		names = append(names, m.Certname())
@@ -87,7 +87,8 @@ func (p *pool) startDatabase() *lab.Postgres {
 	db := p.masters[0].StartPostgres(databaseName, databaseIP, "admin.lab.example", names...)
 	for _, m := range p.masters {
 		m.Host.MustRun("sh", "-c", fmt.Sprintf("echo %s %s >>/etc/hosts", databaseIP, databaseName))
-		lab.NewSite(p.t, lab.SiteOptions{Puppet: m, YAML: "budget: {database: \"" + db.URL() + "\", max_out: 1}\n"})
+		lab.NewSite(p.t, lab.SiteOptions{Puppet: m, YAML: "guard: {shutdown: 25m}\nbudget: {database: \"" +
+			db.URL() + "\", max_out: 1}\n"})
 	}
 	return db
 }

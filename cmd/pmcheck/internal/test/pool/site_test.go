@@ -56,9 +56,7 @@ func startPool(t *testing.T, masters, jrubies int, largest mix) *pool {
 	for i := range 2 {
 		e := balancerEnd(i)
 		names = append(names, e.fqdn())
-		if out, err := p.net.Command("ip", "address", "add", e.ip()+"/15", "dev", "lab0").CombinedOutput(); err != nil {
-			t.Fatalf("ip address: %v: %s", err, out)
-		}
+		p.addAddress(e.ip())
 	}
 	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
 	for i := range masters {
@@ -80,6 +78,14 @@ func startPool(t *testing.T, masters, jrubies int, largest mix) *pool {
 		m.WaitReady(10 * time.Minute)
 	}
 	return p
+}
+
+// addAddress gives the network an address for a balancer or a database.
+func (p *pool) addAddress(ip string) {
+	p.t.Helper()
+	if out, err := p.net.Command("ip", "address", "add", ip+"/15", "dev", "lab0").CombinedOutput(); err != nil {
+		p.t.Fatalf("ip address: %v: %s", err, out)
+	}
 }
 
 func (p *pool) startMaster(host *lab.Host, opts lab.PuppetMasterOptions) {

@@ -4,7 +4,7 @@ package pool_test
 
 import (
 	"fmt"
-	"time"
+	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
@@ -51,27 +51,38 @@ class Server(ThreadingHTTPServer):
 Server(('', 8140), Handler).serve_forever()
 `
 
-// replace puts a server that starts quickly in the place of Puppet Server, in the same
-// unit. How long a balancer has no server depends on the guards, and not on what they
-// guard; real Puppet Servers take minutes for each try.
-func (p *pool) replace(m *lab.PuppetMaster) {
-	p.t.Helper()
-	m.Host.WriteFile("/usr/local/bin/quick-server", fmt.Sprintf(quickServer, sslDir), 0o644)
-	m.Host.WriteFile("/etc/systemd/system/puppetserver.service.d/quick.conf", `[Service]
+// startStandIns starts a pool whose Puppet Servers are stand-ins in the same unit, which
+// start within a second. How long a balancer has no server depends on the guards, and not
+// on what they guard; real Puppet Servers take minutes for each try.
+func startStandIns(t *testing.T, masters int, m mix) *pool {
+	t.Helper()
+	p := &pool{t: t, life: t, net: lab.StartNetwork(t), debs: map[string]string{older: lab.DEB(t, older)},
+		standIns: map[string][]agent{}, directory: &directory{leads: map[endpoint]endpoint{}}}
+	for i := range 2 {
+		p.addAddress(balancerEnd(i).ip())
+	}
+	ca := lab.NewCA(t)
+	for i := range masters {
+		host := p.net.Boot(fmt.Sprintf("m%d", i+1))
+		ca.Enroll(host, service)
+		host.WriteFile("/etc/puppet/puppet.conf",
+			"[main]\ncertname = "+host.FQDN()+"\nserver = "+host.FQDN()+"\n", 0o644)
+		host.WriteFile("/usr/local/bin/quick-server", fmt.Sprintf(quickServer, sslDir), 0o644)
+		host.WriteFile("/etc/systemd/system/puppetserver.service.d/quick.conf", `[Service]
 Type=exec
 ExecStart=
-ExecStart=/usr/bin/python3 /usr/local/bin/quick-server `+m.Certname()+`
+ExecStart=/usr/bin/python3 /usr/local/bin/quick-server `+host.FQDN()+`
 ExecStartPost=
 `, 0o644)
-	m.Host.MustRun("systemctl", "daemon-reload")
-	if err := p.sh(m, "systemctl restart puppetserver; pmcheck wait --for ready"); err != nil {
-		p.t.Fatal(err)
+		host.MustRun("systemctl", "daemon-reload")
+		host.MustRun("systemctl", "enable", "--now", "puppetserver")
+		p.masters = append(p.masters, &lab.PuppetMaster{Host: host})
 	}
-	lab.WaitFor(p.t, time.Minute, 100*time.Millisecond, func() error {
-		code, body, err := m.Status()
-		if err == nil && (code != 200 || body != "running") {
-			err = fmt.Errorf("status answers %d %q", code, body)
-		}
-		return err
-	})
+	for i := range m.quick {
+		name := fmt.Sprintf("%s%d.lab.example", quick, i)
+		settings := ca.TLS(name)
+		settings.ServerName = service
+		p.standIns[quick] = append(p.standIns[quick], standIn{name, settings, p.net, p.directory})
+	}
+	return p
 }
