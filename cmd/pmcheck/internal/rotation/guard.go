@@ -44,17 +44,16 @@ type Stop struct {
 	HostStops time.Time
 }
 
-// Deadline returns when the service stops in any case, as far as it is in this
-// part of the wait. A shutdown limits both parts together, from when it was seen.
+// Deadline returns when this part of the wait is over: the turn, or once drained the
+// service, which then stops in any case. A shutdown limits both parts together, from when it
+// was seen, and the turn leaves a quarter of that for the agents of a master that is drained
+// late.
 func (s Stop) Deadline(g config.Guard) time.Time {
-	end := s.Began.Add(g.Turn + s.Overtime)
+	end, last := s.Began.Add(g.Turn+s.Overtime), s.HostStops.Add(g.Shutdown-min(g.Wait, g.Shutdown/4))
 	if !s.Drained.IsZero() {
-		end = s.Drained.Add(g.Wait)
+		end, last = s.Drained.Add(g.Wait), s.HostStops.Add(g.Shutdown)
 	}
-	if s.HostStops.IsZero() {
-		return end
-	}
-	if last := s.HostStops.Add(g.Shutdown); last.Before(end) {
+	if !s.HostStops.IsZero() && last.Before(end) {
 		return last
 	}
 	return end

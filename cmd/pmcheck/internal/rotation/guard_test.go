@@ -45,7 +45,7 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestDeadlineOfAStop(t *testing.T) {
-	limits := config.Guard{Turn: 5 * time.Minute, Wait: 7 * time.Minute, Shutdown: 2 * time.Minute}
+	limits := config.Guard{Turn: 5 * time.Minute, Wait: 7 * time.Minute, Shutdown: 4 * time.Minute}
 	at := func(minutes int) time.Time { return held().Add(time.Duration(minutes) * time.Minute) }
 	tests := []struct {
 		name string
@@ -54,13 +54,13 @@ func TestDeadlineOfAStop(t *testing.T) {
 	}{
 		{"waits for its turn", rotation.Stop{Began: at(0)}, at(5)},
 		{"its turn has ended", rotation.Stop{Began: at(0), Overtime: 4 * time.Minute}, at(9)},
-		{"shutdown after its turn", rotation.Stop{Began: at(0), Overtime: 4 * time.Minute, HostStops: at(6)}, at(8)},
+		{"shutdown after its turn", rotation.Stop{Began: at(0), Overtime: 4 * time.Minute, HostStops: at(5)}, at(8)},
 		{"drained at once", rotation.Stop{Began: at(0), Drained: at(0)}, at(7)},
 		{"drained after its turn", rotation.Stop{Began: at(0), Drained: at(5)}, at(12)},
-		{"shutdown, waits for its turn", rotation.Stop{Began: at(0), HostStops: at(0)}, at(2)},
-		{"shutdown, drained after its turn", rotation.Stop{Began: at(0), Drained: at(1), HostStops: at(0)}, at(2)},
-		{"shutdown while it waits for its turn", rotation.Stop{Began: at(0), HostStops: at(1)}, at(3)},
-		{"shutdown while it waits for agents", rotation.Stop{Began: at(0), Drained: at(1), HostStops: at(4)}, at(6)},
+		{"shutdown, waits for its turn", rotation.Stop{Began: at(0), HostStops: at(0)}, at(3)},
+		{"shutdown, drained after its turn", rotation.Stop{Began: at(0), Drained: at(3), HostStops: at(0)}, at(4)},
+		{"shutdown while it waits for its turn", rotation.Stop{Began: at(0), HostStops: at(1)}, at(4)},
+		{"shutdown while it waits for agents", rotation.Stop{Began: at(0), Drained: at(1), HostStops: at(2)}, at(6)},
 		{"shutdown when the time is nearly over", rotation.Stop{Began: at(0), HostStops: at(4)}, at(5)},
 	}
 	for _, tt := range tests {
