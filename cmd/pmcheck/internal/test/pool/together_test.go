@@ -206,8 +206,8 @@ func (p *pool) together(masters []*lab.PuppetMaster, apart time.Duration, m mix,
 	return r
 }
 
-// servers is the state of each server and what it was given for, as "m1 UP L7OK 200, m2 NOLB
-// L7OKC 404".
+// servers is the state of each server and the check that HAProxy has it from, as "m1 UP L7OK,
+// m2 NOLB L7OKC".
 func (b *balancer) servers() string {
 	stats, err := b.Stats()
 	if err != nil {
@@ -215,9 +215,8 @@ func (b *balancer) servers() string {
 	}
 	var states []string
 	for _, s := range stats {
-		state, _, _ := strings.Cut(s.Status, " ")
-		check := strings.TrimPrefix(s.CheckStatus, "* ")
-		states = append(states, strings.TrimSpace(strings.Join([]string{s.Server, state, check, s.CheckCode}, " ")))
+		state, _, _ := strings.Cut(s.Status, " ") // of "UP 1/3"
+		states = append(states, s.Server+" "+state+" "+strings.TrimPrefix(s.CheckStatus, "* "))
 	}
 	return strings.Join(states, ", ")
 }
