@@ -106,7 +106,7 @@ func leave(c *cli.Context, environ []string, settings config.Config, wish rotati
 	_, limit := waitOf(c)
 	for over := time.Now().Add(limit); ; d.Returned() {
 		if c.Bool("in-turn") {
-			if err := waitForTurn(c, time.Until(over), slot.After(wait.Turn(client, d))); err != nil {
+			if err := waitForTurn(c, time.Until(over), slot.After(wait.Turn(client, d, settings.Store()))); err != nil {
 				return err
 			}
 			if time.Now().After(over) {

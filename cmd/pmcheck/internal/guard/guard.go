@@ -167,7 +167,7 @@ func (g *Guard) goBack(why error) {
 // waitTurn waits until the master may leave, and reports whether that was in time.
 // Meanwhile a hold of mode ready, which holds nothing, tells what the stop waits for.
 func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
-	look := wait.Turn(g.client, g.departure)
+	look := wait.Turn(g.client, g.departure, g.store)
 	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
 		if lost := g.Slot.Lost(); lost != nil && time.Now().After(g.stop.BudgetUntil(g.Settings.Guard)) {
 			g.withoutBudget(lost)

@@ -31,6 +31,7 @@ type master struct {
 	leave    int  // how often the other server leaves together with this one
 	noTurn   bool // guard.turn is 0
 	noBudget bool // the budget's database does not answer
+	late     bool // the daemon notices a hold, or that it was lifted, half a second late
 	seldom   bool // the balancer sends no view, and once it has the master out asks too seldom to count
 
 	mu    sync.Mutex
@@ -73,8 +74,12 @@ func (m *master) status() api.Status {
 	defer m.mu.Unlock()
 	now := time.Now()
 	mode, _ := m.settings.Store().Read().Mode(monitor.Server, now)
-	if n := len(m.modes); n == 0 || m.modes[n-1] != mode {
+	n := len(m.modes)
+	if n == 0 || m.modes[n-1] != mode {
 		m.modes, m.left = append(m.modes, mode), now
+	}
+	if n = len(m.modes); m.late && n > 1 && now.Sub(m.left) < time.Second/2 {
+		mode = m.modes[n-2]
 	}
 	b := api.Balancer{Node: "lb1", Service: monitor.Server, Seen: now, Checks: 9, Interval: 0.1, DrainCode: 404,
 		OthersWeight: 100, OthersSeen: now, UnitWeight: 100,
@@ -84,7 +89,10 @@ func (m *master) status() api.Status {
 		b.OthersWeight, b.OthersSeen, b.View.WeightTotal = 0, time.Time{}, 100
 	case mode == drain.Drain:
 		b.View.State, b.View.WeightTotal = "NOLB", 100
-		if together := len(m.modes) / 2; together <= m.leave {
+		switch together := len(m.modes)/2 <= m.leave; {
+		case together && m.late: // the view of a check that this master has just answered
+			b.View.State = "UP"
+		case together:
 			b.View.WeightTotal = 0
 		}
 	}
@@ -139,6 +147,9 @@ func TestBeforeStop(t *testing.T) {
 		{"another server leaves at the same time", &master{leave: 1},
 			[]drain.Mode{drain.Ready, drain.Drain, drain.Ready, drain.Drain},
 			"goes back into service: balancer lb1 has no other server left"},
+		{"the same, and the daemon notices late", &master{leave: 1, late: true},
+			[]drain.Mode{drain.Ready, drain.Drain, drain.Ready, drain.Drain},
+			"goes back into service: balancer lb1 has no other server left"},
 		{"agents still run when the balancer asks seldom", &master{seldom: true},
 			[]drain.Mode{drain.Ready, drain.Drain}, "idle"},
 	} {
@@ -159,6 +170,9 @@ func TestBeforeStop(t *testing.T) {
 			}
 			if !strings.Contains(out.String(), tt.says) {
 				t.Errorf("it does not say %q:\n%s", tt.says, &out)
+			}
+			if _, after, back := strings.Cut(out.String(), "goes back"); back && !strings.Contains(after, "may leave at") {
+				t.Errorf("it does not wait for another slot:\n%s", &out)
 			}
 			if tt.master.seldom && !tt.master.done {
 				t.Error("the service may stop, and an agent still runs")

@@ -1,12 +1,15 @@
 package wait
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // NewDeparture returns the way out of the pool of this host. An empty service stands
@@ -16,10 +19,11 @@ func NewDeparture(service string) *rotation.Departure {
 }
 
 // Turn looks at what keeps a master from leaving in its turn. Without a daemon no
-// balancer objects.
-func Turn(client api.Client, d *rotation.Departure) Look {
+// balancer objects. A status from before the daemon has noticed what is in the store says
+// nothing: to one that still shows a hold that was just lifted, the master is out already.
+func Turn(client api.Client, d *rotation.Departure, store *drain.Store) Look {
 	f := &api.Follower{Client: client}
-	var lost, again time.Time
+	var lost, again, behind time.Time
 	return func(ctx context.Context) []api.Obstacle {
 		status, err := lookAgain(ctx, f, again)
 		switch {
@@ -33,10 +37,28 @@ func Turn(client api.Client, d *rotation.Departure) Look {
 		default:
 			return nil
 		}
+		if err := noticed(status, d.Service, store); err == nil {
+			behind = time.Time{}
+		} else if behind.IsZero() || time.Since(behind) < effectTime {
+			behind = cmp.Or(behind, time.Now())
+			return unknown(err)
+		}
 		var list []api.Obstacle
 		list, again = d.Waits(status)
 		return list
 	}
+}
+
+// noticed returns an error while the daemon shows another mode than the store has.
+func noticed(s api.Status, service string, store *drain.Store) error {
+	holds := store.Read()
+	for _, v := range s.Services {
+		mode, _ := holds.Mode(v.Name, time.Now())
+		if (service == "" || v.Name == service) && v.Mode != mode {
+			return fmt.Errorf("the daemon is still in mode %s", v.Mode)
+		}
+	}
+	return nil
 }
 
 // lookAgain returns the next status, or that of the moment at which the caller wants
