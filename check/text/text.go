@@ -53,6 +53,9 @@ func Age(d time.Duration) string {
 // Printable makes foreign text safe to show on a terminal: valid UTF-8 on one line,
 // without control characters, of at most limit bytes.
 func Printable(s string, limit int) string {
+	if len(s) <= limit && plain(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
@@ -77,6 +80,19 @@ func WriteJSON(w io.Writer, v any) error {
 	}
 	_, err = fmt.Fprintf(w, "%s\n", EscapeJSON(data))
 	return err
+}
+
+// plain reports whether Printable would return a text as it is: words of visible ASCII
+// with single spaces between them. Most texts are, and a pool has many.
+func plain(s string) bool {
+	last := byte(' ')
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == ' ' && last == ' ' {
+			return false
+		}
+		last = s[i]
+	}
+	return s == "" || last != ' '
 }
 
 // EscapeJSON escapes each character of a JSON text that [Printable] would drop, because

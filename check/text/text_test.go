@@ -92,6 +92,12 @@ func TestPrintableIsSafeForATerminal(t *testing.T) {
 		{"truncated", "abcdef", "abc", 3},
 		{"truncated inside a letter", "aü", "a", 2},
 		{"empty", "", "", 3},
+		{"visible ASCII", "(a-b) ~!", "(a-b) ~!", 100},
+		{"two spaces", "a  b", "a b", 100},
+		{"a space first", " a", "a", 100},
+		{"a space last", "a ", "a", 100},
+		{"a space alone", " ", "", 100},
+		{"DEL", "a\x7fb", "ab", 100},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

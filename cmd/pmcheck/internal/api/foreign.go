@@ -35,8 +35,8 @@ func sanitize(v reflect.Value) {
 			sanitize(v.Elem())
 		}
 	case reflect.Struct:
-		for _, field := range v.Fields() {
-			if field.CanSet() {
+		for i := range v.NumField() { // Value.Fields takes twice as long
+			if field := v.Field(i); field.CanSet() {
 				sanitize(field)
 			}
 		}

@@ -92,18 +92,24 @@ frontend answers
     bind %s
     http-request return status 200 content-type "text/plain; charset=utf-8" string %q
 `, address, answer))
-	// The worker is a child of the process that was started.
+	return &server{name: "HAProxy " + lab.HAProxyVersion(b), url: urlOf(address), pid: workerPid(b, h)}
+}
+
+// workerPid returns the process id of HAProxy's worker, a child of the process that was
+// started.
+func workerPid(b *testing.B, h *lab.HAProxy) int {
+	b.Helper()
 	for line := range strings.Lines(h.Admin("show info")) {
 		if text, found := strings.CutPrefix(strings.TrimSpace(line), "Pid: "); found {
 			pid, err := strconv.Atoi(text)
 			if err != nil {
 				b.Fatal(err)
 			}
-			return &server{name: "HAProxy " + lab.HAProxyVersion(b), url: urlOf(address), pid: pid}
+			return pid
 		}
 	}
 	b.Fatal("no Pid in HAProxy's answer to show info")
-	return nil
+	return 0
 }
 
 // measureAnswers measures the servers in rounds, each of which begins with another server.
