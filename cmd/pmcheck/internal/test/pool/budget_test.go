@@ -64,6 +64,9 @@ func TestBudgetAtTheSameTime(t *testing.T) {
 			if r.empty > 0 {
 				t.Errorf("a balancer had no server for %v", r.empty)
 			}
+			if r.held > 1 {
+				t.Errorf("a balancer had %d servers out for a hold, want 1", r.held)
+			}
 			if r.out != 1 && !r.forced {
 				t.Errorf("%d masters were out by the budget, want 1", r.out)
 			}

@@ -145,6 +145,7 @@ type together struct {
 	runs, failed int
 	slow         int           // of the runs, those with a slow catalog
 	fewest       int           // servers that were UP, of any balancer
+	held         int           // servers at most that a balancer had out for a hold, and not for a verdict
 	empty        time.Duration // the longest time in which a balancer had none
 }
 
@@ -236,6 +237,7 @@ func (r *together) add(changes []lab.Change) {
 		if c.Answer == lab.NoAnswer {
 			continue
 		}
+		r.held = max(r.held, strings.Count(c.Answer, " NOLB "))
 		up := strings.Count(c.Answer, " UP ")
 		if r.fewest = min(r.fewest, up); up == 0 {
 			until := time.Now()
