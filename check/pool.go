@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,21 @@ type Pool struct {
 	Borrows   int64 `json:"borrows"`
 	Timeouts  int64 `json:"borrow_timeouts"`
 	LimitHits int64 `json:"queue_limit_hits"`
+	// Wait is the mean time that requests of the last minutes waited for an instance.
+	// LockHeld is the same for which the pool was locked, as PE's file sync does, Locks
+	// times since the server started.
+	Wait     float64 `json:"mean_wait_seconds"`
+	Locks    int64   `json:"locks"`
+	LockHeld float64 `json:"mean_lock_seconds"`
+	// Routes are the requests that had an instance, by kind, in the order of their names.
+	Routes []Route `json:"routes,omitempty"`
+}
+
+// Route is the requests of one kind that had an instance since the server started.
+type Route struct {
+	Name  string  `json:"name"` // Puppet Server's, such as puppet-v3-catalog
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean_seconds"` // for how long those of the last minutes had it
 }
 
 // Loan is one request, with an instance or waiting for one.
@@ -93,6 +109,14 @@ type poolStatus struct {
 				Borrows   int64       `json:"borrow-count"`
 				Timeouts  int64       `json:"borrow-timeout-count"`
 				LimitHits int64       `json:"queue-limit-hit-count"`
+				Wait      float64     `json:"average-wait-time"` // this and other times in ms
+				Locks     int64       `json:"num-pool-locks"`
+				LockHeld  float64     `json:"average-lock-held-time"`
+				// Timers are by the reason for a loan, and one is the total. Old servers have none.
+				Timers map[string]struct {
+					Count int64   `json:"count"`
+					Mean  float64 `json:"mean"`
+				} `json:"borrow-timers"`
 			} `json:"metrics"`
 		} `json:"experimental"`
 	} `json:"status"`
@@ -113,6 +137,8 @@ const (
 	maxPath    = 200  // bytes of a request's method and path
 	maxLoans   = 5000 // Jetty lets about 200 requests wait
 	maxSeconds = 1e9
+	maxRoutes  = 100
+	maxRoute   = 60 // bytes of a route's name
 )
 
 // parsePool reads an answer of jruby-metrics.
@@ -130,7 +156,7 @@ func parsePool(body []byte) (*Pool, error) {
 	case len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans:
 		return nil, errors.New("more requests than a server can have")
 	}
-	return &Pool{
+	p := &Pool{
 		Size:      *m.Size,
 		Free:      *m.Free,
 		Borrowed:  loans(*m.Borrowed),
@@ -140,15 +166,27 @@ func parsePool(body []byte) (*Pool, error) {
 		Borrows:   m.Borrows,
 		Timeouts:  m.Timeouts,
 		LimitHits: m.LimitHits,
-	}, nil
+		Wait:      seconds(m.Wait),
+		Locks:     m.Locks,
+		LockHeld:  seconds(m.LockHeld),
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Timers)) {
+		if short := text.Printable(name, maxRoute); name != "total" && name == short && len(p.Routes) < maxRoutes {
+			p.Routes = append(p.Routes, Route{name, m.Timers[name].Count, seconds(m.Timers[name].Mean)})
+		}
+	}
+	return p, nil
 }
+
+// seconds converts a time in milliseconds, and bounds it.
+func seconds(millis float64) float64 { return min(max(0, millis/1000), maxSeconds) }
 
 func loans(list []poolLoan) []Loan {
 	kept := make([]Loan, 0, len(list))
 	for _, l := range list {
 		path, _, _ := strings.Cut(l.Reason.Request.URI, "?")
 		request := strings.ToUpper(strings.TrimPrefix(l.Reason.Request.Method, ":")) + " " + path
-		kept = append(kept, Loan{Request: text.Printable(request, maxPath), Seconds: min(max(0, l.Millis/1000), maxSeconds)})
+		kept = append(kept, Loan{Request: text.Printable(request, maxPath), Seconds: seconds(l.Millis)})
 	}
 	return kept
 }

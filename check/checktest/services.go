@@ -165,6 +165,10 @@ func poolAnswer(p check.Pool) string {
 		}
 		return out
 	}
+	timers := map[string]any{}
+	for _, r := range p.Routes {
+		timers[r.Name] = map[string]any{"count": r.Count, "mean": int64(r.Mean * 1000), "max": 0, "rate": 0.0}
+	}
 	lock := map[string]any{"current-state": ":" + cmp.Or(p.Lock, "not-in-use"),
 		"last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z")}
 	return marshal(map[string]any{
@@ -175,6 +179,8 @@ func poolAnswer(p check.Pool) string {
 				"num-jrubies": p.Size, "num-free-jrubies": p.Free,
 				"borrowed-instances": loans(p.Borrowed), "requested-instances": loans(p.Waiting),
 				"borrow-count": p.Borrows, "borrow-timeout-count": p.Timeouts, "queue-limit-hit-count": p.LimitHits,
+				"borrow-timers": timers, "average-wait-time": int64(p.Wait * 1000),
+				"num-pool-locks": p.Locks, "average-lock-held-time": int64(p.LockHeld * 1000),
 			},
 		}},
 	})

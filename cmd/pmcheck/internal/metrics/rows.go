@@ -55,6 +55,12 @@ func rows() []row {
 			"started."),
 		counter("jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server "+
 			"started."),
+		gauge("jruby_wait_seconds", "Mean time that requests of the last minutes waited for a JRuby instance."),
+		counter("jruby_locks_total", "Locks of the JRuby pool since Puppet Server started."),
+		gauge("jruby_lock_seconds", "Mean time for which the JRuby pool was locked lately."),
+		counter("jruby_requests_total", "Requests that had a JRuby instance since Puppet Server started.", "route"),
+		gauge("jruby_request_seconds", "Mean time for which requests of the last minutes had a JRuby instance; that of "+
+			"puppet-v3-catalog is the time of a compilation.", "route"),
 		gauge("jvm_old_used_bytes", "The old generation of Puppet Server's heap in use, garbage included."),
 		gauge("jvm_old_after_gc_bytes", "What collections leave of the old generation; absent until a few have been "+
 			"seen."),

@@ -121,6 +121,13 @@ func (send sender) pool(p *check.Pool) {
 	send("jruby_borrows_total", float64(p.Borrows))
 	send("jruby_borrow_timeouts_total", float64(p.Timeouts))
 	send("jruby_queue_limit_hits_total", float64(p.LimitHits))
+	send("jruby_wait_seconds", p.Wait)
+	send("jruby_locks_total", float64(p.Locks))
+	send("jruby_lock_seconds", p.LockHeld)
+	for _, r := range p.Routes {
+		send("jruby_requests_total", float64(r.Count), r.Name)
+		send("jruby_request_seconds", r.Mean, r.Name)
+	}
 }
 
 // jvm sends the memory of the JVM, as far as the server reports it.
