@@ -16,7 +16,7 @@ PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk strace 
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
-	prometheus keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc gnupg secilc \
+	prometheus jsonnet keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc gnupg secilc \
 	icinga2-bin
 
 # What make test-all adds: packages that test whether it works, two at a time, and
@@ -137,6 +137,12 @@ packages: ## DEB and RPM for amd64 and arm64 in dist/
 .PHONY: release
 release: ## packages, archives, the Puppet module, SBOMs and checksums in dist/, signed with SIGNING_KEY
 	packaging/build release amd64 arm64
+
+.PHONY: mixin
+mixin: ## write the rules and the dashboard in examples from examples/mixin; needs jsonnet
+	jsonnetfmt -i examples/mixin/*.jsonnet examples/mixin/*.libsonnet
+	jsonnet -S -o examples/prometheus/rules.yml examples/mixin/rules.jsonnet
+	jsonnet -o examples/grafana/pmcheck.json examples/mixin/dashboard.jsonnet
 
 .PHONY: clean
 clean: ## remove what was built

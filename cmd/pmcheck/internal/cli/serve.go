@@ -44,7 +44,7 @@ func serve(c *cli.Context, environ []string) error {
 	d := daemon.New(loaded.Config, loaded.File, daemon.ProgramVersion(), log)
 	d.Runtime, d.GateDir = daemon.RuntimeDirectory(environ), daemon.GateDirectory
 	if loaded.Mistakes != nil {
-		d.StartedWithLast(loaded.Mistakes)
+		d.StartedWithLast(loaded.Mistakes, loaded.Kept)
 	} else {
 		last.KeepOrWarn(loaded.Loaded, log)
 	}

@@ -1,6 +1,10 @@
 package daemon
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+	"time"
+)
 
 // LastGood is a copy of the last configuration file that had no mistake. Only the daemon
 // reads it: a command that root runs must not take settings from a file that the daemon
@@ -22,13 +26,26 @@ func (l LastGood) Keep(content []byte) error {
 	return nil
 }
 
-// File returns the path of the copy if Keep could have written it.
-func (l LastGood) File() (string, error) { return l.file.path() }
+// File returns the path of the copy if Keep could have written it, and when it was written.
+func (l LastGood) File() (string, time.Time, error) {
+	path, err := l.file.path()
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return path, info.ModTime(), nil
+}
 
 // StartedWithLast records that the daemon has started with the last good configuration,
-// since the current one has mistakes.
-func (d *Daemon) StartedWithLast(mistakes error) {
+// which was read from the file at the given time, since the current one has mistakes.
+func (d *Daemon) StartedWithLast(mistakes error, kept time.Time) {
 	d.Log.Error("configuration not usable, the last good one is in use; correct the file, then reload", "error", mistakes)
+	status := *d.config.Load()
+	status.Loaded = kept
+	d.config.Store(&status)
 	d.noteConfigError(mistakes)
 }
 

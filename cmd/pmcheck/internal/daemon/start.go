@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -14,6 +15,8 @@ type Started struct {
 	Missing error
 	// Mistakes are those in the current file, if the last good one is used instead.
 	Mistakes error
+	// Kept is when the last good one was read from the file that has mistakes now.
+	Kept time.Time
 }
 
 // LoadToStart reads the configuration for a daemon that starts. If it has mistakes, the
@@ -25,7 +28,7 @@ func (l LastGood) LoadToStart(o config.Options) (Started, error) {
 		return s, nil
 	}
 	file, _ := config.Readable(o)
-	kept, err := l.File()
+	kept, at, err := l.File()
 	if err != nil {
 		return Started{}, mistakes
 	}
@@ -33,7 +36,7 @@ func (l LastGood) LoadToStart(o config.Options) (Started, error) {
 	if s, err = loadToStart(o); err != nil {
 		return Started{}, mistakes // the mistake may be in an environment variable
 	}
-	s.File, s.Mistakes = file, mistakes
+	s.File, s.Mistakes, s.Kept = file, mistakes, at
 	return s, nil
 }
 

@@ -23,8 +23,10 @@ func rows() []row {
 	return []row{
 		gauge("build_info", "Always 1; the version is a label.", "version"),
 		gauge("start_timestamp_seconds", "When the daemon started."),
-		gauge("config_reload_successful", "1 if the last reload succeeded, 0 if an older configuration is in use."),
-		gauge("config_loaded_timestamp_seconds", "When the configuration in use was read."),
+		gauge("config_last_reload_successful", "1 if the last start or reload read pmcheck.yaml, 0 if an older "+
+			"configuration is in use."),
+		gauge("config_last_reload_success_timestamp_seconds", "When the configuration in use was read from "+
+			"pmcheck.yaml."),
 		counter("answers_total", "Answers to checks by status code and kind of client: haproxy sends its view "+
 			"of the master, other does not, socket is local.", "code", "client"),
 		gauge("certificate_expiry_timestamp_seconds", "When a certificate expires: own is pmcheck's, server is the "+

@@ -17,8 +17,8 @@ type sender func(name string, value float64, labels ...string)
 func (send sender) status(s api.Status) {
 	send("build_info", 1, s.Version)
 	send("start_timestamp_seconds", seconds(s.Started))
-	send("config_reload_successful", truth(s.Config.Error == ""))
-	send("config_loaded_timestamp_seconds", seconds(s.Config.Loaded))
+	send("config_last_reload_successful", truth(s.Config.Error == ""))
+	send("config_last_reload_success_timestamp_seconds", seconds(s.Config.Loaded))
 	send.certificates(s.Probe)
 	for _, v := range s.Services {
 		send.service(v)

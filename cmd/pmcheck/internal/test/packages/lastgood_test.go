@@ -29,8 +29,8 @@ func TestABadConfigurationIsRejectedAndTheLastGoodOneUsed(t *testing.T) {
 
 	s.Host.MustRun("systemctl", "restart", "pmcheck")
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck.service")
-	s.assertPrints("pmcheck_config_reload_successful 0", "sh", "-c",
-		"curl -s localhost:9200/metrics | grep ^pmcheck_config_reload_successful")
+	s.assertPrints("pmcheck_config_last_reload_successful 0", "sh", "-c",
+		"curl -s localhost:9200/metrics | grep ^pmcheck_config_last_reload_successful")
 
 	s.Host.MustRun("systemctl", "stop", "pmcheck")
 	if out, err := s.Host.Run("systemctl", "start", "pmcheck"); err == nil {

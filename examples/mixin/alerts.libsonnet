@@ -1,0 +1,181 @@
+{
+  local metrics = (import 'metrics.libsonnet')($._config.selector),
+  local m = metrics.m,
+  local up = metrics.up,
+  local severities = $._config.severities,
+
+  local alert(name, severity, expr, pending, summary, description) = {
+    alert: name,
+    expr: expr,
+    [if pending != '' then 'for']: pending,
+    labels: { severity: severity },
+    annotations: {
+      summary: summary,
+      description: description,
+      runbook_url: $._config.runbook + std.asciiLower(name),
+    },
+  },
+
+  // Three alerts of one name, the nearer the time the more severe.
+  local expires(name, time, summary, description) = [
+    alert(name, severities.now, '%s - time() < 86400' % time, '', summary, description),
+    alert(name, severities.week, '86400 <= %s - time() < 7 * 86400' % time, '', summary, description),
+    alert(name, severities.some, '7 * 86400 <= %s - time() < 30 * 86400' % time, '', summary, description),
+  ],
+
+  // A pool of one master has no last server.
+  local last = |||
+    (%s == 1 and ignoring (state) %s == 1)
+    and on (pool) pool:pmcheck_masters:count > 1
+  ||| % [m('balancer_weight_ratio'), m('balancer_state', 'state="UP"')],
+  // This master is ready, and all others of its pool are held.
+  local planned = |||
+    on (pool, instance) (
+      %s == 1
+      and on (pool) pool:pmcheck_masters:count - pool:pmcheck_held:sum == 1
+    )
+  ||| % m('mode', 'service="server",mode="ready"'),
+  local lastServer(severity, condition, description) = alert(
+    'PuppetLastServer',
+    severity,
+    last + condition + ' ' + planned,
+    '5m',
+    '{{ $labels.instance }} is the last server of {{ $labels.balancer }}',
+    'Balancer {{ $labels.balancer }} gives new agents to {{ $labels.server }} alone. ' + description,
+  ),
+
+  prometheusAlerts+:: {
+    groups+: [{
+      name: 'pmcheck-alerts',
+      rules: [
+        alert(
+          'PuppetPoolOut',
+          severities.now,
+          'pool:pmcheck_serving:sum == 0',
+          '1m',
+          'No Puppet master in pool {{ $labels.pool }} serves agents',
+          'All masters of the pool are held, unhealthy or cannot be scraped. Agents get no catalogs.',
+        ),
+        lastServer(severities.now, 'unless', 'The next failure takes the pool out.'),
+        lastServer(severities.week, 'and', 'All other masters of the pool are held.'),
+        alert(
+          'PuppetMasterOut',
+          severities.week,
+          m('serving', 'service="server"') + ' == 0',
+          '30m',
+          '{{ $labels.instance }} has been out for 30 minutes',
+          'Balancers are told not to use it. ' +
+          'Mode: {{ range printf `%s == 1` $labels.instance | query }}{{ .Labels.mode }}{{ end }}, ' %
+          m('mode', 'instance=%q,service="server"') +
+          'verdict: {{ range printf `%s` $labels.instance | query }}{{ .Labels.reason }}{{ end }}.' %
+          m('verdict_reason_info', 'instance=%q,service="server"'),
+        ),
+        alert(
+          'PuppetMasterWarming',
+          severities.week,
+          m('verdict', 'service="server",verdict="warming"') + ' == 1',
+          '10m',
+          '{{ $labels.instance }} has been starting for 10 minutes',
+          'It is up, and does not become ready.',
+        ),
+        alert(
+          'PuppetJRubySaturated',
+          severities.week,
+          |||
+            avg_over_time(instance:pmcheck_jruby_utilization:ratio[10m]) > 0.95
+            and avg_over_time(%s[10m]) >= 1
+          ||| % m('jruby_waiting_requests'),
+          '10m',
+          'All JRubies of {{ $labels.instance }} are at work, and requests wait',
+          'Over ten minutes {{ $value | humanizePercentage }} of the instances were lent. Agents wait for catalogs.',
+        ),
+        alert(
+          'PuppetRequestsTurnedAway',
+          severities.week,
+          |||
+            increase(%s[10m]) > 0
+            or increase(%s[10m]) > 0
+          ||| % [m('jruby_borrow_timeouts_total'), m('jruby_queue_limit_hits_total')],
+          '',
+          '{{ $labels.instance }} turns agents away',
+          'Requests gave up waiting for a JRuby, or met a full queue. Those agent runs failed or are repeated later.',
+        ),
+        alert(
+          'PuppetCodeDiffers',
+          severities.week,
+          'pool_environment:pmcheck_code_ids:count > 1',
+          '30m',
+          'Masters of pool {{ $labels.pool }} differ in environment {{ $labels.environment }}',
+          '{{ $value }} versions of the code are deployed. ' +
+          'An agent may get its catalog from one and its files from another.',
+        ),
+      ] + expires(
+        'PuppetCertificateExpires',
+        m('certificate_expiry_timestamp_seconds'),
+        'A certificate on {{ $labels.instance }} expires in {{ $value | humanizeDuration }}',
+        'It is the {{ $labels.certificate }} certificate {{ $labels.subject }}, serial {{ $labels.serial }}.',
+      ) + expires(
+        'PuppetCRLExpires',
+        m('crl_expiry_timestamp_seconds'),
+        'A CRL on {{ $labels.instance }} expires in {{ $value | humanizeDuration }}',
+        'It is that of {{ $labels.issuer }}. With an expired CRL Puppet Server refuses every agent.',
+      ) + [
+        alert(
+          'PmcheckHoldWithoutEnd',
+          severities.week,
+          |||
+            time() - %s > 86400
+            unless on (instance, holder, service) %s
+          ||| % [m('hold_since_timestamp_seconds'), m('hold_end_timestamp_seconds')],
+          '',
+          '{{ $labels.holder }} has held {{ $labels.instance }} for {{ $value | humanizeDuration }}',
+          'The hold has no end of its own. Perhaps it was forgotten.',
+        ),
+        alert(
+          'PmcheckAbsent',
+          severities.week,
+          '%s == 0 or absent(%s)' % [up, up],
+          '2m',
+          '{{ if $labels.instance }}pmcheck on {{ $labels.instance }} does not answer' +
+          '{{ else }}Prometheus scrapes no pmcheck{{ end }}',
+          'Balancers get no answer either, and take the master out.',
+        ),
+        alert(
+          'PmcheckConfigNotReloaded',
+          severities.week,
+          m('config_last_reload_successful') + ' == 0',
+          '10m',
+          'pmcheck on {{ $labels.instance }} does not use its newest configuration',
+          'pmcheck.yaml has a mistake. An older configuration is in use, and a start after a reboot will fail.',
+        ),
+        alert(
+          'PmcheckCheckStuck',
+          severities.week,
+          |||
+            %s
+            or label_replace(time() - %s > 60, "check", "probe", "", "")
+          ||| % [m('check_reason_info', 'reason="stale"'), m('probe_timestamp_seconds')],
+          '5m',
+          'Check {{ $labels.check }} on {{ $labels.instance }} is stuck',
+          'It has not been made for more than three of its intervals. What it would find is not known.',
+        ),
+        alert(
+          'PmcheckBudgetUnreachable',
+          severities.week,
+          m('budget_reachable') + ' == 0',
+          '10m',
+          '{{ $labels.instance }} cannot ask the budget of pool {{ $labels.budget }}',
+          'Until the database answers, drain and maint are refused there. Balancers are answered as before.',
+        ),
+        alert(
+          'PmcheckBudgetExceeded',
+          severities.week,
+          'max by (pool, budget) (%s - %s) > 0' % [m('budget_slots_out'), m('budget_slots_allowed')],
+          '15m',
+          'More masters of pool {{ $labels.budget }} are out than its budget allows',
+          'They were forced out, or are sick. No other master can be drained in its turn.',
+        ),
+      ],
+    }],
+  },
+}

@@ -1,0 +1,2 @@
+// The dashboard, to import into Grafana: jsonnet dashboard.jsonnet
+(import 'mixin.libsonnet').grafanaDashboards['pmcheck.json']

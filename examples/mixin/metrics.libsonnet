@@ -1,0 +1,5 @@
+// Instant vectors of pmcheck's metrics with a selector, and perhaps further matchers.
+function(selector) {
+  m(name, matchers=''):: 'pmcheck_%s{%s%s}' % [name, selector, if matchers == '' then '' else ',' + matchers],
+  up:: 'up{%s}' % selector,
+}
