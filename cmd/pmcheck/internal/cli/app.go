@@ -65,6 +65,9 @@ func usageError(format string, args ...any) error {
 func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if len(args) == 2 && args[1] == "--version" { // a flag of the app would be accepted before a command too
+		args = []string{args[0], "version"}
+	}
 	app := newApp(environ, stdin, stdout, stderr)
 	app.Metadata = map[string]any{typedArgs: args[1:]}
 	err := app.RunContext(ctx, args)

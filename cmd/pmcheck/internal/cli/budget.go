@@ -23,30 +23,26 @@ func budgetCommand(environ []string) *cli.Command {
 			"Exit status: 0 done, 1 no answer, or no such slot, 2 usage.",
 		ArgsUsage: "[init [--print] | free MASTER]",
 		Flags:     []cli.Flag{configFlag(), jsonFlag()},
-		Action:    withBudget(environ, 0, listBudget),
+		Action:    strict(withBudget(environ, listBudget)),
 		Subcommands: []*cli.Command{{
 			Name:   "init",
 			Usage:  "create or update the tables and functions",
 			Flags:  []cli.Flag{subConfigFlag(), &cli.BoolFlag{Name: "print", Usage: "print the SQL instead"}},
-			Action: withBudget(environ, 0, initBudget),
+			Action: strict(withBudget(environ, initBudget)),
 		}, {
 			Name:      "free",
 			Usage:     "end the slot of a master that will not come back",
 			ArgsUsage: "MASTER",
 			Flags:     []cli.Flag{subConfigFlag()},
-			Action:    withBudget(environ, 1, freeSlot),
+			Action:    strict(withBudget(environ, freeSlot), "MASTER"),
 		}},
 	}
 }
 
-// withBudget makes the action of a command that takes so many arguments and asks the
-// database. Its error tells what an administrator can do.
-func withBudget(environ []string, args int, run func(*cli.Context, config.Config) error) cli.ActionFunc {
+// withBudget makes the action of a command that asks the database. Its error tells what an
+// administrator can do.
+func withBudget(environ []string, run func(*cli.Context, config.Config) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		if c.NArg() != args {
-			return &exitError{exitUsage, fmt.Errorf("%s does not take %q", c.Command.Name, c.Args().Slice()),
-				"pmcheck budget [--config FILE] [init [--print] | free MASTER]: flags come before MASTER"}
-		}
 		if c.Bool("print") {
 			_, err := io.WriteString(c.App.Writer, budget.Schema())
 			return err

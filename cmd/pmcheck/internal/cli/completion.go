@@ -19,14 +19,11 @@ func completionCommand(environ []string) *cli.Command {
 		Description: "The packages install the scripts. Without a package: source <(pmcheck completion bash).\n" +
 			"The scripts call pmcheck completion with holders, services, explained or goals to list names.",
 		Flags:  []cli.Flag{configFlag()},
-		Action: func(c *cli.Context) error { return completion(c, environ) },
+		Action: strict(func(c *cli.Context) error { return completion(c, environ) }, "[SHELL]"),
 	}
 }
 
 func completion(c *cli.Context, environ []string) error {
-	if c.NArg() > 1 {
-		return usageError("%s takes no argument %q", c.Command.Name, c.Args().Get(1))
-	}
 	what := c.Args().First()
 	if slices.Contains(cmdline.Shells(), what) {
 		return cmdline.WriteCompletion(c.App.Writer, what, commandsOf(c.App))

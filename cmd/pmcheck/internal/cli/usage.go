@@ -14,17 +14,14 @@ import (
 // command is wrong, the context of the error does not have them.
 const typedArgs = "args"
 
-// strict refuses stray arguments. urfave/cli stops parsing flags at the first argument:
-// "drain now --reason x" would drain without the reason.
-func strict(action cli.ActionFunc) cli.ActionFunc {
+// strict refuses stray and missing arguments. urfave/cli stops parsing flags at the first
+// argument: "drain now --reason x" would drain without the reason.
+func strict(action cli.ActionFunc, names ...string) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		if c.NArg() == 0 {
-			return action(c)
+		if problem, hint := typedLine(c).Arguments(c.Args().Slice(), names, c.IsSet); problem != "" {
+			return &exitError{exitUsage, errors.New(problem), hint}
 		}
-		stray := c.Args().First()
-		given := func(flag string) bool { return c.IsSet(flag) }
-		return &exitError{exitUsage, fmt.Errorf("%s takes no argument %q", c.Command.Name, stray),
-			typedLine(c).Stray(stray, given)}
+		return action(c)
 	}
 }
 
@@ -43,7 +40,7 @@ func typedLine(c *cli.Context) cmdline.Line {
 	l := cmdline.Line{Commands: commandsOf(c.App)}
 	l.Typed, _ = c.App.Metadata[typedArgs].([]string)
 	if c.Command != nil && c.Command.Name != c.App.Name {
-		l.Command = commandOf(c.Command)
+		l.Command, l.Called = commandOf(c.Command), c.Command.HelpName
 	}
 	return l
 }

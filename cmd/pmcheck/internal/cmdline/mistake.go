@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,16 +15,12 @@ import (
 type Line struct {
 	Commands []Command // all that there are
 	Command  Command   // the one that was called; its name is empty before one is known
+	Called   string    // how, if its name alone does not say it: "pmcheck budget free"
 	Typed    []string  // the arguments
 }
 
 // called returns the command as it was called, without arguments.
-func (l Line) called() string {
-	if l.Command.Name == "" {
-		return "pmcheck"
-	}
-	return "pmcheck " + l.Command.Name
-}
+func (l Line) called() string { return cmp.Or(l.Called, strings.TrimSpace("pmcheck "+l.Command.Name)) }
 
 // Mistake rewords an error of package flag, whose errors have no types, and returns a
 // hint with the fix.
@@ -109,11 +106,28 @@ func (l Line) strayFlagHint(name string, others []string) string {
 	return fmt.Sprintf("%s is a flag of pmcheck %s", dashed(name), strings.Join(others, ", "))
 }
 
-// Stray returns a hint for a word that is no flag and no value of one. given reports
-// whether a flag stands before it.
-func (l Line) Stray(word string, given func(flag string) bool) (hint string) {
+// Arguments returns what is wrong with the arguments of a command that takes those with
+// these names: the first that is missing, or the first that is too many. A name in brackets
+// may be missing. given reports whether a flag stands before them. Without a mistake,
+// problem is empty.
+func (l Line) Arguments(typed, names []string, given func(flag string) bool) (problem, hint string) {
+	command := strings.TrimPrefix(l.called(), "pmcheck ")
+	switch {
+	case len(typed) < len(names) && names[len(typed)][0] != '[':
+		return command + " needs " + names[len(typed)], l.called() + " " + strings.Join(names, " ")
+	case len(typed) > len(names):
+		word := typed[len(names)]
+		return fmt.Sprintf("%s takes no argument %q", command, word), l.stray(word, given)
+	}
+	return "", ""
+}
+
+// stray returns a hint for a word that is no flag and no value of one.
+func (l Line) stray(word string, given func(flag string) bool) (hint string) {
 	_, notLength := config.ParseDuration(word)
 	switch {
+	case strings.HasPrefix(word, "-"):
+		return "flags come before arguments"
 	case notLength == nil && given("wait"):
 		return "write --wait=" + word
 	case given("reason"):
