@@ -16,7 +16,7 @@ PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk strace 
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
-	prometheus jsonnet keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc gnupg secilc \
+	prometheus jsonnet keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint mandoc shellcheck gnupg secilc \
 	icinga2-bin
 
 # What make test-all adds: packages that test whether it works, two at a time, and
@@ -104,10 +104,11 @@ fuzz: ## run each fuzz target for FUZZTIME
 	done
 
 .PHONY: lint
-lint: vuln ## gofmt, vet, staticcheck, govulncheck
+lint: vuln ## gofmt, vet, staticcheck, govulncheck, actionlint
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
 	$(GO) vet ./...
 	$(TOOLS) staticcheck ./...
+	@! test -e .git || $(TOOLS) actionlint # it looks for workflows in a checkout only
 
 # Without its database govulncheck cannot check anything; that is reported, but is not a failure.
 .PHONY: vuln

@@ -34,7 +34,7 @@ until_answer() { # answer 200 on port $1, within $2 milliseconds
 }
 
 find_old() {
-    grep -lE "^[[:space:]]*port[[:space:]]*=[[:space:]]*$port[[:space:]]*\$" /etc/xinetd.d/* || true
+    grep -lE "^[[:space:]]*port[[:space:]]*=[[:space:]]*${port}[[:space:]]*\$" /etc/xinetd.d/* || true
 }
 
 # rehearse runs pmcheck beside the old check, on a port that no balancer uses.

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Functions of the tasks of this module, for any POSIX shell.
 #
 # A task gets its parameters as PT_ variables and writes one JSON object to stdout:

@@ -119,13 +119,6 @@ func TestManualRenders(t *testing.T) {
 		t.Fatalf("pages %v, %v", pages, err)
 	}
 	for _, page := range pages {
-		if mandoc, err := exec.LookPath("mandoc"); err == nil {
-			// Below this level, mandoc reports cross-references to pages that are not installed.
-			out, _ := exec.Command(mandoc, "-T", "lint", "-W", "warning", page).Output()
-			if len(out) > 0 {
-				t.Errorf("mandoc: %s", out)
-			}
-		}
 		if groff, err := exec.LookPath("groff"); err == nil {
 			cmd := exec.Command(groff, "-man", "-mdoc", "-ww", "-Tutf8", "-z", page)
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
