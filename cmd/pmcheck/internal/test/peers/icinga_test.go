@@ -32,13 +32,21 @@ object Host "puppet1" {
   zone = ZoneName
   check_command = "pmcheck-check"
   vars.puppet_master = true
-  vars.agent_endpoint = "puppet1"
+  address = "192.0.2.11"
+  vars.agent_endpoint = name
+}
+object Host "puppet2" {
+  zone = ZoneName
+  check_command = "pmcheck-check"
+  vars.puppet_master = true
+  address = "192.0.2.12"
+  vars.pmcheck_host = address // without an agent
 }
 object Host "web1" { zone = ZoneName; check_command = "pmcheck-check" }
 `)
 	out := must(t, exec.Command(program, "daemon", "-C", "-c", config, "-D", "RunAsUser=root", "-D", "RunAsGroup=root",
 		"-D", "DataDir="+dir, "-D", "CacheDir="+dir, "-D", "LogDir="+dir, "-D", "NodeName=icinga", "-D", "ZoneName=main"))
-	for _, want := range []string{"Instantiated 1 Service.", "Instantiated 2 CheckCommands.", "Instantiated 2 Hosts."} {
+	for _, want := range []string{"Instantiated 2 Services.", "Instantiated 2 CheckCommands.", "Instantiated 3 Hosts."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("Icinga does not say %q:\n%s", want, out)
 		}
