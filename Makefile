@@ -81,6 +81,13 @@ e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, besi
 faults: deps ## everything that can go wrong, done to a real master; ten minutes
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/faults
 
+# The first run makes roots of other Debian releases, minutes each.
+.PHONY: versions
+versions: export LAB_PROOF = $(CURDIR)/packaging/doc/versions.md
+versions: PARTS += mmdebstrap lintian
+versions: deps ## HAProxy and the DEB on Debian 11 to 14, into packaging/doc/versions.md; five minutes
+	$(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/versions
+
 SOAK ?= 30m
 
 .PHONY: soak

@@ -1,0 +1,106 @@
+//go:build linux
+
+package lab
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// chrootScript mounts an overlay on top of a root. /tmp is that of this machine, so that
+// files of tests have the same path inside.
+const chrootScript = `set -e
+lower=$1 dir=$2
+mount -t tmpfs -o mode=755 tmpfs "$dir"
+mkdir "$dir/root" "$dir/upper" "$dir/work"
+mount -t overlay -o "lowerdir=$lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/root"
+rm -f "$dir/root/usr/sbin/policy-rc.d"
+mount -t proc proc "$dir/root/proc"
+mount -t tmpfs -o mode=755 tmpfs "$dir/root/run"
+mount --rbind /dev "$dir/root/dev"
+mount --rbind /sys "$dir/root/sys"
+mount --bind /tmp "$dir/root/tmp"
+echo ready
+exec sleep infinity
+`
+
+// A Chroot runs programs of a Release in the network of the test process, without a boot
+// and so without its systemd. The files that they write outside of /tmp are gone afterwards.
+type Chroot struct {
+	Release
+
+	tb     testing.TB
+	dir    string
+	keeper *process // keeps the mount namespace
+}
+
+// StartChroot makes a copy of the release's root. It is removed when the test ends.
+func (r Release) StartChroot(tb testing.TB) *Chroot {
+	tb.Helper()
+	c := &Chroot{Release: r, tb: tb, dir: tempDir(tb)}
+	log := filepath.Join(tempDir(tb), "chroot.log")
+	showOnFailure(tb, log)
+	c.keeper = start(tb, exec.Command("unshare", "--mount", "--propagation", "private", "--",
+		"sh", "-c", chrootScript, "sh", r.Root(tb), c.dir), log)
+	WaitFor(tb, 30*time.Second, 5*time.Millisecond, func() error {
+		if err := c.keeper.died(); err != nil {
+			tb.Fatal(err)
+		}
+		if out := tail(log, 1); out != "ready" {
+			return fmt.Errorf("the root of %s: %q", r.Suite, out)
+		}
+		return nil
+	})
+	return c
+}
+
+// Command returns a command that runs a program of the release.
+func (c *Chroot) Command(program string, args ...string) *exec.Cmd {
+	flags := []string{"--mount", "--target", strconv.Itoa(c.keeper.cmd.Process.Pid), "--",
+		"chroot", filepath.Join(c.dir, "root"), program}
+	cmd := exec.Command("nsenter", append(flags, args...)...)
+	cmd.Env = []string{"PATH=" + hostPath, "HOME=/root", "LANG=C.UTF-8"}
+	return cmd
+}
+
+// Run runs a program of the release and returns its combined output without the last
+// newline. The error includes the output.
+func (c *Chroot) Run(program string, args ...string) (string, error) {
+	out, err := c.Command(program, args...).CombinedOutput()
+	text := strings.TrimSuffix(string(out), "\n")
+	if err != nil {
+		err = fmt.Errorf("%s: %s %s: %w: %s", c.Suite, program, strings.Join(args, " "), err, text)
+	}
+	return text, err
+}
+
+// MustRun runs a program as Run does, and fails the test if the program fails.
+func (c *Chroot) MustRun(program string, args ...string) string {
+	c.tb.Helper()
+	out, err := c.Run(program, args...)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	return out
+}
+
+// StartHAProxy starts the HAProxy of the release; see the function of the same name. Its
+// haproxy -c must print no warning. Reload does not work on it.
+func (c *Chroot) StartHAProxy(config string) *HAProxy {
+	c.tb.Helper()
+	h := &HAProxy{tb: c.tb, dir: tempDir(c.tb)}
+	files := h.writeConfig(config)
+	if out := c.MustRun("haproxy", append([]string{"-c"}, files...)...); strings.Contains(out, "[WARNING]") {
+		c.tb.Errorf("haproxy -c: %s", out)
+	}
+	log := filepath.Join(h.dir, "haproxy.log")
+	showOnFailure(c.tb, log)
+	h.proc = start(c.tb, c.Command("haproxy", append([]string{"-W", "-db"}, files...)...), log)
+	h.waitAnswer(func(string) bool { return true })
+	return h
+}

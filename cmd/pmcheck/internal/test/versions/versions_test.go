@@ -1,0 +1,24 @@
+//go:build linux
+
+package versions_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+func TestMain(m *testing.M) { lab.Main(m) }
+
+// version returns the first number with dots in what a command line of the release prints.
+func version(root *lab.Chroot, line string) string {
+	return regexp.MustCompile(`\d+(\.\d+)*`).FindString(root.MustRun("sh", "-c", line))
+}
+
+// finish logs and publishes the table of a test.
+func finish(t *testing.T, section string, results *table) {
+	t.Helper()
+	t.Logf("measured:\n%s", results)
+	lab.Publish(t, section, results.String())
+}
