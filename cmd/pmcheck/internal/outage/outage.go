@@ -105,33 +105,30 @@ func (b *book) enter(e Entry) {
 		return
 	}
 	o := b.find(e.Hold)
-	ends := e.Event == monitor.HoldLifted || e.Event == monitor.HoldExpired
-	switch {
-	case o == nil:
+	ended := o != nil && (o.End == Lifted || o.End == Expired)
+	if ended && e.Event != monitor.HoldSet {
+		return // logged again after a restart of the daemon
+	}
+	if o == nil || ended { // ended: set again within a second
 		b.close(e.Hold, e.Time)
 		o = &Outage{Since: e.Time}
 		if since := e.Hold.Since; !since.IsZero() && since.Before(e.Time) {
 			o.Since = since
 		}
 		*b = append(*b, o)
-	case o.End != "" && o.End != Unseen:
-		return // logged again after a restart of the daemon
 	}
 	o.take(e.Hold)
 	o.before = time.Time{}
-	if ends {
-		o.end(e)
-	}
-}
-
-// end ends an outage as e says.
-func (o *Outage) end(e Entry) {
-	o.End, o.Ended = Lifted, e.Time
-	if e.Event == monitor.HoldExpired {
-		o.End = Expired
+	switch e.Event {
+	case monitor.HoldLifted:
+		o.End, o.Ended = Lifted, e.Time
+	case monitor.HoldExpired:
+		o.End, o.Ended = Expired, e.Time
 		if u := e.Hold.Until; u.Before(e.Time) && u.After(o.Since) {
 			o.Ended = u
 		}
+	default:
+		o.End, o.Ended = "", time.Time{}
 	}
 }
 

@@ -129,6 +129,17 @@ func TestCollect(t *testing.T) {
 			want: []string{`operator "" drain "" /: 10:00-10:20 expired`},
 		},
 		{
+			name: "lifted and set again within a second",
+			lines: []string{
+				entry("10:00", set, op, drained, "SINCE=10:00"), entry("10:00", lifted, op, drained, "SINCE=10:00"),
+				entry("10:00", set, op, drained, "SINCE=10:00"), entry("10:05", lifted, op, drained, "SINCE=10:00"),
+			},
+			want: []string{
+				`operator "" drain "" /: 10:00-10:00 lifted`,
+				`operator "" drain "" /: 10:00-10:05 lifted`,
+			},
+		},
+		{
 			name:  "set before the journal begins",
 			lines: []string{entry("10:00", lifted, op, drained, "SINCE=08:00")},
 			want:  []string{`operator "" drain "" /: 08:00-10:00 lifted`},
