@@ -14,9 +14,11 @@
 #     ports            => '8140',
 #     mode             => 'tcp',
 #     options          => {
-#       'balance' => 'leastconn',
-#       'option'  => ['tcplog', 'httpchk GET /'],
-#       'timeout' => ['client 30m', 'server 30m'],
+#       'balance'        => 'leastconn',
+#       'option'         => ['tcplog', 'httpchk GET /'],
+#       'http-check'     => 'send-state',
+#       'default-server' => 'weight 100 slowstart 60s',
+#       'timeout'        => ['client 30m', 'server 30m'],
 #     },
 #   }
 #
@@ -39,6 +41,9 @@
 # @param ca_file
 #   The file on the balancer with the CA of pmcheck's certificate. Required with
 #   `pmcheck::tls`; the health check then uses TLS.
+# @param crt_file
+#   The file on the balancer with a certificate of `pmcheck::tls_client_ca`, and its key.
+#   Required with that.
 # @param options
 #   More words for the `server` line, such as `weight 100 slowstart 60s`.
 class pmcheck::balancermember (
@@ -51,6 +56,7 @@ class pmcheck::balancermember (
   Integer[1]                     $fall              = 3,
   Integer[1]                     $rise              = 2,
   Optional[Stdlib::Absolutepath] $ca_file           = undef,
+  Optional[Stdlib::Absolutepath] $crt_file          = undef,
   Array[Pmcheck::Text]           $options           = [],
 ) {
   include pmcheck
@@ -70,11 +76,19 @@ class pmcheck::balancermember (
     $over_tls = ['check-ssl', "check-sni ${trusted['certname']}", 'verify required', "ca-file ${ca_file}"]
   }
 
+  if $crt_file {
+    $shown = ["crt ${crt_file}"]
+  } elsif $pmcheck::tls_client_ca and $options.filter |$option| { $option =~ /\bcrt / } == [] {
+    fail('pmcheck::balancermember::crt_file is needed with pmcheck::tls_client_ca: pmcheck refuses checks without a certificate')
+  } else {
+    $shown = []
+  }
+
   @@haproxy::balancermember { $facts['networking']['fqdn']:
     listening_service => $listening_service,
     ports             => String($port),
     server_names      => $server_name,
     ipaddresses       => $ipaddress,
-    options           => ['check', "port ${asked}", "inter ${inter}", "fall ${fall}", "rise ${rise}"] + $over_tls + $options,
+    options           => ['check', "port ${asked}", "inter ${inter}", "fall ${fall}", "rise ${rise}"] + $over_tls + $shown + $options,
   }
 }
