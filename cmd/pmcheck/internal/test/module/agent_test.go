@@ -112,8 +112,9 @@ func (s *hostSite) testInstall() {
 	// An RPM leaves the guard of a server that runs as it is now: enabled, and not started.
 	s.Host.MustRun("systemctl", "stop", "pmcheck-guard@puppetserver.service")
 	s.run(manifest, changed)
-	if out, err := s.Host.Run("systemctl", "is-active", "pmcheck-guard@puppetserver.service"); err != nil {
-		s.t.Errorf("the guard of a server that runs is %s: its next stop is not guarded", out)
+	started := "until systemctl --quiet is-active pmcheck-guard@puppetserver.service; do sleep 0.1; done"
+	if out, err := s.Host.Run("timeout", "30", "sh", "-c", started); err != nil {
+		s.t.Errorf("the guard of a server that runs is not started, so its next stop is not guarded: %v, %s", err, out)
 	}
 	s.run(manifest, unchanged)
 }
