@@ -71,12 +71,75 @@ func TestGateUnit(t *testing.T) {
 		on.assertPrints("active", "systemctl", "is-active", "other.service")
 		on.waitForPort(true, 20*time.Second)
 	})
+	t.Run("log", func(t *testing.T) {
+		on := s.with(t)
+		on.Host.MustRun("pmcheck", "ready")
+		on.assertLog()
+		on.Host.MustRun("pmcheck", "drain", "--force")
+		on.waitForPort(true, 5*time.Second)
+	})
+	t.Run("nftables.service", func(t *testing.T) { s.with(t).reloadNftables() })
+	t.Run("firewalld", func(t *testing.T) { s.with(t).reloadFirewalld() })
 	t.Run("package removed", func(t *testing.T) {
 		on := s.with(t)
 		on.Host.MustRun("dpkg", "--remove", "pmcheck")
 		on.waitForPort(false, time.Second)
 		on.assertPrints("", "nft", "list", "ruleset")
 	})
+}
+
+// reloadNftables reloads and restarts Debian's service, which flushes all tables and loads its
+// own ones.
+func (s *hostSite) reloadNftables() {
+	s.t.Helper()
+	s.Host.WriteFile("/etc/nftables.conf", "flush ruleset\ntable inet filter {\n\tchain input {\n"+
+		"\t\ttype filter hook input priority filter; policy drop;\n\t\tct state established,related accept\n"+
+		"\t\tiif lo accept\n\t\ttcp dport { 8140, 9200 } accept\n\t}\n}\n", 0o644)
+	for _, verb := range []string{"start", "reload", "restart", "stop"} {
+		s.staysClosed("systemctl", verb, "nftables.service")
+		s.assertOpens(verb != "stop", "inet filter")
+	}
+}
+
+// reloadFirewalld does the same with firewalld, which touches its own tables only.
+func (s *hostSite) reloadFirewalld() {
+	s.t.Helper()
+	lab.Need(s.t, "firewall-cmd", "firewalld")
+	s.Host.MustRun("firewall-offline-cmd", "--add-port=8140/tcp", "--add-port=9200/tcp")
+	for _, command := range [][]string{
+		{"systemctl", "start", "firewalld.service"},
+		{"firewall-cmd", "--reload"},
+		{"firewall-cmd", "--complete-reload"},
+		{"systemctl", "restart", "firewalld.service"},
+		{"systemctl", "stop", "firewalld.service"},
+	} {
+		s.staysClosed(command...)
+		s.assertOpens(command[1] != "stop", "inet firewalld")
+	}
+}
+
+// staysClosed runs a command that changes the ruleset, after which the gate must be closed
+// within 2 s.
+func (s *hostSite) staysClosed(command ...string) {
+	s.t.Helper()
+	s.Host.MustRun(command[0], command[1:]...)
+	took := s.waitForPort(true, 2*time.Second)
+	s.t.Logf("%s: refused after %v", strings.Join(command, " "), took.Round(time.Millisecond))
+	s.Host.MustRun("nft", "list", "table", "inet", "pmcheck")
+}
+
+// assertOpens lifts the hold and sets it again. In between, the gate's table is gone, and
+// that of a firewall is there if it should be.
+func (s *hostSite) assertOpens(running bool, firewall string) {
+	s.t.Helper()
+	s.Host.MustRun("pmcheck", "ready")
+	s.waitForPort(false, 2*time.Second)
+	tables := s.Host.MustRun("nft", "list", "tables")
+	if strings.Contains(tables, "pmcheck") || strings.Contains(tables, firewall) != running {
+		s.t.Errorf("tables while the gate is open: %q", tables)
+	}
+	s.Host.MustRun("pmcheck", "drain", "--force")
+	s.waitForPort(true, 2*time.Second)
 }
 
 // waitForPort waits until a connection to Puppet's port is refused, or accepted.
