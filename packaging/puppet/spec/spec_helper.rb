@@ -12,7 +12,8 @@ end
 # The facts of a host, as far as the module and those it uses ask for them.
 def facts_of(family, name, release)
   {
-    os: { 'family' => family, 'name' => name, 'release' => { 'full' => release, 'major' => release.split('.').first } },
+    os: { 'family' => family, 'name' => name, 'release' => { 'full' => release, 'major' => release.split('.').first },
+          'selinux' => { 'enabled' => false } },
     osfamily: family, operatingsystem: name, operatingsystemrelease: release,
     networking: { 'fqdn' => 'puppet1.example.com', 'hostname' => 'puppet1', 'ip' => '192.0.2.11' },
     hostname: 'puppet1', ipaddress: '192.0.2.11', fqdn: 'puppet1.example.com',
