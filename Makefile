@@ -84,9 +84,10 @@ faults: deps ## everything that can go wrong, done to a real master; ten minutes
 # The first run makes roots of other Debian releases, minutes each.
 .PHONY: versions
 versions: export LAB_PROOF = $(CURDIR)/packaging/doc/versions.md
-versions: PARTS += mmdebstrap lintian
-versions: deps ## HAProxy and the DEB on Debian 11 to 14, into packaging/doc/versions.md; five minutes
+versions: PARTS += mmdebstrap
+versions: deps-all ## HAProxy, the DEB and the module on Debian 11 to 14, into packaging/doc/versions.md; ten minutes
 	$(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/versions
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h -run OnPuppet8 ./cmd/pmcheck/internal/test/module
 
 SOAK ?= 30m
 
