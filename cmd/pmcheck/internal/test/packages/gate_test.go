@@ -96,8 +96,7 @@ func (s *hostSite) reloadNftables() {
 		"\t\ttype filter hook input priority filter; policy drop;\n\t\tct state established,related accept\n"+
 		"\t\tiif lo accept\n\t\ttcp dport { 8140, 9200 } accept\n\t}\n}\n", 0o644)
 	for _, verb := range []string{"start", "reload", "restart", "stop"} {
-		s.staysClosed("systemctl", verb, "nftables.service")
-		s.assertOpens(verb != "stop", "inet filter")
+		s.staysClosed(verb != "stop", "inet filter", "systemctl", verb, "nftables.service")
 	}
 }
 
@@ -113,29 +112,29 @@ func (s *hostSite) reloadFirewalld() {
 		{"systemctl", "restart", "firewalld.service"},
 		{"systemctl", "stop", "firewalld.service"},
 	} {
-		s.staysClosed(command...)
-		s.assertOpens(command[1] != "stop", "inet firewalld")
+		s.staysClosed(command[1] != "stop", "inet firewalld", command...)
 	}
 }
 
-// staysClosed runs a command that changes the ruleset, after which the gate must be closed
-// within 2 s.
-func (s *hostSite) staysClosed(command ...string) {
+// staysClosed runs a command after which the firewall has its table or not. Within 2 s the
+// gate must be closed. A hold that is lifted and set again opens and closes it.
+func (s *hostSite) staysClosed(running bool, firewall string, command ...string) {
 	s.t.Helper()
 	s.Host.MustRun(command[0], command[1:]...)
+	// firewalld loads its rules after it has reported that it is started.
+	lab.WaitFor(s.t, 20*time.Second, 10*time.Millisecond, func() error {
+		if tables := s.Host.MustRun("nft", "list", "tables"); strings.Contains(tables, firewall) != running {
+			return fmt.Errorf("tables: %q", tables)
+		}
+		return nil
+	})
 	took := s.waitForPort(true, 2*time.Second)
 	s.t.Logf("%s: refused after %v", strings.Join(command, " "), took.Round(time.Millisecond))
 	s.Host.MustRun("nft", "list", "table", "inet", "pmcheck")
-}
-
-// assertOpens lifts the hold and sets it again. In between, the gate's table is gone, and
-// that of a firewall is there if it should be.
-func (s *hostSite) assertOpens(running bool, firewall string) {
-	s.t.Helper()
 	s.Host.MustRun("pmcheck", "ready")
 	s.waitForPort(false, 2*time.Second)
-	tables := s.Host.MustRun("nft", "list", "tables")
-	if strings.Contains(tables, "pmcheck") || strings.Contains(tables, firewall) != running {
+	if tables := s.Host.MustRun("nft", "list", "tables"); strings.Contains(tables, "pmcheck") ||
+		strings.Contains(tables, firewall) != running {
 		s.t.Errorf("tables while the gate is open: %q", tables)
 	}
 	s.Host.MustRun("pmcheck", "drain", "--force")
