@@ -49,10 +49,14 @@ func Real(tb testing.TB) {
 	}
 }
 
-// Need returns the path of program, or fails the test with the Debian package
-// to install. It never skips: a test that did not run must not count as passed.
+// Need returns the path of program, or fails the test with the Debian package to install:
+// a test that did not run must not count as passed. With -short it skips the test, whether
+// the program is there or not, since the quick tests need nothing but Go.
 func Need(tb testing.TB, program, debianPackage string) string {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("needs " + program + "; run without -short")
+	}
 	path, err := exec.LookPath(program)
 	if err != nil {
 		tb.Fatalf("%v (apt-get install --no-install-recommends %s)", err, debianPackage)

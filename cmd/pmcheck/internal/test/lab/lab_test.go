@@ -49,6 +49,9 @@ func fatal(t *testing.T, fn func(testing.TB)) string {
 }
 
 func TestNeedNamesTheMissingProgramAndItsPackage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short, Need skips")
+	}
 	got := fatal(t, func(tb testing.TB) { lab.Need(tb, "no-such-program", "its-package") })
 	for _, want := range []string{"no-such-program", "apt-get install", "its-package"} {
 		if !strings.Contains(got, want) {
