@@ -268,7 +268,7 @@
     table(
       'Checks that are not well',
       [16, 12, 8, 8],
-      'The checks beside the probe. A failed check with severity eject takes the master out.',
+      'The checks besides the probe. A failed check with severity eject takes the master out.',
       ['(%s == 1) * on (instance, check) group_left (reason) %s' %
        [m('check_state', 'state!="ok"'), m('check_reason_info')]],
       [

@@ -94,7 +94,7 @@
 # @param probe
 #   How the master is probed.
 # @param checks
-#   What each check beside the probe may do.
+#   What each check besides the probe may do.
 # @param jruby
 #   The thresholds of the JRuby pool.
 # @param unit

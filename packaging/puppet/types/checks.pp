@@ -1,4 +1,4 @@
-# @summary The section `checks` of pmcheck.yaml: what each check beside the probe may do.
+# @summary The section `checks` of pmcheck.yaml: what each check besides the probe may do.
 type Pmcheck::Checks = Struct[{
     Optional['jruby']    => Pmcheck::Severity,
     Optional['unit']     => Pmcheck::Severity,

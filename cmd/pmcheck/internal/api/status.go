@@ -89,7 +89,7 @@ type ServiceStatus struct {
 	LastServer []Obstacle `json:"last_server,omitempty"`
 }
 
-// CheckStatus is one check beside the probe.
+// CheckStatus is one check besides the probe.
 type CheckStatus struct {
 	check.Finding
 	Hint string `json:"hint,omitempty"` // what to do if the state is not ok
