@@ -67,13 +67,13 @@ back() {
     systemctl stop pmcheck.socket pmcheck.service || true
     mv "$old.before-pmcheck" "$old"
     systemctl reload-or-restart xinetd
-    until_answer $port 10000 || die "xinetd has the port back and does not answer 200 either"
+    until_answer $port 10000 || die "xinetd has the port back, and its check does not answer 200 either"
     die "$*; xinetd has the port back"
 }
 
 old=${1-$(find_old)}
 [ -f "$old" ] || die "which file of /etc/xinetd.d is the old check?"
-until_answer $port 5000 || die "the old check does not answer 200: a bad moment"
+until_answer $port 5000 || die "the old check does not answer 200; run this when it does"
 rehearse
 
 # The units that the package started could not bind the port.
@@ -81,7 +81,7 @@ systemctl stop pmcheck.socket pmcheck.service
 systemctl reset-failed pmcheck.socket pmcheck.service 2>/dev/null || true
 systemctl --quiet enable pmcheck.socket pmcheck.service
 
-let_go || back "xinetd does not let go of port $port"
+let_go || back "xinetd does not close port $port"
 systemctl start pmcheck.socket pmcheck.service || back "pmcheck does not start"
 until_answer $port $patience || back "pmcheck does not answer 200"
 echo "pmcheck answers on port $port. The old check is disabled in $old."

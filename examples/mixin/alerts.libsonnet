@@ -87,7 +87,7 @@
           ||| % m('jruby_waiting_requests'),
           '10m',
           'All JRubies of {{ $labels.instance }} are at work, and requests wait',
-          'Over ten minutes {{ $value | humanizePercentage }} of the instances were lent. Agents wait for catalogs.',
+          'Over ten minutes {{ $value | humanizePercentage }} of the instances were busy. Agents wait for catalogs.',
         ),
         alert(
           'PuppetRequestsTurnedAway',
@@ -98,7 +98,7 @@
           ||| % [m('jruby_borrow_timeouts_total'), m('jruby_queue_limit_hits_total')],
           '',
           '{{ $labels.instance }} turns agents away',
-          'Requests gave up waiting for a JRuby, or met a full queue. Those agent runs failed or are repeated later.',
+          'Requests timed out waiting for a JRuby, or found the queue full. Those runs failed, or agents retry later.',
         ),
         alert(
           'PuppetCodeDiffers',
@@ -118,7 +118,7 @@
         'PuppetCRLExpires',
         m('crl_expiry_timestamp_seconds'),
         'A CRL on {{ $labels.instance }} expires in {{ $value | humanizeDuration }}',
-        'It is that of {{ $labels.issuer }}. With an expired CRL Puppet Server refuses every agent.',
+        'It is the CRL of {{ $labels.issuer }}. With an expired CRL Puppet Server refuses every agent.',
       ) + [
         alert(
           'PmcheckHoldWithoutEnd',
@@ -157,7 +157,7 @@
           ||| % [m('check_reason_info', 'reason="stale"'), m('probe_timestamp_seconds')],
           '5m',
           'Check {{ $labels.check }} on {{ $labels.instance }} is stuck',
-          'It has not been made for more than three of its intervals. What it would find is not known.',
+          'It has not finished for more than three of its intervals, so its last result no longer counts.',
         ),
         alert(
           'PmcheckBudgetUnreachable',
@@ -173,7 +173,7 @@
           'max by (pool, budget) (%s - %s) > 0' % [m('budget_slots_out'), m('budget_slots_allowed')],
           '15m',
           'More masters of pool {{ $labels.budget }} are out than its budget allows',
-          'They were forced out, or are sick. No other master can be drained in its turn.',
+          'Some were forced out, or are unhealthy. No other master can be drained in its turn.',
         ),
       ],
     }],

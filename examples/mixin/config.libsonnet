@@ -1,12 +1,12 @@
 {
   _config+:: {
-    // Matchers of the series of pmcheck. They are in every query.
+    // Matchers for the series of pmcheck. They are in every query.
     selector: 'job="pmcheck"',
 
     // Where the sections of the runbook are; the name of the alert in lower case follows.
     runbook: 'https://github.com/pmcheck/pmcheck/blob/main/examples/prometheus/runbook.md#',
 
-    // The label severity of an alert that needs action now, this week, or some time.
+    // The label severity of an alert that needs action now, this week, or eventually.
     severities: { now: 'critical', week: 'warning', some: 'info' },
 
     dashboard: { uid: 'pmcheck-pool', title: 'Puppet masters (pmcheck)', tags: ['puppet', 'pmcheck'] },

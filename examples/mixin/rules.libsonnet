@@ -17,7 +17,7 @@
           expr: 'sum by (pool) (%s or %s * 0)' % [m('serving', 'service="server"'), up],
         },
         {
-          // A held master that cannot be scraped, since it reboots, counts for another hour.
+          // A held master that cannot be scraped, because it reboots, counts for another hour.
           record: 'pool:pmcheck_held:sum',
           expr: |||
             sum by (pool) (
