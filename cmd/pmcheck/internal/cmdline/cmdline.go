@@ -1,5 +1,5 @@
-// Package cmdline knows pmcheck's commands and flags as plain data, and the values that a
-// flag may have. It tells what a mistyped word was meant to be, and writes the completion
+// Package cmdline has pmcheck's commands and flags as plain data, and the values that a
+// flag may have. It guesses what a mistyped word was meant to be, and writes the completion
 // scripts. It does not know the library that parses the arguments.
 package cmdline
 
@@ -39,7 +39,7 @@ func (c Command) FlagNames() (names []string) {
 	return names
 }
 
-// find returns the command with a name; false if there is none.
+// find returns the command with a name, and reports whether there is one.
 func find(commands []Command, name string) (Command, bool) {
 	i := slices.IndexFunc(commands, func(c Command) bool { return c.Name == name })
 	if i < 0 {

@@ -33,22 +33,28 @@ func TestMistakeNamesTheFlagAndTheFix(t *testing.T) {
 		typed, said   string
 		problem, hint string
 	}{
-		{"misspelt", drain, "drain --hols x", unknown + "hols", "pmcheck drain has no flag --hols", "did you mean --hold?"},
 		{
-			"another host", drain, "drain --host m2", unknown + "host",
+			"misspelt flag", drain, "drain --hols x", unknown + "hols",
+			"pmcheck drain has no flag --hols", "did you mean --hold?",
+		},
+		{
+			"flag for another host", drain, "drain --host m2", unknown + "host",
 			"pmcheck drain has no flag --host", "drain acts on this host only; for the other: ssh m2 sudo pmcheck drain",
 		},
 		{
-			"of another command", haproxy, "", unknown + "w",
+			"flag of another command", haproxy, "", unknown + "w",
 			"pmcheck haproxy has no flag -w", "-w is a flag of pmcheck status",
 		},
 		{
-			"before the command", cmdline.Command{}, "--hold x drain", unknown + "hold",
+			"flag before the command", cmdline.Command{}, "--hold x drain", unknown + "hold",
 			"pmcheck has no flag --hold", "flags come after the command: pmcheck drain --hold x",
 		},
-		{"a command", cmdline.Command{}, "--status", unknown + "status", "pmcheck has no flag --status", "pmcheck status"},
 		{
-			"no number", haproxy, "", `invalid value "x" for flag -fall: parse error`,
+			"command with dashes", cmdline.Command{}, "--status", unknown + "status",
+			"pmcheck has no flag --status", "pmcheck status",
+		},
+		{
+			"value is not a number", haproxy, "", `invalid value "x" for flag -fall: parse error`,
 			`--fall: "x" is not a whole number`, "pmcheck haproxy --help lists the flags",
 		},
 		{
@@ -56,7 +62,7 @@ func TestMistakeNamesTheFlagAndTheFix(t *testing.T) {
 			"--force: takes no value", "pmcheck drain --help lists the flags",
 		},
 		{
-			"no value", drain, "", "flag needs an argument: -hold",
+			"value is missing", drain, "", "flag needs an argument: -hold",
 			"--hold needs a value", "pmcheck drain --help lists the flags",
 		},
 		{"anything else", drain, "", "no such thing", "no such thing", "pmcheck drain --help lists the flags"},

@@ -96,7 +96,7 @@ func completedValue(c Command, f Flag) string {
 // quote returns s as a single word of bash, zsh and fish.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// zshText escapes the characters with a meaning in a specification for _arguments.
+// zshText escapes the characters that are special in a specification for _arguments.
 func zshText(s string) string { return strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(s) }
 
 // zshAction returns the part of a specification for _arguments that says how a value

@@ -13,9 +13,9 @@ import (
 
 // Line is a command line that was typed.
 type Line struct {
-	Commands []Command // all that there are
-	Command  Command   // the one that was called; its name is empty before one is known
-	Called   string    // how, if its name alone does not say it: "pmcheck budget free"
+	Commands []Command // all commands
+	Command  Command   // the one that was called; its name is empty until that is known
+	Called   string    // the full name of a subcommand, such as "pmcheck budget free"; else empty
 	Typed    []string  // the arguments
 }
 
@@ -106,10 +106,9 @@ func (l Line) strayFlagHint(name string, others []string) string {
 	return fmt.Sprintf("%s is a flag of pmcheck %s", dashed(name), strings.Join(others, ", "))
 }
 
-// Arguments returns what is wrong with the arguments of a command that takes those with
-// these names: the first that is missing, or the first that is too many. A name in brackets
-// may be missing. given reports whether a flag stands before them. Without a mistake,
-// problem is empty.
+// Arguments checks the arguments of a command against the names of those it takes; one in
+// brackets is optional. It returns the first argument that is missing or surplus, and a
+// hint; problem is empty if there is no mistake. given reports whether a flag was given.
 func (l Line) Arguments(typed, names []string, given func(flag string) bool) (problem, hint string) {
 	command := strings.TrimPrefix(l.called(), "pmcheck ")
 	switch {
@@ -122,7 +121,7 @@ func (l Line) Arguments(typed, names []string, given func(flag string) bool) (pr
 	return "", ""
 }
 
-// stray returns a hint for a word that is no flag and no value of one.
+// stray returns a hint for a word that is neither a flag nor the value of one.
 func (l Line) stray(word string, given func(flag string) bool) (hint string) {
 	_, notLength := config.ParseDuration(word)
 	switch {
@@ -147,8 +146,8 @@ func (l Line) stray(word string, given func(flag string) bool) (hint string) {
 // has reports whether the command has a flag.
 func (l Line) has(flag string) bool { return slices.Contains(l.Command.FlagNames(), flag) }
 
-// acts reports whether the command acts on this host, as others of its name in other
-// programs act on a host that is named.
+// acts reports whether the command acts on this host only, although commands of that name
+// in other programs take the name of a host.
 func (l Line) acts() bool {
 	return slices.Contains([]string{"drain", "maint", "ready", "wait", "with-hold", "check"}, l.Command.Name)
 }

@@ -25,8 +25,8 @@ func Ask(ctx context.Context, client api.Client, service string, limits Limits) 
 	return Status(status, limits)
 }
 
-// Within returns the line that ask returns, or UNKNOWN after the timeout. A plugin that is
-// late is killed by its caller, and nothing says why.
+// Within returns the line that ask returns, or UNKNOWN after the timeout. The caller of a
+// plugin kills it when it is late, and then nothing says why.
 func Within(ctx context.Context, timeout time.Duration, ask func(context.Context) *Line) *Line {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

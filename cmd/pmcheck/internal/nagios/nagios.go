@@ -27,7 +27,8 @@ const (
 // String returns the state's word in the line.
 func (s State) String() string { return []string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[s] }
 
-// worse orders the states: UNKNOWN is worse than WARNING, and CRITICAL is the worst.
+// worse reports whether s is worse than another state: UNKNOWN is worse than WARNING, and
+// CRITICAL is the worst.
 func (s State) worse(than State) bool {
 	order := [...]int{OK: 0, Warning: 1, Unknown: 2, Critical: 3}
 	return order[s] > order[than]
@@ -47,7 +48,7 @@ type Line struct {
 	perf  []string
 }
 
-// Failed returns the line of a plugin that has found nothing out.
+// Failed returns the line of a plugin that failed before it had a result.
 func Failed(state State, err error) *Line {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return &Line{State: state, texts: []string{first}}
@@ -63,7 +64,7 @@ func (l *Line) add(state State, text string) {
 	}
 }
 
-// String returns the line. What came from a host or a master in it is printable.
+// String returns the line. Text from a host or a master is made printable.
 func (l *Line) String() string {
 	// A bar begins the performance data.
 	said := strings.ReplaceAll(text.Printable(strings.Join(l.texts, "; "), 1000), "|", "/")

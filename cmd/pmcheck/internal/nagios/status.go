@@ -64,7 +64,8 @@ func holds(h api.HoldStatus, service api.ServiceStatus) bool {
 	return h.Mode != drain.Ready && h.Covers(service.Name)
 }
 
-// heldSince returns when a hold of the service was set. An initial mode does not say.
+// heldSince returns when a hold of the service was set. An initial mode has no such time,
+// so it counts from when the mode began.
 func heldSince(h api.HoldStatus, service api.ServiceStatus) time.Time {
 	if h.Since.IsZero() {
 		return service.ModeSince
@@ -72,7 +73,7 @@ func heldSince(h api.HoldStatus, service api.ServiceStatus) time.Time {
 	return h.Since
 }
 
-// sideChecks adds the checks that complain and do not change the verdict.
+// sideChecks adds the checks that warn: those that complain and do not change the verdict.
 func (l *Line) sideChecks(s api.Status) {
 	for _, service := range s.Services {
 		for _, c := range service.Checks {

@@ -35,11 +35,11 @@ type Command struct {
 	Stderr io.Writer
 }
 
-// String returns the command in words, for a reader.
+// String returns the command on one line, made printable and cut to 200 characters.
 func (c Command) String() string { return text.Printable(strings.Join(c.Args, " "), 200) }
 
-// Find returns an error and the exit status for it if there is no such program, so that a
-// host is not drained for a misspelt command.
+// Find returns an error, and the exit status for it, if the program does not exist or cannot
+// be run: a host must not be drained for a misspelt command.
 func (c Command) Find() (status int, err error) {
 	_, err = exec.LookPath(c.Args[0])
 	switch {
@@ -51,7 +51,7 @@ func (c Command) Find() (status int, err error) {
 	return NotFound, err
 }
 
-// Signals catches the signals that are passed on, and those that would end this process
+// Signals catches the signals that Run passes on, and those that would end this process
 // without lifting the hold. The caller must call stop.
 func Signals() (caught <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 16)
@@ -66,9 +66,9 @@ func passedOn() []os.Signal {
 	}
 }
 
-// Run runs the command to its end and returns its exit status: 128 and the number of the
-// signal if one ended it. Meanwhile it passes on the signals that arrive in caught, and
-// calls renew at this interval.
+// Run runs the command to its end and returns its exit status, or 128 plus the number of
+// the signal that ended it. Meanwhile it passes on the signals that arrive in caught, and
+// calls renew at the given interval.
 func (c Command) Run(caught <-chan os.Signal, every time.Duration, renew func()) (status int, err error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr

@@ -30,11 +30,11 @@ type Hold struct {
 	gone bool
 }
 
-// Every returns how often the hold is to be renewed.
+// Every returns the time between two renewals of the hold.
 func (h *Hold) Every() time.Duration { return max(h.Length/renewals, 10*time.Millisecond) }
 
-// Other returns a hold in effect of the same holder, if there is one: lifting the own hold
-// would lift it.
+// Other returns a hold of the same holder that is in effect, if there is one. Lifting this
+// hold would lift that one.
 func (h *Hold) Other() (other drain.Hold, found bool) {
 	for _, o := range h.Store.Read().At(time.Now()).Holds() {
 		if o.Holder == h.Holder && o.Service == h.Service {
@@ -44,8 +44,8 @@ func (h *Hold) Other() (other drain.Hold, found bool) {
 	return drain.Hold{}, false
 }
 
-// Wish returns the hold to set. Until the command runs, it outlasts the waits: for the
-// turn, and until the master is idle, each at most limit.
+// Wish returns the hold to set. It outlasts the waits before the command: for the turn, and
+// until the master is idle, each at most limit.
 func (h *Hold) Wish(reason string, limit time.Duration) rotation.Wish {
 	h.Until = time.Now().Add(2*limit + h.Length)
 	return rotation.Wish{New: true, Hold: drain.Hold{
@@ -57,15 +57,15 @@ func (h *Hold) Wish(reason string, limit time.Duration) rotation.Wish {
 	}}
 }
 
-// Begin moves the end of the hold for a command that is about to run. The command must
-// not run after an error: the hold may end soon, or be gone. How long the host waited for
-// its turn was not known when the hold was set.
+// Begin moves the end of the hold for a command that is about to run: when the hold was
+// set, it was not known how long the host would wait for its turn. The caller must not run
+// the command after an error, since the hold may end soon, or be gone.
 func (h *Hold) Begin() error {
 	return h.change(time.Now().Add(h.Length))
 }
 
-// Renew moves the end of the hold. It never sets a hold again that was lifted meanwhile:
-// the operator who lifted it wants agents here.
+// Renew moves the end of the hold. It never sets a hold again that an operator has lifted:
+// the operator wants agents here.
 func (h *Hold) Renew() {
 	if h.gone {
 		return
@@ -76,10 +76,10 @@ func (h *Hold) Renew() {
 	}
 }
 
-// Keep takes the end from the hold, so that it stays until it is lifted.
+// Keep removes the end of the hold, so that it stays until it is lifted.
 func (h *Hold) Keep() error { return h.change(time.Time{}) }
 
-// Lift lifts the hold, and returns what it has lifted: nothing if the hold is gone.
+// Lift lifts the hold and returns the holds that it lifted. It succeeds if the hold is gone.
 func (h *Hold) Lift() ([]drain.Hold, error) {
 	if now, found := h.Other(); found && !h.owns(now) {
 		return nil, nil
@@ -94,7 +94,7 @@ func (h *Hold) Lift() ([]drain.Hold, error) {
 // owns reports whether a hold of this name is this one.
 func (h *Hold) owns(found drain.Hold) bool { return found.Until.Equal(h.Until) }
 
-// change moves the end of the hold if it is in effect.
+// change moves the end of the hold. It returns errGone if the hold is not in effect.
 func (h *Hold) change(until time.Time) error {
 	gone := false
 	_, err := h.Store.Change(h.Holder, h.Service, func(old drain.Hold) drain.Hold {

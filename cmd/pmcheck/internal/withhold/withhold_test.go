@@ -164,7 +164,7 @@ func TestHoldIsRenewedWhileTheCommandRunsAndEndsAfterAKill(t *testing.T) {
 	if !held {
 		t.Fatal("no hold while the command runs")
 	}
-	waitFor(t, "the hold is renewed twice its length", 20*time.Second, func() bool {
+	waitFor(t, "the end of the hold moves by twice its length", 20*time.Second, func() bool {
 		now, held := h.hold()
 		if !held {
 			t.Fatal("the hold has ended while the command runs")
@@ -174,7 +174,7 @@ func TestHoldIsRenewedWhileTheCommandRunsAndEndsAfterAKill(t *testing.T) {
 	if err := h.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = h.Wait() // the command goes on, and keeps its stdout
+	_ = h.Wait() // the command still runs, and keeps its stdout
 	if _, held := h.hold(); !held {
 		t.Error("the hold has ended with the process that was killed; want its own end")
 	}
