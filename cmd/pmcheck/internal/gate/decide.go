@@ -9,16 +9,16 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// holdsTime is how old the holds may be. A directory that cannot be read in this time,
-// such as one on a server that hangs, says nothing any more.
+// holdsTime is how old the holds may be. What was read before that no longer counts: the
+// directory may be on a file server that hangs.
 const holdsTime = 10 * time.Second
 
 // Facts are what the gate decides from.
 type Facts struct {
 	Now   time.Time
 	Holds drain.Snapshot
-	// Alone says why no other master of the pool serves; empty if one does, and if that
-	// is not known.
+	// Alone says why no other master of the pool serves; empty if one does, or if that is
+	// not known.
 	Alone string
 }
 
@@ -29,8 +29,8 @@ type Decision struct {
 }
 
 // Decide closes the gate while a hold that could be read asks for drain or maint of the
-// master itself. Every doubt about the holds leaves it open: agents that reach a master
-// which should be left alone are better off than agents that reach none.
+// master itself. Any doubt about the holds leaves it open: agents that reach a held master
+// are better off than agents that reach none.
 func Decide(f Facts) Decision {
 	if f.Now.Sub(f.Holds.Taken()) > holdsTime {
 		return Decision{false, "the directories of holds do not answer"}
@@ -49,7 +49,7 @@ func Decide(f Facts) Decision {
 			by = append(by, h.Holder)
 		}
 	}
-	// What says that a host is not new any more is in the directory that is lost.
+	// The file that marks a host as no longer new is in the lost directory.
 	if lost && len(by) == 1 && by[0] == drain.Initial {
 		by = nil
 	}

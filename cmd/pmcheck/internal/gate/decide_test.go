@@ -32,7 +32,7 @@ func TestDecide(t *testing.T) {
 		{name: "the strictest holds are named",
 			files: map[string]string{"a.json": `{"mode": "maint"}`, "b.json": held, "c.json": `{"mode": "maint"}`},
 			want:  gate.Decision{Closed: true, Reason: "held in maint by a, c"}},
-		{name: "an announcement", files: map[string]string{"guard.json": `{"mode": "ready"}`},
+		{name: "a stop that the guard announces", files: map[string]string{"guard.json": `{"mode": "ready"}`},
 			want: gate.Decision{Reason: "not held"}},
 		{name: "a hold that has ended",
 			files: map[string]string{"operator.json": `{"mode": "drain", "until": "2020-01-01T00:00:00Z"}`},

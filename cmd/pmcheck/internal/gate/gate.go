@@ -2,8 +2,8 @@
 // agents that no balancer sends elsewhere: those with server_list, SRV records or a name
 // with several addresses. A refused agent asks its next server at once.
 //
-// It fails open. Whatever it cannot read or find out leaves the port as it is, and its
-// table is removed when it stops.
+// It fails open. What it cannot read or find out leaves the port open, and it removes its
+// table when it stops.
 package gate
 
 import (
@@ -32,11 +32,11 @@ const (
 	// lookEvery is how often the gate looks at its table and the ends of holds. Changes of
 	// the holds wake it at once.
 	lookEvery = time.Second
-	// askEvery is how often the daemon is asked about the other masters, and askTime how
-	// long it may take.
+	// askEvery is how often the gate asks the daemon about the other masters, and askTime
+	// how long the daemon may take.
 	askEvery = 2 * time.Second
 	askTime  = time.Second
-	// aloneTime is how old what it said may be.
+	// aloneTime is how old the daemon's last answer may be.
 	aloneTime = 10 * time.Second
 )
 
@@ -47,13 +47,13 @@ type Gate struct {
 	Dir      string // for its status, which the daemon reads; empty for none
 
 	table  *table
-	alone  atomic.Pointer[hearsay]
+	alone  atomic.Pointer[fleetReport]
 	status api.GateStatus
-	shown  string // the last status line of the service manager
+	shown  string // the status line that systemd shows
 }
 
-// hearsay is what the daemon said of the other masters.
-type hearsay struct {
+// fleetReport is what the daemon said of the other masters.
+type fleetReport struct {
 	alone string
 	at    time.Time
 }
@@ -67,7 +67,7 @@ func Open() error {
 	return t.open()
 }
 
-// Run keeps the gate closed or open until ctx ends, and leaves it open.
+// Run closes and opens the gate as the holds ask until ctx ends, and leaves it open.
 func (g *Gate) Run(ctx context.Context) (err error) {
 	_, port, err := net.SplitHostPort(g.Settings.Probe.Address)
 	if err != nil {
@@ -80,7 +80,7 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 	if g.table, err = newTable(); err != nil {
 		return err
 	}
-	if err := g.table.open(); err != nil { // another one may have left it
+	if err := g.table.open(); err != nil { // an earlier gate may have left its table
 		return err
 	}
 	defer func() { err = errors.Join(err, g.table.open()) }()
@@ -96,12 +96,12 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 	return group.Wait()
 }
 
-// follow takes a turn after each change of the holds and every lookEvery.
+// follow updates the gate after each change of the holds and every lookEvery.
 func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for ready := false; ; ready = true {
-		g.turn(watcher.Current())
+		g.update(watcher.Current())
 		g.notify(ready)
 		select {
 		case <-ctx.Done():
@@ -112,8 +112,8 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 	}
 }
 
-// turn decides, and makes the table what was decided.
-func (g *Gate) turn(holds drain.Snapshot) {
+// update decides, and changes the table accordingly.
+func (g *Gate) update(holds drain.Snapshot) {
 	now := time.Now()
 	f := Facts{Now: now, Holds: holds}
 	if said := g.alone.Load(); said != nil && now.Sub(said.at) < aloneTime {
@@ -135,7 +135,8 @@ func (g *Gate) turn(holds drain.Snapshot) {
 	}
 }
 
-// set closes or opens the gate, or makes sure that it still is.
+// set closes or opens the gate. It restores the table of a closed gate if something has
+// changed it.
 func (g *Gate) set(closed bool) error {
 	if !closed {
 		err := g.table.open()
@@ -176,7 +177,7 @@ func (g *Gate) log(before api.GateStatus) {
 	}
 }
 
-// notify tells the service manager the state, and that the gate works.
+// notify tells systemd the state, and pings its watchdog.
 func (g *Gate) notify(ready bool) {
 	line := "open: " + g.status.Reason
 	if g.status.Closed {
@@ -232,14 +233,14 @@ func (g *Gate) keepAsking(ctx context.Context) {
 	}
 }
 
-// ask asks the daemon whether another master of the pool serves. Its answer can only keep
-// the gate open.
+// ask asks the daemon whether another master of the pool serves. The daemon's answer can
+// only keep the gate open, never close it.
 func (g *Gate) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	status, err := api.Client{Socket: g.Settings.Socket}.Status(ctx)
 	if err == nil {
-		g.alone.Store(&hearsay{rotation.Alone(status), time.Now()})
+		g.alone.Store(&fleetReport{rotation.Alone(status), time.Now()})
 	}
 }
 

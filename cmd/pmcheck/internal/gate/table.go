@@ -109,8 +109,8 @@ func (t *table) open() error {
 	return nil
 }
 
-// intact reports whether the table is as close has left it, and how many connection
-// attempts it has refused.
+// intact reports whether the table is as close left it, and how many connection attempts it
+// has refused.
 func (t *table) intact() (refused uint64, ok bool) {
 	handles, refused, err := t.read()
 	return refused, err == nil && slices.Equal(handles, t.handles)

@@ -101,7 +101,7 @@ func holders(holds []drain.Hold) string {
 	for i, h := range holds {
 		names[i] = h.Holder
 		if h.Holder == drain.Directory {
-			names[i] += " " + h.Path // there are two of them
+			names[i] += " " + h.Path // there are two directories
 		}
 		if who := h.Who(); who != "" {
 			names[i] += " (" + who + ")"

@@ -27,7 +27,7 @@ func (a audit) holds(before, after *State) {
 	}
 	expired := after.Holds.Expired(before.Turned, after.Turned)
 	for _, h := range expired {
-		// Of one that ended before the start, the end may have moved since it was logged.
+		// The end of a hold that ended before the start may have moved since it was logged.
 		if h.Mode != drain.Ready {
 			a.log.Info(HoldExpired, heldFields(h)...)
 		}
@@ -58,8 +58,9 @@ func inEffect(s *State) (list []drain.Hold) {
 	return list
 }
 
-// find returns the index in list of the hold that h continues, or -1. One that was lifted and
-// set again is another one. The directories of holds have one holder, so their paths count.
+// find returns the index in list of the hold that h continues, or -1. A hold that was lifted
+// and set again is another hold. Both directories of holds have the same holder, so only
+// their paths tell them apart.
 func find(h drain.Hold, list []drain.Hold) int {
 	for i, o := range list {
 		same := o.Holder == h.Holder && o.Service == h.Service && o.Since.Equal(h.Since)
@@ -72,9 +73,9 @@ func find(h drain.Hold, list []drain.Hold) int {
 
 func continues(h drain.Hold, list []drain.Hold) bool { return find(h, list) >= 0 }
 
-// differ reports whether a change of a hold is worth a line. A new end is not, unless there
-// was none or there is none now: with-hold renews its end every few minutes. The line about
-// the end of the hold has the last one.
+// differ reports whether a change of a hold is worth a line. A new end is not, unless the
+// hold had none before or has none now: with-hold renews its end every few minutes. The line
+// that is logged when the hold ends has the last end.
 func differ(before, after drain.Hold) bool {
 	return before.Mode != after.Mode || before.Reason != after.Reason || before.Who() != after.Who() ||
 		before.Until.IsZero() != after.Until.IsZero()

@@ -16,7 +16,7 @@ type findings struct {
 	maxAge map[string]time.Duration // beyond it a finding is stale
 	// unread is when the pool had to be read again; zero once it has been read.
 	unread time.Time
-	// poolless is set while the master speaks a generation of the API without the pool.
+	// poolless is set while the master speaks a generation of the API that has no pool.
 	poolless bool
 	// silent is when the master stopped answering; zero while it answers.
 	silent time.Time
@@ -104,8 +104,8 @@ func (f *findings) fresh(found check.Finding, now time.Time) bool {
 	return !limited || now.Sub(found.Checked) < limit
 }
 
-// list returns the findings at now, in the order of the checks. Those that are too old
-// are stale.
+// list returns the findings at now, in the order of the checks. A finding that is too old is
+// stale.
 func (f *findings) list(now time.Time) []check.Finding {
 	var list []check.Finding
 	for _, c := range f.checks {

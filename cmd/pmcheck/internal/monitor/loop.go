@@ -149,8 +149,8 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 	}
 }
 
-// patience returns how many probes in a row a service may leave unanswered because the
-// master is saturated; 0 if that is not known.
+// patience returns how many probes in a row a service may leave unanswered while the master
+// is known to be saturated; 0 if it is not.
 func (m *Monitor) patience(s *subject) int {
 	if s.name == Server && m.findings.saturated(time.Now()) {
 		return check.Settings[check.JRubySettings](m.config.Checks).BusyFall

@@ -37,8 +37,8 @@ type outcome struct {
 	result  check.Result
 }
 
-// lostRecently is how long after the end of a kept connection a port that refuses needs
-// no pause before it is confirmed.
+// lostRecently is how long after the end of a kept connection a refused one is confirmed
+// without a pause.
 const lostRecently = time.Second
 
 // gone reports whether the master has closed both a kept connection and its port. A

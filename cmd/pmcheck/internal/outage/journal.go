@@ -22,8 +22,8 @@ import (
 // ErrNoJournal says that the journal cannot be read.
 var ErrNoJournal = errors.New("cannot read the journal")
 
-// unit is the one whose entries count: journald sets _SYSTEMD_UNIT, so no other program can
-// write an entry of it.
+// unit is the unit whose entries count. journald itself sets _SYSTEMD_UNIT, so no other
+// program can forge an entry.
 const unit = "pmcheck.service"
 
 // Read returns what the daemon has logged about holds, oldest first. The error wraps
@@ -56,7 +56,7 @@ func Read(ctx context.Context) ([]Entry, error) {
 	return entries, nil
 }
 
-// events returns the messages that tell of outages.
+// events returns the messages that record outages.
 func events() []string {
 	return []string{
 		monitor.HoldsFound, monitor.HoldSet, monitor.HoldChanged, monitor.HoldLifted, monitor.HoldExpired,

@@ -24,7 +24,7 @@ const (
 	Unseen End = "unseen"
 )
 
-// Outage is a time for which one holder held this master or a service of it. It is the JSON
+// Outage is a period in which one holder held this master or a service of it. It is the JSON
 // shown by "pmcheck log --json". Texts in it come from the journal and from holds, and are
 // not safe to print.
 type Outage struct {
@@ -43,7 +43,7 @@ type Outage struct {
 	Seconds float64 `json:"seconds"`
 
 	claimed time.Time // the beginning of the hold, by which its entries are found
-	before  time.Time // if it is not found again it ended before; zero if nothing is known
+	before  time.Time // it ended before this, if the hold is not found again; zero if unknown
 }
 
 // Entry is what the daemon has logged about a hold.
@@ -55,13 +55,13 @@ type Entry struct {
 
 // Query says which outages to list.
 type Query struct {
-	Since   time.Time // those that ended before are left out
-	Service string    // those that do not concern it are left out; empty for all
-	Last    int       // at most so many; 0 for all
+	Since   time.Time // outages that ended before are left out
+	Service string    // outages of other services are left out; empty for all
+	Last    int       // at most that many, the newest; 0 for all
 }
 
-// Collect returns the outages that entries tell of, in the order in which they began. What
-// the journal does not tell comes from the holds on disk: whether an outage still lasts.
+// Collect returns the outages that entries record, in the order in which they began. The
+// holds on disk show what the journal does not: whether an outage still lasts.
 func Collect(entries []Entry, holds drain.Snapshot, now time.Time, q Query) []Outage {
 	list := book{}
 	for _, e := range entries {
@@ -142,7 +142,7 @@ func (b *book) find(h drain.Hold) *Outage {
 	return nil
 }
 
-// close ends the outages of a hold's holder on its service: a holder has one at a time.
+// close ends the outages of the same holder and service: a holder has one at a time.
 func (b *book) close(h drain.Hold, at time.Time) {
 	for _, o := range *b {
 		if o.End == "" && o.Holder == h.Holder && o.Service == h.Service {
@@ -165,8 +165,8 @@ func (o *Outage) take(h drain.Hold) {
 	o.Until, o.claimed = h.Until, h.Since
 }
 
-// compare ends the outages whose holds are gone, and adds the holds that the journal does not
-// know: the daemon does not run. Where the holds cannot be read, the journal alone counts.
+// compare ends the outages whose holds are gone, and adds the holds that were set while the
+// daemon was not running. If the holds cannot be read, the journal alone counts.
 func (b *book) compare(holds drain.Snapshot, now time.Time) {
 	isDirectory := func(h drain.Hold) bool { return h.Holder == drain.Directory }
 	readable := !slices.ContainsFunc(holds.Holds(), isDirectory)

@@ -155,7 +155,7 @@ func TestCollect(t *testing.T) {
 			want: []string{`operator "" drain "" /root: 10:00- until 13:00`},
 		},
 		{
-			name:  "it claims to begin in the future",
+			name:  "the hold claims to begin in the future",
 			lines: []string{entry("10:00", set, op, drained, "SINCE=11:00"), entry("10:30", lifted, op, drained, "SINCE=11:00")},
 			want:  []string{`operator "" drain "" /: 10:00-10:30 lifted`},
 		},
@@ -184,7 +184,7 @@ func TestCollect(t *testing.T) {
 			},
 		},
 		{
-			name: "what is no entry about a hold",
+			name: "lines that are not entries about a hold",
 			lines: []string{
 				"-- No entries --\n", "{}\n", "{\n", "[1]\n", "null\n", "\n",
 				entry("10:00", "verdict changed", op, drained), entry("10:00", set, "HOLD=", drained),
@@ -192,7 +192,7 @@ func TestCollect(t *testing.T) {
 			},
 		},
 		{
-			name: "binary fields, and fields that come twice",
+			name: "binary fields, and fields that occur twice",
 			lines: []string{`{"__REALTIME_TIMESTAMP":"` + fmt.Sprint(at("10:00").UnixMicro()) + `",` +
 				`"PMCHECK_EVENT":"hold lifted","PMCHECK_HOLD":["a","b"],"PMCHECK_MODE":[100,114],"PMCHECK_REASON":null,` +
 				`"PMCHECK_BY":[[97],"c"],"PMCHECK_OWNER":{},"PMCHECK_SINCE":"soon"}`},

@@ -8,9 +8,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// ParseSince reads a moment in the past, as people write it: how long ago (7d, 2h), a date,
-// a date and a time of day, today, yesterday, or RFC 3339; without a zone in the zone of now.
-// A time of day alone is the last one.
+// ParseSince parses a moment in the past, as people write it: how long ago (7d, 2h), a date,
+// a date and a time of day, today, yesterday, or RFC 3339. Without a zone it is in the zone
+// of now. A time of day alone is the last such time.
 func ParseSince(s string, now time.Time) (time.Time, error) {
 	year, month, day := now.Date()
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
