@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// goneAfter is the least time without a check after which a balancer counts as
+	// goneAfter is the shortest time without a check after which a balancer counts as
 	// gone; a slow one is given three of its intervals.
 	goneAfter = 10 * time.Second
 	// unknownGoneAfter is the same for a client whose interval is not known: one that
@@ -29,8 +29,8 @@ const (
 	// quick is the longest interval at which a balancer needs TellTimes refusals. For a
 	// slower one they could take minutes, so one refusal is enough.
 	quick = 10 * time.Second
-	// Lately is how long a server that has left is expected back: a host that boots, or a
-	// Puppet Server that starts, takes minutes.
+	// Lately is how long a server that has left is expected back: a boot, or a start of
+	// Puppet Server, takes minutes.
 	Lately = 15 * time.Minute
 )
 
@@ -62,8 +62,8 @@ type Balancer struct {
 	View *View `json:"view,omitempty"`
 	// Listed means that the setting balancers contains its network.
 	Listed bool `json:"listed,omitempty"`
-	// OthersWeight is the greatest total weight that the other servers had lately,
-	// OthersSeen is when none of them was missing last, and UnitWeight is the greatest
+	// OthersWeight is the greatest total weight that the other servers had within Lately,
+	// OthersSeen is when none of them was last missing, and UnitWeight is the greatest
 	// weight of this master, which stands for the weight of any one server. Without a
 	// view they are zero.
 	OthersWeight int       `json:"others_weight,omitempty"`
@@ -110,8 +110,8 @@ func (b *Balancer) Others() int {
 // new sessions, according to its view.
 func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() && !b.Elsewhere }
 
-// Missing reports whether another server that the balancer had lately is out, and for
-// how long.
+// Missing reports whether another server that the balancer had within Lately is out, and
+// for how long.
 func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 	if b.View == nil || b.OthersSeen.IsZero() {
 		return false, 0
@@ -120,7 +120,7 @@ func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 	return since < Lately && b.Lost(b.OthersWeight), since
 }
 
-// Lost reports whether one of the other servers is missing since their total was
+// Lost reports whether one of the other servers has gone missing since their total was
 // weight: whether they have lost all of it, or at least half of what one server weighs.
 // Half, because a server that returns gets its weight gradually, and because others may
 // weigh less than this one.
@@ -166,7 +166,7 @@ type Told struct {
 	Body string `json:"body"`
 }
 
-// Label returns a name of the balancer for a reader.
+// Label returns the name of the balancer in messages.
 func (b *Balancer) Label() string {
 	if b.Node != "" {
 		return b.Node

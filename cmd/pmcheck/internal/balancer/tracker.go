@@ -26,16 +26,16 @@ type Tracker struct {
 	list map[key]*Balancer
 }
 
-// key tells balancers apart. Only one with a view says which one it is. Of the others on
-// one address, those that chose other codes are others: they are told other things.
+// key tells balancers apart. Only a balancer with a view names itself. Those without one
+// that share an address are told apart by the codes that they chose.
 type key struct {
 	source              netip.Addr
 	node, name, service string
 	drain, maint, busy  int // the codes of a balancer without a name
 }
 
-// named returns the key of a balancer that has these codes, if it has no name.
-func (k key) named(drain, maint, busy int) key {
+// withCodes returns the key with the codes of a balancer, unless it has a name.
+func (k key) withCodes(drain, maint, busy int) key {
 	if k.name == "" && k.node == "" {
 		k.drain, k.maint, k.busy = drain, maint, busy
 	}
@@ -58,7 +58,7 @@ func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Ti
 			view, k.node, k.name = v, v.node, v.name
 		}
 	}
-	t.note(k.named(q.DrainCode, q.MaintCode, q.BusyCode), q, view, answer, now)
+	t.note(k.withCodes(q.DrainCode, q.MaintCode, q.BusyCode), q, view, answer, now)
 }
 
 // RecordAgentCheck records an agent-check for a service and its answer. An agent-check
@@ -142,7 +142,7 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	defer t.mu.Unlock()
 	for _, b := range list {
 		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
-		k = k.named(b.DrainCode, b.MaintCode, b.BusyCode)
+		k = k.withCodes(b.DrainCode, b.MaintCode, b.BusyCode)
 		if t.list[k] != nil || b.gone(now) {
 			continue
 		}
@@ -173,7 +173,7 @@ func (t *Tracker) forgetCrowd(newcomer netip.Addr) bool {
 	return true
 }
 
-// network returns the network whose addresses one client may have: the /64 of an IPv6
+// network returns the network of which one client may have all addresses: the /64 of an IPv6
 // address, or the IPv4 address alone.
 func network(source netip.Addr) netip.Prefix {
 	n, _ := source.Prefix(min(64, source.BitLen())) // the zero Prefix for an invalid address

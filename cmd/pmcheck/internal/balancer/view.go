@@ -24,10 +24,10 @@ const (
 type View struct {
 	// State is UP, DOWN, NOLB, DRAIN or MAINT: HAProxy's conclusion.
 	State string `json:"state"`
-	// Step of Steps checks on the way to another state; both 0 when settled.
+	// Step counts the checks on the way to another state, out of Steps; both are 0 when settled.
 	Step  int `json:"step,omitempty"`
 	Steps int `json:"steps,omitempty"`
-	// Weight is the master's out of WeightTotal, that of all servers that take
+	// Weight is the master's, out of WeightTotal, the weight of all servers that take
 	// sessions.
 	Weight      int `json:"weight"`
 	WeightTotal int `json:"weight_total"`

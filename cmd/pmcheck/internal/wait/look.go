@@ -1,4 +1,4 @@
-// Package wait looks at how far a master has come on its way out of the pool or
+// Package wait observes how far a master has come on its way out of the pool or
 // back: it follows the daemon's status and lets rotation judge it. It prints
 // nothing and decides nothing.
 package wait
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// AskTime is how long the daemon may take to answer before a hold. A hold must
-	// be possible without a daemon.
+	// AskTime is how long a command waits for the daemon's answer before it sets a hold:
+	// setting a hold must work without a daemon.
 	AskTime = 2 * time.Second
 	// effectTime is how long the daemon may take to act on a hold. It needs
 	// milliseconds; without a file watch, about a second.
@@ -25,8 +25,8 @@ const (
 	daemonPause = 5 * time.Second
 )
 
-// Effect waits until the daemon answers for a service in a mode, that of the
-// files, and returns the status that says so.
+// Effect blocks until the daemon reports mode m, which the files already have, for a
+// service, and returns the status that says so.
 func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (api.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
@@ -50,23 +50,23 @@ func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (ap
 	}
 }
 
-// Look returns what is in the way now. The first look is at once; each later one
+// Look returns what is in the way now. The first call returns at once; each later one
 // blocks until there may be news.
 type Look func(ctx context.Context) []api.Obstacle
 
-// Goal makes the look at a goal since a hold took effect or was lifted. An empty
-// service stands for every service; master is the address of Puppet Server, as far
-// as the caller knows it.
+// Goal returns the Look at what keeps a service from a goal. since is when a hold took
+// effect or was lifted. An empty service stands for every service; master is the address of
+// Puppet Server, as far as the caller knows it.
 type Goal func(client api.Client, master, service string, since time.Time) Look
 
-// Drained looks at what keeps a service from being idle. Without a daemon, which
-// balancers take for a master that is out, only the connections can be seen.
+// Drained is the Goal of a service that is idle. Without a daemon only the connections can
+// be seen; balancers take a master without a daemon out.
 func Drained(client api.Client, master, service string, since time.Time) Look {
 	return DrainedInTurn(new(rotation.Departure))(client, master, service, since)
 }
 
-// DrainedInTurn is the goal of Drained for a master that has left in its turn. If
-// another one has left with it, nothing else is in the way.
+// DrainedInTurn is Drained for a master that has left in its turn. If another one has left
+// with it, the collision is all that the Look returns.
 func DrainedInTurn(d *rotation.Departure) Goal {
 	return func(client api.Client, master, service string, since time.Time) Look {
 		d.Left(since)
@@ -111,7 +111,7 @@ func drained(client api.Client, master, service string, since time.Time, d *rota
 	}
 }
 
-// InService looks at what keeps a service from being used again.
+// InService is the Goal of a service that is in use again.
 func InService(client api.Client, _, service string, since time.Time) Look {
 	f := &api.Follower{Client: client}
 	return func(ctx context.Context) []api.Obstacle {

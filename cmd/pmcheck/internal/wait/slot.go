@@ -67,7 +67,7 @@ func (s *Slot) Lost() error {
 	return s.lost
 }
 
-// After looks as look does, and once nothing is in the way claims the slot.
+// After returns a Look that is look until nothing is in the way, and then claims the slot.
 func (s *Slot) After(look Look) Look {
 	return func(ctx context.Context) []api.Obstacle {
 		list := look(ctx)
@@ -86,8 +86,8 @@ func (s *Slot) After(look Look) Look {
 	}
 }
 
-// serves reports whether balancers are told to use this master. Without a daemon they
-// are told nothing, and do not.
+// serves reports whether balancers are told to use this master. Without a daemon they get
+// no answer, and do not use it.
 func (s *Slot) serves(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
@@ -96,7 +96,7 @@ func (s *Slot) serves(ctx context.Context) bool {
 	return err == nil && server.Answer.Code == http.StatusOK
 }
 
-// claimant names who asks: the holder, or for the usual one the user.
+// claimant names the party that claims: the holder, or the user if the holder is the default.
 func claimant(h drain.Hold) string {
 	if h.Holder != drain.Operator {
 		return h.Holder

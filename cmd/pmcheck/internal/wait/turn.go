@@ -12,15 +12,14 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// NewDeparture returns the way out of the pool of this host. An empty service stands
-// for every service.
+// NewDeparture returns the Departure of this host. An empty service stands for every service.
 func NewDeparture(service string) *rotation.Departure {
 	return &rotation.Departure{Service: service, Names: api.OwnNames(), Draw: rand.IntN}
 }
 
-// Turn looks at what keeps a master from leaving in its turn. Without a daemon no
-// balancer objects. A status from before the daemon has noticed what is in the store says
-// nothing: to one that still shows a hold that was just lifted, the master is out already.
+// Turn looks at what keeps a master from leaving in its turn. Without a daemon nothing does.
+// A status counts only once the daemon has noticed what is in the store: while the status
+// still shows a hold that was just lifted, the master looks as if it were out already.
 func Turn(client api.Client, d *rotation.Departure, store *drain.Store) Look {
 	f := &api.Follower{Client: client}
 	var lost, again, behind time.Time
@@ -61,8 +60,8 @@ func noticed(s api.Status, service string, store *drain.Store) error {
 	return nil
 }
 
-// lookAgain returns the next status, or that of the moment at which the caller wants
-// to look again, if it is not zero.
+// lookAgain returns the next status. If again is not zero, it returns the status at that
+// moment at the latest.
 func lookAgain(ctx context.Context, f *api.Follower, again time.Time) (api.Status, error) {
 	next, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
@@ -78,15 +77,15 @@ func lookAgain(ctx context.Context, f *api.Follower, again time.Time) (api.Statu
 	return f.Client.Status(next)
 }
 
-// Together looks for another master that leaves together with this one, until that can
-// no longer be.
+// Together looks for another master that leaves together with this one, until none can any
+// more.
 func Together(client api.Client, d *rotation.Departure) Look {
 	d.Left(time.Now())
 	f := &api.Follower{Client: client}
 	return func(ctx context.Context) []api.Obstacle {
 		status, err := f.Next(ctx)
 		if err != nil {
-			return nil // balancers have this master out, and the others as well as they can
+			return nil // without a daemon nothing shows whether another one has left
 		}
 		return append(d.Collision(status), d.Unsettled(status)...)
 	}
