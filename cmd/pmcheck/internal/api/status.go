@@ -200,13 +200,13 @@ type ObstacleKind string
 
 // The kinds of obstacles.
 const (
-	ObstacleUnseen     ObstacleKind = "unseen"      // a balancer has not asked since
+	ObstacleUnseen     ObstacleKind = "unseen"      // a balancer has not asked since the hold changed
 	ObstacleSending    ObstacleKind = "sending"     // a balancer still sends agents
 	ObstacleUntold     ObstacleKind = "untold"      // a balancer has not been told often enough
 	ObstacleNotSending ObstacleKind = "not-sending" // a balancer does not send agents yet
 	ObstacleRequest    ObstacleKind = "request"     // a request is under way
 	ObstacleWaiting    ObstacleKind = "waiting"     // requests wait for a JRuby
-	ObstacleUncounted  ObstacleKind = "uncounted"   // the JRubies have not been counted since
+	ObstacleUncounted  ObstacleKind = "uncounted"   // the JRubies have not been counted since the hold changed
 	ObstacleConnection ObstacleKind = "connection"  // a connection may carry another request
 	ObstacleUnknown    ObstacleKind = "unknown"     // the daemon or the kernel does not answer
 	ObstacleAnswer     ObstacleKind = "answer"      // balancers are told something other than 200

@@ -35,7 +35,7 @@ func TestProgressOfALongWaitIsAFewLines(t *testing.T) {
 		var log strings.Builder
 		p := NewProgress(&log)
 		for second := range 20 * 60 {
-			p.Say(fmt.Sprintf("lb1 has missed a server for %ds", second))
+			p.Say(fmt.Sprintf("lb1 has been missing a server for %ds", second))
 			time.Sleep(time.Second)
 		}
 		if lines := strings.Count(log.String(), "\n"); lines < 15 || lines > 30 {

@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// outAfter is how long a master that nobody holds must be out before it counts as out.
+// outAfter is how long a master that is not held must be out before it counts as out.
 // A short fault, such as a reload, must not keep others from leaving.
 const outAfter = time.Minute
 
@@ -20,13 +20,13 @@ type SlotStep string
 
 // The steps.
 const (
-	SlotLook   SlotStep = "look"   // nothing: only see who is out
+	SlotLook   SlotStep = "look"   // only see which masters are out
 	SlotRenew  SlotStep = "renew"  // the master is out, or not yet back
 	SlotReturn SlotStep = "return" // the master is back, and has settled
 )
 
-// Slot returns what to do about the slot, and for a master that may have none why it is
-// out. Settled says that SlotBack has held for the time to settle.
+// Slot returns what to do about the slot and, for a master that may not have one yet, why
+// it is out. settled says that SlotBack has been true for the time in budget.settle.
 func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
 	server, _ := s.Service(monitor.Server)
 	isNew := slices.ContainsFunc(s.Holds, func(h api.HoldStatus) bool { return newHost(h.Hold) })
@@ -57,7 +57,7 @@ func SlotBack(s api.Status) bool {
 	return server.Mode == drain.Ready && len(Returning(s, monitor.Server, server.ModeSince)) == 0
 }
 
-// heldBy says which hold has the master out; empty if none has.
+// heldBy says which hold takes the master out; it returns "" if none does.
 func heldBy(s api.Status) string {
 	for _, h := range s.Holds {
 		if !HeldOut([]drain.Hold{h.Hold}) {
@@ -75,19 +75,20 @@ func heldBy(s api.Status) string {
 	return ""
 }
 
-// HeldOut reports whether one of some holds has the master out of its pool.
+// HeldOut reports whether any of the holds takes the master out of its pool.
 func HeldOut(holds []drain.Hold) bool {
 	return slices.ContainsFunc(holds, func(h drain.Hold) bool {
 		return h.Covers(monitor.Server) && h.Mode != drain.Ready
 	})
 }
 
-// newHost reports whether a hold says that the host has never been in the pool: it is not
-// missed there, whatever else holds it. No file says so, whatever its name.
+// newHost reports whether a hold says that the host has never been in the pool, which
+// therefore does not miss it, whatever else holds it. A hold from a file never says so,
+// whatever its name.
 func newHost(h drain.Hold) bool { return h.Holder == drain.Initial && h.Path == "" }
 
-// OverBudget returns the masters that keep this one from leaving: as many are out as
-// may be. The database decides; this is what the daemon saw last.
+// OverBudget returns the masters that keep this one from leaving because they use up the
+// budget. The database decides; this is what the daemon saw last.
 func OverBudget(s api.Status, service string) (list []api.Obstacle) {
 	if s.Budget == nil || !Budgeted(service) || s.Budget.Held {
 		return nil
@@ -108,6 +109,6 @@ func OverBudget(s api.Status, service string) (list []api.Obstacle) {
 	return list
 }
 
-// Budgeted reports whether a hold on a service needs a slot: an empty one is every
-// service, and the others are not what a balancer's pool of masters is about.
+// Budgeted reports whether a hold on a service needs a slot. An empty service stands for
+// every service. The budget counts masters, so a hold on any other service needs none.
 func Budgeted(service string) bool { return service == "" || service == monitor.Server }

@@ -12,7 +12,7 @@ import (
 // the same slot. It knows only statuses, and is not safe for concurrent use.
 type Departure struct {
 	Service string          // empty: every service
-	Names   []string        // of this master besides its certname, as the fleet may have it
+	Names   []string        // of this master besides its certname, by which the fleet may list it
 	Draw    func(n int) int // returns a random number below n
 
 	tries   int
@@ -43,22 +43,22 @@ func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
 		d.length, d.slot, d.chosen = slots.Length, slots.Begin(s.Time, d.tries, d.Draw), s.Time
 	}
 	if s.Time.Before(d.slot) {
-		o := obstacle(api.ObstacleSlot, "", "may leave at %s, if no other server leaves before",
+		o := obstacle(api.ObstacleSlot, "", "may leave at %s, if no other server leaves first",
 			d.slot.Local().Format(time.TimeOnly))
 		return []api.Obstacle{o}, d.slot
 	}
 	return nil, again
 }
 
-// Overdue notes that the turn has ended. The servers that are missing now do not keep the
-// master any longer, but those that leave from now on do: masters that have waited for the
-// same server would otherwise all leave together.
+// Overdue notes that the turn has ended. The master no longer waits for servers that are
+// missing now, but it does wait for those that leave from now on: masters that have waited
+// for the same server would otherwise all leave together.
 func (d *Departure) Overdue() {
 	before := d.before
 	d.overdue, d.slot = &before, time.Time{}
 }
 
-// turn returns the servers that are waited for.
+// turn returns the servers that the master waits for.
 func (d *Departure) turn(s api.Status) (list []api.Obstacle) {
 	if d.overdue == nil {
 		return Turn(s, d.Service)
@@ -72,12 +72,12 @@ func (d *Departure) turn(s api.Status) (list []api.Obstacle) {
 	return list
 }
 
-// Saw takes in a look at a master that serves. A caller that leaves without its turn, and
-// so outside of slots, still learns from Collision that no server is left.
+// Saw records a status of the master while it serves. A caller that leaves without its turn,
+// and so outside of slots, still learns from Collision that no server is left.
 func (d *Departure) Saw(s api.Status) { d.before = s }
 
-// Replaced reports whether agents would go elsewhere if the master were drained, as
-// the last look before has shown. Otherwise a drain only makes an outage longer.
+// Replaced reports whether agents would go elsewhere if the master were drained, according
+// to the last status while it served. Otherwise a drain only makes an outage longer.
 func (d *Departure) Replaced() bool { return Replaced(d.before, d.Service) }
 
 // Late notes that the master leaves although it is not its turn. Others may leave at the
@@ -132,7 +132,7 @@ func (d *Departure) Returned() {
 }
 
 // notBack returns the balancers that do not send again after a collision. What they
-// say of other servers means nothing until then.
+// say of other servers does not count until they do.
 func (d *Departure) notBack(s api.Status) (list []api.Obstacle) {
 	for _, was := range d.back {
 		v, _ := s.Service(was.Service)
@@ -144,7 +144,7 @@ func (d *Departure) notBack(s api.Status) (list []api.Obstacle) {
 }
 
 // hides reports whether a balancer asks for the verdict only. It learns of a hold by
-// agent-check, and then says of a drained server what it says of one that it uses.
+// agent-check, and its view of a server is then the same whether that is drained or in use.
 func hides(b api.Balancer) bool { return b.DrainCode < 400 }
 
 // find returns what a balancer of an earlier status says now.
@@ -157,8 +157,8 @@ func find(s api.Status, was api.Balancer) (api.Balancer, bool) {
 	return was, false
 }
 
-// young returns what a daemon that has just started does not know yet, and balancers
-// whose view is of a time before that, or that are about to be gone.
+// young returns the balancers whose view may be out of date, because they have asked only
+// once or have missed a check, and what a daemon that has just started does not know yet.
 func young(s api.Status, service string) (list []api.Obstacle) {
 	sending := sendingHere(s, service)
 	for _, b := range sending {

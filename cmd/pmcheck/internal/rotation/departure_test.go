@@ -27,7 +27,7 @@ func pair(at time.Duration, change ...func(*api.Balancer)) api.Status {
 	return s
 }
 
-// others gives the other servers a weight, lately below what it was.
+// others gives the other servers a weight, which may be below what it was.
 func others(weight int) func(*api.Balancer) {
 	return func(b *api.Balancer) {
 		b.View.WeightTotal = weight
@@ -64,9 +64,9 @@ func TestADepartureWaitsForItsTurnAndSlot(t *testing.T) {
 			s.Certname, s.Fleet = "m1", []string{"m1", "m2"}
 			return s
 		}(), []string{slot + held().Add(12*time.Second).Local().Format(time.TimeOnly) +
-			", if no other server leaves before"}, 12 * time.Second},
+			", if no other server leaves first"}, 12 * time.Second},
 		{"between slots", pair(time.Second), []string{slot + held().Add(6*time.Second).Local().Format(time.TimeOnly) +
-			", if no other server leaves before"}, 6 * time.Second},
+			", if no other server leaves first"}, 6 * time.Second},
 		{"a server is missing", pair(0, others(0)), []string{"turn: balancer lb1 has had no other server for 1s"}, 0},
 		{"a master that is alone", pair(time.Second, alone), []string{}, 0},
 		{"no balancer sends its view", pair(time.Second, func(b *api.Balancer) { b.View = nil }), []string{}, 0},
@@ -78,7 +78,7 @@ func TestADepartureWaitsForItsTurnAndSlot(t *testing.T) {
 			s := pair(0)
 			s.Balancers, s.Started = nil, held().Add(-10*time.Second)
 			return s
-		}(), []string{"unseen: the daemon runs for 10s, and no balancer has asked yet"}, 0},
+		}(), []string{"unseen: the daemon has run for 10s, and no balancer has asked yet"}, 0},
 		{"a daemon that no balancer asks", func() api.Status {
 			s := pair(0)
 			s.Balancers, s.Started = nil, held().Add(-15*time.Second)

@@ -41,10 +41,10 @@ func turnOfFleet(s api.Status, service string) (list []api.Obstacle) {
 	return list
 }
 
-// Alone says why no other master of the pool serves; it returns "" if one does, and if
+// Alone says why no other master of the pool serves; it returns "" if one does, or if
 // that is not known. Only the fleet can say so: the budget counts the masters that are
-// out, but does not know how many there are. It decides about a member that does not say
-// whether it serves.
+// out, but does not know how many there are. The budget decides only about a member that
+// does not say whether it serves.
 func Alone(s api.Status) string {
 	o := others(s)
 	if o == nil || len(o.Serving) > 0 || len(o.Out)+len(o.Unknown) == 0 {
@@ -71,27 +71,27 @@ func hasSlot(s api.Status, member string) bool {
 	})
 }
 
-// gated reports whether the gate refuses what a balancer still sends. One on this host
-// has an address that passes.
+// gated reports whether the gate refuses what a balancer still sends. The gate never refuses
+// the addresses of this host.
 func gated(s api.Status, b api.Balancer) bool {
 	return b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
 }
 
-// gateOpen returns the gate of a held master if it is open: agents that no balancer sends
-// elsewhere still come.
+// gateOpen returns an obstacle if the gate of a held master is open: agents that no balancer
+// sends elsewhere still come.
 func gateOpen(s api.Status, since time.Time) []api.Obstacle {
 	switch {
 	case !s.Gate.Runs(s.Time) || s.Gate.Closed && s.Gate.Looked.After(since):
 		return nil
 	case !s.Gate.Looked.After(since):
-		return []api.Obstacle{obstacle(api.ObstacleGate, "", "the gate has not looked since")}
+		return []api.Obstacle{obstacle(api.ObstacleGate, "", "the gate has not looked since the hold changed")}
 	case s.Gate.Error != "":
 		return []api.Obstacle{obstacle(api.ObstacleGate, "", "the gate cannot close: %s", s.Gate.Error)}
 	}
 	return []api.Obstacle{obstacle(api.ObstacleGate, "", "the gate is open: %s", s.Gate.Reason)}
 }
 
-// gateClosed returns the gate of a master that is ready, if it is still closed.
+// gateClosed returns an obstacle if the gate of a master that is ready is still closed.
 func gateClosed(s api.Status, v api.ServiceStatus) []api.Obstacle {
 	if v.Name != monitor.Server || v.Mode != drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed {
 		return nil

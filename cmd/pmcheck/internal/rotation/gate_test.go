@@ -106,7 +106,7 @@ func TestAloneNeedsTheWholeFleet(t *testing.T) {
 			"no other master of the fleet serves: m2:9200"},
 		{"asked long ago", status(drain.Drain, others(api.OthersStatus{Asked: held(), Out: out})), ""},
 		{"one serves", status(drain.Drain, others(api.OthersStatus{Serving: []string{"m4"}, Out: out})), ""},
-		{"one does not tell", status(drain.Drain, others(api.OthersStatus{Out: out, Unknown: unknown})), ""},
+		{"one does not say whether it serves", status(drain.Drain, others(api.OthersStatus{Out: out, Unknown: unknown})), ""},
 		{"that one has a slot", status(drain.Drain, others(api.OthersStatus{Out: out, Unknown: unknown}), slot(true, false)),
 			"no other master of the fleet serves: m2:9200, https://m3.example.com"},
 		{"a lapsed slot", status(drain.Drain, others(api.OthersStatus{Unknown: unknown}), slot(true, true)), ""},
@@ -166,7 +166,7 @@ func TestTurnsBehindGates(t *testing.T) {
 }
 
 // TestConnectionsBehindAClosedGate: an agent that is refused another connection needs the
-// one that it has until its end; whoever may come back does not.
+// one that it has until its run ends; a client that may come back does not.
 func TestConnectionsBehindAClosedGate(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

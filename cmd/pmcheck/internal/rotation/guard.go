@@ -9,25 +9,25 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// Stops reports whether a service is about to stop with work in hand. A service
+// Stops reports whether a service that may have agents is about to stop. A service
 // without a process has died: it has no agents left, and must restart at once.
 func Stops(s systemd.Service) bool {
 	return s.MainPID != 0 && !Cancelled(s)
 }
 
-// Cancelled reports whether a service that was about to stop is not any more: systemctl
-// cancel has ended its job, or a start has taken the place of it.
+// Cancelled reports whether a service that was about to stop no longer is: systemctl cancel
+// has removed its job, or a start has replaced it.
 func Cancelled(s systemd.Service) bool {
 	return s.Job != "stop" && s.Job != "restart" && s.Job != "try-restart"
 }
 
-// Overtime is how long a stop waits at most, after the end of its turn, for servers that
-// leave in just that time.
+// Overtime is the longest time that a stop waits, after the end of its turn, for servers
+// that leave during that time.
 const Overtime = 4 * time.Minute
 
 // DrawOvertime returns how long a stop waits after the end of its turn: no longer than the
-// turn itself. Half of it is drawn, so that the time of masters that were told to stop in
-// the same second does not end in the same moment.
+// turn itself. Half of it is random, so that the waits of masters that were told to stop in
+// the same second do not end at the same moment.
 func DrawOvertime(g config.Guard, draw func(n int) int) time.Duration {
 	half := min(g.Turn, Overtime) / 2
 	return half + time.Duration(draw(1000))*half/1000
@@ -44,10 +44,10 @@ type Stop struct {
 	HostStops time.Time
 }
 
-// Deadline returns when this part of the wait is over: the turn, or once drained the
-// service, which then stops in any case. A shutdown limits both parts together, from when it
-// was seen, and the turn leaves a quarter of that for the agents of a master that is drained
-// late.
+// Deadline returns when the current wait is over: the wait for the turn or, once the master
+// is drained, the wait for its agents, after which the service stops anyway. A shutdown
+// limits both waits together, from when it was seen, and the turn leaves a quarter of that
+// for the agents of a master that is drained late.
 func (s Stop) Deadline(g config.Guard) time.Time {
 	end, last := s.Began.Add(g.Turn+s.Overtime), s.HostStops.Add(g.Shutdown-min(g.Wait, g.Shutdown/4))
 	if !s.Drained.IsZero() {

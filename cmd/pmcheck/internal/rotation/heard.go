@@ -24,8 +24,8 @@ func Heard(s api.Status) bool {
 
 // Unheard reports whether no balancer asks this master, as far as a daemon can
 // know that: one that has just started has not heard the slow ones. Without a
-// balancer that hears of a hold, no agent goes elsewhere, unless the gate sends it there.
-// A gate that has not looked since the hold took effect may be about to.
+// balancer that is told of a hold, no agent goes elsewhere, unless the gate sends it there.
+// A gate that has not looked since the hold took effect may be about to close.
 func Unheard(s api.Status, since time.Time) bool {
 	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
 	return !gated && !Heard(s) && s.Time.Sub(s.Started) >= hearWithin
@@ -39,6 +39,6 @@ func unheard(s api.Status) []api.Obstacle {
 	if Heard(s) || age >= youngFor {
 		return nil
 	}
-	return []api.Obstacle{obstacle(api.ObstacleUnseen, "", "the daemon runs for %s, and no balancer has asked yet",
+	return []api.Obstacle{obstacle(api.ObstacleUnseen, "", "the daemon has run for %s, and no balancer has asked yet",
 		text.Age(age))}
 }

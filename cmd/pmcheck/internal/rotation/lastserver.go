@@ -9,7 +9,7 @@ import (
 )
 
 // LastServer returns the balancers that would have no server left without this
-// master. One is enough to refuse: agents behind it would reach no server. An
+// master. One is enough to refuse a drain: its agents would reach no server. An
 // empty service stands for every service.
 func LastServer(s api.Status, service string) (list []api.Obstacle) {
 	for _, b := range sendingHere(s, service) {
@@ -21,17 +21,18 @@ func LastServer(s api.Status, service string) (list []api.Obstacle) {
 	return list
 }
 
-// Turn returns the balancers that have lost another server lately, and where the gate runs
-// the masters of the fleet that do not serve any more: these are expected back. A balancer
-// that never had another server, as with a single master, is not waited for, and neither is
-// a server that has been out for long.
+// Turn returns the balancers that have lost another server within balancer.Lately and, where
+// the gate runs, the masters of the fleet that no longer serve: these are expected back. A
+// balancer that never had another server, as with a single master, is not waited for, and
+// neither is a server that has been out for longer.
 func Turn(s api.Status, service string) (list []api.Obstacle) {
 	for _, b := range sendingHere(s, service) {
 		missing, since := b.Missing(s.Time)
 		if !missing {
 			continue
 		}
-		o := obstacle(api.ObstacleTurn, b.Label(), "balancer %s has missed a server for %s", b.Label(), text.Age(since))
+		o := obstacle(api.ObstacleTurn, b.Label(), "balancer %s has been missing a server for %s",
+			b.Label(), text.Age(since))
 		if b.Others() == 0 {
 			o.Text = fmt.Sprintf("balancer %s has had no other server for %s", b.Label(), text.Age(since))
 		}
@@ -43,7 +44,7 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 
 // Replaced reports whether agents go to other servers while this master is drained. A
 // balancer that never had another server, such as one for the CA, does not count,
-// unless all are such. Without a balancer that sends its view, it is taken to be so.
+// unless all are like that. Without a balancer that sends its view, Replaced is true.
 func Replaced(s api.Status, service string) bool {
 	sending := sendingHere(s, service)
 	replaced := len(sending) == 0
@@ -58,8 +59,8 @@ func Replaced(s api.Status, service string) bool {
 	return replaced
 }
 
-// sendingHere returns the balancers that say that they send agents to this master, and
-// that a hold would tell something new.
+// sendingHere returns the balancers that say that they send agents to this master, and to
+// which a hold would be news.
 func sendingHere(s api.Status, service string) (list []api.Balancer) {
 	for _, b := range s.Balancers {
 		if b.View != nil && b.View.Sends() && (service == "" || b.Service == service) && !held(s, b) {

@@ -21,7 +21,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Settle is how long a way must stay clear: agents pause between requests.
+// Settle is how long the way must stay clear: agents pause between requests.
 const Settle = time.Second
 
 // forever is longer than any connection is idle: Jetty closes it after 30 s.
@@ -48,20 +48,21 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 	server, _ := s.Service(service)
 	pool, counted := server.Pool()
 	switch {
-	case counted.IsZero(): // the master does not tell
+	case counted.IsZero(): // the master does not report its JRubies
 	case counted.After(since):
 		obstacles = append(obstacles, underWay(pool)...)
 	case s.Probe.Reason == check.Refused: // a server that refuses connections has no requests
 		return obstacles
 	default:
-		obstacles = append(obstacles, obstacle(api.ObstacleUncounted, "", "the JRubies have not been counted since"))
+		obstacles = append(obstacles,
+			obstacle(api.ObstacleUncounted, "", "the JRubies have not been counted since the hold changed"))
 	}
 	return append(obstacles, inUse(s, connections, counted)...)
 }
 
 // inUse returns the connections that may carry another request. Behind a closed gate an
-// agent in the middle of its run cannot make another one, so each is waited for until an
-// end closes it: the agent after its run, or Jetty.
+// agent in the middle of its run cannot make another connection, so each counts as in use
+// until the agent closes it after its run, or Jetty does.
 func inUse(s api.Status, connections []drain.Connection, counted time.Time) []api.Obstacle {
 	refused := slices.DeleteFunc(slices.Clone(connections), func(c drain.Connection) bool {
 		return !s.Gate.Refuses(c.Peer.Addr(), s.Time)
@@ -93,8 +94,9 @@ func sending(s api.Status, service string, since time.Time) (list []api.Obstacle
 	return list
 }
 
-// untold is the obstacle of a balancer without a view that may still send: it takes
-// several refusals in a row. One that never got another answer needs no more than it got.
+// untold is the obstacle of a balancer without a view that may still send: it takes the
+// master out after several refusals in a row. A balancer that was never told anything else
+// needs no more refusals than it got.
 func untold(b api.Balancer) []api.Obstacle {
 	told, enough := b.Answers, min(b.Refusals(), b.Checks)
 	if b.Answer.Code < http.StatusBadRequest {
@@ -108,10 +110,10 @@ func untold(b api.Balancer) []api.Obstacle {
 	return []api.Obstacle{o}
 }
 
-// unseen says that a balancer has not asked since, and what to do about one that
-// never will.
+// unseen says that a balancer has not asked since the hold changed, and what to do about a
+// client that never will.
 func unseen(b api.Balancer) api.Obstacle {
-	line := b.Label() + " has not asked since"
+	line := b.Label() + " has not asked since the hold changed"
 	if b.Interval > 0 {
 		line += fmt.Sprintf(" (asks every %s)", text.Age(time.Duration(b.Interval*float64(time.Second))))
 	}
@@ -123,7 +125,7 @@ func wayOut(b api.Balancer) string {
 	if b.View != nil || b.Listed {
 		return ""
 	}
-	return "; if it is no balancer, set balancers in pmcheck.yaml"
+	return "; if it is not a balancer, set balancers in pmcheck.yaml"
 }
 
 // hidden reports whether a balancer chose a code that hides a hold from it. It
@@ -164,11 +166,11 @@ func idle(counted, now time.Time) time.Duration {
 	return max(drain.Reuse, now.Sub(counted)+Settle)
 }
 
-// Unattended is Leaving without a daemon that answers, whose last status was s and who
-// has not answered for lost. A balancer takes such a master for one that is out, once
-// as many checks have failed as it takes refusals. If no daemon has answered at all, s is
-// zero, and there may be any of the usual balancers: the daemon may just have stopped, or
-// it answers balancers, but not on the socket of the caller.
+// Unattended is Leaving for a daemon whose last status was s and that has not answered for
+// lost. A balancer takes such a master out once as many checks have failed as it needs
+// refusals. If no daemon has answered at all, s is zero, and any usual balancer may still
+// send: the daemon may just have stopped, or it may answer balancers, but not on the socket
+// of the caller.
 func Unattended(s api.Status, service string, connections []drain.Connection, lost time.Duration) []api.Obstacle {
 	var list []api.Obstacle
 	if len(s.Services) == 0 && lost <= usualFails {
@@ -189,8 +191,8 @@ func Unattended(s api.Status, service string, connections []drain.Connection, lo
 	return append(list, Connected(connections, nil, forever)...)
 }
 
-// Connected returns the connections that may carry another request: not the
-// daemon's own, and not those that have been silent for longer than idle.
+// Connected returns the connections that may carry another request: all but the daemon's
+// own, and those that have been silent for longer than idle.
 func Connected(connections []drain.Connection, own []netip.AddrPort, idle time.Duration) []api.Obstacle {
 	used := drain.InUse(connections, own, idle)
 	if len(used) == 0 {
@@ -204,7 +206,7 @@ func Connected(connections []drain.Connection, own []netip.AddrPort, idle time.D
 	return []api.Obstacle{{Kind: api.ObstacleConnection, Concerns: from, Count: len(used), Text: line}}
 }
 
-// obstacle returns an obstacle and says all of it on one line.
+// obstacle returns an obstacle with its text.
 func obstacle(kind api.ObstacleKind, concerns, format string, args ...any) api.Obstacle {
 	return api.Obstacle{Kind: kind, Concerns: concerns, Text: fmt.Sprintf(format, args...)}
 }

@@ -12,8 +12,8 @@ const (
 	FieldUntilReboot Field = "until_reboot"
 )
 
-// Wish is a hold as a holder asks for it. Given tells which of its fields were
-// chosen; an empty value can be chosen too.
+// Wish is a hold as a holder asks for it. Given says which of its fields the holder
+// chose; an empty value can be chosen too.
 type Wish struct {
 	Hold  drain.Hold
 	Given map[Field]bool
@@ -22,9 +22,9 @@ type Wish struct {
 	New bool
 }
 
-// Over returns the hold to set in place of old, and what it keeps of that. A hold
-// that is set again, to wait for it or to make it stricter, must not become endless
-// or lose its reason. The zero old, and one of mode ready, holds nothing.
+// Over returns the hold to set in place of old, and the fields that it keeps from old. A
+// hold that is set again, to wait for it or to make it stricter, must not become endless
+// or lose its reason. A zero old, or one of mode ready, holds nothing.
 func (w Wish) Over(old drain.Hold) (h drain.Hold, kept []Field) {
 	h = w.Hold
 	if old.Mode == "" || old.Mode == drain.Ready {

@@ -42,9 +42,9 @@ func turnedAway(s api.Status, b api.Balancer) bool {
 	return v.Mode == drain.Ready && v.Verdict.Health == check.Busy && b.BusyCode >= http.StatusBadRequest
 }
 
-// InService returns what keeps a service from being used again; an empty service stands
-// for every service. Of these, only the master itself has to be well: the balancers of
-// another one that is ill do not send, and are not waited for.
+// InService returns what keeps a service from being used again. An empty service stands
+// for every service, of which only the master itself must be healthy: another one that does
+// not answer 200, and its balancers, are not waited for.
 func InService(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	for _, v := range s.Services {
 		wanted := v.Name == service || service == "" && (v.Name == monitor.Server || v.Answer.Code == http.StatusOK)
@@ -71,7 +71,7 @@ func outOfService(v api.ServiceStatus, holds []api.HoldStatus) api.Obstacle {
 	return obstacle(api.ObstacleHeld, holders, "%s is held in %s by %s", path, v.Mode, holders)
 }
 
-// Standing returns the obstacles of a service as it is wanted now: Leaving while
+// Standing returns the obstacles of a service in its current mode: Leaving while
 // it is held, Returning while it is ready.
 func Standing(s api.Status, v api.ServiceStatus, connections []drain.Connection) []api.Obstacle {
 	if v.Mode == drain.Ready {

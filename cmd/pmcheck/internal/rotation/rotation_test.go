@@ -95,7 +95,7 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 		{"balancer still sends", status(drain.Drain, asking(sending)), monitor.Server, nil,
 			[]string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
 		{"balancer has not asked since", status(drain.Drain, asking(func(b *api.Balancer) { b.Seen = held() })),
-			monitor.Server, nil, []string{"unseen: lb1 has not asked since (asks every 2s)"}},
+			monitor.Server, nil, []string{"unseen: lb1 has not asked since the hold changed (asks every 2s)"}},
 		{"balancer that hides the hold from itself",
 			status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.DrainCode, b.Seen = 200, held() })),
 			monitor.Server, nil, []string{}},
@@ -105,13 +105,13 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 		{"balancer that hides maint", status(drain.Maint, asking(func(b *api.Balancer) { sending(b); b.MaintCode = 399 })),
 			monitor.Server, nil, []string{}},
 		{"balancer without a view, refused once", status(drain.Drain, asking(untold(50, 1))), monitor.Server, nil,
-			[]string{"untold: lb1 was told 1 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
+			[]string{"untold: lb1 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
 		{"balancer without a view, refused twice", status(drain.Drain, asking(untold(50, 2))), monitor.Server, nil,
-			[]string{"untold: lb1 was told 2 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
+			[]string{"untold: lb1 was told 2 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
 		{"balancer without a view, refused three times", status(drain.Drain, asking(untold(50, 3))), monitor.Server, nil,
 			[]string{}},
 		{"new balancer without a view, refused once", status(drain.Drain, asking(untold(3, 1))), monitor.Server, nil,
-			[]string{"untold: lb1 was told 1 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
+			[]string{"untold: lb1 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
 		{"balancer without a view that was never told anything else", status(drain.Drain, asking(untold(2, 2))),
 			monitor.Server, nil, []string{}},
 		{"balancer without a view that was told 200 again by a daemon that hung",
@@ -119,10 +119,10 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 				untold(50, 50)(b)
 				b.Node, b.Answer = "lb2", balancer.Told{Code: 200, Body: "Puppet Server is running."}
 			})), monitor.Server, nil,
-			[]string{"untold: lb2 was told 0 of 3 times; if it is no balancer, set balancers in pmcheck.yaml"}},
+			[]string{"untold: lb2 was told 0 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
 		{"daemon that has just started, and no balancer has asked",
 			status(drain.Drain, func(s *api.Status) { s.Started = now().Add(-3 * time.Second) }), monitor.Server, nil,
-			[]string{"unseen: the daemon runs for 3s, and no balancer has asked yet"}},
+			[]string{"unseen: the daemon has run for 3s, and no balancer has asked yet"}},
 		{"daemon that has just started, and a balancer has asked",
 			status(drain.Drain, func(s *api.Status) { s.Started = now().Add(-3 * time.Second) },
 				asking(func(*api.Balancer) {})), monitor.Server, nil, []string{}},
@@ -137,7 +137,7 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 		{"requests wait", status(drain.Drain, pool(func(f *check.Finding) { f.Pool.Waiting = make([]check.Loan, 7) })),
 			monitor.Server, nil, []string{"waiting: 7 requests wait"}},
 		{"JRubies counted before the hold", status(drain.Drain, pool(func(f *check.Finding) { f.Checked = held() })),
-			monitor.Server, nil, []string{"uncounted: the JRubies have not been counted since"}},
+			monitor.Server, nil, []string{"uncounted: the JRubies have not been counted since the hold changed"}},
 		{"JRubies of a dead server",
 			status(drain.Drain, pool(func(f *check.Finding) { f.Checked = held() }),
 				func(s *api.Status) { s.Probe.Reason = check.Refused }),
@@ -154,7 +154,7 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 			status(drain.Drain, pool(func(f *check.Finding) { f.Checked = now().Add(-20 * time.Second) })),
 			monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 20*time.Second)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
-		{"idle connection to a master that does not tell",
+		{"idle connection to a master that does not report its JRubies",
 			status(drain.Drain, func(s *api.Status) { s.Services[0].Checks = nil }), monitor.Server,
 			[]drain.Connection{connection("192.0.2.1:5000", 10*time.Minute)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
@@ -231,16 +231,16 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 			b.View = &api.View{State: "UP", Step: 1, Steps: 2}
 		})), []string{"not-sending: lb1 does not send yet (UP 1/2, 0 sessions)"}},
 		{"balancer has not asked since", status(drain.Ready, ready, asking(func(b *api.Balancer) { up(b); b.Seen = held() })),
-			[]string{"unseen: lb1 has not asked since (asks every 2s)"}},
+			[]string{"unseen: lb1 has not asked since the hold changed (asks every 2s)"}},
 		{"balancer without a view", status(drain.Ready, ready, asking(func(b *api.Balancer) { b.View = nil })), []string{}},
 		{"busy, and the balancer sends elsewhere then", status(drain.Ready, ready, busy, asking(elsewhere)), []string{}},
-		{"busy, and the balancer has it down all the same", status(drain.Ready, ready, busy, asking(func(*api.Balancer) {})),
+		{"busy, and the balancer has it down anyway", status(drain.Ready, ready, busy, asking(func(*api.Balancer) {})),
 			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
 		{"not busy, and the balancer sends elsewhere then", status(drain.Ready, ready, asking(elsewhere)),
 			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
 		{"busy, and the balancer has not asked since", status(drain.Ready, ready, busy,
 			asking(elsewhere), asking(func(b *api.Balancer) { elsewhere(b); b.Seen = held() })),
-			[]string{"unseen: lb1 has not asked since (asks every 2s)"}},
+			[]string{"unseen: lb1 has not asked since the hold changed (asks every 2s)"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 	}
 }
 
-func TestOnlyTheMasterHasToBeWellToBeInService(t *testing.T) {
+func TestOnlyTheMasterMustBeHealthyToBeInService(t *testing.T) {
 	with := func(code int, body string) api.Status {
 		s := status(drain.Ready, asking(func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} }),
 			asking(func(b *api.Balancer) { b.Node, b.Service = "lb2", "ca" })) // DOWN
@@ -292,7 +292,7 @@ func TestLastServerAndTurn(t *testing.T) {
 		{"one of three is out", status(drain.Ready, asking(func(b *api.Balancer) {
 			last(20 * time.Second)(b)
 			b.View.WeightTotal, b.OthersWeight = 200, 200
-		})), []string{}, []string{"turn: balancer lb1 has missed a server for 20s"}},
+		})), []string{}, []string{"turn: balancer lb1 has been missing a server for 20s"}},
 		{"all three are in", status(drain.Ready, asking(func(b *api.Balancer) {
 			last(0)(b)
 			b.View.WeightTotal, b.OthersWeight = 300, 200

@@ -14,11 +14,11 @@ import (
 const (
 	// maxSlots is how many slots a fleet has at most: with more masters, two share one.
 	maxSlots = 12
-	// drawn is out of how many slots a master without one of its own draws, and
-	// maxDrawn out of how many after several collisions.
+	// drawn is the number of slots among which a master without one of its own draws, and
+	// maxDrawn that number after several collisions.
 	drawn, maxDrawn = 8, 64
-	// maxRounds is out of how many slots of its own a master draws after several
-	// collisions: another one has the same.
+	// maxRounds is the number of its own slots among which a master draws after several
+	// collisions, because another master has the same slot.
 	maxRounds = 4
 )
 
@@ -31,11 +31,11 @@ type Slots struct {
 	Length time.Duration
 	// Late is how long after its beginning a slot may be used.
 	Late time.Duration
-	// Own of Count slots is this master's; with a Count of 0 it draws one.
+	// Own is the index of this master's slot among Count; if Count is 0, it draws one.
 	Own, Count int
 }
 
-// slotsOf returns the slots for a master of these names.
+// slotsOf returns the slots for a master with these names.
 func slotsOf(s api.Status, service string, names []string) (slots Slots) {
 	slots.Own, slots.Count = ownSlot(s.Fleet, append([]string{s.Certname}, names...))
 	for _, b := range sendingHere(s, service) {
@@ -58,15 +58,15 @@ func slotsOf(s api.Status, service string, names []string) (slots Slots) {
 	return slots
 }
 
-// fit makes the slots as long as one of the balancers needs them.
+// fit makes the slots at least as long as one of the balancers needs.
 func (s *Slots) fit(length, unit time.Duration) {
 	if length > s.Length {
 		s.Length, s.Late = length, unit/4
 	}
 }
 
-// bucket rounds an interval in seconds up, so that masters which measure it agree.
-// Above HAProxy's usual intervals by a fifth lies the next bucket.
+// bucket rounds an interval in seconds up, so that masters that measure it agree. The
+// buckets are a fifth longer than HAProxy's usual intervals.
 func bucket(interval float64) time.Duration {
 	measured := time.Duration(interval * float64(time.Second))
 	const largest = 36 * time.Second
@@ -79,8 +79,8 @@ func bucket(interval float64) time.Duration {
 	return (measured + largest - 1) / largest * largest
 }
 
-// ownSlot returns the place of a master among the sorted fleet; a count of 0 if it is
-// not found there, or alone.
+// ownSlot returns the place of a master in the sorted fleet; count is 0 if the master is
+// not found there, or is alone.
 func ownSlot(fleet, names []string) (own, count int) {
 	var hosts []string
 	for _, member := range fleet {
@@ -104,7 +104,7 @@ func ownSlot(fleet, names []string) (own, count int) {
 	return own % count, count
 }
 
-// place returns which host has one of some names, -1 if none has.
+// place returns the index of the first host that has one of the names, or -1.
 func place(hosts, names []string, same func(a, b string) bool) int {
 	return slices.IndexFunc(hosts, func(host string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return same(host, strings.ToLower(name)) })
@@ -127,9 +127,9 @@ func sameHost(a, b string) bool {
 	return shortA == shortB && (domainA == "" || domainB == "")
 }
 
-// Begin returns when a slot begins in which the master may leave, not before a moment.
+// Begin returns when the slot begins in which the master may leave, not before from.
 // Without a slot of its own the master draws one; each earlier try doubles the range.
-// One that has collided in its own slot shares it, and draws one of its next ones.
+// A master that has collided in its own slot shares it, and draws one of the next ones.
 func (s Slots) Begin(from time.Time, tries int, draw func(n int) int) time.Time {
 	length := int64(s.Length)
 	slot := (from.UnixNano() + length - 1) / length

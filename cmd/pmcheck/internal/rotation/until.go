@@ -10,9 +10,9 @@ import (
 // with a zone as in RFC 3339. A time of day is the next one; whether that is
 // tomorrow is worth saying.
 //
-// A local time can come twice in a night, or not at all. Of two the first that is
-// still to come is meant. For one that is left out, it is the moment at which the
-// clock passes it.
+// A local time can occur twice in a night, or not at all. If it occurs twice, the first
+// occurrence that is still to come is meant. If the clock skips it, the moment of the
+// skip is meant.
 func ParseUntil(s string, now time.Time) (until time.Time, tomorrow bool, err error) {
 	if clock, err := time.Parse("15:04", s); err == nil {
 		year, month, day := now.Date()
@@ -39,7 +39,7 @@ func ParseUntil(s string, now time.Time) (until time.Time, tomorrow bool, err er
 }
 
 // next returns the first moment after now at which the clock in the zone of now
-// shows wall, whose own zone does not count. If there is none left, it is the last.
+// shows wall, whose own zone is ignored. If there is none left, it returns the last one.
 func next(wall, now time.Time) time.Time {
 	moments := moments(wall, now.Location())
 	for _, t := range moments {
@@ -51,7 +51,7 @@ func next(wall, now time.Time) time.Time {
 }
 
 // moments returns the moments at which a clock shows wall, in order. At least one
-// is returned: for a time that the clock leaves out, the moment at which it does.
+// is returned: for a time that the clock skips, the moment of the skip.
 func moments(wall time.Time, zone *time.Location) (list []time.Time) {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC)
 	for _, near := range []time.Time{at.Add(-24 * time.Hour), at.Add(24 * time.Hour)} {
