@@ -81,7 +81,7 @@ func TestServerMustShowItsCertificate(t *testing.T) {
 	assertUnreachable(t, err, "127.0.0.1")
 }
 
-func TestEnvironmentLeadsNowhereElse(t *testing.T) {
+func TestEnvironmentCannotRedirectTheClient(t *testing.T) {
 	db := startDatabase(t, 1)
 	for variable, value := range map[string]string{
 		"PGHOST": "192.0.2.1", "PGSSLMODE": "nonsense", "PGPASSWORD": "x", "PGUSER": "x",

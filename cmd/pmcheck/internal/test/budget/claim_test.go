@@ -33,7 +33,7 @@ func TestOneOfSimultaneousClaimsWins(t *testing.T) {
 			group.Go(func() {
 				<-ready
 				_, err := c.Claim(t.Context(), budget.Claim{Serves: true})
-				for errors.Is(err, budget.ErrUnreachable) { // on a busy machine; the slot may be claimed all the same
+				for errors.Is(err, budget.ErrUnreachable) { // on a busy machine; the slot may be claimed anyway
 					late.Add(1)
 					_, err = c.Claim(t.Context(), budget.Claim{Serves: true})
 				}
@@ -110,9 +110,9 @@ func TestForcedClaimIsMarked(t *testing.T) {
 	assertClaim(t, client(db, name(3)), false)
 }
 
-// TestSickMasterCanBeDrained: a master that is recorded as out may be held although
+// TestUnhealthyMasterCanBeDrained: a master that is recorded as out may be held although
 // another is out, as long as it does not serve.
-func TestSickMasterCanBeDrained(t *testing.T) {
+func TestUnhealthyMasterCanBeDrained(t *testing.T) {
 	db := startDatabase(t, 2)
 	one, two := client(db, name(1)), client(db, name(2))
 	assertClaim(t, one, true)
@@ -122,7 +122,7 @@ func TestSickMasterCanBeDrained(t *testing.T) {
 	}
 	assertClaim(t, two, false) // it serves again
 	if v, err := two.Claim(t.Context(), budget.Claim{Reason: "disk", By: "bob"}); err != nil {
-		t.Errorf("a sick master is refused: %v, %v", v, err)
+		t.Errorf("an unhealthy master is refused: %v, %v", v, err)
 	}
 	v, err = two.Look(t.Context())
 	if own, _ := v.Own(); err != nil || own.Recorded || own.By != "bob" || own.Reason != "disk" {
@@ -144,14 +144,14 @@ func TestSlotIsGivenBackOnceItHasSettled(t *testing.T) {
 	assertClaim(t, client(db, name(2)), true)
 }
 
-func TestPoolsDoNotTouch(t *testing.T) {
+func TestPoolsHaveSeparateBudgets(t *testing.T) {
 	db := startDatabase(t, 2)
 	assertClaim(t, client(db, name(1)), true)
 	assertClaim(t, client(db, name(2), func(b *config.Budget) { b.Pool = "test" }), true)
 	assertClaim(t, client(db, name(2)), false)
 }
 
-func TestStricterMasterBindsItself(t *testing.T) {
+func TestMaxOutBindsOnlyItsOwnMaster(t *testing.T) {
 	db := startDatabase(t, 3)
 	two := func(b *config.Budget) { b.MaxOut = 2 }
 	assertClaim(t, client(db, name(1), two), true)
@@ -174,7 +174,7 @@ func TestQuietMasterCountsUntilItLapses(t *testing.T) {
 	assertClaim(t, client(db, name(2)), true)
 }
 
-// TestLapseHasAFloor: a master must not be able to remove another that lives.
+// TestLapseHasAFloor: with a short lapse a master must not remove another one that is alive.
 func TestLapseHasAFloor(t *testing.T) {
 	db := startDatabase(t, 2)
 	assertClaim(t, client(db, name(1)), true)

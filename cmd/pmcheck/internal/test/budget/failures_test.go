@@ -36,15 +36,15 @@ func TestFailures(t *testing.T) {
 		{"master dead", (*pool).dead},
 		{"command killed", (*pool).killed},
 		{"reboot", (*pool).rebooted},
-		{"backup", (*pool).restored},
-		{"max_out", (*pool).maxOut},
-		{"pools", (*pool).pools},
-		{"reinstalled", (*pool).reinstalled},
-		{"agent", (*pool).agent},
-		{"theft", (*pool).theft},
-		{"clocks", (*pool).clocks},
-		{"clock jumps", (*pool).jump},
-		{"sick", (*pool).sick},
+		{"database restored from a backup", (*pool).restored},
+		{"max_out differs", (*pool).maxOut},
+		{"two pools", (*pool).pools},
+		{"host reinstalled", (*pool).reinstalled},
+		{"agent claims a slot", (*pool).agent},
+		{"master frees another's slot", (*pool).theft},
+		{"clocks of masters", (*pool).clocks},
+		{"clock of the database jumps", (*pool).jump},
+		{"master unhealthy", (*pool).unhealthy},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			sub := p.with(t)
@@ -105,7 +105,8 @@ func (p *pool) unreachable(one, two, _ *master) {
 	p.row("the same with `--force`", "drained; recorded in the database once it answers again")
 }
 
-// guardStops runs a guard without a database: it waits for half of its turn, then goes on.
+// guardStops runs a guard without a database: it waits for half of its turn for the database,
+// then takes turns without it.
 func (p *pool) guardStops(m *master) (took time.Duration) {
 	settings := m.settings()
 	settings.Guard.Turn, settings.Guard.Wait = 4*time.Second, time.Second
@@ -117,7 +118,7 @@ func (p *pool) guardStops(m *master) (took time.Duration) {
 	defer cancel()
 	err := g.BeforeStop(ctx)
 	took = time.Since(began)
-	// As much overtime as the turn may follow it.
+	// Overtime as long as the turn may follow it.
 	most := 2*settings.Guard.Turn + settings.Guard.Wait + 2*budget.Timeout
 	if !strings.Contains(out.String(), "goes on without the budget") || took < settings.Guard.Turn/2 || took > most {
 		p.t.Errorf("the guard returned after %v, %v, and said\n%s", took, err, out)
@@ -144,7 +145,7 @@ func (p *pool) frozen(one, _, _ *master) {
 		fmt.Sprintf("refused after %.1f s; every balancer is answered meanwhile", took.Seconds()))
 }
 
-// cut gives one master a way of its own to the database, and cuts that.
+// cut connects one master to the database through a proxy, and stops the proxy.
 func (p *pool) cut(one, two, _ *master) {
 	port := lab.Port(p.t, strings.TrimSuffix(strings.TrimPrefix(p.db.URL(), "postgresql://"), "/pmcheck"))
 	listen := lab.Address(p.t, "127.0.0.1")
@@ -295,7 +296,7 @@ func (p *pool) agent(_, _, _ *master) {
 	p.db.Issue("agent1.example.test")
 	_, err := client(p.db, "agent1.example.test").Claim(p.t.Context(), budget.Claim{})
 	assertUnreachable(p.t, err, "certificate authentication failed")
-	p.row("the certificate of an agent that is no master", "PostgreSQL refuses it (pg_ident)")
+	p.row("the certificate of an agent that is not a master", "PostgreSQL refuses it (pg_ident)")
 }
 
 func (p *pool) theft(one, two, _ *master) {
@@ -312,10 +313,11 @@ func (p *pool) theft(one, two, _ *master) {
 		p.t.Errorf("the administrator frees: %v, %v", found, err)
 	}
 	p.row("a master tries to free another's slot",
-		"it cannot: it has no right on the table, and functions act on the name in its certificate")
+		"it cannot: it has no rights on the table, and functions act on the name in its certificate")
 }
 
-// clocks: no function that masters may call takes a time, so theirs do not matter.
+// clocks asserts that no function that masters may call takes a time, so that the clocks of
+// masters do not matter.
 func (p *pool) clocks(_, _, _ *master) {
 	takes := p.db.SQL("pmcheck", "select string_agg(p.oid::regprocedure::text, ' ') from pg_proc p "+
 		"where pronamespace = 'pmcheck'::regnamespace and has_function_privilege('pmcheck', p.oid, 'execute')")
@@ -344,7 +346,7 @@ func (p *pool) jump(one, two, _ *master) {
 		"slots lapse until their masters renew them, within a minute")
 }
 
-func (p *pool) sick(one, two, _ *master) {
+func (p *pool) unhealthy(one, two, _ *master) {
 	if err := one.Master.Set(checktest.Stopped); err != nil {
 		p.t.Fatal(err)
 	}
@@ -364,7 +366,7 @@ func (p *pool) sick(one, two, _ *master) {
 	if took < 55*time.Second {
 		p.t.Errorf("recorded after %v", took)
 	}
-	p.row("a master is sick",
-		fmt.Sprintf("it counts as out after a minute (here %.0f s) without being asked, and can still be "+
+	p.row("a master is unhealthy",
+		fmt.Sprintf("it is recorded as out after a minute (here %.0f s) without any command, and can still be "+
 			"drained", took.Seconds()))
 }

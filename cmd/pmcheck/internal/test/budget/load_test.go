@@ -12,9 +12,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// BenchmarkRenewal simulates 1,000 masters of one pool that renew, each over a
-// connection of its own with the handshake, as daemons do: it measures how long the
-// database needs for one renewal of all, and prints the load at one every minute.
+// BenchmarkRenewal simulates 1,000 masters of one pool that renew their slots, each over a
+// connection of its own with the handshake, as daemons do. It measures how long the database
+// takes for one renewal of each, and prints the load of one renewal every minute.
 func BenchmarkRenewal(b *testing.B) {
 	const masters, certificates, parallel = 1000, 20, 2
 	db := startDatabase(b, certificates)

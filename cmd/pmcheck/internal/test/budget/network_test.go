@@ -30,8 +30,8 @@ func nft(t *testing.T, command string) string {
 	return string(out)
 }
 
-// watched is two sets with each address and port, of TCP and UDP, to which anything in the
-// namespace has sent.
+// watched has two sets, one for TCP and one for UDP, of the addresses and ports to which a
+// process in the namespace has sent packets.
 const watched = `
 table inet watched {
 	set seen { type ipv4_addr . inet_service; flags dynamic; size 1000; }
@@ -55,9 +55,9 @@ func targets(t *testing.T) (list []string) {
 	return list
 }
 
-// TestWithoutDatabaseNothingIsSentToOne has the kernel note every address to which the
-// daemon, the commands and the guard send. That it would note a database is shown by the
-// last case, which has one.
+// TestWithoutDatabaseNothingIsSentToOne makes the kernel note every address to which the
+// daemon, the commands and the guard send. The last case has a database, and shows that the
+// kernel would note one.
 func TestWithoutDatabaseNothingIsSentToOne(t *testing.T) {
 	db := startDatabase(t, 1)
 	address := "127.0.0.1:" + regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(db.URL())[1]
@@ -123,8 +123,8 @@ func (m *master) guard(t *testing.T) {
 	}
 }
 
-// dropped has the network drop all packets to the database. Nothing refuses them, so only
-// a timeout ends a question.
+// dropped makes the network drop all packets to the database. Nothing refuses them, so only
+// a timeout ends a query.
 func (p *pool) dropped(one, two, three *master) {
 	one.MustRun("drain", "--reason", "before")
 	p.waitBudget(one, "held", held)

@@ -16,7 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// settle is the shortest that the setting takes.
+// settle is the shortest time that the setting allows.
 const settle = 5 * time.Second
 
 // A pool is masters with their daemons and one database.
@@ -60,7 +60,7 @@ func (p *pool) yaml(url, more string) string {
 	return fmt.Sprintf("services: [ca]\nbudget:\n  database: %s\n  settle: %s\n%s", url, settle, more)
 }
 
-// with returns the pool for a subtest. What the subtest starts again outlives it.
+// with returns the pool for a subtest. Daemons that the subtest starts again outlive it.
 func (p *pool) with(t *testing.T) *pool {
 	return &pool{t: t, db: p.db, masters: p.masters, table: p.table}
 }
@@ -83,7 +83,7 @@ func (p *pool) calm() {
 	}
 }
 
-// ask has every daemon ask the database now, not within a minute.
+// ask makes every daemon ask the database now instead of within a minute.
 func (p *pool) ask() {
 	p.t.Helper()
 	for _, m := range p.masters {
@@ -112,7 +112,7 @@ func (p *pool) waitFree(m *master) {
 	})
 }
 
-// run runs a command and returns all that it says, and its exit status.
+// run runs a command and returns all of its output, and its exit status.
 func (m *master) run(args ...string) (said string, status int) {
 	m.TB.Helper()
 	cmd := m.Command(args...)
@@ -123,7 +123,7 @@ func (m *master) run(args ...string) (said string, status int) {
 	return strings.TrimSpace(string(out)), cmd.ProcessState.ExitCode()
 }
 
-// assertRun runs a command, which must end with a status and say a text.
+// assertRun runs a command, and asserts its exit status and a text in its output.
 func (m *master) assertRun(status int, text string, args ...string) string {
 	m.TB.Helper()
 	said, got := m.run(args...)
@@ -143,7 +143,7 @@ func (m *master) assertRefused(text string) {
 	}
 }
 
-// reboot ends the daemon and the holds until reboot, as a reboot does.
+// reboot ends the daemon and removes the holds that end with a reboot, as a reboot does.
 func (m *master) reboot() {
 	m.TB.Helper()
 	m.Kill()
@@ -165,7 +165,7 @@ func (m *master) settings() config.Config {
 	return loaded.Config
 }
 
-// A table is the rows of failures that were tried, for the proof.
+// A table has a row for each failure that was tried, for proof.md.
 type table struct {
 	mu   sync.Mutex
 	rows []string

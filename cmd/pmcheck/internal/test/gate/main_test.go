@@ -41,7 +41,7 @@ type gatedHost struct {
 	log     *lockedBuffer
 }
 
-// newGatedHost makes a host without a gate.
+// newGatedHost returns a host whose gate has not been started.
 func newGatedHost(t *testing.T, yaml string) *gatedHost {
 	t.Helper()
 	lab.Real(t)
@@ -106,7 +106,7 @@ func (h *gatedHost) link() {
 	}
 }
 
-// listen starts a server that echoes.
+// listen starts an echo server on Puppet's port.
 func (h *gatedHost) listen() {
 	h.t.Helper()
 	l, err := net.Listen("tcp", ":"+port)

@@ -123,7 +123,7 @@ func TestEstablishedConnectionSurvives(t *testing.T) {
 	}
 }
 
-// firewall is a ruleset as hosts have one: nothing passes but what is named, in and out.
+// firewall is a common kind of ruleset: only what it names may pass, in and out.
 const firewall = `
 table inet filter {
 	set agents {
@@ -152,8 +152,8 @@ table ip nat {
 }
 `
 
-// TestGateBehindAFirewall: with a default of drop, what the firewall accepts is refused with
-// a reset, what it drops stays dropped, and nothing of it changes.
+// TestGateBehindAFirewall: behind a firewall that drops by default, the gate resets what the
+// firewall accepts. What it drops stays dropped, and its ruleset does not change.
 func TestGateBehindAFirewall(t *testing.T) {
 	h := newGatedHost(t, "")
 	h.nft(firewall)
@@ -256,8 +256,8 @@ func TestGateLeavesThePortOpen(t *testing.T) {
 	h.waitFor(false, 2*time.Second)
 }
 
-// TestUnreadableHoldLeavesThePortOpen: a hold file that cannot be read is maint for
-// balancers, and nothing for the gate.
+// TestUnreadableHoldLeavesThePortOpen: a hold file that cannot be read counts as maint for
+// balancers, but the gate ignores it.
 func TestUnreadableHoldLeavesThePortOpen(t *testing.T) {
 	h := newGatedHost(t, "")
 	h.start()

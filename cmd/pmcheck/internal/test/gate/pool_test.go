@@ -16,7 +16,7 @@ import (
 
 const (
 	sslDir = "/var/lib/puppet/ssl"
-	// The catalog tells which master compiled it.
+	// The catalog names the master that compiled it.
 	sitePP = "notify { \"applied by ${server_facts['servername']}\": }\n"
 	// both is the name with the addresses of both masters.
 	both = "both.lab.example"
@@ -63,7 +63,7 @@ func startPool(t *testing.T) *pool {
 	return p
 }
 
-// serveNames starts gdnsd on the host of the agents, which asks nobody else.
+// serveNames starts gdnsd on the host of the agents, which uses no other name server.
 func (p *pool) serveNames() {
 	p.t.Helper()
 	zone := "$TTL 5\n@ SOA ns hostmaster 1 1h 5m 1w 5\n@ NS ns\nns A 127.0.0.1\n"
@@ -87,7 +87,7 @@ type agent struct {
 	host *lab.Host
 }
 
-// agents makes so many of each kind.
+// agents returns that many agents of each kind.
 func (p *pool) agents(each int) (list []agent) {
 	for _, kind := range []struct {
 		name string
@@ -107,7 +107,7 @@ func (p *pool) agents(each int) (list []agent) {
 	return list
 }
 
-// A run is one of an agent that has ended.
+// A run is an agent run that has ended.
 type run struct {
 	agent        string
 	began, ended time.Time
@@ -167,14 +167,14 @@ func start(t *testing.T, agents []agent) *load {
 	return l
 }
 
-// end waits for the runs that have begun, and returns all.
+// end starts no more runs, waits for those that have begun, and returns all.
 func (l *load) end() []run {
 	l.stop()
 	l.wait.Wait()
 	return l.runs
 }
 
-// waitFor waits until so many runs that began after a moment have ended.
+// waitFor waits until n runs that began after a moment have ended.
 func (l *load) waitFor(t *testing.T, n int, after time.Time) {
 	t.Helper()
 	lab.WaitFor(t, 20*time.Minute, 100*time.Millisecond, func() error {

@@ -1,3 +1,3 @@
-// Package versions holds tests only. They run pmcheck's package, and HAProxy in front of
-// pmcheck, in the versions of several Debian releases, and write packaging/doc/versions.md.
+// Package versions has only tests. They try pmcheck's DEB, and HAProxy with pmcheck, on
+// several Debian releases, and write the tables in packaging/doc/versions.md.
 package versions

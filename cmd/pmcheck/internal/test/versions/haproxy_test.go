@@ -11,11 +11,11 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// slow bounds what takes seconds on a machine that has nothing else to do.
+// slow bounds what takes seconds on an idle machine.
 const slow = time.Minute
 
 // haproxyConfig has the health check that README.md recommends, with a shorter interval, and
-// a backend that has the agent-check too. The other server is one that is always there.
+// a backend that has the agent-check too. The other server has no check, so it is always UP.
 const haproxyConfig = `
 global
     node SUITE
@@ -40,7 +40,7 @@ backend agent
     server m2 127.0.0.10:8140
 `
 
-// A step is what an operator or the master does, and how HAProxy then has the master.
+// A step is what an operator or the master does, and the master's status in HAProxy after it.
 type step struct {
 	does   string
 	args   []string        // of pmcheck
@@ -89,8 +89,8 @@ func TestHAProxyOfEachRelease(t *testing.T) {
 	finish(t, "versions-haproxy", results)
 }
 
-// assertStatus waits until HAProxy has the master so in the two backends, and pmcheck has
-// read the first from the header of HAProxy's checks.
+// assertStatus waits until HAProxy shows the master with these statuses in the two backends,
+// and pmcheck has read the first one from the header of HAProxy's checks.
 func assertStatus(site *lab.Site, node, puppet, agent string) {
 	site.TB.Helper()
 	site.HAProxy.WaitStatus("puppet", "m1", puppet, slow)

@@ -18,7 +18,7 @@ func tooOld() map[string]string {
 }
 
 // TestPackageOnEachRelease installs, upgrades and removes the DEB with the dpkg of each
-// release, and has the systemd and the lintian of the release judge it. Nothing is booted:
+// release, and checks it with the systemd and the lintian of the release. Nothing is booted:
 // test/packages does that on the machine's own release.
 func TestPackageOnEachRelease(t *testing.T) {
 	lab.Real(t)
@@ -69,7 +69,7 @@ func assertUnits(t *testing.T, root *lab.Chroot) {
 	}
 }
 
-// assertLintian asserts that the release's lintian has nothing to say.
+// assertLintian asserts that the release's lintian reports no error and no warning.
 func assertLintian(t *testing.T, root *lab.Chroot, deb string) {
 	t.Helper()
 	out, err := root.Run("lintian", "--no-user-dirs", "--allow-root", "--tag-display-limit=0", deb)

@@ -30,7 +30,7 @@ func (t *table) note(row, suite, cell string) {
 	t.cells[[2]string{row, suite}] = cell
 }
 
-// String returns the table in Markdown. A cell that nothing was measured for says so.
+// String returns the table in Markdown. A cell without a measurement says so.
 func (t *table) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
