@@ -19,7 +19,7 @@
   local now(expr) = { expr: std.rstripChars(expr, '\n'), instant: true, range: false },
   local over(expr, legend='{{instance}}') =
     { expr: std.rstripChars(expr, '\n'), range: true, instant: false, legendFormat: legend },
-  // Each step is a colour and the value from which it holds.
+  // Each step is a colour and the value from which it applies.
   local thresholds(steps) = { mode: 'absolute', steps: [{ color: s[0], value: s[1] } for s in steps] },
   local mapping(type, options) = { type: type, options: options },
   local without(text, color={}, match='null') =
@@ -124,7 +124,7 @@
     },
 
   local serving = 'sum by (pool) (%s or 0 * %s)' % [m('serving', 'service="server"'), up],
-  // Each state of a master as a number; the first that applies counts.
+  // Each state of a master as a number. If several apply, the first one counts.
   local states = [
     ['no pmcheck', 'dark-red', up],
     ['healthy', 'green', m('verdict', 'service="server",verdict="healthy"')],
@@ -171,7 +171,7 @@
     stat(
       'Masters that serve',
       0,
-      'Masters that are answered 200, for each pool.',
+      'Masters for which balancers are told 200, for each pool.',
       serving,
       [['red', null], ['green', 1]],
       by='{{pool}}',
