@@ -313,7 +313,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	}
 }
 
-func TestServerThatTheBalancerHadLatelyIsMissing(t *testing.T) {
+func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 	type seen struct {
 		after time.Duration
 		view  string
@@ -392,9 +392,9 @@ func TestSessionsRevealADrainInTheBalancer(t *testing.T) {
 	}
 }
 
-// TestCrowdKeepsNoBalancerOut fills the list from one host that has many addresses,
+// TestCrowdedListAdmitsAnotherBalancer fills the list from one host that has many addresses,
 // before the balancer asks for the first time.
-func TestCrowdKeepsNoBalancerOut(t *testing.T) {
+func TestCrowdedListAdmitsAnotherBalancer(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
 		name   string

@@ -92,7 +92,7 @@ func TestFindingsOfACheckThatNoLongerRunsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestWhatAMasterDoesNotHaveIsNotShown(t *testing.T) {
+func TestPoolIsNotShownForAMasterWithoutOne(t *testing.T) {
 	f := newFindings()
 	f.configure(config.Default().Checks, nil)
 	now := time.Now()

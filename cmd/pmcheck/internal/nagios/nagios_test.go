@@ -167,7 +167,7 @@ func TestStatusLine(t *testing.T) {
 	}
 }
 
-func TestProbeLineHasNoLimitsThatAreNotSet(t *testing.T) {
+func TestProbeLineOmitsLimitsThatAreNotSet(t *testing.T) {
 	line := nagios.Probe(check.Verdict{Health: check.Healthy}, status(nil).Probe, nagios.Limits{}, now)
 	if want := "PUPPETSERVER OK - running | time=0.0050s;;;0 server_cert=5184000s"; line.String() != want {
 		t.Errorf("got  %s\nwant %s", line, want)

@@ -56,16 +56,16 @@ func TestSlot(t *testing.T) {
 		{"held by a file of that holder", []func(*api.Status){serving(drain.Drain, 503, time.Second, "drain"),
 			by(drain.Initial, "", drain.Drain), func(s *api.Status) { s.Holds[0].Path = "/holds/initial.json" }}, false,
 			rotation.SlotRenew, "drain by initial (alice): kernel"},
-		{"sick for 59 s", []func(*api.Status){serving(drain.Ready, 503, 59*time.Second, "unhealthy: refused")}, false,
+		{"unhealthy for 59 s", []func(*api.Status){serving(drain.Ready, 503, 59*time.Second, "unhealthy: refused")}, false,
 			rotation.SlotLook, ""},
-		{"sick for a minute", []func(*api.Status){serving(drain.Ready, 503, time.Minute, "unhealthy: refused")}, false,
+		{"unhealthy for a minute", []func(*api.Status){serving(drain.Ready, 503, time.Minute, "unhealthy: refused")}, false,
 			rotation.SlotRenew, "unhealthy: refused"},
 		{"claimed, and not held yet", []func(*api.Status){held}, false, rotation.SlotRenew, ""},
 		{"back, not settled", []func(*api.Status){held, view("UP")}, false, rotation.SlotRenew, ""},
 		{"back", []func(*api.Status){held, view("UP")}, true, rotation.SlotReturn, ""},
 		{"one balancer does not send yet", []func(*api.Status){held, view("UP"), view("NOLB")}, true,
 			rotation.SlotRenew, ""},
-		{"ready and sick", []func(*api.Status){held, serving(drain.Ready, 503, time.Second, "warming: jruby")}, true,
+		{"ready and unhealthy", []func(*api.Status){held, serving(drain.Ready, 503, time.Second, "warming: jruby")}, true,
 			rotation.SlotRenew, ""},
 	}
 	for _, test := range tests {
@@ -103,7 +103,7 @@ func TestAHostThatIsHeldNeedsNoSlot(t *testing.T) {
 	}
 }
 
-func TestOverBudgetNamesWhoIsOut(t *testing.T) {
+func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 	now := time.Date(2026, 11, 22, 18, 0, 0, 0, time.Local)
 	slot := api.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "kernel"}
 	lapsed := slot

@@ -17,7 +17,7 @@ import (
 )
 
 // A simulated pool is masters behind one HAProxy that are all told to restart. Only
-// the clock is simulated: what HAProxy tells goes through a real Tracker, and each
+// the clock is simulated: what HAProxy reports goes through a real Tracker, and each
 // master leaves by a real Departure.
 type simulated struct {
 	*rand.Rand
@@ -50,7 +50,7 @@ type simulatedMaster struct {
 	phase   func(*simulatedMaster) // what its guard does next; nil when it is done
 	at      time.Time              // when, at the latest
 	told    time.Time              // to restart
-	drained time.Time              // when it is idle, if it may go on
+	drained time.Time              // when it is idle, if it may continue
 	held    bool
 	down    bool
 

@@ -259,12 +259,12 @@ func TestOnlyTheMasterMustBeHealthyToBeInService(t *testing.T) {
 		s.Services = append(s.Services, ca)
 		return s
 	}
-	ill, well := with(503, "unhealthy: refused"), with(200, "Puppet Server is running.")
+	unhealthy, healthy := with(503, "unhealthy: refused"), with(200, "Puppet Server is running.")
 	const down = "not-sending: lb2 does not send yet (DOWN, 0 sessions)"
-	assertObstacles(t, rotation.InService(ill, "", held()), []string{})
-	assertObstacles(t, rotation.InService(well, "", held()), []string{down})
-	assertObstacles(t, rotation.InService(ill, "ca", held()), []string{"answer: /ca is unhealthy: refused", down})
-	assertObstacles(t, rotation.InService(well, monitor.Server, held()), []string{})
+	assertObstacles(t, rotation.InService(unhealthy, "", held()), []string{})
+	assertObstacles(t, rotation.InService(healthy, "", held()), []string{down})
+	assertObstacles(t, rotation.InService(unhealthy, "ca", held()), []string{"answer: /ca is unhealthy: refused", down})
+	assertObstacles(t, rotation.InService(healthy, monitor.Server, held()), []string{})
 }
 
 func TestLastServerAndTurn(t *testing.T) {

@@ -58,7 +58,7 @@ func TestUntilIsTheNextMomentThatTheClockShows(t *testing.T) {
 	}
 }
 
-func TestUntilRefusesWhatIsNoTimeToCome(t *testing.T) {
+func TestUntilRefusesTimesThatAreNotInTheFuture(t *testing.T) {
 	now := at(t, "2026-11-21T19:00:00Z").UTC()
 	for _, tt := range []struct{ text, want string }{
 		{"yesterday", `cannot parse time "yesterday"`},

@@ -238,7 +238,7 @@ func TestAHoldThatAnotherPartySetIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestFindHasTheStatusOfAShell(t *testing.T) {
+func TestFindReturnsTheExitStatusOfAShell(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	if err := os.WriteFile(plain, nil, 0o644); err != nil {
 		t.Fatal(err)

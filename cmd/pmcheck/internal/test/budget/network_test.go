@@ -158,7 +158,7 @@ func (p *pool) dropped(one, two, three *master) {
 	heal()
 	p.ask()
 	p.waitFree(one)
-	p.row("the network drops packets to the database", fmt.Sprintf("refused after %.1f s; the guard goes on after "+
+	p.row("the network drops packets to the database", fmt.Sprintf("refused after %.1f s; the guard continues after "+
 		"%.0f s with a `guard.turn` of 4 s; every balancer is answered meanwhile; `ready` needs no database",
 		refused.Seconds(), took.Seconds()))
 }
