@@ -23,11 +23,13 @@
     alert(name, severities.some, '7 * 86400 <= %s - time() < 30 * 86400' % time, '', summary, description),
   ],
 
-  // A pool of one master has no last server.
+  // A pool of one master has no last server, and neither has a balancer that had no other
+  // server all week, such as one for the CA alone.
   local last = |||
     (%s == 1 and ignoring (state) %s == 1)
+    and min_over_time(%s[1w:5m]) < 1
     and on (pool) pool:pmcheck_masters:count > 1
-  ||| % [m('balancer_weight_ratio'), m('balancer_state', 'state="UP"')],
+  ||| % [m('balancer_weight_ratio'), m('balancer_state', 'state="UP"'), m('balancer_weight_ratio')],
   // This master is ready, and all others of its pool are held.
   local planned = |||
     on (pool, instance) (

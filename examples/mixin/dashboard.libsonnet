@@ -188,13 +188,19 @@
     stat(
       'Last server of a balancer',
       8,
-      'Balancers with one master left; only balancers with http-check send-state count.',
+      'Balancers with one master left; only those with http-check send-state count that had another one this week.',
       |||
-        count(%s == 1
-          and ignoring (state) %s == 1
+        count((%s == 1 and ignoring (state) %s == 1)
+          and min_over_time(%s[1w:5m]) < 1
           and on (pool) count by (pool) (up{%s,pool=~"$pool"}) > 1)
         or 0 * count(%s)
-      ||| % [m('balancer_weight_ratio'), m('balancer_state', 'state="UP"'), selector, m('balancer_weight_ratio')],
+      ||| % [
+        m('balancer_weight_ratio'),
+        m('balancer_state', 'state="UP"'),
+        m('balancer_weight_ratio'),
+        selector,
+        m('balancer_weight_ratio'),
+      ],
       [['green', null], ['red', 1]],
       'not told',
     ),
