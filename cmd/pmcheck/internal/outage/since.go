@@ -8,7 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// ParseSince parses a moment in the past, as people write it: how long ago (7d, 2h), a date,
+// ParseSince parses a moment in the past, as people write it: how long ago (7d, 2h ago), a date,
 // a date and a time of day, today, yesterday, or RFC 3339. Without a zone it is in the zone
 // of now. A time of day alone is the last such time.
 func ParseSince(s string, now time.Time) (time.Time, error) {
@@ -35,7 +35,8 @@ func ParseSince(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	if ago, err := config.ParseDuration(strings.TrimPrefix(s, "-")); err == nil && ago > 0 {
+	length := strings.TrimSuffix(strings.TrimPrefix(s, "-"), " ago")
+	if ago, err := config.ParseDuration(length); err == nil && ago > 0 {
 		return now.Add(-ago), nil
 	}
 	const want = `write 7d, 15:04, 2006-01-02, "2006-01-02 15:04", today, yesterday or RFC 3339`
