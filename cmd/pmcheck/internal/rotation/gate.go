@@ -27,8 +27,15 @@ func others(s api.Status) *api.OthersStatus {
 }
 
 // fleetTells reports whether masters take turns by what they say of each other: agents
-// behind a gate may have no balancer that could tell.
-func fleetTells(s api.Status) bool { return others(s) != nil && s.Gate.Runs(s.Time) }
+// behind a gate may have no balancer that could tell. A master that is held behind a closed
+// gate is out already, so its stop needs no turn.
+func fleetTells(s api.Status) bool {
+	if others(s) == nil || !s.Gate.Runs(s.Time) {
+		return false
+	}
+	server, _ := s.Service(monitor.Server)
+	return server.Mode == drain.Ready || !s.Gate.Closed
+}
 
 // turnOfFleet returns the masters of the fleet that are expected back.
 func turnOfFleet(s api.Status, service string) (list []api.Obstacle) {

@@ -145,6 +145,8 @@ func TestTurnsBehindGates(t *testing.T) {
 		{"no gate", status(drain.Ready, without(func(s *api.Status) { s.Gate = nil })), nil},
 		{"a gate that hangs", status(drain.Ready, without(gate(false, time.Second))), nil},
 		{"asked long ago", status(drain.Ready, without(func(s *api.Status) { s.Others.Asked = held() })), nil},
+		{"held behind a closed gate", status(drain.Drain, without(gate(true, time.Minute))), nil},
+		{"held, and the gate is open", status(drain.Drain, fleet("m2")), []api.ObstacleKind{api.ObstacleTurn}},
 		{"not in the fleet", status(drain.Ready, fleet(), func(s *api.Status) { s.Certname = "m9" }), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
