@@ -65,7 +65,8 @@ type Balancer struct {
 	// OthersWeight is the greatest total weight that the other servers had within Lately,
 	// OthersSeen is when none of them was last missing, and UnitWeight is the greatest
 	// weight of this master, which stands for the weight of any one server. Without a
-	// view they are zero.
+	// view they are zero. OthersSeen is zero, too, if there was never another server beside
+	// this one: a backup, which the balancer uses only in its place, is none.
 	OthersWeight int       `json:"others_weight,omitempty"`
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
@@ -142,10 +143,21 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 		b.Elsewhere = true
 	}
 	others := b.Others()
-	if others > 0 && (others >= b.OthersWeight || now.Sub(b.OthersSeen) >= Lately) {
+	switch known := !b.OthersSeen.IsZero(); {
+	case others == 0:
+		return
+	case !known:
+		// While this master is out, it may be the weight of backups: whether there are
+		// others shows beside it.
+		b.OthersWeight = max(b.OthersWeight, others)
+		if v.Sends() {
+			b.OthersSeen = now
+		}
+		return
+	case others >= b.OthersWeight || now.Sub(b.OthersSeen) >= Lately:
 		b.OthersWeight = others
 	}
-	if others > 0 && !b.Lost(b.OthersWeight) {
+	if !b.Lost(b.OthersWeight) {
 		b.OthersSeen = now
 	}
 }

@@ -337,6 +337,13 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 		{"the only other, of half the weight", []seen{{0, "UP; weight=200/300"}, {1, "UP; weight=200/200"}}, true},
 		{"the only other, of a tenth of the weight", []seen{{0, "UP; weight=100/110"}, {1, "UP; weight=100/100"}}, true},
 		{"one of two others, of a tenth of the weight", []seen{{0, "UP; weight=100/120"}, {1, "UP; weight=100/110"}}, false},
+		{"a backup, while this one was out", []seen{{0, "UP; weight=100/100"}, {1, "NOLB; weight=100/100"},
+			{2, "UP; weight=100/100"}}, false},
+		{"the only other, since this one was out", []seen{{0, "UP; weight=100/200"}, {1, "NOLB; weight=100/100"},
+			{2, "UP; weight=100/100"}}, true},
+		{"the other one, while this one was out for long", []seen{{0, "UP; weight=100/300"},
+			{1, "DOWN; weight=100/200"}, {time.Minute, "DOWN; weight=100/100"},
+			{16 * time.Minute, "UP; weight=100/200"}}, false},
 		{"seen while this one was out", []seen{{0, "NOLB; weight=100/200"}, {1, "UP; weight=100/200"}}, true},
 	} {
 		b := NewTracker(func() {})

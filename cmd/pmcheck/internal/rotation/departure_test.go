@@ -1,11 +1,13 @@
 package rotation_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -224,6 +226,31 @@ func TestAfterACollisionBalancersMustSendAgain(t *testing.T) {
 	assertObstacles(t, list, []string{"not-sending: lb1 does not send yet (NOLB)"})
 	if list, _ := d.Waits(pair(12 * time.Second)); len(list) != 0 {
 		t.Errorf("once it sends, it waits for %v", list)
+	}
+}
+
+// A backup takes over while this master is drained. Afterwards it is not a server that is
+// missing: the next stop must drain the master as the first has, and not wait for it.
+func TestABackupIsNoMissingServer(t *testing.T) {
+	tracker := balancer.NewTracker(func() {})
+	at := held()
+	views := func(state, puppet, puppetdb string) api.Status {
+		at = at.Add(2 * time.Second)
+		for service, weight := range map[string]string{"server": puppet, "puppetdb": puppetdb} {
+			view := state + "; name=" + service + "/m1; node=lb1; weight=" + weight
+			q := balancer.Question{Service: service, DrainCode: 404, MaintCode: 503, View: view}
+			tracker.Record(netip.MustParseAddr("192.0.2.5"), q, balancer.Told{Code: 200}, at)
+		}
+		s := status(drain.Ready, func(s *api.Status) { s.Time, s.Balancers = at, tracker.Current(at) })
+		s.Services = append(s.Services, api.ServiceStatus{Name: "puppetdb", Mode: drain.Ready})
+		return s
+	}
+	for _, when := range []string{"before the first drain", "after it"} {
+		s := views("UP", "100/200", "1/1")
+		if !rotation.Replaced(s, "") || len(rotation.Turn(s, "")) > 0 {
+			t.Errorf("%s: replaced %v, waits for %v", when, rotation.Replaced(s, ""), rotation.Turn(s, ""))
+		}
+		views("NOLB", "100/100", "1/1")
 	}
 }
 
