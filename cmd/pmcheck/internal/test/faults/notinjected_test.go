@@ -8,8 +8,8 @@ func notInjected() []string {
 	return []string{
 		"* Puppet Enterprise: the services beside Puppet Server (broker-service, file-sync) and its pool lock " +
 			"are not free software. The simulated master of `pmcheck demo` has them.",
-		"* Other versions: Puppet Server 6 and 8, OpenVox and Puppet 3 are not in Debian 12. The unit tests " +
-			"have their answers.",
+		"* Other versions: these faults were injected only with those of Debian 12. [versions.md](versions.md) " +
+			"says what was tried with others; the unit tests use answers of Puppet Server 6 and 8.",
 		"* Puppet's status service disabled: Puppet Server does not start without it. See the row of a start " +
 			"that fails.",
 		"* A full garbage collection of many seconds on a large heap: the rows of the stopped JVM and of the " +
