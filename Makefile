@@ -74,7 +74,7 @@ proof: ## measure everything, and write packaging/doc/proof.md; four hours
 	$(GO) test -count 1 -v -timeout 1h -run '^TestFailures$$' -bench Renewal -benchtime 1x ./cmd/pmcheck/internal/test/budget
 
 .PHONY: e2e
-e2e: deps ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; two hours
+e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; two hours
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 3h -p 1 ./cmd/pmcheck/internal/test/pool ./cmd/pmcheck/internal/test/gate
 
 .PHONY: faults
