@@ -58,6 +58,9 @@ type Member struct {
 	Silent bool `json:"-"`
 }
 
+// Serves reports whether the member has answered and tells balancers to use it.
+func (m Member) Serves() bool { return m.Status != nil && m.Status.Serves() }
+
 // atOnce is how many masters of a pool are asked at the same time. Each takes a name lookup
 // and a connection, and those that are silent take fleetTime.
 const atOnce = 128

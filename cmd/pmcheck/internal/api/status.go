@@ -8,6 +8,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -147,6 +149,12 @@ func (s Status) Service(name string) (ServiceStatus, bool) {
 		}
 	}
 	return ServiceStatus{}, false
+}
+
+// Serves reports whether balancers are told to use this master.
+func (s Status) Serves() bool {
+	server, _ := s.Service(monitor.Server)
+	return server.Answer.Code == http.StatusOK
 }
 
 // ServiceOrError is like Service, but returns an error if there is no such service. The

@@ -3,14 +3,12 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 )
 
@@ -123,27 +121,18 @@ func sortOthers(members []api.Member, own []string, history map[string]memory, n
 			continue
 		case m.Status == nil && !m.Silent:
 			o.Unknown = append(o.Unknown, m.Host)
-		case serves(m.Status), !before.missed:
+		case m.Serves(), !before.missed:
 			o.Serving = append(o.Serving, m.Host)
 		default:
 			o.Out = append(o.Out, m.Host)
 		}
-		if serves(m.Status) {
+		if m.Serves() {
 			before.served = now
 		} else if !before.served.IsZero() && now.Sub(before.served) < balancer.Lately {
 			o.Missing = append(o.Missing, m.Host)
 		}
-		before.missed = !serves(m.Status)
+		before.missed = !m.Serves()
 		history[m.Host] = before
 	}
 	return o
-}
-
-// serves reports whether a master tells balancers to use it.
-func serves(s *api.Status) bool {
-	if s == nil {
-		return false
-	}
-	server, known := s.Service(monitor.Server)
-	return known && server.Answer.Code == http.StatusOK
 }

@@ -68,10 +68,8 @@ func firstOf(list []string) []string {
 
 // inService returns 1 for a master that balancers are told to use, otherwise 0.
 func inService(m api.Member) int {
-	if m.Status != nil {
-		if s, _ := m.Status.Service(monitor.Server); s.Answer.Code == http.StatusOK {
-			return 1
-		}
+	if m.Serves() {
+		return 1
 	}
 	return 0
 }

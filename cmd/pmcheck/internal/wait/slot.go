@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"os/user"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -92,8 +90,7 @@ func (s *Slot) serves(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
 	status, err := s.daemon.Status(ctx)
-	server, _ := status.Service(monitor.Server)
-	return err == nil && server.Answer.Code == http.StatusOK
+	return err == nil && status.Serves()
 }
 
 // claimant names the party that claims: the holder, or the user if the holder is the default.
