@@ -21,8 +21,7 @@ func StderrIsJournal() bool {
 // NewJournalHandler returns a handler that writes records of at least that level to the
 // journal. An attribute becomes a field ("hold" becomes PMCHECK_HOLD), and is appended
 // to the message for readers that do not show fields. The message without them is the field
-// PMCHECK_EVENT. Entries that a stalled journal
-// does not accept in time are lost.
+// PMCHECK_EVENT. Entries that a stalled journal does not accept in time are lost.
 func NewJournalHandler(level slog.Leveler) slog.Handler {
 	return &journalHandler{level: level, turn: make(chan struct{}, 1), send: journal.Send}
 }

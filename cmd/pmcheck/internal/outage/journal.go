@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,10 +127,7 @@ func parseLine(line []byte) (e Entry, ok bool) {
 		Until:       moment(get("UNTIL")),
 		UntilReboot: get("UNTIL_REBOOT") == "true",
 	}
-	for _, event := range events() {
-		ok = ok || event == e.Event
-	}
-	return e, ok && e.Hold.Holder != ""
+	return e, slices.Contains(events(), e.Event) && e.Hold.Holder != ""
 }
 
 // moment returns the zero time for what is not a time.

@@ -135,7 +135,7 @@ func (b *book) enter(e Entry) {
 // find returns the outage of a hold, the last one if there are several, or nil.
 func (b *book) find(h drain.Hold) *Outage {
 	for _, o := range slices.Backward(*b) {
-		if o.Holder == h.Holder && o.Service == h.Service && o.claimed.Equal(h.Since) {
+		if o.of(h) && o.claimed.Equal(h.Since) {
 			return o
 		}
 	}
@@ -145,11 +145,14 @@ func (b *book) find(h drain.Hold) *Outage {
 // close ends the outages of the same holder and service: a holder has one at a time.
 func (b *book) close(h drain.Hold, at time.Time) {
 	for _, o := range *b {
-		if o.End == "" && o.Holder == h.Holder && o.Service == h.Service {
+		if o.End == "" && o.of(h) {
 			o.lose(at)
 		}
 	}
 }
+
+// of reports whether an outage is of the holder and the service of a hold.
+func (o *Outage) of(h drain.Hold) bool { return o.Holder == h.Holder && o.Service == h.Service }
 
 // lose ends an outage whose end was not logged.
 func (o *Outage) lose(at time.Time) {
@@ -178,7 +181,7 @@ func (b *book) compare(holds drain.Snapshot, now time.Time) {
 			continue
 		}
 		i := slices.IndexFunc(held, func(h drain.Hold) bool {
-			return o.Holder == h.Holder && o.Service == h.Service && o.claimed.Equal(h.Since.Truncate(time.Second))
+			return o.of(h) && o.claimed.Equal(h.Since.Truncate(time.Second))
 		})
 		switch {
 		case i >= 0:

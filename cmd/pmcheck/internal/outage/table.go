@@ -25,6 +25,7 @@ func Write(w io.Writer, list []Outage) {
 		fmt.Fprintln(w, "no outages")
 		return
 	}
+	name := func(s string) string { return text.Printable(s, maxName) }
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "since\tlasted\tend\tmode\tservice\tholder\tby\treason")
 	for _, o := range list {
@@ -34,8 +35,8 @@ func Write(w io.Writer, list []Outage) {
 		}
 		by := drain.Hold{By: o.By, Owner: o.Owner}.Who()
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Since.Local().Format(clock), lasted, o.ending(),
-			printable(string(o.Mode), maxName), cmp.Or(printable(o.Service, maxName), "all"), printable(o.Holder, maxName),
-			cmp.Or(printable(by, maxName), "-"), cmp.Or(printable(cmp.Or(o.Error, o.Reason), maxReason), "-"))
+			name(string(o.Mode)), cmp.Or(name(o.Service), "all"), name(o.Holder), cmp.Or(name(by), "-"),
+			cmp.Or(text.Printable(cmp.Or(o.Error, o.Reason), maxReason), "-"))
 	}
 	t.Flush()
 }
@@ -50,5 +51,3 @@ func (o Outage) ending() string {
 	}
 	return "still out, until " + o.Until.Local().Format(clock)
 }
-
-func printable(s string, limit int) string { return text.Printable(s, limit) }
