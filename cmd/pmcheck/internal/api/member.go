@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -70,24 +72,23 @@ const atOnce = 128
 // many have answered or failed so far; calls do not overlap.
 func AskAll(ctx context.Context, hosts []string, clients []Client, progress func(asked int)) []Member {
 	members := make([]Member, len(hosts))
-	places := make(chan struct{}, atOnce)
-	var work sync.WaitGroup
+	var work errgroup.Group
+	work.SetLimit(atOnce)
 	var mu sync.Mutex
 	asked := 0
 	for i := range hosts {
-		places <- struct{}{}
-		work.Go(func() {
+		work.Go(func() error {
 			members[i] = askMember(ctx, hosts[i], clients[i])
-			<-places
 			if progress != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				asked++
 				progress(asked)
 			}
+			return nil
 		})
 	}
-	work.Wait()
+	_ = work.Wait() // a member that cannot be asked is no error
 	return members
 }
 
