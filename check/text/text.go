@@ -50,6 +50,9 @@ func Age(d time.Duration) string {
 	return Duration(d.Truncate(day))
 }
 
+// Clock returns a moment in the local time zone, to the second and with the zone's name.
+func Clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+
 // Printable makes foreign text safe to show on a terminal: valid UTF-8 on one line,
 // without control characters, of at most limit bytes.
 func Printable(s string, limit int) string {

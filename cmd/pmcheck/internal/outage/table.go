@@ -17,8 +17,6 @@ const (
 	maxReason = 200
 )
 
-const clock = "2006-01-02 15:04:05 MST"
-
 // Write writes a table of outages.
 func Write(w io.Writer, list []Outage) {
 	if len(list) == 0 {
@@ -34,7 +32,7 @@ func Write(w io.Writer, list []Outage) {
 			lasted = "at most " + lasted
 		}
 		by := drain.Hold{By: o.By, Owner: o.Owner}.Who()
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Since.Local().Format(clock), lasted, o.ending(),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", text.Clock(o.Since), lasted, o.ending(),
 			name(string(o.Mode)), cmp.Or(name(o.Service), "all"), name(o.Holder), cmp.Or(name(by), "-"),
 			cmp.Or(text.Printable(cmp.Or(o.Error, o.Reason), maxReason), "-"))
 	}
@@ -49,5 +47,5 @@ func (o Outage) ending() string {
 	case o.Until.IsZero():
 		return "still out"
 	}
-	return "still out, until " + o.Until.Local().Format(clock)
+	return "still out, until " + text.Clock(o.Until)
 }

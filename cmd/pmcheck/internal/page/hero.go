@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -79,7 +80,7 @@ func mayRestart(s api.ServiceStatus) (may string, because []string) {
 func end(h drain.Hold, now time.Time) string {
 	switch {
 	case !h.Until.IsZero():
-		return "ends " + left(h.Until, now) + " (" + clock(h.Until) + ")"
+		return "ends " + left(h.Until, now) + " (" + text.Clock(h.Until) + ")"
 	case h.UntilReboot:
 		return "ends with the next reboot"
 	}

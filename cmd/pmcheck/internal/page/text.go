@@ -18,7 +18,7 @@ func pageFuncs() template.FuncMap {
 		"ago":       func(t, now time.Time) string { return text.Age(now.Sub(t)) + " ago" },
 		"lasted":    func(t, now time.Time) string { return text.Age(now.Sub(t)) },
 		"left":      left,
-		"clock":     clock,
+		"clock":     text.Clock,
 		"ending":    end,
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
 		"date":      func(t time.Time) string { return t.Local().Format("2006-01-02") },
@@ -29,8 +29,6 @@ func pageFuncs() template.FuncMap {
 		"mood":      mood,
 	}
 }
-
-func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 // mood returns the tone of a check's state.
 func mood(s check.State) string {

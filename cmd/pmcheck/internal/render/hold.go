@@ -54,7 +54,7 @@ func Hold(h drain.Hold) string {
 	}
 	switch {
 	case !h.Until.IsZero():
-		fmt.Fprintf(&b, ", until %s", h.Until.Local().Format("2006-01-02 15:04:05 MST"))
+		fmt.Fprintf(&b, ", until %s", text.Clock(h.Until))
 		if h.UntilReboot {
 			b.WriteString(" or reboot")
 		}

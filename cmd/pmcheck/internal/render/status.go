@@ -160,5 +160,5 @@ func printProbe(w io.Writer, status api.Status) {
 
 // when writes a time both ways: how long ago, and by the clock.
 func when(t, now time.Time) string {
-	return fmt.Sprintf("%s ago (%s)", text.Age(now.Sub(t)), t.Local().Format("2006-01-02 15:04:05 MST"))
+	return fmt.Sprintf("%s ago (%s)", text.Age(now.Sub(t)), text.Clock(t))
 }
