@@ -155,8 +155,8 @@
           severities.week,
           |||
             %s
-            or label_replace(time() - %s > 60, "check", "probe", "", "")
-          ||| % [m('check_reason_info', 'reason="stale"'), m('probe_timestamp_seconds')],
+            or label_replace(%s, "check", "probe", "", "")
+          ||| % [m('check_reason_info', 'reason="stale"'), m('verdict_reason_info', 'reason="stale"')],
           '5m',
           'Check {{ $labels.check }} on {{ $labels.instance }} is stuck',
           'It has not finished for more than three of its intervals, so its last result no longer counts.',
