@@ -33,7 +33,8 @@
 # @param check_port
 #   The port on which HAProxy asks pmcheck. By default the port of `pmcheck::listen`.
 # @param inter
-#   The time between two health checks.
+#   The time between two health checks as HAProxy reads it: one number and one unit, such as
+#   `2s` or `500ms`.
 # @param fall
 #   The number of consecutive failures after which the master is DOWN.
 # @param rise
@@ -52,7 +53,7 @@ class pmcheck::balancermember (
   Pattern[/\A\S+\z/]             $server_name       = $facts['networking']['hostname'],
   Stdlib::Host                   $ipaddress         = $facts['networking']['ip'],
   Optional[Stdlib::Port]         $check_port        = undef,
-  Pmcheck::Duration              $inter             = '2s',
+  Pattern[/\A[1-9]\d*(m?s|m)\z/] $inter             = '2s',
   Integer[1]                     $fall              = 3,
   Integer[1]                     $rise              = 2,
   Optional[Stdlib::Absolutepath] $ca_file           = undef,

@@ -181,6 +181,9 @@ func ready(c *cli.Context, environ []string) error {
 		lifted, err = store.Lift(c.String("hold"), c.String("service"))
 	}
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
+		for _, h := range lifted {
+			fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(h))
+		}
 		return writeHint(err)
 	}
 	return reportToggle(c, settings, render.Toggle{Lifted: lifted}, "in service", wait.InService)

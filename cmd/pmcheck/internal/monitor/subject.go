@@ -11,8 +11,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// confirmAfter is the pause before a fault is confirmed: long enough for a listener that
-// is being replaced, short compared with every balancer's interval.
+// confirmAfter is the pause before a second probe confirms a fault: longer than the moment
+// in which a listener that is being replaced refuses, short compared with every balancer's
+// interval.
 const confirmAfter = 20 * time.Millisecond
 
 // subject is one service that is probed: the master itself, or a service beside it. Only
@@ -41,9 +42,9 @@ type outcome struct {
 // without a pause.
 const lostRecently = time.Second
 
-// gone reports whether the master has closed both a kept connection and its port. A
-// listener that is replaced never leaves the port closed, so a second probe may follow at
-// once.
+// gone reports whether the master has just ended a kept connection and refuses a new one:
+// its process exits. The second probe need not wait then, because a listener that is being
+// replaced leaves established connections alone.
 func (s *subject) gone(r check.Result, now time.Time) bool {
 	return r.Fault != nil && r.Fault.Reason == check.Refused && now.Sub(s.lost) < lostRecently
 }

@@ -73,7 +73,7 @@ describe 'pmcheck::balancermember' do
   end
 
   { listening_service: [''], port: ['8140', 70_000], server_name: ['a b', ''], ipaddress: ['192.0.2.1 check'], check_port: [-1, '9200'],
-    inter: [2, '2'], fall: ['3', 0], rise: [0], ca_file: ['ca.pem'], crt_file: ['own.pem'], options: ['slowstart 60s', ["a\nb"]] }.each do |name, values|
+    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], ca_file: ['ca.pem'], crt_file: ['own.pem'], options: ['slowstart 60s', ["a\nb"]] }.each do |name, values|
     values.each do |value|
       context "with #{name} #{value.inspect}" do
         let(:params) { { name => value } }
