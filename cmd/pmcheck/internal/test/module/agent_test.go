@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +24,19 @@ const (
 	mixed     = 6 // some changes, some failures
 )
 
-// copyModule copies the module to where Puppet finds it.
-func copyModule(t *testing.T, h *lab.Host) {
+// productionModules is where Debian's Puppet Server looks for modules.
+const productionModules = "/etc/puppet/code/environments/production/modules"
+
+// copyModule copies the module, except the directories without, to a directory of modules.
+func copyModule(t *testing.T, h *lab.Host, modules string, without ...string) {
 	t.Helper()
 	root := tree(t, "packaging", "puppet")
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !strings.HasPrefix(path, "spec/") {
-			h.Copy(filepath.Join(root, path), "/etc/puppet/code/environments/production/modules/pmcheck/"+path, 0o644)
+		if d != nil && d.IsDir() && slices.Contains(without, path) {
+			return fs.SkipDir
+		}
+		if err == nil && !d.IsDir() {
+			h.Copy(filepath.Join(root, path), filepath.Join(modules, "pmcheck", path), 0o644)
 		}
 		return err
 	})

@@ -116,7 +116,7 @@ func bootPuppetHost(t *testing.T, network *lab.Network, ca *checktest.CA, name s
 	h.WriteFile(h.key(), string(key), 0o600)
 	h.WriteFile(puppetSSL+"/certs/ca.pem", string(ca.Bundle()), 0o644)
 	h.writeCRL(ca)
-	copyModule(t, h.Host)
+	copyModule(t, h.Host, productionModules, "spec")
 	return h
 }
 

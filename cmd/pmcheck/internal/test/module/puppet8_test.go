@@ -4,9 +4,7 @@ package module_test
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +60,7 @@ func TestModuleOnPuppet8(t *testing.T) {
 	if version := h.MustRun("puppet", "--version"); !strings.HasPrefix(version, "8.") {
 		t.Fatalf("puppet is %s", version)
 	}
-	copyTree(t, h, tree(t, "packaging", "puppet"), "/root/modules/pmcheck")
+	copyModule(t, h, "/root/modules")
 
 	t.Run("spec", func(t *testing.T) {
 		out, err := h.Run("sh", "-c", "cd /root/modules/pmcheck && MODULE_PATH=/root/modules:"+modules+" rspec 2>&1")
@@ -100,18 +98,4 @@ func TestModuleOnPuppet8(t *testing.T) {
 			t.Errorf("the site's drop-in has no effect: the backlog is %s", got)
 		}
 	})
-}
-
-// copyTree copies the files below dir to the host.
-func copyTree(t *testing.T, h *lab.Host, dir, to string) {
-	t.Helper()
-	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			h.Copy(filepath.Join(dir, path), to+"/"+path, 0o644)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
