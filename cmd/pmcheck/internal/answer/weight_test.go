@@ -112,7 +112,7 @@ func TestWeightChangesOnlyWithANewReading(t *testing.T) {
 	for i := range 10 {
 		now := read.Add(time.Duration(i) * 100 * time.Millisecond)
 		if got := w.weigh(poolOf(4, 4, 4, 4), read, upVerdict, now); got != first {
-			t.Errorf("turn %d: got %d%%, want %d: the pool was not read again", i, got, first)
+			t.Errorf("reading %d: got %d%%, want %d: the pool was not read again", i, got, first)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (d *Daemon) published(s *monitor.State) {
 	d.history.Note(moment(s))
 	weight := answer.FullWeight
 	if d.settings.Load().Agent.Weight {
-		weight = d.weigher.Weigh(s, s.Turned)
+		weight = d.weigher.Weigh(s, s.Published)
 	} else {
 		d.weigher = answer.Weigher{}
 	}
@@ -102,7 +102,7 @@ func (d *Daemon) published(s *monitor.State) {
 
 // moment returns what the history keeps of a state.
 func moment(s *monitor.State) page.Moment {
-	m := page.Moment{Time: s.Turned, Asked: s.Result.Asked}
+	m := page.Moment{Time: s.Published, Asked: s.Result.Asked}
 	m.Took, m.Failed = s.Result.Took, s.Result.Fault != nil
 	for _, f := range s.Findings {
 		if f.Pool != nil {
@@ -110,8 +110,8 @@ func moment(s *monitor.State) page.Moment {
 		}
 	}
 	if server, known := s.Service(monitor.Server); known && s.Judged() {
-		mode, _ := s.Mode(monitor.Server, s.Turned)
-		m.Code, m.Held = answer.For(s, server, answer.Codes{}, s.Turned).Code, mode != drain.Ready
+		mode, _ := s.Mode(monitor.Server, s.Published)
+		m.Code, m.Held = answer.For(s, server, answer.Codes{}, s.Published).Code, mode != drain.Ready
 	}
 	return m
 }
@@ -162,7 +162,7 @@ func (d *Daemon) Judged() <-chan struct{} { return d.monitor.Judged() }
 func (d *Daemon) Address() net.Addr { return d.Ports[0].Addr() }
 
 // Live asks the daemon over its own port, as a balancer does, whether the monitor's loop
-// turns. It is not safe for concurrent use.
+// runs. It is not safe for concurrent use.
 func (d *Daemon) Live(ctx context.Context) error {
 	return d.self.Ask(ctx, d.Address().(*net.TCPAddr).AddrPort(), "/live")
 }

@@ -102,8 +102,7 @@ func (d *Daemon) notify(err error) {
 }
 
 // feedWatchdog pings the service manager's watchdog for as long as the daemon
-// answers its own question and the monitor's loop turns. Without a watchdog it
-// does nothing.
+// answers its own question and the monitor's loop runs. Without a watchdog it does nothing.
 func (d *Daemon) feedWatchdog(ctx context.Context) error {
 	within, err := systemd.Watchdog()
 	if within == 0 || err != nil {

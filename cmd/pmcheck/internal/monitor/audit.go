@@ -32,7 +32,7 @@ func (a audit) note(before, after *State) {
 		a.mode(before, after, now.Name)
 	}
 	a.holds(before, after)
-	if before.Turned.IsZero() {
+	if before.Published.IsZero() {
 		return
 	}
 	if w := after.Warning(); w != "" && w != before.Warning() {
@@ -76,10 +76,10 @@ func (a audit) verdict(old, now *Service) {
 
 func (a audit) mode(before, after *State, name string) {
 	was, wasBecause := drain.Ready, []drain.Hold(nil)
-	if !before.Turned.IsZero() {
-		was, wasBecause = before.Mode(name, before.Turned)
+	if !before.Published.IsZero() {
+		was, wasBecause = before.Mode(name, before.Published)
 	}
-	is, because := after.Mode(name, after.Turned)
+	is, because := after.Mode(name, after.Published)
 	if is == was && holders(because) == holders(wasBecause) {
 		return
 	}

@@ -50,7 +50,7 @@ level=INFO msg="verdict changed" service=server before=unhealthy verdict=healthy
 func TestAuditLogsEachChangeOfTheHolds(t *testing.T) {
 	dir := t.TempDir()
 	store := &drain.Store{Persistent: dir + "/a", UntilReboot: dir + "/b"}
-	read := func() *State { return &State{Turned: time.Now(), Holds: store.Read()} }
+	read := func() *State { return &State{Published: time.Now(), Holds: store.Read()} }
 	missing := read()
 	if _, err := store.LiftAll(); err != nil { // makes the directories
 		t.Fatal(err)

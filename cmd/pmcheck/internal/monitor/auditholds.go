@@ -20,12 +20,12 @@ const (
 
 // holds logs the beginning and the end of each hold that takes something out.
 func (a audit) holds(before, after *State) {
-	started := before.Turned.IsZero()
+	started := before.Published.IsZero()
 	was, is := inEffect(before), inEffect(after)
 	if started {
 		a.log.Info(HoldsFound, "count", len(is))
 	}
-	expired := after.Holds.Expired(before.Turned, after.Turned)
+	expired := after.Holds.Expired(before.Published, after.Published)
 	for _, h := range expired {
 		// The end of a hold that ended before the start may have moved since it was logged.
 		if h.Mode != drain.Ready {
@@ -50,7 +50,7 @@ func (a audit) holds(before, after *State) {
 
 // inEffect returns the holds that take something out at the moment of s.
 func inEffect(s *State) (list []drain.Hold) {
-	for _, h := range s.Holds.At(s.Turned).Holds() {
+	for _, h := range s.Holds.At(s.Published).Holds() {
 		if h.Mode != drain.Ready {
 			list = append(list, h)
 		}

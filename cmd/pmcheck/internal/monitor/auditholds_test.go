@@ -24,7 +24,7 @@ func TestAuditLogsTheBeginningAndTheEndOfEachHold(t *testing.T) {
 	state := &State{}
 	look := func() string {
 		t.Helper()
-		next := &State{Turned: clock, Holds: store.Read()}
+		next := &State{Published: clock, Holds: store.Read()}
 		a.holds(state, next)
 		state = next
 		said := ownerField.ReplaceAllString(log.String(), "")

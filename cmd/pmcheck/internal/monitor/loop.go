@@ -87,7 +87,7 @@ func (m *Monitor) loop(ctx context.Context) {
 			m.start(ctx)
 			m.probeAll(ctx)
 		}
-		m.turn()
+		m.publish()
 	}
 }
 
@@ -190,11 +190,11 @@ func (m *Monitor) kick(name string) {
 	}
 }
 
-// turn publishes what is known now and logs what has changed.
-func (m *Monitor) turn() {
+// publish stores what is known now and logs what has changed.
+func (m *Monitor) publish() {
 	before, next := m.State(), m.known(time.Now())
 	next.conclude(before)
-	mode, _ := next.Mode(Server, next.Turned)
+	mode, _ := next.Mode(Server, next.Published)
 	if held := mode != drain.Ready; m.signals.held.Swap(held) != held {
 		m.kick(check.CheckJRuby)
 	}
@@ -208,7 +208,7 @@ func (m *Monitor) turn() {
 
 func (m *Monitor) known(now time.Time) *State {
 	s := &State{
-		Turned:    now,
+		Published: now,
 		MaxAge:    m.config.Probe.MaxAge + m.config.Probe.Interval,
 		Holds:     m.holds.Current(),
 		HoldsLate: m.holds.Degraded(),

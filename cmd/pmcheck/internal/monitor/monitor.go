@@ -81,7 +81,7 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 	m.state.Store(&State{})
 	m.configure(c)
 	m.findings.forgetPool(time.Now())
-	m.turn()
+	m.publish()
 	return m
 }
 

@@ -14,8 +14,8 @@ const Server = "server"
 // State is everything the monitor knows at one moment. It must not be changed:
 // every reader shares it.
 type State struct {
-	Turned    time.Time     // when the loop published it
-	MaxAge    time.Duration // how long after Turned the loop counts as running
+	Published time.Time     // when the loop published it
+	MaxAge    time.Duration // how long after Published the loop counts as running
 	Services  []Service     // the first is the master
 	Holds     drain.Snapshot
 	Findings  []check.Finding  // of the checks other than the probe
@@ -47,20 +47,20 @@ func (s *State) conclude(before *State) {
 			now.Verdict = check.Fold(now.Verdict, s.Findings)
 		}
 		old, known := before.Service(now.Name)
-		now.ModeSince, now.ServingSince = s.Turned, s.Turned
+		now.ModeSince, now.ServingSince = s.Published, s.Published
 		if !known {
 			continue
 		}
 		if now.Verdict.Same(old.Verdict) {
 			now.Verdict.Since = old.Verdict.Since
 		} else {
-			now.Verdict.Since = s.Turned
+			now.Verdict.Since = s.Published
 		}
-		is, _ := s.Mode(now.Name, s.Turned)
-		if was, _ := before.Mode(now.Name, before.Turned); is == was {
+		is, _ := s.Mode(now.Name, s.Published)
+		if was, _ := before.Mode(now.Name, before.Published); is == was {
 			now.ModeSince = old.ModeSince
 		}
-		if s.serves(now, s.Turned) == before.serves(old, before.Turned) {
+		if s.serves(now, s.Published) == before.serves(old, before.Published) {
 			now.ServingSince = old.ServingSince
 		}
 	}
@@ -104,14 +104,14 @@ func (s *State) Mode(service string, now time.Time) (drain.Mode, []drain.Hold) {
 // without codes of its own gets 200, and since when it does or does not.
 func (s *State) Serving(service *Service, now time.Time) (serves bool, since time.Time) {
 	serves = s.serves(service, now)
-	if serves == s.serves(service, s.Turned) {
+	if serves == s.serves(service, s.Published) {
 		return serves, service.ServingSince
 	}
 	// A verdict has expired, or a hold has ended, since the state was published.
-	if expired := service.Verdict.At(now).Since; !serves && expired.After(s.Turned) {
+	if expired := service.Verdict.At(now).Since; !serves && expired.After(s.Published) {
 		return serves, expired
 	}
-	return serves, s.Turned
+	return serves, s.Published
 }
 
 func (s *State) serves(service *Service, now time.Time) bool {
@@ -120,7 +120,7 @@ func (s *State) serves(service *Service, now time.Time) bool {
 }
 
 // Live reports whether the loop is still running.
-func (s *State) Live(now time.Time) bool { return now.Sub(s.Turned) < s.MaxAge }
+func (s *State) Live(now time.Time) bool { return now.Sub(s.Published) < s.MaxAge }
 
 // Warning returns why newer files are not in use, or "" if they are.
 func (s *State) Warning() string {

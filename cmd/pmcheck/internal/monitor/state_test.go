@@ -50,12 +50,12 @@ func TestConcludeKeepsSinceWhileNothingChanges(t *testing.T) {
 	free, held := readHolds(t), readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
 	healthy := check.Verdict{Health: check.Healthy, Reason: check.OK, Since: start.Add(-time.Hour)}
 	refused := check.Verdict{Health: check.Unhealthy, Reason: check.Refused, Since: start.Add(-time.Hour)}
-	turn := func(before *State, after time.Duration, v check.Verdict, holds drain.Snapshot) *State {
-		s := &State{Turned: start.Add(after), Holds: holds, Services: []Service{{Name: Server, Verdict: v}}}
+	next := func(before *State, after time.Duration, v check.Verdict, holds drain.Snapshot) *State {
+		s := &State{Published: start.Add(after), Holds: holds, Services: []Service{{Name: Server, Verdict: v}}}
 		s.conclude(before)
 		return s
 	}
-	last := turn(&State{}, 0, healthy, free)
+	last := next(&State{}, 0, healthy, free)
 	for _, tt := range []struct {
 		name                 string
 		at                   time.Duration
@@ -69,7 +69,7 @@ func TestConcludeKeepsSinceWhileNothingChanges(t *testing.T) {
 		{"a hold", 4 * time.Second, refused, held, 2 * time.Second, 4 * time.Second},
 		{"back to what it was", 5 * time.Second, healthy, free, 5 * time.Second, 5 * time.Second},
 	} {
-		last = turn(last, tt.at, tt.verdict, tt.holds)
+		last = next(last, tt.at, tt.verdict, tt.holds)
 		if got := last.Services[0].Verdict.Since.Sub(start); got != tt.verdictAge {
 			t.Errorf("%s: the verdict began at %s, want %s", tt.name, got, tt.verdictAge)
 		}
@@ -80,8 +80,8 @@ func TestConcludeKeepsSinceWhileNothingChanges(t *testing.T) {
 }
 
 func TestLiveEndsWhenTheLoopStops(t *testing.T) {
-	s := &State{Turned: time.Now(), MaxAge: time.Second}
-	if !s.Live(s.Turned.Add(999*time.Millisecond)) || s.Live(s.Turned.Add(time.Second)) {
+	s := &State{Published: time.Now(), MaxAge: time.Second}
+	if !s.Live(s.Published.Add(999*time.Millisecond)) || s.Live(s.Published.Add(time.Second)) {
 		t.Error("a state is live for MaxAge after it was published")
 	}
 }
@@ -122,7 +122,7 @@ func TestServingSinceIsTheLastChangeOfTheAnswer(t *testing.T) {
 		verdict check.Verdict
 		holds   drain.Snapshot
 		serves  bool
-		since   int // the number of the turn
+		since   int // the number of the state
 	}{
 		{"a first verdict", warming, free, false, 0},
 		{"in service", healthy, free, true, 1},
@@ -135,13 +135,13 @@ func TestServingSinceIsTheLastChangeOfTheAnswer(t *testing.T) {
 		{"back in service", healthy, free, true, 8},
 	} {
 		at := start.Add(time.Duration(i) * time.Second)
-		s := &State{Turned: at, Holds: tt.holds, Services: []Service{{Name: Server, Verdict: tt.verdict}}}
+		s := &State{Published: at, Holds: tt.holds, Services: []Service{{Name: Server, Verdict: tt.verdict}}}
 		s.conclude(last)
 		last = s
 		want := start.Add(time.Duration(tt.since) * time.Second)
 		serves, since := s.Serving(&s.Services[0], at)
 		if serves != tt.serves || !since.Equal(want) {
-			t.Errorf("%s: serving %v since turn %s, want %v since turn %d",
+			t.Errorf("%s: serving %v since %s, want %v since state %d",
 				tt.name, serves, since.Sub(start), tt.serves, tt.since)
 		}
 	}
@@ -150,7 +150,7 @@ func TestServingSinceIsTheLastChangeOfTheAnswer(t *testing.T) {
 // Between two states that are published, a verdict can expire and a hold can end.
 func TestServingChangesWithoutANewState(t *testing.T) {
 	start := time.Now()
-	s := &State{Turned: start, Holds: readHolds(t), Services: []Service{{
+	s := &State{Published: start, Holds: readHolds(t), Services: []Service{{
 		Name:    Server,
 		Verdict: check.Verdict{Health: check.Healthy, Reason: check.OK, Expires: start.Add(5 * time.Second)},
 	}}}
@@ -164,7 +164,7 @@ func TestServingChangesWithoutANewState(t *testing.T) {
 	}
 
 	ends := start.Add(2 * time.Second)
-	s = &State{Turned: start, Holds: readHolds(t, drain.Hold{Holder: "a", Mode: drain.Drain, Until: ends}),
+	s = &State{Published: start, Holds: readHolds(t, drain.Hold{Holder: "a", Mode: drain.Drain, Until: ends}),
 		Services: []Service{{Name: Server, Verdict: check.Verdict{Health: check.Healthy, Reason: check.OK}}}}
 	s.conclude(&State{})
 	now := start.Add(3 * time.Second)
