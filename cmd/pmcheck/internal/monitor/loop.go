@@ -53,6 +53,8 @@ func (m *Monitor) loop(ctx context.Context) {
 	defer cancel()
 	tick := time.NewTicker(m.config.Probe.Interval)
 	defer tick.Stop()
+	again := time.NewTicker(holdsMaxAge / 3)
+	defer again.Stop()
 	m.start(ctx)
 	m.probeAll(ctx)
 	for {
@@ -81,6 +83,7 @@ func (m *Monitor) loop(ctx context.Context) {
 			m.findings.unit(u, time.Now())
 			m.probeIf(ctx, m.services[0], u.Unit != "") // the master may have started or stopped
 		case <-m.holds.Changes():
+		case <-again.C: // the state has the time of the last reading of the holds, too
 		case c := <-m.reloads:
 			m.configure(c)
 			tick.Reset(c.Probe.Interval)
