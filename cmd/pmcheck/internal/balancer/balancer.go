@@ -70,6 +70,9 @@ type Balancer struct {
 	OthersWeight int       `json:"others_weight,omitempty"`
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
+	// LoadWeights means that the weights in the view follow the load: the setting
+	// agent.weight is on, and agent-checks come from the balancer's address.
+	LoadWeights bool `json:"load_weights,omitempty"`
 	// Elsewhere means that new sessions go to another server, although the view shows
 	// none: the master was drained in the balancer itself.
 	Elsewhere bool `json:"elsewhere,omitempty"`
@@ -124,10 +127,14 @@ func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 // Lost reports whether one of the other servers has gone missing since their total was
 // weight: whether they have lost all of it, or at least half of what one server weighs.
 // Half, because a server that returns gets its weight gradually, and because others may
-// weigh less than this one.
+// weigh less than this one. Weights that follow the load show only whether any other server
+// is left: a busy one loses half of its weight, an overloaded one nearly all.
 func (b *Balancer) Lost(weight int) bool {
 	others := b.Others()
 	lost := weight - others
+	if b.LoadWeights {
+		return lost > 0 && others == 0
+	}
 	return lost > 0 && (others == 0 || 2*lost >= b.UnitWeight)
 }
 
@@ -170,6 +177,9 @@ type Question struct {
 	BusyCode  int
 	View      string // the header StateHeader; empty if there was none
 	Listed    bool   // the setting balancers contains the client's network
+	// AgentWeight is the setting agent.weight: agent-checks report a weight that follows
+	// the load.
+	AgentWeight bool
 }
 
 // Told is an answer as a balancer received it.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
 // Bounds on how many balancers are remembered. A client chooses its own name, so the
@@ -93,6 +95,7 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	b.Seen, b.View, b.Answer = now, view, answer
 	b.DrainCode, b.MaintCode, b.BusyCode = q.DrainCode, q.MaintCode, q.BusyCode
 	if b.Listed = q.Listed; view != nil {
+		b.LoadWeights = q.AgentWeight && t.agentChecks(k.source, now)
 		b.observe(before, view, now)
 	}
 	b.Checks++
@@ -100,6 +103,12 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	if news {
 		t.changed()
 	}
+}
+
+// agentChecks reports whether agent-checks come from an address.
+func (t *Tracker) agentChecks(source netip.Addr, now time.Time) bool {
+	b := t.list[key{source: source, service: monitor.Server, name: AgentCheck}]
+	return b != nil && !b.gone(now)
 }
 
 // smooth returns the moving average with the latest of n values. The first value

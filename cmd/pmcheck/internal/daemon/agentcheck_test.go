@@ -167,6 +167,26 @@ func TestAgentCheckIsRemembered(t *testing.T) {
 	}
 }
 
+// The daemon notes with a balancer's view whether the weights in it follow the load.
+func TestAgentWeightIsNotedWithTheView(t *testing.T) {
+	t.Parallel()
+	for _, weight := range []bool{false, true} {
+		r := startWithAgentChecks(t, func(c *config.Config) { c.Agent.Weight = weight })
+		if _, err := r.agentCheck("127.0.0.1", ""); err != nil {
+			t.Fatal(err)
+		}
+		r.ask("GET / HTTP/1.0\r\n" + balancer.StateHeader + ": UP; name=p/m1; node=lb1; weight=100/200\r\n\r\n")
+		for _, b := range r.Status(time.Now()).Balancers {
+			if b.View != nil && b.LoadWeights != weight {
+				t.Errorf("agent.weight %v: weights follow the load: %v", weight, b.LoadWeights)
+			}
+		}
+		if n := len(r.Status(time.Now()).Balancers); n != 2 {
+			t.Errorf("%d entries, want those of the agent-check and of the view", n)
+		}
+	}
+}
+
 func TestIdleClientsDoNotBlockAgentChecks(t *testing.T) {
 	t.Parallel()
 	r := startWithAgentChecks(t, func(c *config.Config) { c.MaxConnections = 10 })

@@ -144,6 +144,7 @@ func TestCollision(t *testing.T) {
 	}
 	full := func(b *api.Balancer) { three(200)(b); b.OthersSeen = held() }
 	hidden := func(b *api.Balancer) { b.DrainCode = 200 }
+	busy := func(b *api.Balancer) { b.LoadWeights = true }
 	for _, tt := range []struct {
 		name   string
 		before func(*api.Balancer)
@@ -161,6 +162,9 @@ func TestCollision(t *testing.T) {
 			[]string{lost}},
 		{"one of two others leaves later", full, 6 * time.Second, []func(*api.Balancer){state("NOLB"), three(100)}, nil},
 		{"another one is a little lighter", full, 3 * time.Second, []func(*api.Balancer){state("NOLB"), three(151)}, nil},
+		{"weights follow the load", full, 3 * time.Second, []func(*api.Balancer){state("NOLB"), three(100), busy}, nil},
+		{"weights follow the load, and none is left", full, 3 * time.Second,
+			[]func(*api.Balancer){state("NOLB"), others(0), busy}, []string{none}},
 		{"there was no other", func(b *api.Balancer) { others(0)(b); b.OthersWeight = 0 }, 3 * time.Second,
 			[]func(*api.Balancer){state("NOLB"), others(0)}, nil},
 		{"what was seen before the hold", full, 0, []func(*api.Balancer){others(0)}, nil},

@@ -39,11 +39,14 @@ type simulation struct {
 	within   time.Duration // in which all are told to restart
 	// heavy is how many times the weight of the others the first master has.
 	heavy int
+	// load means that agent-checks report a weight between 1% and 100%, another each time.
+	load bool
 }
 
 type simulatedMaster struct {
 	name    string
-	weight  int // in HAProxy
+	weight  int // in HAProxy, on the server line
+	percent int // by agent-check
 	tracker *balancer.Tracker
 	skew    time.Duration // of the host's clock
 	depart  rotation.Departure
@@ -72,6 +75,7 @@ func newSimulated(form simulation, seed uint64) *simulated {
 			state:   "UP",
 			phase:   p.waits,
 			weight:  100,
+			percent: 100,
 			told:    p.now.Add(20*time.Second + p.upTo(form.within)),
 		}
 		if i == 0 {
@@ -180,10 +184,11 @@ func (p *simulated) ask(m *simulatedMaster) {
 	total := 0
 	for _, other := range p.masters {
 		if other.state == "UP" {
-			total += other.weight
+			total += other.effective()
 		}
 	}
-	view := fmt.Sprintf("%s; name=puppet/%s; node=lb1; weight=%d/%d; scur=0/0; qcur=0", m.state, m.name, m.weight, total)
+	view := fmt.Sprintf("%s; name=puppet/%s; node=lb1; weight=%d/%d; scur=0/0; qcur=0",
+		m.state, m.name, m.effective(), total)
 	code := 200
 	switch {
 	case m.held && p.form.graceful:
@@ -195,7 +200,12 @@ func (p *simulated) ask(m *simulatedMaster) {
 	if p.form.graceful {
 		q.DrainCode = 404
 	}
-	m.tracker.Record(netip.MustParseAddr("198.51.100.1"), q, balancer.Told{Code: code}, p.now.Add(m.skew))
+	lb := netip.MustParseAddr("198.51.100.1")
+	if p.form.load {
+		m.percent, q.AgentWeight = 1+p.IntN(100), true
+		m.tracker.RecordAgentCheck(lb, monitor.Server, balancer.Told{Code: code}, p.now.Add(m.skew))
+	}
+	m.tracker.Record(lb, q, balancer.Told{Code: code}, p.now.Add(m.skew))
 	switch {
 	case code == 404 && m.state != "DOWN":
 		m.state, m.health = "NOLB", 0
@@ -213,6 +223,9 @@ func (p *simulated) ask(m *simulatedMaster) {
 		}
 	}
 }
+
+// effective is what HAProxy makes of a weight.
+func (m *simulatedMaster) effective() int { return m.weight * m.percent / 100 }
 
 // observe notes how few servers there are.
 func (p *simulated) observe() {
@@ -248,6 +261,7 @@ func TestPoolsSurviveRestartsAtTheSameTime(t *testing.T) {
 			t.Run(fmt.Sprintf("%+v", form), func(t *testing.T) {
 				t.Parallel()
 				var empty []time.Duration
+				var longest time.Duration
 				collisions := 0
 				for seed := range seeds {
 					p := newSimulated(form, seed)
@@ -255,6 +269,7 @@ func TestPoolsSurviveRestartsAtTheSameTime(t *testing.T) {
 						t.Fatalf("seed %d: %v", seed, err)
 					}
 					empty = append(empty, p.empty)
+					longest = max(longest, p.now.Sub(now()))
 					if p.out > 1 {
 						collisions++
 					}
@@ -264,9 +279,13 @@ func TestPoolsSurviveRestartsAtTheSameTime(t *testing.T) {
 				}
 				slices.Sort(empty)
 				worst, median := empty[len(empty)-1], empty[len(empty)/2]
-				t.Logf("worst %v, median %v without a server; two out at once in %d of %d", worst, median, collisions, seeds)
+				t.Logf("worst %v, median %v without a server; two out at once in %d of %d; all have restarted after %v at most",
+					worst, median, collisions, seeds, longest)
 				if worst > 3*form.interval || median > 0 {
 					t.Errorf("without a server for %v at worst, %v in the median; want %v and 0", worst, median, 3*form.interval)
+				}
+				if form.load && longest > 10*time.Minute { // it takes five
+					t.Errorf("masters wait for one that is only busy: all have restarted after %v", longest)
 				}
 			})
 		}
@@ -278,16 +297,19 @@ func forms(masters int) (list []simulation) {
 		for _, graceful := range []bool{true, false} {
 			for _, fleet := range []bool{true, false} {
 				for _, within := range []time.Duration{time.Second, 10 * time.Second} {
-					list = append(list, simulation{masters, fleet, graceful, interval, within, 1})
+					list = append(list, simulation{masters, fleet, graceful, interval, within, 1, false})
 				}
 			}
 		}
 	}
 	for _, fleet := range []bool{true, false} {
-		list = append(list, simulation{masters, fleet, true, 2 * time.Second, time.Second, 2})
+		list = append(list, simulation{masters, fleet, true, 2 * time.Second, time.Second, 2, false})
 	}
 	if masters == 2 {
-		list = append(list, simulation{masters, true, false, 2 * time.Second, time.Second, 5})
+		for _, fleet := range []bool{true, false} {
+			list = append(list, simulation{masters, fleet, true, 2 * time.Second, time.Second, 1, true})
+		}
+		list = append(list, simulation{masters, true, false, 2 * time.Second, time.Second, 5, false})
 	}
 	return list
 }
