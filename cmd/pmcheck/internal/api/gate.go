@@ -53,7 +53,8 @@ func (g *GateStatus) warnings(now time.Time) (list []string) {
 }
 
 // OthersStatus is what the other masters in Fleet said when the daemon asked them last.
-// It asks them while the gate runs. A member is listed as the configuration has it.
+// It asks them while the gate runs, and for a quarter of an hour after that. A member is
+// listed as the configuration has it.
 type OthersStatus struct {
 	Asked   time.Time `json:"asked"`
 	Serving []string  `json:"serving"`

@@ -64,7 +64,7 @@ type Status struct {
 	// Gate says whether new connections to the master's port are refused; nil while no
 	// gate runs on this host.
 	Gate *GateStatus `json:"gate,omitempty"`
-	// Others is what the rest of Fleet said last; nil while no gate runs.
+	// Others is what the rest of Fleet said last; nil unless a gate runs, or did lately.
 	Others *OthersStatus `json:"others,omitempty"`
 }
 

@@ -33,8 +33,9 @@ import (
 type Daemon struct {
 	Version string
 	Log     *slog.Logger
-	// Runtime is a directory in which a daemon saves its balancers for the next one. If it
-	// is empty, a new daemon knows no balancer until that balancer asks.
+	// Runtime is a directory in which a daemon saves its balancers, and what it knows of the
+	// fleet, for the next one. If it is empty, a new daemon knows no balancer until that
+	// balancer asks.
 	Runtime string
 	// GateDir is the runtime directory of the gate, which may not run. Empty: there is none.
 	GateDir string
@@ -60,7 +61,8 @@ type Daemon struct {
 	weight    atomic.Int64
 	budget    atomic.Pointer[api.BudgetStatus] // nil without one
 	gate      atomic.Pointer[api.GateStatus]   // nil while none runs
-	others    atomic.Pointer[api.OthersStatus] // nil while no gate runs
+	others    atomic.Pointer[api.OthersStatus] // nil unless a gate runs, or did lately
+	fleet     fleet                            // belongs to askOthers
 	self      front.Self
 	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
 	tls       *tls.Config
@@ -223,6 +225,7 @@ func (d *Daemon) prepareTLS(c *config.Config) (err error) {
 // early, with an error, if a part of the daemon fails.
 func (d *Daemon) Serve(ctx context.Context) error {
 	d.recall(time.Now())
+	d.gate.Store(d.readGate())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.monitor.Run(ctx) })
 	group.Go(func() error { return d.remember(ctx) })

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -46,6 +47,34 @@ func (r runtimeFile) write(content []byte) error {
 		return err
 	}
 	return os.Rename(f.Name(), filepath.Join(r.dir, r.name))
+}
+
+// save replaces the content with v as JSON.
+func (r runtimeFile) save(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return r.write(data)
+}
+
+// load returns what save has left; the zero value without a directory.
+func load[T any](r runtimeFile) (v T, err error) {
+	if r.dir == "" {
+		return v, nil
+	}
+	path, err := r.path()
+	if err != nil {
+		return v, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return *new(T), fmt.Errorf("%s: %w", path, err)
+	}
+	return v, nil
 }
 
 // path returns the path if write could have written the file: a regular file of the

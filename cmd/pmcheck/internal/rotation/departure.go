@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -69,7 +70,10 @@ func (d *Departure) turn(s api.Status) (list []api.Obstacle) {
 				"balancer %s has lost another server meanwhile", b.Label()))
 		}
 	}
-	return list
+	missing := turnOfFleet(*d.overdue, d.Service)
+	return append(list, slices.DeleteFunc(turnOfFleet(s, d.Service), func(o api.Obstacle) bool {
+		return slices.Contains(missing, o)
+	})...)
 }
 
 // Saw records a status of the master while it serves. A caller that leaves without its turn,
@@ -170,7 +174,7 @@ func young(s api.Status, service string) (list []api.Obstacle) {
 			list = append(list, obstacle(api.ObstacleUnseen, b.Label(), "%s has not asked for %s", b.Label(), text.Age(silent)))
 		}
 	}
-	return append(list, unheard(s)...)
+	return slices.Concat(list, unheard(s), unasked(s, service))
 }
 
 // Alone says why a master that is not replaced serves until it stops.

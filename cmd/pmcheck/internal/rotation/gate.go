@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
@@ -18,7 +19,8 @@ const (
 	othersSlot, othersLate = 15 * time.Second, time.Second
 )
 
-// others returns what the other masters of the fleet said; nil if that is not known.
+// others returns what the other masters of the fleet said; nil if that is not known. The
+// daemon asks them while the gate runs, and for a while after that: one that restarts.
 func others(s api.Status) *api.OthersStatus {
 	if s.Others == nil || s.Time.Sub(s.Others.Asked) > othersTime {
 		return nil
@@ -30,11 +32,23 @@ func others(s api.Status) *api.OthersStatus {
 // behind a gate may have no balancer that could tell. A master that is held behind a closed
 // gate is out already, so its stop needs no turn.
 func fleetTells(s api.Status) bool {
-	if others(s) == nil || !s.Gate.Runs(s.Time) {
+	if others(s) == nil {
 		return false
 	}
 	server, _ := s.Service(monitor.Server)
-	return server.Mode == drain.Ready || !s.Gate.Closed
+	return server.Mode == drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed
+}
+
+// unasked is the obstacle of a daemon that has just started and takes turns by what the
+// fleet says, but has no answer yet.
+func unasked(s api.Status, service string) []api.Obstacle {
+	gate := s.Gate.Runs(s.Time) || s.Others != nil // from a previous daemon
+	age := s.Time.Sub(s.Started)
+	if service != "" && service != monitor.Server || !gate || len(s.Fleet) == 0 || others(s) != nil || age >= youngFor {
+		return nil
+	}
+	return []api.Obstacle{obstacle(api.ObstacleUnseen, "", "the daemon has run for %s, and the fleet has not answered yet",
+		text.Age(age))}
 }
 
 // turnOfFleet returns the masters of the fleet that are expected back.

@@ -2,6 +2,7 @@ package rotation_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -142,8 +143,12 @@ func TestTurnsBehindGates(t *testing.T) {
 	}{
 		{"all serve", status(drain.Ready, fleet()), []api.ObstacleKind{api.ObstacleSlot}},
 		{"one is expected back", status(drain.Ready, fleet("m2")), []api.ObstacleKind{api.ObstacleTurn}},
-		{"no gate", status(drain.Ready, without(func(s *api.Status) { s.Gate = nil })), nil},
-		{"a gate that hangs", status(drain.Ready, without(gate(false, time.Second))), nil},
+		{"no gate", status(drain.Ready, without(func(s *api.Status) { s.Gate, s.Others = nil, nil })), nil},
+		{"a gate that restarts", status(drain.Ready, without(func(s *api.Status) { s.Gate = nil })),
+			[]api.ObstacleKind{api.ObstacleTurn}},
+		{"a gate that hangs", status(drain.Ready, without(gate(false, time.Second))), []api.ObstacleKind{api.ObstacleTurn}},
+		{"held, and the closed gate hangs", status(drain.Drain, without(gate(true, time.Second))),
+			[]api.ObstacleKind{api.ObstacleTurn}},
 		{"asked long ago", status(drain.Ready, without(func(s *api.Status) { s.Others.Asked = held() })), nil},
 		{"held behind a closed gate", status(drain.Drain, without(gate(true, time.Minute))), nil},
 		{"held, and the gate is open", status(drain.Drain, fleet("m2")), []api.ObstacleKind{api.ObstacleTurn}},
@@ -165,6 +170,55 @@ func TestTurnsBehindGates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A daemon that has just started must not let a master leave before the fleet has answered.
+// That balancers are known, which a restart does not forget, says nothing of the fleet.
+func TestAYoungDaemonWaitsForTheFleet(t *testing.T) {
+	const want = "unseen: the daemon has run for 3s, and the fleet has not answered yet"
+	without := func(change func(*api.Status)) func(*api.Status) {
+		return func(s *api.Status) { s.Gate = nil; change(s) }
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*api.Status)
+		want   []string
+	}{
+		{"the gate runs", func(*api.Status) {}, []string{want}},
+		{"it did for the daemon before", without(func(s *api.Status) { s.Others = &api.OthersStatus{Asked: held()} }),
+			[]string{want}},
+		{"no gate", without(func(*api.Status) {}), []string{}},
+		{"no fleet", func(s *api.Status) { s.Fleet = nil }, []string{}},
+		{"no longer young", func(s *api.Status) { s.Started = now().Add(-15 * time.Second) }, []string{}},
+		{"the fleet has answered", func(s *api.Status) { s.Others = &api.OthersStatus{Asked: now()} }, []string{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := status(drain.Ready, gate(false, time.Minute), sends("192.0.2.9"), func(s *api.Status) {
+				s.Certname, s.Fleet, s.Started = "m1.example.com", []string{"m1", "m2", "m3"}, now().Add(-3*time.Second)
+				s.Balancers[0].View, s.Balancers[0].Seen = nil, now()
+			}, tt.change)
+			list, _ := departure().Waits(s)
+			list = slices.DeleteFunc(list, func(o api.Obstacle) bool { return o.Kind == api.ObstacleSlot })
+			assertObstacles(t, list, tt.want)
+		})
+	}
+}
+
+// Masters behind gates whose turns end together, because one does not come back, must not
+// leave in consecutive slots.
+func TestAfterItsTurnAMasterBehindAGateWaitsForThoseThatLeaveThen(t *testing.T) {
+	missing := func(hosts ...string) api.Status {
+		s := status(drain.Ready, gate(false, time.Minute))
+		s.Fleet, s.Others = []string{"m1", "m2", "m3"}, &api.OthersStatus{Asked: now(), Missing: hosts}
+		return s
+	}
+	d := departure()
+	d.Waits(missing("m2"))
+	d.Overdue()
+	list, _ := d.Waits(missing("m2"))
+	assertObstacles(t, list, []string{})
+	list, _ = d.Waits(missing("m2", "m3"))
+	assertObstacles(t, list, []string{"turn: m3 of the fleet does not serve"})
 }
 
 // TestConnectionsBehindAClosedGate: an agent that is refused another connection needs the

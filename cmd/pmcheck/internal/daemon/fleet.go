@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+)
+
+// othersEvery is how often the other masters of the fleet are asked. Slots are three times
+// as long, see rotation.Slots.
+const othersEvery = 5 * time.Second
+
+// lookBefore is how long ago the look before may be: an answer takes up to 3 s.
+const lookBefore = 2 * othersEvery
+
+// fleet is what a daemon knows of the other masters, and leaves for the next one. Only
+// askOthers uses it.
+type fleet struct {
+	GateRan time.Time         `json:"gate_ran"` // when the gate was last seen to run
+	Others  *api.OthersStatus `json:"others"`   // nil if nothing is known
+	Members map[string]memory `json:"members"`  // by their name in the configuration
+}
+
+// memory is what is known of a member from earlier looks.
+type memory struct {
+	Missed time.Time `json:"missed,omitzero"` // the last look, if it did not serve then
+	Served time.Time `json:"served,omitzero"` // when it last did
+}
+
+func (d *Daemon) fleetFile() runtimeFile { return runtimeFile{d.Runtime, "fleet.json"} }
+
+// recallFleet restores what the previous daemon knew of the other masters. Without it, a
+// master that is out during a restart of the daemon would not be expected back.
+func (d *Daemon) recallFleet(now time.Time) fleet {
+	f, err := load[fleet](d.fleetFile())
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			d.Log.Warn("cannot read what the previous daemon knew of the fleet", "error", err)
+		}
+		f = fleet{}
+	}
+	api.Printable(f.Others)
+	if f.Members == nil {
+		f.Members = map[string]memory{}
+	}
+	for host, m := range f.Members {
+		if m.Served.After(now) { // the clock was set back
+			m.Served = now
+		}
+		f.Members[host] = m
+	}
+	if f.GateRan.After(now) {
+		f.GateRan = now
+	}
+	if !f.asks(nil, now) || f.Others != nil && f.Others.Asked.After(now) {
+		f.Others = nil
+	}
+	return f
+}
+
+// asks reports whether the other masters are asked: while the gate runs, and for a while
+// after that. A gate that restarts must not make turns blind.
+func (f *fleet) asks(gate *api.GateStatus, now time.Time) bool {
+	if gate.Runs(now) {
+		f.GateRan = now
+	}
+	return now.Sub(f.GateRan) < balancer.Lately
+}
+
+// askOthers asks the other masters of the fleet until ctx ends, and saves what is known of
+// them after each look, in case the daemon is killed.
+func (d *Daemon) askOthers(ctx context.Context) error {
+	tick := time.NewTicker(gateEvery)
+	defer tick.Stop()
+	var asked time.Time
+	said := false // a line for each failure would fill the log
+	for ctx.Err() == nil {
+		c, now := d.settings.Load(), time.Now()
+		switch {
+		case len(c.Fleet) == 0 || !d.fleet.asks(d.gate.Load(), now):
+			d.others.Store(nil)
+		case now.Sub(asked) >= othersEvery:
+			asked = now
+			err := d.askFleet(ctx, c)
+			if err != nil && !said {
+				d.Log.Warn("cannot save what is known of the fleet for the next daemon", "error", err)
+			}
+			said = err != nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// askFleet asks the other masters once. The error says why the answers were not saved.
+func (d *Daemon) askFleet(ctx context.Context, c *config.Config) error {
+	members := api.AskAll(ctx, c.Fleet, fleetClients(c), nil)
+	if ctx.Err() != nil {
+		return nil
+	}
+	d.fleet.look(members, append([]string{c.Probe.Certname}, api.OwnNames()...), time.Now())
+	d.others.Store(d.fleet.Others)
+	return d.fleetFile().save(d.fleet)
+}
+
+// fleetClients returns a client for each member. With https it verifies the member's
+// certificate against Puppet's CA.
+func fleetClients(c *config.Config) []api.Client {
+	trust, _ := api.Trust(c.Probe.CA)
+	clients := make([]api.Client, len(c.Fleet))
+	for i, member := range c.Fleet {
+		if u, err := api.MemberURL(member); err == nil { // the configuration accepts no other
+			clients[i] = api.Client{URL: u.String(), TLS: trust}
+		}
+	}
+	return clients
+}
+
+// look sorts the members other than this master, whose names are own with the certname
+// first, by what they say. A member is out if it did not serve at the last look either: one
+// look may meet a restart of pmcheck.
+func (f *fleet) look(members []api.Member, own []string, now time.Time) {
+	o := &api.OthersStatus{Asked: now, Serving: []string{}, Out: []string{}, Unknown: []string{}, Missing: []string{}}
+	known := map[string]memory{}
+	for _, m := range members {
+		before := f.Members[m.Host]
+		switch {
+		case rotation.IsNamed(m.Host, own), m.Status != nil && m.Status.Certname == own[0]:
+			continue
+		case m.Status == nil && !m.Silent:
+			o.Unknown = append(o.Unknown, m.Host)
+		case m.Serves(), now.Sub(before.Missed) > lookBefore:
+			o.Serving = append(o.Serving, m.Host)
+		default:
+			o.Out = append(o.Out, m.Host)
+		}
+		if m.Serves() {
+			known[m.Host] = memory{Served: now}
+			continue
+		}
+		if now.Sub(before.Served) < balancer.Lately {
+			o.Missing = append(o.Missing, m.Host)
+		}
+		known[m.Host] = memory{Missed: now, Served: before.Served}
+	}
+	f.Others, f.Members = o, known
+}
