@@ -28,9 +28,10 @@ type JRubySettings struct {
 	// Interval is the time between two looks at the pool.
 	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
 	// WarmingMax is how long instances that are missing after a start keep the
-	// master out.
+	// master out. Those that a flush has ended never do.
 	WarmingMax time.Duration `yaml:"warming_max" min:"1s" max:"24h"`
-	// StuckAfter is how long requests may wait while no instance is returned.
+	// StuckAfter is how long requests may wait while no instance is returned, and how
+	// long a pool that was complete may be without any instance.
 	StuckAfter time.Duration `yaml:"stuck_after" min:"1s" max:"24h"`
 	// BusyFall is how many probes in a row may go unanswered while the pool was
 	// last seen saturated.
@@ -54,7 +55,7 @@ func jruby() Check {
 		Why: "Puppet Server says running with one instance of eight started, while all are stuck, and while the pool " +
 			"is locked: agents then wait for up to 20 minutes.",
 		Because: "a master whose instances have not all started, or are never returned, fails agents that others would " +
-			"serve. A busy one stays in. What older servers do not report is unknown and changes nothing.",
+			"serve. A busy or flushed one stays in. What older servers do not report changes nothing.",
 		Do: "Stuck: see what the oldest loan does, then restart puppetserver. Busy: raise max-active-instances or add " +
 			"a master. Warming: wait; jruby.warming_max ends it.",
 		Reasons: []Cause{
@@ -102,12 +103,13 @@ type poolCheck struct {
 	client *puppetclient.Client
 	JRubySettings
 
-	service  string    // the name that answered last
-	asked    time.Time // when the check first asked after the last start
-	complete bool      // all instances have been ready at once since the last start
-	unread   bool      // the uptime of the server could not be read at the first look
-	since    time.Time // when instances began to be missing
-	last     *Pool
+	service string    // the name that answered last
+	asked   time.Time // when the check first asked after the last start
+	started bool      // all instances have been ready at once since the last start, or WarmingMax is over
+	unread  bool      // the uptime of the server could not be read at the first look
+	since   time.Time // when instances began to be missing, after a start or a flush
+	empty   time.Time // when the last instance was lost; zero while there is one
+	last    *Pool
 }
 
 // restarted makes the check wait for the instances of a master that may have been
@@ -137,7 +139,7 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 		}
 		return f
 	}
-	if missing := pool.Ready() > 0 && pool.Ready() < pool.Size; c.last == nil || c.unread {
+	if missing := pool.Ready() < pool.Size; c.last == nil || c.unread {
 		c.unread = missing && !c.recall(ctx, now)
 	}
 	f := c.judge(pool, now)
@@ -191,19 +193,32 @@ func (c *poolCheck) recall(ctx context.Context, now time.Time) (read bool) {
 	if json.Unmarshal(body, &s) != nil || s.Status.Experimental.JVM.Up <= 0 {
 		return false
 	}
-	c.since = now.Add(-time.Duration(s.Status.Experimental.JVM.Up) * time.Millisecond)
+	up := time.Duration(s.Status.Experimental.JVM.Up) * time.Millisecond
+	c.since, c.started = now.Add(-up), up >= c.WarmingMax
 	return true
 }
 
-// judge returns the finding for a pool, given what earlier ones have shown.
+// judge returns the finding for a pool, given what earlier ones have shown. A server that
+// has started loses all its instances in a flush, DELETE
+// /puppet-admin-api/v1/jruby-pool, which a deployment of code may send to all masters at
+// once. Puppet Server 7.9.5 had the first of 3 back after 3.8 s and the last after 9 s;
+// requests waited meanwhile.
 func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
-	switch {
-	case p.Ready() >= p.Size:
-		c.complete, c.since = true, time.Time{}
-	case p.Ready() == 0:
-		c.complete, c.since = false, now // a flushed pool is treated like a freshly started one
-	case !c.complete && c.since.IsZero():
-		c.since = now
+	switch ready := p.Ready(); {
+	case ready >= p.Size:
+		c.started, c.since, c.empty = true, time.Time{}, time.Time{}
+	case ready > 0:
+		c.empty = time.Time{}
+		if !c.started && c.since.IsZero() {
+			c.since = now
+		}
+		c.started = c.started || now.Sub(c.since) >= c.WarmingMax
+	case c.empty.IsZero():
+		c.since, c.empty = now, now
+	}
+	without := time.Duration(0)
+	if c.started && !c.empty.IsZero() {
+		without = now.Sub(c.empty)
 	}
 	locked, stuckAfter := p.Locked(now), text.Duration(c.StuckAfter)
 	switch {
@@ -211,16 +226,22 @@ func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 		return finding(StateBad, Unhealthy, JRubyStuck, stuckAfter,
 			"%d requests wait and no JRuby came back for %s; the oldest loan is %s",
 			len(p.Waiting), text.Age(p.Stuck()), oldest(p.Borrowed))
+	case without >= c.StuckAfter:
+		return finding(StateBad, Unhealthy, JRubyStuck, stuckAfter,
+			"no JRuby has been ready for %s, and %d requests wait", text.Age(without), len(p.Waiting))
 	case locked >= c.StuckAfter:
 		return finding(StateBad, Unhealthy, JRubyLocked, stuckAfter,
 			"the pool has been locked (%s) for %s: no request is served", p.Lock, text.Age(locked))
 	case p.held():
 		return finding(StateWarn, Busy, JRubyLocked, stuckAfter,
 			"the pool has been locked (%s) for %s", p.Lock, text.Age(locked))
-	case !c.complete && now.Sub(c.since) < c.WarmingMax:
+	case !c.started:
 		return finding(StateBad, Warming, JRubyWarming, fmt.Sprint(p.Size),
 			"%d of %d JRubies are ready", p.Ready(), p.Size)
-	case !c.complete:
+	case !c.since.IsZero() && now.Sub(c.since) < c.WarmingMax:
+		return finding(StateWarn, Busy, JRubyWarming, fmt.Sprint(p.Size),
+			"%d of %d JRubies are ready: the others were flushed and start again", p.Ready(), p.Size)
+	case !c.since.IsZero():
 		return finding(StateWarn, Busy, JRubyWarming, fmt.Sprint(p.Size),
 			"only %d of %d JRubies are ready after %s", p.Ready(), p.Size, text.Duration(c.WarmingMax))
 	case p.Saturated():

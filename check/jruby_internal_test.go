@@ -61,9 +61,29 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 		}},
 		{"a flush: none, then one of three, then all", []look{
 			{0, pool(3, 3, none, none), StateOK, "", OK},
-			{5 * second, pool(3, 0, none, ages(1)), StateBad, Warming, JRubyWarming},
-			{8 * second, pool(3, 1, none, none), StateBad, Warming, JRubyWarming},
+			{5 * second, pool(3, 0, none, ages(1)), StateWarn, Busy, JRubyWarming},
+			{8 * second, pool(3, 1, none, none), StateWarn, Busy, JRubyWarming},
 			{14 * second, pool(3, 3, none, none), StateOK, "", OK},
+			{20 * second, pool(3, 2, none, none), StateOK, "", OK},
+		}},
+		{"a flush of a pool of one", []look{
+			{0, pool(1, 0, ages(9), none), StateOK, "", OK},
+			{5 * second, pool(1, 0, none, ages(1)), StateWarn, Busy, JRubyWarming},
+			{10 * second, pool(1, 0, ages(1), none), StateOK, "", OK},
+		}},
+		{"one does not come back after a flush", []look{
+			{0, pool(3, 3, none, none), StateOK, "", OK},
+			{minute, pool(3, 0, none, ages(1)), StateWarn, Busy, JRubyWarming},
+			{2 * minute, pool(3, 2, none, none), StateWarn, Busy, JRubyWarming},
+			{30 * minute, pool(3, 2, none, none), StateWarn, Busy, JRubyWarming},
+			{31 * minute, pool(3, 0, none, none), StateWarn, Busy, JRubyWarming},
+		}},
+		{"one flush after the other", []look{
+			{0, pool(3, 3, none, none), StateOK, "", OK},
+			{minute, pool(3, 0, none, ages(1)), StateWarn, Busy, JRubyWarming},
+			{2 * minute, pool(3, 1, none, none), StateWarn, Busy, JRubyWarming},
+			{3 * minute, pool(3, 0, none, ages(1)), StateWarn, Busy, JRubyWarming},
+			{5*minute - second, pool(3, 0, none, ages(1)), StateWarn, Busy, JRubyWarming},
 		}},
 		{"warming ends after warming_max", []look{
 			{0, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
@@ -71,20 +91,28 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 			{5 * minute, pool(3, 2, none, none), StateWarn, Busy, JRubyWarming},
 			{6 * minute, pool(3, 3, none, none), StateOK, "", OK},
 		}},
-		{"a flush begins another warming", []look{
-			{0, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
-			{6 * minute, pool(3, 3, none, none), StateOK, "", OK},
-			{7 * minute, pool(3, 0, none, none), StateBad, Warming, JRubyWarming},
-		}},
 		{"a flush after one was missing for a long time", []look{
 			{0, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
 			{6 * minute, pool(3, 2, none, none), StateWarn, Busy, JRubyWarming},
-			{7 * minute, pool(3, 0, none, ages(1)), StateBad, Warming, JRubyWarming},
-			{8 * minute, pool(3, 1, none, none), StateBad, Warming, JRubyWarming},
+			{7 * minute, pool(3, 0, none, ages(1)), StateWarn, Busy, JRubyWarming},
+			{8 * minute, pool(3, 1, none, none), StateWarn, Busy, JRubyWarming},
 		}},
-		{"none ready for a long time", []look{
+		{"a flush during the start", []look{
+			{0, pool(3, 2, none, none), StateBad, Warming, JRubyWarming},
+			{5 * second, pool(3, 0, none, ages(1)), StateBad, Warming, JRubyWarming},
+			{10 * second, pool(3, 1, none, none), StateBad, Warming, JRubyWarming},
+			{15 * second, pool(3, 3, none, none), StateOK, "", OK},
+		}},
+		{"none ready for stuck_after, then one", []look{
 			{0, pool(3, 3, none, none), StateOK, "", OK},
-			{minute, pool(3, 0, none, ages(1)), StateBad, Warming, JRubyWarming},
+			{minute, pool(3, 0, none, ages(1)), StateWarn, Busy, JRubyWarming},
+			{3*minute - second, pool(3, 0, none, ages(119)), StateWarn, Busy, JRubyWarming},
+			{3 * minute, pool(3, 0, none, ages(120)), StateBad, Unhealthy, JRubyStuck},
+			{10 * minute, pool(3, 0, none, none), StateBad, Unhealthy, JRubyStuck},
+			{11 * minute, pool(3, 1, none, none), StateWarn, Busy, JRubyWarming},
+		}},
+		{"none ready after a start", []look{
+			{0, pool(3, 0, none, none), StateBad, Warming, JRubyWarming},
 			{10 * minute, pool(3, 0, none, ages(540)), StateBad, Warming, JRubyWarming},
 		}},
 		{"saturated, then stuck, then back", []look{

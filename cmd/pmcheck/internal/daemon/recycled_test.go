@@ -9,28 +9,32 @@ import (
 )
 
 // A reload or a restart of the daemon does not take out a master that lacks one JRuby,
-// lost or recycled by max-requests-per-instance, unless the master has just started.
+// lost or recycled by max-requests-per-instance, or all of them after a flush, unless the
+// master has just started.
 func TestMissingJRubyMeansWarmingOnlyOnAYoungServer(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		up   time.Duration
-		code int
-		body string
+		name  string
+		up    time.Duration
+		ready int
+		code  int
+		body  string
 	}{
-		{"up for an hour", time.Hour, 200, answer.Serving},
-		{"up for ten seconds", 10 * time.Second, 503, "warming: jruby-warming"},
+		{"up for an hour", time.Hour, 3, 200, answer.Serving},
+		{"up for an hour, flushed", time.Hour, 0, 200, answer.Serving},
+		{"up for ten seconds", 10 * time.Second, 3, 503, "warming: jruby-warming"},
+		{"up for ten seconds, none ready", 10 * time.Second, 0, 503, "warming: jruby-warming"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := start(t, nil)
 			r.waitFor(200, answer.Serving)
 			r.master.SetUptime(tt.up)
-			r.master.SetPool(check.Pool{Size: 4, Free: 3, Lock: "not-in-use"})
+			r.master.SetPool(check.Pool{Size: 4, Free: tt.ready, Lock: "not-in-use"})
 			r.Reload(r.config, "test.yaml")
-			r.waitForPool(4, 3)
+			r.waitForPool(4, tt.ready)
 			r.waitFor(tt.code, tt.body)
 			r.stop()
 			r.run()
-			r.waitForPool(4, 3)
+			r.waitForPool(4, tt.ready)
 			r.waitFor(tt.code, tt.body)
 		})
 	}
