@@ -19,12 +19,13 @@ const (
 
 // DiskSettings say what to look at, and how free space is judged.
 type DiskSettings struct {
-	// Paths are directories that Puppet Server writes to. One without space, or
-	// on a file system that is read-only, makes the master unhealthy.
+	// Paths are directories that Puppet Server must write to before it answers an agent.
+	// One without space, or on a file system that is read-only, makes the master unhealthy.
 	Paths []string `yaml:"paths" path:"absolute"`
-	// Reads are directories that it only reads, such as the code. Without space a
-	// deployment fails, so the check warns. A read-only file system may be intended
-	// there, and is no reason to warn.
+	// Reads are directories without whose space agents are still served: the code, which
+	// Puppet Server only reads, and its log, as logback drops the lines that it cannot
+	// write. Without space a deployment fails or lines are lost, so the check warns. A
+	// read-only file system may be intended there, and is no reason to warn.
 	Reads []string `yaml:"reads" path:"absolute"`
 	// WarnPercent is the share of free space, and of free inodes, below which the
 	// check warns; 0 means never.
@@ -50,11 +51,11 @@ func disk() Check {
 		Title:    "free space and free inodes",
 		Severity: Eject,
 		Asks: "How much is free, for users other than root, on the file systems of Puppet's vardir, log directory and " +
-			"code directory; and whether one has become read-only.",
+			"code directory; and whether that of the vardir has become read-only.",
 		Why: "Puppet Server stores each agent's facts before it compiles. On a full disk it answers every agent with " +
 			"status 500, and its status is still running.",
-		Because: "every agent fails here, and another master could serve it. Low space, and a full code directory, only " +
-			"cause a warning.",
+		Because: "every agent fails here, and another master could serve it. Low space, and a full log or code " +
+			"directory, only cause a warning.",
 		Do: "Make room (old reports, logs, heap dumps, environments); df -h and df -i show what is short. If the file " +
 			"system is read-only, dmesg says why.",
 		Reasons: []Cause{
@@ -77,7 +78,7 @@ type diskCheck struct {
 // place is one directory to look at.
 type place struct {
 	path    string
-	written bool
+	written bool // before an agent is answered
 	aside   aside[volume]
 }
 

@@ -220,8 +220,8 @@ func (p *puppetHost) places() {
 		return
 	}
 	at := place{layerPuppet, 0, p.layout.name}
-	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir, p.layout.logdir},
-		"disk.reads": {p.layout.codedir}} {
+	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir},
+		"disk.reads": {p.layout.codedir, p.layout.logdir}} {
 		if given, ok := p.given[key].value.([]string); !ok || len(given) == 0 {
 			p.found.set(key, paths, at)
 		}

@@ -69,7 +69,8 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			name:  "Debian with the Ruby master",
 			files: map[string]string{oldConf: "[main]\nssldir = /var/lib/puppet/ssl\ncertname = m1\n", "/etc/puppet/code/": ""},
 			want: []string{
-				"disk.paths: [/var/lib/puppet, /var/log/puppet] # Debian layout",
+				"disk.paths: [/var/lib/puppet] # Debian layout",
+				"disk.reads: [/etc/puppet/code, /var/log/puppet] # Debian layout",
 				"code.dir: /etc/puppet/code/environments # Debian layout",
 			},
 		},
