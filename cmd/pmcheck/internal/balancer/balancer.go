@@ -44,7 +44,7 @@ type Balancer struct {
 	Name    string     `json:"name,omitempty"` // HAProxy's name for the master, backend/server; or AgentCheck
 	Service string     `json:"service"`
 	Seen    time.Time  `json:"seen"`   // the last check
-	Checks  int64      `json:"checks"` // since the first
+	Checks  int64      `json:"checks"` // since the first, or since it came back
 	// DrainCode and MaintCode are the status codes that it chose for a held
 	// master. A code below 400 hides the hold from it.
 	DrainCode int `json:"drain_code"`

@@ -84,6 +84,9 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 			return
 		}
 	}
+	if b.Checks > 1 && b.gone(now) {
+		b.Checks, b.Interval = 0, 0 // it was away: that gap says nothing of how often it asks
+	}
 	if b.Checks > 0 {
 		b.Interval = smooth(b.Interval, now.Sub(b.Seen).Seconds(), b.Checks)
 	}

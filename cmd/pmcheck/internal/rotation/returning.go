@@ -17,7 +17,7 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 	if v, known := s.Service(service); known && v.Answer.Code != http.StatusOK {
 		list = append(list, outOfService(v, s.Holds))
 	} else if known {
-		list = append(list, gateClosed(s, v)...)
+		list = append(append(list, gateClosed(s, v)...), unheard(s)...)
 	}
 	for _, b := range s.Balancers {
 		if b.Service != service || !b.Counts() {
