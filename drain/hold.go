@@ -73,7 +73,7 @@ func (h Hold) Who() string {
 	if h.By == "" || h.By == h.Owner {
 		return h.Owner
 	}
-	return fmt.Sprintf("%s (as %s)", h.By, h.Owner)
+	return fmt.Sprintf("%s as %s", h.By, h.Owner)
 }
 
 const suffix = ".json"

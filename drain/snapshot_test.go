@@ -180,7 +180,7 @@ func TestWhoNamesOwnerAndClaim(t *testing.T) {
 		"":                {},
 		"root":            {Owner: "root"},
 		"bob":             {Owner: "bob", By: "bob"},
-		"alice (as root)": {Owner: "root", By: "alice"},
+		"alice as root": {Owner: "root", By: "alice"},
 	} {
 		if got := h.Who(); got != want {
 			t.Errorf("%+v: %q, want %q", h, got, want)

@@ -64,7 +64,7 @@ func TestAuditLogsEachChangeOfTheHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	two := read()
-	owner := "(x (as " + two.Holds.Holds()[0].Owner + "))"
+	owner := "(x as " + two.Holds.Holds()[0].Owner + ")"
 
 	a, log := newAudited()
 	a.mode(missing, free, Server)
