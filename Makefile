@@ -48,14 +48,14 @@ install: build ## install the program, its manuals, a sample configuration and t
 	install -d -m 0755 $(DESTDIR)$(STATEDIR)/holds
 
 .PHONY: test
-test: lint quick ## lint and the quick tests; a minute, needs Go alone
+test: lint quick ## lint and the quick tests; three minutes, needs Go alone
 
 .PHONY: quick
 quick: ## the tests that need nothing but Go
 	$(GO) test -race -short ./...
 
 .PHONY: integration
-integration: deps ## against the real Puppet Server and HAProxy; ten minutes, needs root
+integration: deps ## against the real Puppet Server and HAProxy; twelve minutes, needs root
 	$(GO) test -race -parallel 4 -timeout 25m ./cmd/pmcheck/internal/test/e2e
 
 .PHONY: test-all

@@ -177,9 +177,9 @@ func TestHoldJSONLeavesOutWhatIsNotKnown(t *testing.T) {
 
 func TestWhoNamesOwnerAndClaim(t *testing.T) {
 	for want, h := range map[string]drain.Hold{
-		"":                {},
-		"root":            {Owner: "root"},
-		"bob":             {Owner: "bob", By: "bob"},
+		"":              {},
+		"root":          {Owner: "root"},
+		"bob":           {Owner: "bob", By: "bob"},
 		"alice as root": {Owner: "root", By: "alice"},
 	} {
 		if got := h.Who(); got != want {

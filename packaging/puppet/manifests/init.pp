@@ -86,7 +86,8 @@
 # @param tcp_services
 #   Services that are tested with a connection only.
 # @param fleet
-#   The masters of the pool, for `pmcheck status --fleet` and `pmcheck haproxy`.
+#   The masters of the pool, the same list on each: for `pmcheck status --fleet` and
+#   `pmcheck haproxy`, for the times at which each may leave, and for the gate of the last one.
 # @param holds
 #   The directories of the hold files.
 # @param puppet

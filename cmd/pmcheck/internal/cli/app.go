@@ -1,5 +1,5 @@
 // Package cli is pmcheck's command line: one file for each command. It is the
-// only package that prints.
+// only package that decides where output goes.
 package cli
 
 import (

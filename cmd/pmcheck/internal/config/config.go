@@ -3,12 +3,11 @@
 //
 // Loading is strict. All mistakes are reported at once, each with its line: a setting
 // that is silently ignored is worse than a daemon that does not start. The sources,
-// strongest first: flag, environment, pmcheck.yaml,
-// puppet.conf, default.
+// strongest first: flag, environment, pmcheck.yaml, puppet.conf, default.
 //
 // To add a section: declare its struct and its defaults in a file of its own, and
 // name it once in Config and once in Default. Its rules are in the struct's tags,
-// as in [check.Check]; rules for more than one key are in rule.go.
+// as in [check.Check]; rules for more than one key are methods of judge.
 // The sections of the checks come from check.All, and so do the keys below checks.
 package config
 
@@ -52,7 +51,8 @@ type Config struct {
 	// they accept connections.
 	TCPServices []string `yaml:"tcp_services"`
 
-	// Fleet lists the masters of the pool, for commands that show all of them.
+	// Fleet lists the masters of the pool, the same on each: for commands that show all of
+	// them, for the times at which each may leave, and for the gate of the last one.
 	Fleet []string `yaml:"fleet"`
 
 	Holds  Holds  `yaml:"holds"`

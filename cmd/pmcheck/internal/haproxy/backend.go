@@ -120,7 +120,7 @@ func (b *Backend) TakeNames(given []string) (names []Name, err error) {
 }
 
 // WriteNames writes a frontend that tells backends apart by the name that an agent
-// connects to. Names maps a backend to its name; every other name goes to b.
+// connects to: names lists the other backends and their names, every other name goes to b.
 func (b Backend) WriteNames(w io.Writer, names []Name) error {
 	t, err := template.New("frontend.tmpl").Parse(frontend)
 	if err != nil {

@@ -17,7 +17,7 @@ func counter(name, help string, labels ...string) row {
 	return row{name, prometheus.NewDesc("pmcheck_"+name, help, labels, nil), prometheus.CounterValue}
 }
 
-// rows lists the metrics that are read from a status. The manual has the same list.
+// rows lists all metrics but the histogram of probes. The manual has the same list.
 func rows() []row {
 	by := []string{"balancer", "source", "server", "service"}
 	return []row{

@@ -14,9 +14,9 @@ type findings struct {
 	checks check.List
 	latest map[string]check.Finding
 	maxAge map[string]time.Duration // beyond it a finding is stale
-	// unread is when the pool had to be read again; zero once it has been read.
+	// unread is when the JRuby pool had to be read again; zero once it has been read.
 	unread time.Time
-	// poolless is set while the master speaks a generation of the API that has no pool.
+	// poolless is set while the master speaks a generation of the API that shows no JRuby pool.
 	poolless bool
 	// silent is when the master stopped answering; zero while it answers.
 	silent time.Time
@@ -34,7 +34,7 @@ func (f *findings) configure(checks check.List, maxAge map[string]time.Duration)
 }
 
 // observe records the findings of the checks that look at the result of a probe, and
-// whether the master can have a pool.
+// whether the master can show a JRuby pool.
 func (f *findings) observe(r check.Result, now time.Time) {
 	if r.API != "" {
 		f.poolless = !r.API.ReportsPool()
@@ -52,8 +52,8 @@ func (f *findings) take(found check.Finding, now time.Time) {
 	if f.checks.Severity(found.Check) == check.Off {
 		return
 	}
-	silent := found.State == check.StateNone && found.Health == check.Warming // ask again
-	if found.Check == check.CheckJRuby && found.Checked.After(f.unread) && !silent {
+	again := found.State == check.StateNone && found.Health == check.Warming // not to be read yet
+	if found.Check == check.CheckJRuby && found.Checked.After(f.unread) && !again {
 		f.unread = time.Time{}
 	}
 	old, known := f.latest[found.Check]
@@ -73,7 +73,7 @@ func (f *findings) heard(r check.Result) {
 	}
 }
 
-// forgetPool makes the master warming until its pool has been read again. What was found
+// forgetPool makes the master warming until its JRuby pool has been read again. What was found
 // about the memory of the JVM is forgotten too: it may be that of an earlier one.
 func (f *findings) forgetPool(now time.Time) {
 	delete(f.latest, check.CheckHeap)

@@ -17,7 +17,7 @@ import (
 const confirmAfter = 20 * time.Millisecond
 
 // subject is one service that is probed: the master itself, or a service beside it. Only
-// the loop uses it.
+// the loop changes it.
 type subject struct {
 	name  string
 	probe func(context.Context) check.Result
@@ -43,7 +43,7 @@ type outcome struct {
 const lostRecently = time.Second
 
 // gone reports whether the master has just ended a kept connection and refuses a new one:
-// its process exits. The second probe need not wait then, because a listener that is being
+// its process is exiting. The second probe need not wait then, because a listener that is being
 // replaced leaves established connections alone.
 func (s *subject) gone(r check.Result, now time.Time) bool {
 	return r.Fault != nil && r.Fault.Reason == check.Refused && now.Sub(s.lost) < lostRecently
@@ -101,7 +101,7 @@ func subjects(c config.Config, host check.Host, lost chan<- *subject, old []*sub
 	return list
 }
 
-// newSubject returns a subject that answers the Status API.
+// newSubject returns a subject that is probed through the Status API.
 func newSubject(host check.Host, name, service string, lost chan<- *subject) *subject {
 	prober := host.Prober(service)
 	s := &subject{name: name, probe: prober.Probe, close: prober.Close, local: prober.Local}

@@ -217,7 +217,8 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 		want   []string
 	}{
 		{"in service", status(drain.Ready, ready, asking(up)), []string{}},
-		{"a daemon that has just started", status(drain.Ready, ready, func(s *api.Status) { s.Started = now().Add(-3 * time.Second) }),
+		{"a daemon that has just started", status(drain.Ready, ready,
+			func(s *api.Status) { s.Started = now().Add(-3 * time.Second) }),
 			[]string{"unseen: the daemon has run for 3s, and no balancer has asked yet"}},
 		{"not healthy", status(drain.Ready, func(s *api.Status) { s.Services[0].Answer.Body = "warming: jruby-warming" }),
 			[]string{"answer: /server is warming: jruby-warming"}},

@@ -1,4 +1,4 @@
-// Package e2e holds tests only: pmcheck as a process, between a real Puppet
+// Package e2e contains only tests: pmcheck as a process, between a real Puppet
 // Server and a real HAProxy.
 //
 // Each claim is asserted, and what was measured for it is logged in lines that

@@ -1,4 +1,4 @@
-// Package faults holds tests only. They inject real faults into a master on its own host,
+// Package faults contains only tests. They inject real faults into a master on its own host,
 // with pmcheck installed from its package and HAProxy in front of it.
 //
 // Each fault is a row of a table: what pmcheck and HAProxy reported and how soon, what

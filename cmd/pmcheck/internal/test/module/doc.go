@@ -1,4 +1,4 @@
-// Package module holds tests only. They run the Puppet module in packaging/puppet, the
+// Package module contains only tests. They run the Puppet module in packaging/puppet, the
 // examples of how other programs set and lift holds, and the migration from the xinetd
 // check, each with the program it is written for.
 //

@@ -1,3 +1,3 @@
-// Package packages holds tests only. They install the DEB and the RPM on hosts with their
+// Package packages contains only tests. They install the DEB and the RPM on hosts with their
 // own systemd, and test the result.
 package packages

@@ -1,4 +1,4 @@
-// Package pool holds tests only: a pool of two masters behind two balancers that
+// Package pool contains only tests: a pool of two or three masters behind two balancers that
 // is restarted, upgraded and rebooted while agents come all the time. None of
 // their runs may fail.
 //

@@ -1,4 +1,4 @@
-// Package soak holds tests only. Balancers ask one pmcheck 500 times per second while an
+// Package soak contains only tests. Balancers ask one pmcheck 500 times per second while an
 // operator sets and lifts holds, certificates and CRLs are renewed, and the master is
 // restarted. The test compares each answer with what was true when it was given, and fails
 // if memory, goroutines or descriptors grow.
