@@ -60,6 +60,8 @@ class pmcheck::config {
   }
   $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'initial_mode', 'holds']
 
+  # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
+  # must be the run with the corrected file.
   $streams.each |$unit, $stream| {
     $content = $stream ? {
       ''      => '',
@@ -67,11 +69,13 @@ class pmcheck::config {
     }
     pmcheck::dropin { $unit:
       content => $content,
+      require => File['/etc/pmcheck/pmcheck.yaml'],
     }
   }
 
   $noted = $settings.filter |$name, $_value| { $name in $at_start }
   pmcheck::dropin { 'pmcheck.service':
     content => join($noted.map |$name, $value| { "#   ${name}: ${pmcheck::yaml($value)}\n" }),
+    require => File['/etc/pmcheck/pmcheck.yaml'],
   }
 }

@@ -3,6 +3,8 @@
 require 'spec_helper'
 require 'yaml'
 
+DROPINS = ['pmcheck.socket', 'pmcheck-agent.socket', 'pmcheck-status.socket', 'pmcheck.service', 'pmcheck-gate.service'].freeze
+
 describe 'pmcheck' do
   let(:facts) { DEBIAN }
   let(:yaml) { YAML.safe_load(catalogue.resource('File', '/etc/pmcheck/pmcheck.yaml')[:content]) }
@@ -49,6 +51,14 @@ describe 'pmcheck' do
 
   it 'reloads, and does not restart, for most settings' do
     is_expected.to contain_service('pmcheck.service').with_restart('/bin/systemctl reload pmcheck.service')
+  end
+
+  # Otherwise a run whose pmcheck.yaml is refused changes a drop-in, and the run that mends it
+  # does not, so that it does not restart.
+  it 'removes no drop-in if pmcheck refuses its configuration' do
+    DROPINS.each do |unit|
+      is_expected.to contain_file("/etc/systemd/system/#{unit}.d/puppet.conf").that_requires('File[/etc/pmcheck/pmcheck.yaml]')
+    end
   end
 
   it 'manages no hold' do
@@ -108,6 +118,13 @@ describe 'pmcheck' do
       is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf')
         .with_content(%r{^\[Socket\]\nListenStream=\nListenStream=/run/pmcheck/other.sock$})
         .that_notifies('Exec[pmcheck: let go of the old sockets]')
+    end
+
+    it 'changes none of them if pmcheck refuses its configuration' do
+      DROPINS.each do |unit|
+        is_expected.to contain_file("/etc/systemd/system/#{unit}.d/puppet.conf").with_ensure('file')
+          .that_requires('File[/etc/pmcheck/pmcheck.yaml]')
+      end
     end
 
     it 'restarts for what a reload cannot change' do
