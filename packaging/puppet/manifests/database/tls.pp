@@ -18,15 +18,18 @@ class pmcheck::database::tls {
   $files.each |$setting, $sources| {
     $copy = "${pmcheck::database::directory}/${setting}.pem"
 
+    # A diff would put the key into the report, and a backup into a filebucket.
     file { $copy:
-      ensure  => file,
-      owner   => 'root',
-      group   => $postgresql::server::group,
-      mode    => '0640',
-      source  => pick(*$sources),
-      links   => follow,
-      require => Class['postgresql::server::install'],
-      notify  => Class['postgresql::server::reload'],
+      ensure    => file,
+      owner     => 'root',
+      group     => $postgresql::server::group,
+      mode      => '0640',
+      source    => pick(*$sources),
+      links     => follow,
+      show_diff => false,
+      backup    => false,
+      require   => Class['postgresql::server::install'],
+      notify    => Class['postgresql::server::reload'],
     }
 
     postgresql::server::config_entry { $setting:

@@ -60,6 +60,11 @@ describe 'pmcheck::database' do
     is_expected.to contain_postgresql__server__config_entry('ssl').with_value('on')
   end
 
+  # Puppet stores a diff in the report, and the file before the change in a filebucket.
+  it 'shows the key to nobody' do
+    is_expected.to contain_file('/etc/pmcheck-database/ssl_key_file.pem').with(show_diff: false, backup: false)
+  end
+
   context 'with an administrator, networks and other files' do
     let(:params) do
       super().merge(admins: ['admin.example.com'], allow: ['192.0.2.0/28'], tls_certificate: '/c', tls_key: '/k', tls_ca: '/ca', tls_crl: '/crl')
