@@ -8,7 +8,8 @@
 # FILE describes the old check, such as /etc/xinetd.d/puppetserver_check. The default
 # is the file in /etc/xinetd.d with "port = 9200".
 #
-# First install pmcheck, and write /etc/pmcheck/pmcheck.yaml if you need one.
+# First mask pmcheck.socket and pmcheck.service, so that pmcheck does not take the port when
+# xinetd is stopped. Then install pmcheck, and write /etc/pmcheck/pmcheck.yaml if you need one.
 set -eu
 
 port=9200
@@ -67,6 +68,9 @@ back() {
     systemctl stop pmcheck.socket pmcheck.service || true
     mv "$old.before-pmcheck" "$old"
     systemctl reload-or-restart xinetd
+    # As before: neither a stop of xinetd nor a reboot gives the port to pmcheck.
+    systemctl --quiet disable pmcheck.socket pmcheck.service || true
+    systemctl --quiet mask pmcheck.socket pmcheck.service || true
     until_answer $port 10000 || die "xinetd has the port back, and its check does not answer 200 either"
     die "$*; xinetd has the port back"
 }
@@ -76,7 +80,8 @@ old=${1-$(find_old)}
 until_answer $port 5000 || die "the old check does not answer 200; run this when it does"
 rehearse
 
-# The units that the package started could not bind the port.
+systemctl --quiet unmask pmcheck.socket pmcheck.service
+# Units that were not masked have failed: they could not bind the port.
 systemctl stop pmcheck.socket pmcheck.service
 systemctl reset-failed pmcheck.socket pmcheck.service 2>/dev/null || true
 systemctl --quiet enable pmcheck.socket pmcheck.service

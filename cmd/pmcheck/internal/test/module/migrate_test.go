@@ -49,11 +49,13 @@ func (s *hostSite) startXinetdCheck() {
 func (s *hostSite) testMigrate() {
 	s.t.Helper()
 	s.Host.Copy(tree(s.t, "examples", "migrate-from-xinetd", "migrate.sh"), "/root/migrate.sh", 0o755)
+	s.Host.MustRun("systemctl", "mask", "pmcheck.socket", "pmcheck.service")
 	if out, err := s.Host.Run("apt-get", "install", "-y", "-q", debFile); err != nil {
 		s.t.Fatalf("the package cannot be installed while its port is taken: %v", err)
 	} else {
 		s.t.Log(out)
 	}
+	s.assertUnits("masked")
 	const config, dropin = "/etc/pmcheck/pmcheck.yaml", "/etc/systemd/system/pmcheck.service.d/broken.conf"
 	for _, step := range []struct {
 		name, file, content string
@@ -109,4 +111,19 @@ func (s *hostSite) migrate(ok bool, owner string) {
 		s.t.Errorf("the listener on the port is %s, want %s", got, owner)
 	}
 	s.waitForAnswer("9200", 200, "")
+	if owner == "pmcheck" {
+		s.assertUnits("enabled")
+	} else {
+		s.assertUnits("masked")
+	}
+}
+
+// assertUnits asserts that the units which bind the port are enabled or masked.
+func (s *hostSite) assertUnits(want string) {
+	s.t.Helper()
+	for _, unit := range []string{"pmcheck.socket", "pmcheck.service"} {
+		if got, _ := s.Host.Run("systemctl", "is-enabled", unit); strings.TrimSpace(got) != want {
+			s.t.Errorf("%s is %s, want %s", unit, got, want)
+		}
+	}
 }
