@@ -154,8 +154,11 @@ func (s Status) Service(name string) (ServiceStatus, bool) {
 // Serves reports whether balancers are told to use this master.
 func (s Status) Serves() bool {
 	server, _ := s.Service(monitor.Server)
-	return server.Answer.Code == http.StatusOK
+	return server.Serves()
 }
+
+// Serves reports whether a balancer without codes of its own is told to use the service.
+func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
 
 // ServiceOrError is like Service, but returns an error if there is no such service. The
 // error wraps ErrNoService and names the services of the daemon.

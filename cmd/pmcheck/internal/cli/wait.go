@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -60,7 +59,7 @@ func runWait(c *cli.Context, environ []string) error {
 			return "", false, noService(err)
 		}
 		r.Answer = &service.Answer
-		r.Reached = (service.Answer.Code == http.StatusOK) == (goal == "ready")
+		r.Reached = service.Serves() == (goal == "ready")
 		state = fmt.Sprintf("/%s is told %d %s", service.Name, service.Answer.Code, service.Answer.Body)
 		return state, r.Reached, nil
 	})

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"net/http"
 	"strconv"
 	"time"
 
@@ -84,7 +83,7 @@ func (send sender) service(v api.ServiceStatus) {
 	for _, m := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
 		send("mode", truth(v.Mode == m), v.Name, string(m))
 	}
-	send("serving", truth(v.Answer.Code == http.StatusOK), v.Name)
+	send("serving", truth(v.Serves()), v.Name)
 	send("probes_total", float64(v.Probes), v.Name)
 	send.time("probe_timestamp_seconds", v.Verdict.Checked, v.Name)
 }

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +35,7 @@ func newHero(s api.Status) hero {
 	server := s.Services[0]
 	h := hero{Lasted: "Out of service"}
 	h.May, h.Because = mayRestart(server)
-	if server.Answer.Code == http.StatusOK {
+	if server.Serves() {
 		h.Lasted = "In service"
 	}
 	for _, hold := range s.Holds {

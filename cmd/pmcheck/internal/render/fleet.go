@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -173,7 +172,7 @@ func fleetLine(members []api.Member) string {
 		switch {
 		case s.Mode != drain.Ready:
 			others = append(others, fmt.Sprintf("%s %d %s", m.Host, s.Answer.Code, s.Mode))
-		case s.Answer.Code != http.StatusOK || s.Verdict.Health != check.Healthy:
+		case !s.Serves() || s.Verdict.Health != check.Healthy:
 			others = append(others, fmt.Sprintf("%s %d %s", m.Host, s.Answer.Code, Verdict(s.Verdict)))
 		}
 	}

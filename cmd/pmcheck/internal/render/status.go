@@ -109,7 +109,7 @@ func checkLine(c api.CheckStatus, now time.Time) string {
 // headline returns the state of a service in a few words.
 func headline(s api.ServiceStatus) string {
 	switch {
-	case s.Answer.Code == 200:
+	case s.Serves():
 		return "in service"
 	case s.Mode != drain.Ready:
 		return "OUT of service: held in " + string(s.Mode)

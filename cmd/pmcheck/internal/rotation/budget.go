@@ -2,7 +2,6 @@ package rotation
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -44,7 +43,7 @@ func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
 		return SlotReturn, ""
 	case s.Budget.Held:
 		return SlotRenew, ""
-	case server.Mode == drain.Ready && server.Answer.Code != http.StatusOK && s.Time.Sub(server.ServingSince) >= outAfter:
+	case server.Mode == drain.Ready && !server.Serves() && s.Time.Sub(server.ServingSince) >= outAfter:
 		return SlotRenew, server.Answer.Body
 	}
 	return SlotLook, ""

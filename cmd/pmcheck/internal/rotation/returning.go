@@ -14,7 +14,7 @@ import (
 // Returning returns what keeps a service from being in service again since its
 // hold was lifted: its own answer, and balancers that do not send agents yet.
 func Returning(s api.Status, service string, since time.Time) (list []api.Obstacle) {
-	if v, known := s.Service(service); known && v.Answer.Code != http.StatusOK {
+	if v, known := s.Service(service); known && !v.Serves() {
 		list = append(list, outOfService(v, s.Holds))
 	} else if known {
 		list = append(append(list, gateClosed(s, v)...), unheard(s)...)
@@ -47,7 +47,7 @@ func turnedAway(s api.Status, b api.Balancer) bool {
 // not answer 200, and its balancers, are not waited for.
 func InService(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	for _, v := range s.Services {
-		wanted := v.Name == service || service == "" && (v.Name == monitor.Server || v.Answer.Code == http.StatusOK)
+		wanted := v.Name == service || service == "" && (v.Name == monitor.Server || v.Serves())
 		if wanted {
 			list = append(list, Returning(s, v.Name, since)...)
 		}
