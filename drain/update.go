@@ -54,6 +54,35 @@ func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, 
 	return stored[0], nil
 }
 
+// Undo takes back set, a hold that Put or Change has returned: it puts back the hold that was
+// there before, if that one is still in effect, or else removes set. A zero before means
+// that there was none. No other writer can change the hold in between. If the hold in place
+// is not set, because another writer has lifted or replaced it or it has ended, Undo leaves
+// it, and the error wraps [ErrNotFound]. Unlike Lift, it never makes a new host ready.
+func (s *Store) Undo(set, before Hold) error {
+	gone := fmt.Errorf("%w: that of %s was lifted or replaced, or has ended", ErrNotFound, set.Holder)
+	if before.Mode != "" && before.InEffect(s.now()) {
+		owned := false
+		_, err := s.Change(set.Holder, set.Service, func(old Hold) Hold {
+			if owned = old == set; !owned {
+				return Hold{} // not valid, and so not written
+			}
+			return before
+		})
+		switch {
+		case !owned:
+			return gone
+		case err == nil || before.InEffect(s.now()):
+			return err
+		}
+	}
+	lifted, err := s.lift(false, func(h Hold) bool { return h == set && h.InEffect(s.now()) })
+	if err == nil && len(lifted) == 0 {
+		return gone
+	}
+	return err
+}
+
 func (s *Store) dirOf(h Hold) string {
 	if h.UntilReboot {
 		return s.UntilReboot

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -126,7 +125,8 @@ func leave(c *cli.Context, environ []string, settings config.Config, wish rotati
 }
 
 // setHold sets a hold and waits as the flags say. If another server has left at the
-// same time, it puts back what was there before, and the error wraps errCollision.
+// same time, it puts back what was there before, and the error wraps errCollision, unless
+// another command has changed the hold meanwhile.
 func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rotation.Departure, tomorrow bool) error {
 	store, t, before := settings.Store(), render.Toggle{Tomorrow: tomorrow}, drain.Hold{}
 	set, err := store.Change(wish.Hold.Holder, wish.Hold.Service, func(old drain.Hold) (h drain.Hold) {
@@ -150,13 +150,15 @@ func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rota
 	if !errors.Is(err, errCollision) {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(set))
-	if before.Mode != "" {
-		_, failed := store.Put(before)
-		return cmp.Or(setHint(c, failed), err)
+	switch undone := store.Undo(set, before); {
+	case errors.Is(undone, drain.ErrNotFound):
+		err = fmt.Errorf("%v; the hold was lifted or set again meanwhile, and is left as it is", err)
+		return &exitError{exitRefused, err, "see pmcheck status"}
+	case undone != nil:
+		return setHint(c, undone)
 	}
-	_, failed := store.Lift(set.Holder, set.Service)
-	return cmp.Or(writeHint(failed), err)
+	fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(set))
+	return err
 }
 
 func ready(c *cli.Context, environ []string) error {

@@ -79,16 +79,20 @@ func (h *Hold) Renew() {
 // Keep removes the end of the hold, so that it stays until it is lifted.
 func (h *Hold) Keep() error { return h.change(time.Time{}) }
 
-// Lift lifts the hold and returns the holds that it lifted. It succeeds if the hold is gone.
+// Lift lifts the hold and returns the holds that it lifted. It succeeds if the hold is gone, or
+// is another party's by now.
 func (h *Hold) Lift() ([]drain.Hold, error) {
-	if now, found := h.Other(); found && !h.owns(now) {
+	now, found := h.Other()
+	if !found || !h.owns(now) {
 		return nil, nil
 	}
-	lifted, err := h.Store.Lift(h.Holder, h.Service)
-	if errors.Is(err, drain.ErrNotFound) {
-		err = nil
+	switch err := h.Store.Undo(now, drain.Hold{}); {
+	case errors.Is(err, drain.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return lifted, err
+	return []drain.Hold{now}, nil
 }
 
 // owns reports whether a hold of this name is this one.

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// The master leaves together with the only other one. Meanwhile its hold of before may have
+// ended, and another session may have set or lifted the same hold.
+func TestACollisionUndoesOnlyTheOwnHold(t *testing.T) {
+	t.Parallel()
+	again := func(s *drain.Store) error {
+		_, err := s.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain, Reason: "another"})
+		return err
+	}
+	for _, tt := range []struct {
+		name   string
+		before time.Duration            // what the hold of before still has; 0: there is none
+		during func(*drain.Store) error // what happens before the collision shows
+		left   string                   // the reason of the hold in place afterwards; empty if there is none
+		says   string
+	}{
+		{"there was none", 0, nil, "", "lifted: "},
+		{"there was another", time.Hour, nil, "before", "lifted: "},
+		{"there was one that has ended", time.Second, func(s *drain.Store) error {
+			time.Sleep(time.Second)
+			return nil
+		}, "", "lifted: "},
+		{"another session has set it again", 0, again, "another", "left as it is"},
+		{"another session has set it again over another", time.Hour, again, "another", "left as it is"},
+		{"another session has lifted it", time.Hour, func(s *drain.Store) error {
+			_, err := s.Lift(drain.Operator, "")
+			return err
+		}, "", "left as it is"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp("", "") // a socket's path must be short
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			config, socket := filepath.Join(dir, "pmcheck.yaml"), filepath.Join(dir, "s")
+			write(t, config, "holds:\n  persistent: "+dir+"/holds\n  until_reboot: "+dir+"/run\n")
+			store := &drain.Store{Persistent: dir + "/holds", UntilReboot: dir + "/run"}
+			if _, err := store.LiftAll(); err != nil { // it creates the directories
+				t.Fatal(err)
+			}
+			if tt.before > 0 {
+				h := drain.Hold{Holder: drain.Operator, Mode: drain.Drain, Reason: "before", Until: time.Now().Add(tt.before)}
+				if _, err := store.Put(h); err != nil {
+					t.Fatal(err)
+				}
+			}
+			startColliding(t, socket, func() error {
+				if tt.during == nil {
+					return nil
+				}
+				return tt.during(store)
+			})
+			var out, said strings.Builder
+			args := []string{"pmcheck", "drain", "--config", config, "--wait=20s", "--reason", "own", "--until", "never"}
+			exit := Run(args, []string{"PMCHECK_SOCKET=" + socket}, strings.NewReader(""), &out, &said)
+			if exit != exitRefused || !strings.Contains(said.String(), tt.says) {
+				t.Errorf("exit status %d, and it does not say %q:\n%s%s", exit, tt.says, &out, &said)
+			}
+			var left []string
+			for _, h := range store.Read().At(time.Now()).Holds() {
+				left = append(left, h.Reason)
+			}
+			if strings.Join(left, " ") != tt.left {
+				t.Errorf("holds %q are left, want %q", left, tt.left)
+			}
+		})
+	}
+}
+
+// startColliding serves a status in which the master serves at first. When it is held, the
+// balancer has no server left, after during has returned.
+func startColliding(t *testing.T, socket string, during func() error) {
+	t.Helper()
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		now := time.Now()
+		b := api.Balancer{Node: "lb1", Service: monitor.Server, Seen: now, Checks: 9, Interval: 0.1, DrainCode: 404,
+			OthersWeight: 100, OthersSeen: now, UnitWeight: 100,
+			View: &api.View{State: "UP", Weight: 100, WeightTotal: 200}}
+		mode := drain.Ready
+		if asked++; asked > 1 { // the first asks whether this is the last server
+			mode, b.View.State = drain.Drain, "NOLB"
+		}
+		if asked == 3 {
+			if err := during(); err != nil {
+				t.Error(err)
+			}
+		}
+		if asked > 2 { // the second asks whether the hold is in effect
+			b.Seen, b.View.WeightTotal = time.Now(), 0
+		}
+		json.NewEncoder(w).Encode(api.Status{
+			Time:      time.Now(),
+			Started:   now.Add(-time.Hour),
+			Balancers: []api.Balancer{b},
+			Services:  []api.ServiceStatus{{Name: monitor.Server, Mode: mode}},
+			Probe:     api.ProbeStatus{Address: "127.0.0.1:1"},
+		})
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+}
