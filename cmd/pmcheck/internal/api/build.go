@@ -19,6 +19,7 @@ type Source struct {
 	Config      ConfigStatus
 	State       *monitor.State
 	Balancers   []Balancer
+	Asked       time.Time // when one of them, or one that is gone, asked last
 	Budget      *BudgetStatus
 	Gate        *GateStatus
 	Others      *OthersStatus
@@ -30,20 +31,21 @@ type Source struct {
 func (src Source) Build(now time.Time) Status {
 	s := src.State
 	status := Status{
-		Version:   src.Version,
-		Certname:  src.Settings.Probe.Certname,
-		Time:      now,
-		Started:   src.Started,
-		Revision:  src.Revision,
-		Holds:     []HoldStatus{},
-		Balancers: src.Balancers,
-		Probe:     NewProbeStatus(src.Settings.Probe.Address, s.Result),
-		Config:    src.Config,
-		Fleet:     src.Settings.Fleet,
-		CodeLag:   check.Settings[check.CodeSettings](src.Settings.Checks).Lag.Seconds(),
-		Budget:    src.Budget,
-		Gate:      src.Gate,
-		Others:    src.Others,
+		Version:       src.Version,
+		Certname:      src.Settings.Probe.Certname,
+		Time:          now,
+		Started:       src.Started,
+		Revision:      src.Revision,
+		Holds:         []HoldStatus{},
+		Balancers:     src.Balancers,
+		BalancerAsked: src.Asked,
+		Probe:         NewProbeStatus(src.Settings.Probe.Address, s.Result),
+		Config:        src.Config,
+		Fleet:         src.Settings.Fleet,
+		CodeLag:       check.Settings[check.CodeSettings](src.Settings.Checks).Lag.Seconds(),
+		Budget:        src.Budget,
+		Gate:          src.Gate,
+		Others:        src.Others,
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()

@@ -50,6 +50,10 @@ type Status struct {
 	Holds    []HoldStatus    `json:"holds"`
 	// Balancers are the clients that ask, each with its view of this master.
 	Balancers []Balancer `json:"balancers"`
+	// BalancerAsked is when a balancer asked last, be it one that no longer asks; zero if
+	// none ever has, as far as this daemon and those before it know. A restart of the
+	// daemon keeps it, a stop does not.
+	BalancerAsked time.Time `json:"balancer_asked,omitzero"`
 	// AgentLine is the answer to agent-checks; empty if they are not answered.
 	AgentLine string       `json:"agent_line,omitempty"`
 	Probe     ProbeStatus  `json:"probe"`

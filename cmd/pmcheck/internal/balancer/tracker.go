@@ -24,8 +24,9 @@ const (
 type Tracker struct {
 	changed func()
 
-	mu   sync.Mutex
-	list map[key]*Balancer
+	mu    sync.Mutex
+	list  map[key]*Balancer
+	asked time.Time // when one that counts asked last, in the list or not
 }
 
 // key tells balancers apart. Only a balancer with a view names itself. Those without one
@@ -103,6 +104,7 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	}
 	b.Checks++
 	b.Answers++
+	t.noteAsked(b)
 	if news {
 		t.changed()
 	}
@@ -112,6 +114,12 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 func (t *Tracker) agentChecks(source netip.Addr, now time.Time) bool {
 	b := t.list[key{source: source, service: monitor.Server, name: AgentCheck}]
 	return b != nil && !b.gone(now)
+}
+
+func (t *Tracker) noteAsked(b *Balancer) {
+	if b.Counts() && b.Seen.After(t.asked) {
+		t.asked = b.Seen
+	}
 }
 
 // smooth returns the moving average with the latest of n values. The first value
@@ -147,19 +155,20 @@ func (t *Tracker) admit(k key, now time.Time) *Balancer {
 	return b
 }
 
-// Restore adds the balancers that Current returned in an earlier process. It does not
-// replace entries of this process.
+// Restore adds the balancers that All returned in an earlier process. It does not replace
+// entries of this process.
 func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, b := range list {
 		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
 		k = k.withCodes(b.DrainCode, b.MaintCode, b.BusyCode)
-		if t.list[k] != nil || b.gone(now) {
-			continue
-		}
 		if b.Seen.After(now) { // the clock was set back
 			b.Seen = now
+		}
+		t.noteAsked(&b)
+		if t.list[k] != nil {
+			continue
 		}
 		if room := t.admit(k, now); room != nil {
 			*room = b
@@ -202,17 +211,28 @@ func (t *Tracker) forgetOldest(of func(source netip.Addr) bool) {
 	delete(t.list, oldest)
 }
 
+// Asked returns when a balancer asked last, be it one that no longer asks; zero if none
+// ever has. HAProxy does not check a server in MAINT, and keeps its sessions.
+func (t *Tracker) Asked() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked
+}
+
 // Current returns the balancers that still ask, in a stable order. It does not forget
 // the others: a slow balancer may ask again, and its interval can be measured only if
 // the time of its last check is still known.
 func (t *Tracker) Current(now time.Time) []Balancer {
+	return slices.DeleteFunc(t.All(), func(b Balancer) bool { return b.gone(now) })
+}
+
+// All returns the balancers that Current returns, and those that no longer ask.
+func (t *Tracker) All() []Balancer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list := make([]Balancer, 0, len(t.list))
 	for _, b := range t.list {
-		if !b.gone(now) {
-			list = append(list, *b)
-		}
+		list = append(list, *b)
 	}
 	slices.SortFunc(list, func(x, y Balancer) int {
 		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),

@@ -480,3 +480,43 @@ func TestTrackerIsBounded(t *testing.T) {
 		t.Error("the honest balancer was evicted")
 	}
 }
+
+// HAProxy does not check a server in MAINT, and keeps its sessions.
+func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
+	now, lb := time.Now(), netip.MustParseAddr("198.51.100.1")
+	for _, tt := range []struct {
+		name   string
+		q      Question
+		source netip.Addr
+		checks int
+		asked  bool
+	}{
+		{"with its view", Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/2"}, lb, 1, true},
+		{"without", Question{Service: "server"}, lb, 2, true},
+		{"a client that asked once", Question{Service: "server"}, lb, 1, false},
+		{"a client on this host", Question{Service: "server"}, netip.IPv6Loopback(), 9, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tracker, last := NewTracker(func() {}), time.Time{}
+			for i := range tt.checks {
+				last = now.Add(time.Duration(i) * 2 * time.Second)
+				tracker.Record(tt.source, tt.q, Told{200, "ok"}, last)
+			}
+			if !tt.asked {
+				last = time.Time{}
+			}
+			later := now.Add(24 * time.Hour)
+			for restarts := range 3 {
+				if n := len(tracker.Current(later)); n != 0 {
+					t.Errorf("%d balancers ask a day later", n)
+				}
+				if got := tracker.Asked(); !got.Equal(last) {
+					t.Errorf("after %d restarts, a balancer asked last at %v, want %v", restarts, got, last)
+				}
+				saved := tracker.All()
+				tracker = NewTracker(func() {})
+				tracker.Restore(saved, later)
+			}
+		})
+	}
+}

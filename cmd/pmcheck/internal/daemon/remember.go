@@ -43,7 +43,7 @@ func (d *Daemon) remember(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
-		err := d.balancersFile().save(d.balancers.Current(time.Now()))
+		err := d.balancersFile().save(d.balancers.All())
 		if err != nil && !said {
 			d.Log.Warn("cannot save the balancers for the next daemon", "error", err)
 		}

@@ -45,6 +45,28 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	}
 }
 
+// The guard waits for agents of a balancer that has put the master in MAINT, and so no
+// longer asks.
+func TestRestartKeepsWhenABalancerAskedLast(t *testing.T) {
+	t.Parallel()
+	r, dir := start(t, nil), t.TempDir()
+	const saved = `[{"source": "198.51.100.1", "service": "server", "checks": 9, "seen": "2026-01-02T03:04:05Z"}]`
+	if err := os.WriteFile(filepath.Join(dir, "balancers.json"), []byte(saved), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r.restart(dir)
+		s := r.Status(time.Now())
+		if want := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC); !s.BalancerAsked.Equal(want) || len(s.Balancers) != 0 {
+			t.Errorf("a balancer asked last at %v, want %v; %+v ask", s.BalancerAsked, want, s.Balancers)
+		}
+	}
+	r.restart(t.TempDir())
+	if asked := r.Status(time.Now()).BalancerAsked; !asked.IsZero() {
+		t.Errorf("a balancer asked at %v, before a daemon that knows of none", asked)
+	}
+}
+
 func TestBalancersExcludedMeanwhileAreNotRestored(t *testing.T) {
 	t.Parallel()
 	r, dir := start(t, nil), t.TempDir()

@@ -45,6 +45,7 @@ func (d *Daemon) status(now time.Time) api.Status {
 		Config:      *d.config.Load(),
 		State:       d.monitor.State(),
 		Balancers:   d.balancers.Current(now),
+		Asked:       d.balancers.Asked(),
 		Budget:      d.budget.Load(),
 		Gate:        d.gate.Load(),
 		Others:      d.others.Load(),

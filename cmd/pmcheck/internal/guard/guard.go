@@ -239,13 +239,10 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 		since = status.Time
 	}
 	look := wait.DrainedInTurn(g.departure)(g.client, g.Settings.Probe.Address, "", since)
-	heard, unheard := false, false
+	unheard := false
 	left, clear, err := g.wait(ctx, rotation.Settle, func(ctx context.Context) []api.Obstacle {
 		status, err := g.client.Status(ctx)
-		// A balancer that has taken the master out may then ask so seldom that it counts as
-		// gone, while the agents that it has sent still run.
-		heard = heard || err == nil && rotation.Heard(status)
-		if unheard = !heard && err == nil && rotation.Unheard(status, since); unheard {
+		if unheard = err == nil && rotation.Unheard(status, since); unheard {
 			return nil
 		}
 		return look(ctx)
@@ -259,7 +256,7 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 		after := time.Since(g.stop.Drained).Round(time.Second)
 		return fmt.Errorf("%w after %s: %s", ErrNotIdle, after, api.Summary(left))
 	case unheard:
-		g.Progress.Done("no balancer asks this master, and no gate is closed, " +
+		g.Progress.Done("no balancer has ever asked this master, and no gate is closed, " +
 			"so agents would not go elsewhere: not waited for")
 	default:
 		g.Progress.Done("idle")

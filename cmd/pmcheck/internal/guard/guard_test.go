@@ -33,11 +33,13 @@ type master struct {
 	noBudget bool // the budget's database does not answer
 	late     bool // the daemon notices a hold, or that it was lifted, half a second late
 	seldom   bool // the balancer sends no view, and once it has the master out asks too seldom to count
+	inMaint  bool // the balancer has the master in MAINT, and so no longer asks
+	unasked  bool // no balancer has ever asked
 
 	mu    sync.Mutex
 	modes []drain.Mode // that the guard has set, each once until the next
 	left  time.Time    // when the last of them was first seen
-	done  bool         // with seldom: the last agent has finished
+	done  bool         // the last agent has finished
 }
 
 func startMaster(t *testing.T, m *master) {
@@ -96,29 +98,36 @@ func (m *master) status() api.Status {
 			b.View.WeightTotal = 0
 		}
 	}
-	balancers, pool := []api.Balancer{b}, &check.Pool{Size: 1}
-	if m.seldom {
+	balancers, asked := []api.Balancer{b}, now
+	drained := mode == drain.Drain
+	switch {
+	case m.inMaint:
+		balancers, asked = nil, now.Add(-time.Minute)
+	case m.unasked:
+		balancers, asked = nil, time.Time{}
+	case m.seldom && drained && now.Sub(m.left) > time.Second:
+		balancers, asked = nil, m.left.Add(time.Second)
+	case m.seldom:
 		b.View, b.Source = nil, netip.MustParseAddr("198.51.100.1")
 		b.Answer, b.Answers = balancer.Told{Code: http.StatusOK}, 9
-		if mode == drain.Drain {
+		if drained {
 			b.Answer.Code = http.StatusServiceUnavailable
 		}
 		balancers = []api.Balancer{b}
-		if mode == drain.Drain && now.Sub(m.left) > time.Second {
-			balancers = nil
-		}
-		if mode == drain.Drain && now.Sub(m.left) < 3*time.Second {
-			pool.Borrowed = []check.Loan{{Request: "POST /puppet/v3/catalog/web1"}}
-		} else if mode == drain.Drain {
-			m.done = true
-		}
+	}
+	pool := &check.Pool{Size: 1}
+	if m.unasked || m.agentsRun() && now.Sub(m.left) < 3*time.Second {
+		pool.Borrowed = []check.Loan{{Request: "POST /puppet/v3/catalog/web1"}}
+	} else if drained {
+		m.done = true
 	}
 	return api.Status{
-		Time:      now,
-		Started:   now.Add(-time.Hour),
-		Certname:  "m1",
-		Fleet:     []string{"m1", "m2"},
-		Balancers: balancers,
+		Time:          now,
+		Started:       now.Add(-time.Hour),
+		Certname:      "m1",
+		Fleet:         []string{"m1", "m2"},
+		Balancers:     balancers,
+		BalancerAsked: asked,
 		Services: []api.ServiceStatus{{
 			Name:    monitor.Server,
 			Mode:    mode,
@@ -128,6 +137,9 @@ func (m *master) status() api.Status {
 		Probe: api.ProbeStatus{Address: m.settings.Probe.Address},
 	}
 }
+
+// agentsRun reports whether agents still run for 3 s after the hold.
+func (m *master) agentsRun() bool { return m.seldom || m.inMaint }
 
 func TestBeforeStop(t *testing.T) {
 	t.Parallel()
@@ -152,6 +164,10 @@ func TestBeforeStop(t *testing.T) {
 			"goes back into service: balancer lb1 has no other server left"},
 		{"agents still run when the balancer asks seldom", &master{seldom: true},
 			[]drain.Mode{drain.Ready, drain.Drain}, "idle"},
+		{"agents still run when the balancer has put the master in MAINT first", &master{inMaint: true},
+			[]drain.Mode{drain.Ready, drain.Drain}, "idle"},
+		{"agents that no balancer has sent are not waited for", &master{unasked: true},
+			[]drain.Mode{drain.Ready, drain.Drain}, "no balancer has ever asked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +190,7 @@ func TestBeforeStop(t *testing.T) {
 			if _, after, back := strings.Cut(out.String(), "goes back"); back && !strings.Contains(after, "may leave at") {
 				t.Errorf("it does not wait for another slot:\n%s", &out)
 			}
-			if tt.master.seldom && !tt.master.done {
+			if tt.master.agentsRun() && !tt.master.done {
 				t.Error("the service may stop, and an agent still runs")
 			}
 			if after := tt.master.left.Sub(began); tt.master.noBudget && after >= tt.master.settings.Guard.Turn {

@@ -130,6 +130,8 @@ func TestUnheard(t *testing.T) {
 		{"no balancer for a minute", status(drain.Drain, running(time.Minute)), true},
 		{"a daemon that has just started", status(drain.Drain, running(59*time.Second)), false},
 		{"a balancer", status(drain.Drain, running(time.Hour), asking(func(*api.Balancer) {})), false},
+		{"a balancer that asked long ago, as one does that has the master in MAINT", status(drain.Drain,
+			running(time.Hour), func(s *api.Status) { s.BalancerAsked = s.Time.Add(-50 * time.Minute) }), false},
 		{"a closed gate", status(drain.Drain, running(time.Hour), gate(true, time.Minute)), false},
 		{"a gate that has not looked yet", status(drain.Drain, running(time.Hour), lookedBefore), false},
 		{"a gate that stays open", status(drain.Drain, running(time.Hour), gate(false, time.Minute)), true},

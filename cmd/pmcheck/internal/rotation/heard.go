@@ -22,13 +22,15 @@ func Heard(s api.Status) bool {
 	return slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool { return b.Counts() })
 }
 
-// Unheard reports whether no balancer asks this master, as far as a daemon can
+// Unheard reports whether no balancer has ever asked this master, as far as a daemon can
 // know that: one that has just started has not heard the slow ones. Without a
 // balancer that is told of a hold, no agent goes elsewhere, unless the gate sends it there.
-// A gate that has not looked since the hold took effect may be about to close.
+// A gate that has not looked since the hold took effect may be about to close. A balancer
+// that no longer asks may have taken the master out, and agents that it has sent still run.
 func Unheard(s api.Status, since time.Time) bool {
 	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
-	return !gated && !Heard(s) && s.Time.Sub(s.Started) >= hearWithin
+	asked := Heard(s) || !s.BalancerAsked.IsZero()
+	return !gated && !asked && s.Time.Sub(s.Started) >= hearWithin
 }
 
 // unheard is the obstacle of a daemon that has just started and has not heard any
