@@ -52,7 +52,11 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"agent without a port", "agent: {listen: localhost}\n",
 			"F:1: agent.listen: localhost is not an address (host:port, or :9201 for every interface)"},
 		{"agent on the same port", "agent: {listen: ':9200'}\n",
-			"F:1: agent.listen: is the same as listen (an agent-check is not HTTP: :9201 is usual)"},
+			"F:1: agent.listen: :9200 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
+		{"agent on the same port of another address", "agent: {listen: '0.0.0.0:9200'}\n",
+			"F:1: agent.listen: 0.0.0.0:9200 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
+		{"agent on the same port, written otherwise", "listen: '127.0.0.1:9300'\nagent: {listen: '[::]:09300'}\n",
+			"F:2: agent.listen: [::]:09300 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
 		{"budget of another scheme", "budget: {database: 'mysql://db/pmcheck'}\n",
 			"F:1: budget.database: mysql://db/pmcheck is not the URL of a database " +
 				"(such as postgresql://puppetdb.example.com/pmcheck)"},
@@ -90,6 +94,15 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: fleet: \"a b\" is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
 				"F:1: fleet: https://m3/x is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
 				"F:1: fleet: m4:x is not a master (such as m1, m1:9200 or https://m1:9200)"},
+		{"ports of the fleet", "fleet: [m1:70000, \"https://m1:99999\", \"[::1]:65536\", m1:65535, m1:0]\n",
+			"F:1: fleet: m1:70000 is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
+				"F:1: fleet: https://m1:99999 is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
+				"F:1: fleet: [::1]:65536 is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
+				"F:1: fleet: m1:0 is not a master (such as m1, m1:9200 or https://m1:9200)"},
+		{"hosts that are no names", "listen: 'x y:9200'\ntcp_services: ['pcp=a/b:8142']\nprobe: {address: '[a b]:8140'}\n",
+			"F:1: listen: \"x y:9200\" is not an address (host:port, or :9200 for every interface)\n" +
+				"F:2: tcp_services: pcp=a/b:8142 has no host and port (such as pcp=localhost:8142)\n" +
+				"F:3: probe.address: \"[a b]:8140\" is not a host and port (such as localhost:8140)"},
 		{"fraction for a duration", "probe: {timeout: 1.5}\n", "F:1: probe.timeout: 1.5 needs a unit (1.5s)"},
 		{"not a duration", "probe: {timeout: soon}\n",
 			"F:1: probe.timeout: soon is not a duration (such as 2s, 1500ms or 1m30s)"},

@@ -106,9 +106,23 @@ func (j judge) probe(p Probe) {
 }
 
 func isAddress(s string) bool {
-	_, port, _ := net.SplitHostPort(s) // the port is empty if s has none
-	_, err := strconv.ParseUint(port, 10, 16)
+	host, port, _ := net.SplitHostPort(s) // both are empty if s has no port
+	_, notIP := netip.ParseAddr(host)
+	return isPort(port) && (host == "" || notIP == nil || regexp.MustCompile(`^[0-9A-Za-z._-]+$`).MatchString(host))
+}
+
+func isPort(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 16)
 	return err == nil
+}
+
+// samePort reports whether two addresses have the same port. The kernel chooses port 0
+// anew for each of them.
+func samePort(a, b string) bool {
+	_, portA, _ := net.SplitHostPort(a)
+	_, portB, _ := net.SplitHostPort(b)
+	portA, portB = strings.TrimLeft(portA, "0"), strings.TrimLeft(portB, "0")
+	return portA == portB && portA != ""
 }
 
 func isTarget(s string) bool {
@@ -123,7 +137,9 @@ func IsMember(s string) bool {
 		// Without a port, colons need no brackets.
 		return regexp.MustCompile(`^[0-9A-Za-z._-]*$`).MatchString(addr.Zone())
 	}
-	return regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[1-9][0-9]{0,4})?$`).MatchString(s)
+	member := regexp.MustCompile(`^(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::([1-9][0-9]*))?$`)
+	parts := member.FindStringSubmatch(s)
+	return parts != nil && (parts[1] == "" || isPort(parts[1]))
 }
 
 // isCertname also accepts the empty name, for a certname that is not known yet.
