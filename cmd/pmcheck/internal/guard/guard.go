@@ -72,7 +72,7 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 // so an error only says that agents may be left; it wraps ErrNotIdle if the time
 // was over.
 func (g *Guard) BeforeStop(ctx context.Context) error {
-	g.stop.Began = time.Now()
+	g.stop.Began, g.stop.Lot = time.Now(), rand.Float64()
 	err := g.beforeStop(ctx)
 	if !errors.Is(err, errCancelled) {
 		return err
@@ -101,7 +101,7 @@ func (g *Guard) beforeStop(ctx context.Context) error {
 		switch {
 		case !errors.Is(err, errCollision):
 			return err
-		case !inTime:
+		case !inTime && !g.serveOn():
 			return g.serveUntilStop(err.Error())
 		}
 		g.goBack(err)
@@ -167,7 +167,14 @@ func (g *Guard) goBack(why error) {
 // waitTurn waits until the master may leave, and reports whether that was in time.
 // Meanwhile a hold of mode ready, which holds nothing, tells what the stop waits for.
 func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
-	look := wait.Turn(g.client, g.departure, g.store)
+	turn := wait.Turn(g.client, g.departure, g.store)
+	look := func(ctx context.Context) []api.Obstacle {
+		list := turn(ctx)
+		if g.stop.Overdue && !g.stop.HostStops.IsZero() && len(list) == 0 && !g.departure.Replaced() {
+			list = []api.Obstacle{{Kind: api.ObstacleLast, Text: g.departure.Alone()}}
+		}
+		return list
+	}
 	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
 		if lost := g.Slot.Lost(); lost != nil && time.Now().After(g.stop.BudgetUntil(g.Settings.Guard)) {
 			g.withoutBudget(lost)
@@ -177,11 +184,13 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 	if err != nil || inTime {
 		return inTime, err
 	}
-	if g.stop.Overtime == 0 {
-		g.stop.Overtime = rotation.DrawOvertime(g.Settings.Guard, rand.IntN)
-	}
+	late := func(ctx context.Context) []api.Obstacle { return g.pending(ctx, look(ctx)) }
 	g.departure.Overdue()
-	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle { return g.pending(ctx, look(ctx)) })
+	g.stop.Overdue = true
+	_, inTime, err = g.wait(ctx, 0, late)
+	if err == nil && !inTime && !g.departure.Replaced() && g.serveOn() {
+		_, inTime, err = g.wait(ctx, 0, late)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -190,6 +199,17 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 	}
 	g.claimLate(ctx)
 	return inTime, nil
+}
+
+// serveOn has a master that balancers cannot do without serve on while the host shuts down,
+// instead of stopping early. It returns false if there is no time left for that.
+func (g *Guard) serveOn() bool {
+	if g.stop.Last || g.stop.HostStops.IsZero() {
+		return false
+	}
+	g.departure.Overdue()
+	g.stop.Last = true
+	return true
 }
 
 // pending shows what a stop waits for until ctx ends, and returns that.

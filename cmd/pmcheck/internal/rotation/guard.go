@@ -25,38 +25,52 @@ func Cancelled(s systemd.Service) bool {
 // that leave during that time.
 const Overtime = 4 * time.Minute
 
-// DrawOvertime returns how long a stop waits after the end of its turn: no longer than the
-// turn itself. Half of it is random, so that the waits of masters that were told to stop in
-// the same second do not end at the same moment.
-func DrawOvertime(g config.Guard, draw func(n int) int) time.Duration {
-	half := min(g.Turn, Overtime) / 2
-	return half + time.Duration(draw(1000))*half/1000
-}
+// stopTime is what a shutdown leaves for the stop of a service that has not been drained.
+const stopTime = time.Minute
 
 // Stop is how far the guard of a service that is about to stop has come.
 type Stop struct {
 	Began   time.Time // when the stop was asked for
 	Drained time.Time // when the hold took effect; zero while the guard waits for its turn
-	// Overtime is how long it waits after the end of its turn, for others whose turn ended
-	// with it; zero before that end.
-	Overtime time.Duration
+	// Lot is a random number below 1, so that the turns of masters that were told to stop in
+	// the same second do not end at the same moment.
+	Lot float64
+	// Overdue means that its turn has ended: it waits only for servers that leave from then on.
+	Overdue bool
+	// Last means that the time for that is over, too, and that balancers would have no server
+	// left without this one. While the host shuts down, it serves on.
+	Last bool
 	// HostStops says since when the host has been seen to shut down; zero if it does not.
 	HostStops time.Time
 }
 
-// Deadline returns when the current wait is over: the wait for the turn or, once the master
-// is drained, the wait for its agents, after which the service stops anyway. A shutdown
-// limits both waits together, from when it was seen, and the turn leaves a quarter of that
-// for the agents of a master that is drained late.
+// Deadline returns when the current wait is over: the wait for the turn, the overtime or,
+// once the master is drained, the wait for its agents, after which the service stops anyway.
+// A shutdown limits all of them together, from when it was seen. It leaves a quarter of that
+// for the agents of a master that is drained late, and the overtime is part of the turn.
 func (s Stop) Deadline(g config.Guard) time.Time {
-	end, last := s.Began.Add(g.Turn+s.Overtime), s.HostStops.Add(g.Shutdown-min(g.Wait, g.Shutdown/4))
-	if !s.Drained.IsZero() {
-		end, last = s.Drained.Add(g.Wait), s.HostStops.Add(g.Shutdown)
+	turn := g.Shutdown - min(g.Wait, g.Shutdown/4)
+	end, last := s.Began.Add(g.Turn), turn-s.overtime(min(turn, Overtime)/2)
+	if s.Overdue {
+		end, last = end.Add(s.overtime(g.Turn)), turn
 	}
-	if !s.HostStops.IsZero() && last.Before(end) {
-		return last
+	if s.Last {
+		last = g.Shutdown - min(stopTime, g.Shutdown/10)
+	}
+	if !s.Drained.IsZero() {
+		end, last = s.Drained.Add(g.Wait), g.Shutdown
+	}
+	if limit := s.HostStops.Add(last); !s.HostStops.IsZero() && limit.Before(end) {
+		return limit
 	}
 	return end
+}
+
+// overtime returns how long the stop waits after the end of its turn: no longer than most, of
+// which half is random.
+func (s Stop) overtime(most time.Duration) time.Duration {
+	half := min(most, Overtime) / 2
+	return half + time.Duration(s.Lot*float64(half))
 }
 
 // BudgetUntil returns until when a stop waits for a budget that cannot be asked. The rest

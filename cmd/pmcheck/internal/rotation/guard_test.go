@@ -46,20 +46,27 @@ func TestCancelled(t *testing.T) {
 
 func TestDeadlineOfAStop(t *testing.T) {
 	limits := config.Guard{Turn: 5 * time.Minute, Wait: 7 * time.Minute, Shutdown: 4 * time.Minute}
-	at := func(minutes int) time.Time { return held().Add(time.Duration(minutes) * time.Minute) }
+	at := func(minutes float64) time.Time { return held().Add(time.Duration(minutes * float64(time.Minute))) }
+	overdue := func(s rotation.Stop) rotation.Stop { s.Overdue = true; return s }
+	last := func(s rotation.Stop) rotation.Stop { s.Last = true; return overdue(s) }
 	tests := []struct {
 		name string
 		stop rotation.Stop
 		want time.Time
 	}{
 		{"waits for its turn", rotation.Stop{Began: at(0)}, at(5)},
-		{"its turn has ended", rotation.Stop{Began: at(0), Overtime: 4 * time.Minute}, at(9)},
-		{"shutdown after its turn", rotation.Stop{Began: at(0), Overtime: 4 * time.Minute, HostStops: at(5)}, at(8)},
+		{"its turn has ended", overdue(rotation.Stop{Began: at(0)}), at(7)},
+		{"the same with the highest lot", overdue(rotation.Stop{Began: at(0), Lot: 1}), at(9)},
 		{"drained at once", rotation.Stop{Began: at(0), Drained: at(0)}, at(7)},
-		{"drained after its turn", rotation.Stop{Began: at(0), Drained: at(5)}, at(12)},
-		{"shutdown, waits for its turn", rotation.Stop{Began: at(0), HostStops: at(0)}, at(3)},
-		{"shutdown, drained after its turn", rotation.Stop{Began: at(0), Drained: at(3), HostStops: at(0)}, at(4)},
-		{"shutdown while it waits for its turn", rotation.Stop{Began: at(0), HostStops: at(1)}, at(4)},
+		{"drained after its turn", overdue(rotation.Stop{Began: at(0), Drained: at(5)}), at(12)},
+		{"shutdown, waits for its turn", rotation.Stop{Began: at(0), HostStops: at(0)}, at(2.25)},
+		{"the same with the highest lot", rotation.Stop{Began: at(0), HostStops: at(0), Lot: 1}, at(1.5)},
+		{"shutdown, its turn has ended", overdue(rotation.Stop{Began: at(0), HostStops: at(0)}), at(3)},
+		{"shutdown, would leave no server", last(rotation.Stop{Began: at(0), HostStops: at(0)}), at(3.6)},
+		{"the same, at the end of its overtime", last(rotation.Stop{Began: at(0), HostStops: at(4)}), at(7)},
+		{"shutdown after its turn", overdue(rotation.Stop{Began: at(0), HostStops: at(5), Lot: 1}), at(8)},
+		{"shutdown, drained after its turn", overdue(rotation.Stop{Began: at(0), Drained: at(3), HostStops: at(0)}), at(4)},
+		{"shutdown while it waits for its turn", rotation.Stop{Began: at(0), HostStops: at(1)}, at(3.25)},
 		{"shutdown while it waits for agents", rotation.Stop{Began: at(0), Drained: at(1), HostStops: at(2)}, at(6)},
 		{"shutdown when the time is nearly over", rotation.Stop{Began: at(0), HostStops: at(4)}, at(5)},
 	}
@@ -69,6 +76,31 @@ func TestDeadlineOfAStop(t *testing.T) {
 				t.Errorf("%v, want %v", got.Sub(held()), tt.want.Sub(held()))
 			}
 		})
+	}
+}
+
+// With the defaults, masters that reboot together and wait for the same server do not give
+// up their turn in the same second, and have time to see who leaves first.
+func TestAShutdownEndsTurnsOneAfterTheOther(t *testing.T) {
+	g := config.Default().Guard
+	first := rotation.Stop{Began: held(), HostStops: held(), Lot: 0.6}
+	second := rotation.Stop{Began: held(), HostStops: held(), Lot: 0.4}
+	if apart := second.Deadline(g).Sub(first.Deadline(g)); apart < 10*time.Second {
+		t.Errorf("their turns end %v apart", apart)
+	}
+	overdue := second
+	overdue.Overdue = true
+	if wait := overdue.Deadline(g).Sub(second.Deadline(g)); wait < 56*time.Second {
+		t.Errorf("after its turn it waits %v for those that leave then", wait)
+	}
+	last := overdue
+	last.Last = true
+	if wait := last.Deadline(g).Sub(held()); wait != g.Shutdown-30*time.Second {
+		t.Errorf("the last server serves for %v", wait)
+	}
+	g.Turn = 0
+	if wait := last.Deadline(g).Sub(held()); wait != 0 {
+		t.Errorf("without a turn, the last server waits %v", wait)
 	}
 }
 
