@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
@@ -20,6 +21,7 @@ const (
 
 	PuppetDBDown       Reason = "puppetdb-down"
 	PuppetDBMaintained Reason = "puppetdb-maintenance"
+	PuppetDBName       Reason = "puppetdb-certificate-name"
 )
 
 // puppetdbTimeout is how long PuppetDB may take to report its state. Without its
@@ -30,8 +32,8 @@ const puppetdbTimeout = 10 * time.Second
 type PuppetDBSettings struct {
 	// Address is host:port; if it is empty, the check does not run.
 	Address string `yaml:"address" target:"localhost:8081"`
-	// Certname is the name in PuppetDB's certificate; empty means the host of
-	// Address.
+	// Certname is the name in PuppetDB's certificate. Empty means the host of Address,
+	// or this host's own certname if Address is localhost or a loopback address.
 	Certname string `yaml:"certname"`
 	// Interval is the time between two requests.
 	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
@@ -54,14 +56,15 @@ func puppetdb() Check {
 		Reasons: []Cause{
 			{PuppetDBDown, "", "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
 			{PuppetDBMaintained, "", "wait: PuppetDB is migrating its database; see puppetdb.log"},
+			{PuppetDBName, "", "PuppetDB answers with a certificate of another name: set puppetdb.certname to a name in " +
+				"it, or address PuppetDB by that name, as puppetdb.conf does"},
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
 			if s.Address == "" {
 				return nil
 			}
-			host, _, _ := net.SplitHostPort(s.Address) // dialing reports an address without a port
-			h.Address, h.Certname, h.Timeout = s.Address, cmp.Or(s.Certname, host), puppetdbTimeout
+			h.Address, h.Certname, h.Timeout = s.Address, s.certname(h.Certname), puppetdbTimeout
 			client := h.client()
 			return &Scheduled{
 				Check:    func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) },
@@ -71,6 +74,16 @@ func puppetdb() Check {
 			}
 		},
 	}
+}
+
+// certname returns the name that PuppetDB's certificate must have, on a host whose own
+// certname is given. PuppetDB's packages make its certificate from the host's own.
+func (s *PuppetDBSettings) certname(own string) string {
+	host, _, _ := net.SplitHostPort(s.Address) // dialing reports an address without a port
+	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
+		host = own
+	}
+	return cmp.Or(s.Certname, host)
 }
 
 const puppetdbPath = "/status/v1/services/puppetdb-status"
@@ -91,8 +104,11 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 		return f.unknown(err.Error())
 	default:
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, PuppetDBDown, err.Error()
-		if fault.Reason == PuppetDBMaintained {
+		switch fault.Reason {
+		case PuppetDBMaintained:
 			f.Reason = PuppetDBMaintained
+		case ServerCertName:
+			f.Reason = PuppetDBName
 		}
 	}
 	return f

@@ -167,6 +167,51 @@ func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 	}
 }
 
+// The certificate of a PuppetDB beside the master is the host's own. The stand-in
+// listens on 127.0.0.1 with the certificate of certname.
+func TestPuppetDBOnThisHostHasItsCertname(t *testing.T) {
+	for _, tt := range []struct {
+		name, address, certname string
+		reason                  check.Reason
+	}{
+		{"localhost", "localhost", "", check.OK},
+		{"a loopback address", "127.0.0.1", "", check.OK},
+		{"another name is configured", "localhost", "puppetdb.example.test", check.PuppetDBName},
+		{"localhost is configured", "localhost", "localhost", check.PuppetDBName},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			m.SetPuppetDB(false, true, true)
+			_, port, err := net.SplitHostPort(m.Address())
+			if err != nil {
+				t.Fatal(err)
+			}
+			puppetdb := schedule(t, m, func(s *check.PuppetDBSettings) {
+				s.Address, s.Certname = net.JoinHostPort(tt.address, port), tt.certname
+			})
+			if got := puppetdb.Check(context.Background()); got.Reason != tt.reason {
+				t.Errorf("%s, %q; want %s", got.Reason, got.Detail, tt.reason)
+			}
+		})
+	}
+}
+
+func TestPuppetDBCertnameIsTheHostOfTheAddress(t *testing.T) {
+	for host, want := range map[string]string{
+		"puppetdb.example.test":  "puppetdb.example.test",
+		"192.0.2.3":              "192.0.2.3",
+		"localhost":              certname,
+		"127.0.1.1":              certname,
+		"::1":                    certname,
+		"localhost.example.test": "localhost.example.test",
+	} {
+		puppetdb := schedule(t, nil, func(s *check.PuppetDBSettings) { s.Address = net.JoinHostPort(host, "8081") })
+		if got := puppetdb.Client.ServerName; got != want {
+			t.Errorf("%s: the certificate of %s is wanted, want %s", host, got, want)
+		}
+	}
+}
+
 func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 	m := newMaster(t)
 	m.SetPuppetDB(false, true, true)

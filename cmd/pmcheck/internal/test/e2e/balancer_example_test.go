@@ -39,10 +39,11 @@ func (e *example) startMaster(host, yaml string) {
 	e.t.Helper()
 	startEchoAt(e.t, e.where(host, "8140"))
 	startEchoAt(e.t, e.where(host, "8081"))
-	site := lab.NewSite(e.t, lab.SiteOptions{
-		Listen: e.where(host, "9200"),
-		YAML:   strings.ReplaceAll(yaml, "EXAMPLE-AGENT", e.where(host, "9201")),
-	})
+	site := lab.NewSite(e.t, lab.SiteOptions{Listen: e.where(host, "9200")})
+	site.Configure(strings.NewReplacer(
+		"EXAMPLE-AGENT", e.where(host, "9201"),
+		"localhost:8081", "localhost:"+lab.Port(e.t, site.MasterAddress()), // the stand-in is PuppetDB, too
+	).Replace(yaml))
 	site.Master.SetPuppetDB(false, true, true)
 	site.Start()
 	site.WaitServing(20 * time.Second)

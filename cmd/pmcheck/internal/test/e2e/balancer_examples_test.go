@@ -79,7 +79,7 @@ func TestExamples(t *testing.T) {
 			e.testHeld(drain.Maint, "MAINT", 3*seconds)
 			e.testAgentGone()
 		}},
-		{"split-pools.cfg", "services: [ca]\npuppetdb: {address: 'MASTER', certname: standin.lab.example, interval: 1s}\n",
+		{"split-pools.cfg", "services: [ca]\npuppetdb: {address: localhost:8081, interval: 1s}\n",
 			(*example).testSplit},
 		{"two-balancers.cfg", "", (*example).testReload},
 		{"two-sites.cfg", "", (*example).testOverflow},
@@ -110,6 +110,11 @@ func (e *example) testAgentGone() {
 // testSplit: a fault or a hold in one pool does not change the others.
 func (e *example) testSplit() {
 	e.t.Helper()
+	for _, setting := range []string{`"services: [ca]"`, `"puppetdb: {address: localhost:8081}"`} {
+		if !strings.Contains(e.text, setting) {
+			e.t.Errorf("the example does not print %s, which this test tries", setting)
+		}
+	}
 	e.start()
 	for host, port := range map[string]string{"1": "8140", "2": "8140", "3": "8081"} {
 		if !startSession(e.t, e.where(host, port)).carries() {
