@@ -41,7 +41,7 @@ func runCheck(c *cli.Context, environ []string) error {
 		}
 		r := probe(ctx, loaded.Config)
 		verdict := check.Verdict{Health: r.Health, Reason: r.Reason, Detail: r.Detail}
-		return nagios.Probe(verdict, r.Probe, limits, time.Now())
+		return nagios.Probe(verdict, r.Probe, r.Checks, limits, time.Now())
 	})
 	if plugin {
 		return err

@@ -4,6 +4,7 @@ package nagios
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,11 +76,13 @@ func (l *Line) String() string {
 	return line
 }
 
-// Probe returns the line for one probe, made now, and the verdict on it.
-func Probe(v check.Verdict, p api.ProbeStatus, limits Limits, now time.Time) *Line {
+// Probe returns the line for one probe, made now, the verdict on it, and what the other
+// checks found.
+func Probe(v check.Verdict, p api.ProbeStatus, checks []api.CheckStatus, limits Limits, now time.Time) *Line {
 	l := &Line{}
 	state, said := verdict(v)
 	l.add(state, said)
+	l.sideChecks(checks)
 	l.probe(p, limits, now)
 	return l
 }
@@ -139,6 +142,10 @@ func expiries(p api.ProbeStatus) (list []expiry) {
 	}
 	if c := p.Own; c != nil {
 		list = append(list, expiry{"own_cert", "own certificate", c.NotBefore, c.NotAfter})
+	}
+	if len(p.CAs) > 0 {
+		first := slices.MinFunc(p.CAs, func(a, b check.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+		list = append(list, expiry{"ca", "CA certificate", first.NotBefore, first.NotAfter})
 	}
 	if first, found := p.FirstCRL(); found {
 		list = append(list, expiry{"crl", "CRL", first.Updated, first.Expires})

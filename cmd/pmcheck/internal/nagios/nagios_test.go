@@ -136,6 +136,58 @@ func TestStatusLine(t *testing.T) {
 			"WARNING - jruby: disk full | ",
 		},
 		{
+			"a check that sees it coming",
+			func(s *api.Status) {
+				s.Services[0].Checks = append(s.Services[0].Checks, api.CheckStatus{Finding: check.Finding{
+					Check:    check.CheckDisk,
+					Severity: check.Eject,
+					State:    check.StateWarn,
+					Detail:   "/var: 4% free",
+				}})
+			},
+			"WARNING - disk: /var: 4% free | ",
+		},
+		{
+			"a check that is in the verdict already",
+			func(s *api.Status) {
+				s.Services[0].Verdict = check.Verdict{Health: check.Busy, Reason: check.JRubyBusy, Detail: "3 wait"}
+				c := &s.Services[0].Checks[0]
+				c.Severity, c.State, c.Health, c.Detail = check.Eject, check.StateWarn, check.Busy, "3 wait"
+			},
+			"WARNING - busy: jruby-busy: 3 wait | ",
+		},
+		{
+			"a check that cannot know",
+			func(s *api.Status) {
+				c := &s.Services[0].Checks[0]
+				c.Severity, c.State, c.Detail = check.Warn, check.StateNone, "timeout"
+			},
+			"OK - running | ",
+		},
+		{
+			"expiry warns earlier than --warn-expiry",
+			func(s *api.Status) {
+				s.Services[0].Checks = append(s.Services[0].Checks, api.CheckStatus{Finding: check.Finding{
+					Check:    check.CheckExpiry,
+					Severity: check.Warn,
+					State:    check.StateWarn,
+					Detail:   "the CA certificate expires in 60 days",
+				}})
+			},
+			"OK - running | ",
+		},
+		{
+			"a CA expires",
+			func(s *api.Status) {
+				s.Probe.CAs = []check.Certificate{
+					{Subject: "root", NotAfter: now.Add(3000 * 24 * time.Hour)},
+					{Subject: "sub", NotAfter: now.Add(24 * time.Hour)},
+				}
+			},
+			"CRITICAL - CA certificate expires 2026-11-23T12:00:00Z (in 24h) | time=0.0050s;;;0 " +
+				"server_cert=5184000s;2592000:;604800: ca=86400s;2592000:;604800: held=0s",
+		},
+		{
 			"old configuration in use",
 			func(s *api.Status) { s.Config.Error = "line 3:\ntypo" },
 			"WARNING - configuration not reloaded: line 3: typo | ",
@@ -168,8 +220,21 @@ func TestStatusLine(t *testing.T) {
 }
 
 func TestProbeLineOmitsLimitsThatAreNotSet(t *testing.T) {
-	line := nagios.Probe(check.Verdict{Health: check.Healthy}, status(nil).Probe, nagios.Limits{}, now)
+	line := nagios.Probe(check.Verdict{Health: check.Healthy}, status(nil).Probe, nil, nagios.Limits{}, now)
 	if want := "PUPPETSERVER OK - running | time=0.0050s;;;0 server_cert=5184000s"; line.String() != want {
+		t.Errorf("got  %s\nwant %s", line, want)
+	}
+}
+
+func TestProbeLineHasTheChecksThatWarn(t *testing.T) {
+	checks := []api.CheckStatus{{Finding: check.Finding{
+		Check:    check.CheckCode,
+		Severity: check.Warn,
+		State:    check.StateWarn,
+		Detail:   "production: failed",
+	}}}
+	line := nagios.Probe(check.Verdict{Health: check.Healthy}, status(nil).Probe, checks, nagios.Limits{}, now)
+	if want := "PUPPETSERVER WARNING - code: production: failed | "; !strings.HasPrefix(line.String(), want) {
 		t.Errorf("got  %s\nwant %s", line, want)
 	}
 }

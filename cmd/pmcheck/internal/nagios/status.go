@@ -22,8 +22,8 @@ func Status(s api.Status, limits Limits) *Line {
 			said = service.Name + " " + said
 		}
 		l.add(state, said)
+		l.sideChecks(service.Checks)
 	}
-	l.sideChecks(s)
 	if s.Config.Error != "" {
 		l.add(Warning, "configuration not reloaded: "+s.Config.Error)
 	}
@@ -73,13 +73,14 @@ func heldSince(h api.HoldStatus, service api.ServiceStatus) time.Time {
 	return h.Since
 }
 
-// sideChecks adds the checks that warn: those that complain and do not change the verdict.
-func (l *Line) sideChecks(s api.Status) {
-	for _, service := range s.Services {
-		for _, c := range service.Checks {
-			if c.State == check.StateBad && c.Severity == check.Warn {
-				l.add(Warning, fmt.Sprintf("%s: %s", c.Check, c.Detail))
-			}
+// sideChecks adds the checks that complain and are not part of a verdict. When the check
+// expiry warns is a setting of the daemon; for this line --warn-expiry decides.
+func (l *Line) sideChecks(checks []api.CheckStatus) {
+	for _, c := range checks {
+		judged := c.Severity == check.Eject && c.Health != ""
+		early := c.Check == check.CheckExpiry && c.State == check.StateWarn
+		if (c.State == check.StateBad || c.State == check.StateWarn) && !judged && !early {
+			l.add(Warning, fmt.Sprintf("%s: %s", c.Check, c.Detail))
 		}
 	}
 }
