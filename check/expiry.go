@@ -115,34 +115,51 @@ const shortLived = 120 * 24 * time.Hour
 // short reports whether something lives for less than shortLived.
 func short(from, to time.Time) bool { return !from.IsZero() && to.Sub(from) < shortLived }
 
-// dated lists what expires. CA certificates or CRLs with the same name replace each
-// other: of these, the last to expire counts.
+// dated lists what expires.
 func (r Result) dated() []dated {
 	var list []dated
-	add := func(what string, from, at time.Time, renews bool) {
-		i := slices.IndexFunc(list, func(d dated) bool { return d.what == what })
-		switch d := (dated{what, from, at, renews}); {
-		case at.IsZero():
-		case i < 0:
-			list = append(list, d)
-		case at.After(list[i].at):
-			list[i] = d
-		}
-	}
 	if r.TLS != nil {
 		c := r.TLS.Server
 		// If the one on disk is newer, it was renewed, and is not loaded.
 		renewed := r.Own != nil && r.Own.Subject == c.Subject && r.Own.NotAfter.After(c.NotAfter)
-		add("the master's certificate "+c.Subject, c.NotBefore, c.NotAfter, short(c.NotBefore, c.NotAfter) && !renewed)
+		renews := short(c.NotBefore, c.NotAfter) && !renewed
+		list = append(list, dated{"the master's certificate " + c.Subject, c.NotBefore, c.NotAfter, renews})
 	}
 	if c := r.Own; c != nil {
-		add("our certificate "+c.Subject, c.NotBefore, c.NotAfter, short(c.NotBefore, c.NotAfter))
+		list = append(list, dated{"our certificate " + c.Subject, c.NotBefore, c.NotAfter, short(c.NotBefore, c.NotAfter)})
 	}
-	for _, ca := range r.CAs {
-		add("the CA certificate "+ca.Subject, ca.NotBefore, ca.NotAfter, false)
+	cas, crls := r.Expiring()
+	for _, c := range cas {
+		list = append(list, dated{"the CA certificate " + c.Subject, c.NotBefore, c.NotAfter, false})
 	}
-	for _, crl := range r.CRLs {
-		add("the CRL of "+crl.Issuer, crl.Updated, crl.Expires, short(crl.Updated, crl.Expires))
+	for _, c := range crls {
+		list = append(list, dated{"the CRL of " + c.Issuer, c.Updated, c.Expires, short(c.Updated, c.Expires)})
 	}
 	return list
+}
+
+// Expiring returns the CA certificates and the CRLs whose end matters. Those with the same
+// name replace each other: of these, the last to expire is returned, in the place of the
+// first. One without an end is left out.
+func (r Result) Expiring() (cas []Certificate, crls []CRL) {
+	return lasting(r.CAs, func(c Certificate) (string, time.Time) { return c.Subject, c.NotAfter }),
+		lasting(r.CRLs, func(c CRL) (string, time.Time) { return c.Issuer, c.Expires })
+}
+
+// lasting returns the last to expire for each name in the list.
+func lasting[T any](list []T, read func(T) (name string, end time.Time)) (kept []T) {
+	for _, one := range list {
+		name, end := read(one)
+		i := slices.IndexFunc(kept, func(k T) bool { n, _ := read(k); return n == name })
+		switch {
+		case end.IsZero():
+		case i < 0:
+			kept = append(kept, one)
+		default:
+			if _, other := read(kept[i]); end.After(other) {
+				kept[i] = one
+			}
+		}
+	}
+	return kept
 }

@@ -126,9 +126,8 @@ func NewProbeStatus(address string, r check.Result) ProbeStatus {
 		Puppet:  r.Version,
 		TLS:     r.TLS,
 		Own:     r.Own,
-		CAs:     r.CAs,
-		CRLs:    r.CRLs,
 	}
+	p.CAs, p.CRLs = r.Expiring()
 	if r.Fault != nil {
 		p.Fault, p.Reason = r.Fault.Error(), r.Fault.Reason
 	}

@@ -119,8 +119,8 @@ type ProbeStatus struct {
 	Puppet   string              `json:"puppet_version,omitempty"`
 	TLS      *check.TLS          `json:"tls,omitempty"`
 	Own      *check.Certificate  `json:"own_certificate,omitempty"`
-	CAs      []check.Certificate `json:"cas,omitempty"`
-	CRLs     []check.CRL         `json:"crls,omitempty"`
+	CAs      []check.Certificate `json:"cas,omitempty"`  // without those that others replace
+	CRLs     []check.CRL         `json:"crls,omitempty"` // without those that others replace
 	Fault    string              `json:"fault,omitempty"`
 	Reason   check.Reason        `json:"reason,omitempty"`
 	Interval float64             `json:"interval_seconds"`

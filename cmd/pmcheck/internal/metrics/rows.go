@@ -31,7 +31,7 @@ func rows() []row {
 			"of the master, other does not, socket is local.", "code", "client"),
 		gauge("certificate_expiry_timestamp_seconds", "When a certificate expires: own is pmcheck's, server is the "+
 			"master's, ca is in the CA bundle.", "certificate", "subject", "serial"),
-		gauge("crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the file.",
+		gauge("crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the list of them.",
 			"issuer", "number"),
 
 		gauge("verdict", "1 for the verdict on the service, 0 for the others.", "service", "verdict"),
