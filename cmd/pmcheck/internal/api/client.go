@@ -75,7 +75,11 @@ func (c Client) get(ctx context.Context, path string) (Status, error) {
 		return Status{}, fmt.Errorf("%s answers %s%s", where, printable(resp.Status), told(resp.Body))
 	}
 	var s Status
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+	err = json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s)
+	switch {
+	case err != nil && ctx.Err() != nil: // a daemon that hangs in the middle of its answer
+		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, foreignError{err})
+	case err != nil:
 		return Status{}, fmt.Errorf("status from %s: %w", where, foreignError{err})
 	}
 	Printable(&s)
@@ -97,6 +101,9 @@ func told(body io.Reader) string {
 // retryEvery is the pause before a daemon that did not answer is asked again.
 const retryEvery = 250 * time.Millisecond
 
+// AskTime is how long a command waits for the daemon's answer. It is longer than HeldFor.
+const AskTime = 2 * time.Second
+
 // Follower reads the status of a daemon: at once the first time, then after each
 // change. It is not safe for concurrent use.
 type Follower struct {
@@ -108,8 +115,8 @@ type Follower struct {
 }
 
 // Next blocks until the status has changed, for HeldFor at most, and returns it. It
-// returns an error wrapping ErrNoDaemon if no daemon answers; the next call then
-// pauses before it asks again.
+// returns an error wrapping ErrNoDaemon if no daemon answers within AskTime; the next call
+// then pauses before it asks again.
 func (f *Follower) Next(ctx context.Context) (s Status, err error) {
 	if f.failed {
 		select {
@@ -118,6 +125,8 @@ func (f *Follower) Next(ctx context.Context) (s Status, err error) {
 		case <-time.After(retryEvery):
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
 	if f.asked {
 		s, err = f.Client.Next(ctx, f.revision)
 	} else {

@@ -1,10 +1,14 @@
 package api_test
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
@@ -28,5 +32,22 @@ func TestRefusalIsQuotedIfPrintable(t *testing.T) {
 				t.Errorf("%v, want %s", err, want)
 			}
 		})
+	}
+}
+
+// A daemon that stops in the middle of its answer is one that does not answer.
+func TestADaemonThatHangsInItsAnswerDoesNotAnswer(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	hangs := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"version": "1`)
+		_ = http.NewResponseController(w).Flush()
+		<-hangs
+	}))
+	defer server.Close()
+	defer close(hangs)
+	if _, err := (api.Client{URL: server.URL}).Status(ctx); !errors.Is(err, api.ErrNoDaemon) {
+		t.Errorf("%v, want ErrNoDaemon", err)
 	}
 }

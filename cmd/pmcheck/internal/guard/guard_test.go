@@ -35,6 +35,7 @@ type master struct {
 	seldom   bool // the balancer sends no view, and once it has the master out asks too seldom to count
 	inMaint  bool // the balancer has the master in MAINT, and so no longer asks
 	unasked  bool // no balancer has ever asked
+	hangs    bool // the daemon accepts, and does not answer any more, half a second after the hold
 
 	mu    sync.Mutex
 	modes []drain.Mode // that the guard has set, each once until the next
@@ -55,6 +56,9 @@ func startMaster(t *testing.T, m *master) {
 		m.settings.Guard.Turn = 26 * time.Second
 		m.settings.Budget.Database = "postgresql://127.0.0.1:1/pmcheck" // no certificate, so it is not even dialled
 	}
+	if m.hangs {
+		m.settings.Guard.Wait = time.Minute
+	}
 	m.settings.Probe.Address = "192.0.2.1:8140" // no connection of this host
 	l, err := net.Listen("unix", m.settings.Socket)
 	if err != nil {
@@ -64,10 +68,21 @@ func startMaster(t *testing.T, m *master) {
 		if r.URL.RawQuery != "" { // it waits for news
 			time.Sleep(20 * time.Millisecond)
 		}
-		_ = json.NewEncoder(w).Encode(m.status())
+		s := m.status()
+		if m.hangsAt(s) {
+			<-r.Context().Done()
+			return
+		}
+		_ = json.NewEncoder(w).Encode(s)
 	})}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
+}
+
+func (m *master) hangsAt(s api.Status) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.hangs && s.Services[0].Mode == drain.Drain && s.Time.Sub(m.left) > time.Second/2
 }
 
 // status is what the daemon says: the balancer follows a hold at once.
@@ -166,6 +181,7 @@ func TestBeforeStop(t *testing.T) {
 			[]drain.Mode{drain.Ready, drain.Drain}, "idle"},
 		{"agents still run when the balancer has put the master in MAINT first", &master{inMaint: true},
 			[]drain.Mode{drain.Ready, drain.Drain}, "idle"},
+		{"the daemon hangs", &master{hangs: true}, []drain.Mode{drain.Ready, drain.Drain}, "idle"},
 		{"agents that no balancer has sent are not waited for", &master{unasked: true},
 			[]drain.Mode{drain.Ready, drain.Drain}, "no balancer has ever asked"},
 	} {

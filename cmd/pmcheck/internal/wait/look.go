@@ -17,7 +17,7 @@ import (
 const (
 	// AskTime is how long a command waits for the daemon's answer before it sets a hold:
 	// setting a hold must work without a daemon.
-	AskTime = 2 * time.Second
+	AskTime = api.AskTime
 	// effectTime is how long the daemon may take to act on a hold. It needs
 	// milliseconds; without a file watch, about a second.
 	effectTime = 3 * time.Second
@@ -59,14 +59,22 @@ type Look func(ctx context.Context) []api.Obstacle
 // Puppet Server, as far as the caller knows it.
 type Goal func(client api.Client, master, service string, since time.Time) Look
 
-// Drained is the Goal of a service that is idle. Without a daemon only the connections can
-// be seen; balancers take a master without a daemon out.
-func Drained(client api.Client, master, service string, since time.Time) Look {
-	return DrainedInTurn(new(rotation.Departure))(client, master, service, since)
+// An absence is that of a daemon that does not answer; the zero absence has not begun.
+type absence struct{ since time.Time }
+
+// lasts notes that the daemon does not answer, and reports whether a restart of it would be
+// over by now.
+func (a *absence) lasts() bool {
+	if a.since.IsZero() {
+		a.since = time.Now()
+	}
+	return time.Since(a.since) >= daemonPause
 }
 
-// DrainedInTurn is Drained for a master that has left in its turn. If another one has left
-// with it, the collision is all that the Look returns.
+// DrainedInTurn is the Goal of a service that is idle, on a master that has left in its
+// turn. If another one has left with it, the collision is all that the Look returns.
+// Without a daemon only the connections can be seen; balancers take a master without a
+// daemon out.
 func DrainedInTurn(d *rotation.Departure) Goal {
 	return func(client api.Client, master, service string, since time.Time) Look {
 		d.Left(since)
@@ -77,18 +85,13 @@ func DrainedInTurn(d *rotation.Departure) Goal {
 func drained(client api.Client, master, service string, since time.Time, d *rotation.Departure) Look {
 	f := &api.Follower{Client: client}
 	var last api.Status
-	var lost time.Time // since when the daemon has not answered
+	var lost absence
 	return func(ctx context.Context) []api.Obstacle {
 		status, err := f.Next(ctx)
 		switch {
 		case err == nil:
-			last, lost, master = status, time.Time{}, status.Probe.Address // the daemon has read puppet.conf
-		case !errors.Is(err, api.ErrNoDaemon):
-			return unknown(err)
-		case lost.IsZero():
-			lost = time.Now()
-			return unknown(err)
-		case time.Since(lost) < daemonPause:
+			last, lost, master = status, absence{}, status.Probe.Address // the daemon has read puppet.conf
+		case !errors.Is(err, api.ErrNoDaemon) || !lost.lasts():
 			return unknown(err)
 		}
 		if collision := d.Collision(status); len(collision) > 0 {
@@ -99,7 +102,7 @@ func drained(client api.Client, master, service string, since time.Time, d *rota
 			return unknown(unseen)
 		}
 		if err != nil {
-			return rotation.Unattended(last, service, connections, time.Since(lost))
+			return rotation.Unattended(last, service, connections, time.Since(lost.since))
 		}
 		list := d.Unsettled(status)
 		for _, v := range status.Services {

@@ -22,19 +22,17 @@ func NewDeparture(service string) *rotation.Departure {
 // still shows a hold that was just lifted, the master looks as if it were out already.
 func Turn(client api.Client, d *rotation.Departure, store *drain.Store) Look {
 	f := &api.Follower{Client: client}
-	var lost, again, behind time.Time
+	var lost absence
+	var again, behind time.Time
 	return func(ctx context.Context) []api.Obstacle {
 		status, err := lookAgain(ctx, f, again)
 		switch {
 		case err == nil:
-			lost = time.Time{}
-		case lost.IsZero():
-			lost = time.Now()
-			return unknown(err)
-		case time.Since(lost) < daemonPause:
-			return unknown(err)
-		default:
+			lost = absence{}
+		case lost.lasts():
 			return nil
+		default:
+			return unknown(err)
 		}
 		if err := noticed(status, d.Service, store); err == nil {
 			behind = time.Time{}
@@ -63,17 +61,17 @@ func noticed(s api.Status, service string, store *drain.Store) error {
 // lookAgain returns the next status. If again is not zero, it returns the status at that
 // moment at the latest.
 func lookAgain(ctx context.Context, f *api.Follower, again time.Time) (api.Status, error) {
-	next, cancel := context.WithTimeout(ctx, AskTime)
-	defer cancel()
 	if again.IsZero() {
-		return f.Next(next)
+		return f.Next(ctx)
 	}
-	early, stop := context.WithDeadline(next, again)
+	early, stop := context.WithDeadline(ctx, again)
 	defer stop()
 	status, err := f.Next(early)
 	if err == nil || ctx.Err() != nil || early.Err() == nil {
 		return status, err
 	}
+	next, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
 	return f.Client.Status(next)
 }
 
