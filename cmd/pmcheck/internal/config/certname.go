@@ -16,14 +16,8 @@ import (
 // been enrolled yet, and its fullest name is what Puppet will most likely choose.
 func (p *puppetHost) guessName(certdir string) (name, why string, err error) {
 	names, err := p.hostNames()
-	for _, name := range names {
-		file := filepath.Join(certdir, name+".pem")
-		if _, err := os.Stat(filepath.Join(p.Root, file)); err == nil {
-			return name, "host name, as in " + file, nil
-		}
-	}
-	if certs := p.certificates(certdir); len(certs) == 1 {
-		return certs[0], "the only certificate in " + certdir, nil
+	if name, why = p.certified(certdir, names); name != "" {
+		return name, why, nil
 	}
 	if err != nil {
 		return "", "", err
@@ -31,6 +25,21 @@ func (p *puppetHost) guessName(certdir string) (name, why string, err error) {
 	p.warnings = append(p.warnings, "probe.certname is a guess: no certificate named "+names[0]+" is seen in "+certdir+
 		" (set certname in puppet.conf, or probe.certname)")
 	return names[0], "host name", nil
+}
+
+// certified returns the first of the names with a certificate in certdir, or else the name
+// of the only certificate there, and why it is that; "" if there is none.
+func (p *puppetHost) certified(certdir string, names []string) (name, why string) {
+	for _, name := range names {
+		file := filepath.Join(certdir, name+".pem")
+		if _, err := os.Stat(filepath.Join(p.Root, file)); err == nil {
+			return name, "host name, as in " + file
+		}
+	}
+	if certs := p.certificates(certdir); len(certs) == 1 {
+		return certs[0], "the only certificate in " + certdir
+	}
+	return "", ""
 }
 
 // hostNames returns the names of this host in lower case, the fullest first.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"net"
@@ -179,9 +180,12 @@ func (p *puppetHost) path(key, setting string) {
 }
 
 // certname finds the name of this host, and defines it for the settings that refer to it.
+// A given probe.certname is the name that the master shows. It moves no files.
 func (p *puppetHost) certname() bool {
 	name := p.given.text("probe.certname")
-	if name == "" {
+	if name != "" {
+		name = p.fileName(name)
+	} else {
 		found, at, ok := p.ownName()
 		if !ok {
 			return false
@@ -193,6 +197,24 @@ func (p *puppetHost) certname() bool {
 		p.conf.known["certname"] = resolved{value: name}
 	}
 	return true
+}
+
+// fileName returns the name in the paths of this host's certificate and key: the certname
+// in puppet.conf, or else that of a certificate on disk, or else the given one.
+func (p *puppetHost) fileName(given string) string {
+	if text, _ := p.conf.lookup("certname"); text != "" {
+		if r := p.conf.resolve("certname"); r.err == nil {
+			return r.value
+		}
+		return given
+	}
+	certdir := p.conf.resolve("certdir")
+	if certdir.err != nil {
+		return given
+	}
+	hosts, _ := p.hostNames()
+	name, _ := p.certified(certdir.value, append([]string{given}, hosts...))
+	return cmp.Or(name, given)
 }
 
 // ownName returns the certname in puppet.conf, or else the best guess.

@@ -157,13 +157,35 @@ serverport = 8143
 			want:  []string{"probe.revocation: off # /etc/puppetlabs/puppet/puppet.conf:2"},
 		},
 		{
-			name:  "the user's certname in Puppet's paths",
-			files: map[string]string{aioConf: "certname = a\n"},
+			name:  "the master's certificate has another name",
+			files: map[string]string{aioConf: "certname = a\n", aioCerts + "b.pem": ""},
 			yaml:  "probe: {certname: b}\n",
 			want: []string{
 				"probe.certname: b # F:1",
-				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/b.pem # AIO layout",
+				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/a.pem # derived from /etc/puppetlabs/puppet/puppet.conf:1",
+				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/a.pem # derived from /etc/puppetlabs/puppet/puppet.conf:1",
 			},
+		},
+		{
+			name:  "the master's certificate has another name, and the host that of Puppet's default",
+			files: map[string]string{aioConf: "", aioCerts + "m1.pem": "", aioCerts + "m2.pem": ""},
+			yaml:  "probe: {certname: puppet}\n",
+			want: []string{
+				"probe.certname: puppet # F:1",
+				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/m1.pem # AIO layout",
+			},
+		},
+		{
+			name:  "a certificate of the configured name",
+			files: map[string]string{aioConf: "", aioCerts + "m1.pem": "", aioCerts + "b.pem": ""},
+			yaml:  "probe: {certname: b}\n",
+			want:  []string{"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/b.pem # AIO layout"},
+		},
+		{
+			name:  "a configured name, and no certificate yet",
+			files: map[string]string{aioConf: ""},
+			yaml:  "probe: {certname: b}\n",
+			want:  []string{"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/b.pem # AIO layout"},
 		},
 		{
 			name: "host name with the domain of resolv.conf",
