@@ -83,6 +83,24 @@ func TestReasonsAreComplete(t *testing.T) {
 	}
 }
 
+// A drain without --wait returns at once, and a restart after it cuts off agents that are
+// still served. A check that takes the master out may say restart: no agent is left.
+func TestHintsDoNotCutOffAgents(t *testing.T) {
+	safe := strings.NewReplacer("pmcheck drain --wait", "", "with-hold -- systemctl restart puppetserver", "")
+	for _, c := range check.All() {
+		texts := []string{c.Do}
+		for _, cause := range c.Reasons {
+			texts = append(texts, cause.Hint)
+		}
+		for _, text := range texts {
+			if rest := safe.Replace(text); strings.Contains(rest, "pmcheck drain") ||
+				c.Severity == check.Warn && strings.Contains(rest, "estart puppetserver") {
+				t.Errorf("%s: %q", c.Name, text)
+			}
+		}
+	}
+}
+
 func TestEachReasonOfACheckHasAHint(t *testing.T) {
 	for _, r := range check.Reasons() {
 		// A hint for the probe would often only repeat the reason: http-error, state-starting.

@@ -51,15 +51,15 @@ func heap() Check {
 			"time. Catalogs take minutes, and Puppet Server's status is still running.",
 		Because: "the masters of a pool run the same code with the same heap, so eject could take out all of them at " +
 			"the same time. A forecast, and metaspace that grows, only ever warn.",
-		Do: "Drain the master and restart puppetserver. Then give it more heap (-Xmx in JAVA_ARGS), fewer JRubies, or " +
-			"max-requests-per-instance. If it grows with each deployment, see environment_timeout.",
+		Do: "pmcheck with-hold -- systemctl restart puppetserver. Then give it more heap (-Xmx in JAVA_ARGS), fewer " +
+			"JRubies, or max-requests-per-instance. If it grows with each deployment, see environment_timeout.",
 		Reasons: []Cause{
 			{GCThrashing, "", "the heap is too small for its JRubies: raise -Xmx in JAVA_ARGS or lower " +
 				"max-active-instances; a restart helps for a while if something leaks"},
-			{HeapFull, "", "pmcheck drain, systemctl restart puppetserver, pmcheck ready; if it fills again, raise -Xmx " +
-				"in JAVA_ARGS, or set max-requests-per-instance against a leak"},
+			{HeapFull, "", "pmcheck with-hold -- systemctl restart puppetserver; if it fills again, raise -Xmx in " +
+				"JAVA_ARGS, or set max-requests-per-instance against a leak"},
 			{MetaspaceGrowing, "", "classes are loaded and never freed, as after many flushes of JRubies: raise " +
-				"max-requests-per-instance, or restart puppetserver before the memory is full"},
+				"max-requests-per-instance, or pmcheck with-hold -- systemctl restart puppetserver before the memory is full"},
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {

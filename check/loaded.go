@@ -22,10 +22,10 @@ func loaded() Check {
 		Why: "Puppet Server reloads a CRL by itself, but a certificate only when it starts. One that was renewed is " +
 			"not in use, and the old one expires although everything on disk looks right.",
 		Because: "agents are served until the old certificate expires; from then on the probe fails.",
-		Do:      "Drain the master, restart puppetserver, make it ready again.",
+		Do:      "pmcheck with-hold -- systemctl restart puppetserver",
 		Reasons: []Cause{
 			{CertificateOnDisk, "",
-				"renewed on disk, not loaded: pmcheck drain, systemctl restart puppetserver, pmcheck ready"},
+				"renewed on disk, not loaded: pmcheck with-hold -- systemctl restart puppetserver"},
 			{FilesNotUsed, "", "repair the file that is named: Puppet Server would not start with it; pmcheck keeps " +
 				"using the last good files"},
 		},

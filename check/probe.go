@@ -69,8 +69,9 @@ func probe() Check {
 func probeCauses() []Cause {
 	const (
 		renewOwn = "renew this host's certificate and keep its dns_alt_names: puppetserver ca clean --certname NAME on the " +
-			"CA, puppet ssl clean here, then puppet ssl bootstrap --dns_alt_names NAMES; on the CA itself, puppetserver " +
-			"ca generate --ca-client"
+			"CA, puppet ssl clean here, then puppet ssl bootstrap --dns_alt_names NAMES, signed on the CA, whose ca.conf must " +
+			"have allow-subject-alt-names; on the CA itself stop puppetserver, move its certificate and keys away, and use " +
+			"puppetserver ca generate --ca-client --certname NAME --subject-alt-names NAMES"
 		clocks   = "compare this host's clock with the CA's: timedatectl"
 		services = "look at /status/v1/services?level=info and puppetserver.log"
 	)
@@ -87,7 +88,7 @@ func probeCauses() []Cause {
 		{TLSFailed, SideServer, "something other than Puppet Server may have the port: ss -ltnp"},
 
 		{OwnFiles, SideOwn, "pmcheck's user must be able to read the files: add it to the group puppet " +
-			"(pe-puppet on PE); to ask by hand, use sudo"},
+			"(pe-puppet on PE), then systemctl restart pmcheck; to ask by hand, use sudo"},
 		{OwnFilesMissing, SideOwn, "is certname right? pmcheck config shows it, and the paths; if it is, the host " +
 			"has no certificate yet: puppet ssl bootstrap"},
 		{OwnFilesInvalid, SideOwn, "the file that the detail names is damaged, or does not match the others: restore it; " +
@@ -104,7 +105,8 @@ func probeCauses() []Cause {
 		{ServerCertRevoked, SideServer, ""},
 		{ServerCertUntrusted, SideServer, "the master's certificate does not come from the CA in probe.ca: were the " +
 			"CA or the certificate replaced without a restart?"},
-		{ServerCertName, SideServer, "set probe.certname to a name in the master's certificate"},
+		{ServerCertName, SideServer, "set probe.certname to a name in the master's certificate, one that no " +
+			"other master has if there is one"},
 		{CAExpired, SideServer, ""},
 		{CRLExpired, SideCRL, "agents are refused: fetch the CA's current CRL (puppet ssl download_crl), on the CA " +
 			"renew it first"},
