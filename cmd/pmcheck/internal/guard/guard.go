@@ -281,7 +281,7 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 		after := time.Since(g.stop.Drained).Round(time.Second)
 		return fmt.Errorf("%w after %s: %s", ErrNotIdle, after, api.Summary(left))
 	case unheard:
-		g.Progress.Done("no balancer has ever asked this master, and no gate is closed, " +
+		g.Progress.Done("no balancer has asked this master for an hour, and no gate is closed, " +
 			"so agents would not go elsewhere: not waited for")
 	default:
 		g.Progress.Done("idle")

@@ -34,7 +34,7 @@ type master struct {
 	late     bool // the daemon notices a hold, or that it was lifted, half a second late
 	seldom   bool // the balancer sends no view, and once it has the master out asks too seldom to count
 	inMaint  bool // the balancer has the master in MAINT, and so no longer asks
-	unasked  bool // no balancer has ever asked
+	unasked  bool // no balancer has asked
 	hangs    bool // the daemon accepts, and does not answer any more, half a second after the hold
 
 	mu    sync.Mutex
@@ -183,7 +183,7 @@ func TestBeforeStop(t *testing.T) {
 			[]drain.Mode{drain.Ready, drain.Drain}, "idle"},
 		{"the daemon hangs", &master{hangs: true}, []drain.Mode{drain.Ready, drain.Drain}, "idle"},
 		{"agents that no balancer has sent are not waited for", &master{unasked: true},
-			[]drain.Mode{drain.Ready, drain.Drain}, "no balancer has ever asked"},
+			[]drain.Mode{drain.Ready, drain.Drain}, "no balancer has asked this master for an hour"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

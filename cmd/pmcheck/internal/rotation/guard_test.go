@@ -164,6 +164,8 @@ func TestUnheard(t *testing.T) {
 		{"a balancer", status(drain.Drain, running(time.Hour), asking(func(*api.Balancer) {})), false},
 		{"a balancer that asked long ago, as one does that has the master in MAINT", status(drain.Drain,
 			running(time.Hour), func(s *api.Status) { s.BalancerAsked = s.Time.Add(-50 * time.Minute) }), false},
+		{"a balancer that asked before any run of an agent began", status(drain.Drain,
+			running(time.Hour), func(s *api.Status) { s.BalancerAsked = s.Time.Add(-time.Hour) }), true},
 		{"a closed gate", status(drain.Drain, running(time.Hour), gate(true, time.Minute)), false},
 		{"a gate that has not looked yet", status(drain.Drain, running(time.Hour), lookedBefore), false},
 		{"a gate that stays open", status(drain.Drain, running(time.Hour), gate(false, time.Minute)), true},

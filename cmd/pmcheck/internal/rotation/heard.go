@@ -15,6 +15,8 @@ const (
 	// youngFor is how long after its start a daemon may not have heard the usual
 	// balancers yet.
 	youngFor = 15 * time.Second
+	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
+	agentRun = time.Hour
 )
 
 // Heard reports whether a balancer asks this master.
@@ -22,14 +24,14 @@ func Heard(s api.Status) bool {
 	return slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool { return b.Counts() })
 }
 
-// Unheard reports whether no balancer has ever asked this master, as far as a daemon can
-// know that: one that has just started has not heard the slow ones. Without a
+// Unheard reports whether no balancer has asked this master for as long as agents run, as far
+// as a daemon can know that: one that has just started has not heard the slow ones. Without a
 // balancer that is told of a hold, no agent goes elsewhere, unless the gate sends it there.
 // A gate that has not looked since the hold took effect may be about to close. A balancer
-// that no longer asks may have taken the master out, and agents that it has sent still run.
+// that no longer asks may have taken the master out, and agents that it has sent may still run.
 func Unheard(s api.Status, since time.Time) bool {
 	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
-	asked := Heard(s) || !s.BalancerAsked.IsZero()
+	asked := Heard(s) || s.Time.Sub(s.BalancerAsked) < agentRun
 	return !gated && !asked && s.Time.Sub(s.Started) >= hearWithin
 }
 
