@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 )
 
 // othersEvery is how often the other masters of the fleet are asked. Slots are three times
@@ -131,10 +131,15 @@ func fleetClients(c *config.Config) []api.Client {
 func (f *fleet) look(members []api.Member, own []string, now time.Time) {
 	o := &api.OthersStatus{Asked: now, Serving: []string{}, Out: []string{}, Unknown: []string{}, Missing: []string{}}
 	known := map[string]memory{}
+	var hosts []string
+	for _, m := range members {
+		hosts = append(hosts, m.Host)
+	}
+	itself := api.Named(hosts, own)
 	for _, m := range members {
 		before := f.Members[m.Host]
 		switch {
-		case rotation.IsNamed(m.Host, own), m.Status != nil && m.Status.Certname == own[0]:
+		case slices.Contains(itself, m.Host), m.Status != nil && m.Status.Certname == own[0]:
 			continue
 		case m.Status == nil && !m.Silent:
 			o.Unknown = append(o.Unknown, m.Host)

@@ -53,6 +53,16 @@ func TestOthersAreSortedByWhatTheySaid(t *testing.T) {
 	}
 }
 
+// A master of another domain with the same hostname was taken for this one, and not asked.
+func TestAHostOfThatNameInAnotherDomainIsAnotherMaster(t *testing.T) {
+	f := new(fleet)
+	members := []api.Member{{Host: "m1.example.com", Status: says(200)}, {Host: "m1.example.org", Status: says(200)}}
+	f.look(members, []string{"m1.example.org", "m1"}, time.Unix(0, 0))
+	if o := f.Others; !slices.Equal(o.Serving, []string{"m1.example.com"}) {
+		t.Errorf("%+v", o)
+	}
+}
+
 // young returns a daemon that has just started with the runtime directory dir.
 func young(dir string, now time.Time) *Daemon {
 	d := New(config.Config{}, "", "", slog.New(slog.DiscardHandler))

@@ -108,20 +108,15 @@ func toldOf(service string, balancers []api.Balancer) (list []told) {
 // master is another master of the pool.
 type master struct{ Name, URL string }
 
-// others returns the masters of the pool without this one, and without names that are
-// not hosts.
-func others(s api.Status) (list []master) {
+// others returns the masters of the pool without this one, which has these names besides its
+// certname, and without names that are not hosts.
+func others(s api.Status, names []string) (list []master) {
+	own := api.Named(s.Fleet, append([]string{s.Certname}, names...))
 	for _, name := range s.Fleet {
 		u, err := api.MemberURL(name)
-		if err == nil && !own(u.Hostname(), s.Certname) {
+		if err == nil && !slices.Contains(own, name) {
 			list = append(list, master{strings.TrimPrefix(name, u.Scheme+"://"), u.String() + "/"})
 		}
 	}
 	return list
-}
-
-// own reports whether host is the name of this master, with or without its domain.
-func own(host, certname string) bool {
-	short, _, _ := strings.Cut(certname, ".")
-	return strings.EqualFold(host, certname) || strings.EqualFold(host, short)
 }

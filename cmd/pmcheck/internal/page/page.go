@@ -35,7 +35,7 @@ func New() *Page {
 // Write answers a request with the page and a status code. samples are the last hour,
 // oldest first. If Write returns an error, it has written nothing.
 func (p *Page) Write(w http.ResponseWriter, code int, s api.Status, samples []Sample) error {
-	v := newPageView(s, samples)
+	v := newPageView(s, api.OwnNames(), samples)
 	var body bytes.Buffer
 	if err := p.parsed().Execute(&body, v); err != nil {
 		return err
@@ -73,7 +73,7 @@ type pageView struct {
 	Sessions  int // sessions that balancers have with the master
 }
 
-func newPageView(s api.Status, samples []Sample) *pageView {
+func newPageView(s api.Status, names []string, samples []Sample) *pageView {
 	v := &pageView{
 		Status:    s,
 		Server:    s.Services[0],
@@ -82,7 +82,7 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 		Lifetimes: lifetimes(s),
 		Next:      nextSteps(s),
 		Hero:      newHero(s),
-		Others:    others(s),
+		Others:    others(s, names),
 	}
 	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
 	v.Icon = icon(v.Tone)

@@ -79,16 +79,10 @@ func Alone(s api.Status) string {
 	return "no other master of the fleet serves: " + strings.Join(slices.Concat(o.Out, o.Unknown), ", ")
 }
 
-// IsNamed reports whether a member of the fleet is the host that has one of some names.
-func IsNamed(member string, names []string) bool {
-	u, err := api.MemberURL(member)
-	return err == nil && place([]string{strings.ToLower(u.Hostname())}, names, sameHost) >= 0
-}
-
 // hasSlot reports whether a member of the fleet is out by the budget of the pool.
 func hasSlot(s api.Status, member string) bool {
 	return s.Budget != nil && s.Budget.Reachable && slices.ContainsFunc(s.Budget.Slots, func(slot api.Slot) bool {
-		return !slot.Own && !slot.Lapsed && IsNamed(member, []string{slot.Master})
+		return !slot.Own && !slot.Lapsed && len(api.Named([]string{member}, []string{slot.Master})) > 0
 	})
 }
 

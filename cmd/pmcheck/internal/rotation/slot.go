@@ -2,7 +2,6 @@ package rotation
 
 import (
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -92,8 +91,8 @@ func ownSlot(fleet, names []string) (own, count int) {
 	hosts = slices.Compact(hosts)
 	own = place(hosts, names, func(a, b string) bool { return a == b })
 	if own < 0 {
-		own = place(hosts, names, sameHost)
-		if own >= 0 && place(hosts[own+1:], names, sameHost) >= 0 { // two domains have a host of that name
+		own = place(hosts, names, api.SameHost)
+		if own >= 0 && place(hosts[own+1:], names, api.SameHost) >= 0 { // two domains have a host of that name
 			own = -1
 		}
 	}
@@ -109,22 +108,6 @@ func place(hosts, names []string, same func(a, b string) bool) int {
 	return slices.IndexFunc(hosts, func(host string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return same(host, strings.ToLower(name)) })
 	})
-}
-
-// sameHost reports whether two names mean one host. A name without a domain means the
-// host of that name in any.
-func sameHost(a, b string) bool {
-	if a == b {
-		return true
-	}
-	_, notA := netip.ParseAddr(a)
-	_, notB := netip.ParseAddr(b)
-	if notA == nil || notB == nil {
-		return false
-	}
-	shortA, domainA, _ := strings.Cut(a, ".")
-	shortB, domainB, _ := strings.Cut(b, ".")
-	return shortA == shortB && (domainA == "" || domainB == "")
 }
 
 // Begin returns when the slot begins in which the master may leave, not before from.

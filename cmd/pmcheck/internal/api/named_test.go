@@ -1,0 +1,30 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+)
+
+func TestNamedFindsTheMembersThatMeanAHost(t *testing.T) {
+	for _, tt := range []struct{ name, fleet, names, want string }{
+		{"by certname", "m1.example.com m2.example.com", "m2.example.com", "m2.example.com"},
+		{"in capitals", "M1 m2", "m1.example.com", "M1"},
+		{"by the first label", "m1.example.com m2.example.com", "cert m2", "m2.example.com"},
+		{"by address", "192.0.2.1 192.0.2.2:9200", "m2 192.0.2.2", "192.0.2.2:9200"},
+		{"by URL", "https://m1:9200 m2", "m1.example.com", "https://m1:9200"},
+		{"IPv6", "2001:db8::1 [2001:db8::2]:9200", "2001:db8::2", "[2001:db8::2]:9200"},
+		{"several times", "m1 m1.example.com:9300 m2", "m1.example.com", "m1 m1.example.com:9300"},
+		{"of another domain", "m1.example.com m2.example.com", "m1.example.org", ""},
+		{"two domains have its hostname", "m1.example.com m1.example.org", "m1.example.org m1", "m1.example.org"},
+		{"and nothing else tells them apart", "m1.example.com m1.example.org", "cert m1", "m1.example.com m1.example.org"},
+		{"no hosts", "m1/status javascript:alert(1)", "m1", ""},
+		{"no name", "m1 m2", "", ""},
+	} {
+		got := strings.Join(api.Named(strings.Fields(tt.fleet), strings.Fields(tt.names)), " ")
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
