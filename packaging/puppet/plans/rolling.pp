@@ -4,10 +4,11 @@
 # command or the plan, lift the hold, and wait until every balancer has it UP again. The
 # plan does nothing unless all masters are in service at the start.
 #
-# The plan ends at the first failure, and the other masters are not touched. If the command
-# or the plan fails, that master stays held, by the holder `hold`. Fix the cause, then run
-# `pmcheck ready --hold rolling`. A command runs below `pmcheck with-hold` on the master: if
-# the connection to it is lost, the hold is lifted when the command has ended.
+# The plan ends at the first failure, and the other masters are not touched. A master that
+# cannot be drained in time is put back. If the command or the plan fails, that master stays
+# held, by the holder `hold`. Fix the cause, then run `pmcheck ready --hold rolling`. A
+# command runs below `pmcheck with-hold` on the master: if the connection to it is lost, the
+# hold is lifted when the command has ended.
 #
 # @example A new package on every master
 #   bolt plan run pmcheck::rolling targets=masters \
@@ -69,7 +70,14 @@ plan pmcheck::rolling (
         'keep'    => true,
       )
     } else {
-      run_task('pmcheck::drain', $master, 'Drain', 'hold' => $hold, 'reason' => $reason, 'wait' => $drain_timeout)
+      $failure = catch_errors() || {
+        run_task('pmcheck::drain', $master, 'Drain', 'hold' => $hold, 'reason' => $reason, 'wait' => $drain_timeout)
+        undef
+      }
+      if $failure {
+        run_task('pmcheck::ready', $master, 'Lift the hold', 'hold' => $hold, '_catch_errors' => true)
+        fail_plan($failure)
+      }
       run_plan($plan, $plan_parameters + { 'targets' => $master })
       run_task('pmcheck::ready', $master, 'Lift the hold', 'hold' => $hold, 'wait' => $ready_timeout)
     }
