@@ -62,7 +62,7 @@
 # @param listen
 #   Where the daemon answers balancers.
 # @param allow
-#   The networks that may connect.
+#   The networks that may connect. Loopback is not exempt.
 # @param status_allow
 #   The networks that may read `/status`, besides loopback.
 # @param balancers
