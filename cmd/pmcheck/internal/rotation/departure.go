@@ -24,14 +24,18 @@ type Departure struct {
 	overdue *api.Status    // the same when its turn ended; nil before
 	back    []api.Balancer // that have to send again after a collision
 	left    time.Time      // when the hold took effect; zero while the master serves
+	none    string         // the collision that left no server; empty once balancers send again
 }
 
 // Waits returns what keeps a master that serves from leaving now. If again is not zero,
 // the caller must look again at that moment, even without news.
 func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
-	d.Saw(s)
+	notBack := d.notBack(s)
+	if len(notBack) == 0 {
+		d.Saw(s)
+	}
 	list = append(d.turn(s), young(s, d.Service)...)
-	if list = append(list, d.notBack(s)...); len(list) > 0 {
+	if list = append(list, notBack...); len(list) > 0 {
 		d.slot = time.Time{}
 		return list, again
 	}
@@ -78,11 +82,12 @@ func (d *Departure) turn(s api.Status) (list []api.Obstacle) {
 
 // Saw records a status of the master while it serves. A caller that leaves without its turn,
 // and so outside of slots, still learns from Collision that no server is left.
-func (d *Departure) Saw(s api.Status) { d.before = s }
+func (d *Departure) Saw(s api.Status) { d.before, d.none = s, "" }
 
 // Replaced reports whether agents would go elsewhere if the master were drained, according
-// to the last status while it served. Otherwise a drain only makes an outage longer.
-func (d *Departure) Replaced() bool { return Replaced(d.before, d.Service) }
+// to the last status while it served, or to a collision since. Otherwise a drain only makes
+// an outage longer.
+func (d *Departure) Replaced() bool { return d.none == "" && Replaced(d.before, d.Service) }
 
 // Late notes that the master leaves although it is not its turn. Others may leave at the
 // same time; it must return only if no server is left.
@@ -97,6 +102,7 @@ func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 	if d.left.IsZero() {
 		return nil
 	}
+	d.none = ""
 	for _, was := range sendingHere(d.before, d.Service) {
 		b, asks := find(s, was)
 		if !asks || was.Others() == 0 || !b.Seen.After(d.left) {
@@ -104,7 +110,8 @@ func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 		}
 		switch none := b.View.WeightTotal == 0; {
 		case none || b.Others() == 0 && !hides(b):
-			list = append(list, obstacle(api.ObstacleCollision, b.Label(), "balancer %s has no other server left", b.Label()))
+			d.none = "balancer " + b.Label() + " has no other server left"
+			list = append(list, obstacle(api.ObstacleCollision, b.Label(), "%s", d.none))
 		case s.Time.Before(d.left.Add(d.length)) && b.Lost(was.Others()) && !hides(b):
 			list = append(list, obstacle(api.ObstacleCollision, b.Label(),
 				"balancer %s has lost another server at the same time", b.Label()))
@@ -179,6 +186,9 @@ func young(s api.Status, service string) (list []api.Obstacle) {
 
 // Alone says why a master that is not replaced serves until it stops.
 func (d *Departure) Alone() string {
+	if d.none != "" {
+		return d.none
+	}
 	for _, b := range sendingHere(d.before, d.Service) {
 		if b.Others() == 0 {
 			return "balancer " + b.Label() + " has no other server, and a drain would only make the outage longer"

@@ -233,6 +233,40 @@ func TestAfterACollisionBalancersMustSendAgain(t *testing.T) {
 	}
 }
 
+// A stop that has no time left after a collision must not drain the last server again.
+func TestACollisionThatLeftNoServerCountsUntilBalancersSendAgain(t *testing.T) {
+	three := func(b *api.Balancer) { b.OthersWeight, b.OthersSeen = 200, held() }
+	for _, tt := range []struct {
+		name     string
+		left     int // weight of the other servers at the collision
+		replaced bool
+		alone    string
+	}{
+		{"none is left", 0, false, "balancer lb1 has no other server left"},
+		{"one is left", 100, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := departure()
+			d.Waits(pair(0, others(200), three))
+			d.Left(held())
+			if c := d.Collision(pair(time.Second, state("NOLB"), others(tt.left), three)); len(c) == 0 {
+				t.Fatal("no collision")
+			}
+			d.Returned()
+			for _, back := range []string{"no look", "a look before the balancer sends"} {
+				if d.Replaced() != tt.replaced || d.Alone() != tt.alone {
+					t.Errorf("after %s: replaced %v, alone %q", back, d.Replaced(), d.Alone())
+				}
+				d.Waits(pair(2*time.Second, state("NOLB"), others(tt.left), three))
+				d.Overdue()
+			}
+			if d.Waits(pair(12*time.Second, others(200), three)); !d.Replaced() || d.Alone() != "" {
+				t.Errorf("once it sends: replaced %v, alone %q", d.Replaced(), d.Alone())
+			}
+		})
+	}
+}
+
 // A backup takes over while this master is drained. Afterwards it is not a server that is
 // missing: the next stop must drain the master as the first has, and not wait for it.
 func TestABackupIsNoMissingServer(t *testing.T) {
