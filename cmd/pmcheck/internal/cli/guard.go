@@ -8,8 +8,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
-	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // guardCommand returns the command that pmcheck-guard@.service runs. It is not meant for
@@ -30,12 +28,6 @@ func runGuard(c *cli.Context, environ []string) error {
 	if c.NArg() != 2 || verb != "stop" && verb != "start" {
 		return usageError("guard takes stop or start, and a unit")
 	}
-	if verb == "stop" {
-		service, err := systemd.AskService(c.Context, systemd.ServiceUnit(name))
-		if err != nil || !rotation.Stops(service) {
-			return err
-		}
-	}
 	settings, err := loadOwn(c, environ)
 	if err != nil {
 		return err
@@ -43,6 +35,9 @@ func runGuard(c *cli.Context, environ []string) error {
 	progress := render.NewProgress(c.App.ErrWriter)
 	defer progress.End()
 	g := guard.New(name, settings, c.App.ErrWriter, progress)
+	if verb == "stop" && !g.Stops(c.Context) {
+		return nil
+	}
 	if g.Slot, err = slotFor(c, environ, settings, g.Hold()); err != nil {
 		fmt.Fprintf(c.App.ErrWriter, "goes on without the budget: %v\n", err)
 	}

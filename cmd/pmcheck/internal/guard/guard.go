@@ -20,13 +20,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-const (
-	// announceEvery is the least time between two changes of what a pending stop says.
-	announceEvery = 5 * time.Second
-	// systemdEvery is how often systemd is asked whether the host shuts down, and whether
-	// the service still is to stop.
-	systemdEvery = 2 * time.Second
-)
+// announceEvery is the least time between two changes of what a pending stop says.
+const announceEvery = 5 * time.Second
 
 // ErrNotIdle says that the time was over before the last agent had finished.
 var ErrNotIdle = errors.New("not idle")
@@ -48,9 +43,10 @@ type Guard struct {
 
 	store     *drain.Store
 	client    api.Client
+	ask       func(ctx context.Context, unit string) (systemd.Service, error)
 	departure *rotation.Departure
 	stop      rotation.Stop
-	stopping  bool      // systemd has had a job that stops the service
+	stopping  bool      // systemd has had a job that stops the service, or has not answered
 	asked     time.Time // when systemd was last asked about that, and whether the host stops
 	announced time.Time // when the pending stop was last announced
 }
@@ -64,6 +60,7 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 		Progress:  progress,
 		store:     settings.Store(),
 		client:    api.Client{Socket: settings.Socket},
+		ask:       systemd.AskService,
 		departure: wait.NewDeparture(""),
 	}
 }
@@ -317,26 +314,6 @@ func (g *Guard) wait(ctx context.Context, settle time.Duration, look wait.Look) 
 			g.Progress.Say(api.Summary(left))
 		}
 	}
-}
-
-// askSystemd notes that the host shuts down, and reports whether the stop was cancelled.
-// Both can happen while the guard waits.
-func (g *Guard) askSystemd(ctx context.Context) (cancelled bool) {
-	if !g.stop.HostStops.IsZero() || time.Since(g.asked) < systemdEvery {
-		return false
-	}
-	g.asked = time.Now()
-	if stops, err := systemd.HostStops(ctx); err == nil && stops {
-		g.stop.HostStops = g.asked
-		return false
-	}
-	service, err := systemd.AskService(ctx, systemd.ServiceUnit(g.Service))
-	if err != nil {
-		return false
-	}
-	cancelled = g.stopping && rotation.Cancelled(service)
-	g.stopping = g.stopping || !rotation.Cancelled(service)
-	return cancelled
 }
 
 // AfterStart lifts the guard's hold when the master serves again. It leaves the
