@@ -58,7 +58,7 @@ class pmcheck::config {
     'pmcheck-agent.socket'  => regsubst(String($settings.dig('agent', 'listen')), '\A:', ''),
     'pmcheck-status.socket' => String($settings['socket']),
   }
-  $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'initial_mode', 'holds']
+  $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'initial_mode', 'holds', 'log']
 
   # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
   # must be the run with the corrected file.

@@ -72,7 +72,8 @@
 # @param tls
 #   Whether balancers connect over TLS, and with which certificate.
 # @param tls_certificate
-#   The certificate, with `tls` `files`.
+#   The certificate, with `tls` `files`. It and its key must be on the host before this
+#   class, or the reload fails: `File[...] -> Class['pmcheck']`.
 # @param tls_key
 #   Its key, with `tls` `files`.
 # @param tls_client_ca
@@ -80,7 +81,8 @@
 # @param socket
 #   The socket on which the `pmcheck` command reads from the daemon.
 # @param initial_mode
-#   The mode of a new host, until it is changed for the first time.
+#   The mode of a new host, until it is changed for the first time. Masters that have
+#   served for an hour are not new, so this may be in common data.
 # @param services
 #   More services of the master's Status API, each on its own path.
 # @param tcp_services

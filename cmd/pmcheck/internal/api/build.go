@@ -23,8 +23,9 @@ type Source struct {
 	Budget      *BudgetStatus
 	Gate        *GateStatus
 	Others      *OthersStatus
-	AgentChecks bool // agent-checks are answered
-	Weight      int  // in percent, for agent-checks
+	AgentChecks bool     // agent-checks are answered
+	Weight      int      // in percent, for agent-checks
+	Warnings    []string // about the daemon itself
 }
 
 // Build returns the status at now, without its obstacles.
@@ -82,6 +83,7 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 
 // warnings returns sentences about what is probably a mistake.
 func (src Source) warnings(status Status) (list []string) {
+	list = append(list, src.Warnings...)
 	for _, h := range status.Holds {
 		if _, known := src.State.Service(h.Service); h.Service != "" && !known {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s",

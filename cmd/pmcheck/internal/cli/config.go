@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
 
@@ -43,8 +44,14 @@ func showConfig(c *cli.Context, environ []string) error {
 		return usageError("--inter and --fall must be above 0")
 	}
 	loaded, err := load(c, environ)
-	if err != nil || c.Bool("quiet") {
+	if err != nil {
 		return err
+	}
+	if c.Bool("quiet") { // before a reload, as the daemon's user
+		if err := daemon.CheckTLS(loaded.Config); err != nil {
+			return usageError("%w", err)
+		}
+		return nil
 	}
 	r := render.NewSettings(loaded, inter, fall)
 	return show(c, r, r.Write, exitOK)

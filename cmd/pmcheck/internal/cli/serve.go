@@ -34,26 +34,11 @@ func serve(c *cli.Context, environ []string) error {
 		return usageError("%w", err)
 	}
 	useOneCPU()
-	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log)
-	for _, w := range loaded.Warnings {
-		log.Warn(w)
-	}
-	if loaded.Missing != nil {
-		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", loaded.Missing)
-	}
-	d := daemon.New(loaded.Config, loaded.File, daemon.ProgramVersion(), log)
-	d.Runtime, d.GateDir = daemon.RuntimeDirectory(environ), daemon.GateDirectory
-	if loaded.Mistakes != nil {
-		d.StartedWithLast(loaded.Mistakes, loaded.Kept)
-	} else {
-		last.KeepOrWarn(loaded.Loaded, log)
-	}
-	if err := d.TakeListeners(); err != nil {
+	d, loaded, err := last.Start(c.Context, options(c, environ), loaded, c.App.ErrWriter)
+	if err != nil {
 		return err
 	}
-	if err := d.Listen(c.Context); err != nil {
-		return err
-	}
+	log := d.Log
 	log.Info("serving",
 		"version", daemon.ProgramVersion(),
 		"address", d.Address().String(),
@@ -65,14 +50,9 @@ func serve(c *cli.Context, environ []string) error {
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
 	err = d.Run(c.Context, daemon.Keeper{
-		Load: func() (*config.Loaded, error) {
-			newer, err := load(c, environ)
-			if err == nil {
-				last.KeepOrWarn(newer, log)
-			}
-			return newer, err
-		},
+		Load:          func() (*config.Loaded, error) { return load(c, environ) },
 		Reload:        reload,
+		Last:          last,
 		PuppetMissing: loaded.Missing,
 	})
 	log.Info("stopped")

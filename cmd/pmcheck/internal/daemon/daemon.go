@@ -8,7 +8,6 @@ package daemon
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -48,6 +47,7 @@ type Daemon struct {
 	Sockets    []net.Listener
 
 	started   time.Time
+	start     config.Config // with which this daemon was started
 	settings  atomic.Pointer[config.Config]
 	config    atomic.Pointer[api.ConfigStatus]
 	store     *drain.Store
@@ -66,6 +66,8 @@ type Daemon struct {
 	self      front.Self
 	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
 	tls       *tls.Config
+	inherited bool  // systemd has bound the port for balancers
+	deaf      error // why no agent-checks are answered, although they are configured
 }
 
 // New returns a daemon for a configuration that was read from file.
@@ -74,6 +76,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		Version: version,
 		Log:     log,
 		started: time.Now(),
+		start:   c,
 		store:   c.Store(),
 		history: page.NewHistory(time.Now()),
 		page:    page.New(),
@@ -131,23 +134,15 @@ func (d *Daemon) apply(c config.Config, file string) {
 	})
 }
 
-// Reload applies a new configuration while serving. The listeners and the directories of
-// holds stay the same until a restart.
+// Reload applies a new configuration while serving. The settings of atStart stay the same
+// until a restart.
 func (d *Daemon) Reload(c config.Config, file string) {
-	if needRestart(c) != needRestart(*d.settings.Load()) {
-		d.Log.Warn("listen, agent.listen, max_connections, tls, socket, holds and initial_mode take effect with a restart")
+	if waiting := waitForRestart(d.start, c); waiting != "" {
+		d.Log.Warn("a reload does not change these settings: restart pmcheck", "settings", waiting)
 	}
 	d.apply(c, file)
 	d.monitor.Reload(c)
 	d.Log.Info("configuration reloaded", "file", file)
-}
-
-// needRestart returns the settings that a reload does not change.
-func needRestart(c config.Config) any {
-	return [...]any{
-		c.Listen, c.Agent.Listen, c.MaxConnections, c.Socket, c.Holds, c.InitialMode,
-		c.TLS, c.TLSCertificate, c.TLSKey, c.TLSClientCA,
-	}
 }
 
 // ReloadFailed records that a newer configuration is not in use, and why.
@@ -167,58 +162,6 @@ func (d *Daemon) Address() net.Addr { return d.Ports[0].Addr() }
 // runs. It is not safe for concurrent use.
 func (d *Daemon) Live(ctx context.Context) error {
 	return d.self.Ask(ctx, d.Address().(*net.TCPAddr).AddrPort(), "/live")
-}
-
-// Listen binds the ports and the unix socket, unless the service manager has bound them.
-// A failure to bind the socket is only logged: the commands find no daemon then, but
-// balancers are answered.
-func (d *Daemon) Listen(ctx context.Context) error {
-	c := d.settings.Load()
-	if err := d.prepareTLS(c); err != nil {
-		return err
-	}
-	if err := bind(ctx, &d.Ports, c.Listen, front.DeferAccept); err != nil {
-		return err
-	}
-	if err := bind(ctx, &d.AgentPorts, c.Agent.Listen, 0); err != nil { // HAProxy waits for the daemon to speak first
-		return err
-	}
-	if len(d.Sockets) > 0 {
-		return nil
-	}
-	socket, err := front.ListenSocket(c.Socket)
-	if err != nil {
-		d.Log.Warn("no unix socket, so pmcheck status and wait will not work", "error", err)
-		return nil
-	}
-	d.Sockets = []net.Listener{socket}
-	return nil
-}
-
-// bind binds a port unless the service manager has bound one or address is empty.
-func bind(ctx context.Context, ports *[]net.Listener, address string, wait int) error {
-	if len(*ports) > 0 || address == "" {
-		return nil
-	}
-	port, err := front.ListenTCP(ctx, address, wait)
-	if err == nil {
-		*ports = []net.Listener{port}
-	}
-	return err
-}
-
-func (d *Daemon) prepareTLS(c *config.Config) (err error) {
-	switch c.TLS {
-	case config.TLSPuppet:
-		if c.Probe.Certificate == "" || c.Probe.Key == "" {
-			return errors.New("tls: puppet: there is no Puppet on this host yet, so no certificate to listen with " +
-				"(tls: files has its own)")
-		}
-		d.tls, err = front.ServerTLS(c.Probe.Certificate, c.Probe.Key, "", d.Log)
-	case config.TLSFiles:
-		d.tls, err = front.ServerTLS(c.TLSCertificate, c.TLSKey, c.TLSClientCA, d.Log)
-	}
-	return err
 }
 
 // Serve answers until ctx ends, then lets answers in flight finish. It returns

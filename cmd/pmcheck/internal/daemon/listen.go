@@ -1,29 +1,92 @@
 package daemon
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strconv"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
-	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// TakeListeners takes over the sockets that the service manager has bound.
-func (d *Daemon) TakeListeners() error {
-	passed, err := systemd.Listeners()
-	if err != nil {
+// Listen binds the ports and the unix socket, unless the service manager has bound them.
+// A failure to bind the port for agent-checks or the socket is only logged: HAProxy does
+// without agent-checks and the commands find no daemon then, but balancers are answered.
+func (d *Daemon) Listen(ctx context.Context) (err error) {
+	c := d.settings.Load()
+	if d.tls, err = listenerTLS(*c, d.Log); err != nil {
 		return err
 	}
-	return d.Inherit(passed[systemd.HTTPSocket], passed[systemd.AgentSocket], passed[systemd.StatusSocket])
+	if err := bind(ctx, &d.Ports, c.Listen, front.DeferAccept); err != nil {
+		return err
+	}
+	if d.deaf = bind(ctx, &d.AgentPorts, c.Agent.Listen, 0); d.deaf != nil { // HAProxy waits for the daemon to speak first
+		d.Log.Error("no agent-check is answered until a restart", "error", d.deaf)
+	}
+	if len(d.Sockets) > 0 {
+		return nil
+	}
+	socket, err := front.ListenSocket(c.Socket)
+	if err != nil {
+		d.Log.Warn("no unix socket, so pmcheck status and wait will not work", "error", err)
+		return nil
+	}
+	d.Sockets = []net.Listener{socket}
+	return nil
+}
+
+// bind binds a port unless the service manager has bound one or address is empty.
+func bind(ctx context.Context, ports *[]net.Listener, address string, wait int) error {
+	if len(*ports) > 0 || address == "" {
+		return nil
+	}
+	port, err := front.ListenTCP(ctx, address, wait)
+	if err == nil {
+		*ports = []net.Listener{port}
+	}
+	return err
+}
+
+// CheckTLS returns an error if the files are not usable with which a daemon with this
+// configuration would answer balancers over TLS.
+func CheckTLS(c config.Config) error {
+	_, err := listenerTLS(c, slog.New(slog.DiscardHandler))
+	return err
+}
+
+// listenerTLS returns the TLS configuration of the port for balancers; nil without TLS.
+func listenerTLS(c config.Config, log *slog.Logger) (*tls.Config, error) {
+	if c.TLS == config.TLSPuppet && (c.Probe.Certificate == "" || c.Probe.Key == "") {
+		return nil, errors.New("tls: puppet: there is no Puppet on this host yet, so no certificate to listen with " +
+			"(tls: files has its own)")
+	}
+	switch files := listenerFiles(c); c.TLS {
+	case config.TLSPuppet, config.TLSFiles:
+		return front.ServerTLS(files.certificate, files.key, files.clientCA, log)
+	}
+	return nil, nil
+}
+
+// tlsFiles are the paths of the files for TLS on the port for balancers.
+type tlsFiles struct{ certificate, key, clientCA string }
+
+func listenerFiles(c config.Config) tlsFiles {
+	if c.TLS == config.TLSPuppet {
+		return tlsFiles{c.Probe.Certificate, c.Probe.Key, ""}
+	}
+	return tlsFiles{c.TLSCertificate, c.TLSKey, c.TLSClientCA}
 }
 
 // Inherit takes over listeners that another process has bound. They are served
 // whatever the configuration says, because no other process answers on them.
 func (d *Daemon) Inherit(ports, agentPorts, sockets []net.Listener) error {
 	d.Ports, d.AgentPorts, d.Sockets = ports, agentPorts, sockets
+	d.inherited = len(ports) > 0
 	c := d.settings.Load()
 	return errors.Join(
 		d.compareBound(d.Ports, "pmcheck.socket", "listen", c.Listen),

@@ -30,6 +30,8 @@ type Keeper struct {
 	// PuppetMissing is not nil if Puppet's files are missing. Load is then called until it
 	// succeeds.
 	PuppetMissing error
+	// Last is where a configuration is kept that a restart would survive.
+	Last LastGood
 }
 
 // Run serves until ctx ends, notifies the service manager and follows reloads.
@@ -85,13 +87,21 @@ func (k *Keeper) reload(d *Daemon) {
 	d.notify(errors.Join(failed, systemd.Ready(d.Summary())))
 }
 
-// load reads the configuration again and makes the daemon use it.
+// load reads the configuration again and makes the daemon use it. With files for TLS that
+// cannot be used it fails, although a reload does not need them: the next restart would.
 func (k *Keeper) load(d *Daemon) error {
 	loaded, err := k.Load()
 	if err == nil {
-		d.Reload(loaded.Config, loaded.File)
+		err = CheckTLS(loaded.Config)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	d.Reload(loaded.Config, loaded.File)
+	if d.survives(loaded.Config) {
+		k.Last.KeepOrWarn(loaded, d.Log)
+	}
+	return nil
 }
 
 // notify logs a notification that failed. Balancers are answered all the same.

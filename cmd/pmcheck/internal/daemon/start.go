@@ -1,10 +1,14 @@
 package daemon
 
 import (
+	"context"
+	"io"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // Started is a configuration with which the daemon can start.
@@ -27,17 +31,75 @@ func (l LastGood) LoadToStart(o config.Options) (Started, error) {
 	if mistakes == nil {
 		return s, nil
 	}
+	return l.instead(o, mistakes)
+}
+
+// instead returns the last good configuration, to be used instead of the current one
+// because of its mistakes. The error is the mistakes.
+func (l LastGood) instead(o config.Options, mistakes error) (Started, error) {
 	file, _ := config.Readable(o)
 	kept, at, err := l.File()
 	if err != nil {
 		return Started{}, mistakes
 	}
 	o.File = kept
-	if s, err = loadToStart(o); err != nil {
+	s, err := loadToStart(o)
+	if err != nil {
 		return Started{}, mistakes // the mistake may be in an environment variable
 	}
 	s.File, s.Mistakes, s.Kept = file, mistakes, at
 	return s, nil
+}
+
+// Start returns a daemon that listens with the configuration that LoadToStart returned
+// for o, and the configuration that it uses: if it cannot listen with that one, such as
+// with a certificate that it cannot read, it uses the last good one. The error is why it
+// cannot listen. A configuration with which it listens becomes the last good one.
+func (l LastGood) Start(ctx context.Context, o config.Options, s Started, out io.Writer) (*Daemon, Started, error) {
+	passed, err := systemd.Listeners()
+	if err != nil {
+		return nil, s, err
+	}
+	d, err := l.listen(ctx, s, passed, out)
+	if err == nil || s.Mistakes != nil {
+		return d, s, err
+	}
+	older, lost := l.instead(o, err)
+	if lost == nil {
+		d, lost = l.listen(ctx, older, passed, out)
+	}
+	if lost != nil {
+		return nil, s, err
+	}
+	return d, older, nil
+}
+
+// listen returns a daemon that listens, with the sockets that the service manager has
+// passed.
+func (l LastGood) listen(ctx context.Context, s Started, passed map[string][]net.Listener, out io.Writer) (
+	*Daemon, error) {
+	log := NewLogger(out, s.Config.Log)
+	for _, w := range s.Warnings {
+		log.Warn(w)
+	}
+	if s.Missing != nil {
+		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", s.Missing)
+	}
+	d := New(s.Config, s.File, ProgramVersion(), log)
+	d.Runtime, d.GateDir = l.file.dir, GateDirectory
+	err := d.Inherit(passed[systemd.HTTPSocket], passed[systemd.AgentSocket], passed[systemd.StatusSocket])
+	if err == nil {
+		err = d.Listen(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Mistakes != nil {
+		d.StartedWithLast(s.Mistakes, s.Kept)
+	} else {
+		l.KeepOrWarn(s.Loaded, log)
+	}
+	return d, nil
 }
 
 // loadToStart reads the configuration. Missing Puppet files are not an error by
@@ -53,8 +115,8 @@ func loadToStart(o config.Options) (Started, error) {
 	return Started{Loaded: loaded, Missing: missing}, nil
 }
 
-// KeepOrWarn saves a copy of a valid configuration. The daemon uses it if it has to start
-// while the file is broken.
+// KeepOrWarn saves a copy of a configuration with which a daemon can listen. The daemon
+// uses it if it has to start while the file is broken.
 func (l LastGood) KeepOrWarn(loaded *config.Loaded, log *slog.Logger) {
 	if err := l.Keep(loaded.Content); err != nil {
 		log.Warn("cannot save a copy of this configuration for a restart with a broken file", "error", err)

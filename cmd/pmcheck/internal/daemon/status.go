@@ -51,6 +51,7 @@ func (d *Daemon) status(now time.Time) api.Status {
 		Others:      d.others.Load(),
 		AgentChecks: len(d.AgentPorts) > 0,
 		Weight:      int(d.weight.Load()),
+		Warnings:    d.warnings(),
 	}.Build(now)
 }
 

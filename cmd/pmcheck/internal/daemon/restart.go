@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"strings"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// A setting is one that a reload does not change.
+type setting struct {
+	key   string
+	value any // comparable
+}
+
+// atStart returns the settings that a daemon uses as they were when it was started.
+func atStart(c config.Config) []setting {
+	return []setting{
+		{"listen", c.Listen},
+		{"agent.listen", c.Agent.Listen},
+		{"max_connections", c.MaxConnections},
+		{"tls", [...]any{c.TLS, listenerFiles(c)}},
+		{"socket", c.Socket},
+		{"holds", c.Holds},
+		{"initial_mode", c.InitialMode},
+		{"log", c.Log},
+	}
+}
+
+// waitForRestart returns the keys of the settings that differ from those that a daemon was
+// started with, separated by commas.
+func waitForRestart(started, now config.Config) string {
+	var keys []string
+	old := atStart(started)
+	for i, s := range atStart(now) {
+		if s.value != old[i].value {
+			keys = append(keys, s.key)
+		}
+	}
+	return strings.Join(keys, ", ")
+}
+
+// warnings returns sentences about what the daemon itself does not do as configured.
+func (d *Daemon) warnings() (list []string) {
+	if waiting := waitForRestart(d.start, *d.settings.Load()); waiting != "" {
+		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+waiting)
+	}
+	if d.deaf != nil {
+		list = append(list, "no agent-check is answered until a restart of pmcheck: "+d.deaf.Error())
+	}
+	return list
+}
+
+// survives reports whether a daemon that is started with c binds a port that this one has
+// shown to be free for it.
+func (d *Daemon) survives(c config.Config) bool { return d.inherited || c.Listen == d.start.Listen }

@@ -1,0 +1,90 @@
+package daemon_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	var log bytes.Buffer
+	r.Log = slog.New(slog.NewTextHandler(&log, nil))
+	for _, tt := range []struct {
+		name   string
+		change func(*config.Config)
+		want   string // the settings
+	}{
+		{"as started", func(*config.Config) {}, ""},
+		{"one that a reload changes", func(c *config.Config) { c.Fleet = []string{"m2"} }, ""},
+		{"two", func(c *config.Config) { c.MaxConnections, c.InitialMode = 7, drain.Maint }, "max_connections, initial_mode"},
+		{"the same two again", func(c *config.Config) { c.MaxConnections, c.InitialMode = 7, drain.Maint },
+			"max_connections, initial_mode"},
+		{"the level of the log", func(c *config.Config) { c.Log.Level = "debug" }, "log"},
+		{"a file for TLS", func(c *config.Config) { c.TLS, c.TLSCertificate = config.TLSFiles, "/c" }, "tls"},
+		{"the certificate of the probe, without TLS", func(c *config.Config) { c.Probe.Certificate = "/c" }, ""},
+		{"as started again", func(*config.Config) {}, ""},
+	} {
+		c := r.config
+		tt.change(&c)
+		log.Reset()
+		r.Reload(c, "test.yaml")
+		said, _, _ := strings.Cut(log.String(), "configuration reloaded")
+		warnings := strings.Join(r.Status(time.Now()).Warnings, "\n")
+		if tt.want == "" {
+			if warnings != "" || strings.Contains(said, "WARN") {
+				t.Errorf("%s: %q in the status, in the log:\n%s", tt.name, warnings, said)
+			}
+			continue
+		}
+		if !strings.HasSuffix(warnings, "in effect after a restart of pmcheck: "+tt.want) {
+			t.Errorf("%s: %q in the status", tt.name, warnings)
+		}
+		if !strings.Contains(said, "level=WARN") || !strings.Contains(said, tt.want) {
+			t.Errorf("%s: the log does not name %s:\n%s", tt.name, tt.want, said)
+		}
+	}
+}
+
+// The certificate of the probe is that of the listener with "tls: puppet".
+func TestAnotherCertificateOfThisHostWaitsForARestart(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.stop()
+	r.config.TLS = config.TLSPuppet
+	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	c := r.config
+	c.Probe.Key = "/k"
+	r.Reload(c, "test.yaml")
+	if warnings := strings.Join(r.Status(time.Now()).Warnings, "\n"); !strings.HasSuffix(warnings, "pmcheck: tls") {
+		t.Errorf("warnings %q", warnings)
+	}
+}
+
+func TestAgentPortThatIsTakenDoesNotKeepBalancersWaiting(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	r := start(t, func(c *config.Config) { c.Agent.Listen = taken.Addr().String() })
+	r.waitFor(200, answer.Serving)
+	s := r.Status(time.Now())
+	if w := strings.Join(s.Warnings, "\n"); !strings.Contains(w, "no agent-check is answered") ||
+		!strings.Contains(w, "address already in use") {
+		t.Errorf("warnings %q", w)
+	}
+	if s.AgentLine != "" {
+		t.Errorf("the status has the line %q for agent-checks, which are not answered", s.AgentLine)
+	}
+}
