@@ -138,10 +138,11 @@ func (s *Store) accept() error {
 	return errs
 }
 
-// MarkInUse records that a host is not new. A package that is upgraded calls it, so that
-// a [Store.Initial] that is set later does not take the host out. A host that still has
-// the hold of Initial stays new. MarkInUse writes nothing if the marker exists, whatever
-// it is, and follows no link, because users other than root may write the directory.
+// MarkInUse records that a host is not new, so that a [Store.Initial] that is set later
+// does not take the host out. A package that is upgraded calls it, and the unit before it
+// reloads or stops a daemon that has served. A host that still has the hold of Initial stays new.
+// MarkInUse writes nothing if the marker exists, whatever it is, and follows no link,
+// because users other than root may write the directory.
 func (s *Store) MarkInUse() error {
 	unlock, err := s.lock()
 	if err != nil {
@@ -151,7 +152,7 @@ func (s *Store) MarkInUse() error {
 	if _, isNew := s.initialHold(); isNew || isMarked(s.Persistent) {
 		return nil
 	}
-	return writeFile(s.Persistent, marker, []byte("This host was in use when its package was upgraded.\n"))
+	return writeFile(s.Persistent, marker, []byte("This host is in use, and not new.\n"))
 }
 
 // find returns the holds that match, in all directories, however many there are.

@@ -23,9 +23,10 @@ type Source struct {
 	Budget      *BudgetStatus
 	Gate        *GateStatus
 	Others      *OthersStatus
-	AgentChecks bool     // agent-checks are answered
-	Weight      int      // in percent, for agent-checks
-	Warnings    []string // about the daemon itself
+	AgentChecks bool          // agent-checks are answered
+	Weight      int           // in percent, for agent-checks
+	Served      time.Duration // since balancers were first told 200; 0: never
+	Warnings    []string      // about the daemon itself
 }
 
 // Build returns the status at now, without its obstacles.
@@ -47,6 +48,7 @@ func (src Source) Build(now time.Time) Status {
 		Budget:        src.Budget,
 		Gate:          src.Gate,
 		Others:        src.Others,
+		Served:        src.Served.Seconds(),
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()

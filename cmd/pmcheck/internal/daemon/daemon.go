@@ -66,8 +66,9 @@ type Daemon struct {
 	self      front.Self
 	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
 	tls       *tls.Config
-	inherited bool  // systemd has bound the port for balancers
-	deaf      error // why no agent-checks are answered, although they are configured
+	inherited bool         // systemd has bound the port for balancers
+	deaf      error        // why no agent-checks are answered, although they are configured
+	served    atomic.Int64 // when balancers were first told 200, in nanoseconds after started; 0: never
 }
 
 // New returns a daemon for a configuration that was read from file.
@@ -95,6 +96,11 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 
 func (d *Daemon) published(s *monitor.State) {
 	d.history.Note(moment(s))
+	if server, known := s.Service(monitor.Server); known {
+		if serves, _ := s.Serving(server, s.Published); serves {
+			d.served.CompareAndSwap(0, max(1, int64(s.Published.Sub(d.started))))
+		}
+	}
 	weight := answer.FullWeight
 	if d.settings.Load().Agent.Weight {
 		weight = d.weigher.Weigh(s, s.Published)

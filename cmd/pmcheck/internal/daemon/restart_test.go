@@ -88,3 +88,31 @@ func TestAgentPortThatIsTakenDoesNotKeepBalancersWaiting(t *testing.T) {
 		t.Errorf("the status has the line %q for agent-checks, which are not answered", s.AgentLine)
 	}
 }
+
+func TestMasterIsInUseAnHourAfterItFirstServed(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.waitFor(200, answer.Serving)
+	if _, err := r.store.Put(drain.Hold{Holder: "plan", Mode: drain.Drain}); err != nil {
+		t.Fatal(err)
+	}
+	r.waitFor(503, "drain")
+	for after, want := range map[time.Duration]bool{
+		time.Minute:             false,
+		59 * time.Minute:        false,
+		time.Hour + time.Second: true,
+	} {
+		if got := r.Status(time.Now().Add(after)).InUse(); got != want {
+			t.Errorf("after %v: in use %v, want %v", after, got, want)
+		}
+	}
+}
+
+func TestMasterThatNeverServedIsNotInUse(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(c *config.Config) { c.InitialMode = drain.Maint })
+	r.waitFor(503, "maint")
+	if r.Status(time.Now().Add(24 * time.Hour)).InUse() {
+		t.Error("a new master that was never made ready is in use")
+	}
+}

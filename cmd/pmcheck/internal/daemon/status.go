@@ -51,8 +51,19 @@ func (d *Daemon) status(now time.Time) api.Status {
 		Others:      d.others.Load(),
 		AgentChecks: len(d.AgentPorts) > 0,
 		Weight:      int(d.weight.Load()),
+		Served:      d.servedFor(now),
 		Warnings:    d.warnings(),
 	}.Build(now)
+}
+
+// servedFor returns how long ago balancers were first told 200; 0 if they never were. The
+// clock may have been set since.
+func (d *Daemon) servedFor(now time.Time) time.Duration {
+	first := d.served.Load()
+	if first == 0 {
+		return 0
+	}
+	return now.Sub(d.started) - time.Duration(first)
 }
 
 // changes counts the changes of the status, so that a command can wait for the next one.

@@ -50,6 +50,15 @@ func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (ap
 	}
 }
 
+// InUse reports whether the daemon says that its master has served for so long that it is
+// not new. The error is why the daemon does not say anything.
+func InUse(ctx context.Context, c api.Client) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	status, err := c.Status(ctx)
+	return err == nil && status.InUse(), err
+}
+
 // Look returns what is in the way now. The first call returns at once; each later one
 // blocks until there may be news.
 type Look func(ctx context.Context) []api.Obstacle

@@ -42,6 +42,7 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 		{"a guarded stop in the log", guardedStop},
 		{"remove and purge", removeAndPurge},
 		{"an upgrade keeps initial_mode in effect", keepsInitialMode},
+		{"initial_mode that is set after the installation", takesInitialMode},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			part.test(t, s.with(t))
@@ -197,6 +198,19 @@ func removeAndPurge(t *testing.T, s *hostSite) {
 	s.assertPrints("pmcheck", "id", "-nG", "pmcheck")
 	s.install(older)
 	s.waitForAnswer(20*time.Second, serving)
+}
+
+// takesInitialMode sets initial_mode as the first run of Puppet does: the package has started
+// the daemon by then.
+func takesInitialMode(t *testing.T, s *hostSite) {
+	s.Host.MustRun("dpkg", "--purge", "pmcheck")
+	s.install(older)
+	s.waitForAnswer(20*time.Second, serving)
+	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "initial_mode: maint\n", 0o644)
+	s.Host.MustRun("systemctl", "restart", "pmcheck")
+	s.waitForAnswer(10*time.Second, "503 maint")
+	s.Host.MustRun("pmcheck", "ready", "--all")
+	s.waitForAnswer(10*time.Second, serving)
 }
 
 // keepsInitialMode upgrades a host that has not been made ready for the first time.
