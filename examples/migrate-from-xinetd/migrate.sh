@@ -77,6 +77,7 @@ back() {
 
 old=${1-$(find_old)}
 [ -f "$old" ] || die "which file of /etc/xinetd.d is the old check?"
+[ ! -e "$old.before-pmcheck" ] || die "migrated already: $old.before-pmcheck exists (the README has the way back)"
 until_answer $port 5000 || die "the old check does not answer 200; run this when it does"
 rehearse
 

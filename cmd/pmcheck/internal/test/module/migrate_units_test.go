@@ -80,6 +80,17 @@ func TestMigrationEnablesPmcheckOnlyOnSuccess(t *testing.T) {
 			if config := read(t, old); strings.Contains(config, "disable = yes") != (err == nil) {
 				t.Errorf("the old check:\n%s", config)
 			}
+			if test.start != "0" {
+				return
+			}
+			again := exec.Command("sh", script, old)
+			again.Env = cmd.Env
+			if out, err := again.CombinedOutput(); err == nil {
+				t.Errorf("a second migration succeeds:\n%s", out)
+			}
+			if kept := read(t, old+".before-pmcheck"); kept != oldService {
+				t.Errorf("a second migration changes the copy for the way back:\n%s", kept)
+			}
 		})
 	}
 }
