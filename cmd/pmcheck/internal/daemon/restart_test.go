@@ -1,9 +1,10 @@
 package daemon_test
 
 import (
-	"bytes"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +18,15 @@ import (
 func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	var log bytes.Buffer
-	r.Log = slog.New(slog.NewTextHandler(&log, nil))
+	r.stop()
+	path := filepath.Join(t.TempDir(), "log")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.NewTextHandler(file, nil)))
+	r.serve()
 	for _, tt := range []struct {
 		name   string
 		change func(*config.Config)
@@ -36,9 +44,15 @@ func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
 	} {
 		c := r.config
 		tt.change(&c)
-		log.Reset()
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
 		r.Reload(c, "test.yaml")
-		said, _, _ := strings.Cut(log.String(), "configuration reloaded")
+		log, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, _, _ := strings.Cut(string(log), "configuration reloaded")
 		warnings := strings.Join(r.Status(time.Now()).Warnings, "\n")
 		if tt.want == "" {
 			if warnings != "" || strings.Contains(said, "WARN") {
