@@ -129,7 +129,7 @@ describe 'pmcheck' do
 
     it 'restarts for what a reload cannot change' do
       is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf')
-        .with_content(%r{^#   initial_mode: 'maint'$}).without_content(%r{^[^#\n]|probe|allow})
+        .with_content(%r{^#   initial_mode: 'maint'$}).with_content(%r{^#   log: }).without_content(%r{^[^#\n]|probe|allow})
         .that_notifies('Exec[pmcheck: restart]')
     end
   end
