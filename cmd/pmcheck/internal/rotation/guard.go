@@ -54,11 +54,11 @@ func (s Stop) Deadline(g config.Guard) time.Time {
 	if s.Overdue {
 		end, last = end.Add(s.overtime(g.Turn)), turn
 	}
-	if s.Last {
-		last = g.Shutdown - min(stopTime, g.Shutdown/10)
-	}
-	if !s.Drained.IsZero() {
+	switch {
+	case !s.Drained.IsZero():
 		end, last = s.Drained.Add(g.Wait), g.Shutdown
+	case s.Last && g.Turn > 0:
+		return s.HostStops.Add(g.Shutdown - min(stopTime, g.Shutdown/10))
 	}
 	if limit := s.HostStops.Add(last); !s.HostStops.IsZero() && limit.Before(end) {
 		return limit

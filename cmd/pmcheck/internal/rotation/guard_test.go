@@ -63,7 +63,7 @@ func TestDeadlineOfAStop(t *testing.T) {
 		{"the same with the highest lot", rotation.Stop{Began: at(0), HostStops: at(0), Lot: 1}, at(1.5)},
 		{"shutdown, its turn has ended", overdue(rotation.Stop{Began: at(0), HostStops: at(0)}), at(3)},
 		{"shutdown, would leave no server", last(rotation.Stop{Began: at(0), HostStops: at(0)}), at(3.6)},
-		{"the same, at the end of its overtime", last(rotation.Stop{Began: at(0), HostStops: at(4)}), at(7)},
+		{"the same, at the end of its overtime", last(rotation.Stop{Began: at(0), HostStops: at(4)}), at(7.6)},
 		{"shutdown after its turn", overdue(rotation.Stop{Began: at(0), HostStops: at(5), Lot: 1}), at(8)},
 		{"shutdown, drained after its turn", overdue(rotation.Stop{Began: at(0), Drained: at(3), HostStops: at(0)}), at(4)},
 		{"shutdown while it waits for its turn", rotation.Stop{Began: at(0), HostStops: at(1)}, at(3.25)},
