@@ -24,6 +24,7 @@ type Source struct {
 	Gate        *GateStatus
 	Others      *OthersStatus
 	AgentChecks bool          // agent-checks are answered
+	AgentError  string        // why they are not, although they are configured
 	Weight      int           // in percent, for agent-checks
 	Served      time.Duration // since balancers were first told 200; 0: never
 	Warnings    []string      // about the daemon itself
@@ -49,6 +50,7 @@ func (src Source) Build(now time.Time) Status {
 		Gate:          src.Gate,
 		Others:        src.Others,
 		Served:        src.Served.Seconds(),
+		AgentError:    src.AgentError,
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()
@@ -86,6 +88,9 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 // warnings returns sentences about what is probably a mistake.
 func (src Source) warnings(status Status) (list []string) {
 	list = append(list, src.Warnings...)
+	if src.AgentError != "" {
+		list = append(list, "no agent-check is answered until a restart of pmcheck: "+src.AgentError)
+	}
 	for _, h := range status.Holds {
 		if _, known := src.State.Service(h.Service); h.Service != "" && !known {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s",

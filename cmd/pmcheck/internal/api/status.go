@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,10 +59,12 @@ type Status struct {
 	// daemon keeps it, a stop does not.
 	BalancerAsked time.Time `json:"balancer_asked,omitzero"`
 	// AgentLine is the answer to agent-checks; empty if they are not answered.
-	AgentLine string       `json:"agent_line,omitempty"`
-	Probe     ProbeStatus  `json:"probe"`
-	Config    ConfigStatus `json:"config"`
-	Warnings  []string     `json:"warnings,omitempty"`
+	AgentLine string `json:"agent_line,omitempty"`
+	// AgentError says why they are not answered although the configuration says so.
+	AgentError string       `json:"agent_error,omitempty"`
+	Probe      ProbeStatus  `json:"probe"`
+	Config     ConfigStatus `json:"config"`
+	Warnings   []string     `json:"warnings,omitempty"`
 	// Fleet are the masters of the pool, as the configuration names them.
 	Fleet []string `json:"fleet,omitempty"`
 	// CodeLag is how long other masters may have newer code before Lags says so.
@@ -163,8 +166,12 @@ func (s Status) Service(name string) (ServiceStatus, bool) {
 // the configuration is there that makes the new master wait.
 const inUseAfter = time.Hour
 
-// InUse reports whether the master is not new: initial_mode must not take it out.
-func (s Status) InUse() bool { return s.Served >= inUseAfter.Seconds() }
+// InUse reports whether the master is not new: initial_mode must not take it out. While a
+// directory of holds was replaced or cannot be read, nobody may accept it in passing.
+func (s Status) InUse() bool {
+	unknown := slices.ContainsFunc(s.Holds, func(h HoldStatus) bool { return h.Holder == drain.Directory })
+	return s.Served >= inUseAfter.Seconds() && !unknown
+}
 
 // Serves reports whether balancers are told to use this master.
 func (s Status) Serves() bool {

@@ -53,7 +53,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: agent.listen: localhost is not an address (host:port, or :9201 for every interface)"},
 		{"agent on the same port", "agent: {listen: ':9200'}\n",
 			"F:1: agent.listen: :9200 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
-		{"agent on the same port of another address", "agent: {listen: '0.0.0.0:9200'}\n",
+		{"agent on the same port of every interface", "agent: {listen: '0.0.0.0:9200'}\n",
 			"F:1: agent.listen: 0.0.0.0:9200 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
 		{"agent on the same port, written otherwise", "listen: '127.0.0.1:9300'\nagent: {listen: '[::]:09300'}\n",
 			"F:2: agent.listen: [::]:09300 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
@@ -187,5 +187,17 @@ func TestBadConfigsAreRefused(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// The ports of agent-checks and of HTTP may be the same if the addresses differ.
+func TestOnePortOfTwoAddressesIsAccepted(t *testing.T) {
+	for _, yaml := range []string{
+		"listen: '10.0.0.1:9200'\nagent: {listen: '10.0.0.2:9200'}\n",
+		"listen: '127.0.0.1:0'\nagent: {listen: '127.0.0.1:0'}\n",
+	} {
+		if _, err := config.Check(config.Options{File: write(t, yaml)}); err != nil {
+			t.Errorf("%s: %v", yaml, err)
+		}
 	}
 }

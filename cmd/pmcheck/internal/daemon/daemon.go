@@ -67,7 +67,7 @@ type Daemon struct {
 	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
 	tls       *tls.Config
 	inherited bool         // systemd has bound the port for balancers
-	deaf      error        // why no agent-checks are answered, although they are configured
+	deaf      string       // why no agent-checks are answered, although they are configured
 	served    atomic.Int64 // when balancers were first told 200, in nanoseconds after started; 0: never
 }
 

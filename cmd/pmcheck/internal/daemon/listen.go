@@ -25,8 +25,9 @@ func (d *Daemon) Listen(ctx context.Context) (err error) {
 	if err := bind(ctx, &d.Ports, c.Listen, front.DeferAccept); err != nil {
 		return err
 	}
-	if d.deaf = bind(ctx, &d.AgentPorts, c.Agent.Listen, 0); d.deaf != nil { // HAProxy waits for the daemon to speak first
-		d.Log.Error("no agent-check is answered until a restart", "error", d.deaf)
+	if err := bind(ctx, &d.AgentPorts, c.Agent.Listen, 0); err != nil { // HAProxy waits for the daemon to speak first
+		d.deaf = err.Error()
+		d.Log.Error("no agent-check is answered until a restart", "error", err)
 	}
 	if len(d.Sockets) > 0 {
 		return nil

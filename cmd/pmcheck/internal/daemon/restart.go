@@ -44,9 +44,6 @@ func (d *Daemon) warnings() (list []string) {
 	if waiting := waitForRestart(d.start, *d.settings.Load()); waiting != "" {
 		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+waiting)
 	}
-	if d.deaf != nil {
-		list = append(list, "no agent-check is answered until a restart of pmcheck: "+d.deaf.Error())
-	}
 	return list
 }
 

@@ -98,7 +98,7 @@ func TestAgentPortThatIsTakenDoesNotKeepBalancersWaiting(t *testing.T) {
 		!strings.Contains(w, "address already in use") {
 		t.Errorf("warnings %q", w)
 	}
-	if s.AgentLine != "" {
+	if s.AgentLine != "" || s.AgentError == "" {
 		t.Errorf("the status has the line %q for agent-checks, which are not answered", s.AgentLine)
 	}
 }
@@ -119,6 +119,23 @@ func TestMasterIsInUseAnHourAfterItFirstServed(t *testing.T) {
 		if got := r.Status(time.Now().Add(after)).InUse(); got != want {
 			t.Errorf("after %v: in use %v, want %v", after, got, want)
 		}
+	}
+}
+
+// A reload must not accept a directory whose holds are lost.
+func TestMasterWithAReplacedDirectoryIsNotInUse(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.waitFor(200, answer.Serving)
+	if err := os.Rename(r.store.Persistent, r.store.Persistent+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(r.store.Persistent, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.waitFor(503, "maint")
+	if r.Status(time.Now().Add(2 * time.Hour)).InUse() {
+		t.Error("in use")
 	}
 }
 

@@ -50,6 +50,7 @@ func (d *Daemon) status(now time.Time) api.Status {
 		Gate:        d.gate.Load(),
 		Others:      d.others.Load(),
 		AgentChecks: len(d.AgentPorts) > 0,
+		AgentError:  d.deaf,
 		Weight:      int(d.weight.Load()),
 		Served:      d.servedFor(now),
 		Warnings:    d.warnings(),

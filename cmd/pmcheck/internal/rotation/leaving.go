@@ -77,7 +77,7 @@ func inUse(s api.Status, connections []drain.Connection, counted time.Time) []ap
 func sending(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	v, _ := s.Service(service)
 	for _, b := range s.Balancers {
-		if b.Service != service || !b.Counts() || hidden(b, v.Mode) || gated(s, b) {
+		if b.Service != service || !b.Counts() || hidden(b, v.Mode) && !deaf(s, b) || gated(s, b) {
 			continue
 		}
 		switch {
@@ -139,6 +139,10 @@ func hidden(b api.Balancer, mode drain.Mode) bool {
 	}
 	return false
 }
+
+// deaf reports whether a balancer that is to learn of a hold by agent-check cannot: they are
+// not answered, although they are configured.
+func deaf(s api.Status, b api.Balancer) bool { return s.AgentError != "" && b.View != nil }
 
 // underWay returns the requests that the pool has.
 func underWay(p *check.Pool) (list []api.Obstacle) {
