@@ -95,9 +95,6 @@ func (p *pool) waitForUp() {
 				return err
 			}
 			for _, s := range stats {
-				if s.Status == "MAINT" {
-					continue // the test has retired it
-				}
 				if s.Status != "UP" || strings.TrimPrefix(s.CheckStatus, "* ") != "L7OK" {
 					wrong = append(wrong, fmt.Errorf("%s: %s is %s by %s", b.name, s.Server, s.Status, s.CheckStatus))
 				}

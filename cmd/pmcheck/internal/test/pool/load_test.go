@@ -69,9 +69,7 @@ func (p *pool) agents(m mix) []agent {
 			continue
 		}
 		list = append(list, p.standIns[kind.name][:kind.count]...)
-		if reals := p.puppets[kind.name]; len(reals) > 0 { // none where a quickServer is
-			list = append(list, reals[:kind.real]...)
-		}
+		list = append(list, p.puppets[kind.name][:kind.real]...)
 	}
 	return list
 }
