@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -144,6 +145,34 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	j.end()
 	measured(t, "JRubies free to 200", impatient.WaitServing(20*time.Second))
 	usual.WaitVerdict("healthy: ok", 20*time.Second)
+}
+
+// adminRule lets the agent flush the JRuby pool.
+const adminRule = `{match-request: {path: "/puppet-admin-api", type: path}, allow: "` + agentName + `",
+	sort-order: 1, name: "admin"}`
+
+// testFlush: a flush of the pool, as after new code, leaves no JRuby for seconds. Requests
+// wait, and the master stays in service.
+func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "jruby: {interval: 1s}\n"})
+	r.WaitVerdict("healthy: ok", time.Minute)
+	answers := r.Record(50 * time.Millisecond)
+	began := time.Now()
+	files := s.CertFiles(agentName)
+	out, err := exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--insecure", "--silent", "--show-error",
+		"--fail", "--cert", files.Cert, "--key", files.Key, "--request", "DELETE",
+		"https://"+s.Address()+"/puppet-admin-api/v1/jruby-pool").CombinedOutput()
+	if err != nil {
+		t.Fatalf("curl: %v: %s", err, out)
+	}
+	r.WaitVerdict("busy: jruby-warming", time.Minute)
+	seen.add("the JRuby pool is flushed (every second)", serves("busy: jruby-warming"), time.Since(began), curl(s))
+	if code, body, err := s.Get(agentName, catalogPath(agentName)); code != http.StatusOK {
+		t.Errorf("a catalog during the flush: %d %s, %v", code, body, err)
+	}
+	r.WaitVerdict("healthy: ok", time.Minute)
+	measured(t, "a flush, until all JRubies are back", time.Since(began))
+	answers.Stop().Only("200 Puppet Server is running.")
 }
 
 // A flood is more requests than Jetty has threads, which are 200. Its first part leaves

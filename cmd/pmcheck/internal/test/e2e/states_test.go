@@ -43,7 +43,7 @@ const jrubies = 3
 // testServerStates takes one Puppet Server through its states. The subtests leave it
 // healthy, except the last.
 func testServerStates(t *testing.T, seen *stateTable) {
-	opts := lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 768}
+	opts := lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 768, AccessRules: adminRule}
 	if long() {
 		opts.JavaArgs = []string{} // a JVM as shipped, which takes minutes to settle
 	}
@@ -55,6 +55,7 @@ func testServerStates(t *testing.T, seen *stateTable) {
 		run  func(*testing.T, *lab.PuppetServer, *stateTable)
 	}{
 		{"JRubies", testJRubies},
+		{"flush", testFlush},
 		{"flood", testFlood},
 		{"cost", testCost},
 		{"expired CRL", testStateOfCRL},
