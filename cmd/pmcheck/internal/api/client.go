@@ -46,6 +46,14 @@ type Client struct {
 // no daemon to ask.
 func (c Client) Status(ctx context.Context) (Status, error) { return c.get(ctx, "/status") }
 
+// Ask is Status for a caller that cannot wait: a daemon that does not answer within AskTime
+// counts as none.
+func (c Client) Ask(ctx context.Context) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	return c.Status(ctx)
+}
+
 // Next blocks until the revision of the status differs from after, for HeldFor at most,
 // and returns the status. Over a URL it does not block.
 func (c Client) Next(ctx context.Context, after uint64) (Status, error) {
@@ -101,7 +109,8 @@ func told(body io.Reader) string {
 // retryEvery is the pause before a daemon that did not answer is asked again.
 const retryEvery = 250 * time.Millisecond
 
-// AskTime is how long a command waits for the daemon's answer. It is longer than HeldFor.
+// AskTime is how long a command waits for the daemon's answer: setting a hold must work
+// without one. It is longer than HeldFor.
 const AskTime = 2 * time.Second
 
 // Follower reads the status of a daemon: at once the first time, then after each

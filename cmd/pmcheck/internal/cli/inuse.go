@@ -4,7 +4,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -26,7 +25,8 @@ func inUseCommand(environ []string) *cli.Command {
 			}
 			store := settings.Store()
 			if c.Bool("served") {
-				if used, err := wait.InUse(c.Context, api.Client{Socket: settings.Socket}); !used {
+				status, err := api.Client{Socket: settings.Socket}.Ask(c.Context)
+				if err != nil || !status.InUse() {
 					return err
 				}
 				store.Initial = drain.Ready // the file may have another one by now, for new hosts

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -18,9 +17,7 @@ import (
 // balancer sends agents. What it has seen goes to d, unless --force says that it does
 // not matter.
 func refuse(c *cli.Context, client api.Client, d *rotation.Departure) error {
-	ctx, cancel := context.WithTimeout(c.Context, wait.AskTime)
-	defer cancel()
-	status, err := client.Status(ctx)
+	status, err := client.Ask(c.Context)
 	if err != nil {
 		return nil
 	}

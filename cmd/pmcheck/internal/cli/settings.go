@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 )
 
 // configFlag returns the flag that names the configuration file. Like every flag, it
@@ -88,9 +86,7 @@ func loadOrAsk(c *cli.Context, environ []string, holds bool) (config.Config, err
 		return settings, nil
 	}
 	file, readable := config.Readable(options(c, environ))
-	ctx, cancel := context.WithTimeout(c.Context, wait.AskTime)
-	defer cancel()
-	status, lost := api.Client{Socket: readable.Socket}.Status(ctx)
+	status, lost := api.Client{Socket: readable.Socket}.Ask(c.Context)
 	if lost != nil || !status.Config.Uses(file) {
 		return config.Config{}, &exitError{exitUsage, err, "mend it: no daemon that has read it before answers on " +
 			readable.Socket}

@@ -107,16 +107,9 @@ func (g *Guard) beforeStop(ctx context.Context) error {
 
 // look notes what balancers say before the first wait, which may have no time at all.
 func (g *Guard) look(ctx context.Context) {
-	if status, err := g.status(ctx); err == nil {
+	if status, err := g.client.Ask(ctx); err == nil {
 		g.departure.Saw(status)
 	}
-}
-
-// status asks a daemon, which may hang.
-func (g *Guard) status(ctx context.Context) (api.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, wait.AskTime)
-	defer cancel()
-	return g.client.Status(ctx)
 }
 
 // drain sets the hold and waits until the last agent has finished. The error wraps
@@ -263,7 +256,7 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 	look := wait.DrainedInTurn(g.departure)(g.client, g.Settings.Probe.Address, "", since)
 	unheard := false
 	left, clear, err := g.wait(ctx, rotation.Settle, func(ctx context.Context) []api.Obstacle {
-		status, err := g.status(ctx)
+		status, err := g.client.Ask(ctx)
 		if unheard = err == nil && rotation.Unheard(status, since); unheard {
 			return nil
 		}

@@ -15,9 +15,6 @@ import (
 )
 
 const (
-	// AskTime is how long a command waits for the daemon's answer before it sets a hold:
-	// setting a hold must work without a daemon.
-	AskTime = api.AskTime
 	// effectTime is how long the daemon may take to act on a hold. It needs
 	// milliseconds; without a file watch, about a second.
 	effectTime = 3 * time.Second
@@ -48,15 +45,6 @@ func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (ap
 			return status, nil
 		}
 	}
-}
-
-// InUse reports whether the daemon says that its master has served for so long that it is
-// not new. The error is why the daemon does not say anything.
-func InUse(ctx context.Context, c api.Client) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, AskTime)
-	defer cancel()
-	status, err := c.Status(ctx)
-	return err == nil && status.InUse(), err
 }
 
 // Look returns what is in the way now. The first call returns at once; each later one

@@ -87,9 +87,7 @@ func (s *Slot) After(look Look) Look {
 // serves reports whether balancers are told to use this master. Without a daemon they get
 // no answer, and do not use it.
 func (s *Slot) serves(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, AskTime)
-	defer cancel()
-	status, err := s.daemon.Status(ctx)
+	status, err := s.daemon.Ask(ctx)
 	return err == nil && status.Serves()
 }
 

@@ -70,9 +70,7 @@ func lookAgain(ctx context.Context, f *api.Follower, again time.Time) (api.Statu
 	if err == nil || ctx.Err() != nil || early.Err() == nil {
 		return status, err
 	}
-	next, cancel := context.WithTimeout(ctx, AskTime)
-	defer cancel()
-	return f.Client.Status(next)
+	return f.Client.Ask(ctx)
 }
 
 // Together looks for another master that leaves together with this one, until none can any
