@@ -132,10 +132,7 @@ func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 func (b *Balancer) Lost(weight int) bool {
 	others := b.Others()
 	lost := weight - others
-	if b.LoadWeights {
-		return lost > 0 && others == 0
-	}
-	return lost > 0 && (others == 0 || 2*lost >= b.UnitWeight)
+	return lost > 0 && (others == 0 || !b.LoadWeights && 2*lost >= b.UnitWeight)
 }
 
 // observe takes a new view into account. before is the previous one, and may be nil.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Departure is one master's way out of the pool, in its turn: it waits until no other
@@ -109,10 +110,10 @@ func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 			continue
 		}
 		switch none := b.View.WeightTotal == 0; {
-		case none || b.Others() == 0 && !hides(b):
+		case none || b.Others() == 0 && !hidden(b, drain.Drain):
 			d.none = "balancer " + b.Label() + " has no other server left"
 			list = append(list, obstacle(api.ObstacleCollision, b.Label(), "%s", d.none))
-		case s.Time.Before(d.left.Add(d.length)) && b.Lost(was.Others()) && !hides(b):
+		case s.Time.Before(d.left.Add(d.length)) && b.Lost(was.Others()) && !hidden(b, drain.Drain):
 			list = append(list, obstacle(api.ObstacleCollision, b.Label(),
 				"balancer %s has lost another server at the same time", b.Label()))
 		}
@@ -153,10 +154,6 @@ func (d *Departure) notBack(s api.Status) (list []api.Obstacle) {
 	}
 	return list
 }
-
-// hides reports whether a balancer asks for the verdict only. It learns of a hold by
-// agent-check, and its view of a server is then the same whether that is drained or in use.
-func hides(b api.Balancer) bool { return b.DrainCode < 400 }
 
 // find returns what a balancer of an earlier status says now.
 func find(s api.Status, was api.Balancer) (api.Balancer, bool) {

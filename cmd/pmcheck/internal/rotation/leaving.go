@@ -129,7 +129,8 @@ func wayOut(b api.Balancer) string {
 }
 
 // hidden reports whether a balancer chose a code that hides a hold from it. It
-// asks for the verdict only, so a hold does not change its answer.
+// asks for the verdict only, so a hold does not change its answer. It learns of one by
+// agent-check, and its view of a server is then the same whether that is held or in use.
 func hidden(b api.Balancer, mode drain.Mode) bool {
 	switch mode {
 	case drain.Drain:
