@@ -50,7 +50,7 @@ type Cause struct {
 // Host describes the host to its probers and scheduled checks.
 type Host struct {
 	Address     string // of the master, host:port
-	Certname    string // of the host, and so of the master
+	Certname    string // in the master's certificate, normally that of the host
 	Environment string // Puppet's
 	Credentials *puppetclient.Credentials
 	Timeout     time.Duration // of a probe, and of any check that should be as quick

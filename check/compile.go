@@ -53,12 +53,10 @@ func compile() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			environment := url.QueryEscape(cmp.Or(h.Environment, "production"))
 			c := &compileCheck{
-				client:   h.client(),
-				certname: h.Certname,
-				path:     "/puppet/v3/catalog/" + url.PathEscape(h.Certname) + "?environment=" + environment,
-				slow:     s.SlowAfter,
+				client:      h.client(),
+				environment: url.QueryEscape(cmp.Or(h.Environment, "production")),
+				slow:        s.SlowAfter,
 			}
 			c.client.Timeout, c.client.Handshake = s.Timeout, h.Handshake
 			return &Scheduled{Check: c.check, Interval: s.Interval, Timeout: s.Timeout, Client: c.client}
@@ -77,17 +75,22 @@ const (
 // costs what an agent's request costs: it waits for a JRuby, occupies it until the
 // catalog is compiled, and keeps its place in the queue even if the client times out.
 type compileCheck struct {
-	client   *puppetclient.Client
-	certname string
-	path     string
-	slow     time.Duration
+	client      *puppetclient.Client
+	environment string
+	slow        time.Duration
 }
 
-// check compiles once.
+// check compiles once. Puppet Server gives a catalog only to the node of the client's
+// certificate. The server's name, probe.certname, may be another.
 func (c *compileCheck) check(ctx context.Context) Finding {
 	f := newFinding(CheckCompile)
 	f.Threshold = text.Duration(c.slow)
-	status, body, err := c.client.Get(ctx, c.path, maxCatalog)
+	certname, err := c.client.Credentials.Certname()
+	if err != nil {
+		return f.unknown(err.Error())
+	}
+	path := "/puppet/v3/catalog/" + url.PathEscape(certname) + "?environment=" + c.environment
+	status, body, err := c.client.Get(ctx, path, maxCatalog)
 	took := time.Since(f.Checked)
 	if err == nil {
 		err = readCatalog(status, body)
@@ -96,7 +99,7 @@ func (c *compileCheck) check(ctx context.Context) Finding {
 	switch fault := faultOf(err); {
 	case err == nil && took > c.slow:
 		f.State, f.Health, f.Reason = StateWarn, Busy, CompileSlow
-		f.Detail = "the catalog of " + c.certname + " took " + f.Value
+		f.Detail = "the catalog of " + certname + " took " + f.Value
 	case err == nil:
 	case fault != nil && (fault.Reason == CompileFailed || fault.Reason == Timeout):
 		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, CompileFailed, err.Error()

@@ -2,13 +2,13 @@ package check_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func newCompile(t *testing.T, m *checktest.Master) *check.Scheduled {
@@ -87,18 +87,25 @@ func TestCanceledCompilationIsUnknown(t *testing.T) {
 	}
 }
 
-func TestCatalogOfAnotherHostIsUnknown(t *testing.T) {
+// Puppet Server denies a certificate every catalog but its own node's. probe.certname names
+// the server, whose certificate may be another.
+func TestCatalogIsOfTheNodeOfTheOwnCertificate(t *testing.T) {
 	m := newMaster(t)
-	all := check.All()
-	compile := all[len(all)-1].Schedule(check.Host{
-		Address:     m.Address(),
-		Certname:    "other.example.test",
-		Credentials: &puppetclient.Credentials{Files: m.Files()},
-	})
-	compile.Client.ServerName = m.Name
-	defer compile.Client.Close()
-	if got := compile.Check(context.Background()); got.State != check.StateNone {
-		t.Errorf("the catalog of another host: %s, %s", got.State, got.Detail)
+	leaf, err := m.CA.Issue(checktest.Template{Name: "m1.example.test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(t, m, leaf)
+	m.SetCatalog(403, `{"message":"Forbidden request"}`)
+	m.SetAnswer("/puppet/v3/catalog/m1.example.test", 500, `{"message":"Syntax error"}`)
+	if got := newCompile(t, m).Check(t.Context()); got.Reason != check.CompileFailed {
+		t.Errorf("%s, %s, %s", got.State, got.Reason, got.Detail)
+	}
+	if err := os.Remove(m.Files().Key); err != nil {
+		t.Fatal(err)
+	}
+	if got := newCompile(t, m).Check(t.Context()); got.State != check.StateNone || got.Health != "" {
+		t.Errorf("without a key: %s, %s", got.State, got.Detail)
 	}
 }
 

@@ -71,6 +71,16 @@ func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
 	return m.clientConfig(serverName), nil
 }
 
+// Certname returns the name that the server reads in the certificate. The error says why
+// the files cannot be used.
+func (c *Credentials) Certname() (string, error) {
+	m, err := c.material(false)
+	if m == nil {
+		return "", err
+	}
+	return m.own.Leaf.Subject.CommonName, nil
+}
+
 // sameFile reports whether a file looks unchanged.
 func sameFile(a, b fs.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
