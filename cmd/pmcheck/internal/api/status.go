@@ -248,7 +248,7 @@ const (
 	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server
 	ObstacleTurn       ObstacleKind = "turn"        // another server is expected back
 	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be
-	ObstacleSlot       ObstacleKind = "slot"        // the slot in which this master may leave has not begun
+	ObstacleWindow     ObstacleKind = "slot"        // the window in which this master may leave has not begun
 	ObstacleCollision  ObstacleKind = "collision"   // another server has left together with this one
 	ObstacleGate       ObstacleKind = "gate"        // the gate is open and should not be, or closed
 )

@@ -40,7 +40,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
-			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and a slot, as long as --wait says"},
+			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its window, as long as --wait says"},
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },

@@ -7,7 +7,7 @@ import "time"
 // largest values here.
 type Guard struct {
 	// Turn is how long a stop waits for its turn: for servers that are expected back,
-	// and for a slot in which no other master leaves.
+	// and for a window in which no other master leaves.
 	Turn time.Duration `yaml:"turn" min:"0s" max:"1h"`
 	// Wait is how long a stop waits, once drained, until agents have left.
 	Wait time.Duration `yaml:"wait" min:"0s" max:"1h"`

@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// othersEvery is how often the other masters of the fleet are asked. Slots are three times
-// as long, see rotation.Slots.
+// othersEvery is how often the other masters of the fleet are asked. Windows are three times
+// as long, see rotation.Windows.
 const othersEvery = 5 * time.Second
 
 // lookBefore is how long ago the look before may be: an answer takes up to 3 s.

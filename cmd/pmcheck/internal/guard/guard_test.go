@@ -52,7 +52,7 @@ func startMaster(t *testing.T, m *master) {
 		m.settings.Guard.Turn = 0
 	}
 	if m.noBudget {
-		// Half of it is the budget's. A slot of two begins every 6 s, and a busy machine may miss one.
+		// Half of it is the budget's. A window of two begins every 6 s, and a busy machine may miss one.
 		m.settings.Guard.Turn = 26 * time.Second
 		m.settings.Budget.Database = "postgresql://127.0.0.1:1/pmcheck" // no certificate, so it is not even dialled
 	}
@@ -166,10 +166,10 @@ func TestBeforeStop(t *testing.T) {
 	}{
 		{"the last server is not drained", &master{never: true}, []drain.Mode{drain.Ready},
 			"not drained, serves until it stops: balancer lb1 has no other server"},
-		{"drained in its slot", &master{}, []drain.Mode{drain.Ready, drain.Drain}, "idle"},
+		{"drained in its window", &master{}, []drain.Mode{drain.Ready, drain.Drain}, "idle"},
 		{"the last server, with no time to wait", &master{never: true, noTurn: true}, []drain.Mode{drain.Ready},
 			"not drained, serves until it stops: balancer lb1 has no other server"},
-		{"without its budget, drained in its slot", &master{noBudget: true},
+		{"without its budget, drained in its window", &master{noBudget: true},
 			[]drain.Mode{drain.Ready, drain.Drain}, "goes on without the budget: "},
 		{"another server leaves at the same time", &master{leave: 1},
 			[]drain.Mode{drain.Ready, drain.Drain, drain.Ready, drain.Drain},
@@ -204,13 +204,13 @@ func TestBeforeStop(t *testing.T) {
 				t.Errorf("it does not say %q:\n%s", tt.says, &out)
 			}
 			if _, after, back := strings.Cut(out.String(), "goes back"); back && !strings.Contains(after, "may leave at") {
-				t.Errorf("it does not wait for another slot:\n%s", &out)
+				t.Errorf("it does not wait for another window:\n%s", &out)
 			}
 			if tt.master.agentsRun() && !tt.master.done {
 				t.Error("the service may stop, and an agent still runs")
 			}
 			if after := tt.master.left.Sub(began); tt.master.noBudget && after >= tt.master.settings.Guard.Turn {
-				t.Errorf("it left after %v, when its turn was over, and not in a slot", after)
+				t.Errorf("it left after %v, when its turn was over, and not in a window", after)
 			}
 			_, err := tt.master.settings.Store().Lift(drain.Guard, "")
 			if drained := !errors.Is(err, drain.ErrNotFound); drained != (tt.modes[len(tt.modes)-1] == drain.Drain) {

@@ -10,16 +10,16 @@ import (
 )
 
 // Departure is one master's way out of the pool, in its turn: it waits until no other
-// server is missing and a slot begins, leaves, and returns if another one has left in
-// the same slot. It knows only statuses, and is not safe for concurrent use.
+// server is missing and a window begins, leaves, and returns if another one has left in
+// the same window. It knows only statuses, and is not safe for concurrent use.
 type Departure struct {
 	Service string          // empty: every service
 	Names   []string        // of this master besides its certname, by which the fleet may list it
 	Draw    func(n int) int // returns a random number below n
 
 	tries   int
-	length  time.Duration  // of the slots when slot was chosen
-	slot    time.Time      // the beginning of the chosen one; zero if there is none
+	length  time.Duration  // of the windows when window was chosen
+	window  time.Time      // the beginning of the chosen one; zero if there is none
 	chosen  time.Time      // when it was
 	before  api.Status     // the last look while the master served
 	overdue *api.Status    // the same when its turn ended; nil before
@@ -37,21 +37,21 @@ func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
 	}
 	list = append(d.turn(s), young(s, d.Service)...)
 	if list = append(list, notBack...); len(list) > 0 {
-		d.slot = time.Time{}
+		d.window = time.Time{}
 		return list, again
 	}
-	slots := slotsOf(s, d.Service, d.Names)
-	if slots.Length == 0 || !Replaced(s, d.Service) {
+	windows := windowsOf(s, d.Service, d.Names)
+	if windows.Length == 0 || !Replaced(s, d.Service) {
 		return nil, again
 	}
-	setBack := s.Time.Before(d.chosen) // the clock; the slot may be hours away
-	if d.length != slots.Length || d.slot.IsZero() || setBack || s.Time.After(d.slot.Add(slots.Late)) {
-		d.length, d.slot, d.chosen = slots.Length, slots.Begin(s.Time, d.tries, d.Draw), s.Time
+	setBack := s.Time.Before(d.chosen) // the clock; the window may be hours away
+	if d.length != windows.Length || d.window.IsZero() || setBack || s.Time.After(d.window.Add(windows.Late)) {
+		d.length, d.window, d.chosen = windows.Length, windows.Begin(s.Time, d.tries, d.Draw), s.Time
 	}
-	if s.Time.Before(d.slot) {
-		o := obstacle(api.ObstacleSlot, "", "may leave at %s, if no other server leaves first",
-			d.slot.Local().Format(time.TimeOnly))
-		return []api.Obstacle{o}, d.slot
+	if s.Time.Before(d.window) {
+		o := obstacle(api.ObstacleWindow, "", "may leave at %s, if no other server leaves first",
+			d.window.Local().Format(time.TimeOnly))
+		return []api.Obstacle{o}, d.window
 	}
 	return nil, again
 }
@@ -61,7 +61,7 @@ func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
 // for the same server would otherwise all leave together.
 func (d *Departure) Overdue() {
 	before := d.before
-	d.overdue, d.slot = &before, time.Time{}
+	d.overdue, d.window = &before, time.Time{}
 }
 
 // turn returns the servers that the master waits for.
@@ -82,7 +82,7 @@ func (d *Departure) turn(s api.Status) (list []api.Obstacle) {
 }
 
 // Saw records a status of the master while it serves. A caller that leaves without its turn,
-// and so outside of slots, still learns from Collision that no server is left.
+// and so outside of windows, still learns from Collision that no server is left.
 func (d *Departure) Saw(s api.Status) { d.before, d.none = s, "" }
 
 // Replaced reports whether agents would go elsewhere if the master were drained, according
@@ -92,13 +92,13 @@ func (d *Departure) Replaced() bool { return d.none == "" && Replaced(d.before, 
 
 // Late notes that the master leaves although it is not its turn. Others may leave at the
 // same time; it must return only if no server is left.
-func (d *Departure) Late() { d.length, d.slot = 0, time.Time{} }
+func (d *Departure) Late() { d.length, d.window = 0, time.Time{} }
 
 // Left notes when the hold took effect.
 func (d *Departure) Left(at time.Time) { d.left = at }
 
 // Collision returns the balancers that have lost another server together with this
-// one: within a slot, or at any time if none is left. The master must return then.
+// one: within a window, or at any time if none is left. The master must return then.
 func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 	if d.left.IsZero() {
 		return nil
@@ -127,19 +127,19 @@ func Collided(list []api.Obstacle) bool {
 }
 
 // Unsettled returns what is in the way of a master that has left until no other one can
-// leave in the same slot.
+// leave in the same window.
 func (d *Departure) Unsettled(s api.Status) []api.Obstacle {
 	seen := len(sendingHere(d.before, d.Service)) > 0 // by a balancer, which would tell of a collision
 	if d.left.IsZero() || !seen || !s.Time.Before(d.left.Add(d.length)) {
 		return nil
 	}
-	return []api.Obstacle{obstacle(api.ObstacleSlot, "", "another server may still leave at the same time")}
+	return []api.Obstacle{obstacle(api.ObstacleWindow, "", "another server may still leave at the same time")}
 }
 
 // Returned notes that the hold was lifted because of a collision: the next try is later.
 func (d *Departure) Returned() {
 	d.tries++
-	d.left, d.slot = time.Time{}, time.Time{}
+	d.left, d.window = time.Time{}, time.Time{}
 	d.back = sendingHere(d.before, d.Service)
 }
 

@@ -44,30 +44,30 @@ func state(state string) func(*api.Balancer) {
 	return func(b *api.Balancer) { b.View.State = state }
 }
 
-// departure draws the first of the slots, which are 6 s long. The hour of the tests
+// departure draws the first of the windows, which are 6 s long. The hour of the tests
 // begins with one.
 func departure() *rotation.Departure { return &rotation.Departure{Draw: func(int) int { return 0 }} }
 
-func TestADepartureWaitsForItsTurnAndSlot(t *testing.T) {
+func TestADepartureWaitsForItsTurnAndWindow(t *testing.T) {
 	alone := func(b *api.Balancer) {
 		others(0)(b)
 		b.OthersWeight, b.OthersSeen = 0, time.Time{}
 	}
-	const slot = "slot: may leave at "
+	const start = "slot: may leave at "
 	for _, tt := range []struct {
 		name   string
 		status api.Status
 		want   []string
 		again  time.Duration // after held; 0: none
 	}{
-		{"at the beginning of a slot", pair(0), []string{}, 0},
-		{"at once with a slot of its own to come", func() api.Status {
+		{"at the beginning of a window", pair(0), []string{}, 0},
+		{"at once with a window of its own to come", func() api.Status {
 			s := pair(time.Second)
 			s.Certname, s.Fleet = "m1", []string{"m1", "m2"}
 			return s
-		}(), []string{slot + held().Add(12*time.Second).Local().Format(time.TimeOnly) +
+		}(), []string{start + held().Add(12*time.Second).Local().Format(time.TimeOnly) +
 			", if no other server leaves first"}, 12 * time.Second},
-		{"between slots", pair(time.Second), []string{slot + held().Add(6*time.Second).Local().Format(time.TimeOnly) +
+		{"between windows", pair(time.Second), []string{start + held().Add(6*time.Second).Local().Format(time.TimeOnly) +
 			", if no other server leaves first"}, 6 * time.Second},
 		{"a server is missing", pair(0, others(0)), []string{"turn: balancer lb1 has had no other server for 1s"}, 0},
 		{"a master that is alone", pair(time.Second, alone), []string{}, 0},
@@ -97,8 +97,8 @@ func TestADepartureWaitsForItsTurnAndSlot(t *testing.T) {
 	}
 }
 
-// A slot that has begun may be used for a tenth of it: a quarter of the interval.
-func TestALateLookWaitsForTheNextSlot(t *testing.T) {
+// A window that has begun may be used for a tenth of it: a quarter of the interval.
+func TestALateLookWaitsForTheNextWindow(t *testing.T) {
 	d := departure()
 	if _, again := d.Waits(pair(5 * time.Second)); !again.Equal(held().Add(6 * time.Second)) {
 		t.Fatalf("looks again at %v", again)
@@ -111,7 +111,7 @@ func TestALateLookWaitsForTheNextSlot(t *testing.T) {
 	}
 }
 
-// A clock that is set back must not move the slot hours away.
+// A clock that is set back must not move the window hours away.
 func TestADepartureChoosesAgainWhenTheClockIsSetBack(t *testing.T) {
 	d := departure()
 	d.Waits(pair(time.Second))
@@ -121,7 +121,7 @@ func TestADepartureChoosesAgainWhenTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// A server that leaves before the slot begins takes the turn.
+// A server that leaves before the window begins takes the turn.
 func TestADepartureThatWasOvertakenDrawsAgain(t *testing.T) {
 	d := departure()
 	d.Waits(pair(time.Second))
@@ -191,7 +191,7 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// Without a turn there are no slots, and another server may leave.
+// Without a turn there are no windows, and another server may leave.
 func TestWithoutATurnOnlyTheLastServerCollides(t *testing.T) {
 	d := departure()
 	d.Saw(pair(0))

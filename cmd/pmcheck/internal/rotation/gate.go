@@ -14,9 +14,9 @@ import (
 const (
 	// othersTime is how old what other masters said may be.
 	othersTime = 20 * time.Second
-	// othersSlot is the length of a slot where masters only ask each other, every 5 s, and
+	// othersWindow is the length of a window where masters only ask each other, every 5 s, and
 	// othersLate how long after its beginning it may be used.
-	othersSlot, othersLate = 15 * time.Second, time.Second
+	othersWindow, othersLate = 15 * time.Second, time.Second
 )
 
 // others returns what the other masters of the fleet said; nil if that is not known. The

@@ -124,7 +124,7 @@ func TestAloneNeedsTheWholeFleet(t *testing.T) {
 }
 
 // TestTurnsBehindGates: where agents have no balancer, masters take turns by what the fleet
-// says, each at the beginning of a slot of its own.
+// says, each at the beginning of a window of its own.
 func TestTurnsBehindGates(t *testing.T) {
 	fleet := func(missing ...string) func(*api.Status) {
 		return func(s *api.Status) {
@@ -141,7 +141,7 @@ func TestTurnsBehindGates(t *testing.T) {
 		status api.Status
 		want   []api.ObstacleKind
 	}{
-		{"all serve", status(drain.Ready, fleet()), []api.ObstacleKind{api.ObstacleSlot}},
+		{"all serve", status(drain.Ready, fleet()), []api.ObstacleKind{api.ObstacleWindow}},
 		{"one is expected back", status(drain.Ready, fleet("m2")), []api.ObstacleKind{api.ObstacleTurn}},
 		{"no gate", status(drain.Ready, without(func(s *api.Status) { s.Gate, s.Others = nil, nil })), nil},
 		{"a gate that restarts", status(drain.Ready, without(func(s *api.Status) { s.Gate = nil })),
@@ -166,7 +166,7 @@ func TestTurnsBehindGates(t *testing.T) {
 			}
 			const round = 3 * 15 * time.Second
 			if own := again.UnixNano() % int64(round); !again.IsZero() && own != 0 {
-				t.Errorf("its slot begins %v after that of the first of three", time.Duration(own))
+				t.Errorf("its window begins %v after that of the first of three", time.Duration(own))
 			}
 		})
 	}
@@ -198,14 +198,14 @@ func TestAYoungDaemonWaitsForTheFleet(t *testing.T) {
 				s.Balancers[0].View, s.Balancers[0].Seen = nil, now()
 			}, tt.change)
 			list, _ := departure().Waits(s)
-			list = slices.DeleteFunc(list, func(o api.Obstacle) bool { return o.Kind == api.ObstacleSlot })
+			list = slices.DeleteFunc(list, func(o api.Obstacle) bool { return o.Kind == api.ObstacleWindow })
 			assertObstacles(t, list, tt.want)
 		})
 	}
 }
 
 // Masters behind gates whose turns end together, because one does not come back, must not
-// leave in consecutive slots.
+// leave in consecutive windows.
 func TestAfterItsTurnAMasterBehindAGateWaitsForThoseThatLeaveThen(t *testing.T) {
 	missing := func(hosts ...string) api.Status {
 		s := status(drain.Ready, gate(false, time.Minute))

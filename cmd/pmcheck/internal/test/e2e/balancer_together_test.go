@@ -159,7 +159,7 @@ func stopTogether(t *testing.T, masters int) time.Duration {
 func TestTurnsThatEndTogether(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	pool, h, _ := startPoolWith(t, 3, "fleet: [m1, m2, m3]\n") // a slot of its own for each, every 9 s
+	pool, h, _ := startPoolWith(t, 3, "fleet: [m1, m2, m3]\n") // a window of its own for each, every 9 s
 	pool[2].MustRun("drain", "--reason", "hardware")
 	for _, s := range pool[:2] {
 		waitForWeights(s, "100/200")

@@ -172,7 +172,7 @@ func powerFaults() []fault {
 			name:    "shut down: the guard drains first",
 			said:    []string{"503 drain"},
 			haproxy: "NOLB",
-			within:  slotTime,
+			within:  windowTime,
 			back:    4 * time.Minute,
 			long:    true,
 			by:      "power on",

@@ -76,7 +76,7 @@ func puppetFaults() []fault {
 			inject:  func(s *faultSite) { s.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver") },
 			said:    drained,
 			haproxy: "NOLB",
-			within:  slotTime,
+			within:  windowTime,
 			back:    startTime,
 			by:      "the guard",
 		},

@@ -44,10 +44,10 @@ frontend m2
     http-request return status 200
 `
 
-// fleet gives the guard a slot of 3 s in every 6 s of wall clock time.
+// fleet gives the guard a window of 3 s in every 6 s of wall clock time.
 const (
-	fleet    = "fleet: [m1, m2]\n"
-	slotTime = 7 * time.Second
+	fleet      = "fleet: [m1, m2]\n"
+	windowTime = 7 * time.Second
 )
 
 // startSite starts a host with a master and pmcheck, and a balancer. They are removed when

@@ -29,7 +29,7 @@ func TestGuard(t *testing.T) {
 	client.WriteFile("/etc/puppet/puppet.conf", "[main]\nserver = "+balancerName+"\nca_server = "+master.Certname()+
 		"\ncertname = agent.lab.example\n", 0o644)
 	client.MustRun("sh", "-c", "find /var/lib/puppet/ssl -mindepth 1 -delete")
-	// It leaves in one of two slots of 3 s, so that a catalog is still under way then.
+	// It leaves in one of two windows of 3 s, so that a catalog is still under way then.
 	s.Configure("fleet: [master, other]\n")
 	s.install(older)
 	master.WaitReady(10 * time.Minute)

@@ -11,54 +11,54 @@ import (
 )
 
 const (
-	// maxSlots is how many slots a fleet has at most: with more masters, two share one.
-	maxSlots = 12
-	// drawn is the number of slots among which a master without one of its own draws, and
+	// maxWindows is how many windows a fleet has at most: with more masters, two share one.
+	maxWindows = 12
+	// drawn is the number of windows among which a master without one of its own draws, and
 	// maxDrawn that number after several collisions.
 	drawn, maxDrawn = 8, 64
-	// maxRounds is the number of its own slots among which a master draws after several
-	// collisions, because another master has the same slot.
+	// maxRounds is the number of its own windows among which a master draws after several
+	// collisions, because another master has the same window.
 	maxRounds = 4
 )
 
-// Slots is how the masters of a pool share the time. Each leaves only at the beginning
-// of a slot, and a slot is long enough for the balancers to tell all other masters.
+// Windows is how the masters of a pool share the time. Each leaves only at the beginning
+// of a window, and a window is long enough for the balancers to tell all other masters.
 // The clock of the host divides the time, so masters agree without talking.
-type Slots struct {
+type Windows struct {
 	// Length is 0 if no balancer sends its view, and no gate runs: there would be nothing
 	// to see.
 	Length time.Duration
-	// Late is how long after its beginning a slot may be used.
+	// Late is how long after its beginning a window may be used.
 	Late time.Duration
-	// Own is the index of this master's slot among Count; if Count is 0, it draws one.
+	// Own is the index of this master's window among Count; if Count is 0, it draws one.
 	Own, Count int
 }
 
-// slotsOf returns the slots for a master with these names.
-func slotsOf(s api.Status, service string, names []string) (slots Slots) {
-	slots.Own, slots.Count = ownSlot(s.Fleet, append([]string{s.Certname}, names...))
+// windowsOf returns the windows for a master with these names.
+func windowsOf(s api.Status, service string, names []string) (windows Windows) {
+	windows.Own, windows.Count = ownWindow(s.Fleet, append([]string{s.Certname}, names...))
 	for _, b := range sendingHere(s, service) {
 		unit := bucket(b.Interval)
 		length := unit * 5 / 2 // one check tells the balancer, the next one the others
 		if b.DrainCode >= 400 && b.DrainCode != http.StatusNotFound {
 			length += (balancer.TellTimes - 1) * unit
 		}
-		slots.fit(length, unit)
+		windows.fit(length, unit)
 	}
 	for _, b := range s.Balancers {
-		if slots.Length > 0 && b.Name == api.AgentCheck && (service == "" || b.Service == service) {
+		if windows.Length > 0 && b.Name == api.AgentCheck && (service == "" || b.Service == service) {
 			unit := bucket(b.Interval)
-			slots.fit(unit*5/2, unit)
+			windows.fit(unit*5/2, unit)
 		}
 	}
-	if slots.Count > 0 && fleetTells(s) && slots.Length < othersSlot {
-		slots.Length, slots.Late = othersSlot, othersLate
+	if windows.Count > 0 && fleetTells(s) && windows.Length < othersWindow {
+		windows.Length, windows.Late = othersWindow, othersLate
 	}
-	return slots
+	return windows
 }
 
-// fit makes the slots at least as long as one of the balancers needs.
-func (s *Slots) fit(length, unit time.Duration) {
+// fit makes the windows at least as long as one of the balancers needs.
+func (s *Windows) fit(length, unit time.Duration) {
 	if length > s.Length {
 		s.Length, s.Late = length, unit/4
 	}
@@ -78,9 +78,9 @@ func bucket(interval float64) time.Duration {
 	return (measured + largest - 1) / largest * largest
 }
 
-// ownSlot returns the place of a master in the sorted fleet; count is 0 if the master is
+// ownWindow returns the place of a master in the sorted fleet; count is 0 if the master is
 // not found there, or is alone.
-func ownSlot(fleet, names []string) (own, count int) {
+func ownWindow(fleet, names []string) (own, count int) {
 	var hosts []string
 	for _, member := range fleet {
 		if u, err := api.MemberURL(member); err == nil {
@@ -99,7 +99,7 @@ func ownSlot(fleet, names []string) (own, count int) {
 	if own < 0 || len(hosts) < 2 {
 		return 0, 0
 	}
-	count = min(len(hosts), maxSlots)
+	count = min(len(hosts), maxWindows)
 	return own % count, count
 }
 
@@ -110,20 +110,20 @@ func place(hosts, names []string, same func(a, b string) bool) int {
 	})
 }
 
-// Begin returns when the slot begins in which the master may leave, not before from.
-// Without a slot of its own the master draws one; each earlier try doubles the range.
-// A master that has collided in its own slot shares it, and draws one of the next ones.
-func (s Slots) Begin(from time.Time, tries int, draw func(n int) int) time.Time {
+// Begin returns when the window begins in which the master may leave, not before from.
+// Without a window of its own the master draws one; each earlier try doubles the range.
+// A master that has collided in its own window shares it, and draws one of the next ones.
+func (s Windows) Begin(from time.Time, tries int, draw func(n int) int) time.Time {
 	length := int64(s.Length)
-	slot := (from.UnixNano() + length - 1) / length
+	window := (from.UnixNano() + length - 1) / length
 	if s.Count == 0 {
-		slot += int64(draw(min(drawn<<min(tries, 8), maxDrawn)))
+		window += int64(draw(min(drawn<<min(tries, 8), maxDrawn)))
 	} else {
-		ahead := (int64(s.Own) - slot) % int64(s.Count)
+		ahead := (int64(s.Own) - window) % int64(s.Count)
 		if ahead < 0 {
 			ahead += int64(s.Count)
 		}
-		slot += ahead + int64(s.Count*draw(min(1<<min(tries, 8), maxRounds)))
+		window += ahead + int64(s.Count*draw(min(1<<min(tries, 8), maxRounds)))
 	}
-	return time.Unix(0, slot*length)
+	return time.Unix(0, window*length)
 }

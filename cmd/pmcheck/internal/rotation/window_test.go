@@ -18,7 +18,7 @@ func sender(interval float64, drainCode int) api.Balancer {
 	}
 }
 
-func TestSlotsFollowTheBalancers(t *testing.T) {
+func TestWindowsFollowTheBalancers(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	silent, held := sender(30, 503), sender(2, 404)
 	silent.View = nil
@@ -45,14 +45,14 @@ func TestSlotsFollowTheBalancers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := api.Status{Balancers: tt.balancers, Services: []api.ServiceStatus{
 				{Name: "server", Mode: drain.Ready}, {Name: "ca", Mode: drain.Drain}}}
-			if got := slotsOf(s, "", nil); got.Length != tt.length || got.Late != tt.late {
-				t.Errorf("slots of %v, %v late; want %v, %v", got.Length, got.Late, tt.length, tt.late)
+			if got := windowsOf(s, "", nil); got.Length != tt.length || got.Late != tt.late {
+				t.Errorf("windows of %v, %v late; want %v, %v", got.Length, got.Late, tt.length, tt.late)
 			}
 		})
 	}
 }
 
-func TestOwnSlotIsThePlaceInTheFleet(t *testing.T) {
+func TestOwnWindowIsThePlaceInTheFleet(t *testing.T) {
 	var large []string
 	for _, c := range "abcdefghijklmn" {
 		large = append(large, "m"+string(c))
@@ -78,38 +78,38 @@ func TestOwnSlotIsThePlaceInTheFleet(t *testing.T) {
 			[]string{"m1.example.org", "m1"}, 1, 2},
 		{"two domains have its hostname, and nothing else tells them apart", []string{"m1.example.com", "m1.example.org"},
 			[]string{"cert", "m1"}, 0, 0},
-		{"more than there are slots", large, []string{"mn"}, 1, 12},
+		{"more than there are windows", large, []string{"mn"}, 1, 12},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if own, count := ownSlot(tt.fleet, tt.names); own != tt.own || count != tt.count {
-				t.Errorf("slot %d of %d, want %d of %d", own, count, tt.own, tt.count)
+			if own, count := ownWindow(tt.fleet, tt.names); own != tt.own || count != tt.count {
+				t.Errorf("window %d of %d, want %d of %d", own, count, tt.own, tt.count)
 			}
 		})
 	}
 }
 
-func TestSlotsBeginForAllAtTheSameTime(t *testing.T) {
+func TestWindowsBeginForAllAtTheSameTime(t *testing.T) {
 	const length = 6 * time.Second
-	first := time.Unix(0, 0).Add(1000 * 36 * length) // the first slot of three, of twelve, and of any draw
+	first := time.Unix(0, 0).Add(1000 * 36 * length) // the first window of three, of twelve, and of any draw
 	for _, tt := range []struct {
-		name  string
-		slots Slots
-		from  time.Time
-		tries int
-		want  time.Duration // after first
+		name    string
+		windows Windows
+		from    time.Time
+		tries   int
+		want    time.Duration // after first
 	}{
-		{"its own begins", Slots{Length: length, Own: 0, Count: 3}, first, 0, 0},
-		{"its own has begun", Slots{Length: length, Own: 0, Count: 3}, first.Add(1), 0, 3 * length},
-		{"the next one is its own", Slots{Length: length, Own: 1, Count: 3}, first.Add(1), 0, length},
-		{"the last of twelve", Slots{Length: length, Own: 11, Count: 12}, first, 0, 11 * length},
-		{"its own is another's, too", Slots{Length: length, Own: 1, Count: 3}, first, 1, (1 + 3) * length},
-		{"and that of several", Slots{Length: length, Own: 1, Count: 3}, first, 100, (1 + 3*3) * length},
-		{"the last of those drawn", Slots{Length: length}, first, 0, 7 * length},
-		{"after a collision", Slots{Length: length}, first, 1, 15 * length},
-		{"after many collisions", Slots{Length: length}, first, 100, 63 * length},
+		{"its own begins", Windows{Length: length, Own: 0, Count: 3}, first, 0, 0},
+		{"its own has begun", Windows{Length: length, Own: 0, Count: 3}, first.Add(1), 0, 3 * length},
+		{"the next one is its own", Windows{Length: length, Own: 1, Count: 3}, first.Add(1), 0, length},
+		{"the last of twelve", Windows{Length: length, Own: 11, Count: 12}, first, 0, 11 * length},
+		{"its own is another's, too", Windows{Length: length, Own: 1, Count: 3}, first, 1, (1 + 3) * length},
+		{"and that of several", Windows{Length: length, Own: 1, Count: 3}, first, 100, (1 + 3*3) * length},
+		{"the last of those drawn", Windows{Length: length}, first, 0, 7 * length},
+		{"after a collision", Windows{Length: length}, first, 1, 15 * length},
+		{"after many collisions", Windows{Length: length}, first, 100, 63 * length},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tt.slots.Begin(tt.from, tt.tries, func(n int) int { return n - 1 })
+			got := tt.windows.Begin(tt.from, tt.tries, func(n int) int { return n - 1 })
 			if !got.Equal(first.Add(tt.want)) {
 				t.Errorf("begins after %v, want %v", got.Sub(first), tt.want)
 			}
