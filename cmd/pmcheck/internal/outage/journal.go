@@ -109,6 +109,9 @@ func parseLine(line []byte) (e Entry, ok bool) {
 	get := func(key string) string { return string(fields["PMCHECK_"+key]) }
 	µs, err := strconv.ParseInt(string(fields["__REALTIME_TIMESTAMP"]), 10, 64)
 	e = Entry{Time: time.UnixMicro(µs).UTC(), Event: get("EVENT")}
+	if up, err := strconv.ParseUint(string(fields["__MONOTONIC_TIMESTAMP"]), 10, 50); err == nil {
+		e.Boot, e.Up = string(fields["_BOOT_ID"]), time.Duration(up)*time.Microsecond
+	}
 	if err != nil || µs < 0 || e.Time.Year() > 9999 {
 		return Entry{}, false
 	}

@@ -35,22 +35,37 @@ type Outage struct {
 	By      string     `json:"by,omitempty"`    // the user who set the hold, also through sudo
 	Owner   string     `json:"owner,omitempty"` // of the hold's file
 	Error   string     `json:"error,omitempty"` // why the hold could not be read
-	Since   time.Time  `json:"since"`
-	Until   time.Time  `json:"until,omitzero"` // when the hold ends or would have ended by itself
-	Ended   time.Time  `json:"ended,omitzero"` // zero if it still lasts
+	Since   time.Time  `json:"since"`           // by the clock as it was set at the end
+	Until   time.Time  `json:"until,omitzero"`  // when the hold ends or would have ended by itself
+	Ended   time.Time  `json:"ended,omitzero"`  // zero if it still lasts
 	End     End        `json:"end,omitempty"`
 	// Seconds is how long it has lasted; at most, if End is Unseen.
 	Seconds float64 `json:"seconds"`
 
-	claimed time.Time // the beginning of the hold, by which its entries are found
-	before  time.Time // it ended before this, if the hold is not found again; zero if unknown
+	claimed time.Time     // the beginning of the hold, by which its entries are found
+	first   Entry         // the one that began it
+	before  Entry         // it ended before this, if the hold is not found again; zero if unknown
+	back    time.Duration // how far the clock was set back since then
 }
 
 // Entry is what the daemon has logged about a hold.
 type Entry struct {
 	Time  time.Time
-	Event string // a message of package monitor
+	Boot  string        // the boot in which it was logged; empty if unknown
+	Up    time.Duration // since that boot
+	Event string        // a message of package monitor
 	Hold  drain.Hold
+}
+
+// setBack returns how far the clock was set back between e and a later entry, as far as that
+// is known: a boot has a clock of its own that nobody sets. It ignores a clock that was set
+// forward, since that is what a virtual machine looks like that has been suspended.
+func (e Entry) setBack(later Entry) time.Duration {
+	back := later.Up - e.Up - later.Time.Sub(e.Time)
+	if e.Boot == "" || e.Boot != later.Boot || back < time.Second { // journald reads the two one after the other
+		return 0
+	}
+	return back
 }
 
 // Query says which outages to list.
@@ -68,6 +83,12 @@ func Collect(entries []Entry, holds drain.Snapshot, now time.Time, q Query) []Ou
 		list.enter(e)
 	}
 	list.compare(holds, now)
+	for _, o := range list {
+		o.Since = o.Since.Add(-o.back)
+		if o.End != "" && o.Ended.Before(o.Since) { // set back by a reboot
+			o.Since = o.Ended
+		}
+	}
 	list = slices.DeleteFunc(list, func(o *Outage) bool {
 		other := q.Service != "" && o.Service != "" && o.Service != q.Service
 		return other || o.End != "" && o.Ended.Before(q.Since)
@@ -98,8 +119,8 @@ type book []*Outage
 func (b *book) enter(e Entry) {
 	if e.Event == monitor.HoldsFound {
 		for _, o := range *b {
-			if o.End == "" && o.before.IsZero() {
-				o.before = e.Time
+			if o.End == "" && o.before.Time.IsZero() {
+				o.before = e
 			}
 		}
 		return
@@ -109,16 +130,16 @@ func (b *book) enter(e Entry) {
 	if ended && e.Event != monitor.HoldSet {
 		return // logged again after a restart of the daemon
 	}
-	if o == nil || ended { // ended: set again within a second
-		b.close(e.Hold, e.Time)
-		o = &Outage{Since: e.Time}
-		if since := e.Hold.Since; !since.IsZero() && since.Before(e.Time) {
+	if o == nil || ended { // ended: set again within a second, or the clock is before its end again
+		b.close(e)
+		o = &Outage{Since: e.Time, first: e}
+		if since := e.Hold.Since; !ended && !since.IsZero() && since.Before(e.Time) {
 			o.Since = since
 		}
 		*b = append(*b, o)
 	}
 	o.take(e.Hold)
-	o.before = time.Time{}
+	o.before, o.back = Entry{}, o.first.setBack(e)
 	switch e.Event {
 	case monitor.HoldLifted:
 		o.End, o.Ended = Lifted, e.Time
@@ -143,10 +164,10 @@ func (b *book) find(h drain.Hold) *Outage {
 }
 
 // close ends the outages of the same holder and service: a holder has one at a time.
-func (b *book) close(h drain.Hold, at time.Time) {
+func (b *book) close(next Entry) {
 	for _, o := range *b {
-		if o.End == "" && o.of(h) {
-			o.lose(at)
+		if o.End == "" && o.of(next.Hold) {
+			o.lose(next)
 		}
 	}
 }
@@ -155,11 +176,11 @@ func (b *book) close(h drain.Hold, at time.Time) {
 func (o *Outage) of(h drain.Hold) bool { return o.Holder == h.Holder && o.Service == h.Service }
 
 // lose ends an outage whose end was not logged.
-func (o *Outage) lose(at time.Time) {
-	o.End, o.Ended = Unseen, at
-	if !o.before.IsZero() {
-		o.Ended = o.before
+func (o *Outage) lose(at Entry) {
+	if !o.before.Time.IsZero() {
+		at = o.before
 	}
+	o.End, o.Ended, o.back = Unseen, at.Time, o.first.setBack(at)
 }
 
 func (o *Outage) take(h drain.Hold) {
@@ -187,8 +208,8 @@ func (b *book) compare(holds drain.Snapshot, now time.Time) {
 		case i >= 0:
 			o.Until = held[i].Until // may have moved
 			held = slices.Delete(held, i, i+1)
-		case readable || !o.before.IsZero():
-			o.lose(now)
+		case readable || !o.before.Time.IsZero():
+			o.lose(Entry{Time: now})
 		}
 	}
 	for _, h := range held {

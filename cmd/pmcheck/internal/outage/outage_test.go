@@ -28,7 +28,10 @@ func entry(clock, event string, fields ...string) string {
 		if key == "SINCE" || key == "UNTIL" {
 			value = at(value).Format(time.RFC3339)
 		}
-		line += fmt.Sprintf(`,"PMCHECK_%s":%q`, key, value)
+		if !strings.HasPrefix(key, "_") {
+			key = "PMCHECK_" + key
+		}
+		line += fmt.Sprintf(`,%q:%q`, key, value)
 	}
 	return line + "}\n"
 }
@@ -140,6 +143,19 @@ func TestCollect(t *testing.T) {
 			},
 		},
 		{
+			name: "expired, and the clock is set back: it holds again",
+			lines: []string{
+				entry("10:00", set, op, drained, "SINCE=10:00", "UNTIL=10:20"),
+				entry("10:20", expired, op, drained, "SINCE=10:00", "UNTIL=10:20"),
+				entry("10:12", set, op, drained, "SINCE=10:00", "UNTIL=10:20"),
+				entry("10:20", expired, op, drained, "SINCE=10:00", "UNTIL=10:20"),
+			},
+			want: []string{
+				`operator "" drain "" /: 10:00-10:20 expired`,
+				`operator "" drain "" /: 10:12-10:20 expired`,
+			},
+		},
+		{
 			name:  "set before the journal begins",
 			lines: []string{entry("10:00", lifted, op, drained, "SINCE=08:00")},
 			want:  []string{`operator "" drain "" /: 08:00-10:00 lifted`},
@@ -221,6 +237,43 @@ func TestCollect(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// The journal has the time since the boot beside that of the clock.
+func TestClockThatIsSetBackShortensNoOutage(t *testing.T) {
+	const first, second = "_BOOT_ID=a", "_BOOT_ID=b"
+	up := func(minutes int) string { return fmt.Sprintf("__MONOTONIC_TIMESTAMP=%d", minutes*60e6) }
+	set := func(clock string, fields ...string) string {
+		return entry(clock, "hold set", append(fields, "HOLD=a", "MODE=drain", "SINCE="+clock)...)
+	}
+	lifted := func(clock, since string, fields ...string) string {
+		return entry(clock, "hold lifted", append(fields, "HOLD=a", "MODE=drain", "SINCE="+since)...)
+	}
+	for _, tt := range []struct {
+		name    string
+		lines   string
+		minutes float64
+	}{
+		{"not set back", set("10:00", first, up(5)) + lifted("10:10", "10:00", first, up(15)), 10},
+		{"read one after the other", set("10:00", first, up(5)) +
+			lifted("10:10", "10:00", first, "__MONOTONIC_TIMESTAMP=900000009"), 10},
+		{"set back", set("10:00", first, up(5)) + lifted("09:10", "10:00", first, up(15)), 10},
+		{"set forward", set("10:00", first, up(5)) + lifted("11:10", "10:00", first, up(15)), 70},
+		{"across a reboot", set("10:00", first, up(500)) + lifted("10:10", "10:00", second, up(1)), 10},
+		{"across a reboot that sets it back", set("10:00", first, up(5)) + lifted("09:10", "10:00", second, up(1)), 0},
+		{"no time since the boot", set("10:00") + lifted("10:10", "10:00"), 10},
+		{"the end was not seen", set("10:00", first, up(5)) + entry("09:10", "holds found", first, up(15)), 10},
+		{"followed by another hold", set("10:00", first, up(5)) + set("09:10", first, up(15)), 10},
+	} {
+		entries, err := Parse(strings.NewReader(tt.lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := Collect(entries, held(t, nil), at("12:00"), Query{})
+		if list[0].Seconds != tt.minutes*60 || list[0].Ended.Sub(list[0].Since).Minutes() != tt.minutes {
+			t.Errorf("%s: got %+v, want %g minutes", tt.name, list, tt.minutes)
+		}
 	}
 }
 
