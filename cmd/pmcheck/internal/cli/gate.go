@@ -5,6 +5,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/gate"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // gateCommand returns the command that pmcheck-gate.service runs. It is not meant for a
@@ -36,6 +37,6 @@ func runGate(c *cli.Context, environ []string) error {
 	if loaded.Missing != nil {
 		log.Warn("Puppet's port is not known, so the default is used", "error", loaded.Missing)
 	}
-	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: daemon.RuntimeDirectory(environ)}
+	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory(environ)}
 	return g.Run(c.Context)
 }

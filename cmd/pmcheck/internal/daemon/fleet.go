@@ -10,6 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // othersEvery is how often the other masters of the fleet are asked. Windows are three times
@@ -33,12 +34,14 @@ type memory struct {
 	Served time.Time `json:"served,omitzero"` // when it last did
 }
 
-func (d *Daemon) fleetFile() runtimeFile { return runtimeFile{d.Runtime, "fleet.json"} }
+func (d *Daemon) fleetFile() systemd.RuntimeFile {
+	return systemd.RuntimeFile{Dir: d.Runtime, Name: "fleet.json"}
+}
 
 // recallFleet restores what the previous daemon knew of the other masters. Without it, a
 // master that is out during a restart of the daemon would not be expected back.
 func (d *Daemon) recallFleet(now time.Time) fleet {
-	f, err := load[fleet](d.fleetFile())
+	f, err := systemd.Load[fleet](d.fleetFile())
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			d.Log.Warn("cannot read what the previous daemon knew of the fleet", "error", err)
@@ -79,7 +82,7 @@ func (d *Daemon) askOthers(ctx context.Context) error {
 	tick := time.NewTicker(gateEvery)
 	defer tick.Stop()
 	var asked time.Time
-	said := false // a line for each failure would fill the log
+	warn := d.warnOnce("cannot save what is known of the fleet for the next daemon")
 	for ctx.Err() == nil {
 		c, now := d.settings.Load(), time.Now()
 		switch {
@@ -87,11 +90,7 @@ func (d *Daemon) askOthers(ctx context.Context) error {
 			d.others.Store(nil)
 		case now.Sub(asked) >= othersEvery:
 			asked = now
-			err := d.askFleet(ctx, c)
-			if err != nil && !said {
-				d.Log.Warn("cannot save what is known of the fleet for the next daemon", "error", err)
-			}
-			said = err != nil
+			warn(d.askFleet(ctx, c))
 		}
 		select {
 		case <-ctx.Done():
@@ -109,7 +108,7 @@ func (d *Daemon) askFleet(ctx context.Context, c *config.Config) error {
 	}
 	d.fleet.look(members, append([]string{c.Probe.Certname}, api.OwnNames()...), time.Now())
 	d.others.Store(d.fleet.Others)
-	return d.fleetFile().save(d.fleet)
+	return d.fleetFile().Save(d.fleet)
 }
 
 // fleetClients returns a client for each member. With https it verifies the member's

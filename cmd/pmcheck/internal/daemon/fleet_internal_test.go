@@ -81,7 +81,7 @@ func TestRestartForgetsNoMemberOfTheFleet(t *testing.T) {
 	}
 	d.fleet.asks(&api.GateStatus{Looked: now}, now)
 	d.fleet.look([]api.Member{{Host: "m2", Status: says(200)}}, []string{"m1"}, now)
-	if err := d.fleetFile().save(d.fleet); err != nil {
+	if err := d.fleetFile().Save(d.fleet); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -156,7 +156,7 @@ func TestABadFileOfTheFleetIsIgnored(t *testing.T) {
 		dir := t.TempDir()
 		d := young(dir, now)
 		d.fleet.GateRan = now
-		if err := d.fleetFile().save(d.fleet); err != nil {
+		if err := d.fleetFile().Save(d.fleet); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chmod(filepath.Join(dir, "fleet.json"), 0o666); err != nil {

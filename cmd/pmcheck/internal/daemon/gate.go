@@ -2,11 +2,10 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"os"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // GateDirectory is the runtime directory of pmcheck-gate.service.
@@ -36,16 +35,8 @@ func (d *Daemon) followGate(ctx context.Context) error {
 // readGate returns what the gate says of itself; nil if none runs. The text is foreign:
 // only the daemon's user can have written it, but it is shown to others.
 func (d *Daemon) readGate() *api.GateStatus {
-	path, err := runtimeFile{d.GateDir, api.GateFile}.path()
+	g, err := systemd.Load[*api.GateStatus](systemd.RuntimeFile{Dir: d.GateDir, Name: api.GateFile})
 	if err != nil {
-		return nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	g := new(api.GateStatus)
-	if json.Unmarshal(data, g) != nil {
 		return nil
 	}
 	api.Printable(g)

@@ -4,23 +4,25 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // LastGood is a copy of the last configuration file that had no mistake. Only the daemon
 // reads it: a command that root runs must not take settings from a file that the daemon
 // can write.
 type LastGood struct {
-	file runtimeFile
+	file systemd.RuntimeFile
 }
 
 // NewLastGood returns the copy in the runtime directory. Without one, nothing is kept.
 func NewLastGood(environ []string) LastGood {
-	return LastGood{runtimeFile{RuntimeDirectory(environ), "last-good.yaml"}}
+	return LastGood{systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(environ), Name: "last-good.yaml"}}
 }
 
 // Keep replaces the copy.
 func (l LastGood) Keep(content []byte) error {
-	if err := l.file.write(content); err != nil {
+	if err := l.file.Write(content); err != nil {
 		return fmt.Errorf("keep the configuration: %w", err)
 	}
 	return nil
@@ -28,7 +30,7 @@ func (l LastGood) Keep(content []byte) error {
 
 // File returns the path of the copy if Keep could have written it, and when it was written.
 func (l LastGood) File() (string, time.Time, error) {
-	path, err := l.file.path()
+	path, err := l.file.Path()
 	if err != nil {
 		return "", time.Time{}, err
 	}

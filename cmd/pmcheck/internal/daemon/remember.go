@@ -8,19 +8,22 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // rememberEvery is how often the balancers are saved, in case the daemon is killed. A
 // daemon that is stopped saves them at its end.
 const rememberEvery = 10 * time.Second
 
-func (d *Daemon) balancersFile() runtimeFile { return runtimeFile{d.Runtime, "balancers.json"} }
+func (d *Daemon) balancersFile() systemd.RuntimeFile {
+	return systemd.RuntimeFile{Dir: d.Runtime, Name: "balancers.json"}
+}
 
 // recall restores the balancers that the previous daemon has saved, and the fleet. Without
 // them, until a slow balancer asks again, a command would consider the master idle, or not
 // see that it is the last server.
 func (d *Daemon) recall(now time.Time) {
-	list, err := load[[]balancer.Balancer](d.balancersFile())
+	list, err := systemd.Load[[]balancer.Balancer](d.balancersFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.Log.Warn("cannot read the balancers of the previous daemon", "error", err)
 	}
@@ -37,17 +40,25 @@ func (d *Daemon) remember(ctx context.Context) error {
 	}
 	tick := time.NewTicker(rememberEvery)
 	defer tick.Stop()
-	said := false // a line for each failure would fill the log
+	warn := d.warnOnce("cannot save the balancers for the next daemon")
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
-		err := d.balancersFile().save(d.balancers.All())
-		if err != nil && !said {
-			d.Log.Warn("cannot save the balancers for the next daemon", "error", err)
-		}
-		said = err != nil
+		warn(d.balancersFile().Save(d.balancers.All()))
 	}
 	return nil
+}
+
+// warnOnce returns a function that logs the first of several errors in a row: a line for
+// each would fill the log.
+func (d *Daemon) warnOnce(message string) func(error) {
+	failed := false
+	return func(err error) {
+		if err != nil && !failed {
+			d.Log.Warn(message, "error", err)
+		}
+		failed = err != nil
+	}
 }

@@ -8,13 +8,10 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -130,7 +127,8 @@ func (g *Gate) update(holds drain.Snapshot) {
 		g.status.Since = now
 	}
 	g.log(before)
-	if err := g.write(); err != nil && before.Looked.IsZero() {
+	file := systemd.RuntimeFile{Dir: g.Dir, Name: api.GateFile} // which the daemon reads
+	if err := file.Save(g.status); err != nil && before.Looked.IsZero() {
 		g.Log.Warn("the daemon cannot show the gate", "error", err)
 	}
 }
@@ -194,29 +192,6 @@ func (g *Gate) notify(ready bool) {
 		g.Log.Warn("cannot notify systemd", "error", err)
 	}
 	g.shown = line
-}
-
-// write replaces the file that the daemon reads.
-func (g *Gate) write() error {
-	if g.Dir == "" {
-		return nil
-	}
-	data, err := json.Marshal(g.status)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(g.Dir, api.GateFile) // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(g.Dir, api.GateFile))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }
 
 // keepAsking asks the daemon every askEvery until ctx ends.

@@ -1,4 +1,4 @@
-package daemon
+package systemd
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 const maxRuntimeFile = 1 << 20
 
 // RuntimeDirectory returns the directory that systemd has made for this service and keeps
-// over its restarts, or "" if there is none. It belongs to the daemon's user.
+// over its restarts, or "" if there is none. It belongs to the service's user.
 func RuntimeDirectory(environ []string) string {
 	for _, variable := range environ {
 		if dirs, is := strings.CutPrefix(variable, "RUNTIME_DIRECTORY="); is {
@@ -26,18 +26,18 @@ func RuntimeDirectory(environ []string) string {
 	return ""
 }
 
-// runtimeFile is a file that one daemon leaves for the next. Without a directory, nothing
-// is kept.
-type runtimeFile struct {
-	dir, name string
+// RuntimeFile is a file that a service leaves for its next start, or for another service of
+// the same user. Without a directory, nothing is kept.
+type RuntimeFile struct {
+	Dir, Name string
 }
 
-// write replaces the content.
-func (r runtimeFile) write(content []byte) error {
-	if r.dir == "" {
+// Write replaces the content.
+func (r RuntimeFile) Write(content []byte) error {
+	if r.Dir == "" {
 		return nil
 	}
-	f, err := os.CreateTemp(r.dir, r.name) // with mode 0600
+	f, err := os.CreateTemp(r.Dir, r.Name) // with mode 0600
 	if err != nil {
 		return err
 	}
@@ -46,24 +46,24 @@ func (r runtimeFile) write(content []byte) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), filepath.Join(r.dir, r.name))
+	return os.Rename(f.Name(), filepath.Join(r.Dir, r.Name))
 }
 
-// save replaces the content with v as JSON.
-func (r runtimeFile) save(v any) error {
+// Save replaces the content with v as JSON.
+func (r RuntimeFile) Save(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return r.write(data)
+	return r.Write(data)
 }
 
-// load returns what save has left; the zero value without a directory.
-func load[T any](r runtimeFile) (v T, err error) {
-	if r.dir == "" {
+// Load returns what Save has left; the zero value without a directory.
+func Load[T any](r RuntimeFile) (v T, err error) {
+	if r.Dir == "" {
 		return v, nil
 	}
-	path, err := r.path()
+	path, err := r.Path()
 	if err != nil {
 		return v, err
 	}
@@ -77,13 +77,13 @@ func load[T any](r runtimeFile) (v T, err error) {
 	return v, nil
 }
 
-// path returns the path if write could have written the file: a regular file of the
-// daemon's own user that no other user can read or write.
-func (r runtimeFile) path() (string, error) {
-	if r.dir == "" {
-		return "", fmt.Errorf("no %s is kept: the service manager has made no directory for it", r.name)
+// Path returns the path if Write could have written the file: a regular file of the
+// process's own user that no other user can read or write.
+func (r RuntimeFile) Path() (string, error) {
+	if r.Dir == "" {
+		return "", fmt.Errorf("no %s is kept: the service manager has made no directory for it", r.Name)
 	}
-	path := filepath.Join(r.dir, r.name)
+	path := filepath.Join(r.Dir, r.Name)
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
 		return "", &os.PathError{Op: "read", Path: path, Err: err}
