@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/outage"
 )
 
@@ -55,5 +56,8 @@ func showLog(c *cli.Context, environ []string) (err error) {
 		fmt.Fprintln(c.App.ErrWriter, why)
 	}
 	list := outage.Collect(entries, settings.Store().Read(), now, q)
+	if err := outage.CheckService(c.Context, api.Client{Socket: settings.Socket}, q.Service, list); err != nil {
+		return noService(err)
+	}
 	return show(c, list, func(w io.Writer) { outage.Write(w, list) }, exitOK)
 }

@@ -77,6 +77,41 @@ func TestMistakeNamesTheFlagAndTheFix(t *testing.T) {
 	}
 }
 
+func TestStrayWordGetsItsFlag(t *testing.T) {
+	flags := func(names ...string) (list []cmdline.Flag) {
+		for _, name := range names {
+			list = append(list, cmdline.Flag{Names: []string{name}})
+		}
+		return list
+	}
+	wait := cmdline.Command{Name: "wait", Flags: flags("for", "timeout", "service")}
+	drain := cmdline.Command{Name: "drain", Flags: flags("for", "service", "reason")}
+	log := cmdline.Command{Name: "log", Flags: flags("since", "service")}
+	check := cmdline.Command{Name: "check", Flags: flags("explain")}
+	for _, tt := range []struct {
+		command    cmdline.Command
+		word, hint string
+	}{
+		{wait, "ready", "write --for ready"},
+		{wait, "out", "write --for out"},
+		{wait, "5m", "write --timeout 5m"},
+		{wait, "ca", "write --service ca"},
+		{wait, "m2", "wait acts on this host only"},
+		{drain, "5m", "write --for 5m"},
+		{drain, "ready", "drain acts on this host only; a reason is given with --reason"},
+		{drain, "ca", "write --service ca"},
+		{log, "ca", "write --service ca"},
+		{log, "m2", "pmcheck log --help lists the flags"},
+		{check, "ca", "check acts on this host only"},
+	} {
+		l := cmdline.Line{Commands: commands(), Command: tt.command}
+		_, hint := l.Arguments([]string{tt.word}, nil, func(string) bool { return false })
+		if hint != tt.hint {
+			t.Errorf("%s %s: %q, want %q", tt.command.Name, tt.word, hint, tt.hint)
+		}
+	}
+}
+
 func TestUnknownCommandIsNeverTakenForTheOpposite(t *testing.T) {
 	l := cmdline.Line{Commands: commands()}
 	for name, want := range map[string]string{

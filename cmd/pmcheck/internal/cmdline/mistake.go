@@ -131,9 +131,11 @@ func (l Line) stray(word string, given func(flag string) bool) (hint string) {
 		return "write --wait=" + word
 	case given("reason"):
 		return "put a reason of several words in quotes"
-	case notLength == nil && l.has("for"):
+	case l.Command.Name == "wait" && notLength == nil:
+		return "write --timeout " + word
+	case notLength == nil && l.has("for"), l.Command.Name == "wait" && (word == "ready" || word == "out"):
 		return "write --for " + word
-	case l.acts() && slices.Contains([]string{"server", "ca", "puppetdb"}, word):
+	case l.has("service") && slices.Contains([]string{"server", "ca", "puppetdb"}, word):
 		return "write --service " + word
 	case l.has("reason"):
 		return l.Command.Name + " acts on this host only; a reason is given with --reason"

@@ -5,9 +5,11 @@ package outage
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -103,6 +105,19 @@ func Collect(entries []Entry, holds drain.Snapshot, now time.Time, q Query) []Ou
 		outages = append(outages, *o)
 	}
 	return outages
+}
+
+// CheckService returns an error if the daemon says that it has no such service, and list has
+// no outage of it either. The error is that of [api.Status.ServiceOrError].
+func CheckService(ctx context.Context, daemon api.Client, service string, list []Outage) error {
+	if service == "" || slices.ContainsFunc(list, func(o Outage) bool { return o.Service == service }) {
+		return nil
+	}
+	status, err := daemon.Ask(ctx)
+	if err != nil {
+		return nil
+	}
+	return status.Only(service)
 }
 
 // until returns the end of an outage, or now if it still lasts.
