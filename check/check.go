@@ -90,8 +90,8 @@ type Scheduled struct {
 	// caller must close it when the check is no longer needed.
 	Client *puppetclient.Client
 	// Restarted, if not nil, must be called before the next Check if the master may
-	// have been restarted.
-	Restarted func()
+	// have been restarted; closed says that it refused connections meanwhile.
+	Restarted func(closed bool)
 	// Urgent is set if a wait for the master to start, or to finish its last requests,
 	// ends with a finding of this check. During such a wait it should run more often.
 	Urgent bool

@@ -159,7 +159,7 @@ func TestSilentMasterMayBeStarting(t *testing.T) {
 	}
 	m.Set(checktest.Stopped)
 	ask("")
-	j.Restarted()
+	j.Restarted(false)
 	ask(check.Warming)
 	m.Set(checktest.Denied)
 	ask("")

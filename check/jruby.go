@@ -107,15 +107,17 @@ type poolCheck struct {
 	asked   time.Time // when the check first asked after the last start
 	started bool      // all instances have been ready at once since the last start, or WarmingMax is over
 	unread  bool      // the uptime of the server could not be read at the first look
+	anew    bool      // the server has started its JRubies anew, however long its JVM has been up
 	since   time.Time // when instances began to be missing, after a start or a flush
 	empty   time.Time // when the last instance was lost; zero while there is one
 	last    *Pool
 }
 
 // restarted makes the check wait for the instances of a master that may have been
-// restarted.
-func (c *poolCheck) restarted() {
-	*c = poolCheck{client: c.client, JRubySettings: c.JRubySettings, service: c.service}
+// restarted. A reload of Puppet Server (SIGHUP) closes the port for about 3 s and starts all
+// instances again in the same JVM, so its uptime says nothing then. A flush closes no port.
+func (c *poolCheck) restarted(closed bool) {
+	*c = poolCheck{client: c.client, JRubySettings: c.JRubySettings, service: c.service, anew: closed}
 }
 
 // check asks once. What it cannot find out is unknown, and never counts against the
@@ -140,7 +142,7 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 		return f
 	}
 	if missing := pool.Ready() < pool.Size; c.last == nil || c.unread {
-		c.unread = missing && !c.recall(ctx, now)
+		c.unread = missing && !c.anew && !c.recall(ctx, now)
 	}
 	f := c.judge(pool, now)
 	c.last = pool

@@ -174,7 +174,7 @@ func TestRestartBeginsAnotherWarming(t *testing.T) {
 	j := newPoolCheck()
 	j.judge(pool(3, 3, nil, nil), now)
 	j.last = pool(3, 3, nil, nil)
-	j.restarted()
+	j.restarted(true)
 	if got := j.judge(pool(3, 2, nil, nil), now.Add(time.Second)); got.Health != Warming {
 		t.Errorf("two of three after a restart: %q, want warming", got.Health)
 	}

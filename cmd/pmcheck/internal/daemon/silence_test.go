@@ -11,17 +11,21 @@ import (
 )
 
 // A master that was too slow to answer was not restarted, so it serves at once. For one
-// that refused connections, the JRubies must be counted first.
+// that refused connections, the JRubies must be counted first. After a reload of Puppet Server
+// (SIGHUP) they start one after another as after a start, though the JVM is an old one.
 func TestSlowMasterNeedsNoWarmUp(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		state  checktest.State
+		up     time.Duration
 		reason string
 		code   int
 		body   string
 	}{
-		{"slow", checktest.Silent, "unhealthy: timeout", 200, answer.Serving},
-		{"gone", checktest.Stopped, "unhealthy: refused", 503, "warming: jruby-warming"},
+		{"slow", checktest.Silent, 0, "unhealthy: timeout", 200, answer.Serving},
+		{"gone", checktest.Stopped, 0, "unhealthy: refused", 503, "warming: jruby-warming"},
+		{"gone, the JVM is an hour old", checktest.Stopped, time.Hour, "unhealthy: refused", 503, "warming: jruby-warming"},
+		{"broken, the JVM is an hour old", checktest.Garbage, time.Hour, "unhealthy: bad-answer", 200, answer.Serving},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := start(t, func(c *config.Config) {
@@ -34,6 +38,9 @@ func TestSlowMasterNeedsNoWarmUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.waitFor(503, test.reason)
+			if test.up > 0 {
+				r.master.SetUptime(test.up)
+			}
 			r.master.SetPool(check.Pool{Size: 2, Free: 1, Lock: "not-in-use"}) // one is being replaced
 			if err := r.master.Set(checktest.Running); err != nil {
 				t.Fatal(err)

@@ -170,14 +170,16 @@ func (m *Monitor) concluded(served, serves bool, r check.Result) {
 	switch {
 	case r.Fault != nil:
 		m.fell = m.fell || r.Fault.Definite()
+		m.closed = m.closed || r.Fault.Reason == check.Refused
 	case serves:
 		if !served && m.fell {
 			m.findings.forgetPool(now)
+			m.signals.closed.Store(m.closed)
 			m.signals.restarted.Store(true)
 			m.kick(check.CheckJRuby)
 			m.kick(check.CheckHeap)
 		}
-		m.fell = false
+		m.fell, m.closed = false, false
 	}
 }
 

@@ -59,6 +59,7 @@ type Monitor struct {
 	runners     []*runner
 	findings    findings
 	fell        bool // the master may have been restarted since it served
+	closed      bool // it has refused connections since it served
 }
 
 // New returns a monitor that has not probed yet. Run starts it.

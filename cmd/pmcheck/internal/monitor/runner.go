@@ -21,6 +21,7 @@ const weighEvery = time.Second
 // signals go from the loop to the runners.
 type signals struct {
 	restarted atomic.Bool // a check that remembers the master must start over
+	closed    atomic.Bool // with restarted: the master refused connections meanwhile
 	held      atomic.Bool // the master is held, so a command may wait for its last request
 }
 
@@ -37,7 +38,7 @@ func (r *runner) once(ctx context.Context) check.Finding {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	if r.Restarted != nil && r.signals.restarted.Swap(false) {
-		r.Restarted()
+		r.Restarted(r.signals.closed.Load())
 	}
 	return r.Check(ctx)
 }
