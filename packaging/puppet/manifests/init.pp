@@ -36,8 +36,8 @@
 #   The URL of an apt or yum repository with the package, to configure on the host. By
 #   default the package comes from the repositories that the host has.
 # @param package_repository_key
-#   The public key, in ASCII armour, that the repository or its packages are signed with.
-#   Required with `package_repository`.
+#   The public key, in ASCII armour, that the repository (apt) or its packages (yum) are
+#   signed with. Required with `package_repository`.
 # @param package_repository_suite
 #   With apt, the suite, whose component is `main`. A repository without suites has `./`.
 # @param file_provider
