@@ -106,6 +106,7 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	if err := found.err(); err != nil {
 		return nil, err
 	}
+	l.Warnings = append(l.Warnings, l.Config.Guard.warnings()...)
 	if p := &l.Config.Probe; p.MaxAge == 0 {
 		p.MaxAge = p.derivedMaxAge()
 		l.origins.set("probe.max_age", p.MaxAge, place{origin: "derived from probe.interval, probe.timeout and probe.fall"})

@@ -41,6 +41,22 @@ func hostname(name string) func() (string, error) {
 	return func() (string, error) { return name, nil }
 }
 
+// systemd reboots by force 30 minutes after a reboot was asked for.
+func TestShutdownThatSystemdCutsShortIsAWarning(t *testing.T) {
+	for value, warned := range map[string]bool{"5m": false, "28m": false, "28m1s": true, "30m": true} {
+		dir := root(t, map[string]string{config.DefaultFile: "guard: {shutdown: " + value + "}\n"})
+		l, err := config.Check(config.Options{Root: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(l.Warnings, "\n")
+		if (said != "") != warned || warned &&
+			!(strings.HasPrefix(said, "guard.shutdown is "+value) && strings.Contains(said, "JobTimeoutSec of reboot.target")) {
+			t.Errorf("%s: %q", value, said)
+		}
+	}
+}
+
 func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{

@@ -97,6 +97,9 @@ func (k *Keeper) load(d *Daemon) error {
 	if err != nil {
 		return err
 	}
+	for _, w := range loaded.Warnings {
+		d.Log.Warn(w)
+	}
 	d.Reload(loaded.Config, loaded.File)
 	if d.survives(loaded.Config) {
 		k.Last.KeepOrWarn(loaded, d.Log)
