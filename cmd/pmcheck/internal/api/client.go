@@ -40,6 +40,8 @@ type Client struct {
 	Socket string      // path of the unix socket
 	URL    string      // http://host:port; if set, used instead of Socket
 	TLS    *tls.Config // for a URL with https
+	// Dial, if set, connects to a daemon in this process instead of to Socket.
+	Dial func(ctx context.Context) (net.Conn, error)
 }
 
 // Status returns the daemon's status. The error wraps ErrNoDaemon if there is
@@ -63,9 +65,12 @@ func (c Client) Next(ctx context.Context, after uint64) (Status, error) {
 func (c Client) get(ctx context.Context, path string) (Status, error) {
 	base, where := "http://pmcheck", c.Socket
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c.TLS}
-	if c.URL != "" {
+	switch {
+	case c.URL != "":
 		base, where = c.URL, c.URL
-	} else {
+	case c.Dial != nil:
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx) }
+	default:
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", c.Socket)
 		}

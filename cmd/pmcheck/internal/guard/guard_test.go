@@ -1,16 +1,15 @@
 package guard_test
 
 import (
-	"encoding/json"
 	"errors"
-	"net"
+	"io"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -19,7 +18,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -43,40 +41,31 @@ type master struct {
 	done  bool         // the last agent has finished
 }
 
-func startMaster(t *testing.T, m *master) {
+// start starts the daemon, and returns a guard that asks it.
+func (m *master) start(t *testing.T, out io.Writer) *guard.Guard {
 	t.Helper()
-	m.settings = config.Default()
-	m.settings.Holds = config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
-	m.settings.Socket = filepath.Join(t.TempDir(), "s")
+	m.settings = settings(t)
 	if m.noTurn {
 		m.settings.Guard.Turn = 0
 	}
 	if m.noBudget {
-		// Half of it is the budget's. A window of two begins every 6 s, and a busy machine may miss one.
-		m.settings.Guard.Turn = 26 * time.Second
+		m.settings.Guard.Turn = 26 * time.Second                        // half of it is the budget's
 		m.settings.Budget.Database = "postgresql://127.0.0.1:1/pmcheck" // no certificate, so it is not even dialled
 	}
 	if m.hangs {
 		m.settings.Guard.Wait = time.Minute
 	}
-	m.settings.Probe.Address = "192.0.2.1:8140" // no connection of this host
-	l, err := net.Listen("unix", m.settings.Socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.RawQuery != "" { // it waits for news
-			time.Sleep(20 * time.Millisecond)
-		}
+	g := newGuard(t, m.settings, out, func() *api.Status {
 		s := m.status()
 		if m.hangsAt(s) {
-			<-r.Context().Done()
-			return
+			return nil
 		}
-		_ = json.NewEncoder(w).Encode(s)
-	})}
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close() })
+		return &s
+	})
+	if m.noBudget {
+		g.Slot = wait.NewSlot(m.settings, g.Hold())
+	}
+	return g
 }
 
 func (m *master) hangsAt(s api.Status) bool {
@@ -187,35 +176,36 @@ func TestBeforeStop(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			startMaster(t, tt.master)
-			var out strings.Builder
-			g := guard.New("puppetserver", tt.master.settings, &out, render.NewProgress(&out))
-			if tt.master.noBudget {
-				g.Slot = wait.NewSlot(tt.master.settings, g.Hold())
-			}
-			began := time.Now()
-			if err := g.BeforeStop(t.Context()); err != nil && !errors.Is(err, guard.ErrNotIdle) {
-				t.Fatal(err)
-			}
-			if !slices.Equal(tt.master.modes, tt.modes) {
-				t.Errorf("modes %v, want %v", tt.master.modes, tt.modes)
-			}
-			if !strings.Contains(out.String(), tt.says) {
-				t.Errorf("it does not say %q:\n%s", tt.says, &out)
-			}
-			if _, after, back := strings.Cut(out.String(), "goes back"); back && !strings.Contains(after, "may leave at") {
-				t.Errorf("it does not wait for another window:\n%s", &out)
-			}
-			if tt.master.agentsRun() && !tt.master.done {
-				t.Error("the service may stop, and an agent still runs")
-			}
-			if after := tt.master.left.Sub(began); tt.master.noBudget && after >= tt.master.settings.Guard.Turn {
-				t.Errorf("it left after %v, when its turn was over, and not in a window", after)
-			}
-			_, err := tt.master.settings.Store().Lift(drain.Guard, "")
-			if drained := !errors.Is(err, drain.ErrNotFound); drained != (tt.modes[len(tt.modes)-1] == drain.Drain) {
-				t.Errorf("a hold is left: %v", drained)
-			}
+			synctest.Test(t, func(t *testing.T) { tt.master.stops(t, tt.modes, tt.says) })
 		})
+	}
+}
+
+// stops has the service stop, and checks which modes the guard sets meanwhile and what it says.
+func (m *master) stops(t *testing.T, modes []drain.Mode, says string) {
+	var out strings.Builder
+	g := m.start(t, &out)
+	began := time.Now()
+	if err := g.BeforeStop(t.Context()); err != nil && !errors.Is(err, guard.ErrNotIdle) {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.modes, modes) {
+		t.Errorf("modes %v, want %v", m.modes, modes)
+	}
+	if !strings.Contains(out.String(), says) {
+		t.Errorf("it does not say %q:\n%s", says, &out)
+	}
+	if _, after, back := strings.Cut(out.String(), "goes back"); back && !strings.Contains(after, "may leave at") {
+		t.Errorf("it does not wait for another window:\n%s", &out)
+	}
+	if m.agentsRun() && !m.done {
+		t.Error("the service may stop, and an agent still runs")
+	}
+	if after := m.left.Sub(began); m.noBudget && after >= m.settings.Guard.Turn {
+		t.Errorf("it left after %v, when its turn was over, and not in a window", after)
+	}
+	_, err := m.settings.Store().Lift(drain.Guard, "")
+	if drained := !errors.Is(err, drain.ErrNotFound); drained != (modes[len(modes)-1] == drain.Drain) {
+		t.Errorf("a hold is left: %v", drained)
 	}
 }
