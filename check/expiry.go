@@ -25,7 +25,7 @@ type ExpirySettings struct {
 }
 
 func expiry() Check {
-	s := &ExpirySettings{Warn: 30 * 24 * time.Hour}
+	s := &ExpirySettings{Warn: ExpiryWarn}
 	return Check{
 		Name:     CheckExpiry,
 		Title:    "certificates and CRLs that will expire",
@@ -96,6 +96,9 @@ type dated struct {
 
 // margin is ExpiryMargin of d.
 func (d dated) margin(warn time.Duration) time.Duration { return ExpiryMargin(warn, d.from, d.at) }
+
+// ExpiryWarn is the default time before an end at which a warning begins.
+const ExpiryWarn = 30 * 24 * time.Hour
 
 // ExpiryMargin returns how long before its end a warning begins for a certificate or CRL
 // that is valid from one time to another: warn, or a quarter of a short lifetime if that

@@ -16,12 +16,16 @@
     },
   },
 
-  // Three alerts of one name, the nearer the time the more severe.
-  local expires(name, time, summary, description) = [
-    alert(name, severities.now, '%s - time() < 86400' % time, '', summary, description),
-    alert(name, severities.week, '86400 <= %s - time() < 7 * 86400' % time, '', summary, description),
-    alert(name, severities.some, '7 * 86400 <= %s - time() < 30 * 86400' % time, '', summary, description),
-  ],
+  // Three alerts of one name, the nearer the time the more severe. The margin is 30 days, and
+  // shorter for what lives for a short time and is renewed by a program.
+  local expires(name, what, summary, description) =
+    local left = m(what + '_expiry_timestamp_seconds') + ' - time()';
+    local margin = m(what + '_expiry_margin_seconds');
+    [
+      alert(name, severities.now, '%s < clamp_max(%s, 86400)' % [left, margin], '', summary, description),
+      alert(name, severities.week, '86400 <= %s < clamp_max(%s, 7 * 86400)' % [left, margin], '', summary, description),
+      alert(name, severities.some, '7 * 86400 <= %s < %s' % [left, margin], '', summary, description),
+    ],
 
   // A pool of one master has no last server, and neither has a balancer that had no other
   // server all week, such as one for the CA alone.
@@ -113,12 +117,12 @@
         ),
       ] + expires(
         'PuppetCertificateExpires',
-        m('certificate_expiry_timestamp_seconds'),
+        'certificate',
         'A certificate on {{ $labels.instance }} expires in {{ $value | humanizeDuration }}',
         'It is the {{ $labels.certificate }} certificate {{ $labels.subject }}, serial {{ $labels.serial }}.',
       ) + expires(
         'PuppetCRLExpires',
-        m('crl_expiry_timestamp_seconds'),
+        'crl',
         'A CRL on {{ $labels.instance }} expires in {{ $value | humanizeDuration }}',
         'It is the CRL of {{ $labels.issuer }}. With an expired CRL Puppet Server refuses every agent.',
       ) + [

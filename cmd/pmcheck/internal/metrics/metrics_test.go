@@ -54,7 +54,7 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 			Probe: api.ProbeStatus{
 				TLS:  &check.TLS{Server: certificate},
 				CRLs: []check.CRL{{Issuer: "Puppet CA", Expires: now}},
-				CAs:  []check.Certificate{certificate, certificate},
+				CAs:  []check.Certificate{certificate},
 			},
 			Holds: []api.HoldStatus{
 				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},

@@ -31,8 +31,11 @@ func rows() []row {
 			"of the master, other does not, socket is local.", "code", "client"),
 		gauge("certificate_expiry_timestamp_seconds", "When a certificate expires: own is pmcheck's, server is the "+
 			"master's, ca is in the CA bundle.", "certificate", "subject", "serial"),
+		gauge("certificate_expiry_margin_seconds", "How long before it expires a certificate should be renewed: 30 days, "+
+			"or a quarter of a lifetime below 120 days.", "certificate", "subject", "serial"),
 		gauge("crl_expiry_timestamp_seconds", "When a CRL in use expires; number is its place in the list of them.",
 			"issuer", "number"),
+		gauge("crl_expiry_margin_seconds", "The same margin for a CRL.", "issuer", "number"),
 
 		gauge("verdict", "1 for the verdict on the service, 0 for the others.", "service", "verdict"),
 		gauge("verdict_since_timestamp_seconds", "When the verdict or its reason last changed.", "service"),

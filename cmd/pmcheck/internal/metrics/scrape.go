@@ -53,24 +53,24 @@ func (send sender) budget(b *api.BudgetStatus) {
 }
 
 func (send sender) certificates(p api.ProbeStatus) {
-	expiry := func(which string, c check.Certificate) {
-		send("certificate_expiry_timestamp_seconds", seconds(c.NotAfter), which, c.Subject, c.Serial)
+	expiry := func(what string, from, to time.Time, labels ...string) {
+		send(what+"_expiry_timestamp_seconds", seconds(to), labels...)
+		send(what+"_expiry_margin_seconds", check.ExpiryMargin(check.ExpiryWarn, from, to).Seconds(), labels...)
+	}
+	certificate := func(which string, c check.Certificate) {
+		expiry("certificate", c.NotBefore, c.NotAfter, which, c.Subject, c.Serial)
 	}
 	if p.Own != nil {
-		expiry("own", *p.Own)
+		certificate("own", *p.Own)
 	}
 	if p.TLS != nil {
-		expiry("server", p.TLS.Server)
+		certificate("server", p.TLS.Server)
 	}
-	seen := map[[2]string]bool{} // a bundle may contain a certificate twice
 	for _, ca := range p.CAs {
-		if key := [2]string{ca.Subject, ca.Serial}; !seen[key] {
-			seen[key] = true
-			expiry("ca", ca)
-		}
+		certificate("ca", ca)
 	}
 	for i, crl := range p.CRLs {
-		send("crl_expiry_timestamp_seconds", seconds(crl.Expires), crl.Issuer, strconv.Itoa(i))
+		expiry("crl", crl.Updated, crl.Expires, crl.Issuer, strconv.Itoa(i))
 	}
 }
 

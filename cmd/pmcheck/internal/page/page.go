@@ -146,17 +146,14 @@ type lifetime struct {
 	State    check.State
 }
 
-// soon is how long before an expiry the page marks it, at most; see check.ExpiryMargin. It
-// is fixed: expiry.warn applies to the check only.
-const soon = 30 * 24 * time.Hour
-
+// lifetimes marks what ends soon. The margin is fixed: expiry.warn applies to the check only.
 func lifetimes(s api.Status) (list []lifetime) {
 	add := func(name, of string, begins, ends time.Time) {
 		state := check.StateOK
 		switch left := ends.Sub(s.Time); {
 		case left <= 0:
 			state = check.StateBad
-		case left < check.ExpiryMargin(soon, begins, ends):
+		case left < check.ExpiryMargin(check.ExpiryWarn, begins, ends):
 			state = check.StateWarn
 		}
 		list = append(list, lifetime{name, of, ends, state})
