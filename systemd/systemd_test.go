@@ -38,6 +38,27 @@ func describe(listeners map[string][]net.Listener, err error) string {
 	return strings.Join(words, " ")
 }
 
+// systemd runs nothing after a command that fails. A daemon that did not hear of a reload with
+// a mistake would go on saying that its configuration is the current one.
+func TestReloadSignalsTheDaemonBeforeItCanFail(t *testing.T) {
+	unit, err := os.ReadFile("pmcheck.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mayFail bool
+	for line := range strings.Lines(string(unit)) {
+		command, found := strings.CutPrefix(strings.TrimSpace(line), "ExecReload=")
+		if command == "/bin/kill -HUP $MAINPID" {
+			if mayFail {
+				t.Error("a command that may fail comes before the signal")
+			}
+			return
+		}
+		mayFail = mayFail || found && !strings.HasPrefix(strings.TrimLeft(command, "@:+!"), "-")
+	}
+	t.Error("no signal")
+}
+
 func TestListenersAreTakenByName(t *testing.T) {
 	dir := t.TempDir()
 	tcp, file := listen(t, "tcp", "127.0.0.1:0")

@@ -26,11 +26,24 @@ func TestABadConfigurationIsRejectedAndTheLastGoodOneUsed(t *testing.T) {
 		t.Errorf("the mistake is not in the journal:\n%s", journal)
 	}
 	s.assertPrints(pid, "systemctl", "show", "-P", "MainPID", "pmcheck.service")
+	s.assertPrints("active", "systemctl", "is-active", "pmcheck.service")
+	reloaded := func(value string) {
+		t.Helper()
+		s.waitForOutput(5*time.Second, "pmcheck_config_last_reload_successful "+value, "sh", "-c",
+			"curl -s localhost:9200/metrics | grep ^pmcheck_config_last_reload_successful")
+	}
+	reloaded("0")
+	if status := s.Host.MustRun("pmcheck", "status"); !strings.Contains(status, "unknown setting lisen") {
+		t.Errorf("the status does not say that the configuration was not reloaded:\n%s", status)
+	}
+	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "listen: :9200\n", 0o644)
+	s.Host.MustRun("systemctl", "reload", "pmcheck")
+	reloaded("1")
+	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "lisen: :9200\n", 0o644)
 
 	s.Host.MustRun("systemctl", "restart", "pmcheck")
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck.service")
-	s.assertPrints("pmcheck_config_last_reload_successful 0", "sh", "-c",
-		"curl -s localhost:9200/metrics | grep ^pmcheck_config_last_reload_successful")
+	reloaded("0")
 
 	s.Host.MustRun("systemctl", "stop", "pmcheck")
 	if out, err := s.Host.Run("systemctl", "start", "pmcheck"); err == nil {
