@@ -54,6 +54,9 @@ func (j judge) budget(b Budget) {
 		problem, hint := databaseProblem(b.Database)
 		j.rule("budget.database", problem == "", problem, hint)
 	}
+	j.rule("budget.database", b.Database != "" || b == defaultBudget(), "is missing",
+		"such as postgresql://puppetdb.example.com/pmcheck; the rest of budget has no effect without it",
+		"budget.pool", "budget.max_out", "budget.lapse", "budget.settle")
 	j.rule("budget.pool", regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`).MatchString(b.Pool),
 		show(b.Pool)+" is not the name of a pool", "letters, digits, dot, underscore and hyphen")
 }
