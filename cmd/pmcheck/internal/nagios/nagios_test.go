@@ -78,6 +78,15 @@ func TestStatusLine(t *testing.T) {
 			},
 			"WARNING - drain by operator (alice): upgrade/reboot, no end, held for 1h; unhealthy: refused | ",
 		},
+		{
+			"held, and a certificate expires: both",
+			func(s *api.Status) {
+				hold(s, time.Hour)
+				s.Probe.TLS.Server.NotAfter = now.Add(time.Hour)
+			},
+			"CRITICAL - server certificate expires 2026-11-22T13:00:00Z (in 1h); " +
+				"drain by operator (alice): upgrade/reboot, no end, held for 1h; running | ",
+		},
 		{"held for too long", func(s *api.Status) { hold(s, 5*time.Hour) }, "CRITICAL - drain by operator"},
 		{
 			"hold that cannot be read",

@@ -2,6 +2,7 @@ package nagios
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 
 // Status returns the line for what a daemon knows. A service that is held is a WARNING,
 // whatever its verdict, and CRITICAL once a hold is older than its limit or cannot be read.
+// The line shows the holds even if something else is worse.
 func Status(s api.Status, limits Limits) *Line {
 	l := &Line{}
+	var held []string
 	for _, service := range s.Services {
 		state, said := serviceState(s, service, limits)
 		if len(s.Services) > 1 {
@@ -23,12 +26,21 @@ func Status(s api.Status, limits Limits) *Line {
 		}
 		l.add(state, said)
 		l.sideChecks(service.Checks)
+		if service.Mode != drain.Ready {
+			held = append(held, said)
+		}
 	}
 	if s.Config.Error != "" {
 		l.add(Warning, "configuration not reloaded: "+s.Config.Error)
 	}
 	l.probe(s.Probe, limits, s.Time)
-	l.perf = append(l.perf, strings.TrimRight(fmt.Sprintf("held=%ds;;%s", seconds(held(s)), above(limits.CritHold)), ";"))
+	for _, said := range held {
+		if !slices.Contains(l.texts, said) {
+			l.texts = append(l.texts, said)
+		}
+	}
+	age := fmt.Sprintf("held=%ds;;%s", seconds(heldFor(s)), above(limits.CritHold))
+	l.perf = append(l.perf, strings.TrimRight(age, ";"))
 	for _, service := range s.Services {
 		if pool, _ := service.Pool(); pool != nil {
 			l.perf = append(l.perf, fmt.Sprintf("jrubies_free=%d;;;0;%d", pool.Free, pool.Size))
@@ -85,8 +97,8 @@ func (l *Line) sideChecks(checks []api.CheckStatus) {
 	}
 }
 
-// held returns the age of the oldest hold, 0 without a hold.
-func held(s api.Status) (age time.Duration) {
+// heldFor returns the age of the oldest hold, 0 without a hold.
+func heldFor(s api.Status) (age time.Duration) {
 	for _, service := range s.Services {
 		for _, h := range s.Holds {
 			if holds(h, service) {
