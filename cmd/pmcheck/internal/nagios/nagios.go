@@ -51,8 +51,12 @@ type Line struct {
 
 // Failed returns the line of a plugin that failed before it had a result.
 func Failed(state State, err error) *Line {
+	return &Line{State: state, texts: []string{firstLine(err)}}
+}
+
+func firstLine(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return &Line{State: state, texts: []string{first}}
+	return first
 }
 
 // add adds a fact. The line shows the facts of the worst state.
@@ -77,12 +81,17 @@ func (l *Line) String() string {
 }
 
 // Probe returns the line for one probe, made now, the verdict on it, and what the other
-// checks found.
+// checks found. A check that did not end in time is UNKNOWN.
 func Probe(v check.Verdict, p api.ProbeStatus, checks []api.CheckStatus, limits Limits, now time.Time) *Line {
 	l := &Line{}
 	state, said := verdict(v)
 	l.add(state, said)
 	l.sideChecks(checks)
+	for _, c := range checks {
+		if c.State == check.StateNone && c.Reason == check.Timeout {
+			l.add(Unknown, fmt.Sprintf("%s: %s", c.Check, c.Detail))
+		}
+	}
 	l.probe(p, limits, now)
 	return l
 }

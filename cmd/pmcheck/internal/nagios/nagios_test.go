@@ -248,6 +248,26 @@ func TestProbeLineHasTheChecksThatWarn(t *testing.T) {
 	}
 }
 
+// Otherwise a Puppet Server that hangs would be UNKNOWN: nothing answers the other checks either.
+func TestACheckThatDoesNotEndIsUnknownUnlessTheProbeSaysMore(t *testing.T) {
+	checks := []api.CheckStatus{{Finding: check.Finding{
+		Check:  check.CheckHeap,
+		State:  check.StateNone,
+		Reason: check.Timeout,
+		Detail: "no result in time",
+	}}}
+	for health, want := range map[check.Health]string{
+		check.Healthy:   "PUPPETSERVER UNKNOWN - heap: no result in time | ",
+		check.Unhealthy: "PUPPETSERVER CRITICAL - unhealthy: timeout | ",
+	} {
+		v := check.Verdict{Health: health, Reason: check.Timeout}
+		line := nagios.Probe(v, status(nil).Probe, checks, nagios.Limits{}, now)
+		if !strings.HasPrefix(line.String(), want) {
+			t.Errorf("got  %s\nwant %s", line, want)
+		}
+	}
+}
+
 func TestLineIsOneLine(t *testing.T) {
 	if got, want := nagios.Failed(nagios.Unknown, errors.New("a\x1b[2J | b\nc")).String(),
 		"PUPPETSERVER UNKNOWN - a[2J / b"; got != want {
