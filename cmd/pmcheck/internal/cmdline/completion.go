@@ -8,6 +8,7 @@ import (
 	"text/template"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 //go:embed completion
@@ -38,7 +39,7 @@ func Names(kind string) (names []string, known bool) {
 	case "goals":
 		return []string{"ready", "out"}, true
 	case "explained":
-		names = append([]string{"all"}, check.Names()...)
+		names = append([]string{"all", drain.Unreadable}, check.Names()...)
 		for _, reason := range check.Reasons() {
 			names = append(names, string(reason))
 		}

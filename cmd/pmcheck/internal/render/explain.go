@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Explain writes the explanation of a check, or of a reason and its check; for "all" it
@@ -24,6 +25,11 @@ func Explain(w io.Writer, name string) error {
 	if e, known := check.Explain(name); known {
 		fmt.Fprint(w, e)
 		return nil
+	}
+	if name == drain.Unreadable {
+		_, err := fmt.Fprintf(w, "%s: a file of a hold cannot be read, so it counts as maint: repair the file, or lift the "+
+			"hold with pmcheck ready --hold HOLDER; pmcheck status shows both\n", name)
+		return err
 	}
 	reason := check.Reason(name)
 	if !slices.Contains(check.Reasons(), reason) {
