@@ -17,6 +17,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/nagios"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -77,6 +78,10 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	exit, ok := errors.AsType[*exitError](err)
 	if !ok {
 		exit = &exitError{status: exitFailure, err: err}
+	}
+	if exit.err != nil && nagios.Called(args[1:]) {
+		fmt.Fprintln(stdout, nagios.Failed(nagios.Unknown, exit))
+		return int(nagios.Unknown)
 	}
 	exit.complain(stderr)
 	return exit.status

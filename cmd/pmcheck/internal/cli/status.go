@@ -35,7 +35,7 @@ func statusCommand(environ []string) *cli.Command {
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh until interrupted"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},
-			durationFlag("crit-hold", 4*time.Hour, "with --nagios, a hold older than `DURATION` is CRITICAL"),
+			threshold("crit-hold", 4*time.Hour, "with --nagios, a hold older than `DURATION` is CRITICAL"),
 		}, pluginFlags()...),
 		Action: func(c *cli.Context) error { return showStatus(c, environ) },
 	}
@@ -56,7 +56,8 @@ func showStatus(c *cli.Context, environ []string) error {
 		if err != nil {
 			return nagios.Failed(nagios.Unknown, err)
 		}
-		return nagios.Ask(ctx, client, c.String("service"), limits)
+		_, mistake := loadLocal(c, environ)
+		return nagios.Ask(ctx, client, c.String("service"), limits, mistake)
 	})
 	if plugin {
 		return err

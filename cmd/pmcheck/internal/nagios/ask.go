@@ -2,18 +2,30 @@ package nagios
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
+// Called reports whether the arguments, with mistakes or without, call a plugin. Those of
+// with-hold may be another program's.
+func Called(args []string) bool {
+	asked := slices.Contains(args, "--nagios") || slices.Contains(args, "-nagios")
+	return asked && args[0] != "with-hold"
+}
+
 // Ask returns the line for what a daemon says about one service, or about all if the name
-// is empty. No answer is CRITICAL, since balancers get none either.
-func Ask(ctx context.Context, client api.Client, service string, limits Limits) *Line {
+// is empty. No daemon is CRITICAL, since balancers get no answer either. mistake, if not
+// nil, is what is wrong with the configuration on this host.
+func Ask(ctx context.Context, client api.Client, service string, limits Limits, mistake error) *Line {
 	status, err := client.Status(ctx)
-	if errors.Is(err, api.ErrNoDaemon) || err != nil && client.URL != "" {
+	if errors.Is(err, api.ErrNoDaemon) && !ofTheMonitoring(err) {
 		return Failed(Critical, err)
 	}
 	if err == nil {
@@ -22,7 +34,23 @@ func Ask(ctx context.Context, client api.Client, service string, limits Limits) 
 	if err != nil {
 		return Failed(Unknown, err)
 	}
-	return Status(status, limits)
+	line := Status(status, limits)
+	// A file that only root and the daemon may read is no mistake, and status.Config.Error is one already.
+	if mistake != nil && status.Config.Error == "" && !errors.Is(mistake, fs.ErrPermission) {
+		line.add(Warning, "the configuration has a mistake: "+firstLine(mistake))
+	}
+	return line
+}
+
+// ofTheMonitoring reports whether a daemon could not be asked because of this host or the
+// command line: the daemon may well answer balancers.
+func ofTheMonitoring(err error) bool {
+	_, name := errors.AsType[*net.DNSError](err)
+	_, verify := errors.AsType[*tls.CertificateVerificationError](err)
+	failed, network := errors.AsType[*net.OpError](err)
+	alert := network && failed.Op == "remote error"       // of TLS, such as for a client without a certificate
+	_, plain := errors.AsType[tls.RecordHeaderError](err) // the daemon has no TLS
+	return name || verify || alert || plain || errors.Is(err, fs.ErrPermission)
 }
 
 // Within returns the line that ask returns, or UNKNOWN after the timeout. The caller of a
@@ -34,8 +62,10 @@ func Within(ctx context.Context, timeout time.Duration, ask func(context.Context
 	go func() { lines <- ask(ctx) }()
 	select {
 	case line := <-lines:
-		return line
+		if ctx.Err() == nil { // otherwise it says what ask made of the end of its time
+			return line
+		}
 	case <-ctx.Done():
-		return Failed(Unknown, fmt.Errorf("no result within %v", timeout))
 	}
+	return Failed(Unknown, fmt.Errorf("no result within %v", timeout))
 }
