@@ -17,6 +17,8 @@ const (
 	// othersWindow is the length of a window where masters only ask each other, every 5 s, and
 	// othersLate how long after its beginning it may be used.
 	othersWindow, othersLate = 15 * time.Second, time.Second
+	// blip is how long a master may fail and still count as one that serves.
+	blip = 10 * time.Second
 )
 
 // others returns what the other masters of the fleet said; nil if that is not known. The
@@ -30,13 +32,19 @@ func others(s api.Status) *api.OthersStatus {
 
 // fleetTells reports whether masters take turns by what they say of each other: agents
 // behind a gate may have no balancer that could tell. A master that is held behind a closed
-// gate is out already, so its stop needs no turn.
+// gate is out already, so its stop needs no turn. Neither does that of one that has failed:
+// two of them would wait for each other, and only their restarts can mend them.
 func fleetTells(s api.Status) bool {
 	if others(s) == nil {
 		return false
 	}
 	server, _ := s.Service(monitor.Server)
-	return server.Mode == drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed
+	since := server.ServingSince
+	if server.Mode != drain.Ready {
+		since = server.Verdict.Since
+	}
+	failed := !server.Verdict.Health.Serves() && s.Time.Sub(since) > blip
+	return !failed && (server.Mode == drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed)
 }
 
 // unasked is the obstacle of a daemon that has just started and takes turns by what the

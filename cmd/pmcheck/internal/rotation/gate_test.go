@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
@@ -131,6 +132,16 @@ func TestTurnsBehindGates(t *testing.T) {
 			gate(false, time.Minute)(s)
 			s.Certname, s.Fleet, s.Started = "m1.example.com", []string{"m1", "m2", "m3"}, held()
 			s.Others = &api.OthersStatus{Asked: now(), Serving: []string{"m2", "m3"}, Missing: missing}
+			s.Services[0].Verdict.Health = check.Healthy
+		}
+	}
+	fails := func(health check.Health, since time.Duration) func(*api.Status) {
+		return func(s *api.Status) {
+			s.Services[0].Verdict = check.Verdict{Health: health, Since: now().Add(-since)}
+			s.Services[0].ServingSince = now().Add(-since)
+			if s.Services[0].Mode != drain.Ready {
+				s.Services[0].ServingSince = held()
+			}
 		}
 	}
 	without := func(change func(*api.Status)) func(*api.Status) {
@@ -152,6 +163,16 @@ func TestTurnsBehindGates(t *testing.T) {
 		{"asked long ago", status(drain.Ready, without(func(s *api.Status) { s.Others.Asked = held() })), nil},
 		{"held behind a closed gate", status(drain.Drain, without(gate(true, time.Minute))), nil},
 		{"held, and the gate is open", status(drain.Drain, fleet("m2")), []api.ObstacleKind{api.ObstacleTurn}},
+		{"this one has failed", status(drain.Ready, fleet("m2"), fails(check.Unhealthy, 11*time.Second)), nil},
+		{"this one fails for a moment", status(drain.Ready, fleet("m2"), fails(check.Unhealthy, 9*time.Second)),
+			[]api.ObstacleKind{api.ObstacleTurn}},
+		{"this one starts", status(drain.Ready, fleet("m2"), fails(check.Warming, 11*time.Second)), nil},
+		{"this one is busy", status(drain.Ready, fleet("m2"), fails(check.Busy, time.Hour)),
+			[]api.ObstacleKind{api.ObstacleTurn}},
+		{"held behind an open gate, and has failed", status(drain.Drain, fleet("m2"), fails(check.Unhealthy, 11*time.Second)),
+			nil},
+		{"the same, for a moment", status(drain.Drain, fleet("m2"), fails(check.Unhealthy, 9*time.Second)),
+			[]api.ObstacleKind{api.ObstacleTurn}},
 		{"not in the fleet", status(drain.Ready, fleet(), func(s *api.Status) { s.Certname = "m9" }), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -210,6 +231,7 @@ func TestAfterItsTurnAMasterBehindAGateWaitsForThoseThatLeaveThen(t *testing.T) 
 	missing := func(hosts ...string) api.Status {
 		s := status(drain.Ready, gate(false, time.Minute))
 		s.Fleet, s.Others = []string{"m1", "m2", "m3"}, &api.OthersStatus{Asked: now(), Missing: hosts}
+		s.Services[0].Verdict.Health = check.Healthy
 		return s
 	}
 	d := departure()
