@@ -31,6 +31,8 @@ var (
 	errCollision = errors.New("goes back into service")
 	// errCancelled says that the service does not stop any more.
 	errCancelled = errors.New("the stop was cancelled")
+	// errDied says that the service has no agents left, and must restart at once.
+	errDied = errors.New("its process has died")
 )
 
 // Guard is one run of the guard.
@@ -44,6 +46,7 @@ type Guard struct {
 	store     *drain.Store
 	client    api.Client
 	ask       func(ctx context.Context, unit string) (systemd.Service, error)
+	hostStops func(ctx context.Context) (bool, error)
 	departure *rotation.Departure
 	stop      rotation.Stop
 	stopping  bool      // systemd has had a job that stops the service, or has not answered
@@ -61,6 +64,7 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 		store:     settings.Store(),
 		client:    api.Client{Socket: settings.Socket},
 		ask:       systemd.AskService,
+		hostStops: systemd.HostStops,
 		departure: wait.NewDeparture(""),
 	}
 }
@@ -71,7 +75,11 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 func (g *Guard) BeforeStop(ctx context.Context) error {
 	g.stop.Began, g.stop.Lot = time.Now(), rand.Float64()
 	err := g.beforeStop(ctx)
-	if !errors.Is(err, errCancelled) {
+	switch {
+	case errors.Is(err, errDied):
+		g.Progress.Done("not waited for: " + err.Error())
+		return nil
+	case !errors.Is(err, errCancelled):
 		return err
 	}
 	if err := g.serves("it serves on: " + err.Error()); err != nil {
@@ -280,14 +288,14 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 }
 
 // wait looks until the way is clear for settle, there is a collision, or the time of
-// this part of the stop is over, and returns what was in the way last. The error is
-// ctx's.
+// this part of the stop is over, and returns what was in the way last. The error is ctx's,
+// errCancelled or errDied.
 func (g *Guard) wait(ctx context.Context, settle time.Duration, look wait.Look) (
 	left []api.Obstacle, clear bool, err error) {
 	settled := drain.Settle{After: settle}
 	for {
-		if g.askSystemd(ctx) {
-			return left, false, errCancelled
+		if err := g.askSystemd(ctx); err != nil {
+			return left, false, err
 		}
 		limited, cancel := context.WithDeadline(ctx, g.stop.Deadline(g.Settings.Guard))
 		obstacles := look(limited)

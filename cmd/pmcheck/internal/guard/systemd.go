@@ -44,28 +44,32 @@ func (g *Guard) Stops(ctx context.Context) bool {
 	}
 }
 
-// askSystemd notes that the host shuts down, and reports whether the stop was cancelled.
-// Both can happen while the guard waits.
-func (g *Guard) askSystemd(ctx context.Context) (cancelled bool) {
+// askSystemd notes that the host shuts down, and returns an error if the service is no longer
+// to be waited for. Both can happen while the guard waits.
+func (g *Guard) askSystemd(ctx context.Context) error {
 	if !g.stop.HostStops.IsZero() || time.Since(g.asked) < systemdEvery {
-		return false
+		return nil
 	}
 	g.asked = time.Now()
-	if stops, err := systemd.HostStops(ctx); err == nil && stops {
+	if stops, err := g.hostStops(ctx); err == nil && stops {
 		g.stop.HostStops = g.asked
-		return false
+		return nil
 	}
 	return g.noteJob(ctx)
 }
 
-// noteJob notes whether systemd has a job that stops the service, and reports whether it no
-// longer has.
-func (g *Guard) noteJob(ctx context.Context) (cancelled bool) {
+// noteJob notes whether systemd has a job that stops the service. It returns errCancelled if
+// systemd no longer has one, and errDied if the service has lost its process.
+func (g *Guard) noteJob(ctx context.Context) error {
 	service, err := g.ask(ctx, systemd.ServiceUnit(g.Service))
-	if err != nil {
-		return false
+	switch {
+	case err != nil:
+		return nil
+	case rotation.Died(service):
+		return errDied
+	case rotation.Cancelled(service) && g.stopping:
+		return errCancelled
 	}
-	cancelled = g.stopping && rotation.Cancelled(service)
 	g.stopping = g.stopping || !rotation.Cancelled(service)
-	return cancelled
+	return nil
 }

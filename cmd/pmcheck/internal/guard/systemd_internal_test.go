@@ -15,19 +15,20 @@ import (
 // transaction that upgrades Puppet Server.
 func TestASystemdThatDoesNotAnswerDoesNotSkipTheDrain(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		silent    time.Duration // for how long each question fails, after 5 s
-		service   systemd.Service
-		stops     bool
-		cancelled bool // says the first answer after that
+		name    string
+		silent  time.Duration // for how long each question fails, after 5 s
+		service systemd.Service
+		stops   bool
+		then    error // what the first answer after that says
 	}{
-		{"it answers", 0, systemd.Service{MainPID: 1, Job: "restart"}, true, false},
-		{"it answers that nothing stops", 0, systemd.Service{MainPID: 1}, false, false},
-		{"one question fails", time.Second, systemd.Service{MainPID: 1, Job: "stop"}, true, false},
-		{"one question fails, and nothing stops", time.Second, systemd.Service{MainPID: 1}, false, false},
-		{"one question fails, and the process has died", time.Second, systemd.Service{Job: "restart"}, false, false},
-		{"it is silent for long", time.Minute, systemd.Service{MainPID: 1, Job: "stop"}, true, false},
-		{"it is silent for long, and nothing stops", time.Minute, systemd.Service{MainPID: 1}, true, true},
+		{"it answers", 0, systemd.Service{MainPID: 1, Job: "restart"}, true, nil},
+		{"it answers that nothing stops", 0, systemd.Service{MainPID: 1}, false, nil},
+		{"one question fails", time.Second, systemd.Service{MainPID: 1, Job: "stop"}, true, nil},
+		{"one question fails, and nothing stops", time.Second, systemd.Service{MainPID: 1}, false, nil},
+		{"one question fails, and the process has died", time.Second, systemd.Service{Job: "restart"}, false, nil},
+		{"it is silent for long", time.Minute, systemd.Service{MainPID: 1, Job: "stop"}, true, nil},
+		{"it is silent for long, and the process has died", time.Minute, systemd.Service{Job: "restart"}, true, errDied},
+		{"it is silent for long, and nothing stops", time.Minute, systemd.Service{MainPID: 1}, true, errCancelled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -50,8 +51,8 @@ func TestASystemdThatDoesNotAnswerDoesNotSkipTheDrain(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				time.Sleep(time.Minute)
-				if got := g.noteJob(t.Context()); tt.stops && got != tt.cancelled {
-					t.Errorf("cancelled: %v, want %v", got, tt.cancelled)
+				if got := g.noteJob(t.Context()); tt.stops && got != tt.then {
+					t.Errorf("then: %v, want %v", got, tt.then)
 				}
 			})
 		})

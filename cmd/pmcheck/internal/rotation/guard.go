@@ -12,7 +12,7 @@ import (
 // Stops reports whether a service that may have agents is about to stop. A service
 // without a process has died: it has no agents left, and must restart at once.
 func Stops(s systemd.Service) bool {
-	return s.MainPID != 0 && !Cancelled(s)
+	return !Died(s) && !Cancelled(s)
 }
 
 // Cancelled reports whether a service that was about to stop no longer is: systemctl cancel
@@ -20,6 +20,10 @@ func Stops(s systemd.Service) bool {
 func Cancelled(s systemd.Service) bool {
 	return s.Job != "stop" && s.Job != "restart" && s.Job != "try-restart"
 }
+
+// Died reports whether a service that was about to stop has lost its process. Its job is then
+// done, or waits to start the service.
+func Died(s systemd.Service) bool { return s.MainPID == 0 }
 
 // Overtime is the longest time that a stop waits, after the end of its turn, for servers
 // that leave during that time.
