@@ -191,6 +191,38 @@ func TestCollision(t *testing.T) {
 	}
 }
 
+// HAProxy 2.6 says UP of a server that an agent-check has drained, and leaves its weight out of
+// the total. The HTTP check of this balancer does not hide the hold, but is told later.
+func TestADrainByAgentCheckIsNoCollision(t *testing.T) {
+	const none = "collision: balancer lb1 has no other server left"
+	const lost = "collision: balancer lb1 has lost another server at the same time"
+	for _, tt := range []struct {
+		name                 string
+		before, total, after int // the weight of all servers, and when the agent-check came, in seconds
+		want                 []string
+	}{
+		{"the other one stays", 200, 100, 1, []string{}},
+		{"the agent-check was before the hold", 200, 100, -1, []string{none}},
+		{"the other one has left too", 200, 0, 1, []string{none}},
+		{"both others stay", 300, 200, 1, []string{}},
+		{"one of two others has left too", 300, 100, 1, []string{lost}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := departure()
+			weight := tt.before - 100
+			d.Waits(pair(0, others(weight), func(b *api.Balancer) { b.OthersSeen, b.OthersWeight = held(), weight }))
+			d.Left(held())
+			s := pair(3*time.Second, func(b *api.Balancer) { b.View.WeightTotal = tt.total })
+			s.Services[0].Mode = drain.Drain
+			agent := s.Balancers[0]
+			agent.Node, agent.Name, agent.View = "", balancer.AgentCheck, nil
+			agent.Seen = held().Add(time.Duration(tt.after) * time.Second)
+			s.Balancers = append(s.Balancers, agent)
+			assertObstacles(t, d.Collision(s), tt.want)
+		})
+	}
+}
+
 // Without a turn there are no windows, and another server may leave.
 func TestWithoutATurnOnlyTheLastServerCollides(t *testing.T) {
 	d := departure()
