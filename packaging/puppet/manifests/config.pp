@@ -52,6 +52,32 @@ class pmcheck::config {
     validate_cmd => '/usr/bin/pmcheck config --check %',
   }
 
+  # With a directory of holds that does not exist the daemon would answer maint. Owner and mode
+  # of one that exists are the site's: a group may set holds.
+  $holds = pick($settings['holds'], {})
+  ['persistent', 'until_reboot'].each |$name| {
+    if $name in $holds {
+      exec { "pmcheck: create holds.${name}":
+        command => shellquote('/usr/bin/install', '-d', '-o', 'root', '-g', 'root', '-m', '0755', $holds[$name]),
+        creates => $holds[$name],
+        before  => File['/etc/pmcheck/pmcheck.yaml'],
+      }
+    }
+  }
+
+  # After a reboot systemd creates it before the daemon starts, which may not.
+  $tmpfiles = 'until_reboot' in $holds ? {
+    true    => { 'ensure' => 'file', 'content' => "# Managed by Puppet, class pmcheck.\nd \"${holds['until_reboot']}\" - - - -\n" },
+    default => { 'ensure' => 'absent' },
+  }
+  file { '/etc/tmpfiles.d/pmcheck-puppet.conf':
+    owner  => 'root',
+    group  => 'root',
+    mode   => '0644',
+    before => File['/etc/pmcheck/pmcheck.yaml'],
+    *      => $tmpfiles,
+  }
+
   # The address of each socket, by unit.
   $streams = {
     'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),

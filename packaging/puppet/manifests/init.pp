@@ -91,7 +91,8 @@
 #   The masters of the pool, the same list on each: for `pmcheck status --fleet` and
 #   `pmcheck haproxy`, for the times at which each may leave, and for the gate of the last one.
 # @param holds
-#   The directories of the hold files.
+#   The directories of the hold files. They are created if they are missing; holds in the
+#   former ones are not moved.
 # @param puppet
 #   Where puppet.conf is.
 # @param probe

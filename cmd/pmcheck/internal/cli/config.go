@@ -48,7 +48,7 @@ func showConfig(c *cli.Context, environ []string) error {
 		return err
 	}
 	if c.Bool("quiet") { // before a reload, as the daemon's user
-		if err := daemon.CheckTLS(loaded.Config); err != nil {
+		if err := daemon.CheckUsable(loaded.Config); err != nil {
 			return usageError("%w", err)
 		}
 		return nil

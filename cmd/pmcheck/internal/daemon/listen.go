@@ -84,11 +84,12 @@ func bind(ctx context.Context, ports *[]net.Listener, address string, wait int) 
 	return err
 }
 
-// CheckTLS returns an error if the files are not usable with which a daemon with this
-// configuration would answer balancers over TLS.
-func CheckTLS(c config.Config) error {
+// CheckUsable returns an error if a daemon that is started with this configuration could not
+// answer balancers over TLS with its files, or would answer maint for want of its directories
+// of holds.
+func CheckUsable(c config.Config) error {
 	_, err := listenerTLS(c, slog.New(slog.DiscardHandler))
-	return err
+	return errors.Join(err, c.Store().CheckReadable())
 }
 
 // listenerTLS returns the TLS configuration of the port for balancers; nil without TLS.

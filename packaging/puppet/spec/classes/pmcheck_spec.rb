@@ -33,6 +33,8 @@ describe 'pmcheck' do
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
+      it { is_expected.to contain_file('/etc/tmpfiles.d/pmcheck-puppet.conf').with_ensure('absent') }
+      it { is_expected.not_to contain_exec('pmcheck: create holds.persistent') }
       it { expect(yaml).to be_nil } # nothing but comments
     end
   end
@@ -125,6 +127,15 @@ describe 'pmcheck' do
         is_expected.to contain_file("/etc/systemd/system/#{unit}.d/puppet.conf").with_ensure('file')
           .that_requires('File[/etc/pmcheck/pmcheck.yaml]')
       end
+    end
+
+    it 'creates the directories of holds before the daemon looks for them' do
+      { 'persistent' => '/srv/holds', 'until_reboot' => '/run/holds' }.each do |name, directory|
+        is_expected.to contain_exec("pmcheck: create holds.#{name}")
+          .with(command: "/usr/bin/install -d -o root -g root -m 0755 #{directory}", creates: directory)
+          .that_comes_before('File[/etc/pmcheck/pmcheck.yaml]')
+      end
+      is_expected.to contain_file('/etc/tmpfiles.d/pmcheck-puppet.conf').with_content(%r{^d "/run/holds" - - - -$})
     end
 
     it 'restarts for what a reload cannot change' do

@@ -33,7 +33,8 @@ func TestABadConfigurationIsRejectedAndTheLastGoodOneUsed(t *testing.T) {
 			"curl -s localhost:9200/metrics | grep ^pmcheck_config_last_reload_successful")
 	}
 	reloaded("0")
-	if status := s.Host.MustRun("pmcheck", "status"); !strings.Contains(status, "unknown setting lisen") {
+	status, _ := s.Host.Run("pmcheck", "status") // without Puppet Server it fails
+	if !strings.Contains(status, "unknown setting lisen") {
 		t.Errorf("the status does not say that the configuration was not reloaded:\n%s", status)
 	}
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "listen: :9200\n", 0o644)
