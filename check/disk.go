@@ -22,10 +22,12 @@ type DiskSettings struct {
 	// Paths are directories that Puppet Server must write to before it answers an agent.
 	// One without space, or on a file system that is read-only, makes the master unhealthy.
 	Paths []string `yaml:"paths" path:"absolute"`
-	// Reads are directories without whose space agents are still served: the code, which
-	// Puppet Server only reads, and its log, as logback drops the lines that it cannot
-	// write. Without space a deployment fails or lines are lost, so the check warns. A
-	// read-only file system may be intended there, and is no reason to warn.
+	// Logs are directories of logs. Agents are still served if Puppet Server cannot write
+	// there, as logback drops the lines that it cannot write, so the check warns.
+	Logs []string `yaml:"logs" path:"absolute"`
+	// Reads are directories that Puppet Server only reads, such as the code. Without space a
+	// deployment fails, so the check warns. A read-only file system may be intended there,
+	// and is no reason to warn.
 	Reads []string `yaml:"reads" path:"absolute"`
 	// WarnPercent is the share of free space, and of free inodes, below which the
 	// check warns; 0 means never.
@@ -41,6 +43,7 @@ type DiskSettings struct {
 func disk() Check {
 	s := &DiskSettings{
 		Paths:       []string{},
+		Logs:        []string{},
 		Reads:       []string{},
 		WarnPercent: 10,
 		EjectMiB:    64,
@@ -51,11 +54,11 @@ func disk() Check {
 		Title:    "free space and free inodes",
 		Severity: Eject,
 		Asks: "How much is free, for users other than root, on the file systems of Puppet's vardir, log directory and " +
-			"code directory; and whether that of the vardir has become read-only.",
+			"code directory; and whether those of the first two have become read-only.",
 		Why: "Puppet Server stores each agent's facts before it compiles. On a full disk it answers every agent with " +
 			"status 500, and its status is still running.",
-		Because: "every agent fails here, and another master could serve it. Low space, and a full log or code " +
-			"directory, only cause a warning.",
+		Because: "every agent fails here, and another master could serve it. Low space, a log that cannot be " +
+			"written, and a full code directory only cause a warning.",
 		Do: "Make room (old reports, logs, heap dumps, environments); df -h and df -i show what is short. If the file " +
 			"system is read-only, dmesg says why.",
 		Reasons: []Cause{
@@ -79,6 +82,7 @@ type diskCheck struct {
 type place struct {
 	path    string
 	written bool // before an agent is answered
+	log     bool // lines that cannot be written are lost
 	aside   aside[volume]
 }
 
@@ -86,9 +90,11 @@ type place struct {
 // written to.
 func newDiskCheck(s DiskSettings) *diskCheck {
 	d := &diskCheck{DiskSettings: s}
-	for i, path := range slices.Concat(s.Paths, s.Reads) {
+	for i, path := range slices.Concat(s.Paths, s.Logs, s.Reads) {
 		if !slices.ContainsFunc(d.places, func(p *place) bool { return p.path == path }) {
-			d.places = append(d.places, &place{path: path, written: i < len(s.Paths)})
+			written := i < len(s.Paths)
+			log := !written && i < len(s.Paths)+len(s.Logs)
+			d.places = append(d.places, &place{path: path, written: written, log: log})
 		}
 	}
 	return d
@@ -149,6 +155,8 @@ func (d *diskCheck) judge(p *place, v volume) Finding {
 	case v.readOnly && p.written:
 		return finding(StateBad, Unhealthy, DiskFull, "",
 			"%s: the file system is read-only: agents are answered with status 500", p.path)
+	case v.readOnly && p.log:
+		return finding(StateWarn, "", DiskFull, "", "%s: the file system is read-only: lines of the log are lost", p.path)
 	case full != "":
 		return finding(StateWarn, "", DiskFull, "", "%s: %s", p.path, full)
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:

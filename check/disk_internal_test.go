@@ -35,16 +35,21 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, StateOK, DiskFull},
 		{"size zero", volume{}, StateOK, StateOK, ""},
 	}
-	d := newDiskCheck(DiskSettings{WarnPercent: 10, EjectMiB: 64})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for written, want := range map[bool]State{true: tt.written, false: tt.read} {
-				got := d.judge(&place{path: "/var", written: written}, tt.volume)
+			log := tt.read // except that a log must not be read-only
+			if tt.volume.readOnly {
+				log = StateWarn
+			}
+			d := newDiskCheck(DiskSettings{Paths: []string{"/var"}, Logs: []string{"/log"}, Reads: []string{"/code", "/log"},
+				WarnPercent: 10, EjectMiB: 64})
+			for i, want := range []State{tt.written, log, tt.read} {
+				got := d.judge(d.places[i], tt.volume)
 				if got.State != want || want != StateOK && got.Reason != tt.reason {
-					t.Errorf("written %v: %s, %s; want %s, %s", written, got.State, got.Reason, want, tt.reason)
+					t.Errorf("%s: %s, %s; want %s, %s", d.places[i].path, got.State, got.Reason, want, tt.reason)
 				}
 				if (got.Health == Unhealthy) != (want == StateBad) || got.Health != "" && got.Health != Unhealthy {
-					t.Errorf("written %v: health %q with the state %s", written, got.Health, got.State)
+					t.Errorf("%s: health %q with the state %s", d.places[i].path, got.Health, got.State)
 				}
 			}
 		})

@@ -243,7 +243,7 @@ func (p *puppetHost) places() {
 	}
 	at := place{layerPuppet, 0, p.layout.name}
 	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir},
-		"disk.reads": {p.layout.codedir, p.layout.logdir}} {
+		"disk.logs": {p.layout.logdir}, "disk.reads": {p.layout.codedir}} {
 		if given, ok := p.given[key].value.([]string); !ok || len(given) == 0 {
 			p.found.set(key, paths, at)
 		}

@@ -70,7 +70,8 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			files: map[string]string{oldConf: "[main]\nssldir = /var/lib/puppet/ssl\ncertname = m1\n", "/etc/puppet/code/": ""},
 			want: []string{
 				"disk.paths: [/var/lib/puppet] # Debian layout",
-				"disk.reads: [/etc/puppet/code, /var/log/puppet] # Debian layout",
+				"disk.logs: [/var/log/puppet] # Debian layout",
+				"disk.reads: [/etc/puppet/code] # Debian layout",
 				"code.dir: /etc/puppet/code/environments # Debian layout",
 			},
 		},

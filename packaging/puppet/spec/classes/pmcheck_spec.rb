@@ -87,7 +87,7 @@ describe 'pmcheck' do
         jruby: { 'interval' => '5s', 'warming_max' => '5m', 'stuck_after' => '2m', 'busy_fall' => 5 },
         unit: { 'names' => ['puppetserver.service'] },
         heap: { 'interval' => '1m', 'gc_percent' => 30, 'full_percent' => 90, 'ahead' => '12h' }, expiry: { 'warn' => '720h' },
-        disk: { 'paths' => ['/var'], 'reads' => ['/etc'], 'warn_percent' => 10, 'eject_mib' => 64, 'interval' => '15s' },
+        disk: { 'paths' => ['/var'], 'logs' => ['/log'], 'reads' => ['/etc'], 'warn_percent' => 10, 'eject_mib' => 64, 'interval' => '15s' },
         code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s', 'lag' => '30m' },
         puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
         compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
