@@ -111,7 +111,7 @@ func leave(c *cli.Context, environ []string, settings config.Config, wish rotati
 			if time.Now().After(over) {
 				d = new(rotation.Departure) // as --force
 			} else if !d.Replaced() && !c.Bool("force") {
-				return lastServer(d.Alone())
+				return lastServer(c, d, d.Alone())
 			}
 		}
 		if err := goOn(c, slot.Claim(c.Context, c.Bool("force"))); err != nil {

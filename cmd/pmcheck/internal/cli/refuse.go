@@ -33,11 +33,11 @@ func refuse(c *cli.Context, client api.Client, d *rotation.Departure) error {
 	if len(last) == 0 || c.Bool("in-turn") {
 		return nil
 	}
-	return lastServer(last[0].Text)
+	return lastServer(c, d, last[0].Text)
 }
 
-func lastServer(why string) error {
-	return &exitError{exitRefused, errors.New(why), "bring another master up first, or insist with --force"}
+func lastServer(c *cli.Context, d *rotation.Departure, why string) error {
+	return &exitError{exitRefused, errors.New(why), typedLine(c).LastServer(d.ServerMayLeave())}
 }
 
 // waitForTurn waits until a master may leave, within limit. A caller that asks for

@@ -77,6 +77,26 @@ func TestMistakeNamesTheFlagAndTheFix(t *testing.T) {
 	}
 }
 
+func TestTheHintOfARefusalCanBeTypedInAShell(t *testing.T) {
+	for _, tt := range []struct {
+		command string
+		typed   []string
+		want    string
+	}{
+		{"drain", []string{"drain"}, "pmcheck drain --service server"},
+		{"drain", []string{"drain", "--wait=10m", "-r", "it's a new one"},
+			`pmcheck drain --service server --wait=10m -r 'it'\''s a new one'`},
+		{"drain", []string{"drain", "--reason", ""}, "pmcheck drain --service server --reason ''"},
+		{"with-hold", []string{"with-hold", "--", "sh", "-c", "a && b >$c"},
+			"pmcheck with-hold --service server -- sh -c 'a && b >$c'"},
+	} {
+		l := cmdline.Line{Command: cmdline.Command{Name: tt.command}, Typed: tt.typed}
+		if got := l.LastServer(true); got != "for catalogs only: "+tt.want+"; for all services: --force" {
+			t.Errorf("%q: %s\nwant %s", tt.typed, got, tt.want)
+		}
+	}
+}
+
 func TestStrayWordGetsItsFlag(t *testing.T) {
 	flags := func(names ...string) (list []cmdline.Flag) {
 		for _, name := range names {

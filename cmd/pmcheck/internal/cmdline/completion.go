@@ -97,6 +97,15 @@ func completedValue(c Command, f Flag) string {
 // quote returns s as a single word of bash, zsh and fish.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
+// shellWord returns s, quoted if a shell would read more in it than a word.
+func shellWord(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return quote(s)
+}
+
 // zshText escapes the characters that are special in a specification for _arguments.
 func zshText(s string) string { return strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(s) }
 

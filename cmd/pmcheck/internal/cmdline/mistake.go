@@ -22,6 +22,24 @@ type Line struct {
 // called returns the command as it was called, without arguments.
 func (l Line) called() string { return cmp.Or(l.Called, strings.TrimSpace("pmcheck "+l.Command.Name)) }
 
+// LastServer returns a hint for a command that is refused because a balancer would have no
+// server left. catalogs means that this is not so for catalogs alone.
+func (l Line) LastServer(catalogs bool) string {
+	if catalogs {
+		return "for catalogs only: " + l.with("--service", "server") + "; for all services: --force"
+	}
+	return "bring another master up first, or insist with --force"
+}
+
+// with returns the line as a shell reads it, with a flag and its value after the command.
+func (l Line) with(flag, value string) string {
+	words := []string{l.called(), flag, value}
+	for _, word := range l.Typed[min(len(strings.Fields(l.called()))-1, len(l.Typed)):] {
+		words = append(words, shellWord(word))
+	}
+	return strings.Join(words, " ")
+}
+
 // Mistake rewords an error of package flag, whose errors have no types, and returns a
 // hint with the fix.
 func (l Line) Mistake(text string) (problem, hint string) {

@@ -53,13 +53,21 @@ func nextSteps(s api.Status) []step {
 }
 
 // drainStep returns the command for a drain, and why it is refused if this is the last
-// server of a balancer.
+// server of a balancer. If it is that of another service only, such as the CA, the command
+// leaves that service in.
 func drainStep(s api.Status) step {
+	const rest = `--reason "…" --for 1h --wait`
 	purpose := "before a restart or an upgrade: returns when the last agent has finished"
 	if last := s.Services[0].LastServer; len(last) > 0 {
-		purpose = "refused for now: " + last[0].Text
+		return step{"pmcheck drain " + rest, "refused for now: " + last[0].Text}
 	}
-	return step{`pmcheck drain --reason "…" --for 1h --wait`, purpose}
+	for _, v := range s.Services[1:] {
+		if len(v.LastServer) > 0 {
+			return step{"pmcheck drain --service " + s.Services[0].Name + " " + rest,
+				purpose + "; " + v.Name + " stays in: " + v.LastServer[0].Text}
+		}
+	}
+	return step{"pmcheck drain " + rest, purpose}
 }
 
 // holdSteps returns the commands that lift the holds. The guard's hold comes first and

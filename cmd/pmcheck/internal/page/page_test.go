@@ -196,6 +196,11 @@ func TestAdviceFitsTheState(t *testing.T) {
 		s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "guard", Mode: drain.Ready}}}
 		return s
 	}
+	last := func(s api.Status, at int) api.Status {
+		s.Services = append(s.Services, api.ServiceStatus{Name: "ca"})
+		s.Services[at].LastServer = obstacles(api.ObstacleLast, "balancer lb1 has no other server")
+		return s
+	}
 	const drained = `pmcheck drain --reason "…" --for 1h --wait`
 	const guardLog = "journalctl -u 'pmcheck-guard@*' -n 20"
 	tests := []struct {
@@ -204,6 +209,9 @@ func TestAdviceFitsTheState(t *testing.T) {
 		want   []string
 	}{
 		{"healthy", server(drain.Ready, check.Healthy, check.OK), []string{drained}},
+		{"the last server", last(server(drain.Ready, check.Healthy, check.OK), 0), []string{drained}},
+		{"the only CA", last(server(drain.Ready, check.Healthy, check.OK), 1),
+			[]string{`pmcheck drain --service server --reason "…" --for 1h --wait`}},
 		{"busy", server(drain.Ready, check.Busy, check.JRubyBusy), []string{"pmcheck check --explain jruby", drained}},
 		{"warming", server(drain.Ready, check.Warming, check.JRubyWarming),
 			[]string{"pmcheck check", "pmcheck wait --for ready"}},

@@ -91,6 +91,10 @@ func (d *Departure) Saw(s api.Status) { d.before, d.none = s, "" }
 // an outage longer.
 func (d *Departure) Replaced() bool { return d.none == "" && Replaced(d.before, d.Service) }
 
+// ServerMayLeave is that of the last status while the master served, for a hold of every
+// service.
+func (d *Departure) ServerMayLeave() bool { return d.Service == "" && ServerMayLeave(d.before) }
+
 // Late notes that the master leaves although it is not its turn. Others may leave at the
 // same time; it must return only if no server is left.
 func (d *Departure) Late() { d.length, d.window = 0, time.Time{} }

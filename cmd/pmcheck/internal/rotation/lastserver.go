@@ -2,9 +2,11 @@ package rotation
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -19,6 +21,16 @@ func LastServer(s api.Status, service string) (list []api.Obstacle) {
 		}
 	}
 	return list
+}
+
+// ServerMayLeave reports whether a hold of everything would leave a balancer without a server,
+// but one of the service server would not, and a balancer asks for that. It is so on the host
+// of the only CA.
+func ServerMayLeave(s api.Status) bool {
+	asked := slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool {
+		return b.Service == monitor.Server && b.Counts()
+	})
+	return asked && len(LastServer(s, "")) > 0 && len(LastServer(s, monitor.Server)) == 0
 }
 
 // Turn returns the balancers that have lost another server within balancer.Lately and, where

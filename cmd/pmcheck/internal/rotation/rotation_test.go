@@ -319,6 +319,47 @@ func TestLastServerAndTurn(t *testing.T) {
 	}
 }
 
+// The host of the only CA may leave for catalogs. On a host that serves nothing else, that
+// would change nothing.
+func TestTheServiceServerMayLeaveTheHostOfTheOnlyCA(t *testing.T) {
+	ask := func(service string, weight, total int) func(*api.Status) {
+		return asking(func(b *api.Balancer) {
+			b.Service, b.Name = service, service+"/m1"
+			b.View = &api.View{State: "UP", Weight: weight, WeightTotal: total}
+		})
+	}
+	unseen := asking(func(b *api.Balancer) { b.View = nil })
+	once := asking(func(b *api.Balancer) { b.View, b.Checks = nil, 1 })
+	for _, tt := range []struct {
+		name   string
+		status api.Status
+		want   bool
+	}{
+		{"two masters, one CA", status(drain.Ready, ask("server", 100, 200), ask("ca", 100, 100)), true},
+		{"held for catalogs already", status(drain.Drain, ask("server", 100, 200), ask("ca", 100, 100)), true},
+		{"a balancer without a view asks for the server", status(drain.Ready, unseen, ask("ca", 100, 100)), true},
+		{"a client asked for the server once", status(drain.Ready, once, ask("ca", 100, 100)), false},
+		{"the CA alone", status(drain.Ready, ask("ca", 100, 100)), false},
+		{"the last server of both", status(drain.Ready, ask("server", 100, 100), ask("ca", 100, 100)), false},
+		{"two of each: nothing is refused", status(drain.Ready, ask("server", 100, 200), ask("ca", 100, 200)), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := rotation.ServerMayLeave(tt.status); got != tt.want {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+			d := departure()
+			d.Saw(tt.status)
+			if got := d.ServerMayLeave(); got != tt.want {
+				t.Errorf("a departure of everything: %v, want %v", got, tt.want)
+			}
+			d.Service = "ca"
+			if d.ServerMayLeave() {
+				t.Error("so may a departure of the service ca")
+			}
+		})
+	}
+}
+
 func TestStandingFollowsTheMode(t *testing.T) {
 	sending := func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} }
 	s := status(drain.Drain, asking(sending))
