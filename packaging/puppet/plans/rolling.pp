@@ -17,6 +17,9 @@
 # @example A plan for each
 #   bolt plan run pmcheck::rolling targets=masters plan=profile::patch plan_parameters='{"reboot": true}'
 #
+# @example With one CA, which stays in service until Puppet Server itself restarts
+#   bolt plan run pmcheck::rolling targets=masters service=server command='apt-get install -y puppetserver'
+#
 # @param targets
 #   The masters.
 # @param command
@@ -29,6 +32,10 @@
 #   The holder.
 # @param reason
 #   The reason of the hold.
+# @param service
+#   The service to take out; without it, all services. A balancer must keep a server for each
+#   of them, so masters with a CA that has a backend of its own and no second server need
+#   `server` here.
 # @param drain_timeout
 #   How long to wait for the last agent of a master; longer than the slowest catalog.
 # @param ready_timeout
@@ -43,6 +50,7 @@ plan pmcheck::rolling (
   Hash[String[1], Data]                    $plan_parameters = {},
   Pattern[/\A[a-z0-9][a-z0-9._-]{0,63}\z/] $hold            = 'rolling',
   Pmcheck::Text                            $reason          = 'rolling restart',
+  Optional[Pmcheck::Service]               $service         = undef,
   Pmcheck::Duration                        $drain_timeout   = '15m',
   Pmcheck::Duration                        $ready_timeout   = '10m',
 ) {
@@ -50,9 +58,13 @@ plan pmcheck::rolling (
     fail_plan('give either command or plan', 'pmcheck/usage')
   }
   $masters = get_targets($targets)
+  $only = $service ? {
+    undef   => {},
+    default => { 'service' => $service },
+  }
 
   $out = run_task('pmcheck::status', $masters, 'Is every master in service?').filter |$result| {
-    $result['services'].any |$service| { $service['name'] == 'server' and $service['answer']['code'] != 200 }
+    $result['services'].any |$s| { $s['name'] == pick($service, 'server') and $s['answer']['code'] != 200 }
   }
   unless empty($out) {
     $names = $out.map |$result| { $result.target.name }
@@ -61,27 +73,31 @@ plan pmcheck::rolling (
 
   $masters.each |$master| {
     if $command {
-      run_task('pmcheck::with_hold', $master, 'Drain, run the command, and return',
+      run_task('pmcheck::with_hold', $master, 'Drain, run the command, and return', $only + {
         'command' => $command,
         'hold'    => $hold,
         'reason'  => $reason,
         'wait'    => $drain_timeout,
         'return'  => $ready_timeout,
         'keep'    => true,
-      )
+      })
     } else {
       $failure = catch_errors() || {
-        run_task('pmcheck::drain', $master, 'Drain', 'hold' => $hold, 'reason' => $reason, 'wait' => $drain_timeout)
+        run_task('pmcheck::drain', $master, 'Drain', $only + {
+          'hold'   => $hold,
+          'reason' => $reason,
+          'wait'   => $drain_timeout,
+        })
         undef
       }
       if $failure {
-        run_task('pmcheck::ready', $master, 'Lift the hold', 'hold' => $hold, '_catch_errors' => true)
+        run_task('pmcheck::ready', $master, 'Lift the hold', $only + { 'hold' => $hold, '_catch_errors' => true })
         fail_plan($failure)
       }
       run_plan($plan, $plan_parameters + { 'targets' => $master })
-      run_task('pmcheck::ready', $master, 'Lift the hold', 'hold' => $hold, 'wait' => $ready_timeout)
+      run_task('pmcheck::ready', $master, 'Lift the hold', $only + { 'hold' => $hold, 'wait' => $ready_timeout })
     }
-    run_task('pmcheck::wait', $master, 'Wait until it is in service', 'for' => 'ready', 'timeout' => $ready_timeout)
+    run_task('pmcheck::wait', $master, 'Wait until it is in service', $only + { 'for' => 'ready', 'timeout' => $ready_timeout })
   }
 
   return run_task('pmcheck::status', $masters)

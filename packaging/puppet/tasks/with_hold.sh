@@ -2,6 +2,7 @@
 # Runs a command with a hold. The hold is lifted when the command ends.
 . "$PT__installdir/pmcheck/files/task.sh"
 set -- "--hold=${PT_hold:-with-hold}"
+[ -z "${PT_service:-}" ] || set -- "$@" "--service=$PT_service"
 [ -z "${PT_reason:-}" ] || set -- "$@" "--reason=$PT_reason"
 [ -z "${PT_wait:-}" ] || set -- "$@" "--wait=$PT_wait"
 [ -z "${PT_return:-}" ] || set -- "$@" "--return=$PT_return"

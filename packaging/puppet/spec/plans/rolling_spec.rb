@@ -19,7 +19,7 @@ module PlanRun
   IN_SERVICE = [{ 'services' => [{ 'name' => 'server', 'answer' => { 'code' => 200 } }] }].freeze
 
   class << self
-    attr_accessor :calls, :failing
+    attr_accessor :calls, :failing, :services
 
     def fail(error)
       throw :failure, error.is_a?(String) ? Puppet::DataTypes::Error.new(error) : error
@@ -31,6 +31,7 @@ module PlanRun
     end
 
     def task(name, parameters)
+      services << parameters['service'] unless name == 'pmcheck::status'
       parameters['_catch_errors'] ? failure_of { call(name) } : call(name)
       IN_SERVICE
     end
@@ -70,6 +71,7 @@ describe 'plan pmcheck::rolling' do
   def run(failing: [], **parameters)
     PlanRun.calls = []
     PlanRun.failing = failing
+    PlanRun.services = []
     failure = PlanRun.failure_of { PlanRun.plan(@modules, { 'targets' => ['m1', 'm2'] }.merge(parameters.transform_keys(&:to_s))) }
     [failure&.message, PlanRun.calls.map { |name| name.delete_prefix('pmcheck::') }]
   end
@@ -92,6 +94,24 @@ describe 'plan pmcheck::rolling' do
 
   it 'leaves a master held on which the plan failed' do
     expect(run(plan: 'patch', failing: ['patch'])).to eq(['patch failed', ['status', 'drain', 'patch']])
+  end
+
+  it 'takes one service out, where the only CA must stay in' do
+    expect(run(command: 'true', service: 'server')).to eq([nil, ['status', 'with_hold', 'wait', 'with_hold', 'wait', 'status']])
+    expect(PlanRun.services).to eq(['server'] * 4)
+    expect(run(plan: 'patch', service: 'server', targets: ['m1'])).to eq([nil, ['status', 'drain', 'patch', 'ready', 'wait', 'status']])
+    expect(PlanRun.services).to eq(['server'] * 3)
+    run(plan: 'patch', service: 'server', failing: ['pmcheck::drain'])
+    expect(PlanRun.services).to eq(['server'] * 2)
+  end
+
+  it 'takes all services out without a parameter' do
+    run(command: 'true')
+    expect(PlanRun.services).to eq([nil] * 4)
+  end
+
+  it 'refuses a service with a name that pmcheck does not accept' do
+    expect { run(command: 'true', service: '--force') }.to raise_error(Puppet::Error, /parameter 'service'/)
   end
 
   it 'needs either a command or a plan' do
