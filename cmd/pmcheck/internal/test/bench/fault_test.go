@@ -49,9 +49,7 @@ func stick(b *testing.B, s *lab.PuppetServer, began func()) (mend func()) {
 	gate, inside := filepath.Join(s.Dir, "gate"), filepath.Join(s.Dir, "run/inside")
 	text := fmt.Sprintf("touch %s\nwhile [ -e %s ]; do sleep 0.2; done\nrm %s\n", inside, gate, inside)
 	for path, content := range map[string]string{gate: "", script: text} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		lab.Write(b, path, content)
 	}
 	s.SetSitePP(fmt.Sprintf("generate('/bin/sh', '%s')\n", script))
 	var requests sync.WaitGroup

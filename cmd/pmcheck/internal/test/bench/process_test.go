@@ -140,8 +140,6 @@ puppet: {conf: %[4]s}
 probe: {address: "%[3]s"}
 `, dir, listen, master, puppetConf)
 	text += strings.Join(more, "\n")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	lab.Write(b, file, text)
 	return file
 }

@@ -233,9 +233,7 @@ func (p *scalePool) scrape(b *testing.B, t *table) {
 	config := fmt.Sprintf("scrape_configs:\n- job_name: pmcheck\n  scrape_interval: %v\n"+
 		"  static_configs: [{targets: [%s]}]\n", scrapeEvery, strings.Join(targets, ", "))
 	file := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	lab.Write(b, file, config)
 	pid, stop := start(b, nil, program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+lab.Address(b, "127.0.0.1"))
 	defer stop()

@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -170,7 +169,5 @@ func (e *example) writeState(content string) {
 	e.t.Helper()
 	_, rest, _ := strings.Cut(e.text, "server-state-file ")
 	path, _, _ := strings.Cut(rest, "\n")
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		e.t.Fatal(err)
-	}
+	lab.Write(e.t, path, content)
 }

@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -34,12 +33,7 @@ func testHeap(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	warns.WaitFinding(check.CheckHeap, check.OK, 20*time.Second)
 	measured(t, "memory of a healthy JVM", lab.Finding(warns.Status(), check.CheckHeap).Value)
 	dir := filepath.Join(s.Dir, "code/environments/production/modules/leak/lib/puppet/functions")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "keep.rb"), []byte(keepFunction), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	lab.Write(t, filepath.Join(dir, "keep.rb"), keepFunction)
 
 	s.SetSitePP("keep(4)\n")
 	stop := loopAgents(t, s)

@@ -42,9 +42,7 @@ func startBlockage(t *testing.T, s *lab.PuppetServer) *blockage {
 	j := &blockage{t: t, server: s, gate: filepath.Join(s.Dir, "gate"), answers: map[string]int{}}
 	script := filepath.Join(s.Dir, "wait.sh")
 	for path, content := range map[string]string{j.gate: "", script: waitScript(j.gate)} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		lab.Write(t, path, content)
 	}
 	s.SetSitePP(waitManifest(script))
 	t.Cleanup(j.end)

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -83,8 +82,6 @@ func disableCA(t *testing.T, s *lab.PuppetServer) {
 		"conf.d/tls.conf": fmt.Sprintf("webserver: { ssl-cert: %q, ssl-key: %q, ssl-ca-cert: %q, ssl-crl-path: %q }\n",
 			files.Cert, files.Key, files.CA, files.CRL),
 	} {
-		if err := os.WriteFile(filepath.Join(s.Dir, "server", name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		lab.Write(t, filepath.Join(s.Dir, "server", name), content)
 	}
 }

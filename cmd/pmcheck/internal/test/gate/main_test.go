@@ -249,9 +249,7 @@ func (h *gatedHost) run(cmd *exec.Cmd) string {
 
 func (h *gatedHost) write(name, content string) {
 	h.t.Helper()
-	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o644); err != nil {
-		h.t.Fatal(err)
-	}
+	lab.Write(h.t, filepath.Join(h.dir, name), content)
 }
 
 // lockedBuffer is a buffer for the output of a program that still runs.

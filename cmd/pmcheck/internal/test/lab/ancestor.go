@@ -69,11 +69,11 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	writeFile(tb, script, fmt.Sprintf(ancestorScript, target))
+	Write(tb, script, fmt.Sprintf(ancestorScript, target))
 	if err := os.Chmod(script, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	writeFile(tb, config, fmt.Sprintf(ancestorConfig, host, port, script))
+	Write(tb, config, fmt.Sprintf(ancestorConfig, host, port, script))
 	log := filepath.Join(dir, "xinetd.log")
 	showOnFailure(tb, log)
 	a.proc = start(tb, (*Network)(nil).Command(xinetd, "-dontfork", "-f", config, "-filelog", log), log)

@@ -247,8 +247,8 @@ func (h *HAProxy) waitAnswer(want func(info string) bool) {
 func (h *HAProxy) writeConfig(config string) []string {
 	h.tb.Helper()
 	own, callers := filepath.Join(h.dir, "lab.cfg"), filepath.Join(h.dir, "haproxy.cfg")
-	writeFile(h.tb, own, fmt.Sprintf(ownConfig, h.socket()))
-	writeFile(h.tb, callers, config)
+	Write(h.tb, own, fmt.Sprintf(ownConfig, h.socket()))
+	Write(h.tb, callers, config)
 	return []string{"-f", own, "-f", callers}
 }
 

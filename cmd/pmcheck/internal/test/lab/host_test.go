@@ -136,7 +136,7 @@ func TestProgramsEndWithAKilledTestProcess(t *testing.T) {
 // and files, and the control groups of this process.
 func machine(t *testing.T) []string {
 	t.Helper()
-	state := strings.Split(readFile(t, "/proc/self/mounts"), "\n")
+	state := strings.Split(lab.Read(t, "/proc/self/mounts"), "\n")
 	groups := fmt.Sprintf("pmcheck-lab.%d.*", os.Getpid())
 	for _, pattern := range []string{"/sys/class/net/*", "/run/netns/*", "/var/lib/lab", "/run/lab",
 		filepath.Join("/sys/fs/cgroup", groups), filepath.Join("/sys/fs/cgroup/unified", groups),

@@ -26,6 +26,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -117,7 +118,8 @@ func tempDir(tb testing.TB) string {
 	return dir
 }
 
-func readFile(tb testing.TB, path string) string {
+// Read returns the content of a file.
+func Read(tb testing.TB, path string) string {
 	tb.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -126,9 +128,11 @@ func readFile(tb testing.TB, path string) string {
 	return string(data)
 }
 
-func writeFile(tb testing.TB, path, content string) {
+// Write writes a file that every user can read, and creates its directory.
+func Write(tb testing.TB, path, content string) {
 	tb.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err = errors.Join(err, os.WriteFile(path, []byte(content), 0o644)); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -25,7 +25,7 @@ func TestNamespaceHasOnlyLoopbackAndCanBeLeft(t *testing.T) {
 	if err := lab.RunOutside(exec.Command("sh", "-c", "readlink /proc/self/ns/net >"+path)); err != nil {
 		t.Fatal(err)
 	}
-	if outside := strings.TrimSpace(readFile(t, path)); outside == own || outside == "" {
+	if outside := strings.TrimSpace(lab.Read(t, path)); outside == own || outside == "" {
 		t.Errorf("RunOutside runs in %q, the tests in %q", outside, own)
 	}
 	if after := readLink(t, "/proc/self/ns/net"); after != own {

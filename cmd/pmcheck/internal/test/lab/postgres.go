@@ -50,8 +50,8 @@ func StartPostgres(tb testing.TB, admin string, masters ...string) *Postgres {
 		address: Address(tb, "127.0.0.1"),
 		ca:      newAuthority(tb, "Puppet CA: lab"),
 	}
-	writeFile(tb, p.path("ca.pem"), string(encodePEM("CERTIFICATE", p.ca.cert.Raw)))
-	writeFile(tb, p.path("crl.pem"), string(encodePEM("X509 CRL",
+	Write(tb, p.path("ca.pem"), string(encodePEM("CERTIFICATE", p.ca.cert.Raw)))
+	Write(tb, p.path("crl.pem"), string(encodePEM("X509 CRL",
 		p.ca.revocationList(tb, &x509.RevocationList{Number: randomSerial(tb)}, time.Now().Add(24*time.Hour)))))
 	p.create(admin, masters)
 	return p
@@ -70,8 +70,8 @@ func (m *PuppetMaster) StartPostgres(host, ip, admin string, masters ...string) 
 		address: net.JoinHostPort(ip, "5432"),
 		ca:      m.ca.authority(),
 	}
-	writeFile(m.tb, p.path("ca.pem"), m.ca.caFile("ca_crt.pem"))
-	writeFile(m.tb, p.path("crl.pem"), m.ca.caFile("ca_crl.pem"))
+	Write(m.tb, p.path("ca.pem"), m.ca.caFile("ca_crt.pem"))
+	Write(m.tb, p.path("crl.pem"), m.ca.caFile("ca_crl.pem"))
 	p.create(admin, masters)
 	return p
 }
@@ -147,7 +147,7 @@ func (p *Postgres) Issue(certname string) CertFiles {
 		return files
 	}
 	cert, key := p.ca.issue(p.tb, certname, nil)
-	writeFile(p.tb, files.Cert, string(encodePEM("CERTIFICATE", cert)))
+	Write(p.tb, files.Cert, string(encodePEM("CERTIFICATE", cert)))
 	if err := os.WriteFile(files.Key, encodePEM("RSA PRIVATE KEY", key), 0o600); err != nil {
 		p.tb.Fatal(err)
 	}
@@ -159,9 +159,9 @@ func (p *Postgres) Trust(master puppetclient.Files) {
 	p.tb.Helper()
 	own := p.CertFiles(p.host)
 	for ours, theirs := range map[string]string{own.CA: master.CA, own.CRL: master.CRL} {
-		a, b := readFile(p.tb, ours), readFile(p.tb, theirs)
-		writeFile(p.tb, ours, a+b)
-		writeFile(p.tb, theirs, b+a)
+		a, b := Read(p.tb, ours), Read(p.tb, theirs)
+		Write(p.tb, ours, a+b)
+		Write(p.tb, theirs, b+a)
 	}
 	p.Reload()
 }
@@ -279,7 +279,7 @@ func (p *Postgres) data() string { return p.path("data") }
 func (p *Postgres) write(name, content string) {
 	p.tb.Helper()
 	path := filepath.Join(p.data(), name)
-	writeFile(p.tb, path, content)
+	Write(p.tb, path, content)
 	p.own(path)
 }
 

@@ -3,7 +3,6 @@
 package lab_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,14 +13,12 @@ import (
 func TestPublishReplacesTheTextBetweenItsMarkersOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "proof.md")
 	const before = "# Proof\n<!-- begin a -->\nold\n<!-- end a -->\ntext\n<!-- begin b -->\nb\n<!-- end b -->\n"
-	if err := os.WriteFile(path, []byte(before), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	lab.Write(t, path, before)
 	lab.Publish(t, "a", "| without LAB_PROOF |\n")
 	t.Setenv("LAB_PROOF", path)
 	lab.Publish(t, "a", "| new |\n| table |\n")
 	want := strings.Replace(before, "old\n", "| new |\n| table |\n", 1)
-	if got := readFile(t, path); got != want {
+	if got := lab.Read(t, path); got != want {
 		t.Errorf("the file is\n%s\nwant\n%s", got, want)
 	}
 	if got := fatal(t, func(tb testing.TB) { lab.Publish(tb, "c", "") }); got == "" {

@@ -127,7 +127,7 @@ func (s *PuppetServer) readFile(name string) string {
 
 func (s *PuppetServer) writeFile(name, content string) {
 	s.tb.Helper()
-	writeFile(s.tb, s.path(name), content)
+	Write(s.tb, s.path(name), content)
 }
 
 func (s *PuppetServer) chown() {

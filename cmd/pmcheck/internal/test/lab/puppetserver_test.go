@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,7 +50,7 @@ func TestPuppetServerServesAndFailsAsAsked(t *testing.T) {
 		if code, body, err := s.Get("", "/status/v1/services"); code != http.StatusForbidden {
 			t.Errorf("a path denied by AccessRules: %d %s, %v; want 403", code, body, err)
 		}
-		if conf := readFile(t, s.PuppetConf()); !strings.Contains(conf, "environment_timeout = 0\n") {
+		if conf := lab.Read(t, s.PuppetConf()); !strings.Contains(conf, "environment_timeout = 0\n") {
 			t.Errorf("Settings are not in puppet.conf:\n%s", conf)
 		}
 	})
@@ -101,7 +100,7 @@ func TestPuppetServerServesAndFailsAsAsked(t *testing.T) {
 		s.WaitReady(10 * time.Second)
 	})
 	t.Run("killed and started again", func(t *testing.T) {
-		before := readFile(t, s.CertFiles(s.Certname()).Cert)
+		before := lab.Read(t, s.CertFiles(s.Certname()).Cert)
 		pid := s.Pid()
 		s.Kill()
 		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
@@ -112,7 +111,7 @@ func TestPuppetServerServesAndFailsAsAsked(t *testing.T) {
 		}
 		s.Start()
 		t.Logf("second start: %v", s.WaitReady(2*time.Minute))
-		if after := readFile(t, s.CertFiles(s.Certname()).Cert); after != before {
+		if after := lab.Read(t, s.CertFiles(s.Certname()).Cert); after != before {
 			t.Error("the second start made a new certificate")
 		}
 		start := time.Now()
@@ -138,13 +137,4 @@ func refused(s *lab.PuppetServer, certname string) func() error {
 		}
 		return nil
 	}
-}
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }

@@ -55,7 +55,7 @@ func Releases() []Release {
 // processes wait. A root that cannot be made fails the test.
 func (r Release) Root(tb testing.TB) string {
 	tb.Helper()
-	if strings.Contains("\n"+readFile(tb, "/etc/os-release"), "\nVERSION_CODENAME="+r.Suite+"\n") {
+	if strings.Contains("\n"+Read(tb, "/etc/os-release"), "\nVERSION_CODENAME="+r.Suite+"\n") {
 		Need(tb, "lintian", "lintian")
 		return "/"
 	}

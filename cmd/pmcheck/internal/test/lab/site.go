@@ -185,7 +185,7 @@ func (s *Site) Configure(yaml string) {
 	}
 	own := fmt.Sprintf("listen: %s\nsocket: %s\nholds: {persistent: %s, until_reboot: %s}\npuppet: {conf: %s}\n",
 		s.Listen, s.Socket(), s.Holds.Persistent, s.Holds.UntilReboot, s.conf)
-	writeFile(s.TB, s.ConfigFile(), own+s.yaml)
+	Write(s.TB, s.ConfigFile(), own+s.yaml)
 }
 
 // ConfigurePuppet writes pmcheck.yaml with another puppet.conf, and the other lines as

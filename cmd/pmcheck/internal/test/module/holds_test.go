@@ -38,7 +38,7 @@ func TestPuppetExampleChangesOnlyItsOwnHold(t *testing.T) {
 	apply := func(parameters string) (changed bool) {
 		t.Helper()
 		manifest := filepath.Join(sh.dir, "hold.pp")
-		write(t, manifest, read(t, tree(t, "examples", "holds", "hold.pp"))+
+		lab.Write(t, manifest, lab.Read(t, tree(t, "examples", "holds", "hold.pp"))+
 			"class { 'profile::pmcheck_hold': directory => '"+sh.site.Holds.Persistent+"', "+parameters+" }\n")
 		err := sh.command("puppet", "apply", "--detailed-exitcodes", "--color=false", "--confdir",
 			filepath.Join(sh.dir, "conf"),
@@ -84,7 +84,7 @@ func TestAnsibleExampleLiftsItsHoldOnlyAfterSuccess(t *testing.T) {
 		return exitStatus(t, err)
 	}
 	check := filepath.Join(sh.dir, "held.sh")
-	write(t, check, "pmcheck status; test $? = 3\n")
+	lab.Write(t, check, "pmcheck status; test $? = 3\n")
 	if got := play("sh " + check); got != 0 {
 		t.Errorf("the exit status of the play is %d", got)
 	}

@@ -50,16 +50,16 @@ func TestMigrationEnablesPmcheckOnlyOnSuccess(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, script := range migrateCommands {
-				write(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
+				lab.Write(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
 				if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
 			old := filepath.Join(dir, "puppetserver_check")
-			write(t, old, oldService)
+			lab.Write(t, old, oldService)
 			script := filepath.Join(dir, "migrate.sh")
-			write(t, script, strings.ReplaceAll(
-				read(t, tree(t, "examples", "migrate-from-xinetd", "migrate.sh")), "/run/", dir+"/"))
+			lab.Write(t, script, strings.ReplaceAll(
+				lab.Read(t, tree(t, "examples", "migrate-from-xinetd", "migrate.sh")), "/run/", dir+"/"))
 
 			systemctl := func(args ...string) string {
 				out, _ := exec.Command("systemctl", append([]string{"--root=" + dir}, args...)...).Output()
@@ -77,7 +77,7 @@ func TestMigrationEnablesPmcheckOnlyOnSuccess(t *testing.T) {
 			if got := systemctl("is-enabled", "pmcheck.socket", "pmcheck.service"); got != want {
 				t.Errorf("pmcheck.socket and pmcheck.service are %s, want %s\n%s", got, want, out)
 			}
-			if config := read(t, old); strings.Contains(config, "disable = yes") != (err == nil) {
+			if config := lab.Read(t, old); strings.Contains(config, "disable = yes") != (err == nil) {
 				t.Errorf("the old check:\n%s", config)
 			}
 			if test.start != "0" {
@@ -88,7 +88,7 @@ func TestMigrationEnablesPmcheckOnlyOnSuccess(t *testing.T) {
 			if out, err := again.CombinedOutput(); err == nil {
 				t.Errorf("a second migration succeeds:\n%s", out)
 			}
-			if kept := read(t, old+".before-pmcheck"); kept != oldService {
+			if kept := lab.Read(t, old+".before-pmcheck"); kept != oldService {
 				t.Errorf("a second migration changes the copy for the way back:\n%s", kept)
 			}
 		})

@@ -53,7 +53,7 @@ func TestReferenceIsFresh(t *testing.T) {
 	generated := filepath.Join(t.TempDir(), "REFERENCE.md")
 	tool(t, dir, "puppet-agent and puppet-strings", "puppet", "strings", "generate", "--format", "markdown", "--out",
 		generated)
-	if diff := cmp.Diff(read(t, generated), read(t, tree(t, "packaging", "puppet", "REFERENCE.md"))); diff != "" {
+	if diff := cmp.Diff(lab.Read(t, generated), lab.Read(t, tree(t, "packaging", "puppet", "REFERENCE.md"))); diff != "" {
 		t.Errorf("REFERENCE.md is stale; run in packaging/puppet, in a directory with the name pmcheck:\n"+
 			"puppet strings generate --format markdown --out REFERENCE.md\n%s", diff)
 	}
@@ -75,8 +75,8 @@ func TestModulePassesItsOwnTests(t *testing.T) {
 
 // TestEverySettingHasAParameter fails if pmcheck has a setting that the module lacks.
 func TestEverySettingHasAParameter(t *testing.T) {
-	manifest := read(t, tree(t, "packaging", "puppet", "manifests", "init.pp"))
-	rendered := read(t, tree(t, "packaging", "puppet", "manifests", "config.pp"))
+	manifest := lab.Read(t, tree(t, "packaging", "puppet", "manifests", "init.pp"))
+	rendered := lab.Read(t, tree(t, "packaging", "puppet", "manifests", "config.pp"))
 	loaded, err := config.Check(config.Options{File: tree(t, "packaging", "pmcheck.yaml")})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestEverySettingHasAParameter(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^    '` + name + `' +=> \$pmcheck::` + name + `,$`).MatchString(rendered) {
 			t.Errorf("class pmcheck::config does not write %s", name)
 		}
-		if nested && !strings.Contains(read(t, tree(t, "packaging", "puppet", "types", name+".pp")),
+		if nested && !strings.Contains(lab.Read(t, tree(t, "packaging", "puppet", "types", name+".pp")),
 			"Optional['"+inner+"']") {
 			t.Errorf("type Pmcheck::%s has no %s", name, inner)
 		}
@@ -98,7 +98,7 @@ func TestEverySettingHasAParameter(t *testing.T) {
 
 // TestSchemaMatchesTheProgram compares the module's copy of the schema with the program's.
 func TestSchemaMatchesTheProgram(t *testing.T) {
-	if read(t, tree(t, "packaging", "puppet", "files", "schema.sql")) != budget.Schema() {
+	if lab.Read(t, tree(t, "packaging", "puppet", "files", "schema.sql")) != budget.Schema() {
 		t.Error("cp cmd/pmcheck/internal/budget/schema.sql packaging/puppet/files/")
 	}
 }
@@ -106,13 +106,13 @@ func TestSchemaMatchesTheProgram(t *testing.T) {
 // TestPlanCallsExistingTasks compares the plan with the tasks. A spec runs the plan, without
 // its tasks.
 func TestPlanCallsExistingTasks(t *testing.T) {
-	plan := read(t, tree(t, "packaging", "puppet", "plans", "rolling.pp"))
+	plan := lab.Read(t, tree(t, "packaging", "puppet", "plans", "rolling.pp"))
 	calls := regexp.MustCompile(`run_task\('pmcheck::(\w+)'([^)]*)\)`).FindAllStringSubmatch(plan, -1)
 	if len(calls) < 5 {
 		t.Errorf("found %d calls of tasks in the plan, want at least 5", len(calls))
 	}
 	for _, call := range calls {
-		metadata := read(t, tree(t, "packaging", "puppet", "tasks", call[1]+".json"))
+		metadata := lab.Read(t, tree(t, "packaging", "puppet", "tasks", call[1]+".json"))
 		for _, parameter := range regexp.MustCompile(`'([a-z]\w*)' +=>`).FindAllStringSubmatch(call[2], -1) {
 			if !strings.Contains(metadata, `"`+parameter[1]+`": {`) {
 				t.Errorf("task %s has no parameter %s", call[1], parameter[1])
@@ -123,7 +123,7 @@ func TestPlanCallsExistingTasks(t *testing.T) {
 
 // TestTasksDescribeTheirParameters compares the metadata of the tasks with the scripts.
 func TestTasksDescribeTheirParameters(t *testing.T) {
-	shared := read(t, tree(t, "packaging", "puppet", "files", "task.sh"))
+	shared := lab.Read(t, tree(t, "packaging", "puppet", "files", "task.sh"))
 	scripts, err := filepath.Glob(tree(t, "packaging", "puppet", "tasks", "*.sh"))
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no tasks: %v", err)
@@ -138,13 +138,13 @@ func TestTasksDescribeTheirParameters(t *testing.T) {
 				Files      []string
 				Parameters map[string]struct{ Description, Type string }
 			}
-			if err := json.Unmarshal([]byte(read(t, strings.TrimSuffix(script, ".sh")+".json")), &metadata); err != nil {
+			if err := json.Unmarshal([]byte(lab.Read(t, strings.TrimSuffix(script, ".sh")+".json")), &metadata); err != nil {
 				t.Fatal(err)
 			}
 			if metadata.Version != 1 || metadata.Input != "environment" || !metadata.Noop || len(metadata.Files) != 1 {
 				t.Errorf("metadata: %+v", metadata)
 			}
-			text := read(t, script)
+			text := lab.Read(t, script)
 			for parameter, p := range metadata.Parameters {
 				if p.Description == "" || p.Type == "" {
 					t.Errorf("%s has no description or no type", parameter)

@@ -29,7 +29,7 @@ func node(name, address string, master any) row {
 // rows returns PuppetDB's answer to the example's query.
 func (s *assignSite) rows() (rows []row) {
 	s.t.Helper()
-	_, query, _ := strings.Cut(read(s.t, example(s.t, "haproxy/assign/haproxy-assign.conf")), "\nquery = ")
+	_, query, _ := strings.Cut(lab.Read(s.t, example(s.t, "haproxy/assign/haproxy-assign.conf")), "\nquery = ")
 	query, _, _ = strings.Cut(query, "\n")
 	began := time.Now()
 	resp, err := s.client.Get(s.puppetdb("/pdb/query/v4?" + url.Values{"query": {query}}.Encode()))

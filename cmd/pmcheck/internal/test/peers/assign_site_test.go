@@ -121,7 +121,7 @@ func (s *assignSite) configure(h *lab.Host, puppetdb string) {
 		"puppetdb.example.com:8081", puppetdb,
 		"/etc/puppetlabs/puppet/ssl", "/var/lib/puppet/ssl",
 		"lb1.example.com", h.FQDN(),
-	).Replace(read(s.t, example(s.t, "haproxy/assign/haproxy-assign.conf"))), 0o644)
+	).Replace(lab.Read(s.t, example(s.t, "haproxy/assign/haproxy-assign.conf"))), 0o644)
 }
 
 // waitForPuppetDB waits until PuppetDB answers queries.

@@ -58,7 +58,7 @@ type container struct {
 // sidecar, and Puppet Server; and the configuration.
 func pod(t *testing.T) (directories, sidecar, server container, configuration string) {
 	t.Helper()
-	documents := yaml.NewDecoder(strings.NewReader(read(t, example(t, "kubernetes/puppetserver.yaml"))))
+	documents := yaml.NewDecoder(strings.NewReader(lab.Read(t, example(t, "kubernetes/puppetserver.yaml"))))
 	for {
 		var m manifest
 		err := documents.Decode(&m)
@@ -122,7 +122,7 @@ func TestSidecarOfAPod(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, root+"/etc/pmcheck/pmcheck.yaml", configuration)
+	lab.Write(t, root+"/etc/pmcheck/pmcheck.yaml", configuration)
 
 	n := lab.StartNetwork(t)
 	puppet := root + "/etc/puppetlabs/puppet"
@@ -135,7 +135,7 @@ func TestSidecarOfAPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = master.Close() })
-	write(t, puppet+"/puppet.conf", "[main]\ncertname = puppet\nssldir = /etc/puppetlabs/puppet/ssl\n")
+	lab.Write(t, puppet+"/puppet.conf", "[main]\ncertname = puppet\nssldir = /etc/puppetlabs/puppet/ssl\n")
 	must(t, exec.Command("chown", "-R", user, puppet))
 
 	if err := os.MkdirAll(root+"/proc", 0o755); err != nil {

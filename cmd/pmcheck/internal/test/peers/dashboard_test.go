@@ -37,7 +37,7 @@ type panel struct {
 
 func loadDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(read(t, example(t, "grafana/pmcheck.json"))), &d); err != nil {
+	if err := json.Unmarshal([]byte(lab.Read(t, example(t, "grafana/pmcheck.json"))), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d

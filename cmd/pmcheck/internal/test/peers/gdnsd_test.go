@@ -30,8 +30,9 @@ func startGdnsd(t *testing.T, n *lab.Network) resolver {
 	dir := t.TempDir()
 	own := fmt.Sprintf("options => {\n  run_dir => %q\n  state_dir => %q\n", filepath.Join(dir, "run"),
 		filepath.Join(dir, "state"))
-	write(t, filepath.Join(dir, "config"), strings.Replace(read(t, example(t, "gdnsd/config")), "options => {\n", own, 1))
-	write(t, filepath.Join(dir, "zones/example.com"), read(t, example(t, "gdnsd/zones/example.com")))
+	config := strings.Replace(lab.Read(t, example(t, "gdnsd/config")), "options => {\n", own, 1)
+	lab.Write(t, filepath.Join(dir, "config"), config)
+	lab.Write(t, filepath.Join(dir, "zones/example.com"), lab.Read(t, example(t, "gdnsd/zones/example.com")))
 	lab.StartProgram(t, n.Command(program, "-c", dir, "start"))
 	return resolver{t, &net.Resolver{
 		PreferGo: true,

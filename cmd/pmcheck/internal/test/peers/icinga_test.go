@@ -20,7 +20,7 @@ func TestIcingaLoadsTheExample(t *testing.T) {
 	program := lab.Need(t, "icinga2", "icinga2-bin")
 	dir := t.TempDir()
 	config := filepath.Join(dir, "icinga2.conf")
-	write(t, config, `include "`+example(t, "icinga/pmcheck.conf")+`"
+	lab.Write(t, config, `include "`+example(t, "icinga/pmcheck.conf")+`"
 object Endpoint NodeName {}
 object Zone ZoneName { endpoints = [ NodeName ] }
 object Endpoint "puppet1" {}
@@ -57,7 +57,7 @@ object Host "web1" { zone = ZoneName; check_command = "pmcheck-check" }
 
 	pmcheck := lab.Build(t)
 	commands := regexp.MustCompile(`(?s)\n  command = \[ "pmcheck", "(\w+)", "--nagios" \].*?\n}`).
-		FindAllStringSubmatch(read(t, example(t, "icinga/pmcheck.conf")), -1)
+		FindAllStringSubmatch(lab.Read(t, example(t, "icinga/pmcheck.conf")), -1)
 	if len(commands) != 2 {
 		t.Fatalf("%d commands of pmcheck, want 2", len(commands))
 	}

@@ -3,8 +3,6 @@
 package peers_test
 
 import (
-	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -25,22 +23,6 @@ func TestMain(m *testing.M) { lab.Main(m) }
 func example(t *testing.T, name string) string {
 	t.Helper()
 	return lab.File(t, filepath.Join("examples", name))
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
-func write(t *testing.T, path, content string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // network makes a network with these addresses, so that the examples run unchanged.

@@ -35,7 +35,7 @@ func TestExamplesAreWhatTheMixinGenerates(t *testing.T) {
 	if err := json.Unmarshal([]byte(generated), &wantDashboard); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal([]byte(read(t, example(t, "grafana/pmcheck.json"))), &dashboard); err != nil {
+	if err := json.Unmarshal([]byte(lab.Read(t, example(t, "grafana/pmcheck.json"))), &dashboard); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(wantDashboard, dashboard); diff != "" {

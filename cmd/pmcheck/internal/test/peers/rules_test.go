@@ -52,7 +52,7 @@ func TestEachAlertHasTestsAndARunbook(t *testing.T) {
 	var rules ruleFile
 	decode(t, "prometheus/rules.yml", &rules)
 	expected := expectations(t)
-	runbook := strings.Split(read(t, example(t, "prometheus/runbook.md")), "\n")
+	runbook := strings.Split(lab.Read(t, example(t, "prometheus/runbook.md")), "\n")
 	const home = "https://github.com/pmcheck/pmcheck/blob/main/examples/prometheus/runbook.md#"
 	alerts := 0
 	for _, group := range rules.Groups {
@@ -104,7 +104,7 @@ func expectations(t *testing.T) map[expectation]bool {
 // decode reads a YAML file in examples.
 func decode(t *testing.T, name string, into any) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(read(t, example(t, name))), into); err != nil {
+	if err := yaml.Unmarshal([]byte(lab.Read(t, example(t, name))), into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }

@@ -30,7 +30,7 @@ func TestStickyNodesKeepTheirMaster(t *testing.T) {
 		}
 		shown[is] = address
 	}
-	config := strings.ReplaceAll(read(t, example(t, "haproxy/assign/sticky.cfg")), "bind :", "bind "+balanced+":")
+	config := strings.ReplaceAll(lab.Read(t, example(t, "haproxy/assign/sticky.cfg")), "bind :", "bind "+balanced+":")
 	config = strings.ReplaceAll(config, "slowstart 60s", "slowstart 5s")
 	lab.CheckHAProxyConfig(t, config)
 	h := n.StartHAProxy(t, config)

@@ -83,7 +83,7 @@ func only200(statusLine string) string {
 
 func f5Check(t *testing.T) written {
 	t.Helper()
-	config := read(t, example(t, "f5/pmcheck.conf"))
+	config := lab.Read(t, example(t, "f5/pmcheck.conf"))
 	if opened, closed := strings.Count(config, "{"), strings.Count(config, "}"); opened != closed {
 		t.Errorf("f5: %d opening and %d closing braces", opened, closed)
 	}
@@ -125,7 +125,7 @@ func awsCheck(t *testing.T) written {
 	for name, into := range map[string]any{
 		"target-group": &group, "attributes": &attributes, "listener-attributes": &attributes,
 	} {
-		if err := json.Unmarshal([]byte(read(t, example(t, "aws-nlb/"+name+".json"))), into); err != nil {
+		if err := json.Unmarshal([]byte(lab.Read(t, example(t, "aws-nlb/"+name+".json"))), into); err != nil {
 			t.Fatalf("aws-nlb/%s.json: %v", name, err)
 		}
 	}
