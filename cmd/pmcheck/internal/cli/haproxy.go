@@ -37,10 +37,7 @@ func printBackend(c *cli.Context, environ []string) error {
 		return err
 	}
 	given := c.StringSlice("server")
-	if len(given) == 0 {
-		given = settings.Fleet
-	}
-	if len(given) == 0 {
+	if len(given)+len(settings.Fleet) == 0 {
 		return &exitError{exitUsage, errors.New("no masters: neither --server nor fleet in the configuration"),
 			"pmcheck haproxy --server puppet1=192.0.2.11 --server puppet2=192.0.2.12"}
 	}

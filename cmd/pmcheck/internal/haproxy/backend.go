@@ -8,16 +8,19 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
 // section is the template. With agent-checks, HAProxy learns of holds from them, and its
-// health check asks for the verdict only: the two answers to a hold would conflict.
+// health check asks for the verdict only: the two answers to a hold would conflict. The
+// backend of one service has none: they answer for the whole master.
 //
 //go:embed backend.tmpl
 var section string
@@ -35,8 +38,23 @@ type Backend struct {
 	Settings config.Config // of pmcheck on the masters
 }
 
-// Server is one master: its name, and the host:port of Puppet Server.
-type Server struct{ Name, Address string }
+// Service returns the service that the backend asks for, which is that of its name, or ""
+// for the master.
+func (b Backend) Service() string {
+	named := func(tcp string) bool { name, _, _ := strings.Cut(tcp, "="); return name == b.Name }
+	if slices.Contains(b.Settings.Services, b.Name) || slices.ContainsFunc(b.Settings.TCPServices, named) ||
+		b.Name == "puppetdb" && check.Settings[check.PuppetDBSettings](b.Settings.Checks).Address != "" {
+		return b.Name
+	}
+	return ""
+}
+
+// Server is one master.
+type Server struct {
+	Name    string
+	Address string // the host:port of Puppet Server
+	Check   string // how its health check differs from that of the others, with a space before each word
+}
 
 // portOf returns the port of a valid address, or "" for an empty one.
 func portOf(address string) string {
@@ -69,7 +87,26 @@ func ParseServer(text string) (Server, error) {
 	if err != nil || !plain(name) || !plain(host) || !PlainWord(port) {
 		return Server{}, fmt.Errorf("%q: write NAME=ADDRESS, for example puppet1=192.0.2.11", text)
 	}
-	return Server{strings.ReplaceAll(name, ":", "-"), address}, nil
+	return Server{Name: strings.ReplaceAll(name, ":", "-"), Address: address}, nil
+}
+
+// checkOf returns the port and the protocol of an entry of fleet, if it names others than
+// those in the configuration of this host.
+func (b *Backend) checkOf(member string) (words string) {
+	scheme, host, found := strings.Cut(member, "://")
+	if !found {
+		scheme, host = "", member
+	}
+	if port := portOf(host); port != "" && port != portOf(b.Settings.Listen) {
+		words += " port " + port
+	}
+	switch off := b.Settings.TLS == "off"; {
+	case scheme == "https" && off:
+		words += " check-ssl verify none"
+	case scheme == "http" && !off:
+		words += " no-check-ssl"
+	}
+	return words
 }
 
 // Add adds a server to the backend. It returns an error for a second server of the same
@@ -90,10 +127,17 @@ func (b *Backend) Add(s Server) error {
 
 // AddAll adds the servers given with --server, or else those of fleet.
 func (b *Backend) AddAll(given []string) error {
+	listed := len(given) == 0
+	if listed {
+		given = b.Settings.Fleet
+	}
 	for _, g := range given {
 		s, err := ParseServer(g)
 		if err != nil {
 			return fmt.Errorf("--server %w", err)
+		}
+		if listed {
+			s.Check = b.checkOf(g)
 		}
 		if err := b.Add(s); err != nil {
 			return fmt.Errorf("--server or fleet: %w", err)
