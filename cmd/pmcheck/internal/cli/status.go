@@ -171,15 +171,15 @@ func showFleet(c *cli.Context, hosts []string, clients []api.Client) error {
 	return show(c, members, func(w io.Writer) { render.Fleet(w, members) }, fleetExit(members))
 }
 
-// statusExit returns the exit status for the worst of the services.
+// statusExit returns the exit status for the worst of the services, which is the greatest.
 func statusExit(status api.Status) int {
 	exit := exitOK
 	for _, s := range status.Services {
 		switch {
 		case s.Mode != drain.Ready:
-			return exitHeld
+			exit = max(exit, exitHeld)
 		case !s.Verdict.Health.Serves():
-			exit = exitUnhealthy
+			exit = max(exit, exitUnhealthy)
 		}
 	}
 	return exit

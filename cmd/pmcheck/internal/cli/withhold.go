@@ -103,10 +103,10 @@ func withHold(c *cli.Context, environ []string) error {
 }
 
 // holdsAlready is the error for a hold of the same holder. Lifting the own hold would lift
-// it.
+// it. It may be that of a with-hold whose command still runs, so the hint does not lift it.
 func holdsAlready(other drain.Hold) error {
 	return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", other.Holder, render.Hold(other)),
-		"act as another holder with --hold, or lift it: pmcheck ready --hold " + other.Holder}
+		"wait until that work is done, or act as another holder with --hold"}
 }
 
 // lift lifts the hold of a command that has failed or was not run.
