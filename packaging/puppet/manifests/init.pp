@@ -73,7 +73,7 @@
 #   Whether balancers connect over TLS, and with which certificate.
 # @param tls_certificate
 #   The certificate, with `tls` `files`. It and its key must be on the host before this
-#   class, or the reload fails: `File[...] -> Class['pmcheck']`.
+#   class, or the reload and thus the run fail: `File[...] -> Class['pmcheck']`.
 # @param tls_key
 #   Its key, with `tls` `files`.
 # @param tls_client_ca

@@ -136,10 +136,12 @@ type ProbeStatus struct {
 
 // ConfigStatus is the configuration in use.
 type ConfigStatus struct {
-	File   string      `json:"file"`
-	Loaded time.Time   `json:"loaded"`
-	Error  string      `json:"error,omitempty"` // why a newer one is not in use
-	Holds  HoldsConfig `json:"holds"`
+	File   string    `json:"file"`
+	Loaded time.Time `json:"loaded"`
+	Error  string    `json:"error,omitempty"` // why a newer one is not in use
+	// Restart are the settings that have changed and take effect when the daemon starts.
+	Restart []string    `json:"restart,omitempty"`
+	Holds   HoldsConfig `json:"holds"`
 }
 
 // HoldsConfig is where the daemon has looked for holds since it started: a

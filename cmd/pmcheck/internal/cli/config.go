@@ -12,14 +12,14 @@ import (
 
 func configCommand(environ []string) *cli.Command {
 	return &cli.Command{
-		Name:  "config",
-		Usage: "show the configuration in effect, and where each value comes from",
-		Description: "With --check FILE, only validate that file: for CI and packaging, on any machine.\n" +
-			"Exit status: 0 valid, 2 not valid.",
+		Name:        "config",
+		Usage:       "show the configuration in effect, and where each value comes from",
+		Description: "With --check FILE, only validate that file, on any machine. Exit status: 0 valid, 2 not valid.",
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringFlag{Name: "check", Usage: "validate `FILE`, and print its mistakes only"},
 			&cli.BoolFlag{Name: "quiet", Usage: "print only the mistakes of the configuration in effect"},
+			&cli.BoolFlag{Name: "applied", Usage: "exit with 1 if the running daemon does not use the file as it is"},
 			jsonFlag(),
 			durationFlag("inter", 2*time.Second, "HAProxy's inter is `TIME`, for the detection time"),
 			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's fall is `NUMBER`, for the detection time"},
@@ -33,11 +33,11 @@ func showConfig(c *cli.Context, environ []string) error {
 		if c.String("check") == "" {
 			return usageError("--check needs the name of a file")
 		}
-		// The environment belongs to the host, not to the file.
-		if _, err := config.Check(config.Options{File: c.String("check")}); err != nil {
-			return usageError("%w", err)
-		}
-		return nil
+		_, err := config.Check(config.Options{File: c.String("check")}) // the environment is the host's
+		return mistakes(err)
+	}
+	if c.Bool("applied") {
+		return daemon.Applied(c.Context, options(c, environ))
 	}
 	inter, fall := durationOf(c, "inter"), c.Int("fall")
 	if inter <= 0 || fall < 1 {
@@ -48,10 +48,7 @@ func showConfig(c *cli.Context, environ []string) error {
 		return err
 	}
 	if c.Bool("quiet") { // before a reload, as the daemon's user
-		if err := daemon.CheckUsable(loaded.Config); err != nil {
-			return usageError("%w", err)
-		}
-		return nil
+		return mistakes(daemon.CheckUsable(loaded.Config))
 	}
 	r := render.NewSettings(loaded, inter, fall)
 	return show(c, r, r.Write, exitOK)

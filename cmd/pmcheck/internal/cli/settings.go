@@ -36,14 +36,18 @@ func configFile(c *cli.Context) string {
 	return ""
 }
 
-// load reads the configuration for a command. The flag --listen overrides the
-// setting.
+// load reads the configuration for a command. The flag --listen overrides the setting.
 func load(c *cli.Context, environ []string) (*config.Loaded, error) {
 	loaded, err := config.Load(options(c, environ))
-	if err != nil {
-		return nil, usageError("%w", err)
+	return loaded, mistakes(err)
+}
+
+// mistakes returns err, if it is not nil, as the mistakes of a configuration.
+func mistakes(err error) error {
+	if err == nil {
+		return nil
 	}
-	return loaded, nil
+	return usageError("%w", err)
 }
 
 func options(c *cli.Context, environ []string) config.Options {

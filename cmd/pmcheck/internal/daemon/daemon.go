@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -143,8 +144,8 @@ func (d *Daemon) apply(c config.Config, file string) {
 // Reload applies a new configuration while serving. The settings of atStart stay the same
 // until a restart.
 func (d *Daemon) Reload(c config.Config, file string) {
-	if waiting := waitForRestart(d.start, c); waiting != "" {
-		d.Log.Warn("a reload does not change these settings: restart pmcheck", "settings", waiting)
+	if waiting := waitForRestart(d.start, c); len(waiting) > 0 {
+		d.Log.Warn("a reload does not change these settings: restart pmcheck", "settings", strings.Join(waiting, ", "))
 	}
 	d.apply(c, file)
 	d.monitor.Reload(c)

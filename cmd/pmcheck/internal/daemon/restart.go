@@ -27,22 +27,22 @@ func atStart(c config.Config) []setting {
 }
 
 // waitForRestart returns the keys of the settings that differ from those that a daemon was
-// started with, separated by commas.
-func waitForRestart(started, now config.Config) string {
-	var keys []string
+// started with.
+func waitForRestart(started, now config.Config) (keys []string) {
 	old := atStart(started)
 	for i, s := range atStart(now) {
 		if s.value != old[i].value {
 			keys = append(keys, s.key)
 		}
 	}
-	return strings.Join(keys, ", ")
+	return keys
 }
 
 // warnings returns sentences about what the daemon itself does not do as configured.
 func (d *Daemon) warnings() (list []string) {
-	if waiting := waitForRestart(d.start, *d.settings.Load()); waiting != "" {
-		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+waiting)
+	if waiting := waitForRestart(d.start, *d.settings.Load()); len(waiting) > 0 {
+		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+
+			strings.Join(waiting, ", "))
 	}
 	return list
 }

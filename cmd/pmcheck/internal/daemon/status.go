@@ -37,12 +37,14 @@ func (d *Daemon) Status(now time.Time) api.Status {
 
 // status is like Status, without the obstacles, which need the kernel's connections.
 func (d *Daemon) status(now time.Time) api.Status {
+	used := *d.config.Load()
+	used.Restart = waitForRestart(d.start, *d.settings.Load())
 	return api.Source{
 		Version:     d.Version,
 		Started:     d.started,
 		Revision:    d.changes.revision(),
 		Settings:    d.settings.Load(),
-		Config:      *d.config.Load(),
+		Config:      used,
 		State:       d.monitor.State(),
 		Balancers:   d.balancers.Current(now),
 		Asked:       d.balancers.Asked(),
