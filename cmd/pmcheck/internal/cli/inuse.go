@@ -4,7 +4,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -26,7 +25,7 @@ func inUseCommand(environ []string) *cli.Command {
 			}
 			store := settings.Store()
 			if c.Bool("served") {
-				status, err := api.Client{Socket: daemon.BoundSocket(environ, settings.Socket)}.Ask(c.Context)
+				status, err := api.Client{Socket: settings.Socket}.Ask(c.Context)
 				if err != nil || !status.InUse() {
 					return err
 				}

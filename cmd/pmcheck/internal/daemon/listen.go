@@ -5,17 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
-	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // Listen binds the ports and the unix socket, unless the service manager has bound them.
@@ -33,43 +29,16 @@ func (d *Daemon) Listen(ctx context.Context) (err error) {
 		d.deaf = err.Error()
 		d.Log.Error("no agent-check is answered until a restart", "error", err)
 	}
-	if len(d.Sockets) == 0 {
-		socket, err := front.ListenSocket(c.Socket)
-		if err != nil {
-			d.Log.Warn("no unix socket, so pmcheck status and wait will not work", "error", err)
-			return nil
-		}
-		d.Sockets = []net.Listener{socket}
-	}
-	if err := d.linkSocket(); err != nil {
-		d.Log.Warn("cannot leave a link to the socket", "error", err)
-	}
-	return nil
-}
-
-// SocketLink is a link in the runtime directory to the socket that the daemon has bound. The
-// configuration file may name another one, until a restart.
-const SocketLink = "socket"
-
-func (d *Daemon) linkSocket() error {
-	if d.Runtime == "" {
+	if len(d.Sockets) > 0 {
 		return nil
 	}
-	link := filepath.Join(d.Runtime, SocketLink)
-	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	socket, err := front.ListenSocket(c.Socket)
+	if err != nil {
+		d.Log.Warn("no unix socket, so pmcheck status and wait will not work", "error", err)
+		return nil
 	}
-	return os.Symlink(d.Sockets[0].Addr().String(), link)
-}
-
-// BoundSocket returns the path of the socket of the daemon whose unit runs the caller, or
-// configured if that daemon has left no link.
-func BoundSocket(environ []string, configured string) string {
-	link := filepath.Join(systemd.RuntimeDirectory(environ), SocketLink)
-	if _, err := os.Lstat(link); err == nil && filepath.IsAbs(link) {
-		return link
-	}
-	return configured
+	d.Sockets = []net.Listener{socket}
+	return nil
 }
 
 // bind binds a port unless the service manager has bound one or address is empty.

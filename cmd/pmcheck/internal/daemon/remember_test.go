@@ -23,24 +23,6 @@ func (r *testDaemon) restart(dir string) {
 
 // A balancer that asked before a restart is known after it, although it has not asked
 // again: a slow one takes a while.
-// Between an edit of socket and the restart, the unit's commands find the daemon by a link.
-func TestRuntimeDirectoryHasALinkToTheSocket(t *testing.T) {
-	r := start(t, nil)
-	dir := t.TempDir()
-	for range 2 { // the second daemon replaces the link
-		r.restart(dir)
-	}
-	socket := daemon.BoundSocket([]string{"RUNTIME_DIRECTORY=" + dir}, "/nowhere")
-	if s, err := (api.Client{Socket: socket}).Status(t.Context()); err != nil || s.Certname != r.master.Name {
-		t.Errorf("%s: %v", socket, err)
-	}
-	for _, environ := range [][]string{nil, {"RUNTIME_DIRECTORY=" + t.TempDir()}} {
-		if socket := daemon.BoundSocket(environ, "/nowhere"); socket != "/nowhere" {
-			t.Errorf("without a link: %s", socket)
-		}
-	}
-}
-
 func TestRestartForgetsNoBalancer(t *testing.T) {
 	t.Parallel()
 	r, dir := start(t, nil), t.TempDir()

@@ -86,9 +86,6 @@ type socket struct {
 	path string
 }
 
-// Addr returns the name that the socket has now.
-func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
-
 // Close removes the socket and stops listening.
 func (s *socket) Close() error {
 	return errors.Join(os.Remove(s.path), s.Listener.Close())
