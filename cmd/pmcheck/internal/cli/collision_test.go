@@ -121,3 +121,66 @@ func startColliding(t *testing.T, socket string, during func() error) {
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
 }
+
+// One of three servers does not come back. When the time of the turn is over, the other two
+// leave: each must see that no server is left, as within its turn.
+func TestADrainThatIsOverdueSeesACollision(t *testing.T) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	config, socket := filepath.Join(dir, "pmcheck.yaml"), filepath.Join(dir, "s")
+	write(t, config, "holds:\n  persistent: "+dir+"/holds\n  until_reboot: "+dir+"/run\n")
+	store := &drain.Store{Persistent: dir + "/holds", UntilReboot: dir + "/run"}
+	if _, err := store.LiftAll(); err != nil { // it creates the directories
+		t.Fatal(err)
+	}
+	startStatus(t, socket, func() api.Status {
+		now := time.Now()
+		mode, _ := store.Read().Mode(monitor.Server, now)
+		view := &api.View{State: "UP", Weight: 100, WeightTotal: 200}
+		if mode == drain.Drain {
+			view = &api.View{State: "NOLB", Weight: 100}
+		}
+		return api.Status{
+			Time:    now,
+			Started: now.Add(-time.Hour),
+			Balancers: []api.Balancer{{Node: "lb1", Service: monitor.Server, Seen: now, Checks: 9, Interval: 0.1,
+				DrainCode: 404, OthersWeight: 200, OthersSeen: now.Add(-time.Minute), UnitWeight: 100, View: view}},
+			Services: []api.ServiceStatus{{Name: monitor.Server, Mode: mode}},
+			Probe:    api.ProbeStatus{Address: "127.0.0.1:1"},
+		}
+	})
+	for _, tt := range []struct {
+		args []string
+		exit int
+		held bool
+	}{
+		{[]string{"--in-turn", "--wait=500ms"}, exitRefused, false},
+		{[]string{"--in-turn", "--wait=500ms", "--force"}, exitTimeout, true}, // the way is never clear for as long as that
+	} {
+		var out, said strings.Builder
+		args := append([]string{"pmcheck", "drain", "--config", config}, tt.args...)
+		exit := Run(args, []string{"PMCHECK_SOCKET=" + socket}, strings.NewReader(""), &out, &said)
+		mode, _ := store.Read().Mode(monitor.Server, time.Now())
+		if held := mode == drain.Drain; exit != tt.exit || held != tt.held {
+			t.Errorf("%v: exit status %d, held %v, want %d and %v:\n%s%s", tt.args, exit, held, tt.exit, tt.held, &out, &said)
+		}
+	}
+}
+
+// startStatus serves what status returns.
+func startStatus(t *testing.T, socket string, status func() api.Status) {
+	t.Helper()
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(10 * time.Millisecond) // the daemon waits for news
+		json.NewEncoder(w).Encode(status())
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"syscall"
 	"time"
@@ -102,23 +103,19 @@ func leave(c *cli.Context, environ []string, settings config.Config, wish rotati
 	if err != nil {
 		return err
 	}
-	_, limit := waitOf(c)
-	for over := time.Now().Add(limit); ; d.Returned() {
+	stop := rotation.Stop{Began: time.Now(), Lot: rand.Float64()}
+	for ; ; d.Returned() {
+		inTime := false
 		if c.Bool("in-turn") {
-			if err := waitForTurn(c, time.Until(over), slot.After(wait.Turn(client, d, settings.Store()))); err != nil {
+			look := wait.Turn(client, d, settings.Store())
+			if inTime, err = waitForTurn(c, d, &stop, slot.After(look), look); err != nil {
 				return err
-			}
-			if time.Now().After(over) {
-				d = new(rotation.Departure) // as --force
-			} else if !d.Replaced() && !c.Bool("force") {
-				return lastServer(c, d, d.Alone())
 			}
 		}
 		if err := goOn(c, slot.Claim(c.Context, c.Bool("force"))); err != nil {
 			return err
 		}
-		err := setHold(c, settings, wish, d, tomorrow)
-		if !errors.Is(err, errCollision) || !c.Bool("in-turn") || time.Now().After(over) {
+		if err := setHold(c, settings, wish, d, tomorrow); !errors.Is(err, errCollision) || !inTime {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 )
@@ -40,14 +41,24 @@ func lastServer(c *cli.Context, d *rotation.Departure, why string) error {
 	return &exitError{exitRefused, errors.New(why), typedLine(c).LastServer(d.ServerMayLeave())}
 }
 
-// waitForTurn waits until a master may leave, within limit. A caller that asks for
-// this goes on in any case, if the budget lets it, so time that is over is no error.
-func waitForTurn(c *cli.Context, limit time.Duration, look wait.Look) error {
-	_, err := waitUntilClear(c, "in turn", limit, 0, look)
-	if exit, ok := errors.AsType[*exitError](err); ok && exit.status == exitTimeout {
-		return nil
+// waitForTurn waits until a master may leave: in its turn, for as long as --wait says, and then in
+// the overtime of stop. It reports whether that was in time, and refuses the last server.
+func waitForTurn(c *cli.Context, d *rotation.Departure, stop *rotation.Stop, turn, late wait.Look) (bool, error) {
+	within := func(look wait.Look) func() ([]api.Obstacle, bool, error) {
+		return func() ([]api.Obstacle, bool, error) {
+			_, limit := waitOf(c)
+			left, err := waitUntilClear(c, "in turn", time.Until(stop.Deadline(config.Guard{Turn: limit})), 0, look)
+			return left, err == nil, c.Context.Err() // time that is over is no error, but an interrupt is one
+		}
 	}
-	return err
+	left, inTime, err := wait.InTurn(d, stop, within(turn), within(late))
+	if err == nil && !c.Bool("force") && !d.Replaced() {
+		return false, lastServer(c, d, d.Refused(left))
+	}
+	if !inTime && c.Bool("force") {
+		*d = rotation.Departure{} // what it has seen does not matter
+	}
+	return inTime, err
 }
 
 // errCollision says that a hold must not stay.

@@ -3,7 +3,6 @@ package cli
 import (
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -33,7 +32,7 @@ func serve(c *cli.Context, environ []string) error {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	useOneCPU()
+	daemon.UseOneCPU()
 	d, loaded, err := last.Start(c.Context, options(c, environ), loaded, c.App.ErrWriter)
 	if err != nil {
 		return err
@@ -57,15 +56,4 @@ func serve(c *cli.Context, environ []string) error {
 	})
 	log.Info("stopped")
 	return err
-}
-
-// useOneCPU keeps the daemon from running on more than one CPU at a time, unless
-// GOMAXPROCS is set. With more CPUs the runtime wakes a second thread for each
-// request, to look for work that does not exist: at a thousand requests a second
-// that is a third of the daemon's CPU time (make bench). One CPU answers twenty
-// times as many, and leaves the others to Puppet.
-func useOneCPU() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(1)
-	}
 }

@@ -178,30 +178,30 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 		}
 		return list
 	}
-	_, inTime, err = g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
-		if lost := g.Slot.Lost(); lost != nil && time.Now().After(g.stop.BudgetUntil(g.Settings.Guard)) {
-			g.withoutBudget(lost)
-		}
-		return g.pending(ctx, g.Slot.After(look)(ctx))
+	inTurn := func() ([]api.Obstacle, bool, error) {
+		return g.wait(ctx, 0, func(ctx context.Context) []api.Obstacle {
+			if lost := g.Slot.Lost(); lost != nil && time.Now().After(g.stop.BudgetUntil(g.Settings.Guard)) {
+				g.withoutBudget(lost)
+			}
+			return g.pending(ctx, g.Slot.After(look)(ctx))
+		})
+	}
+	_, inTime, err = wait.InTurn(g.departure, &g.stop, inTurn, func() ([]api.Obstacle, bool, error) {
+		return g.waitLate(ctx, func(ctx context.Context) []api.Obstacle { return g.pending(ctx, look(ctx)) })
 	})
-	if err != nil || inTime {
-		return inTime, err
-	}
-	late := func(ctx context.Context) []api.Obstacle { return g.pending(ctx, look(ctx)) }
-	g.departure.Overdue()
-	g.stop.Overdue = true
-	_, inTime, err = g.wait(ctx, 0, late)
+	return inTime, err
+}
+
+// waitLate waits until a master whose turn has ended may leave.
+func (g *Guard) waitLate(ctx context.Context, look wait.Look) (left []api.Obstacle, inTime bool, err error) {
+	left, inTime, err = g.wait(ctx, 0, look)
 	if err == nil && !inTime && !g.departure.Replaced() && g.serveOn() {
-		_, inTime, err = g.wait(ctx, 0, late)
+		left, inTime, err = g.wait(ctx, 0, look)
 	}
-	if err != nil {
-		return false, err
+	if err == nil {
+		g.claimLate(ctx)
 	}
-	if !inTime {
-		g.departure.Late()
-	}
-	g.claimLate(ctx)
-	return inTime, nil
+	return left, inTime, err
 }
 
 // serveOn has a master that balancers cannot do without serve on while the host shuts down,

@@ -46,6 +46,28 @@ func Turn(client api.Client, d *rotation.Departure, store *drain.Store) Look {
 	}
 }
 
+// InTurn waits for the turn of a departure and, if that does not come in time, for the servers
+// that leave from then on: masters that have waited for the same server would otherwise all
+// leave together. Each of the functions waits for one of these, and returns what was in the
+// way last, and whether the way was clear in time. So does InTurn. A master whose way was not
+// may still leave, but must return if no server is left.
+func InTurn(d *rotation.Departure, stop *rotation.Stop, turn, overtime func() ([]api.Obstacle, bool, error)) (
+	left []api.Obstacle, inTime bool, err error) {
+	if left, inTime, err = turn(); err != nil || inTime {
+		return left, inTime, err
+	}
+	d.Overdue()
+	stop.Overdue = true
+	last, inTime, err := overtime()
+	if len(last) > 0 {
+		left = last
+	}
+	if err == nil && !inTime {
+		d.Late()
+	}
+	return left, inTime, err
+}
+
 // noticed returns an error while the daemon shows another mode than the store has.
 func noticed(s api.Status, service string, store *drain.Store) error {
 	holds := store.Read()
