@@ -31,10 +31,10 @@
 #   The file to install if the package is in no repository: a path on the host, or a URL
 #   (`https`, `http`, `puppet`, `file`).
 # @param package_sha256
-#   The SHA-256 checksum of the package. Only with a URL.
+#   The SHA-256 checksum of the package. Only with a URL in `package_source`.
 # @param package_repository
 #   The URL of an apt or yum repository with the package, to configure on the host. By
-#   default the package comes from the repositories that the host has.
+#   default the package comes from the repositories that the host has. Not with `package_source`.
 # @param package_repository_key
 #   The public key, in ASCII armour, that the repository (apt) or its packages (yum) are
 #   signed with. Required with `package_repository`.

@@ -6,6 +6,13 @@ class pmcheck::install {
 
   $source = $pmcheck::package_source
 
+  if $pmcheck::package_repository and $source {
+    fail('pmcheck::package_repository and pmcheck::package_source exclude each other: the package comes from one of them')
+  }
+  if $pmcheck::package_sha256 and $source =~ Variant[Undef, Stdlib::Absolutepath] {
+    fail('pmcheck::package_sha256 is for a URL in pmcheck::package_source; a file or repository of the host is not verified with it')
+  }
+
   if $source =~ Undef {
     if $pmcheck::package_repository {
       contain pmcheck::repository

@@ -185,6 +185,27 @@ describe 'pmcheck' do
     }
   end
 
+  context 'with a checksum of a package on the host' do
+    let(:params) { { package_source: '/root/pmcheck.deb', package_sha256: 'a' * 64 } }
+
+    it { is_expected.to compile.and_raise_error(%r{package_sha256 is for a URL in pmcheck::package_source}) }
+  end
+
+  context 'with a checksum of a package in a repository' do
+    let(:params) { { package_sha256: 'a' * 64 } }
+
+    it { is_expected.to compile.and_raise_error(%r{package_sha256 is for a URL in pmcheck::package_source}) }
+  end
+
+  context 'with a package and a repository' do
+    let(:params) do
+      { package_source: 'https://example.com/pmcheck.deb', package_repository: 'https://packages.example.com/pmcheck',
+        package_repository_key: '-----BEGIN PGP PUBLIC KEY BLOCK-----' }
+    end
+
+    it { is_expected.to compile.and_raise_error(%r{package_repository and pmcheck::package_source exclude each other}) }
+  end
+
   context 'without a guard' do
     let(:params) { { guard_enable: false } }
 
