@@ -28,6 +28,7 @@ type manifest struct {
 	Spec struct {
 		Sidecars []container `yaml:"initContainers"`
 		Main     []container `yaml:"containers"`
+		Links    *bool       `yaml:"enableServiceLinks"`
 	}
 }
 
@@ -68,6 +69,9 @@ func pod(t *testing.T) (directories, sidecar, server container, configuration st
 		case err != nil:
 			t.Fatal(err)
 		case m.Kind == "Pod":
+			if m.Spec.Links == nil || *m.Spec.Links {
+				t.Error("the variables of a Service named pmcheck would keep pmcheck from starting")
+			}
 			directories, sidecar, server = m.Spec.Sidecars[0], m.Spec.Sidecars[1], m.Spec.Main[0]
 		case m.Kind == "ConfigMap":
 			configuration = m.Data["pmcheck.yaml"]
