@@ -9,13 +9,21 @@
 # is the file in /etc/xinetd.d with "port = 9200".
 #
 # First mask pmcheck.socket and pmcheck.service, so that pmcheck does not take the port when
-# xinetd is stopped. Then install pmcheck, and write /etc/pmcheck/pmcheck.yaml if you need one.
+# xinetd is stopped, and the guard, which would delay each stop of Puppet Server. Then install pmcheck, and write /etc/pmcheck/pmcheck.yaml if you need one.
 set -eu
 
 port=9200
 # The time in milliseconds in which pmcheck must answer. This and the way back must fit
 # into (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
 patience=2000
+servers='puppetserver pe-puppetserver puppet-master'
+
+# guards runs systemctl with these arguments for the guard of each server.
+guards() {
+    for server in $servers; do
+        systemctl --quiet "$@" "pmcheck-guard@$server.service" || echo "migrate: systemctl $* pmcheck-guard@$server.service failed" >&2
+    done
+}
 
 die() {
     echo "migrate: $*" >&2
@@ -48,7 +56,9 @@ rehearse() {
     fi
     kill $rehearsal 2>/dev/null || true
     wait $rehearsal || true
-    $passed || die "pmcheck does not answer 200 here, so nothing was changed; see /run/pmcheck-rehearsal.log"
+    $passed || die "pmcheck does not answer 200 to http://127.0.0.1 here, so nothing was changed; see
+    /run/pmcheck-rehearsal.log. If that has no error: pmcheck.yaml must have no tls yet, since the old check has
+    none, and 127.0.0.1 in allow, if that is set"
 }
 
 # let_go makes xinetd close the port and returns when it is closed.
@@ -71,6 +81,7 @@ back() {
     # As before: neither a stop of xinetd nor a reboot gives the port to pmcheck.
     systemctl --quiet disable pmcheck.socket pmcheck.service || true
     systemctl --quiet mask pmcheck.socket pmcheck.service || true
+    guards mask
     until_answer $port 10000 || die "xinetd has the port back, and its check does not answer 200 either"
     die "$*; xinetd has the port back"
 }
@@ -78,7 +89,8 @@ back() {
 old=${1-$(find_old)}
 [ -f "$old" ] || die "which file of /etc/xinetd.d is the old check?"
 [ ! -e "$old.before-pmcheck" ] || die "migrated already: $old.before-pmcheck exists (the README has the way back)"
-until_answer $port 5000 || die "the old check does not answer 200; run this when it does"
+until_answer $port 5000 || die "the old check does not answer 200 to 127.0.0.1; run this when it does.
+    If it answers balancers: only_from in $old lacks 127.0.0.1"
 rehearse
 
 systemctl --quiet unmask pmcheck.socket pmcheck.service
@@ -90,4 +102,13 @@ systemctl --quiet enable pmcheck.socket pmcheck.service
 let_go || back "xinetd does not close port $port"
 systemctl start pmcheck.socket pmcheck.service || back "pmcheck does not start"
 until_answer $port $patience || back "pmcheck does not answer 200"
+
+# From now on the guard can ask a daemon. It is started with its server, and here if that runs.
+guards unmask
+guards enable
+for server in $servers; do
+    if systemctl --quiet is-active "$server.service"; then
+        systemctl --no-block start "pmcheck-guard@$server.service" || true
+    fi
+done
 echo "pmcheck answers on port $port. The old check is disabled in $old."

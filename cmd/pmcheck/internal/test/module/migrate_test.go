@@ -49,7 +49,7 @@ func (s *hostSite) startXinetdCheck() {
 func (s *hostSite) testMigrate() {
 	s.t.Helper()
 	s.Host.Copy(tree(s.t, "examples", "migrate-from-xinetd", "migrate.sh"), "/root/migrate.sh", 0o755)
-	s.Host.MustRun("systemctl", "mask", "pmcheck.socket", "pmcheck.service")
+	s.Host.MustRun("systemctl", append([]string{"mask"}, migratedUnits()...)...)
 	if out, err := s.Host.Run("apt-get", "install", "-y", "-q", debFile); err != nil {
 		s.t.Fatalf("the package cannot be installed while its port is taken: %v", err)
 	} else {
@@ -118,10 +118,16 @@ func (s *hostSite) migrate(ok bool, owner string) {
 	}
 }
 
-// assertUnits asserts that the units which bind the port are enabled or masked.
+// migratedUnits are the units that the migration enables: those that bind the port, and the guard,
+// which would wait for a daemon that is masked.
+func migratedUnits() []string {
+	return []string{"pmcheck.socket", "pmcheck.service", "pmcheck-guard@puppetserver.service"}
+}
+
+// assertUnits asserts that the units that the migration enables are enabled or masked.
 func (s *hostSite) assertUnits(want string) {
 	s.t.Helper()
-	for _, unit := range []string{"pmcheck.socket", "pmcheck.service"} {
+	for _, unit := range migratedUnits() {
 		if got, _ := s.Host.Run("systemctl", "is-enabled", unit); strings.TrimSpace(got) != want {
 			s.t.Errorf("%s is %s, want %s", unit, got, want)
 		}

@@ -65,17 +65,17 @@ func TestMigrationEnablesPmcheckOnlyOnSuccess(t *testing.T) {
 				out, _ := exec.Command("systemctl", append([]string{"--root=" + dir}, args...)...).Output()
 				return strings.Join(strings.Fields(string(out)), " ")
 			}
-			systemctl("enable", "pmcheck.socket", "pmcheck.service")
-			systemctl(test.before, "pmcheck.socket", "pmcheck.service")
+			systemctl(append([]string{"enable"}, migratedUnits()...)...)
+			systemctl(append([]string{test.before}, migratedUnits()...)...)
 			cmd := exec.Command("sh", script, old)
 			cmd.Env = []string{"PATH=" + bin + ":/usr/bin:/bin", "ROOT=" + dir, "START=" + test.start}
 			out, err := cmd.CombinedOutput()
 			if (err == nil) != (test.start == "0") {
 				t.Errorf("migrate.sh: %v\n%s", err, out)
 			}
-			want := test.want + " " + test.want
-			if got := systemctl("is-enabled", "pmcheck.socket", "pmcheck.service"); got != want {
-				t.Errorf("pmcheck.socket and pmcheck.service are %s, want %s\n%s", got, want, out)
+			want := strings.TrimSpace(strings.Repeat(test.want+" ", len(migratedUnits())))
+			if got := systemctl(append([]string{"is-enabled"}, migratedUnits()...)...); got != want {
+				t.Errorf("%v are %s, want %s\n%s", migratedUnits(), got, want, out)
 			}
 			if config := lab.Read(t, old); strings.Contains(config, "disable = yes") != (err == nil) {
 				t.Errorf("the old check:\n%s", config)
