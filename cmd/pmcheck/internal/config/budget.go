@@ -31,8 +31,8 @@ func defaultBudget() Budget {
 	}
 }
 
-// BudgetRole is the role of the masters in the database, unless the URL names one.
-const BudgetRole = "pmcheck"
+// budgetRole is the role of the masters in the database, unless the URL names one.
+const budgetRole = "pmcheck"
 
 // Target returns the parts of Database.
 func (b Budget) Target() (host, port, database, role string) {
@@ -44,7 +44,7 @@ func (b Budget) Target() (host, port, database, role string) {
 		port = "5432"
 	}
 	if role = u.User.Username(); role == "" {
-		role = BudgetRole
+		role = budgetRole
 	}
 	return u.Hostname(), port, strings.TrimPrefix(u.Path, "/"), role
 }

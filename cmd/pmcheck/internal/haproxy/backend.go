@@ -62,10 +62,10 @@ func portOf(address string) string {
 	return port
 }
 
-// ParseServer reads NAME=ADDRESS, an address, or an entry of fleet. The port
+// parseServer reads NAME=ADDRESS, an address, or an entry of fleet. The port
 // of an entry of fleet is pmcheck's; Puppet's is 8140 unless NAME=ADDRESS says
 // otherwise.
-func ParseServer(text string) (Server, error) {
+func parseServer(text string) (Server, error) {
 	name, address, named := strings.Cut(text, "=")
 	if !named {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
@@ -79,12 +79,12 @@ func ParseServer(text string) (Server, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		address = net.JoinHostPort(strings.Trim(address, "[]"), "8140")
 	}
-	plain := func(word string) bool { return PlainWord(word) || net.ParseIP(word) != nil }
+	plain := func(word string) bool { return plainWord(word) || net.ParseIP(word) != nil }
 	host, port, err := net.SplitHostPort(address)
-	if number, bad := strconv.ParseUint(port, 10, 16); err == nil && PlainWord(port) && (bad != nil || number == 0) {
+	if number, bad := strconv.ParseUint(port, 10, 16); err == nil && plainWord(port) && (bad != nil || number == 0) {
 		return Server{}, fmt.Errorf("%q: port %s: write a number from 1 to 65535", text, port)
 	}
-	if err != nil || !plain(name) || !plain(host) || !PlainWord(port) {
+	if err != nil || !plain(name) || !plain(host) || !plainWord(port) {
 		return Server{}, fmt.Errorf("%q: write NAME=ADDRESS, for example puppet1=192.0.2.11", text)
 	}
 	return Server{Name: strings.ReplaceAll(name, ":", "-"), Address: address}, nil
@@ -132,7 +132,7 @@ func (b *Backend) AddAll(given []string) error {
 		given = b.Settings.Fleet
 	}
 	for _, g := range given {
-		s, err := ParseServer(g)
+		s, err := parseServer(g)
 		if err != nil {
 			return fmt.Errorf("--server %w", err)
 		}
@@ -151,12 +151,12 @@ func (b *Backend) AddAll(given []string) error {
 func (b *Backend) TakeNames(given []string) (names []Name, err error) {
 	for _, g := range given {
 		if strings.Contains(g, "=") {
-			n, err := ParseName(g)
+			n, err := parseName(g)
 			if err != nil {
 				return nil, fmt.Errorf("--name %w", err)
 			}
 			names = append(names, n)
-		} else if b.Name = g; !PlainWord(g) {
+		} else if b.Name = g; !plainWord(g) {
 			return nil, fmt.Errorf("--name %q: letters, digits, dot, underscore and hyphen only", g)
 		}
 	}
@@ -179,17 +179,17 @@ func (b Backend) WriteNames(w io.Writer, names []Name) error {
 // Name is a backend, and the name under which agents connect to it.
 type Name struct{ Backend, Host string }
 
-// ParseName reads BACKEND=HOST.
-func ParseName(text string) (Name, error) {
+// parseName reads BACKEND=HOST.
+func parseName(text string) (Name, error) {
 	backend, host, _ := strings.Cut(text, "=")
-	if !PlainWord(backend) || !PlainWord(host) {
+	if !plainWord(backend) || !plainWord(host) {
 		return Name{}, fmt.Errorf("%q: write BACKEND=HOST, for example ca=puppetca.example.com", text)
 	}
 	return Name{backend, host}, nil
 }
 
-// PlainWord reports whether a word has no characters with a meaning in haproxy.cfg.
-func PlainWord(s string) bool {
+// plainWord reports whether a word has no characters with a meaning in haproxy.cfg.
+func plainWord(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
