@@ -20,7 +20,8 @@ func TestIcingaLoadsTheExample(t *testing.T) {
 	program := lab.Need(t, "icinga2", "icinga2-bin")
 	dir := t.TempDir()
 	config := filepath.Join(dir, "icinga2.conf")
-	lab.Write(t, config, `include "`+example(t, "icinga/pmcheck.conf")+`"
+	lab.Write(t, config, `include <itl>
+include "`+example(t, "icinga/pmcheck.conf")+`"
 object Endpoint NodeName {}
 object Zone ZoneName { endpoints = [ NodeName ] }
 object Endpoint "puppet1" {}
@@ -39,15 +40,27 @@ object Host "puppet2" {
   zone = ZoneName
   check_command = "pmcheck-check"
   vars.puppet_master = true
-  address = "192.0.2.12"
-  vars.pmcheck_host = address // without an agent
+  vars.pmcheck_host = "https://" + name + ":9200" // without an agent
 }
-object Host "web1" { zone = ZoneName; check_command = "pmcheck-check" }
+object Host "lb1" { zone = ZoneName; check_command = "pmcheck-check"; vars.puppet_pool = true }
+object NotificationCommand "mail" { command = [ "mail" ] }
+object User "admin" {}
+apply Notification "puppetserver-warning" to Service {
+  import "puppetserver-warning"
+  command = "mail"
+  users = [ "admin" ]
+  assign where service.name == "puppetserver"
+}
 `)
 	out := must(t, exec.Command(program, "daemon", "-C", "-c", config, "-D", "RunAsUser=root", "-D", "RunAsGroup=root",
 		"-D", "DataDir="+dir, "-D", "CacheDir="+dir, "-D", "LogDir="+dir, "-D", "NodeName=icinga", "-D", "ZoneName=main"))
-	for _, want := range []string{"Instantiated 2 Services.", "Instantiated 2 CheckCommands.", "Instantiated 3 Hosts."} {
-		if !strings.Contains(out, want) {
+	for _, want := range []string{
+		"4 Services", // puppetserver on both masters, puppetserver-agent on one, puppetserver-pool
+		"3 Hosts",
+		"2 Notifications",
+		"1 Dependency",
+	} {
+		if !strings.Contains(out, "Instantiated "+want+".") {
 			t.Errorf("Icinga does not say %q:\n%s", want, out)
 		}
 	}
