@@ -88,18 +88,21 @@ func sending(s api.Status, service string, since time.Time) (list []api.Obstacle
 			o.Count = b.View.Sessions
 			list = append(list, o)
 		case b.View == nil:
-			list = append(list, untold(b)...)
+			list = append(list, untold(s, b, true)...)
 		}
 	}
 	return list
 }
 
-// untold is the obstacle of a balancer without a view that may still send: it takes the
-// master out after several refusals in a row. A balancer that was never told anything else
-// needs no more refusals than it got.
-func untold(b api.Balancer) []api.Obstacle {
-	told, enough := b.Answers, min(b.Refusals(), b.Checks)
-	if b.Answer.Code < http.StatusBadRequest {
+// untold is the obstacle of a balancer without a view: it takes the master out after several
+// refusals in a row, and back after several other answers. A balancer that was never told
+// anything else needs no more of them than it got, unless a daemon before may have told it.
+func untold(s api.Status, b api.Balancer, refused bool) []api.Obstacle {
+	told, enough := b.Answers, b.Refusals()
+	if s.Time.Sub(s.Started) >= hearWithin {
+		enough = min(enough, b.Checks)
+	}
+	if refused != (b.Answer.Code >= http.StatusBadRequest) {
 		told = 0
 	}
 	if told >= enough {

@@ -118,6 +118,11 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 			[]string{"untold: lb1 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
 		{"balancer without a view that was never told anything else", status(drain.Drain, asking(untold(2, 2))),
 			monitor.Server, nil, []string{}},
+		{"the same, and a daemon before may have told it", status(drain.Drain, asking(untold(2, 2)),
+			func(s *api.Status) { s.Started = now().Add(-59 * time.Second) }), monitor.Server, nil,
+			[]string{"untold: lb1 was told 2 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
+		{"the same with three refusals", status(drain.Drain, asking(untold(3, 3)),
+			func(s *api.Status) { s.Started = now().Add(-5 * time.Second) }), monitor.Server, nil, []string{}},
 		{"balancer without a view that was told 200 again by a daemon that hung",
 			status(drain.Drain, asking(untold(50, 50)), asking(func(b *api.Balancer) {
 				untold(50, 50)(b)
@@ -215,6 +220,11 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 		s.Services[0].Verdict = check.Verdict{Health: check.Busy, Reason: check.JRubyBusy}
 	}
 	elsewhere := func(b *api.Balancer) { b.BusyCode = 503 }
+	told := func(code int, checks, answers int64) func(*api.Balancer) {
+		return func(b *api.Balancer) {
+			b.View, b.Answer, b.Checks, b.Answers = nil, balancer.Told{Code: code}, checks, answers
+		}
+	}
 	tests := []struct {
 		name   string
 		status api.Status
@@ -239,7 +249,22 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 		})), []string{"not-sending: lb1 does not send yet (UP 1/2, 0 sessions)"}},
 		{"balancer has not asked since", status(drain.Ready, ready, asking(func(b *api.Balancer) { up(b); b.Seen = held() })),
 			[]string{"unseen: lb1 has not asked since the hold changed (asks every 2s)"}},
-		{"balancer without a view", status(drain.Ready, ready, asking(func(b *api.Balancer) { b.View = nil })), []string{}},
+		{"balancer without a view", status(drain.Ready, ready, asking(told(200, 50, 3))), []string{}},
+		{"balancer without a view, told once", status(drain.Ready, ready, asking(told(200, 50, 1))),
+			[]string{"untold: lb1 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
+		{"balancer without a view, told by a daemon that hung", status(drain.Ready, ready, asking(told(503, 50, 9))),
+			[]string{"untold: lb1 was told 0 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
+		{"new balancer without a view, told nothing else", status(drain.Ready, ready, asking(told(200, 2, 2))), []string{}},
+		{"busy, and a balancer without a view sends elsewhere then", status(drain.Ready, ready, busy,
+			asking(func(b *api.Balancer) { told(503, 50, 1)(b); elsewhere(b) })), []string{}},
+		{"agent-check, told once", status(drain.Ready, ready, asking(func(b *api.Balancer) {
+			told(200, 50, 1)(b)
+			b.Name = api.AgentCheck
+		})), []string{}},
+		{"balancer without a view that asks seldom", status(drain.Ready, ready, asking(func(b *api.Balancer) {
+			told(200, 50, 1)(b)
+			b.Interval = 30
+		})), []string{}},
 		{"busy, and the balancer sends elsewhere then", status(drain.Ready, ready, busy, asking(elsewhere)), []string{}},
 		{"busy, and the balancer has it down anyway", status(drain.Ready, ready, busy, asking(func(*api.Balancer) {})),
 			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
