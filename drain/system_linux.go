@@ -16,8 +16,8 @@ import (
 // the kernel knows them. It needs no privilege.
 func sockets(port uint16) (list []Connection, listeners []netip.Addr, err error) {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		all, err := netlink.SocketDiagTCPInfo(family)
-		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		all, err := whole(func() ([]*netlink.InetDiagTCPInfoResp, error) { return netlink.SocketDiagTCPInfo(family) })
+		if err != nil {
 			return nil, nil, fmt.Errorf("list TCP connections: %w", err)
 		}
 		for _, s := range all {
@@ -39,6 +39,17 @@ func sockets(port uint16) (list []Connection, listeners []netip.Addr, err error)
 		}
 	}
 	return list, listeners, nil
+}
+
+// whole returns a list that the kernel did not change while it was read: a part would look
+// like a master without agents. It tries a few times.
+func whole[T any](read func() ([]T, error)) (list []T, err error) {
+	for range 5 {
+		if list, err = read(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return list, err
 }
 
 func addrPort(ip net.IP, port uint16) netip.AddrPort {
