@@ -222,9 +222,17 @@ func (c *Client) connection(role string) (*pgconn.Config, error) {
 	settings.Password, settings.KerberosSrvName, settings.KerberosSpn = "", "", ""
 	settings.TLSConfig, settings.Fallbacks = tls, nil
 	settings.ValidateConnect, settings.AfterConnect = nil, nil
-	settings.RuntimeParams = map[string]string{
-		"application_name":  "pmcheck",
-		"statement_timeout": strconv.FormatInt(Timeout.Milliseconds(), 10),
-	}
+	settings.RuntimeParams = parameters()
 	return settings, nil
+}
+
+// parameters returns those of a session, whatever the server's defaults are. A claim must see
+// what was committed while it waited for its lock: with a snapshot from before, both of two
+// claims would find the pool free.
+func parameters() map[string]string {
+	return map[string]string{
+		"application_name":              "pmcheck",
+		"statement_timeout":             strconv.FormatInt(Timeout.Milliseconds(), 10),
+		"default_transaction_isolation": "read committed",
+	}
 }

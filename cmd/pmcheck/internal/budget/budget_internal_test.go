@@ -20,3 +20,10 @@ func TestVariablesDoNotMatter(t *testing.T) {
 		})
 	}
 }
+
+// A site may have set default_transaction_isolation on its server, for PuppetDB's sake.
+func TestTheIsolationOfAClaimIsNotTheServersDefault(t *testing.T) {
+	if got := parameters()["default_transaction_isolation"]; got != "read committed" {
+		t.Errorf("a session has the isolation level %q", got)
+	}
+}
