@@ -18,23 +18,40 @@ type Service struct {
 	MainPID uint32
 }
 
-// AskService asks systemd about a service. It takes at most 5 s.
+// AskService asks systemd about a service, of which unit may be an alias. It takes at most 5 s.
 func AskService(ctx context.Context, unit string) (s Service, err error) {
-	s.Unit = unit
 	err = ask(ctx, "about "+unit, func(ctx context.Context, bus *dbus.Conn) error {
-		pid, err := bus.GetServicePropertyContext(ctx, unit, "MainPID")
-		if err != nil {
-			return err
-		}
-		s.MainPID, _ = pid.Value.Value().(uint32)
-		jobs, err := bus.ListJobsContext(ctx)
-		for _, job := range jobs {
-			if job.Unit == unit {
-				s.Job = job.JobType
-			}
-		}
+		s, err = service(ctx, bus, unit)
 		return err
 	})
+	return s, err
+}
+
+// manager is what a service is asked of: a connection to systemd.
+type manager interface {
+	GetServicePropertyContext(ctx context.Context, service, property string) (*dbus.Property, error)
+	GetUnitPropertyContext(ctx context.Context, unit, property string) (*dbus.Property, error)
+	ListJobsContext(ctx context.Context) ([]dbus.JobStatus, error)
+}
+
+// service asks a manager about a service. Jobs have the unit's own name, and not its alias.
+func service(ctx context.Context, m manager, unit string) (Service, error) {
+	s := Service{Unit: unit}
+	pid, err := m.GetServicePropertyContext(ctx, unit, "MainPID")
+	if err != nil {
+		return s, err
+	}
+	s.MainPID, _ = pid.Value.Value().(uint32)
+	id, err := m.GetUnitPropertyContext(ctx, unit, "Id")
+	if err != nil {
+		return s, err
+	}
+	jobs, err := m.ListJobsContext(ctx)
+	for _, job := range jobs {
+		if job.Unit == id.Value.Value() {
+			s.Job = job.JobType
+		}
+	}
 	return s, err
 }
 
