@@ -10,7 +10,7 @@
 # command runs below `pmcheck with-hold` on the master: if the connection to it is lost, the
 # hold is lifted when the command has ended.
 #
-# @example A new package on every master
+# @example A new package on every master; on EL the command is dnf upgrade -y puppetserver
 #   bolt plan run pmcheck::rolling targets=masters \
 #     command='apt-get install -y puppetserver' reason='Puppet Server 7.9.6'
 #
