@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -19,6 +20,9 @@ const (
 	othersWindow, othersLate = 15 * time.Second, time.Second
 	// blip is how long a master may fail and still count as one that serves.
 	blip = 10 * time.Second
+	// silence is the same for a master that does not answer in time, as long as it takes
+	// until the budget counts it as out.
+	silence = time.Minute
 )
 
 // others returns what the other masters of the fleet said; nil if that is not known. The
@@ -43,8 +47,21 @@ func fleetTells(s api.Status) bool {
 	if server.Mode != drain.Ready {
 		since = server.Verdict.Since
 	}
-	failed := !server.Verdict.Health.Serves() && s.Time.Sub(since) > blip
-	return !failed && (server.Mode == drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed)
+	waits := server.Mode == drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed
+	return waits && !failedFor(server.Verdict, s.Time.Sub(since))
+}
+
+// failedFor reports whether a master with this verdict has failed, if it has not served for
+// this time. One that is silent may only be slow, and agents get their catalogs; of one
+// that is unknown nothing is known but that pmcheck cannot ask.
+func failedFor(v check.Verdict, out time.Duration) bool {
+	switch {
+	case v.Health.Serves(), v.Health == check.Unknown:
+		return false
+	case v.Reason == check.Timeout:
+		return out > silence
+	}
+	return out > blip
 }
 
 // unasked is the obstacle of a daemon that has just started and takes turns by what the

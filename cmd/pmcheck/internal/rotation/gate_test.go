@@ -144,6 +144,7 @@ func TestTurnsBehindGates(t *testing.T) {
 			}
 		}
 	}
+	slow := func(s *api.Status) { s.Services[0].Verdict.Reason = check.Timeout }
 	without := func(change func(*api.Status)) func(*api.Status) {
 		return func(s *api.Status) { fleet("m2")(s); change(s) }
 	}
@@ -165,6 +166,11 @@ func TestTurnsBehindGates(t *testing.T) {
 		{"held, and the gate is open", status(drain.Drain, fleet("m2")), []api.ObstacleKind{api.ObstacleTurn}},
 		{"this one has failed", status(drain.Ready, fleet("m2"), fails(check.Unhealthy, 11*time.Second)), nil},
 		{"this one fails for a moment", status(drain.Ready, fleet("m2"), fails(check.Unhealthy, 9*time.Second)),
+			[]api.ObstacleKind{api.ObstacleTurn}},
+		{"this one does not answer in time", status(drain.Ready, fleet("m2"), fails(check.Unhealthy, 59*time.Second), slow),
+			[]api.ObstacleKind{api.ObstacleTurn}},
+		{"the same, for longer", status(drain.Ready, fleet("m2"), fails(check.Unhealthy, 61*time.Second), slow), nil},
+		{"pmcheck cannot ask this one", status(drain.Ready, fleet("m2"), fails(check.Unknown, time.Hour)),
 			[]api.ObstacleKind{api.ObstacleTurn}},
 		{"this one starts", status(drain.Ready, fleet("m2"), fails(check.Warming, 11*time.Second)), nil},
 		{"this one is busy", status(drain.Ready, fleet("m2"), fails(check.Busy, time.Hour)),
