@@ -60,9 +60,6 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"budget of another scheme", "budget: {database: 'mysql://db/pmcheck'}\n",
 			"F:1: budget.database: mysql://db/pmcheck is not the URL of a database " +
 				"(such as postgresql://puppetdb.example.com/pmcheck)"},
-		{"budget that limits nothing", "budget: {max_out: 2}\n",
-			"F:1: budget.database: is missing (such as postgresql://puppetdb.example.com/pmcheck; " +
-				"the rest of budget has no effect without it)"},
 		{"budget without a database", "budget: {database: 'postgresql://db'}\n",
 			"F:1: budget.database: postgresql://db is not the URL of a database " +
 				"(such as postgresql://puppetdb.example.com/pmcheck)"},
@@ -76,7 +73,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: budget.database: sslmode=verify-full&service=x is not allowed (the settings of a connection are fixed)"},
 		{"budget with a password", "budget: {database: 'postgresql://pmcheck:secret@db/pmcheck'}\n",
 			"F:1: budget.database: has a password (the host's Puppet certificate is used instead)"},
-		{"budget of nothing", "budget: {database: 'postgresql://db/x', max_out: 0, lapse: 1s, settle: 0s, pool: a b}\n",
+		{"budget of nothing", "budget: {max_out: 0, lapse: 1s, settle: 0s, pool: a b}\n",
 			"F:1: budget.max_out: 0 is out of range (1 to 1000)\n" +
 				"F:1: budget.lapse: 1s is out of range (5m to 30d)\n" +
 				"F:1: budget.settle: 0s is out of range (5s to 1h)\n" +

@@ -49,14 +49,20 @@ func (b Budget) Target() (host, port, database, role string) {
 	return u.Hostname(), port, strings.TrimPrefix(u.Path, "/"), role
 }
 
+// warnings are not mistakes: a file that has the pool or max_out of all sites, and is to get
+// the database of each later, must not keep a daemon from starting.
+func (b Budget) warnings() []string {
+	if b.Database != "" || b == defaultBudget() {
+		return nil
+	}
+	return []string{"budget limits nothing without budget.database, such as postgresql://puppetdb.example.com/pmcheck"}
+}
+
 func (j judge) budget(b Budget) {
 	if b.Database != "" {
 		problem, hint := databaseProblem(b.Database)
 		j.rule("budget.database", problem == "", problem, hint)
 	}
-	j.rule("budget.database", b.Database != "" || b == defaultBudget(), "is missing",
-		"such as postgresql://puppetdb.example.com/pmcheck; the rest of budget has no effect without it",
-		"budget.pool", "budget.max_out", "budget.lapse", "budget.settle")
 	j.rule("budget.pool", regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`).MatchString(b.Pool),
 		show(b.Pool)+" is not the name of a pool", "letters, digits, dot, underscore and hyphen")
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pmcheck/pmcheck/check"
 )
@@ -106,7 +107,7 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	l.Warnings = append(l.Warnings, l.Config.Guard.warnings()...)
+	l.Warnings = slices.Concat(l.Warnings, l.Config.Guard.warnings(), l.Config.Budget.warnings())
 	if p := &l.Config.Probe; p.MaxAge == 0 {
 		p.MaxAge = p.derivedMaxAge()
 		l.origins.set("probe.max_age", p.MaxAge, place{origin: "derived from probe.interval, probe.timeout and probe.fall"})

@@ -57,6 +57,21 @@ func TestShutdownThatSystemdCutsShortIsAWarning(t *testing.T) {
 	}
 }
 
+func TestABudgetWithoutADatabaseIsAWarning(t *testing.T) {
+	for settings, warned := range map[string]bool{
+		"{}": false, "{max_out: 2}": true, "{pool: east}": true, "{max_out: 2, database: 'postgresql://db/pmcheck'}": false,
+	} {
+		dir := root(t, map[string]string{config.DefaultFile: "budget: " + settings + "\n"})
+		l, err := config.Check(config.Options{Root: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(l.Warnings, "\n"); strings.Contains(said, "without budget.database") != warned {
+			t.Errorf("%s: %q", settings, said)
+		}
+	}
+}
+
 func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
