@@ -23,21 +23,15 @@ type Started struct {
 	Kept time.Time
 }
 
-// LoadToStart reads the configuration for a daemon that starts. If it has mistakes, or names
-// new directories of holds that cannot be read, the last good one is used: a restart must not
-// take a healthy master out. The error names the mistakes.
+// LoadToStart reads the configuration for a daemon that starts. If it has mistakes, the
+// last good one is used: a restart must not take a healthy master out. The error names
+// the mistakes.
 func (l LastGood) LoadToStart(o config.Options) (Started, error) {
 	s, mistakes := loadToStart(o)
-	if mistakes != nil {
-		return l.instead(o, mistakes)
+	if mistakes == nil {
+		return s, nil
 	}
-	if unreadable := s.Config.Store().CheckReadable(); unreadable != nil {
-		// With directories that are not new, holds may be lost.
-		if older, err := l.instead(o, unreadable); err == nil && older.Config.Holds != s.Config.Holds {
-			return older, nil
-		}
-	}
-	return s, nil
+	return l.instead(o, mistakes)
 }
 
 // instead returns the last good configuration, to be used instead of the current one
