@@ -44,10 +44,10 @@ func (h *Hold) Other() (other drain.Hold, found bool) {
 	return drain.Hold{}, false
 }
 
-// Wish returns the hold to set. It outlasts the waits before the command: for the turn, and
-// until the master is idle, each at most limit.
+// Wish returns the hold to set. It outlasts the waits before the command: for the turn and
+// those that leave after it, and until the master is idle, each at most limit.
 func (h *Hold) Wish(reason string, limit time.Duration) rotation.Wish {
-	h.Until = time.Now().Add(2*limit + h.Length)
+	h.Until = time.Now().Add(2*limit + min(limit, rotation.Overtime) + h.Length)
 	return rotation.Wish{New: true, Hold: drain.Hold{
 		Holder:  h.Holder,
 		Service: h.Service,

@@ -33,7 +33,7 @@ describe 'pmcheck' do
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
-      it { is_expected.to contain_file('/etc/tmpfiles.d/pmcheck-puppet.conf').with_ensure('absent') }
+      it { is_expected.to contain_file('/etc/tmpfiles.d/zz-pmcheck.conf').with_ensure('absent') }
       it { is_expected.not_to contain_exec('pmcheck: create holds.persistent') }
       it { expect(yaml).to be_nil } # nothing but comments
     end
@@ -143,7 +143,7 @@ describe 'pmcheck' do
           .with(command: "/usr/bin/install -d -o root -g root -m 0755 #{directory}", creates: directory)
           .that_comes_before('File[/etc/pmcheck/pmcheck.yaml]')
       end
-      is_expected.to contain_file('/etc/tmpfiles.d/pmcheck-puppet.conf').with_content(%r{^d "/run/holds" - - - -$})
+      is_expected.to contain_file('/etc/tmpfiles.d/zz-pmcheck.conf').with_content(%r{^d "/run/holds" - - - -$})
     end
 
     it 'restarts for what a reload cannot change' do
