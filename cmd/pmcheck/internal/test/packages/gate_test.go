@@ -110,6 +110,7 @@ func (s *hostSite) reloadFirewalld() {
 		{"firewall-cmd", "--reload"},
 		{"firewall-cmd", "--complete-reload"},
 		{"systemctl", "restart", "firewalld.service"},
+		{"firewall-cmd", "--state"}, // answers after the start: one that is stopped meanwhile leaves its table
 		{"systemctl", "stop", "firewalld.service"},
 	} {
 		s.staysClosed(command[1] != "stop", "inet firewalld", command...)
