@@ -125,3 +125,15 @@ func Latency(d time.Duration) string {
 	}
 	return Duration(d.Round(100 * time.Millisecond))
 }
+
+// ShellQuote returns s in quotes, as a single word of bash, zsh and fish.
+func ShellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// ShellWord returns s, quoted if a shell would read more in it than a word.
+func ShellWord(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return ShellQuote(s)
+}

@@ -8,6 +8,7 @@ import (
 	"text/template"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -21,7 +22,7 @@ func Shells() []string { return []string{"bash", "zsh", "fish"} }
 func WriteCompletion(w io.Writer, shell string, commands []Command) error {
 	t := template.New(shell + ".tmpl").Funcs(template.FuncMap{
 		"flags":  completedFlags,
-		"quote":  quote,
+		"quote":  text.ShellQuote,
 		"zsh":    zshText,
 		"action": zshAction,
 	})
@@ -92,18 +93,6 @@ func completedValue(c Command, f Flag) string {
 		return "nothing"
 	}
 	return values[f.Names[i]]
-}
-
-// quote returns s as a single word of bash, zsh and fish.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// shellWord returns s, quoted if a shell would read more in it than a word.
-func shellWord(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return quote(s)
 }
 
 // zshText escapes the characters that are special in a specification for _arguments.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -35,7 +36,7 @@ func (l Line) LastServer(catalogs bool) string {
 func (l Line) with(flag, value string) string {
 	words := []string{l.called(), flag, value}
 	for _, word := range l.Typed[min(len(strings.Fields(l.called()))-1, len(l.Typed)):] {
-		words = append(words, shellWord(word))
+		words = append(words, text.ShellWord(word))
 	}
 	return strings.Join(words, " ")
 }

@@ -22,7 +22,7 @@ func nextSteps(s api.Status) []step {
 	steps := holdSteps(s.Holds)
 	held := server.Mode != drain.Ready
 	if s.Config.Error != "" {
-		steps = append(steps, step{"pmcheck config --check " + shellQuote(s.Config.File),
+		steps = append(steps, step{"pmcheck config --check " + text.ShellWord(s.Config.File),
 			"says what is wrong with the configuration; then systemctl reload pmcheck"})
 	}
 	switch {
@@ -114,9 +114,9 @@ func unreadableStep(h api.HoldStatus) step {
 		lift := liftStep(h)
 		return step{lift.Command, why + "; mend the file, or lift this hold by its name"}
 	case text.Printable(h.Path, len(h.Path)) == h.Path:
-		return step{"ls -l " + shellQuote(h.Path), why + "; mend or remove the file"}
+		return step{"ls -l " + text.ShellWord(h.Path), why + "; mend or remove the file"}
 	}
-	return step{"ls -lb " + shellQuote(filepath.Dir(h.Path)),
+	return step{"ls -lb " + text.ShellWord(filepath.Dir(h.Path)),
 		"shows a file whose name cannot be printed: mend or remove it"}
 }
 

@@ -51,14 +51,3 @@ func oldest(loans []check.Loan, n int) []check.Loan {
 	})
 	return sorted[:min(n, len(sorted))]
 }
-
-// shellQuote returns word as a single word of a shell.
-func shellQuote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
