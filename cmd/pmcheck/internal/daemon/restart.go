@@ -39,12 +39,13 @@ func waitForRestart(started, now config.Config) (keys []string) {
 }
 
 // warnings returns sentences about what the daemon itself does not do as configured.
-func (d *Daemon) warnings() (list []string) {
-	if waiting := waitForRestart(d.start, *d.settings.Load()); len(waiting) > 0 {
-		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+
-			strings.Join(waiting, ", "))
+// waiting are the settings that take effect at its next start.
+func warnings(waiting []string) []string {
+	if len(waiting) == 0 {
+		return nil
 	}
-	return list
+	return []string{"changed since the daemon was started, in effect after a restart of pmcheck: " +
+		strings.Join(waiting, ", ")}
 }
 
 // survives reports whether a daemon that is started with c binds a port that this one has

@@ -55,7 +55,7 @@ func (d *Daemon) status(now time.Time) api.Status {
 		AgentError:  d.deaf,
 		Weight:      int(d.weight.Load()),
 		Served:      d.servedFor(now),
-		Warnings:    d.warnings(),
+		Warnings:    warnings(used.Restart),
 	}.Build(now)
 }
 
