@@ -44,17 +44,7 @@ func TestACollisionUndoesOnlyTheOwnHold(t *testing.T) {
 		}, "", "left as it is"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "") // a socket's path must be short
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			config, socket := filepath.Join(dir, "pmcheck.yaml"), filepath.Join(dir, "s")
-			write(t, config, "holds:\n  persistent: "+dir+"/holds\n  until_reboot: "+dir+"/run\n")
-			store := &drain.Store{Persistent: dir + "/holds", UntilReboot: dir + "/run"}
-			if _, err := store.LiftAll(); err != nil { // it creates the directories
-				t.Fatal(err)
-			}
+			config, socket, store := holdsSite(t)
 			if tt.before > 0 {
 				h := drain.Hold{Holder: drain.Operator, Mode: drain.Drain, Reason: "before", Until: time.Now().Add(tt.before)}
 				if _, err := store.Put(h); err != nil {
@@ -122,20 +112,27 @@ func startColliding(t *testing.T, socket string, during func() error) {
 	t.Cleanup(func() { server.Close() })
 }
 
-// One of three servers does not come back. When the time of the turn is over, the other two
-// leave: each must see that no server is left, as within its turn.
-func TestADrainThatIsOverdueSeesACollision(t *testing.T) {
-	dir, err := os.MkdirTemp("", "")
+// holdsSite makes a configuration with directories of holds, and names a socket for a daemon.
+func holdsSite(t *testing.T) (config, socket string, store *drain.Store) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	config, socket := filepath.Join(dir, "pmcheck.yaml"), filepath.Join(dir, "s")
+	config, socket = filepath.Join(dir, "pmcheck.yaml"), filepath.Join(dir, "s")
 	write(t, config, "holds:\n  persistent: "+dir+"/holds\n  until_reboot: "+dir+"/run\n")
-	store := &drain.Store{Persistent: dir + "/holds", UntilReboot: dir + "/run"}
+	store = &drain.Store{Persistent: dir + "/holds", UntilReboot: dir + "/run"}
 	if _, err := store.LiftAll(); err != nil { // it creates the directories
 		t.Fatal(err)
 	}
+	return config, socket, store
+}
+
+// One of three servers does not come back. When the time of the turn is over, the other two
+// leave: each must see that no server is left, as within its turn.
+func TestADrainThatIsOverdueSeesACollision(t *testing.T) {
+	config, socket, store := holdsSite(t)
 	startStatus(t, socket, func() api.Status {
 		now := time.Now()
 		mode, _ := store.Read().Mode(monitor.Server, now)
