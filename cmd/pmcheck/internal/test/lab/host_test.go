@@ -86,6 +86,27 @@ func TestHostsReachEachOtherThroughTheNetwork(t *testing.T) {
 	}
 }
 
+// TestBridgeKeepsItsHardwareAddress: the hosts have it in their ARP caches.
+func TestBridgeKeepsItsHardwareAddress(t *testing.T) {
+	lab.Real(t)
+	n := lab.StartNetwork(t)
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := n.Command("ip", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	address := func() string { return strings.Fields(run("-brief", "link", "show", "lab0"))[2] }
+	before := address()
+	const low = "00:00:00:00:00:01" // lower than any that the kernel gives to a link
+	run("link", "add", "low", "address", low, "master", "lab0", "type", "veth")
+	if after := address(); after != before {
+		t.Errorf("a new link changed the address from %s to %s", before, after)
+	}
+}
+
 // TestProgramsEndWithAKilledTestProcess starts a second test process, which starts a host,
 // an HAProxy and an ancestor, and kills it.
 func TestProgramsEndWithAKilledTestProcess(t *testing.T) {

@@ -28,9 +28,12 @@ const BridgeAddress = "198.18.0.1"
 // every file system can be the upper layer of an overlay. A killed test leaves nothing
 // behind but empty control groups. The script removes them, and ignores errors, since
 // another network may be removing the same ones.
+//
+// A bridge without a hardware address of its own takes the lowest one of its links. It would
+// change with a host that boots, and the other hosts would send to the old one for seconds.
 const networkScript = `set -e
 ip link set lo up
-ip link add lab0 type bridge
+ip link add lab0 address 02:00:c6:12:00:01 type bridge
 ip address add ` + BridgeAddress + `/15 dev lab0
 ip link set lab0 up
 mount -t tmpfs -o mode=755 tmpfs "$1"
