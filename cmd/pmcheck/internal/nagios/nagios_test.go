@@ -2,6 +2,8 @@ package nagios_test
 
 import (
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +56,26 @@ func hold(s *api.Status, age time.Duration) {
 		Owner:  "alice",
 		Since:  now.Add(-age),
 	}})
+}
+
+// puppetdb adds PuppetDB, and the check of it, to the status.
+func puppetdb(s *api.Status, severity check.Severity, state check.State) {
+	f := check.Finding{
+		Check:    check.CheckPuppetDB,
+		Severity: severity,
+		State:    state,
+		Reason:   check.NotKnown,
+		Detail:   "connection refused",
+	}
+	v := check.Verdict{Health: check.Unknown, Reason: f.Reason, Detail: f.Detail}
+	if state == check.StateBad {
+		f.Health, f.Reason = check.Unhealthy, check.PuppetDBDown
+		v.Health, v.Reason = f.Health, f.Reason
+	}
+	server := &s.Services[0]
+	server.Checks = append(server.Checks, api.CheckStatus{Finding: f})
+	server.Verdict = check.Fold(server.Verdict, []check.Finding{f})
+	s.Services = append(s.Services, api.ServiceStatus{Name: f.Check, Mode: drain.Ready, Verdict: v})
 }
 
 func TestStatusLine(t *testing.T) {
@@ -134,6 +156,47 @@ func TestStatusLine(t *testing.T) {
 				})
 			},
 			"WARNING - ca warming: starting | ",
+		},
+		{
+			"PuppetDB is down, and its check warns",
+			func(s *api.Status) { puppetdb(s, check.Warn, check.StateBad) },
+			"WARNING - puppetdb: connection refused | ",
+		},
+		{
+			"PuppetDB is down, and its check ejects",
+			func(s *api.Status) { puppetdb(s, check.Eject, check.StateBad) },
+			"CRITICAL - server unhealthy: puppetdb-down: connection refused; " +
+				"puppetdb unhealthy: puppetdb-down: connection refused | ",
+		},
+		{
+			"PuppetDB does not say how it is, and its check warns",
+			func(s *api.Status) { puppetdb(s, check.Warn, check.StateNone) },
+			"OK - server running; puppetdb unknown: not-known: connection refused | ",
+		},
+		{
+			"PuppetDB is held",
+			func(s *api.Status) {
+				puppetdb(s, check.Warn, check.StateBad)
+				hold(s, 5*time.Hour)
+				s.Services[0].Mode, s.Services[1].Mode, s.Holds[0].Service = drain.Ready, drain.Drain, "puppetdb"
+			},
+			"CRITICAL - puppetdb drain by operator",
+		},
+		{
+			"PuppetDB is asked for alone",
+			func(s *api.Status) {
+				puppetdb(s, check.Warn, check.StateBad)
+				s.Services = s.Services[1:]
+			},
+			"CRITICAL - unhealthy: puppetdb-down: connection refused | ",
+		},
+		{
+			"warming, and a certificate expires: both",
+			func(s *api.Status) {
+				s.Services[0].Verdict = check.Verdict{Health: check.Warming, Reason: check.UnitStarting}
+				s.Probe.TLS.Server.NotAfter = now.Add(time.Hour)
+			},
+			"CRITICAL - server certificate expires 2026-11-22T13:00:00Z (in 1h); warming: unit-starting | ",
 		},
 		{
 			"a check that warns",
@@ -225,6 +288,61 @@ func TestStatusLine(t *testing.T) {
 				t.Errorf("state %v, want %s", line.State, word)
 			}
 		})
+	}
+}
+
+// The service puppetserver-pool of the example reads the lines of the masters.
+func TestIcingaCountsTheMastersThatDoNotServe(t *testing.T) {
+	example, err := os.ReadFile("../../../../examples/icinga/pmcheck.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := regexp.MustCompile(`(?s)\napply Service "puppetserver" .*?\n}`).Find(example)
+	only := regexp.MustCompile(`vars.pmcheck_service = "(.*)"`).FindSubmatch(service)
+	expression := regexp.MustCompile(`var out = "(.*)"`).FindSubmatch(example)
+	if only == nil || expression == nil {
+		t.Fatal("no pmcheck_service, or no expression for masters that are out")
+	}
+	out := regexp.MustCompile(string(expression[1]))
+	expires := func(s *api.Status) { s.Probe.TLS.Server.NotAfter = now.Add(time.Hour) }
+	for _, test := range []struct {
+		name string
+		edit func(*api.Status)
+		want bool
+	}{
+		{"in service", func(*api.Status) {}, false},
+		{"busy", func(s *api.Status) { s.Services[0].Verdict.Health = check.Busy }, false},
+		{"PuppetDB is down", func(s *api.Status) { puppetdb(s, check.Warn, check.StateBad) }, false},
+		{
+			"another service is down",
+			func(s *api.Status) {
+				v := check.Verdict{Health: check.Unhealthy, Reason: check.Refused}
+				s.Services = append(s.Services, api.ServiceStatus{Name: "pcp", Mode: drain.Ready, Verdict: v})
+			},
+			false,
+		},
+		{"held", func(s *api.Status) { hold(s, time.Hour) }, true},
+		{"warming", func(s *api.Status) { s.Services[0].Verdict.Health = check.Warming }, true},
+		{"unhealthy", func(s *api.Status) { s.Services[0].Verdict.Health = check.Unhealthy }, true},
+		{"unknown", func(s *api.Status) { s.Services[0].Verdict.Health = check.Unknown }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for name, also := range map[string]func(*api.Status){"": func(*api.Status) {}, "a certificate expires": expires} {
+				s := status(test.edit)
+				also(&s)
+				if err := s.Only(string(only[1])); err != nil {
+					t.Fatal(err)
+				}
+				line := nagios.Status(s, nagios.Limits{CritExpiry: 7 * 24 * time.Hour})
+				counted := line.State == nagios.Unknown || out.MatchString(line.String())
+				if counted != test.want {
+					t.Errorf("%s: out %v, want %v: %s", name, counted, test.want, line)
+				}
+			}
+		})
+	}
+	if !out.MatchString(nagios.Failed(nagios.Critical, api.ErrNoDaemon).String()) {
+		t.Error("a daemon that does not answer is not counted")
 	}
 }
 

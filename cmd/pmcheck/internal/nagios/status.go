@@ -15,10 +15,10 @@ import (
 
 // Status returns the line for what a daemon knows. A service that is held is a WARNING,
 // whatever its verdict, and CRITICAL once a hold is older than its limit or cannot be read.
-// The line shows the holds even if something else is worse.
+// The line shows a service that does not serve even if something else is worse.
 func Status(s api.Status, limits Limits) *Line {
 	l := &Line{}
-	var held []string
+	var out []string
 	for _, service := range s.Services {
 		state, said := serviceState(s, service, limits)
 		if len(s.Services) > 1 {
@@ -26,15 +26,15 @@ func Status(s api.Status, limits Limits) *Line {
 		}
 		l.add(state, said)
 		l.sideChecks(service.Checks)
-		if service.Mode != drain.Ready {
-			held = append(held, said)
+		if service.Mode != drain.Ready || !service.Verdict.Health.Serves() && !aside(s, service) {
+			out = append(out, said)
 		}
 	}
 	if s.Config.Error != "" {
 		l.add(Warning, "configuration not reloaded: "+s.Config.Error)
 	}
 	l.probe(s.Probe, limits, s.Time)
-	for _, said := range held {
+	for _, said := range out {
 		if !slices.Contains(l.texts, said) {
 			l.texts = append(l.texts, said)
 		}
@@ -53,6 +53,9 @@ func Status(s api.Status, limits Limits) *Line {
 func serviceState(s api.Status, service api.ServiceStatus, limits Limits) (state State, said string) {
 	state, said = verdict(service.Verdict)
 	if service.Mode == drain.Ready {
+		if aside(s, service) {
+			state = OK
+		}
 		return state, said
 	}
 	state = Warning
@@ -68,6 +71,16 @@ func serviceState(s api.Status, service api.ServiceStatus, limits Limits) (state
 		list = append(list, fmt.Sprintf("%s, held for %s", render.Hold(h.Hold), text.Age(s.Time.Sub(since))))
 	}
 	return state, strings.Join(append(list, said), "; ")
+}
+
+// aside reports whether the verdict of a service is left to the check of the same name: that
+// of PuppetDB, which masters share, unless the check takes the master out. Asked for alone,
+// it counts.
+func aside(s api.Status, service api.ServiceStatus) bool {
+	ejects := slices.ContainsFunc(s.Services[0].Checks, func(c api.CheckStatus) bool {
+		return c.Check == service.Name && c.Severity == check.Eject
+	})
+	return service.Name == check.CheckPuppetDB && len(s.Services) > 1 && !ejects
 }
 
 // holds reports whether a hold takes the service out. The guard also announces a stop with

@@ -33,6 +33,7 @@ object Host "puppet1" {
   zone = ZoneName
   check_command = "pmcheck-check"
   vars.puppet_master = true
+  vars.puppet_services = [ "ca" ]
   address = "192.0.2.11"
   vars.agent_endpoint = name
 }
@@ -55,10 +56,10 @@ apply Notification "puppetserver-warning" to Service {
 	out := must(t, exec.Command(program, "daemon", "-C", "-c", config, "-D", "RunAsUser=root", "-D", "RunAsGroup=root",
 		"-D", "DataDir="+dir, "-D", "CacheDir="+dir, "-D", "LogDir="+dir, "-D", "NodeName=icinga", "-D", "ZoneName=main"))
 	for _, want := range []string{
-		"4 Services", // puppetserver on both masters, puppetserver-agent on one, puppetserver-pool
+		"5 Services", // puppetserver on both masters, puppetserver-ca and -agent on one, puppetserver-pool
 		"3 Hosts",
 		"2 Notifications",
-		"1 Dependency",
+		"2 Dependencies",
 	} {
 		if !strings.Contains(out, "Instantiated "+want+".") {
 			t.Errorf("Icinga does not say %q:\n%s", want, out)
