@@ -28,7 +28,7 @@ const (
 // it is out. settled says that SlotBack has been true for the time in budget.settle.
 func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
 	server, _ := s.Service(monitor.Server)
-	isNew := slices.ContainsFunc(s.Holds, func(h api.HoldStatus) bool { return newHost(h.Hold) })
+	isNew := newHost(s.Holds)
 	if why := heldBy(s); server.Mode != drain.Ready && why != "" && !isNew {
 		return SlotRenew, why
 	}
@@ -81,10 +81,19 @@ func HeldOut(holds []drain.Hold) bool {
 	})
 }
 
-// newHost reports whether a hold says that the host has never been in the pool, which
+// newHost reports whether the holds say that the host has never been in the pool, which
 // therefore does not miss it, whatever else holds it. A hold from a file never says so,
-// whatever its name.
-func newHost(h drain.Hold) bool { return h.Holder == drain.Initial && h.Path == "" }
+// whatever its name. While a directory of holds is lost or cannot be read, no hold says so:
+// the file that marks a host as no longer new is in there.
+func newHost(holds []api.HoldStatus) (isNew bool) {
+	for _, h := range holds {
+		if h.Holder == drain.Directory {
+			return false
+		}
+		isNew = isNew || h.Holder == drain.Initial && h.Path == ""
+	}
+	return isNew
+}
 
 // OverBudget returns the masters that keep this one from leaving because they use up the
 // budget. The database decides; this is what the daemon saw last.

@@ -32,6 +32,10 @@ func TestSlot(t *testing.T) {
 			s.Balancers = append(s.Balancers, b)
 		}
 	}
+	lost := func(s *api.Status) {
+		h := drain.Hold{Holder: drain.Directory, Mode: drain.Maint, Code: drain.Unreadable, Path: "/var/lib/pmcheck/holds"}
+		s.Holds = append(s.Holds, api.HoldStatus{Hold: h})
+	}
 	out := serving(drain.Drain, 503, time.Second, "drain")
 	tests := []struct {
 		name    string
@@ -53,6 +57,11 @@ func TestSlot(t *testing.T) {
 			by(drain.Initial, "", drain.Maint), by(drain.Guard, "", drain.Drain)}, false, rotation.SlotLook, ""},
 		{"never in service, with a slot", []func(*api.Status){held, serving(drain.Maint, 503, time.Hour, "maint"),
 			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotReturn, ""},
+		{"its directory of holds is lost, and with it the mark that it is not new", []func(*api.Status){
+			serving(drain.Maint, 503, time.Hour, "maint"), lost, by(drain.Initial, "", drain.Maint)}, false,
+			rotation.SlotRenew, "maint by directory"},
+		{"the same with a slot", []func(*api.Status){held, serving(drain.Maint, 503, time.Hour, "maint"), lost,
+			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotRenew, "maint by directory"},
 		{"held by a file of that holder", []func(*api.Status){serving(drain.Drain, 503, time.Second, "drain"),
 			by(drain.Initial, "", drain.Drain), func(s *api.Status) { s.Holds[0].Path = "/holds/initial.json" }}, false,
 			rotation.SlotRenew, "drain by initial (alice): kernel"},
