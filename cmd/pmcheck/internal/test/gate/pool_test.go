@@ -22,11 +22,14 @@ const (
 	both = "both.lab.example"
 )
 
-// A pool is two masters without a balancer, and a host with agents.
+// long also tries the agents of later releases, and restarts the masters.
+var long = os.Getenv("PMCHECK_LONG") != ""
+
+// A pool is two masters without a balancer, and hosts with agents.
 type pool struct {
 	t       *testing.T
 	masters []*lab.PuppetMaster
-	host    *lab.Host // of the agents, and of the name server
+	hosts   []*lab.Host // with agents of different versions; on the first one is the name server
 }
 
 // startPool starts the masters with pmcheck and a gate each, and the name server.
@@ -49,7 +52,10 @@ func startPool(t *testing.T) *pool {
 		}
 	}
 	p.masters[1].WaitReady(10 * time.Minute)
-	p.host = n.Boot("agents")
+	p.hosts = append(p.hosts, n.Boot("agents"))
+	if long {
+		p.bootReleases(n)
+	}
 	p.serveNames()
 	deb := lab.DEB(t, "1.0.0")
 	for _, m := range p.masters {
@@ -63,21 +69,38 @@ func startPool(t *testing.T) *pool {
 	return p
 }
 
-// serveNames starts gdnsd on the host of the agents, which uses no other name server.
+// bootReleases boots hosts with the agents of later releases of Debian: Puppet 8 and
+// OpenVox 9.
+func (p *pool) bootReleases(n *lab.Network) {
+	p.t.Helper()
+	for _, r := range lab.Releases() {
+		if r.Suite == "trixie" || r.Suite == "forky" {
+			p.hosts = append(p.hosts, n.BootFrom(r.Root(p.t), r.Suite))
+		}
+	}
+	for _, h := range p.hosts {
+		p.t.Logf("the agents on %s are of version %s", h.Name, h.MustRun("puppet", "--version"))
+	}
+}
+
+// serveNames starts gdnsd, the only name server of the hosts with agents.
 func (p *pool) serveNames() {
 	p.t.Helper()
 	zone := "$TTL 5\n@ SOA ns hostmaster 1 1h 5m 1w 5\n@ NS ns\nns A 127.0.0.1\n"
 	for _, m := range p.masters {
 		zone += fmt.Sprintf("%s A %s\nboth A %[2]s\n_x-puppet._tcp SRV 0 1 8140 %[1]s\n", m.Host.Name, m.Host.Address)
 	}
-	p.host.WriteFile("/etc/gdnsd/config", "options => { listen => [ 127.0.0.1 ] }\n", 0o644)
-	p.host.WriteFile("/etc/gdnsd/zones/lab.example", zone, 0o644)
-	p.host.Start("gdnsd", "start")
-	p.host.WriteFile("/etc/resolv.conf", "nameserver 127.0.0.1\n", 0o644)
-	lab.WaitFor(p.t, 30*time.Second, 100*time.Millisecond, func() error {
-		_, err := p.host.Run("getent", "hosts", both)
-		return err
-	})
+	server := p.hosts[0]
+	server.WriteFile("/etc/gdnsd/config", "options => { listen => [ "+server.Address+" ] }\n", 0o644)
+	server.WriteFile("/etc/gdnsd/zones/lab.example", zone, 0o644)
+	server.Start("gdnsd", "start")
+	for _, h := range p.hosts {
+		h.WriteFile("/etc/resolv.conf", "nameserver "+server.Address+"\n", 0o644)
+		lab.WaitFor(p.t, 30*time.Second, 100*time.Millisecond, func() error {
+			_, err := h.Run("getent", "hosts", both)
+			return err
+		})
+	}
 }
 
 // An agent is the real one, which finds its master in one of these ways.
@@ -87,7 +110,7 @@ type agent struct {
 	host *lab.Host
 }
 
-// agents returns that many agents of each kind.
+// agents returns that many agents of each kind, on one host after the other.
 func (p *pool) agents(each int) (list []agent) {
 	for _, kind := range []struct {
 		name string
@@ -99,8 +122,9 @@ func (p *pool) agents(each int) (list []agent) {
 		{"addresses", []string{"--server=" + both}},
 	} {
 		for i := range each {
-			a := agent{fmt.Sprintf("%s%d.lab.example", kind.name, i), kind.find, p.host}
-			p.masters[0].IssueCert(p.host, a.name, nil)
+			host := p.hosts[len(list)%len(p.hosts)]
+			a := agent{fmt.Sprintf("%s%d.lab.example", kind.name, i), kind.find, host}
+			p.masters[0].IssueCert(host, a.name, nil)
 			list = append(list, a)
 		}
 	}
@@ -209,7 +233,6 @@ func failed(t *testing.T, runs []run) (n int) {
 // while one is drained, and no run fails. The long form restarts the masters too, with the
 // gate and without it.
 func TestAgentsWithoutABalancer(t *testing.T) {
-	long := os.Getenv("PMCHECK_LONG") != ""
 	each, runs := 1, 4 // of each kind, and of all in each part
 	if long {
 		each, runs = 2, 25
