@@ -95,6 +95,9 @@ func (p *pool) serveNames() {
 	server.WriteFile("/etc/gdnsd/zones/lab.example", zone, 0o644)
 	server.Start("gdnsd", "start")
 	for _, h := range p.hosts {
+		// Without this setting OpenVox 9.0.0-rc1 passes over each server of a server_list. The
+		// name has no address, so an agent that used it would fail.
+		h.WriteFile("/etc/puppet/puppet.conf", "[main]\nserver = nobody.lab.example\n", 0o644)
 		h.WriteFile("/etc/resolv.conf", "nameserver "+server.Address+"\n", 0o644)
 		lab.WaitFor(p.t, 30*time.Second, 100*time.Millisecond, func() error {
 			_, err := h.Run("getent", "hosts", both)
