@@ -60,7 +60,7 @@ integration: deps ## against the real Puppet Server and HAProxy; twelve minutes,
 
 .PHONY: test-all
 test-all: export E2E_ALL = 1
-test-all: test integration deps-all ## and packages, module, other balancers, browser, Debian 13, a pool, faults; an hour
+test-all: test deps-all integration ## and packages, module, other balancers, browser, Debian 13, a pool, faults; an hour
 	$(GO) test -race -p 2 -timeout 40m $(WORKS)
 	$(GO) test -race -timeout 40m -run /trixie ./cmd/pmcheck/internal/test/versions
 	$(GO) test -race -p 1 -timeout 40m $(TIMED)

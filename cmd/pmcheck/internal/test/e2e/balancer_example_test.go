@@ -61,11 +61,17 @@ func (e *example) rewrite(text string) string {
 	).Replace(text)
 }
 
-// start starts HAProxy and waits until it has checked every server.
+// start starts HAProxy; see use.
 func (e *example) start() {
 	e.t.Helper()
 	lab.CheckHAProxyConfig(e.t, e.text)
-	e.haproxy = lab.StartHAProxy(e.t, e.text)
+	e.use(lab.StartHAProxy(e.t, e.text))
+}
+
+// use waits until this HAProxy has checked every server.
+func (e *example) use(haproxy *lab.HAProxy) {
+	e.t.Helper()
+	e.haproxy = haproxy
 	lab.WaitFor(e.t, 10*time.Second, 20*time.Millisecond, func() error {
 		stats, err := e.haproxy.Stats()
 		for _, s := range stats {

@@ -15,8 +15,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestNamesBehindOneAddress: HAProxy tells backends apart by the name in the handshake, and
-// mutual TLS stays between the agent and the master: each verifies the other.
+// TestNamesBehindOneAddress: HAProxy 2.6 and 3.0 tell backends apart by the name in the
+// handshake, and mutual TLS stays between the agent and the master: each verifies the other.
 func TestNamesBehindOneAddress(t *testing.T) {
 	lab.Real(t)
 	e := &example{t: t, file: "names.cfg", network: "127.18.7"}
@@ -31,7 +31,22 @@ func TestNamesBehindOneAddress(t *testing.T) {
 		site.WaitServing(20 * time.Second)
 	}
 	e.text = e.rewrite(lab.ReadFile(t, "examples/haproxy/names.cfg"))
-	e.start()
+	suites := []string{"bookworm"}
+	if everything() {
+		suites = append(suites, "trixie")
+	}
+	for _, release := range lab.Releases(suites...) {
+		t.Run(release.Suite, func(t *testing.T) {
+			in := *e
+			in.t = t
+			in.use(release.StartChroot(t).StartHAProxy(e.text))
+			in.testNames(agent)
+		})
+	}
+}
+
+// testNames connects by each name.
+func (e *example) testNames(agent *tls.Config) {
 	for name, want := range map[string][]string{
 		"puppet.example.com":       {"11", "12"},
 		"":                         {"11", "12"},
@@ -43,12 +58,12 @@ func TestNamesBehindOneAddress(t *testing.T) {
 	} {
 		host, err := askByName(e.where("1", "8140"), name, agent)
 		if err != nil || !slices.Contains(want, host) {
-			t.Errorf("the name %q leads to %q, %v; want one of %v", name, host, err, want)
+			e.t.Errorf("the name %q leads to %q, %v; want one of %v", name, host, err, want)
 		}
 	}
 	anonymous := &tls.Config{RootCAs: agent.RootCAs}
 	if host, err := askByName(e.where("1", "8140"), "canary.example.com", anonymous); err == nil {
-		t.Errorf("master %s serves an agent without a certificate", host)
+		e.t.Errorf("master %s serves an agent without a certificate", host)
 	}
 }
 

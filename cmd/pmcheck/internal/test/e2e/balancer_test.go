@@ -10,12 +10,15 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
+// everything reports whether to do what takes minutes, or needs more than make integration
+// installs. make test-all sets E2E_ALL.
+func everything() bool { return os.Getenv("E2E_ALL") != "" || long() }
+
 // TestPuppetServersBehindBalancers runs two real masters of unequal size behind
-// balancers. It takes more than two minutes, so make integration skips it; make
-// test-all sets E2E_ALL.
+// balancers. It takes more than two minutes, so make integration skips it.
 func TestPuppetServersBehindBalancers(t *testing.T) {
 	lab.Real(t)
-	if os.Getenv("E2E_ALL") == "" && !long() {
+	if !everything() {
 		t.Skip("takes minutes; run with E2E_ALL=1, as make test-all does")
 	}
 	large := startSized(t, "large.lab.example", 3)

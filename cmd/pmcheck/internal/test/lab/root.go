@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,18 +36,22 @@ type Release struct {
 	Master   bool // Puppet Server or the Ruby master is among the packages
 }
 
-// Releases lists the releases that hosts can be booted from, oldest first.
-func Releases() []Release {
+// Releases lists the releases that hosts can be booted from, oldest first: all, or those of
+// the suites.
+func Releases(suites ...string) []Release {
 	with := func(packages ...string) []string {
 		return append([]string{"systemd", "systemd-sysv", "dbus", "curl", "iproute2", "procps", "openssl", "haproxy",
 			"lintian"}, packages...)
 	}
-	return []Release{
+	all := []Release{
 		{Suite: "bullseye", Packages: with("puppet", "puppet-master"), Master: true},
 		{Suite: "bookworm", Packages: with("puppetserver", "puppet-agent"), Master: true},
-		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent"), Master: true},
+		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "socat"), Master: true},
 		{Suite: "forky", Packages: with("mount", "openvox-agent")},
 	}
+	return slices.DeleteFunc(all, func(r Release) bool {
+		return len(suites) > 0 && !slices.Contains(suites, r.Suite)
+	})
 }
 
 // Root returns the directory of a root with the packages of the release, from which

@@ -64,16 +64,16 @@ func startAssignSite(t *testing.T) *assignSite {
 		}
 		s.shown[is] = name
 	}
-	for _, name := range []string{"lb1", "lb2"} {
-		s.startBalancer(name)
+	for i, release := range lab.Releases("bookworm", "trixie") { // with HAProxy 2.6 and 3.0
+		s.startBalancer(release, fmt.Sprintf("lb%d", i+1))
 	}
 	return s
 }
 
 // startBalancer does what README.md in the example says.
-func (s *assignSite) startBalancer(name string) {
+func (s *assignSite) startBalancer(release lab.Release, name string) {
 	s.t.Helper()
-	h := s.net.Boot(name)
+	h := s.net.BootFrom(release.Root(s.t), name)
 	s.ca.Enroll(h)
 	h.MustRun("ip", "route", "add", "192.0.2.0/24", "via", lab.BridgeAddress)
 	for file, path := range map[string]string{
