@@ -74,11 +74,15 @@ func (p *pool) balance(backend string) {
 		}
 		b := p.balancers[i]
 		b.config = fmt.Sprintf(balancerConfig, b.name, b.state, b.ip(), b.address, backend)
-		if fresh {
+		switch {
+		case !fresh:
+			b.Reload(b.config)
+		case i == 1 && p.host != nil:
+			p.host.WriteFile(b.state, "1\n", 0o644)
+			b.HAProxy = p.host.StartHAProxy(b.config)
+		default:
 			lab.CheckHAProxyConfig(p.t, b.config)
 			b.HAProxy = p.net.StartHAProxy(p.t, b.config)
-		} else {
-			b.Reload(b.config)
 		}
 	}
 	p.waitForUp()
@@ -131,6 +135,11 @@ func (p *pool) redirect(from, to *balancer) error {
 	p.directory.mu.Lock()
 	p.directory.leads[from.endpoint] = to.endpoint
 	p.directory.mu.Unlock()
-	_, err := p.workshop.Run("sed", "-i", fmt.Sprintf("s/.* %s$/%s %[1]s/", from.fqdn(), to.ip()), "/etc/hosts")
-	return err
+	for _, host := range p.workshops {
+		line := fmt.Sprintf("s/.* %s$/%s %[1]s/", from.fqdn(), to.ip())
+		if _, err := host.Run("sed", "-i", line, "/etc/hosts"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

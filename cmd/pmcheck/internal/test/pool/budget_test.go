@@ -29,7 +29,7 @@ func TestBudgetAtTheSameTime(t *testing.T) {
 	}
 	const runs = 200 // of each kind, in each operation
 	agents := mix{quick: 4, slow: 7}
-	p := startPool(t, 3, 4, agents)
+	p := startPool(t, alike(3), 4, agents)
 	db := p.startDatabase()
 	// See TestRestartsAtTheSameTime for slowstart.
 	p.balance(strings.Replace(p.installPmcheck(), "slowstart 60s", "slowstart 5s", 1))

@@ -13,7 +13,7 @@ import (
 )
 
 // A mix is how many stand-ins want which catalogs. With them comes a real agent
-// for each kind, or two for the only one.
+// for each kind, or two for the only one, and at least one of each version.
 type mix struct{ quick, slow int }
 
 func (m mix) String() string {
@@ -62,8 +62,8 @@ func (p *pool) agents(m mix) []agent {
 		count int
 		real  int
 	}{
-		{quick, m.quick, 1 + btoi(m.slow == 0)},
-		{slow, m.slow, 1 + btoi(m.quick == 0)},
+		{quick, m.quick, max(1+btoi(m.slow == 0), len(p.workshops))},
+		{slow, m.slow, max(1+btoi(m.quick == 0), len(p.workshops))},
 	} {
 		if kind.count == 0 {
 			continue

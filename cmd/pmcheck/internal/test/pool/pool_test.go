@@ -20,7 +20,7 @@ func TestPool(t *testing.T) {
 	if os.Getenv("PMCHECK_LONG") != "" {
 		size = long()
 	}
-	p := startPool(t, 2, size.jrubies, size.largest())
+	p := startPool(t, alike(2), size.jrubies, size.largest())
 	var rows []row
 	measure := func(list []scenario) {
 		for _, s := range list {
@@ -36,6 +36,34 @@ func TestPool(t *testing.T) {
 		measure(size.withAncestor)
 	}
 	lab.Publish(t, "pool", table(rows))
+	t.Logf("measured:\n%s", table(rows))
+}
+
+// TestPoolInTheMiddleOfAnUpgrade: one master, one balancer and the agents of one host are of
+// later releases than the others.
+func TestPoolInTheMiddleOfAnUpgrade(t *testing.T) {
+	lab.Real(t)
+	if os.Getenv("PMCHECK_LONG") == "" {
+		t.Skip("takes half an hour; part of make e2e")
+	}
+	later := lab.Releases("trixie")
+	s := shape{lab.Releases("bookworm", "trixie"), lab.Releases("bookworm", "trixie", "forky"), &later[0]}
+	size := short()
+	size.runs = 120
+	p := startPool(t, s, size.jrubies, size.largest())
+	for _, host := range p.workshops {
+		t.Logf("%s: Puppet %s", host.Name, host.MustRun("puppet", "--version"))
+	}
+	for _, m := range p.masters {
+		t.Logf("%s: Puppet Server %s", m.Host.Name, m.Host.MustRun("dpkg-query", "-W", "-f", "${Version}", "puppetserver"))
+	}
+	p.balance(p.installPmcheck())
+	var rows []row
+	for _, one := range size.withPmcheck {
+		t.Run(one.name, func(t *testing.T) {
+			rows = append(rows, p.with(t).measure(one, size))
+		})
+	}
 	t.Logf("measured:\n%s", table(rows))
 }
 

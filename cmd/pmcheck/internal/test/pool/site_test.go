@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,14 +34,28 @@ if $trusted['certname'] =~ /^slow/ {
 notify { 'applied': }
 `
 
-// A pool is two or three masters, two balancers, and a host for real agents.
+// A shape is what the hosts of a pool run.
+type shape struct {
+	masters   []lab.Release
+	workshops []lab.Release // a host for real agents of each
+	balancer  *lab.Release  // of the second one, if it has a host
+}
+
+// alike is so many masters of this machine's release.
+func alike(masters int) shape {
+	own := lab.Releases("bookworm")
+	return shape{masters: slices.Repeat(own, masters), workshops: own}
+}
+
+// A pool is two or three masters, two balancers, and hosts for real agents.
 type pool struct {
 	t         *testing.T // of the operation under way
 	life      *testing.T // of what outlasts it
 	net       *lab.Network
 	masters   []*lab.PuppetMaster
-	workshop  *lab.Host // of the real agents
+	workshops []*lab.Host // of the real agents
 	balancers []*balancer
+	host      *lab.Host          // of the second balancer; nil if it runs in net, as the first one does
 	standIns  map[string][]agent // by kind
 	puppets   map[string][]agent // by kind
 	directory *directory
@@ -48,19 +63,26 @@ type pool struct {
 }
 
 // startPool starts everything but the balancers.
-func startPool(t *testing.T, masters, jrubies int, largest mix) *pool {
+func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 	t.Helper()
 	p := &pool{t: t, life: t, net: lab.StartNetwork(t), debs: map[string]string{},
 		directory: &directory{leads: map[endpoint]endpoint{}}}
-	names := []string{service}
-	for i := range 2 {
-		e := balancerEnd(i)
+	ends := []endpoint{balancerEnd(0), balancerEnd(1)}
+	names, known := []string{service}, ""
+	for _, e := range ends {
 		names = append(names, e.fqdn())
-		p.addAddress(e.ip())
+		known += e.ip() + " " + e.fqdn() + "\n"
+	}
+	p.addAddress(ends[0].ip())
+	if s.balancer == nil {
+		p.addAddress(ends[1].ip())
+	} else {
+		p.host = p.net.BootFrom(s.balancer.Root(t), ends[1].name)
+		p.host.MustRun("ip", "address", "add", ends[1].ip()+"/15", "dev", "eth0")
 	}
 	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
-	for i := range masters {
-		host := p.net.Boot(fmt.Sprintf("m%d", i+1))
+	for i, release := range s.masters {
+		host := p.net.BootFrom(release.Root(t), fmt.Sprintf("m%d", i+1))
 		p.startMaster(host, opts)
 		if opts.CA == nil {
 			for _, version := range []string{older, newer} { // meanwhile
@@ -70,9 +92,11 @@ func startPool(t *testing.T, masters, jrubies int, largest mix) *pool {
 			opts.CA = p.masters[0]
 		}
 	}
-	p.workshop = p.net.Boot("agents")
-	p.workshop.MustRun("sh", "-c", fmt.Sprintf(`echo "%s %s\n%s %s" >>/etc/hosts`,
-		balancerEnd(0).ip(), balancerEnd(0).fqdn(), balancerEnd(1).ip(), balancerEnd(1).fqdn()))
+	for _, release := range s.workshops {
+		host := p.net.BootFrom(release.Root(t), "agents-"+release.Suite)
+		host.MustRun("sh", "-c", `printf %s "$1" >>/etc/hosts`, "sh", known)
+		p.workshops = append(p.workshops, host)
+	}
 	p.addAgents(largest)
 	for _, m := range p.masters[1:] {
 		m.WaitReady(10 * time.Minute)
@@ -107,20 +131,21 @@ func (p *pool) addAgents(largest mix) {
 			name := fmt.Sprintf("%s%d.lab.example", kind, i)
 			p.standIns[kind] = append(p.standIns[kind], standIn{name, p.identity(name), p.net, p.directory})
 		}
-		for i := range 2 {
+		for i := range max(2, len(p.workshops)) {
 			name := fmt.Sprintf("%s-real%d.lab.example", kind, i)
-			p.identity(name)
-			p.puppets[kind] = append(p.puppets[kind], puppet{name, p.workshop})
+			host := p.workshops[i%len(p.workshops)]
+			p.masters[0].IssueCert(host, name, nil)
+			p.puppets[kind] = append(p.puppets[kind], puppet{name, host})
 		}
 	}
 }
 
-// identity issues a certificate, to the host of the real agents too.
+// identity issues a certificate to the first host of real agents, and returns it.
 func (p *pool) identity(certname string) *tls.Config {
 	p.t.Helper()
-	p.masters[0].IssueCert(p.workshop, certname, nil)
+	p.masters[0].IssueCert(p.workshops[0], certname, nil)
 	read := func(name string) []byte {
-		return []byte(p.workshop.MustRun("cat", filepath.Join(sslDir, name)))
+		return []byte(p.workshops[0].MustRun("cat", filepath.Join(sslDir, name)))
 	}
 	pair, err := tls.X509KeyPair(read("certs/"+certname+".pem"), read("private_keys/"+certname+".pem"))
 	if err != nil {

@@ -23,7 +23,7 @@ const checkInterval = 2 * time.Second
 func TestRestartsAtTheSameTime(t *testing.T) {
 	lab.Real(t)
 	slows := mix{slow: 4}
-	p := startPool(t, 3, 3, slows)
+	p := startPool(t, alike(3), 3, slows)
 	fleet := "fleet: [m1, m2.lab.example, \"http://m3:9200\"]\n"
 	for _, m := range p.masters {
 		lab.NewSite(t, lab.SiteOptions{Puppet: m, YAML: fleet})
@@ -64,7 +64,7 @@ func TestTriesAtTheSameTime(t *testing.T) {
 		"| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
 	for _, masters := range []int{2, 3} {
 		t.Run(fmt.Sprint(masters), func(t *testing.T) {
-			p := startPool(t, masters, 3, m)
+			p := startPool(t, alike(masters), 3, m)
 			p.balance(strings.Replace(p.installPmcheck(), "slowstart 60s", "slowstart 5s", 1))
 			table += tries(p.tryTogether(p.masters, 10, m))
 		})
