@@ -247,28 +247,9 @@ func TestAgentsWithoutABalancer(t *testing.T) {
 	}
 
 	l := start(t, agents)
-	for i, m := range p.masters {
-		m.Host.MustRun("pmcheck", "drain", "--wait=10m")
-		drained := time.Now()
-		l.waitFor(t, runs, drained)
-		lifted := time.Now()
-		m.Host.MustRun("pmcheck", "ready", "--wait=10m")
-		back := time.Now()
-		l.waitFor(t, runs, back)
-		l.mu.Lock()
-		there, returned := 0, 0
-		for _, r := range l.runs {
-			switch {
-			case r.began.After(back):
-				returned += count(r.master == m.Host.Name)
-			case r.began.After(drained) && r.ended.Before(lifted):
-				there += count(r.master == m.Host.Name)
-			}
-		}
-		l.mu.Unlock()
-		t.Logf("%s: %d runs there while it was drained, %d after it was ready again", m.Host.Name, there, returned)
-		if there != 0 || returned == 0 {
-			t.Errorf("master %d: want none while it is drained, and some afterwards", i+1)
+	for host, n := range p.drainEach(l, runs, "--wait=10m") {
+		if n.there != 0 || n.returned == 0 {
+			t.Errorf("%s: want no run while it is drained, and some afterwards", host)
 		}
 	}
 	if long {
@@ -285,6 +266,42 @@ func TestAgentsWithoutABalancer(t *testing.T) {
 	}
 }
 
+// drained counts the runs on a master.
+type drained struct {
+	there    int // that began and ended while it was drained
+	returned int // that began after it was ready again
+}
+
+// drainEach drains one master after the other under load.
+func (p *pool) drainEach(l *load, runs int, flags ...string) map[string]drained {
+	p.t.Helper()
+	all := map[string]drained{}
+	for _, m := range p.masters {
+		m.Host.MustRun("pmcheck", append([]string{"drain"}, flags...)...)
+		began := time.Now()
+		l.waitFor(p.t, runs, began)
+		lifted := time.Now()
+		m.Host.MustRun("pmcheck", "ready", "--wait=10m")
+		back := time.Now()
+		l.waitFor(p.t, runs, back)
+		var n drained
+		l.mu.Lock()
+		for _, r := range l.runs {
+			switch {
+			case r.master != m.Host.Name:
+			case r.began.After(back):
+				n.returned++
+			case r.began.After(began) && r.ended.Before(lifted):
+				n.there++
+			}
+		}
+		l.mu.Unlock()
+		p.t.Logf("%s: %d runs there while it was drained, %d after it was ready again", m.Host.Name, n.there, n.returned)
+		all[m.Host.Name] = n
+	}
+	return all
+}
+
 // restartEach restarts one master after the other under load.
 func (p *pool) restartEach(l *load, runs int) {
 	p.t.Helper()
@@ -297,20 +314,14 @@ func (p *pool) restartEach(l *load, runs int) {
 	}
 }
 
-// compare does the same restarts without the gate.
+// compare does the same without the gate.
 func (p *pool) compare(agents []agent, runs int) {
 	for _, m := range p.masters {
 		m.Host.MustRun("systemctl", "disable", "--now", "pmcheck-gate.service")
 	}
 	l := start(p.t, agents)
+	p.drainEach(l, runs) // not --wait, for agents keep coming
 	p.restartEach(l, runs)
 	all := l.end()
 	p.t.Logf("without the gate: %d of %d runs failed", failed(p.t, all), len(all))
-}
-
-func count(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
