@@ -3,8 +3,10 @@
 package e2e_test
 
 import (
+	"net"
 	"net/http"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,4 +39,37 @@ func TestKillIsNoticedWithoutAProbe(t *testing.T) {
 	measured(t, "socket closed to 503, p50 of 200", took[repetitions/2])
 	assertWithin(t, "socket closed to 503, p99 of 200", took[repetitions*99/100], noticeRefused)
 	measured(t, "socket closed to 503, slowest of 200", took[repetitions-1])
+}
+
+// TestKilledJVMIsNoticedWithoutAProbe does the same to a real master, with the default
+// intervals. The delay counts from the moment at which a connection of the test ends: a
+// killed JVM keeps its sockets open until the kernel has freed its memory.
+func TestKilledJVMIsNoticedWithoutAProbe(t *testing.T) {
+	lab.Real(t)
+	if !long() {
+		t.Skip("takes twelve minutes; run with PMCHECK_LONG=1")
+	}
+	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	took := make([]time.Duration, 20)
+	for i := range took {
+		s.WaitReady(2 * time.Minute)
+		r.WaitServing(time.Minute)
+		conn, err := net.Dial("tcp", s.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		watch := r.StartStopwatch()
+		s.Signal(syscall.SIGKILL)
+		conn.Read(make([]byte, 1)) // until the kernel ends the connection
+		closed := time.Now()
+		r.WaitAnswer(http.StatusServiceUnavailable, "", 5*time.Second)
+		took[i] = watch.Took(closed, time.Now())
+		s.Kill() // waits until the process is gone
+		s.Start()
+	}
+	slices.Sort(took)
+	measured(t, "socket of a JVM closed to 503, p50 of 20", took[len(took)/2])
+	assertWithin(t, "socket of a JVM closed to 503, slowest of 20", took[len(took)-1], noticeRefused)
 }
