@@ -73,8 +73,8 @@ func startPool(t *testing.T) *pool {
 // OpenVox 9.
 func (p *pool) bootReleases(n *lab.Network) {
 	p.t.Helper()
-	for _, r := range lab.Releases("trixie", "forky") {
-		p.hosts = append(p.hosts, n.BootFrom(r.Root(p.t), r.Suite))
+	for _, suite := range []string{"trixie", "forky"} {
+		p.hosts = append(p.hosts, n.BootRelease(suite, suite))
 	}
 	for _, h := range p.hosts {
 		p.t.Logf("the agents on %s are of version %s", h.Name, h.MustRun("puppet", "--version"))

@@ -31,12 +31,26 @@ type Host struct {
 	init      *process // PID 1; nil before the first boot
 }
 
-// Boot makes a host, boots it and waits until systemd reports it as running.
+// Boot makes a host, boots it and waits until systemd reports it as running. The host is a
+// copy of this machine, or of the release whose suite PMCHECK_RELEASE names.
 func (n *Network) Boot(name string) *Host {
 	n.tb.Helper()
+	if suite := os.Getenv(releaseEnv); suite != "" {
+		return n.BootRelease(suite, name)
+	}
 	Need(n.tb, "dbus-daemon", "dbus")
 	Need(n.tb, "/lib/systemd/systemd", "systemd")
 	return n.BootFrom("/", name)
+}
+
+// BootRelease does what Boot does, but the host is a copy of the release of this suite.
+func (n *Network) BootRelease(suite, name string) *Host {
+	n.tb.Helper()
+	for _, r := range Releases(suite) {
+		return n.BootFrom(r.Root(n.tb), name)
+	}
+	n.tb.Fatalf("no release %q; there are %v", suite, Releases())
+	return nil
 }
 
 // BootFrom does what Boot does, but the host is a copy of root, such as that of a Release,

@@ -22,6 +22,8 @@ const (
 	// rootsEnv names the directory with the roots; the default is pmcheck-roots in the
 	// user's cache.
 	rootsEnv = "PMCHECK_ROOTS"
+	// releaseEnv names the suite of the release that hosts are copies of.
+	releaseEnv = "PMCHECK_RELEASE"
 	// mirrorEnv names the mirror that roots are made from; the default is apt's own.
 	mirrorEnv = "PMCHECK_MIRROR"
 	// rootTime bounds how long a root takes to make. It takes 40 s to 200 s.

@@ -46,8 +46,11 @@ func TestPoolInTheMiddleOfAnUpgrade(t *testing.T) {
 	if os.Getenv("PMCHECK_LONG") == "" {
 		t.Skip("takes half an hour; part of make e2e")
 	}
-	later := lab.Releases("trixie")
-	s := shape{lab.Releases("bookworm", "trixie"), lab.Releases("bookworm", "trixie", "forky"), &later[0]}
+	s := shape{
+		masters:   []string{"bookworm", "trixie"},
+		workshops: []string{"bookworm", "trixie", "forky"},
+		balancer:  "trixie",
+	}
 	size := short()
 	size.runs = 120
 	p := startPool(t, s, size.jrubies, size.largest())

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -36,15 +35,14 @@ notify { 'applied': }
 
 // A shape is what the hosts of a pool run.
 type shape struct {
-	masters   []lab.Release
-	workshops []lab.Release // a host for real agents of each
-	balancer  *lab.Release  // of the second one, if it has a host
+	masters   []string // the suite of each; empty for what Network.Boot boots
+	workshops []string // a host for real agents of each
+	balancer  string   // of the second one, if it has a host
 }
 
-// alike is so many masters of this machine's release.
+// alike is so many masters of one release.
 func alike(masters int) shape {
-	own := lab.Releases("bookworm")
-	return shape{masters: slices.Repeat(own, masters), workshops: own}
+	return shape{masters: make([]string, masters), workshops: []string{""}}
 }
 
 // A pool is two or three masters, two balancers, and hosts for real agents.
@@ -74,15 +72,15 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 		known += e.ip() + " " + e.fqdn() + "\n"
 	}
 	p.addAddress(ends[0].ip())
-	if s.balancer == nil {
+	if s.balancer == "" {
 		p.addAddress(ends[1].ip())
 	} else {
-		p.host = p.net.BootFrom(s.balancer.Root(t), ends[1].name)
+		p.host = p.boot(s.balancer, ends[1].name)
 		p.host.MustRun("ip", "address", "add", ends[1].ip()+"/15", "dev", "eth0")
 	}
 	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
-	for i, release := range s.masters {
-		host := p.net.BootFrom(release.Root(t), fmt.Sprintf("m%d", i+1))
+	for i, suite := range s.masters {
+		host := p.boot(suite, fmt.Sprintf("m%d", i+1))
 		p.startMaster(host, opts)
 		if opts.CA == nil {
 			for _, version := range []string{older, newer} { // meanwhile
@@ -92,8 +90,8 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 			opts.CA = p.masters[0]
 		}
 	}
-	for _, release := range s.workshops {
-		host := p.net.BootFrom(release.Root(t), "agents-"+release.Suite)
+	for i, suite := range s.workshops {
+		host := p.boot(suite, fmt.Sprintf("agents%d", i+1))
 		host.MustRun("sh", "-c", `printf %s "$1" >>/etc/hosts`, "sh", known)
 		p.workshops = append(p.workshops, host)
 	}
@@ -102,6 +100,14 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 		m.WaitReady(10 * time.Minute)
 	}
 	return p
+}
+
+// boot boots a host of a shape.
+func (p *pool) boot(suite, name string) *lab.Host {
+	if suite == "" {
+		return p.net.Boot(name)
+	}
+	return p.net.BootRelease(suite, name)
 }
 
 // addAddress gives the network an address for a balancer or a database.
