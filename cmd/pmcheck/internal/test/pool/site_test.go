@@ -75,7 +75,7 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 	if s.balancer == "" {
 		p.addAddress(ends[1].ip())
 	} else {
-		p.host = p.boot(s.balancer, ends[1].name)
+		p.host = p.boot(s.balancer, "balancer2")
 		p.host.MustRun("ip", "address", "add", ends[1].ip()+"/15", "dev", "eth0")
 	}
 	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
@@ -91,9 +91,10 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 		}
 	}
 	for i, suite := range s.workshops {
-		host := p.boot(suite, fmt.Sprintf("agents%d", i+1))
+		p.workshops = append(p.workshops, p.boot(suite, fmt.Sprintf("agents%d", i+1)))
+	}
+	for _, host := range p.workshops { // after the last boot, which writes their hosts files
 		host.MustRun("sh", "-c", `printf %s "$1" >>/etc/hosts`, "sh", known)
-		p.workshops = append(p.workshops, host)
 	}
 	p.addAgents(largest)
 	for _, m := range p.masters[1:] {
