@@ -79,7 +79,8 @@ func probeCauses() []Cause {
 		{Reason: NotProbed},
 		{Reason: Stale},
 
-		{Refused, SideNetwork, "nothing listens there: is the service started? systemctl status puppetserver"},
+		{Refused, SideNetwork, "nothing listens there: is the service started? systemctl status puppetserver; " +
+			"is the port right? probe.address"},
 		{Unreachable, SideNetwork, ""},
 		{NameLookup, SideNetwork, "set probe.address to an address, for example 127.0.0.1:8140"},
 		{Timeout, SideNetwork, "the port accepts connections but does not answer: look for a full garbage collection, " +

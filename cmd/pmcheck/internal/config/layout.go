@@ -12,6 +12,7 @@ import (
 type layout struct {
 	name    string // as an origin
 	confdir string
+	server  bool // Puppet Server, not the Ruby master
 	ssldir  string
 	vardir  string
 	codedir string // of the code of the environments; empty if that is not known
@@ -25,15 +26,22 @@ func (o Options) layouts() []layout {
 	aio := layout{
 		name:    "AIO layout",
 		confdir: "/etc/puppetlabs/puppet",
+		server:  o.exists("/etc/puppetlabs/puppetserver"),
 		ssldir:  "/etc/puppetlabs/puppet/ssl",
 		vardir:  "/opt/puppetlabs/server/data/puppetserver",
 		codedir: "/etc/puppetlabs/code",
 		logdir:  "/var/log/puppetlabs/puppetserver",
 	}
-	old := layout{"Puppet 3 layout", "/etc/puppet", "/var/lib/puppet/ssl", "/var/lib/puppet", "/etc/puppet",
-		"/var/log/puppet"}
+	old := layout{
+		name:    "Puppet 3 layout",
+		confdir: "/etc/puppet",
+		ssldir:  "/var/lib/puppet/ssl",
+		vardir:  "/var/lib/puppet",
+		codedir: "/etc/puppet",
+		logdir:  "/var/log/puppet",
+	}
 	if o.exists("/etc/puppet/puppetserver") {
-		old.name, old.vardir = "Debian layout", "/var/lib/puppetserver"
+		old.name, old.server, old.vardir = "Debian layout", true, "/var/lib/puppetserver"
 		old.codedir, old.logdir = "/etc/puppet/code", "/var/log/puppetserver"
 	} else if o.exists("/etc/puppet/code") {
 		old.name, old.codedir = "Debian layout", "/etc/puppet/code"

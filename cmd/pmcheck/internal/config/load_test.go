@@ -78,8 +78,8 @@ func TestStrongerSourceWins(t *testing.T) {
 			config.DefaultFile: "probe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
 			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\nmasterport = 8141\ncertificate_revocation = " +
 				"false\n",
-			"/etc/puppet/puppetserver/x": "",
-			"/var/lib/puppet/ssl/":       "",
+			"/etc/puppet/code/":    "",
+			"/var/lib/puppet/ssl/": "",
 		}),
 		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=3",
 			"PMCHECK_ALLOW=10.0.0.0/8, ::1"},

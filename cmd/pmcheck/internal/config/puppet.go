@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"path/filepath"
@@ -40,7 +41,7 @@ func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
 		return nil, nil
 	}
 	p.places()
-	p.take("probe.address", address, "serverport", "masterport")
+	p.port()
 	p.take("probe.revocation", revocation, "certificate_revocation")
 	if p.certname() {
 		p.path("probe.certificate", "hostcert")
@@ -146,6 +147,22 @@ func (p *puppetHost) take(key string, meaning func(string) (any, error), names .
 		return
 	}
 	p.found.set(key, value, p.conf.place(r, ""))
+}
+
+// port sets the address of the Ruby master. Puppet Server ignores the port in puppet.conf,
+// which may be that of a balancer to which agents connect. Its own is in webserver.conf,
+// which the unit hides from the daemon together with the keys beside it.
+func (p *puppetHost) port() {
+	if !p.layout.server {
+		p.take("probe.address", address, "serverport", "masterport")
+		return
+	}
+	name, r, ok := p.setting("serverport", "masterport")
+	if ok && p.wants("probe.address") && r.value != "8140" {
+		p.warnings = append(p.warnings, fmt.Sprintf(
+			"%s = %s in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 (set probe.address)",
+			name, r.value))
+	}
 }
 
 // address returns the address of the master that listens on a port of this host.

@@ -132,6 +132,22 @@ serverport = 8143
 			},
 		},
 		{
+			name:  "the port of agents",
+			files: map[string]string{aioConf: "certname = m1\nmasterport = 443\n", "/etc/puppetlabs/puppetserver/": ""},
+			want:  []string{"probe.address: localhost:8140 # default"},
+			warn: "masterport = 443 in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 " +
+				"(set probe.address)",
+		},
+		{
+			name: "the port of agents, and that of Puppet Server",
+			files: map[string]string{
+				aioConf:                         "certname = m1\nserverport = 443\n",
+				"/etc/puppetlabs/puppetserver/": "",
+			},
+			yaml: "probe: {address: 'm1:8141'}\n",
+			want: []string{"probe.address: m1:8141 # F:1"},
+		},
+		{
 			name:  "comment behind a section, byte order mark",
 			files: map[string]string{aioConf: "\ufeff[main] # everywhere\ncertname = a\n[agent]\ncertname = b\n"},
 			want:  []string{"probe.certname: a # /etc/puppetlabs/puppet/puppet.conf:2"},
