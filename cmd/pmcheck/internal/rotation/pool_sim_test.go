@@ -24,6 +24,7 @@ type simulated struct {
 	form    simulation
 	now     time.Time
 	masters []*simulatedMaster
+	jitter  time.Duration // by which a check is early or late, at most
 
 	emptySince time.Time
 	empty      time.Duration // the longest time without a server
@@ -180,7 +181,7 @@ func (p *simulated) starts(m *simulatedMaster) { m.down, m.held, m.phase = false
 
 // ask is a check: HAProxy says how it has the master, and then acts on the answer.
 func (p *simulated) ask(m *simulatedMaster) {
-	m.check = p.now.Add(p.form.interval)
+	m.check = p.now.Add(p.form.interval + p.upTo(2*p.jitter) - p.jitter)
 	total := 0
 	for _, other := range p.masters {
 		if other.state == "UP" {
@@ -312,4 +313,31 @@ func forms(masters int) (list []simulation) {
 		list = append(list, simulation{masters, true, false, 2 * time.Second, time.Second, 5, false})
 	}
 	return list
+}
+
+// Each master measures another average of checks that are a few milliseconds early or late,
+// and all of them must still agree on the windows.
+func TestAFleetTakesTurnsAtEveryUsualInterval(t *testing.T) {
+	t.Parallel()
+	for _, interval := range rotation.UsualIntervals() {
+		for _, graceful := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%v, graceful %v", interval, graceful), func(t *testing.T) {
+				t.Parallel()
+				for seed := range uint64(20) {
+					p := newSimulated(simulation{2, true, graceful, interval, time.Second, 1, false}, seed)
+					p.jitter = 4 * time.Millisecond
+					for _, m := range p.masters { // at another place in their windows, with enough checks for an average
+						m.told = m.told.Add(20*interval + time.Duration(seed)*7*time.Second)
+						m.at = m.told
+					}
+					if err := p.run(); err != nil {
+						t.Fatalf("seed %d: %v", seed, err)
+					}
+					if p.out > 1 {
+						t.Errorf("seed %d: both were out at once, and no server was left for %v", seed, p.empty)
+					}
+				}
+			})
+		}
+	}
 }

@@ -65,17 +65,21 @@ func (s *Windows) fit(length, unit time.Duration) {
 }
 
 // bucket rounds an interval in seconds up, so that masters that measure it agree. The
-// buckets are a fifth longer than HAProxy's usual intervals.
+// buckets are a fifth longer than HAProxy's usual intervals. No interval that people choose
+// may be at an edge: what masters measure differs by some milliseconds.
 func bucket(interval float64) time.Duration {
 	measured := time.Duration(interval * float64(time.Second))
-	const largest = 36 * time.Second
-	for _, b := range []time.Duration{1200 * time.Millisecond, 2400 * time.Millisecond, 6 * time.Second,
-		12 * time.Second, largest} {
+	for _, b := range []time.Duration{1300 * time.Millisecond, 2400 * time.Millisecond, 6500 * time.Millisecond,
+		13 * time.Second} {
 		if measured <= b {
 			return b
 		}
 	}
-	return (measured + largest - 1) / largest * largest
+	b := 36 * time.Second
+	for b < measured {
+		b *= 2
+	}
+	return b
 }
 
 // ownWindow returns the place of a master in the sorted fleet; count is 0 if the master is

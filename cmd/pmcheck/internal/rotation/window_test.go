@@ -33,12 +33,12 @@ func TestWindowsFollowTheBalancers(t *testing.T) {
 		{"none", nil, 0, 0},
 		{"none that sends its view", []api.Balancer{silent}, 0, 0},
 		{"none that a hold would tell something new", []api.Balancer{held}, 0, 0},
-		{"every second, told 404", []api.Balancer{sender(1, 404)}, ms(3000), ms(300)},
+		{"every second, told 404", []api.Balancer{sender(1, 404)}, ms(3250), ms(325)},
 		{"a little below 2 s", []api.Balancer{sender(1.98, 404)}, ms(6000), ms(600)},
 		{"a little above 2 s", []api.Balancer{sender(2.02, 404)}, ms(6000), ms(600)},
 		{"needs three refusals", []api.Balancer{sender(2, 503)}, ms(10800), ms(600)},
-		{"the slowest counts", []api.Balancer{sender(2, 404), sender(5, 404), silent}, ms(15000), ms(1500)},
-		{"told by agent-check", []api.Balancer{sender(2, 200), agentCheck}, ms(15000), ms(1500)},
+		{"the slowest counts", []api.Balancer{sender(2, 404), sender(5, 404), silent}, ms(16250), ms(1625)},
+		{"told by agent-check", []api.Balancer{sender(2, 200), agentCheck}, ms(16250), ms(1625)},
 		{"every 30 s", []api.Balancer{sender(30, 404)}, ms(90000), ms(9000)},
 		{"every minute", []api.Balancer{sender(60, 404)}, ms(180000), ms(18000)},
 	} {
@@ -49,6 +49,24 @@ func TestWindowsFollowTheBalancers(t *testing.T) {
 				t.Errorf("windows of %v, %v late; want %v, %v", got.Length, got.Late, tt.length, tt.late)
 			}
 		})
+	}
+}
+
+// UsualIntervals are those that people give HAProxy's checks.
+func UsualIntervals() (list []time.Duration) {
+	for _, seconds := range []float64{.5, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120} {
+		list = append(list, time.Duration(seconds*float64(time.Second)))
+	}
+	return list
+}
+
+// Masters that measure the same interval within 3% must agree on the length of a window.
+func TestNoUsualIntervalIsAtTheEdgeOfABucket(t *testing.T) {
+	for _, interval := range UsualIntervals() {
+		least, most := bucket(.97*interval.Seconds()), bucket(1.03*interval.Seconds())
+		if least != most || most.Seconds() < 1.03*interval.Seconds() {
+			t.Errorf("every %v: %v or %v", interval, least, most)
+		}
 	}
 }
 
