@@ -249,7 +249,7 @@ const (
 	ObstacleNotHeld    ObstacleKind = "not-held"    // no holder holds the service, and one should
 	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server
 	ObstacleTurn       ObstacleKind = "turn"        // another server is expected back
-	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be
+	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be, or this one still has a slot
 	ObstacleWindow     ObstacleKind = "slot"        // the window in which this master may leave has not begun
 	ObstacleCollision  ObstacleKind = "collision"   // another server has left together with this one
 	ObstacleGate       ObstacleKind = "gate"        // the gate is open and should not be, or closed

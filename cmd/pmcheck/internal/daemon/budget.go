@@ -62,7 +62,7 @@ func newSlotKeeper(c *config.Config, known api.BudgetStatus) *slotKeeper {
 	if known.Database != c.Budget.Database || known.Pool != c.Budget.Pool {
 		known = api.BudgetStatus{Database: c.Budget.Database, Pool: c.Budget.Pool, Slots: []api.Slot{}}
 	}
-	known.Allowed = c.Budget.MaxOut
+	known.Allowed, known.Settle = c.Budget.MaxOut, c.Budget.Settle.Seconds()
 	return &slotKeeper{
 		settings: c,
 		client:   budget.New(*c),

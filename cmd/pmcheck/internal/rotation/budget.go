@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
@@ -54,6 +55,23 @@ func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
 func SlotBack(s api.Status) bool {
 	server, _ := s.Service(monitor.Server)
 	return server.Mode == drain.Ready && len(Returning(s, monitor.Server, server.ModeSince)) == 0
+}
+
+// slotKept is the obstacle of a slot that the daemon has not given back yet. A database that
+// does not answer keeps no master from being in service.
+func slotKept(s api.Status) []api.Obstacle {
+	server, _ := s.Service(monitor.Server)
+	switch {
+	case s.Budget == nil || !s.Budget.Reachable:
+		return nil
+	case s.Budget.Held:
+		settle := time.Duration(s.Budget.Settle * float64(time.Second))
+		return []api.Obstacle{obstacle(api.ObstacleBudget, "",
+			"its slot in the budget is free once it has been back for %s (budget.settle)", text.Duration(settle))}
+	case !s.Budget.Asked.After(server.ModeSince):
+		return []api.Obstacle{obstacle(api.ObstacleBudget, "", "the budget has not been asked since the hold was lifted")}
+	}
+	return nil
 }
 
 // heldBy says which hold takes the master out; it returns "" if none does.

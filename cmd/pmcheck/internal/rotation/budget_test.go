@@ -140,3 +140,48 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 		})
 	}
 }
+
+// A script takes the next master out as soon as this one is in service.
+func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
+	slot := func(change ...func(*api.BudgetStatus)) func(*api.Status) {
+		return func(s *api.Status) {
+			s.Budget = &api.BudgetStatus{Reachable: true, Held: true, Settle: 30, Asked: now()}
+			for _, c := range change {
+				c(s.Budget)
+			}
+		}
+	}
+	noDatabase := func(b *api.BudgetStatus) { b.Reachable = false }
+	free := func(b *api.BudgetStatus) { b.Held = false }
+	behind := func(b *api.BudgetStatus) { b.Asked = held().Add(-time.Second) }
+	serves := func(s *api.Status) { s.Services[0].Answer = api.Answer{Code: http.StatusOK} }
+	up := asking(func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} })
+	down := asking(func(*api.Balancer) {})
+	const kept = "budget: its slot in the budget is free once it has been back for 30s (budget.settle)"
+	for _, tt := range []struct {
+		name    string
+		status  api.Status
+		service string
+		want    []string
+	}{
+		{"no budget", status(drain.Ready, serves, up), "", []string{}},
+		{"its slot is free", status(drain.Ready, serves, up, slot(free)), "", []string{}},
+		{"it still has its slot", status(drain.Ready, serves, up, slot()), "", []string{kept}},
+		{"the same, of the server alone", status(drain.Ready, serves, up, slot()), monitor.Server, []string{kept}},
+		{"the CA needs no slot", status(drain.Ready, serves, up, slot()), "ca", []string{}},
+		{"the database does not answer", status(drain.Ready, serves, up, slot(noDatabase)), "", []string{}},
+		{"a balancer does not send yet", status(drain.Ready, serves, down, slot()), "",
+			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
+		{"the database was not asked since", status(drain.Ready, serves, up, slot(free, behind)), "",
+			[]string{"budget: the budget has not been asked since the hold was lifted"}},
+		{"the same, and it does not answer", status(drain.Ready, serves, up, slot(free, behind, noDatabase)), "",
+			[]string{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assertObstacles(t, rotation.InService(tt.status, tt.service, held()), tt.want)
+			if back := tt.status.Balancers[0].View.Sends(); rotation.SlotBack(tt.status) != back {
+				t.Errorf("the daemon takes the master for back: %v, want %v", !back, back)
+			}
+		})
+	}
+}

@@ -44,15 +44,19 @@ func turnedAway(s api.Status, b api.Balancer) bool {
 	return v.Mode == drain.Ready && v.Verdict.Health == check.Busy && b.BusyCode >= http.StatusBadRequest
 }
 
-// InService returns what keeps a service from being used again. An empty service stands
-// for every service, of which only the master itself must be healthy: another one that does
-// not answer 200, and its balancers, are not waited for.
+// InService returns what keeps a service from being used again and, when nothing does, the next
+// master from leaving: the slot that this one still has. An empty service stands for every
+// service, of which only the master itself must be healthy: another one that does not answer
+// 200, and its balancers, are not waited for.
 func InService(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	for _, v := range s.Services {
 		wanted := v.Name == service || service == "" && (v.Name == monitor.Server || v.Serves())
 		if wanted {
 			list = append(list, Returning(s, v.Name, since)...)
 		}
+	}
+	if len(list) == 0 && Budgeted(service) {
+		return slotKept(s)
 	}
 	return list
 }
