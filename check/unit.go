@@ -19,7 +19,7 @@ const (
 // UnitSettings name the master's unit in systemd.
 type UnitSettings struct {
 	// Names are tried in turn; the first that is loaded is watched.
-	Names []string `yaml:"names" required:"to watch no unit, set checks.unit: off"`
+	Names []string `yaml:"names" required:"to watch no unit, set checks.unit: off" is:"unit"`
 }
 
 func unit() Check {

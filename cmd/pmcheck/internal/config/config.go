@@ -12,7 +12,9 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/drain"
@@ -153,6 +155,20 @@ func Default() Config {
 		Budget:         defaultBudget(),
 		Log:            Log{Level: "info", Format: FormatAuto},
 	}
+}
+
+// warnings returns a sentence for each network that other settings name and Allow shuts out.
+func (c Config) warnings() (list []string) {
+	check := func(key string, networks []netip.Prefix) {
+		for _, n := range networks {
+			if !slices.ContainsFunc(c.Allow, n.Overlaps) {
+				list = append(list, fmt.Sprintf("%s has %s, but allow has not: connections from there are reset", key, n))
+			}
+		}
+	}
+	check("status_allow", c.StatusAllow)
+	check("balancers", c.Balancers)
+	return list
 }
 
 // Store returns the store of holds in the configured directories.

@@ -107,7 +107,7 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	l.Warnings = slices.Concat(l.Warnings, l.Config.Guard.warnings(), l.Config.Budget.warnings())
+	l.Warnings = slices.Concat(l.Warnings, l.Config.warnings(), l.Config.Guard.warnings(), l.Config.Budget.warnings())
 	if p := &l.Config.Probe; p.MaxAge == 0 {
 		p.MaxAge = p.derivedMaxAge()
 		l.origins.set("probe.max_age", p.MaxAge, place{origin: "derived from probe.interval, probe.timeout and probe.fall"})

@@ -72,6 +72,26 @@ func TestABudgetWithoutADatabaseIsAWarning(t *testing.T) {
 	}
 }
 
+// The front resets a connection that allow does not permit, whatever it asks for.
+func TestClientsOutsideAllowAreAWarning(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"balancers: [192.0.2.1]\nstatus_allow: [192.0.2.1]":                      "",
+		"allow: [192.0.2.0/24]\nbalancers: [192.0.2.1]":                          "",
+		"allow: [192.0.2.1]\nbalancers: [192.0.2.0/24]":                          "",
+		"allow: [192.0.2.0/24]\nbalancers: ['2001:db8::1', 192.0.2.1]":           "balancers has 2001:db8::1/128,",
+		"allow: [192.0.2.0/24, '::/0']\nstatus_allow: [198.51.100.7, 192.0.2.1]": "status_allow has 198.51.100.7/32,",
+	} {
+		l, err := config.Check(config.Options{File: write(t, yaml+"\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(l.Warnings, "\n")
+		if (said == "") != (want == "") || !strings.HasPrefix(said, want) || strings.Contains(said, "\n") {
+			t.Errorf("%s: %q, want %q", yaml, said, want)
+		}
+	}
+}
+
 func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
