@@ -71,11 +71,10 @@ func (f Finding) absent(why string) Finding {
 }
 
 // Outlived returns f for a master that has stopped answering since f was made: the
-// old values are still shown, but the state is unknown and the reason Stale.
+// old values are still shown, but the state is unknown and the reason NotKnown. Stale
+// would say that the check is stuck.
 func (f Finding) Outlived() Finding {
-	f.State, f.Health, f.Reason = StateNone, "", Stale
-	f.Detail = "as it was before the master stopped answering"
-	return f
+	return f.unknown("as it was before the master stopped answering")
 }
 
 // finding returns a Finding that reports a problem.

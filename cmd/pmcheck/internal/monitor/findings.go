@@ -13,6 +13,7 @@ import (
 type findings struct {
 	checks check.List
 	latest map[string]check.Finding
+	vain   map[string]check.Finding // of runs that could not find out, while latest was fresh
 	maxAge map[string]time.Duration // beyond it a finding is stale
 	// unread is when the JRuby pool had to be read again; zero once it has been read.
 	unread time.Time
@@ -22,7 +23,9 @@ type findings struct {
 	silent time.Time
 }
 
-func newFindings() findings { return findings{latest: map[string]check.Finding{}} }
+func newFindings() findings {
+	return findings{latest: map[string]check.Finding{}, vain: map[string]check.Finding{}}
+}
 
 // configure sets the severities, and the maximum age of the findings of scheduled
 // checks. It forgets the findings of checks that no longer run.
@@ -58,6 +61,7 @@ func (f *findings) take(found check.Finding, now time.Time) {
 	}
 	old, known := f.latest[found.Check]
 	if found.State == check.StateNone && known && old.State != check.StateNone && f.fresh(old, now) {
+		f.vain[found.Check] = found
 		return
 	}
 	f.latest[found.Check] = found
@@ -104,12 +108,22 @@ func (f *findings) fresh(found check.Finding, now time.Time) bool {
 	return !limited || now.Sub(found.Checked) < limit
 }
 
+// last returns the finding of a check, and whether there is one. If it is too old, but the
+// check has run since, that is the finding: the check is not stuck.
+func (f *findings) last(name string, now time.Time) (check.Finding, bool) {
+	found, known := f.latest[name]
+	if later := f.vain[name]; known && !f.fresh(found, now) && later.Checked.After(found.Checked) {
+		found = later
+	}
+	return found, known
+}
+
 // list returns the findings at now, in the order of the checks. A finding that is too old is
 // stale.
 func (f *findings) list(now time.Time) []check.Finding {
 	var list []check.Finding
 	for _, c := range f.checks {
-		found, known := f.latest[c.Name]
+		found, known := f.last(c.Name, now)
 		switch {
 		case c.Name == check.CheckJRuby && f.poolless:
 			continue
@@ -136,7 +150,7 @@ func (f *findings) puppetdb(now time.Time) (Service, bool) {
 		return Service{}, false
 	}
 	var v check.Verdict
-	if found, known := f.latest[check.CheckPuppetDB]; known {
+	if found, known := f.last(check.CheckPuppetDB, now); known {
 		v = check.Verdict{
 			Health:  check.Healthy,
 			Reason:  found.Reason,

@@ -112,7 +112,40 @@ func TestPoolIsNotShownForAMasterWithoutOne(t *testing.T) {
 	}
 }
 
-func TestPoolOfADeadMasterIsStale(t *testing.T) {
+// Between the time when the last result expires and the next run, such a check would look stuck.
+func TestACheckThatRunsInVainIsNotStale(t *testing.T) {
+	for _, name := range []string{check.CheckDisk, check.CheckPuppetDB} {
+		const interval, limit = 10 * time.Minute, 31 * time.Minute
+		f := newFindings()
+		f.configure(config.Default().Checks, map[string]time.Duration{name: limit})
+		start := time.Now()
+		reason := func(after time.Duration) check.Reason {
+			now := start.Add(after)
+			if db, asked := f.puppetdb(now); asked {
+				return db.Verdict.Reason
+			}
+			return f.list(now)[0].Reason
+		}
+		f.take(check.Finding{Check: name, State: check.StateOK, Reason: check.OK, Checked: start}, start)
+		for at := interval; at <= 3*interval; at += interval {
+			vain := check.Finding{Check: name, State: check.StateNone, Reason: check.NotKnown, Checked: start.Add(at)}
+			f.take(vain, vain.Checked)
+		}
+		for after, want := range map[time.Duration]check.Reason{
+			limit - 1:            check.OK,
+			limit:                check.NotKnown,
+			3*interval + limit:   check.Stale, // it has not run since
+			3*interval + limit*2: check.Stale,
+		} {
+			if got := reason(after); got != want {
+				t.Errorf("%s: %s after the last result, which the next runs could not renew: %s, want %s", name, after, got, want)
+			}
+		}
+	}
+}
+
+// The alert PmcheckCheckStuck looks for the reason stale, and this check is not stuck.
+func TestPoolOfADeadMasterIsNotKnown(t *testing.T) {
 	f := newFindings()
 	f.configure(config.Default().Checks, nil)
 	now := time.Now()
@@ -124,7 +157,7 @@ func TestPoolOfADeadMasterIsStale(t *testing.T) {
 	}, now)
 	f.heard(check.Result{Asked: now.Add(1), Fault: &check.Fault{Reason: check.Refused}})
 	got := f.list(now)[0]
-	if got.State != check.StateNone || got.Reason != check.Stale || got.Pool == nil {
+	if got.State != check.StateNone || got.Reason != check.NotKnown || got.Pool == nil {
 		t.Errorf("after the master refused a connection: %+v", got)
 	}
 	f.heard(check.Result{Asked: now.Add(2)})
