@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -125,11 +126,16 @@ func fleetClients(c *config.Config) []api.Client {
 }
 
 // look sorts the members other than this master, whose names are own with the certname
-// first, by what they say. A member is out if it did not serve at the last look either: one
+// first, by what they say. An alias of this master is known by the certname in its answer,
+// and from then on also while it does not answer. A member is out if it did not serve at the last look either: one
 // look may meet a restart of pmcheck.
 func (f *fleet) look(members []api.Member, own []string, now time.Time) {
 	o := &api.OthersStatus{Asked: now, Serving: []string{}, Out: []string{}, Unknown: []string{}, Missing: []string{}}
 	known := map[string]memory{}
+	was := ""
+	if f.Others != nil {
+		was = f.Others.Own
+	}
 	var hosts []string
 	for _, m := range members {
 		hosts = append(hosts, m.Host)
@@ -138,7 +144,9 @@ func (f *fleet) look(members []api.Member, own []string, now time.Time) {
 	for _, m := range members {
 		before := f.Members[m.Host]
 		switch {
-		case slices.Contains(itself, m.Host), m.Status != nil && m.Status.Certname == own[0]:
+		case slices.Contains(itself, m.Host), m.Status != nil && m.Status.Certname == own[0],
+			m.Status == nil && m.Host == was:
+			o.Own = cmp.Or(o.Own, m.Host)
 			continue
 		case m.Status == nil && !m.Silent:
 			o.Unknown = append(o.Unknown, m.Host)

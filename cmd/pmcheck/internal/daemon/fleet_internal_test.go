@@ -63,6 +63,32 @@ func TestAHostOfThatNameInAnotherDomainIsAnotherMaster(t *testing.T) {
 	}
 }
 
+// The fleet may list a master by an alias that the host does not know. Its answer tells that it
+// is this one, which is not forgotten while it does not answer.
+func TestAMasterKnowsItsEntryInTheFleetByItsCertname(t *testing.T) {
+	itself, other := says(200), says(200)
+	itself.Certname, other.Certname = "srv01.example.com", "srv02.example.com"
+	f, now := new(fleet), time.Unix(0, 0)
+	for _, look := range []struct {
+		name    string
+		entry   api.Member
+		own     string
+		serving []string
+	}{
+		{"nothing answers yet", api.Member{Silent: true}, "", []string{"puppet-a", "puppet-b"}},
+		{"it answers", api.Member{Status: itself}, "puppet-a", []string{"puppet-b"}},
+		{"it is silent", api.Member{Silent: true}, "puppet-a", []string{"puppet-b"}},
+		{"it does not tell", api.Member{}, "puppet-a", []string{"puppet-b"}},
+		{"another master answers", api.Member{Status: other}, "", []string{"puppet-a", "puppet-b"}},
+	} {
+		look.entry.Host = "puppet-a"
+		f.look([]api.Member{look.entry, {Host: "puppet-b", Status: other}}, []string{itself.Certname, "srv01"}, now)
+		if o := f.Others; o.Own != look.own || !slices.Equal(o.Serving, look.serving) || len(o.Unknown) > 0 {
+			t.Errorf("%s: %+v", look.name, o)
+		}
+	}
+}
+
 // young returns a daemon that has just started with the runtime directory dir.
 func young(dir string, now time.Time) *Daemon {
 	d := New(config.Config{}, "", "", slog.New(slog.DiscardHandler))

@@ -63,3 +63,15 @@ func TestAnUpgradeStillExpectsAMasterBackThatIsOut(t *testing.T) {
 		_ = os.Remove(gateFile)
 	}
 }
+
+// Without an entry of its own a master has no window of its own, and nothing else would say so.
+func TestAFleetWithoutThisMasterIsAWarning(t *testing.T) {
+	t.Parallel()
+	for member, warned := range map[string]bool{"m1": false, "puppet-a.example.com": true} {
+		r := start(t, func(c *config.Config) { c.Probe.Certname, c.Fleet = "m1.example.com", []string{member, "m2"} })
+		list := r.Status(time.Now()).Warnings
+		if got := strings.Contains(strings.Join(list, "\n"), "fleet does not list this master"); got != warned {
+			t.Errorf("fleet of %s and m2: the warnings are %q", member, list)
+		}
+	}
+}

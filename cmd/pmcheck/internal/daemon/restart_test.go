@@ -33,7 +33,7 @@ func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
 		want   string // the settings
 	}{
 		{"as started", func(*config.Config) {}, ""},
-		{"one that a reload changes", func(c *config.Config) { c.Fleet = []string{"m2"} }, ""},
+		{"one that a reload changes", func(c *config.Config) { c.Probe.Certname, c.Fleet = "m1", []string{"m1", "m2"} }, ""},
 		{"two", func(c *config.Config) { c.MaxConnections, c.InitialMode = 7, drain.Maint }, "max_connections, initial_mode"},
 		{"the same two again", func(c *config.Config) { c.MaxConnections, c.InitialMode = 7, drain.Maint },
 			"max_connections, initial_mode"},

@@ -17,6 +17,10 @@ import (
 // service.
 func (d *Daemon) Status(now time.Time) api.Status {
 	s := d.status(now)
+	if rotation.Unlisted(s, nil) && rotation.Unlisted(s, api.OwnNames()) {
+		s.Warnings = append(s.Warnings, "fleet does not list this master by a name that it knows: "+
+			"it has no window of its own in which it may leave; use certnames")
+	}
 	for i := range s.Services {
 		v := &s.Services[i]
 		var connections []drain.Connection

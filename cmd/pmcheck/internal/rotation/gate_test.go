@@ -179,10 +179,15 @@ func TestTurnsBehindGates(t *testing.T) {
 			nil},
 		{"the same, for a moment", status(drain.Drain, fleet("m2"), fails(check.Unhealthy, 9*time.Second)),
 			[]api.ObstacleKind{api.ObstacleTurn}},
-		{"not in the fleet", status(drain.Ready, fleet(), func(s *api.Status) { s.Certname = "m9" }), nil},
+		{"not in the fleet", status(drain.Ready, fleet(), func(s *api.Status) { s.Certname = "m9" }),
+			[]api.ObstacleKind{api.ObstacleWindow}},
+		{"no other in the fleet", status(drain.Ready, fleet(), func(s *api.Status) { s.Others.Serving = nil }), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := rotation.Departure{Draw: func(int) int { return 0 }}
+			if tt.status.Certname == "m9" {
+				d.Draw = func(n int) int { return n - 1 } // none of its own: the last of eight
+			}
 			list, again := d.Waits(tt.status)
 			var got []api.ObstacleKind
 			for _, o := range list {
@@ -194,6 +199,54 @@ func TestTurnsBehindGates(t *testing.T) {
 			const round = 3 * 15 * time.Second
 			if own := again.UnixNano() % int64(round); !again.IsZero() && own != 0 {
 				t.Errorf("its window begins %v after that of the first of three", time.Duration(own))
+			}
+		})
+	}
+}
+
+// A fleet of aliases names masters that do not know these names of theirs; their answers tell.
+func TestMastersBehindGatesWithAliasesHaveWindowsOfTheirOwn(t *testing.T) {
+	aliases := []string{"https://puppet-a.example.com:9200", "puppet-b.example.com"}
+	var begins []time.Time
+	for i := range aliases {
+		s := status(drain.Ready, gate(false, time.Minute))
+		s.Certname, s.Fleet, s.Started = "srv01.example.com", aliases, held()
+		s.Time = now().Add(2 * time.Second) // the first window has just begun
+		s.Others = &api.OthersStatus{Asked: now(), Own: aliases[i], Serving: aliases[1-i : 2-i]}
+		s.Services[0].Verdict.Health = check.Healthy
+		if rotation.Unlisted(s, nil) {
+			t.Errorf("%s is not in the fleet", aliases[i])
+		}
+		d := rotation.Departure{Draw: func(int) int { return 0 }}
+		_, again := d.Waits(s)
+		begins = append(begins, again)
+	}
+	const window = 15 * time.Second
+	if first, second := begins[0].Unix()/15%2, begins[1].Unix()/15%2; first != 0 || second != 1 {
+		t.Errorf("they may leave at %v; want one in even windows of %v, one in odd ones", begins, window)
+	}
+}
+
+func TestUnlistedIsAMasterThatTheFleetDoesNotName(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fleet []string
+		names []string
+		own   string
+		want  bool
+	}{
+		{"no fleet", nil, nil, "", false},
+		{"by certname", []string{"m1.example.com", "m2.example.com"}, nil, "", false},
+		{"by another name", []string{"192.0.2.1", "192.0.2.2"}, []string{"192.0.2.1"}, "", false},
+		{"by an alias", []string{"puppet-a", "puppet-b"}, []string{"192.0.2.1"}, "", true},
+		{"by one that has answered", []string{"puppet-a", "puppet-b"}, nil, "puppet-b", false},
+		{"by one that is no longer in it", []string{"puppet-a", "puppet-b"}, nil, "puppet-c", true},
+		{"only others", []string{"m2.example.com"}, nil, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := api.Status{Certname: "m1.example.com", Fleet: tt.fleet, Others: &api.OthersStatus{Own: tt.own}}
+			if got := rotation.Unlisted(s, tt.names); got != tt.want {
+				t.Errorf("unlisted: %v, want %v", got, tt.want)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ type Windows struct {
 
 // windowsOf returns the windows for a master with these names.
 func windowsOf(s api.Status, service string, names []string) (windows Windows) {
-	windows.Own, windows.Count = ownWindow(s.Fleet, append([]string{s.Certname}, names...))
+	windows.Own, windows.Count = ownWindow(s, names)
 	for _, b := range sendingHere(s, service) {
 		unit := bucket(b.Interval)
 		length := unit * 5 / 2 // one check tells the balancer, the next one the others
@@ -51,7 +51,7 @@ func windowsOf(s api.Status, service string, names []string) (windows Windows) {
 			windows.fit(unit*5/2, unit)
 		}
 	}
-	if windows.Count > 0 && fleetTells(s) && windows.Length < othersWindow {
+	if fleetTells(s) && s.Others.Members() > 0 && windows.Length < othersWindow {
 		windows.Length, windows.Late = othersWindow, othersLate
 	}
 	return windows
@@ -82,29 +82,53 @@ func bucket(interval float64) time.Duration {
 	return b
 }
 
-// ownWindow returns the place of a master in the sorted fleet; count is 0 if the master is
-// not found there, or is alone.
-func ownWindow(fleet, names []string) (own, count int) {
-	var hosts []string
-	for _, member := range fleet {
-		if u, err := api.MemberURL(member); err == nil {
-			hosts = append(hosts, strings.ToLower(u.Hostname()))
-		}
+// ownWindow returns the place of a master with these names in the sorted fleet; count is 0 if
+// the master is not found there, or is alone.
+func ownWindow(s api.Status, names []string) (own, count int) {
+	hosts, own := ownPlace(s, names)
+	if own < 0 || len(hosts) < 2 {
+		return 0, 0
+	}
+	count = min(len(hosts), maxWindows)
+	return own % count, count
+}
+
+// Unlisted reports whether a fleet does not list the master, which also has these names. It
+// has no window of its own then.
+func Unlisted(s api.Status, names []string) bool {
+	hosts, own := ownPlace(s, names)
+	return own < 0 && len(hosts) > 0
+}
+
+// ownPlace returns the hosts of the fleet, sorted, and the index of the master with these
+// names, or -1.
+func ownPlace(s api.Status, names []string) (hosts []string, own int) {
+	for _, member := range s.Fleet {
+		hosts = append(hosts, hostOf(member))
 	}
 	slices.Sort(hosts)
 	hosts = slices.Compact(hosts)
+	names = append([]string{s.Certname}, names...)
 	own = place(hosts, names, func(a, b string) bool { return a == b })
+	if own < 0 && s.Others != nil && s.Others.Own != "" { // an alias
+		own = slices.Index(hosts, hostOf(s.Others.Own))
+	}
 	if own < 0 {
 		own = place(hosts, names, api.SameHost)
 		if own >= 0 && place(hosts[own+1:], names, api.SameHost) >= 0 { // two domains have a host of that name
 			own = -1
 		}
 	}
-	if own < 0 || len(hosts) < 2 {
-		return 0, 0
+	return hosts, own
+}
+
+// hostOf returns the host of a member of the fleet, which the configuration has checked.
+func hostOf(member string) string {
+	u, err := api.MemberURL(member)
+	if err != nil {
+		return ""
 	}
-	count = min(len(hosts), maxWindows)
-	return own % count, count
+	return strings.ToLower(u.Hostname())
 }
 
 // place returns the index of the first host that has one of the names, or -1.

@@ -99,7 +99,7 @@ func TestOwnWindowIsThePlaceInTheFleet(t *testing.T) {
 		{"more than there are windows", large, []string{"mn"}, 1, 12},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if own, count := ownWindow(tt.fleet, tt.names); own != tt.own || count != tt.count {
+			if own, count := ownWindow(api.Status{Fleet: tt.fleet}, tt.names); own != tt.own || count != tt.count {
 				t.Errorf("window %d of %d, want %d of %d", own, count, tt.own, tt.count)
 			}
 		})
