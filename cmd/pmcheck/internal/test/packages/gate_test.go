@@ -85,6 +85,8 @@ func TestGateUnit(t *testing.T) {
 		on.Host.MustRun("dpkg", "--remove", "pmcheck")
 		on.waitForPort(false, time.Second)
 		on.assertPrints("", "nft", "list", "ruleset")
+		on.install(newer)
+		on.waitForPort(true, 10*time.Second) // it is still enabled, and the hold was kept
 	})
 }
 
