@@ -107,8 +107,7 @@ func leave(c *cli.Context, environ []string, settings config.Config, wish rotati
 	for ; ; d.Returned() {
 		inTime := false
 		if c.Bool("in-turn") {
-			look := wait.Turn(client, d, settings.Store())
-			if inTime, err = waitForTurn(c, d, &stop, slot.After(look), look); err != nil {
+			if inTime, err = waitForTurn(c, d, &stop, slot, wait.Turn(client, d, settings.Store())); err != nil {
 				return err
 			}
 		}

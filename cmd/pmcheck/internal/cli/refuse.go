@@ -42,16 +42,18 @@ func lastServer(c *cli.Context, d *rotation.Departure, why string) error {
 }
 
 // waitForTurn waits until a master may leave: in its turn, for as long as --wait says, and then in
-// the overtime of stop. It reports whether that was in time, and refuses the last server.
-func waitForTurn(c *cli.Context, d *rotation.Departure, stop *rotation.Stop, turn, late wait.Look) (bool, error) {
+// the overtime of stop; in both it claims the slot. It reports whether that was in time, and refuses the last server.
+func waitForTurn(c *cli.Context, d *rotation.Departure, stop *rotation.Stop, slot *wait.Slot,
+	look wait.Look) (bool, error) {
+	_, limit := waitOf(c)
+	limits := config.Guard{Turn: limit}
 	within := func(look wait.Look) func() ([]api.Obstacle, bool, error) {
 		return func() ([]api.Obstacle, bool, error) {
-			_, limit := waitOf(c)
-			left, err := waitUntilClear(c, "in turn", time.Until(stop.Deadline(config.Guard{Turn: limit})), 0, look)
+			left, err := waitUntilClear(c, "in turn", time.Until(stop.Deadline(limits)), 0, look)
 			return left, err == nil, c.Context.Err() // time that is over is no error, but an interrupt is one
 		}
 	}
-	left, inTime, err := wait.InTurn(d, stop, within(turn), within(late))
+	left, inTime, err := wait.InTurn(d, stop, within(slot.After(look)), within(slot.Late(look, stop, limits)))
 	if err == nil && !c.Bool("force") && !d.Replaced() {
 		return false, lastServer(c, d, d.Refused(left))
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
+// Lot has the guard draw that number.
+func (g *Guard) Lot(lot float64) { g.stop.Lot = lot }
+
 // HostStops has the guard believe that the host shuts down since at.
 func (g *Guard) HostStops(at time.Time) { g.stop.HostStops = at }
 

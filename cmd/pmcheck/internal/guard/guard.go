@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
@@ -66,6 +67,7 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 		ask:       systemd.AskService,
 		hostStops: systemd.HostStops,
 		departure: wait.NewDeparture(""),
+		stop:      rotation.Stop{Lot: rand.Float64()},
 	}
 }
 
@@ -73,7 +75,7 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 // so an error only says that agents may be left; it wraps ErrNotIdle if the time
 // was over.
 func (g *Guard) BeforeStop(ctx context.Context) error {
-	g.stop.Began, g.stop.Lot = time.Now(), rand.Float64()
+	g.stop.Began = time.Now()
 	err := g.beforeStop(ctx)
 	switch {
 	case errors.Is(err, errDied):
@@ -187,7 +189,8 @@ func (g *Guard) waitTurn(ctx context.Context) (inTime bool, err error) {
 		})
 	}
 	_, inTime, err = wait.InTurn(g.departure, &g.stop, inTurn, func() ([]api.Obstacle, bool, error) {
-		return g.waitLate(ctx, func(ctx context.Context) []api.Obstacle { return g.pending(ctx, look(ctx)) })
+		late := g.Slot.Late(look, &g.stop, g.Settings.Guard)
+		return g.waitLate(ctx, func(ctx context.Context) []api.Obstacle { return g.pending(ctx, late(ctx)) })
 	})
 	return inTime, err
 }
@@ -226,7 +229,12 @@ func (g *Guard) pending(ctx context.Context, turn []api.Obstacle) []api.Obstacle
 // claimLate is for a stop that was not given a slot in time. The service stops in any
 // case, so the slot is taken, and the stop goes on as without a budget.
 func (g *Guard) claimLate(ctx context.Context) {
-	if err := g.Slot.Claim(ctx, true); err != nil {
+	err := g.Slot.Claim(ctx, false)
+	if errors.Is(err, budget.ErrTaken) {
+		fmt.Fprintf(g.Out, "goes on without a slot: %v\n", err)
+		err = g.Slot.Claim(ctx, true)
+	}
+	if err != nil {
 		g.withoutBudget(err)
 	}
 }

@@ -84,6 +84,16 @@ func (s Stop) BudgetUntil(g config.Guard) time.Time {
 	return s.Began.Add(s.Deadline(g).Sub(s.Began) / 2)
 }
 
+// SlotUntil returns until when a stop waits for a slot in the budget that others have, before
+// it goes on without one. Masters that were told to stop in the same second do not do so at
+// the same moment, since without views of balancers there are no windows to keep them apart.
+func (s Stop) SlotUntil(g config.Guard) time.Time {
+	half := min(g.Turn, Overtime) / 2 // the rest is for servers that leave in the meantime
+	s.Began = s.Began.Add(time.Duration(s.Lot * float64(half)))
+	s.Overdue, s.Last = false, false
+	return s.Deadline(g)
+}
+
 // Pending says why a service that is about to stop still serves.
 func Pending(service string, turn []api.Obstacle) string {
 	return service + " is about to stop; waits for its turn: " + api.Summary(turn)

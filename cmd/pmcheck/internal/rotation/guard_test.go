@@ -79,6 +79,40 @@ func TestDeadlineOfAStop(t *testing.T) {
 	}
 }
 
+func TestAStopWithoutASlotWaitsForARandomTime(t *testing.T) {
+	limits := config.Guard{Turn: 20 * time.Minute, Wait: 5 * time.Minute, Shutdown: 4 * time.Minute}
+	at := func(minutes float64) time.Time { return held().Add(time.Duration(minutes * float64(time.Minute))) }
+	for _, tt := range []struct {
+		name string
+		stop rotation.Stop
+		turn time.Duration
+		want time.Time
+	}{
+		{"the lowest lot", rotation.Stop{Began: at(0), Overdue: true}, limits.Turn, at(20)},
+		{"the highest lot", rotation.Stop{Began: at(0), Overdue: true, Lot: 1}, limits.Turn, at(22)},
+		{"a short turn", rotation.Stop{Began: at(0), Overdue: true, Lot: 0.5}, time.Minute, at(1.25)},
+		{"no turn", rotation.Stop{Began: at(0), Overdue: true, Lot: 1}, 0, at(0)},
+		{"shutdown, where turns end at random", rotation.Stop{Began: at(0), HostStops: at(0), Overdue: true, Lot: 1},
+			limits.Turn, at(1.5)},
+		{"the same, last server", rotation.Stop{Began: at(0), HostStops: at(0), Overdue: true, Last: true, Lot: 1},
+			limits.Turn, at(1.5)},
+		{"shutdown after its turn", rotation.Stop{Began: at(0), HostStops: at(20.5), Overdue: true, Lot: 0.5}, limits.Turn,
+			at(21)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := limits
+			g.Turn = tt.turn
+			got := tt.stop.SlotUntil(g)
+			if !got.Equal(tt.want) {
+				t.Errorf("%v, want %v", got.Sub(held()), tt.want.Sub(held()))
+			}
+			if rest := tt.stop.Deadline(g).Sub(got); rest < min(tt.turn, rotation.Overtime)/4 {
+				t.Errorf("%v are left for servers that leave in the meantime", rest)
+			}
+		})
+	}
+}
+
 // With the defaults, masters that reboot together and wait for the same server do not give
 // up their turn in the same second, and have time to see who leaves first.
 func TestAShutdownEndsTurnsOneAfterTheOther(t *testing.T) {

@@ -21,7 +21,9 @@ const claimEvery = 2 * time.Second
 // Slot claims a slot in the budget before a hold is set. The nil Slot needs none: it
 // claims nothing, and never fails.
 type Slot struct {
-	budget *budget.Client
+	// Budget is how to claim it, as budget.Client does.
+	Budget func(context.Context, budget.Claim) (budget.View, error)
+
 	daemon api.Client
 	hold   drain.Hold
 	lost   error // why the budget could not be asked the last time
@@ -35,7 +37,7 @@ func NeedsSlot(c config.Config, h drain.Hold) bool {
 
 // NewSlot returns the slot for a hold. The configuration must have a budget.
 func NewSlot(c config.Config, h drain.Hold) *Slot {
-	return &Slot{budget: budget.New(c), daemon: api.Client{Socket: c.Socket}, hold: h}
+	return &Slot{Budget: budget.New(c).Claim, daemon: api.Client{Socket: c.Socket}, hold: h}
 }
 
 // Claim claims the slot. The error wraps budget.ErrTaken or budget.ErrUnreachable.
@@ -43,7 +45,7 @@ func (s *Slot) Claim(ctx context.Context, force bool) error {
 	if s == nil {
 		return nil
 	}
-	_, err := s.budget.Claim(ctx, budget.Claim{
+	_, err := s.Budget(ctx, budget.Claim{
 		Reason: s.hold.Reason,
 		By:     claimant(s.hold),
 		Serves: s.serves(ctx),
@@ -81,6 +83,18 @@ func (s *Slot) After(look Look) Look {
 		case <-time.After(claimEvery):
 		}
 		return []api.Obstacle{{Kind: api.ObstacleBudget, Text: err.Error()}}
+	}
+}
+
+// Late is After for a stop whose turn has ended: from the moment at which the stop goes on
+// without a slot, nothing but look is in the way.
+func (s *Slot) Late(look Look, stop *rotation.Stop, g config.Guard) Look {
+	after := s.After(look)
+	return func(ctx context.Context) []api.Obstacle {
+		if time.Now().Before(stop.SlotUntil(g)) {
+			return after(ctx)
+		}
+		return look(ctx)
 	}
 }
 
