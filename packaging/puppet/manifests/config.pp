@@ -43,6 +43,13 @@ class pmcheck::config {
   $given    = $named.filter |$_name, $value| { !($value in [undef, {}]) }
   $settings = deep_merge($given, $pmcheck::settings)
 
+  # Other classes read the parameters: an exported balancermember would have another port. A
+  # section may have settings that the module does not know.
+  $twice = keys($pmcheck::settings).filter |$name| { $name in $named and $named[$name] !~ Hash }
+  unless $twice == [] {
+    fail("pmcheck::settings has ${join($twice, ', ')}: set the parameter pmcheck::${twice[0]} instead")
+  }
+
   file { '/etc/pmcheck/pmcheck.yaml':
     ensure       => file,
     owner        => 'root',

@@ -127,7 +127,8 @@
 #   How the daemon logs.
 # @param settings
 #   More settings, merged over those above, for settings that this version of the module
-#   does not know. pmcheck validates them before the file is written.
+#   does not know. pmcheck validates them before the file is written. A setting
+#   that has a parameter of its own is refused here; in a section all are allowed.
 class pmcheck (
   Array[Pattern[/\A[A-Za-z0-9._-]+\z/]]            $guard_services,
   String[1]                                        $package_name             = 'pmcheck',

@@ -251,7 +251,8 @@ describe 'pmcheck' do
     gate: [true, { 'except' => '::1' }, { 'except' => ['lb1'] }, { 'port' => 8140 }], gate_enable: ['yes', 1],
     balancers: ['::1'], fleet: ['puppet1', ['a b'], ['ftp://x']],
     log: [{ 'level' => 'INFO' }, { 'format' => 'xml' }],
-    settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1']
+    settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1', { 'listen' => ':9300' }, { 'tls' => 'puppet' },
+               { 'later' => 1, 'allow' => ['192.0.2.1'] }]
   }.each do |name, values|
     values.each do |value|
       context "with #{name} #{value.inspect}" do
