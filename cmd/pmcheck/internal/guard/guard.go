@@ -273,7 +273,8 @@ func (g *Guard) waitIdle(ctx context.Context) error {
 	unheard := false
 	left, clear, err := g.wait(ctx, rotation.Settle, func(ctx context.Context) []api.Obstacle {
 		status, err := g.client.Ask(ctx)
-		if unheard = err == nil && rotation.Unheard(status, since); unheard {
+		unheard = err == nil && rotation.Unheard(status, since) && len(g.departure.Collision(status)) == 0
+		if unheard {
 			return nil
 		}
 		return look(ctx)

@@ -20,6 +20,7 @@ type Departure struct {
 
 	tries   int
 	length  time.Duration  // of the windows when window was chosen
+	drawn   bool           // it may be that of another master, too
 	window  time.Time      // the beginning of the chosen one; zero if there is none
 	chosen  time.Time      // when it was
 	before  api.Status     // the last look while the master served
@@ -48,6 +49,7 @@ func (d *Departure) Waits(s api.Status) (list []api.Obstacle, again time.Time) {
 	setBack := s.Time.Before(d.chosen) // the clock; the window may be hours away
 	if d.length != windows.Length || d.window.IsZero() || setBack || s.Time.After(d.window.Add(windows.Late)) {
 		d.length, d.window, d.chosen = windows.Length, windows.Begin(s.Time, d.tries, d.Draw), s.Time
+		d.drawn = windows.Count == 0
 	}
 	if s.Time.Before(d.window) {
 		o := obstacle(api.ObstacleWindow, "", "may leave at %s, if no other server leaves first",
@@ -103,7 +105,8 @@ func (d *Departure) Late() { d.length, d.window = 0, time.Time{} }
 func (d *Departure) Left(at time.Time) { d.left = at }
 
 // Collision returns the balancers that have lost another server together with this
-// one: within a window, or at any time if none is left. The master must return then.
+// one: within a window, or at any time if none is left. Behind gates, where no balancer asks,
+// it returns an obstacle if no other master is left. The master must return then.
 func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 	if d.left.IsZero() {
 		return nil
@@ -123,6 +126,11 @@ func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 			list = append(list, obstacle(api.ObstacleCollision, b.Label(),
 				"balancer %s has lost another server at the same time", b.Label()))
 		}
+	}
+	alone := lastOfFleet(s, d.Service)
+	if alone != "" && others(d.before) != nil && lastOfFleet(d.before, d.Service) == "" {
+		d.none = alone
+		list = append(list, obstacle(api.ObstacleCollision, "", "%s", alone))
 	}
 	return list
 }
@@ -144,7 +152,8 @@ func Collided(list []api.Obstacle) bool {
 // Unsettled returns what is in the way of a master that has left until no other one can
 // leave in the same window.
 func (d *Departure) Unsettled(s api.Status) []api.Obstacle {
-	seen := len(sendingHere(d.before, d.Service)) > 0 // by a balancer, which would tell of a collision
+	seen := len(sendingHere(d.before, d.Service)) > 0 || // by a balancer, which would tell of a collision
+		d.drawn && others(d.before) != nil // by the fleet; a window of its own needs no other sign
 	if d.left.IsZero() || !seen || !s.Time.Before(d.left.Add(d.length)) {
 		return nil
 	}
@@ -215,5 +224,5 @@ func (d *Departure) Alone() string {
 			return "balancer " + b.Label() + " has no other server, and a drain would only make the outage longer"
 		}
 	}
-	return ""
+	return lastOfFleet(d.before, d.Service)
 }

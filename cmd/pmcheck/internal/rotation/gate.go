@@ -104,6 +104,15 @@ func Alone(s api.Status) string {
 	return "no other master of the fleet serves: " + strings.Join(slices.Concat(o.Out, o.Unknown), ", ")
 }
 
+// lastOfFleet says why agents would find no other master if this one were drained: no balancer
+// asks, and the gate stays open. It returns "" if they would, or if that is not known.
+func lastOfFleet(s api.Status, service string) string {
+	if Heard(s) || service != "" && service != monitor.Server {
+		return ""
+	}
+	return Alone(s)
+}
+
 // hasSlot reports whether a member of the fleet is out by the budget of the pool.
 func hasSlot(s api.Status, member string) bool {
 	return s.Budget != nil && s.Budget.Reachable && slices.ContainsFunc(s.Budget.Slots, func(slot api.Slot) bool {

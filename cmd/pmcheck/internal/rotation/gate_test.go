@@ -329,3 +329,95 @@ func TestConnectionsBehindAClosedGate(t *testing.T) {
 		})
 	}
 }
+
+// behindGate is a master without balancers whose gate runs and whose fleet says what others do.
+func behindGate(mode drain.Mode, o api.OthersStatus, change ...func(*api.Status)) api.Status {
+	s := status(mode, append([]func(*api.Status){gate(false, time.Minute)}, change...)...)
+	o.Asked = now()
+	s.Fleet, s.Others, s.Started = []string{"m1", "m2"}, &o, held()
+	s.Services[0].Verdict.Health = check.Healthy
+	return s
+}
+
+// A drain would only leave the gate open, and wait for agents that keep coming.
+func TestTheLastMasterBehindAGateIsNotDrained(t *testing.T) {
+	out := api.OthersStatus{Out: []string{"m2"}}
+	for _, tt := range []struct {
+		name    string
+		service string
+		status  api.Status
+		want    bool
+	}{
+		{"another one serves", "", behindGate(drain.Ready, api.OthersStatus{Serving: []string{"m2"}}), true},
+		{"none serves", "", behindGate(drain.Ready, out), false},
+		{"none serves catalogs", monitor.Server, behindGate(drain.Ready, out), false},
+		{"another service", "ca", behindGate(drain.Ready, out), true},
+		{"none is known to serve", "", behindGate(drain.Ready, api.OthersStatus{Unknown: []string{"m2"}}), true},
+		{"a balancer asks, which may know others", "", behindGate(drain.Ready, out, asking(func(*api.Balancer) {})), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := rotation.Departure{Service: tt.service, Draw: func(int) int { return 0 }}
+			list, again := d.Waits(tt.status)
+			if got := d.Replaced(); got != tt.want {
+				t.Errorf("replaced: %v, want %v", got, tt.want)
+			}
+			const why = "no other master of the fleet serves: m2"
+			if !tt.want && (d.Alone() != why || len(list) > 0 || !again.IsZero()) {
+				t.Errorf("%q; it waits for %v until %v", d.Alone(), list, again)
+			}
+		})
+	}
+}
+
+// Two masters behind gates may leave together, as when their turns are over. Their gates open
+// again, and agents would meet two masters that are about to stop.
+func TestCollisionBehindGates(t *testing.T) {
+	serving := api.OthersStatus{Serving: []string{"m2"}}
+	out := api.OthersStatus{Out: []string{"m2"}, Missing: []string{"m2"}}
+	for _, tt := range []struct {
+		name          string
+		before, after api.Status
+		want          []string
+	}{
+		{"the other one stays", behindGate(drain.Ready, serving), behindGate(drain.Drain, serving), []string{}},
+		{"the other one has left", behindGate(drain.Ready, serving), behindGate(drain.Drain, out),
+			[]string{"collision: no other master of the fleet serves: m2"}},
+		{"it was out before", behindGate(drain.Ready, out), behindGate(drain.Drain, out), []string{}},
+		{"nothing is known of before", api.Status{}, behindGate(drain.Drain, out), []string{}},
+		{"balancers decide", behindGate(drain.Ready, serving), behindGate(drain.Drain, out, asking(func(*api.Balancer) {})),
+			[]string{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := departure()
+			d.Saw(tt.before)
+			assertObstacles(t, d.Collision(tt.after), []string{})
+			d.Left(held())
+			list := d.Collision(tt.after)
+			assertObstacles(t, list, tt.want)
+			if collided := len(tt.want) > 0; rotation.Collided(list) != collided || collided && d.Replaced() {
+				t.Errorf("collided: %v, replaced: %v", rotation.Collided(list), d.Replaced())
+			}
+		})
+	}
+}
+
+// A window that was drawn may be another's, too. One of its own is not, so its master need not wait.
+func TestADrawnWindowBehindAGateLastsUntilTheFleetHasTold(t *testing.T) {
+	for certname, want := range map[string][]string{
+		"m1.example.com": {},
+		"m9.example.com": {"slot: another server may still leave at the same time"},
+	} {
+		d := departure()
+		s := behindGate(drain.Ready, api.OthersStatus{Serving: []string{"m2"}}, func(s *api.Status) { s.Certname = certname })
+		_, again := d.Waits(s)
+		if !again.IsZero() {
+			s.Time = again
+			d.Waits(s)
+		}
+		d.Left(s.Time)
+		s.Time = s.Time.Add(14 * time.Second)
+		assertObstacles(t, d.Unsettled(s), want)
+		s.Time = s.Time.Add(time.Second)
+		assertObstacles(t, d.Unsettled(s), []string{})
+	}
+}

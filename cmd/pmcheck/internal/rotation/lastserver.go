@@ -56,10 +56,11 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 
 // Replaced reports whether agents go to other servers while this master is drained. A
 // balancer that never had another server, such as one for the CA, does not count,
-// unless all are like that. Without a balancer that sends its view, Replaced is true.
+// unless all are like that. Without a balancer that sends its view, Replaced is true, but not
+// for the last master of a fleet behind gates.
 func Replaced(s api.Status, service string) bool {
 	sending := sendingHere(s, service)
-	replaced := len(sending) == 0
+	replaced := len(sending) == 0 && lastOfFleet(s, service) == ""
 	for _, b := range sending {
 		switch {
 		case b.Others() > 0:
