@@ -50,7 +50,7 @@ func (m *master) start(t *testing.T, out io.Writer) *guard.Guard {
 		m.settings.Guard.Turn = 0
 	}
 	if m.noBudget {
-		m.settings.Guard.Turn = 26 * time.Second                        // half of it is the budget's
+		m.settings.Guard.Turn = 48 * time.Second                        // up to 36 s of it are the budget's
 		m.settings.Budget.Database = "postgresql://127.0.0.1:1/pmcheck" // no certificate, so it is not even dialled
 	}
 	if m.hangs {

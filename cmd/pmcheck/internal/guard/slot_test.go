@@ -19,22 +19,29 @@ import (
 )
 
 // A master that has died keeps the only slot for longer than the turns of two others that are
-// stopped in the same second, and their balancer sends no view: there are no windows.
+// stopped in the same second, or the database is gone, and their balancer sends no view: there
+// are no windows.
 func TestMastersWithoutASlotDoNotLeaveTogether(t *testing.T) {
 	t.Parallel()
+	dead := budget.Slot{Master: "m3", Since: time.Now(), By: "guard"}
+	taken := &budget.TakenError{Slots: []budget.Slot{dead}, Allowed: 1}
+	const without = "goes on without a slot: m3 is out since "
 	for _, tt := range []struct {
 		name     string
+		refusal  error
 		shutdown bool
 		apart    time.Duration // at least
+		says     string
 	}{
-		{"restarts", false, 90 * time.Second},
-		{"reboots", true, 40 * time.Second},
+		{"restarts", taken, false, 90 * time.Second, without},
+		{"reboots", taken, true, 40 * time.Second, without},
+		{"restarts without a database", budget.ErrUnreachable, false, 3 * time.Minute, "goes on without the budget: "},
+		{"reboots without a database", budget.ErrUnreachable, true, 40 * time.Second, "goes on without the budget: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				var left [2]time.Duration
+				var left [2]time.Time
 				var out [2]strings.Builder
 				var stops sync.WaitGroup
 				for i, lot := range []float64{0.1, 0.9} {
@@ -45,29 +52,30 @@ func TestMastersWithoutASlotDoNotLeaveTogether(t *testing.T) {
 					})
 					g.Lot(lot)
 					if tt.shutdown {
-						g.HostStops(began)
+						g.HostStops(time.Now())
 					}
 					g.Slot = &wait.Slot{Budget: func(_ context.Context, want budget.Claim) (budget.View, error) {
-						if !want.Force {
-							dead := budget.Slot{Master: "m3", Since: began, By: "guard"}
-							return budget.View{}, &budget.TakenError{Slots: []budget.Slot{dead}, Allowed: 1}
+						if want.Force && tt.refusal == taken {
+							return budget.View{}, nil
 						}
-						left[i] = time.Since(began)
-						return budget.View{}, nil
+						return budget.View{}, tt.refusal
 					}}
 					stops.Go(func() {
 						if err := g.BeforeStop(t.Context()); err != nil && !errors.Is(err, guard.ErrNotIdle) {
 							t.Error(err)
 						}
+						for _, h := range c.Store().Read().Holds() {
+							left[i] = h.Since
+						}
 					})
 				}
 				stops.Wait()
-				if apart := (left[0] - left[1]).Abs(); apart < tt.apart {
-					t.Errorf("they leave without a slot after %v and %v, want %v apart", left[0], left[1], tt.apart)
+				if apart := left[0].Sub(left[1]).Abs(); apart < tt.apart {
+					t.Errorf("they leave without a slot at %v and %v, want %v apart", left[0], left[1], tt.apart)
 				}
 				for i := range out {
-					if want := "goes on without a slot: m3 is out since "; !strings.Contains(out[i].String(), want) {
-						t.Errorf("it does not say %q:\n%s", want, &out[i])
+					if !strings.Contains(out[i].String(), tt.says) {
+						t.Errorf("it does not say %q:\n%s", tt.says, &out[i])
 					}
 				}
 			})

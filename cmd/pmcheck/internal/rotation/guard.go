@@ -78,10 +78,13 @@ func (s Stop) overtime(most time.Duration) time.Duration {
 }
 
 // BudgetUntil returns until when a stop waits for a budget that cannot be asked. The rest
-// of the wait is for turns without it: masters that all waited for the budget to the end
-// would leave at the same moment.
+// of the wait, a quarter to a half, is for turns without it: masters that all waited for the
+// budget to the end would leave at the same moment. So would those whose balancers send no
+// view, and which therefore have no turns, if this moment was the same for all.
 func (s Stop) BudgetUntil(g config.Guard) time.Time {
-	return s.Began.Add(s.Deadline(g).Sub(s.Began) / 2)
+	quarter := s.Deadline(g).Sub(s.Began) / 4
+	// During a shutdown the deadline is the earlier the higher the lot is, and so is this.
+	return s.Began.Add(2*quarter + time.Duration((1-s.Lot)*float64(quarter)))
 }
 
 // SlotUntil returns until when a stop waits for a slot in the budget that others have, before

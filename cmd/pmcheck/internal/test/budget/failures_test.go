@@ -97,7 +97,7 @@ func (p *pool) unreachable(one, two, _ *master) {
 	one.assertRun(0, "goes on: the budget cannot be asked", "drain", "--force")
 	p.guardStops(two)
 	p.row("database unreachable, the guard stops Puppet Server",
-		"waits for half of `guard.turn`, then takes turns as without a budget, and the journal says so")
+		"waits for half of `guard.turn` or a little longer, then takes turns as without a budget, and the journal says so")
 	p.db.Start()
 	p.waitBudget(one, "held", held)
 	p.row("database unreachable, an operator drains",
@@ -105,8 +105,8 @@ func (p *pool) unreachable(one, two, _ *master) {
 	p.row("the same with `--force`", "drained; recorded in the database once it answers again")
 }
 
-// guardStops runs a guard without a database: it waits for half of its turn for the database,
-// then takes turns without it.
+// guardStops runs a guard without a database: it waits for at least half of its turn for the
+// database, then takes turns without it.
 func (p *pool) guardStops(m *master) (took time.Duration) {
 	settings := m.settings()
 	settings.Guard.Turn, settings.Guard.Wait = 4*time.Second, time.Second
