@@ -35,8 +35,8 @@ type Host struct {
 // copy of this machine, or of the release whose suite PMCHECK_RELEASE names.
 func (n *Network) Boot(name string) *Host {
 	n.tb.Helper()
-	if suite := os.Getenv(releaseEnv); suite != "" {
-		return n.BootRelease(suite, name)
+	if r, another := bootedRelease(n.tb); another {
+		return n.BootFrom(r.Root(n.tb), name)
 	}
 	Need(n.tb, "dbus-daemon", "dbus")
 	Need(n.tb, "/lib/systemd/systemd", "systemd")
@@ -46,11 +46,7 @@ func (n *Network) Boot(name string) *Host {
 // BootRelease does what Boot does, but the host is a copy of the release of this suite.
 func (n *Network) BootRelease(suite, name string) *Host {
 	n.tb.Helper()
-	for _, r := range Releases(suite) {
-		return n.BootFrom(r.Root(n.tb), name)
-	}
-	n.tb.Fatalf("no release %q; there are %v", suite, Releases())
-	return nil
+	return n.BootFrom(release(n.tb, suite).Root(n.tb), name)
 }
 
 // BootFrom does what Boot does, but the host is a copy of root, such as that of a Release,

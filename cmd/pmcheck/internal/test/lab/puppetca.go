@@ -97,12 +97,12 @@ func (s *PuppetServer) readPEM(path string) []byte {
 // owner and mode that Puppet uses.
 func (s *PuppetServer) writePEM(path, kind string, der []byte) {
 	s.tb.Helper()
-	puppet := puppetUser(s.tb)
+	puppet := s.user()
 	next := path + ".new"
 	if err := os.WriteFile(next, encodePEM(kind, der), 0o640); err != nil {
 		s.tb.Fatal(err)
 	}
-	if err := os.Chown(next, int(puppet.Uid), int(puppet.Gid)); err != nil {
+	if err := os.Chown(next, puppet.uid, puppet.gid); err != nil {
 		s.tb.Fatal(err)
 	}
 	if err := os.Rename(next, path); err != nil {

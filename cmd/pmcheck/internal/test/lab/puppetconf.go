@@ -8,13 +8,9 @@ import (
 	"maps"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
-	"testing"
 )
 
 // packagedConfig is where the Debian package keeps Puppet Server's own
@@ -31,7 +27,7 @@ func (s *PuppetServer) writeConfig() {
 			s.tb.Fatal(err)
 		}
 	}
-	if err := os.CopyFS(s.path("server"), os.DirFS(packagedConfig)); err != nil {
+	if err := os.CopyFS(s.path("server"), os.DirFS(filepath.Join(s.root, packagedConfig))); err != nil {
 		s.tb.Fatal(err)
 	}
 	s.moveLogs("server/logback.xml")
@@ -132,32 +128,33 @@ func (s *PuppetServer) writeFile(name, content string) {
 
 func (s *PuppetServer) chown() {
 	s.tb.Helper()
-	puppet := puppetUser(s.tb)
+	puppet := s.user()
 	err := filepath.WalkDir(s.Dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, int(puppet.Uid), int(puppet.Gid))
+		return os.Lchown(path, puppet.uid, puppet.gid)
 	})
 	if err != nil {
 		s.tb.Fatal(err)
 	}
 }
 
-// puppetUser returns the user that Puppet Server runs as. Its package creates it.
-func puppetUser(tb testing.TB) *syscall.Credential {
-	tb.Helper()
-	u, err := user.Lookup("puppet")
-	if err != nil {
-		tb.Fatalf("%v (apt-get install --no-install-recommends puppetserver)", err)
+// An account is a user and its group.
+type account struct{ uid, gid int }
+
+// user returns the account that the package has made for Puppet Server.
+func (s *PuppetServer) user() account {
+	s.tb.Helper()
+	for line := range strings.Lines(Read(s.tb, filepath.Join(s.root, "etc/passwd"))) {
+		var a account
+		if f := strings.Split(line, ":"); f[0] == "puppet" && len(f) > 3 {
+			if _, err := fmt.Sscan(f[2]+" "+f[3], &a.uid, &a.gid); err != nil {
+				s.tb.Fatal(err)
+			}
+			return a
+		}
 	}
-	uid, err := strconv.ParseUint(u.Uid, 10, 32)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	gid, err := strconv.ParseUint(u.Gid, 10, 32)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	s.tb.Fatalf("%s has no user puppet (apt-get install --no-install-recommends puppetserver)", s.root)
+	return account{}
 }

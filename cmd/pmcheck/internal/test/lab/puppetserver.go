@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -36,14 +35,16 @@ type PuppetServerOptions struct {
 	JavaArgs []string
 }
 
-// A PuppetServer is one real Puppet Server, run as user puppet with its own
-// configuration, CA, code and logs below Dir. It may be killed and started
-// again on the same data and address.
+// A PuppetServer is one real Puppet Server, that of this machine or of the release whose
+// suite PMCHECK_RELEASE names. It runs as user puppet with its own configuration, CA, code
+// and logs below Dir. It may be killed and started again on the same data and address.
 type PuppetServer struct {
 	Dir string // everything it reads and writes
 
 	tb   testing.TB
 	opts PuppetServerOptions
+	root string  // where the package is installed
+	in   *Chroot // of another release; nil for this machine
 	proc *process
 }
 
@@ -61,7 +62,10 @@ func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 		opts.Address = Address(tb, "127.0.0.1")
 	}
 	opts.MaxActiveInstances = max(opts.MaxActiveInstances, 1)
-	s := &PuppetServer{Dir: tempDir(tb), tb: tb, opts: opts}
+	s := &PuppetServer{Dir: tempDir(tb), tb: tb, opts: opts, root: "/"}
+	if r, another := bootedRelease(tb); another {
+		s.root, s.in = r.Root(tb), r.StartChroot(tb)
+	}
 	s.writeConfig()
 	showOnFailure(tb, s.path("log/console.log"), s.path("log/puppetserver.log"))
 	s.Start()
@@ -82,11 +86,20 @@ func (s *PuppetServer) Start() {
 		"--config", s.path("server/conf.d"),
 		"--bootstrap-config", s.path("server/services.d"),
 		"--restart-file", s.path("run/restart"))
-	cmd := exec.Command("java", args...)
-	cmd.Dir = s.Dir
-	cmd.Env = []string{"HOME=" + s.Dir, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: puppetUser(s.tb)}
-	s.proc = start(s.tb, cmd, s.path("log/console.log"))
+	s.proc = start(s.tb, s.command("java", args...), s.path("log/console.log"))
+}
+
+// command returns a command that runs a program of the release as user puppet, below Dir.
+func (s *PuppetServer) command(program string, args ...string) *exec.Cmd {
+	user := s.user()
+	args = append([]string{fmt.Sprintf("--reuid=%d", user.uid), fmt.Sprintf("--regid=%d", user.gid), "--clear-groups",
+		"--pdeathsig=KILL", "--", "env", "--chdir=" + s.Dir, "HOME=" + s.Dir, program}, args...)
+	if s.in != nil {
+		return s.in.Command("setpriv", args...)
+	}
+	cmd := exec.Command("setpriv", args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	return cmd
 }
 
 // javaArgs returns the arguments that the package keeps in JAVA_ARGS.

@@ -56,6 +56,26 @@ func Releases(suites ...string) []Release {
 	})
 }
 
+// release returns the release of a suite.
+func release(tb testing.TB, suite string) Release {
+	tb.Helper()
+	for _, r := range Releases(suite) {
+		return r
+	}
+	tb.Fatalf("no release %q; there are %v", suite, Releases())
+	return Release{}
+}
+
+// bootedRelease returns the release that the environment names in the place of this
+// machine's own, if it names another.
+func bootedRelease(tb testing.TB) (r Release, another bool) {
+	tb.Helper()
+	if suite := os.Getenv(releaseEnv); suite != "" {
+		return release(tb, suite), true
+	}
+	return Release{}, false
+}
+
 // Root returns the directory of a root with the packages of the release, from which
 // Network.BootFrom boots hosts. If this machine runs the release, that is /. Otherwise the
 // first call makes it, with mmdebstrap, in a cache outside the repository; other test
