@@ -32,7 +32,7 @@ func serve(c *cli.Context, environ []string) error {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	daemon.UseOneCPU()
+	daemon.UseLittle()
 	d, loaded, err := last.Start(c.Context, options(c, environ), loaded, c.App.ErrWriter)
 	if err != nil {
 		return err
