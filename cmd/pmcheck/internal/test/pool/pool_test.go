@@ -67,6 +67,7 @@ func TestPoolInTheMiddleOfAnUpgrade(t *testing.T) {
 			rows = append(rows, p.with(t).measure(one, size))
 		})
 	}
+	lab.Publish(t, "upgrade", table(rows))
 	t.Logf("measured:\n%s", table(rows))
 }
 
