@@ -48,7 +48,8 @@ func Releases(suites ...string) []Release {
 	all := []Release{
 		{Suite: "bullseye", Packages: with("puppet", "puppet-master"), Master: true},
 		{Suite: "bookworm", Packages: with("puppetserver", "puppet-agent"), Master: true},
-		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "socat"), Master: true},
+		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "socat", "postgresql",
+			"puppetdb"), Master: true},
 		{Suite: "forky", Packages: with("mount", "openvox-agent")},
 	}
 	return slices.DeleteFunc(all, func(r Release) bool {

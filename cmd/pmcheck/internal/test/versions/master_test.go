@@ -1,0 +1,113 @@
+//go:build linux
+
+package versions_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+const boot = 5 * time.Minute // bounds the start of a Puppet Server on a busy machine
+
+// masterBackend has the health check that README.md recommends, with a shorter interval. The
+// other server has no check, so it is always UP.
+const masterBackend = `
+global
+    node lb1
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 30m
+    timeout server 30m
+listen puppet
+    bind :8141
+    option httpchk GET /?drain=404
+    http-check disable-on-404
+    http-check send-state
+    default-server inter 500ms fall 2 rise 1
+    server m1 %s check port 9200
+    server m2 127.0.0.10:8140
+`
+
+// An operation is a command on a master, and the states that HAProxy goes through.
+type operation struct {
+	row, line string // the line has the unit in the place of UNIT
+	want      string
+}
+
+func operations() []operation {
+	return []operation{
+		{"`drain --wait`", "pmcheck drain --wait", "UP, NOLB"},
+		{"`ready --wait`", "pmcheck ready --wait", "NOLB, UP"},
+		{"`systemctl restart`, with the guard", "systemctl restart UNIT", "UP, NOLB, UP"},
+		{"`kill -9`", "systemctl kill -s KILL UNIT", "UP, DOWN"},
+		{"`systemctl start`", "systemctl start UNIT", "DOWN, UP"},
+		{"`systemctl stop`, with the guard", "systemctl stop UNIT", "UP, NOLB, DOWN"},
+	}
+}
+
+// TestMasterOfEachRelease boots a host of each release that has a Puppet Server and accepts the
+// package, configures nothing in pmcheck, and operates the master as HAProxy sees it.
+func TestMasterOfEachRelease(t *testing.T) {
+	lab.Real(t)
+	deb := lab.DEB(t, older)
+	results := &table{cells: map[[2]string]string{}}
+	for _, release := range lab.Releases() {
+		note := func(row, cell string) {
+			t.Logf("%s: %s: %s", release.Suite, row, cell)
+			results.note(row, release.Suite, cell)
+		}
+		if _, refused := tooOld()[release.Suite]; refused {
+			note("Master", "the DEB is refused")
+			continue
+		}
+		if !release.Master {
+			note("Master", "none in this release")
+			continue
+		}
+		t.Run(release.Suite, func(t *testing.T) {
+			host := lab.StartNetwork(t).BootRelease(release.Suite, release.Suite)
+			master := host.StartPuppetMaster(lab.PuppetMasterOptions{HeapMB: 600})
+			site := lab.NewSite(t, lab.SiteOptions{Puppet: master})
+			master.WaitReady(boot)
+			site.Install(deb)
+			note("Master", "Puppet Server "+host.MustRun("dpkg-query", "-W", "-f", "${Version}", "puppetserver"))
+			note("Installed, nothing configured", fmt.Sprintf("200 after %.1f s", site.WaitServing(slow).Seconds()))
+			site.WaitFinding(check.CheckUnit, check.OK, slow)
+			site.WaitFinding(check.CheckJRuby, check.OK, slow)
+			note("Checks `unit`, `jruby`", "ok")
+			site.HAProxy = host.StartHAProxy(fmt.Sprintf(masterBackend, master.Address()))
+			site.HAProxy.WaitStatus("puppet", "m1", "UP", boot)
+			for _, o := range operations() {
+				note(o.row, operate(t, site, host, o.want, strings.ReplaceAll(o.line, "UNIT", master.Unit)))
+			}
+		})
+	}
+	finish(t, "versions-masters", results)
+}
+
+// operate types a command, and returns the states that HAProxy went through until the last
+// wanted one.
+func operate(t *testing.T, site *lab.Site, host *lab.Host, want, line string) string {
+	t.Helper()
+	record := lab.StartRecord(t, 50*time.Millisecond, func() string {
+		state, _, _ := strings.Cut(site.HAProxy.Stat("puppet", "m1").Status, " ")
+		return state
+	})
+	host.MustRun("sh", "-c", line)
+	site.HAProxy.WaitStatus("puppet", "m1", want[strings.LastIndex(want, " ")+1:], boot)
+	var seen []string
+	for _, change := range record.Stop().Changes() {
+		seen = append(seen, change.Answer)
+	}
+	got := strings.Join(seen, ", ")
+	if got != want {
+		t.Errorf("%s: HAProxy went through %s, want %s", line, got, want)
+	}
+	return got
+}
