@@ -89,16 +89,19 @@ func freeSlot(c *cli.Context, settings config.Config) error {
 	return err
 }
 
-// slotFor returns the slot that a hold needs; nil if it needs none.
+// slotFor returns the slot that a hold needs; nil if it needs none, or must do without.
 func slotFor(c *cli.Context, environ []string, settings config.Config, h drain.Hold) (*wait.Slot, error) {
 	if !wait.NeedsSlot(settings, h) {
 		return nil, nil
 	}
 	loaded, err := load(c, environ)
-	if err != nil {
-		return nil, goOn(c, fmt.Errorf("%w: %w", budget.ErrUnreachable, err))
+	switch {
+	case err == nil:
+		return wait.NewSlot(loaded.Config, h), nil
+	case wait.Out(settings):
+		return nil, nil
 	}
-	return wait.NewSlot(loaded.Config, h), nil
+	return nil, goOn(c, fmt.Errorf("%w: %w", budget.ErrUnreachable, err))
 }
 
 // goOn returns an error unless a hold may be set although its slot was not claimed.

@@ -24,25 +24,38 @@ type Slot struct {
 	// Budget is how to claim it, as budget.Client does.
 	Budget func(context.Context, budget.Claim) (budget.View, error)
 
+	out    func() bool // whether a hold has the master out; nil: it has not
 	daemon api.Client
 	hold   drain.Hold
 	lost   error // why the budget could not be asked the last time
 }
 
-// NeedsSlot reports whether a hold would take out a master that no hold has out yet.
+// NeedsSlot reports whether a hold needs a slot, unless another one has the master out already.
 func NeedsSlot(c config.Config, h drain.Hold) bool {
-	holds := c.Store().Read().At(time.Now()).Holds()
-	return c.Budget.Database != "" && rotation.Budgeted(h.Service) && !rotation.HeldOut(holds)
+	return c.Budget.Database != "" && rotation.Budgeted(h.Service)
 }
+
+// Out reports whether a hold has the master out now.
+func Out(c config.Config) bool { return rotation.HeldOut(c.Store().Read().At(time.Now()).Holds()) }
 
 // NewSlot returns the slot for a hold. The configuration must have a budget.
 func NewSlot(c config.Config, h drain.Hold) *Slot {
-	return &Slot{Budget: budget.New(c).Claim, daemon: api.Client{Socket: c.Socket}, hold: h}
+	return &Slot{
+		Budget: budget.New(c).Claim,
+		out:    func() bool { return Out(c) },
+		daemon: api.Client{Socket: c.Socket},
+		hold:   h,
+	}
 }
 
-// Claim claims the slot. The error wraps budget.ErrTaken or budget.ErrUnreachable.
+// Claim claims the slot, unless a hold has the master out already. The error wraps
+// budget.ErrTaken or budget.ErrUnreachable.
 func (s *Slot) Claim(ctx context.Context, force bool) error {
 	if s == nil {
+		return nil
+	}
+	s.lost = nil
+	if s.out != nil && s.out() {
 		return nil
 	}
 	_, err := s.Budget(ctx, budget.Claim{
@@ -51,7 +64,6 @@ func (s *Slot) Claim(ctx context.Context, force bool) error {
 		Serves: s.serves(ctx),
 		Force:  force,
 	})
-	s.lost = nil
 	if errors.Is(err, budget.ErrUnreachable) {
 		s.lost = err
 	}

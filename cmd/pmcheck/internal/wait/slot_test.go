@@ -9,8 +9,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestAfterItsTurnAMasterWaitsForASlotForARandomTime(t *testing.T) {
@@ -52,4 +54,39 @@ func TestAfterItsTurnAMasterWaitsForASlotForARandomTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A stop waits for minutes, and the hold that made its slot unnecessary may be lifted meanwhile.
+func TestASlotIsClaimedIfNoHoldHasTheMasterOutByThen(t *testing.T) {
+	t.Parallel()
+	c := config.Config{Holds: config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}}
+	c.Budget.Database = "dbname=pmcheck"
+	stop := drain.Hold{Holder: drain.Guard, Mode: drain.Drain}
+	catalogs := drain.Hold{Holder: "upgrade", Service: monitor.Server, Mode: drain.Drain}
+	if !wait.NeedsSlot(c, stop) || wait.NeedsSlot(c, drain.Hold{Holder: drain.Guard, Service: "ca", Mode: drain.Drain}) {
+		t.Error("a hold of the master needs a slot, and one of another service does not")
+	}
+	asked := 0
+	slot := wait.NewSlot(c, stop)
+	slot.Budget = func(context.Context, budget.Claim) (budget.View, error) {
+		asked++
+		return budget.View{}, nil
+	}
+	claims := func(want int) {
+		t.Helper()
+		if err := slot.Claim(t.Context(), false); err != nil || asked != want {
+			t.Errorf("asked %d times, want %d; %v", asked, want, err)
+		}
+	}
+	if _, err := c.Store().Put(catalogs); err != nil {
+		t.Fatal(err)
+	}
+	if !wait.NeedsSlot(c, stop) {
+		t.Error("a slot is decided on before the stop waits")
+	}
+	claims(0)
+	if _, err := c.Store().Lift(catalogs.Holder, catalogs.Service); err != nil {
+		t.Fatal(err)
+	}
+	claims(1)
 }
