@@ -27,8 +27,9 @@ const (
 	// client that asks less often is assumed to be a monitoring check.
 	slowest = time.Minute
 	// quick is the longest interval at which a balancer needs TellTimes refusals. For a
-	// slower one they could take minutes, so one refusal is enough.
-	quick = 10 * time.Second
+	// slower one they could take minutes, so one refusal is enough. A balancer that asks
+	// every 10 s, as AWS does by default, is measured a few milliseconds above or below that.
+	quick = 11 * time.Second
 	// Lately is how long a server that has left is expected back: a boot, or a start of
 	// Puppet Server, takes minutes.
 	Lately = 15 * time.Minute

@@ -280,6 +280,7 @@ func TestMonitoringAndLocalClientsDoNotCount(t *testing.T) {
 		refusals int64
 	}{
 		{"asks every 2 s", Balancer{Source: remote, Checks: 2, Interval: 2}, true, 3},
+		{"asks every 10 s, and a little late", Balancer{Source: remote, Checks: 9, Interval: 10.004}, true, 3},
 		{"asks every 30 s", Balancer{Source: remote, Checks: 2, Interval: 30}, true, 1},
 		{"asked once", Balancer{Source: remote, Checks: 1}, false, 3},
 		{"asked once and sends its view", Balancer{Source: local, Checks: 1, View: &View{}}, true, 3},
