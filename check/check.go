@@ -30,8 +30,6 @@ type Check struct {
 	//	path       absolute: the text, or each item, must be an absolute path; with
 	//	           optional the text may be empty too
 	//	target     text that is not empty must be host:port; the tag is an example
-	//	is         certname: the text must be one, or empty; unit: each item must be
-	//	           the name of a unit of systemd
 	//
 	Settings any
 	// Schedule prepares the check to run repeatedly, according to Settings. It

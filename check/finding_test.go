@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -121,6 +122,14 @@ func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestUnitsWithoutASuffixAreServices(t *testing.T) {
+	s := check.UnitSettings{Names: []string{"puppetserver", "puppet@a.service", "docker-puppet.scope"}}
+	want := []string{"puppetserver.service", "puppet@a.service", "docker-puppet.scope"}
+	if got := s.Units(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

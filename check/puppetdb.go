@@ -34,7 +34,7 @@ type PuppetDBSettings struct {
 	Address string `yaml:"address" target:"localhost:8081"`
 	// Certname is the name in PuppetDB's certificate. Empty means the host of Address,
 	// or this host's own certname if Address is localhost or a loopback address.
-	Certname string `yaml:"certname" is:"certname"`
+	Certname string `yaml:"certname"`
 	// Interval is the time between two requests.
 	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
 }

@@ -2,6 +2,8 @@ package check
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,7 +21,19 @@ const (
 // UnitSettings name the master's unit in systemd.
 type UnitSettings struct {
 	// Names are tried in turn; the first that is loaded is watched.
-	Names []string `yaml:"names" required:"to watch no unit, set checks.unit: off" is:"unit"`
+	Names []string `yaml:"names" required:"to watch no unit, set checks.unit: off"`
+}
+
+// Units returns the names of the units: those without a suffix are services, as systemctl takes
+// them. Asked for a name without a suffix, systemd tells of no unit.
+func (s UnitSettings) Units() []string {
+	names := slices.Clone(s.Names)
+	for i, name := range names {
+		if !strings.Contains(name, ".") {
+			names[i] += ".service"
+		}
+	}
+	return names
 }
 
 func unit() Check {

@@ -14,7 +14,9 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/drain"
@@ -157,8 +159,18 @@ func Default() Config {
 	}
 }
 
-// warnings returns a sentence for each network that other settings name and Allow shuts out.
+// warnings returns a sentence for each mistake with which the daemon runs all the same, since
+// one that it refuses would keep it from starting after an upgrade.
 func (c Config) warnings() (list []string) {
+	for i, m := range c.Fleet {
+		if slices.ContainsFunc(c.Fleet[:i], func(s string) bool { return strings.EqualFold(s, m) }) {
+			list = append(list, "fleet lists "+m+" twice")
+		}
+	}
+	if h := c.Holds; h.Persistent != h.UntilReboot && filepath.Clean(h.Persistent) == filepath.Clean(h.UntilReboot) {
+		list = append(list,
+			"holds.persistent and holds.until_reboot are the same directory: a reboot must tell the two apart")
+	}
 	check := func(key string, networks []netip.Prefix) {
 		for _, n := range networks {
 			if !slices.ContainsFunc(c.Allow, n.Overlaps) {

@@ -72,6 +72,24 @@ func TestABudgetWithoutADatabaseIsAWarning(t *testing.T) {
 	}
 }
 
+// What an earlier version accepted must not keep the daemon from starting after an upgrade.
+func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"fleet: [m1, m2, M1]":                                 "fleet lists M1 twice",
+		"holds: {persistent: /h/, until_reboot: /x/../h}":     "holds.persistent and holds.until_reboot are the same",
+		"unit: {names: [puppetserver, puppetserver.service]}": "",
+		"puppetdb: {certname: PDB.example.com}":               "",
+	} {
+		l, err := config.Check(config.Options{File: write(t, yaml+"\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(l.Warnings, "\n"); (said == "") != (want == "") || !strings.HasPrefix(said, want) {
+			t.Errorf("%s: %q, want %q", yaml, said, want)
+		}
+	}
+}
+
 // The front resets a connection that allow does not permit, whatever it asks for.
 func TestClientsOutsideAllowAreAWarning(t *testing.T) {
 	for yaml, want := range map[string]string{

@@ -18,7 +18,7 @@ type Probe struct {
 	// Address is the master's host:port.
 	Address string `yaml:"address"`
 	// Certname is the master's name: TLS server name, Host header, certificate subject.
-	Certname string `yaml:"certname" is:"certname"`
+	Certname string `yaml:"certname"`
 	// Certificate and Key are offered to the master by every probe.
 	Certificate string `yaml:"certificate" path:"optional"`
 	Key         string `yaml:"key" path:"optional"`
@@ -90,6 +90,8 @@ func (c Config) Detection(inter time.Duration, fall int) Detection {
 
 func (j judge) probe(p Probe) {
 	j.rule("probe.address", isTarget(p.Address), show(p.Address)+" is not a host and port", "such as localhost:8140")
+	j.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
+		"lower case, no spaces, no slash")
 	j.rule("probe.environment", isWord(p.Environment), show(p.Environment)+" is not an environment",
 		"letters, digits and underscores")
 	j.rule("probe.timeout", p.Timeout < p.Interval,
@@ -149,12 +151,6 @@ func IsMember(s string) bool {
 // isCertname also accepts the empty name, for a certname that is not known yet.
 func isCertname(s string) bool {
 	return s == strings.ToLower(s) && !strings.ContainsAny(s, "/\\ \t\r\n\x00")
-}
-
-// isUnit reports whether s names a unit of systemd, which skips other names without a word.
-func isUnit(s string) bool {
-	return regexp.MustCompile(`^[0-9A-Za-z:_.@\\-]+\.` +
-		`(service|scope|socket|target|timer|path|slice|device|mount|automount|swap)$`).MatchString(s)
 }
 
 func isWord(s string) bool { return regexp.MustCompile(`^\w+$`).MatchString(s) }

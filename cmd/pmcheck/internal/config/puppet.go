@@ -157,8 +157,10 @@ func (p *puppetHost) port() {
 		p.take("probe.address", address, "serverport", "masterport")
 		return
 	}
-	name, r, ok := p.setting("serverport", "masterport")
-	if ok && p.wants("probe.address") && r.value != "8140" {
+	if !p.wants("probe.address") {
+		return
+	}
+	if name, r, ok := p.setting("serverport", "masterport"); ok && r.value != "8140" {
 		p.warnings = append(p.warnings, fmt.Sprintf(
 			"%s = %s in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 (set probe.address)",
 			name, r.value))

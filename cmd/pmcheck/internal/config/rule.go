@@ -29,11 +29,9 @@ func (l layer) judge(c *Config, found *faults) {
 	// sun_path of a unix socket holds 107 bytes and a NUL.
 	j.rule("socket", len(c.Socket) <= 107, fmt.Sprintf("is %d bytes long", len(c.Socket)),
 		"a socket path has at most 107")
-	j.rule("holds.until_reboot", filepath.Clean(c.Holds.UntilReboot) != filepath.Clean(c.Holds.Persistent),
+	j.rule("holds.until_reboot", c.Holds.UntilReboot != c.Holds.Persistent,
 		"is the same directory as holds.persistent", "a reboot must tell the two apart", "holds.persistent")
-	for i, m := range c.Fleet {
-		twice := slices.ContainsFunc(c.Fleet[:i], func(s string) bool { return strings.EqualFold(s, m) })
-		j.rule("fleet", !twice, show(m)+" is listed twice", "")
+	for _, m := range c.Fleet {
 		j.rule("fleet", IsMember(m), show(m)+" is not a master", "such as m1, m1:9200 or https://m1:9200")
 	}
 	j.tls(c)
@@ -99,12 +97,6 @@ func (j judge) text(f field, s string) {
 	}
 	if example := f.tag.Get("target"); example != "" && s != "" {
 		j.rule(f.key, isTarget(s), show(s)+" is not a host and port", "such as "+example)
-	}
-	switch f.tag.Get("is") {
-	case "certname":
-		j.rule(f.key, isCertname(s), show(s)+" is not a certname", "lower case, no spaces, no slash")
-	case "unit":
-		j.rule(f.key, isUnit(s), show(s)+" is not the name of a unit", "such as puppetserver.service")
 	}
 }
 

@@ -63,9 +63,9 @@ func portOf(address string) string {
 }
 
 // parseServer reads NAME=ADDRESS, an address, or an entry of fleet. The port
-// of an entry of fleet is pmcheck's; Puppet's is 8140 unless NAME=ADDRESS says
-// otherwise.
-func parseServer(text string) (Server, error) {
+// of an entry of fleet is pmcheck's; Puppet's is that of this host's master unless
+// NAME=ADDRESS says otherwise.
+func (b *Backend) parseServer(text string) (Server, error) {
 	name, address, named := strings.Cut(text, "=")
 	if !named {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
@@ -77,7 +77,7 @@ func parseServer(text string) (Server, error) {
 		name, address = strings.Trim(text, "[]"), text
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		address = net.JoinHostPort(strings.Trim(address, "[]"), "8140")
+		address = net.JoinHostPort(strings.Trim(address, "[]"), portOf(b.Settings.Probe.Address))
 	}
 	plain := func(word string) bool { return plainWord(word) || net.ParseIP(word) != nil }
 	host, port, err := net.SplitHostPort(address)
@@ -132,7 +132,7 @@ func (b *Backend) AddAll(given []string) error {
 		given = b.Settings.Fleet
 	}
 	for _, g := range given {
-		s, err := parseServer(g)
+		s, err := b.parseServer(g)
 		if err != nil {
 			return fmt.Errorf("--server %w", err)
 		}

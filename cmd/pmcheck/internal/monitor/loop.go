@@ -39,7 +39,7 @@ func (m *Monitor) start(ctx context.Context) {
 		m.work.Go(func() { r.run(ctx, m.found) })
 	}
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
-		names := check.Settings[check.UnitSettings](m.config.Checks).Names
+		names := check.Settings[check.UnitSettings](m.config.Checks).Units()
 		m.work.Go(func() {
 			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) { send(ctx, m.units, u) })
 		})
