@@ -57,8 +57,8 @@ func (g *GateStatus) warnings(now time.Time) (list []string) {
 // listed as the configuration has it.
 type OthersStatus struct {
 	Asked time.Time `json:"asked"`
-	// Own is the member that means this master, by one of its names or by the certname in its
-	// answer; empty if none does.
+	// Own is the member that means this master, by the certname in its answer or, if it has
+	// never answered, by one of this master's names; empty if none does.
 	Own     string   `json:"own,omitempty"`
 	Serving []string `json:"serving"`
 	Out     []string `json:"out"`     // do not serve, or do not answer, twice in a row

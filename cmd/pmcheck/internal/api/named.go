@@ -8,6 +8,7 @@ import (
 
 // Named returns the members of a fleet that mean the host with these names. If the fleet lists
 // one of the names as it is, the others do not count: two domains may have a host of one name.
+// If nothing but such a name is listed, and for several hosts, none is meant.
 func Named(fleet, names []string) []string {
 	listed := meaning(fleet, names, strings.EqualFold)
 	if len(listed) > 0 {
@@ -16,7 +17,13 @@ func Named(fleet, names []string) []string {
 			names = append(names, hostOf(member))
 		}
 	}
-	return meaning(fleet, names, SameHost)
+	list := meaning(fleet, names, SameHost)
+	for _, member := range list {
+		if len(meaning(list, []string{hostOf(member)}, SameHost)) < len(list) { // not all are one host
+			return listed
+		}
+	}
+	return list
 }
 
 // meaning returns the members of a fleet whose host has one of the names.

@@ -18,7 +18,9 @@ func TestNamedFindsTheMembersThatMeanAHost(t *testing.T) {
 		{"several times", "m1 m1.example.com:9300 m2", "m1.example.com", "m1 m1.example.com:9300"},
 		{"of another domain", "m1.example.com m2.example.com", "m1.example.org", ""},
 		{"two domains have its hostname", "m1.example.com m1.example.org", "m1.example.org m1", "m1.example.org"},
-		{"and nothing else tells them apart", "m1.example.com m1.example.org", "cert m1", "m1.example.com m1.example.org"},
+		{"and nothing else tells them apart", "m1.example.com m1.example.org", "cert m1", ""},
+		{"two ports of one host", "m1.example.com m1.example.com:9300", "cert m1", "m1.example.com m1.example.com:9300"},
+		{"by its hostname, which two domains have too", "m1 m1.example.com m1.example.org", "cert m1", "m1"},
 		{"no hosts", "m1/status javascript:alert(1)", "m1", ""},
 		{"no name", "m1 m2", "", ""},
 	} {

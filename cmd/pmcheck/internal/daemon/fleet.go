@@ -33,6 +33,8 @@ type fleet struct {
 type memory struct {
 	Missed time.Time `json:"missed,omitzero"` // the last look, if it did not serve then
 	Served time.Time `json:"served,omitzero"` // when it last did
+	// Certname is that in its last answer.
+	Certname string `json:"certname,omitempty"`
 }
 
 func (d *Daemon) fleetFile() systemd.RuntimeFile {
@@ -126,27 +128,19 @@ func fleetClients(c *config.Config) []api.Client {
 }
 
 // look sorts the members other than this master, whose names are own with the certname
-// first, by what they say. An alias of this master is known by the certname in its answer,
-// and from then on also while it does not answer. A member is out if it did not serve at the last look either: one
+// first, by what they say. A member is out if it did not serve at the last look either: one
 // look may meet a restart of pmcheck.
 func (f *fleet) look(members []api.Member, own []string, now time.Time) {
 	o := &api.OthersStatus{Asked: now, Serving: []string{}, Out: []string{}, Unknown: []string{}, Missing: []string{}}
 	known := map[string]memory{}
-	was := ""
-	if f.Others != nil {
-		was = f.Others.Own
-	}
-	var hosts []string
+	certnames := f.certnames(members)
+	itself := itself(members, certnames, own)
 	for _, m := range members {
-		hosts = append(hosts, m.Host)
-	}
-	itself := api.Named(hosts, own)
-	for _, m := range members {
-		before := f.Members[m.Host]
+		before, certname := f.Members[m.Host], certnames[m.Host]
 		switch {
-		case slices.Contains(itself, m.Host), m.Status != nil && m.Status.Certname == own[0],
-			m.Status == nil && m.Host == was:
+		case slices.Contains(itself, m.Host):
 			o.Own = cmp.Or(o.Own, m.Host)
+			known[m.Host] = memory{Certname: certname}
 			continue
 		case m.Status == nil && !m.Silent:
 			o.Unknown = append(o.Unknown, m.Host)
@@ -156,13 +150,46 @@ func (f *fleet) look(members []api.Member, own []string, now time.Time) {
 			o.Out = append(o.Out, m.Host)
 		}
 		if m.Serves() {
-			known[m.Host] = memory{Served: now}
+			known[m.Host] = memory{Served: now, Certname: certname}
 			continue
 		}
 		if now.Sub(before.Served) < balancer.Lately {
 			o.Missing = append(o.Missing, m.Host)
 		}
-		known[m.Host] = memory{Missed: now, Served: before.Served}
+		known[m.Host] = memory{Missed: now, Served: before.Served, Certname: certname}
 	}
 	f.Others, f.Members = o, known
+}
+
+// certnames returns the certname in the last answer of each member, by its name in the
+// configuration; empty if there was none.
+func (f *fleet) certnames(members []api.Member) map[string]string {
+	list := map[string]string{}
+	for _, m := range members {
+		list[m.Host] = f.Members[m.Host].Certname
+		if m.Status != nil {
+			list[m.Host] = m.Status.Certname
+		}
+	}
+	return list
+}
+
+// itself returns the members that mean the master with these names, the certname first. A
+// certname in an answer decides: the fleet may list this master by an alias, and a master of
+// another domain by its hostname. Names only count for members that have never answered.
+func itself(members []api.Member, certnames map[string]string, own []string) []string {
+	var hosts []string
+	names := slices.Clone(own)
+	for _, m := range members {
+		switch certnames[m.Host] {
+		case "":
+			hosts = append(hosts, m.Host)
+		case own[0]:
+			hosts = append(hosts, m.Host)
+			if u, err := api.MemberURL(m.Host); err == nil {
+				names = append(names, u.Hostname())
+			}
+		}
+	}
+	return api.Named(hosts, names)
 }

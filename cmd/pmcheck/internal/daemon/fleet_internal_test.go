@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +87,73 @@ func TestAMasterKnowsItsEntryInTheFleetByItsCertname(t *testing.T) {
 		f.look([]api.Member{look.entry, {Host: "puppet-b", Status: other}}, []string{itself.Certname, "srv01"}, now)
 		if o := f.Others; o.Own != look.own || !slices.Equal(o.Serving, look.serving) || len(o.Unknown) > 0 {
 			t.Errorf("%s: %+v", look.name, o)
+		}
+	}
+}
+
+// Two sites may each have a host named puppet, and certnames that the fleet does not list. Only the
+// answers tell these two masters apart.
+func TestAMasterOfTheSameHostnameIsAnotherOne(t *testing.T) {
+	this, that := says(200), says(200)
+	this.Certname, that.Certname = "ps1", "ps2"
+	silent, unknown := api.Member{Silent: true}, api.Member{}
+	const a, b, alias = "puppet.a.example.com", "puppet.b.example.com", "alias.example.com"
+	type look struct {
+		own, other api.Member // what each entry says
+		want       string     // own, serving, out, unknown, missing
+	}
+	for _, tt := range []struct {
+		name  string
+		entry string // of this master
+		looks []look
+	}{
+		{"both answer", a, []look{
+			{api.Member{Status: this}, api.Member{Status: that}, a + " [b] [] [] []"},
+		}},
+		{"the other one goes", a, []look{
+			{api.Member{Status: this}, api.Member{Status: that}, a + " [b] [] [] []"},
+			{api.Member{Status: this}, silent, a + " [b] [] [] [b]"},
+			{api.Member{Status: this}, silent, a + " [] [b] [] [b]"},
+			{silent, silent, a + " [] [b] [] [b]"},
+			{unknown, unknown, a + " [] [] [b] [b]"},
+		}},
+		{"the other one has never answered", a, []look{
+			{api.Member{Status: this}, silent, a + " [b] [] [] []"},
+			{api.Member{Status: this}, silent, a + " [] [b] [] []"},
+		}},
+		{"only the other one answers", a, []look{
+			{unknown, api.Member{Status: that}, a + " [b] [] [] []"},
+			{unknown, silent, a + " [b] [] [] [b]"},
+			{unknown, silent, a + " [] [b] [] [b]"},
+		}},
+		{"none has answered", a, []look{
+			{unknown, silent, " [b] [] [a] []"},
+			{silent, silent, " [] [a b] [] []"},
+			{api.Member{Status: this}, silent, a + " [] [b] [] []"},
+		}},
+		{"this one has an alias", alias, []look{
+			{api.Member{Status: this}, silent, alias + " [b] [] [] []"},
+			{api.Member{Status: this}, silent, alias + " [] [b] [] []"},
+		}},
+		{"this one has an alias and does not tell", alias, []look{
+			{unknown, api.Member{Status: that}, " [b] [] [alias] []"},
+			{unknown, silent, " [b] [] [alias] [b]"},
+		}},
+	} {
+		f, now := new(fleet), time.Unix(0, 0)
+		for i, look := range tt.looks {
+			look.own.Host, look.other.Host = tt.entry, b
+			f.look([]api.Member{look.own, look.other}, []string{"ps1", "puppet", "192.0.2.1"}, now)
+			o := f.Others
+			got := fmt.Sprint(o.Own, " ", o.Serving, o.Out, o.Unknown, o.Missing)
+			for host, short := range map[string]string{a: "a", b: "b", alias: "alias"} {
+				head, lists, _ := strings.Cut(got, " ")
+				got = head + " " + strings.ReplaceAll(lists, host, short)
+			}
+			if got = strings.ReplaceAll(got, "][", "] ["); got != look.want {
+				t.Errorf("%s, look %d: %s, want %s", tt.name, i+1, got, look.want)
+			}
+			now = now.Add(othersEvery)
 		}
 	}
 }

@@ -115,11 +115,18 @@ func ownPlace(s api.Status, names []string) (hosts []string, own int) {
 	}
 	if own < 0 {
 		own = place(hosts, names, api.SameHost)
-		if own >= 0 && place(hosts[own+1:], names, api.SameHost) >= 0 { // two domains have a host of that name
+		// Two domains may have a host of that name.
+		if own >= 0 && (place(hosts[own+1:], names, api.SameHost) >= 0 || isOther(s, hosts[own])) {
 			own = -1
 		}
 	}
 	return hosts, own
+}
+
+// isOther reports whether the daemon has found that a host of the fleet is another master.
+func isOther(s api.Status, host string) bool {
+	return s.Others != nil && slices.ContainsFunc(slices.Concat(s.Others.Serving, s.Others.Out, s.Others.Unknown),
+		func(member string) bool { return hostOf(member) == host })
 }
 
 // hostOf returns the host of a member of the fleet, which the configuration has checked.

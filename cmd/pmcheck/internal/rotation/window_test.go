@@ -106,6 +106,26 @@ func TestOwnWindowIsThePlaceInTheFleet(t *testing.T) {
 	}
 }
 
+// The daemon has asked, and a master of another domain has the hostname of this one.
+func TestAMasterOfTheSameHostnameDoesNotGiveItsWindow(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		others     api.OthersStatus
+		own, count int
+	}{
+		{"it has answered", api.OthersStatus{Serving: []string{"https://puppet.b.example.com:9200"}}, 0, 0},
+		{"it is out", api.OthersStatus{Out: []string{"https://puppet.b.example.com:9200"}}, 0, 0},
+		{"it does not tell", api.OthersStatus{Unknown: []string{"https://puppet.b.example.com:9200"}}, 0, 0},
+		{"it is this one", api.OthersStatus{Own: "https://puppet.b.example.com:9200", Serving: []string{"alias"}}, 1, 2},
+		{"this one is the alias", api.OthersStatus{Own: "alias"}, 0, 2},
+	} {
+		s := api.Status{Certname: "ps1", Fleet: []string{"alias", "https://puppet.b.example.com:9200"}, Others: &tt.others}
+		if own, count := ownWindow(s, []string{"puppet"}); own != tt.own || count != tt.count {
+			t.Errorf("%s: window %d of %d, want %d of %d", tt.name, own, count, tt.own, tt.count)
+		}
+	}
+}
+
 func TestWindowsBeginForAllAtTheSameTime(t *testing.T) {
 	const length = 6 * time.Second
 	first := time.Unix(0, 0).Add(1000 * 36 * length) // the first window of three, of twelve, and of any draw
