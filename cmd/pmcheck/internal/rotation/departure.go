@@ -105,8 +105,8 @@ func (d *Departure) Late() { d.length, d.window = 0, time.Time{} }
 func (d *Departure) Left(at time.Time) { d.left = at }
 
 // Collision returns the balancers that have lost another server together with this
-// one: within a window, or at any time if none is left. Behind gates, where no balancer asks,
-// it returns an obstacle if no other master is left. The master must return then.
+// one: within a window, or at any time if none is left. Behind gates, where no balancer asks
+// for catalogs, it returns an obstacle if no other master is left. The master must return then.
 func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 	if d.left.IsZero() {
 		return nil
@@ -219,10 +219,13 @@ func (d *Departure) Alone() string {
 	if d.none != "" {
 		return d.none
 	}
+	if alone := lastOfFleet(d.before, d.Service); alone != "" {
+		return alone
+	}
 	for _, b := range sendingHere(d.before, d.Service) {
 		if b.Others() == 0 {
 			return "balancer " + b.Label() + " has no other server, and a drain would only make the outage longer"
 		}
 	}
-	return lastOfFleet(d.before, d.Service)
+	return ""
 }

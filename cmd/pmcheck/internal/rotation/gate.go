@@ -105,12 +105,20 @@ func Alone(s api.Status) string {
 }
 
 // lastOfFleet says why agents would find no other master if this one were drained: no balancer
-// asks, and the gate stays open. It returns "" if they would, or if that is not known.
+// asks for catalogs, and the gate stays open. It returns "" if they would, or if that is not
+// known.
 func lastOfFleet(s api.Status, service string) string {
-	if Heard(s) || service != "" && service != monitor.Server {
+	if Heard(s, monitor.Server) || service != "" && service != monitor.Server {
 		return ""
 	}
 	return Alone(s)
+}
+
+// gateSendsElsewhere reports whether the agents of catalogs go to other masters of the fleet
+// once the gate has closed. Balancers decide if one asks for catalogs.
+func gateSendsElsewhere(s api.Status) bool {
+	o := others(s)
+	return s.Gate.Runs(s.Time) && !Heard(s, monitor.Server) && o != nil && o.Members() > 0 && Alone(s) == ""
 }
 
 // hasSlot reports whether a member of the fleet is out by the budget of the pool.

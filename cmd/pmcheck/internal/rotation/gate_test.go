@@ -354,6 +354,9 @@ func TestTheLastMasterBehindAGateIsNotDrained(t *testing.T) {
 		{"another service", "ca", behindGate(drain.Ready, out), true},
 		{"none is known to serve", "", behindGate(drain.Ready, api.OthersStatus{Unknown: []string{"m2"}}), true},
 		{"a balancer asks, which may know others", "", behindGate(drain.Ready, out, asking(func(*api.Balancer) {})), true},
+		{"a balancer of another service asks, which has others", "", behindGate(drain.Ready, out, asksFor("puppetdb", 200)),
+			false},
+		{"one that has none", "", behindGate(drain.Ready, out, asksFor("ca", 100)), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := rotation.Departure{Service: tt.service, Draw: func(int) int { return 0 }}
@@ -364,6 +367,55 @@ func TestTheLastMasterBehindAGateIsNotDrained(t *testing.T) {
 			const why = "no other master of the fleet serves: m2"
 			if !tt.want && (d.Alone() != why || len(list) > 0 || !again.IsZero()) {
 				t.Errorf("%q; it waits for %v until %v", d.Alone(), list, again)
+			}
+		})
+	}
+}
+
+// asksFor adds a balancer of a service that sends agents here, of servers with that total weight.
+func asksFor(service string, total int) func(*api.Status) {
+	return func(s *api.Status) {
+		s.Services = append(s.Services, api.ServiceStatus{Name: service, Mode: drain.Ready})
+		asking(func(b *api.Balancer) {
+			b.Service, b.Name = service, service+"/m1"
+			b.View = &api.View{State: "UP", Weight: 100, WeightTotal: total}
+			if total > 100 {
+				b.OthersWeight, b.OthersSeen, b.UnitWeight = total-100, now(), 100
+			}
+		})(s)
+	}
+}
+
+// The gate sends agents of catalogs to other masters, which the only CA's balancer knows nothing of.
+func TestTheBalancerOfTheOnlyCADoesNotKeepAMasterBehindAGate(t *testing.T) {
+	serving, unknown := api.OthersStatus{Serving: []string{"m2"}}, api.OthersStatus{Unknown: []string{"m2"}}
+	ca := asksFor("ca", 100)
+	held := func(s *api.Status) { s.Services[0].Mode = drain.Drain }
+	lost := func(s *api.Status) { s.Balancers[0].OthersSeen = now().Add(-time.Minute) }
+	for _, tt := range []struct {
+		name               string
+		service            string
+		status             api.Status
+		replaced, mayLeave bool
+	}{
+		{"another one serves", "", behindGate(drain.Ready, serving, ca), true, true},
+		{"one that does not say whether it serves", "", behindGate(drain.Ready, unknown, ca), true, true},
+		{"another one serves, and the CA itself leaves", "ca", behindGate(drain.Ready, serving, ca), false, false},
+		{"none serves", "", behindGate(drain.Ready, api.OthersStatus{Out: []string{"m2"}}, ca), false, false},
+		{"no other master is listed", "", behindGate(drain.Ready, api.OthersStatus{}, ca), false, false},
+		{"the gate does not run", "", behindGate(drain.Ready, serving, ca, gate(false, 0)), false, false},
+		{"the only server of catalogs, too", "", behindGate(drain.Ready, serving, ca, asksFor(monitor.Server, 100)),
+			false, false},
+		{"held for catalogs already", "", behindGate(drain.Ready, serving, ca, held), false, true},
+		{"the CA has lost its other server", "", behindGate(drain.Ready, serving, ca, lost), false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := departure()
+			d.Service = tt.service
+			d.Saw(tt.status)
+			if d.Replaced() != tt.replaced || d.ServerMayLeave() != tt.mayLeave {
+				t.Errorf("replaced %v, want %v (%s); catalogs may leave %v, want %v",
+					d.Replaced(), tt.replaced, d.Alone(), d.ServerMayLeave(), tt.mayLeave)
 			}
 		})
 	}
@@ -386,6 +438,8 @@ func TestCollisionBehindGates(t *testing.T) {
 		{"nothing is known of before", api.Status{}, behindGate(drain.Drain, out), []string{}},
 		{"balancers decide", behindGate(drain.Ready, serving), behindGate(drain.Drain, out, asking(func(*api.Balancer) {})),
 			[]string{}},
+		{"a balancer of another service does not", behindGate(drain.Ready, serving, asksFor("ca", 200)),
+			behindGate(drain.Drain, out, asksFor("ca", 200)), []string{"collision: no other master of the fleet serves: m2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := departure()

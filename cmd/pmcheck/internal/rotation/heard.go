@@ -19,9 +19,12 @@ const (
 	agentRun = time.Hour
 )
 
-// Heard reports whether a balancer asks this master.
-func Heard(s api.Status) bool {
-	return slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool { return b.Counts() })
+// Heard reports whether a balancer asks this master for a service. An empty service stands
+// for any.
+func Heard(s api.Status, service string) bool {
+	return slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool {
+		return b.Counts() && (service == "" || b.Service == service)
+	})
 }
 
 // Unheard reports whether no balancer has asked this master for as long as agents run, as far
@@ -31,7 +34,7 @@ func Heard(s api.Status) bool {
 // that no longer asks may have taken the master out, and agents that it has sent may still run.
 func Unheard(s api.Status, since time.Time) bool {
 	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
-	asked := Heard(s) || s.Time.Sub(s.BalancerAsked) < agentRun
+	asked := Heard(s, "") || s.Time.Sub(s.BalancerAsked) < agentRun
 	return !gated && !asked && s.Time.Sub(s.Started) >= hearWithin
 }
 
@@ -40,7 +43,7 @@ func Unheard(s api.Status, since time.Time) bool {
 // but a stop and a start do not.
 func unheard(s api.Status) []api.Obstacle {
 	age := s.Time.Sub(s.Started)
-	if Heard(s) || age >= youngFor {
+	if Heard(s, "") || age >= youngFor {
 		return nil
 	}
 	return []api.Obstacle{obstacle(api.ObstacleUnseen, "", "the daemon has run for %s, and no balancer has asked yet",

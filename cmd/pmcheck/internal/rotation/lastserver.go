@@ -2,7 +2,6 @@ package rotation
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -24,13 +23,11 @@ func LastServer(s api.Status, service string) (list []api.Obstacle) {
 }
 
 // ServerMayLeave reports whether a hold of everything would leave a balancer without a server,
-// but one of the service server would not, and a balancer asks for that. It is so on the host
-// of the only CA.
+// but one of the service server would not, and a balancer asks for that, or the gate sends its
+// agents elsewhere. It is so on the host of the only CA.
 func ServerMayLeave(s api.Status) bool {
-	asked := slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool {
-		return b.Service == monitor.Server && b.Counts()
-	})
-	return asked && len(LastServer(s, "")) > 0 && len(LastServer(s, monitor.Server)) == 0
+	elsewhere := Heard(s, monitor.Server) || gateSendsElsewhere(s)
+	return elsewhere && len(LastServer(s, "")) > 0 && len(LastServer(s, monitor.Server)) == 0
 }
 
 // Turn returns the balancers that have lost another server within balancer.Lately and, where
@@ -56,11 +53,17 @@ func Turn(s api.Status, service string) (list []api.Obstacle) {
 
 // Replaced reports whether agents go to other servers while this master is drained. A
 // balancer that never had another server, such as one for the CA, does not count,
-// unless all are like that. Without a balancer that sends its view, Replaced is true, but not
-// for the last master of a fleet behind gates.
+// unless all are like that and no gate sends the agents of catalogs elsewhere. Without a
+// balancer that sends its view, Replaced is true, but not for the last master of a fleet
+// behind gates.
 func Replaced(s api.Status, service string) bool {
+	if lastOfFleet(s, service) != "" {
+		return false
+	}
 	sending := sendingHere(s, service)
-	replaced := len(sending) == 0 && lastOfFleet(s, service) == ""
+	server, _ := s.Service(monitor.Server)
+	news := server.Mode == drain.Ready && (service == "" || service == monitor.Server) // to the gate
+	replaced := len(sending) == 0 || news && gateSendsElsewhere(s)
 	for _, b := range sending {
 		switch {
 		case b.Others() > 0:
