@@ -71,7 +71,7 @@ func (s *Slot) Claim(ctx context.Context, force bool) error {
 }
 
 // Lost returns why the budget could not be asked when the slot was claimed last; nil if
-// it answered.
+// it answered, or if a look of After has not come to the claim since: the error may be long over.
 func (s *Slot) Lost() error {
 	if s == nil {
 		return nil
@@ -84,6 +84,9 @@ func (s *Slot) After(look Look) Look {
 	return func(ctx context.Context) []api.Obstacle {
 		list := look(ctx)
 		if len(list) > 0 || ctx.Err() != nil {
+			if s != nil {
+				s.lost = nil
+			}
 			return list
 		}
 		err := s.Claim(ctx, false)

@@ -90,3 +90,25 @@ func TestASlotIsClaimedIfNoHoldHasTheMasterOutByThen(t *testing.T) {
 	}
 	claims(1)
 }
+
+// A stop that is not asked about its slot while it waits for its turn must not take an old
+// error for the state of the database.
+func TestAnErrorOfTheBudgetDoesNotOutlastTheNextLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slot := &wait.Slot{Budget: func(context.Context, budget.Claim) (budget.View, error) {
+			return budget.View{}, budget.ErrUnreachable
+		}}
+		var turn []api.Obstacle
+		look := slot.After(func(context.Context) []api.Obstacle { return turn })
+		if look(t.Context()); slot.Lost() == nil {
+			t.Error("the budget cannot be asked, and is not lost")
+		}
+		turn = []api.Obstacle{{Kind: api.ObstacleTurn}}
+		if look(t.Context()); slot.Lost() != nil {
+			t.Errorf("not asked, and lost because of %v", slot.Lost())
+		}
+		var none *wait.Slot
+		none.After(look)(t.Context())
+	})
+}
