@@ -80,6 +80,10 @@ func restart(t *testing.T, s *hostSite) {
 }
 
 func upgrade(t *testing.T, s *hostSite) {
+	// Version 0.1.0 has left this. The part "stop" would fail with it.
+	const link = "/etc/systemd/system/sockets.target.wants/pmcheck.socket"
+	s.Host.MustRun("sh", "-ec", "mkdir -p $(dirname "+link+"); ln -s /usr/lib/systemd/system/pmcheck.socket "+link+
+		"; systemctl daemon-reload")
 	stop := s.record(serving)
 	version := older
 	for range *upgrades {
@@ -90,6 +94,7 @@ func upgrade(t *testing.T, s *hostSite) {
 	if out := s.Host.MustRun("pmcheck", "version"); out != "pmcheck "+version {
 		t.Errorf("version after the last upgrade: %s", out)
 	}
+	s.Host.MustRun("test", "!", "-L", link)
 	s.assertPrints("", "find", "/var/lib/pmcheck/holds", "-name", "*.json")
 	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/.initialized")
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
