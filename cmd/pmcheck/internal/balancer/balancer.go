@@ -51,7 +51,7 @@ type Balancer struct {
 	DrainCode int `json:"drain_code"`
 	MaintCode int `json:"maint_code"`
 	// BusyCode is the status code that it chose for a busy master, 200 if it chose none.
-	// With a code of 400 or more, it sends agents elsewhere while this master is busy.
+	// See Overflows.
 	BusyCode int `json:"busy_code"`
 	// Interval is the time between its checks in seconds, smoothed; 0 after a
 	// single one.
@@ -110,6 +110,9 @@ func (b *Balancer) Others() int {
 	}
 	return b.View.OthersWeight()
 }
+
+// Overflows reports whether the balancer sends agents elsewhere while the master is busy.
+func (b *Balancer) Overflows() bool { return b.BusyCode >= http.StatusBadRequest }
 
 // Last reports whether the master is the only server to which the balancer gives
 // new sessions, according to its view.

@@ -1,7 +1,6 @@
 package rotation
 
 import (
-	"net/http"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 // has another place to send agents to.
 func turnedAway(s api.Status, b api.Balancer) bool {
 	v, _ := s.Service(b.Service)
-	return v.Mode == drain.Ready && v.Verdict.Health == check.Busy && b.BusyCode >= http.StatusBadRequest
+	return v.Mode == drain.Ready && v.Verdict.Health == check.Busy && b.Overflows()
 }
 
 // InService returns what keeps a service from being used again and, when nothing does, the next
