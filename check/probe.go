@@ -109,9 +109,9 @@ func probeCauses() []Cause {
 		{ServerCertName, SideServer, "set probe.certname to a name in the master's certificate, one that no " +
 			"other master has if there is one"},
 		{CAExpired, SideServer, ""},
-		{CRLExpired, SideCRL, "agents are refused: fetch the CA's current CRL (puppet ssl download_crl), on the CA " +
-			"renew it first"},
-		{CRLMissing, SideCRL, "fetch it with puppet ssl download_crl, or set probe.revocation as " +
+		{CRLExpired, SideCRL, "agents are refused: copy the CA's current CRL over this master's (puppet config print " +
+			"hostcrl), which Puppet Server reloads; on the CA renew it first"},
+		{CRLMissing, SideCRL, "puppet ssl bootstrap fetches a CRL that is missing; or set probe.revocation as " +
 			"certificate_revocation is set in puppet.conf"},
 
 		{AuthDenied, SideAuth, "auth.conf lacks the rule for /status/v1/simple (allow-unauthenticated: true); " +

@@ -1,10 +1,10 @@
 package docs_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,22 +30,9 @@ func anchors(text string) map[string]bool {
 // documents returns the paths of all documents that are written by hand.
 func documents(t *testing.T) []string {
 	t.Helper()
-	var list []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch name := filepath.Base(path); {
-		case err != nil:
-			return err
-		case entry.IsDir() && (name == ".git" || name == "dist"):
-			return fs.SkipDir
-		case name == "REFERENCE.md": // Puppet Strings generates it, with anchors of its own
-		case filepath.Ext(path) == ".md":
-			list = append(list, path)
-		}
-		return nil
+	list := slices.DeleteFunc(files(t, ".md"), func(path string) bool {
+		return filepath.Base(path) == "REFERENCE.md" // Puppet Strings generates it, with anchors of its own
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if len(list) < 10 {
 		t.Fatalf("only %d documents found", len(list))
 	}
