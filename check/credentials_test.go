@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -110,6 +111,36 @@ func TestLastGoodFilesAreKept(t *testing.T) {
 	if r.Warning != nil {
 		t.Errorf("warning %v after the file was repaired", r.Warning)
 	}
+}
+
+// A file that becomes readable by chmod has the size and the time that it had before.
+func TestBadFilesAreReadAgainThoughTheyLookUnchanged(t *testing.T) {
+	m := newMaster(t)
+	credentials := &puppetclient.Credentials{Files: m.Files()}
+	wantName := func(step, want string) {
+		t.Helper()
+		if got, err := credentials.Certname(); err != nil || got != want {
+			t.Errorf("%s: certificate of %q, %v; want that of %q", step, got, err, want)
+		}
+	}
+	wantName("at the start", m.Name)
+	other, err := m.CA.Issue(checktest.Template{Name: "other.example.test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(t, m, other)
+	changed := time.Now().Add(-time.Hour)
+	rewrite := func(data []byte) {
+		t.Helper()
+		write(t, m.Files().Certificate, data)
+		if err := os.Chtimes(m.Files().Certificate, changed, changed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite(bytes.Repeat([]byte("x"), len(other.CertificatePEM())))
+	wantName("with a bad file", m.Name)
+	rewrite(other.CertificatePEM())
+	wantName("mended", "other.example.test")
 }
 
 func TestNewCertificateIsUsedAtOnce(t *testing.T) {

@@ -44,11 +44,12 @@ type pemFiles [4][]byte
 
 // material returns the set to use now. With a nil set the error, an *Error, says why
 // there is none; with a set it says why newer files are not in use. Files are opened
-// only if they look changed or force is set, and parsed only if their content differs.
+// only if they look changed, could not be used, as before a chmod, or force is set. They
+// are parsed only if their content differs.
 func (c *Credentials) material(force bool) (*material, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := force || c.good == nil
+	changed := force || c.good == nil || c.err != nil
 	for i, path := range c.paths() {
 		info, _ := os.Stat(path) // reload reports the error
 		changed = changed || !sameFile(info, c.infos[i])
