@@ -234,12 +234,12 @@ func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	case locked >= c.StuckAfter:
 		return finding(StateBad, Unhealthy, JRubyLocked, stuckAfter,
 			"the pool has been locked (%s) for %s: no request is served", p.Lock, text.Age(locked))
+	case !c.started: // even if the pool is locked: when that ends, the others are still missing
+		return finding(StateBad, Warming, JRubyWarming, fmt.Sprint(p.Size),
+			"%d of %d JRubies are ready", p.Ready(), p.Size)
 	case p.held():
 		return finding(StateWarn, Busy, JRubyLocked, stuckAfter,
 			"the pool has been locked (%s) for %s", p.Lock, text.Age(locked))
-	case !c.started:
-		return finding(StateBad, Warming, JRubyWarming, fmt.Sprint(p.Size),
-			"%d of %d JRubies are ready", p.Ready(), p.Size)
 	case !c.since.IsZero() && now.Sub(c.since) < c.WarmingMax:
 		return finding(StateWarn, Busy, JRubyWarming, fmt.Sprint(p.Size),
 			"%d of %d JRubies are ready: the others were flushed and start again", p.Ready(), p.Size)

@@ -135,6 +135,13 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 			{minute, locked(pool(2, 1, ages(50), ages(40)), "requested", 20*second), StateWarn, Busy, JRubyLocked},
 			{3 * minute, locked(pool(2, 1, ages(170), ages(160)), "requested", 20*second), StateBad, Unhealthy, JRubyLocked},
 		}},
+		{"locked during the start", []look{
+			{0, locked(pool(8, 1, none, none), "acquired", -second), StateBad, Warming, JRubyWarming},
+			{minute, locked(pool(8, 2, none, none), "requested", -second), StateBad, Warming, JRubyWarming},
+			{2 * minute, locked(pool(8, 2, none, none), "acquired", 0), StateBad, Unhealthy, JRubyLocked},
+			{3 * minute, locked(pool(8, 8, none, none), "acquired", 2*minute), StateWarn, Busy, JRubyLocked},
+			{4 * minute, locked(pool(8, 1, none, none), "acquired", 4*minute), StateWarn, Busy, JRubyLocked},
+		}},
 		{"a lock of unknown age", []look{{minute, &Pool{Size: 1, Free: 1, Lock: "acquired"}, StateWarn, Busy, JRubyLocked}}},
 		{"a lock from the future", []look{{0, locked(pool(1, 1, none, none), "acquired", minute), StateWarn, Busy,
 			JRubyLocked}}},
