@@ -144,10 +144,13 @@ func shortHash(lines ...string) string {
 }
 
 // deployTime reads the times of g10k, and those of r10k, which have Ruby's format. It
-// returns the zero time for any other text.
+// returns the zero time for any other text. The time is in UTC, and has a form in JSON:
+// Parse accepts an offset of 24 h and years that are not from 0 to 9999 in UTC, which
+// json.Marshal refuses.
 func deployTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST"} {
-		if t, err := time.Parse(layout, text); err == nil {
+		t, err := time.Parse(layout, text)
+		if t = t.UTC(); err == nil && t.Year() >= 0 && t.Year() <= 9999 {
 			return t
 		}
 	}

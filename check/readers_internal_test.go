@@ -62,6 +62,8 @@ func FuzzParseDeploy(f *testing.F) {
 		`"deploy_success":true,"module_deploys":[{"name":"stdlib","version":"9.6.0","sha":null}]}`))
 	f.Add([]byte(`{"started_at":"2026-11-20T09:00:00Z","finished_at":"0001-01-01T00:00:00Z",` +
 		`"deploy_success":false,"puppetfile_checksum":""}`))
+	f.Add([]byte(`{"started_at":"2026-01-01 00:00:00 +2400","finished_at":"9999-12-31 23:59:59 -1200",` +
+		`"deploy_success":true}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		record, err := parseDeploy(data)
 		if err != nil {
