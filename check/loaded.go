@@ -22,12 +22,13 @@ func loaded() Check {
 		Why: "Puppet Server reloads a CRL by itself, but a certificate only when it starts. One that was renewed is " +
 			"not in use, and the old one expires although everything on disk looks right.",
 		Because: "agents are served until the old certificate expires; from then on the probe fails.",
-		Do:      "pmcheck with-hold -- systemctl restart puppetserver",
+		Do: "Repair a file that cannot be used, before any restart. For a certificate that was renewed, " +
+			"pmcheck with-hold -- systemctl restart puppetserver.",
 		Reasons: []Cause{
 			{CertificateOnDisk, "",
 				"renewed on disk, not loaded: pmcheck with-hold -- systemctl restart puppetserver"},
-			{FilesNotUsed, "", "repair the file that is named: Puppet Server would not start with it; pmcheck keeps " +
-				"using the last good files"},
+			{FilesNotUsed, "", "repair the file that is named, or let pmcheck's user read it; pmcheck keeps using the last " +
+				"good files. Puppet Server would not start with a damaged one"},
 		},
 		Observe: compareLoaded,
 	}
