@@ -146,6 +146,26 @@ func TestEnvironmentHasTheFieldsOfItsRecord(t *testing.T) {
 	}
 }
 
+// A record that becomes readable by chmod has the size and the time that it had before.
+func TestBadRecordIsReadAgainThoughItLooksUnchanged(t *testing.T) {
+	dir, changed := t.TempDir(), time.Now().Add(-time.Hour)
+	c := newCode(t, dir)
+	look := func(record string) check.Reason {
+		t.Helper()
+		deploy(t, dir, "production", record)
+		if err := os.Chtimes(filepath.Join(dir, "production", ".r10k-deploy.json"), changed, changed); err != nil {
+			t.Fatal(err)
+		}
+		return c.Check(context.Background()).Code[0].Reason
+	}
+	if got := look(strings.Repeat("x", len(r10kRecord))); got != check.NotKnown {
+		t.Errorf("bad: %s", got)
+	}
+	if got := look(r10kRecord); got != check.OK {
+		t.Errorf("mended: %s, want %s", got, check.OK)
+	}
+}
+
 func TestIDChangesWithTheCode(t *testing.T) {
 	edit := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(r10kRecord) }
 	tests := []struct {

@@ -51,9 +51,10 @@ type deployModule struct {
 	SHA     json.RawMessage `json:"sha"`
 }
 
-// same reports whether a file looks as it did when it was read.
+// same reports whether a file looks as it did when it was read. One that could not be read
+// may be readable now: chmod changes neither size nor time.
 func (d deployFile) same(now deployFile) bool {
-	return d.info != nil && os.SameFile(d.info, now.info) && d.info.Size() == now.info.Size() &&
+	return d.err == nil && d.info != nil && os.SameFile(d.info, now.info) && d.info.Size() == now.info.Size() &&
 		d.info.ModTime().Equal(now.info.ModTime())
 }
 
