@@ -30,11 +30,10 @@ func refuse(c *cli.Context, client api.Client, d *rotation.Departure) error {
 		return nil
 	}
 	d.Saw(status)
-	last := rotation.LastServer(status, service)
-	if len(last) == 0 || c.Bool("in-turn") {
-		return nil
+	if why := d.RefusedAtOnce(c.Bool("in-turn")); why != "" {
+		return lastServer(c, d, why)
 	}
-	return lastServer(c, d, last[0].Text)
+	return nil
 }
 
 func lastServer(c *cli.Context, d *rotation.Departure, why string) error {
@@ -54,8 +53,8 @@ func waitForTurn(c *cli.Context, d *rotation.Departure, stop *rotation.Stop, slo
 		}
 	}
 	left, inTime, err := wait.InTurn(d, stop, within(slot.After(look)), within(slot.Late(look, stop, limits)))
-	if err == nil && !c.Bool("force") && !d.Replaced() {
-		return false, lastServer(c, d, d.Refused(left))
+	if why := d.Refused(left); err == nil && !c.Bool("force") && why != "" {
+		return false, lastServer(c, d, why)
 	}
 	if !inTime && c.Bool("force") {
 		*d = rotation.Departure{} // what it has seen does not matter

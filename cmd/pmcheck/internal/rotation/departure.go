@@ -205,15 +205,6 @@ func young(s api.Status, service string) (list []api.Obstacle) {
 	return slices.Concat(list, unheard(s), unasked(s, service))
 }
 
-// Refused says why a drain in turn is refused to a master that is not replaced. left is what
-// it has waited for in vain; empty if no other server was expected back.
-func (d *Departure) Refused(left []api.Obstacle) string {
-	if len(left) == 0 {
-		return d.Alone()
-	}
-	return "its turn has not come, and it is the last server: " + api.Summary(left)
-}
-
 // Alone says why a master that is not replaced serves until it stops.
 func (d *Departure) Alone() string {
 	if d.none != "" {

@@ -13,8 +13,19 @@ import (
 // LastServer returns the balancers that would have no server left without this
 // master. One is enough to refuse a drain: its agents would reach no server. An
 // empty service stands for every service.
-func LastServer(s api.Status, service string) (list []api.Obstacle) {
-	for _, b := range sendingHere(s, service) {
+func LastServer(s api.Status, service string) []api.Obstacle {
+	return lastServer(sendingHere(s, service))
+}
+
+// onlyServer returns those of LastServer that never had another server.
+func onlyServer(s api.Status, service string) []api.Obstacle {
+	return lastServer(slices.DeleteFunc(sendingHere(s, service), func(b api.Balancer) bool {
+		return !b.OthersSeen.IsZero()
+	}))
+}
+
+func lastServer(sending []api.Balancer) (list []api.Obstacle) {
+	for _, b := range sending {
 		if b.Last() {
 			list = append(list, obstacle(api.ObstacleLast, b.Label(),
 				"balancer %s has no other server for %s: it would have none left", b.Label(), b.Name))
