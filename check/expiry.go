@@ -37,16 +37,16 @@ func expiry() Check {
 			"years and are forgotten.",
 		Because: "nothing has failed yet. If the master refuses agents because something has expired, it refuses the " +
 			"probe too, which takes it out with a reason of its own.",
-		Do: "Renew what the check names: a host's certificate as pmcheck explain own-certificate-expired says, then " +
-			"pmcheck with-hold -- systemctl restart puppetserver; CA certificates and CRLs on the CA, then copy them to " +
-			"each master.",
+		Do: "Renew what the check names: a host's certificate as in pmcheck check --explain own-certificate-expired, " +
+			"then pmcheck with-hold -- systemctl restart puppetserver; CA certificates and CRLs on the CA, then copy them " +
+			"to each master.",
 		Reasons: []Cause{
-			{ExpiresSoon, "", "renew it in time: a host's certificate as pmcheck explain own-certificate-expired says, " +
-				"then pmcheck with-hold -- systemctl restart puppetserver; CA certificates and CRLs on the CA, then copy them " +
-				"to each master"},
+			{ExpiresSoon, "", "renew it in time: a host's certificate as in pmcheck check --explain " +
+				"own-certificate-expired, then pmcheck with-hold -- systemctl restart puppetserver; CA certificates and CRLs " +
+				"on the CA, then copy them to each master"},
 			{RenewalOverdue, "", "it lives so short that it should renew itself: does the agent run here, does the CA allow " +
-				"it (allow-auto-renewal in ca.conf)? By hand: a certificate as pmcheck explain own-certificate-expired says, " +
-				"then pmcheck with-hold -- systemctl restart puppetserver; a CRL is copied from the CA"},
+				"it (allow-auto-renewal in ca.conf)? By hand: a certificate as in pmcheck check --explain " +
+				"own-certificate-expired, then pmcheck with-hold -- systemctl restart puppetserver; a CRL is copied from the CA"},
 			{Expired, "", "renew it; if nothing uses it any more, remove it from the bundle"},
 		},
 		Settings: s,
