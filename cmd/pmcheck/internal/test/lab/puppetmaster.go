@@ -28,7 +28,7 @@ type PuppetMasterOptions struct {
 // A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
 // of all its addresses, with the packaged configuration in the packaged places.
 // Its CA signs every request. On a host without Puppet Server it is puppet-master.service,
-// the Ruby master of Puppet 5, which can only be its own CA.
+// the Ruby master of Puppet 5.
 type PuppetMaster struct {
 	Host *Host
 	Unit string // puppetserver or puppet-master
@@ -73,6 +73,8 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	m.SetSitePP("")
 	if m.Unit == puppetServer {
 		m.configureServer(opts)
+	} else if m.ca != m {
+		m.IssueCert(h, m.Certname(), withNames(opts.AltNames))
 	}
 	h.MustRun("systemctl", "daemon-reload")
 	h.MustRun("systemctl", "enable", m.Unit)
@@ -126,13 +128,17 @@ func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 	})
 }
 
-// Status returns the answer to an anonymous request for /status/v1/simple, or for the CA's
-// certificate, since the Ruby master tells its status only to agents with a certificate.
+// Status returns the answer to an anonymous request for /status/v1/simple. The Ruby master
+// tells its status only to agents with a certificate, which its own CA can sign only when the
+// first request for the CA's certificate is answered.
 func (m *PuppetMaster) Status() (code int, body string, err error) {
-	if m.Unit == rubyMaster {
-		return m.query().get("/puppet-ca/v1/certificate/ca")
+	switch {
+	case m.Unit == puppetServer:
+		return m.query().get("/status/v1/simple")
+	case m.ca == m:
+		return m.query().get("/puppet-ca/v1/certificate/ca?environment=production")
 	}
-	return m.query().get("/status/v1/simple")
+	return m.Get("status.lab.example", "/puppet/v3/status/lab?environment=production")
 }
 
 // Get requests path with a new certificate for certname, signed by m's CA.
@@ -174,10 +180,15 @@ func (m *PuppetMaster) IssueCert(host *Host, certname string, edit func(*x509.Ce
 	host.MustRun("chown", "-R", "puppet:puppet", masterSSL)
 }
 
+// withNames adds names to a certificate.
+func withNames(names []string) func(*x509.Certificate) {
+	return func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, names...) }
+}
+
 // joinCA makes m a compile master, with a certificate from m.ca and without a CA service.
 func (m *PuppetMaster) joinCA(altNames []string) {
 	m.tb.Helper()
-	m.IssueCert(m.Host, m.Certname(), func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, altNames...) })
+	m.IssueCert(m.Host, m.Certname(), withNames(altNames))
 	m.Host.WriteFile("/etc/puppet/puppetserver/services.d/ca.cfg", NoCAServices, 0o644)
 	m.Host.WriteFile("/etc/puppet/puppetserver/conf.d/lab-tls.conf", fmt.Sprintf(`webserver: {
     ssl-cert: %[1]s/certs/%[2]s.pem
@@ -192,7 +203,7 @@ func (m *PuppetMaster) puppetConf(opts PuppetMasterOptions) string {
 	names := append([]string{m.Certname()}, opts.AltNames...)
 	server := "[server]"
 	if m.Unit == rubyMaster { // as Debian ships it; without ssldir it makes another CA
-		server = "ssldir = " + masterSSL + "\n\n[master]\nvardir = /var/lib/puppet"
+		server = fmt.Sprintf("ssldir = %s\n\n[master]\nvardir = /var/lib/puppet\nca = %t", masterSSL, m.ca == m)
 	}
 	return fmt.Sprintf(`[main]
 certname = %s

@@ -114,7 +114,7 @@ func (s *session) request(method, path, kind, body string) error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", "application/json, text/pson") // Puppet 5 has lists of files as PSON only
 	req.Header.Set("X-Puppet-Version", "7.23.0")
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
@@ -166,14 +166,23 @@ func (s *session) close() {
 type puppet struct {
 	certname string
 	host     *lab.Host
+	options  []string
+}
+
+// newPuppet returns an agent that may run beside others on its host.
+func newPuppet(certname string, host *lab.Host) puppet {
+	a := puppet{certname, host, []string{"--certname=" + certname, "--ssldir=" + sslDir, "--vardir=/var/tmp/" + certname}}
+	if !strings.HasPrefix(host.MustRun("puppet", "--version"), "5.") { // which has no such lock
+		a.options = append(a.options, "--ssl_lockfile=/var/tmp/"+certname+".lock")
+	}
+	return a
 }
 
 func (a puppet) name() string { return a.certname }
 
 func (a puppet) run(b endpoint) error {
-	out, err := a.host.Run("puppet", "agent", "--test", "--color=false", "--certname="+a.certname,
-		"--server="+b.fqdn(), "--ssldir="+sslDir, "--ssl_lockfile=/var/tmp/"+a.certname+".lock",
-		"--vardir=/var/tmp/"+a.certname)
+	out, err := a.host.Run("puppet", append([]string{"agent", "--test", "--color=false", "--server=" + b.fqdn()},
+		a.options...)...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 2 {
 		err = nil // it has changed something

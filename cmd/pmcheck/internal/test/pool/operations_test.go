@@ -72,7 +72,7 @@ func (p *pool) each(line string) error {
 	return nil
 }
 
-func restartEach(p *pool) error { return p.each("systemctl restart puppetserver") }
+func restartEach(p *pool) error { return p.each("systemctl restart " + p.masters[0].Unit) }
 
 // repack makes a package of what is installed, to install it again: a host of the
 // lab has no network to get one from.

@@ -60,15 +60,37 @@ func TestPoolInTheMiddleOfAnUpgrade(t *testing.T) {
 	for _, m := range p.masters {
 		t.Logf("%s: Puppet Server %s", m.Host.Name, m.Host.MustRun("dpkg-query", "-W", "-f", "${Version}", "puppetserver"))
 	}
+	p.publish("upgrade", size)
+}
+
+// TestPoolOfRubyMasters restarts the master of Puppet 5 behind the HAProxy of its release. Under
+// WEBrick it answers one request at a time, so catalogs are quick.
+func TestPoolOfRubyMasters(t *testing.T) {
+	lab.Real(t)
+	if os.Getenv("PMCHECK_LONG") == "" {
+		t.Skip("takes a quarter of an hour; part of make e2e")
+	}
+	const suite = "bullseye"
+	size := form{runs: 120, withPmcheck: []scenario{
+		{"`systemctl restart puppet-master`, one after the other", mix{quick: 2}, restartEach, false},
+		{"upgrade of pmcheck", mix{quick: 2}, upgradePmcheck, false},
+	}}
+	p := startPool(t, shape{masters: []string{suite, suite}, workshops: []string{suite}, balancer: suite},
+		size.jrubies, size.largest())
+	p.publish("ruby", size)
+}
+
+// publish measures what a form has with pmcheck, and publishes it as a table.
+func (p *pool) publish(name string, size form) {
 	p.balance(p.installPmcheck())
 	var rows []row
 	for _, one := range size.withPmcheck {
-		t.Run(one.name, func(t *testing.T) {
+		p.t.Run(one.name, func(t *testing.T) {
 			rows = append(rows, p.with(t).measure(one, size))
 		})
 	}
-	lab.Publish(t, "upgrade", table(rows))
-	t.Logf("measured:\n%s", table(rows))
+	lab.Publish(p.t, name, table(rows))
+	p.t.Logf("measured:\n%s", table(rows))
 }
 
 // measure has agents run, first with nothing else going on.

@@ -142,7 +142,7 @@ func (p *pool) addAgents(largest mix) {
 			name := fmt.Sprintf("%s-real%d.lab.example", kind, i)
 			host := p.workshops[i%len(p.workshops)]
 			p.masters[0].IssueCert(host, name, nil)
-			p.puppets[kind] = append(p.puppets[kind], puppet{name, host})
+			p.puppets[kind] = append(p.puppets[kind], newPuppet(name, host))
 		}
 	}
 }
