@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +22,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(standInEnv); dir != "" {
 		fmt.Fprintln(os.Stderr, runStandIn(dir))
 		os.Exit(1)
+	}
+	if err := flag.Set("test.parallel", "4"); err != nil { // most of them wait; -parallel overrules it
+		panic(err)
 	}
 	lab.Main(m)
 }
