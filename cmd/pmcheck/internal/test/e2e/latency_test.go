@@ -50,6 +50,7 @@ func TestKilledJVMIsNoticedWithoutAProbe(t *testing.T) {
 		t.Skip("takes twelve minutes; run with PMCHECK_LONG=1")
 	}
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
+	s.WaitReady(2 * time.Minute)
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	took := make([]time.Duration, 20)
 	for i := range took {
