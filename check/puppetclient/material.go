@@ -110,10 +110,12 @@ func (m *material) parseBundle(data []byte) error {
 			return fmt.Errorf("CA certificate: %w", err)
 		}
 		m.bundle = append(m.bundle, c)
+	}
+	for _, c := range m.bundle {
 		if string(c.RawIssuer) == string(c.RawSubject) {
 			m.roots.AddCert(c)
 		} else {
-			m.intermediates.AddCert(c)
+			m.intermediates.AddCert(m.linked(c))
 		}
 	}
 	if m.roots.Equal(x509.NewCertPool()) {

@@ -1,7 +1,6 @@
 package puppetclient
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -52,9 +51,9 @@ func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now 
 ) {
 	intermediates := m.intermediates.Clone()
 	for _, c := range sent[1:] {
-		intermediates.AddCert(c)
+		intermediates.AddCert(m.linked(c))
 	}
-	return sent[0].Verify(x509.VerifyOptions{
+	return m.linked(sent[0]).Verify(x509.VerifyOptions{
 		Roots:         m.roots,
 		Intermediates: intermediates,
 		CurrentTime:   now,
@@ -129,7 +128,7 @@ func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, no
 func (m *material) newestCRL(issuer *x509.Certificate) *x509.RevocationList {
 	var newest *x509.RevocationList
 	for _, crl := range m.crls {
-		if !bytes.Equal(crl.RawIssuer, issuer.RawSubject) || crl.CheckSignatureFrom(issuer) != nil {
+		if !sameName(crl.RawIssuer, issuer.RawSubject) || crl.CheckSignatureFrom(issuer) != nil {
 			continue
 		}
 		if newest == nil || crl.ThisUpdate.After(newest.ThisUpdate) {
