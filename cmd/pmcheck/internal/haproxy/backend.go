@@ -3,6 +3,7 @@
 package haproxy
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -41,10 +42,22 @@ type Backend struct {
 // Service returns the service that the backend asks for, which is that of its name, or ""
 // for the master.
 func (b Backend) Service() string {
-	named := func(tcp string) bool { name, _, _ := strings.Cut(tcp, "="); return name == b.Name }
-	if slices.Contains(b.Settings.Services, b.Name) || slices.ContainsFunc(b.Settings.TCPServices, named) ||
-		b.Name == "puppetdb" && check.Settings[check.PuppetDBSettings](b.Settings.Checks).Address != "" {
+	if slices.Contains(b.Settings.Services, b.Name) || b.ownAddress() != "" {
 		return b.Name
+	}
+	return ""
+}
+
+// ownAddress returns the host:port of the backend's service on this host, if it is not
+// that of Puppet Server, as it is for the CA.
+func (b Backend) ownAddress() string {
+	for _, tcp := range b.Settings.TCPServices {
+		if name, address, _ := strings.Cut(tcp, "="); name == b.Name {
+			return address
+		}
+	}
+	if b.Name == "puppetdb" {
+		return check.Settings[check.PuppetDBSettings](b.Settings.Checks).Address
 	}
 	return ""
 }
@@ -63,7 +76,7 @@ func portOf(address string) string {
 }
 
 // parseServer reads NAME=ADDRESS, an address, or an entry of fleet. The port
-// of an entry of fleet is pmcheck's; Puppet's is that of this host's master unless
+// of an entry of fleet is pmcheck's; the service's is that on this host unless
 // NAME=ADDRESS says otherwise.
 func (b *Backend) parseServer(text string) (Server, error) {
 	name, address, named := strings.Cut(text, "=")
@@ -77,7 +90,7 @@ func (b *Backend) parseServer(text string) (Server, error) {
 		name, address = strings.Trim(text, "[]"), text
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		address = net.JoinHostPort(strings.Trim(address, "[]"), portOf(b.Settings.Probe.Address))
+		address = net.JoinHostPort(strings.Trim(address, "[]"), portOf(cmp.Or(b.ownAddress(), b.Settings.Probe.Address)))
 	}
 	plain := func(word string) bool { return plainWord(word) || net.ParseIP(word) != nil }
 	host, port, err := net.SplitHostPort(address)
