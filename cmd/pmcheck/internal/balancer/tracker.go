@@ -85,7 +85,8 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 			return
 		}
 	}
-	if b.Checks > 1 && b.gone(now) {
+	seldom := q.Listed || view != nil // may ask so rarely that it seems gone after its first check
+	if (b.Checks > 1 || !seldom) && b.gone(now) {
 		b.Checks, b.Interval = 0, 0 // it was away: that gap says nothing of how often it asks
 	}
 	if b.Checks > 0 {
