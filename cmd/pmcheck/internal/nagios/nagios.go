@@ -106,9 +106,9 @@ func (l *Line) probe(p api.ProbeStatus, limits Limits, now time.Time) {
 		value := fmt.Sprintf("%s=%ds;%s;%s", e.name, seconds(left), below(warn), below(crit))
 		l.perf = append(l.perf, strings.TrimRight(value, ";"))
 		switch {
-		case left < crit:
+		case limits.CritExpiry > 0 && left < crit:
 			l.add(Critical, e.String(now))
-		case left < warn:
+		case limits.WarnExpiry > 0 && left < warn:
 			l.add(Warning, e.String(now))
 		}
 	}

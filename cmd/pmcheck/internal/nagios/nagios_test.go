@@ -346,6 +346,19 @@ func TestIcingaCountsTheMastersThatDoNotServe(t *testing.T) {
 	}
 }
 
+// Without a threshold nothing is reported, not even what has expired: the verdict says whether
+// that does harm.
+func TestAThresholdOfZeroIsNeverReached(t *testing.T) {
+	s := status(func(s *api.Status) { s.Probe.TLS.Server.NotAfter = now.Add(-time.Hour) })
+	if line := nagios.Status(s, nagios.Limits{}); line.State != nagios.OK {
+		t.Errorf("without thresholds: %s", line)
+	}
+	line := nagios.Status(s, nagios.Limits{WarnExpiry: time.Hour})
+	if line.State != nagios.Warning {
+		t.Errorf("without a threshold for CRITICAL: %s", line)
+	}
+}
+
 func TestProbeLineOmitsLimitsThatAreNotSet(t *testing.T) {
 	line := nagios.Probe(check.Verdict{Health: check.Healthy}, status(nil).Probe, nil, nagios.Limits{}, now)
 	if want := "PUPPETSERVER OK - running | time=0.0050s;;;0 server_cert=5184000s"; line.String() != want {
