@@ -149,6 +149,7 @@ probe:
   timeout: 900ms
 disk:
   paths: [%[1]s]
+  warn_percent: 0 # how full the disk of the tests is must not matter
 `, env.WorkDir, holds, run, m.Address()), 0o644))
 }
 
