@@ -4,6 +4,7 @@ package versions_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -86,9 +87,31 @@ func TestMasterOfEachRelease(t *testing.T) {
 			for _, o := range operations() {
 				note(o.row, operate(t, site, host, o.want, strings.ReplaceAll(o.line, "UNIT", master.Unit)))
 			}
+			host.MustRun("systemctl", "start", master.Unit)
+			site.WaitServing(boot)
+			master.IssueCert(host, master.Certname(), nil)
+			site.WaitFinding(check.CheckLoaded, check.CertificateOnDisk, slow)
+			site.WaitServing(slow)
+			note("A certificate renewed on disk, not loaded", "200, and "+string(check.CertificateOnDisk))
+			master.ExpireCRL()
+			site.WaitRefusal("unhealthy: "+string(check.CRLExpired), slow)
+			site.HAProxy.WaitStatus("puppet", "m1", "DOWN", slow)
+			note("CRL expired", "503 "+string(check.CRLExpired)+", DOWN")
+			note("Exposure of pmcheck.service", exposure(t, host))
 		})
 	}
 	finish(t, "versions-masters", results)
+}
+
+// exposure returns what the host's systemd says of the sandbox of the daemon.
+func exposure(t *testing.T, host *lab.Host) string {
+	t.Helper()
+	out := host.MustRun("systemd-analyze", "security", "--no-pager", "pmcheck.service")
+	found := regexp.MustCompile(`exposure level for pmcheck.service: ([0-9.]+)`).FindStringSubmatch(out)
+	if found == nil {
+		t.Fatalf("systemd-analyze says %s", out)
+	}
+	return found[1]
 }
 
 // operate types a command, and returns the states that HAProxy went through until the last
