@@ -63,21 +63,29 @@ func TestPoolInTheMiddleOfAnUpgrade(t *testing.T) {
 	p.publish("upgrade", size)
 }
 
-// TestPoolOfRubyMasters restarts the master of Puppet 5 behind the HAProxy of its release. Under
-// WEBrick it answers one request at a time, so catalogs are quick.
-func TestPoolOfRubyMasters(t *testing.T) {
+// TestPoolOfOneRelease restarts the masters of another Debian release behind its HAProxy. Under
+// WEBrick, the Ruby master answers one request at a time, so its catalogs are quick.
+func TestPoolOfOneRelease(t *testing.T) {
 	lab.Real(t)
 	if os.Getenv("PMCHECK_LONG") == "" {
-		t.Skip("takes a quarter of an hour; part of make e2e")
+		t.Skip("takes half an hour; part of make e2e")
 	}
-	const suite = "bullseye"
-	size := form{runs: 120, withPmcheck: []scenario{
-		{"`systemctl restart puppet-master`, one after the other", mix{quick: 2}, restartEach, false},
-		{"upgrade of pmcheck", mix{quick: 2}, upgradePmcheck, false},
-	}}
-	p := startPool(t, shape{masters: []string{suite, suite}, workshops: []string{suite}, balancer: suite},
-		size.jrubies, size.largest())
-	p.publish("ruby", size)
+	few := mix{quick: 2}
+	for _, tt := range []struct {
+		suite, table string
+		size         form
+	}{
+		{"bullseye", "ruby", form{runs: 120, withPmcheck: []scenario{
+			{"`systemctl restart puppet-master`, one after the other", few, restartEach, false},
+			{"upgrade of pmcheck", few, upgradePmcheck, false},
+		}}},
+		{"trixie", "eight", form{runs: 120, jrubies: 3, withPmcheck: short().withPmcheck}},
+	} {
+		t.Run(tt.suite, func(t *testing.T) {
+			s := shape{masters: []string{tt.suite, tt.suite}, workshops: []string{tt.suite}, balancer: tt.suite}
+			startPool(t, s, tt.size.jrubies, tt.size.largest()).publish(tt.table, tt.size)
+		})
+	}
 }
 
 // publish measures what a form has with pmcheck, and publishes it as a table.
