@@ -1,3 +1,3 @@
-// Package versions contains only tests. They try pmcheck's DEB, and HAProxy with pmcheck, on
-// several Debian releases, and write the tables in packaging/doc/versions.md.
+// Package versions contains only tests. They try pmcheck's DEB, HAProxy with pmcheck, and masters
+// on booted hosts, of several Debian releases, and write the tables in packaging/doc/versions.md.
 package versions
