@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
@@ -54,8 +55,7 @@ type deployModule struct {
 // same reports whether a file looks as it did when it was read. One that could not be read
 // may be readable now: chmod changes neither size nor time.
 func (d deployFile) same(now deployFile) bool {
-	return d.err == nil && d.info != nil && os.SameFile(d.info, now.info) && d.info.Size() == now.info.Size() &&
-		d.info.ModTime().Equal(now.info.ModTime())
+	return d.err == nil && puppetclient.SameFile(d.info, now.info)
 }
 
 func (d *deployFile) load() {

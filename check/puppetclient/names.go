@@ -18,8 +18,11 @@ func (m *material) linked(c *x509.Certificate) *x509.Certificate {
 	named := func(same func(a, b []byte) bool) int {
 		return slices.IndexFunc(m.bundle, func(ca *x509.Certificate) bool { return same(ca.RawSubject, c.RawIssuer) })
 	}
+	if named(bytes.Equal) >= 0 {
+		return c
+	}
 	i := named(sameName)
-	if i < 0 || named(bytes.Equal) >= 0 {
+	if i < 0 {
 		return c
 	}
 	copied := *c

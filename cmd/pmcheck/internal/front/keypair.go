@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 // ServerTLS returns the configuration of a listener that speaks TLS. It reads
@@ -81,13 +83,8 @@ func (k *keyPair) stat() (infos [3]fs.FileInfo) {
 	return infos
 }
 
-// same reports whether a file looks unchanged.
-func same(a, b fs.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
-}
+// same reports whether a file looks unchanged, or is still not there.
+func same(a, b fs.FileInfo) bool { return a == nil && b == nil || puppetclient.SameFile(a, b) }
 
 func (k *keyPair) read() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(k.certificate, k.key)
