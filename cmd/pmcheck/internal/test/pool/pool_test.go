@@ -21,22 +21,13 @@ func TestPool(t *testing.T) {
 		size = long()
 	}
 	p := startPool(t, alike(2), size.jrubies, size.largest())
-	var rows []row
-	measure := func(list []scenario) {
-		for _, s := range list {
-			t.Run(s.name+", "+s.mix.String(), func(t *testing.T) {
-				rows = append(rows, p.with(t).measure(s, size))
-			})
-		}
-	}
 	p.balance(p.installPmcheck())
-	measure(size.withPmcheck)
+	rows := p.measureAll(size.withPmcheck, size)
 	if len(size.withAncestor) > 0 {
 		p.installAncestor()
-		measure(size.withAncestor)
+		rows = append(rows, p.measureAll(size.withAncestor, size)...)
 	}
-	lab.Publish(t, "pool", table(rows))
-	t.Logf("measured:\n%s", table(rows))
+	p.publish("pool", rows)
 }
 
 // TestPoolInTheMiddleOfAnUpgrade: one master, one balancer and the agents of one host are of
@@ -60,7 +51,8 @@ func TestPoolInTheMiddleOfAnUpgrade(t *testing.T) {
 	for _, m := range p.masters {
 		t.Logf("%s: Puppet Server %s", m.Host.Name, m.Host.MustRun("dpkg-query", "-W", "-f", "${Version}", "puppetserver"))
 	}
-	p.publish("upgrade", size)
+	p.balance(p.installPmcheck())
+	p.publish("upgrade", p.measureAll(size.withPmcheck, size))
 }
 
 // TestPoolOfOneRelease restarts the masters of another Debian release behind its HAProxy. Under
@@ -83,20 +75,24 @@ func TestPoolOfOneRelease(t *testing.T) {
 	} {
 		t.Run(tt.suite, func(t *testing.T) {
 			s := shape{masters: []string{tt.suite, tt.suite}, workshops: []string{tt.suite}, balancer: tt.suite}
-			startPool(t, s, tt.size.jrubies, tt.size.largest()).publish(tt.table, tt.size)
+			p := startPool(t, s, tt.size.jrubies, tt.size.largest())
+			p.balance(p.installPmcheck())
+			p.publish(tt.table, p.measureAll(tt.size.withPmcheck, tt.size))
 		})
 	}
 }
 
-// publish measures what a form has with pmcheck, and publishes it as a table.
-func (p *pool) publish(name string, size form) {
-	p.balance(p.installPmcheck())
-	var rows []row
-	for _, one := range size.withPmcheck {
-		p.t.Run(one.name, func(t *testing.T) {
-			rows = append(rows, p.with(t).measure(one, size))
+// measureAll measures one scenario after the other, each as a subtest.
+func (p *pool) measureAll(list []scenario, size form) (rows []row) {
+	for _, s := range list {
+		p.t.Run(s.name+", "+s.mix.String(), func(t *testing.T) {
+			rows = append(rows, p.with(t).measure(s, size))
 		})
 	}
+	return rows
+}
+
+func (p *pool) publish(name string, rows []row) {
 	lab.Publish(p.t, name, table(rows))
 	p.t.Logf("measured:\n%s", table(rows))
 }
