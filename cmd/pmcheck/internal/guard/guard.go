@@ -163,3 +163,13 @@ func (g *Guard) goBack(why error) {
 		_, _ = g.store.Lift(drain.Guard, "")
 	}
 }
+
+// held returns the mode of the guard's own hold, and whether there is one.
+func (g *Guard) held() (drain.Mode, bool) {
+	for _, h := range g.store.Read().Holds() {
+		if h.Holder == drain.Guard && h.Service == "" {
+			return h.Mode, true
+		}
+	}
+	return drain.Ready, false
+}

@@ -61,13 +61,3 @@ func (g *Guard) waitBack(ctx context.Context) error {
 		}
 	}
 }
-
-// held returns the mode of the guard's own hold, and whether there is one.
-func (g *Guard) held() (drain.Mode, bool) {
-	for _, h := range g.store.Read().Holds() {
-		if h.Holder == drain.Guard && h.Service == "" {
-			return h.Mode, true
-		}
-	}
-	return drain.Ready, false
-}
