@@ -101,7 +101,7 @@ bench: deps ## measure against a bare handler, HAProxy and the xinetd check
 
 .PHONY: bench-short
 bench-short: deps ## that the benchmarks run; what they print then means little
-	$(GO) test -short -run '^$$' -bench . -benchtime 1x ./cmd/pmcheck/internal/test/bench
+	PMCHECK_BENCH_SHORT=1 $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 20m ./cmd/pmcheck/internal/test/bench
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME

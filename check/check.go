@@ -55,11 +55,15 @@ type Host struct {
 	Credentials *puppetclient.Credentials
 	Timeout     time.Duration // of a probe, and of any check that should be as quick
 	Handshake   time.Duration // how long the probe keeps a connection at most
+	// Client is the client of the master's Prober, which the checks that ask the master
+	// share: a handshake costs it more than their requests. If it is nil, they have clients
+	// of their own.
+	Client *puppetclient.Client
 }
 
-// longHandshake is how long a check keeps its connection at most. Checks need no
+// longHandshake is how long a check keeps a connection at most. Checks need no
 // frequent handshakes: the probe makes them, to watch the certificates.
-const longHandshake = 10 * time.Minute
+const longHandshake = time.Hour
 
 // Prober returns a new prober of one service of the master, or of the master itself
 // if service is empty.
@@ -73,21 +77,34 @@ func (h Host) Prober(service string) *Prober {
 	}}
 }
 
-// client returns a new client for the master. Each check has its own, so that
-// none waits for another.
+// client returns a new client for a service of its own.
 func (h Host) client() *puppetclient.Client {
 	h.Handshake = longHandshake
 	return &h.Prober("").Client
+}
+
+// shared returns a client for the master, and what Scheduled.Client must be: that client,
+// unless somebody else closes it.
+func (h Host) shared() (client, own *puppetclient.Client) {
+	if h.Client != nil {
+		return h.Client, nil
+	}
+	client = h.client()
+	return client, client
 }
 
 // Scheduled is a check that runs repeatedly.
 type Scheduled struct {
 	// Check runs the check once. It must not be called again before it has returned.
 	Check func(context.Context) Finding
+	// Reading, if not nil, returns the request of the last Check as the result of a probe
+	// of the master, since it shows as well whether the master answers. It returns nil if
+	// that request is no such proof. Only the caller of Check may call it.
+	Reading func() *Result
 	// Interval is the pause between two runs, Timeout the longest that one may take.
 	Interval, Timeout time.Duration
-	// Client is the client that the check uses; nil if it sends no requests. The
-	// caller must close it when the check is no longer needed.
+	// Client is the client of the check; nil if it sends no requests or uses that of
+	// the Host. The caller must close it when the check is no longer needed.
 	Client *puppetclient.Client
 	// Restarted, if not nil, must be called before the next Check if the master may
 	// have been restarted; closed says that it refused connections meanwhile.

@@ -63,9 +63,9 @@ func heap() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			h.Timeout = heapTimeout
-			c := &heapCheck{client: h.client(), HeapSettings: *s}
-			return &Scheduled{Check: c.check, Interval: s.Interval, Timeout: heapTimeout, Client: c.client}
+			client, own := h.shared()
+			c := &heapCheck{client: client, HeapSettings: *s}
+			return &Scheduled{Check: c.check, Interval: s.Interval, Timeout: heapTimeout, Client: own}
 		},
 	}
 }
@@ -98,16 +98,21 @@ func (c *heapCheck) check(ctx context.Context) Finding {
 }
 
 func (c *heapCheck) ask(ctx context.Context) (*JVM, error) {
-	status, body, err := c.client.Get(ctx, jvmPath, maxAnswer)
+	a, err := c.client.Do(ctx, puppetclient.Request{
+		Path:      jvmPath,
+		Limit:     maxAnswer,
+		Timeout:   heapTimeout,
+		Handshake: longHandshake,
+	})
 	switch {
 	case err != nil:
 		return nil, err
-	case status == http.StatusNotFound:
-		return nil, fmt.Errorf("%w: %s: HTTP status %d", errNoJVM, jvmPath, status)
-	case status != http.StatusOK && status != http.StatusServiceUnavailable:
-		return nil, fmt.Errorf("%s: HTTP status %d", jvmPath, status)
+	case a.Status == http.StatusNotFound:
+		return nil, fmt.Errorf("%w: %s: HTTP status %d", errNoJVM, jvmPath, a.Status)
+	case a.Status != http.StatusOK && a.Status != http.StatusServiceUnavailable:
+		return nil, fmt.Errorf("%s: HTTP status %d", jvmPath, a.Status)
 	}
-	jvm, err := parseJVM(body)
+	jvm, err := parseJVM(a.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", jvmPath, err)
 	}

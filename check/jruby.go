@@ -72,12 +72,14 @@ func jruby() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			p := &poolCheck{client: h.client(), JRubySettings: *s}
+			client, own := h.shared()
+			p := &poolCheck{client: client, JRubySettings: *s}
 			return &Scheduled{
 				Check:     p.check,
 				Interval:  s.Interval,
 				Timeout:   h.Timeout,
-				Client:    p.client,
+				Client:    own,
+				Reading:   func() *Result { return p.reading },
 				Restarted: p.restarted,
 				Urgent:    true,
 			}
@@ -111,6 +113,7 @@ type poolCheck struct {
 	since   time.Time // when instances began to be missing, after a start or a flush
 	empty   time.Time // when the last instance was lost; zero while there is one
 	last    *Pool
+	reading *Result // the last request; nil if its answer was neither a pool nor a fault
 }
 
 // restarted makes the check wait for the instances of a master that may have been
@@ -129,9 +132,14 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 	if c.asked.IsZero() {
 		c.asked = now
 	}
-	pool, err := c.ask(ctx)
+	r := &Result{Asked: now}
+	pool, err := c.ask(ctx, r)
 	if err == nil && pool.Ready() == 0 {
-		pool, err = c.ask(ctx) // an instance that is being handed over is not counted for a moment
+		pool, err = c.ask(ctx, r) // an instance that is being handed over is not counted for a moment
+	}
+	c.reading = nil
+	if r.Fault != nil || err == nil && r.Status == http.StatusOK { // a service that does not run answers 503
+		c.reading = r
 	}
 	if err != nil {
 		f := Finding{Check: CheckJRuby, Checked: now}.unknown(err.Error())
@@ -153,27 +161,29 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 }
 
 // ask tries Puppet Server's name for the service and PE's, and remembers which one
-// exists.
-func (c *poolCheck) ask(ctx context.Context) (pool *Pool, err error) {
+// exists. It records the request.
+func (c *poolCheck) ask(ctx context.Context, r *Result) (pool *Pool, err error) {
 	names := []string{"jruby-metrics", "pe-jruby-metrics"}
 	if c.service != "" {
 		names = []string{c.service}
 	}
 	for _, name := range names {
 		path := "/status/v1/services/" + name + "?level=debug"
-		status, body, asked := c.client.Get(ctx, path, maxPool)
+		a, asked := c.client.Do(ctx, puppetclient.Request{Path: path, Limit: maxPool, Handshake: longHandshake})
+		r.take(a)
 		switch {
 		case asked != nil:
+			r.Fault = faultOf(asked)
 			return nil, asked
-		case status != http.StatusOK && status != http.StatusServiceUnavailable:
-			err = fmt.Errorf("%s: HTTP status %d", path, status)
-			if status == http.StatusNotFound {
+		case a.Status != http.StatusOK && a.Status != http.StatusServiceUnavailable:
+			err = fmt.Errorf("%s: HTTP status %d", path, a.Status)
+			if a.Status == http.StatusNotFound {
 				err = fmt.Errorf("%w: %w", errNoPool, err)
 			}
 			continue
 		}
 		c.service = name
-		if pool, err = parsePool(body); err != nil {
+		if pool, err = parsePool(a.Body); err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
 		return pool, err

@@ -39,9 +39,9 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.Timeout, puppetclient.DefaultTimeout))
 	defer cancel()
 	a, err := p.ask(ctx, &r)
-	r.URL, r.Status, r.TLS, r.Own, r.CAs, r.CRLs, r.Warning = a.URL, a.Status, a.TLS, a.Own, a.CAs, a.CRLs, a.Warning
+	r.take(a.Answer)
 	if a.Own != nil {
-		r.API, r.Took = a.api, time.Since(r.Asked)
+		r.API = a.api
 	}
 	if err != nil {
 		r.Fault = faultOf(err)
@@ -105,6 +105,26 @@ type Result struct {
 	CRLs      []CRL         // in use, in the order of the file
 	Fault     *Fault        // nil if the master answered that it is running
 	Warning   error         // set while newer files on disk are unusable and the last good ones are in use
+}
+
+// take records an answer, or as much of it as there is.
+func (r *Result) take(a puppetclient.Answer) {
+	r.URL, r.Status, r.TLS, r.Own, r.CAs, r.CRLs, r.Warning = a.URL, a.Status, a.TLS, a.Own, a.CAs, a.CRLs, a.Warning
+	r.Handshake = r.Handshake || a.Handshake
+	if a.Own != nil {
+		r.Took = time.Since(r.Asked)
+	}
+}
+
+// NextExpiry returns when the first of the certificates and CRLs in r expires after a time;
+// zero if none does.
+func (r Result) NextExpiry(after time.Time) (first time.Time) {
+	for _, d := range r.dated() {
+		if d.at.After(after) && (first.IsZero() || d.at.Before(first)) {
+			first = d.at
+		}
+	}
+	return first
 }
 
 // TLS, Certificate and CRL are those of package puppetclient.

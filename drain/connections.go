@@ -30,19 +30,41 @@ type Connection struct {
 // out, unless host is a name other than localhost. Connections needs no privilege.
 // On systems other than Linux it returns an error wrapping [errors.ErrUnsupported].
 func Connections(address string) ([]Connection, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return nil, fmt.Errorf("port of %s: %w", address, err)
-	}
-	list, listeners, err := sockets(uint16(number))
+	host, list, listeners, err := socketsOf(address)
 	if err != nil {
 		return nil, err
 	}
 	return ofServer(list, listeners, addresses(host)), nil
+}
+
+// Unaccepted returns how many connections wait until the server that listens on this host at
+// address, a host:port, accepts them. A server that works accepts at once. The error says
+// why that is not known, for example because nothing on this host listens there.
+func Unaccepted(address string) (int, error) {
+	host, _, listeners, err := socketsOf(address)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range addresses(host) {
+		if l, found := listenerOf(a, listeners); found {
+			return listeners[l], nil
+		}
+	}
+	return 0, fmt.Errorf("nothing on this host listens at %s", address)
+}
+
+// socketsOf returns the host in an address, and the sockets of its port.
+func socketsOf(address string) (host string, list []Connection, listeners map[netip.Addr]int, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", nil, nil, fmt.Errorf("port of %s: %w", address, err)
+	}
+	list, listeners, err = sockets(uint16(number))
+	return host, list, listeners, err
 }
 
 // addresses returns the IP addresses of host, which is localhost or an IP address.
@@ -59,7 +81,7 @@ func addresses(host string) []netip.Addr {
 
 // ofServer removes the connections whose listener serves none of the addresses. A
 // connection without a listener is kept: a server that stops closes its port first.
-func ofServer(list []Connection, listeners, addresses []netip.Addr) []Connection {
+func ofServer(list []Connection, listeners map[netip.Addr]int, addresses []netip.Addr) []Connection {
 	if len(addresses) == 0 {
 		return list
 	}
@@ -77,13 +99,13 @@ func ofServer(list []Connection, listeners, addresses []netip.Addr) []Connection
 
 // listenerOf returns the address of the listener to which the kernel gives
 // connections to addr. A listener on addr itself precedes a wildcard listener.
-func listenerOf(addr netip.Addr, listeners []netip.Addr) (netip.Addr, bool) {
-	wildcard := netip.IPv6Unspecified()
-	if addr.Is4() && slices.Contains(listeners, netip.IPv4Unspecified()) {
-		wildcard = netip.IPv4Unspecified()
+func listenerOf(addr netip.Addr, listeners map[netip.Addr]int) (netip.Addr, bool) {
+	order := []netip.Addr{addr, netip.IPv6Unspecified()}
+	if addr.Is4() {
+		order = []netip.Addr{addr, netip.IPv4Unspecified(), netip.IPv6Unspecified()}
 	}
-	for _, l := range []netip.Addr{addr, wildcard} {
-		if slices.Contains(listeners, l) {
+	for _, l := range order {
+		if _, found := listeners[l]; found {
 			return l, true
 		}
 	}

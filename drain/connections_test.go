@@ -58,6 +58,43 @@ func TestConnectionsListsThoseOfThePort(t *testing.T) {
 	}
 }
 
+// TestUnacceptedCountsWhatTheServerHasNotAccepted: the kernel completes connections for a
+// server that no longer accepts any.
+func TestUnacceptedCountsWhatTheServerHasNotAccepted(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::]:0"} {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		server := fmt.Sprintf("localhost:%d", l.Addr().(*net.TCPAddr).Port)
+		for want := range 3 {
+			if got, err := drain.Unaccepted(server); got != want || err != nil {
+				t.Fatalf("%s: %d, %v; want %d", address, got, err, want)
+			}
+			client, err := net.Dial("tcp", server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+		}
+		for want := 2; want >= 0; want-- {
+			accepted, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer accepted.Close()
+			if got, err := drain.Unaccepted(server); got != want || err != nil {
+				t.Errorf("%s: %d, %v; want %d", address, got, err, want)
+			}
+		}
+		l.Close()
+		if n, err := drain.Unaccepted(server); err == nil {
+			t.Errorf("%s: %d for a closed port, want an error", address, n)
+		}
+	}
+}
+
 func connections(t *testing.T, address string) []drain.Connection {
 	t.Helper()
 	list, err := drain.Connections(address)

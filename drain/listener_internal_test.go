@@ -6,16 +6,17 @@ import (
 )
 
 func TestListenerOnTheAddressPrecedesAWildcard(t *testing.T) {
-	addrs := func(list ...string) (parsed []netip.Addr) {
+	addrs := func(list ...string) map[netip.Addr]int {
+		parsed := map[netip.Addr]int{}
 		for _, a := range list {
-			parsed = append(parsed, netip.MustParseAddr(a))
+			parsed[netip.MustParseAddr(a)] = 0
 		}
 		return parsed
 	}
 	for _, tt := range []struct {
 		name      string
 		addr      string
-		listeners []netip.Addr
+		listeners map[netip.Addr]int
 		want      string // empty: none
 	}{
 		{"its own", "127.0.0.1", addrs("127.0.0.1"), "127.0.0.1"},

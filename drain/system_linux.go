@@ -12,9 +12,10 @@ import (
 )
 
 // sockets returns the connections to a port of this host that are established
-// now, over IPv4 and IPv6, and the addresses on which programs listen there, as
-// the kernel knows them. It needs no privilege.
-func sockets(port uint16) (list []Connection, listeners []netip.Addr, err error) {
+// now, over IPv4 and IPv6, and the addresses on which programs listen there, each with how
+// many connections wait to be accepted, as the kernel knows them. It needs no privilege.
+func sockets(port uint16) (list []Connection, listeners map[netip.Addr]int, err error) {
+	listeners = map[netip.Addr]int{}
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		all, err := whole(func() ([]*netlink.InetDiagTCPInfoResp, error) { return netlink.SocketDiagTCPInfo(family) })
 		if err != nil {
@@ -28,7 +29,7 @@ func sockets(port uint16) (list []Connection, listeners []netip.Addr, err error)
 			local := addrPort(socket.ID.Source, port).Addr()
 			switch {
 			case socket.State == netlink.TCP_LISTEN:
-				listeners = append(listeners, local)
+				listeners[local] += int(socket.RQueue)
 			case socket.State == netlink.TCP_ESTABLISHED && tcp != nil:
 				list = append(list, Connection{
 					Local: local,

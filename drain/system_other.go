@@ -10,7 +10,7 @@ import (
 
 // sockets is implemented on Linux only. Here it returns an error that wraps
 // errors.ErrUnsupported.
-func sockets(uint16) ([]Connection, []netip.Addr, error) {
+func sockets(uint16) ([]Connection, map[netip.Addr]int, error) {
 	return nil, nil, fmt.Errorf("list TCP connections: %w", errors.ErrUnsupported)
 }
 

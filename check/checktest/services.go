@@ -104,7 +104,11 @@ func (m *Master) beside(path string) (canned, bool) {
 	}
 	switch path {
 	case poolPath:
-		return canned{http.StatusOK, poolAnswer(check.Pool{Size: 4, Free: 4, Lock: "not-in-use",
+		status := http.StatusOK
+		if m.state == Starting || m.state == Stopping || m.state == Error {
+			status = http.StatusServiceUnavailable
+		}
+		return canned{status, poolAnswer(check.Pool{Size: 4, Free: 4, Lock: "not-in-use",
 			Borrows: 40, Routes: []check.Route{{Name: "puppet-v3-catalog", Count: 40, Mean: 1.8}}})}, true
 	case simplePath + "ca":
 		return canned{http.StatusOK, "running"}, true

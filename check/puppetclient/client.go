@@ -67,13 +67,13 @@ func (c *Client) init() {
 	}
 }
 
-// renew looks at the files, and closes a kept connection that is too old or was made
-// with other files, so that the next request makes a new one. It returns the results
+// renew looks at the files, and closes a kept connection that is older than maxAge or was
+// made with other files, so that the next request makes a new one. It returns the results
 // of Credentials.material.
-func (c *Client) renew(now time.Time) (*material, error) {
+func (c *Client) renew(now time.Time, maxAge time.Duration) (*material, error) {
 	c.once.Do(c.init)
 	last := c.conn.Load()
-	due := last == nil || now.Sub(last.born) >= cmp.Or(c.Handshake, DefaultHandshake)
+	due := last == nil || now.Sub(last.born) >= maxAge
 	m, err := c.Credentials.material(due)
 	if due || m != c.material.Load() {
 		c.transport.CloseIdleConnections()
@@ -83,10 +83,10 @@ func (c *Client) renew(now time.Time) (*material, error) {
 	return m, err
 }
 
-// dial connects and shakes hands. It has a timeout of its own: net/http lets a dial go
-// on after the request that started it has timed out.
+// dial connects and shakes hands. It has the timeout of the request anew: net/http lets a
+// dial go on after the request that started it has timed out.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout())
+	ctx, cancel := context.WithTimeout(ctx, ctx.Value(timeoutKey{}).(time.Duration))
 	defer cancel()
 	raw, err := connect(ctx, c.Address)
 	if err != nil {
@@ -107,7 +107,12 @@ type Request struct {
 	Path   string // with the query, if there is one
 	Accept string // empty means application/json
 	Limit  int64  // a longer answer, in bytes, is an error
+	// Timeout and Handshake, unless 0, replace those of the Client.
+	Timeout, Handshake time.Duration
 }
+
+// timeoutKey is the key under which the context of a request has its timeout.
+type timeoutKey struct{}
 
 // Answer is the answer to one request, with a description of the connection.
 type Answer struct {
@@ -122,13 +127,14 @@ type Answer struct {
 	Warning   error         // set while newer files on disk are unusable and the last good ones are in use
 }
 
-// Do sends a request. It returns within Timeout, or when ctx is done. The error is an
+// Do sends a request. It returns within its timeout, or when ctx is done. The error is an
 // *Error; the Answer then contains what is known nevertheless. A status code other
 // than 200 is not an error. After an error the next request makes a new connection.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout())
+	timeout := cmp.Or(r.Timeout, c.Timeout, DefaultTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, timeoutKey{}, timeout), timeout)
 	defer cancel()
-	m, err := c.renew(time.Now())
+	m, err := c.renew(time.Now(), cmp.Or(r.Handshake, c.Handshake, DefaultHandshake))
 	if m == nil {
 		return Answer{}, err
 	}
@@ -181,5 +187,3 @@ func (c *Client) Get(ctx context.Context, path string, limit int64) (status int,
 	a, err := c.Do(ctx, Request{Path: path, Limit: limit})
 	return a.Status, a.Body, err
 }
-
-func (c *Client) timeout() time.Duration { return cmp.Or(c.Timeout, DefaultTimeout) }

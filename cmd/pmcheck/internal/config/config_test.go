@@ -22,7 +22,7 @@ const sample = "../../../../packaging/pmcheck.yaml"
 // derivedDefault is Default as Load returns it on a host without Puppet.
 func derivedDefault() config.Config {
 	c := config.Default()
-	c.Probe.MaxAge = 5500 * time.Millisecond
+	c.Probe.MaxAge = 11500 * time.Millisecond
 	return c
 }
 
@@ -124,9 +124,41 @@ func TestDetectionIsTheWorstCase(t *testing.T) {
 	c := config.Default()
 	c.Probe.Fall = 2
 	got := c.Detection(time.Second, 3)
-	want := config.Detection{Killed: 3100 * time.Millisecond, Silent: 8 * time.Second}
+	want := config.Detection{Killed: 3100 * time.Millisecond, Silent: 11 * time.Second}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestCalmNeedsReadingsOftenEnough: whoever has a shorter probe.interval or probe.max_age
+// configured still has a hang noticed as soon as that promises.
+func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
+	tests := []struct {
+		yaml   string
+		calm   bool
+		maxAge time.Duration
+	}{
+		{"", true, 11500 * time.Millisecond},
+		{"probe: {interval: 1s, timeout: 900ms}\n", false, 2900 * time.Millisecond},
+		{"probe: {interval: 1s, timeout: 900ms}\njruby: {interval: 2500ms}\n", true, 5900 * time.Millisecond},
+		{"jruby: {interval: 6s}\n", false, 5500 * time.Millisecond},
+		{"jruby: {interval: 1s}\n", true, 5500 * time.Millisecond},
+		{"probe: {interval: 10s}\n", true, 21500 * time.Millisecond},
+		{"checks: {jruby: off}\n", false, 5500 * time.Millisecond},
+		{"checks: {jruby: warn}\n", true, 11500 * time.Millisecond},
+		{"probe: {max_age: 6s}\n", false, 6 * time.Second},
+		{"probe: {max_age: 6500ms}\n", true, 6500 * time.Millisecond},
+		{"probe: {max_age: 6500ms, fall: 2}\n", false, 6500 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		l, err := config.Check(config.Options{File: write(t, tt.yaml)})
+		if err != nil {
+			t.Errorf("%q: %v", tt.yaml, err)
+			continue
+		}
+		if got := l.Config; got.Calm() != tt.calm || got.Probe.MaxAge != tt.maxAge {
+			t.Errorf("%q: calm %v, max_age %s; want %v, %s", tt.yaml, got.Calm(), got.Probe.MaxAge, tt.calm, tt.maxAge)
+		}
 	}
 }
 

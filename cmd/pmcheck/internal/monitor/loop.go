@@ -18,10 +18,11 @@ func (m *Monitor) configure(c config.Config) {
 		m.credentials = next
 	}
 	old, host := m.services, newHost(c.Probe, m.credentials)
-	m.services = subjects(c, host, m.lost, old)
+	m.services = subjects(c, &host, m.lost, old)
 	for _, s := range old {
 		s.close()
 	}
+	m.calm = newCalm(c, time.Now())
 	m.runners = newRunners(c, host, &m.signals)
 	maxAge := map[string]time.Duration{}
 	for _, r := range m.runners {
@@ -66,11 +67,11 @@ func (m *Monitor) loop(ctx context.Context) {
 			return
 		case <-tick.C:
 			m.holds.Rescan()
-			m.probeAll(ctx)
+			m.probeDue(ctx)
 		case s := <-m.wanted:
 			m.probeIf(ctx, s, m.serves(s))
 		case s := <-m.lost:
-			s.lost = time.Now()
+			s.lost, m.calm.stirred = time.Now(), time.Now()
 			m.probeIf(ctx, s, m.serves(s) && s.credit)
 			s.credit = false
 		case o := <-m.results:
@@ -78,8 +79,9 @@ func (m *Monitor) loop(ctx context.Context) {
 				m.observe(ctx, o.subject, o.result)
 			}
 		case f := <-m.found:
-			m.findings.take(f, time.Now())
+			m.take(ctx, f, time.Now())
 		case u := <-m.units:
+			m.calm.stirred = time.Now()
 			m.findings.unit(u, time.Now())
 			m.probeIf(ctx, m.services[0], u.Unit != "") // the master may have started or stopped
 		case <-m.holds.Changes():
@@ -101,6 +103,14 @@ func (m *Monitor) probeAll(ctx context.Context) {
 	for _, s := range m.services {
 		s.credit = true
 		m.probe(ctx, s)
+	}
+}
+
+// probeDue is probeAll, but leaves out the master while all is calm.
+func (m *Monitor) probeDue(ctx context.Context) {
+	for _, s := range m.services {
+		s.credit = true
+		m.probeIf(ctx, s, s.name != Server || !m.calmly(time.Now()))
 	}
 }
 
@@ -139,6 +149,7 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 	s.judge.Patience = m.patience(s)
 	verdict, confirm := s.judge.Observe(r)
 	if s.name == Server {
+		m.calm.heard(r, time.Now())
 		m.concluded(served, verdict.Health.Serves(), r)
 	}
 	m.log.Debug("probe", "service", s.name, "took", r.Took, "handshake", r.Handshake, "url", r.URL, "fault", faultText(r))

@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
@@ -43,10 +42,10 @@ type Monitor struct {
 	once    sync.Once // closes judged
 	reloads chan config.Config
 
-	results chan outcome       // of probes
-	wanted  chan *subject      // a fault must be confirmed
-	lost    chan *subject      // the master ended a kept connection
-	found   chan check.Finding // of the checks other than the probe
+	results chan outcome  // of probes
+	wanted  chan *subject // a fault must be confirmed
+	lost    chan *subject // the master ended a kept connection
+	found   chan found    // by the checks other than the probe
 	units   chan systemd.UnitState
 	work    sync.WaitGroup // the goroutines that send on these
 	stop    func()         // ends the runners of the configuration in use
@@ -58,6 +57,7 @@ type Monitor struct {
 	services    []*subject
 	runners     []*runner
 	findings    findings
+	calm        calm
 	fell        bool // the master may have been restarted since it served
 	closed      bool // it has refused connections since it served
 }
@@ -74,7 +74,7 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 		results:  make(chan outcome),
 		wanted:   make(chan *subject),
 		lost:     make(chan *subject, 1),
-		found:    make(chan check.Finding),
+		found:    make(chan found),
 		units:    make(chan systemd.UnitState),
 		stop:     func() {},
 		findings: newFindings(),

@@ -33,7 +33,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	defer cancel()
 	for _, r := range newRunners(c, host, new(signals)) {
 		work.Go(func() {
-			f := r.once(early)
+			f := r.once(early).Finding
 			r.close()
 			if errors.Is(early.Err(), context.DeadlineExceeded) { // it found only that it was ended
 				f = check.Finding{

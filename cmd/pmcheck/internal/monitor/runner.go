@@ -34,13 +34,23 @@ type runner struct {
 	every   time.Duration // at most Interval
 }
 
-func (r *runner) once(ctx context.Context) check.Finding {
+// found is a finding, and what it says of the master beside: see [check.Scheduled].
+type found struct {
+	check.Finding
+	reading *check.Result
+}
+
+func (r *runner) once(ctx context.Context) found {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	if r.Restarted != nil && r.signals.restarted.Swap(false) {
 		r.Restarted(r.signals.closed.Load())
 	}
-	return r.Check(ctx)
+	f := found{Finding: r.Check(ctx)}
+	if r.Reading != nil {
+		f.reading = r.Reading()
+	}
+	return f
 }
 
 func (r *runner) close() {
@@ -50,14 +60,14 @@ func (r *runner) close() {
 }
 
 // run runs the check repeatedly until ctx ends.
-func (r *runner) run(ctx context.Context, found chan<- check.Finding) {
+func (r *runner) run(ctx context.Context, to chan<- found) {
 	defer r.close()
 	for {
 		f := r.once(ctx)
-		if !send(ctx, found, f) {
+		if !send(ctx, to, f) {
 			return
 		}
-		timer := time.NewTimer(r.pause(f))
+		timer := time.NewTimer(r.pause(f.Finding))
 		select {
 		case <-timer.C:
 		case <-r.kick:

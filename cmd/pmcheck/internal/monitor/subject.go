@@ -38,15 +38,19 @@ type outcome struct {
 	result  check.Result
 }
 
-// lostRecently is how long after the end of a kept connection a refused one is confirmed
-// without a pause.
+// lostRecently is how long after the end of a kept connection a refused or reset one is
+// confirmed without a pause.
 const lostRecently = time.Second
 
-// gone reports whether the master has just ended a kept connection and refuses a new one:
-// its process is exiting. The second probe need not wait then, because a listener that is being
-// replaced leaves established connections alone.
+// gone reports whether the master has just ended a kept connection, and refuses or ends a new
+// one: its process is exiting. The kernel may end the connections of a process before it closes
+// the listener, and then accepts one more, to end it at once. The second probe need not wait,
+// because a listener that is being replaced leaves established connections alone.
 func (s *subject) gone(r check.Result, now time.Time) bool {
-	return r.Fault != nil && r.Fault.Reason == check.Refused && now.Sub(s.lost) < lostRecently
+	if r.Fault == nil || now.Sub(s.lost) >= lostRecently {
+		return false
+	}
+	return r.Fault.Reason == check.Refused || r.Fault.Reason == check.ConnectionLost
 }
 
 // newHost returns the settings that all clients of a configuration share.
@@ -74,10 +78,14 @@ func newCredentials(c config.Probe) *puppetclient.Credentials {
 // subjects returns the subjects of a configuration. The first is the master. A subject
 // whose kept connection the master closes is sent to lost. A subject takes over the
 // results of the old one with the same name, so that a reload does not forget a verdict.
-func subjects(c config.Config, host check.Host, lost chan<- *subject, old []*subject) []*subject {
-	list := []*subject{newSubject(host, Server, "", lost)}
+// The host gets the client of the master.
+func subjects(c config.Config, host *check.Host, lost chan<- *subject, old []*subject) []*subject {
+	master, client := newSubject(*host, Server, "", lost)
+	host.Client = client
+	list := []*subject{master}
 	for _, name := range c.Services {
-		list = append(list, newSubject(host, name, name, lost))
+		s, _ := newSubject(*host, name, name, lost)
+		list = append(list, s)
 	}
 	for _, s := range c.TCPServices {
 		name, address, _ := strings.Cut(s, "=")
@@ -101,8 +109,8 @@ func subjects(c config.Config, host check.Host, lost chan<- *subject, old []*sub
 	return list
 }
 
-// newSubject returns a subject that is probed through the Status API.
-func newSubject(host check.Host, name, service string, lost chan<- *subject) *subject {
+// newSubject returns a subject that is probed through the Status API, and its client.
+func newSubject(host check.Host, name, service string, lost chan<- *subject) (*subject, *puppetclient.Client) {
 	prober := host.Prober(service)
 	s := &subject{name: name, probe: prober.Probe, close: prober.Close, local: prober.Local}
 	prober.Lost = func() {
@@ -111,7 +119,7 @@ func newSubject(host check.Host, name, service string, lost chan<- *subject) *su
 		default: // another subject's connection was lost too: the next tick comes soon
 		}
 	}
-	return s
+	return s, &prober.Client
 }
 
 func faultText(r check.Result) string {

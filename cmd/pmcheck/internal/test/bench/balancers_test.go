@@ -36,7 +36,7 @@ type run struct {
 
 // allRates returns the numbers of balancers, each of which asks once a second.
 func allRates() []int {
-	if testing.Short() {
+	if short() {
 		return []int{10, 1000}
 	}
 	return []int{1, 10, 100, 1000}

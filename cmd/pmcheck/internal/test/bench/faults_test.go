@@ -18,7 +18,7 @@ import (
 // ancestor and with pmcheck. All ways watch the same master at the same time.
 func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	patience, stuckAfter := 60*time.Second, 5*time.Second
-	if testing.Short() {
+	if short() {
 		patience, stuckAfter = 3*time.Second, time.Second
 	}
 	ancestor := lab.StartAncestor(b, master.Address())

@@ -16,7 +16,7 @@ func BenchmarkMaster(b *testing.B) {
 		b.Fatal("starts Puppet Server as its own user: run as root")
 	}
 	options := lab.PuppetServerOptions{JavaArgs: []string{}} // a JVM as shipped
-	if testing.Short() {
+	if short() {
 		options.JavaArgs = nil // a JVM that starts faster
 	}
 	master := lab.StartPuppetServer(b, options)

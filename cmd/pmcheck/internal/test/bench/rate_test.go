@@ -39,7 +39,7 @@ func BenchmarkAnswers(b *testing.B) {
 		{"OneCPU", "each server on one CPU (GOMAXPROCS=1, nbthread 1), wrk on another", 1, 0},
 		{"AllCPUs", "each server with its defaults, on all CPUs", -1, -1},
 	} {
-		if testing.Short() && placement.server < 0 {
+		if short() && placement.server < 0 {
 			continue // the short form measures one placement
 		}
 		b.Run(placement.name, func(b *testing.B) {
@@ -121,7 +121,7 @@ func measureAnswers(b *testing.B, servers []*server, kept bool) {
 		s.rates, s.costs = nil, nil
 	}
 	times := 2 * rounds(b)
-	if testing.Short() {
+	if short() {
 		times = 1
 	}
 	for round := range times {

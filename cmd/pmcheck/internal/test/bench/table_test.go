@@ -13,6 +13,10 @@ import (
 	"time"
 )
 
+// short reports whether the benchmarks only have to show that they run. It is not go test
+// -short, with which nothing that needs a real program runs.
+func short() bool { return os.Getenv("PMCHECK_BENCH_SHORT") != "" }
+
 // rounds returns the number of rounds.
 func rounds(b *testing.B) int {
 	b.Helper()
@@ -23,16 +27,16 @@ func rounds(b *testing.B) int {
 		}
 		return n
 	}
-	if testing.Short() {
+	if short() {
 		return 1
 	}
 	return 5
 }
 
-// window returns how long a measurement lasts: with -short a tenth of long, but at least
+// window returns how long a measurement lasts: in the short form a tenth of long, but at least
 // 1 s, which only shows that everything runs.
 func window(long time.Duration) time.Duration {
-	if testing.Short() {
+	if short() {
 		return max(long/10, time.Second)
 	}
 	return long
