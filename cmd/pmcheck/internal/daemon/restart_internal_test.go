@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// noRestart returns the settings that need no restart of the daemon. Those of the checks are
+// not among them: a reload makes every check anew.
+func noRestart() []string {
+	return slices.Concat([]string{
+		// The daemon takes these at a reload.
+		"allow", "status_allow", "balancers", "services", "tcp_services", "fleet", "puppet.conf", "probe.address",
+		"probe.certname", "probe.certificate", "probe.key", "probe.ca", "probe.crl", "probe.revocation",
+		"probe.environment", "probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.handshake",
+		"probe.max_age", "agent.weight", "budget.database", "budget.pool", "budget.max_out", "budget.lapse",
+		"budget.settle",
+	}, []string{
+		// Only other processes read these: the guard whenever it runs, and the gate when it starts.
+		"guard.turn", "guard.wait", "guard.shutdown", "guard.return", "gate.except",
+	})
+}
+
+// A setting that is read only when the daemon starts must be in atStart, or the operator is not
+// told that a reload did not change it. No test can see when a setting is read, so each must be
+// declared: in atStart or in noRestart.
+func TestEachSettingIsInAtStartOrNeedsNoRestart(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	eachSetting(reflect.ValueOf(config.Default()), "", func(key string, _ reflect.Value) { keys = append(keys, key) })
+	for _, key := range keys {
+		changed := config.Default()
+		eachSetting(reflect.ValueOf(&changed).Elem(), "", func(k string, v reflect.Value) {
+			if k == key {
+				change(t, key, v)
+			}
+		})
+		waits := len(waitForRestart(config.Default(), changed)) > 0
+		switch declared := slices.Contains(noRestart(), key); {
+		case waits && declared:
+			t.Errorf("%s is in atStart and in noRestart", key)
+		case !waits && !declared:
+			t.Errorf("%s is neither in atStart nor in noRestart", key)
+		}
+	}
+	for _, key := range noRestart() {
+		if !slices.Contains(keys, key) {
+			t.Errorf("%s is in noRestart, but not a setting", key)
+		}
+	}
+}
+
+// eachSetting calls visit for each setting of a section except the checks.
+func eachSetting(section reflect.Value, prefix string, visit func(key string, v reflect.Value)) {
+	for i := range section.NumField() {
+		v, key := section.Field(i), prefix+section.Type().Field(i).Tag.Get("yaml")
+		switch {
+		case v.Type() == reflect.TypeFor[check.List]():
+		case v.Kind() == reflect.Struct:
+			eachSetting(v, key+".", visit)
+		default:
+			visit(key, v)
+		}
+	}
+}
+
+// change gives a setting another value, valid or not.
+func change(t *testing.T, key string, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Int, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.Slice:
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+	default:
+		t.Fatalf("%s: cannot change a %s", key, v.Kind())
+	}
+}
