@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -30,16 +33,9 @@ func noRestart() []string {
 // declared: in atStart or in noRestart.
 func TestEachSettingIsInAtStartOrNeedsNoRestart(t *testing.T) {
 	t.Parallel()
-	var keys []string
-	eachSetting(reflect.ValueOf(config.Default()), "", func(key string, _ reflect.Value) { keys = append(keys, key) })
+	keys := settingKeys()
 	for _, key := range keys {
-		changed := config.Default()
-		eachSetting(reflect.ValueOf(&changed).Elem(), "", func(k string, v reflect.Value) {
-			if k == key {
-				change(t, key, v)
-			}
-		})
-		waits := len(waitForRestart(config.Default(), changed)) > 0
+		waits := waitsForRestart(t, key)
 		switch declared := slices.Contains(noRestart(), key); {
 		case waits && declared:
 			t.Errorf("%s is in atStart and in noRestart", key)
@@ -52,6 +48,48 @@ func TestEachSettingIsInAtStartOrNeedsNoRestart(t *testing.T) {
 			t.Errorf("%s is in noRestart, but not a setting", key)
 		}
 	}
+}
+
+// The Puppet module restarts a unit by a drop-in when one of these settings changes.
+func TestTheModuleRestartsTheDaemonForEachSettingInAtStart(t *testing.T) {
+	t.Parallel()
+	manifest, err := os.ReadFile("../../../../packaging/puppet/manifests/config.pp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?m)^  \$at_start = \[(.*)\]$`).FindSubmatch(manifest)
+	if list == nil {
+		t.Fatal("config.pp has no $at_start")
+	}
+	for _, key := range settingKeys() {
+		section, name, _ := strings.Cut(key, ".")
+		socket := "$settings['" + key + "']"
+		if name != "" {
+			socket = "$settings.dig('" + section + "', '" + name + "')"
+		}
+		listed := strings.Contains(string(list[1]), "'"+section+"'") || strings.Contains(string(manifest), socket)
+		if waits := waitsForRestart(t, key); waits != listed {
+			t.Errorf("%s: waits for a restart: %v, has a drop-in: %v", key, waits, listed)
+		}
+	}
+}
+
+// settingKeys returns the keys of all settings except those of the checks.
+func settingKeys() (keys []string) {
+	eachSetting(reflect.ValueOf(config.Default()), "", func(key string, _ reflect.Value) { keys = append(keys, key) })
+	return keys
+}
+
+// waitsForRestart reports whether a change of a setting is one of atStart.
+func waitsForRestart(t *testing.T, key string) bool {
+	t.Helper()
+	changed := config.Default()
+	eachSetting(reflect.ValueOf(&changed).Elem(), "", func(k string, v reflect.Value) {
+		if k == key {
+			change(t, key, v)
+		}
+	})
+	return len(waitForRestart(config.Default(), changed)) > 0
 }
 
 // eachSetting calls visit for each setting of a section except the checks.
