@@ -51,7 +51,8 @@ func deploy(t *testing.T, dir, environment, record string) {
 	write(t, filepath.Join(dir, environment, name), []byte(record))
 }
 
-// record returns a record of r10k with these times. A zero finished leaves out the end.
+// record returns a record of r10k with these times. If finished is zero,
+// finished_at is empty.
 func record(started, finished time.Time, success bool) string {
 	const layout = "2006-01-02 15:04:05 -0700"
 	end := ""
@@ -66,6 +67,7 @@ func TestCodeReportsEachDeployment(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	good := record(ago(2*time.Hour), ago(time.Hour), true)
+	failed := record(ago(2*time.Minute), ago(time.Minute), false)
 	tests := []struct {
 		name    string
 		records map[string]string
@@ -77,6 +79,7 @@ func TestCodeReportsEachDeployment(t *testing.T) {
 		{"r10k", map[string]string{"production": r10kRecord}, check.StateOK, check.OK, ""},
 		{"failed", map[string]string{"a": good, "b": record(ago(time.Hour), ago(time.Minute), false)}, check.StateWarn,
 			check.DeployFailed, "b: "},
+		// The end and the success are those of the deployment before: an end before the beginning is none.
 		{"under way", map[string]string{"a": record(ago(time.Minute), ago(time.Hour), true), "b": good}, check.StateWarn,
 			check.DeployUnderWay, "a: "},
 		{"begun, no end", map[string]string{"a": record(ago(time.Minute), time.Time{}, false)}, check.StateWarn,
@@ -89,10 +92,10 @@ func TestCodeReportsEachDeployment(t *testing.T) {
 				ago(time.Minute).Format(time.RFC3339Nano))},
 			check.StateWarn, check.DeployUnderWay, "a: "},
 		{"failed is worse than under way", map[string]string{"a": record(ago(time.Minute), time.Time{}, false),
-			"b": record(ago(2), ago(1), false), "c": "{"},
+			"b": failed, "c": "{"},
 			check.StateWarn, check.DeployFailed, "b: the deployment that ended"},
 		{"more failures are counted",
-			map[string]string{"a": record(ago(2), ago(1), false), "b": record(ago(2), ago(1), false), "c": good, "d": "{"},
+			map[string]string{"a": failed, "b": failed, "c": good, "d": "{"},
 			check.StateWarn, check.DeployFailed, "; and 2 more"},
 		{"empty", map[string]string{"a": "", "b": good}, check.StateNone, check.NotKnown, "a: "},
 		{"truncated", map[string]string{"a": r10kRecord[:100]}, check.StateNone, check.NotKnown, "a: "},

@@ -82,7 +82,7 @@ func TestDirectoryNamedByOthersIsTrustedOnlyIfRootMadeIt(t *testing.T) {
 	}
 }
 
-// Neither has the marker, and /tmp can be written by everyone.
+// None has the marker, and a parent of the last one, /tmp, is world-writable.
 func TestDirectoriesOfTheSystemAreNotTrusted(t *testing.T) {
 	for _, dir := range []string{"/etc", "/", t.TempDir()} {
 		if err := (&Store{Persistent: dir}).CheckTrusted(); err == nil {

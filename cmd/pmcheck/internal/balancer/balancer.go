@@ -30,9 +30,9 @@ const (
 	// slower one they could take minutes, so one refusal is enough. A balancer that asks
 	// every 10 s, as AWS does by default, is measured a few milliseconds above or below that.
 	quick = 11 * time.Second
-	// Lately is how long a server that has left is expected back: a boot, or a start of
+	// ExpectedBack is how long a server that has left is expected back: a boot, or a start of
 	// Puppet Server, takes minutes.
-	Lately = 15 * time.Minute
+	ExpectedBack = 15 * time.Minute
 )
 
 // AgentCheck is the Name under which the agent-checks of an address are kept.
@@ -63,7 +63,7 @@ type Balancer struct {
 	View *View `json:"view,omitempty"`
 	// Listed means that the setting balancers contains its network.
 	Listed bool `json:"listed,omitempty"`
-	// OthersWeight is the greatest total weight that the other servers had within Lately,
+	// OthersWeight is the greatest total weight that the other servers had within ExpectedBack,
 	// OthersSeen is when none of them was last missing, and UnitWeight is the greatest
 	// weight of this master, which stands for the weight of any one server. Without a
 	// view they are zero. OthersSeen is zero, too, if there was never another server beside
@@ -118,14 +118,14 @@ func (b *Balancer) Overflows() bool { return b.BusyCode >= http.StatusBadRequest
 // new sessions, according to its view.
 func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() && !b.Elsewhere }
 
-// Missing reports whether another server that the balancer had within Lately is out, and
+// Missing reports whether another server that the balancer had within ExpectedBack is out, and
 // for how long.
 func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 	if b.View == nil || b.OthersSeen.IsZero() {
 		return false, 0
 	}
 	since = now.Sub(b.OthersSeen)
-	return since < Lately && b.Lost(b.OthersWeight), since
+	return since < ExpectedBack && b.Lost(b.OthersWeight), since
 }
 
 // Lost reports whether one of the other servers has gone missing since their total was
@@ -162,7 +162,7 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 			b.OthersSeen = now
 		}
 		return
-	case others >= b.OthersWeight || now.Sub(b.OthersSeen) >= Lately:
+	case others >= b.OthersWeight || now.Sub(b.OthersSeen) >= ExpectedBack:
 		b.OthersWeight = others
 	}
 	if !b.Lost(b.OthersWeight) {

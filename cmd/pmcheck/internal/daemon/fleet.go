@@ -76,7 +76,7 @@ func (f *fleet) asks(gate *api.GateStatus, now time.Time) bool {
 	if gate.Runs(now) {
 		f.GateRan = now
 	}
-	return now.Sub(f.GateRan) < balancer.Lately
+	return now.Sub(f.GateRan) < balancer.ExpectedBack
 }
 
 // askOthers asks the other masters of the fleet until ctx ends, and saves what is known of
@@ -153,7 +153,7 @@ func (f *fleet) look(members []api.Member, own []string, now time.Time) {
 			known[m.Host] = memory{Served: now, Certname: certname}
 			continue
 		}
-		if now.Sub(before.Served) < balancer.Lately {
+		if now.Sub(before.Served) < balancer.ExpectedBack {
 			o.Missing = append(o.Missing, m.Host)
 		}
 		known[m.Host] = memory{Missed: now, Served: before.Served, Certname: certname}

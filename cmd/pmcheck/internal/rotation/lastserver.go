@@ -42,7 +42,7 @@ func ServerMayLeave(s api.Status) bool {
 	return elsewhere && len(LastServer(s, "")) > 0 && len(LastServer(s, monitor.Server)) == 0
 }
 
-// Turn returns the balancers that have lost another server within balancer.Lately and, where
+// Turn returns the balancers that have lost another server within balancer.ExpectedBack and, where
 // the gate runs, the masters of the fleet that no longer serve: these are expected back. A
 // balancer that never had another server, as with a single master, is not waited for, and
 // neither is a server that has been out for longer.

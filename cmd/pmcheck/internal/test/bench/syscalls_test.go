@@ -18,8 +18,8 @@ import (
 )
 
 // BenchmarkSystemCalls counts the system calls that servers make for an answer over a new
-// connection. They are most of its cost, and explain why one server cannot be as fast as
-// another.
+// connection. System calls are most of the cost of an answer, and explain why one server
+// cannot be as fast as another.
 func BenchmarkSystemCalls(b *testing.B) {
 	var servers []*server
 	master := lab.StartStandIn(b, "master.bench.example")

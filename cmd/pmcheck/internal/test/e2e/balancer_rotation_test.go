@@ -83,7 +83,7 @@ func testBalancerOnTheHost(t *testing.T, s *lab.PuppetServer) {
 	if status != 0 {
 		t.Errorf("drain --wait ends with %d:\n%s", status, out)
 	}
-	traffic.Stop().Only("true")
+	traffic.Stop().AssertOnly("true")
 }
 
 // testJRubyReplaced: Puppet Server replaces a JRuby after max-requests-per-instance. A

@@ -62,8 +62,8 @@ func waitForWeights(s *lab.Site, weight string) {
 	}, 20*time.Second)
 }
 
-// TestDrainsAtTheSameTime drains both masters of a pool in the same moment. Each becomes
-// the last server together with the other one, and returns.
+// TestDrainsAtTheSameTime drains both masters of a pool in the same moment. Each drain sees
+// that the other server left too, is undone, and exits with status 7.
 func TestDrainsAtTheSameTime(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
@@ -205,8 +205,8 @@ func restartTogether(t *testing.T, pool []*lab.Site, h *lab.HAProxy, turn time.D
 	return longestWithout(servers)
 }
 
-// TestDrainedInHAProxyIsNotTheLastServer: HAProxy says of a master that it has drained
-// itself what it says of the last one, but gives sessions to the other.
+// TestDrainedInHAProxyIsNotTheLastServer: a server drained in HAProxy sends the same header as
+// the last server (UP; weight=100/100), but HAProxy gives new sessions to the other one.
 func TestDrainedInHAProxyIsNotTheLastServer(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
@@ -215,14 +215,14 @@ func TestDrainedInHAProxyIsNotTheLastServer(t *testing.T) {
 	h.Admin("set server puppet/m1 state drain")
 	waitForWeights(s, "100/100")
 	if out, status := s.Run("drain"); status != 7 {
-		t.Errorf("without any session, drain ends with %d, want 7: nothing tells\n%s", status, out)
+		t.Errorf("drain ends with %d, want 7: without sessions the two cases cannot be told apart\n%s", status, out)
 	}
 	startSession(t, address) // goes to m2
 	s.WaitBalancer(func(b lab.Balancer) bool { return b.View != nil && b.View.SessionsTotal == 1 }, 10*time.Second)
 	s.MustRun("drain")
 }
 
-// serversUp is how many servers HAProxy has UP.
+// serversUp returns how many servers HAProxy has UP.
 func serversUp(h *lab.HAProxy) string {
 	stats, err := h.Stats()
 	if err != nil {
@@ -237,8 +237,7 @@ func serversUp(h *lab.HAProxy) string {
 	return fmt.Sprint(up)
 }
 
-// longestWithout returns the longest time in a record of serversUp in which there was
-// none.
+// longestWithout returns the longest time in a record of serversUp in which no server was UP.
 func longestWithout(r *lab.Record) (longest time.Duration) {
 	changes := r.Changes()
 	for i, c := range changes {

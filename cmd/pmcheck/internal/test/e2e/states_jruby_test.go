@@ -170,7 +170,7 @@ func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	}
 	r.WaitVerdict("healthy: ok", time.Minute)
 	measured(t, "a flush, until all JRubies are back", time.Since(began))
-	answers.Stop().Only("200 Puppet Server is running.")
+	answers.Stop().AssertOnly("200 Puppet Server is running.")
 }
 
 // A flood is more requests than Jetty has threads, which are 200. Its first part leaves

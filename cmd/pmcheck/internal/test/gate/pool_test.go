@@ -18,18 +18,19 @@ const (
 	sslDir = "/var/lib/puppet/ssl"
 	// The catalog names the master that compiled it.
 	sitePP = "notify { \"applied by ${server_facts['servername']}\": }\n"
-	// both is the name with the addresses of both masters.
+	// both resolves to both masters.
 	both = "both.lab.example"
 )
 
-// long also tries the agents of later releases, and restarts the masters.
+// long selects the long form, which also runs agents of later releases and restarts the
+// masters.
 var long = os.Getenv("PMCHECK_LONG") != ""
 
 // A pool is two masters without a balancer, and hosts with agents.
 type pool struct {
 	t       *testing.T
 	masters []*lab.PuppetMaster
-	hosts   []*lab.Host // with agents of different versions; on the first one is the name server
+	hosts   []*lab.Host // with agents of different versions; the first one also runs the name server
 }
 
 // startPool starts the masters with pmcheck and a gate each, and the name server.
@@ -104,20 +105,21 @@ func (p *pool) serveNames() {
 	}
 }
 
-// An agent is the real one, which finds its master in one of these ways.
+// An agent is a real one, which finds its master in one of the ways that agents lists.
 type agent struct {
 	name string
-	find []string // the settings
+	find []string // the flags
 	host *lab.Host
 }
 
-// agents returns that many agents of each kind, on one host after the other.
+// agents returns that many agents of each kind, spread over the hosts.
 func (p *pool) agents(each int) (list []agent) {
 	for _, kind := range []struct {
 		name string
 		find []string
 	}{
 		{"list", []string{"--server_list=m1.lab.example:8140,m2.lab.example:8140"}},
+		// The server_list in reverse order.
 		{"backup", []string{"--server_list=m2.lab.example:8140,m1.lab.example:8140"}},
 		{"srv", []string{"--use_srv_records", "--srv_domain=lab.example"}},
 		{"addresses", []string{"--server=" + both}},
@@ -192,7 +194,7 @@ func start(t *testing.T, agents []agent) *load {
 	return l
 }
 
-// end starts no more runs, waits for those that have begun, and returns all.
+// end stops new runs, waits for the current ones, and returns all runs.
 func (l *load) end() []run {
 	l.stop()
 	l.wait.Wait()
@@ -234,13 +236,13 @@ func failed(t *testing.T, runs []run) (n int) {
 // while one is drained, and no run fails. The long form restarts the masters too, with the
 // gate and without it.
 func TestAgentsWithoutABalancer(t *testing.T) {
-	each, runs := 1, 4 // of each kind, and of all in each part
+	each, runs := 1, 4 // agents of each kind; runs of all agents in each part of the test
 	if long {
 		each, runs = 2, 25
 	}
 	p := startPool(t)
 	agents := p.agents(each)
-	for _, a := range agents { // the first run is another one: it fetches the plugins
+	for _, a := range agents { // the first run is longer: it fetches plugins
 		if r := a.run(); r.err != nil {
 			t.Fatal(r.err)
 		}
@@ -262,7 +264,7 @@ func TestAgentsWithoutABalancer(t *testing.T) {
 	}
 	t.Logf("with the gate: %d of %d runs failed", n, len(all))
 	if long {
-		p.compare(agents, runs)
+		p.repeatWithoutGate(agents, runs)
 	}
 }
 
@@ -314,8 +316,8 @@ func (p *pool) restartEach(l *load, runs int) {
 	}
 }
 
-// compare does the same without the gate.
-func (p *pool) compare(agents []agent, runs int) {
+// repeatWithoutGate drains and restarts the masters again, without the gate.
+func (p *pool) repeatWithoutGate(agents []agent, runs int) {
 	for _, m := range p.masters {
 		m.Host.MustRun("systemctl", "disable", "--now", "pmcheck-gate.service")
 	}

@@ -27,8 +27,8 @@ type PuppetMasterOptions struct {
 
 // A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
 // of all its addresses, with the packaged configuration in the packaged places.
-// Its CA signs every request. On a host without Puppet Server it is puppet-master.service,
-// the Ruby master of Puppet 5.
+// Its CA signs every certificate request (autosign). On a host without Puppet Server it is
+// puppet-master.service, the Ruby master of Puppet 5.
 type PuppetMaster struct {
 	Host *Host
 	Unit string // puppetserver or puppet-master
@@ -129,8 +129,8 @@ func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 }
 
 // Status returns the answer to an anonymous request for /status/v1/simple. The Ruby master
-// tells its status only to agents with a certificate, which its own CA can sign only when the
-// first request for the CA's certificate is answered.
+// needs a client certificate for its status. Its own CA exists once it answers a request for
+// the CA certificate, so that request is used instead.
 func (m *PuppetMaster) Status() (code int, body string, err error) {
 	switch {
 	case m.Unit == puppetServer:
@@ -185,7 +185,7 @@ func withNames(names []string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, names...) }
 }
 
-// joinCA makes m a compile master, with a certificate from m.ca and without a CA service.
+// joinCA makes m a compile server, with a certificate from m.ca and without a CA service.
 func (m *PuppetMaster) joinCA(altNames []string) {
 	m.tb.Helper()
 	m.IssueCert(m.Host, m.Certname(), withNames(altNames))

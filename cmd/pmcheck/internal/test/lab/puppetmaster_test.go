@@ -18,7 +18,7 @@ func TestPuppetMastersOfOneCAServeTheSameAgents(t *testing.T) {
 	m1 := h1.StartPuppetMaster(lab.PuppetMasterOptions{AltNames: []string{"puppet.lab.example"}})
 	t.Logf("CA master: %v", m1.WaitReady(2*time.Minute))
 	m2 := h2.StartPuppetMaster(lab.PuppetMasterOptions{CA: m1, AltNames: []string{"puppet.lab.example"}})
-	t.Logf("compile master: %v", m2.WaitReady(2*time.Minute))
+	t.Logf("compile server: %v", m2.WaitReady(2*time.Minute))
 	for _, m := range []*lab.PuppetMaster{m1, m2} {
 		code, body, err := m.Get("agent.lab.example", "/puppet/v3/catalog/agent.lab.example?environment=production")
 		if code != http.StatusOK {

@@ -123,8 +123,8 @@ func (r *Record) Outage() time.Duration {
 	return r.outage
 }
 
-// Only fails the test if there was any answer but the wanted one.
-func (r *Record) Only(want string) {
+// AssertOnly fails the test if there was any answer but the wanted one.
+func (r *Record) AssertOnly(want string) {
 	r.tb.Helper()
 	if total := r.Total(); r.Count(want) != total {
 		r.tb.Errorf("not all of %d answers are %q: %s", total, want, r)
@@ -145,7 +145,7 @@ func (r *Record) WaitMore(answers int) {
 }
 
 // WaitOne waits until the record has a change to one of these answers after since, or its
-// current answer is one of them. It returns the answer and its time, or since if that is later.
+// current answer is one of them. It returns that change; its time is not before since.
 func (r *Record) WaitOne(answers []string, since time.Time, within time.Duration) Change {
 	r.tb.Helper()
 	var found Change

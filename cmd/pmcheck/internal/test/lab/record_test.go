@@ -43,7 +43,7 @@ func TestRecordHasEachChangeOfTheAnswer(t *testing.T) {
 func TestRecordOnlyFailsTheTestForAnyOtherAnswer(t *testing.T) {
 	for answer, fails := range map[string]bool{"200 ok": false, "503 drain": true} {
 		tb := &failingTB{TB: t}
-		lab.StartRecord(tb, time.Millisecond, func() string { return answer }).Stop().Only("200 ok")
+		lab.StartRecord(tb, time.Millisecond, func() string { return answer }).Stop().AssertOnly("200 ok")
 		if failed := strings.Contains(tb.error, "503 drain"); failed != fails {
 			t.Errorf("%s: fails with %q", answer, tb.error)
 		}

@@ -154,7 +154,7 @@ func (s *hostSite) testHeld() {
 		s.t.Error("the daemon was not restarted for max_connections")
 	}
 
-	answers.Stop().Only("503 maint")
+	answers.Stop().AssertOnly("503 maint")
 	s.Host.MustRun("pmcheck", "ready", "--hold", "other")
 	s.waitForAnswer("9200", 503, "drain")
 	s.Host.MustRun("pmcheck", "ready")

@@ -80,7 +80,7 @@ func restart(t *testing.T, s *hostSite) {
 }
 
 func upgrade(t *testing.T, s *hostSite) {
-	// Version 0.1.0 has left this. The part "stop" would fail with it.
+	// 0.1.0 left this link behind. An upgrade must remove it, or the part "stop" fails.
 	const link = "/etc/systemd/system/sockets.target.wants/pmcheck.socket"
 	s.Host.MustRun("sh", "-ec", "mkdir -p $(dirname "+link+"); ln -s /usr/lib/systemd/system/pmcheck.socket "+link+
 		"; systemctl daemon-reload")

@@ -151,7 +151,7 @@ func (s *hostSite) record(want string) (stop func() (asked int)) {
 	answers := s.RecordOverlapping(10 * time.Millisecond)
 	return func() int {
 		s.t.Helper()
-		answers.Stop().Only(want)
+		answers.Stop().AssertOnly(want)
 		return answers.Total()
 	}
 }

@@ -39,7 +39,7 @@ func TestNodesFollowTheirMasterInPuppetDB(t *testing.T) {
 	for i := range connecting {
 		must(t, s.net.Command("ip", "address", "add", nodeAddress(i)+"/32", "dev", "lab0"))
 	}
-	if err := s.goesSomewhere(1); err != nil {
+	if err := s.isBalanced(1); err != nil {
 		t.Errorf("before the first map, node 1 is not balanced: %v", err)
 	}
 	s.waitForPuppetDB()
@@ -107,8 +107,8 @@ func (s *assignSite) loadNodes() {
 	s.t.Logf("%d nodes loaded by SQL in %v", assignedNodes, time.Since(began).Round(time.Millisecond))
 }
 
-// goesSomewhere returns an error unless both masters get connections of the node.
-func (s *assignSite) goesSomewhere(node int) error {
+// isBalanced returns an error unless both masters get connections of the node.
+func (s *assignSite) isBalanced(node int) error {
 	for _, h := range s.balancers {
 		got := map[string]bool{}
 		for range 4 {

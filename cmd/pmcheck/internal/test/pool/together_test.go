@@ -17,13 +17,14 @@ import (
 // checkInterval is the time between two checks in what pmcheck haproxy prints.
 const checkInterval = 2 * time.Second
 
-// TestRestartsAtTheSameTime restarts Puppet Server on several masters within seconds,
-// as an operator does who knows no better, with nothing but the guard between that and
-// an empty pool.
+// TestRestartsAtTheSameTime restarts Puppet Server on three masters within seconds, as an
+// operator does who knows no better. The guard of each host and fleet must keep at least two
+// servers UP.
 func TestRestartsAtTheSameTime(t *testing.T) {
 	lab.Real(t)
-	slows := mix{slow: 4}
-	p := startPool(t, alike(3), 3, slows)
+	agents := mix{slow: 4}
+	const masters, jrubies = 3, 3
+	p := startPool(t, alike(masters), jrubies, agents)
 	fleet := "fleet: [m1, m2.lab.example, \"http://m3:9200\"]\n"
 	for _, m := range p.masters {
 		lab.NewSite(t, lab.SiteOptions{Puppet: m, YAML: fleet})
@@ -34,7 +35,7 @@ func TestRestartsAtTheSameTime(t *testing.T) {
 	var rows []together
 	t.Run("typed on each within ten seconds, with fleet", func(t *testing.T) {
 		logged := p.logged()
-		r := p.with(t).restartTogether(p.masters, 4*time.Second, slows)
+		r := p.with(t).restartTogether(p.masters, 4*time.Second, agents)
 		rows = append(rows, r)
 		if r.failed > 0 {
 			t.Errorf("%d of %d runs failed", r.failed, r.runs)
@@ -93,7 +94,7 @@ func (p *pool) tryTogether(masters []*lab.PuppetMaster, tries int, m mix) (rows 
 	return rows
 }
 
-// medianOf is the lower one of the middle two of an even number.
+// medianOf returns the median, the lower one if the number of values is even.
 func medianOf(times []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	return sorted[(len(sorted)-1)/2]
@@ -111,7 +112,7 @@ func tries(rows []together) string {
 		sum.fewest, tenths(medianOf(empty)), tenths(slices.Max(empty)), medianOf(took).Seconds())
 }
 
-// together is what came of restarts at the same time.
+// together holds the results of simultaneous restarts.
 type together struct {
 	masters      int
 	apart        time.Duration
@@ -119,11 +120,11 @@ type together struct {
 	runs, failed int
 	slow         int           // of the runs, those with a slow catalog
 	fewest       int           // servers that were UP, of any balancer
-	held         int           // servers at most that a balancer had out for a hold, and not for a verdict
+	held         int           // greatest number of servers that a balancer had in NOLB (held) at the same time
 	empty        time.Duration // the longest time in which a balancer had none
 }
 
-// restartTogether types the restart on each master, so much after the one before, and
+// restartTogether types the restart on each master, each apart after the previous one, and
 // returns when every one is UP again.
 func (p *pool) restartTogether(masters []*lab.PuppetMaster, apart time.Duration, m mix) (r together) {
 	p.t.Helper()
@@ -132,8 +133,8 @@ func (p *pool) restartTogether(masters []*lab.PuppetMaster, apart time.Duration,
 	return r
 }
 
-// together does something to each master, so much after the one before, and returns when
-// every one is UP again and so many runs of each kind have ended.
+// together calls do for each master, each apart after the previous one, and returns when
+// every one is UP again and runs runs of each kind have ended.
 func (p *pool) together(masters []*lab.PuppetMaster, apart time.Duration, m mix, runs int,
 	do func(*lab.PuppetMaster) error) (r together) {
 	p.t.Helper()
@@ -181,8 +182,8 @@ func (p *pool) together(masters []*lab.PuppetMaster, apart time.Duration, m mix,
 	return r
 }
 
-// servers is the state of each server and the check that HAProxy has it from, as "m1 UP L7OK,
-// m2 NOLB L7OKC".
+// servers returns the state of each server and the status of its last health check, as
+// "m1 UP L7OK, m2 NOLB L7OKC".
 func (b *balancer) servers() string {
 	stats, err := b.Stats()
 	if err != nil {
@@ -196,7 +197,7 @@ func (b *balancer) servers() string {
 	return strings.Join(states, ", ")
 }
 
-// clocked is changes with the time of the clock, one a line, to be compared with journals.
+// clocked formats changes with wall-clock times, one per line, to be compared with journals.
 func clocked(changes []lab.Change) string {
 	var b strings.Builder
 	for _, c := range changes {
@@ -205,7 +206,7 @@ func clocked(changes []lab.Change) string {
 	return b.String()
 }
 
-// add takes in how many servers one balancer had.
+// add updates r from one balancer's record.
 func (r *together) add(changes []lab.Change) {
 	for i, c := range changes {
 		if c.Answer == lab.NoAnswer {
