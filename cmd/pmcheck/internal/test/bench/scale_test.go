@@ -189,9 +189,10 @@ func (p *scalePool) showFleet(b *testing.B, t *table) {
 		if silent > 0 {
 			name += fmt.Sprintf(", %d masters do not answer", silent)
 		}
-		t.row(name, milliseconds(median(used)), "after "+milliseconds(median(took)))
+		t.row(name, tenths(median(used)), "after "+tenths(median(took)))
 		if silent == 0 {
-			t.goal(median(took) <= scaleGoal.Seconds(), "the table after %s, wanted %v", milliseconds(median(took)), scaleGoal)
+			t.goal(median(took) <= scaleGoal.Seconds(), "the table after %s, wanted %s", tenths(median(took)),
+				tenths(scaleGoal.Seconds()))
 		}
 	}
 }
@@ -243,6 +244,9 @@ func (p *scalePool) scrape(b *testing.B, t *table) {
 	t.row(fmt.Sprintf("Prometheus, a scrape every %v", scrapeEvery), milliseconds(used)+"/s",
 		fmt.Sprintf("%d series, %s resident", scaleMasters*series, mebibytes(float64(memory(b, pid).VmRSS))))
 }
+
+// tenths is for what takes so long that milliseconds mean nothing.
+func tenths(seconds float64) string { return fmt.Sprintf("%.1f s", seconds) }
 
 func fetch(b *testing.B, url string) []byte {
 	b.Helper()

@@ -80,7 +80,7 @@ func (p *pool) life(one, two, three *master) {
 		p.t.Errorf("free %v after ready, before it has settled", took)
 	}
 	two.assertRun(0, "held: drain", "drain", "--in-turn", "--wait=20s")
-	p.row("none: a drain, another drain, ready",
+	p.row("no failure: a drain, another drain, ready",
 		fmt.Sprintf("the second is refused, exit status 7, with who is out; the slot is free %.0f s "+
 			"after `ready` (`settle` %s)",
 			took.Seconds(), settle))

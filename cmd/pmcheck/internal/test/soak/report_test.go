@@ -38,8 +38,8 @@ func report(t *testing.T, clients []*balancer, r resources, what string, long bo
 
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "| %s | |\n| --- | --- |\n", what)
-	fmt.Fprintf(b, "| answers, each true when it was given | %d: %d of 200, %d of 503, %d of 404 |\n", len(took),
-		answers[http.StatusOK], answers[http.StatusServiceUnavailable], answers[http.StatusNotFound])
+	fmt.Fprintf(b, "| answers, each checked against the state at that moment | %d: %d of 200, %d of 503, %d of 404 |\n",
+		len(took), answers[http.StatusOK], answers[http.StatusServiceUnavailable], answers[http.StatusNotFound])
 	fmt.Fprintf(b, "| latency from when a question was due | %s |\n", latency)
 	for _, s := range r.all() {
 		s := s.settled()

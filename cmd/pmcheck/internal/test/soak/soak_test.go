@@ -60,7 +60,8 @@ func TestEachAnswerIsTrueAndNothingLeaks(t *testing.T) {
 	if err := cmp.Or(group.Wait(), trouble); err != nil {
 		t.Fatal(err)
 	}
-	what := fmt.Sprintf("%v, %d toggles, %d rotations, %d restarts", duration, toggles, rotations, restarts)
+	what := fmt.Sprintf("%.0f minutes, %d changes of a hold, %d renewals of certificate and CRL, "+
+		"%d restarts of Puppet Server", duration.Minutes(), toggles, rotations, restarts)
 	table := report(t, clients, r, what, long)
 	fmt.Println(table)
 	lab.Publish(t, "soak", table)
