@@ -233,7 +233,8 @@ func (p ProbeStatus) FirstCRL() (first check.CRL, found bool) {
 // ObstacleKind says what an Obstacle is.
 type ObstacleKind string
 
-// The kinds of obstacles.
+// The kinds of obstacles. The value "slot" is that of a window, and has nothing to do with the slots of
+// the budget.
 const (
 	ObstacleUnseen     ObstacleKind = "unseen"      // a balancer has not asked since the hold changed
 	ObstacleSending    ObstacleKind = "sending"     // a balancer still sends agents

@@ -73,13 +73,12 @@ func (s *series) flat() bool { return s.grown() <= s.allowed() }
 type resources struct{ memory, goroutines, descriptors *series }
 
 // newResources sets the limits of growth. A connection uses a descriptor and two goroutines
-// for a millisecond, so a sample is off by a few. The standard error of the growth of the line
-// that is fitted through n samples is 3.5/√n (√12/√n) of the deviation of one: less than 1 in
-// the long form, 2 in the short one. A leak of one
-// per restart would add 6, one per rotation 24, and one per toggle hundreds. Memory is
-// mostly heap, whose size varies by a few percent between collections. A leak of 1 KiB in
-// one of 100 answers would add 7 MiB in the long form. In the short form the heap is still
-// settling.
+// for a millisecond, so a sample is off by a few. The growth of the line fitted through n
+// samples has a standard error of 3.5/√n (√12/√n) times that: less than 1 in the long form, 2
+// in the short one. A leak of one per restart would add 6, one per rotation 24, and one per
+// toggle hundreds. Memory is mostly heap, whose size varies by a few percent between
+// collections. A leak of 1 KiB in one of 100 answers would add 7 MiB in the long form. In the
+// short form the heap is still settling.
 func newResources(long bool) resources {
 	noise, share, count := 4.0, 0.1, 8.0
 	if long {
