@@ -26,15 +26,14 @@ func (v view) equal(other view) bool {
 }
 
 // look scans all directories until two passes in a row are equal, and returns the last
-// views and all holds.
+// views and all holds. The views of the look before, if there was one, are the first pass.
 //
 // It takes no lock, because a slow disk or another user could keep it locked. But Put
 // moves a hold by writing one directory and then removing from the other, and scans of
 // them in turn could miss both files; a file that is replaced during a scan may not be
 // listed at all. In neither case are two passes equal. If the directories keep changing,
 // a hold that one pass saw and the last did not counts too: it may just be moving.
-func (s *Store) look() ([]view, []Hold) {
-	var last []view
+func (s *Store) look(last []view) ([]view, []Hold) {
 	seen := make(map[string]Hold) // by path
 	for range maxPasses {
 		next := s.pass()

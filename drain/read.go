@@ -23,14 +23,15 @@ const maxEntries = 1000
 // Read returns the holds that are in the directories now. It cannot fail: what cannot
 // be read is a hold with the code [Unreadable]. It never waits for a writer.
 func (s *Store) Read() Snapshot {
-	return s.read(func(view) error { return nil })
+	snap, _ := s.read(nil, func(view) error { return nil })
+	return snap
 }
 
 // read is Read with a check of each directory: an error of recognize is a reason not to
-// trust the directory.
-func (s *Store) read(recognize func(view) error) Snapshot {
+// trust the directory. It takes the views of the read before, and returns its own.
+func (s *Store) read(last []view, recognize func(view) error) (Snapshot, []view) {
 	taken := s.now()
-	views, holds := s.look()
+	views, holds := s.look(last)
 	for _, v := range views {
 		for _, err := range []error{v.err, recognize(v)} {
 			if err != nil {
@@ -41,7 +42,7 @@ func (s *Store) read(recognize func(view) error) Snapshot {
 	if h, ok := s.initialHold(); ok {
 		holds = append(holds, h)
 	}
-	return newSnapshot(taken, holds)
+	return newSnapshot(taken, holds), views
 }
 
 // CheckReadable returns an error that names each directory with a problem for which a daemon

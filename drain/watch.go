@@ -35,6 +35,7 @@ type Watcher struct {
 	newNotify func() (*fsnotify.Watcher, error)
 	notify    *fsnotify.Watcher // nil while there is none
 	known     map[string]identity
+	seen      []view // by the last read
 }
 
 // Watch reads s and returns a Watcher for it, which follows changes while
@@ -48,8 +49,7 @@ func (s *Store) Watch() *Watcher {
 		newNotify: fsnotify.NewWatcher,
 		known:     make(map[string]identity),
 	}
-	snap := s.read(w.recognize)
-	w.current.Store(&snap)
+	w.read()
 	w.degraded.Store(new(error))
 	return w
 }
@@ -135,12 +135,17 @@ func (w *Watcher) scan() {
 	err := w.arm()
 	w.degraded.Store(&err)
 
-	old, snap := w.Current(), w.store.read(w.recognize)
-	w.current.Store(&snap)
+	old, snap := w.Current(), w.read()
 	if !slices.Equal(old.holds, snap.holds) || !slices.Equal(old.At(old.taken).holds, snap.At(snap.taken).holds) ||
 		fmt.Sprint(before) != fmt.Sprint(err) {
 		signal(w.changes)
 	}
+}
+
+func (w *Watcher) read() (snap Snapshot) {
+	snap, w.seen = w.store.read(w.seen, w.recognize)
+	w.current.Store(&snap)
+	return snap
 }
 
 // recognize returns errReplaced for a directory that is neither the first one

@@ -66,7 +66,6 @@ func (m *Monitor) loop(ctx context.Context) {
 			}
 			return
 		case <-tick.C:
-			m.holds.Rescan()
 			m.probeDue(ctx)
 		case s := <-m.wanted:
 			m.probeIf(ctx, s, m.serves(s))
