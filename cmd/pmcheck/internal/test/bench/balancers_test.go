@@ -11,11 +11,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// How long each contender is measured at each rate. pmcheck's windows last a minute in
-// total, so that they have their share of handshakes, which happen every 30 s.
+// How long each contender is measured at each rate. A daemon makes a handshake every 5
+// minutes, once half a minute has passed since its start: BenchmarkLooking has their cost.
 const (
 	pmcheckWindow = 15 * time.Second
 	otherWindow   = 6 * time.Second
+	calmAfter     = 35 * time.Second
 )
 
 // A contender is a program that balancers ask.
@@ -76,6 +77,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		pid, stop := start(b, nil, lab.Build(b), "serve", "--config", config)
 		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
 		waitForAnswer(b, urlOf(pmcheck.address))
+		sleep(b, brief(calmAfter))
 		used := perSecond(b, master.Pid(), func() { pmcheck.measure(b, pmcheckWindow, pmcheck.rates...) })
 		pmcheck.measureFlood(b) // outside perSecond, since a flood causes no further probes
 		for rate := range pmcheck.runs {
