@@ -14,8 +14,11 @@ type Service struct {
 	// Job is the type of its pending job, such as start, stop or restart; empty if
 	// there is none.
 	Job string
-	// MainPID is its main process; 0 if there is none.
+	// MainPID is its main process; 0 if there is none, or if systemd does not know which of
+	// its processes that is, as of Apache with Passenger.
 	MainPID uint32
+	// SubState is running while the service has processes, and none of them stops.
+	SubState string
 }
 
 // AskService asks systemd about a service, of which unit may be an alias. It takes at most 5 s.
@@ -42,6 +45,11 @@ func service(ctx context.Context, m manager, unit string) (Service, error) {
 		return s, err
 	}
 	s.MainPID, _ = pid.Value.Value().(uint32)
+	sub, err := m.GetUnitPropertyContext(ctx, unit, "SubState")
+	if err != nil {
+		return s, err
+	}
+	s.SubState, _ = sub.Value.Value().(string)
 	id, err := m.GetUnitPropertyContext(ctx, unit, "Id")
 	if err != nil {
 		return s, err

@@ -15,8 +15,11 @@ func (simulated) GetServicePropertyContext(context.Context, string, string) (*db
 	return new(dbus.PropDescription("")), nil
 }
 
-// GetUnitPropertyContext implements manager: every name is one of this unit.
-func (simulated) GetUnitPropertyContext(context.Context, string, string) (*dbus.Property, error) {
+// GetUnitPropertyContext implements manager: every name is one of this unit, which runs.
+func (simulated) GetUnitPropertyContext(_ context.Context, _, name string) (*dbus.Property, error) {
+	if name == "SubState" {
+		return new(dbus.PropDescription("running")), nil
+	}
 	return new(dbus.PropDescription("puppetserver.service")), nil
 }
 
@@ -37,7 +40,7 @@ func TestTheJobOfAServiceIsFoundUnderItsAlias(t *testing.T) {
 		{"puppet-master.service", others, ""},
 	} {
 		got, err := service(t.Context(), simulated{tt.jobs}, tt.unit)
-		if want := (Service{Unit: tt.unit, Job: tt.want}); err != nil || got != want {
+		if want := (Service{Unit: tt.unit, SubState: "running", Job: tt.want}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", tt.unit, got, err, want)
 		}
 	}

@@ -24,6 +24,7 @@ func TestStops(t *testing.T) {
 		{"restart if active", systemd.Service{MainPID: 7, Job: "try-restart"}, true},
 		{"start", systemd.Service{MainPID: 7, Job: "start"}, false},
 		{"reload", systemd.Service{MainPID: 7, Job: "reload"}, false},
+		{"stop, and systemd knows no main process", systemd.Service{SubState: "running", Job: "stop"}, true},
 		{"restart of a server that died", systemd.Service{Job: "restart"}, false},
 	}
 	for _, tt := range tests {
