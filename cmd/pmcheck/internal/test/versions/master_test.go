@@ -52,8 +52,12 @@ func operations() []operation {
 	}
 }
 
-// TestMasterOfEachRelease boots a host of each release that has a Puppet Server and accepts the
-// package, configures nothing in pmcheck, and operates the master as HAProxy sees it.
+// lent is the release whose Puppet Server serves behind the HAProxy of a release without one.
+const lent = "trixie"
+
+// TestMasterOfEachRelease boots a host of each release with the package and a Puppet Server,
+// configures nothing in pmcheck, and operates the master as the HAProxy of the release sees it. A
+// release without a Puppet Server has a host for its HAProxy, in front of the master of another.
 func TestMasterOfEachRelease(t *testing.T) {
 	lab.Real(t)
 	deb := lab.DEB(t, older)
@@ -63,17 +67,21 @@ func TestMasterOfEachRelease(t *testing.T) {
 			t.Logf("%s: %s: %s", release.Suite, row, cell)
 			results.note(row, release.Suite, cell)
 		}
-		if !release.Master {
-			note("Master", "none in this release")
-			continue
-		}
 		t.Run(release.Suite, func(t *testing.T) {
-			host := lab.StartNetwork(t).BootRelease(release.Suite, release.Suite)
+			network := lab.StartNetwork(t)
+			host := network.BootRelease(release.Suite, release.Suite)
+			balancer, from := host, ""
+			if !release.Master {
+				host, from = network.BootRelease(lent, lent), " of Debian "+lent
+				balancer.Copy(deb, "/root/pmcheck.deb", 0o644)
+				balancer.MustRun("dpkg", "--install", "/root/pmcheck.deb") // for its exposure alone
+			}
 			master := host.StartPuppetMaster(lab.PuppetMasterOptions{HeapMB: 600})
 			site := lab.NewSite(t, lab.SiteOptions{Puppet: master})
 			master.WaitReady(boot)
 			site.Install(deb)
-			note("Master", host.MustRun("dpkg-query", "-W", "-f", "${Package} ${Version}", master.Unit))
+			note("Master", host.MustRun("dpkg-query", "-W", "-f", "${Package} ${Version}", master.Unit)+from)
+			note("HAProxy", haproxyVersion(balancer))
 			note("Installed, nothing configured", fmt.Sprintf("200 after %.1f s", site.WaitServing(slow).Seconds()))
 			site.WaitFinding(check.CheckUnit, check.OK, slow)
 			checks := "`unit`"
@@ -82,7 +90,7 @@ func TestMasterOfEachRelease(t *testing.T) {
 				checks += ", `jruby`"
 			}
 			note("Checks that are ok", checks)
-			site.HAProxy = host.StartHAProxy(fmt.Sprintf(masterBackend, master.Address()))
+			site.HAProxy = balancer.StartHAProxy(fmt.Sprintf(masterBackend, master.Address()))
 			site.HAProxy.WaitStatus("puppet", "m1", "UP", boot)
 			for _, o := range operations() {
 				note(o.row, operate(t, site, host, o.want, strings.ReplaceAll(o.line, "UNIT", master.Unit)))
@@ -97,10 +105,15 @@ func TestMasterOfEachRelease(t *testing.T) {
 			site.WaitRefusal("unhealthy: "+string(check.CRLExpired), slow)
 			site.HAProxy.WaitStatus("puppet", "m1", "DOWN", slow)
 			note("CRL expired", "503 "+string(check.CRLExpired)+", DOWN")
-			note("Exposure of pmcheck.service", exposure(t, host))
+			note("Exposure of pmcheck.service", exposure(t, balancer))
 		})
 	}
 	finish(t, "versions-masters", results)
+}
+
+// haproxyVersion returns the version of the HAProxy that is installed on the host.
+func haproxyVersion(host *lab.Host) string {
+	return regexp.MustCompile(`\d+(\.\d+)+`).FindString(host.MustRun("haproxy", "-v"))
 }
 
 // exposure returns what the host's systemd says of the sandbox of the daemon.
