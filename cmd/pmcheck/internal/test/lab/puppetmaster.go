@@ -27,11 +27,11 @@ type PuppetMasterOptions struct {
 
 // A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
 // of all its addresses, with the packaged configuration in the packaged places.
-// Its CA signs every certificate request (autosign). On a host without Puppet Server it is
-// puppet-master.service, the Ruby master of Puppet 5.
+// Its CA signs every certificate request (autosign). On a host without Puppet Server it is the Ruby master of Puppet 5:
+// puppet-master.service, or apache2.service with Passenger.
 type PuppetMaster struct {
 	Host *Host
-	Unit string // puppetserver or puppet-master
+	Unit string // puppetserver, puppet-master or apache2
 
 	tb testing.TB
 	ca *PuppetMaster // may be itself
@@ -49,6 +49,7 @@ const masterSSL = "/var/lib/puppet/ssl"
 const (
 	puppetServer = "puppetserver"
 	rubyMaster   = "puppet-master"
+	webServer    = "apache2"
 )
 
 // StartPuppetMaster configures, enables and starts the master's unit, and returns at once;
@@ -62,6 +63,8 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	}
 	if _, err := h.Run("systemctl", "cat", rubyMaster); err == nil {
 		m.Unit = rubyMaster
+	} else if _, err := h.Run("test", "-e", passengerSite); err == nil {
+		m.Unit = webServer
 	} else if h.root == "/" {
 		Need(tb, "puppetserver", "puppetserver")
 	}
@@ -71,9 +74,12 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	h.MustRun("rm", "-rf", m.caDir())
 	h.WriteFile("/etc/puppet/puppet.conf", m.puppetConf(opts), 0o644)
 	m.SetSitePP("")
-	if m.Unit == puppetServer {
+	switch {
+	case m.Unit == puppetServer:
 		m.configureServer(opts)
-	} else if m.ca != m {
+	case m.Unit == webServer:
+		m.configurePassenger()
+	case m.ca != m:
 		m.IssueCert(h, m.Certname(), withNames(opts.AltNames))
 	}
 	h.MustRun("systemctl", "daemon-reload")
@@ -103,10 +109,10 @@ func (m *PuppetMaster) configureServer(opts PuppetMasterOptions) {
 
 // caDir returns the directory of the master's own CA.
 func (m *PuppetMaster) caDir() string {
-	if m.Unit == rubyMaster {
-		return masterSSL + "/ca"
+	if m.Unit == puppetServer {
+		return "/etc/puppet/puppetserver/ca"
 	}
-	return "/etc/puppet/puppetserver/ca"
+	return masterSSL + "/ca"
 }
 
 // WaitReady waits until the unit is active and the server answers "running", and returns
@@ -202,7 +208,7 @@ func (m *PuppetMaster) joinCA(altNames []string) {
 func (m *PuppetMaster) puppetConf(opts PuppetMasterOptions) string {
 	names := append([]string{m.Certname()}, opts.AltNames...)
 	server := "[server]"
-	if m.Unit == rubyMaster { // as Debian ships it; without ssldir it makes another CA
+	if m.Unit != puppetServer { // as Debian ships it; without ssldir it makes another CA
 		server = fmt.Sprintf("ssldir = %s\n\n[master]\nvardir = /var/lib/puppet\nca = %t", masterSSL, m.ca == m)
 	}
 	return fmt.Sprintf(`[main]
