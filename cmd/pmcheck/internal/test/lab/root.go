@@ -49,7 +49,7 @@ func Releases(suites ...string) []Release {
 		{Suite: "bullseye", Packages: with("puppet", "puppet-master"), Master: true},
 		{Suite: "bookworm", Packages: with("puppetserver", "puppet-agent"), Master: true},
 		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "socat", "postgresql",
-			"puppetdb"), Master: true},
+			"puppetdb", "rpm", "nftables", "firewalld"), Master: true},
 		{Suite: "forky", Packages: with("mount", "openvox-agent")},
 	}
 	return slices.DeleteFunc(all, func(r Release) bool {
