@@ -17,7 +17,7 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
 	prometheus jsonnet keepalived gdnsd nftables firewalld buildah nginx-light libnginx-mod-stream lintian rpm rpmlint \
-	mandoc shellcheck gnupg secilc icinga2-bin mmdebstrap
+	mandoc shellcheck gnupg secilc icinga2-bin mmdebstrap qemu-user-static
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.
@@ -62,7 +62,7 @@ integration: deps ## against the real Puppet Server and HAProxy; twelve minutes,
 test-all: export E2E_ALL = 1
 test-all: test deps-all ## and packages, module, other balancers, browser, Debian 11 and 13, a pool, faults; an hour
 	$(GO) test -race -p 2 -timeout 40m $(WORKS)
-	$(GO) test -race -timeout 40m -run '/bullseye|/trixie' ./cmd/pmcheck/internal/test/versions
+	$(GO) test -race -timeout 40m -run '/bullseye|/trixie|/demo|/some' ./cmd/pmcheck/internal/test/versions
 	$(GO) test -race -p 1 -timeout 40m $(TIMED)
 	$(MAKE) bench-short
 
@@ -85,7 +85,7 @@ faults: deps ## everything that can go wrong, done to a real master; ten minutes
 # The first run makes roots of other Debian releases, minutes each.
 .PHONY: versions
 versions: export LAB_PROOF = $(CURDIR)/packaging/doc/versions.md
-versions: deps-all ## HAProxy, the DEB and the module on Debian 11 to 14, into packaging/doc/versions.md; ten minutes
+versions: deps-all ## HAProxy, the DEB and masters of Debian 11 to 14, and arm64, into packaging/doc/versions.md; half an hour
 	$(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/versions
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h -run OnPuppet8 ./cmd/pmcheck/internal/test/module
 

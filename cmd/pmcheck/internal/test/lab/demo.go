@@ -23,13 +23,21 @@ type Demo struct {
 // StartDemo starts a Demo on an address of the network, and waits until it serves.
 func StartDemo(tb testing.TB, n *Network, ip string) *Demo {
 	tb.Helper()
+	return StartDemoOf(tb, n, ip, Build(tb))
+}
+
+// StartDemoOf does what StartDemo does with another program: one for another architecture,
+// after the emulator that runs it.
+func StartDemoOf(tb testing.TB, n *Network, ip string, program ...string) *Demo {
+	tb.Helper()
 	d := &Demo{Site: &Site{
 		TB:     tb,
 		Net:    n,
 		Listen: net.JoinHostPort(ip, "9200"),
 		client: newClient(n.DialContext),
 	}}
-	cmd := n.Command(Build(tb), "demo", "--listen", d.Listen, "--master", net.JoinHostPort(ip, "8140"))
+	args := append(program[1:], "demo", "--listen", d.Listen, "--master", net.JoinHostPort(ip, "8140"))
+	cmd := n.Command(program[0], args...)
 	// The demo is killed at the end of the test, so it cannot remove its files itself. The
 	// path that tb.TempDir returns is too long for a unix socket.
 	dir := tempDir(tb)
