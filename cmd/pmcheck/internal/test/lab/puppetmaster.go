@@ -27,8 +27,8 @@ type PuppetMasterOptions struct {
 
 // A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
 // of all its addresses, with the packaged configuration in the packaged places.
-// Its CA signs every certificate request (autosign). On a host without Puppet Server it is the Ruby master of Puppet 5:
-// puppet-master.service, or apache2.service with Passenger.
+// Its CA signs every certificate request (autosign). On a host without Puppet Server it is
+// the Ruby master of Puppet 5: puppet-master.service, or apache2.service with Passenger.
 type PuppetMaster struct {
 	Host *Host
 	Unit string // puppetserver, puppet-master or apache2
