@@ -98,8 +98,8 @@ type Scheduled struct {
 	// Check runs the check once. It must not be called again before it has returned.
 	Check func(context.Context) Finding
 	// Reading, if not nil, returns the request of the last Check as the result of a probe
-	// of the master, since it shows as well whether the master answers. It returns nil if
-	// that request is no such proof. Only the caller of Check may call it.
+	// of the master, since it shows as well that the master answers. It returns nil if it
+	// does not show that: only a probe can find a fault. Only the caller of Check may call it.
 	Reading func() *Result
 	// Interval is the pause between two runs, Timeout the longest that one may take.
 	Interval, Timeout time.Duration

@@ -113,7 +113,7 @@ type poolCheck struct {
 	since   time.Time // when instances began to be missing, after a start or a flush
 	empty   time.Time // when the last instance was lost; zero while there is one
 	last    *Pool
-	reading *Result // the last request; nil if its answer was neither a pool nor a fault
+	reading *Result // the last request, if its answer was a pool
 }
 
 // restarted makes the check wait for the instances of a master that may have been
@@ -138,7 +138,7 @@ func (c *poolCheck) check(ctx context.Context) Finding {
 		pool, err = c.ask(ctx, r) // an instance that is being handed over is not counted for a moment
 	}
 	c.reading = nil
-	if r.Fault != nil || err == nil && r.Status == http.StatusOK { // a service that does not run answers 503
+	if err == nil && r.Status == http.StatusOK { // a service that does not run answers 503
 		c.reading = r
 	}
 	if err != nil {
@@ -173,7 +173,6 @@ func (c *poolCheck) ask(ctx context.Context, r *Result) (pool *Pool, err error) 
 		r.take(a)
 		switch {
 		case asked != nil:
-			r.Fault = faultOf(asked)
 			return nil, asked
 		case a.Status != http.StatusOK && a.Status != http.StatusServiceUnavailable:
 			err = fmt.Errorf("%s: HTTP status %d", path, a.Status)

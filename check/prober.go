@@ -116,12 +116,25 @@ func (r *Result) take(a puppetclient.Answer) {
 	}
 }
 
-// NextExpiry returns when the first of the certificates and CRLs in r expires after a time;
+// NextExpiry returns when the first of all certificates and CRLs in r expires after a time;
 // zero if none does.
 func (r Result) NextExpiry(after time.Time) (first time.Time) {
-	for _, d := range r.dated() {
-		if d.at.After(after) && (first.IsZero() || d.at.Before(first)) {
-			first = d.at
+	var ends []time.Time
+	if r.TLS != nil {
+		ends = append(ends, r.TLS.Server.NotAfter)
+	}
+	if r.Own != nil {
+		ends = append(ends, r.Own.NotAfter)
+	}
+	for _, c := range r.CAs {
+		ends = append(ends, c.NotAfter)
+	}
+	for _, c := range r.CRLs {
+		ends = append(ends, c.Expires)
+	}
+	for _, end := range ends {
+		if end.After(after) && (first.IsZero() || end.Before(first)) {
+			first = end
 		}
 	}
 	return first

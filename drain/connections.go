@@ -46,11 +46,23 @@ func Unaccepted(address string) (int, error) {
 		return 0, err
 	}
 	for _, a := range addresses(host) {
-		if l, found := listenerOf(a, listeners); found {
+		if l, found := listenerOf(a, listeners); found && isLocal(a) {
 			return listeners[l], nil
 		}
 	}
 	return 0, fmt.Errorf("nothing on this host listens at %s", address)
+}
+
+// isLocal reports whether an address is one of this host's.
+func isLocal(a netip.Addr) bool {
+	if a.IsLoopback() {
+		return true
+	}
+	own, _ := net.InterfaceAddrs() // without them no address is known to be this host's
+	return slices.ContainsFunc(own, func(o net.Addr) bool {
+		p, err := netip.ParsePrefix(o.String())
+		return err == nil && p.Addr() == a
+	})
 }
 
 // socketsOf returns the host in an address, and the sockets of its port.

@@ -88,6 +88,10 @@ func TestUnacceptedCountsWhatTheServerHasNotAccepted(t *testing.T) {
 				t.Errorf("%s: %d, %v; want %d", address, got, err, want)
 			}
 		}
+		other := fmt.Sprintf("192.0.2.1:%d", l.Addr().(*net.TCPAddr).Port)
+		if n, err := drain.Unaccepted(other); err == nil {
+			t.Errorf("%d for the address of another host, want an error", n)
+		}
 		l.Close()
 		if n, err := drain.Unaccepted(server); err == nil {
 			t.Errorf("%s: %d for a closed port, want an error", address, n)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -107,7 +108,7 @@ type Request struct {
 	Path   string // with the query, if there is one
 	Accept string // empty means application/json
 	Limit  int64  // a longer answer, in bytes, is an error
-	// Timeout and Handshake, unless 0, replace those of the Client.
+	// Timeout and Handshake, unless 0, replace those of the Client for this request.
 	Timeout, Handshake time.Duration
 }
 
@@ -140,10 +141,10 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 	a := m.described
 	a.URL, a.Warning = "https://"+c.Address+r.Path, err
-	before := c.conn.Load()
-	err = c.roundTrip(ctx, r, &a)
-	used := c.conn.Load()
-	a.Handshake = used != before
+	var used *conn
+	err = c.roundTrip(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		used, a.Handshake = got.Conn.(*conn), !got.Reused
+	}}), r, &a)
 	if used != nil && (err == nil || a.Handshake) {
 		a.TLS = describeTLS(used.ConnectionState())
 	}

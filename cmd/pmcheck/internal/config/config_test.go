@@ -124,7 +124,7 @@ func TestDetectionIsTheWorstCase(t *testing.T) {
 	c := config.Default()
 	c.Probe.Fall = 2
 	got := c.Detection(time.Second, 3)
-	want := config.Detection{Killed: 3100 * time.Millisecond, Silent: 11 * time.Second}
+	want := config.Detection{Killed: 3100 * time.Millisecond, Silent: 12500 * time.Millisecond}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -140,15 +140,18 @@ func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
 	}{
 		{"", true, 11500 * time.Millisecond},
 		{"probe: {interval: 1s, timeout: 900ms}\n", false, 2900 * time.Millisecond},
-		{"probe: {interval: 1s, timeout: 900ms}\njruby: {interval: 2500ms}\n", true, 5900 * time.Millisecond},
+		{"probe: {interval: 1s, timeout: 900ms}\njruby: {interval: 2500ms}\n", true, 6200 * time.Millisecond},
 		{"jruby: {interval: 6s}\n", false, 5500 * time.Millisecond},
-		{"jruby: {interval: 1s}\n", true, 5500 * time.Millisecond},
+		{"jruby: {interval: 1s}\n", true, 7500 * time.Millisecond},
+		{"probe: {interval: 20s}\njruby: {interval: 26s}\n", false, 41500 * time.Millisecond},
+		{"probe: {revocation: off}\n", false, 5500 * time.Millisecond},
 		{"probe: {interval: 10s}\n", true, 21500 * time.Millisecond},
 		{"checks: {jruby: off}\n", false, 5500 * time.Millisecond},
 		{"checks: {jruby: warn}\n", true, 11500 * time.Millisecond},
 		{"probe: {max_age: 6s}\n", false, 6 * time.Second},
-		{"probe: {max_age: 6500ms}\n", true, 6500 * time.Millisecond},
-		{"probe: {max_age: 6500ms, fall: 2}\n", false, 6500 * time.Millisecond},
+		{"probe: {max_age: 9400ms}\n", false, 9400 * time.Millisecond},
+		{"probe: {max_age: 9500ms}\n", true, 9500 * time.Millisecond},
+		{"probe: {max_age: 9500ms, fall: 2}\n", false, 9500 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		l, err := config.Check(config.Options{File: write(t, tt.yaml)})

@@ -39,7 +39,7 @@ type Probe struct {
 	// Fall is the number of timeouts in a row that make it unhealthy.
 	Fall int `yaml:"fall" min:"1" max:"100"`
 	// Handshake is the longest that a kept connection is used before a new TLS
-	// handshake proves the certificates again.
+	// handshake proves the certificates again, unless nothing can have changed.
 	Handshake time.Duration `yaml:"handshake" min:"100ms" max:"24h"`
 	// MaxAge is how old a verdict may be and still be answered. Load never leaves it 0.
 	MaxAge time.Duration `yaml:"max_age" min:"0s" max:"1h"`
@@ -66,32 +66,51 @@ func (p Probe) decision(every time.Duration) time.Duration {
 }
 
 // calmFactor is how many probe intervals may pass, at most, between two readings of the JRuby
-// pool that stand for probes. With the defaults, a hang is noticed after 6.5 s instead of 3.5 s.
+// pool that stand for probes.
 const calmFactor = 2.5
 
+// longestCalm bounds that time as well: Jetty ends a connection that is idle for 30 s.
+const longestCalm = 25 * time.Second
+
 // Calm reports whether readings of the JRuby pool may stand for probes while nothing is
-// wrong: the check runs, often enough for the interval that is configured, and a verdict
-// does not become too old meanwhile.
+// wrong: the check runs, often enough for the interval that is configured; the probe knows
+// when the CRLs expire; and a verdict does not become too old meanwhile.
 func (c Config) Calm() bool {
-	every := check.Settings[check.JRubySettings](c.Checks).Interval
-	return c.Checks.Severity(check.CheckJRuby) != check.Off &&
-		every.Seconds() <= calmFactor*c.Probe.Interval.Seconds() &&
-		(c.Probe.MaxAge == 0 || c.Probe.MaxAge >= c.Probe.decision(every))
+	every := c.reading()
+	return c.Checks.Severity(check.CheckJRuby) != check.Off && c.Probe.Revocation != puppetclient.RevocationOff &&
+		every.Seconds() <= calmFactor*c.Probe.Interval.Seconds() && every <= longestCalm &&
+		(c.Probe.MaxAge == 0 || c.Probe.MaxAge >= c.oldest())
 }
 
-// asked returns the longest normal pause between two requests that show whether the master
-// answers.
-func (c Config) asked() time.Duration {
-	if c.Calm() {
-		return max(c.Probe.Interval, check.Settings[check.JRubySettings](c.Checks).Interval)
-	}
-	return c.Probe.Interval
+// reading is the pause between two readings of the pool.
+func (c Config) reading() time.Duration {
+	return check.Settings[check.JRubySettings](c.Checks).Interval
 }
+
+// oldest is how old a verdict from a reading normally becomes, at most: the reading, the pause,
+// a reading that times out, and then the probes.
+func (c Config) oldest() time.Duration { return c.Probe.decision(c.reading() + 2*c.Probe.Timeout) }
 
 // derivedMaxAge returns the MaxAge of a configuration that sets none. A verdict must outlive
 // the longest normal gap, or a slow master would be unknown instead of unhealthy. One
-// more pause covers a request that a busy scheduler started late.
-func (c Config) derivedMaxAge() time.Duration { return c.Probe.decision(c.asked()) + c.asked() }
+// more interval covers a probe that a busy scheduler started late.
+func (c Config) derivedMaxAge() time.Duration {
+	longest := c.Probe.decision(c.Probe.Interval)
+	if c.Calm() {
+		longest = max(longest, c.oldest())
+	}
+	return longest + c.Probe.Interval
+}
+
+// silence is how long a master that hangs is answered 200, at most. A reading that times out
+// is no fault, but a probe follows at once.
+func (c Config) silence() time.Duration {
+	longest := c.Probe.decision(c.Probe.Interval)
+	if c.Calm() {
+		longest = max(longest, c.Probe.decision(c.reading()+c.Probe.Timeout))
+	}
+	return longest
+}
 
 // Detection is how long a balancer takes, at worst, to stop sending agents.
 type Detection struct {
@@ -110,7 +129,7 @@ const noticeKilled = 100 * time.Millisecond
 // asked, so the balancer's share is fall times inter.
 func (c Config) Detection(inter time.Duration, fall int) Detection {
 	balancer := time.Duration(fall) * inter
-	return Detection{Killed: noticeKilled + balancer, Silent: c.Probe.decision(c.asked()) + balancer}
+	return Detection{Killed: noticeKilled + balancer, Silent: c.silence() + balancer}
 }
 
 func (j judge) probe(p Probe) {

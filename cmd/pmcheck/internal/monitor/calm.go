@@ -18,16 +18,15 @@ const provedEvery = 10
 // on a master that is well. What remains is a hang, and a reading of the JRuby pool finds one
 // as a probe does: Puppet Server answers a probe with the word running whenever it answers it.
 // So while nothing is wrong only the pool is read, and the master is probed, over a new
-// connection, when a handshake may prove something: after an event, and every 5 minutes.
+// connection, when a handshake may prove something: after an event, once more when Puppet
+// Server has had time to follow it, and every 5 minutes.
 type calm struct {
 	possible bool          // by the configuration
 	settles  time.Duration // how long after a stir a handshake may still prove something
 	stirred  time.Time     // when something was last wrong, or changed
-	looked   time.Time     // when the queue of the listener was last looked at
-	accepts  bool          // it was empty then
-	files    int           // how often the files of the probe have changed
 	proved   time.Time     // when the master last answered after a handshake
 	expiry   time.Time     // the next one after proved; zero if there is none
+	around   surroundings
 }
 
 func newCalm(c config.Config, now time.Time) calm {
@@ -40,36 +39,38 @@ type facts struct {
 	mode   drain.Mode
 	pool   check.Finding // the last of the check jruby
 	limit  time.Duration // how old that may be
-	files  int           // how often the files of the probe have changed
-	unused error         // why the newest are not in use
-	// accepts is whether the master accepts connections, as far as the kernel knows. It is
-	// false for a master on another host.
-	accepts bool
 }
 
 // holds reports whether the probe that is due at now can be left out.
 func (c *calm) holds(f facts, now time.Time) bool {
-	well := f.health == check.Healthy && f.mode == drain.Ready && f.files == c.files && f.unused == nil && f.accepts
+	well := f.health == check.Healthy && f.mode == drain.Ready && c.around.well()
 	read := f.pool.Pool != nil && f.pool.State == check.StateOK && now.Sub(f.pool.Checked) < f.limit
 	if !well || !read {
-		c.stirred, c.files = now, f.files
+		c.stirred = now
 	}
-	return c.possible && now.Sub(c.stirred) >= c.settles && now.Sub(c.proved) < provedEvery*c.settles &&
+	return c.possible && !c.proved.Before(c.stirred.Add(c.settles)) && now.Sub(c.proved) < provedEvery*c.settles &&
 		(c.expiry.IsZero() || now.Before(c.expiry))
 }
 
-// heard records a result of the master, at now.
+// heard records a result of the master, at now. What the master has loaded may be older than
+// the files, so an earlier expiry still counts.
 func (c *calm) heard(r check.Result, now time.Time) {
-	switch {
+	switch next := r.NextExpiry(r.Asked); {
 	case r.Fault != nil:
 		c.stirred = now
 	case r.Handshake:
-		c.proved, c.expiry = r.Asked, r.NextExpiry(r.Asked)
+		c.proved = r.Asked
+		if next.Before(c.expiry) || !c.expiry.After(r.Asked) {
+			c.expiry = next
+		}
 	}
 }
 
 // calmly reports whether a probe of the master that is due at now can be left out.
 func (m *Monitor) calmly(now time.Time) bool {
+	if !m.calm.possible || m.findings.poolless {
+		return false
+	}
 	s := m.State()
 	f := facts{
 		health: s.Services[0].Verdict.At(now).Health,
@@ -77,17 +78,11 @@ func (m *Monitor) calmly(now time.Time) bool {
 	}
 	f.mode, _ = s.Mode(Server, now)
 	f.pool, _ = m.findings.last(check.CheckJRuby, now)
-	f.files, f.unused = m.credentials.Look()
-	if now.Sub(m.calm.looked) >= m.calm.settles {
-		n, err := drain.Unaccepted(m.config.Probe.Address)
-		m.calm.looked, m.calm.accepts = now, n == 0 && err == nil
-	}
-	f.accepts = m.calm.accepts
 	return m.calm.holds(f, now)
 }
 
 // take takes in a finding. While all is calm, the reading behind it stands for a probe, unless
-// one is under way or began later.
+// one is under way or began later. A reading that proves nothing is followed by a probe.
 func (m *Monitor) take(ctx context.Context, f found, now time.Time) {
 	calm, server := m.calmly(now), m.services[0]
 	m.findings.take(f.Finding, now)
@@ -95,9 +90,10 @@ func (m *Monitor) take(ctx context.Context, f found, now time.Time) {
 	case f.Check != check.CheckJRuby:
 	case r == nil:
 		m.calm.stirred = now
+		m.probeIf(ctx, server, calm)
 	case calm && !server.asking && r.Asked.After(server.last.Asked):
 		result := *r
-		result.API = server.last.API
+		result.API, result.Version = server.last.API, server.last.Version
 		m.observe(ctx, server, result)
 	}
 }

@@ -30,11 +30,11 @@ func TestCalmEndsWithWhateverMayHaveChanged(t *testing.T) {
 		{"the pool could not be read", func(_ *calm, f *facts) { f.pool.State = check.StateNone }, false},
 		{"requests wait", func(_ *calm, f *facts) { f.pool.State = check.StateWarn }, false},
 		{"the reading is old", func(_ *calm, f *facts) { f.pool.Checked = ago(9 * time.Second) }, false},
-		{"new files", func(_ *calm, f *facts) { f.files++ }, false},
-		{"new files cannot be used", func(_ *calm, f *facts) { f.unused = errors.New("no such file") }, false},
-		{"connections wait to be accepted", func(_ *calm, f *facts) { f.accepts = false }, false},
-		{"stirred just now", func(c *calm, _ *facts) { c.stirred = ago(29 * time.Second) }, false},
-		{"stirred before the last handshake", func(c *calm, _ *facts) { c.stirred = ago(30 * time.Second) }, true},
+		{"new files cannot be used", func(c *calm, _ *facts) { c.around.unused = errors.New("no such file") }, false},
+		{"connections wait to be accepted", func(c *calm, _ *facts) { c.around.accepts = false }, false},
+		{"stirred after the last handshake", func(c *calm, _ *facts) { c.stirred = ago(3 * time.Minute) }, false},
+		{"stirred just before it", func(c *calm, _ *facts) { c.stirred = ago(4*time.Minute + 29*time.Second) }, false},
+		{"stirred long before it", func(c *calm, _ *facts) { c.stirred = ago(4*time.Minute + 30*time.Second) }, true},
 		{"the last handshake is old", func(c *calm, _ *facts) { c.proved = ago(5 * time.Minute) }, false},
 		{"never a handshake", func(c *calm, _ *facts) { c.proved = time.Time{} }, false},
 		{"a certificate has expired", func(c *calm, _ *facts) { c.expiry = now }, false},
@@ -42,12 +42,12 @@ func TestCalmEndsWithWhateverMayHaveChanged(t *testing.T) {
 	} {
 		c := newCalm(config.Default(), ago(time.Hour))
 		c.proved = ago(4 * time.Minute)
+		c.around.accepts = true
 		f := facts{
-			health:  check.Healthy,
-			mode:    drain.Ready,
-			pool:    check.Finding{State: check.StateOK, Pool: &check.Pool{}, Checked: ago(4 * time.Second)},
-			limit:   8 * time.Second,
-			accepts: true,
+			health: check.Healthy,
+			mode:   drain.Ready,
+			pool:   check.Finding{State: check.StateOK, Pool: &check.Pool{}, Checked: ago(4 * time.Second)},
+			limit:  8 * time.Second,
 		}
 		tt.change(&c, &f)
 		if got := c.holds(f, now); got != tt.want {
@@ -57,11 +57,13 @@ func TestCalmEndsWithWhateverMayHaveChanged(t *testing.T) {
 }
 
 // TestCalmReturnsAfterAnotherHandshake: after a change the master is probed as often as
-// before, until a handshake has been made since.
+// before, until a handshake has been made that Puppet Server has had time for. It loads a CRL a
+// few seconds after the file has changed.
 func TestCalmReturnsAfterAnotherHandshake(t *testing.T) {
 	now := time.Now()
 	c := newCalm(config.Default(), now)
-	f := facts{health: check.Healthy, mode: drain.Ready, limit: time.Hour, accepts: true,
+	c.around.accepts = true
+	f := facts{health: check.Healthy, mode: drain.Ready, limit: time.Hour,
 		pool: check.Finding{State: check.StateOK, Pool: &check.Pool{}, Checked: now}}
 	at := func(d time.Duration, want bool) {
 		t.Helper()
@@ -74,18 +76,45 @@ func TestCalmReturnsAfterAnotherHandshake(t *testing.T) {
 		c.heard(r, r.Asked)
 	}
 	probed(0, check.Result{Handshake: true})
-	at(29*time.Second, false)
-	at(30*time.Second, true)
-	f.files = 1 // a CRL was renewed
-	at(60*time.Second, false)
-	at(89*time.Second, false)
-	at(90*time.Second, true)
+	at(31*time.Second, false)
+	probed(32*time.Second, check.Result{Handshake: true})
+	at(32*time.Second, true)
+	c.stirred = now.Add(60 * time.Second) // a CRL was renewed
+	probed(60*time.Second, check.Result{Handshake: true})
+	at(91*time.Second, false)
+	probed(92*time.Second, check.Result{Handshake: true})
+	at(92*time.Second, true)
 	probed(100*time.Second, check.Result{Fault: &check.Fault{Reason: check.Timeout}})
-	at(129*time.Second, false)
-	probed(130*time.Second, check.Result{}) // over the kept connection
-	at(130*time.Second, true)
-	at(299*time.Second, true)
-	at(300*time.Second, false)
-	probed(301*time.Second, check.Result{Handshake: true})
-	at(301*time.Second, true)
+	probed(102*time.Second, check.Result{}) // over the kept connection
+	at(140*time.Second, false)
+	probed(141*time.Second, check.Result{Handshake: true})
+	at(141*time.Second, true)
+	at(440*time.Second, true)
+	at(441*time.Second, false)
+	probed(442*time.Second, check.Result{Handshake: true})
+	at(442*time.Second, true)
+}
+
+// TestCalmKnowsTheEarlierExpiry: what the master has loaded may be older than the files.
+func TestCalmKnowsTheEarlierExpiry(t *testing.T) {
+	now := time.Now()
+	crl := func(asked, expires time.Duration) check.Result {
+		return check.Result{Handshake: true, Asked: now.Add(asked),
+			CRLs: []check.CRL{{Expires: now.Add(expires)}}}
+	}
+	c := newCalm(config.Default(), now)
+	for _, step := range []struct {
+		r    check.Result
+		want time.Duration
+	}{
+		{crl(0, time.Hour), time.Hour},
+		{crl(time.Minute, 30*time.Hour), time.Hour}, // renewed on disk
+		{crl(2*time.Minute, time.Minute*30), 30 * time.Minute},
+		{crl(31*time.Minute, 30*time.Hour), 30 * time.Hour},
+	} {
+		c.heard(step.r, step.r.Asked)
+		if got := c.expiry.Sub(now); got != step.want {
+			t.Errorf("after %s: %s, want %s", step.r.Asked.Sub(now), got, step.want)
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 // configure prepares the services and checks of a configuration; start starts them.
 func (m *Monitor) configure(c config.Config) {
+	m.stop()
 	m.config = c
 	if next := newCredentials(c.Probe); m.credentials == nil || m.credentials.Files != next.Files {
 		m.credentials = next
@@ -31,10 +32,8 @@ func (m *Monitor) configure(c config.Config) {
 	m.findings.configure(c.Checks, maxAge)
 }
 
-// start starts the checks other than the probe, after stopping those of the previous
-// configuration.
+// start starts the checks other than the probe.
 func (m *Monitor) start(ctx context.Context) {
-	m.stop()
 	ctx, m.stop = context.WithCancel(ctx)
 	for _, r := range m.runners {
 		m.work.Go(func() { r.run(ctx, m.found) })
@@ -66,11 +65,15 @@ func (m *Monitor) loop(ctx context.Context) {
 			}
 			return
 		case <-tick.C:
+			m.lookAround(ctx, time.Now())
 			m.probeDue(ctx)
 		case s := <-m.wanted:
 			m.probeIf(ctx, s, m.serves(s))
 		case s := <-m.lost:
-			s.lost, m.calm.stirred = time.Now(), time.Now()
+			s.lost = time.Now()
+			if s.name == Server {
+				m.calm.stirred = s.lost
+			}
 			m.probeIf(ctx, s, m.serves(s) && s.credit)
 			s.credit = false
 		case o := <-m.results:
@@ -79,6 +82,9 @@ func (m *Monitor) loop(ctx context.Context) {
 			}
 		case f := <-m.found:
 			m.take(ctx, f, time.Now())
+		case l := <-m.looks:
+			m.looked(ctx, l, time.Now())
+			continue // it is not published
 		case u := <-m.units:
 			m.calm.stirred = time.Now()
 			m.findings.unit(u, time.Now())

@@ -47,6 +47,7 @@ type Monitor struct {
 	lost    chan *subject // the master ended a kept connection
 	found   chan found    // by the checks other than the probe
 	units   chan systemd.UnitState
+	looks   chan look      // around the master
 	work    sync.WaitGroup // the goroutines that send on these
 	stop    func()         // ends the runners of the configuration in use
 	signals signals        // to the runners
@@ -76,6 +77,7 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 		lost:     make(chan *subject, 1),
 		found:    make(chan found),
 		units:    make(chan systemd.UnitState),
+		looks:    make(chan look),
 		stop:     func() {},
 		findings: newFindings(),
 	}

@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -24,7 +25,10 @@ func Cancelled(s systemd.Service) bool {
 // Died reports whether a service that was about to stop has lost its process. Its job is then
 // done, or waits to start the service. A service that runs without a main process has several:
 // systemd does not say that it runs once the main process, or the last one, is gone.
-func Died(s systemd.Service) bool { return s.MainPID == 0 && s.SubState != "running" }
+func Died(s systemd.Service) bool {
+	runs := []string{"running", "reload", "reload-signal", "reload-notify"}
+	return s.MainPID == 0 && !slices.Contains(runs, s.SubState)
+}
 
 // Overtime is the longest time that a stop waits, after the end of its turn, for servers
 // that leave during that time.

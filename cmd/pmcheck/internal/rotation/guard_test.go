@@ -25,6 +25,7 @@ func TestStops(t *testing.T) {
 		{"start", systemd.Service{MainPID: 7, Job: "start"}, false},
 		{"reload", systemd.Service{MainPID: 7, Job: "reload"}, false},
 		{"stop, and systemd knows no main process", systemd.Service{SubState: "running", Job: "stop"}, true},
+		{"restart during a reload, of the same", systemd.Service{SubState: "reload", Job: "restart"}, true},
 		{"restart of a server that died", systemd.Service{Job: "restart"}, false},
 	}
 	for _, tt := range tests {

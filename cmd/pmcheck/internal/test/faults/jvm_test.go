@@ -14,9 +14,12 @@ const (
 	reloadTime = 2 * time.Minute
 )
 
+// unanswered is when a master that does not answer is noticed at the latest: after
+// jruby.interval, twice probe.timeout, and some slack.
+const unanswered = 10 * time.Second
+
 // jvmFaults returns faults of Puppet Server's process. pmcheck notices at once what the
-// kernel or systemd reports, and within probe.interval + probe.timeout that a server does
-// not answer.
+// kernel or systemd reports.
 func jvmFaults() []fault {
 	const (
 		refused  = "503 unhealthy: refused"
@@ -31,7 +34,7 @@ func jvmFaults() []fault {
 			said: []string{refused, failed, starting, crashed}, haproxy: "DOWN", within: time.Second,
 			back: startTime, by: "systemd"},
 		{area: "JVM", name: "stopped (`kill -STOP`)", inject: signalJVM("STOP"), mend: signalJVM("CONT"),
-			said: []string{silent}, haproxy: "DOWN", within: 5500 * time.Millisecond, back: 4 * time.Second, by: "`kill -CONT`"},
+			said: []string{silent}, haproxy: "DOWN", within: unanswered, back: 4 * time.Second, by: "`kill -CONT`"},
 		{
 			area:    "JVM",
 			name:    "no file descriptors left",

@@ -51,7 +51,7 @@ func networkFaults() []fault {
 			long:    true,
 			said:    []string{"503 unhealthy: timeout", "503 unhealthy: unreachable"},
 			haproxy: "DOWN",
-			within:  5500 * time.Millisecond,
+			within:  unanswered,
 			inject:  sh("ip link set lo down"),
 			mend:    sh("ip link set lo up"),
 			by:      "the interface up",

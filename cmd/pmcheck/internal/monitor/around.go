@@ -1,0 +1,67 @@
+package monitor
+
+import (
+	"context"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// surroundings is what was last seen around the master.
+type surroundings struct {
+	looking bool      // a look is under way
+	files   int       // how often the files of the probe have changed
+	unused  error     // why the newest are not in use
+	queued  time.Time // when the queue of the listener was last looked at
+	accepts bool      // it was empty then; false for a master on another host
+}
+
+// well reports whether nothing around the master is a reason to probe it.
+func (s surroundings) well() bool { return s.unused == nil && s.accepts }
+
+// lookAround looks at the files, and at the queue of the listener as often as handshakes
+// were made before there was calm. The result goes to the loop, which must not wait for a
+// file system. While one hangs, there is no calm.
+func (m *Monitor) lookAround(ctx context.Context, now time.Time) {
+	c := &m.calm
+	if !c.possible {
+		return
+	}
+	if c.around.looking {
+		c.stirred = now
+		return
+	}
+	next, credentials, address := c.around, m.credentials, m.config.Probe.Address
+	due := now.Sub(next.queued) >= c.settles
+	c.around.looking = true // next.looking is false
+	m.work.Go(func() {
+		next.files, next.unused = credentials.Look()
+		if due {
+			n, err := drain.Unaccepted(address)
+			next.queued, next.accepts = now, n == 0 && err == nil
+		}
+		send(ctx, m.looks, look{credentials, next})
+	})
+}
+
+// look is the result of a look, with the credentials that it was made with.
+type look struct {
+	credentials *puppetclient.Credentials
+	surroundings
+}
+
+// looked takes in a look. A change of the files, or a connection that waits to be accepted, is
+// followed by a probe.
+func (m *Monitor) looked(ctx context.Context, l look, now time.Time) {
+	if l.credentials != m.credentials {
+		m.calm.around.looking = false
+		return
+	}
+	calm, changed := m.calmly(now), l.files != m.calm.around.files
+	m.calm.around = l.surroundings
+	if changed || !l.well() {
+		m.calm.stirred = now
+		m.probeIf(ctx, m.services[0], calm)
+	}
+}
