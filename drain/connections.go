@@ -41,7 +41,14 @@ func Connections(address string) ([]Connection, error) {
 // address, a host:port, accepts them. A server that works accepts at once. The error says
 // why that is not known, for example because nothing on this host listens there.
 func Unaccepted(address string) (int, error) {
-	host, _, listeners, err := socketsOf(address)
+	host, _, err := net.SplitHostPort(address)
+	if err == nil && len(addresses(host)) == 0 {
+		err = fmt.Errorf("%s is neither localhost nor an IP address", host)
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, _, listeners, err := socketsOf(address)
 	if err != nil {
 		return 0, err
 	}

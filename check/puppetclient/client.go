@@ -149,7 +149,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		a.TLS = describeTLS(used.ConnectionState())
 	}
 	if err != nil {
-		c.conn.Store(nil)
+		c.conn.CompareAndSwap(used, nil) // another request may have made a new one
 		return a, classify(err, m, used, c.Address, time.Now())
 	}
 	return a, nil

@@ -34,6 +34,7 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) Close() error {
 	c.closed.Store(true)
 	c.client.open.Delete(c)
+	c.client.conn.CompareAndSwap(c, nil)
 	return c.Conn.Close()
 }
 

@@ -10,19 +10,21 @@ import (
 
 // surroundings is what was last seen around the master.
 type surroundings struct {
-	looking bool      // a look is under way
-	files   int       // how often the files of the probe have changed
-	unused  error     // why the newest are not in use
-	queued  time.Time // when the queue of the listener was last looked at
-	accepts bool      // it was empty then; false for a master on another host
+	looking bool  // a look is under way
+	files   int   // how often the files of the probe have changed
+	unused  error // why the newest are not in use
+	// queued is when the queue of the listener was last looked at, and was empty or not known.
+	// accepts is set if it was empty; not for a master on another host.
+	queued  time.Time
+	accepts bool
 }
 
 // well reports whether nothing around the master is a reason to probe it.
 func (s surroundings) well() bool { return s.unused == nil && s.accepts }
 
-// lookAround looks at the files, and at the queue of the listener as often as handshakes
-// were made before there was calm. The result goes to the loop, which must not wait for a
-// file system. While one hangs, there is no calm.
+// lookAround looks at the files, and from time to time at the queue of the listener. The
+// result goes to the loop, which must not wait for a file system. While one hangs, there is no
+// calm.
 func (m *Monitor) lookAround(ctx context.Context, now time.Time) {
 	c := &m.calm
 	if !c.possible {
@@ -39,7 +41,10 @@ func (m *Monitor) lookAround(ctx context.Context, now time.Time) {
 		next.files, next.unused = credentials.Look()
 		if due {
 			n, err := drain.Unaccepted(address)
-			next.queued, next.accepts = now, n == 0 && err == nil
+			next.accepts = n == 0 && err == nil
+			if n == 0 { // else the next look shows whether they were accepted
+				next.queued = now
+			}
 		}
 		send(ctx, m.looks, look{credentials, next})
 	})

@@ -9,28 +9,48 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// provedEvery is how many times as long as probe.handshake the master may go without a
-// handshake while all is calm: 5 minutes by default.
+// settles is how long after an event Puppet Server may still have to follow it, as when it
+// loads a new CRL, unless probe.handshake is shorter. Then a handshake proves that all is well.
+const settles = 30 * time.Second
+
+// provedEvery is how many times as long the master may go without a handshake while all is
+// calm, unless probe.handshake is longer.
 const provedEvery = 10
 
 // calm decides whether a probe can be left out. A kept connection that ends, systemd, the
 // files and their dates, and the queue of the listener tell of nearly everything that can change
-// on a master that is well. What remains is a hang, and a reading of the JRuby pool finds one
-// as a probe does: Puppet Server answers a probe with the word running whenever it answers it.
-// So while nothing is wrong only the pool is read, and the master is probed, over a new
+// on a master that is well. What remains is a hang, and a reading of the JRuby pool shows that
+// there is none as well as a probe: Puppet Server answers a probe with the word running whenever
+// it answers it. So while nothing is wrong only the pool is read, and the master is probed, over a new
 // connection, when a handshake may prove something: after an event, once more when Puppet
 // Server has had time to follow it, and every 5 minutes.
 type calm struct {
 	possible bool          // by the configuration
-	settles  time.Duration // how long after a stir a handshake may still prove something
+	settles  time.Duration // how long after a stir a handshake proves that all is well
+	period   time.Duration // how long a handshake proves it
 	stirred  time.Time     // when something was last wrong, or changed
-	proved   time.Time     // when the master last answered after a handshake
+	proved   time.Time     // when the last good request with a handshake began
 	expiry   time.Time     // the next one after proved; zero if there is none
 	around   surroundings
 }
 
-func newCalm(c config.Config, now time.Time) calm {
-	return calm{possible: c.Calm(), settles: c.Probe.Handshake, stirred: now}
+// newCalm returns the calm of a new configuration. The next expiry that was known before counts
+// on, since Puppet Server has not loaded anything for it.
+func newCalm(c config.Config, expiry, now time.Time) calm {
+	after := min(c.Probe.Handshake, settles)
+	return calm{
+		possible: c.Calm(),
+		settles:  after,
+		period:   max(c.Probe.Handshake, provedEvery*after),
+		stirred:  now,
+		expiry:   expiry,
+	}
+}
+
+// unproved reports whether a handshake is wanted at now, which would prove that all is well.
+func (c *calm) unproved(now time.Time) bool {
+	settled := c.stirred.Add(c.settles)
+	return c.possible && c.proved.Before(settled) && !now.Before(settled)
 }
 
 // facts is what is known of the master when a probe is due.
@@ -48,7 +68,7 @@ func (c *calm) holds(f facts, now time.Time) bool {
 	if !well || !read {
 		c.stirred = now
 	}
-	return c.possible && !c.proved.Before(c.stirred.Add(c.settles)) && now.Sub(c.proved) < provedEvery*c.settles &&
+	return c.possible && !c.proved.Before(c.stirred.Add(c.settles)) && now.Sub(c.proved) < c.period &&
 		(c.expiry.IsZero() || now.Before(c.expiry))
 }
 
@@ -74,7 +94,7 @@ func (m *Monitor) calmly(now time.Time) bool {
 	s := m.State()
 	f := facts{
 		health: s.Services[0].Verdict.At(now).Health,
-		limit:  check.Settings[check.JRubySettings](m.config.Checks).Interval + 2*m.config.Probe.Timeout,
+		limit:  check.Settings[check.JRubySettings](m.config.Checks).Interval + 3*m.config.Probe.Timeout,
 	}
 	f.mode, _ = s.Mode(Server, now)
 	f.pool, _ = m.findings.last(check.CheckJRuby, now)

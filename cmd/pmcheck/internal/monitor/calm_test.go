@@ -40,7 +40,7 @@ func TestCalmEndsWithWhateverMayHaveChanged(t *testing.T) {
 		{"a certificate has expired", func(c *calm, _ *facts) { c.expiry = now }, false},
 		{"a certificate expires soon", func(c *calm, _ *facts) { c.expiry = now.Add(time.Second) }, true},
 	} {
-		c := newCalm(config.Default(), ago(time.Hour))
+		c := newCalm(config.Default(), time.Time{}, ago(time.Hour))
 		c.proved = ago(4 * time.Minute)
 		c.around.accepts = true
 		f := facts{
@@ -61,7 +61,7 @@ func TestCalmEndsWithWhateverMayHaveChanged(t *testing.T) {
 // few seconds after the file has changed.
 func TestCalmReturnsAfterAnotherHandshake(t *testing.T) {
 	now := time.Now()
-	c := newCalm(config.Default(), now)
+	c := newCalm(config.Default(), time.Time{}, now)
 	c.around.accepts = true
 	f := facts{health: check.Healthy, mode: drain.Ready, limit: time.Hour,
 		pool: check.Finding{State: check.StateOK, Pool: &check.Pool{}, Checked: now}}
@@ -77,8 +77,14 @@ func TestCalmReturnsAfterAnotherHandshake(t *testing.T) {
 	}
 	probed(0, check.Result{Handshake: true})
 	at(31*time.Second, false)
+	if c.unproved(now.Add(29*time.Second)) || !c.unproved(now.Add(30*time.Second)) {
+		t.Error("a handshake is not wanted when the start is 30 s ago")
+	}
 	probed(32*time.Second, check.Result{Handshake: true})
 	at(32*time.Second, true)
+	if c.unproved(now.Add(33 * time.Second)) {
+		t.Error("another handshake is wanted right after one")
+	}
 	c.stirred = now.Add(60 * time.Second) // a CRL was renewed
 	probed(60*time.Second, check.Result{Handshake: true})
 	at(91*time.Second, false)
@@ -102,7 +108,7 @@ func TestCalmKnowsTheEarlierExpiry(t *testing.T) {
 		return check.Result{Handshake: true, Asked: now.Add(asked),
 			CRLs: []check.CRL{{Expires: now.Add(expires)}}}
 	}
-	c := newCalm(config.Default(), now)
+	c := newCalm(config.Default(), time.Time{}, now)
 	for _, step := range []struct {
 		r    check.Result
 		want time.Duration

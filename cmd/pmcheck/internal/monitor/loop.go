@@ -23,7 +23,7 @@ func (m *Monitor) configure(c config.Config) {
 	for _, s := range old {
 		s.close()
 	}
-	m.calm = newCalm(c, time.Now())
+	m.calm = newCalm(c, m.calm.expiry, time.Now())
 	m.runners = newRunners(c, host, &m.signals)
 	maxAge := map[string]time.Duration{}
 	for _, r := range m.runners {
@@ -70,10 +70,7 @@ func (m *Monitor) loop(ctx context.Context) {
 		case s := <-m.wanted:
 			m.probeIf(ctx, s, m.serves(s))
 		case s := <-m.lost:
-			s.lost = time.Now()
-			if s.name == Server {
-				m.calm.stirred = s.lost
-			}
+			s.lost, m.calm.stirred = time.Now(), time.Now() // whichever it is: the master's may not have been sent
 			m.probeIf(ctx, s, m.serves(s) && s.credit)
 			s.credit = false
 		case o := <-m.results:
@@ -115,7 +112,12 @@ func (m *Monitor) probeAll(ctx context.Context) {
 func (m *Monitor) probeDue(ctx context.Context) {
 	for _, s := range m.services {
 		s.credit = true
-		m.probeIf(ctx, s, s.name != Server || !m.calmly(time.Now()))
+		now := time.Now()
+		calm := s.name == Server && m.calmly(now)
+		if s.name == Server && m.calm.unproved(now) {
+			s.close() // its kept connection, so that the probe makes a new one
+		}
+		m.probeIf(ctx, s, !calm)
 	}
 }
 

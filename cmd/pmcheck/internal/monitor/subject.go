@@ -78,10 +78,12 @@ func newCredentials(c config.Probe) *puppetclient.Credentials {
 // subjects returns the subjects of a configuration. The first is the master. A subject
 // whose kept connection the master closes is sent to lost. A subject takes over the
 // results of the old one with the same name, so that a reload does not forget a verdict.
-// The host gets the client of the master.
+// The host gets the client of the master if readings may stand for its probes.
 func subjects(c config.Config, host *check.Host, lost chan<- *subject, old []*subject) []*subject {
 	master, client := newSubject(*host, Server, "", lost)
-	host.Client = client
+	if c.Calm() { // elsewhere the readings would cost the probe its connection when they time out
+		host.Client = client
+	}
 	list := []*subject{master}
 	for _, name := range c.Services {
 		s, _ := newSubject(*host, name, name, lost)

@@ -19,7 +19,7 @@ func keyFile(certname string) string  { return ssldir + "/private_keys/" + certn
 // certificateFaults returns faults in the files that Puppet Server and pmcheck share.
 // Puppet Server reads certificates and keys when it starts, and a CRL whenever it
 // changes. pmcheck looks at all of them every 2 s, and after a change makes one handshake at
-// once and another one 30 s later.
+// once and another one about 30 s later.
 func certificateFaults() []fault {
 	const (
 		look  = 4 * time.Second  // probe.interval and some slack
