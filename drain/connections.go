@@ -30,7 +30,11 @@ type Connection struct {
 // out, unless host is a name other than localhost. Connections needs no privilege.
 // On systems other than Linux it returns an error wrapping [errors.ErrUnsupported].
 func Connections(address string) ([]Connection, error) {
-	host, list, listeners, err := socketsOf(address)
+	host, port, err := split(address)
+	if err != nil {
+		return nil, err
+	}
+	list, listeners, err := sockets(port)
 	if err != nil {
 		return nil, err
 	}
@@ -41,19 +45,20 @@ func Connections(address string) ([]Connection, error) {
 // address, a host:port, accepts them. A server that works accepts at once. The error says
 // why that is not known, for example because nothing on this host listens there.
 func Unaccepted(address string) (int, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err == nil && len(addresses(host)) == 0 {
-		err = fmt.Errorf("%s is neither localhost nor an IP address", host)
-	}
+	host, port, err := split(address)
 	if err != nil {
 		return 0, err
 	}
-	_, _, listeners, err := socketsOf(address)
+	own := slices.DeleteFunc(addresses(host), func(a netip.Addr) bool { return !isLocal(a) })
+	if len(own) == 0 {
+		return 0, fmt.Errorf("%s is neither localhost nor an address of this host", host)
+	}
+	_, listeners, err := sockets(port)
 	if err != nil {
 		return 0, err
 	}
-	for _, a := range addresses(host) {
-		if l, found := listenerOf(a, listeners); found && isLocal(a) {
+	for _, a := range own {
+		if l, found := listenerOf(a, listeners); found {
 			return listeners[l], nil
 		}
 	}
@@ -72,18 +77,17 @@ func isLocal(a netip.Addr) bool {
 	})
 }
 
-// socketsOf returns the host in an address, and the sockets of its port.
-func socketsOf(address string) (host string, list []Connection, listeners map[netip.Addr]int, err error) {
-	host, port, err := net.SplitHostPort(address)
+// split returns the parts of a host:port.
+func split(address string) (host string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", nil, nil, err
+		return "", 0, err
 	}
-	number, err := strconv.ParseUint(port, 10, 16)
+	number, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("port of %s: %w", address, err)
+		return "", 0, fmt.Errorf("port of %s: %w", address, err)
 	}
-	list, listeners, err = sockets(uint16(number))
-	return host, list, listeners, err
+	return host, uint16(number), nil
 }
 
 // addresses returns the IP addresses of host, which is localhost or an IP address.

@@ -75,12 +75,12 @@ func (c *calm) holds(f facts, now time.Time) bool {
 // heard records a result of the master, at now. What the master has loaded may be older than
 // the files, so an earlier expiry still counts.
 func (c *calm) heard(r check.Result, now time.Time) {
-	switch next := r.NextExpiry(r.Asked); {
+	switch {
 	case r.Fault != nil:
 		c.stirred = now
 	case r.Handshake:
 		c.proved = r.Asked
-		if next.Before(c.expiry) || !c.expiry.After(r.Asked) {
+		if next := r.NextExpiry(r.Asked); next.Before(c.expiry) || !c.expiry.After(r.Asked) {
 			c.expiry = next
 		}
 	}
@@ -104,10 +104,13 @@ func (m *Monitor) calmly(now time.Time) bool {
 // take takes in a finding. While all is calm, the reading behind it stands for a probe, unless
 // one is under way or began later. A reading that proves nothing is followed by a probe.
 func (m *Monitor) take(ctx context.Context, f found, now time.Time) {
-	calm, server := m.calmly(now), m.services[0]
+	if f.Check != check.CheckJRuby {
+		m.findings.take(f.Finding, now)
+		return
+	}
+	calm, server := m.calmly(now), m.services[0] // as it was before this finding
 	m.findings.take(f.Finding, now)
 	switch r := f.reading; {
-	case f.Check != check.CheckJRuby:
 	case r == nil:
 		m.calm.stirred = now
 		m.probeIf(ctx, server, calm)

@@ -118,7 +118,7 @@ func newSubject(host check.Host, name, service string, lost chan<- *subject) (*s
 	prober.Lost = func() {
 		select {
 		case lost <- s:
-		default: // another subject's connection was lost too: the next tick comes soon
+		default: // another subject's connection was lost too: that ends the calm, and the next tick comes soon
 		}
 	}
 	return s, &prober.Client
