@@ -114,7 +114,7 @@ fuzz: ## run each fuzz target for FUZZTIME
 .PHONY: lint
 lint: vuln ## gofmt, vet, staticcheck, govulncheck, actionlint
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
-	$(GO) vet ./...
+	for os in linux darwin freebsd; do GOOS=$$os $(GO) vet ./... || exit 1; done
 	$(TOOLS) staticcheck ./...
 	@! test -e .git || $(TOOLS) actionlint # it looks for workflows in a checkout only
 

@@ -49,6 +49,12 @@ type Gate struct {
 	shown  string // the status line that systemd shows
 }
 
+// rules are what the table is made of.
+type rules struct {
+	port   uint16
+	except []netip.Prefix
+}
+
 // fleetReport is what the daemon said of the other masters.
 type fleetReport struct {
 	alone string

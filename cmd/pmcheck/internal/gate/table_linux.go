@@ -22,12 +22,6 @@ const (
 // either. firewalld has the highest usual one, filter + 10.
 const priority = 100
 
-// rules are what the table is made of.
-type rules struct {
-	port   uint16
-	except []netip.Prefix
-}
-
 // table is the gate's table in nftables. It exists exactly while the gate is closed:
 //
 //	table inet pmcheck {
