@@ -36,25 +36,23 @@ type slotKeeper struct {
 // keepSlot renews the slot of this master while it is out and returns it afterwards,
 // until ctx ends.
 func (d *Daemon) keepSlot(ctx context.Context) error {
-	tick := time.NewTicker(slotEvery)
-	defer tick.Stop()
 	k := &slotKeeper{}
-	for {
-		if c := d.settings.Load(); c.Budget.Database == "" {
+	for ctx.Err() == nil {
+		_, changed := d.changes.now() // a reload is one
+		c := d.settings.Load()
+		if c.Budget.Database == "" {
 			k = &slotKeeper{}
 			d.budget.Store(nil)
-		} else {
-			if k.settings != c {
-				k = newSlotKeeper(c, k.known)
-			}
-			d.keepSlotOnce(ctx, k)
+			waitFor(ctx, changed)
+			continue
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
+		if k.settings != c {
+			k = newSlotKeeper(c, k.known)
 		}
+		d.keepSlotOnce(ctx, k)
+		waitFor(ctx, time.After(slotEvery))
 	}
+	return nil
 }
 
 // newSlotKeeper returns one that asks at once. What is known of the same pool stays.

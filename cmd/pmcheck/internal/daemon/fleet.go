@@ -79,26 +79,22 @@ func (f *fleet) asks(gate *api.GateStatus, now time.Time) bool {
 	return now.Sub(f.GateRan) < balancer.ExpectedBack
 }
 
-// askOthers asks the other masters of the fleet until ctx ends, and saves what is known of
-// them after each look, in case the daemon is killed.
+// askOthers asks the other masters of the fleet every othersEvery until ctx ends, and saves
+// what is known of them after each look, in case the daemon is killed. That a gate has begun
+// to run is a change.
 func (d *Daemon) askOthers(ctx context.Context) error {
-	tick := time.NewTicker(gateEvery)
-	defer tick.Stop()
-	var asked time.Time
 	warn := d.warnOnce("cannot save what is known of the fleet for the next daemon")
 	for ctx.Err() == nil {
-		c, now := d.settings.Load(), time.Now()
-		switch {
-		case len(c.Fleet) == 0 || !d.fleet.asks(d.gate.Load(), now):
+		_, changed := d.changes.now()
+		c := d.settings.Load()
+		if len(c.Fleet) == 0 || !d.fleet.asks(d.gate.Load(), time.Now()) {
 			d.others.Store(nil)
-		case now.Sub(asked) >= othersEvery:
-			asked = now
-			warn(d.askFleet(ctx, c))
+			waitFor(ctx, changed)
+			continue
 		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
+		again := time.After(othersEvery)
+		warn(d.askFleet(ctx, c))
+		waitFor(ctx, again)
 	}
 	return nil
 }

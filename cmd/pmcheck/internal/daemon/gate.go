@@ -11,22 +11,23 @@ import (
 // GateDirectory is the runtime directory of pmcheck-gate.service.
 const GateDirectory = "/run/pmcheck-gate"
 
-// gateEvery is how often the daemon reads what the gate says of itself.
+// gateEvery is how often the daemon reads what the gate says of itself, while one runs.
 const gateEvery = 500 * time.Millisecond
 
-// followGate keeps the status of the gate up to date until ctx ends.
+// followGate keeps the status of the gate up to date until ctx ends. While none runs, it is
+// looked for after each change, and the monitor makes one at least every 5 s.
 func (d *Daemon) followGate(ctx context.Context) error {
-	tick := time.NewTicker(gateEvery)
-	defer tick.Stop()
 	for ctx.Err() == nil {
+		_, changed := d.changes.now()
 		was, now := d.gate.Load(), d.readGate()
 		d.gate.Store(now)
 		if gateNews(was, now) {
 			d.changes.note()
 		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
+		if now == nil {
+			waitFor(ctx, changed)
+		} else {
+			waitFor(ctx, time.After(gateEvery))
 		}
 	}
 	return nil

@@ -14,13 +14,10 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-const (
-	// puppetEvery is how often a daemon without Puppet looks for Puppet's files.
-	puppetEvery = 5 * time.Second
-	// statusEvery is how often the status line of the service manager is compared
-	// with the state.
-	statusEvery = time.Second
-)
+// keepEvery is how often a daemon without Puppet looks for Puppet's files, and how often the
+// status line of the service manager is compared with the state if nothing has changed: an
+// old state is no answer.
+const keepEvery = 5 * time.Second
 
 // Keeper keeps the configuration of a daemon and the service manager's view of
 // it up to date.
@@ -54,26 +51,25 @@ func (d *Daemon) Run(ctx context.Context, k Keeper) error {
 
 // keep follows reloads and updates the status line of the service manager until ctx ends.
 func (k *Keeper) keep(ctx context.Context, d *Daemon) {
-	status := time.NewTicker(statusEvery)
-	defer status.Stop()
-	puppet := time.NewTicker(puppetEvery)
-	defer puppet.Stop()
+	tick := time.NewTicker(keepEvery)
+	defer tick.Stop()
 	said := d.Summary()
 	for {
+		_, changed := d.changes.now()
+		if now := d.Summary(); now != said {
+			said = now
+			d.notify(systemd.Status(now))
+		}
 		select {
 		case <-ctx.Done():
 			d.notify(systemd.Stopping())
 			return
 		case <-k.Reload:
 			k.reload(d)
-		case <-puppet.C:
+		case <-changed:
+		case <-tick.C:
 			if k.PuppetMissing != nil {
 				k.PuppetMissing = k.load(d)
-			}
-		case <-status.C:
-			if now := d.Summary(); now != said {
-				said = now
-				d.notify(systemd.Status(now))
 			}
 		}
 	}

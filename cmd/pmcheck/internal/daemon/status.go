@@ -42,11 +42,12 @@ func (d *Daemon) Status(now time.Time) api.Status {
 // status is like Status, without the obstacles, which need the kernel's connections.
 func (d *Daemon) status(now time.Time) api.Status {
 	used := *d.config.Load()
+	revision, _ := d.changes.now()
 	used.Restart = waitForRestart(d.start, *d.settings.Load())
 	return api.Source{
 		Version:     d.Version,
 		Started:     d.started,
-		Revision:    d.changes.revision(),
+		Revision:    revision,
 		Settings:    d.settings.Load(),
 		Config:      used,
 		State:       d.monitor.State(),
@@ -91,22 +92,24 @@ func (c *changes) note() {
 	c.next = make(chan struct{})
 }
 
-func (c *changes) revision() uint64 {
+// now returns the revision, and a channel that is closed with the next change.
+func (c *changes) now() (revision uint64, next <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.count
+	return c.count, c.next
 }
 
 // wait returns once the revision differs from after, or ctx ends.
 func (c *changes) wait(ctx context.Context, after uint64) {
-	c.mu.Lock()
-	count, next := c.count, c.next
-	c.mu.Unlock()
-	if count != after {
-		return
+	if revision, next := c.now(); revision == after {
+		waitFor(ctx, next)
 	}
+}
+
+// waitFor returns once it receives from a channel that is closed or ticks, or ctx ends.
+func waitFor[T any](ctx context.Context, c <-chan T) {
 	select {
-	case <-next:
+	case <-c:
 	case <-ctx.Done():
 	}
 }

@@ -2,7 +2,6 @@ package front
 
 import (
 	"cmp"
-	"context"
 	"net"
 	"net/netip"
 	"slices"
@@ -24,8 +23,10 @@ type limiter struct {
 
 	closing sync.Once
 
-	mu   sync.Mutex
-	open []*limitedConn // oldest first
+	mu      sync.Mutex
+	open    []*limitedConn // oldest first
+	clock   *time.Timer    // for the next sweep; nil in a test that sweeps itself
+	running bool           // there will be one
 }
 
 // Accept returns the next connection from an allowed client.
@@ -58,6 +59,9 @@ func (l *limiter) admit(c net.Conn) net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = append(l.open, admitted)
+	if !l.running {
+		l.wind()
+	}
 	if len(l.open) > l.max {
 		evicted := l.oldestOfMost()
 		l.remove(evicted)
@@ -103,19 +107,15 @@ func (l *limiter) empty() {
 	}
 }
 
-// sweepEvery is the tick of the limiter's clock.
+// sweepEvery is the tick of the limiter's clock, which stands still while there are no
+// connections: a daemon that nobody asks is not woken for them.
 const sweepEvery = time.Second
 
-func (l *limiter) run(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			l.sweep()
-		}
+// wind makes the clock tick once more.
+func (l *limiter) wind() {
+	if l.clock != nil {
+		l.running = true
+		l.clock.Reset(sweepEvery)
 	}
 }
 
@@ -128,6 +128,10 @@ func (l *limiter) sweep() {
 		if c.due.Load() <= now {
 			c.Conn.Close() // as admit does
 		}
+	}
+	l.running = false
+	if len(l.open) > 0 {
+		l.wind()
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 // until ctx ends. The line is the result of line for the client's address. The
 // goroutines of ServeLines belong to group.
 func (s *Server) ServeLines(ctx context.Context, group *errgroup.Group, l net.Listener, line func(netip.Addr) string) {
-	limited := s.limit(ctx, group, l)
+	limited := s.limit(ctx, l)
 	group.Go(func() error {
 		defer context.AfterFunc(ctx, func() { limited.Close() })()
 		var clients sync.WaitGroup

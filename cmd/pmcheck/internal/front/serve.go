@@ -45,20 +45,20 @@ type Server struct {
 	Plain func(netip.AddrPort) bool
 }
 
-// limit returns l with a limiter that runs in group until ctx ends.
-func (s *Server) limit(ctx context.Context, group *errgroup.Group, l net.Listener) *limiter {
-	limited := &limiter{Listener: l, max: s.Places, allowed: s.Allowed}
+// limit returns l with a limiter.
+func (s *Server) limit(ctx context.Context, l net.Listener) *limiter {
+	limited := &limiter{Listener: l, max: s.Places, allowed: s.Allowed, running: true}
+	limited.clock = time.AfterFunc(sweepEvery, limited.sweep)
 	if s.Wait != nil {
 		limited.wait = sync.OnceFunc(func() { s.Wait(ctx) })
 	}
-	group.Go(func() error { return limited.run(ctx) })
 	return limited
 }
 
 // ServeHTTP serves a listener until ctx ends, and then the requests in flight.
 // Its goroutines belong to group; a listener that fails ends the group.
 func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Listener, h http.Handler) {
-	limited := s.limit(ctx, group, l)
+	limited := s.limit(ctx, l)
 	server := &http.Server{
 		Handler:                      h,
 		ConnState:                    noteIdle, // the limiter has the timeouts
