@@ -74,7 +74,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 			used := perSecond(b, master.Pid(), func() { ancestor.measure(b, otherWindow, rate) })
 			ancestor.charge(rate, used-quiet)
 		}
-		pid, stop := start(b, nil, lab.Build(b), "serve", "--config", config)
+		pid, stop := startDaemon(b, nil, config)
 		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
 		waitForAnswer(b, urlOf(pmcheck.address))
 		sleep(b, brief(calmAfter))
@@ -99,7 +99,7 @@ func warmUp(b *testing.B, config, ancestor string) {
 		"PMCHECK_PROBE_INTERVAL=100ms", "PMCHECK_PROBE_TIMEOUT=99ms", "PMCHECK_PROBE_FALL=100",
 		"PMCHECK_PROBE_HANDSHAKE=1s", "PMCHECK_JRUBY_INTERVAL=1s",
 	}
-	_, stop := start(b, frequent, lab.Build(b), "serve", "--config", config)
+	_, stop := startDaemon(b, frequent, config)
 	defer stop()
 	lab.Wrk{URL: urlOf(ancestor), Connections: 4, Duration: window(20 * time.Second), Reconnect: true}.Run(b)
 }

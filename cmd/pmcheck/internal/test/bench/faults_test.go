@@ -25,7 +25,7 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	pmcheck := lab.Address(b, "127.0.0.1")
 	config := serveConfig(b, pmcheck, master.Address(), master.PuppetConf(),
 		fmt.Sprintf("jruby: {stuck_after: %v}", stuckAfter))
-	start(b, nil, lab.Build(b), "serve", "--config", config)
+	startDaemon(b, nil, config)
 	ways := []*way{
 		{name: "ancestor, its lines", lines: ancestorLines, address: ancestor.Address()},
 		{name: "pmcheck, the same lines", lines: ancestorLines, address: pmcheck},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,9 +20,12 @@ const (
 	lookingWindow = 5 * time.Minute
 )
 
+// mastersEach is how many masters are measured for each daemon: how much of its code a JVM has
+// compiled makes a third of difference.
+const mastersEach = 3
+
 // A looked is a master with a daemon that has looked at it from its start, or with none.
 type looked struct {
-	name   string
 	master *lab.PuppetServer
 	daemon int // process id; 0 if there is none
 }
@@ -29,43 +33,79 @@ type looked struct {
 // BenchmarkLooking measures what looking at a master costs it and pmcheck, with the defaults
 // and when nothing else asks it. Each daemon has a master of its own, whose code only that
 // daemon's requests have warmed up, as in production. PMCHECK_OLD may name another pmcheck, to
-// be compared in the same run; PMCHECK_LOOKING_AGE another age of the masters.
+// be compared in the same run; PMCHECK_LOOKING_AGES other ages of the masters: "5m 1h".
 func BenchmarkLooking(b *testing.B) {
-	age, err := time.ParseDuration(cmp.Or(os.Getenv("PMCHECK_LOOKING_AGE"), lookingAge.String()))
-	if err != nil {
-		b.Fatal(err)
+	names, daemons := []string{"nobody", "pmcheck"}, map[string]func(config string) (pid int, stop func()){
+		"pmcheck": func(config string) (int, func()) { return startDaemon(b, nil, config) },
 	}
-	programs := map[string]string{"pmcheck": lab.Build(b)}
-	names := []string{"nobody", "pmcheck"}
 	if old := os.Getenv("PMCHECK_OLD"); old != "" {
-		programs["the pmcheck of PMCHECK_OLD"] = old
-		names = append(names, "the pmcheck of PMCHECK_OLD")
+		const name = "the pmcheck of PMCHECK_OLD"
+		names = append(names, name)
+		daemons[name] = func(config string) (int, func()) { return start(b, nil, old, "serve", "--config", config) }
 	}
-	var list []*looked
-	for _, name := range names {
-		l := &looked{name: name, master: startCold(b)}
-		if program := programs[name]; program != "" {
-			address := lab.Address(b, "127.0.0.1")
-			config := serveConfig(b, address, l.master.Address(), l.master.PuppetConf())
-			l.daemon, _ = start(b, nil, program, "serve", "--config", config)
-			waitForAnswer(b, urlOf(address))
+	each := mastersEach
+	if short() {
+		each = 1
+	}
+	list := map[string][]*looked{}
+	for range each {
+		for _, name := range names {
+			l := &looked{master: startCold(b)}
+			if daemon := daemons[name]; daemon != nil {
+				address := lab.Address(b, "127.0.0.1")
+				l.daemon, _ = daemon(serveConfig(b, address, l.master.Address(), l.master.PuppetConf()))
+				waitForAnswer(b, urlOf(address))
+			}
+			list[name] = append(list[name], l)
 		}
-		list = append(list, l)
 	}
-	sleep(b, brief(age))
-	used := measureLooked(b, list)
+	began := time.Now()
+	for age := range strings.FieldsSeq(cmp.Or(os.Getenv("PMCHECK_LOOKING_AGES"), lookingAge.String())) {
+		d, err := time.ParseDuration(age)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sleep(b, brief(time.Until(began.Add(d))))
+		compareLooking(b, age, names, measureLooked(b, list))
+	}
+}
 
+// compareLooking prints a table for the masters at one age, with the mean of each kind.
+func compareLooking(b *testing.B, age string, names []string, used map[string][]cost) {
 	t := &table{title: fmt.Sprintf("CPU time per second of looking at a Puppet Server, %s after its start", age)}
-	t.row("", "Puppet Server", "pmcheck")
-	t.row("nobody", milliseconds(used[0][0]), "")
-	for i, l := range list[1:] {
-		t.row(l.name, milliseconds(used[i+1][0]-used[0][0])+" more", milliseconds(used[i+1][1]))
+	t.row("", "Puppet Server", "pmcheck", "each Puppet Server")
+	idle := mean(used["nobody"]).master
+	t.row("nobody", milliseconds(idle), "", each(used["nobody"], 0))
+	for _, name := range names[1:] {
+		m := mean(used[name])
+		t.row(name, milliseconds(m.master-idle)+" more", milliseconds(m.daemon), each(used[name], idle))
 	}
-	if len(list) == 3 {
-		t.third("Puppet Server", used[1][0]-used[0][0], used[2][0]-used[0][0])
-		t.third("pmcheck", used[1][1], used[2][1])
+	if len(names) == 3 {
+		now, before := mean(used[names[1]]), mean(used[names[2]])
+		t.third("Puppet Server", now.master-idle, before.master-idle)
+		t.third("pmcheck", now.daemon, before.daemon)
 	}
 	t.add(b)
+}
+
+// A cost is what one master and its daemon took, in CPU seconds per second.
+type cost struct{ master, daemon float64 }
+
+func mean(costs []cost) (m cost) {
+	for _, c := range costs {
+		m.master += c.master / float64(len(costs))
+		m.daemon += c.daemon / float64(len(costs))
+	}
+	return m
+}
+
+// each lists what the masters took more than idle.
+func each(costs []cost, idle float64) string {
+	var list []string
+	for _, c := range costs {
+		list = append(list, milliseconds(c.master-idle))
+	}
+	return strings.Join(list, ", ")
 }
 
 // startCold starts a Puppet Server with a JVM as shipped.
@@ -75,24 +115,28 @@ func startCold(b *testing.B) *lab.PuppetServer {
 	return s
 }
 
-// measureLooked returns the CPU seconds per second of each master, and of its daemon, over
-// the same time.
-func measureLooked(b *testing.B, list []*looked) (used [][2]float64) {
-	sum := func() (all [][2]float64) {
-		for _, l := range list {
-			one := [2]float64{cpuTime(b, l.master.Pid()).Seconds(), 0}
-			if l.daemon != 0 {
-				one[1] = cpuTime(b, l.daemon).Seconds()
+// measureLooked returns what each master and its daemon took in the same time.
+func measureLooked(b *testing.B, list map[string][]*looked) map[string][]cost {
+	sum := func() map[string][]cost {
+		all := map[string][]cost{}
+		for name, group := range list {
+			for _, l := range group {
+				c := cost{master: cpuTime(b, l.master.Pid()).Seconds()}
+				if l.daemon != 0 {
+					c.daemon = cpuTime(b, l.daemon).Seconds()
+				}
+				all[name] = append(all[name], c)
 			}
-			all = append(all, one)
 		}
 		return all
 	}
 	began, before := time.Now(), sum()
 	sleep(b, brief(lookingWindow))
-	took := time.Since(began).Seconds()
-	for i, after := range sum() {
-		used = append(used, [2]float64{(after[0] - before[i][0]) / took, (after[1] - before[i][1]) / took})
+	used, took := sum(), time.Since(began).Seconds()
+	for name, costs := range used {
+		for i, c := range costs {
+			costs[i] = cost{(c.master - before[name][i].master) / took, (c.daemon - before[name][i].daemon) / took}
+		}
 	}
 	return used
 }

@@ -49,6 +49,24 @@ func start(b *testing.B, environ []string, program string, args ...string) (pid 
 	return cmd.Process.Pid, stop
 }
 
+// startDaemon starts pmcheck with the timer slack of its unit, which a child inherits.
+func startDaemon(b *testing.B, environ []string, config string) (pid int, stop func()) {
+	b.Helper()
+	_, rest, _ := strings.Cut(lab.ReadFile(b, "systemd/pmcheck.service"), "\nTimerSlackNSec=")
+	line, _, _ := strings.Cut(rest, "\n")
+	slack, err := time.ParseDuration(line)
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0); err != nil {
+		b.Fatal(err)
+	}
+	defer unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) // back to the default
+	return start(b, environ, lab.Build(b), "serve", "--config", config)
+}
+
 // startBare starts one of the bare servers and returns its URL.
 func startBare(b *testing.B, kind string) (url string, pid int, stop func()) {
 	b.Helper()

@@ -70,7 +70,7 @@ func startServers(b *testing.B, master *checktest.Master) []*server {
 	address := lab.Address(b, "127.0.0.1")
 	pmcheck := &server{name: "pmcheck", url: urlOf(address)}
 	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
-	pmcheck.pid, _ = start(b, nil, lab.Build(b), "serve", "--config", config)
+	pmcheck.pid, _ = startDaemon(b, nil, config)
 	servers := []*server{pmcheck}
 	for _, kind := range []string{kindDefault, kindTuned} {
 		s := &server{name: "net/http, " + kind}

@@ -67,7 +67,7 @@ func (p *scalePool) askDaemon(b *testing.B, t *table) {
 	b.Helper()
 	master, address := lab.StartStandIn(b, "master.bench.example"), lab.Address(b, "127.0.0.1")
 	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
-	pid, stop := start(b, nil, lab.Build(b), "serve", "--config", config)
+	pid, stop := startDaemon(b, nil, config)
 	defer stop()
 	waitForAnswer(b, urlOf(address))
 	idle := perSecond(b, pid, func() { lab.Pause(b, window(30*time.Second)) })
