@@ -38,10 +38,9 @@ func BenchmarkLooking(b *testing.B) {
 	names, daemons := []string{"nobody", "pmcheck"}, map[string]func(config string) (pid int, stop func()){
 		"pmcheck": func(config string) (int, func()) { return startDaemon(b, nil, config) },
 	}
-	if old := os.Getenv("PMCHECK_OLD"); old != "" {
-		const name = "the pmcheck of PMCHECK_OLD"
-		names = append(names, name)
-		daemons[name] = func(config string) (int, func()) { return start(b, nil, old, "serve", "--config", config) }
+	if old := oldProgram(); old != "" {
+		names = append(names, oldName)
+		daemons[oldName] = func(config string) (int, func()) { return start(b, nil, old, "serve", "--config", config) }
 	}
 	each := mastersEach
 	if short() {

@@ -67,6 +67,12 @@ func startDaemon(b *testing.B, environ []string, config string) (pid int, stop f
 	return start(b, environ, lab.Build(b), "serve", "--config", config)
 }
 
+// oldName is the name of another pmcheck that is compared, and oldProgram its file, which
+// PMCHECK_OLD names; empty for none.
+const oldName = "the pmcheck of PMCHECK_OLD"
+
+func oldProgram() string { return os.Getenv("PMCHECK_OLD") }
+
 // startBare starts one of the bare servers and returns its URL.
 func startBare(b *testing.B, kind string) (url string, pid int, stop func()) {
 	b.Helper()

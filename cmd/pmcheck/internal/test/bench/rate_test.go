@@ -64,7 +64,7 @@ func BenchmarkAnswers(b *testing.B) {
 }
 
 // startServers starts pmcheck and the servers that it is compared with, and returns them in
-// this order.
+// this order. The last one is the pmcheck of PMCHECK_OLD, if there is one.
 func startServers(b *testing.B, master *checktest.Master) []*server {
 	b.Helper()
 	address := lab.Address(b, "127.0.0.1")
@@ -77,7 +77,15 @@ func startServers(b *testing.B, master *checktest.Master) []*server {
 		s.url, s.pid, _ = startBare(b, kind)
 		servers = append(servers, s)
 	}
-	return append(servers, startHAProxy(b))
+	servers = append(servers, startHAProxy(b))
+	if old := oldProgram(); old != "" {
+		address := lab.Address(b, "127.0.0.1")
+		s := &server{name: oldName, url: urlOf(address)}
+		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
+		s.pid, _ = start(b, nil, old, "serve", "--config", config)
+		servers = append(servers, s)
+	}
+	return servers
 }
 
 func startHAProxy(b *testing.B) *server {
@@ -159,6 +167,10 @@ func compareAnswers(b *testing.B, servers []*server, placement string, kept bool
 	t.goal(ofBare >= 0.95, "%.2f of bare net/http, wanted 0.95", ofBare)
 	if !kept {
 		t.goal(ofHAProxy >= 1, "%.2f of HAProxy, wanted 1; see the system calls of both", ofHAProxy)
+	}
+	if len(servers) > 4 {
+		ofOld := ratio(pmcheck.rates, servers[4].rates)
+		t.goal(ofOld >= 0.95, "%.2f of the old pmcheck, wanted 0.95", ofOld)
 	}
 	t.add(b)
 	b.ReportMetric(ofBare, "of-net/http")

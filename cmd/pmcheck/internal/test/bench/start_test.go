@@ -51,14 +51,18 @@ func BenchmarkMemory(b *testing.B) {
 	config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
 	t := &table{title: "Resident memory, and the size of the program"}
 	t.row("", "after 10 s of checks, 10 per second", "after 10 s of wrk", "the most at any time", "program")
-	for _, c := range []struct {
+	serve := func(program string) func() (string, int, func()) {
+		return func() (string, int, func()) {
+			pid, stop := start(b, nil, program, "serve", "--config", config)
+			return address, pid, stop
+		}
+	}
+	type candidate struct {
 		name, program string
 		start         func() (address string, pid int, stop func())
-	}{
-		{"pmcheck", pmcheck, func() (string, int, func()) {
-			pid, stop := start(b, nil, pmcheck, "serve", "--config", config)
-			return address, pid, stop
-		}},
+	}
+	list := []candidate{
+		{"pmcheck", pmcheck, serve(pmcheck)},
 		{"net/http, default", "", func() (string, int, func()) {
 			url, pid, stop := startBare(b, kindDefault)
 			return addressOf(url), pid, stop
@@ -67,7 +71,11 @@ func BenchmarkMemory(b *testing.B) {
 			s := startHAProxy(b)
 			return addressOf(s.url), s.pid, func() {}
 		}},
-	} {
+	}
+	if old := oldProgram(); old != "" {
+		list = append(list, candidate{oldName, old, serve(old)})
+	}
+	for _, c := range list {
 		var checked, flooded, peak []float64
 		for range min(rounds(b), 3) {
 			address, pid, stop := c.start()
