@@ -38,12 +38,14 @@ type slotKeeper struct {
 func (d *Daemon) keepSlot(ctx context.Context) error {
 	k := &slotKeeper{}
 	for ctx.Err() == nil {
-		_, changed := d.changes.now() // a reload is one
+		_, published := d.states.now() // after a reload, too
 		c := d.settings.Load()
 		if c.Budget.Database == "" {
 			k = &slotKeeper{}
-			d.budget.Store(nil)
-			waitFor(ctx, changed)
+			if d.budget.Swap(nil) != nil {
+				d.changes.note()
+			}
+			waitFor(ctx, published)
 			continue
 		}
 		if k.settings != c {

@@ -57,7 +57,8 @@ type Daemon struct {
 	metrics   *metrics.Metrics
 	history   *page.History
 	page      *page.Page
-	changes   *changes
+	changes   *changes       // of the status, for commands that wait
+	states    *changes       // of what the daemon follows: not of its balancers, each of which may be one
 	weigher   answer.Weigher // belongs to the monitor's loop
 	weight    atomic.Int64
 	budget    atomic.Pointer[api.BudgetStatus] // nil without one
@@ -83,6 +84,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		history: page.NewHistory(time.Now()),
 		page:    page.New(),
 		changes: newChanges(),
+		states:  newChanges(),
 		only:    map[uint16]netip.Addr{},
 	}
 	d.balancers = balancer.NewTracker(d.changes.note)
@@ -109,7 +111,7 @@ func (d *Daemon) published(s *monitor.State) {
 		d.weigher = answer.Weigher{}
 	}
 	d.weight.Store(int64(weight))
-	d.changes.note()
+	d.news()
 }
 
 // moment returns what the history keeps of a state.

@@ -80,16 +80,17 @@ func (f *fleet) asks(gate *api.GateStatus, now time.Time) bool {
 }
 
 // askOthers asks the other masters of the fleet every othersEvery until ctx ends, and saves
-// what is known of them after each look, in case the daemon is killed. That a gate has begun
-// to run is a change.
+// what is known of them after each look, in case the daemon is killed.
 func (d *Daemon) askOthers(ctx context.Context) error {
 	warn := d.warnOnce("cannot save what is known of the fleet for the next daemon")
 	for ctx.Err() == nil {
-		_, changed := d.changes.now()
+		_, published := d.states.now()
 		c := d.settings.Load()
 		if len(c.Fleet) == 0 || !d.fleet.asks(d.gate.Load(), time.Now()) {
-			d.others.Store(nil)
-			waitFor(ctx, changed)
+			if d.others.Swap(nil) != nil {
+				d.changes.note()
+			}
+			waitFor(ctx, published)
 			continue
 		}
 		again := time.After(othersEvery)

@@ -11,23 +11,32 @@ import (
 // GateDirectory is the runtime directory of pmcheck-gate.service.
 const GateDirectory = "/run/pmcheck-gate"
 
-// gateEvery is how often the daemon reads what the gate says of itself, while one runs.
-const gateEvery = 500 * time.Millisecond
+const (
+	// gateEvery is how often the daemon reads what the gate says of itself, and
+	// gateRestart how long a gate that has ended may take to run again.
+	gateEvery   = 500 * time.Millisecond
+	gateRestart = time.Minute
+)
 
-// followGate keeps the status of the gate up to date until ctx ends. While none runs, it is
-// looked for after each change, and the monitor makes one at least every 5 s.
+// followGate keeps the status of the gate up to date until ctx ends. If none has run for a
+// while, it is looked for with each state that the monitor publishes, at least every 5 s. A
+// gate that restarts must be noticed sooner.
 func (d *Daemon) followGate(ctx context.Context) error {
+	ran := time.Now() // one may start with the daemon
 	for ctx.Err() == nil {
-		_, changed := d.changes.now()
+		_, published := d.states.now()
 		was, now := d.gate.Load(), d.readGate()
 		d.gate.Store(now)
 		if gateNews(was, now) {
-			d.changes.note()
+			d.news()
 		}
-		if now == nil {
-			waitFor(ctx, changed)
-		} else {
+		if now.Runs(time.Now()) {
+			ran = time.Now()
+		}
+		if time.Since(ran) < gateRestart {
 			waitFor(ctx, time.After(gateEvery))
+		} else {
+			waitFor(ctx, published)
 		}
 	}
 	return nil

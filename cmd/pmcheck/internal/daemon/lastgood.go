@@ -56,5 +56,5 @@ func (d *Daemon) noteConfigError(err error) {
 	status := *d.config.Load()
 	status.Error = err.Error()
 	d.config.Store(&status)
-	d.changes.note()
+	d.news()
 }

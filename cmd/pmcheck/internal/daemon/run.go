@@ -15,8 +15,8 @@ import (
 )
 
 // keepEvery is how often a daemon without Puppet looks for Puppet's files, and how often the
-// status line of the service manager is compared with the state if nothing has changed: an
-// old state is no answer.
+// status line of the service manager is compared with a state that nothing renews: what it
+// says expires.
 const keepEvery = 5 * time.Second
 
 // Keeper keeps the configuration of a daemon and the service manager's view of
@@ -53,9 +53,9 @@ func (d *Daemon) Run(ctx context.Context, k Keeper) error {
 func (k *Keeper) keep(ctx context.Context, d *Daemon) {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
-	said := d.Summary()
+	said := ""
 	for {
-		_, changed := d.changes.now()
+		_, published := d.states.now()
 		if now := d.Summary(); now != said {
 			said = now
 			d.notify(systemd.Status(now))
@@ -66,7 +66,7 @@ func (k *Keeper) keep(ctx context.Context, d *Daemon) {
 			return
 		case <-k.Reload:
 			k.reload(d)
-		case <-changed:
+		case <-published:
 		case <-tick.C:
 			if k.PuppetMissing != nil {
 				k.PuppetMissing = k.load(d)

@@ -41,8 +41,8 @@ func (d *Daemon) Status(now time.Time) api.Status {
 
 // status is like Status, without the obstacles, which need the kernel's connections.
 func (d *Daemon) status(now time.Time) api.Status {
-	used := *d.config.Load()
 	revision, _ := d.changes.now()
+	used := *d.config.Load()
 	used.Restart = waitForRestart(d.start, *d.settings.Load())
 	return api.Source{
 		Version:     d.Version,
@@ -74,8 +74,13 @@ func (d *Daemon) servedFor(now time.Time) time.Duration {
 	return now.Sub(d.started) - time.Duration(first)
 }
 
-// changes counts the changes of the status, so that a command can wait for the next one.
-// It is safe for concurrent use.
+// news notes a change of the status that the daemon itself acts on.
+func (d *Daemon) news() {
+	d.states.note()
+	d.changes.note()
+}
+
+// changes counts changes, so that one can wait for the next. It is safe for concurrent use.
 type changes struct {
 	mu    sync.Mutex
 	count uint64

@@ -23,10 +23,9 @@ type limiter struct {
 
 	closing sync.Once
 
-	mu      sync.Mutex
-	open    []*limitedConn // oldest first
-	clock   *time.Timer    // for the next sweep; nil in a test that sweeps itself
-	running bool           // there will be one
+	mu    sync.Mutex
+	open  []*limitedConn // oldest first
+	timer *time.Timer    // of the next sweep; nil in a test that sweeps itself
 }
 
 // Accept returns the next connection from an allowed client.
@@ -59,7 +58,7 @@ func (l *limiter) admit(c net.Conn) net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = append(l.open, admitted)
-	if !l.running {
+	if len(l.open) == 1 {
 		l.wind()
 	}
 	if len(l.open) > l.max {
@@ -111,11 +110,10 @@ func (l *limiter) empty() {
 // connections: a daemon that nobody asks is not woken for them.
 const sweepEvery = time.Second
 
-// wind makes the clock tick once more.
+// wind makes the clock tick once more. A tick that was due meanwhile had nothing to close.
 func (l *limiter) wind() {
-	if l.clock != nil {
-		l.running = true
-		l.clock.Reset(sweepEvery)
+	if l.timer != nil {
+		l.timer.Reset(sweepEvery)
 	}
 }
 
@@ -129,7 +127,6 @@ func (l *limiter) sweep() {
 			c.Conn.Close() // as admit does
 		}
 	}
-	l.running = false
 	if len(l.open) > 0 {
 		l.wind()
 	}

@@ -47,8 +47,10 @@ type Server struct {
 
 // limit returns l with a limiter.
 func (s *Server) limit(ctx context.Context, l net.Listener) *limiter {
-	limited := &limiter{Listener: l, max: s.Places, allowed: s.Allowed, running: true}
-	limited.clock = time.AfterFunc(sweepEvery, limited.sweep)
+	limited := &limiter{Listener: l, max: s.Places, allowed: s.Allowed}
+	limited.mu.Lock()
+	limited.timer = time.AfterFunc(sweepEvery, limited.sweep)
+	limited.mu.Unlock()
 	if s.Wait != nil {
 		limited.wait = sync.OnceFunc(func() { s.Wait(ctx) })
 	}

@@ -106,14 +106,14 @@ func (p *scalePool) askDaemon(b *testing.B, t *table) {
 // own, until ctx ends.
 func askEverySecond(ctx context.Context, b *testing.B, address string, balancer int) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 2, 0, byte(balancer+1))}}
-	request := fmt.Sprintf("GET /?drain=404 HTTP/1.0\r\nX-Haproxy-Server-State: UP; address=127.0.0.1; port=8140; "+
-		"name=puppet/m1; node=lb%d; weight=1/%d; scur=10/10000; qcur=0\r\n\r\n", balancer, scaleMasters)
+	const request = "GET /?drain=404 HTTP/1.0\r\nX-Haproxy-Server-State: UP; address=127.0.0.1; port=8140; " +
+		"name=puppet/m1; node=lb%d; scur=%d/10000; weight=1/%d; qcur=0\r\n\r\n"
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for {
+	for sessions := 0; ; sessions++ {
 		c, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {
-			_, err = io.WriteString(c, request)
+			_, err = fmt.Fprintf(c, request, balancer, sessions%10, scaleMasters)
 			_, readErr := io.Copy(io.Discard, c)
 			err = errors.Join(err, readErr, c.Close())
 		}
