@@ -198,7 +198,9 @@ func TestAgentSendChangesNothing(t *testing.T) {
 	if b := r.WaitBalancer(seen, 10*time.Second); b.Answer.Body != "ready up 100% # ok" {
 		t.Errorf("the agent says %q", b.Answer.Body)
 	}
-	if stat := h.Stat("puppet", "m1"); stat.Status != "UP" || stat.LastAgent != "via agent : up (ok)" {
+	// HAProxy shows none while it asks.
+	stat, _ := h.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.LastAgent != "" }, 10*time.Second)
+	if stat.Status != "UP" || stat.LastAgent != "via agent : up (ok)" {
 		t.Errorf("HAProxy says %+v", stat)
 	}
 }
