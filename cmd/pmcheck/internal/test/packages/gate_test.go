@@ -50,6 +50,8 @@ func TestGateUnit(t *testing.T) {
 	})
 	t.Run("hangs", func(t *testing.T) {
 		on := s.with(t)
+		// The port is refused before the unit has started, and the watchdog watches only then.
+		on.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-gate.service")
 		on.Host.MustRun("systemctl", "kill", "--signal=STOP", "pmcheck-gate.service")
 		on.waitForPort(false, 30*time.Second)
 		on.waitForPort(true, 30*time.Second)
