@@ -83,11 +83,16 @@ func (p *pool) calm() {
 	}
 }
 
-// ask makes every daemon ask the database now instead of within a minute.
+// ask makes every daemon ask the database now instead of within a minute, and waits until
+// each has an answer, or an error.
 func (p *pool) ask() {
 	p.t.Helper()
+	began := time.Now()
 	for _, m := range p.masters {
 		m.Signal(syscall.SIGHUP)
+	}
+	for _, m := range p.masters {
+		p.waitBudget(m, "asked anew", func(b *lab.BudgetStatus) bool { return b.Asked.After(began) })
 	}
 }
 

@@ -123,6 +123,8 @@ func crash(_ *testing.T, s *hostSite) {
 
 // watchdog freezes the daemon with SIGSTOP, and waits until the watchdog has restarted it.
 func watchdog(t *testing.T, s *hostSite) {
+	// The daemon answers before it has reported that it is ready, and systemd watches it only then.
+	s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
 	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
 	s.Host.MustRun("kill", "-STOP", pid)
 	stopped := time.Now()
