@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,29 +30,28 @@ type Decision struct {
 }
 
 // Decide closes the gate while a hold that could be read asks for drain or maint of the
-// master itself. Any doubt about the holds leaves it open: agents that reach a held master
-// are better off than agents that reach none.
+// master itself, unless no other master serves. Any doubt about the holds leaves it open:
+// agents that reach a held master are better off than agents that reach none.
 func Decide(f Facts) Decision {
 	if f.Now.Sub(f.Holds.Taken()) > holdsTime {
 		return Decision{false, "the directories of holds do not answer"}
 	}
 	all := f.Holds.At(f.Now).Holds()
+	lost := slices.ContainsFunc(all, func(h drain.Hold) bool { return h.Holder == drain.Directory })
 	var by []string
-	mode, unreadable, lost := drain.Ready, "", false
+	mode, unreadable := drain.Ready, ""
 	for _, h := range all {
-		lost = lost || h.Holder == drain.Directory
 		switch {
 		case !h.Covers(monitor.Server) || h.Mode == drain.Ready:
 		case h.Code != "":
 			unreadable = h.Holder
+		case lost && h.Holder == drain.Initial && h.Path == "":
+			// The file that marks a host as no longer new is in the lost directory, so any
+			// host looks new.
 		case mode == drain.Ready || mode == h.Mode: // the strictest come first
 			mode = h.Mode
 			by = append(by, h.Holder)
 		}
-	}
-	// The file that marks a host as no longer new is in the lost directory.
-	if lost && len(by) == 1 && by[0] == drain.Initial {
-		by = nil
 	}
 	held := fmt.Sprintf("held in %s by %s", mode, strings.Join(by, ", "))
 	switch {

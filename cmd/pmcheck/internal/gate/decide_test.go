@@ -18,6 +18,7 @@ func TestDecide(t *testing.T) {
 	tests := []struct {
 		name    string
 		files   map[string]string
+		reboot  map[string]string // in the other directory
 		initial drain.Mode
 		age     time.Duration // of what was read
 		alone   string
@@ -51,6 +52,12 @@ func TestDecide(t *testing.T) {
 			want: gate.Decision{Closed: true, Reason: "held in maint by initial"}},
 		{name: "a host that looks new because the directory is missing", initial: drain.Maint, missing: true,
 			want: gate.Decision{Reason: "the hold of directory cannot be read"}},
+		{name: "the same with a hold in the other directory", initial: drain.Maint, missing: true,
+			reboot: map[string]string{"guard.json": held},
+			want:   gate.Decision{Closed: true, Reason: "held in drain by guard"}},
+		{name: "a missing directory and a file of the holder initial", missing: true,
+			reboot: map[string]string{"initial.json": held},
+			want:   gate.Decision{Closed: true, Reason: "held in drain by initial"}},
 		{name: "holds that were read long ago", files: map[string]string{"operator.json": held}, age: 11 * time.Second,
 			want: gate.Decision{Reason: "the directories of holds do not answer"}},
 		{name: "the last master of the pool", files: map[string]string{"operator.json": held}, alone: alone,
@@ -71,6 +78,9 @@ func TestDecide(t *testing.T) {
 			}
 			for name, content := range tt.files {
 				write(t, filepath.Join(store.Persistent, name), content, 0o644)
+			}
+			for name, content := range tt.reboot {
+				write(t, filepath.Join(store.UntilReboot, name), content, 0o644)
 			}
 			holds := store.Read()
 			got := gate.Decide(gate.Facts{Now: holds.Taken().Add(tt.age), Holds: holds, Alone: tt.alone})
