@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -15,8 +16,8 @@ import (
 
 const (
 	// linesEvery is the least time between two lines where lines cannot be
-	// overwritten, as in a log. After a while it is a fifth of the time waited: a turn of
-	// twenty minutes would fill the journal with the same sentence.
+	// overwritten, as in a log. After 25 s it is a fifth of the time waited: a state that
+	// only counts seconds would fill the journal.
 	linesEvery = 5 * time.Second
 	// watchEvery is how often a watched status is read. The daemon answers from
 	// memory, so reading costs the master nothing.
@@ -24,7 +25,7 @@ const (
 )
 
 // Progress shows the progress of a wait: on a terminal in one line, with the seconds
-// elapsed, elsewhere in a new line every few seconds.
+// elapsed, elsewhere as a new line after a change, ever more seldom.
 type Progress struct {
 	w        io.Writer
 	terminal bool
@@ -50,19 +51,39 @@ func (p *Progress) Say(state string) {
 	state = text.Printable(state, maxLine)
 	switch {
 	case p.terminal:
-		fmt.Fprintf(p.w, "\r\033[K%4.0fs  %s", time.Since(p.began).Seconds(), state)
+		_, columns := size(p.w)
+		p.draw(oneRow(state, columns))
 	case state != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.began)/5):
 		p.write(state)
 	}
 	p.Last = state
 }
 
-// Done shows the last state.
+// Done shows the last state, as long as it may be.
 func (p *Progress) Done(state string) {
 	p.Say(state)
-	if !p.terminal && p.line != p.Last {
+	switch {
+	case p.terminal:
+		p.draw(p.Last)
+	case p.line != p.Last:
 		p.write(p.Last)
 	}
+}
+
+// draw replaces the line of a terminal.
+func (p *Progress) draw(state string) {
+	fmt.Fprintf(p.w, "\r\033[K%4.0fs  %s", time.Since(p.began).Seconds(), state)
+}
+
+// oneRow returns what of a state fits beside the seconds into one row of a terminal: only that row
+// is overwritten. With 0 columns the width is not known.
+func oneRow(state string, columns int) string {
+	const seconds, cut = len("9999s  "), "..."
+	room := columns - seconds - 1
+	if columns == 0 || utf8.RuneCountInString(state) <= room {
+		return state
+	}
+	return string([]rune(state)[:max(0, room-len(cut))]) + cut
 }
 
 func (p *Progress) write(state string) {
@@ -85,7 +106,7 @@ const (
 )
 
 // Bar returns a function that shows how many of a total are done, as a bar on a terminal
-// that disappears at the end. It shows nothing where lines cannot be overwritten.
+// that disappears at the end, or nil if w is no terminal.
 func Bar(w io.Writer, total int, what string) func(done int) {
 	if !terminal(w) {
 		return nil
@@ -118,9 +139,9 @@ func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) 
 		if ctx.Err() != nil {
 			return nil
 		}
-		switch {
+		switch lines, _ := size(w); {
 		case overwrite:
-			fmt.Fprintf(w, "\033[H\033[2J%s", s.fit(height(w)))
+			fmt.Fprintf(w, "\033[H\033[2J%s", s.fit(lines))
 		case s.Line != last:
 			fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), s.Line)
 		}
@@ -137,8 +158,8 @@ func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) 
 type Screen struct {
 	Text string // the whole, for a terminal
 	Line string // what matters, for a log
-	// Cut means that of a text longer than the terminal the first lines and the last are
-	// shown, rather than its end.
+	// Cut drops lines before the last one if the text does not fit. Otherwise its beginning
+	// scrolls away.
 	Cut bool
 }
 
@@ -151,12 +172,10 @@ func (s Screen) fit(lines int) string {
 	return strings.Join(all[:lines-2], "") + all[len(all)-1] + "\n"
 }
 
-// height returns how many lines a terminal has, 0 if that is not known.
-func height(w io.Writer) int {
+// size returns how many lines and columns a terminal has, 0 if that is not known.
+func size(w io.Writer) (lines, columns int) {
 	if file, ok := w.(*os.File); ok {
-		if _, lines, err := term.GetSize(int(file.Fd())); err == nil {
-			return lines
-		}
+		columns, lines, _ = term.GetSize(int(file.Fd()))
 	}
-	return 0
+	return max(0, lines), max(0, columns)
 }

@@ -44,6 +44,24 @@ func TestProgressOfALongWaitIsAFewLines(t *testing.T) {
 	})
 }
 
+func TestProgressFitsIntoARowOfTheTerminal(t *testing.T) {
+	for _, tt := range []struct {
+		state   string
+		columns int
+		want    string
+	}{
+		{"lb1 sends", 0, "lb1 sends"},
+		{"lb1 sends", 17, "lb1 sends"},
+		{"lb1 sends", 16, "lb1 s..."},
+		{"größer als", 17, "größer..."},
+		{"lb1 sends", 5, "..."},
+	} {
+		if got := oneRow(tt.state, tt.columns); got != tt.want {
+			t.Errorf("%q in %d columns is %q, want %q", tt.state, tt.columns, got, tt.want)
+		}
+	}
+}
+
 func TestBarAppearsOnceAPoolIsSlowAndDisappears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen strings.Builder
