@@ -21,9 +21,9 @@ const (
 // longOne is long enough for a torn file to be noticed.
 var longOne = strings.Repeat("b", 20<<10)
 
-// toggle changes holds for ever. At any moment the operator has one of two holds, in
-// either directory; the hold of "upgrade" is put and lifted. toggle prints "!" when it
-// begins.
+// toggle changes holds for ever. The operator's alternates between two and changes the directory,
+// so that for a moment it may be in both; the hold of "upgrade" is put and lifted. toggle prints
+// "!" when it begins.
 func toggle(s *drain.Store) error {
 	fmt.Print("!")
 	for n := 0; ; n++ {

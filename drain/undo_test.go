@@ -53,7 +53,8 @@ func TestUndoTakesBackOnlyTheHoldThatWasSet(t *testing.T) {
 			if tt.during != nil {
 				tt.during(t, store, clock)
 			}
-			if err := store.Undo(set, was); errors.Is(err, drain.ErrNotFound) != tt.gone || err != nil && !tt.gone {
+			restored, err := store.Undo(set, was)
+			if errors.Is(err, drain.ErrNotFound) != tt.gone || err != nil && !tt.gone {
 				t.Errorf("undone: %v", err)
 			}
 			var left []drain.Hold
@@ -67,6 +68,8 @@ func TestUndoTakesBackOnlyTheHoldThatWasSet(t *testing.T) {
 				t.Errorf("left: %+v, want %q", left, tt.want)
 			case tt.want == "before" && left[0] != was:
 				t.Errorf("put back: %+v, want %+v", left[0], was)
+			case restored != (tt.want == "before"):
+				t.Errorf("restored: %v", restored)
 			}
 		})
 	}
@@ -77,7 +80,8 @@ func TestUndoLeavesANewHostNew(t *testing.T) {
 	store, _ := newStore(t)
 	store.Initial = drain.Maint
 	set := put(t, store, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
-	must(t, store.Undo(set, drain.Hold{}))
+	_, err := store.Undo(set, drain.Hold{})
+	must(t, err)
 	if mode, by := store.Read().Mode("server", noon); mode != drain.Maint {
 		t.Errorf("mode %s by %v", mode, by)
 	}

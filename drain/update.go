@@ -56,10 +56,11 @@ func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, 
 
 // Undo takes back set, a hold that Put or Change has returned: it puts back the hold that was
 // there before, if that one is still in effect, or else removes set. A zero before means
-// that there was none. No other writer can change the hold in between. If the hold in place
-// is not set, because another writer has lifted or replaced it or it has ended, Undo leaves
-// it, and the error wraps [ErrNotFound]. Unlike Lift, it never makes a new host ready.
-func (s *Store) Undo(set, before Hold) error {
+// that there was none. restored reports which of the two it did. No other writer can change the
+// hold in between. If the hold in place is not set, because another writer has lifted or replaced
+// it or it has ended, Undo leaves it, and the error wraps [ErrNotFound]. Unlike Lift, it never
+// makes a new host ready.
+func (s *Store) Undo(set, before Hold) (restored bool, err error) {
 	gone := fmt.Errorf("%w: that of %s was lifted or replaced, or has ended", ErrNotFound, set.Holder)
 	if before.Mode != "" && before.InEffect(s.now()) {
 		owned := false
@@ -71,16 +72,16 @@ func (s *Store) Undo(set, before Hold) error {
 		})
 		switch {
 		case !owned:
-			return gone
+			return false, gone
 		case err == nil || before.InEffect(s.now()):
-			return err
+			return err == nil, err
 		}
 	}
 	lifted, err := s.lift(false, func(h Hold) bool { return h == set && h.InEffect(s.now()) })
 	if err == nil && len(lifted) == 0 {
-		return gone
+		return false, gone
 	}
-	return err
+	return false, err
 }
 
 func (s *Store) dirOf(h Hold) string {

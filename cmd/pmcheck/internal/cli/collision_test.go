@@ -31,17 +31,17 @@ func TestACollisionUndoesOnlyTheOwnHold(t *testing.T) {
 		says   string
 	}{
 		{"there was none", 0, nil, "", "lifted: "},
-		{"there was another", time.Hour, nil, "before", "lifted: "},
+		{"there was another", time.Hour, nil, "before", "restored: "},
 		{"there was one that has ended", time.Second, func(s *drain.Store) error {
 			time.Sleep(time.Second)
 			return nil
 		}, "", "lifted: "},
-		{"another session has set it again", 0, again, "another", "left as it is"},
-		{"another session has set it again over another", time.Hour, again, "another", "left as it is"},
+		{"another session has set it again", 0, again, "another", "nothing was undone"},
+		{"another session has set it again over another", time.Hour, again, "another", "nothing was undone"},
 		{"another session has lifted it", time.Hour, func(s *drain.Store) error {
 			_, err := s.Lift(drain.Operator, "")
 			return err
-		}, "", "left as it is"},
+		}, "", "nothing was undone"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			config, socket, store := holdsSite(t)

@@ -25,9 +25,9 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 		Description: "Sets a hold: the wish of one party, kept until that party lifts it with pmcheck ready.\n" +
 			"Set again, it keeps its reason and end unless they are given.\n" +
 			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage,\n" +
-			"6 set but not idle within the time of --wait, 7 refused: the last server of a balancer,\n" +
-			"or as many masters are out as the budget allows, or its database does not answer, or\n" +
-			"with --wait lifted again: it became the last one together with another server.",
+			"6 set but not idle within the time of --wait, 7 refused: a balancer would have no server\n" +
+			"left, as many masters are out as the budget allows, or its database does not answer; or\n" +
+			"with --wait or --in-turn taken back, since another server left at the same time.",
 		Flags: []cli.Flag{
 			configFlag(),
 			holderFlag(),
@@ -41,7 +41,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
-			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its window, as long as --wait says"},
+			inTurnFlag(),
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
@@ -70,6 +70,11 @@ func readyCommand(environ []string) *cli.Command {
 func holderFlag() cli.Flag {
 	const usage = "act as `HOLDER`: holders do not touch each other's holds"
 	return &cli.StringFlag{Name: "hold", Value: drain.Operator, Usage: usage}
+}
+
+func inTurnFlag() cli.Flag {
+	const usage = "first wait until other servers are back and it is this master's turn, 5m or as --wait says"
+	return &cli.BoolFlag{Name: "in-turn", Usage: usage}
 }
 
 func serviceFlag(usage string) cli.Flag {
@@ -146,14 +151,17 @@ func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rota
 	if !errors.Is(err, errCollision) {
 		return err
 	}
-	switch undone := store.Undo(set, before); {
+	switch restored, undone := store.Undo(set, before); {
 	case errors.Is(undone, drain.ErrNotFound):
-		err = fmt.Errorf("%v; the hold was lifted or set again meanwhile, and is left as it is", err)
+		err = fmt.Errorf("%v; the hold was lifted or set again, or ended, meanwhile: nothing was undone", err)
 		return &exitError{exitRefused, err, "see pmcheck status"}
 	case undone != nil:
 		return setHint(c, undone)
+	case restored:
+		fmt.Fprintf(c.App.ErrWriter, "restored: %s\n", render.Hold(before))
+	default:
+		fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(set))
 	}
-	fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(set))
 	return err
 }
 
@@ -167,7 +175,8 @@ func ready(c *cli.Context, environ []string) error {
 		return err
 	}
 	store := settings.Store()
-	// A file whose name is not that of a holder holds, too, and is shown with that name.
+	// A file holds the master even if its name is not valid for a holder, so that name is
+	// accepted here if there is such a file.
 	isThere := func(h drain.Hold) bool { return h.Code != "" && h.Holder == c.String("hold") }
 	if misnamed != nil && !slices.ContainsFunc(store.Read().Holds(), isThere) {
 		return misnamed
@@ -238,13 +247,12 @@ func writeHint(err error) error {
 	return err
 }
 
-// setHint is writeHint for a hold to be set, which the other directory may still
-// take.
+// setHint is writeHint for a hold to be set, which may still fit into the other directory.
 func setHint(c *cli.Context, err error) error {
 	err = writeHint(err)
 	elsewhere := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 	if exit, ok := errors.AsType[*exitError](err); ok && elsewhere && !c.Bool("until-reboot") {
-		exit.hint += "; --until-reboot keeps the hold elsewhere"
+		exit.hint += "; --until-reboot writes it to the other directory"
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func (h *Hold) Lift() ([]drain.Hold, error) {
 	if !found || !h.owns(now) {
 		return nil, nil
 	}
-	switch err := h.Store.Undo(now, drain.Hold{}); {
+	switch _, err := h.Store.Undo(now, drain.Hold{}); {
 	case errors.Is(err, drain.ErrNotFound):
 		return nil, nil
 	case err != nil:
