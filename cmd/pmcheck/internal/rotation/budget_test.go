@@ -60,9 +60,10 @@ func TestSlot(t *testing.T) {
 		{"its directory of holds is lost, and with it the mark that it is not new", []func(*api.Status){
 			serving(drain.Maint, 503, time.Hour, "maint"), lost, by(drain.Initial, "", drain.Maint)}, false,
 			rotation.SlotRenew, "maint by directory"},
-		{"the same with a slot", []func(*api.Status){held, serving(drain.Maint, 503, time.Hour, "maint"), lost,
+		{"its directory of holds is lost, and it has a slot", []func(*api.Status){held,
+			serving(drain.Maint, 503, time.Hour, "maint"), lost,
 			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotRenew, "maint by directory"},
-		{"held by a file of that holder", []func(*api.Status){serving(drain.Drain, 503, time.Second, "drain"),
+		{"held by a file initial.json", []func(*api.Status){serving(drain.Drain, 503, time.Second, "drain"),
 			by(drain.Initial, "", drain.Drain), func(s *api.Status) { s.Holds[0].Path = "/holds/initial.json" }}, false,
 			rotation.SlotRenew, "drain by initial (alice): kernel"},
 		{"unhealthy for 59 s", []func(*api.Status){serving(drain.Ready, 503, 59*time.Second, "unhealthy: refused")}, false,
@@ -93,7 +94,7 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-func TestAHostThatIsHeldNeedsNoSlot(t *testing.T) {
+func TestHeldOutCountsHoldsThatTakeTheMasterOut(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		hold drain.Hold
@@ -167,20 +168,21 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 		{"no budget", status(drain.Ready, serves, up), "", []string{}},
 		{"its slot is free", status(drain.Ready, serves, up, slot(free)), "", []string{}},
 		{"it still has its slot", status(drain.Ready, serves, up, slot()), "", []string{kept}},
-		{"the same, of the server alone", status(drain.Ready, serves, up, slot()), monitor.Server, []string{kept}},
+		{"it still has its slot, and the server alone is waited for", status(drain.Ready, serves, up, slot()),
+			monitor.Server, []string{kept}},
 		{"the CA needs no slot", status(drain.Ready, serves, up, slot()), "ca", []string{}},
 		{"the database does not answer", status(drain.Ready, serves, up, slot(noDatabase)), "", []string{}},
 		{"a balancer does not send yet", status(drain.Ready, serves, down, slot()), "",
 			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
 		{"the database was not asked since", status(drain.Ready, serves, up, slot(free, behind)), "",
 			[]string{"budget: the budget has not been asked since the hold was lifted"}},
-		{"the same, and it does not answer", status(drain.Ready, serves, up, slot(free, behind, noDatabase)), "",
-			[]string{}},
+		{"the database was not asked since, and does not answer",
+			status(drain.Ready, serves, up, slot(free, behind, noDatabase)), "", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assertObstacles(t, rotation.InService(tt.status, tt.service, held()), tt.want)
 			if back := tt.status.Balancers[0].View.Sends(); rotation.SlotBack(tt.status) != back {
-				t.Errorf("the daemon takes the master for back: %v, want %v", !back, back)
+				t.Errorf("SlotBack is %v, want %v", !back, back)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func ParseUntil(s string, now time.Time) (until time.Time, tomorrow bool, err er
 		}
 	}
 	until, err = time.Parse(time.RFC3339, s)
-	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04"} {
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if wall, bad := time.Parse(layout, s); bad == nil {
 			until, err = next(wall, now), nil
 		}

@@ -21,6 +21,7 @@ func TestUntilIsTheNextMomentThatTheClockShows(t *testing.T) {
 		{"end of the year", utc, "2026-12-31T23:00:00Z", "01:00", "2027-01-01T01:00:00Z", true},
 		{"date and time", berlin, "2026-11-21T19:00:00+01:00", "2026-11-23 18:00", "2026-11-23T18:00:00+01:00", false},
 		{"seconds", berlin, "2026-11-21T19:00:00+01:00", "2026-11-23 18:00:30", "2026-11-23T18:00:30+01:00", false},
+		{"like date(1)", berlin, "2026-11-21T19:00:00+01:00", "2026-11-23T18:00:30", "2026-11-23T18:00:30+01:00", false},
 		{"RFC 3339", berlin, "2026-11-21T19:00:00+01:00", "2026-11-23T18:00:00Z", "2026-11-23T18:00:00Z", false},
 
 		// Summer time ends on October 25 at 3:00 in Berlin, on November 1 at 2:00 in New York.
