@@ -32,7 +32,7 @@ func Ping() error { return notify(daemon.SdNotifyWatchdog) }
 func Watchdog() (time.Duration, error) {
 	within, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		return 0, fmt.Errorf("watchdog of the service manager: %w", err)
+		return 0, fmt.Errorf("read WATCHDOG_USEC: %w", err)
 	}
 	return within, nil
 }
@@ -41,7 +41,7 @@ func Watchdog() (time.Duration, error) {
 // and returns nil.
 func notify(assignments ...string) error {
 	if _, err := daemon.SdNotify(false, strings.Join(assignments, "\n")); err != nil {
-		return fmt.Errorf("notify the service manager: %w", err)
+		return fmt.Errorf("notify systemd: %w", err)
 	}
 	return nil
 }

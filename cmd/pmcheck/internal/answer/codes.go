@@ -44,10 +44,10 @@ func ParseCodes(query string) (codes Codes, problem string) {
 		case "busy":
 			into = &codes.Busy
 		default:
-			return Codes{}, "unknown parameter: drain, maint and busy are known"
+			return Codes{}, "unknown parameter: use drain, maint or busy"
 		}
 		if len(list) != 1 {
-			return Codes{}, "parameter given twice"
+			return Codes{}, "parameter given more than once"
 		}
 		code, err := strconv.ParseUint(list[0], 10, 16) // unlike Atoi, it takes no sign
 		if err != nil || code < 200 || code > 599 {

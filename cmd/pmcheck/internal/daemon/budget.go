@@ -15,10 +15,10 @@ import (
 const (
 	// slotEvery is how often the daemon decides what to do about its slot.
 	slotEvery = time.Second
-	// askEvery is the longest time between two questions to the database: what it says
-	// of other masters is shown. It is shorter if a lapse is.
+	// askEvery is the longest time between two questions to the database, whose answers the
+	// status shows. With a short budget.lapse it is a sixth of that.
 	askEvery = time.Minute
-	// askAgain is the time after a question that was not answered.
+	// askAgain is the pause after a question that was not answered.
 	askAgain = 10 * time.Second
 )
 
@@ -38,7 +38,7 @@ type slotKeeper struct {
 func (d *Daemon) keepSlot(ctx context.Context) error {
 	k := &slotKeeper{}
 	for ctx.Err() == nil {
-		_, published := d.states.now() // after a reload, too
+		_, published := d.states.now() // a reload publishes, too
 		c := d.settings.Load()
 		if c.Budget.Database == "" {
 			k = &slotKeeper{}
@@ -82,7 +82,7 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	settled := k.back.Observe(rotation.SlotBack(status), now)
 	step, reason := rotation.Slot(status, settled)
 	server, _ := status.Service(monitor.Server)
-	news := step != k.step || server.ModeSince.After(k.known.Asked) // a hold may have come and gone, with a slot
+	news := step != k.step || server.ModeSince.After(k.known.Asked) // a hold may have been set, with a slot, and lifted
 	if !news && now.Before(k.next) {
 		return
 	}
@@ -119,7 +119,7 @@ func (k *slotKeeper) take(ctx context.Context, step rotation.SlotStep, reason st
 		return err
 	}
 	k.known.Take(v)
-	if step == rotation.SlotReturn && k.known.Held { // it was claimed within the time to settle
+	if step == rotation.SlotReturn && k.known.Held { // the claim is younger than settle
 		k.next = now.Add(k.settings.Budget.Settle)
 	}
 	return nil
@@ -129,9 +129,9 @@ func (k *slotKeeper) take(ctx context.Context, step rotation.SlotStep, reason st
 func (d *Daemon) logSlot(before, after api.BudgetStatus, step rotation.SlotStep, err error) {
 	switch {
 	case err != nil && (before.Reachable || before.Asked.IsZero()):
-		d.Log.Warn("budget not known", "error", err, "hint", budget.Hint(err))
+		d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
 	case err == nil && !before.Reachable:
-		d.Log.Info("budget known", "pool", after.Pool, "out", after.Out, "allowed", after.Allowed)
+		d.Log.Info("the database of the budget answers", "pool", after.Pool, "out", after.Out, "allowed", after.Allowed)
 	}
 	switch {
 	case after.Held && !before.Held:

@@ -18,9 +18,9 @@ const (
 	gateRestart = time.Minute
 )
 
-// followGate keeps the status of the gate up to date until ctx ends. If none has run for a
-// while, it is looked for with each state that the monitor publishes, at least every 5 s. A
-// gate that restarts must be noticed sooner.
+// followGate keeps the status of the gate up to date until ctx ends. While a gate runs, and for
+// gateRestart after, it reads that status every gateEvery. After that it does so with each
+// state that the monitor publishes, at least every 5 s.
 func (d *Daemon) followGate(ctx context.Context) error {
 	ran := time.Now() // one may start with the daemon
 	for ctx.Err() == nil {
@@ -42,8 +42,9 @@ func (d *Daemon) followGate(ctx context.Context) error {
 	return nil
 }
 
-// readGate returns what the gate says of itself; nil if none runs. The text is foreign:
-// only the daemon's user can have written it, but it is shown to others.
+// readGate returns what the gate has written of itself, or nil if there is nothing that can be
+// read; GateStatus.Runs tells whether the gate is alive. The text is made printable since
+// others see it.
 func (d *Daemon) readGate() *api.GateStatus {
 	g, err := systemd.Load[*api.GateStatus](systemd.RuntimeFile{Dir: d.GateDir, Name: api.GateFile})
 	if err != nil {
@@ -53,7 +54,8 @@ func (d *Daemon) readGate() *api.GateStatus {
 	return g
 }
 
-// gateNews reports whether a reader of the status may act on the difference.
+// gateNews reports whether the gate, its reason or its error has changed. That it has looked
+// again is no news.
 func gateNews(was, now *api.GateStatus) bool {
 	if was == nil || now == nil {
 		return was != now

@@ -106,11 +106,12 @@ func (l *limiter) empty() {
 	}
 }
 
-// sweepEvery is the tick of the limiter's clock, which stands still while there are no
-// connections: a daemon that nobody asks is not woken for them.
+// sweepEvery is the tick of the limiter's clock. It stands still while there are no connections,
+// so an idle daemon is not woken.
 const sweepEvery = time.Second
 
-// wind makes the clock tick once more. A tick that was due meanwhile had nothing to close.
+// wind makes the clock tick a second from now. A tick that was still due came from a time without
+// connections, and may be lost.
 func (l *limiter) wind() {
 	if l.timer != nil {
 		l.timer.Reset(sweepEvery)

@@ -60,7 +60,7 @@ func TestAServiceThatDiesIsNotWaitedFor(t *testing.T) {
 				if held := !errors.Is(err, drain.ErrNotFound); held != tt.held || held && lifted[0].Mode != drain.Drain {
 					t.Errorf("a hold is left: %v %+v", held, lifted)
 				}
-				if !strings.Contains(out.String(), "not waited for: its process has died") {
+				if !strings.Contains(out.String(), "does not wait for the last agents: the service's process has died") {
 					t.Errorf("it says\n%s", &out)
 				}
 			})

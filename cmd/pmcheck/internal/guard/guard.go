@@ -28,7 +28,7 @@ var (
 	// errCancelled says that the service does not stop any more.
 	errCancelled = errors.New("the stop was cancelled")
 	// errDied says that the service has no agents left, and must restart at once.
-	errDied = errors.New("its process has died")
+	errDied = errors.New("the service's process has died")
 )
 
 // Guard is one run of the guard.
@@ -66,20 +66,19 @@ func New(service string, settings config.Config, out io.Writer, progress *render
 	}
 }
 
-// BeforeStop returns when the service may stop. Its caller stops it in any case,
-// so an error only says that agents may be left; it wraps ErrNotIdle if the time
-// was over.
+// BeforeStop blocks until the service may stop. The caller stops it in any case, so an
+// error only says that agents may be left; it wraps ErrNotIdle if the time was over.
 func (g *Guard) BeforeStop(ctx context.Context) error {
 	g.stop.Began = time.Now()
 	err := g.beforeStop(ctx)
 	switch {
 	case errors.Is(err, errDied):
-		g.Progress.Done("not waited for: " + err.Error())
+		g.Progress.Done("does not wait for the last agents: " + err.Error())
 		return nil
 	case !errors.Is(err, errCancelled):
 		return err
 	}
-	if err := g.serves("it serves on: " + err.Error()); err != nil {
+	if err := g.liftHold("stays in service: " + err.Error()); err != nil {
 		return err
 	}
 	return systemd.Start(ctx, "pmcheck-guard@"+g.Service+".service") // for the next stop
@@ -110,7 +109,8 @@ func (g *Guard) beforeStop(ctx context.Context) error {
 	}
 }
 
-// look notes what balancers say before the first wait, which may have no time at all.
+// look notes what balancers say before the first wait, which may end, with a turn of 0,
+// before it has asked.
 func (g *Guard) look(ctx context.Context) {
 	if status, err := g.client.Ask(ctx); err == nil {
 		g.departure.Saw(status)
@@ -140,11 +140,11 @@ func (g *Guard) Hold() drain.Hold {
 
 // serveUntilStop has the service serve until it stops.
 func (g *Guard) serveUntilStop(why string) error {
-	return g.serves("not drained, serves until it stops: " + why)
+	return g.liftHold("not drained, serves until it stops: " + why)
 }
 
-// serves lifts whatever the guard holds.
-func (g *Guard) serves(why string) error {
+// liftHold reports why the guard no longer holds the master, and lifts its hold if there is one.
+func (g *Guard) liftHold(why string) error {
 	g.Progress.Done(why)
 	_, err := g.store.Lift(drain.Guard, "")
 	if errors.Is(err, drain.ErrNotFound) {
@@ -153,8 +153,8 @@ func (g *Guard) serves(why string) error {
 	return err
 }
 
-// goBack returns the master to service for a later try. What the stop waits for takes
-// the place of the hold, so that a status never shows neither.
+// goBack returns the master to service for a later try. The announcement of the stop replaces
+// the hold in one write, so that a status always shows one of the two.
 func (g *Guard) goBack(why error) {
 	g.Progress.Done(why.Error())
 	g.departure.Returned()

@@ -30,7 +30,7 @@ func pageFuncs() template.FuncMap {
 	}
 }
 
-// mood returns the tone of a check's state.
+// mood returns the color, as a class of the style sheet, of a check's state.
 func mood(s check.State) string {
 	tones := map[check.State]string{check.StateOK: "good", check.StateWarn: "note", check.StateBad: "bad"}
 	return cmp.Or(tones[s], "lost")

@@ -21,8 +21,8 @@ type fault struct {
 	begin func(b *testing.B, s *lab.PuppetServer, began func()) (mend func())
 }
 
-// allFaults returns all faults. The one whose mending takes a restart comes last, so that
-// the last round needs none.
+// allFaults returns all faults. The one that is mended by a restart comes last: after the last
+// round nothing is mended.
 func allFaults() []fault {
 	return []fault{
 		{"every JRuby stuck", stick},
@@ -46,9 +46,9 @@ func stick(b *testing.B, s *lab.PuppetServer, began func()) (mend func()) {
 	const agent = "agent.lab.example"
 	s.IssueCert(agent, nil)
 	script := filepath.Join(s.Dir, "wait.sh")
-	gate, inside := filepath.Join(s.Dir, "gate"), filepath.Join(s.Dir, "run/inside")
-	text := fmt.Sprintf("touch %s\nwhile [ -e %s ]; do sleep 0.2; done\nrm %s\n", inside, gate, inside)
-	for path, content := range map[string]string{gate: "", script: text} {
+	block, inside := filepath.Join(s.Dir, "block"), filepath.Join(s.Dir, "run/inside")
+	text := fmt.Sprintf("touch %s\nwhile [ -e %s ]; do sleep 0.2; done\nrm %s\n", inside, block, inside)
+	for path, content := range map[string]string{block: "", script: text} {
 		lab.Write(b, path, content)
 	}
 	s.SetSitePP(fmt.Sprintf("generate('/bin/sh', '%s')\n", script))
@@ -67,7 +67,7 @@ func stick(b *testing.B, s *lab.PuppetServer, began func()) (mend func()) {
 	ask("/puppet/v3/environments")
 	return func() {
 		s.SetSitePP("")
-		if err := os.Remove(gate); err != nil {
+		if err := os.Remove(block); err != nil {
 			b.Error(err)
 		}
 		requests.Wait()
