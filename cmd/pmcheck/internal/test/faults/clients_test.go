@@ -61,9 +61,9 @@ func repeat(workers, count int, do func(net.Conn) error) func(*faultSite) {
 }
 
 // slowLoris makes clients send headers byte by byte, and connect again when pmcheck
-// closes the connection.
+// closes the connection. A request and its answer have 10 s, counted in ticks of a second.
 func slowLoris(s *faultSite) {
-	const limit = 7 * time.Second
+	const limit = 12 * time.Second
 	s.repeat(1000, 3000, func(conn net.Conn) error {
 		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
 			return nil
