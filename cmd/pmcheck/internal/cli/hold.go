@@ -41,7 +41,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
-			inTurnFlag(),
+			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its turn, 5m or as long as --wait says"},
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
@@ -70,11 +70,6 @@ func readyCommand(environ []string) *cli.Command {
 func holderFlag() cli.Flag {
 	const usage = "act as `HOLDER`: holders do not touch each other's holds"
 	return &cli.StringFlag{Name: "hold", Value: drain.Operator, Usage: usage}
-}
-
-func inTurnFlag() cli.Flag {
-	const usage = "first wait until other servers are back and it is this master's turn, 5m or as --wait says"
-	return &cli.BoolFlag{Name: "in-turn", Usage: usage}
 }
 
 func serviceFlag(usage string) cli.Flag {

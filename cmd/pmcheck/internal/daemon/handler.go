@@ -87,7 +87,7 @@ func (h *handler) client(r *http.Request) metrics.Client {
 	switch {
 	case h.trusted:
 		return metrics.Socket
-	case r.Header.Get(balancer.StateHeader) != "":
+	case view(r) != "":
 		return metrics.HAProxy
 	}
 	return metrics.Other
@@ -106,7 +106,7 @@ func (h *handler) remember(r *http.Request, service string, codes answer.Codes, 
 			DrainCode:   codes.ForDrain(),
 			MaintCode:   codes.ForMaint(),
 			BusyCode:    codes.ForBusy(),
-			View:        r.Header.Get(balancer.StateHeader),
+			View:        view(r),
 			Listed:      len(settings.Balancers) > 0, // then only listed sources are believed
 			AgentWeight: settings.Agent.Weight,
 		}, balancer.Told(a), now)
@@ -165,7 +165,16 @@ func (h *handler) servePage(w http.ResponseWriter, code int, now time.Time) bool
 func wantsPage(r *http.Request) bool {
 	accept := r.Header["Accept"]
 	return len(accept) > 0 && strings.Contains(accept[0], "text/html") &&
-		r.URL.Path == "/" && r.Method != http.MethodOptions && r.Header[balancer.StateHeader] == nil
+		r.URL.Path == "/" && r.Method != http.MethodOptions && view(r) == ""
+}
+
+// view returns what HAProxy says of this master; empty if nothing. The name of the header is in
+// its canonical form, which Header.Get would make anew for each answer.
+func view(r *http.Request) string {
+	if said := r.Header[balancer.StateHeader]; len(said) > 0 {
+		return said[0]
+	}
+	return ""
 }
 
 func (h *handler) mayReadStatus(r *http.Request) bool {
