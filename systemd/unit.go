@@ -41,7 +41,7 @@ func WatchUnit(ctx context.Context, names []string, changed func(UnitState)) {
 	backOff := firstBackOff
 	for ctx.Err() == nil {
 		began := time.Now()
-		_ = w.follow(ctx) // the bus logs its own errors
+		_ = w.follow(ctx) // not logged: what is reported next shows it, and it is tried again
 		if ctx.Err() != nil {
 			return // the caller has stopped, which says nothing about the unit
 		}
@@ -136,7 +136,12 @@ func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.Properti
 // explain adds how the main process ended, if it ended by itself. systemd forgets
 // it when it starts the unit again, so what was known before is kept until then.
 func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
-	if s.Active != "activating" && s.Active != "failed" {
+	switch s.Active {
+	case "activating", "failed":
+	case "inactive": // for a moment, between a crash and the start that follows
+		return s
+	default:
+		s.Ended = ""
 		return s
 	}
 	if s.Unit == w.last.Unit {
