@@ -8,24 +8,33 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 )
 
-// Called reports whether the arguments, with mistakes or without, call a plugin. Those of
-// with-hold may be another program's.
+// Called reports whether the arguments ask for the output of a plugin, even if they cannot be
+// parsed. After with-hold, --nagios may belong to the other program.
 func Called(args []string) bool {
-	asked := slices.Contains(args, "--nagios") || slices.Contains(args, "-nagios")
-	return asked && args[0] != "with-hold"
+	return slices.ContainsFunc(args, isFlag) && args[0] != "with-hold"
+}
+
+// isFlag reports whether an argument is --nagios, in a form that is not false.
+func isFlag(arg string) bool {
+	name, value, given := strings.Cut(arg, "=")
+	on, err := strconv.ParseBool(value)
+	return (name == "--nagios" || name == "-nagios") && (!given || on || err != nil)
 }
 
 // Ask returns the line for what a daemon says about one service, or about all if the name
-// is empty. No daemon is CRITICAL, since balancers get no answer either. mistake, if not
-// nil, is what is wrong with the configuration on this host.
+// is empty. No daemon is CRITICAL, since balancers get no answer either; a name that cannot be
+// resolved, TLS that fails or a socket that may not be read is UNKNOWN. mistake, if not nil, is
+// what is wrong with the configuration on this host.
 func Ask(ctx context.Context, client api.Client, service string, limits Limits, mistake error) *Line {
 	status, err := client.Status(ctx)
-	if errors.Is(err, api.ErrNoDaemon) && !ofTheMonitoring(err) {
+	if errors.Is(err, api.ErrNoDaemon) && !mayAnswer(err) {
 		return Failed(Critical, err)
 	}
 	if err == nil {
@@ -42,9 +51,9 @@ func Ask(ctx context.Context, client api.Client, service string, limits Limits, 
 	return line
 }
 
-// ofTheMonitoring reports whether a daemon could not be asked because of this host or the
-// command line: the daemon may well answer balancers.
-func ofTheMonitoring(err error) bool {
+// mayAnswer reports whether an error comes from names, TLS or permissions, so that the daemon may
+// well answer balancers.
+func mayAnswer(err error) bool {
 	_, name := errors.AsType[*net.DNSError](err)
 	_, verify := errors.AsType[*tls.CertificateVerificationError](err)
 	failed, network := errors.AsType[*net.OpError](err)
@@ -53,7 +62,7 @@ func ofTheMonitoring(err error) bool {
 	return name || verify || alert || plain || errors.Is(err, fs.ErrPermission)
 }
 
-// Within returns the line that ask returns, or UNKNOWN after the timeout. The caller of a
+// Within returns the line that ask returns, or UNKNOWN after the timeout or when ctx ends. The caller of a
 // plugin kills it when it is late, and then nothing says why.
 func Within(ctx context.Context, timeout time.Duration, ask func(context.Context) *Line) *Line {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -62,10 +71,13 @@ func Within(ctx context.Context, timeout time.Duration, ask func(context.Context
 	go func() { lines <- ask(ctx) }()
 	select {
 	case line := <-lines:
-		if ctx.Err() == nil { // otherwise it says what ask made of the end of its time
+		if ctx.Err() == nil { // otherwise it is about the end of ctx, as is the line below
 			return line
 		}
 	case <-ctx.Done():
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return Failed(Unknown, errors.New("interrupted"))
 	}
 	return Failed(Unknown, fmt.Errorf("no result within %v", timeout))
 }

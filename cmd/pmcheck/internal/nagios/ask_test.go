@@ -138,11 +138,16 @@ func TestNoResultInTimeIsUnknown(t *testing.T) {
 	}
 }
 
-func TestMistakesOfAPluginAreThePlugins(t *testing.T) {
+func TestCalledKnowsAPluginByItsFlag(t *testing.T) {
 	for typed, want := range map[string]bool{
 		"status --nagios --nope":       true,
 		"status --nope -nagios":        true,
 		"--nagios status":              true,
+		"status --nagios=true":         true,
+		"status -nagios=1 --nope":      true,
+		"status --nagios=yes":          true,
+		"status --nagios=false":        false,
+		"status --nagiosx":             false,
 		"stauts --nagios":              true,
 		"status":                       false,
 		"":                             false,
