@@ -84,7 +84,8 @@ func TestReasonsAreComplete(t *testing.T) {
 }
 
 // A drain without --wait returns at once, and a restart after it cuts off agents that are
-// still served. A check that takes the master out may say restart: no agent is left.
+// still served. A check that takes the master out may say restart: the master cannot
+// serve the agents it still has.
 func TestHintsDoNotCutOffAgents(t *testing.T) {
 	safe := strings.NewReplacer("pmcheck drain --wait", "", "with-hold -- systemctl restart puppetserver", "")
 	for _, c := range check.All() {

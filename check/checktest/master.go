@@ -36,7 +36,7 @@ type Master struct {
 	turned  chan struct{} // closed when the state ends
 	answers map[string]canned
 	api     check.API
-	gate    chan struct{} // closed unless the state is Silent
+	speaks  chan struct{} // closed unless the state is Silent
 	trust   *x509.CertPool
 	crl     *x509.RevocationList
 	cert    tls.Certificate
@@ -62,9 +62,10 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	}
 	m := &Master{
 		Dir: dir, Name: name, CA: ca, Leaf: leaf,
-		address: address, state: Running, api: check.APISimpleServer, gate: make(chan struct{}), turned: make(chan struct{}),
+		address: address, state: Running, api: check.APISimpleServer,
+		speaks: make(chan struct{}), turned: make(chan struct{}),
 	}
-	close(m.gate)
+	close(m.speaks)
 	if err := m.WriteFiles(); err != nil {
 		return nil, err
 	}
@@ -208,6 +209,6 @@ func (m *Master) serveOn(listener net.Listener) {
 	m.done = make(chan struct{})
 	go func(s *http.Server, done chan struct{}) {
 		defer close(done)
-		s.Serve(tls.NewListener(gated{listener, m}, config)) // ends with Close, always with an error
+		s.Serve(tls.NewListener(silenced{listener, m}, config)) // ends with Close, always with an error
 	}(m.server, m.done)
 }

@@ -26,8 +26,9 @@ type canned struct {
 	body   string
 }
 
-// SetAnswer sets the answer to requests for a path, whatever their query, in every
-// state in which the master answers at all. The status 0 removes the answer.
+// SetAnswer sets the answer to requests for a path, whatever their query. What a state answers by
+// itself, as Denied, Failing, Garbage, Flood and Drip do, goes before it, as does the pool of
+// JRubyStuck. The status 0 removes the answer.
 func (m *Master) SetAnswer(path string, status int, body string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,8 +90,8 @@ func (m *Master) SetPuppetDB(maintenance, read, write bool) {
 // a small catalog.
 func (m *Master) SetCatalog(status int, body string) { m.SetAnswer(catalogPath+m.Name, status, body) }
 
-// beside returns the answer to a request other than the probe's, if there is one.
-func (m *Master) beside(path string) (canned, bool) {
+// otherAnswer returns the answer to a request other than the probe's, if there is one.
+func (m *Master) otherAnswer(path string) (canned, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.state == JRubyStuck && path == poolPath {
@@ -121,9 +122,9 @@ func (m *Master) beside(path string) (canned, bool) {
 	return canned{}, false
 }
 
-// answerBeside answers a request other than the probe's. While all JRubies are stuck,
+// serveOther answers a request other than the probe's. While all JRubies are stuck,
 // requests for a catalog are not answered.
-func (m *Master) answerBeside(w http.ResponseWriter, r *http.Request, a canned) {
+func (m *Master) serveOther(w http.ResponseWriter, r *http.Request, a canned) {
 	m.mu.Lock()
 	stuck, turned := m.state == JRubyStuck, m.turned
 	m.mu.Unlock()
@@ -141,7 +142,7 @@ func (m *Master) answerBeside(w http.ResponseWriter, r *http.Request, a canned) 
 	io.WriteString(w, a.body)
 }
 
-// stuckPool returns a pool to which no instance has been returned for d.
+// stuckPool returns a pool whose JRubies have all been borrowed for d.
 func stuckPool(d time.Duration) check.Pool {
 	loans := func(n int, request string) []check.Loan {
 		list := make([]check.Loan, n)

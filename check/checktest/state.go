@@ -42,10 +42,10 @@ func (m *Master) Set(s State) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.state == Silent && s != Silent {
-		close(m.gate)
+		close(m.speaks)
 	}
 	if m.state != Silent && s == Silent {
-		m.gate = make(chan struct{})
+		m.speaks = make(chan struct{})
 	}
 	m.state, m.since = s, time.Now()
 	close(m.turned)
@@ -77,7 +77,7 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	state, api := m.state, m.api
 	m.mu.Unlock()
-	other, isOther := m.beside(r.URL.Path)
+	other, isOther := m.otherAnswer(r.URL.Path)
 	switch {
 	case r.TLS.ServerName != "" && r.Host != r.TLS.ServerName:
 		http.Error(w, "Host does not match SNI", http.StatusBadRequest)
@@ -92,7 +92,7 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	case state == Drip:
 		drip(w, r)
 	case isOther:
-		m.answerBeside(w, r, other)
+		m.serveOther(w, r, other)
 	case !knows(api, r.URL.Path):
 		http.Error(w, "not found: "+r.URL.Path, http.StatusNotFound)
 	case api == check.APIPuppetV3 || api == check.APIPuppet3:

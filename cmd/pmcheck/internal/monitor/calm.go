@@ -9,12 +9,12 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// settles is how long after an event Puppet Server may still have to follow it, as when it
-// loads a new CRL, unless probe.handshake is shorter. Then a handshake proves that all is well.
+// settles is the time in which Puppet Server follows an event, as when it loads a new CRL, unless
+// probe.handshake is shorter. A handshake after that proves that all is well.
 const settles = 30 * time.Second
 
-// provedEvery is how many times as long the master may go without a handshake while all is
-// calm, unless probe.handshake is longer.
+// While all is calm, a handshake is due after provedEvery times that long, unless
+// probe.handshake is longer.
 const provedEvery = 10
 
 // calm decides whether a probe can be left out. A kept connection that ends, systemd, the
@@ -23,19 +23,19 @@ const provedEvery = 10
 // there is none as well as a probe: Puppet Server answers a probe with the word running whenever
 // it answers it. So while nothing is wrong only the pool is read, and the master is probed, over a new
 // connection, when a handshake may prove something: after an event, once more when Puppet
-// Server has had time to follow it, and every 5 minutes.
+// Server has had time to follow it, and every 5 minutes by default.
 type calm struct {
 	possible bool          // by the configuration
 	settles  time.Duration // how long after a stir a handshake proves that all is well
 	period   time.Duration // how long a handshake proves it
 	stirred  time.Time     // when something was last wrong, or changed
 	proved   time.Time     // when the last good request with a handshake began
-	expiry   time.Time     // the next one after proved; zero if there is none
+	expiry   time.Time     // the first one after proved; zero if there is none
 	around   surroundings
 }
 
-// newCalm returns the calm of a new configuration. The next expiry that was known before counts
-// on, since Puppet Server has not loaded anything for it.
+// newCalm returns the calm of a new configuration. The expiry that was known before still counts:
+// that pmcheck has read its configuration makes Puppet Server load nothing.
 func newCalm(c config.Config, expiry, now time.Time) calm {
 	after := min(c.Probe.Handshake, settles)
 	return calm{
@@ -61,8 +61,9 @@ type facts struct {
 	limit  time.Duration // how old that may be
 }
 
-// holds reports whether the probe that is due at now can be left out.
-func (c *calm) holds(f facts, now time.Time) bool {
+// spares reports whether the probe that is due at now can be left out. A master that is not well,
+// or whose pool was not read in time, counts as an event.
+func (c *calm) spares(f facts, now time.Time) bool {
 	well := f.health == check.Healthy && f.mode == drain.Ready && c.around.well()
 	read := f.pool.Pool != nil && f.pool.State == check.StateOK && now.Sub(f.pool.Checked) < f.limit
 	if !well || !read {
@@ -98,7 +99,7 @@ func (m *Monitor) calmly(now time.Time) bool {
 	}
 	f.mode, _ = s.Mode(Server, now)
 	f.pool, _ = m.findings.last(check.CheckJRuby, now)
-	return m.calm.holds(f, now)
+	return m.calm.spares(f, now)
 }
 
 // take takes in a finding. While all is calm, the reading behind it stands for a probe, unless

@@ -50,7 +50,7 @@ func TestCalmEndsWithWhateverMayHaveChanged(t *testing.T) {
 			limit:  8 * time.Second,
 		}
 		tt.change(&c, &f)
-		if got := c.holds(f, now); got != tt.want {
+		if got := c.spares(f, now); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -67,7 +67,7 @@ func TestCalmReturnsAfterAnotherHandshake(t *testing.T) {
 		pool: check.Finding{State: check.StateOK, Pool: &check.Pool{}, Checked: now}}
 	at := func(d time.Duration, want bool) {
 		t.Helper()
-		if got := c.holds(f, now.Add(d)); got != want {
+		if got := c.spares(f, now.Add(d)); got != want {
 			t.Errorf("after %s: %v, want %v", d, got, want)
 		}
 	}

@@ -34,7 +34,8 @@ type runner struct {
 	every   time.Duration // at most Interval
 }
 
-// found is a finding, and what it says of the master beside: see [check.Scheduled].
+// found is a finding, and the request behind it as the result of a probe; nil if it proves
+// nothing. See [check.Scheduled].
 type found struct {
 	check.Finding
 	reading *check.Result

@@ -20,7 +20,7 @@ func readHolds(t *testing.T, holds ...drain.Hold) drain.Snapshot {
 	return store.Read()
 }
 
-func TestModeExpiresWithTheReadingOfTheHolds(t *testing.T) {
+func TestModeIsMaintWhenTheHoldsWereReadTooLongAgo(t *testing.T) {
 	s := &State{Holds: readHolds(t)}
 	read := s.Holds.Taken()
 	for _, tt := range []struct {
@@ -57,11 +57,11 @@ func TestConcludeKeepsSinceWhileNothingChanges(t *testing.T) {
 	}
 	last := next(&State{}, 0, healthy, free)
 	for _, tt := range []struct {
-		name                 string
-		at                   time.Duration
-		verdict              check.Verdict
-		holds                drain.Snapshot
-		verdictAge, modeTime time.Duration // since the start
+		name                    string
+		at                      time.Duration
+		verdict                 check.Verdict
+		holds                   drain.Snapshot
+		verdictSince, modeSince time.Duration // from the start on
 	}{
 		{"the same", time.Second, healthy, free, -time.Hour, 0},
 		{"another verdict", 2 * time.Second, refused, free, 2 * time.Second, 0},
@@ -70,11 +70,11 @@ func TestConcludeKeepsSinceWhileNothingChanges(t *testing.T) {
 		{"back to what it was", 5 * time.Second, healthy, free, 5 * time.Second, 5 * time.Second},
 	} {
 		last = next(last, tt.at, tt.verdict, tt.holds)
-		if got := last.Services[0].Verdict.Since.Sub(start); got != tt.verdictAge {
-			t.Errorf("%s: the verdict began at %s, want %s", tt.name, got, tt.verdictAge)
+		if got := last.Services[0].Verdict.Since.Sub(start); got != tt.verdictSince {
+			t.Errorf("%s: the verdict began at %s, want %s", tt.name, got, tt.verdictSince)
 		}
-		if got := last.Services[0].ModeSince.Sub(start); got != tt.modeTime {
-			t.Errorf("%s: the mode began at %s, want %s", tt.name, got, tt.modeTime)
+		if got := last.Services[0].ModeSince.Sub(start); got != tt.modeSince {
+			t.Errorf("%s: the mode began at %s, want %s", tt.name, got, tt.modeSince)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestAStateIsJudgedAfterAProbeAndACountOfTheJRubies(t *testing.T) {
 func TestServingSinceIsTheLastChangeOfTheAnswer(t *testing.T) {
 	start := time.Now()
 	free, drained := readHolds(t), readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
-	announced := readHolds(t, drain.Hold{Holder: "other", Service: "ca", Mode: drain.Maint})
+	otherHeld := readHolds(t, drain.Hold{Holder: "other", Service: "ca", Mode: drain.Maint})
 	verdict := func(h check.Health, r check.Reason) check.Verdict { return check.Verdict{Health: h, Reason: r} }
 	healthy, busy := verdict(check.Healthy, check.OK), verdict(check.Busy, check.JRubyBusy)
 	refused, warming := verdict(check.Unhealthy, check.Refused), verdict(check.Warming, check.JRubyWarming)
@@ -128,7 +128,7 @@ func TestServingSinceIsTheLastChangeOfTheAnswer(t *testing.T) {
 		{"in service", healthy, free, true, 1},
 		{"busy", busy, free, true, 1},
 		{"healthy again", healthy, free, true, 1},
-		{"a hold on another service", healthy, announced, true, 1},
+		{"a hold on another service", healthy, otherHeld, true, 1},
 		{"drained", healthy, drained, false, 5},
 		{"stopped while drained", refused, drained, false, 5},
 		{"lifted while it starts", warming, free, false, 5},
@@ -160,7 +160,7 @@ func TestServingChangesWithoutANewState(t *testing.T) {
 	}
 	serves, since := s.Serving(&s.Services[0], start.Add(9*time.Second))
 	if serves || !since.Equal(start.Add(5*time.Second)) {
-		t.Errorf("after it expired: %v since %s, want since its end at 5s", serves, since.Sub(start))
+		t.Errorf("after it expired: %v since %s, want since its expiry at 5s", serves, since.Sub(start))
 	}
 
 	ends := start.Add(2 * time.Second)

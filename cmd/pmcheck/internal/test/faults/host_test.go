@@ -20,7 +20,7 @@ status_allow: [198.18.0.0/15]
 `
 )
 
-// patientConfig has the backend and the check intervals of README.md.
+// patientConfig has the health check of README.md, whose fall 3 outlasts short faults.
 const patientConfig = `
 defaults
     mode tcp
@@ -138,20 +138,20 @@ func serviceFaults() []fault {
 	return []fault{
 		{name: "`systemctl daemon-reexec`", inject: sh("systemctl daemon-reexec")},
 		{
-			name:   "D-Bus stopped: systemd is asked again after it",
+			name:   "D-Bus stopped and started",
 			long:   true,
 			inject: sh("systemctl stop dbus.socket dbus.service"),
 			mend: sh(`
 systemctl start dbus.socket dbus.service
 timeout 10 sh -c 'until pmcheck status | grep -q "unit  *ok"; do sleep 0.1; done'`),
 		},
-		{name: "D-Bus stands still (`kill -STOP`)", lasts: 5 * time.Second, long: true,
+		{name: "D-Bus hangs (`kill -STOP`)", lasts: 5 * time.Second, long: true,
 			inject: sh("systemctl kill --signal=STOP dbus.service"), mend: sh("systemctl kill --signal=CONT dbus.service")},
-		{name: "journald stands still (`kill -STOP`), its socket full", long: true, inject: sh(`
+		{name: "journald hangs (`kill -STOP`), its socket full", long: true, inject: sh(`
 systemctl kill --signal=STOP systemd-journald
 timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald; do :; done'`)},
 		{
-			name:    "journald still stands still: a drain",
+			name:    "a drain while journald hangs",
 			said:    []string{"503 drain"},
 			haproxy: "NOLB",
 			within:  2 * time.Second,
@@ -160,7 +160,7 @@ timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald;
 			inject:  sh("pmcheck drain --force"),
 			mend:    sh("pmcheck ready"),
 		},
-		{name: "journald goes on", long: true, inject: sh("systemctl kill --signal=CONT systemd-journald")},
+		{name: "journald continues (`kill -CONT`)", long: true, inject: sh("systemctl kill --signal=CONT systemd-journald")},
 		{name: "journald killed", long: true, inject: sh("systemctl kill --signal=KILL systemd-journald")},
 	}
 }
@@ -196,8 +196,8 @@ func powerFaults() []fault {
 	}
 }
 
-// mounted returns a function that copies a directory to a small file system, mounts that
-// over the directory, and runs a script there.
+// mounted returns a function that mounts a small file system over a directory, copies what the
+// directory had into it, and runs a script there.
 func mounted(dir, options, script string) func(*faultSite) {
 	return sh(`
 rm -rf /root/copy

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// gated is a listener whose connections return no data while the master is Silent.
-type gated struct {
+// silenced is a listener whose connections return no data while the master is Silent.
+type silenced struct {
 	net.Listener
 	master *Master
 }
 
 // Accept implements net.Listener.
-func (g gated) Accept() (net.Conn, error) {
+func (g silenced) Accept() (net.Conn, error) {
 	c, err := g.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &gatedConn{Conn: c, master: g.master, closed: make(chan struct{})}, nil
+	return &silencedConn{Conn: c, master: g.master, closed: make(chan struct{})}, nil
 }
 
-type gatedConn struct {
+type silencedConn struct {
 	net.Conn
 	master *Master
 	once   sync.Once
@@ -28,20 +28,20 @@ type gatedConn struct {
 }
 
 // Read blocks while the master is Silent.
-func (c *gatedConn) Read(b []byte) (int, error) {
+func (c *silencedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.master.mu.Lock()
-	gate := c.master.gate
+	speaks := c.master.speaks
 	c.master.mu.Unlock()
 	select {
-	case <-gate:
+	case <-speaks:
 	case <-c.closed:
 	}
 	return n, err
 }
 
 // Close also unblocks a Read.
-func (c *gatedConn) Close() error {
+func (c *silencedConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
