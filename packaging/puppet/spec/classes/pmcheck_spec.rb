@@ -214,13 +214,14 @@ describe 'pmcheck' do
   end
 
   context 'with a gate' do
-    let(:params) { { gate_enable: true, gate: { 'except' => ['192.0.2.1'] } } }
+    let(:params) { { gate_enable: true, gate: { 'except' => ['192.0.2.1'] }, log: { 'level' => 'debug' } } }
 
     it { is_expected.to contain_service('pmcheck-gate.service').with(enable: true, ensure: 'running') }
 
     it 'restarts it for a change of its settings' do
       is_expected.to contain_file('/etc/systemd/system/pmcheck-gate.service.d/puppet.conf')
-        .with_content(%r{^#   gate: .*192\.0\.2\.1}).that_notifies('Exec[pmcheck: restart the gate]')
+        .with_content(%r{^#   gate: .*192\.0\.2\.1}).with_content(%r{^#   log: .*debug})
+        .that_notifies('Exec[pmcheck: restart the gate]')
     end
   end
 
