@@ -57,7 +57,7 @@ func tolerated() map[string]complaints {
 	return map[string]complaints{"bullseye": {
 		marks: regexp.MustCompile("Unknown key name 'PrivateIPC'|" +
 			"systemd-service-file-outside-lib|mismatched-override|" + // overrides are not compared as before
-			"shared-library-lacks-prerequisites|systemd-service-file-refers-to-unusual-wantedby-target"),
+			"statically-linked-binary|systemd-service-file-refers-to-unusual-wantedby-target"),
 		units:   "`PrivateIPC=` is not known yet",
 		lintian: "wants the units in /lib, which later ones call an error",
 	}}
