@@ -43,8 +43,8 @@ func code() Check {
 			"can compare the IDs of the masters; a deployment that failed or does not end is reported.",
 		Because: "during every deployment the masters differ; taking out those that differ would take out all.",
 		Do: "Run the deployment again by hand and read its errors. If the IDs are equal and catalogs still differ, " +
-			"the server has old code in memory: see environment_timeout. Where nothing leaves such a record, switch " +
-			"this off: checks: {code: \"off\"}.",
+			"the server has old code in memory: see environment_timeout. Where a tool of the past has left " +
+			"records, remove them or switch this off: checks: {code: \"off\"}.",
 		Reasons: []Cause{
 			{DeployFailed, "", "run the deployment again by hand and read its errors: " +
 				"r10k deploy environment NAME -m -v"},

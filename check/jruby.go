@@ -57,7 +57,7 @@ func jruby() Check {
 		Because: "a master whose instances have not all started, or are never returned, fails agents that others would " +
 			"serve. A busy or flushed one stays in. What older servers do not report changes nothing.",
 		Do: "Stuck: see what the oldest loan does, then restart puppetserver. Busy: raise max-active-instances or add " +
-			"a master. Warming: wait; jruby.warming_max ends it.",
+			"a master. Warming: wait; jruby.warming_max ends it once an instance is ready.",
 		Reasons: []Cause{
 			{JRubyUnread, "", "wait for a moment; if it stays, see whether " +
 				"/status/v1/services/jruby-metrics?level=debug answers"},

@@ -60,7 +60,7 @@ func probe() Check {
 		Why: "It finds a master that is stopped, hangs, or refuses agents in the handshake, as with an expired CRL, " +
 			"which a client without a certificate never notices.",
 		Because: "a master that does not answer its own host answers no agent. A definite fault is confirmed once; " +
-			"timeouts count only when there are probe.fall in a row.",
+			"timeouts count when there are probe.fall in a row, or jruby.busy_fall while all JRubies are busy.",
 		Do:      "The reason names the side at fault: the network, this host's files, the master, its CRL, or its auth.conf.",
 		Reasons: probeCauses(),
 	}
