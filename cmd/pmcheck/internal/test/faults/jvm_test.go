@@ -31,7 +31,7 @@ func jvmFaults() []fault {
 	)
 	return []fault{
 		{area: "JVM", name: "killed (`kill -9`)", inject: killJVM,
-			said: []string{refused, failed, starting, crashed}, haproxy: "DOWN", within: time.Second,
+			said: []string{lost, refused, failed, starting, crashed}, haproxy: "DOWN", within: time.Second,
 			back: startTime, by: "systemd"},
 		{area: "JVM", name: "stopped (`kill -STOP`)", inject: signalJVM("STOP"), mend: signalJVM("CONT"),
 			said: []string{silent}, haproxy: "DOWN", within: unanswered, back: 4 * time.Second, by: "`kill -CONT`"},
