@@ -59,14 +59,15 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	}
 	r.WaitAnswer(http.StatusServiceUnavailable, "", 5*time.Second)
 	noticed := time.Now()
-	// The kernel takes the JVM's memory back before it closes its sockets.
+	// The kernel takes the JVM's memory back before it closes its sockets: that may take longer
+	// than all that follows, and is not in the bounds.
 	measured(t, "kill -9 to sockets closed, by the kernel", closed().Sub(died))
+	measured(t, "kill -9 to 503", noticed.Sub(died))
 	assertWithin(t, "sockets closed to 503", watch.Took(closed(), noticed), noticeKilled)
-	assertWithin(t, "kill -9 to 503", lab.Between(died, noticed), noticeKilled+slack)
-	down := b.waitForStatus("DOWN", died, 15*time.Second)
+	down := b.waitForStatus("DOWN", closed(), 15*time.Second)
 	for _, l := range b.lines {
 		bound, _ := documented(r, l)
-		assertWithin(t, "kill -9 to DOWN, "+l.name, down[l.name], bound+slack)
+		assertWithin(t, "sockets closed to DOWN, "+l.name, down[l.name], bound+slack)
 	}
 	// Until the next probe the reason may be connection-lost: the kernel may still accept a
 	// connection when it has ended the kept one, and end that, too.
