@@ -142,7 +142,7 @@ func (p *pool) dropped(one, two, three *master) {
 	answers := three.Record(20 * time.Millisecond)
 	began := time.Now()
 	three.assertRefused("no answer within 2s")
-	refused := time.Since(began)
+	refused := lab.Since(began)
 	if refused > 5*time.Second {
 		p.t.Errorf("refused after %v", refused)
 	}
