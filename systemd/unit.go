@@ -150,11 +150,22 @@ func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) Un
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if p, err := bus.GetUnitTypePropertiesContext(ctx, s.Unit, "Service"); err == nil {
-		if ended := ending(p); ended != "" {
-			s.Ended = ended
-		}
+		s.Ended = ended(p, s.Ended)
 	}
 	return s
+}
+
+// ended returns how the main process ended, from the properties of a service that does not run.
+// Without an end in them, it is what was known before, unless somebody has started the service,
+// perhaps long after a crash: then systemd begins to count its own restarts anew.
+func ended(p map[string]any, before string) string {
+	if how := ending(p); how != "" {
+		return how
+	}
+	if restarts, known := p["NRestarts"].(uint32); known && restarts == 0 {
+		return ""
+	}
+	return before
 }
 
 // ending returns how the main process ended, or "" if it has not ended, or ended as
