@@ -29,6 +29,23 @@ func TestReloadChangesTheMaster(t *testing.T) {
 	}
 }
 
+// The daemon is not woken for a budget that it does not have: a reload wakes it.
+func TestReloadSwitchesABudgetOnAndOff(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	c := r.config
+	c.Budget.Database = "postgres://" + r.master.Address() + "/pmcheck" // no PostgreSQL, which it reports
+	for _, on := range []bool{true, false} {
+		r.Reload(c, "test.yaml")
+		for end := time.Now().Add(10 * time.Second); (r.Status(time.Now()).Budget != nil) != on; time.Sleep(pollEvery) {
+			if time.Now().After(end) {
+				t.Fatalf("the status after the reload has a budget: %v, want %v", !on, on)
+			}
+		}
+		c.Budget.Database = ""
+	}
+}
+
 // A key that cannot be read does not take a master out, not even after a reload.
 func TestReloadKeepsTheLastGoodFiles(t *testing.T) {
 	t.Parallel()

@@ -138,6 +138,18 @@ func TestNoResultInTimeIsUnknown(t *testing.T) {
 	}
 }
 
+func TestAnInterruptedPluginIsUnknown(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	line := nagios.Within(ctx, time.Minute, func(ctx context.Context) *nagios.Line {
+		interrupt()
+		<-ctx.Done()
+		return nagios.Failed(nagios.Critical, ctx.Err())
+	})
+	if want := "PUPPETSERVER UNKNOWN - interrupted"; line.String() != want {
+		t.Errorf("got %s, want %s", line, want)
+	}
+}
+
 func TestCalledKnowsAPluginByItsFlag(t *testing.T) {
 	for typed, want := range map[string]bool{
 		"status --nagios --nope":       true,

@@ -29,6 +29,7 @@ const (
 type Progress struct {
 	w        io.Writer
 	terminal bool
+	columns  func() int // of the terminal, whose size may change; 0 means not known
 	began    time.Time
 	Last     string    // the last state given to Say or Done
 	line     string    // the last line written
@@ -37,7 +38,8 @@ type Progress struct {
 
 // NewProgress returns a progress that begins now.
 func NewProgress(w io.Writer) *Progress {
-	return &Progress{w: w, began: time.Now(), terminal: terminal(w)}
+	columns := func() int { _, columns := size(w); return columns }
+	return &Progress{w: w, began: time.Now(), terminal: terminal(w), columns: columns}
 }
 
 // terminal reports whether w is a terminal where a line can be overwritten.
@@ -51,8 +53,7 @@ func (p *Progress) Say(state string) {
 	state = text.Printable(state, maxLine)
 	switch {
 	case p.terminal:
-		_, columns := size(p.w)
-		p.draw(oneRow(state, columns))
+		p.draw(oneRow(state, p.columns()))
 	case state != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.began)/5):
 		p.write(state)
 	}

@@ -44,6 +44,22 @@ func TestProgressOfALongWaitIsAFewLines(t *testing.T) {
 	})
 }
 
+// Only one row is drawn again, so a longer state would leave a row behind each second. The last
+// state is shown as a whole.
+func TestProgressOnATerminalStaysInItsRow(t *testing.T) {
+	var screen strings.Builder
+	p := NewProgress(&screen)
+	p.terminal, p.columns = true, func() int { return 20 }
+	p.Say("lb1 still sends agents")
+	if want := "\r\033[K   0s  lb1 still..."; screen.String() != want {
+		t.Errorf("it drew %q, want %q", screen.String(), want)
+	}
+	p.Done("idle, and drained for half an hour")
+	if want := "\r\033[K   0s  idle, and drained for half an hour"; !strings.HasSuffix(screen.String(), want) {
+		t.Errorf("at the end it drew %q, want %q", screen.String(), want)
+	}
+}
+
 func TestProgressFitsIntoARowOfTheTerminal(t *testing.T) {
 	for _, tt := range []struct {
 		state   string

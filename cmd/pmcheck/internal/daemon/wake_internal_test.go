@@ -1,0 +1,44 @@
+package daemon
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// A daemon that has had no gate for long is not woken for one. It notices one that starts with
+// the next state, and then asks the other masters.
+func TestAGateThatStartsLateIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := config.Default()
+		c.Holds = config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+		c.Fleet = []string{"127.0.0.1:1"}
+		d := New(c, "test.yaml", "test", slog.New(slog.DiscardHandler))
+		d.Runtime, d.GateDir = t.TempDir(), t.TempDir()
+		go d.followGate(t.Context())
+		go d.askOthers(t.Context())
+
+		time.Sleep(2 * gateRestart)
+		running := api.GateStatus{Looked: time.Now()}
+		if err := (systemd.RuntimeFile{Dir: d.GateDir, Name: api.GateFile}).Save(running); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if d.gate.Load() != nil {
+			t.Fatal("the gate was looked for without a new state")
+		}
+		d.news()
+		synctest.Wait()
+		if !d.gate.Load().Runs(time.Now()) {
+			t.Error("the gate was not noticed")
+		}
+		if d.others.Load() == nil {
+			t.Error("the other masters were not asked")
+		}
+	})
+}
