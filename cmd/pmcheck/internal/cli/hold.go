@@ -41,7 +41,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
-			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its turn, 5m or as long as --wait says"},
+			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its turn, for up to twice --wait (5m)"},
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },

@@ -37,7 +37,7 @@ func withHoldCommand(environ []string) *cli.Command {
 			durationFlag("for", 10*time.Minute, "let the hold end `DURATION` after with-hold was killed beside the command"),
 			alwaysWaitFlag(15*time.Minute, "wait that long until the master is idle; then give up"),
 			durationFlag("return", 10*time.Minute, "wait for `DURATION` until the master is back in service"),
-			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its turn, as long as --wait says"},
+			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its turn, for up to twice --wait"},
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the hold, without an end, if the command fails"},
 		},

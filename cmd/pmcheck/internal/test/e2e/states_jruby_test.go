@@ -165,7 +165,8 @@ func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 		t.Fatalf("curl: %v: %s", err, out)
 	}
 	r.WaitVerdict("busy: jruby-warming", time.Minute)
-	seen.add("the JRuby pool is flushed (every second)", serves("busy: jruby-warming"), time.Since(began), curl(s))
+	seen.add("the JRuby pool is flushed (every second, `probe.timeout: 9s`)",
+		serves("busy: jruby-warming"), time.Since(began), curl(s))
 	if code, body, err := s.Get(agentName, catalogPath(agentName)); code != http.StatusOK {
 		t.Errorf("a catalog during the flush: %d %s, %v", code, body, err)
 	}
