@@ -26,7 +26,7 @@ defaults
     timeout client 1m
     timeout server 1m
 backend puppet
-    option httpchk GET /
+    option httpchk GET /?drain=200
     server m1 MASTER check port LISTEN-PORT inter 50ms fall 2 rise 2 agent-check agent-port AGENT-PORT agent-inter 50ms
 `)
 			s.HAProxy.WaitStatus("puppet", "m1", "UP", 10*time.Second)
