@@ -57,7 +57,7 @@ func moments(wall time.Time, zone *time.Location) (list []time.Time) {
 	for _, near := range []time.Time{at.Add(-24 * time.Hour), at.Add(24 * time.Hour)} {
 		_, offset := near.In(zone).Zone()
 		t := at.Add(-time.Duration(offset) * time.Second).In(zone)
-		if shows(t, at) && !slices.ContainsFunc(list, t.Equal) {
+		if _, then := t.Zone(); then == offset && !slices.ContainsFunc(list, t.Equal) {
 			list = append(list, t)
 		}
 	}
@@ -66,11 +66,6 @@ func moments(wall time.Time, zone *time.Location) (list []time.Time) {
 	}
 	slices.SortFunc(list, time.Time.Compare)
 	return list
-}
-
-func shows(t, wall time.Time) bool {
-	const clock = "2006-01-02 15:04:05"
-	return t.Format(clock) == wall.Format(clock)
 }
 
 // passes returns the moment at which the clock jumps over wall: the change of zone
