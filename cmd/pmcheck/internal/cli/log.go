@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/outage"
 )
 
@@ -37,7 +38,7 @@ func showLog(c *cli.Context, environ []string) (err error) {
 		return usageError("--lines must be at least 0, not %d", q.Last)
 	}
 	if c.IsSet("since") {
-		if q.Since, err = outage.ParseSince(c.String("since"), now); err != nil {
+		if q.Since, err = cmdline.ParseSince(c.String("since"), now); err != nil {
 			return usageError("--since: %w", err)
 		}
 		if !c.IsSet("lines") {
