@@ -53,7 +53,7 @@ func mistakes(err error) error {
 func options(c *cli.Context, environ []string) config.Options {
 	o := config.Options{File: configFile(c), Environ: environ}
 	if c.IsSet("listen") {
-		o.Flags = map[string]string{"listen": c.String("listen")}
+		o.Listen = new(c.String("listen"))
 	}
 	return o
 }

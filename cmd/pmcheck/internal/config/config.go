@@ -1,5 +1,5 @@
-// Package config turns pmcheck.yaml, PMCHECK_ variables, command-line flags and
-// the host's puppet.conf into one immutable Config.
+// Package config turns pmcheck.yaml, PMCHECK_ variables, the flag --listen and the host's
+// puppet.conf into one immutable Config.
 //
 // Loading is strict. All mistakes are reported at once, each with its line: a setting
 // that is silently ignored is worse than a daemon that does not start. The sources,

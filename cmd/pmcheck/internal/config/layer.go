@@ -131,20 +131,6 @@ func (s schema) suggestVariable(name string) string {
 	return "did you mean " + variable(key) + "?"
 }
 
-// flags reads the values given on the command line.
-func (s schema) flags(flags map[string]string, faults *faults) layer {
-	l := layer{}
-	for i, key := range slices.Sorted(maps.Keys(flags)) {
-		at := place{layerFlags, i, "flag --" + strings.NewReplacer(".", "-", "_", "-").Replace(key)}
-		if s.types[key] == nil {
-			faults.add(at, "", "unknown setting "+show(key), s.suggest(key))
-			continue
-		}
-		s.override(l, key, flags[key], at, faults)
-	}
-	return l
-}
-
 // override sets a key from one string; the items of a list are separated by commas.
 func (s schema) override(l layer, key, text string, at place, faults *faults) {
 	t := s.types[key]

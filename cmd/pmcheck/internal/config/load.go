@@ -23,8 +23,8 @@ type Options struct {
 	// Environ are NAME=VALUE pairs as os.Environ returns them. Only names beginning
 	// with PMCHECK_ matter; PMCHECK_CONFIG does not.
 	Environ []string
-	// Flags are dotted keys and their values from the command line.
-	Flags map[string]string
+	// Listen is the value of the flag --listen; nil if it was not given.
+	Listen *string
 	// Root is the directory in which all paths are looked up; empty means /. No
 	// path in a Config begins with it.
 	Root string
@@ -116,12 +116,16 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	return l, nil
 }
 
-// given returns the settings of file, environment and flags.
+// given returns the settings of file, environment and flag.
 func (o Options) given(name string, data []byte, found *faults) layer {
 	schema := newSchema(o.defaults())
 	file := fileReader{name: name, schema: schema, layer: layer{}, faults: found}
 	file.read(data)
-	return overlay(file.layer, schema.environ(o.Environ, found), schema.flags(o.Flags, found))
+	flags := layer{}
+	if o.Listen != nil {
+		schema.override(flags, "listen", *o.Listen, place{layerFlags, 0, "flag --listen"}, found)
+	}
+	return overlay(file.layer, schema.environ(o.Environ, found), flags)
 }
 
 // Readable returns the absolute path of pmcheck.yaml, as in Loaded, and the settings

@@ -113,34 +113,34 @@ func TestClientsOutsideAllowAreAWarning(t *testing.T) {
 func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
-			config.DefaultFile: "probe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
+			config.DefaultFile: "listen: :9201\nprobe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
 			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\nmasterport = 8141\ncertificate_revocation = " +
 				"false\n",
 			"/etc/puppet/code/":    "",
 			"/var/lib/puppet/ssl/": "",
 		}),
-		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=3",
-			"PMCHECK_ALLOW=10.0.0.0/8, ::1"},
-		Flags: map[string]string{"probe.fall": "4"},
+		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=4",
+			"PMCHECK_LISTEN=:9202", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
+		Listen: new(":9203"),
 	}
 	l, err := config.Load(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := values(l, "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key", "probe.revocation",
-		"probe.interval",
-		"probe.timeout", "probe.rise", "probe.fall", "probe.max_age")
+	got := values(l, "listen", "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key",
+		"probe.revocation", "probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.max_age")
 	want := []string{
+		"listen: \":9203\" # flag --listen",
 		"allow: [10.0.0.0/8, \"::1/128\"] # environment PMCHECK_ALLOW",
 		"probe.address: localhost:8141 # /etc/puppet/puppet.conf:3",
 		"probe.certname: m1.example.org # /etc/puppet/puppet.conf:2",
 		"probe.certificate: /var/lib/puppet/ssl/certs/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
 		"probe.key: /var/lib/puppet/ssl/private_keys/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
-		"probe.revocation: leaf # /etc/pmcheck/pmcheck.yaml:5",
+		"probe.revocation: leaf # /etc/pmcheck/pmcheck.yaml:6",
 		"probe.interval: 2s # default",
-		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:4",
+		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:5",
 		"probe.rise: 3 # environment PMCHECK_PROBE_RISE",
-		"probe.fall: 4 # flag --probe-fall",
+		"probe.fall: 4 # environment PMCHECK_PROBE_FALL",
 		"probe.max_age: 13s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval",
 	}
 	if d := cmp.Diff(want, got); d != "" {
