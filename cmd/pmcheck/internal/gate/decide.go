@@ -14,15 +14,6 @@ import (
 // directory may be on a file server that hangs.
 const holdsTime = 10 * time.Second
 
-// Facts are what the gate decides from.
-type Facts struct {
-	Now   time.Time
-	Holds drain.Snapshot
-	// Alone says why no other master of the pool serves; empty if one does, or if that is
-	// not known.
-	Alone string
-}
-
 // Decision is whether new connections are refused, and why.
 type Decision struct {
 	Closed bool
@@ -30,13 +21,14 @@ type Decision struct {
 }
 
 // Decide closes the gate while a hold that could be read asks for drain or maint of the
-// master itself, unless no other master serves. Any doubt about the holds leaves it open:
-// agents that reach a held master are better off than agents that reach none.
-func Decide(f Facts) Decision {
-	if f.Now.Sub(f.Holds.Taken()) > holdsTime {
+// master itself, unless no other master serves: alone says why; it is empty if one does, or
+// if that is not known. Any doubt about the holds leaves it open: agents that reach a held
+// master are better off than agents that reach none.
+func Decide(holds drain.Snapshot, alone string, now time.Time) Decision {
+	if now.Sub(holds.Taken()) > holdsTime {
 		return Decision{false, "the directories of holds do not answer"}
 	}
-	all := f.Holds.At(f.Now).Holds()
+	all := holds.At(now).Holds()
 	lost := slices.ContainsFunc(all, func(h drain.Hold) bool { return h.Holder == drain.Directory })
 	var by []string
 	mode, unreadable := drain.Ready, ""
@@ -55,8 +47,8 @@ func Decide(f Facts) Decision {
 	}
 	held := fmt.Sprintf("held in %s by %s", mode, strings.Join(by, ", "))
 	switch {
-	case len(by) > 0 && f.Alone != "":
-		return Decision{false, held + ", but " + f.Alone}
+	case len(by) > 0 && alone != "":
+		return Decision{false, held + ", but " + alone}
 	case len(by) > 0:
 		return Decision{true, held}
 	case unreadable != "":

@@ -83,7 +83,7 @@ func TestDecide(t *testing.T) {
 				write(t, filepath.Join(store.UntilReboot, name), content, 0o644)
 			}
 			holds := store.Read()
-			got := gate.Decide(gate.Facts{Now: holds.Taken().Add(tt.age), Holds: holds, Alone: tt.alone})
+			got := gate.Decide(holds, tt.alone, holds.Taken().Add(tt.age))
 			if got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}

@@ -49,12 +49,6 @@ type Gate struct {
 	shown  string // the status line that systemd shows
 }
 
-// rules are what the table is made of.
-type rules struct {
-	port   uint16
-	except []netip.Prefix
-}
-
 // fleetReport is what the daemon said of the other masters.
 type fleetReport struct {
 	alone string
@@ -117,12 +111,11 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 
 // update decides, and changes the table accordingly.
 func (g *Gate) update(holds drain.Snapshot) {
-	now := time.Now()
-	f := Facts{Now: now, Holds: holds}
+	now, alone := time.Now(), ""
 	if said := g.alone.Load(); said != nil && now.Sub(said.at) < aloneTime {
-		f.Alone = said.alone
+		alone = said.alone
 	}
-	before, d := g.status, Decide(f)
+	before, d := g.status, Decide(holds, alone, now)
 	g.status.Looked, g.status.Reason = now, d.Reason
 	err := g.set(d.Closed)
 	g.status.Error = ""
@@ -158,7 +151,7 @@ func (g *Gate) set(closed bool) error {
 		}
 		g.status.Restored++
 	}
-	err := g.table.close(rules{g.status.Port, g.Settings.Gate.Except})
+	err := g.table.close(g.status.Port, g.Settings.Gate.Except)
 	g.status.Closed = err == nil
 	return err
 }

@@ -54,8 +54,8 @@ func newTable() (*table, error) {
 
 func own() *nftables.Table { return &nftables.Table{Family: nftables.TableFamilyINet, Name: tableName} }
 
-// close makes the table, or replaces it, in one transaction.
-func (t *table) close(r rules) error {
+// close makes the table for a port, or replaces it, in one transaction.
+func (t *table) close(port uint16, except []netip.Prefix) error {
 	t.conn.AddTable(own()) // so that there is one to delete
 	t.conn.DelTable(own())
 	tab := t.conn.AddTable(own())
@@ -70,11 +70,11 @@ func (t *table) close(r rules) error {
 		Policy:   &policy,
 	})
 	t.add(refuse, loopback(), &expr.Verdict{Kind: expr.VerdictReturn})
-	for _, network := range r.except {
+	for _, network := range except {
 		t.add(refuse, from(network), &expr.Verdict{Kind: expr.VerdictReturn})
 	}
 	t.add(refuse, nil, &expr.Counter{}, &expr.Reject{Type: unix.NFT_REJECT_TCP_RST})
-	t.add(input, opens(r.port), &expr.Verdict{Kind: expr.VerdictJump, Chain: refuseName})
+	t.add(input, opens(port), &expr.Verdict{Kind: expr.VerdictJump, Chain: refuseName})
 	if err := t.conn.Flush(); err != nil {
 		return fmt.Errorf("nftables: close: %w", err)
 	}
