@@ -51,16 +51,7 @@ type Client struct {
 // New returns a client for a configuration with a budget. The certificate is that of
 // the probe.
 func New(c config.Config) *Client {
-	return &Client{
-		settings: c.Budget,
-		credentials: &puppetclient.Credentials{Files: puppetclient.Files{
-			Certificate: c.Probe.Certificate,
-			Key:         c.Probe.Key,
-			CA:          c.Probe.CA,
-			CRL:         c.Probe.CRL,
-			Revocation:  c.Probe.Revocation,
-		}},
-	}
+	return &Client{settings: c.Budget, credentials: c.Probe.Credentials()}
 }
 
 // Claim is a master's wish to leave.

@@ -58,6 +58,18 @@ func defaultProbe() Probe {
 	}
 }
 
+// Credentials returns the files with which this host identifies itself and verifies others, each
+// time as a new reader of them.
+func (p Probe) Credentials() *puppetclient.Credentials {
+	return &puppetclient.Credentials{Files: puppetclient.Files{
+		Certificate: p.Certificate,
+		Key:         p.Key,
+		CA:          p.CA,
+		CRL:         p.CRL,
+		Revocation:  p.Revocation,
+	}}
+}
+
 // decision returns the longest normal gap between two results that change the verdict if the
 // master is asked at intervals of every: one of them, then fall timeouts, each followed by the
 // next attempt at once.

@@ -15,7 +15,7 @@ import (
 func (m *Monitor) configure(c config.Config) {
 	m.stop()
 	m.config = c
-	if next := newCredentials(c.Probe); m.credentials == nil || m.credentials.Files != next.Files {
+	if next := c.Probe.Credentials(); m.credentials == nil || m.credentials.Files != next.Files {
 		m.credentials = next
 	}
 	old, host := m.services, newHost(c.Probe, m.credentials)

@@ -19,7 +19,7 @@ const unitTime = 300 * time.Millisecond
 // result of the probe, and the findings. If ctx has a deadline, a check has nine tenths of
 // the time, and the reason check.Timeout if that is too short: the verdict is known by then.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
-	host := newHost(c.Probe, newCredentials(c.Probe))
+	host := newHost(c.Probe, c.Probe.Credentials())
 	prober := host.Prober("")
 	defer prober.Close()
 	found := newFindings()

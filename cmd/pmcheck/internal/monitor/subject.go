@@ -65,16 +65,6 @@ func newHost(c config.Probe, credentials *puppetclient.Credentials) check.Host {
 	}
 }
 
-func newCredentials(c config.Probe) *puppetclient.Credentials {
-	return &puppetclient.Credentials{Files: puppetclient.Files{
-		Certificate: c.Certificate,
-		Key:         c.Key,
-		CA:          c.CA,
-		CRL:         c.CRL,
-		Revocation:  c.Revocation,
-	}}
-}
-
 // subjects returns the subjects of a configuration. The first is the master. A subject
 // whose kept connection the master closes is sent to lost. A subject takes over the
 // results of the old one with the same name, so that a reload does not forget a verdict.
