@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -27,7 +28,6 @@ type Source struct {
 	AgentError  string        // why they are not, although they are configured
 	Weight      int           // in percent, for agent-checks
 	Served      time.Duration // since balancers were first told 200; 0: never
-	Warnings    []string      // about the daemon itself
 }
 
 // Build returns the status at now, without its obstacles.
@@ -87,7 +87,10 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 
 // warnings returns sentences about what is probably a mistake.
 func (src Source) warnings(status Status) (list []string) {
-	list = append(list, src.Warnings...)
+	if restart := src.Config.Restart; len(restart) > 0 {
+		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+
+			strings.Join(restart, ", "))
+	}
 	if src.AgentError != "" {
 		list = append(list, "no agent-check is answered until a restart of pmcheck: "+src.AgentError)
 	}

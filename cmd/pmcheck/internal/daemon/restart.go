@@ -1,10 +1,6 @@
 package daemon
 
-import (
-	"strings"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-)
+import "github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 
 // A setting is one that a reload does not change.
 type setting struct {
@@ -36,16 +32,6 @@ func waitForRestart(started, now config.Config) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// warnings returns sentences about what the daemon itself does not do as configured.
-// waiting are the settings that take effect at its next start.
-func warnings(waiting []string) []string {
-	if len(waiting) == 0 {
-		return nil
-	}
-	return []string{"changed since the daemon was started, in effect after a restart of pmcheck: " +
-		strings.Join(waiting, ", ")}
 }
 
 // survives reports whether a daemon that is started with c binds a port that this one has

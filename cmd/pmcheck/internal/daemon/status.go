@@ -60,7 +60,6 @@ func (d *Daemon) status(now time.Time) api.Status {
 		AgentError:  d.deaf,
 		Weight:      int(d.weight.Load()),
 		Served:      d.servedFor(now),
-		Warnings:    warnings(used.Restart),
 	}.Build(now)
 }
 
