@@ -14,12 +14,12 @@ func Named(fleet, names []string) []string {
 	if len(listed) > 0 {
 		names = nil
 		for _, member := range listed {
-			names = append(names, hostOf(member))
+			names = append(names, HostOf(member))
 		}
 	}
 	list := meaning(fleet, names, SameHost)
 	for _, member := range list {
-		if len(meaning(list, []string{hostOf(member)}, SameHost)) < len(list) { // not all are one host
+		if len(meaning(list, []string{HostOf(member)}, SameHost)) < len(list) { // not all are one host
 			return listed
 		}
 	}
@@ -29,7 +29,7 @@ func Named(fleet, names []string) []string {
 // meaning returns the members of a fleet whose host has one of the names.
 func meaning(fleet, names []string, same func(a, b string) bool) (list []string) {
 	for _, member := range fleet {
-		host := hostOf(member)
+		host := HostOf(member)
 		if host != "" && slices.ContainsFunc(names, func(name string) bool { return same(host, name) }) {
 			list = append(list, member)
 		}
@@ -37,8 +37,9 @@ func meaning(fleet, names []string, same func(a, b string) bool) (list []string)
 	return list
 }
 
-// hostOf returns the name or address of a member of a fleet, and "" if it is not a member.
-func hostOf(member string) string {
+// HostOf returns the name or address of a member of a fleet in lower case, and "" if it is not a
+// member.
+func HostOf(member string) string {
 	u, err := MemberURL(member)
 	if err != nil {
 		return ""

@@ -183,9 +183,7 @@ func itself(members []api.Member, certnames map[string]string, own []string) []s
 			hosts = append(hosts, m.Host)
 		case own[0]:
 			hosts = append(hosts, m.Host)
-			if u, err := api.MemberURL(m.Host); err == nil {
-				names = append(names, u.Hostname())
-			}
+			names = append(names, api.HostOf(m.Host))
 		}
 	}
 	return api.Named(hosts, names)

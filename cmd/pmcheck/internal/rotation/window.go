@@ -104,14 +104,14 @@ func Unlisted(s api.Status, names []string) bool {
 // names, or -1.
 func ownPlace(s api.Status, names []string) (hosts []string, own int) {
 	for _, member := range s.Fleet {
-		hosts = append(hosts, hostOf(member))
+		hosts = append(hosts, api.HostOf(member))
 	}
 	slices.Sort(hosts)
 	hosts = slices.Compact(hosts)
 	names = append([]string{s.Certname}, names...)
 	own = place(hosts, names, func(a, b string) bool { return a == b })
 	if own < 0 && s.Others != nil && s.Others.Own != "" { // an alias
-		own = slices.Index(hosts, hostOf(s.Others.Own))
+		own = slices.Index(hosts, api.HostOf(s.Others.Own))
 	}
 	if own < 0 {
 		own = place(hosts, names, api.SameHost)
@@ -126,16 +126,7 @@ func ownPlace(s api.Status, names []string) (hosts []string, own int) {
 // isOther reports whether the daemon has found that a host of the fleet is another master.
 func isOther(s api.Status, host string) bool {
 	return s.Others != nil && slices.ContainsFunc(slices.Concat(s.Others.Serving, s.Others.Out, s.Others.Unknown),
-		func(member string) bool { return hostOf(member) == host })
-}
-
-// hostOf returns the host of a member of the fleet, which the configuration has checked.
-func hostOf(member string) string {
-	u, err := api.MemberURL(member)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Hostname())
+		func(member string) bool { return api.HostOf(member) == host })
 }
 
 // place returns the index of the first host that has one of the names, or -1.
