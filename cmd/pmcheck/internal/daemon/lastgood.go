@@ -1,10 +1,11 @@
 package daemon
 
 import (
-	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -20,15 +21,15 @@ func NewLastGood(environ []string) LastGood {
 	return LastGood{systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(environ), Name: "last-good.yaml"}}
 }
 
-// Keep replaces the copy.
-func (l LastGood) Keep(content []byte) error {
-	if err := l.file.Write(content); err != nil {
-		return fmt.Errorf("keep the configuration: %w", err)
+// keep saves a copy of a configuration with which a daemon can listen, for a start while the file
+// is broken. It logs an error.
+func (l LastGood) keep(loaded *config.Loaded, log *slog.Logger) {
+	if err := l.file.Write(loaded.Content); err != nil {
+		log.Warn("cannot save a copy of this configuration for a restart with a broken file", "error", err)
 	}
-	return nil
 }
 
-// File returns the path of the copy if Keep could have written it, and when it was written.
+// File returns the path of the copy if keep could have written it, and when it was written.
 func (l LastGood) File() (string, time.Time, error) {
 	path, err := l.file.Path()
 	if err != nil {

@@ -101,7 +101,7 @@ func (k *Keeper) load(d *Daemon) error {
 	}
 	d.Reload(loaded.Config, loaded.File)
 	if d.survives(loaded.Config) {
-		k.Last.KeepOrWarn(loaded, d.Log)
+		k.Last.keep(loaded, d.Log)
 	}
 	return nil
 }

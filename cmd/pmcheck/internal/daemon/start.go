@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"time"
 
@@ -97,7 +96,7 @@ func (l LastGood) listen(ctx context.Context, s Started, passed map[string][]net
 	if s.Mistakes != nil {
 		d.StartedWithLast(s.Mistakes, s.Kept)
 	} else {
-		l.KeepOrWarn(s.Loaded, log)
+		l.keep(s.Loaded, log)
 	}
 	return d, nil
 }
@@ -113,12 +112,4 @@ func loadToStart(o config.Options) (Started, error) {
 		}
 	}
 	return Started{Loaded: loaded, Missing: missing}, nil
-}
-
-// KeepOrWarn saves a copy of a configuration with which a daemon can listen. The daemon
-// uses it if it has to start while the file is broken.
-func (l LastGood) KeepOrWarn(loaded *config.Loaded, log *slog.Logger) {
-	if err := l.Keep(loaded.Content); err != nil {
-		log.Warn("cannot save a copy of this configuration for a restart with a broken file", "error", err)
-	}
 }
