@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -25,61 +24,51 @@ func (l Lag) String() string {
 		l.ID, l.Newest, l.Since.UTC().Format(time.RFC3339), text.Age(l.For))
 }
 
-// deployed is the code of one environment on one master.
-type deployed struct {
-	member int // its place in the list
-	check.Environment
-}
-
 // Lags returns the environments that have lagged for longer than code.lag of their
 // master, in the order of the members. The newest code is that whose first master got it
 // last. Members without a status, environments that only one master has, and daemons that
 // do not say since when they have their code are left out.
 func Lags(members []Member) (lags []Lag) {
-	environments := map[string][]deployed{}
-	for i := range members {
-		for _, e := range members[i].code() {
-			if e.ID != "" && !e.Since.IsZero() {
-				environments[e.Name] = append(environments[e.Name], deployed{i, e})
+	pool := map[string][]check.Environment{} // by name
+	for _, m := range members {
+		for _, e := range m.code() {
+			pool[e.Name] = append(pool[e.Name], e)
+		}
+	}
+	newest := map[string]check.Environment{}
+	for name, list := range pool {
+		newest[name] = newestOf(list)
+	}
+	for _, m := range members {
+		for _, e := range m.code() {
+			newest := newest[e.Name]
+			lag := m.Status.Time.Sub(newest.Since)
+			if e.ID != newest.ID && lag > time.Duration(m.Status.CodeLag*float64(time.Second)) {
+				lags = append(lags, Lag{m.Host, e.Name, e.ID, newest.ID, newest.Since, lag})
 			}
 		}
 	}
-	place := map[string]int{}
-	for _, list := range environments {
-		id, since := newest(list)
-		for _, d := range list {
-			m := members[d.member]
-			lag := m.Status.Time.Sub(since)
-			if d.ID != id && lag > time.Duration(m.Status.CodeLag*float64(time.Second)) {
-				lags = append(lags, Lag{m.Host, d.Name, d.ID, id, since, lag})
-				place[m.Host] = d.member
-			}
-		}
-	}
-	slices.SortFunc(lags, func(a, b Lag) int {
-		return cmp.Or(cmp.Compare(place[a.Host], place[b.Host]), cmp.Compare(a.Environment, b.Environment))
-	})
 	return lags
 }
 
-// newest returns the newest code in a list that is not empty, and since when a master has
-// had it.
-func newest(list []deployed) (id string, since time.Time) {
-	first := map[string]time.Time{}
-	for _, d := range list {
-		if at, known := first[d.ID]; !known || d.Since.Before(at) {
-			first[d.ID] = d.Since
+// newestOf returns the newest code in a list that is not empty, as the first master that had it.
+func newestOf(list []check.Environment) (newest check.Environment) {
+	first := map[string]check.Environment{} // by ID
+	for _, e := range list {
+		if f, known := first[e.ID]; !known || e.Since.Before(f.Since) {
+			first[e.ID] = e
 		}
 	}
-	for _, d := range list {
-		if at := first[d.ID]; id == "" || at.After(since) {
-			id, since = d.ID, at
+	for _, e := range list {
+		if f := first[e.ID]; newest.ID == "" || f.Since.After(newest.Since) {
+			newest = f
 		}
 	}
-	return id, since
+	return newest
 }
 
-// code returns the environments of a member; none without a status.
+// code returns the environments of a member that say which code they have, and since when; none
+// without a status.
 func (m Member) code() []check.Environment {
 	if m.Status == nil {
 		return nil
@@ -87,7 +76,9 @@ func (m Member) code() []check.Environment {
 	for _, v := range m.Status.Services {
 		for _, c := range v.Checks {
 			if len(c.Code) > 0 {
-				return c.Code
+				return slices.DeleteFunc(slices.Clone(c.Code), func(e check.Environment) bool {
+					return e.ID == "" || e.Since.IsZero()
+				})
 			}
 		}
 	}
