@@ -66,15 +66,18 @@ func Unaccepted(address string) (int, error) {
 }
 
 // isLocal reports whether an address is one of this host's.
-func isLocal(a netip.Addr) bool {
-	if a.IsLoopback() {
-		return true
+func isLocal(a netip.Addr) bool { return a.IsLoopback() || slices.Contains(OwnAddresses(), a) }
+
+// OwnAddresses returns the addresses of this host, without their zones; none if the kernel does
+// not tell them.
+func OwnAddresses() (own []netip.Addr) {
+	list, _ := net.InterfaceAddrs()
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			own = append(own, p.Addr().Unmap())
+		}
 	}
-	own, _ := net.InterfaceAddrs() // without them no address is known to be this host's
-	return slices.ContainsFunc(own, func(o net.Addr) bool {
-		p, err := netip.ParsePrefix(o.String())
-		return err == nil && p.Addr() == a
-	})
+	return own
 }
 
 // split returns the parts of a host:port.

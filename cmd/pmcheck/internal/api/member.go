@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Trust returns the TLS configuration of a Client that verifies a member against the CA
@@ -107,10 +108,9 @@ func OwnNames() (names []string) {
 	if name, err := os.Hostname(); err == nil {
 		names = append(names, name)
 	}
-	addresses, _ := net.InterfaceAddrs() // without them, the fleet has to name the host
-	for _, a := range addresses {
-		if prefix, ok := a.(*net.IPNet); ok && !prefix.IP.IsLoopback() {
-			names = append(names, prefix.IP.String())
+	for _, a := range drain.OwnAddresses() { // without them, the fleet has to name the host
+		if !a.IsLoopback() {
+			names = append(names, a.String())
 		}
 	}
 	return names

@@ -142,7 +142,11 @@ func (g *Gate) set(closed bool) error {
 		}
 		return err
 	}
-	g.status.Passes = append(ownAddresses(), g.Settings.Gate.Except...)
+	g.status.Passes = nil
+	for _, own := range drain.OwnAddresses() { // connections to and from them use the loopback interface
+		g.status.Passes = append(g.status.Passes, netip.PrefixFrom(own, own.BitLen()))
+	}
+	g.status.Passes = append(g.status.Passes, g.Settings.Gate.Except...)
 	if g.status.Closed {
 		refused, intact := g.table.intact()
 		if intact {
@@ -216,19 +220,4 @@ func (g *Gate) ask(ctx context.Context) {
 	if err == nil {
 		g.alone.Store(&fleetReport{rotation.Alone(status), time.Now()})
 	}
-}
-
-// ownAddresses returns the addresses of this host. Connections to and from them use the
-// loopback interface, which the gate leaves alone.
-func ownAddresses() (list []netip.Prefix) {
-	addresses, _ := net.InterfaceAddrs() // without them, only gate.except is shown
-	for _, a := range addresses {
-		if prefix, ok := a.(*net.IPNet); ok {
-			if addr, ok := netip.AddrFromSlice(prefix.IP); ok {
-				addr = addr.Unmap()
-				list = append(list, netip.PrefixFrom(addr, addr.BitLen()))
-			}
-		}
-	}
-	return list
 }
