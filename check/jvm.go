@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -135,23 +136,16 @@ func (m jvmMetrics) possible() error {
 // each time it counts: of the serial, the parallel, the CMS and the G1 collector, and of
 // ZGC and Shenandoah. G1's counts its full collections only.
 func collectsOld(name string) bool {
-	switch name {
-	case "MarkSweepCompact", "PS MarkSweep", "ConcurrentMarkSweep", "G1 Old Generation",
-		"ZGC Cycles", "ZGC Major Cycles", "Shenandoah Cycles":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"MarkSweepCompact", "PS MarkSweep", "ConcurrentMarkSweep", "G1 Old Generation",
+		"ZGC Cycles", "ZGC Major Cycles", "Shenandoah Cycles"}, name)
 }
 
 // young reports whether a pool of that name holds new objects. What remains is the old
 // generation, or the whole heap of a collector without generations.
 func young(name string) bool {
-	for _, part := range []string{"Eden", "Survivor", "Young", "nursery"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"Eden", "Survivor", "Young", "nursery"}, func(part string) bool {
+		return strings.Contains(name, part)
+	})
 }
 
 // value returns the memory on one line.

@@ -222,12 +222,10 @@ func (v ServiceStatus) Pool() (*check.Pool, time.Time) {
 
 // FirstCRL returns the CRL that expires first, and whether there is one.
 func (p ProbeStatus) FirstCRL() (first check.CRL, found bool) {
-	for _, crl := range p.CRLs {
-		if !found || crl.Expires.Before(first.Expires) {
-			first, found = crl, true
-		}
+	if len(p.CRLs) == 0 {
+		return first, false
 	}
-	return first, found
+	return slices.MinFunc(p.CRLs, func(a, b check.CRL) int { return a.Expires.Compare(b.Expires) }), true
 }
 
 // ObstacleKind says what an Obstacle is.

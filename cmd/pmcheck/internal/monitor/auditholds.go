@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/drain"
@@ -62,13 +63,10 @@ func inEffect(s *State) (list []drain.Hold) {
 // and set again is another hold. Both directories of holds have the same holder, so only
 // their paths tell them apart.
 func find(h drain.Hold, list []drain.Hold) int {
-	for i, o := range list {
+	return slices.IndexFunc(list, func(o drain.Hold) bool {
 		same := o.Holder == h.Holder && o.Service == h.Service && o.Since.Equal(h.Since)
-		if same && (h.Holder != drain.Directory || o.Path == h.Path) {
-			return i
-		}
-	}
-	return -1
+		return same && (h.Holder != drain.Directory || o.Path == h.Path)
+	})
 }
 
 func continues(h drain.Hold, list []drain.Hold) bool { return find(h, list) >= 0 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -68,11 +69,8 @@ func slotText(b *api.BudgetStatus) string {
 		return "not known"
 	case !b.Held:
 		return "none"
-	}
-	for _, s := range b.Slots {
-		if s.Own && s.Forced {
-			return "forced"
-		}
+	case slices.ContainsFunc(b.Slots, func(s api.Slot) bool { return s.Own && s.Forced }):
+		return "forced"
 	}
 	return "held"
 }

@@ -16,9 +16,8 @@ import (
 // that name.
 func Explain(w io.Writer, name string) error {
 	if name == "all" {
-		for _, n := range check.Names() {
-			e, _ := check.Explain(n)
-			fmt.Fprintf(w, "%-10s %s\n", n, e.Title)
+		for _, c := range check.All() {
+			fmt.Fprintf(w, "%-10s %s\n", c.Name, c.Title)
 		}
 		return nil
 	}
