@@ -10,7 +10,6 @@ import (
 
 // Service is the state of a service in systemd at one moment.
 type Service struct {
-	Unit string // its name, puppetserver.service
 	// Job is the type of its pending job, such as start, stop or restart; empty if
 	// there is none.
 	Job string
@@ -38,8 +37,7 @@ type manager interface {
 }
 
 // service asks a manager about a service. Jobs have the unit's own name, and not its alias.
-func service(ctx context.Context, m manager, unit string) (Service, error) {
-	s := Service{Unit: unit}
+func service(ctx context.Context, m manager, unit string) (s Service, err error) {
 	pid, err := m.GetServicePropertyContext(ctx, unit, "MainPID")
 	if err != nil {
 		return s, err

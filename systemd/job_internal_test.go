@@ -40,7 +40,7 @@ func TestTheJobOfAServiceIsFoundUnderItsAlias(t *testing.T) {
 		{"puppet-master.service", others, ""},
 	} {
 		got, err := service(t.Context(), simulated{tt.jobs}, tt.unit)
-		if want := (Service{Unit: tt.unit, SubState: "running", Job: tt.want}); err != nil || got != want {
+		if want := (Service{SubState: "running", Job: tt.want}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", tt.unit, got, err, want)
 		}
 	}

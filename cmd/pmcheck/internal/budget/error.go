@@ -42,8 +42,6 @@ func Hint(err error) string {
 		return "pg_hba.conf and pg_ident.conf of the database must let this host's certificate in: see budget.md"
 	case "3F000", "42883": // invalid_schema_name, undefined_function
 		return "run pmcheck budget init"
-	case "42501": // insufficient_privilege
-		return said.Hint
 	}
 	return said.Hint
 }

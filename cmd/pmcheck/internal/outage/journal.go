@@ -20,15 +20,12 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// ErrNoJournal says that the journal cannot be read.
-var ErrNoJournal = errors.New("cannot read the journal")
-
 // unit is the unit whose entries count. journald itself sets _SYSTEMD_UNIT, so no other
 // program can forge an entry.
 const unit = "pmcheck.service"
 
-// Read returns what the daemon has logged about holds, oldest first. The error wraps
-// ErrNoJournal if the system's journal cannot be read, or is not there.
+// Read returns what the daemon has logged about holds, oldest first. It returns an error if the
+// system's journal cannot be read, or is not there.
 func Read(ctx context.Context) ([]Entry, error) {
 	args := []string{"--system", "--no-pager", "--all", "--output=json", "_SYSTEMD_UNIT=" + unit}
 	for _, event := range events() {
@@ -42,7 +39,7 @@ func Read(ctx context.Context) ([]Entry, error) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoJournal, err)
+		return nil, fmt.Errorf("cannot read the journal: %w", err)
 	}
 	entries, err := Parse(stdout)
 	err = errors.Join(err, cmd.Wait())
@@ -52,7 +49,7 @@ func Read(ctx context.Context) ([]Entry, error) {
 		said = err.Error()
 	}
 	if err != nil || len(entries) == 0 && said != "" {
-		return nil, fmt.Errorf("%w: %s", ErrNoJournal, said)
+		return nil, fmt.Errorf("cannot read the journal: %s", said)
 	}
 	return entries, nil
 }
