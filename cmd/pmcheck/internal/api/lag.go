@@ -43,7 +43,7 @@ func Lags(members []Member) (lags []Lag) {
 		for _, e := range m.code() {
 			newest := newest[e.Name]
 			lag := m.Status.Time.Sub(newest.Since)
-			if e.ID != newest.ID && lag > time.Duration(m.Status.CodeLag*float64(time.Second)) {
+			if e.ID != newest.ID && lag > Seconds(m.Status.CodeLag) {
 				lags = append(lags, Lag{m.Host, e.Name, e.ID, newest.ID, newest.Since, lag})
 			}
 		}

@@ -282,3 +282,6 @@ func Texts(obstacles []Obstacle, most int) (texts []string) {
 
 // Summary returns the texts of the first few obstacles on one line.
 func Summary(obstacles []Obstacle) string { return strings.Join(Texts(obstacles, 4), "; ") }
+
+// Seconds returns the duration that a Status has as a number of seconds.
+func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
-	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -27,7 +27,7 @@ func Write(w io.Writer, list []Outage) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "since\tlasted\tend\tmode\tservice\tholder\tby\treason")
 	for _, o := range list {
-		lasted := text.Age(time.Duration(o.Seconds * float64(time.Second)))
+		lasted := text.Age(api.Seconds(o.Seconds))
 		if o.End == Unseen {
 			lasted = "at most " + lasted
 		}

@@ -186,7 +186,7 @@ func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
 	if p.Count == 0 {
 		return row
 	}
-	row.Value = "took " + text.Latency(time.Duration(p.Took*float64(time.Second)))
+	row.Value = "took " + text.Latency(api.Seconds(p.Took))
 	if p.HTTP > 0 {
 		row.Value += fmt.Sprintf(", status %d", p.HTTP)
 	}

@@ -24,7 +24,7 @@ func pageFuncs() template.FuncMap {
 		"date":      func(t time.Time) string { return t.Local().Format("2006-01-02") },
 		"timeofday": func(t time.Time) string { return t.Local().Format("15:04:05 MST") },
 		"rfc3339":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"seconds":   func(s float64) string { return text.Age(time.Duration(s * float64(time.Second))) },
+		"seconds":   func(s float64) string { return text.Age(api.Seconds(s)) },
 		"tone":      func(s api.ServiceStatus) string { tone, _, _ := conclusion(s); return tone },
 		"mood":      mood,
 	}

@@ -60,7 +60,7 @@ func (r Report) Write(w io.Writer, now time.Time) {
 	p := r.Probe
 	row(t, "asked", p.URL)
 	if p.HTTP != 0 {
-		took := time.Duration(p.Took * float64(time.Second)).Round(time.Millisecond / 10)
+		took := api.Seconds(p.Took).Round(time.Millisecond / 10)
 		row(t, "answer", fmt.Sprintf("HTTP status %d in %s, handshake included", p.HTTP, took))
 	}
 	row(t, "puppet", p.Puppet)

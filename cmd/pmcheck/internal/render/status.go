@@ -133,7 +133,7 @@ func printBalancers(w io.Writer, status api.Status) {
 			weight = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal)
 			sessions = fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
 		}
-		every, last := text.Age(time.Duration(b.Interval*float64(time.Second))), text.Age(status.Time.Sub(b.Seen))
+		every, last := text.Age(api.Seconds(b.Interval)), text.Age(status.Time.Sub(b.Seen))
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n",
 			b.Label(), b.Asks(), every, last, b.Answer.Code, view, weight, sessions)
 	}
@@ -145,7 +145,7 @@ func printProbe(w io.Writer, status api.Status) {
 		fmt.Fprintln(w, "probe\tnone yet")
 		return
 	}
-	took := text.Latency(time.Duration(p.Took * float64(time.Second)))
+	took := text.Latency(api.Seconds(p.Took))
 	fmt.Fprintf(w, "probe\t%s, took %s, %s\n", when(p.Asked, status.Time), took, p.URL)
 	if p.TLS != nil {
 		row(w, "server", "certificate "+Expiry(p.TLS.Server.NotAfter, status.Time))

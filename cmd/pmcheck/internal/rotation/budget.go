@@ -65,9 +65,8 @@ func slotKept(s api.Status) []api.Obstacle {
 	case s.Budget == nil || !s.Budget.Reachable:
 		return nil
 	case s.Budget.Held:
-		settle := time.Duration(s.Budget.Settle * float64(time.Second))
-		return []api.Obstacle{obstacle(api.ObstacleBudget, "",
-			"its slot in the budget is free once it has been back for %s (budget.settle)", text.Duration(settle))}
+		return []api.Obstacle{obstacle(api.ObstacleBudget, "", "its slot in the budget is free once it has been back for %s "+
+			"(budget.settle)", text.Duration(api.Seconds(s.Budget.Settle)))}
 	case !s.Budget.Asked.After(server.ModeSince):
 		return []api.Obstacle{obstacle(api.ObstacleBudget, "", "the budget has not been asked since the hold was lifted")}
 	}

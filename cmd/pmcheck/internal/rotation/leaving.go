@@ -118,7 +118,7 @@ func untold(s api.Status, b api.Balancer, refused bool) []api.Obstacle {
 func unseen(b api.Balancer) api.Obstacle {
 	line := b.Label() + " has not asked since the hold changed"
 	if b.Interval > 0 {
-		line += fmt.Sprintf(" (asks every %s)", text.Age(time.Duration(b.Interval*float64(time.Second))))
+		line += fmt.Sprintf(" (asks every %s)", text.Age(api.Seconds(b.Interval)))
 	}
 	return obstacle(api.ObstacleUnseen, b.Label(), "%s%s", line, wayOut(b))
 }
@@ -187,14 +187,13 @@ func Unattended(s api.Status, service string, connections []drain.Connection, lo
 	}
 	for _, b := range s.Balancers {
 		v, _ := s.Service(b.Service)
-		fails := time.Duration(balancer.TellTimes * b.Interval * float64(time.Second))
+		fails := api.Seconds(balancer.TellTimes * b.Interval)
 		out := b.View != nil && !b.View.Sends()
 		if service != "" && b.Service != service || !b.Counts() || hidden(b, v.Mode) || out || lost > fails {
 			continue
 		}
 		list = append(list, obstacle(api.ObstacleUntold, b.Label(),
-			"%s may not know yet that the daemon is gone (asks every %s)", b.Label(),
-			text.Age(time.Duration(b.Interval*float64(time.Second)))))
+			"%s may not know yet that the daemon is gone (asks every %s)", b.Label(), text.Age(api.Seconds(b.Interval))))
 	}
 	return append(list, Connected(connections, nil, forever)...)
 }

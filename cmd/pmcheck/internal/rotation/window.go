@@ -68,7 +68,7 @@ func (s *Windows) fit(length, unit time.Duration) {
 // buckets are a fifth longer than HAProxy's usual intervals. No interval that people choose
 // may be at an edge: what masters measure differs by some milliseconds.
 func bucket(interval float64) time.Duration {
-	measured := time.Duration(interval * float64(time.Second))
+	measured := api.Seconds(interval)
 	for _, b := range []time.Duration{1300 * time.Millisecond, 2400 * time.Millisecond, 6500 * time.Millisecond,
 		13 * time.Second} {
 		if measured <= b {
