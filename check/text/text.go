@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -124,6 +125,14 @@ func Latency(d time.Duration) string {
 		return Duration(d.Round(time.Millisecond))
 	}
 	return Duration(d.Round(100 * time.Millisecond))
+}
+
+// First returns the first items of a list and, if it has more than most, how many more.
+func First(list []string, most int) []string {
+	if len(list) <= most {
+		return list
+	}
+	return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", len(list)-most))
 }
 
 // ShellQuote returns s in quotes, as a single word of bash, zsh and fish.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -271,13 +272,10 @@ type Obstacle struct {
 // Texts returns the texts of the first obstacles and, if there are more than most, how
 // many more.
 func Texts(obstacles []Obstacle, most int) (texts []string) {
-	for _, o := range obstacles[:min(most, len(obstacles))] {
+	for _, o := range obstacles {
 		texts = append(texts, o.Text)
 	}
-	if more := len(obstacles) - most; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return texts
+	return text.First(texts, most)
 }
 
 // Summary returns the texts of the first few obstacles on one line.

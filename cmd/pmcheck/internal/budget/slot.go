@@ -115,16 +115,11 @@ type TakenError struct {
 
 // Error names the masters: "puppet2 is out since 15:04 (alice: kernel); 1 of 1".
 func (e *TakenError) Error() string {
-	const most = 4
 	var parts []string
-	for i, s := range e.Slots {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more", len(e.Slots)-most))
-			break
-		}
+	for _, s := range e.Slots {
 		parts = append(parts, s.String())
 	}
-	return fmt.Sprintf("%s; %d of %d", strings.Join(parts, "; "), len(e.Slots), e.Allowed)
+	return fmt.Sprintf("%s; %d of %d", strings.Join(text.First(parts, 4), "; "), len(e.Slots), e.Allowed)
 }
 
 // Unwrap returns ErrTaken.

@@ -48,22 +48,14 @@ func Fleet(w io.Writer, members []api.Member) {
 	}
 	for _, list := range [][]string{lags, errors, {fleetLine(members)}} {
 		if len(list) > 0 {
-			fmt.Fprintf(w, "\n%s\n", strings.Join(firstOf(list), "\n"))
+			fmt.Fprintf(w, "\n%s\n", strings.Join(text.First(list, maxListed), "\n"))
 		}
 	}
 }
 
 // maxListed bounds the lists below a table: a pool of a thousand masters that is cut off
 // has a thousand errors.
-const maxListed = 20
-
-// firstOf returns the first items of a list, and how many there are more.
-func firstOf(list []string) []string {
-	if len(list) <= maxListed {
-		return list
-	}
-	return append(slices.Clip(list[:maxListed-1]), fmt.Sprintf("and %d more", len(list)-maxListed+1))
-}
+const maxListed = 19
 
 // inService returns 1 for a master that balancers are told to use, otherwise 0.
 func inService(m api.Member) int {
@@ -178,7 +170,7 @@ func fleetLine(members []api.Member) string {
 	}
 	line := fmt.Sprintf("%d of %d masters serve", serving, len(members))
 	if len(others) > 0 {
-		line += ": " + strings.Join(firstOf(others), ", ")
+		line += ": " + strings.Join(text.First(others, maxListed), ", ")
 	}
 	return line
 }
