@@ -6,7 +6,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -140,7 +139,7 @@ func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 // that no longer includes it: the view is that of the last server.
 func toldByAgentCheck(s api.Status, b api.Balancer, since time.Time) bool {
 	return slices.ContainsFunc(s.Balancers, func(a api.Balancer) bool {
-		return a.Name == balancer.AgentCheck && a.Source == b.Source && a.Service == b.Service && a.Seen.After(since)
+		return a.Name == api.AgentCheck && a.Source == b.Source && a.Service == b.Service && a.Seen.After(since)
 	})
 }
 
