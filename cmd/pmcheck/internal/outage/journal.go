@@ -43,8 +43,10 @@ func Read(ctx context.Context) ([]Entry, error) {
 	}
 	entries, err := Parse(stdout)
 	err = errors.Join(err, cmd.Wait())
-	// Without any journal, journalctl says so and succeeds.
 	said := strings.TrimSpace(stderr.String())
+	if err == nil && len(entries) == 0 && said == "" {
+		said = complaint(ctx)
+	}
 	if err != nil && said == "" {
 		said = err.Error()
 	}
@@ -52,6 +54,16 @@ func Read(ctx context.Context) ([]Entry, error) {
 		return nil, fmt.Errorf("cannot read the journal: %s", said)
 	}
 	return entries, nil
+}
+
+// complaint returns what journalctl has to say without --output=json, which keeps it quiet: that
+// there is no journal, or that the caller may not read all of it. It succeeds nevertheless.
+func complaint(ctx context.Context) string {
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "journalctl", "--system", "--no-pager", "--lines=0")
+	cmd.Stderr = &stderr
+	_ = cmd.Run() // that it was read already shows that it can be run
+	return strings.TrimSpace(stderr.String())
 }
 
 // events returns the messages that record outages.
