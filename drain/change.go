@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -71,8 +72,8 @@ func (s *Store) successor(h Hold, old []Hold) Hold {
 // directories and returns what it removed. It removes only that hold: with an empty
 // service, the hold on every service, but not those on single services.
 //
-// Lifting the hold of [Operator] or [Initial] on every service, even if there is none,
-// also ends [Store.Initial] for good and accepts directories that a [Watcher] found
+// Lifting the hold of [Operator], [Initial] or [Directory] on every service, even if there
+// is none, also ends [Store.Initial] for good and accepts directories that a [Watcher] found
 // replaced. Lift creates missing directories. All this lets a host become ready.
 //
 // The error wraps a [*WriteError] for each operation that failed, or else
@@ -83,7 +84,7 @@ func (s *Store) Lift(holder, service string) ([]Hold, error) {
 	if !isHold(name) || strings.ContainsRune(name, '/') {
 		return nil, fmt.Errorf("%w: %q cannot name a hold", ErrNotFound, holder)
 	}
-	accept := service == "" && (holder == Operator || holder == Initial)
+	accept := service == "" && slices.Contains([]string{Operator, Initial, Directory}, holder)
 	lifted, err := s.lift(accept, func(h Hold) bool { return filepath.Base(h.Path) == name })
 	if err == nil && len(lifted) == 0 {
 		err = fmt.Errorf("%w: %s", ErrNotFound, strings.TrimSuffix(name, suffix))

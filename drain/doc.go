@@ -76,10 +76,10 @@
 // A [Watcher] also reports that hold for a directory that took the place of another
 // after the watcher first saw it: it was moved, restored or created anew, or a file
 // system was mounted or unmounted there. Its holds count, but others may be missing.
-// The file ".initialized" in it accepts it as it is. Lifting the operator's hold, or
-// all holds, writes that file into both directories; a copy of an accepted directory
-// contains it. The hold also ends when the earlier directory comes back. A daemon
-// that starts accepts what it finds.
+// The file ".initialized" in it accepts it as it is. Lifting the hold of the directory or
+// of the operator, or all holds, writes that file into both directories; a copy of an
+// accepted directory contains it. The hold also ends when the earlier directory comes
+// back. A daemon that starts accepts what it finds.
 //
 // The parents of the directories must not belong to the user who runs the
 // daemon. The owner of a parent directory can replace the holds directory.

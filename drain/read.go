@@ -87,7 +87,7 @@ func directoryHold(p place, err error) Hold {
 	case errors.Is(err, errWorldWritable):
 		fix = "chmod o-w " + p.dir
 	case errors.Is(err, errReplaced):
-		fix = `"pmcheck ready" accepts it as it is`
+		fix = `"pmcheck ready --hold directory" accepts it as it is`
 	case errors.Is(err, errTooMany):
 		fix = `remove the files that are not holds; "pmcheck ready --all" lifts the holds`
 	}

@@ -97,7 +97,8 @@ func TestHoldForAReplacedDirectoryStaysUntilAccepted(t *testing.T) {
 	must(t, replaceDir(s.Persistent, ""))
 	const doubt = "directory:maint:hold-unreadable"
 	waitFor(t, w, doubt)
-	const told = `the directory was replaced; its former holds are not known; "pmcheck ready" accepts it as it is`
+	const told = `the directory was replaced; its former holds are not known; ` +
+		`"pmcheck ready --hold directory" accepts it as it is`
 	waitUntil(t, w, s.Persistent+": "+told, func() string {
 		h := w.Current().Holds()[0]
 		return h.Path + ": " + h.Error
@@ -111,10 +112,11 @@ func TestHoldForAReplacedDirectoryStaysUntilAccepted(t *testing.T) {
 	if got := describe(s.Watch().Current().Holds()); got != "" {
 		t.Errorf("a new watcher sees %s", got)
 	}
-	if _, err := s.LiftAll(); err != nil {
-		t.Error(err)
+	put(t, s, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
+	if _, err := s.Lift(drain.Directory, ""); !errors.Is(err, drain.ErrNotFound) {
+		t.Errorf("%v, want %v: no file holds", err, drain.ErrNotFound)
 	}
-	waitFor(t, w, "")
+	waitFor(t, w, "operator:drain")
 }
 
 // The directory is missing when the watcher begins, so the one that is created later is

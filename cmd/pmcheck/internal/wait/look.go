@@ -4,9 +4,11 @@
 package wait
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -25,26 +27,44 @@ const (
 // Effect blocks until the daemon reports mode m, which the files already have, for a
 // service, and returns the status that says so.
 func Effect(ctx context.Context, c api.Client, service string, m drain.Mode) (api.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, effectTime)
+	limited, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
 	f := &api.Follower{Client: c}
-	mode := drain.Mode("unknown")
+	var last api.Status
 	for {
-		status, err := f.Next(ctx)
-		if ctx.Err() != nil {
-			return api.Status{}, fmt.Errorf("the daemon is still in mode %s after %s", mode, effectTime)
-		}
-		if err != nil {
+		status, err := f.Next(limited)
+		switch {
+		case ctx.Err() != nil:
+			return api.Status{}, errors.New("interrupted before the daemon reported it")
+		case limited.Err() != nil:
+			return api.Status{}, late(last, service)
+		case err != nil:
 			return api.Status{}, err
 		}
 		s, err := status.ServiceOrError(service)
 		if err != nil {
 			return api.Status{}, err
 		}
-		if mode = s.Mode; mode == m {
+		if last = status; s.Mode == m {
 			return status, nil
 		}
 	}
+}
+
+// late returns the error for a daemon that does not act on a hold, with the holds that it sees.
+func late(last api.Status, service string) error {
+	s, known := last.Service(service)
+	if !known {
+		return fmt.Errorf("the daemon has not answered for %s", effectTime)
+	}
+	var holders []string
+	for _, h := range last.Holds {
+		if h.Mode == s.Mode && h.Covers(service) {
+			holders = append(holders, h.Holder)
+		}
+	}
+	return fmt.Errorf("the daemon is still in mode %s after %s, held by %s; see pmcheck status",
+		s.Mode, effectTime, cmp.Or(strings.Join(holders, ", "), "nobody"))
 }
 
 // Look returns what is in the way now. The first call returns at once; each later one
