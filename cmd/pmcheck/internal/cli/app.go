@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,11 +33,12 @@ const (
 	exitFailure = 1
 	exitUsage   = 2 // of the command line or the configuration
 
-	exitHeld      = 3 // status: held out of service
-	exitUnhealthy = 4 // status: not held, but not healthy
-	exitNoDaemon  = 5 // status: the daemon does not answer
-	exitTimeout   = 6 // wait, --wait: not reached in time
-	exitRefused   = 7 // drain, maint: a balancer would have no server left, or the budget is used up or not known
+	exitHeld        = 3 // status: held out of service
+	exitUnhealthy   = 4 // status: not held, but not healthy
+	exitNoDaemon    = 5 // status: the daemon does not answer
+	exitTimeout     = 6 // wait, --wait: not reached in time
+	exitRefused     = 7 // drain, maint: a balancer would have no server left, or the budget is used up or not known
+	exitInterrupted = 130
 )
 
 // maxLine is the longest line of an error.
@@ -76,7 +79,11 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 		return exitOK
 	}
 	exit, ok := errors.AsType[*exitError](err)
-	if !ok {
+	switch {
+	case ok:
+	case errors.Is(err, context.Canceled):
+		exit = &exitError{status: exitInterrupted, err: errors.New("interrupted")}
+	default:
 		exit = &exitError{status: exitFailure, err: err}
 	}
 	if exit.err != nil && nagios.Called(args[1:]) {
@@ -112,12 +119,13 @@ func statusOnly(status int) error {
 // show prints v as JSON with --json, and calls write without it. It returns the error
 // with which the command ends.
 func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
+	w := bufio.NewWriter(c.App.Writer) // keeps the first error
 	if !c.Bool("json") {
-		write(c.App.Writer)
-	} else if err := text.WriteJSON(c.App.Writer, v); err != nil {
+		write(w)
+	} else if err := text.WriteJSON(w, v); err != nil {
 		return err
 	}
-	return statusOnly(exit)
+	return cmp.Or(w.Flush(), statusOnly(exit))
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {

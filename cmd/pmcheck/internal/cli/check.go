@@ -23,10 +23,7 @@ func checkCommand(environ []string) *cli.Command {
 			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 		Flags: append([]cli.Flag{
 			configFlag(),
-			&cli.StringFlag{
-				Name:  "explain",
-				Usage: "explain the check or the reason `NAME`; all lists the checks",
-			},
+			&cli.StringFlag{Name: "explain", Usage: "explain the check or the reason `NAME`; all lists the checks"},
 			jsonFlag(),
 		}, pluginFlags()...),
 		Action: func(c *cli.Context) error { return runCheck(c, environ) },

@@ -58,7 +58,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 		if err != nil {
 			return nil, err
 		}
-		status, _ := api.Client{Socket: settings.Socket}.Status(c.Context) // empty if the daemon does not answer
+		status, _ := api.Client{Socket: settings.Socket}.Ask(c.Context) // empty if the daemon does not answer
 		for _, s := range status.Services {
 			names = append(names, s.Name)
 		}

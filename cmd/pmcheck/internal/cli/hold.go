@@ -35,10 +35,7 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			serviceFlag("hold `SERVICE` only, for example ca"),
 			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why, in `WORDS` that are shown with the hold"},
 			durationFlag("for", 0, "end by itself after `DURATION`, for example 30m"),
-			&cli.StringFlag{
-				Name:  "until",
-				Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\" or RFC 3339; never: without an end",
-			},
+			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\", RFC 3339, or never"},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
@@ -144,6 +141,9 @@ func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rota
 	if wanted, limit := waitOf(c); err == nil && c.Bool("in-turn") && !wanted {
 		_, err = waitUntilClear(c, "out", limit, 0, wait.Together(api.Client{Socket: settings.Socket}, d))
 	}
+	if err != nil && !errors.Is(err, errCollision) && !wish.New { // with-hold lifts a new one
+		fmt.Fprintln(c.App.ErrWriter, "the hold stays")
+	}
 	if !errors.Is(err, errCollision) {
 		return err
 	}
@@ -246,8 +246,9 @@ func writeHint(err error) error {
 // setHint is writeHint for a hold to be set, which may still fit into the other directory.
 func setHint(c *cli.Context, err error) error {
 	err = writeHint(err)
-	elsewhere := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	if exit, ok := errors.AsType[*exitError](err); ok && elsewhere && !c.Bool("until-reboot") {
+	elsewhere := !c.Bool("until-reboot") && c.Command.Name != "with-hold" && (errors.Is(err, syscall.EROFS) ||
+		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))
+	if exit, ok := errors.AsType[*exitError](err); ok && elsewhere {
 		exit.hint += "; --until-reboot writes it to the other directory"
 	}
 	return err

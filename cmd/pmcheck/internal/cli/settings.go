@@ -13,16 +13,13 @@ import (
 // configFlag returns the flag that names the configuration file. Like every flag, it
 // comes after the command.
 func configFlag() cli.Flag {
-	return &cli.StringFlag{
-		Name:    "config",
-		Aliases: []string{"c"},
-		Usage:   "read `FILE` instead of " + config.DefaultFile,
-		EnvVars: []string{"PMCHECK_CONFIG"},
-	}
+	f := subConfigFlag()
+	f.EnvVars = []string{"PMCHECK_CONFIG"}
+	return f
 }
 
 // subConfigFlag is configFlag for a subcommand. The flag may also come before that.
-func subConfigFlag() cli.Flag {
+func subConfigFlag() *cli.StringFlag {
 	return &cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "read `FILE` instead of " + config.DefaultFile}
 }
 

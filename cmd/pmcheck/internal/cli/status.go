@@ -28,10 +28,7 @@ func statusCommand(environ []string) *cli.Command {
 		Flags: append([]cli.Flag{
 			configFlag(),
 			serviceFlag("show `SERVICE` only"),
-			&cli.StringSliceFlag{
-				Name:  "host",
-				Usage: "ask pmcheck on `HOST` instead: m1, m1:9200, https://m1:9200; repeat it for a pool",
-			},
+			&cli.StringSliceFlag{Name: "host", Usage: "ask `HOST` instead: m1, m1:9200, https://m1:9200; repeat it for a pool"},
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh until interrupted"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},

@@ -61,7 +61,7 @@ func withHold(c *cli.Context, environ []string) error {
 		return usageError("--for must be at least 1s and --return above 0, not %s and %s", length, back)
 	}
 	if status, err := work.Find(); err != nil {
-		return &exitError{status, err, ""}
+		return &exitError{status, err, typedLine(c).BeforeDashes(work.Args[0], c.IsSet)}
 	}
 	settings, err := loadOwn(c, environ)
 	if err != nil {

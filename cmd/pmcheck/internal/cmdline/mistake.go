@@ -140,6 +140,15 @@ func (l Line) Arguments(typed, names []string, given func(flag string) bool) (pr
 	return "", ""
 }
 
+// BeforeDashes returns a hint for a program that does not exist, if it is a word before the --
+// that begins a command.
+func (l Line) BeforeDashes(program string, given func(flag string) bool) string {
+	if dashes := slices.Index(l.Typed, "--"); dashes < 0 || !slices.Contains(l.Typed[:dashes], program) {
+		return ""
+	}
+	return l.stray(program, given)
+}
+
 // stray returns a hint for a word that is neither a flag nor the value of one.
 func (l Line) stray(word string, given func(flag string) bool) (hint string) {
 	_, notLength := config.ParseDuration(word)

@@ -86,7 +86,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"key is a list", "[a]: 2\n", "F:1: a list is not the name of a setting"},
 		{"number for text", "listen: 9200\n", `F:1: listen: 9200 is not an address (":9200" for every interface)`},
 		{"boolean for text", "probe: {environment: true}\n", `F:1: probe.environment: true is not text (quote it: "true")`},
-		{"bare duration", "probe:\n  timeout: 5\n", "F:2: probe.timeout: 5 needs a unit (5s)"},
+		{"bare duration", "probe:\n  timeout: 5\n", "F:2: probe.timeout: 5 needs a unit (5s or 5m)"},
 		{"bare milliseconds", "probe: {timeout: 1500}\n", "F:1: probe.timeout: 1500 needs a unit (1500ms or 1500s)"},
 		{"agent's port alone", "agent: {listen: 9201}\n",
 			`F:1: agent.listen: 9201 is not an address (":9201" for every interface)`},
@@ -103,7 +103,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: listen: \"x y:9200\" is not an address (host:port, or :9200 for every interface)\n" +
 				"F:2: tcp_services: pcp=a/b:8142 has no host and port (such as pcp=localhost:8142)\n" +
 				"F:3: probe.address: \"[a b]:8140\" is not a host and port (such as localhost:8140)"},
-		{"fraction for a duration", "probe: {timeout: 1.5}\n", "F:1: probe.timeout: 1.5 needs a unit (1.5s)"},
+		{"fraction for a duration", "probe: {timeout: 1.5}\n", "F:1: probe.timeout: 1.5 needs a unit (1.5s or 1.5m)"},
 		{"not a duration", "probe: {timeout: soon}\n",
 			"F:1: probe.timeout: soon is not a duration (such as 2s, 1500ms or 1m30s)"},
 		{"negative duration", "probe: {timeout: -1s}\n", "F:1: probe.timeout: -1s is out of range (10ms to 5m)"},
@@ -168,7 +168,8 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",
 			"F:1: listen: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… is not an address (host:port, or " +
 				":9200 for every interface)"},
-		{"no follow-up of a fault", "probe:\n  timeout: 5\n  interval: 1s\n", "F:2: probe.timeout: 5 needs a unit (5s)"},
+		{"no follow-up of a fault", "probe:\n  timeout: 5\n  interval: 1s\n",
+			"F:2: probe.timeout: 5 needs a unit (5s or 5m)"},
 		{"all at once, by line", "log: {level: loud}\nlisten: 1\nprobe:\n  rise: 0\nallow: [x, y]\n",
 			"F:1: log.level: loud is not one of debug, info, warn, error\n" +
 				"F:2: listen: 1 is not an address (\":1\" for every interface)\n" +

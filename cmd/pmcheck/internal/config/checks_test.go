@@ -120,7 +120,7 @@ func TestParseDurationNeedsAUnit(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"5":       "5 needs a unit (5s)",
+		"5":       "5 needs a unit (5s or 5m)",
 		"1500":    "1500 needs a unit (1500ms or 1500s)",
 		"soon":    "soon is not a duration (such as 2s, 1500ms or 1m30s)",
 		"":        `"" is not a duration (such as 2s, 1500ms or 1m30s)`,

@@ -27,7 +27,7 @@ func TestBadOverridesAreRefused(t *testing.T) {
 		{"empty", []string{"PMCHECK_LISTEN="}, nil,
 			"environment PMCHECK_LISTEN: listen: is empty (unset it, or give it a value)"},
 		{"bare duration", []string{"PMCHECK_PROBE_TIMEOUT=1"}, nil,
-			"environment PMCHECK_PROBE_TIMEOUT: probe.timeout: 1 needs a unit (1s)"},
+			"environment PMCHECK_PROBE_TIMEOUT: probe.timeout: 1 needs a unit (1s or 1m)"},
 		{"two items of a list", []string{"PMCHECK_ALLOW=a,::/0,b"}, nil,
 			"environment PMCHECK_ALLOW: allow: a is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
 				"environment PMCHECK_ALLOW: allow: b is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},

@@ -99,9 +99,9 @@ func ParseDuration(s string) (time.Duration, error) {
 		return d, nil
 	}
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
-		hint := show(s + "s")
+		hint := show(s+"s") + " or " + show(s+"m")
 		if n >= 100 { // without a unit, 1500 was probably meant in milliseconds
-			hint = show(s+"ms") + " or " + hint
+			hint = show(s+"ms") + " or " + show(s+"s")
 		}
 		return 0, wrong(show(s)+" needs a unit", hint)
 	}

@@ -145,6 +145,9 @@ func (b *Backend) AddAll(given []string) error {
 		given = b.Settings.Fleet
 	}
 	for _, g := range given {
+		if port := portOf(g); !listed && port != "" && !strings.Contains(g, "=") && !strings.Contains(g, "://") {
+			return fmt.Errorf("--server %q: whose port is %s? for Puppet Server's write NAME=%s", g, port, g)
+		}
 		s, err := b.parseServer(g)
 		if err != nil {
 			return fmt.Errorf("--server %w", err)

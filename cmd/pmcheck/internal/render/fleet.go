@@ -146,7 +146,7 @@ func holdersText(holds []api.HoldStatus) string {
 func FleetScreen(members []api.Member) Screen {
 	var b strings.Builder
 	Fleet(&b, members)
-	return Screen{Text: b.String(), Line: fleetLine(members), Cut: true}
+	return Screen{Text: b.String(), Line: fleetLine(members)}
 }
 
 // fleetLine returns a pool on one line: how many masters serve, and those that do not, or

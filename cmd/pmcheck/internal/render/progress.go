@@ -159,15 +159,14 @@ func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) 
 type Screen struct {
 	Text string // the whole, for a terminal
 	Line string // what matters, for a log
-	// Cut drops lines before the last one if the text does not fit. Otherwise its beginning
-	// scrolls away.
-	Cut bool
 }
 
-// fit returns the text for a terminal of so many lines; 0 means that this is not known.
+// fit returns the text for a terminal of so many lines; 0 means that this is not known. If
+// the text does not fit, lines before the last one are left out: its beginning, which says
+// most, must not scroll away.
 func (s Screen) fit(lines int) string {
 	all := strings.SplitAfter(strings.TrimSuffix(s.Text, "\n"), "\n")
-	if !s.Cut || lines < 3 || len(all) < lines {
+	if lines < 3 || len(all) < lines {
 		return s.Text
 	}
 	return strings.Join(all[:lines-2], "") + all[len(all)-1] + "\n"
