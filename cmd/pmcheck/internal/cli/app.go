@@ -82,7 +82,7 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	switch {
 	case ok:
 	case errors.Is(err, context.Canceled):
-		exit = &exitError{status: exitInterrupted, err: errors.New("interrupted")}
+		exit = &exitError{exitInterrupted, errors.New(strings.ReplaceAll(err.Error(), "context canceled", "interrupted")), ""}
 	default:
 		exit = &exitError{status: exitFailure, err: err}
 	}
