@@ -8,13 +8,17 @@ import (
 	"strings"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Explain writes the explanation of a check, or of a reason and its check; for "all" it
-// lists the checks. It returns an error if there is neither a check nor a reason with
-// that name.
+// Explain writes the explanation of a check, or of a reason and its check, which may be given
+// as balancers are told it, "unhealthy: refused"; for "all" it lists the checks. It returns an
+// error if there is neither a check nor a reason with that name.
 func Explain(w io.Writer, name string) error {
+	if _, told, is := strings.Cut(name, ": "); is {
+		name, _, _ = strings.Cut(told, ":")
+	}
 	if name == "all" {
 		for _, c := range check.All() {
 			fmt.Fprintf(w, "%-10s %s\n", c.Name, c.Title)
@@ -32,6 +36,13 @@ func Explain(w io.Writer, name string) error {
 	}
 	reason := check.Reason(name)
 	if !slices.Contains(check.Reasons(), reason) {
+		names := append(check.Names(), drain.Unreadable)
+		for _, r := range check.Reasons() {
+			names = append(names, string(r))
+		}
+		if near := config.Nearest(name, names); near != "" {
+			return fmt.Errorf("unknown check or reason %q; did you mean %s?", name, near)
+		}
 		return fmt.Errorf("unknown check or reason %q; the checks are %s", name, strings.Join(check.Names(), ", "))
 	}
 	fmt.Fprintf(w, "%s: %s\n", reason, cmp.Or(reason.Hint(), "the detail beside it says what is wrong"))
