@@ -13,8 +13,11 @@ import (
 
 // Applied returns an error if the daemon of this host does not use the file of o as it is,
 // which says why. A daemon that does not answer, or that reads another file, is not an error:
-// a reload would not change that.
+// a reload would not change that. A file that is named and does not exist is one.
 func Applied(ctx context.Context, o config.Options) error {
+	if _, err := os.Stat(o.File); o.File != "" && err != nil {
+		return err
+	}
 	file, settings := config.Readable(o)
 	status, err := api.Client{Socket: settings.Socket}.Ask(ctx)
 	used := status.Config
