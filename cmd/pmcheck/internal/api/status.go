@@ -169,6 +169,16 @@ func (s Status) Service(name string) (ServiceStatus, bool) {
 // the configuration is there that makes the new master wait.
 const inUseAfter = time.Hour
 
+// Holders returns whose holds keep a service in its mode; none if that is ready.
+func (s Status) Holders(v ServiceStatus) (names []string) {
+	for _, h := range s.Holds {
+		if h.Mode != drain.Ready && h.Mode == v.Mode && h.Covers(v.Name) {
+			names = append(names, h.Holder)
+		}
+	}
+	return names
+}
+
 // InUse reports whether the master is not new: initial_mode must not take it out. While a
 // directory of holds was replaced or cannot be read, nobody may accept it in passing.
 func (s Status) InUse() bool {

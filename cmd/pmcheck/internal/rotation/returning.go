@@ -14,7 +14,7 @@ import (
 // hold was lifted: its own answer, and balancers that do not send agents yet.
 func Returning(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	if v, known := s.Service(service); known && !v.Serves() {
-		list = append(list, outOfService(v, s.Holds))
+		list = append(list, outOfService(s, v))
 	} else if known {
 		list = append(append(list, gateClosed(s, v)...), unheard(s)...)
 	}
@@ -61,18 +61,12 @@ func InService(s api.Status, service string, since time.Time) (list []api.Obstac
 }
 
 // outOfService says why a service is not in service.
-func outOfService(v api.ServiceStatus, holds []api.HoldStatus) api.Obstacle {
+func outOfService(s api.Status, v api.ServiceStatus) api.Obstacle {
 	path := "/" + v.Name
 	if v.Mode == drain.Ready {
 		return obstacle(api.ObstacleAnswer, path, "%s is %s", path, v.Answer.Body)
 	}
-	var names []string
-	for _, h := range holds {
-		if h.Covers(v.Name) && h.Mode == v.Mode {
-			names = append(names, h.Holder)
-		}
-	}
-	holders := strings.Join(names, ", ")
+	holders := strings.Join(s.Holders(v), ", ")
 	return obstacle(api.ObstacleHeld, holders, "%s is held in %s by %s", path, v.Mode, holders)
 }
 

@@ -4,7 +4,6 @@
 package wait
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,14 +56,11 @@ func late(last api.Status, service string) error {
 	if !known {
 		return fmt.Errorf("the daemon has not answered for %s", effectTime)
 	}
-	var holders []string
-	for _, h := range last.Holds {
-		if h.Mode == s.Mode && h.Covers(service) {
-			holders = append(holders, h.Holder)
-		}
+	by := ""
+	if holders := last.Holders(s); len(holders) > 0 {
+		by = ", held by " + strings.Join(holders, ", ")
 	}
-	return fmt.Errorf("the daemon is still in mode %s after %s, held by %s; see pmcheck status",
-		s.Mode, effectTime, cmp.Or(strings.Join(holders, ", "), "nobody"))
+	return fmt.Errorf("the daemon is still in mode %s after %s%s; see pmcheck status", s.Mode, effectTime, by)
 }
 
 // Look returns what is in the way now. The first call returns at once; each later one

@@ -24,6 +24,10 @@ func TestADaemonThatIsLateSaysWhoHolds(t *testing.T) {
 			held(drain.Operator, "", drain.Drain),
 			held("upgrade", "ca", drain.Maint),
 		}}, "the daemon is still in mode maint after 3s, held by directory; see pmcheck status"},
+		{api.Status{
+			Services: []api.ServiceStatus{{Name: "server", Mode: drain.Ready}},
+			Holds:    []api.HoldStatus{held(drain.Guard, "", drain.Ready)},
+		}, "the daemon is still in mode ready after 3s; see pmcheck status"},
 	} {
 		if got := late(tt.last, "server").Error(); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
