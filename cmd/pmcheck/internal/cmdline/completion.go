@@ -7,9 +7,8 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
 
 //go:embed completion
@@ -40,11 +39,7 @@ func Names(kind string) (names []string, known bool) {
 	case "goals":
 		return []string{"ready", "out"}, true
 	case "explained":
-		names = append([]string{"all", drain.Unreadable}, check.Names()...)
-		for _, reason := range check.Reasons() {
-			names = append(names, string(reason))
-		}
-		return names, true
+		return render.Explained(), true
 	}
 	return nil, false
 }

@@ -12,6 +12,15 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
+// Explained lists the names that Explain takes.
+func Explained() []string {
+	names := append([]string{"all", drain.Unreadable}, check.Names()...)
+	for _, reason := range check.Reasons() {
+		names = append(names, string(reason))
+	}
+	return names
+}
+
 // Explain writes the explanation of a check, or of a reason and its check, which may be given
 // as balancers are told it, "unhealthy: refused"; for "all" it lists the checks. It returns an
 // error if there is neither a check nor a reason with that name.
@@ -36,11 +45,7 @@ func Explain(w io.Writer, name string) error {
 	}
 	reason := check.Reason(name)
 	if !slices.Contains(check.Reasons(), reason) {
-		names := append(check.Names(), drain.Unreadable)
-		for _, r := range check.Reasons() {
-			names = append(names, string(r))
-		}
-		if near := config.Nearest(name, names); near != "" {
+		if near := config.Nearest(name, Explained()); near != "" {
 			return fmt.Errorf("unknown check or reason %q; did you mean %s?", name, near)
 		}
 		return fmt.Errorf("unknown check or reason %q; the checks are %s", name, strings.Join(check.Names(), ", "))
