@@ -75,14 +75,16 @@ func portOf(address string) string {
 	return port
 }
 
-// parseServer reads NAME=ADDRESS, an address, or an entry of fleet. The port
-// of an entry of fleet is pmcheck's; the service's is that on this host unless
-// NAME=ADDRESS says otherwise.
-func (b *Backend) parseServer(text string) (Server, error) {
+// parseServer reads NAME=ADDRESS, an address, or an entry of fleet if it is listed there. The
+// port of such an entry is pmcheck's; the service's is that on this host unless NAME=ADDRESS
+// says otherwise.
+func (b *Backend) parseServer(text string, listed bool) (Server, error) {
 	name, address, named := strings.Cut(text, "=")
 	if !named {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
 			text = u.Host
+		} else if port := portOf(text); port != "" && !listed {
+			return Server{}, fmt.Errorf("%q: whose port is %s? for Puppet Server's write NAME=%s", text, port, text)
 		}
 		if host, _, err := net.SplitHostPort(text); err == nil {
 			text = host
@@ -145,10 +147,7 @@ func (b *Backend) AddAll(given []string) error {
 		given = b.Settings.Fleet
 	}
 	for _, g := range given {
-		if port := portOf(g); !listed && port != "" && !strings.Contains(g, "=") && !strings.Contains(g, "://") {
-			return fmt.Errorf("--server %q: whose port is %s? for Puppet Server's write NAME=%s", g, port, g)
-		}
-		s, err := b.parseServer(g)
+		s, err := b.parseServer(g, listed)
 		if err != nil {
 			return fmt.Errorf("--server %w", err)
 		}
