@@ -33,12 +33,12 @@ const (
 	exitFailure = 1
 	exitUsage   = 2 // of the command line or the configuration
 
-	exitHeld        = 3 // status: held out of service
-	exitUnhealthy   = 4 // status: not held, but not healthy
-	exitNoDaemon    = 5 // status: the daemon does not answer
-	exitTimeout     = 6 // wait, --wait: not reached in time
-	exitRefused     = 7 // drain, maint: a balancer would have no server left, or the budget is used up or not known
-	exitInterrupted = 130
+	exitHeld        = 3   // status: held out of service
+	exitUnhealthy   = 4   // status: not held, but not healthy
+	exitNoDaemon    = 5   // status: the daemon does not answer
+	exitTimeout     = 6   // wait, --wait: not reached in time
+	exitRefused     = 7   // drain, maint: a balancer would have no server left, or the budget is used up or not known
+	exitInterrupted = 130 // by a signal, while it waited
 )
 
 // maxLine is the longest line of an error.

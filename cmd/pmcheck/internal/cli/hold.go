@@ -134,17 +134,17 @@ func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rota
 	case wish.New && before.Mode != "":
 		return holdsAlready(before)
 	case err != nil:
-		return setHint(c, err)
+		return setHint(wish, err)
 	}
 	t.Set = &set
 	err = reportToggle(c, settings, t, "idle", wait.DrainedInTurn(d))
 	if wanted, limit := waitOf(c); err == nil && c.Bool("in-turn") && !wanted {
 		_, err = waitUntilClear(c, "out", limit, 0, wait.Together(api.Client{Socket: settings.Socket}, d))
 	}
-	if err != nil && !errors.Is(err, errCollision) && !wish.New { // with-hold lifts a new one
-		fmt.Fprintln(c.App.ErrWriter, "the hold stays")
-	}
 	if !errors.Is(err, errCollision) {
+		if err != nil && !wish.New { // with-hold lifts a new one
+			fmt.Fprintln(c.App.ErrWriter, "the hold stays")
+		}
 		return err
 	}
 	switch restored, undone := store.Undo(set, before); {
@@ -152,7 +152,7 @@ func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rota
 		err = fmt.Errorf("%v; the hold was lifted or set again, or ended, meanwhile: nothing was undone", err)
 		return &exitError{exitRefused, err, "see pmcheck status"}
 	case undone != nil:
-		return setHint(c, undone)
+		return setHint(wish, undone)
 	case restored:
 		fmt.Fprintf(c.App.ErrWriter, "restored: %s\n", render.Hold(before))
 	default:
@@ -243,10 +243,10 @@ func writeHint(err error) error {
 	return err
 }
 
-// setHint is writeHint for a hold to be set, which may still fit into the other directory.
-func setHint(c *cli.Context, err error) error {
+// setHint is writeHint for a hold to be set. One that is not with-hold's may fit into the other directory.
+func setHint(wish rotation.Wish, err error) error {
 	err = writeHint(err)
-	elsewhere := !c.Bool("until-reboot") && c.Command.Name != "with-hold" && (errors.Is(err, syscall.EROFS) ||
+	elsewhere := !wish.Hold.UntilReboot && !wish.New && (errors.Is(err, syscall.EROFS) ||
 		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))
 	if exit, ok := errors.AsType[*exitError](err); ok && elsewhere {
 		exit.hint += "; --until-reboot writes it to the other directory"

@@ -54,7 +54,7 @@ func Fleet(w io.Writer, members []api.Member) {
 }
 
 // maxListed bounds the lists below a table: a pool of a thousand masters that is cut off
-// has a thousand errors.
+// has a thousand errors. With the line that says how many more there are, it is 20.
 const maxListed = 19
 
 // inService returns 1 for a master that balancers are told to use, otherwise 0.

@@ -38,7 +38,7 @@ type Progress struct {
 
 // NewProgress returns a progress that begins now.
 func NewProgress(w io.Writer) *Progress {
-	columns := func() int { _, columns := size(w); return columns }
+	columns := func() int { _, n := size(w); return n }
 	return &Progress{w: w, began: time.Now(), terminal: terminal(w), columns: columns}
 }
 
