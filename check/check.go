@@ -93,6 +93,9 @@ func (h Host) shared() (client, own *puppetclient.Client) {
 	return client, client
 }
 
+// unusedFactor is how much seldomer a check asks a master that nobody uses.
+const unusedFactor = 3
+
 // Scheduled is a check that runs repeatedly.
 type Scheduled struct {
 	// Check runs the check once. It must not be called again before it has returned.
@@ -103,6 +106,9 @@ type Scheduled struct {
 	Reading func() *Result
 	// Interval is the pause between two runs, Timeout the longest that one may take.
 	Interval, Timeout time.Duration
+	// Unused is the longest pause while nobody uses the master, whose code is then cold, and a
+	// request costs it most; 0 if that makes no difference.
+	Unused time.Duration
 	// Client is the client of the check; nil if it sends no requests or uses that of
 	// the Host. The caller must close it when the check is no longer needed.
 	Client *puppetclient.Client

@@ -65,7 +65,13 @@ func heap() Check {
 		Schedule: func(h Host) *Scheduled {
 			client, own := h.shared()
 			c := &heapCheck{client: client, HeapSettings: *s}
-			return &Scheduled{Check: c.check, Interval: s.Interval, Timeout: heapTimeout, Client: own}
+			return &Scheduled{
+				Check:    c.check,
+				Interval: s.Interval,
+				Timeout:  heapTimeout,
+				Unused:   unusedFactor * s.Interval,
+				Client:   own,
+			}
 		},
 	}
 }

@@ -38,6 +38,16 @@ type JRubySettings struct {
 	BusyFall int `yaml:"busy_fall" min:"1" max:"100"`
 }
 
+// longestUnused bounds how long the pool of a master that nobody uses is left unread: Jetty ends
+// a connection that is idle for 30 s.
+const longestUnused = 25 * time.Second
+
+// Unused is the longest time between two looks while nobody uses the master: three times
+// Interval, at most 25 s.
+func (s JRubySettings) Unused() time.Duration {
+	return min(unusedFactor*s.Interval, longestUnused)
+}
+
 func jruby() Check {
 	s := &JRubySettings{
 		Interval:   5 * time.Second,
@@ -78,6 +88,7 @@ func jruby() Check {
 				Check:     p.check,
 				Interval:  s.Interval,
 				Timeout:   h.Timeout,
+				Unused:    s.Unused(),
 				Client:    own,
 				Reading:   func() *Result { return p.reading },
 				Restarted: p.restarted,

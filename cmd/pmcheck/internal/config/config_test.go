@@ -22,7 +22,7 @@ const sample = "../../../../packaging/pmcheck.yaml"
 // derivedDefault is Default as Load returns it on a host without Puppet.
 func derivedDefault() config.Config {
 	c := config.Default()
-	c.Probe.MaxAge = 11500 * time.Millisecond
+	c.Probe.MaxAge = 21500 * time.Millisecond
 	return c
 }
 
@@ -138,20 +138,20 @@ func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
 		calm   bool
 		maxAge time.Duration
 	}{
-		{"", true, 11500 * time.Millisecond},
+		{"", true, 21500 * time.Millisecond},
 		{"probe: {interval: 1s, timeout: 900ms}\n", false, 2900 * time.Millisecond},
-		{"probe: {interval: 1s, timeout: 900ms}\njruby: {interval: 2500ms}\n", true, 6200 * time.Millisecond},
+		{"probe: {interval: 1s, timeout: 900ms}\njruby: {interval: 2500ms}\n", true, 11200 * time.Millisecond},
 		{"jruby: {interval: 6s}\n", false, 5500 * time.Millisecond},
-		{"jruby: {interval: 1s}\n", true, 7500 * time.Millisecond},
+		{"jruby: {interval: 1s}\n", true, 9500 * time.Millisecond},
 		{"probe: {interval: 20s}\njruby: {interval: 26s}\n", false, 41500 * time.Millisecond},
 		{"probe: {revocation: off}\n", false, 5500 * time.Millisecond},
-		{"probe: {interval: 10s}\n", true, 21500 * time.Millisecond},
+		{"probe: {interval: 10s}\n", true, 29500 * time.Millisecond},
 		{"checks: {jruby: off}\n", false, 5500 * time.Millisecond},
-		{"checks: {jruby: warn}\n", true, 11500 * time.Millisecond},
+		{"checks: {jruby: warn}\n", true, 21500 * time.Millisecond},
 		{"probe: {max_age: 6s}\n", false, 6 * time.Second},
-		{"probe: {max_age: 9400ms}\n", false, 9400 * time.Millisecond},
-		{"probe: {max_age: 9500ms}\n", true, 9500 * time.Millisecond},
-		{"probe: {max_age: 9500ms, fall: 2}\n", false, 9500 * time.Millisecond},
+		{"probe: {max_age: 19400ms}\n", false, 19400 * time.Millisecond},
+		{"probe: {max_age: 19500ms}\n", true, 19500 * time.Millisecond},
+		{"probe: {max_age: 19500ms, fall: 2}\n", false, 19500 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		l, err := config.Check(config.Options{File: write(t, tt.yaml)})

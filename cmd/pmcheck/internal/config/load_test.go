@@ -141,7 +141,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:5",
 		"probe.rise: 3 # environment PMCHECK_PROBE_RISE",
 		"probe.fall: 4 # environment PMCHECK_PROBE_FALL",
-		"probe.max_age: 13s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval",
+		"probe.max_age: 23s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -61,7 +61,7 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		{"off in the environment", "", []string{"PMCHECK_TLS=off"}, "tls: off # environment PMCHECK_TLS"},
 		{"revocation off", "probe: {revocation: off}\n", nil, "probe.revocation: off # F:1"},
 		{"bare zero", "probe: {max_age: 0}\n", nil,
-			"probe.max_age: 11.5s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval"},
+			"probe.max_age: 21.5s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval"},
 		{"shortest max_age", "probe: {max_age: 3500ms}\n", nil, "probe.max_age: 3.5s # F:1"},
 		{"bare addresses", "allow: [192.0.2.1, '2001:db8::1']\n", nil, "allow: [192.0.2.1/32, 2001:db8::1/128] # F:1"},
 		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:2"},

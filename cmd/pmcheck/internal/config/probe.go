@@ -78,30 +78,32 @@ func (p Probe) decision(every time.Duration) time.Duration {
 }
 
 // calmFactor is how many probe intervals may pass, at most, between two readings of the JRuby
-// pool that stand for probes.
+// pool that stand for probes, while agents use the master.
 const calmFactor = 2.5
-
-// longestCalm bounds that time as well: Jetty ends a connection that is idle for 30 s.
-const longestCalm = 25 * time.Second
 
 // Calm reports whether readings of the JRuby pool may stand for probes while nothing is
 // wrong: the check runs, often enough for the interval that is configured; the probe knows
 // when the CRLs expire; and a verdict does not become too old meanwhile.
 func (c Config) Calm() bool {
-	every := c.reading()
+	every, unused := c.readings()
 	return c.Checks.Severity(check.CheckJRuby) != check.Off && c.Probe.Revocation != puppetclient.RevocationOff &&
-		every.Seconds() <= calmFactor*c.Probe.Interval.Seconds() && every <= longestCalm &&
+		every.Seconds() <= calmFactor*c.Probe.Interval.Seconds() && every <= unused &&
 		(c.Probe.MaxAge == 0 || c.Probe.MaxAge >= c.oldest())
 }
 
-// reading is the pause between two readings of the pool.
-func (c Config) reading() time.Duration {
-	return check.Settings[check.JRubySettings](c.Checks).Interval
+// readings returns the pause between two readings of the pool, and the longest one while nobody
+// uses the master.
+func (c Config) readings() (every, unused time.Duration) {
+	s := check.Settings[check.JRubySettings](c.Checks)
+	return s.Interval, s.Unused()
 }
 
 // oldest is how old a verdict from a reading normally becomes, at most: the reading, the pause,
 // a reading that times out, and then the probes.
-func (c Config) oldest() time.Duration { return c.Probe.decision(c.reading() + 2*c.Probe.Timeout) }
+func (c Config) oldest() time.Duration {
+	_, unused := c.readings()
+	return c.Probe.decision(unused + 2*c.Probe.Timeout)
+}
 
 // derivedMaxAge returns the MaxAge of a configuration that sets none. A verdict must outlive
 // the longest normal gap, or a slow master would be unknown instead of unhealthy. One
@@ -114,12 +116,13 @@ func (c Config) derivedMaxAge() time.Duration {
 	return longest + c.Probe.Interval
 }
 
-// silence is how long a master that hangs is answered 200, at most. A reading that times out
-// is no fault, but a probe follows at once.
+// silence is how long a master that hangs is answered 200, at most, while agents are connected
+// to it. A reading that times out is no fault, but a probe follows at once.
 func (c Config) silence() time.Duration {
 	longest := c.Probe.decision(c.Probe.Interval)
 	if c.Calm() {
-		longest = max(longest, c.Probe.decision(c.reading()+c.Probe.Timeout))
+		every, _ := c.readings()
+		longest = max(longest, c.Probe.decision(every+c.Probe.Timeout))
 	}
 	return longest
 }
@@ -128,7 +131,8 @@ func (c Config) silence() time.Duration {
 type Detection struct {
 	// Killed is for a master whose sockets were closed.
 	Killed time.Duration
-	// Silent is for a master that still accepts connections and never answers.
+	// Silent is for a master that still accepts connections and never answers, counted from
+	// when agents are connected to it.
 	Silent time.Duration
 }
 

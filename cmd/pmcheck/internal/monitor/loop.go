@@ -24,10 +24,12 @@ func (m *Monitor) configure(c config.Config) {
 		s.close()
 	}
 	m.calm = newCalm(c, m.calm.expiry, time.Now())
+	m.signals.calm.Store(false)
 	m.runners = newRunners(c, host, &m.signals)
 	maxAge := map[string]time.Duration{}
 	for _, r := range m.runners {
 		maxAge[r.name] = r.maxAge()
+		r.unused = func(since time.Time) bool { return m.unused(c.Probe.Address, since) }
 	}
 	m.findings.configure(c.Checks, maxAge)
 }
@@ -114,8 +116,11 @@ func (m *Monitor) probeDue(ctx context.Context) {
 		s.credit = true
 		now := time.Now()
 		calm := s.name == Server && m.calmly(now)
-		if s.name == Server && m.calm.unproved(now) {
-			s.close() // its kept connection, so that the probe makes a new one
+		if s.name == Server {
+			m.signals.calm.Store(calm)
+			if m.calm.unproved(now) {
+				s.close() // its kept connection, so that the probe makes a new one
+			}
 		}
 		m.probeIf(ctx, s, !calm)
 	}

@@ -51,6 +51,7 @@ type Monitor struct {
 	work    sync.WaitGroup // the goroutines that send on these
 	stop    func()         // ends the runners of the configuration in use
 	signals signals        // to the runners
+	use     use
 
 	// Only the loop uses the fields below.
 	config      config.Config

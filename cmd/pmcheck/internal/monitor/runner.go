@@ -23,6 +23,7 @@ type signals struct {
 	restarted atomic.Bool // a check that remembers the master must start over
 	closed    atomic.Bool // with restarted: the master refused connections meanwhile
 	held      atomic.Bool // the master is held, so a command may wait for its last request
+	calm      atomic.Bool // nothing is wrong
 }
 
 // runner runs one check on a schedule of its own, so that no check delays another.
@@ -31,7 +32,8 @@ type runner struct {
 	name    string
 	kick    chan struct{} // run it now
 	signals *signals
-	every   time.Duration // at most Interval
+	every   time.Duration              // at most Interval
+	unused  func(since time.Time) bool // whether nobody has used the master
 }
 
 // found is a finding, and the request behind it as the result of a probe; nil if it proves
@@ -68,14 +70,31 @@ func (r *runner) run(ctx context.Context, to chan<- found) {
 		if !send(ctx, to, f) {
 			return
 		}
-		timer := time.NewTimer(r.pause(f.Finding))
+		if !r.rest(ctx, f.Finding) {
+			return
+		}
+	}
+}
+
+// rest waits until the next run is due, and reports whether ctx has not ended by then. Runs are
+// left out while nobody has used the master since the last one.
+func (r *runner) rest(ctx context.Context, f check.Finding) bool {
+	began, pause := time.Now(), r.pause(f)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
 		select {
 		case <-timer.C:
+			// Half a pause of room, since timers are late.
+			if time.Since(began)+pause/2 < r.Unused && r.unused(f.Checked) {
+				timer.Reset(pause)
+				continue
+			}
+			return true
 		case <-r.kick:
-			timer.Stop()
+			return true
 		case <-ctx.Done():
-			timer.Stop()
-			return
+			return false
 		}
 	}
 }
@@ -90,7 +109,7 @@ func (r *runner) pause(f check.Finding) time.Duration {
 
 // maxAge returns how old a finding of the check may be before it is stale. It leaves
 // room for a run that failed.
-func (r *runner) maxAge() time.Duration { return 3*r.Interval + r.Timeout }
+func (r *runner) maxAge() time.Duration { return max(r.Interval, r.Unused) + 2*r.Interval + r.Timeout }
 
 // newRunners returns the runners of the scheduled checks of a configuration.
 func newRunners(c config.Config, host check.Host, s *signals) []*runner {

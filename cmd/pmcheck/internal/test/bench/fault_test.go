@@ -4,6 +4,7 @@ package bench_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,15 +22,20 @@ type fault struct {
 	begin func(b *testing.B, s *lab.PuppetServer, began func()) (mend func())
 }
 
-// allFaults returns all faults. The one that is mended by a restart comes last: after the last
+// allFaults returns all faults. With the second, an agent is connected: a master without any is
+// asked seldomer. The one that is mended by a restart comes last: after the last
 // round nothing is mended.
 func allFaults() []fault {
 	return []fault{
 		{"every JRuby stuck", stick},
-		{"stopped (SIGSTOP)", func(_ *testing.B, s *lab.PuppetServer, began func()) func() {
+		{"stopped (SIGSTOP)", func(b *testing.B, s *lab.PuppetServer, began func()) func() {
+			agent, err := net.Dial("tcp", s.Address())
+			if err != nil {
+				b.Fatal(err)
+			}
 			began()
 			s.Signal(syscall.SIGSTOP)
-			return func() { s.Signal(syscall.SIGCONT) }
+			return func() { s.Signal(syscall.SIGCONT); agent.Close() }
 		}},
 		{"killed (SIGKILL)", func(_ *testing.B, s *lab.PuppetServer, began func()) func() {
 			began()

@@ -13,7 +13,8 @@ import (
 )
 
 // TestCalmMasterIsLeftAlone: while nothing is wrong, only the pool is read, and the
-// connection is kept. Whatever happens is noticed nevertheless.
+// connection is kept; three times as seldom while nobody else is connected. Whatever happens is
+// noticed nevertheless, and no later than ever by an agent.
 func TestCalmMasterIsLeftAlone(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
@@ -25,31 +26,46 @@ func TestCalmMasterIsLeftAlone(t *testing.T) {
 	r := lab.StartSite(t, lab.SiteOptions{YAML: fmt.Sprintf(
 		"probe: {interval: %s, timeout: %s, handshake: %s}\njruby: {interval: %s}\nheap: {interval: 10m}\n",
 		interval, timeout, handshake, reading)})
-	// calm waits until a second goes by with no more than what a calm master is asked. Without
-	// calm there is at least one handshake in each second.
-	calm := func() {
+	// calm waits for three readings' time without a handshake, in which the master is asked at
+	// least and at most so often. Without calm there is at least one handshake in each second.
+	calm := func(least, most int64) {
 		t.Helper()
-		lab.WaitFor(t, 20*time.Second, 0, func() error {
+		lab.WaitFor(t, 30*time.Second, 0, func() error {
 			handshakes, asked := r.Master.Handshakes(), r.Master.Questions()
-			lab.Pause(t, 1500*time.Millisecond)
+			lab.Pause(t, 3*reading+reading/2)
 			handshakes, asked = r.Master.Handshakes()-handshakes, r.Master.Questions()-asked
-			if handshakes > 0 || asked > 2 {
-				return fmt.Errorf("%d handshakes and %d questions in 1.5 s", handshakes, asked)
+			if handshakes > 0 || asked < least || asked > most {
+				return fmt.Errorf("%d handshakes and %d questions in the time of three readings", handshakes, asked)
 			}
 			return nil
 		})
 	}
-	noticed := reading + 2*timeout + slack
-	for _, state := range []checktest.State{checktest.Silent, checktest.Stopped, checktest.Error, checktest.Garbage} {
-		calm()
-		watch, changed := r.StartStopwatch(), time.Now()
-		r.SetMaster(state)
-		r.WaitAnswer(http.StatusServiceUnavailable, "", 20*time.Second)
-		assertWithin(t, "calm, then "+string(state), watch.Took(changed, time.Now()), noticed)
-		r.SetMaster(checktest.Running)
-		r.WaitServing(5 * time.Second)
+	unused := func() { t.Helper(); calm(1, 2) }
+	used := func() {
+		t.Helper()
+		startSession(t, r.Master.Address())
+		calm(3, 4)
 	}
-	calm()
+	for _, state := range []checktest.State{checktest.Silent, checktest.Stopped, checktest.Error, checktest.Garbage} {
+		for _, when := range []struct {
+			name   string
+			calm   func()
+			within time.Duration
+		}{
+			{"an agent is connected", used, reading + 2*timeout + slack},
+			{"nobody is connected", unused, 3*reading + 2*timeout + slack},
+		} {
+			when.calm()
+			watch, changed := r.StartStopwatch(), time.Now()
+			r.SetMaster(state)
+			r.WaitAnswer(http.StatusServiceUnavailable, "", 20*time.Second)
+			assertWithin(t, fmt.Sprintf("%s, then %s", when.name, state), watch.Took(changed, time.Now()), when.within)
+			r.SetMaster(checktest.Stopped) // ends all connections
+			r.SetMaster(checktest.Running)
+			r.WaitServing(5 * time.Second)
+		}
+	}
+	unused()
 	handshakes := r.Master.Handshakes()
 	if err := r.Master.WriteFiles(); err != nil {
 		t.Fatal(err)

@@ -125,7 +125,7 @@ func startEchoAt(t *testing.T, address string) string {
 	return address
 }
 
-// A session is a connection of an agent through HAProxy.
+// A session is a connection of an agent, through HAProxy or to the master itself.
 type session struct{ net.Conn }
 
 func startSession(t *testing.T, address string) *session {

@@ -99,13 +99,14 @@ func closing(t *testing.T, address string) func() time.Time {
 	return sync.OnceValue(func() time.Time { return <-at })
 }
 
-// testStopped: a server that accepts connections and never answers is DOWN within the
-// documented time. When it answers again, it is UP without any restart.
+// testStopped: a server to which an agent is connected, and that never answers, is DOWN within
+// the documented time. When it answers again, it is UP without any restart.
 func testStopped(t *testing.T, s *lab.PuppetServer) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	l := line{name: "bare", options: []string{"option httpchk"}, inter: quick, fall: 2}
 	b := startBalancer(t, []line{l}, r, nil)
 	_, bound := documented(r, l)
+	startSession(t, r.MasterAddress())
 
 	stopped := time.Now()
 	s.Signal(syscall.SIGSTOP)
