@@ -3,7 +3,6 @@ package drain_test
 import (
 	"fmt"
 	"log"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -48,22 +47,6 @@ func ExampleStore() {
 	// maint, held by upgrade
 	// drain, held by operator
 	// ready
-}
-
-// A master can be stopped when no connection may carry another request: one that
-// has been idle for longer than [drain.Reuse] does not, and pmcheck's own do not
-// count.
-func ExampleInUse() {
-	own := netip.MustParseAddrPort("127.0.0.1:40000")
-	list := []drain.Connection{
-		{Peer: own, Idle: time.Second},
-		{Peer: netip.MustParseAddrPort("192.0.2.1:51000"), Idle: time.Minute},
-		{Peer: netip.MustParseAddrPort("192.0.2.2:51000"), Idle: 2 * time.Second},
-	}
-	for _, c := range drain.InUse(list, []netip.AddrPort{own}, drain.Reuse) {
-		fmt.Println(c.Peer)
-	}
-	// Output: 192.0.2.2:51000
 }
 
 // The condition must hold for some time without a break, not only for a moment.

@@ -3,15 +3,15 @@
 package drain
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 )
 
-// sockets is implemented on Linux only. Here it returns an error that wraps
+// followUnseen is implemented on Linux only. Here it returns an error that wraps
 // errors.ErrUnsupported.
-func sockets(uint16) ([]Connection, map[netip.Addr]int, error) {
-	return nil, nil, fmt.Errorf("list TCP connections: %w", errors.ErrUnsupported)
+func followUnseen(context.Context, func()) error {
+	return fmt.Errorf("watch mounts and the clock: %w", errors.ErrUnsupported)
 }
 
 // fileHandle is implemented on Linux only. Elsewhere a directory is identified by

@@ -27,7 +27,7 @@ func layers() [][]string {
 		{"monitor"},
 		{"config", "check/checktest"},
 		{"check", "drain", "systemd"},
-		{"check/puppetclient"},
+		{"check/puppetclient", "drain/tcp"},
 		{"check/text"},
 	}
 }
@@ -50,6 +50,7 @@ func independent() map[string][]string {
 			"check", "systemd", "cmd", "net/http",
 			"github.com/prometheus", "github.com/spf13", "github.com/coreos",
 		},
+		"drain/tcp":          {"check", "systemd", "cmd", "net/http"},
 		"systemd":            {"check", "drain", "cmd"},
 		"check/checktest":    {"drain", "systemd", "cmd", "github.com/"},
 		"check/puppetclient": {"drain", "systemd", "cmd", "github.com/"},
@@ -71,7 +72,7 @@ func owners() map[string]string {
 		"github.com/prometheus/common/model":   "config",
 		"github.com/google/renameio/v2":        "drain",
 		"github.com/fsnotify/fsnotify":         "drain",
-		"github.com/vishvananda/netlink":       "drain",
+		"github.com/vishvananda/netlink":       "drain/tcp",
 		"github.com/jackc/pgx/v5/pgconn":       "budget",
 		"github.com/google/nftables":           "gate",
 	}

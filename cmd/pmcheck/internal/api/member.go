@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // Trust returns the TLS configuration of a Client that verifies a member against the CA
@@ -108,7 +108,7 @@ func OwnNames() (names []string) {
 	if name, err := os.Hostname(); err == nil {
 		names = append(names, name)
 	}
-	for _, a := range drain.OwnAddresses() { // without them, the fleet has to name the host
+	for _, a := range tcp.OwnAddresses() { // without them, the fleet has to name the host
 		if !a.IsLoopback() {
 			names = append(names, a.String())
 		}

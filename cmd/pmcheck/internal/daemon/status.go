@@ -11,6 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // Status returns the status of the daemon at the time now, with the obstacles of each
@@ -23,10 +24,10 @@ func (d *Daemon) Status(now time.Time) api.Status {
 	}
 	for i := range s.Services {
 		v := &s.Services[i]
-		var connections []drain.Connection
+		var connections []tcp.Connection
 		var unknown error
 		if v.Name == monitor.Server && v.Mode != drain.Ready {
-			connections, unknown = drain.Connections(s.Probe.Address)
+			connections, unknown = tcp.Connections(s.Probe.Address)
 		}
 		v.Obstacles = rotation.Standing(s, *v, connections)
 		if unknown != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -143,7 +144,7 @@ func (g *Gate) set(closed bool) error {
 		return err
 	}
 	g.status.Passes = nil
-	for _, own := range drain.OwnAddresses() { // connections to and from them use the loopback interface
+	for _, own := range tcp.OwnAddresses() { // connections to and from them use the loopback interface
 		g.status.Passes = append(g.status.Passes, netip.PrefixFrom(own, own.BitLen()))
 	}
 	g.status.Passes = append(g.status.Passes, g.Settings.Gate.Except...)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
-	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // surroundings is what was last seen around the master.
@@ -40,7 +40,7 @@ func (m *Monitor) lookAround(ctx context.Context, now time.Time) {
 	m.work.Go(func() {
 		next.files, next.unused = credentials.Look()
 		if due {
-			n, err := drain.Unaccepted(address)
+			n, err := tcp.Unaccepted(address)
 			next.accepts = n == 0 && err == nil
 			if n == 0 { // else the next look shows whether they were accepted
 				next.queued = now

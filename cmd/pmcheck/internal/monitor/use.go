@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // use remembers whether agents have used the master. It is safe for concurrent use.
@@ -32,8 +32,8 @@ func (u *use) over(used bool, since, now time.Time) bool {
 func (m *Monitor) unused(address string, since time.Time) bool {
 	used := true
 	if m.signals.calm.Load() {
-		list, err := drain.Connections(address)
-		used = err != nil || len(drain.InUse(list, m.State().Own, math.MaxInt64)) > 0
+		list, err := tcp.Connections(address)
+		used = err != nil || len(tcp.InUse(list, m.State().Own, math.MaxInt64)) > 0
 	}
 	return m.use.over(used, since, time.Now())
 }

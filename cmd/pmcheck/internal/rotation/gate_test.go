@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // gate adds a gate that looked for the last time that long after the hold took effect.
@@ -320,7 +321,7 @@ func TestConnectionsBehindAClosedGate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := status(drain.Drain, gate(tt.closed, time.Minute))
 			used := false
-			for _, o := range rotation.Leaving(s, monitor.Server, []drain.Connection{connection(tt.peer, tt.idle)}, held()) {
+			for _, o := range rotation.Leaving(s, monitor.Server, []tcp.Connection{connection(tt.peer, tt.idle)}, held()) {
 				used = used || o.Kind == api.ObstacleConnection
 			}
 			if used != tt.used {

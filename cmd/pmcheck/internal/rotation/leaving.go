@@ -19,6 +19,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // Settle is how long the way must stay clear: agents pause between requests.
@@ -35,7 +36,7 @@ const usualFails = balancer.TellTimes * 10 * time.Second
 // balancers that may still send agents, and for the master itself the requests
 // under way and the connections in use. A service whose hold has ended or was lifted
 // meanwhile gets agents again, however idle it is.
-func Leaving(s api.Status, service string, connections []drain.Connection, since time.Time) []api.Obstacle {
+func Leaving(s api.Status, service string, connections []tcp.Connection, since time.Time) []api.Obstacle {
 	if v, known := s.Service(service); known && v.Mode == drain.Ready {
 		path := "/" + service
 		return []api.Obstacle{obstacle(api.ObstacleNotHeld, path, "%s is not held", path)}
@@ -63,8 +64,8 @@ func Leaving(s api.Status, service string, connections []drain.Connection, since
 // inUse returns the connections that may carry another request. Behind a closed gate an
 // agent in the middle of its run cannot make another connection, so each counts as in use
 // until the agent closes it after its run, or Jetty does.
-func inUse(s api.Status, connections []drain.Connection, counted time.Time) []api.Obstacle {
-	refused := slices.DeleteFunc(slices.Clone(connections), func(c drain.Connection) bool {
+func inUse(s api.Status, connections []tcp.Connection, counted time.Time) []api.Obstacle {
+	refused := slices.DeleteFunc(slices.Clone(connections), func(c tcp.Connection) bool {
 		return !s.Gate.Refuses(c.Peer.Addr(), s.Time)
 	})
 	if list := Connected(refused, s.Probe.Connections, forever); len(list) > 0 {
@@ -171,7 +172,7 @@ func idle(counted, now time.Time) time.Duration {
 	if counted.IsZero() {
 		return forever
 	}
-	return max(drain.Reuse, now.Sub(counted)+Settle)
+	return max(tcp.Reuse, now.Sub(counted)+Settle)
 }
 
 // Unattended is Leaving for a daemon whose last status was s and that has not answered for
@@ -179,7 +180,7 @@ func idle(counted, now time.Time) time.Duration {
 // refusals. If no daemon has answered at all, s is zero, and any usual balancer may still
 // send: the daemon may just have stopped, or it may answer balancers, but not on the socket
 // of the caller.
-func Unattended(s api.Status, service string, connections []drain.Connection, lost time.Duration) []api.Obstacle {
+func Unattended(s api.Status, service string, connections []tcp.Connection, lost time.Duration) []api.Obstacle {
 	var list []api.Obstacle
 	if len(s.Services) == 0 && lost <= usualFails {
 		list = append(list, obstacle(api.ObstacleUntold, "", "no daemon answers, so balancers may still send for %s",
@@ -200,8 +201,8 @@ func Unattended(s api.Status, service string, connections []drain.Connection, lo
 
 // Connected returns the connections that may carry another request: all but the daemon's
 // own, and those that have been silent for longer than idle.
-func Connected(connections []drain.Connection, own []netip.AddrPort, idle time.Duration) []api.Obstacle {
-	used := drain.InUse(connections, own, idle)
+func Connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Duration) []api.Obstacle {
+	used := tcp.InUse(connections, own, idle)
 	if len(used) == 0 {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // Returning returns what keeps a service from being in service again since its
@@ -72,7 +73,7 @@ func outOfService(s api.Status, v api.ServiceStatus) api.Obstacle {
 
 // Standing returns the obstacles of a service in its current mode: Leaving while
 // it is held, Returning while it is ready.
-func Standing(s api.Status, v api.ServiceStatus, connections []drain.Connection) []api.Obstacle {
+func Standing(s api.Status, v api.ServiceStatus, connections []tcp.Connection) []api.Obstacle {
 	if v.Mode == drain.Ready {
 		return Returning(s, v.Name, v.ModeSince)
 	}

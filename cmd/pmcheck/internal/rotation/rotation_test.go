@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // held is when the hold of every test took effect, and now when it is looked at.
@@ -68,8 +69,8 @@ func pool(change func(*check.Finding)) func(*api.Status) {
 	return func(s *api.Status) { change(&s.Services[0].Checks[0].Finding) }
 }
 
-func connection(peer string, idle time.Duration) drain.Connection {
-	return drain.Connection{Peer: netip.MustParseAddrPort(peer), Idle: idle}
+func connection(peer string, idle time.Duration) tcp.Connection {
+	return tcp.Connection{Peer: netip.MustParseAddrPort(peer), Idle: idle}
 }
 
 func TestLeavingNamesEachObstacle(t *testing.T) {
@@ -83,7 +84,7 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 		name        string
 		status      api.Status
 		service     string
-		connections []drain.Connection
+		connections []tcp.Connection
 		want        []string
 	}{
 		{"no balancer, no agent", status(drain.Drain), monitor.Server, nil, []string{}},
@@ -139,7 +140,7 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 			monitor.Server, nil, []string{}},
 		{"another service has no requests", status(drain.Drain, pool(func(f *check.Finding) {
 			f.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a", Seconds: 3}}
-		})), "ca", []drain.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
+		})), "ca", []tcp.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
 		{"request under way", status(drain.Drain, pool(func(f *check.Finding) {
 			f.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a", Seconds: 3}}
 		})), monitor.Server, nil, []string{"request: GET /puppet/v3/catalog/a for 3 s"}},
@@ -150,25 +151,25 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 		{"JRubies of a dead server",
 			status(drain.Drain, pool(func(f *check.Finding) { f.Checked = held() }),
 				func(s *api.Status) { s.Probe.Reason = check.Refused }),
-			monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
+			monitor.Server, []tcp.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
 		{"connection in use", status(drain.Drain), monitor.Server,
-			[]drain.Connection{connection("192.0.2.1:5000", 3*time.Second)},
+			[]tcp.Connection{connection("192.0.2.1:5000", 3*time.Second)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
 		{"connections in use", status(drain.Drain), monitor.Server,
-			[]drain.Connection{connection("192.0.2.1:5000", 0), connection("192.0.2.2:5000", 0)},
+			[]tcp.Connection{connection("192.0.2.1:5000", 0), connection("192.0.2.2:5000", 0)},
 			[]string{"connection: 2 connections in use, one from 192.0.2.1"}},
 		{"connection idle for longer than agents reuse it", status(drain.Drain), monitor.Server,
-			[]drain.Connection{connection("192.0.2.1:5000", 5*time.Second)}, []string{}},
+			[]tcp.Connection{connection("192.0.2.1:5000", 5*time.Second)}, []string{}},
 		{"connection younger than the count of the JRubies",
 			status(drain.Drain, pool(func(f *check.Finding) { f.Checked = now().Add(-20 * time.Second) })),
-			monitor.Server, []drain.Connection{connection("192.0.2.1:5000", 20*time.Second)},
+			monitor.Server, []tcp.Connection{connection("192.0.2.1:5000", 20*time.Second)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
 		{"idle connection to a master that does not report its JRubies",
 			status(drain.Drain, func(s *api.Status) { s.Services[0].Checks = nil }), monitor.Server,
-			[]drain.Connection{connection("192.0.2.1:5000", 10*time.Minute)},
+			[]tcp.Connection{connection("192.0.2.1:5000", 10*time.Minute)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
 		{"the daemon's own connection", status(drain.Drain), monitor.Server,
-			[]drain.Connection{connection("127.0.0.1:40000", 0)}, []string{}},
+			[]tcp.Connection{connection("127.0.0.1:40000", 0)}, []string{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -207,7 +208,7 @@ func TestUnattendedWaitsForBalancersThatItDoesNotKnow(t *testing.T) {
 }
 
 func TestUnattendedSeesEveryConnection(t *testing.T) {
-	idle := []drain.Connection{connection("192.0.2.1:5000", 20*time.Minute)}
+	idle := []tcp.Connection{connection("192.0.2.1:5000", 20*time.Minute)}
 	assertObstacles(t, rotation.Unattended(api.Status{}, "", idle, time.Hour),
 		[]string{"connection: 1 connection in use, from 192.0.2.1"})
 	assertObstacles(t, rotation.Unattended(api.Status{}, "", nil, 31*time.Second), []string{})

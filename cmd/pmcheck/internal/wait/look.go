@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 const (
@@ -110,7 +111,7 @@ func drained(client api.Client, master, service string, since time.Time, d *rota
 		if collision := d.Collision(status); len(collision) > 0 {
 			return collision
 		}
-		connections, unseen := drain.Connections(master)
+		connections, unseen := tcp.Connections(master)
 		if unseen != nil {
 			return unknown(unseen)
 		}

@@ -1,4 +1,4 @@
-package drain_test
+package tcp_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 func TestConnectionsListsThoseOfThePort(t *testing.T) {
@@ -37,16 +37,16 @@ func TestConnectionsListsThoseOfThePort(t *testing.T) {
 			if len(got) != 1 || got[0].Peer != own {
 				t.Fatalf("%v, want the one from %s", got, own)
 			}
-			if used := drain.InUse(got, nil, time.Hour); len(used) != 1 {
+			if used := tcp.InUse(got, nil, time.Hour); len(used) != 1 {
 				t.Errorf("in use: %v", used)
 			}
-			if used := drain.InUse(got, []netip.AddrPort{own}, time.Hour); len(used) != 0 {
+			if used := tcp.InUse(got, []netip.AddrPort{own}, time.Hour); len(used) != 0 {
 				t.Errorf("our own connection counts as in use: %v", used)
 			}
 			// Data resets the idle time.
 			io.WriteString(client, "x")
 			io.ReadFull(accepted, make([]byte, 1))
-			if idle := connections(t, server)[0].Idle; idle > drain.Reuse {
+			if idle := connections(t, server)[0].Idle; idle > tcp.Reuse {
 				t.Errorf("idle for %s right after a byte", idle)
 			}
 			accepted.Close()
@@ -69,7 +69,7 @@ func TestUnacceptedCountsWhatTheServerHasNotAccepted(t *testing.T) {
 		defer l.Close()
 		server := fmt.Sprintf("localhost:%d", l.Addr().(*net.TCPAddr).Port)
 		for want := range 3 {
-			if got, err := drain.Unaccepted(server); got != want || err != nil {
+			if got, err := tcp.Unaccepted(server); got != want || err != nil {
 				t.Fatalf("%s: %d, %v; want %d", address, got, err, want)
 			}
 			client, err := net.Dial("tcp", server)
@@ -84,24 +84,24 @@ func TestUnacceptedCountsWhatTheServerHasNotAccepted(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer accepted.Close()
-			if got, err := drain.Unaccepted(server); got != want || err != nil {
+			if got, err := tcp.Unaccepted(server); got != want || err != nil {
 				t.Errorf("%s: %d, %v; want %d", address, got, err, want)
 			}
 		}
 		other := fmt.Sprintf("192.0.2.1:%d", l.Addr().(*net.TCPAddr).Port)
-		if n, err := drain.Unaccepted(other); err == nil {
+		if n, err := tcp.Unaccepted(other); err == nil {
 			t.Errorf("%d for the address of another host, want an error", n)
 		}
 		l.Close()
-		if n, err := drain.Unaccepted(server); err == nil {
+		if n, err := tcp.Unaccepted(server); err == nil {
 			t.Errorf("%s: %d for a closed port, want an error", address, n)
 		}
 	}
 }
 
-func connections(t *testing.T, address string) []drain.Connection {
+func connections(t *testing.T, address string) []tcp.Connection {
 	t.Helper()
-	list, err := drain.Connections(address)
+	list, err := tcp.Connections(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,26 +155,10 @@ func TestConnectionIsInUseUntilItWasIdleForLonger(t *testing.T) {
 	for _, tt := range []struct {
 		idle time.Duration
 		used bool
-	}{{0, true}, {drain.Reuse, true}, {drain.Reuse + 1, false}} {
-		used := drain.InUse([]drain.Connection{{Peer: peer, Idle: tt.idle}}, nil, drain.Reuse)
+	}{{0, true}, {tcp.Reuse, true}, {tcp.Reuse + 1, false}} {
+		used := tcp.InUse([]tcp.Connection{{Peer: peer, Idle: tt.idle}}, nil, tcp.Reuse)
 		if (len(used) == 1) != tt.used {
 			t.Errorf("idle for %s: in use %v, want %v", tt.idle, len(used) == 1, tt.used)
-		}
-	}
-}
-
-func TestSettleNeedsTheConditionWithoutABreak(t *testing.T) {
-	now := time.Now()
-	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
-	s := drain.Settle{After: time.Second}
-	for _, step := range []struct {
-		at    float64
-		clear bool
-		want  bool
-	}{{0, true, false}, {0.9, true, false}, {0.95, false, false}, {1.5, true, false}, {2.4, true, false},
-		{2.5, true, true}, {2.6, true, true}, {2.7, false, false}} {
-		if got := s.Observe(step.clear, at(step.at)); got != step.want {
-			t.Errorf("after %g s: %v, want %v", step.at, got, step.want)
 		}
 	}
 }

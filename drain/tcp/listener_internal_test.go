@@ -1,4 +1,4 @@
-package drain
+package tcp
 
 import (
 	"net/netip"

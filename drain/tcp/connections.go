@@ -1,4 +1,6 @@
-package drain
+// Package tcp reads from the kernel who is connected to the master: the balancers and agents
+// that a master which leaves must wait for, and whether anybody uses it.
+package tcp
 
 import (
 	"fmt"
@@ -145,24 +147,4 @@ func InUse(list []Connection, own []netip.AddrPort, idle time.Duration) []Connec
 	return slices.DeleteFunc(slices.Clone(list), func(c Connection) bool {
 		return c.Idle > idle || slices.Contains(own, c.Peer)
 	})
-}
-
-// Settle recognizes the moment at which a condition has held for long enough. The
-// zero value with After set is ready to use; it is not safe for concurrent use.
-type Settle struct {
-	After time.Duration
-	since time.Time // when the condition began to hold; zero while it does not
-}
-
-// Observe records whether the condition holds now, and reports whether it has held
-// for at least After.
-func (s *Settle) Observe(clear bool, now time.Time) bool {
-	switch {
-	case !clear:
-		s.since = time.Time{}
-		return false
-	case s.since.IsZero():
-		s.since = now
-	}
-	return now.Sub(s.since) >= s.After
 }
