@@ -7,7 +7,7 @@ import (
 )
 
 // SetInterval sets how often Run reads the directories without an event.
-func (w *Watcher) SetInterval(d time.Duration) { w.interval = d }
+func (w *Watcher) SetInterval(d time.Duration) { w.seldom, w.often = d, d }
 
 // SetNotify replaces the function that subscribes Run to the kernel's events.
 func (w *Watcher) SetNotify(f func() (*fsnotify.Watcher, error)) { w.newNotify = f }

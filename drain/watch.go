@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,13 +15,18 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// scanInterval is how often a Watcher reads the directories without an event. It bounds
-// how late the Watcher notices what the kernel does not report: the end of a hold, a
-// clock that was set, a file system mounted over a directory or unmounted.
-const scanInterval = time.Second
+// A Watcher reads the directories without an event every seldom, and every often while the
+// kernel does not tell it everything: it has no watches left, a directory is missing, or
+// the system is not Linux.
+const (
+	seldom = 5 * time.Second
+	often  = time.Second
+)
 
 // Watcher follows a [Store]: within milliseconds for changes that the kernel
-// reports, and within about a second for all others. Unlike Read, it recognizes
+// reports, mounts and a clock that is set among them, and for ends of holds; within about a
+// second while [Watcher.Degraded] is not nil, and five for all others, such as a directory two
+// levels up that is moved. Unlike Read, it recognizes
 // directories: one that was replaced, and was not accepted since, is a hold of the
 // holder [Directory]. Its methods are safe for concurrent use.
 type Watcher struct {
@@ -30,8 +36,12 @@ type Watcher struct {
 	changes  chan struct{}
 	rescan   chan struct{}
 
+	told atomic.Bool // of what inotify does not report
+
 	// For Run alone.
-	interval  time.Duration
+	seldom    time.Duration
+	often     time.Duration
+	sees      bool // all directories are watched
 	newNotify func() (*fsnotify.Watcher, error)
 	notify    *fsnotify.Watcher // nil while there is none
 	known     map[string]identity
@@ -45,7 +55,8 @@ func (s *Store) Watch() *Watcher {
 		store:     s,
 		changes:   make(chan struct{}, 1),
 		rescan:    make(chan struct{}, 1),
-		interval:  scanInterval,
+		seldom:    seldom,
+		often:     often,
 		newNotify: fsnotify.NewWatcher,
 		known:     make(map[string]identity),
 	}
@@ -74,11 +85,16 @@ func (w *Watcher) Degraded() error { return *w.degraded.Load() }
 // Run follows the store until ctx ends. It must be called at most once. It returns an
 // error only if the kernel's watches cannot be closed.
 func (w *Watcher) Run(ctx context.Context) error {
-	tick := time.NewTicker(w.interval)
-	defer tick.Stop()
+	var unseen sync.WaitGroup
+	defer unseen.Wait()
+	unseen.Go(func() {
+		followUnseen(ctx, func() { w.told.Store(true); w.Rescan() })
+		w.told.Store(false) // then it looks often
+		w.Rescan()
+	})
 	for {
 		w.scan()
-		if w.wait(ctx, tick.C) {
+		if w.wait(ctx) {
 			continue
 		}
 		if w.notify == nil {
@@ -88,8 +104,25 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
+// pause returns how long to wait for an event: at most until the next hold ends.
+func (w *Watcher) pause() time.Duration {
+	pause := w.seldom
+	if !w.sees || !w.told.Load() {
+		pause = w.often
+	}
+	now := w.store.now()
+	for _, h := range w.Current().holds {
+		if h.InEffect(now) && !h.Until.IsZero() {
+			pause = min(pause, h.Until.Sub(now))
+		}
+	}
+	return pause
+}
+
 // wait returns true when it is time to scan and false when ctx has ended.
-func (w *Watcher) wait(ctx context.Context, tick <-chan time.Time) bool {
+func (w *Watcher) wait(ctx context.Context) bool {
+	timer := time.NewTimer(w.pause())
+	defer timer.Stop()
 	var events chan fsnotify.Event
 	var failures chan error
 	if w.notify != nil {
@@ -99,7 +132,7 @@ func (w *Watcher) wait(ctx context.Context, tick <-chan time.Time) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-tick:
+		case <-timer.C:
 			return true
 		case <-w.rescan:
 			return true
@@ -166,6 +199,7 @@ func (w *Watcher) recognize(v view) error {
 // was replaced is watched again. arm returns the first error only, since all of them
 // usually have the same cause.
 func (w *Watcher) arm() error {
+	w.sees = false
 	if w.notify == nil {
 		notify, err := w.newNotify()
 		if err != nil {
@@ -173,10 +207,12 @@ func (w *Watcher) arm() error {
 		}
 		w.notify = notify
 	}
+	w.sees = true
 	var first error
 	for _, p := range w.store.places() {
 		for _, dir := range []string{p.dir, filepath.Dir(filepath.Clean(p.dir))} {
 			err := w.notify.Add(dir)
+			w.sees = w.sees && err == nil
 			// The snapshot reports a missing directory.
 			if first == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 				first = fmt.Errorf("watch %s: %w", dir, explain(err))

@@ -139,6 +139,7 @@ func TestWatchReportsTheEndOfAHold(t *testing.T) {
 	s, c := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
 	w := s.Watch()
+	w.SetInterval(10 * time.Millisecond)
 	start(t, s, w)
 	for _, step := range []struct {
 		now  int
