@@ -60,6 +60,9 @@ func (k *Keeper) keep(ctx context.Context, d *Daemon) {
 			said = now
 			d.notify(systemd.Status(now))
 		}
+		if k.PuppetMissing == nil {
+			tick.Reset(keepEvery) // nothing expires in a state that is renewed
+		}
 		select {
 		case <-ctx.Done():
 			d.notify(systemd.Stopping())

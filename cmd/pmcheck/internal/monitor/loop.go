@@ -55,7 +55,7 @@ func (m *Monitor) loop(ctx context.Context) {
 	defer cancel()
 	tick := time.NewTicker(m.config.Probe.Interval)
 	defer tick.Stop()
-	again := time.NewTicker(holdsMaxAge / 3)
+	again := time.NewTimer(holdsMaxAge / 3)
 	defer again.Stop()
 	m.start(ctx)
 	m.probeAll(ctx)
@@ -97,6 +97,7 @@ func (m *Monitor) loop(ctx context.Context) {
 			m.probeAll(ctx)
 		}
 		m.publish()
+		again.Reset(holdsMaxAge / 3)
 	}
 }
 
