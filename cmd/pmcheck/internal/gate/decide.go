@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// holdsTime is how old the holds may be. What was read before that no longer counts: the
-// directory may be on a file server that hangs.
-const holdsTime = 10 * time.Second
+// holdsTime is how old the holds may be, which are read every 5 s at least. What was read before
+// that no longer counts: the directory may be on a file server that hangs.
+const holdsTime = 15 * time.Second
 
 // Decision is whether new connections are refused, and why.
 type Decision struct {

@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 		{name: "a missing directory and a file of the holder initial", missing: true,
 			reboot: map[string]string{"initial.json": held},
 			want:   gate.Decision{Closed: true, Reason: "held in drain by initial"}},
-		{name: "holds that were read long ago", files: map[string]string{"operator.json": held}, age: 11 * time.Second,
+		{name: "holds that were read long ago", files: map[string]string{"operator.json": held}, age: 16 * time.Second,
 			want: gate.Decision{Reason: "the directories of holds do not answer"}},
 		{name: "the last master of the pool", files: map[string]string{"operator.json": held}, alone: alone,
 			want: gate.Decision{Reason: "held in drain by operator, but " + alone}},
