@@ -93,7 +93,7 @@ func (h Host) shared() (client, own *puppetclient.Client) {
 	return client, client
 }
 
-// unusedFactor is how much seldomer a check asks a master that nobody uses.
+// unusedFactor is how much longer a pause may be while no agent uses the master.
 const unusedFactor = 3
 
 // Scheduled is a check that runs repeatedly.
@@ -106,8 +106,8 @@ type Scheduled struct {
 	Reading func() *Result
 	// Interval is the pause between two runs, Timeout the longest that one may take.
 	Interval, Timeout time.Duration
-	// Unused is the longest pause while nobody uses the master, whose code is then cold, and a
-	// request costs it most; 0 if that makes no difference.
+	// Unused is the longest pause while no agent uses the master, when a request costs it
+	// most, since the JVM has compiled little; 0 if that makes no difference.
 	Unused time.Duration
 	// Client is the client of the check; nil if it sends no requests or uses that of
 	// the Host. The caller must close it when the check is no longer needed.

@@ -38,11 +38,11 @@ type JRubySettings struct {
 	BusyFall int `yaml:"busy_fall" min:"1" max:"100"`
 }
 
-// longestUnused bounds how long the pool of a master that nobody uses is left unread: Jetty ends
-// a connection that is idle for 30 s.
+// longestUnused bounds the time between two looks at a master that no agent uses: Jetty ends a
+// connection that is idle for 30 s.
 const longestUnused = 25 * time.Second
 
-// Unused is the longest time between two looks while nobody uses the master: three times
+// Unused is the longest time between two looks while no agent uses the master: three times
 // Interval, at most 25 s.
 func (s JRubySettings) Unused() time.Duration {
 	return min(unusedFactor*s.Interval, longestUnused)

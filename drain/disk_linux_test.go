@@ -109,22 +109,20 @@ func fillDisk(t *testing.T, dir string) {
 	}
 }
 
-// The kernel does not report a mount, but it reports changes in the directory again once
+// TestWatchFollowsAMountedDirectory: the kernel reports the changes in the directory again once
 // the watcher has noticed the mount.
-func TestWatchSeesMounts(t *testing.T) {
+func TestWatchFollowsAMountedDirectory(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	s, w := watched(t, never)
 	const bad = "directory:maint:hold-unreadable"
 	mount(t, s.Persistent)
-	w.Rescan()
 	waitFor(t, w, bad)
 	must(t, accept(s))
 	waitFor(t, w, "")
 	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
 	waitFor(t, w, "mounted:maint")
 	must(t, unix.Unmount(s.Persistent, 0))
-	w.Rescan()
 	waitFor(t, w, bad+" first:drain")
 	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
 	waitFor(t, w, bad+" second:maint first:drain")

@@ -9,6 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// unseenPause is the least time between two calls of changed: on a host that starts containers,
+// mounts come by the dozen.
+const unseenPause = 100 * time.Millisecond
+
 // followUnseen calls changed once, and after each change that inotify does not report: a file
 // system is mounted or unmounted in this mount namespace, or the clock is set. It returns when ctx
 // ends, or with an error when it can no longer tell.
@@ -41,6 +45,11 @@ func followUnseen(ctx context.Context, changed func()) error {
 			return err
 		}
 		changed()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(unseenPause):
+		}
 		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
 			return fmt.Errorf("watch mounts and the clock: %w", err)
 		}

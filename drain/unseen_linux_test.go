@@ -1,6 +1,8 @@
 package drain_test
 
 import (
+	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -34,6 +36,9 @@ func TestWatchSeesAClockThatIsSet(t *testing.T) {
 		now := hours(i % 2 * 2)
 		c.set(now)
 		_, err := unix.Adjtimex(&unix.Timex{Modes: unix.ADJ_SETOFFSET, Time: unix.Timeval{Usec: 1}})
+		if errors.Is(err, unix.EPERM) && os.Getenv("CI") == "" {
+			t.Skip("needs CAP_SYS_TIME")
+		}
 		must(t, err)
 		waitUntil(t, w, now.String(), func() string { return w.Current().Taken().String() })
 	}

@@ -15,18 +15,18 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A Watcher reads the directories without an event every seldom, and every often while the
-// kernel does not tell it everything: it has no watches left, a directory is missing, or
-// the system is not Linux.
+// How often a Watcher reads the directories without an event: seldom while the kernel reports
+// all that it can, and often while it does not, because there are no watches left, a
+// directory is missing, or the system is not Linux.
 const (
 	seldom = 5 * time.Second
 	often  = time.Second
 )
 
-// Watcher follows a [Store]: within milliseconds for changes that the kernel
-// reports, mounts and a clock that is set among them, and for ends of holds; within about a
-// second while [Watcher.Degraded] is not nil, and five for all others, such as a directory two
-// levels up that is moved. Unlike Read, it recognizes
+// Watcher follows a [Store]: within milliseconds for changes that the kernel reports, among
+// them mounts and a clock that is set, and for ends of holds. All others, such as a move of a
+// directory two levels up, it notices within about five seconds; within one while the kernel
+// reports less than it can, as when [Watcher.Degraded] is not nil. Unlike Read, it recognizes
 // directories: one that was replaced, and was not accepted since, is a hold of the
 // holder [Directory]. Its methods are safe for concurrent use.
 type Watcher struct {
@@ -36,7 +36,7 @@ type Watcher struct {
 	changes  chan struct{}
 	rescan   chan struct{}
 
-	told atomic.Bool // of what inotify does not report
+	told atomic.Bool // the kernel reports mounts and a clock that is set, too
 
 	// For Run alone.
 	seldom    time.Duration
@@ -89,7 +89,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	defer unseen.Wait()
 	unseen.Go(func() {
 		followUnseen(ctx, func() { w.told.Store(true); w.Rescan() })
-		w.told.Store(false) // then it looks often
+		w.told.Store(false) // whatever the error is: Run looks often instead
 		w.Rescan()
 	})
 	for {

@@ -18,7 +18,7 @@ const GateFile = "gate.json"
 type GateStatus struct {
 	Closed bool      `json:"closed"`
 	Since  time.Time `json:"since"`  // when Closed last changed
-	Looked time.Time `json:"looked"` // when it last read the holds and decided
+	Looked time.Time `json:"looked"` // when it last decided
 	Reason string    `json:"reason"` // why it is closed or open
 	Port   uint16    `json:"port"`
 	// Passes are the networks whose connections it never refuses: loopback, this host's

@@ -149,9 +149,9 @@ func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
 		{"checks: {jruby: off}\n", false, 5500 * time.Millisecond},
 		{"checks: {jruby: warn}\n", true, 21500 * time.Millisecond},
 		{"probe: {max_age: 6s}\n", false, 6 * time.Second},
-		{"probe: {max_age: 19400ms}\n", false, 19400 * time.Millisecond},
-		{"probe: {max_age: 19500ms}\n", true, 19500 * time.Millisecond},
-		{"probe: {max_age: 19500ms, fall: 2}\n", false, 19500 * time.Millisecond},
+		{"probe: {max_age: 9400ms}\n", false, 9400 * time.Millisecond},
+		{"probe: {max_age: 9500ms}\n", true, 9500 * time.Millisecond},
+		{"probe: {max_age: 9500ms, fall: 2}\n", false, 9500 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		l, err := config.Check(config.Options{File: write(t, tt.yaml)})
@@ -161,6 +161,25 @@ func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
 		}
 		if got := l.Config; got.Calm() != tt.calm || got.Probe.MaxAge != tt.maxAge {
 			t.Errorf("%q: calm %v, max_age %s; want %v, %s", tt.yaml, got.Calm(), got.Probe.MaxAge, tt.calm, tt.maxAge)
+		}
+	}
+}
+
+// TestUnusedIsNoLongerThanAVerdictLives: a reading comes in time for a max_age that is configured,
+// and before Jetty ends the connection.
+func TestUnusedIsNoLongerThanAVerdictLives(t *testing.T) {
+	for yaml, want := range map[string]time.Duration{
+		"":                            15 * time.Second,
+		"jruby: {interval: 1s}\n":     3 * time.Second,
+		"probe: {max_age: 19500ms}\n": 15 * time.Second,
+		"probe: {max_age: 19400ms}\n": 5 * time.Second,
+		"probe: {interval: 10s}\njruby: {interval: 10s}\n": 25 * time.Second,
+	} {
+		l, err := config.Check(config.Options{File: write(t, yaml)})
+		if err != nil {
+			t.Errorf("%q: %v", yaml, err)
+		} else if got := l.Config.Unused(); got != want {
+			t.Errorf("%q: %s, want %s", yaml, got, want)
 		}
 	}
 }

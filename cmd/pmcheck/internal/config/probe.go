@@ -88,22 +88,29 @@ func (c Config) Calm() bool {
 	every, unused := c.readings()
 	return c.Checks.Severity(check.CheckJRuby) != check.Off && c.Probe.Revocation != puppetclient.RevocationOff &&
 		every.Seconds() <= calmFactor*c.Probe.Interval.Seconds() && every <= unused &&
-		(c.Probe.MaxAge == 0 || c.Probe.MaxAge >= c.oldest())
+		(c.Probe.MaxAge == 0 || c.Probe.MaxAge >= c.Probe.oldest(every))
 }
 
-// readings returns the pause between two readings of the pool, and the longest one while nobody
-// uses the master.
+// readings returns the pause between two readings of the pool, and the longest one that the
+// check allows while no agent uses the master.
 func (c Config) readings() (every, unused time.Duration) {
 	s := check.Settings[check.JRubySettings](c.Checks)
 	return s.Interval, s.Unused()
 }
 
+// Unused returns the longest pause between two readings while no agent uses the master, which
+// a verdict outlives.
+func (c Config) Unused() time.Duration {
+	every, unused := c.readings()
+	if c.Probe.MaxAge > 0 && c.Probe.MaxAge < c.Probe.oldest(unused) {
+		return every
+	}
+	return unused
+}
+
 // oldest is how old a verdict from a reading normally becomes, at most: the reading, the pause,
 // a reading that times out, and then the probes.
-func (c Config) oldest() time.Duration {
-	_, unused := c.readings()
-	return c.Probe.decision(unused + 2*c.Probe.Timeout)
-}
+func (p Probe) oldest(pause time.Duration) time.Duration { return p.decision(pause + 2*p.Timeout) }
 
 // derivedMaxAge returns the MaxAge of a configuration that sets none. A verdict must outlive
 // the longest normal gap, or a slow master would be unknown instead of unhealthy. One
@@ -111,7 +118,7 @@ func (c Config) oldest() time.Duration {
 func (c Config) derivedMaxAge() time.Duration {
 	longest := c.Probe.decision(c.Probe.Interval)
 	if c.Calm() {
-		longest = max(longest, c.oldest())
+		longest = max(longest, c.Probe.oldest(c.Unused()))
 	}
 	return longest + c.Probe.Interval
 }

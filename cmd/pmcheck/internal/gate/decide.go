@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// holdsTime is how old the holds may be, which are read every 5 s at least. What was read before
+// holdsTime is how old the holds may be, which are read at least every 5 s. What was read before
 // that no longer counts: the directory may be on a file server that hangs.
 const holdsTime = 15 * time.Second
 

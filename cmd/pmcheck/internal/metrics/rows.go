@@ -97,7 +97,7 @@ func rows() []row {
 		gauge("gate_closed", "1 while new connections to the master's port are refused, 0 while the gate is open; "+
 			"absent while no gate runs."),
 		gauge("gate_since_timestamp_seconds", "When gate_closed last changed."),
-		gauge("gate_look_timestamp_seconds", "When the gate last read the holds; it does so every second."),
+		gauge("gate_look_timestamp_seconds", "When the gate last decided; it does so every second."),
 		gauge("gate_refused_attempts", "Attempts to connect that were refused since the gate closed."),
 
 		gauge("balancer_answer_code", "The last status code that a balancer got.", by...),

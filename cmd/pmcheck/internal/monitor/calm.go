@@ -95,7 +95,7 @@ func (m *Monitor) calmly(now time.Time) bool {
 	s := m.State()
 	f := facts{
 		health: s.Services[0].Verdict.At(now).Health,
-		limit:  check.Settings[check.JRubySettings](m.config.Checks).Unused() + 3*m.config.Probe.Timeout,
+		limit:  m.config.Unused() + 3*m.config.Probe.Timeout,
 	}
 	f.mode, _ = s.Mode(Server, now)
 	f.pool, _ = m.findings.last(check.CheckJRuby, now)

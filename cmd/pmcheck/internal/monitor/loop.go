@@ -29,7 +29,7 @@ func (m *Monitor) configure(c config.Config) {
 	maxAge := map[string]time.Duration{}
 	for _, r := range m.runners {
 		maxAge[r.name] = r.maxAge()
-		r.unused = func(since time.Time) bool { return m.unused(c.Probe.Address, since) }
+		r.idle = func(since check.Finding) bool { return m.idle(c.Probe.Address, since) }
 	}
 	m.findings.configure(c.Checks, maxAge)
 }

@@ -32,8 +32,8 @@ type runner struct {
 	name    string
 	kick    chan struct{} // run it now
 	signals *signals
-	every   time.Duration              // at most Interval
-	unused  func(since time.Time) bool // whether nobody has used the master
+	every   time.Duration                  // at most Interval
+	idle    func(since check.Finding) bool // no agent has used the master
 }
 
 // found is a finding, and the request behind it as the result of a probe; nil if it proves
@@ -76,21 +76,20 @@ func (r *runner) run(ctx context.Context, to chan<- found) {
 	}
 }
 
-// rest waits until the next run is due, and reports whether ctx has not ended by then. Runs are
-// left out while nobody has used the master since the last one.
+// rest waits until the next run is due, and reports whether ctx has not ended by then. While all
+// is well, runs are left out if the master has been idle since the last one.
 func (r *runner) rest(ctx context.Context, f check.Finding) bool {
-	began, pause := time.Now(), r.pause(f)
+	pause := r.pause(f)
+	mayLeaveOut := f.State == check.StateOK && pause == r.every
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	for {
+	for rest := pause; ; rest += pause {
 		select {
 		case <-timer.C:
-			// Half a pause of room, since timers are late.
-			if time.Since(began)+pause/2 < r.Unused && r.unused(f.Checked) {
-				timer.Reset(pause)
-				continue
+			if !mayLeaveOut || rest+pause > r.Unused || !r.idle(f) {
+				return true
 			}
-			return true
+			timer.Reset(pause)
 		case <-r.kick:
 			return true
 		case <-ctx.Done():
@@ -128,6 +127,9 @@ func newRunners(c config.Config, host check.Host, s *signals) []*runner {
 			kick:      make(chan struct{}, 1),
 			signals:   s,
 			every:     scheduled.Interval,
+		}
+		if r.name == check.CheckJRuby {
+			r.Unused = c.Unused()
 		}
 		if r.Urgent && c.Agent.Weight {
 			r.every = min(r.every, weighEvery)

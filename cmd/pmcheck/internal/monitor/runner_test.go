@@ -10,41 +10,46 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// TestUnusedMasterIsAskedSeldomer: runs are left out while nobody uses the master, up to the
-// longest pause, and at no other time.
-func TestUnusedMasterIsAskedSeldomer(t *testing.T) {
+// TestIdleMasterIsAskedLessOften: runs are left out while no agent uses the master and all is
+// well, up to the longest pause.
+func TestIdleMasterIsAskedLessOften(t *testing.T) {
 	t.Parallel()
 	until := func(end int) func(int) bool { return func(second int) bool { return second < end } }
 	const never, always = 0, 1000
 	for _, tt := range []struct {
 		name           string
-		unused         func(second int) bool
+		idle           func(second int) bool
+		state          check.State
+		health         check.Health
 		kick           int // the second in which the check must run now
-		every, longest time.Duration
-		want           []int // the seconds in which it runs
+		every, longest int // seconds
+		want           []int
 	}{
-		{"nobody comes", until(always), 0, 5 * time.Second, 15 * time.Second, []int{0, 15, 30, 45}},
-		{"somebody is there", until(never), 0, 5 * time.Second, 15 * time.Second,
-			[]int{0, 5, 10, 15, 20, 25, 30, 35, 40, 45}},
-		{"somebody comes", until(18), 0, 5 * time.Second, 15 * time.Second, []int{0, 15, 20, 25, 30, 35, 40, 45}},
-		{"it is wanted now", until(always), 7, 5 * time.Second, 15 * time.Second, []int{0, 7, 22, 37}},
-		{"it makes no difference", until(always), 0, 15 * time.Second, 0, []int{0, 15, 30, 45}},
-		{"no multiple", until(always), 0, 10 * time.Second, 25 * time.Second, []int{0, 20, 40}},
-		{"the pause is longer", until(always), 0, 20 * time.Second, 15 * time.Second, []int{0, 20, 40}},
+		{"idle", until(always), check.StateOK, check.Healthy, 0, 5, 15, []int{0, 15, 30, 45}},
+		{"in use", until(never), check.StateOK, check.Healthy, 0, 5, 15, []int{0, 5, 10, 15, 20, 25, 30, 35, 40, 45}},
+		{"an agent comes", until(18), check.StateOK, check.Healthy, 0, 5, 15, []int{0, 15, 20, 25, 30, 35, 40, 45}},
+		{"a warning", until(always), check.StateWarn, check.Busy, 0, 15, 45, []int{0, 15, 30, 45}},
+		{"not known", until(always), check.StateNone, check.Unknown, 0, 15, 45, []int{0, 15, 30, 45}},
+		{"wanted now", until(always), check.StateOK, check.Healthy, 7, 5, 15, []int{0, 7, 22, 37}},
+		{"no difference", until(always), check.StateOK, check.Healthy, 0, 15, 0, []int{0, 15, 30, 45}},
+		{"no multiple: 9 s", until(always), check.StateOK, check.Healthy, 0, 9, 25, []int{0, 18, 36}},
+		{"no multiple: 10 s", until(always), check.StateOK, check.Healthy, 0, 10, 25, []int{0, 20, 40}},
+		{"less than two: 13 s", until(always), check.StateOK, check.Healthy, 0, 13, 25, []int{0, 13, 26, 39}},
+		{"less than one", until(always), check.StateOK, check.Healthy, 0, 20, 15, []int{0, 20, 40}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				second := func() int { return int(time.Since(began).Seconds()) }
-				r := &runner{kick: make(chan struct{}, 1), signals: new(signals), every: tt.every}
-				r.Timeout, r.Interval, r.Unused = time.Second, tt.every, tt.longest
-				r.unused = func(time.Time) bool { return tt.unused(second()) }
+				r := &runner{kick: make(chan struct{}, 1), signals: new(signals), every: time.Duration(tt.every) * time.Second}
+				r.Interval, r.Timeout, r.Unused = r.every, time.Second, time.Duration(tt.longest)*time.Second
+				r.idle = func(check.Finding) bool { return tt.idle(second()) }
 				ctx, cancel := context.WithTimeout(t.Context(), 49*time.Second)
 				defer cancel()
 				var ran []int
 				r.Check = func(context.Context) check.Finding {
 					ran = append(ran, second())
-					return check.Finding{}
+					return check.Finding{State: tt.state, Health: tt.health}
 				}
 				found := make(chan found)
 				go r.run(ctx, found)
@@ -69,26 +74,38 @@ func TestUnusedMasterIsAskedSeldomer(t *testing.T) {
 	}
 }
 
-// TestUseIsOverOnceALookHasFoundNobody: what the last agent has done is looked at before
-// anything is left out.
-func TestUseIsOverOnceALookHasFoundNobody(t *testing.T) {
+// TestUseIsOverOnceALookHasFoundNoAgent: what the last agent has done is looked at before a run
+// is left out.
+func TestUseIsOverOnceALookHasFoundNoAgent(t *testing.T) {
 	began := time.Now()
+	pool := func(borrows int64, borrowed int) *check.Pool {
+		return &check.Pool{Borrows: borrows, Borrowed: make([]check.Loan, borrowed)}
+	}
 	for _, tt := range []struct {
 		name  string
-		looks []bool // one each second; true found the master in use
+		looks []bool // one each second; true found an agent connected
+		pools []*check.Pool
 		since time.Duration
 		want  bool
 	}{
-		{"never used", []bool{false, false}, 0, true},
-		{"used now", []bool{false, true}, 0, false},
-		{"used until now, perhaps", []bool{true, false}, time.Second / 2, false},
-		{"used before", []bool{true, false, false}, time.Second * 3 / 2, true},
-		{"used since", []bool{false, true, false, false}, time.Second / 2, false},
+		{"never used", []bool{false, false}, nil, 0, true},
+		{"used now", []bool{false, true}, nil, 0, false},
+		{"used until now, perhaps", []bool{true, false}, nil, time.Second / 2, false},
+		{"used before", []bool{true, false, false}, nil, time.Second * 3 / 2, true},
+		{"used since", []bool{false, true, false, false}, nil, time.Second / 2, false},
+		{"JRubies are lent", []bool{false}, []*check.Pool{pool(0, 1)}, 0, false},
+		{"JRubies were lent", []bool{false, false}, []*check.Pool{pool(0, 0), pool(7, 0)}, 0, false},
+		{"none was lent", []bool{false, false, false}, []*check.Pool{pool(7, 0), pool(7, 0), pool(7, 0)},
+			time.Second * 3 / 2, true},
 	} {
 		var u use
 		got := false
-		for i, used := range tt.looks {
-			got = u.over(used, began.Add(tt.since), began.Add(time.Duration(i)*time.Second))
+		for i, connected := range tt.looks {
+			f := check.Finding{Checked: began.Add(tt.since)}
+			if tt.pools != nil {
+				f.Pool = tt.pools[i]
+			}
+			got = u.over(connected, f, began.Add(time.Duration(i)*time.Second))
 		}
 		if got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)

@@ -82,8 +82,8 @@ func (s *State) Judged() bool {
 	return known && s.Probes > 0 && server.Verdict.Reason != check.JRubyUnread
 }
 
-// holdsMaxAge is how long a reading of the holds is valid. They are read every 5 s
-// at least; if the last reading is older than this, the file system does not answer.
+// holdsMaxAge is how long a reading of the holds is valid. They are read at least
+// every 5 s; if the last reading is older than this, the file system does not answer.
 const holdsMaxAge = 15 * time.Second
 
 // Mode returns the mode of a service at now, and the holds that cause it. It is computed

@@ -47,7 +47,7 @@ func (r Settings) Write(w io.Writer) {
 	t.Flush()
 	d := r.Detection
 	fmt.Fprintf(w, "\nWith inter %s fall %d, HAProxy marks the master DOWN at the latest\n", d.Inter, d.Fall)
-	fmt.Fprintf(w, "  %.1f s after it was killed,\n  %.1f s after it stopped answering.\n", d.Killed, d.Silent)
+	fmt.Fprintf(w, "  %.1f s after it was killed,\n  %.1f s after it stopped answering agents.\n", d.Killed, d.Silent)
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", warning)
 	}

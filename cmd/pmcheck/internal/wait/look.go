@@ -18,8 +18,8 @@ import (
 
 const (
 	// effectTime is how long the daemon may take to act on a hold. It needs
-	// milliseconds; without a file watch, about a second.
-	effectTime = 3 * time.Second
+	// milliseconds; without a file watch, about a second; if the kernel loses a change, 5 s.
+	effectTime = 7 * time.Second
 	// daemonPause is how long a restart of the daemon may take.
 	daemonPause = 5 * time.Second
 )

@@ -18,16 +18,16 @@ func TestADaemonThatIsLateSaysWhoHolds(t *testing.T) {
 		last api.Status
 		want string
 	}{
-		{api.Status{}, "the daemon has not answered for 3s"},
+		{api.Status{}, "the daemon has not answered for 7s"},
 		{api.Status{Services: services, Holds: []api.HoldStatus{
 			held(drain.Directory, "", drain.Maint),
 			held(drain.Operator, "", drain.Drain),
 			held("upgrade", "ca", drain.Maint),
-		}}, "the daemon is still in mode maint after 3s, held by directory; see pmcheck status"},
+		}}, "the daemon is still in mode maint after 7s, held by directory; see pmcheck status"},
 		{api.Status{
 			Services: []api.ServiceStatus{{Name: "server", Mode: drain.Ready}},
 			Holds:    []api.HoldStatus{held(drain.Guard, "", drain.Ready)},
-		}, "the daemon is still in mode ready after 3s; see pmcheck status"},
+		}, "the daemon is still in mode ready after 7s; see pmcheck status"},
 	} {
 		if got := late(tt.last, "server").Error(); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)

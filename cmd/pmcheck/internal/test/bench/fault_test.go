@@ -23,7 +23,7 @@ type fault struct {
 }
 
 // allFaults returns all faults. With the second, an agent is connected: a master without any is
-// asked seldomer. The one that is mended by a restart comes last: after the last
+// asked less often. The one that is mended by a restart comes last: after the last
 // round nothing is mended.
 func allFaults() []fault {
 	return []fault{

@@ -13,8 +13,8 @@ import (
 )
 
 // TestCalmMasterIsLeftAlone: while nothing is wrong, only the pool is read, and the
-// connection is kept; three times as seldom while nobody else is connected. Whatever happens is
-// noticed nevertheless, and no later than ever by an agent.
+// connection is kept; a third as often while no agent is connected. Whatever happens is
+// noticed nevertheless, and while an agent is connected as soon as ever.
 func TestCalmMasterIsLeftAlone(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestCalmMasterIsLeftAlone(t *testing.T) {
 			within time.Duration
 		}{
 			{"an agent is connected", used, reading + 2*timeout + slack},
-			{"nobody is connected", unused, 3*reading + 2*timeout + slack},
+			{"no agent is connected", unused, 3*reading + 2*timeout + slack},
 		} {
 			when.calm()
 			watch, changed := r.StartStopwatch(), time.Now()

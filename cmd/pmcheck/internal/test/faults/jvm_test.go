@@ -14,7 +14,7 @@ const (
 	reloadTime = 2 * time.Minute
 )
 
-// unanswered is when a master that nobody uses and that does not answer is noticed at the
+// unanswered is when a master that no agent uses and that does not answer is noticed at the
 // latest: after three times jruby.interval, twice probe.timeout, and some slack.
 const unanswered = 20 * time.Second
 

@@ -83,8 +83,8 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(filepath.Dir(self), "pmcheck")
-	cmd := exec.Command("go", "build", "-race=false", "-tags", "nethttpomithttp2,urfave_cli_no_docs", "-o", path,
-		"github.com/pmcheck/pmcheck/cmd/pmcheck") // as the Makefile builds it
+	cmd := exec.Command("sh", "-c", `cd "$(go list -m -f '{{.Dir}}')" &&
+		go build -race=false -tags "$(cat packaging/tags)" -o "$0" ./cmd/pmcheck`, path)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	return path, RunOutside(cmd)
 })
