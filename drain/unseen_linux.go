@@ -10,8 +10,8 @@ import (
 )
 
 // unseenPause is the least time between two calls of changed: on a host that starts containers,
-// mounts come by the dozen.
-const unseenPause = 100 * time.Millisecond
+// mounts come by the dozen, and each call costs a reading of the directories.
+const unseenPause = time.Second
 
 // followUnseen calls changed once, and after each change that inotify does not report: a file
 // system is mounted or unmounted in this mount namespace, or the clock is set. It returns when ctx

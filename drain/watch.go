@@ -24,7 +24,8 @@ const (
 )
 
 // Watcher follows a [Store]: within milliseconds for changes that the kernel reports, among
-// them mounts and a clock that is set, and for ends of holds. All others, such as a move of a
+// them a mount or a clock that is set, unless there was another one within the last second,
+// and for ends of holds. All others, such as a move of a
 // directory two levels up, it notices within about five seconds; within one while the kernel
 // reports less than it can, as when [Watcher.Degraded] is not nil. Unlike Read, it recognizes
 // directories: one that was replaced, and was not accepted since, is a hold of the
