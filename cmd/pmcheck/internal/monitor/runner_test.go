@@ -78,37 +78,47 @@ func TestIdleMasterIsAskedLessOften(t *testing.T) {
 // is left out.
 func TestUseIsOverOnceALookHasFoundNoAgent(t *testing.T) {
 	began := time.Now()
-	pool := func(borrows int64, borrowed int) *check.Pool {
-		return &check.Pool{Borrows: borrows, Borrowed: make([]check.Loan, borrowed)}
-	}
 	for _, tt := range []struct {
 		name  string
-		looks []bool // one each second; true found an agent connected
-		pools []*check.Pool
+		looks []bool // one each second; true found the master in use
 		since time.Duration
 		want  bool
 	}{
-		{"never used", []bool{false, false}, nil, 0, true},
-		{"used now", []bool{false, true}, nil, 0, false},
-		{"used until now, perhaps", []bool{true, false}, nil, time.Second / 2, false},
-		{"used before", []bool{true, false, false}, nil, time.Second * 3 / 2, true},
-		{"used since", []bool{false, true, false, false}, nil, time.Second / 2, false},
-		{"JRubies are lent", []bool{false}, []*check.Pool{pool(0, 1)}, 0, false},
-		{"JRubies were lent", []bool{false, false}, []*check.Pool{pool(0, 0), pool(7, 0)}, 0, false},
-		{"none was lent", []bool{false, false, false}, []*check.Pool{pool(7, 0), pool(7, 0), pool(7, 0)},
-			time.Second * 3 / 2, true},
+		{"never used", []bool{false, false}, 0, true},
+		{"used now", []bool{false, true}, 0, false},
+		{"used until now, perhaps", []bool{true, false}, time.Second / 2, false},
+		{"used before", []bool{true, false, false}, time.Second * 3 / 2, true},
+		{"used since", []bool{false, true, false, false}, time.Second / 2, false},
 	} {
 		var u use
 		got := false
-		for i, connected := range tt.looks {
-			f := check.Finding{Checked: began.Add(tt.since)}
-			if tt.pools != nil {
-				f.Pool = tt.pools[i]
-			}
-			got = u.over(connected, f, began.Add(time.Duration(i)*time.Second))
+		for i, used := range tt.looks {
+			got = u.over(used, began.Add(tt.since), began.Add(time.Duration(i)*time.Second))
 		}
 		if got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestLoansShowUse: a JRuby that is lent, or was between two readings, is an agent at work.
+func TestLoansShowUse(t *testing.T) {
+	var u use
+	for i, step := range []struct {
+		pool *check.Pool
+		want bool
+	}{
+		{nil, false},
+		{&check.Pool{}, false},
+		{&check.Pool{Borrowed: make([]check.Loan, 1)}, true},
+		{&check.Pool{Borrows: 7}, true},
+		{&check.Pool{Borrows: 7}, false},
+		{nil, false},
+		{&check.Pool{Borrows: 7}, false},
+		{&check.Pool{}, true}, // restarted
+	} {
+		if got := u.lent(step.pool); got != step.want {
+			t.Errorf("reading %d: %v, want %v", i, got, step.want)
 		}
 	}
 }
