@@ -23,13 +23,12 @@ const (
 	often  = time.Second
 )
 
-// Watcher follows a [Store]: within milliseconds for changes that the kernel reports, among
-// them a mount or a clock that is set, unless there was another one within the last second,
-// and for ends of holds. All others, such as a move of a
-// directory two levels up, it notices within about five seconds; within one while the kernel
-// reports less than it can, as when [Watcher.Degraded] is not nil. Unlike Read, it recognizes
-// directories: one that was replaced, and was not accepted since, is a hold of the
-// holder [Directory]. Its methods are safe for concurrent use.
+// Watcher follows a [Store]. It notices within milliseconds that a hold ends, and what the
+// kernel reports; of several mounts, or settings of the clock, within one second those after
+// the first when that second is over. It notices all else, such as a move of a directory two levels
+// up, within about five seconds, and within one while [Watcher.Degraded] is not nil or a
+// directory is missing. Unlike Read, it recognizes directories: one that was replaced, and was not
+// accepted since, is a hold of the holder [Directory]. Its methods are safe for concurrent use.
 type Watcher struct {
 	store    *Store
 	current  atomic.Pointer[Snapshot]

@@ -164,11 +164,6 @@ func (s Status) Service(name string) (ServiceStatus, bool) {
 	return ServiceStatus{}, false
 }
 
-// inUseAfter is how long ago a master was first in service that is not new. It is longer
-// than the first run of Puppet on a host: a DEB starts the daemon during that run, before
-// the configuration is there that makes the new master wait.
-const inUseAfter = time.Hour
-
 // Holders returns whose holds keep a service in its mode; none if that is ready.
 func (s Status) Holders(v ServiceStatus) (names []string) {
 	for _, h := range s.Holds {
@@ -178,6 +173,11 @@ func (s Status) Holders(v ServiceStatus) (names []string) {
 	}
 	return names
 }
+
+// inUseAfter is how long ago a master was first in service that is not new. It is longer
+// than the first run of Puppet on a host: a DEB starts the daemon during that run, before
+// the configuration is there that makes the new master wait.
+const inUseAfter = time.Hour
 
 // InUse reports whether the master is not new: initial_mode must not take it out. While a
 // directory of holds was replaced or cannot be read, nobody may accept it in passing.

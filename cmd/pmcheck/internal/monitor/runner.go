@@ -129,7 +129,7 @@ func newRunners(c config.Config, host check.Host, s *signals) []*runner {
 			every:     scheduled.Interval,
 		}
 		if r.name == check.CheckJRuby {
-			r.Unused = c.Unused()
+			r.Unused = c.Unused() // probe.max_age may leave less
 		}
 		if r.Urgent && c.Agent.Weight {
 			r.every = min(r.every, weighEvery)
