@@ -72,7 +72,7 @@ func owners() map[string]string {
 		"github.com/prometheus/common/model":   "config",
 		"github.com/google/renameio/v2":        "drain",
 		"github.com/fsnotify/fsnotify":         "drain",
-		"github.com/vishvananda/netlink":       "drain/tcp",
+		"github.com/mdlayher/netlink":          "drain/tcp",
 		"github.com/jackc/pgx/v5/pgconn":       "budget",
 		"github.com/google/nftables":           "gate",
 	}
