@@ -3,6 +3,7 @@
 package tcp
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -89,6 +90,9 @@ func split(address string) (host string, port uint16, err error) {
 		return "", 0, err
 	}
 	number, err := strconv.ParseUint(text, 10, 16)
+	if err == nil && number == 0 {
+		err = errors.New("0 is not a port")
+	}
 	if err != nil {
 		return "", 0, fmt.Errorf("port of %s: %w", address, err)
 	}

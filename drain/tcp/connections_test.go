@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,18 +13,22 @@ import (
 )
 
 func TestConnectionsListsThoseOfThePort(t *testing.T) {
-	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		t.Run(address, func(t *testing.T) {
-			l, err := net.Listen("tcp", address)
+	for _, tt := range []struct{ listen, client string }{
+		{"127.0.0.1", "127.0.0.1"},
+		{"::1", "::1"},
+		{"::", "127.0.0.1"}, // as Java listens
+	} {
+		t.Run(tt.listen, func(t *testing.T) {
+			l, err := net.Listen("tcp", net.JoinHostPort(tt.listen, "0"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			server := l.Addr().String()
+			server := net.JoinHostPort(tt.client, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 			if got := connections(t, server); len(got) != 0 {
 				t.Errorf("%v before the first connection", got)
 			}
-			client, err := net.Dial("tcp", l.Addr().String())
+			client, err := net.Dial("tcp", server)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,6 +53,11 @@ func TestConnectionsListsThoseOfThePort(t *testing.T) {
 			io.ReadFull(accepted, make([]byte, 1))
 			if idle := connections(t, server)[0].Idle; idle > tcp.Reuse {
 				t.Errorf("idle for %s right after a byte", idle)
+			}
+			for end := time.Now().Add(10 * time.Second); connections(t, server)[0].Idle == 0; {
+				if time.Now().After(end) {
+					t.Fatal("not idle 10 s after the last byte")
+				}
 			}
 			accepted.Close()
 			client.Close()
@@ -159,6 +169,17 @@ func TestConnectionIsInUseUntilItWasIdleForLonger(t *testing.T) {
 		used := tcp.InUse([]tcp.Connection{{Peer: peer, Idle: tt.idle}}, nil, tcp.Reuse)
 		if (len(used) == 1) != tt.used {
 			t.Errorf("idle for %s: in use %v, want %v", tt.idle, len(used) == 1, tt.used)
+		}
+	}
+}
+
+func TestAnAddressWithoutAPortIsRefused(t *testing.T) {
+	for _, address := range []string{"localhost", "localhost:", "localhost:0", "localhost:65536", "localhost:puppet"} {
+		if list, err := tcp.Connections(address); err == nil {
+			t.Errorf("%s: %v, want an error", address, list)
+		}
+		if n, err := tcp.Unaccepted(address); err == nil {
+			t.Errorf("%s: %d, want an error", address, n)
 		}
 	}
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // socketID, request and socket have the layout of inet_diag_sockid, inet_diag_req_v2 and
-// inet_diag_msg of linux/inet_diag.h. Ports are in network order; of an IPv4 address, the first
-// four bytes count.
+// inet_diag_msg of linux/inet_diag.h, tcpInfo that of the first part of tcp_info of linux/tcp.h.
+// Ports are in network order; of an IPv4 address, the first four bytes count; times are
+// milliseconds since then.
 type (
 	socketID struct {
 		Port, PeerPort [2]byte
@@ -30,12 +31,15 @@ type (
 		ID                                           socketID
 		Expires, ReceiveQueue, SendQueue, UID, Inode uint32
 	}
+	tcpInfo struct {
+		_                                   [44]byte
+		LastSent, LastAckSent, LastReceived uint32
+	}
 )
 
 const (
 	established, listening = 1, 10 // TCP's states, of net/tcp_states.h
-	tcpInfo                = 2     // the extension INET_DIAG_INFO: struct tcp_info of linux/tcp.h, with
-	lastSent, lastReceived = 44, 52
+	extensionInfo          = 2     // INET_DIAG_INFO, which brings a tcpInfo
 )
 
 // sockets returns the connections to a port of this host that are established
@@ -49,7 +53,7 @@ func sockets(port uint16) (list []Connection, listeners map[netip.Addr]int, err 
 	defer kernel.Close()
 	listeners = map[netip.Addr]int{}
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		messages, err := ask(kernel, family, port)
+		messages, err := dump(kernel, family, port)
 		if err != nil {
 			return nil, nil, fmt.Errorf("list TCP connections: %w", err)
 		}
@@ -57,28 +61,30 @@ func sockets(port uint16) (list []Connection, listeners map[netip.Addr]int, err 
 			var s socket
 			n, err := binary.Decode(m.Data, binary.NativeEndian, &s)
 			if err != nil {
-				return nil, nil, fmt.Errorf("list TCP connections: %d bytes for a socket", len(m.Data))
+				return nil, nil, fmt.Errorf("list TCP connections: a message of %d bytes is too short", len(m.Data))
 			}
-			if s.State == listening {
-				listeners[addr(s.Family, s.ID.Addr)] += int(s.ReceiveQueue)
-				continue
+			local := addr(s.Family, s.ID.Addr)
+			switch s.State {
+			case listening:
+				listeners[local] += int(s.ReceiveQueue)
+			case established:
+				list = append(list, Connection{
+					Local: local,
+					Peer:  netip.AddrPortFrom(addr(s.Family, s.ID.Peer), binary.BigEndian.Uint16(s.ID.PeerPort[:])),
+					Idle:  idle(m.Data[n:]),
+				})
 			}
-			list = append(list, Connection{
-				Local: addr(s.Family, s.ID.Addr),
-				Peer:  netip.AddrPortFrom(addr(s.Family, s.ID.Peer), binary.BigEndian.Uint16(s.ID.PeerPort[:])),
-				Idle:  idle(m.Data[n:]),
-			})
 		}
 	}
 	return list, listeners, nil
 }
 
-// ask lists the sockets of a port that listen or are established. The kernel leaves out the
-// others: a balancer's checks and agents leave many behind that wait for late segments.
-func ask(kernel *netlink.Conn, family uint8, port uint16) ([]netlink.Message, error) {
+// dump lists the sockets of a port that listen or are established. The kernel leaves out the
+// others, most of them in TIME_WAIT: there can be tens of thousands.
+func dump(kernel *netlink.Conn, family uint8, port uint16) ([]netlink.Message, error) {
 	r := request{
 		Family: family, Protocol: unix.IPPROTO_TCP,
-		Extensions: 1 << (tcpInfo - 1), States: 1<<established | 1<<listening,
+		Extensions: 1 << (extensionInfo - 1), States: 1<<established | 1<<listening,
 	}
 	binary.BigEndian.PutUint16(r.ID.Port[:], port)
 	data, err := binary.Append(nil, binary.NativeEndian, r)
@@ -91,20 +97,22 @@ func ask(kernel *netlink.Conn, family uint8, port uint16) ([]netlink.Message, er
 	})
 }
 
-// idle reads how long neither side of a connection has sent anything; 0 if the kernel did not
-// tell.
+// idle reads how long neither side of a connection has sent anything: 0, which counts as in use,
+// if the kernel does not report it.
 func idle(attributes []byte) time.Duration {
 	decoder, err := netlink.NewAttributeDecoder(attributes)
 	if err != nil {
 		return 0
 	}
+	var info tcpInfo
 	for decoder.Next() {
-		if info := decoder.Bytes(); decoder.Type() == tcpInfo && len(info) >= lastReceived+4 {
-			sent, received := binary.NativeEndian.Uint32(info[lastSent:]), binary.NativeEndian.Uint32(info[lastReceived:])
-			return time.Duration(min(sent, received)) * time.Millisecond
+		if decoder.Type() == extensionInfo {
+			if _, err := binary.Decode(decoder.Bytes(), binary.NativeEndian, &info); err != nil {
+				return 0
+			}
 		}
 	}
-	return 0
+	return time.Duration(min(info.LastSent, info.LastReceived)) * time.Millisecond
 }
 
 func addr(family uint8, a [16]byte) netip.Addr {

@@ -30,7 +30,7 @@ func TestARM64(t *testing.T) {
 		demo.Type("stopped", "unhealthy: refused")
 		demo.Type("running", lab.ServingBody)
 	})
-	t.Run("some", func(t *testing.T) { runQuickTests(t, "check", "drain", "systemd") })
+	t.Run("some", func(t *testing.T) { runQuickTests(t, "check", "drain", "systemd", "tcp") })
 	t.Run("quick", func(t *testing.T) {
 		results := runQuickTests(t)
 		lab.Publish(t, "versions-arm64", results)
