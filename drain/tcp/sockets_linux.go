@@ -46,55 +46,61 @@ const (
 // now, over IPv4 and IPv6, and the addresses on which programs listen there, each with how
 // many connections wait to be accepted, as the kernel knows them. It needs no privilege.
 func sockets(port uint16) (list []Connection, listeners map[netip.Addr]int, err error) {
-	kernel, err := netlink.Dial(unix.NETLINK_SOCK_DIAG, nil)
+	messages, err := dump(port)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list TCP connections: %w", err)
 	}
-	defer kernel.Close()
 	listeners = map[netip.Addr]int{}
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		messages, err := dump(kernel, family, port)
+	for _, m := range messages {
+		var s socket
+		n, err := binary.Decode(m.Data, binary.NativeEndian, &s)
 		if err != nil {
-			return nil, nil, fmt.Errorf("list TCP connections: %w", err)
+			return nil, nil, fmt.Errorf("list TCP connections: a message of %d bytes is too short", len(m.Data))
 		}
-		for _, m := range messages {
-			var s socket
-			n, err := binary.Decode(m.Data, binary.NativeEndian, &s)
-			if err != nil {
-				return nil, nil, fmt.Errorf("list TCP connections: a message of %d bytes is too short", len(m.Data))
-			}
-			local := addr(s.Family, s.ID.Addr)
-			switch s.State {
-			case listening:
-				listeners[local] += int(s.ReceiveQueue)
-			case established:
-				list = append(list, Connection{
-					Local: local,
-					Peer:  netip.AddrPortFrom(addr(s.Family, s.ID.Peer), binary.BigEndian.Uint16(s.ID.PeerPort[:])),
-					Idle:  idle(m.Data[n:]),
-				})
-			}
+		local := addr(s.Family, s.ID.Addr)
+		switch s.State {
+		case listening:
+			listeners[local] += int(s.ReceiveQueue)
+		case established:
+			list = append(list, Connection{
+				Local: local,
+				Peer:  netip.AddrPortFrom(addr(s.Family, s.ID.Peer), binary.BigEndian.Uint16(s.ID.PeerPort[:])),
+				Idle:  idle(m.Data[n:]),
+			})
 		}
 	}
 	return list, listeners, nil
 }
 
-// dump lists the sockets of a port that listen or are established. The kernel leaves out the
+// dump asks for the sockets of a port that listen or are established. The kernel leaves out the
 // others, most of them in TIME_WAIT: there can be tens of thousands.
-func dump(kernel *netlink.Conn, family uint8, port uint16) ([]netlink.Message, error) {
-	r := request{
-		Family: family, Protocol: unix.IPPROTO_TCP,
-		Extensions: 1 << (extensionInfo - 1), States: 1<<established | 1<<listening,
-	}
-	binary.BigEndian.PutUint16(r.ID.Port[:], port)
-	data, err := binary.Append(nil, binary.NativeEndian, r)
+func dump(port uint16) (messages []netlink.Message, err error) {
+	kernel, err := netlink.Dial(unix.NETLINK_SOCK_DIAG, nil)
 	if err != nil {
 		return nil, err
 	}
-	return kernel.Execute(netlink.Message{
-		Header: netlink.Header{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: netlink.Request | netlink.Dump},
-		Data:   data,
-	})
+	defer kernel.Close()
+	r := request{
+		Protocol:   unix.IPPROTO_TCP,
+		Extensions: 1 << (extensionInfo - 1),
+		States:     1<<established | 1<<listening,
+	}
+	binary.BigEndian.PutUint16(r.ID.Port[:], port)
+	for _, r.Family = range []uint8{unix.AF_INET, unix.AF_INET6} {
+		data, err := binary.Append(nil, binary.NativeEndian, r)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := kernel.Execute(netlink.Message{
+			Header: netlink.Header{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: netlink.Request | netlink.Dump},
+			Data:   data,
+		})
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, answer...)
+	}
+	return messages, nil
 }
 
 // idle reads how long neither side of a connection has sent anything: 0, which counts as in use,
