@@ -146,27 +146,3 @@ type (
 	Certificate = puppetclient.Certificate
 	CRL         = puppetclient.CRL
 )
-
-// TCP probes a service that has no Status API. It reports only whether the service
-// accepts connections. The fields must be set before the first Probe. A TCP is safe
-// for concurrent use.
-type TCP struct {
-	Address string        // host:port
-	Timeout time.Duration // 0 means puppetclient.DefaultTimeout
-}
-
-// Probe connects once and closes the connection. The result's Fault says what went
-// wrong. Probe returns within Timeout, or when ctx is done.
-func (t *TCP) Probe(ctx context.Context) Result {
-	r := Result{Asked: time.Now(), URL: "tcp://" + t.Address}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, puppetclient.DefaultTimeout))
-	defer cancel()
-	conn, err := puppetclient.Dial(ctx, t.Address)
-	r.Took = time.Since(r.Asked)
-	if err != nil {
-		r.Fault = faultOf(err)
-		return r
-	}
-	conn.Close()
-	return r
-}

@@ -3,8 +3,6 @@ package check_test
 import (
 	"context"
 	"net"
-	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -58,55 +56,6 @@ func TestRemovedServiceIsNotFound(t *testing.T) {
 	}
 	m.Set(checktest.Denied)
 	wantReason(t, p.Probe(context.Background()), check.AuthDenied)
-}
-
-// refusing returns an address that refuses connections. The port is bound but never
-// listens, so that the kernel does not give it to another process.
-func refusing(t *testing.T) string {
-	t.Helper()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { syscall.Close(fd) })
-	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	name, err := syscall.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
-}
-
-func TestTCPReportsWhetherThePortAccepts(t *testing.T) {
-	open := listen(t, hang)
-	canceled, cancel := context.WithCancel(context.Background())
-	cancel()
-	tests := []struct {
-		name    string
-		ctx     context.Context
-		address string
-		timeout time.Duration
-		want    check.Reason
-	}{
-		{"open", context.Background(), open, 0, check.OK},
-		{"closed", context.Background(), refusing(t), 0, check.Refused},
-		{"timeout of 1 ns", context.Background(), open, time.Nanosecond, check.Timeout},
-		{"canceled", canceled, open, 0, check.Unreachable},
-		{"no such name", context.Background(), "pcp.invalid:8142", 0, check.NameLookup},
-		{"no address", context.Background(), "", 0, check.Unreachable},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			probe := check.TCP{Address: tt.address, Timeout: tt.timeout}
-			r := probe.Probe(tt.ctx)
-			wantReason(t, r, tt.want)
-			if r.URL != "tcp://"+tt.address || r.Asked.IsZero() {
-				t.Errorf("%+v", r)
-			}
-		})
-	}
 }
 
 func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {

@@ -58,16 +58,6 @@ func remoteAlert(err error) bool {
 	return is && op.Op == "remote error"
 }
 
-// Dial connects to host:port, as the client does, without TLS. The error is an
-// *Error.
-func Dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := connect(ctx, address)
-	if err != nil {
-		return nil, networkError(err, address)
-	}
-	return conn, nil
-}
-
 // connect connects to host:port. It resolves localhost itself, as RFC 6761, section
 // 6.3 recommends: a master must not look dead because a resolver does not answer, or
 // because a line is missing from /etc/hosts.

@@ -20,7 +20,6 @@ class pmcheck::config {
     'socket'          => $pmcheck::socket,
     'initial_mode'    => $pmcheck::initial_mode,
     'services'        => $pmcheck::services,
-    'tcp_services'    => $pmcheck::tcp_services,
     'fleet'           => $pmcheck::fleet,
     'holds'           => $pmcheck::holds,
     'puppet'          => $pmcheck::puppet,

@@ -85,8 +85,6 @@
 #   served for an hour are not new, so this may be in common data.
 # @param services
 #   More services of the master's Status API, each on its own path.
-# @param tcp_services
-#   Services that are tested with a connection only.
 # @param fleet
 #   The masters of the pool, the same list on each: for `pmcheck status --fleet` and
 #   `pmcheck haproxy`, for the times at which each may leave, and for the gate of the last one.
@@ -156,7 +154,6 @@ class pmcheck (
   Optional[Stdlib::Absolutepath]                   $socket                   = undef,
   Optional[Pmcheck::Mode]                          $initial_mode             = undef,
   Optional[Array[Pmcheck::Service]]                $services                 = undef,
-  Optional[Array[Pmcheck::Tcpservice]]             $tcp_services             = undef,
   Optional[Array[Pmcheck::Master]]                 $fleet                    = undef,
   Pmcheck::Holds                                   $holds                    = {},
   Pmcheck::Puppet                                  $puppet                   = {},

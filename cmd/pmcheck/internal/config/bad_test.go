@@ -99,10 +99,9 @@ func TestBadConfigsAreRefused(t *testing.T) {
 				"F:1: fleet: https://m1:99999 is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
 				"F:1: fleet: [::1]:65536 is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
 				"F:1: fleet: m1:0 is not a master (such as m1, m1:9200 or https://m1:9200)"},
-		{"hosts that are no names", "listen: 'x y:9200'\ntcp_services: ['pcp=a/b:8142']\nprobe: {address: '[a b]:8140'}\n",
+		{"hosts that are no names", "listen: 'x y:9200'\nprobe: {address: '[a b]:8140'}\n",
 			"F:1: listen: \"x y:9200\" is not an address (host:port, or :9200 for every interface)\n" +
-				"F:2: tcp_services: pcp=a/b:8142 has no host and port (such as pcp=localhost:8142)\n" +
-				"F:3: probe.address: \"[a b]:8140\" is not a host and port (such as localhost:8140)"},
+				"F:2: probe.address: \"[a b]:8140\" is not a host and port (such as localhost:8140)"},
 		{"fraction for a duration", "probe: {timeout: 1.5}\n", "F:1: probe.timeout: 1.5 needs a unit (1.5s or 1.5m)"},
 		{"not a duration", "probe: {timeout: soon}\n",
 			"F:1: probe.timeout: soon is not a duration (such as 2s, 1500ms or 1m30s)"},

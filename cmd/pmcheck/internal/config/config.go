@@ -51,9 +51,6 @@ type Config struct {
 	// Services lists further services of the master's Status API, each with a path
 	// of its own.
 	Services []string `yaml:"services"`
-	// TCPServices lists services, as name=host:port, that are checked only for whether
-	// they accept connections.
-	TCPServices []string `yaml:"tcp_services"`
 
 	// Fleet lists the masters of the pool, the same on each: for commands that show all of
 	// them, for the times at which each may leave, and for the gate of the last one.
@@ -148,7 +145,6 @@ func Default() Config {
 		InitialMode:    drain.Ready,
 		Holds:          Holds{Persistent: "/var/lib/pmcheck/holds", UntilReboot: "/run/pmcheck/holds"},
 		Services:       []string{},
-		TCPServices:    []string{},
 		Fleet:          []string{},
 		Probe:          defaultProbe(),
 		Checks:         check.All(),

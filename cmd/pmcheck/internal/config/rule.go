@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -117,18 +116,10 @@ func (j judge) tls(c *Config) {
 func (j judge) services(c *Config) {
 	taken := map[string]string{"server": "always exists", "puppetdb": "exists if puppetdb.address is set",
 		"live": "is a reserved path", "status": "is a reserved path", "metrics": "is a reserved path"}
-	name := func(key, n string) {
-		j.rule(key, drain.CheckName(n) == nil, show(n)+" is not the name of a service",
-			"a-z, 0-9, dot, underscore and hyphen")
-		j.rule(key, taken[n] == "", show(n)+" "+taken[n], "")
-		taken[n] = "is listed twice"
-	}
 	for _, n := range c.Services {
-		name("services", n)
-	}
-	for _, s := range c.TCPServices {
-		n, address, _ := strings.Cut(s, "=")
-		name("tcp_services", n)
-		j.rule("tcp_services", isTarget(address), show(s)+" has no host and port", "such as pcp=localhost:8142")
+		j.rule("services", drain.CheckName(n) == nil, show(n)+" is not the name of a service",
+			"a-z, 0-9, dot, underscore and hyphen")
+		j.rule("services", taken[n] == "", show(n)+" "+taken[n], "")
+		taken[n] = "is listed twice"
 	}
 }

@@ -17,7 +17,7 @@ import (
 func noRestart() []string {
 	return slices.Concat([]string{
 		// The daemon takes these at a reload.
-		"allow", "status_allow", "balancers", "services", "tcp_services", "fleet", "puppet.conf", "probe.address",
+		"allow", "status_allow", "balancers", "services", "fleet", "puppet.conf", "probe.address",
 		"probe.certname", "probe.certificate", "probe.key", "probe.ca", "probe.crl", "probe.revocation",
 		"probe.environment", "probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.handshake",
 		"probe.max_age", "agent.weight", "budget.database", "budget.pool", "budget.max_out", "budget.lapse",

@@ -51,11 +51,6 @@ func (b Backend) Service() string {
 // ownAddress returns the host:port of the backend's service on this host, if it is not
 // that of Puppet Server, as it is for the CA.
 func (b Backend) ownAddress() string {
-	for _, tcp := range b.Settings.TCPServices {
-		if name, address, _ := strings.Cut(tcp, "="); name == b.Name {
-			return address
-		}
-	}
 	if b.Name == "puppetdb" {
 		return check.Settings[check.PuppetDBSettings](b.Settings.Checks).Address
 	}

@@ -3,7 +3,6 @@ package monitor
 import (
 	"context"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -78,16 +77,6 @@ func subjects(c config.Config, host *check.Host, lost chan<- *subject, old []*su
 	for _, name := range c.Services {
 		s, _ := newSubject(*host, name, name, lost)
 		list = append(list, s)
-	}
-	for _, s := range c.TCPServices {
-		name, address, _ := strings.Cut(s, "=")
-		tcp := &check.TCP{Address: address, Timeout: c.Probe.Timeout}
-		list = append(list, &subject{
-			name:  name,
-			probe: tcp.Probe,
-			close: func() {},
-			local: func() []netip.AddrPort { return nil },
-		})
 	}
 	for _, s := range list {
 		for _, o := range old {

@@ -82,7 +82,7 @@ describe 'pmcheck' do
         listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [], balancers: ['192.0.2.1'],
         max_connections: 10, tls: 'files', tls_certificate: '/c.pem', tls_key: '/k.pem', tls_client_ca: '/ca.pem',
         socket: '/run/pmcheck/other.sock', initial_mode: 'maint',
-        services: ['ca', 'broker-service'], tcp_services: ['pcp=localhost:8142'], fleet: ['puppet1', 'https://puppet2:9200'],
+        services: ['ca', 'broker-service'], fleet: ['puppet1', 'https://puppet2:9200'],
         holds: { 'persistent' => '/srv/holds', 'until_reboot' => '/run/holds' },
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
@@ -244,7 +244,7 @@ describe 'pmcheck' do
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
     probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'rise' => '1' }, { 'fall' => 0 },
             { 'address' => 'localhost' }, { 'revocation' => false }, { 'environment' => 'a/b' }, { 'timeuot' => '1s' }],
-    services: ['ca', ['CA']], tcp_services: [['pcp'], ['pcp=8142']],
+    services: ['ca', ['CA']],
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'busy_fall' => '5' }], unit: [{ 'names' => [] }],
     expiry: [{ 'warn' => '30x' }], heap: [{ 'gc_percent' => 0 }, { 'ahead' => 12 }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
     puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }], agent: [{ 'weight' => 'yes' }, { 'listen' => 9201 }],
