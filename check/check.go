@@ -93,9 +93,6 @@ func (h Host) shared() (client, own *puppetclient.Client) {
 	return client, client
 }
 
-// unusedFactor is how much longer a pause may be while no agent uses the master.
-const unusedFactor = 3
-
 // Scheduled is a check that runs repeatedly.
 type Scheduled struct {
 	// Check runs the check once. It must not be called again before it has returned.
@@ -127,7 +124,7 @@ type List []Check
 // All returns every check, the probe first, in the order in which they are shown.
 // Each call returns new Settings, which the caller may change.
 func All() List {
-	return List{probe(), jruby(), unit(), heap(), expiry(), loaded(), disk(), code(), puppetdb(), compile()}
+	return List{probe(), jruby(), unit(), expiry(), loaded(), disk(), code(), puppetdb(), compile()}
 }
 
 // Names returns the names of All.

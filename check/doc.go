@@ -31,9 +31,9 @@
 // find out is unknown and never counts against the master.
 //
 // The configuration, the daemon, the command line, the page and the metrics read
-// that list and know no [Check] by name, except four: jruby (a master that starts is
-// not ready before its pool is), unit (systemd reports its state), heap (its readings
-// belong to one JVM) and puppetdb (a service with a path of its own).
+// that list and know no [Check] by name, except three: jruby (a master that starts is
+// not ready before its pool is), unit (systemd reports its state) and puppetdb (a
+// service with a path of its own).
 //
 // # Adding a check
 //

@@ -116,7 +116,6 @@ func ExampleAll() {
 	}
 	// Output:
 	// jruby 5s
-	// heap 1m0s
 	// disk 15s
 	// compile 1h0m0s
 }

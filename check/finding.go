@@ -45,7 +45,6 @@ type Finding struct {
 	Detail    string        `json:"detail,omitempty"`    // what is wrong, in words; empty when nothing is
 	Checked   time.Time     `json:"checked,omitzero"`    // when the finding was made
 	Pool      *Pool         `json:"pool,omitempty"`      // of the check jruby
-	JVM       *JVM          `json:"jvm,omitempty"`       // of the check heap
 	Code      []Environment `json:"code,omitempty"`      // the environments, of the check code
 	// Absent says that this master has nothing that the check could look at, such as
 	// a JRuby pool or code that r10k has deployed. Such a finding is not shown.

@@ -38,9 +38,12 @@ type JRubySettings struct {
 	BusyFall int `yaml:"busy_fall" min:"1" max:"100"`
 }
 
-// longestUnused bounds the time between two looks at a master that no agent uses: Jetty ends a
-// connection that is idle for 30 s.
-const longestUnused = 25 * time.Second
+// The time between two looks at a master that no agent uses is so many times Interval, and bounded:
+// Jetty ends a connection that is idle for 30 s.
+const (
+	unusedFactor  = 3
+	longestUnused = 25 * time.Second
+)
 
 // Unused is the longest time between two looks while no agent uses the master: three times
 // Interval, at most 25 s.
@@ -207,17 +210,40 @@ func (c *poolCheck) ask(ctx context.Context, r *Result) (pool *Pool, err error) 
 // yet; one that is missing in an old server is being replaced or was lost. A server
 // that does not report its uptime is treated like a young one, until it does.
 func (c *poolCheck) recall(ctx context.Context, now time.Time) (read bool) {
-	status, body, err := c.client.Get(ctx, jvmPath, maxAnswer) // of all versions that have jruby-metrics
+	status, body, err := c.client.Get(ctx, uptimePath, maxAnswer)
 	if err != nil || status != http.StatusOK {
 		return false
 	}
-	var s jvmStatus
-	if json.Unmarshal(body, &s) != nil || s.Status.Experimental.JVM.Up <= 0 {
+	up, err := parseUptime(body)
+	if err != nil {
 		return false
 	}
-	up := time.Duration(s.Status.Experimental.JVM.Up) * time.Millisecond
 	c.since, c.started = now.Add(-up), up >= c.WarmingMax
 	return true
+}
+
+// uptimePath is what all versions that have jruby-metrics tell of their JVM.
+const uptimePath = "/status/v1/services/status-service?level=debug"
+
+// parseUptime reads how long the JVM has been up from an answer of status-service.
+func parseUptime(body []byte) (time.Duration, error) {
+	var s struct {
+		Status struct {
+			Experimental struct {
+				JVM struct {
+					Up float64 `json:"up-time-ms"`
+				} `json:"jvm-metrics"`
+			} `json:"experimental"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(body, &s); err != nil {
+		return 0, err
+	}
+	up := s.Status.Experimental.JVM.Up
+	if up <= 0 {
+		return 0, errors.New("up-time-ms is missing")
+	}
+	return time.Duration(seconds(up) * float64(time.Second)), nil
 }
 
 // judge returns the finding for a pool, given what earlier ones have shown. A server that

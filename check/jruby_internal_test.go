@@ -187,6 +187,26 @@ func TestRestartBeginsAnotherWarming(t *testing.T) {
 	}
 }
 
+// The first answer is the part of one from Puppet Server 7.9.5 that is read.
+func TestUptimeIsRead(t *testing.T) {
+	answer := func(up string) []byte {
+		return []byte(`{"service_version":"1.1.1","detail_level":"debug","state":"running","status":{"experimental":` +
+			`{"jvm-metrics":{"cpu-usage":21.791283,"up-time-ms":` + up + `,"start-time-ms":1795326088007}}}}`)
+	}
+	up, err := parseUptime(answer("198428"))
+	if want := 198428 * time.Millisecond; up != want || err != nil {
+		t.Errorf("%s, %v; want %s", up, err, want)
+	}
+	if up, err := parseUptime(answer("1e300")); up <= 0 || err != nil {
+		t.Errorf("a number that no clock has: %s, %v; want a long time", up, err)
+	}
+	for _, bad := range []string{"0", "-1", `"198428"`, "null"} {
+		if up, err := parseUptime(answer(bad)); err == nil {
+			t.Errorf("%s is read as %s", bad, up)
+		}
+	}
+}
+
 func TestThresholdsAreSettable(t *testing.T) {
 	now := time.Now()
 	j := newPoolCheck()

@@ -27,7 +27,6 @@ class pmcheck::config {
     'checks'          => $pmcheck::checks,
     'jruby'           => $pmcheck::jruby,
     'unit'            => $pmcheck::unit,
-    'heap'            => $pmcheck::heap,
     'expiry'          => $pmcheck::expiry,
     'disk'            => $pmcheck::disk,
     'code'            => $pmcheck::code,

@@ -101,8 +101,6 @@
 #   The thresholds of the JRuby pool.
 # @param unit
 #   The master's systemd unit.
-# @param heap
-#   The thresholds for the memory of the JVM.
 # @param expiry
 #   How long before certificates and CRLs expire the check warns.
 # @param disk
@@ -161,7 +159,6 @@ class pmcheck (
   Pmcheck::Checks                                  $checks                   = {},
   Pmcheck::Jruby                                   $jruby                    = {},
   Pmcheck::Unit                                    $unit                     = {},
-  Pmcheck::Heap                                    $heap                     = {},
   Pmcheck::Expiry                                  $expiry                   = {},
   Pmcheck::Disk                                    $disk                     = {},
   Pmcheck::Code                                    $code                     = {},

@@ -2,7 +2,6 @@
 type Pmcheck::Checks = Struct[{
     Optional['jruby']    => Pmcheck::Severity,
     Optional['unit']     => Pmcheck::Severity,
-    Optional['heap']     => Pmcheck::Severity,
     Optional['expiry']   => Pmcheck::Severity,
     Optional['loaded']   => Pmcheck::Severity,
     Optional['disk']     => Pmcheck::Severity,

@@ -47,7 +47,6 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 				Checks: []api.CheckStatus{{Finding: check.Finding{
 					Check: check.CheckJRuby,
 					Pool:  &check.Pool{Size: 1, Routes: []check.Route{{Name: "puppet-v3-catalog"}}},
-					JVM:   &check.JVM{OldMax: 2, OldAfterGC: 1, FullAt: now},
 					Code:  []check.Environment{{Name: "production", Finished: now, Since: now}},
 				}}},
 			}},

@@ -66,15 +66,6 @@ func rows() []row {
 		counter("jruby_requests_total", "Requests that had a JRuby instance since Puppet Server started.", "route"),
 		gauge("jruby_request_seconds", "Mean time for which requests of the last minutes had a JRuby instance; that of "+
 			"puppet-v3-catalog is the time of a compilation.", "route"),
-		gauge("jvm_old_used_bytes", "The old generation of Puppet Server's heap in use, garbage included."),
-		gauge("jvm_old_after_gc_bytes", "What collections leave of the old generation; absent until a few have been "+
-			"seen."),
-		gauge("jvm_old_max_bytes", "The limit of the old generation."),
-		gauge("jvm_full_timestamp_seconds", "When heap or metaspace will be full at their present growth; absent if "+
-			"they do not grow."),
-		counter("jvm_gc_seconds_total", "Time in garbage collection since Puppet Server started."),
-		gauge("jvm_metaspace_bytes", "The metaspace in use."),
-		gauge("jvm_threads", "Threads of Puppet Server."),
 		gauge("code_info", "Always 1; equal ids mean equal code; reason is ok, or why the deployment needs attention.",
 			"environment", "id", "reason"),
 		gauge("code_deployed_timestamp_seconds", "When the deployment of an environment finished.", "environment"),

@@ -97,9 +97,6 @@ func (send sender) finding(f check.Finding) {
 	if f.Pool != nil {
 		send.pool(f.Pool)
 	}
-	if f.JVM != nil {
-		send.jvm(f.JVM)
-	}
 	for _, e := range f.Code {
 		send("code_info", 1, e.Name, e.ID, string(e.Reason))
 		send.time("code_deployed_timestamp_seconds", e.Finished, e.Name)
@@ -127,21 +124,6 @@ func (send sender) pool(p *check.Pool) {
 		send("jruby_requests_total", float64(r.Count), r.Name)
 		send("jruby_request_seconds", r.Mean, r.Name)
 	}
-}
-
-// jvm sends the memory of the JVM, as far as the server reports it.
-func (send sender) jvm(j *check.JVM) {
-	if j.OldMax > 0 {
-		send("jvm_old_used_bytes", float64(j.OldUsed))
-		send("jvm_old_max_bytes", float64(j.OldMax))
-		send("jvm_metaspace_bytes", float64(j.Metaspace))
-	}
-	if j.OldAfterGC > 0 {
-		send("jvm_old_after_gc_bytes", float64(j.OldAfterGC))
-	}
-	send.time("jvm_full_timestamp_seconds", j.FullAt)
-	send("jvm_gc_seconds_total", j.GCSeconds)
-	send("jvm_threads", float64(j.Threads))
 }
 
 // holds sends the holds. A holder may have one in each directory; it is sent once.

@@ -77,10 +77,8 @@ func (f *findings) heard(r check.Result) {
 	}
 }
 
-// forgetPool makes the master warming until its JRuby pool has been read again. What was found
-// about the memory of the JVM is forgotten too: it may be that of an earlier one.
+// forgetPool makes the master warming until its JRuby pool has been read again.
 func (f *findings) forgetPool(now time.Time) {
-	delete(f.latest, check.CheckHeap)
 	if f.checks.Severity(check.CheckJRuby) != check.Off {
 		f.unread = now
 		delete(f.latest, check.CheckJRuby)
@@ -131,7 +129,7 @@ func (f *findings) list(now time.Time) []check.Finding {
 			found = unreadPool(f.unread)
 		case !known || found.Absent:
 			continue
-		case (found.Pool != nil || found.JVM != nil) && !f.silent.IsZero() && found.Checked.Before(f.silent):
+		case found.Pool != nil && !f.silent.IsZero() && found.Checked.Before(f.silent):
 			found = found.Outlived()
 		case !f.fresh(found, now):
 			found = check.Finding{Check: c.Name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,

@@ -201,7 +201,6 @@ func (m *Monitor) concluded(served, serves bool, r check.Result) {
 			m.signals.closed.Store(m.closed)
 			m.signals.restarted.Store(true)
 			m.kick(check.CheckJRuby)
-			m.kick(check.CheckHeap)
 		}
 		m.fell, m.closed = false, false
 	}

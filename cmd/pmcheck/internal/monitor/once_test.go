@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
-// The check heap gives Puppet Server 10 s, which is also how long a plugin may take. The checks
-// end at nine tenths of the deadline, so half a second is left.
+// The check puppetdb gives PuppetDB 10 s, which is longer than the deadline here. The checks end at
+// nine tenths of the deadline, so half a second is left.
 func TestTheVerdictOnAMasterThatHangsIsKnownBeforeTheDeadline(t *testing.T) {
 	master, err := checktest.NewMaster(filepath.Join(t.TempDir(), "puppet"), "puppet1.example.test", "127.0.0.1:0")
 	if err != nil {
@@ -27,6 +27,7 @@ func TestTheVerdictOnAMasterThatHangsIsKnownBeforeTheDeadline(t *testing.T) {
 		"PMCHECK_PUPPET_CONF=" + filepath.Join(master.Dir, "puppet.conf"),
 		"PMCHECK_PROBE_ADDRESS=" + master.Address(),
 		"PMCHECK_PROBE_TIMEOUT=50ms",
+		"PMCHECK_PUPPETDB_ADDRESS=" + master.Address(),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +42,9 @@ func TestTheVerdictOnAMasterThatHangsIsKnownBeforeTheDeadline(t *testing.T) {
 		t.Errorf("%s: %s, want unhealthy: timeout", verdict.Health, verdict.Reason)
 	}
 	for _, f := range findings {
-		if f.Check == check.CheckHeap && f.Reason == check.Timeout {
+		if f.Check == check.CheckPuppetDB && f.Reason == check.Timeout {
 			return
 		}
 	}
-	t.Errorf("heap was not ended: %v", findings)
+	t.Errorf("puppetdb was not ended: %v", findings)
 }

@@ -382,13 +382,13 @@ func TestProbeLineHasTheChecksThatWarn(t *testing.T) {
 // Otherwise a Puppet Server that hangs would be UNKNOWN: nothing answers the other checks either.
 func TestACheckThatDoesNotEndIsUnknownUnlessTheProbeSaysMore(t *testing.T) {
 	checks := []api.CheckStatus{{Finding: check.Finding{
-		Check:  check.CheckHeap,
+		Check:  check.CheckPuppetDB,
 		State:  check.StateNone,
 		Reason: check.Timeout,
 		Detail: "no result in time",
 	}}}
 	for health, want := range map[check.Health]string{
-		check.Healthy:   "PUPPETSERVER UNKNOWN - heap: no result in time | ",
+		check.Healthy:   "PUPPETSERVER UNKNOWN - puppetdb: no result in time | ",
 		check.Unhealthy: "PUPPETSERVER CRITICAL - unhealthy: timeout | ",
 	} {
 		v := check.Verdict{Health: health, Reason: check.Timeout}

@@ -61,7 +61,6 @@ func testServerStates(t *testing.T, seen *stateTable) {
 		{"expired CRL", testStateOfCRL},
 		{"renewed certificate", testRenewed},
 		{"start without a CA", testStart},
-		{"heap", testHeap},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, s, seen) }) {
 			return // the next one would meet a server in an unknown state
