@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 
 	"github.com/coreos/go-systemd/v22/activation"
 )
@@ -13,7 +12,6 @@ import (
 // in the socket units.
 const (
 	HTTPSocket   = "http"   // where balancers ask
-	AgentSocket  = "agent"  // HAProxy's agent-check
 	StatusSocket = "status" // the unix socket that the commands read
 )
 
@@ -41,8 +39,8 @@ func Listeners() (map[string][]net.Listener, error) {
 // listener takes over the descriptor of f.
 func listener(f *os.File) (net.Listener, error) {
 	defer f.Close()
-	if !slices.Contains([]string{HTTPSocket, AgentSocket, StatusSocket}, f.Name()) {
-		return nil, fmt.Errorf("FileDescriptorName= is not one of %s, %s and %s", HTTPSocket, AgentSocket, StatusSocket)
+	if f.Name() != HTTPSocket && f.Name() != StatusSocket {
+		return nil, fmt.Errorf("FileDescriptorName= is neither %s nor %s", HTTPSocket, StatusSocket)
 	}
 	return net.FileListener(f)
 }

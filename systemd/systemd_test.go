@@ -30,7 +30,7 @@ func describe(listeners map[string][]net.Listener, err error) string {
 		return err.Error()
 	}
 	words := []string{"passed:"}
-	for _, name := range []string{systemd.HTTPSocket, systemd.AgentSocket, systemd.StatusSocket} {
+	for _, name := range []string{systemd.HTTPSocket, systemd.StatusSocket} {
 		for _, l := range listeners[name] {
 			words = append(words, name, l.Addr().String())
 		}
@@ -78,12 +78,11 @@ func TestListenersAreTakenByName(t *testing.T) {
 		{"none", "", nil, "passed:"},
 		{"one", "http", []*os.File{file}, "passed: http " + tcp},
 		{"two of a name", "http:http", []*os.File{file, file2}, "passed: http " + tcp + " http " + tcp2},
-		{"one of each", "status:agent:http", []*os.File{unixFile, file, file2}, "passed: http " + tcp2 + " agent " + tcp +
-			" status " + unix},
+		{"one of each", "status:http", []*os.File{unixFile, file}, "passed: http " + tcp + " status " + unix},
 		{"an unknown name", "pmcheck.socket", []*os.File{file},
-			`socket "pmcheck.socket" of the service manager: FileDescriptorName= is not one of http, agent and status`},
+			`socket "pmcheck.socket" of the service manager: FileDescriptorName= is neither http nor status`},
 		{"fewer names than sockets", "http", []*os.File{file, file2},
-			`socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is not one of http, agent and status`},
+			`socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is neither http nor status`},
 		{"no socket", "http", []*os.File{plain}, `socket "http" of the service manager: file file+net`},
 	}
 	for _, tt := range tests {

@@ -32,7 +32,6 @@ class pmcheck::config {
     'code'            => $pmcheck::code,
     'puppetdb'        => $pmcheck::puppetdb,
     'compile'         => $pmcheck::compile,
-    'agent'           => $pmcheck::agent,
     'guard'           => $pmcheck::guard,
     'gate'            => $pmcheck::gate,
     'budget'          => $pmcheck::budget,
@@ -86,7 +85,6 @@ class pmcheck::config {
   # The address of each socket, by unit.
   $streams = {
     'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),
-    'pmcheck-agent.socket'  => regsubst(String($settings.dig('agent', 'listen')), '\A:', ''),
     'pmcheck-status.socket' => String($settings['socket']),
   }
   $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'initial_mode', 'holds', 'log']

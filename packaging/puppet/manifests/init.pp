@@ -111,8 +111,6 @@
 #   The master's PuppetDB.
 # @param compile
 #   How the compile check compiles a catalog.
-# @param agent
-#   HAProxy's agent-check. Without `listen` it is not answered.
 # @param guard
 #   How long the guard may wait before a stop and after a start.
 # @param gate
@@ -164,7 +162,6 @@ class pmcheck (
   Pmcheck::Code                                    $code                     = {},
   Pmcheck::Puppetdb                                $puppetdb                 = {},
   Pmcheck::Compile                                 $compile                  = {},
-  Pmcheck::Agent                                   $agent                    = {},
   Pmcheck::Guard                                   $guard                    = {},
   Pmcheck::Gate                                    $gate                     = {},
   Pmcheck::Budget                                  $budget                   = {},

@@ -8,17 +8,6 @@
 class pmcheck::service {
   assert_private()
 
-  $sockets = ['pmcheck.socket', 'pmcheck-status.socket']
-
-  # Without agent.listen there is no port for HAProxy's agent-check.
-  if $pmcheck::config::streams['pmcheck-agent.socket'] == '' {
-    $agent_ensure = stopped
-    $agent_enable = false
-  } else {
-    $agent_ensure = $pmcheck::service_ensure
-    $agent_enable = $pmcheck::service_enable
-  }
-
   # Stopping the service stops its sockets.
   exec { 'pmcheck: let go of the old sockets':
     command     => '/bin/systemctl daemon-reload && /bin/systemctl stop pmcheck.service',
@@ -27,13 +16,9 @@ class pmcheck::service {
     subscribe   => Pmcheck::Dropin[keys($pmcheck::config::streams)],
   }
 
-  -> service {
-    $sockets:
-      ensure => $pmcheck::service_ensure,
-      enable => $pmcheck::service_enable;
-    'pmcheck-agent.socket':
-      ensure => $agent_ensure,
-      enable => $agent_enable;
+  -> service { ['pmcheck.socket', 'pmcheck-status.socket']:
+    ensure => $pmcheck::service_ensure,
+    enable => $pmcheck::service_enable,
   }
 
   -> service { 'pmcheck.service':

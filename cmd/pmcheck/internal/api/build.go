@@ -13,21 +13,18 @@ import (
 
 // Source is what a Status is built from.
 type Source struct {
-	Version     string
-	Started     time.Time
-	Revision    uint64
-	Settings    *config.Config
-	Config      ConfigStatus
-	State       *monitor.State
-	Balancers   []Balancer
-	Asked       time.Time // when one of them, or one that is gone, asked last
-	Budget      *BudgetStatus
-	Gate        *GateStatus
-	Others      *OthersStatus
-	AgentChecks bool          // agent-checks are answered
-	AgentError  string        // why they are not, although they are configured
-	Weight      int           // in percent, for agent-checks
-	Served      time.Duration // since balancers were first told 200; 0: never
+	Version   string
+	Started   time.Time
+	Revision  uint64
+	Settings  *config.Config
+	Config    ConfigStatus
+	State     *monitor.State
+	Balancers []Balancer
+	Asked     time.Time // when one of them, or one that is gone, asked last
+	Budget    *BudgetStatus
+	Gate      *GateStatus
+	Others    *OthersStatus
+	Served    time.Duration // since balancers were first told 200; 0: never
 }
 
 // Build returns the status at now, without its obstacles.
@@ -50,7 +47,6 @@ func (src Source) Build(now time.Time) Status {
 		Gate:          src.Gate,
 		Others:        src.Others,
 		Served:        src.Served.Seconds(),
-		AgentError:    src.AgentError,
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()
@@ -60,9 +56,6 @@ func (src Source) Build(now time.Time) Status {
 	status.Services[0].Checks = NewCheckStatuses(s.Findings) // they concern the master itself
 	for _, h := range s.Holds.At(now).Holds() {
 		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})
-	}
-	if src.AgentChecks {
-		status.AgentLine = answer.AgentCheck(s, src.Weight, now).Body
 	}
 	status.Warnings = src.warnings(status)
 	return status
@@ -91,9 +84,6 @@ func (src Source) warnings(status Status) (list []string) {
 		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+
 			strings.Join(restart, ", "))
 	}
-	if src.AgentError != "" {
-		list = append(list, "no agent-check is answered until a restart of pmcheck: "+src.AgentError)
-	}
 	for _, h := range status.Holds {
 		if _, known := src.State.Service(h.Service); h.Service != "" && !known {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s",
@@ -102,26 +92,11 @@ func (src Source) warnings(status Status) (list []string) {
 	}
 	list = append(list, src.Budget.warnings()...)
 	list = append(list, src.Gate.warnings(status.Time)...)
-	if src.AgentChecks {
-		list = append(list, weightless(status.Balancers)...)
-	}
 	if w := src.State.Warning(); w != "" {
 		list = append(list, w)
 	}
 	if late := src.State.HoldsLate; late != nil {
 		list = append(list, "holds are noticed late: "+late.Error())
-	}
-	return list
-}
-
-// weightless warns of balancers that send no agents because the master's part of
-// the weight on their server line, rounded down, is 0.
-func weightless(balancers []Balancer) (list []string) {
-	for _, b := range balancers {
-		if b.View != nil && b.View.Sends() && b.View.Weight == 0 {
-			list = append(list, fmt.Sprintf(
-				"balancer %s gives %s no weight, hence no agents: its server line needs weight 100", b.Label(), b.Name))
-		}
 	}
 	return list
 }

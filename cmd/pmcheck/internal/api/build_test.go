@@ -8,20 +8,6 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestStatusWarnsOfAServerWithoutWeight(t *testing.T) {
-	list := []Balancer{
-		{Node: "lb1", Name: "puppet/m1", View: &View{State: "UP", Weight: 0, WeightTotal: 100}},
-		{Node: "lb2", Name: "puppet/m1", View: &View{State: "UP", Weight: 1, WeightTotal: 100}},
-		{Node: "lb3", Name: "puppet/m1", View: &View{State: "NOLB", Weight: 0, WeightTotal: 100}},
-		{Node: "lb4"},
-	}
-	got := weightless(list)
-	want := "balancer lb1 gives puppet/m1 no weight, hence no agents: its server line needs weight 100"
-	if len(got) != 1 || got[0] != want {
-		t.Errorf("got %q, want only %q", got, want)
-	}
-}
-
 // The check expiry, the page, the metrics and the plugin for Nagios have one list.
 func TestProbeStatusOmitsWhatWasReplaced(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

@@ -37,10 +37,6 @@ type (
 	View = balancer.View
 )
 
-// AgentCheck is the Balancer.Name under which the agent-checks of an address
-// are kept.
-const AgentCheck = balancer.AgentCheck
-
 // Status is everything the daemon knows.
 type Status struct {
 	Version  string    `json:"version"`  // of pmcheck
@@ -58,14 +54,10 @@ type Status struct {
 	// BalancerAsked is when a balancer asked last, be it one that no longer asks; zero if
 	// none ever has, as far as this daemon and those before it know. A restart of the
 	// daemon keeps it, a stop does not.
-	BalancerAsked time.Time `json:"balancer_asked,omitzero"`
-	// AgentLine is the answer to agent-checks; empty if they are not answered.
-	AgentLine string `json:"agent_line,omitempty"`
-	// AgentError says why they are not answered although the configuration says so.
-	AgentError string       `json:"agent_error,omitempty"`
-	Probe      ProbeStatus  `json:"probe"`
-	Config     ConfigStatus `json:"config"`
-	Warnings   []string     `json:"warnings,omitempty"`
+	BalancerAsked time.Time    `json:"balancer_asked,omitzero"`
+	Probe         ProbeStatus  `json:"probe"`
+	Config        ConfigStatus `json:"config"`
+	Warnings      []string     `json:"warnings,omitempty"`
 	// Fleet are the masters of the pool, as the configuration names them.
 	Fleet []string `json:"fleet,omitempty"`
 	// CodeLag is how long other masters may have newer code before Lags says so.

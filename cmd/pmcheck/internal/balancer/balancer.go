@@ -35,14 +35,11 @@ const (
 	ExpectedBack = 15 * time.Minute
 )
 
-// AgentCheck is the Name under which the agent-checks of an address are kept.
-const AgentCheck = "agent-check"
-
 // Balancer is one client that asks for a service.
 type Balancer struct {
 	Source  netip.Addr `json:"source"`
 	Node    string     `json:"node,omitempty"` // HAProxy's own name
-	Name    string     `json:"name,omitempty"` // HAProxy's name for the master, backend/server; or AgentCheck
+	Name    string     `json:"name,omitempty"` // HAProxy's name for the master, backend/server
 	Service string     `json:"service"`
 	Seen    time.Time  `json:"seen"`   // the last check
 	Checks  int64      `json:"checks"` // since the first, or since it came back
@@ -71,20 +68,17 @@ type Balancer struct {
 	OthersWeight int       `json:"others_weight,omitempty"`
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
-	// LoadWeights means that the weights in the view follow the load: the setting
-	// agent.weight is on, and agent-checks come from the balancer's address.
-	LoadWeights bool `json:"load_weights,omitempty"`
 	// Elsewhere means that new sessions go to another server, although the view shows
 	// none: the master was drained in the balancer itself.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // Counts reports whether the client is a balancer that a drain has to wait for. A
-// client that sends its view, makes agent-checks or is listed is a balancer. Others
+// client that sends its view or is listed is a balancer. Others
 // count from their second check on, unless they are on this host or ask so rarely
 // that they must be monitoring checks.
 func (b *Balancer) Counts() bool {
-	if b.View != nil || b.Name == AgentCheck || b.Listed {
+	if b.View != nil || b.Listed {
 		return true
 	}
 	return b.Checks > 1 && !b.Source.IsLoopback() && b.Interval <= slowest.Seconds()
@@ -131,12 +125,11 @@ func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
 // Lost reports whether one of the other servers has gone missing since their total was
 // weight: whether they have lost all of it, or at least half of what one server weighs.
 // Half, because a server that returns gets its weight gradually, and because others may
-// weigh less than this one. Weights that follow the load show only whether any other server
-// is left: a busy one loses half of its weight, an overloaded one nearly all.
+// weigh less than this one.
 func (b *Balancer) Lost(weight int) bool {
 	others := b.Others()
 	lost := weight - others
-	return lost > 0 && (others == 0 || !b.LoadWeights && 2*lost >= b.UnitWeight)
+	return lost > 0 && (others == 0 || 2*lost >= b.UnitWeight)
 }
 
 // observe takes a new view into account. before is the previous one, and may be nil.
@@ -178,9 +171,6 @@ type Question struct {
 	BusyCode  int
 	View      string // the header StateHeader; empty if there was none
 	Listed    bool   // the setting balancers contains the client's network
-	// AgentWeight is the setting agent.weight: agent-checks report a weight that follows
-	// the load.
-	AgentWeight bool
 }
 
 // Told is an answer as a balancer received it.
@@ -200,9 +190,6 @@ func (b *Balancer) Label() string {
 // Asks returns what the balancer asks for: the path, with the codes that it chose in
 // place of the usual ones.
 func (b *Balancer) Asks() string {
-	if b.Name == AgentCheck {
-		return AgentCheck
-	}
 	chosen := url.Values{}
 	add := func(key string, code, usual int) {
 		if code != 0 && code != usual {

@@ -3,13 +3,10 @@ package balancer
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
 // Bounds on how many balancers are remembered. A client chooses its own name, so the
@@ -61,22 +58,7 @@ func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Ti
 			view, k.node, k.name = v, v.node, v.name
 		}
 	}
-	t.note(k.withCodes(q.DrainCode, q.MaintCode, q.BusyCode), q, view, answer, now)
-}
-
-// RecordAgentCheck records an agent-check for a service and its answer. An agent-check
-// does not say which balancer sent it, so those from one address count as one balancer.
-func (t *Tracker) RecordAgentCheck(source netip.Addr, service string, answer Told, now time.Time) {
-	q := Question{
-		Service:   service,
-		DrainCode: http.StatusServiceUnavailable,
-		MaintCode: http.StatusServiceUnavailable,
-		BusyCode:  http.StatusOK,
-	}
-	t.note(key{source: source, service: service, name: AgentCheck}, q, nil, answer, now)
-}
-
-func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time) {
+	k = k.withCodes(q.DrainCode, q.MaintCode, q.BusyCode)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.list[k]
@@ -100,7 +82,6 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	b.Seen, b.View, b.Answer = now, view, answer
 	b.DrainCode, b.MaintCode, b.BusyCode = q.DrainCode, q.MaintCode, q.BusyCode
 	if b.Listed = q.Listed; view != nil {
-		b.LoadWeights = q.AgentWeight && t.agentChecks(k.source, now)
 		b.observe(before, view, now)
 	}
 	b.Checks++
@@ -109,12 +90,6 @@ func (t *Tracker) note(k key, q Question, view *View, answer Told, now time.Time
 	if news {
 		t.changed()
 	}
-}
-
-// agentChecks reports whether agent-checks come from an address.
-func (t *Tracker) agentChecks(source netip.Addr, now time.Time) bool {
-	b := t.list[key{source: source, service: monitor.Server, name: AgentCheck}]
-	return b != nil && !b.gone(now)
 }
 
 func (t *Tracker) noteAsked(b *Balancer) {

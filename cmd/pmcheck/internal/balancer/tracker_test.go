@@ -74,10 +74,10 @@ func TestViewCountsOtherServers(t *testing.T) {
 		{"UP; weight=1/1", true, 0},
 		{"UP 2/3; weight=1/1", true, 0},
 		{"UP; weight=0/1", false, 1},
-		{"NOLB; weight=1/1", false, 1},        // out, so the total is of the others
-		{"UP; weight=100/50", false, 50},      // drained in HAProxy itself, beside a lighter server
-		{"UP; weight=100/200", false, 100},    // or beside two: cannot be told apart
-		{"DRAIN; weight=100/100", false, 100}, // by an agent-check
+		{"NOLB; weight=1/1", false, 1},     // out, so the total is of the others
+		{"UP; weight=100/50", false, 50},   // drained in HAProxy itself, beside a lighter server
+		{"UP; weight=100/200", false, 100}, // or beside two: cannot be told apart
+		{"DRAIN; weight=100/100", false, 100},
 		{"DOWN; weight=1/0", false, 0},
 		{"UP", false, 0},
 	} {
@@ -291,7 +291,6 @@ func TestMonitoringAndLocalClientsDoNotCount(t *testing.T) {
 		{"is on this host", Balancer{Source: local, Checks: 9, Interval: 2}, false, 3},
 		{"is on this host, over IPv6", Balancer{Source: netip.IPv6Loopback(), Checks: 9, Interval: 2}, false, 3},
 		{"is on this host, and is listed", Balancer{Source: local, Checks: 9, Interval: 2, Listed: true}, true, 3},
-		{"makes agent-checks on this host", Balancer{Source: local, Checks: 1, Name: AgentCheck}, true, 3},
 	} {
 		if got := tt.client.Counts(); got != tt.counts {
 			t.Errorf("%s: counts %v, want %v", tt.name, got, tt.counts)

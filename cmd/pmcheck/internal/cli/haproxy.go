@@ -14,8 +14,7 @@ func haproxyCommand(environ []string) *cli.Command {
 		Name:  "haproxy",
 		Usage: "print a backend section for HAProxy that fits this configuration",
 		Description: "The section lists the masters given with --server, or those listed as fleet in the\n" +
-			"configuration. A comment explains each line. Paste the section into haproxy.cfg.\n" +
-			"If agent.listen is set in the configuration, the section has agent-checks too.",
+			"configuration. A comment explains each line. Paste the section into haproxy.cfg.",
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringSliceFlag{Name: "server", Usage: "a master, `NAME=ADDRESS` or an address; repeat it for each"},

@@ -40,23 +40,14 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"second document", "listen: :1\n---\nlisten: :2\n", "F:2: a second document begins (remove the --- line)"},
 		{"syntax", "log: {}\nlisten: [\n", "F:2: not YAML: did not find expected node content"},
 		{"syntax in the second document", "listen: :1\n---\n\"\n", "F:3: not YAML: found unexpected end of stream"},
-		{"syntax in line 1", "agent: {listen: :9201}\n",
-			`F:1: not YAML: did not find expected node content (inside { } quote it: ":9201")`},
-		{"syntax in line 3", "\n#\nagent: {weight: true, listen: :9201}\n",
-			`F:3: not YAML: did not find expected node content (inside { } quote it: ":9201")`},
+		{"syntax in line 1", "probe: {address: :8140}\n", "F:1: not YAML: did not find expected node content"},
+		{"syntax in line 3", "\n#\nprobe: {fall: 2, address: :8140}\n",
+			"F:3: not YAML: did not find expected node content"},
 		{"syntax of one line", "log: 'x\n", "F:1: not YAML: found unexpected end of stream"},
 		{"two values", "\nlog: a: b\n", "F:2: not YAML: mapping values are not allowed in this context"},
 		{"not even text", "log: \x01\n", "F: not YAML: control characters are not allowed"},
 		{"indented key", "log:\n    level: info\n  format: text\n", "F:3: not YAML: did not find expected key"},
 		{"tab", "probe:\n\ttimeout: 1s\n", "F:2: not YAML: found character that cannot start any token"},
-		{"agent without a port", "agent: {listen: localhost}\n",
-			"F:1: agent.listen: localhost is not an address (host:port, or :9201 for every interface)"},
-		{"agent on the same port", "agent: {listen: ':9200'}\n",
-			"F:1: agent.listen: :9200 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
-		{"agent on the same port of every interface", "agent: {listen: '0.0.0.0:9200'}\n",
-			"F:1: agent.listen: 0.0.0.0:9200 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
-		{"agent on the same port, written otherwise", "listen: '127.0.0.1:9300'\nagent: {listen: '[::]:09300'}\n",
-			"F:2: agent.listen: [::]:09300 has the port of listen (an agent-check is not HTTP: :9201 is usual)"},
 		{"budget of another scheme", "budget: {database: 'mysql://db/pmcheck'}\n",
 			"F:1: budget.database: mysql://db/pmcheck is not the URL of a database " +
 				"(such as postgresql://puppetdb.example.com/pmcheck)"},
@@ -88,8 +79,6 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"boolean for text", "probe: {environment: true}\n", `F:1: probe.environment: true is not text (quote it: "true")`},
 		{"bare duration", "probe:\n  timeout: 5\n", "F:2: probe.timeout: 5 needs a unit (5s or 5m)"},
 		{"bare milliseconds", "probe: {timeout: 1500}\n", "F:1: probe.timeout: 1500 needs a unit (1500ms or 1500s)"},
-		{"agent's port alone", "agent: {listen: 9201}\n",
-			`F:1: agent.listen: 9201 is not an address (":9201" for every interface)`},
 		{"fleet", "fleet: [m1, a b, \"https://m2:9200\", \"https://m3/x\", \"m4:x\"]\n",
 			"F:1: fleet: \"a b\" is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
 				"F:1: fleet: https://m3/x is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
@@ -187,17 +176,5 @@ func TestBadConfigsAreRefused(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
-	}
-}
-
-// The ports of agent-checks and of HTTP may be the same if the addresses differ.
-func TestOnePortOfTwoAddressesIsAccepted(t *testing.T) {
-	for _, yaml := range []string{
-		"listen: '10.0.0.1:9200'\nagent: {listen: '10.0.0.2:9200'}\n",
-		"listen: '127.0.0.1:0'\nagent: {listen: '127.0.0.1:0'}\n",
-	} {
-		if _, err := config.Check(config.Options{File: write(t, yaml)}); err != nil {
-			t.Errorf("%s: %v", yaml, err)
-		}
 	}
 }

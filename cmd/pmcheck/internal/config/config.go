@@ -62,7 +62,6 @@ type Config struct {
 	// Checks are all checks, with the severities and settings that are configured:
 	// each is a key below checks, and each that has settings is a section.
 	Checks check.List
-	Agent  Agent `yaml:"agent"`
 	Guard  Guard `yaml:"guard"`
 	Gate   Gate  `yaml:"gate"`
 	// Budget has no effect while Budget.Database is empty.
@@ -82,15 +81,6 @@ type Holds struct {
 type Puppet struct {
 	// Conf is the absolute path of puppet.conf; empty means one of the known layouts.
 	Conf string `yaml:"conf" path:"optional"`
-}
-
-// Agent says how HAProxy's agent-checks are answered.
-type Agent struct {
-	// Listen is the TCP address, host:port; empty means that they are not answered.
-	Listen string `yaml:"listen"`
-	// Weight says whether the weight in an answer follows the JRuby pool; it is
-	// 100% otherwise.
-	Weight bool `yaml:"weight"`
 }
 
 // Log is how the daemon logs.

@@ -201,7 +201,7 @@ func (r *fileReader) syntax(err error, data []byte) {
 		}
 	}
 	at.Line = trueLine(at.Line, text, data)
-	r.fault(at, "", "not YAML: "+text, colonHint(at.Line, data))
+	r.fault(at, "", "not YAML: "+text, "")
 }
 
 // trueLine corrects the line number in an error of yaml v3. Its parser counts lines
@@ -219,17 +219,4 @@ func trueLine(line int, text string, data []byte) int {
 		line = 1
 	}
 	return min(line, 1+bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")))
-}
-
-// colonHint returns a hint for {listen: :9201}: in braces the value needs quotes, on a
-// line of its own it does not.
-func colonHint(line int, data []byte) string {
-	lines := bytes.Split(data, []byte("\n"))
-	if line < 1 || line > len(lines) {
-		return ""
-	}
-	if m := regexp.MustCompile(`[{,][^{}]*:\s+(:\d+)`).FindSubmatch(lines[line-1]); m != nil {
-		return `inside { } quote it: "` + string(m[1]) + `"`
-	}
-	return ""
 }

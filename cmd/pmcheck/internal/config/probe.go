@@ -184,21 +184,6 @@ func isPort(s string) bool {
 	return err == nil
 }
 
-// collide reports whether one process cannot bind both addresses: their ports are equal,
-// and their hosts are, or one stands for every interface. The kernel chooses port 0 anew
-// for each of them.
-func collide(a, b string) bool {
-	hostA, portA, _ := net.SplitHostPort(a)
-	hostB, portB, _ := net.SplitHostPort(b)
-	portA, portB = strings.TrimLeft(portA, "0"), strings.TrimLeft(portB, "0")
-	return portA == portB && portA != "" && (hostA == hostB || isEveryHost(hostA) || isEveryHost(hostB))
-}
-
-func isEveryHost(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "" || err == nil && ip.IsUnspecified()
-}
-
 func isTarget(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	return err == nil && host != "" && isAddress(s) && strings.Trim(port, "0") != ""

@@ -35,10 +35,6 @@ func (l layer) judge(c *Config, found *faults) {
 	}
 	j.tls(c)
 	j.probe(c.Probe)
-	j.rule("agent.listen", c.Agent.Listen == "" || isAddress(c.Agent.Listen),
-		show(c.Agent.Listen)+" is not an address", "host:port, or :9201 for every interface")
-	j.rule("agent.listen", !collide(c.Agent.Listen, c.Listen), show(c.Agent.Listen)+" has the port of listen",
-		"an agent-check is not HTTP: :9201 is usual", "listen")
 	j.services(c)
 	j.budget(c.Budget)
 }

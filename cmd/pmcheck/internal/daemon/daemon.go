@@ -40,12 +40,10 @@ type Daemon struct {
 	// GateDir is the runtime directory of the gate, which may not run. Empty: there is none.
 	GateDir string
 
-	// Ports are the listeners for balancers, AgentPorts those for HAProxy's agent-checks,
-	// Sockets those for the commands. The service manager may have bound them; Listen
-	// binds those that are missing.
-	Ports      []net.Listener
-	AgentPorts []net.Listener
-	Sockets    []net.Listener
+	// Ports are the listeners for balancers, Sockets those for the commands. The service
+	// manager may have bound them; Listen binds those that are missing.
+	Ports   []net.Listener
+	Sockets []net.Listener
 
 	started   time.Time
 	start     config.Config // with which this daemon was started
@@ -57,10 +55,8 @@ type Daemon struct {
 	metrics   *metrics.Metrics
 	history   *page.History
 	page      *page.Page
-	changes   *changes       // of the status, for commands that wait
-	states    *changes       // of what the daemon follows: not of its balancers, each of which may be one
-	weigher   answer.Weigher // belongs to the monitor's loop
-	weight    atomic.Int64
+	changes   *changes                         // of the status, for commands that wait
+	states    *changes                         // of what the daemon follows: a change of a balancer is none
 	budget    atomic.Pointer[api.BudgetStatus] // nil without one
 	gate      atomic.Pointer[api.GateStatus]   // nil while none runs
 	others    atomic.Pointer[api.OthersStatus] // nil unless a gate runs, or did lately
@@ -69,7 +65,6 @@ type Daemon struct {
 	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
 	tls       *tls.Config
 	inherited bool         // systemd has bound the port for balancers
-	deaf      string       // why no agent-checks are answered, although they are configured
 	served    atomic.Int64 // when balancers were first told 200, in nanoseconds after started; 0: never
 }
 
@@ -104,13 +99,6 @@ func (d *Daemon) published(s *monitor.State) {
 			d.served.CompareAndSwap(0, max(1, int64(s.Published.Sub(d.started))))
 		}
 	}
-	weight := answer.FullWeight
-	if d.settings.Load().Agent.Weight {
-		weight = d.weigher.Weigh(s, s.Published)
-	} else {
-		d.weigher = answer.Weigher{}
-	}
-	d.weight.Store(int64(weight))
 	d.news()
 }
 
@@ -186,7 +174,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	group.Go(func() error { return d.askOthers(ctx) })
 	ports := &front.Server{
 		Log:     d.Log,
-		Places:  front.Places(d.settings.Load().MaxConnections, len(d.Ports)+len(d.AgentPorts)+len(d.Sockets)),
+		Places:  front.Places(d.settings.Load().MaxConnections, len(d.Ports)+len(d.Sockets)),
 		Allowed: d.allowed,
 		Wait:    d.waitForVerdict,
 		TLS:     d.tls,
@@ -194,9 +182,6 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	}
 	for _, port := range d.Ports {
 		ports.ServeHTTP(ctx, group, port, d.handler(false))
-	}
-	for _, port := range d.AgentPorts {
-		ports.ServeLines(ctx, group, port, d.agentCheck)
 	}
 	// The file's permissions decide which users may connect to the socket.
 	sockets := &front.Server{Log: d.Log, Places: ports.Places}
@@ -226,16 +211,6 @@ func (d *Daemon) waitForVerdict(ctx context.Context) {
 	case <-time.After(d.settings.Load().Probe.Timeout):
 	case <-ctx.Done():
 	}
-}
-
-// agentCheck answers an agent-check and remembers which balancer asked.
-func (d *Daemon) agentCheck(source netip.Addr) string {
-	now := time.Now()
-	a := answer.AgentCheck(d.monitor.State(), int(d.weight.Load()), now)
-	if d.believed(source) {
-		d.balancers.RecordAgentCheck(source, monitor.Server, balancer.Told(a), now)
-	}
-	return a.Body
 }
 
 // believed reports whether a client counts as a balancer.

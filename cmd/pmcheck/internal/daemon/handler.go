@@ -100,15 +100,13 @@ func (h *handler) remember(r *http.Request, service string, codes answer.Codes, 
 		return
 	}
 	if source := remote(r); h.believed(source) {
-		settings := h.settings.Load()
 		h.balancers.Record(source, balancer.Question{
-			Service:     service,
-			DrainCode:   codes.ForDrain(),
-			MaintCode:   codes.ForMaint(),
-			BusyCode:    codes.ForBusy(),
-			View:        view(r),
-			Listed:      len(settings.Balancers) > 0, // then only listed sources are believed
-			AgentWeight: settings.Agent.Weight,
+			Service:   service,
+			DrainCode: codes.ForDrain(),
+			MaintCode: codes.ForMaint(),
+			BusyCode:  codes.ForBusy(),
+			View:      view(r),
+			Listed:    len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
 		}, balancer.Told(a), now)
 	}
 }

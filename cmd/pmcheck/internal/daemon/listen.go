@@ -15,19 +15,19 @@ import (
 )
 
 // Listen binds the ports and the unix socket, unless the service manager has bound them.
-// A failure to bind the port for agent-checks or the socket is only logged: HAProxy does
-// without agent-checks and the commands find no daemon then, but balancers are answered.
+// A failure to bind the socket is only logged: the commands find no daemon then, but
+// balancers are answered.
 func (d *Daemon) Listen(ctx context.Context) (err error) {
 	c := d.settings.Load()
 	if d.tls, err = listenerTLS(*c, d.Log); err != nil {
 		return err
 	}
-	if err := bind(ctx, &d.Ports, c.Listen, front.DeferAccept); err != nil {
-		return err
-	}
-	if err := bind(ctx, &d.AgentPorts, c.Agent.Listen, 0); err != nil { // HAProxy waits for the daemon to speak first
-		d.deaf = err.Error()
-		d.Log.Error("no agent-check is answered until a restart", "error", err)
+	if len(d.Ports) == 0 {
+		port, err := front.ListenTCP(ctx, c.Listen)
+		if err != nil {
+			return err
+		}
+		d.Ports = []net.Listener{port}
 	}
 	if len(d.Sockets) > 0 {
 		return nil
@@ -39,18 +39,6 @@ func (d *Daemon) Listen(ctx context.Context) (err error) {
 	}
 	d.Sockets = []net.Listener{socket}
 	return nil
-}
-
-// bind binds a port unless the service manager has bound one or address is empty.
-func bind(ctx context.Context, ports *[]net.Listener, address string, wait int) error {
-	if len(*ports) > 0 || address == "" {
-		return nil
-	}
-	port, err := front.ListenTCP(ctx, address, wait)
-	if err == nil {
-		*ports = []net.Listener{port}
-	}
-	return err
 }
 
 // CheckUsable returns an error if a daemon that is started with this configuration could not
@@ -86,8 +74,8 @@ func listenerFiles(c config.Config) tlsFiles {
 
 // Inherit takes over listeners that another process has bound. They are served
 // whatever the configuration says, because no other process answers on them.
-func (d *Daemon) Inherit(ports, agentPorts, sockets []net.Listener) error {
-	d.Ports, d.AgentPorts, d.Sockets = ports, agentPorts, sockets
+func (d *Daemon) Inherit(ports, sockets []net.Listener) error {
+	d.Ports, d.Sockets = ports, sockets
 	d.inherited = len(ports) > 0
 	c := d.settings.Load()
 	for _, s := range sockets {
@@ -96,26 +84,23 @@ func (d *Daemon) Inherit(ports, agentPorts, sockets []net.Listener) error {
 				"daemon", "socket", c.Socket, "path", path)
 		}
 	}
-	return errors.Join(
-		d.compareBound(d.Ports, "pmcheck.socket", "listen", c.Listen),
-		d.compareBound(d.AgentPorts, "pmcheck-agent.socket", "agent.listen", c.Agent.Listen))
+	return d.compareBound(c.Listen)
 }
 
-// compareBound compares a setting with the sockets that the service manager has bound.
-// It warns if they have another port or another address. If a socket is bound to every
-// address and the setting names one, connections to the other addresses are closed. An
-// empty setting fits every socket.
-func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string) error {
-	host, wanted, _ := net.SplitHostPort(configured)
-	for _, port := range ports {
+// compareBound compares the setting listen with the sockets that the service manager has
+// bound. It warns if they have another port or another address. If a socket is bound to every
+// address and the setting names one, connections to the other addresses are closed.
+func (d *Daemon) compareBound(listen string) error {
+	host, wanted, _ := net.SplitHostPort(listen)
+	for _, port := range d.Ports {
 		tcp, ok := port.Addr().(*net.TCPAddr)
 		if !ok {
 			return fmt.Errorf("socket %s is not a TCP port: balancers are answered on TCP only", port.Addr())
 		}
 		bound := tcp.AddrPort()
-		if configured != "" && strconv.Itoa(tcp.Port) != wanted {
-			d.Log.Warn(fmt.Sprintf("%s has no effect, since %[2]s has bound the port: systemctl edit %[2]s, or disable it",
-				key, unit), key, configured, "address", tcp.String())
+		if strconv.Itoa(tcp.Port) != wanted {
+			d.Log.Warn("listen has no effect, since pmcheck.socket has bound the port: systemctl edit pmcheck.socket, "+
+				"or disable it", "listen", listen, "address", tcp.String())
 			continue
 		}
 		addr, err := netip.ParseAddr(host)
@@ -123,12 +108,12 @@ func (d *Daemon) compareBound(ports []net.Listener, unit, key, configured string
 			continue
 		}
 		if !bound.Addr().IsUnspecified() {
-			d.Log.Warn(fmt.Sprintf("%s has no effect, since %s has bound another address", key, unit),
-				key, configured, "address", tcp.String())
+			d.Log.Warn("listen has no effect, since pmcheck.socket has bound another address",
+				"listen", listen, "address", tcp.String())
 			continue
 		}
-		d.Log.Info(fmt.Sprintf("%s has bound every address: connections to any but the one in %s are closed", unit, key),
-			key, configured)
+		d.Log.Info("pmcheck.socket has bound every address: connections to any but the one in listen are closed",
+			"listen", listen)
 		d.only[bound.Port()] = addr.Unmap()
 	}
 	return nil

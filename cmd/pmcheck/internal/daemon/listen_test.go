@@ -26,7 +26,7 @@ func TestListenLimitsAnInheritedSocket(t *testing.T) {
 	c := r.config
 	c.Listen = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), number).String()
 	r.Daemon = daemon.New(c, "test.yaml", "test", slog.New(slog.DiscardHandler))
-	if err := r.Inherit([]net.Listener{port}, nil, nil); err != nil {
+	if err := r.Inherit([]net.Listener{port}, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.serve()
@@ -71,7 +71,7 @@ func TestInheritedSocketOfAnotherPathIsAWarning(t *testing.T) {
 		defer l.Close()
 		var log strings.Builder
 		d := daemon.New(c, "", "test", slog.New(slog.NewTextHandler(&log, nil)))
-		if err := d.Inherit(nil, nil, []net.Listener{l}); err != nil {
+		if err := d.Inherit(nil, []net.Listener{l}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(log.String(), "pmcheck-status.socket has bound another path"); got != tt.want {

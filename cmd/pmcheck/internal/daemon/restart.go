@@ -12,7 +12,6 @@ type setting struct {
 func atStart(c config.Config) []setting {
 	return []setting{
 		{"listen", c.Listen},
-		{"agent.listen", c.Agent.Listen},
 		{"max_connections", c.MaxConnections},
 		{"tls", [...]any{c.TLS, listenerFiles(c)}},
 		{"socket", c.Socket},

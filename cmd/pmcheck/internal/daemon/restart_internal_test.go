@@ -20,7 +20,7 @@ func noRestart() []string {
 		"allow", "status_allow", "balancers", "services", "fleet", "puppet.conf", "probe.address",
 		"probe.certname", "probe.certificate", "probe.key", "probe.ca", "probe.crl", "probe.revocation",
 		"probe.environment", "probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.handshake",
-		"probe.max_age", "agent.weight", "budget.database", "budget.pool", "budget.max_out", "budget.lapse",
+		"probe.max_age", "budget.database", "budget.pool", "budget.max_out", "budget.lapse",
 		"budget.settle",
 	}, []string{
 		// Only other processes read these: the guard whenever it runs, and the gate when it starts.

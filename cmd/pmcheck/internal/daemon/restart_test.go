@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,25 +80,6 @@ func TestAnotherCertificateOfThisHostWaitsForARestart(t *testing.T) {
 	r.Reload(c, "test.yaml")
 	if warnings := strings.Join(r.Status(time.Now()).Warnings, "\n"); !strings.HasSuffix(warnings, "pmcheck: tls") {
 		t.Errorf("warnings %q", warnings)
-	}
-}
-
-func TestAgentPortThatIsTakenDoesNotKeepBalancersWaiting(t *testing.T) {
-	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	r := start(t, func(c *config.Config) { c.Agent.Listen = taken.Addr().String() })
-	r.waitFor(200, answer.Serving)
-	s := r.Status(time.Now())
-	if w := strings.Join(s.Warnings, "\n"); !strings.Contains(w, "no agent-check is answered") ||
-		!strings.Contains(w, "address already in use") {
-		t.Errorf("warnings %q", w)
-	}
-	if s.AgentLine != "" || s.AgentError == "" {
-		t.Errorf("the status has the line %q for agent-checks, which are not answered", s.AgentLine)
 	}
 }
 

@@ -86,7 +86,7 @@ func (l LastGood) listen(ctx context.Context, s Started, passed map[string][]net
 	}
 	d := New(s.Config, s.File, ProgramVersion(), log)
 	d.Runtime, d.GateDir = l.file.Dir, GateDirectory
-	err := d.Inherit(passed[systemd.HTTPSocket], passed[systemd.AgentSocket], passed[systemd.StatusSocket])
+	err := d.Inherit(passed[systemd.HTTPSocket], passed[systemd.StatusSocket])
 	if err == nil {
 		err = d.Listen(ctx)
 	}

@@ -46,21 +46,18 @@ func (d *Daemon) status(now time.Time) api.Status {
 	used := *d.config.Load()
 	used.Restart = waitForRestart(d.start, *d.settings.Load())
 	return api.Source{
-		Version:     d.Version,
-		Started:     d.started,
-		Revision:    revision,
-		Settings:    d.settings.Load(),
-		Config:      used,
-		State:       d.monitor.State(),
-		Balancers:   d.balancers.Current(now),
-		Asked:       d.balancers.Asked(),
-		Budget:      d.budget.Load(),
-		Gate:        d.gate.Load(),
-		Others:      d.others.Load(),
-		AgentChecks: len(d.AgentPorts) > 0,
-		AgentError:  d.deaf,
-		Weight:      int(d.weight.Load()),
-		Served:      d.servedFor(now),
+		Version:   d.Version,
+		Started:   d.started,
+		Revision:  revision,
+		Settings:  d.settings.Load(),
+		Config:    used,
+		State:     d.monitor.State(),
+		Balancers: d.balancers.Current(now),
+		Asked:     d.balancers.Asked(),
+		Budget:    d.budget.Load(),
+		Gate:      d.gate.Load(),
+		Others:    d.others.Load(),
+		Served:    d.servedFor(now),
 	}.Build(now)
 }
 

@@ -119,7 +119,7 @@ func TestDeadlineInThePastInterruptsAtOnce(t *testing.T) {
 	}
 }
 
-// Agent-checks set their own deadlines, and a deadline can be cleared.
+// A deadline ends a read without a sweep, and it can be cleared.
 func TestDeadlinesNeedNoSweep(t *testing.T) {
 	_, server, _ := limited(t)
 	server.SetDeadline(time.Now().Add(time.Millisecond))

@@ -81,6 +81,17 @@ func (l *limiter) oldestOfMost() *limitedConn {
 	})
 }
 
+// address returns the address of one end of a connection; zero on a unix socket.
+func address(a net.Addr) netip.AddrPort {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort()
+	}
+	return netip.AddrPort{}
+}
+
+// source returns the address of a client; zero on a unix socket.
+func source(c net.Conn) netip.Addr { return Address(address(c.RemoteAddr())) }
+
 func (l *limiter) remove(c *limitedConn) {
 	l.open = slices.DeleteFunc(l.open, func(open *limitedConn) bool { return open == c })
 }

@@ -17,14 +17,14 @@ import (
 // the daemon nothing.
 const DeferAccept = 2
 
-// ListenTCP binds a port for balancers. With a wait above 0 the kernel hands over a new
-// connection after that many seconds or when the first byte arrives. TCP keep-alive is
+// ListenTCP binds the port for balancers. The kernel hands over a new connection after
+// DeferAccept seconds or when the first byte arrives. TCP keep-alive is
 // off: the server's deadlines end a dead connection sooner, and enabling keep-alive
 // costs a system call for each connection.
-func ListenTCP(ctx context.Context, address string, wait int) (net.Listener, error) {
+func ListenTCP(ctx context.Context, address string) (net.Listener, error) {
 	config := net.ListenConfig{
 		KeepAlive: -1,
-		Control:   func(_, _ string, c syscall.RawConn) error { return deferAccept(c, wait) },
+		Control:   func(_, _ string, c syscall.RawConn) error { return deferAccept(c, DeferAccept) },
 	}
 	l, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -19,9 +19,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// section is the template. With agent-checks, HAProxy learns of holds from them, and its
-// health check asks for the verdict only: the two answers to a hold would conflict. The
-// backend of one service has none: they answer for the whole master.
+// section is the template.
 //
 //go:embed backend.tmpl
 var section string

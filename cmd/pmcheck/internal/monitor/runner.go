@@ -14,10 +14,6 @@ import (
 // for the last request to be done.
 const hurriedInterval = 500 * time.Millisecond
 
-// weighEvery is how often the pool is read while weights are derived from it. A
-// reading costs Puppet Server 2 ms of CPU.
-const weighEvery = time.Second
-
 // signals go from the loop to the runners.
 type signals struct {
 	restarted atomic.Bool // a check that remembers the master must start over
@@ -130,9 +126,6 @@ func newRunners(c config.Config, host check.Host, s *signals) []*runner {
 		}
 		if r.name == check.CheckJRuby {
 			r.Unused = c.Unused() // probe.max_age may leave less
-		}
-		if r.Urgent && c.Agent.Weight {
-			r.every = min(r.every, weighEvery)
 		}
 		list = append(list, r)
 	}

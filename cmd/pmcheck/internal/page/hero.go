@@ -24,8 +24,7 @@ type hero struct {
 	Lasted  string // "In service" or "Out of service"
 }
 
-// told is an answer and the balancers that got it last. The Code of an agent-check is
-// a word.
+// told is an answer and the balancers that got it last.
 type told struct {
 	Code, Body string
 	By         []string
@@ -93,9 +92,6 @@ func toldOf(service string, balancers []api.Balancer) (list []told) {
 			continue
 		}
 		code, body := fmt.Sprint(b.Answer.Code), b.Answer.Body
-		if b.Name == api.AgentCheck {
-			code = api.AgentCheck
-		}
 		at := slices.IndexFunc(list, func(t told) bool { return t.Code == code && t.Body == body })
 		if at < 0 {
 			at, list = len(list), append(list, told{Code: code, Body: body})

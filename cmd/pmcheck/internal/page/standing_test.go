@@ -143,8 +143,6 @@ func TestHeroQuotesWhatBalancersWereTold(t *testing.T) {
 		b.Answer.Code, b.Answer.Body = code, body
 		return b
 	}
-	check1 := client("", 503, "drain up # ok")
-	check1.Name = api.AgentCheck
 	monitoring := client("", 200, "old")
 	monitoring.Interval = 300
 	tests := []struct {
@@ -158,7 +156,6 @@ func TestHeroQuotesWhatBalancersWereTold(t *testing.T) {
 			"Balancers were told 404 drain Verdict"},
 		{"two kinds", []api.Balancer{client("lb1", 404, "drain"), client("lb2", 503, "drain")},
 			"Balancers were told 404 drain lb1 503 drain lb2 Verdict"},
-		{"agent-check", []api.Balancer{check1}, "Balancers were told agent-check drain up # ok Verdict"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func viewsText(balancers []api.Balancer) string {
 	count := map[string]int{}
 	for i := range balancers {
 		switch b := &balancers[i]; {
-		case b.Service != monitor.Server || !b.Counts() || b.Name == api.AgentCheck:
+		case b.Service != monitor.Server || !b.Counts():
 		case b.View == nil:
 			count["not told"]++
 		default:

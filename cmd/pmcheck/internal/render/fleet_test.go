@@ -34,8 +34,6 @@ func member(host string, mode drain.Mode, views ...string) api.Member {
 		switch state, steps, _ := strings.Cut(view, " "); {
 		case view == "caller":
 			b.Checks = 1
-		case view == api.AgentCheck:
-			b.Name = view
 		case view != "silent":
 			b.View = &api.View{State: state}
 			if steps != "" {
@@ -61,7 +59,7 @@ func TestFleetIsATable(t *testing.T) {
 		{Host: "m3", Error: refused},
 		member("m4", ready, "UP", "DOWN 1/2", "UP"),
 		member("m5", drained, "UP 2/3", "MAINT", "NOLB", "DRAIN", "UP", "DOWN", "silent", "silent"),
-		member("m6", ready, "silent", api.AgentCheck),
+		member("m6", ready, "silent"),
 		member("m7", ready, "caller"),
 		announced,
 		old,

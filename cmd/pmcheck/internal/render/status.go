@@ -28,7 +28,6 @@ func Status(w io.Writer, status api.Status) {
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printProbe(t, status)
-	row(t, "agent-check", status.AgentLine)
 	printBudget(t, status)
 	row(t, "gate", gateText(status.Gate, status.Time))
 	for _, warning := range status.Warnings {

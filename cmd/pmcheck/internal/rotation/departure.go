@@ -116,7 +116,6 @@ func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 		if !asks || was.Others() == 0 || !b.Seen.After(d.left) {
 			continue
 		}
-		b.Elsewhere = b.Elsewhere || toldByAgentCheck(s, b, d.left)
 		switch none := b.View.WeightTotal == 0; {
 		case none || b.Others() == 0 && !hidden(b, drain.Drain):
 			d.none = "balancer " + b.Label() + " has no other server left"
@@ -132,15 +131,6 @@ func (d *Departure) Collision(s api.Status) (list []api.Obstacle) {
 		list = append(list, obstacle(api.ObstacleCollision, "", "%s", alone))
 	}
 	return list
-}
-
-// toldByAgentCheck reports whether a balancer has learned of a hold since it took effect by
-// agent-check. HAProxy 2.6 goes on to say UP of such a server, with its weight, of a total
-// that no longer includes it: the view is that of the last server.
-func toldByAgentCheck(s api.Status, b api.Balancer, since time.Time) bool {
-	return slices.ContainsFunc(s.Balancers, func(a api.Balancer) bool {
-		return a.Name == api.AgentCheck && a.Source == b.Source && a.Service == b.Service && a.Seen.After(since)
-	})
 }
 
 // Collided reports whether obstacles are those of a Collision.

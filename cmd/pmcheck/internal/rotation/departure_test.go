@@ -144,7 +144,6 @@ func TestCollision(t *testing.T) {
 	}
 	full := func(b *api.Balancer) { three(200)(b); b.OthersSeen = held() }
 	hidden := func(b *api.Balancer) { b.DrainCode = 200 }
-	busy := func(b *api.Balancer) { b.LoadWeights = true }
 	for _, tt := range []struct {
 		name   string
 		before func(*api.Balancer)
@@ -162,15 +161,11 @@ func TestCollision(t *testing.T) {
 			[]string{lost}},
 		{"one of two others leaves later", full, 6 * time.Second, []func(*api.Balancer){state("NOLB"), three(100)}, nil},
 		{"another one is a little lighter", full, 3 * time.Second, []func(*api.Balancer){state("NOLB"), three(151)}, nil},
-		{"weights follow the load", full, 3 * time.Second, []func(*api.Balancer){state("NOLB"), three(100), busy}, nil},
-		{"weights follow the load, and none is left", full, 3 * time.Second,
-			[]func(*api.Balancer){state("NOLB"), others(0), busy}, []string{none}},
 		{"there was no other", func(b *api.Balancer) { others(0)(b); b.OthersWeight = 0 }, 3 * time.Second,
 			[]func(*api.Balancer){state("NOLB"), others(0)}, nil},
 		{"what was seen before the hold", full, 0, []func(*api.Balancer){others(0)}, nil},
-		// After an agent-check's drain, HAProxy says of this one what it says of the last.
-		{"drained by agent-check", hidden, 3 * time.Second, []func(*api.Balancer){hidden, others(0)}, nil},
-		{"both drained by agent-check", hidden, 3 * time.Second, []func(*api.Balancer){hidden,
+		{"it asks for the verdict only", hidden, 3 * time.Second, []func(*api.Balancer){hidden, others(0)}, nil},
+		{"it asks for the verdict only, and none is left", hidden, 3 * time.Second, []func(*api.Balancer){hidden,
 			func(b *api.Balancer) { b.View.WeightTotal = 0 }}, []string{none}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,38 +181,6 @@ func TestCollision(t *testing.T) {
 			d.Left(held())
 			s := pair(tt.after, tt.now...)
 			s.Services[0].Mode = drain.Drain
-			assertObstacles(t, d.Collision(s), tt.want)
-		})
-	}
-}
-
-// HAProxy 2.6 says UP of a server that an agent-check has drained, and leaves its weight out of
-// the total. The HTTP check of this balancer does not hide the hold, but is told later.
-func TestADrainByAgentCheckIsNoCollision(t *testing.T) {
-	const none = "collision: balancer lb1 has no other server left"
-	const lost = "collision: balancer lb1 has lost another server at the same time"
-	for _, tt := range []struct {
-		name                 string
-		before, total, after int // the weight of all servers, and when the agent-check came, in seconds
-		want                 []string
-	}{
-		{"the other one stays", 200, 100, 1, []string{}},
-		{"the agent-check was before the hold", 200, 100, -1, []string{none}},
-		{"the other one has left too", 200, 0, 1, []string{none}},
-		{"both others stay", 300, 200, 1, []string{}},
-		{"one of two others has left too", 300, 100, 1, []string{lost}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			d := departure()
-			weight := tt.before - 100
-			d.Waits(pair(0, others(weight), func(b *api.Balancer) { b.OthersSeen, b.OthersWeight = held(), weight }))
-			d.Left(held())
-			s := pair(3*time.Second, func(b *api.Balancer) { b.View.WeightTotal = tt.total })
-			s.Services[0].Mode = drain.Drain
-			agent := s.Balancers[0]
-			agent.Node, agent.Name, agent.View = "", balancer.AgentCheck, nil
-			agent.Seen = held().Add(time.Duration(tt.after) * time.Second)
-			s.Balancers = append(s.Balancers, agent)
 			assertObstacles(t, d.Collision(s), tt.want)
 		})
 	}

@@ -78,7 +78,7 @@ func inUse(s api.Status, connections []tcp.Connection, counted time.Time) []api.
 func sending(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	v, _ := s.Service(service)
 	for _, b := range s.Balancers {
-		if b.Service != service || !b.Counts() || hidden(b, v.Mode) && !deaf(s, b) || gated(s, b) {
+		if b.Service != service || !b.Counts() || hidden(b, v.Mode) || gated(s, b) {
 			continue
 		}
 		switch {
@@ -133,8 +133,7 @@ func wayOut(b api.Balancer) string {
 }
 
 // hidden reports whether a balancer chose a code that hides a hold from it. It
-// asks for the verdict only, so a hold does not change its answer. It learns of one by
-// agent-check, and its view of a server is then the same whether that is held or in use.
+// asks for the verdict only, so a hold does not change its answer.
 func hidden(b api.Balancer, mode drain.Mode) bool {
 	switch mode {
 	case drain.Drain:
@@ -144,10 +143,6 @@ func hidden(b api.Balancer, mode drain.Mode) bool {
 	}
 	return false
 }
-
-// deaf reports whether a balancer that is to learn of a hold by agent-check cannot: they are
-// not answered, although they are configured.
-func deaf(s api.Status, b api.Balancer) bool { return s.AgentError != "" && b.View != nil }
 
 // underWay returns the requests that the pool has.
 func underWay(p *check.Pool) (list []api.Obstacle) {

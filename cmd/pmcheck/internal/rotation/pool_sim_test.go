@@ -40,14 +40,11 @@ type simulation struct {
 	within   time.Duration // in which all are told to restart
 	// heavy is how many times the weight of the others the first master has.
 	heavy int
-	// load means that agent-checks report a weight between 1% and 100%, another each time.
-	load bool
 }
 
 type simulatedMaster struct {
 	name    string
 	weight  int // in HAProxy, on the server line
-	percent int // by agent-check
 	tracker *balancer.Tracker
 	skew    time.Duration // of the host's clock
 	depart  rotation.Departure
@@ -76,7 +73,6 @@ func newSimulated(form simulation, seed uint64) *simulated {
 			state:   "UP",
 			phase:   p.waits,
 			weight:  100,
-			percent: 100,
 			told:    p.now.Add(20*time.Second + p.upTo(form.within)),
 		}
 		if i == 0 {
@@ -185,11 +181,11 @@ func (p *simulated) ask(m *simulatedMaster) {
 	total := 0
 	for _, other := range p.masters {
 		if other.state == "UP" {
-			total += other.effective()
+			total += other.weight
 		}
 	}
 	view := fmt.Sprintf("%s; name=puppet/%s; node=lb1; weight=%d/%d; scur=0/0; qcur=0",
-		m.state, m.name, m.effective(), total)
+		m.state, m.name, m.weight, total)
 	code := 200
 	switch {
 	case m.held && p.form.graceful:
@@ -202,10 +198,6 @@ func (p *simulated) ask(m *simulatedMaster) {
 		q.DrainCode = 404
 	}
 	lb := netip.MustParseAddr("198.51.100.1")
-	if p.form.load {
-		m.percent, q.AgentWeight = 1+p.IntN(100), true
-		m.tracker.RecordAgentCheck(lb, monitor.Server, balancer.Told{Code: code}, p.now.Add(m.skew))
-	}
 	m.tracker.Record(lb, q, balancer.Told{Code: code}, p.now.Add(m.skew))
 	switch {
 	case code == 404 && m.state != "DOWN":
@@ -224,9 +216,6 @@ func (p *simulated) ask(m *simulatedMaster) {
 		}
 	}
 }
-
-// effective is what HAProxy makes of a weight.
-func (m *simulatedMaster) effective() int { return m.weight * m.percent / 100 }
 
 // observe notes how few servers there are.
 func (p *simulated) observe() {
@@ -285,9 +274,6 @@ func TestPoolsSurviveRestartsAtTheSameTime(t *testing.T) {
 				if worst > 3*form.interval || median > 0 {
 					t.Errorf("without a server for %v at worst, %v in the median; want %v and 0", worst, median, 3*form.interval)
 				}
-				if form.load && longest > 10*time.Minute { // it takes five
-					t.Errorf("masters wait for one that is only busy: all have restarted after %v", longest)
-				}
 			})
 		}
 	}
@@ -298,19 +284,16 @@ func forms(masters int) (list []simulation) {
 		for _, graceful := range []bool{true, false} {
 			for _, fleet := range []bool{true, false} {
 				for _, within := range []time.Duration{time.Second, 10 * time.Second} {
-					list = append(list, simulation{masters, fleet, graceful, interval, within, 1, false})
+					list = append(list, simulation{masters, fleet, graceful, interval, within, 1})
 				}
 			}
 		}
 	}
 	for _, fleet := range []bool{true, false} {
-		list = append(list, simulation{masters, fleet, true, 2 * time.Second, time.Second, 2, false})
+		list = append(list, simulation{masters, fleet, true, 2 * time.Second, time.Second, 2})
 	}
 	if masters == 2 {
-		for _, fleet := range []bool{true, false} {
-			list = append(list, simulation{masters, fleet, true, 2 * time.Second, time.Second, 1, true})
-		}
-		list = append(list, simulation{masters, true, false, 2 * time.Second, time.Second, 5, false})
+		list = append(list, simulation{masters, true, false, 2 * time.Second, time.Second, 5})
 	}
 	return list
 }
@@ -324,7 +307,7 @@ func TestAFleetTakesTurnsAtEveryUsualInterval(t *testing.T) {
 			t.Run(fmt.Sprintf("%v, graceful %v", interval, graceful), func(t *testing.T) {
 				t.Parallel()
 				for seed := range uint64(20) {
-					p := newSimulated(simulation{2, true, graceful, interval, time.Second, 1, false}, seed)
+					p := newSimulated(simulation{2, true, graceful, interval, time.Second, 1}, seed)
 					p.jitter = 4 * time.Millisecond
 					for _, m := range p.masters { // at another place in their windows, with enough checks for an average
 						m.told = m.told.Add(20*interval + time.Duration(seed)*7*time.Second)

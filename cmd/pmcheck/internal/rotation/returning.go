@@ -30,7 +30,7 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 		case b.View != nil && (!b.View.Sends() || b.View.Steps != 0):
 			list = append(list, obstacle(api.ObstacleNotSending, b.Label(),
 				"%s does not send yet (%s, %d sessions)", b.Label(), b.View, b.View.Sessions))
-		case b.View == nil && b.Name != api.AgentCheck: // an agent-check takes effect at once
+		case b.View == nil:
 			list = append(list, untold(s, b, false)...)
 		}
 	}

@@ -100,10 +100,6 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 		{"balancer that hides the hold from itself",
 			status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.DrainCode, b.Seen = 200, held() })),
 			monitor.Server, nil, []string{}},
-		{"and would learn of it by agent-check, which is not answered", status(drain.Drain,
-			asking(func(b *api.Balancer) { sending(b); b.DrainCode = 200 }),
-			func(s *api.Status) { s.AgentError = "address already in use" }), monitor.Server, nil,
-			[]string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
 		{"balancer that hides drain, in maint",
 			status(drain.Maint, asking(func(b *api.Balancer) { sending(b); b.DrainCode = 200 })),
 			monitor.Server, nil, []string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
@@ -258,10 +254,6 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 		{"new balancer without a view, told nothing else", status(drain.Ready, ready, asking(told(200, 2, 2))), []string{}},
 		{"busy, and a balancer without a view sends elsewhere then", status(drain.Ready, ready, busy,
 			asking(func(b *api.Balancer) { told(503, 50, 1)(b); elsewhere(b) })), []string{}},
-		{"agent-check, told once", status(drain.Ready, ready, asking(func(b *api.Balancer) {
-			told(200, 50, 1)(b)
-			b.Name = api.AgentCheck
-		})), []string{}},
 		{"balancer without a view that asks seldom", status(drain.Ready, ready, asking(func(b *api.Balancer) {
 			told(200, 50, 1)(b)
 			b.Interval = 30

@@ -29,9 +29,6 @@ func Told(s api.Status, service string) (list []Telling) {
 			Maint: b.MaintCode,
 			Busy:  b.BusyCode,
 		})
-		if b.Name == api.AgentCheck && s.AgentLine != "" {
-			told.Body = s.AgentLine
-		}
 		at := slices.IndexFunc(list, func(t Telling) bool { return t.Answer == told })
 		if at < 0 {
 			at, list = len(list), append(list, Telling{Answer: told})

@@ -22,7 +22,6 @@ func TestToldIsWhatRealBalancersAreTold(t *testing.T) {
 	}
 	classic, graceful, healthOnly := asking(503, 503), asking(404, 503), asking(200, 200)
 	elsewhere := asking(404, 503, func(b *api.Balancer) { b.BusyCode = 503 })
-	agentCheck := asking(503, 503, func(b *api.Balancer) { b.View, b.Name = nil, api.AgentCheck })
 	browser := asking(503, 503, func(b *api.Balancer) {
 		b.View, b.Source, b.Checks = nil, netip.MustParseAddr("198.51.100.7"), 1
 	})
@@ -56,14 +55,11 @@ func TestToldIsWhatRealBalancersAreTold(t *testing.T) {
 		{"ready", drain.Ready, []api.Balancer{classic, graceful}, []rotation.Telling{
 			telling(200, running, 2, "/", "/?drain=404"),
 		}},
-		{"agent-check", drain.Drain, []api.Balancer{agentCheck}, []rotation.Telling{
-			telling(503, "drain up # ok", 1, "agent-check"),
-		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := status(tt.mode)
 			s.Services[0].Verdict = check.Verdict{Health: check.Healthy, Reason: check.OK}
-			s.AgentLine, s.Balancers = "drain up # ok", tt.balancers
+			s.Balancers = tt.balancers
 			if diff := cmp.Diff(tt.want, rotation.Told(s, "server")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

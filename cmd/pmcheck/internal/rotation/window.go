@@ -43,25 +43,14 @@ func windowsOf(s api.Status, service string, names []string) (windows Windows) {
 		if b.DrainCode >= 400 && b.DrainCode != http.StatusNotFound {
 			length += (balancer.TellTimes - 1) * unit
 		}
-		windows.fit(length, unit)
-	}
-	for _, b := range s.Balancers {
-		if windows.Length > 0 && b.Name == api.AgentCheck && (service == "" || b.Service == service) {
-			unit := bucket(b.Interval)
-			windows.fit(unit*5/2, unit)
+		if length > windows.Length {
+			windows.Length, windows.Late = length, unit/4
 		}
 	}
 	if fleetTells(s) && s.Others.Members() > 0 && windows.Length < othersWindow {
 		windows.Length, windows.Late = othersWindow, othersLate
 	}
 	return windows
-}
-
-// fit makes the windows at least as long as one of the balancers needs.
-func (s *Windows) fit(length, unit time.Duration) {
-	if length > s.Length {
-		s.Length, s.Late = length, unit/4
-	}
 }
 
 // bucket rounds an interval in seconds up, so that masters that measure it agree. The

@@ -23,7 +23,6 @@ func TestWindowsFollowTheBalancers(t *testing.T) {
 	silent, held := sender(30, 503), sender(2, 404)
 	silent.View = nil
 	held.Service = "ca"
-	agentCheck := api.Balancer{Name: api.AgentCheck, Service: "server", Interval: 5}
 	for _, tt := range []struct {
 		name      string
 		balancers []api.Balancer
@@ -38,7 +37,6 @@ func TestWindowsFollowTheBalancers(t *testing.T) {
 		{"a little above 2 s", []api.Balancer{sender(2.02, 404)}, ms(6000), ms(600)},
 		{"needs three refusals", []api.Balancer{sender(2, 503)}, ms(10800), ms(600)},
 		{"the slowest counts", []api.Balancer{sender(2, 404), sender(5, 404), silent}, ms(16250), ms(1625)},
-		{"told by agent-check", []api.Balancer{sender(2, 200), agentCheck}, ms(16250), ms(1625)},
 		{"every 30 s", []api.Balancer{sender(30, 404)}, ms(90000), ms(9000)},
 		{"every minute", []api.Balancer{sender(60, 404)}, ms(180000), ms(18000)},
 	} {

@@ -3,7 +3,7 @@
 require 'spec_helper'
 require 'yaml'
 
-DROPINS = ['pmcheck.socket', 'pmcheck-agent.socket', 'pmcheck-status.socket', 'pmcheck.service', 'pmcheck-gate.service'].freeze
+DROPINS = ['pmcheck.socket', 'pmcheck-status.socket', 'pmcheck.service', 'pmcheck-gate.service'].freeze
 
 describe 'pmcheck' do
   let(:facts) { DEBIAN }
@@ -17,7 +17,6 @@ describe 'pmcheck' do
       it { is_expected.to contain_package('pmcheck').with_ensure('installed').without_source }
       it { is_expected.to contain_service('pmcheck.socket').with(ensure: 'running', enable: true) }
       it { is_expected.to contain_service('pmcheck.service').with(ensure: 'running', enable: true) }
-      it { is_expected.to contain_service('pmcheck-agent.socket').with(ensure: 'stopped', enable: false) }
       it { is_expected.to contain_service('pmcheck-guard@puppetserver.service').with(enable: true, ensure: nil) }
       it { is_expected.to contain_service('pmcheck-guard@pe-puppetserver.service').with(enable: true, ensure: nil) }
       it { is_expected.to contain_service('pmcheck-guard@puppet-master.service').with(enable: true, ensure: nil) }
@@ -99,7 +98,7 @@ describe 'pmcheck' do
         code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s', 'lag' => '30m' },
         puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
         compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
-        agent: { 'listen' => ':9301', 'weight' => true }, guard: { 'turn' => '1m', 'wait' => '10m' },
+        guard: { 'turn' => '1m', 'wait' => '10m' },
         gate: { 'except' => ['192.0.2.1', '2001:db8::/32'] },
         budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'max_out' => 2, 'lapse' => '1h', 'settle' => '1m' },
         log: { 'level' => 'debug', 'format' => 'json' }
@@ -117,11 +116,6 @@ describe 'pmcheck' do
       is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf')
         .with_content(%r{^\[Socket\]\nListenStream=\nListenStream=\[::1\]:9300$})
         .that_notifies('Exec[pmcheck: let go of the old sockets]')
-    end
-
-    it 'opens the port for the agent-check' do
-      is_expected.to contain_file('/etc/systemd/system/pmcheck-agent.socket.d/puppet.conf').with_content(%r{^ListenStream=9301$})
-      is_expected.to contain_service('pmcheck-agent.socket').with(ensure: 'running', enable: true)
     end
 
     it 'binds the status socket to its path' do
@@ -247,7 +241,7 @@ describe 'pmcheck' do
     services: ['ca', ['CA']],
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'busy_fall' => '5' }], unit: [{ 'names' => [] }],
     expiry: [{ 'warn' => '30x' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
-    puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }], agent: [{ 'weight' => 'yes' }, { 'listen' => 9201 }],
+    puppetdb: [{ 'address' => 'https://puppetdb:8081' }], compile: [{ 'timeout' => 120 }],
     budget: [{ 'database' => 'puppetdb/pmcheck' }, { 'pool' => 'a b' }, { 'max_out' => '1' }, { 'max_out' => 0 }, { 'lapse' => 30 }, { 'turn' => '1m' }],
     gate: [true, { 'except' => '::1' }, { 'except' => ['lb1'] }, { 'port' => 8140 }], gate_enable: ['yes', 1],
     balancers: ['::1'], fleet: ['puppet1', ['a b'], ['ftp://x']],

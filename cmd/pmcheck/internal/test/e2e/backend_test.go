@@ -18,20 +18,18 @@ func TestPrintedBackendWorksUnchanged(t *testing.T) {
 	lab.Real(t)
 	for _, tc := range []struct {
 		name  string
-		yaml  string
 		flags []string
 		held  string // HAProxy's status of a master in drain
 	}{
-		{"classic", "", nil, "DOWN"},
-		{"graceful", "", []string{"--graceful"}, "NOLB"},
-		{"agent-check", agentYAML, nil, "DRAIN (agent)"},
+		{"classic", nil, "DOWN"},
+		{"graceful", []string{"--graceful"}, "NOLB"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := lab.StartSite(t, lab.SiteOptions{YAML: tc.yaml})
+			r := lab.StartSite(t, lab.SiteOptions{})
 			args := []string{"haproxy", "--server", "m1=" + r.MasterAddress(), "--inter", "200ms"}
 			h := r.Balance("defaults\n    timeout client 30m\n" + r.MustRun(append(args, tc.flags...)...))
 			up, _ := h.WaitStat("puppet", "m1", func(s lab.ServerStat) bool {
-				return s.CheckStatus == "L7OK" && (tc.yaml == "" || s.AgentStatus == "L7OK")
+				return s.CheckStatus == "L7OK"
 			}, 10*time.Second)
 			if up.Status != "UP" {
 				t.Errorf("status %s, want UP", up.Status)
@@ -46,7 +44,7 @@ func TestPrintedBackendWorksUnchanged(t *testing.T) {
 // people to paste.
 func TestHAProxyAcceptsDocumentedBackends(t *testing.T) {
 	lab.Real(t)
-	for _, path := range []string{"README.md", "packaging/doc/agent-check.md"} {
+	for _, path := range []string{"README.md"} {
 		blocks := strings.Split(lab.ReadFile(t, path), "```haproxy\n")[1:]
 		if len(blocks) == 0 {
 			t.Errorf("%s has no block for HAProxy", path)

@@ -40,10 +40,8 @@ func (e *example) startMaster(host, yaml string) {
 	startEchoAt(e.t, e.where(host, "8140"))
 	startEchoAt(e.t, e.where(host, "8081"))
 	site := lab.NewSite(e.t, lab.SiteOptions{Listen: e.where(host, "9200")})
-	site.Configure(strings.NewReplacer(
-		"EXAMPLE-AGENT", e.where(host, "9201"),
-		"localhost:8081", "localhost:"+lab.Port(e.t, site.MasterAddress()), // the stand-in is PuppetDB, too
-	).Replace(yaml))
+	standIn := "localhost:" + lab.Port(e.t, site.MasterAddress()) // it is PuppetDB, too
+	site.Configure(strings.ReplaceAll(yaml, "localhost:8081", standIn))
 	site.Master.SetPuppetDB(false, true, true)
 	site.Start()
 	site.WaitServing(20 * time.Second)

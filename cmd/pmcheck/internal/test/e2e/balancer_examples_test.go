@@ -72,12 +72,6 @@ func TestExamples(t *testing.T) {
 			e.testHeld(drain.Drain, "NOLB", 3*seconds)
 			e.testHeld(drain.Maint, "DOWN", 7*seconds)
 		}},
-		{"agent-check.cfg", "agent: {listen: 'EXAMPLE-AGENT', weight: true}\n", func(e *example) {
-			e.start()
-			e.testHeld(drain.Drain, "DRAIN (agent)", 3*seconds)
-			e.testHeld(drain.Maint, "MAINT", 3*seconds)
-			e.testAgentGone()
-		}},
 		{"split-pools.cfg", "services: [ca]\npuppetdb: {address: localhost:8081, interval: 1s}\n",
 			(*example).testSplit},
 		{"two-balancers.cfg", "", (*example).testReload},
@@ -88,22 +82,6 @@ func TestExamples(t *testing.T) {
 			test.run(newExample(t, test.file, i+1, test.yaml))
 		})
 	}
-}
-
-// testAgentGone: without an answer to the agent-check, HAProxy keeps the last one in
-// effect, and the HTTP check takes the master DOWN.
-func (e *example) testAgentGone() {
-	e.t.Helper()
-	e.sites[0].Hold(drain.Drain)
-	e.waitFor("drain", "DRAIN (agent)", 3*time.Second, "puppet/puppet1")
-	e.sites[0].Kill()
-	e.haproxy.WaitStat("puppet", "puppet1", func(s lab.ServerStat) bool {
-		return s.Status == "DOWN" && s.CheckStatus == "L4CON"
-	}, 10*time.Second)
-	e.sites[0].Start()
-	e.waitFor("daemon back", "DRAIN (agent)", 10*time.Second, "puppet/puppet1")
-	e.sites[0].Hold(drain.Ready)
-	e.waitFor("ready", "UP", 10*time.Second, "puppet/puppet1")
 }
 
 // testSplit: a fault or a hold in one pool does not change the others.

@@ -42,8 +42,6 @@ const (
 	asksGraceful = " option httpchk GET /?drain=404\n http-check disable-on-404\n http-check send-state\n"
 	asksClassic  = " option httpchk GET /\n http-check send-state\n"
 	asksSilently = " option httpchk GET /\n" // never sends its state
-	asksByAgent  = " option httpchk GET /?drain=200&maint=200\n http-check send-state\n" +
-		" default-server agent-check agent-port AGENT-PORT agent-inter 1s weight 100\n"
 )
 
 // A waitCase is one drain --wait that begins while agents are running.
@@ -99,12 +97,9 @@ func waitCases() []waitCase {
 		{name: "catalogs of 1 s", catalog: time.Second},
 		{name: "catalogs of 20 s", catalog: 20 * time.Second},
 		{
-			name:    "one never sends its state, one asks by agent-check",
+			name:    "one never sends its state",
 			catalog: time.Second,
-			before: func(w *drainWait) {
-				w.start(asksSilently)
-				w.start(asksByAgent)
-			},
+			before:  func(w *drainWait) { w.start(asksSilently) },
 		},
 		{
 			name:    "one is cut off from pmcheck, and still sends agents",
@@ -153,7 +148,7 @@ func testDrainWait(t *testing.T, s *lab.PuppetServer) {
 }
 
 func (c waitCase) test(t *testing.T, s *lab.PuppetServer) {
-	yaml := agentYAML + "balancers: [" + balancerSource + "]\n"
+	yaml := "balancers: [" + balancerSource + "]\n"
 	w := &drainWait{Site: lab.StartSite(t, lab.SiteOptions{Server: s, YAML: yaml}), t: t, runs: runs{t: t}}
 	w.agent = newAgent(t, fmt.Sprintf("sleep%d", int(c.catalog.Seconds())), s)
 	for _, asks := range []string{asksGraceful, asksClassic} {

@@ -58,9 +58,6 @@ func assertWithin(t *testing.T, what string, took, bound time.Duration) {
 // 90 s, five rounds of everything, costs over five minutes.
 func long() bool { return os.Getenv("PMCHECK_LONG") != "" }
 
-// agentYAML makes pmcheck answer agent-checks.
-const agentYAML = "agent: {listen: 'AGENT', weight: true}\n"
-
 // tcpDefaults is the section that each HAProxy of these tests needs.
 const tcpDefaults = `
 defaults

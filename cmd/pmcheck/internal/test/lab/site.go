@@ -24,8 +24,8 @@ const StandInName = "standin.lab.example"
 // SiteOptions configures a site. The zero value is a stand-in master and a pmcheck with its
 // default settings, both on 127.0.0.1.
 type SiteOptions struct {
-	// YAML holds further lines of pmcheck.yaml. AGENT in them stands for the site's
-	// address for agent-checks, MASTER for the address of the master.
+	// YAML holds further lines of pmcheck.yaml. MASTER in them stands for the address of
+	// the master.
 	YAML string
 	// Name is the certname of the stand-in. Default StandInName.
 	Name string
@@ -46,17 +46,16 @@ type SiteOptions struct {
 // namespace of the test process, or on a Host. Methods are safe for concurrent use only
 // where documented.
 type Site struct {
-	TB         testing.TB // of the current test; see With
-	Dir        string     // pmcheck's own files; empty on a Host
-	Listen     string     // host:port where pmcheck answers balancers
-	AgentCheck string     // host:port for agent-checks, if YAML has them
-	Holds      *drain.Store
-	Master     *checktest.Master // the stand-in; nil with a real master
-	Server     *PuppetServer     // a real master on this machine, or nil
-	Puppet     *PuppetMaster     // a real master on a Host, or nil
-	Host       *Host             // or nil
-	Net        *Network          // of Host; nil is that of the test process
-	HAProxy    *HAProxy          // started by Balance
+	TB      testing.TB // of the current test; see With
+	Dir     string     // pmcheck's own files; empty on a Host
+	Listen  string     // host:port where pmcheck answers balancers
+	Holds   *drain.Store
+	Master  *checktest.Master // the stand-in; nil with a real master
+	Server  *PuppetServer     // a real master on this machine, or nil
+	Puppet  *PuppetMaster     // a real master on a Host, or nil
+	Host    *Host             // or nil
+	Net     *Network          // of Host; nil is that of the test process
+	HAProxy *HAProxy          // started by Balance
 
 	yaml   string
 	conf   string // path of puppet.conf
@@ -83,7 +82,6 @@ func NewSite(tb testing.TB, opts SiteOptions) *Site {
 	}
 	s.client = newClient(nil)
 	s.Dir = tempDir(tb) // the path that tb.TempDir returns is too long for a unix socket
-	s.AgentCheck = Address(tb, "127.0.0.1")
 	if s.Listen = opts.Listen; s.Listen == "" {
 		s.Listen = Address(tb, "127.0.0.1")
 	}
@@ -178,7 +176,7 @@ func (s *Site) Socket() string { return filepath.Join(s.Dir, "pmcheck.sock") }
 // that keep the site away from the machine's own files.
 func (s *Site) Configure(yaml string) {
 	s.TB.Helper()
-	s.yaml = strings.NewReplacer("AGENT", s.AgentCheck, "MASTER", s.MasterAddress()).Replace(yaml)
+	s.yaml = strings.ReplaceAll(yaml, "MASTER", s.MasterAddress())
 	if s.Host != nil {
 		s.Host.WriteFile(s.ConfigFile(), s.yaml, 0o644)
 		return

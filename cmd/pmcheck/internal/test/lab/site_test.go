@@ -18,7 +18,7 @@ func TestSitesRunInParallel(t *testing.T) {
 	for _, name := range []string{"first", "second"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := lab.StartSite(t, lab.SiteOptions{YAML: "agent: {listen: 'AGENT'}\n"})
+			s := lab.StartSite(t, lab.SiteOptions{})
 			s.Balance(`
 defaults
     mode tcp
@@ -26,13 +26,14 @@ defaults
     timeout client 1m
     timeout server 1m
 backend puppet
-    option httpchk GET /?drain=200
-    server m1 MASTER check port LISTEN-PORT inter 50ms fall 2 rise 2 agent-check agent-port AGENT-PORT agent-inter 50ms
+    option httpchk GET /?drain=404
+    http-check disable-on-404
+    server m1 MASTER check port LISTEN-PORT inter 50ms fall 2 rise 2
 `)
 			s.HAProxy.WaitStatus("puppet", "m1", "UP", 10*time.Second)
 			s.Hold(drain.Drain)
 			s.WaitRefusal("drain", 10*time.Second)
-			s.HAProxy.WaitStatus("puppet", "m1", "DRAIN (agent)", 10*time.Second)
+			s.HAProxy.WaitStatus("puppet", "m1", "NOLB", 10*time.Second)
 			s.Hold(drain.Ready)
 			s.SetMaster(checktest.Stopped)
 			s.WaitRefusal("unhealthy: refused", 10*time.Second)

@@ -58,8 +58,7 @@ func (s *Site) RecordOverlapping(every time.Duration) *Record {
 }
 
 // Balance starts HAProxy in the network of the site, with a configuration in
-// which LISTEN-PORT, AGENT-PORT and MASTER stand for pmcheck's port, its port for
-// agent-checks and the address of the master.
+// which LISTEN-PORT and MASTER stand for pmcheck's port and the address of the master.
 func (s *Site) Balance(haproxyConfig string) *HAProxy {
 	s.TB.Helper()
 	text := s.Expand(haproxyConfig)
@@ -71,9 +70,6 @@ func (s *Site) Balance(haproxyConfig string) *HAProxy {
 // Expand returns a configuration of HAProxy with the words replaced that Balance replaces.
 func (s *Site) Expand(haproxyConfig string) string {
 	s.TB.Helper()
-	pairs := []string{"LISTEN-PORT", Port(s.TB, s.Listen), "MASTER", s.MasterAddress()}
-	if s.AgentCheck != "" {
-		pairs = append(pairs, "AGENT-PORT", Port(s.TB, s.AgentCheck))
-	}
-	return strings.NewReplacer(pairs...).Replace(haproxyConfig)
+	words := strings.NewReplacer("LISTEN-PORT", Port(s.TB, s.Listen), "MASTER", s.MasterAddress())
+	return words.Replace(haproxyConfig)
 }

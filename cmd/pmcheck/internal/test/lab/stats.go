@@ -21,9 +21,6 @@ type ServerStat struct {
 	CheckCode       string        // HTTP status of the last check, or empty
 	CheckDesc       string        // CheckStatus in words
 	LastCheck       string        // what the last check returned, if it is text
-	AgentStatus     string        // the same for agent-check; empty without one
-	AgentDesc       string
-	LastAgent       string
 	Weight          int
 	Sessions        int // established now
 	SessionsTotal   int // ever
@@ -74,9 +71,6 @@ func serverStat(record map[string]string) ServerStat {
 		CheckCode:     record["check_code"],
 		CheckDesc:     record["check_desc"],
 		LastCheck:     record["last_chk"],
-		AgentStatus:   record["agent_status"],
-		AgentDesc:     record["agent_desc"],
-		LastAgent:     record["last_agt"],
 		Weight:        number("weight"),
 		Sessions:      number("scur"),
 		SessionsTotal: number("stot"),

@@ -40,7 +40,6 @@ const (
 	ObstacleSending = api.ObstacleSending // a balancer still sends agents here
 	ObstacleLast    = api.ObstacleLast    // a balancer has no other server
 	ServerService   = monitor.Server      // the service that balancers for agents ask about
-	AgentCheckName  = api.AgentCheck      // the name of a balancer that uses agent-check
 	ServingBody     = answer.Serving      // the body of a 200 answer
 	ServingResponse = "200 " + ServingBody
 )

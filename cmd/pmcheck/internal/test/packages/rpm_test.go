@@ -85,7 +85,6 @@ func TestRPMLeavesNothing(t *testing.T) {
 	for unit, want := range map[string]string{
 		"pmcheck.service":                       "enabled",
 		"pmcheck.socket":                        "enabled",
-		"pmcheck-agent.socket":                  "disabled",
 		"pmcheck-guard@puppetserver.service":    "enabled",
 		"pmcheck-guard@pe-puppetserver.service": "disabled",
 	} {
