@@ -26,13 +26,10 @@ type CodeSettings struct {
 	Dir string `yaml:"dir" path:"optional"`
 	// Interval is the time between two looks.
 	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
-	// Lag is how long other masters of the pool may have newer code before the view of
-	// the pool says so.
-	Lag time.Duration `yaml:"lag" min:"1m" max:"30d"`
 }
 
 func code() Check {
-	s := &CodeSettings{Interval: 30 * time.Second, Lag: 30 * time.Minute}
+	s := &CodeSettings{Interval: 30 * time.Second}
 	return Check{
 		Name:     CheckCode,
 		Title:    "which code is deployed",
@@ -72,8 +69,7 @@ const maxEnvironments = 1000
 type codeCheck struct {
 	dir   string // the environmentpath
 	aside aside[[]deployFile]
-	read  map[string]deployFile  // by path; used by look only, which runs in aside's goroutine
-	known map[string]Environment // by name, as the last look found them
+	read  map[string]deployFile // by path; used by look only, which runs in aside's goroutine
 }
 
 // Environment is one environment as it was deployed last.
@@ -88,9 +84,6 @@ type Environment struct {
 	Detail   string    `json:"detail,omitempty"` // why it is not OK
 	Started  time.Time `json:"started,omitzero"`
 	Finished time.Time `json:"finished,omitzero"`
-	// Since is when this daemon first saw the ID. Of an ID that was there at its first
-	// look it is when the last deployment finished, which may be later.
-	Since time.Time `json:"since,omitzero"`
 }
 
 // check looks once. Environments that neither r10k nor g10k deployed are left out; if
@@ -108,31 +101,9 @@ func (c *codeCheck) check(ctx context.Context) Finding {
 	for _, file := range files {
 		f.Code = append(f.Code, file.judge(f.Checked))
 	}
-	c.date(f.Code, f.Checked)
 	f.Value = fmt.Sprintf("%d environments, code %s", len(f.Code), codeID(f.Code))
 	f.summarize()
 	return f
-}
-
-// date sets Since. While a record cannot be read, its environment keeps the last one.
-func (c *codeCheck) date(environments []Environment, now time.Time) {
-	known := map[string]Environment{}
-	for i := range environments {
-		e := &environments[i]
-		switch last, found := c.known[e.Name]; {
-		case found && (e.ID == last.ID || e.ID == ""):
-			e.Since = last.Since
-		case c.known == nil:
-			e.Since = e.Finished
-		default:
-			e.Since = now
-		}
-		known[e.Name] = *e
-		if e.ID == "" {
-			known[e.Name] = c.known[e.Name]
-		}
-	}
-	c.known = known
 }
 
 // summarize copies the state, reason and detail of the worst environment to the

@@ -2,5 +2,4 @@
 type Pmcheck::Code = Struct[{
     Optional['dir']      => Stdlib::Absolutepath,
     Optional['interval'] => Pmcheck::Duration,
-    Optional['lag']      => Pmcheck::Duration,
 }]

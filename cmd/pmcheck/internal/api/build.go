@@ -42,7 +42,6 @@ func (src Source) Build(now time.Time) Status {
 		Probe:         NewProbeStatus(src.Settings.Probe.Address, s.Result),
 		Config:        src.Config,
 		Fleet:         src.Settings.Fleet,
-		CodeLag:       check.Settings[check.CodeSettings](src.Settings.Checks).Lag.Seconds(),
 		Budget:        src.Budget,
 		Gate:          src.Gate,
 		Others:        src.Others,

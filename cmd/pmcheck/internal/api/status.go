@@ -60,8 +60,6 @@ type Status struct {
 	Warnings      []string     `json:"warnings,omitempty"`
 	// Fleet are the masters of the pool, as the configuration names them.
 	Fleet []string `json:"fleet,omitempty"`
-	// CodeLag is how long other masters may have newer code before Lags says so.
-	CodeLag float64 `json:"code_lag_seconds,omitempty"`
 	// Budget says which masters of the pool are out; nil without one.
 	Budget *BudgetStatus `json:"budget,omitempty"`
 	// Gate says whether new connections to the master's port are refused; nil while no

@@ -69,8 +69,6 @@ func rows() []row {
 		gauge("code_info", "Always 1; equal ids mean equal code; reason is ok, or why the deployment needs attention.",
 			"environment", "id", "reason"),
 		gauge("code_deployed_timestamp_seconds", "When the deployment of an environment finished.", "environment"),
-		gauge("code_since_timestamp_seconds", "Since when an environment has its id, as far as this daemon has seen.",
-			"environment"),
 
 		gauge("hold_info", "Always 1, for each hold in effect; an empty service is every service.",
 			"holder", "service", "mode"),

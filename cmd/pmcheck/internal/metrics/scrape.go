@@ -100,7 +100,6 @@ func (send sender) finding(f check.Finding) {
 	for _, e := range f.Code {
 		send("code_info", 1, e.Name, e.ID, string(e.Reason))
 		send.time("code_deployed_timestamp_seconds", e.Finished, e.Name)
-		send.time("code_since_timestamp_seconds", e.Since, e.Name)
 	}
 }
 

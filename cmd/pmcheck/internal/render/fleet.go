@@ -17,7 +17,7 @@ import (
 )
 
 // Fleet writes a pool as a table, the masters that are out first. Below it are code that
-// lags, errors, which are too long for a column, and as the last line the pool in short:
+// differs, errors, which are too long for a column, and as the last line the pool in short:
 // the end of a long table is what remains on a terminal.
 func Fleet(w io.Writer, members []api.Member) {
 	members = slices.Clone(members)
@@ -28,7 +28,8 @@ func Fleet(w io.Writer, members []api.Member) {
 		cell = func(s string) string { return s + "\t" }
 	}
 	fmt.Fprintf(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\t%sholds\n", cell("slot"))
-	var errors []string
+	var errors, differences []string
+	most := mostCode(members)
 	for _, m := range members {
 		if m.Status == nil {
 			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t%s-\n", m.Host, cell("-"))
@@ -36,17 +37,19 @@ func Fleet(w io.Writer, members []api.Member) {
 			continue
 		}
 		s, _ := m.Status.Service(monitor.Server)
+		code := codeText(m)
+		if names := most.otherwise(m); len(names) > 0 {
+			code += " differs"
+			differences = append(differences, text.Printable(fmt.Sprintf("%s: code of %s is not that of most masters",
+				m.Host, strings.Join(names, ", ")), maxDifference))
+		}
 		since := cmp.Or(s.ServingSince, s.Verdict.Since) // older daemons do not send ServingSince
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(since)), s.Mode, Verdict(s.Verdict), viewsText(m.Status.Balancers),
-			poolText(s), codeText(s.Checks), cell(slotText(m.Status.Budget)), holdersText(m.Status.Holds))
+			poolText(s), code, cell(slotText(m.Status.Budget)), holdersText(m.Status.Holds))
 	}
 	t.Flush()
-	var lags []string
-	for _, lag := range api.Lags(members) {
-		lags = append(lags, text.Printable(lag.String(), maxLag))
-	}
-	for _, list := range [][]string{lags, errors, {fleetLine(members)}} {
+	for _, list := range [][]string{differences, errors, {fleetLine(members)}} {
 		if len(list) > 0 {
 			fmt.Fprintf(w, "\n%s\n", strings.Join(text.First(list, maxListed), "\n"))
 		}
@@ -65,8 +68,8 @@ func inService(m api.Member) int {
 	return 0
 }
 
-// maxLag bounds a line about code that lags: names in it come from other masters.
-const maxLag = 400
+// maxDifference bounds a line about code that differs: names in it come from other masters.
+const maxDifference = 400
 
 // viewsText counts the views that balancers have of a master, the worst first:
 // "DOWN 1/2, 2 UP".
@@ -117,16 +120,64 @@ func poolText(s api.ServiceStatus) string {
 
 // codeText returns the id of the code of the environment production, or of the first
 // one if there is no production. Masters with the same id have the same code.
-func codeText(checks []api.CheckStatus) string {
-	id := "-"
-	for _, c := range checks {
-		for i, e := range c.Code {
-			if i == 0 || e.Name == "production" {
-				id = e.ID
+func codeText(m api.Member) string {
+	id := ""
+	for i, e := range deployed(m) {
+		if i == 0 || e.Name == "production" {
+			id = e.ID
+		}
+	}
+	return cmp.Or(id, "-")
+}
+
+// deployed returns the environments of a member that say which code they have; none without a
+// status.
+func deployed(m api.Member) (list []check.Environment) {
+	if m.Status == nil {
+		return nil
+	}
+	s, _ := m.Status.Service(monitor.Server)
+	for _, c := range s.Checks {
+		for _, e := range c.Code {
+			if e.ID != "" {
+				list = append(list, e)
 			}
 		}
 	}
-	return id
+	return list
+}
+
+// codes counts the masters that have each code: by environment, then by id.
+type codes map[string]map[string]int
+
+// mostCode counts the code of a pool.
+func mostCode(members []api.Member) codes {
+	c := codes{}
+	for _, m := range members {
+		for _, e := range deployed(m) {
+			if c[e.Name] == nil {
+				c[e.Name] = map[string]int{}
+			}
+			c[e.Name][e.ID]++
+		}
+	}
+	return c
+}
+
+// otherwise returns the environments of a member that do not have the code of more than half of
+// the masters with that environment. Clocks have no part in it: a deployment that is under way
+// shows, and so does a pair of masters that differ, both of them.
+func (c codes) otherwise(m api.Member) (environments []string) {
+	for _, e := range deployed(m) {
+		total := 0
+		for _, masters := range c[e.Name] {
+			total += masters
+		}
+		if 2*c[e.Name][e.ID] <= total {
+			environments = append(environments, e.Name)
+		}
+	}
+	return environments
 }
 
 func holdersText(holds []api.HoldStatus) string {

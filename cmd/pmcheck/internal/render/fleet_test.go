@@ -87,6 +87,71 @@ m3: ` + refused + `
 	assertColumns(t, got)
 }
 
+func TestFleetMarksCodeThatDiffers(t *testing.T) {
+	pool := func(environments ...[]check.Environment) (members []api.Member) {
+		for i, code := range environments {
+			m := member(fmt.Sprintf("m%d", i+1), drain.Ready)
+			m.Status.Services[0].Checks = []api.CheckStatus{
+				{Finding: check.Finding{Check: check.CheckDisk}},
+				{Finding: check.Finding{Check: check.CheckCode, Code: code}},
+			}
+			members = append(members, m)
+		}
+		return members
+	}
+	env := func(pairs ...string) (list []check.Environment) { // test=a
+		for _, pair := range pairs {
+			name, id, _ := strings.Cut(pair, "=")
+			list = append(list, check.Environment{Name: name, ID: id})
+		}
+		return list
+	}
+	const is = "is not that of most masters"
+	for _, tt := range []struct {
+		name    string
+		members []api.Member
+		column  string
+		below   []string
+	}{
+		{"one master", pool(env("production=a")), "a", nil},
+		{"the same code", pool(env("production=a"), env("production=a")), "a, a", nil},
+		{"one differs", pool(env("production=b"), env("production=a"), env("production=b")), "b, a differs, b",
+			[]string{"m2: code of production " + is}},
+		{"a pair differs", pool(env("production=b"), env("production=a")), "b differs, a differs",
+			[]string{"m1: code of production " + is, "m2: code of production " + is}},
+		{"each environment for itself", pool(
+			env("production=a", "test=c"),
+			env("production=a", "test=d", "only=e"),
+			env("production=b", "test=c"),
+		), "a, a differs, b differs", []string{"m2: code of test " + is, "m3: code of production " + is}},
+		{"no status, and no id", append(pool(env("production=a"), env("production=")),
+			api.Member{Host: "m3", Error: "refused"}), "a, -, -", []string{"m3: refused"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b strings.Builder
+			render.Fleet(&b, tt.members)
+			table, rest, _ := strings.Cut(b.String(), "\n\n")
+			column := map[string]string{}
+			at := strings.Index(table, "code")
+			for _, line := range strings.Split(table, "\n")[1:] {
+				code, _, _ := strings.Cut(line[at:], "  ")
+				column[line[:2]] = code
+			}
+			var codes []string
+			for _, m := range tt.members {
+				codes = append(codes, column[m.Host])
+			}
+			if got := strings.Join(codes, ", "); got != tt.column {
+				t.Errorf("the column is %q, want %q\n%s", got, tt.column, table)
+			}
+			below := strings.Split(strings.TrimSpace(rest), "\n")
+			if got := strings.Join(below[:len(below)-1], "\n"); strings.TrimSpace(got) != strings.Join(tt.below, "\n") {
+				t.Errorf("below the table is\n%s", got)
+			}
+		})
+	}
+}
+
 // A pool of a thousand masters has a row for each, those that are out first in the order of
 // the configuration, and its end fits on a screen.
 func TestFleetOfAThousandIsReadable(t *testing.T) {

@@ -95,7 +95,7 @@ describe 'pmcheck' do
         unit: { 'names' => ['puppetserver.service'] },
         expiry: { 'warn' => '720h' },
         disk: { 'paths' => ['/var'], 'logs' => ['/log'], 'reads' => ['/etc'], 'warn_percent' => 10, 'eject_mib' => 64, 'interval' => '15s' },
-        code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s', 'lag' => '30m' },
+        code: { 'dir' => '/etc/puppet/code/environments', 'interval' => '30s' },
         puppetdb: { 'address' => 'localhost:8081', 'certname' => 'puppetdb.example.com', 'interval' => '15s' },
         compile: { 'interval' => '10m', 'timeout' => '2m', 'slow_after' => '1m' },
         guard: { 'turn' => '1m', 'wait' => '10m' },
