@@ -45,24 +45,6 @@ func (s *Store) read(last []view, recognize func(view) error) (Snapshot, []view)
 	return newSnapshot(taken, holds), views
 }
 
-// CheckReadable returns an error that names each directory with a problem for which a daemon
-// that looks for holds in it answers maint, and how to fix that. A hold in a directory is not
-// a problem, even if it is unreadable.
-func (s *Store) CheckReadable() (errs error) {
-	for _, p := range s.places() {
-		err := s.scan(p, maxEntries).err
-		if errors.Is(err, fs.ErrNotExist) { // "pmcheck ready" would also lift a hold
-			err = fmt.Errorf("%w; create it as root: install -d -m 0755 %s", err, p.dir)
-		} else if err != nil {
-			err = errors.New(directoryHold(p, err).Error)
-		}
-		if err != nil {
-			errs = errors.Join(errs, fmt.Errorf("directory of holds: %w", err))
-		}
-	}
-	return errs
-}
-
 // initialHold returns the hold that Initial stands for, unless it was lifted.
 func (s *Store) initialHold() (Hold, bool) {
 	if s.Initial == "" || s.Initial == Ready || isMarked(s.Persistent) {

@@ -21,7 +21,6 @@ class pmcheck::config {
     'initial_mode'    => $pmcheck::initial_mode,
     'services'        => $pmcheck::services,
     'fleet'           => $pmcheck::fleet,
-    'holds'           => $pmcheck::holds,
     'puppet'          => $pmcheck::puppet,
     'probe'           => $pmcheck::probe,
     'checks'          => $pmcheck::checks,
@@ -56,38 +55,12 @@ class pmcheck::config {
     validate_cmd => '/usr/bin/pmcheck config --check %',
   }
 
-  # With a directory of holds that does not exist the daemon would answer maint. Owner and mode
-  # of one that exists are the site's: a group may set holds.
-  $holds = pick($settings['holds'], {})
-  ['persistent', 'until_reboot'].each |$name| {
-    if $name in $holds {
-      exec { "pmcheck: create holds.${name}":
-        command => shellquote('/usr/bin/install', '-d', '-o', 'root', '-g', 'root', '-m', '0755', $holds[$name]),
-        creates => $holds[$name],
-        before  => File['/etc/pmcheck/pmcheck.yaml'],
-      }
-    }
-  }
-
-  # After a reboot systemd creates it before the daemon starts, which may not.
-  $tmpfiles = 'until_reboot' in $holds ? {
-    true    => { 'ensure' => 'file', 'content' => "# Managed by Puppet, class pmcheck.\nd \"${holds['until_reboot']}\" - - - -\n" },
-    default => { 'ensure' => 'absent' },
-  }
-  file { '/etc/tmpfiles.d/zz-pmcheck.conf': # a line of the site's own for it counts
-    owner  => 'root',
-    group  => 'root',
-    mode   => '0644',
-    before => File['/etc/pmcheck/pmcheck.yaml'],
-    *      => $tmpfiles,
-  }
-
   # The address of each socket, by unit.
   $streams = {
     'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),
     'pmcheck-status.socket' => String($settings['socket']),
   }
-  $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'initial_mode', 'holds', 'log']
+  $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'initial_mode', 'log']
 
   # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
   # must be the run with the corrected file.

@@ -88,9 +88,6 @@
 # @param fleet
 #   The masters of the pool, the same list on each: for `pmcheck status --fleet` and
 #   `pmcheck haproxy`, for the times at which each may leave, and for the gate of the last one.
-# @param holds
-#   The directories of the hold files. They are created if they are missing; holds in the
-#   former ones are not moved.
 # @param puppet
 #   Where puppet.conf is.
 # @param probe
@@ -151,7 +148,6 @@ class pmcheck (
   Optional[Pmcheck::Mode]                          $initial_mode             = undef,
   Optional[Array[Pmcheck::Service]]                $services                 = undef,
   Optional[Array[Pmcheck::Master]]                 $fleet                    = undef,
-  Pmcheck::Holds                                   $holds                    = {},
   Pmcheck::Puppet                                  $puppet                   = {},
   Pmcheck::Probe                                   $probe                    = {},
   Pmcheck::Checks                                  $checks                   = {},

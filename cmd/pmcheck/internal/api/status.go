@@ -131,16 +131,7 @@ type ConfigStatus struct {
 	Loaded time.Time `json:"loaded"`
 	Error  string    `json:"error,omitempty"` // why a newer one is not in use
 	// Restart are the settings that have changed and take effect when the daemon starts.
-	Restart []string    `json:"restart,omitempty"`
-	Holds   HoldsConfig `json:"holds"`
-}
-
-// HoldsConfig is where the daemon has looked for holds since it started: a
-// reload does not change it.
-type HoldsConfig struct {
-	Persistent  string     `json:"persistent"`
-	UntilReboot string     `json:"until_reboot"`
-	InitialMode drain.Mode `json:"initial_mode"`
+	Restart []string `json:"restart,omitempty"`
 }
 
 // Service returns the status of one service, and whether there is one of that

@@ -59,7 +59,7 @@ func TestACollisionUndoesOnlyTheOwnHold(t *testing.T) {
 			})
 			var out, said strings.Builder
 			args := []string{"pmcheck", "drain", "--config", config, "--wait=20s", "--reason", "own", "--until", "never"}
-			exit := Run(args, []string{"PMCHECK_SOCKET=" + socket}, strings.NewReader(""), &out, &said)
+			exit := Run(args, environOf(config, socket), strings.NewReader(""), &out, &said)
 			if exit != exitRefused || !strings.Contains(said.String(), tt.says) {
 				t.Errorf("exit status %d, and it does not say %q:\n%s%s", exit, tt.says, &out, &said)
 			}
@@ -112,6 +112,11 @@ func startColliding(t *testing.T, socket string, during func() error) {
 	t.Cleanup(func() { server.Close() })
 }
 
+// environOf returns the environment of a command with this socket and the holds beside config.
+func environOf(config, socket string) []string {
+	return []string{"PMCHECK_SOCKET=" + socket, "PMCHECK_HOLDS=" + filepath.Dir(config)}
+}
+
 // holdsSite makes a configuration with directories of holds, and names a socket for a daemon.
 func holdsSite(t *testing.T) (config, socket string, store *drain.Store) {
 	t.Helper()
@@ -121,7 +126,7 @@ func holdsSite(t *testing.T) (config, socket string, store *drain.Store) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	config, socket = filepath.Join(dir, "pmcheck.yaml"), filepath.Join(dir, "s")
-	write(t, config, "holds:\n  persistent: "+dir+"/holds\n  until_reboot: "+dir+"/run\n")
+	write(t, config, "")
 	store = &drain.Store{Persistent: dir + "/holds", UntilReboot: dir + "/run"}
 	if _, err := store.LiftAll(); err != nil { // it creates the directories
 		t.Fatal(err)
@@ -159,7 +164,7 @@ func TestADrainThatIsOverdueSeesACollision(t *testing.T) {
 	} {
 		var out, said strings.Builder
 		args := append([]string{"pmcheck", "drain", "--config", config}, tt.args...)
-		exit := Run(args, []string{"PMCHECK_SOCKET=" + socket}, strings.NewReader(""), &out, &said)
+		exit := Run(args, environOf(config, socket), strings.NewReader(""), &out, &said)
 		mode, _ := store.Read().Mode(monitor.Server, time.Now())
 		if held := mode == drain.Drain; exit != tt.exit || held != tt.held {
 			t.Errorf("%v: exit status %d, held %v, want %d and %v:\n%s%s", tt.args, exit, held, tt.exit, tt.held, &out, &said)

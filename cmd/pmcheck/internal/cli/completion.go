@@ -43,10 +43,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 	}
 	switch what {
 	case "holders":
-		settings, err := loadOwn(c, environ)
-		if err != nil {
-			return nil, err
-		}
+		settings := loadAnyway(c, environ)
 		names = append(names, drain.Operator)
 		for _, h := range settings.Store().Read().Holds() {
 			if drain.CheckName(h.Holder) == nil { // a file's name may contain what bash would execute
@@ -54,10 +51,7 @@ func completionNames(c *cli.Context, environ []string, what string) (names []str
 			}
 		}
 	case "services":
-		settings, err := loadToAsk(c, environ)
-		if err != nil {
-			return nil, err
-		}
+		settings := loadAnyway(c, environ)
 		status, _ := api.Client{Socket: settings.Socket}.Ask(c.Context) // empty if the daemon does not answer
 		for _, s := range status.Services {
 			names = append(names, s.Name)

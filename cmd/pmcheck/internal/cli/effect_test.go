@@ -22,7 +22,7 @@ import (
 func TestWaitForADaemonThatRecoversStartsWithTheHold(t *testing.T) {
 	dir := t.TempDir()
 	config, socket := filepath.Join(dir, "pmcheck.yaml"), filepath.Join(dir, "s")
-	write(t, config, "holds:\n  persistent: "+dir+"/holds\n  until_reboot: "+dir+"/run\n")
+	write(t, config, "")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestWaitForADaemonThatRecoversStartsWithTheHold(t *testing.T) {
 	go server.Serve(l)
 	defer server.Close()
 	var out, said strings.Builder
-	exit := Run([]string{"pmcheck", "drain", "--config", config, "--wait=2s"}, []string{"PMCHECK_SOCKET=" + socket},
+	exit := Run([]string{"pmcheck", "drain", "--config", config, "--wait=2s"}, environOf(config, socket),
 		strings.NewReader(""), &out, &said)
 	if exit != exitTimeout || !strings.Contains(said.String(), "198.51.100.1 has not asked since") {
 		t.Errorf("exit status %d:\n%s%s", exit, &out, &said)

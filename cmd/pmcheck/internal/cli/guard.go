@@ -28,16 +28,14 @@ func runGuard(c *cli.Context, environ []string) error {
 	if c.NArg() != 2 || verb != "stop" && verb != "start" {
 		return usageError("guard takes stop or start, and a unit")
 	}
-	settings, err := loadOwn(c, environ)
-	if err != nil {
-		return err
-	}
+	settings := loadAnyway(c, environ)
 	progress := render.NewProgress(c.App.ErrWriter)
 	defer progress.End()
 	g := guard.New(name, settings, c.App.ErrWriter, progress)
 	if verb == "stop" && !g.Stops(c.Context) {
 		return nil
 	}
+	var err error
 	if g.Slot, err = slotFor(c, environ, settings, g.Hold()); err != nil {
 		fmt.Fprintf(c.App.ErrWriter, "goes on without the budget: %v\n", err)
 	}

@@ -82,10 +82,7 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return err
 	}
-	settings, err := loadOwn(c, environ)
-	if err != nil {
-		return err
-	}
+	settings := loadAnyway(c, environ)
 	return leave(c, environ, settings, wish, tomorrow)
 }
 
@@ -166,10 +163,7 @@ func ready(c *cli.Context, environ []string) error {
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
 		return usageError("--all lifts every hold: it cannot be combined with --hold or --service")
 	}
-	settings, err := loadOwn(c, environ)
-	if err != nil {
-		return err
-	}
+	settings := loadAnyway(c, environ)
 	store := settings.Store()
 	// A file holds the master even if its name is not valid for a holder, so that name is
 	// accepted here if there is such a file.
@@ -178,6 +172,7 @@ func ready(c *cli.Context, environ []string) error {
 		return misnamed
 	}
 	var lifted []drain.Hold
+	var err error
 	if c.Bool("all") {
 		lifted, err = store.LiftAll()
 	} else {

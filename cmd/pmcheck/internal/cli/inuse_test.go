@@ -31,8 +31,7 @@ func TestInitialModeLeavesAMasterAloneThatHasServed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			file, socket, holds := filepath.Join(dir, "pmcheck.yaml"), filepath.Join(dir, "s"), filepath.Join(dir, "holds")
-			write(t, file, fmt.Sprintf("initial_mode: maint\nsocket: %s\nholds: {persistent: %s, until_reboot: %s}\n",
-				socket, holds, filepath.Join(dir, "run")))
+			write(t, file, fmt.Sprintf("initial_mode: maint\nsocket: %s\n", socket))
 			if err := os.Mkdir(holds, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +46,8 @@ func TestInitialModeLeavesAMasterAloneThatHasServed(t *testing.T) {
 			defer server.Close()
 			var out, said strings.Builder
 			args := append([]string{"pmcheck"}, tt.args...)
-			if exit := Run(append(args, "--config", file), nil, strings.NewReader(""), &out, &said); exit != exitOK {
+			args = append(args, "--config", file)
+			if exit := Run(args, environOf(file, socket), strings.NewReader(""), &out, &said); exit != exitOK {
 				t.Fatalf("exit status %d: %s", exit, &said)
 			}
 			later := (&drain.Store{Persistent: holds, Initial: drain.Maint}).Read()

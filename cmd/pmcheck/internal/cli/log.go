@@ -45,10 +45,7 @@ func showLog(c *cli.Context, environ []string) (err error) {
 			q.Last = 0
 		}
 	}
-	settings, err := loadOwn(c, environ)
-	if err != nil {
-		return err
-	}
+	settings := loadAnyway(c, environ)
 	entries, err := outage.Read(c.Context)
 	if err != nil {
 		return &exitError{exitFailure, err, outage.Hint(err)}

@@ -37,7 +37,7 @@ func TestTheOnlyCAIsNotHeldInTurn(t *testing.T) {
 			var out, said strings.Builder
 			args := strings.Fields("pmcheck " + tt.args)
 			args = append(args[:2:2], append([]string{"--config", config}, args[2:]...)...)
-			exit := Run(args, []string{"PMCHECK_SOCKET=" + socket}, strings.NewReader(""), &out, &said)
+			exit := Run(args, environOf(config, socket), strings.NewReader(""), &out, &said)
 			var held []string
 			for _, service := range []string{monitor.Server, "ca"} {
 				if mode, _ := store.Read().Mode(service, time.Now()); mode != drain.Ready {

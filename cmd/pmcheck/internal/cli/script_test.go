@@ -132,25 +132,23 @@ func setup(env *testscript.Env) error {
 	env.Setenv("me", me.Username) // the owner of holds
 	env.Setenv("NOTIFY_SOCKET", socket)
 	env.Setenv("PMCHECK_CONFIG", filepath.Join(env.WorkDir, "pmcheck.yaml"))
+	env.Setenv("PMCHECK_HOLDS", env.WorkDir)
 	env.Setenv("TZ", "UTC")
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise the race detector sleeps for a second at exit
 	holds, run := filepath.Join(env.WorkDir, "holds"), filepath.Join(env.WorkDir, "run")
 	return errors.Join(os.Mkdir(holds, 0o755), os.Mkdir(run, 0o755),
 		os.WriteFile(filepath.Join(env.WorkDir, "pmcheck.yaml"), fmt.Appendf(nil, `listen: 127.0.0.1:0
 socket: %[1]s/pmcheck.sock
-holds:
-  persistent: %[2]s
-  until_reboot: %[3]s
 puppet:
   conf: %[1]s/puppet/puppet.conf
 probe:
-  address: %[4]s
+  address: %[2]s
   interval: 1s
   timeout: 900ms
 disk:
   paths: [%[1]s]
   warn_percent: 0 # how full the disk of the tests is must not matter
-`, env.WorkDir, holds, run, m.Address()), 0o644))
+`, env.WorkDir, m.Address()), 0o644))
 }
 
 func wantStatus(ts *testscript.TestScript, neg bool, args []string) {

@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -65,43 +62,25 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 	return loaded.Config, nil
 }
 
-// loadToAsk is loadLocal for the commands that an operator needs in an emergency. If the
-// configuration is broken, it takes the settings from the running daemon.
-func loadToAsk(c *cli.Context, environ []string) (config.Config, error) {
-	return loadOrAsk(c, environ, false)
-}
-
-// loadOwn is loadToAsk for the commands that read, write or remove holds. They must use
-// the daemon's directories, or the holds have no effect. Directories that the daemon
-// names are used if the readable part of the configuration has the same ones, or if root
-// would trust them anyway: the daemon's user must not make root remove other files.
-func loadOwn(c *cli.Context, environ []string) (config.Config, error) {
-	return loadOrAsk(c, environ, true)
-}
-
-// loadOrAsk reads the configuration, or asks the daemon. With holds, it checks that the
-// daemon's directories can be trusted.
-func loadOrAsk(c *cli.Context, environ []string, holds bool) (config.Config, error) {
+// loadAnyway is loadLocal for the commands that an operator and the guard need in an emergency.
+// If the configuration is broken, it returns the defaults, with what the broken one says, or the
+// daemon that has read it before, of the socket, Puppet's port and the budget.
+func loadAnyway(c *cli.Context, environ []string) config.Config {
 	settings, err := loadLocal(c, environ)
 	if err == nil {
-		return settings, nil
+		return settings
 	}
 	file, readable := config.Readable(options(c, environ))
-	status, lost := api.Client{Socket: readable.Socket}.Ask(c.Context)
-	if lost != nil || !status.Config.Uses(file) {
-		return config.Config{}, &exitError{exitUsage, err, "mend it: no daemon that has read it before answers on " +
-			readable.Socket}
-	}
-	settings = status.Settings(readable.Socket)
-	if holds && settings.Holds != readable.Holds {
-		if refused := settings.Store().CheckTrusted(); refused != nil {
-			refused = fmt.Errorf("the daemon looks for holds in %s, "+
-				"which is not trusted while the configuration is broken: %w", settings.Holds.Persistent, refused)
-			return config.Config{}, &exitError{exitUsage, errors.Join(err, refused), "mend the configuration, " +
-				"or name both directories in PMCHECK_HOLDS_PERSISTENT and PMCHECK_HOLDS_UNTIL_REBOOT"}
+	settings = config.Default()
+	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
+	settings.Probe.Address, settings.Budget.Database = readable.Probe.Address, readable.Budget.Database
+	if status, lost := (api.Client{Socket: settings.Socket}).Ask(c.Context); lost == nil && status.Config.Uses(file) {
+		settings.Probe.Address = status.Probe.Address
+		if status.Budget != nil { // it cannot be asked without the configuration, which refuses a drain
+			settings.Budget.Database = status.Budget.Database
 		}
 	}
-	broken := exitError{exitUsage, err, "mend it; until then the settings of the running daemon are used"}
+	broken := exitError{exitUsage, err, "mend it; until then the defaults and the settings of the running daemon are used"}
 	broken.complain(c.App.ErrWriter)
-	return settings, nil
+	return settings
 }

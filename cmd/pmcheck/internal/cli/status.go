@@ -91,9 +91,9 @@ func showStatus(c *cli.Context, environ []string) error {
 // and what to do if no daemon answers.
 func oneClient(c *cli.Context, environ, hosts []string) (client api.Client, hint string, err error) {
 	if len(hosts) == 0 {
-		settings, err := loadToAsk(c, environ)
+		settings := loadAnyway(c, environ)
 		return api.Client{Socket: settings.Socket},
-			"systemctl status pmcheck; the holds are in " + settings.Holds.Persistent, err
+			"systemctl status pmcheck; the holds are in " + settings.Store().Persistent, nil
 	}
 	settings, err := loadLocal(c, environ)
 	if err != nil {

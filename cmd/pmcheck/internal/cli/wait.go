@@ -43,13 +43,10 @@ func runWait(c *cli.Context, environ []string) error {
 	if timeout <= 0 {
 		return usageError("--timeout must be above 0, not %s", timeout)
 	}
-	settings, err := loadToAsk(c, environ)
-	if err != nil {
-		return err
-	}
+	settings := loadAnyway(c, environ)
 	f := &api.Follower{Client: api.Client{Socket: settings.Socket}}
 	r := waitReport{Goal: goal, Service: cmp.Or(c.String("service"), monitor.Server)}
-	err = poll(c, goal, timeout, func(ctx context.Context) (state string, reached bool, err error) {
+	err := poll(c, goal, timeout, func(ctx context.Context) (state string, reached bool, err error) {
 		status, err := f.Next(ctx)
 		if err != nil {
 			return err.Error(), false, nil // the daemon may come back

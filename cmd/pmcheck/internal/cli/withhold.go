@@ -63,10 +63,7 @@ func withHold(c *cli.Context, environ []string) error {
 	if status, err := work.Find(); err != nil {
 		return &exitError{status, err, typedLine(c).BeforeDashes(work.Args[0], c.IsSet)}
 	}
-	settings, err := loadOwn(c, environ)
-	if err != nil {
-		return err
-	}
+	settings := loadAnyway(c, environ)
 	h := &withhold.Hold{
 		Store:   settings.Store(),
 		Holder:  c.String("hold"),
@@ -81,7 +78,7 @@ func withHold(c *cli.Context, environ []string) error {
 	defer stop()
 	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	err = leave(c, environ, settings, h.Wish(cmp.Or(c.String("reason"), work.String()), limit), false)
+	err := leave(c, environ, settings, h.Wish(cmp.Or(c.String("reason"), work.String()), limit), false)
 	if err == nil {
 		err = writeHint(h.Begin())
 	}

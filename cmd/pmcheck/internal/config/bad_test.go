@@ -134,8 +134,6 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: probe.address: m1:0 is not a host and port (such as localhost:8140)"},
 		{"socket too long", "socket: /" + strings.Repeat("s", 107) + "\n",
 			"F:1: socket: is 108 bytes long (a socket path has at most 107)"},
-		{"holds in one place", "holds: {persistent: /h, until_reboot: /h}\n",
-			"F:1: holds.until_reboot: is the same directory as holds.persistent (a reboot must tell the two apart)"},
 		{"puppet.conf relative", "puppet: {conf: puppet.conf}\n", "F:1: puppet.conf: puppet.conf is not an absolute path"},
 		{"certname", "probe: {certname: M1.example.org}\n",
 			"F:1: probe.certname: M1.example.org is not a certname (lower case, no spaces, no slash)"},

@@ -56,7 +56,6 @@ type Config struct {
 	// them, for the times at which each may leave, and for the gate of the last one.
 	Fleet []string `yaml:"fleet"`
 
-	Holds  Holds  `yaml:"holds"`
 	Puppet Puppet `yaml:"puppet"`
 	Probe  Probe  `yaml:"probe"`
 	// Checks are all checks, with the severities and settings that are configured:
@@ -67,14 +66,10 @@ type Config struct {
 	// Budget has no effect while Budget.Database is empty.
 	Budget Budget `yaml:"budget"`
 	Log    Log    `yaml:"log"`
-}
 
-// Holds names the directories of the hold files.
-type Holds struct {
-	// Persistent is the directory of the holds that survive a reboot.
-	Persistent string `yaml:"persistent" path:"absolute"`
-	// UntilReboot is the directory of the holds that do not survive it.
-	UntilReboot string `yaml:"until_reboot" path:"absolute"`
+	// HoldsIn is not a setting: tests and the demo name a directory here, or in the variable
+	// PMCHECK_HOLDS, that has the directories of holds. Empty means the fixed ones.
+	HoldsIn string
 }
 
 // Puppet says where Puppet's own configuration is.
@@ -133,7 +128,6 @@ func Default() Config {
 		TLS:            TLSOff,
 		Socket:         "/run/pmcheck/pmcheck.sock",
 		InitialMode:    drain.Ready,
-		Holds:          Holds{Persistent: "/var/lib/pmcheck/holds", UntilReboot: "/run/pmcheck/holds"},
 		Services:       []string{},
 		Fleet:          []string{},
 		Probe:          defaultProbe(),
@@ -153,10 +147,6 @@ func (c Config) warnings() (list []string) {
 			list = append(list, "fleet lists "+m+" twice")
 		}
 	}
-	if h := c.Holds; h.Persistent != h.UntilReboot && filepath.Clean(h.Persistent) == filepath.Clean(h.UntilReboot) {
-		list = append(list,
-			"holds.persistent and holds.until_reboot are the same directory: a reboot must tell the two apart")
-	}
 	check := func(key string, networks []netip.Prefix) {
 		for _, n := range networks {
 			if !slices.ContainsFunc(c.Allow, n.Overlaps) {
@@ -169,11 +159,16 @@ func (c Config) warnings() (list []string) {
 	return list
 }
 
-// Store returns the store of holds in the configured directories.
+// Store returns the store of holds. No setting names its directories, so that the commands, the
+// guard and the daemon agree on them whatever the configuration says.
 func (c Config) Store() *drain.Store {
-	return &drain.Store{
-		Persistent:  c.Holds.Persistent,
-		UntilReboot: c.Holds.UntilReboot,
+	s := &drain.Store{
+		Persistent:  "/var/lib/pmcheck/holds",
+		UntilReboot: "/run/pmcheck/holds",
 		Initial:     c.InitialMode,
 	}
+	if c.HoldsIn != "" {
+		s.Persistent, s.UntilReboot = filepath.Join(c.HoldsIn, "holds"), filepath.Join(c.HoldsIn, "run")
+	}
+	return s
 }

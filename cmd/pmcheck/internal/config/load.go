@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pmcheck/pmcheck/check"
 )
@@ -15,13 +16,16 @@ import (
 // DefaultFile is read when Options.File is empty; it may be absent.
 const DefaultFile = "/etc/pmcheck/pmcheck.yaml"
 
+// holdsVariable is the environment variable for Config.HoldsIn.
+const holdsVariable = "PMCHECK_HOLDS"
+
 // Options says where a configuration comes from.
 type Options struct {
 	// File is the path of pmcheck.yaml. Empty means DefaultFile, which may be
 	// absent; a file named here must exist.
 	File string
 	// Environ are NAME=VALUE pairs as os.Environ returns them. Only names beginning
-	// with PMCHECK_ matter; PMCHECK_CONFIG does not.
+	// with PMCHECK_ matter; PMCHECK_CONFIG does not. PMCHECK_HOLDS is Config.HoldsIn.
 	Environ []string
 	// Listen is the value of the flag --listen; nil if it was not given.
 	Listen *string
@@ -40,6 +44,11 @@ func (o Options) defaults() Config {
 	c := Default()
 	if o.Checks != nil {
 		c.Checks = o.Checks()
+	}
+	for _, pair := range o.Environ {
+		if dir, found := strings.CutPrefix(pair, holdsVariable+"="); found {
+			c.HoldsIn = dir
+		}
 	}
 	return c
 }

@@ -75,8 +75,7 @@ func TestABudgetWithoutADatabaseIsAWarning(t *testing.T) {
 // What an earlier version accepted must not keep the daemon from starting after an upgrade.
 func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"fleet: [m1, m2, M1]":                                 "fleet lists M1 twice",
-		"holds: {persistent: /h/, until_reboot: /x/../h}":     "holds.persistent and holds.until_reboot are the same",
+		"fleet: [m1, m2, M1]": "fleet lists M1 twice",
 		"unit: {names: [puppetserver, puppetserver.service]}": "",
 		"puppetdb: {certname: PDB.example.com}":               "",
 	} {
@@ -225,15 +224,13 @@ func TestFaultsCanBeUnwrapped(t *testing.T) {
 
 func TestReadableKeepsTheSettingsWithoutMistakes(t *testing.T) {
 	for _, tc := range []struct {
-		name, yaml, socket, holds string
-		environ                   []string
+		name, yaml, socket, address string
+		environ                     []string
 	}{
-		{"not set", "probe: {adress: x}", "/run/pmcheck/pmcheck.sock", "/var/lib/pmcheck/holds", nil},
-		{"in the file", "socket: /srv/p.sock\nholds: {persistent: /srv/h}\nprobe: {adress: x}",
-			"/srv/p.sock", "/srv/h", nil},
-		{"a mistake in the section", "holds: {persistent: /srv/h, until: /srv/u}",
-			"/run/pmcheck/pmcheck.sock", "/srv/h", nil},
-		{"in the environment", "probe: [", "/srv/e.sock", "/var/lib/pmcheck/holds",
+		{"not set", "probe: {adress: x}", "/run/pmcheck/pmcheck.sock", "localhost:8140", nil},
+		{"in the file", "socket: /srv/p.sock\nprobe: {address: 'm1:1'}\njruby: {adress: x}", "/srv/p.sock", "m1:1", nil},
+		{"a mistake in the section", "probe: {address: 'm1:1', adress: x}", "/run/pmcheck/pmcheck.sock", "m1:1", nil},
+		{"in the environment", "probe: [", "/srv/e.sock", "localhost:8140",
 			[]string{"PMCHECK_SOCKET=/srv/e.sock", "PMCHECK_LISENT=x"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -242,8 +239,8 @@ func TestReadableKeepsTheSettingsWithoutMistakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			file, c := config.Readable(config.Options{File: path, Environ: tc.environ})
-			if file != path || c.Socket != tc.socket || c.Holds.Persistent != tc.holds {
-				t.Errorf("got %s, %s, %s, want %s, %s, %s", file, c.Socket, c.Holds.Persistent, path, tc.socket, tc.holds)
+			if file != path || c.Socket != tc.socket || c.Probe.Address != tc.address {
+				t.Errorf("got %s, %s, %s, want %s, %s, %s", file, c.Socket, c.Probe.Address, path, tc.socket, tc.address)
 			}
 		})
 	}

@@ -28,8 +28,6 @@ func (l layer) judge(c *Config, found *faults) {
 	// sun_path of a unix socket holds 107 bytes and a NUL.
 	j.rule("socket", len(c.Socket) <= 107, fmt.Sprintf("is %d bytes long", len(c.Socket)),
 		"a socket path has at most 107")
-	j.rule("holds.until_reboot", c.Holds.UntilReboot != c.Holds.Persistent,
-		"is the same directory as holds.persistent", "a reboot must tell the two apart", "holds.persistent")
 	for _, m := range c.Fleet {
 		j.rule("fleet", IsMember(m), show(m)+" is not a master", "such as m1, m1:9200 or https://m1:9200")
 	}

@@ -35,7 +35,7 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 			list = appendChecks(list, checks)
 		} else if f.Kind() == reflect.Struct {
 			list = appendFields(list, key+".", f)
-		} else {
+		} else if tag.Get("yaml") != "" {
 			list = append(list, field{key, f, tag})
 		}
 	}

@@ -123,11 +123,6 @@ func (d *Daemon) apply(c config.Config, file string) {
 	d.config.Store(&api.ConfigStatus{
 		File:   file,
 		Loaded: time.Now(),
-		Holds: api.HoldsConfig{
-			Persistent:  d.store.Persistent,
-			UntilReboot: d.store.UntilReboot,
-			InitialMode: d.store.Initial,
-		},
 	})
 }
 

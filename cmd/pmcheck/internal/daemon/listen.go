@@ -42,11 +42,10 @@ func (d *Daemon) Listen(ctx context.Context) (err error) {
 }
 
 // CheckUsable returns an error if a daemon that is started with this configuration could not
-// answer balancers over TLS with its files, or would answer maint for want of its directories
-// of holds.
+// answer balancers over TLS with its files.
 func CheckUsable(c config.Config) error {
 	_, err := listenerTLS(c, slog.New(slog.DiscardHandler))
-	return errors.Join(err, c.Store().CheckReadable())
+	return err
 }
 
 // listenerTLS returns the TLS configuration of the port for balancers; nil without TLS.

@@ -14,7 +14,7 @@ import (
 // quiet returns a daemon that has never probed.
 func quiet(t testing.TB) *Daemon {
 	c := config.Default()
-	c.Holds = config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+	c.HoldsIn = t.TempDir()
 	c.StatusAllow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	return New(c, "", "test", slog.New(slog.DiscardHandler))
 }

@@ -15,7 +15,6 @@ func atStart(c config.Config) []setting {
 		{"max_connections", c.MaxConnections},
 		{"tls", [...]any{c.TLS, listenerFiles(c)}},
 		{"socket", c.Socket},
-		{"holds", c.Holds},
 		{"initial_mode", c.InitialMode},
 		{"log", c.Log},
 	}

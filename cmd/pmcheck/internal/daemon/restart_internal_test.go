@@ -100,7 +100,7 @@ func eachSetting(section reflect.Value, prefix string, visit func(key string, v 
 		case v.Type() == reflect.TypeFor[check.List]():
 		case v.Kind() == reflect.Struct:
 			eachSetting(v, key+".", visit)
-		default:
+		case key != prefix:
 			visit(key, v)
 		}
 	}

@@ -61,7 +61,7 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 	c := config.Default()
 	c.Listen = "127.0.0.1:0"
 	c.Socket = filepath.Join(dir, "pmcheck.sock")
-	c.Holds = config.Holds{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run")}
+	c.HoldsIn = dir
 	c.Probe.Address, c.Probe.Certname = m.Address(), m.Name
 	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = f.Certificate, f.Key, f.CA, f.CRL
 	c.Probe.Interval, c.Probe.Timeout, c.Probe.MaxAge = time.Minute, 5*time.Second, 3*time.Minute
@@ -69,7 +69,7 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 		change(&c)
 	}
 	r := &testDaemon{t: t, master: m, config: c, store: c.Store()}
-	if err := errors.Join(os.MkdirAll(c.Holds.Persistent, 0o755), os.MkdirAll(c.Holds.UntilReboot, 0o755)); err != nil {
+	if err := errors.Join(os.Mkdir(r.store.Persistent, 0o755), os.Mkdir(r.store.UntilReboot, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	r.run()

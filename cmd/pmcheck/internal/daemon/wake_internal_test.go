@@ -16,7 +16,7 @@ import (
 func TestAGateThatStartsLateIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config.Default()
-		c.Holds = config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+		c.HoldsIn = t.TempDir()
 		c.Fleet = []string{"127.0.0.1:1"}
 		d := New(c, "test.yaml", "test", slog.New(slog.DiscardHandler))
 		d.Runtime, d.GateDir = t.TempDir(), t.TempDir()

@@ -72,12 +72,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	fmt.Fprintf(o.Out, `This is a demo: the master at %s is a stand-in, not a Puppet Server.
 Balancers are answered on %s. Try: curl -i %[2]s/
 In another terminal, the commands:
-  export PMCHECK_CONFIG=%s
+  export PMCHECK_CONFIG=%s PMCHECK_HOLDS=%s
   pmcheck status
   pmcheck drain --wait
 
 %s
-`, master.Address(), d.Address(), loaded.File, help)
+`, master.Address(), d.Address(), loaded.File, dir, help)
 
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
@@ -105,11 +105,9 @@ func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
 // commands, and loads it: the defaults with the stand-in in Puppet's place.
 func load(listen, dir string, m *checktest.Master) (*config.Loaded, error) {
 	files, path := m.Files(), filepath.Join(dir, "pmcheck.yaml")
-	holds, untilReboot := filepath.Join(dir, "holds"), filepath.Join(dir, "run", "holds")
 	text := fmt.Appendf(nil, `# The configuration of a demo, which removes it at its end.
 listen: %q
 socket: %q
-holds: {persistent: %q, until_reboot: %q}
 probe:
   address: %q
   certname: %q
@@ -122,13 +120,17 @@ disk: {paths: [%q]}
 jruby: {interval: 1s, stuck_after: 10s}
 # If this host has a unit for Puppet Server, it is not the stand-in's.
 checks: {unit: "off"}
-`, listen, filepath.Join(dir, "pmcheck.sock"), holds, untilReboot,
-		m.Address(), m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
-	err := errors.Join(os.MkdirAll(holds, 0o755), os.MkdirAll(untilReboot, 0o755), os.WriteFile(path, text, 0o644))
+`, listen, filepath.Join(dir, "pmcheck.sock"), m.Address(),
+		m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return nil, err
+	}
+	loaded, err := config.Load(config.Options{File: path, Environ: []string{"PMCHECK_HOLDS=" + dir}})
 	if err != nil {
 		return nil, err
 	}
-	return config.Load(config.Options{File: path})
+	_, err = loaded.Config.Store().LiftAll() // makes the directories
+	return loaded, err
 }
 
 // typed returns a channel that delivers the typed lines and is closed at the end of the

@@ -20,7 +20,10 @@ import (
 func settings(t *testing.T) config.Config {
 	t.Helper()
 	c := config.Default()
-	c.Holds = config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+	c.HoldsIn = t.TempDir()
+	if _, err := c.Store().LiftAll(); err != nil { // it makes the directories
+		t.Fatal(err)
+	}
 	c.Socket = filepath.Join(t.TempDir(), "s")
 	c.Probe.Address = "192.0.2.1:8140" // no connection of this host
 	return c

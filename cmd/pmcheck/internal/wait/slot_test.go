@@ -59,7 +59,7 @@ func TestAfterItsTurnAMasterWaitsForASlotForARandomTime(t *testing.T) {
 // A stop waits for minutes, and the hold that made its slot unnecessary may be lifted meanwhile.
 func TestASlotIsClaimedIfNoHoldHasTheMasterOutByThen(t *testing.T) {
 	t.Parallel()
-	c := config.Config{Holds: config.Holds{Persistent: t.TempDir(), UntilReboot: t.TempDir()}}
+	c := config.Config{HoldsIn: t.TempDir()}
 	c.Budget.Database = "dbname=pmcheck"
 	stop := drain.Hold{Holder: drain.Guard, Mode: drain.Drain}
 	catalogs := drain.Hold{Holder: "upgrade", Service: monitor.Server, Mode: drain.Drain}

@@ -32,8 +32,6 @@ describe 'pmcheck' do
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
-      it { is_expected.to contain_file('/etc/tmpfiles.d/zz-pmcheck.conf').with_ensure('absent') }
-      it { is_expected.not_to contain_exec('pmcheck: create holds.persistent') }
       it { expect(yaml).to be_nil } # nothing but comments
     end
   end
@@ -82,7 +80,6 @@ describe 'pmcheck' do
         max_connections: 10, tls: 'files', tls_certificate: '/c.pem', tls_key: '/k.pem', tls_client_ca: '/ca.pem',
         socket: '/run/pmcheck/other.sock', initial_mode: 'maint',
         services: ['ca', 'broker-service'], fleet: ['puppet1', 'https://puppet2:9200'],
-        holds: { 'persistent' => '/srv/holds', 'until_reboot' => '/run/holds' },
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
           'address' => '[::1]:8140', 'certname' => 'puppet1.example.com', 'certificate' => '/c.pem', 'key' => '/k.pem',
@@ -129,15 +126,6 @@ describe 'pmcheck' do
         is_expected.to contain_file("/etc/systemd/system/#{unit}.d/puppet.conf").with_ensure('file')
           .that_requires('File[/etc/pmcheck/pmcheck.yaml]')
       end
-    end
-
-    it 'creates the directories of holds before the daemon looks for them' do
-      { 'persistent' => '/srv/holds', 'until_reboot' => '/run/holds' }.each do |name, directory|
-        is_expected.to contain_exec("pmcheck: create holds.#{name}")
-          .with(command: "/usr/bin/install -d -o root -g root -m 0755 #{directory}", creates: directory)
-          .that_comes_before('File[/etc/pmcheck/pmcheck.yaml]')
-      end
-      is_expected.to contain_file('/etc/tmpfiles.d/zz-pmcheck.conf').with_content(%r{^d "/run/holds" - - - -$})
     end
 
     it 'restarts for what a reload cannot change' do
@@ -234,7 +222,6 @@ describe 'pmcheck' do
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
     max_connections: ['10', 0, 65_537, 1.5], tls: ['on', true], tls_certificate: ['c.pem'], tls_key: ['', 1], tls_client_ca: ['~/ca.pem'],
     socket: ['pmcheck.sock'], initial_mode: ['up', 'Ready'],
-    holds: ['/holds', { 'persistent' => 'holds' }, { 'persistant' => '/holds' }],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
     probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'rise' => '1' }, { 'fall' => 0 },
             { 'address' => 'localhost' }, { 'revocation' => false }, { 'environment' => 'a/b' }, { 'timeuot' => '1s' }],

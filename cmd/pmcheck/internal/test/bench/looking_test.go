@@ -40,7 +40,9 @@ func BenchmarkLooking(b *testing.B) {
 	}
 	if old := oldProgram(); old != "" {
 		names = append(names, oldName)
-		daemons[oldName] = func(config string) (int, func()) { return start(b, nil, old, "serve", "--config", config) }
+		daemons[oldName] = func(config string) (int, func()) {
+			return start(b, []string{holdsOf(config)}, old, "serve", "--config", config)
+		}
 	}
 	each := mastersEach
 	if short() {

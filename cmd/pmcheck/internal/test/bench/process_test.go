@@ -64,8 +64,11 @@ func startDaemon(b *testing.B, environ []string, config string) (pid int, stop f
 		b.Fatal(err)
 	}
 	defer unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) // back to the default
-	return start(b, environ, lab.Build(b), "serve", "--config", config)
+	return start(b, append(environ, holdsOf(config)), lab.Build(b), "serve", "--config", config)
 }
+
+// holdsOf returns the environment variable for the holds beside a pmcheck.yaml.
+func holdsOf(config string) string { return "PMCHECK_HOLDS=" + filepath.Dir(config) }
 
 // oldName is the name of another pmcheck that is compared, and oldProgram its file, which
 // PMCHECK_OLD names; empty for none.
@@ -159,7 +162,6 @@ func serveConfig(b *testing.B, listen, master, puppetConf string, more ...string
 	file = filepath.Join(dir, "pmcheck.yaml")
 	text := fmt.Sprintf(`listen: %[2]s
 socket: %[1]s/pmcheck.sock
-holds: {persistent: %[1]s/holds, until_reboot: %[1]s/run}
 puppet: {conf: %[4]s}
 probe: {address: "%[3]s"}
 `, dir, listen, master, puppetConf)

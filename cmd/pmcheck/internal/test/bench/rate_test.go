@@ -82,7 +82,7 @@ func startServers(b *testing.B, master *checktest.Master) []*server {
 		address := lab.Address(b, "127.0.0.1")
 		s := &server{name: oldName, url: urlOf(address)}
 		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
-		s.pid, _ = start(b, nil, old, "serve", "--config", config)
+		s.pid, _ = start(b, []string{holdsOf(config)}, old, "serve", "--config", config)
 		servers = append(servers, s)
 	}
 	return servers

@@ -26,7 +26,7 @@ func BenchmarkStart(b *testing.B) {
 		address := lab.Address(b, "127.0.0.1")
 		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
 		began := time.Now()
-		_, stop := start(b, nil, pmcheck, "serve", "--config", config)
+		_, stop := start(b, []string{holdsOf(config)}, pmcheck, "serve", "--config", config)
 		ours = append(ours, waitForAnswer(b, urlOf(address)).Sub(began).Seconds())
 		stop()
 
@@ -53,7 +53,7 @@ func BenchmarkMemory(b *testing.B) {
 	t.row("", "after 10 s of checks, 10 per second", "after 10 s of wrk", "the most at any time", "program")
 	serve := func(program string) func() (string, int, func()) {
 		return func() (string, int, func()) {
-			pid, stop := start(b, nil, program, "serve", "--config", config)
+			pid, stop := start(b, []string{holdsOf(config)}, program, "serve", "--config", config)
 			return address, pid, stop
 		}
 	}

@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -182,7 +183,7 @@ func restartTogether(t *testing.T, pool []*lab.Site, h *lab.HAProxy, turn time.D
 			settings := config.Default()
 			settings.Guard.Turn = turn
 			settings.Socket, settings.Probe.Address = s.Socket(), s.MasterAddress()
-			settings.Holds = config.Holds{Persistent: s.Holds.Persistent, UntilReboot: s.Holds.UntilReboot}
+			settings.HoldsIn = filepath.Dir(s.Holds.Persistent)
 			var out strings.Builder
 			g := guard.New("puppetserver", settings, &out, render.NewProgress(&out))
 			if err := g.BeforeStop(t.Context()); err != nil {

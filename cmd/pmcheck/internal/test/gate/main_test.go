@@ -48,13 +48,12 @@ func newGatedHost(t *testing.T, yaml string) *gatedHost {
 	lab.Need(t, "nft", "nftables")
 	dir := t.TempDir()
 	h := &gatedHost{t: t, clients: lab.StartNetwork(t), dir: dir, log: new(lockedBuffer)}
-	for _, name := range []string{"holds", "until", "run"} {
+	for _, name := range []string{"holds", "run", "gate"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.write("pmcheck.yaml", fmt.Sprintf("holds: {persistent: %[1]s/holds, until_reboot: %[1]s/until}\n"+
-		"socket: %[1]s/none.sock\n%[2]s", dir, yaml))
+	h.write("pmcheck.yaml", fmt.Sprintf("socket: %s/none.sock\n%s", dir, yaml))
 	h.link()
 	h.listen()
 	for _, ends := range [][2]string{{far4, near4}, {other4, near4}, {far6, near6}} { // neighbours find each other
@@ -138,7 +137,7 @@ func (h *gatedHost) start() {
 	h.t.Helper()
 	cmd := exec.Command(lab.Build(h.t), "gate", "--config", filepath.Join(h.dir, "pmcheck.yaml"), "run")
 	// Not the test's own environment: a PMCHECK_LONG in it would be taken for a setting.
-	cmd.Env = []string{"RUNTIME_DIRECTORY=" + filepath.Join(h.dir, "run")}
+	cmd.Env = []string{"RUNTIME_DIRECTORY=" + filepath.Join(h.dir, "gate"), "PMCHECK_HOLDS=" + h.dir}
 	cmd.Stderr = h.log
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
@@ -156,7 +155,7 @@ func (h *gatedHost) start() {
 
 // status returns what the gate says of itself.
 func (h *gatedHost) status() (s api.GateStatus) {
-	data, err := os.ReadFile(filepath.Join(h.dir, "run", api.GateFile))
+	data, err := os.ReadFile(filepath.Join(h.dir, "gate", api.GateFile))
 	if err == nil {
 		err = json.Unmarshal(data, &s)
 	}

@@ -181,8 +181,7 @@ func (s *Site) Configure(yaml string) {
 		s.Host.WriteFile(s.ConfigFile(), s.yaml, 0o644)
 		return
 	}
-	own := fmt.Sprintf("listen: %s\nsocket: %s\nholds: {persistent: %s, until_reboot: %s}\npuppet: {conf: %s}\n",
-		s.Listen, s.Socket(), s.Holds.Persistent, s.Holds.UntilReboot, s.conf)
+	own := fmt.Sprintf("listen: %s\nsocket: %s\npuppet: {conf: %s}\n", s.Listen, s.Socket(), s.conf)
 	Write(s.TB, s.ConfigFile(), own+s.yaml)
 }
 

@@ -64,6 +64,7 @@ func (sh *shell) command(program string, args ...string) *exec.Cmd {
 	cmd.Env = []string{
 		"PATH=" + path,
 		"PMCHECK_CONFIG=" + filepath.Join(sh.dir, "pmcheck.yaml"),
+		"PMCHECK_HOLDS=" + filepath.Dir(sh.site.Holds.Persistent),
 		"HOME=" + sh.dir,
 		"LANG=C.UTF-8",
 	}

@@ -61,21 +61,17 @@ func TestGroupUnitWorksInItsSandbox(t *testing.T) {
 // directory that a group of operators can write to.
 func TestUpgradeDoesNotFollowLinks(t *testing.T) {
 	s := boot(t, "links")
-	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "holds:\n  persistent: /srv/holds\n", 0o644)
-	s.Host.MustRun("install", "-d", "-m", "2775", "-g", "users", "/srv/holds")
+	s.Host.MustRun("install", "-d", "-m", "2775", "-g", "users", "/var/lib/pmcheck/holds")
 	s.install(older)
-	for _, dir := range []string{"/srv/holds", "/var/lib/pmcheck/holds"} {
-		s.Host.MustRun("ln", "-s", "/etc/nologin", dir+"/.initialized")
-	}
+	s.Host.MustRun("ln", "-s", "/etc/nologin", "/var/lib/pmcheck/holds/.initialized")
 	s.install(newer)
 	s.Host.MustRun("test", "!", "-e", "/etc/nologin")
 
-	s.Host.MustRun("sh", "-c", "echo root >/etc/cron.allow; ln -sfn /etc/cron.allow /srv/holds/.initialized")
+	s.Host.MustRun("sh", "-c", "echo root >/etc/cron.allow; ln -sfn /etc/cron.allow /var/lib/pmcheck/holds/.initialized")
 	s.install(older)
 	s.assertPrints("root", "cat", "/etc/cron.allow")
 
-	s.Host.MustRun("rm", "/srv/holds/.initialized", "/var/lib/pmcheck/holds/.initialized")
+	s.Host.MustRun("rm", "/var/lib/pmcheck/holds/.initialized")
 	s.install(newer)
-	s.Host.MustRun("test", "-f", "/srv/holds/.initialized")
-	s.Host.MustRun("test", "!", "-e", "/var/lib/pmcheck/holds/.initialized")
+	s.Host.MustRun("test", "-f", "/var/lib/pmcheck/holds/.initialized")
 }
