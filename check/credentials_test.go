@@ -116,11 +116,11 @@ func TestLastGoodFilesAreKept(t *testing.T) {
 // A file that becomes readable by chmod has the size and the time that it had before.
 func TestBadFilesAreReadAgainThoughTheyLookUnchanged(t *testing.T) {
 	m := newMaster(t)
-	credentials := &puppetclient.Credentials{Files: m.Files()}
+	p := newProber(t, m)
 	wantName := func(step, want string) {
 		t.Helper()
-		if got, err := credentials.Certname(); err != nil || got != want {
-			t.Errorf("%s: certificate of %q, %v; want that of %q", step, got, err, want)
+		if own := p.Probe(t.Context()).Own; own == nil || own.Subject != want {
+			t.Errorf("%s: certificate %v, want that of %q", step, own, want)
 		}
 	}
 	wantName("at the start", m.Name)

@@ -103,8 +103,8 @@ func ExampleExplain() {
 // other severities and settings.
 func ExampleAll() {
 	checks := check.All()
-	checks.SetSeverity(check.CheckCompile, check.Eject)
-	check.Settings[check.CompileSettings](checks).Interval = time.Hour
+	checks.SetSeverity(check.CheckDisk, check.Off)
+	check.Settings[check.PuppetDBSettings](checks).Address = "puppetdb.example.com:8081"
 
 	for _, c := range checks {
 		if c.Schedule == nil || c.Severity == check.Off {
@@ -116,6 +116,5 @@ func ExampleAll() {
 	}
 	// Output:
 	// jruby 5s
-	// disk 15s
-	// compile 1h0m0s
+	// puppetdb 15s
 }

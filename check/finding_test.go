@@ -89,7 +89,7 @@ func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 		busy    = find(check.CheckJRuby, check.Busy, check.JRubyBusy)
 		warming = find(check.CheckJRuby, check.Warming, check.JRubyWarming)
 		full    = find(check.CheckDisk, check.Unhealthy, check.DiskFull)
-		failed  = find(check.CheckCompile, check.Unhealthy, check.CompileFailed)
+		down    = find(check.CheckPuppetDB, check.Unhealthy, check.PuppetDBDown)
 		stop    = find(check.CheckUnit, check.Unhealthy, check.UnitStopping)
 		start   = find(check.CheckUnit, check.Warming, check.UnitStarting)
 	)
@@ -102,11 +102,11 @@ func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 		{"none", check.Healthy, nil, "of-the-probe"},
 		{"the worst is last", check.Healthy, []check.Finding{busy, warming, full}, check.DiskFull},
 		{"the worst is first", check.Healthy, []check.Finding{full, warming, busy}, check.DiskFull},
-		{"the first of equals", check.Healthy, []check.Finding{failed, full}, check.CompileFailed},
+		{"the first of equals", check.Healthy, []check.Finding{down, full}, check.PuppetDBDown},
 		{"a stop is worse than warming", check.Healthy, []check.Finding{warming, stop}, check.UnitStopping},
 		{"full is worse than a start", check.Healthy, []check.Finding{start, full}, check.DiskFull},
-		{"only the unit explains", check.Unhealthy, []check.Finding{full, start, failed}, check.UnitStarting},
-		{"nothing explains", check.Unhealthy, []check.Finding{full, failed}, "of-the-probe"},
+		{"only the unit explains", check.Unhealthy, []check.Finding{full, start, down}, check.UnitStarting},
+		{"nothing explains", check.Unhealthy, []check.Finding{full, down}, "of-the-probe"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,7 +18,6 @@ func TestReadersRefuseBadInput(t *testing.T) {
 		"uptime":   func(b []byte) error { _, err := parseUptime(b); return err },
 		"puppetdb": func(b []byte) error { _, err := readPuppetDB(http.StatusOK, b); return err },
 		"deploy":   func(b []byte) error { _, err := parseDeploy(b); return err },
-		"catalog":  func(b []byte) error { return readCatalog(http.StatusOK, b) },
 	}
 	inputs := map[string]string{
 		"nothing": "", "null": "null", "a word": "running", "a page": "<html>", "an array": "[]", "an object": "{}",
@@ -76,26 +75,6 @@ func FuzzParseDeploy(f *testing.F) {
 		}
 		if _, err := json.Marshal(e); err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// FuzzReadCatalog: only a 200 is a catalog, and no answer puts more than a
-// bounded line of text into the verdict.
-func FuzzReadCatalog(f *testing.F) {
-	f.Add(200, []byte(`{"name":"a","resources":[{"type":"Stage","title":"main"}]}`))
-	f.Add(500, []byte(`{"message":"Server Error","issue_kind":"RUNTIME_ERROR"}`))
-	f.Add(503, []byte("Attempt to borrow a JRubyInstance from the pool timed out."))
-	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		err := readCatalog(status, body)
-		if err == nil {
-			if status != 200 || !json.Valid(body) {
-				t.Errorf("status %d with %q counts as a catalog", status, body)
-			}
-			return
-		}
-		if text := err.Error(); len(text) > 700 || status != 200 && strings.ContainsAny(text, "\n\r\x1b\x00") {
-			t.Errorf("%d bytes: %q", len(text), text)
 		}
 	})
 }

@@ -32,8 +32,7 @@ type Master struct {
 	mu      sync.Mutex
 	address string
 	state   State
-	since   time.Time     // when the state began
-	turned  chan struct{} // closed when the state ends
+	since   time.Time // when the state began
 	answers map[string]canned
 	api     check.API
 	speaks  chan struct{} // closed unless the state is Silent
@@ -63,7 +62,7 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	m := &Master{
 		Dir: dir, Name: name, CA: ca, Leaf: leaf,
 		address: address, state: Running, api: check.APISimpleServer,
-		speaks: make(chan struct{}), turned: make(chan struct{}),
+		speaks: make(chan struct{}),
 	}
 	close(m.speaks)
 	if err := m.WriteFiles(); err != nil {

@@ -17,7 +17,6 @@ const (
 	puppetdbPath = "/status/v1/services/puppetdb-status"
 	uptimePath   = "/status/v1/services/status-service"
 	simplePath   = "/status/v1/simple/"
-	catalogPath  = "/puppet/v3/catalog/"
 )
 
 // canned is a fixed answer.
@@ -86,10 +85,6 @@ func (m *Master) SetPuppetDB(maintenance, read, write bool) {
 	}))
 }
 
-// SetCatalog sets the answer to a request for the host's own catalog. The default is
-// a small catalog.
-func (m *Master) SetCatalog(status int, body string) { m.SetAnswer(catalogPath+m.Name, status, body) }
-
 // otherAnswer returns the answer to a request other than the probe's, if there is one.
 func (m *Master) otherAnswer(path string) (canned, bool) {
 	m.mu.Lock()
@@ -113,28 +108,12 @@ func (m *Master) otherAnswer(path string) (canned, bool) {
 			Borrows: 40, Routes: []check.Route{{Name: "puppet-v3-catalog", Count: 40, Mean: 1.8}}})}, true
 	case simplePath + "ca":
 		return canned{http.StatusOK, "running"}, true
-	case catalogPath + m.Name:
-		return canned{http.StatusOK, marshal(map[string]any{
-			"name": m.Name, "version": 1, "environment": "production", "edges": []any{}, "classes": []string{"settings"},
-			"resources": []any{map[string]any{"type": "Stage", "title": "main"}},
-		})}, true
 	}
 	return canned{}, false
 }
 
-// serveOther answers a request other than the probe's. While all JRubies are stuck,
-// requests for a catalog are not answered.
-func (m *Master) serveOther(w http.ResponseWriter, r *http.Request, a canned) {
-	m.mu.Lock()
-	stuck, turned := m.state == JRubyStuck, m.turned
-	m.mu.Unlock()
-	if stuck && strings.HasPrefix(r.URL.Path, catalogPath) {
-		select {
-		case <-turned:
-		case <-r.Context().Done():
-			return
-		}
-	}
+// serve answers a request other than the probe's.
+func (a canned) serve(w http.ResponseWriter) {
 	if strings.HasPrefix(a.body, "{") {
 		w.Header().Set("Content-Type", "application/json;charset=utf-8")
 	}

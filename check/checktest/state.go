@@ -33,7 +33,7 @@ const (
 	Silent   State = "silent"   // as after SIGSTOP: accepts connections, never answers
 	Stopped  State = "stopped"  // killed: port closed, connections ended
 	// JRubyStuck is a master whose JRubies are never returned to the pool: its status
-	// is running, but requests for a catalog are not answered.
+	// is running, and its pool says for how long requests have waited.
 	JRubyStuck State = "stuck"
 )
 
@@ -48,8 +48,6 @@ func (m *Master) Set(s State) error {
 		m.speaks = make(chan struct{})
 	}
 	m.state, m.since = s, time.Now()
-	close(m.turned)
-	m.turned = make(chan struct{})
 	switch {
 	case s == Stopped && m.server != nil:
 		// A child that is forked but has not called exec yet still has the listening
@@ -92,7 +90,7 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	case state == Drip:
 		drip(w, r)
 	case isOther:
-		m.serveOther(w, r, other)
+		other.serve(w)
 	case !knows(api, r.URL.Path):
 		http.Error(w, "not found: "+r.URL.Path, http.StatusNotFound)
 	case api == check.APIPuppetV3 || api == check.APIPuppet3:

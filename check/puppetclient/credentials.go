@@ -86,16 +86,6 @@ func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
 	return m.clientConfig(serverName), nil
 }
 
-// Certname returns the name that the server reads in the certificate. The error says why
-// the files cannot be used.
-func (c *Credentials) Certname() (string, error) {
-	m, err := c.material(false)
-	if m == nil {
-		return "", err
-	}
-	return m.own.Leaf.Subject.CommonName, nil
-}
-
 // SameFile reports whether a file looks unchanged. It is false for nil, a file that could not
 // be examined.
 func SameFile(a, b fs.FileInfo) bool {

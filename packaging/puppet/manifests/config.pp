@@ -30,7 +30,6 @@ class pmcheck::config {
     'disk'            => $pmcheck::disk,
     'code'            => $pmcheck::code,
     'puppetdb'        => $pmcheck::puppetdb,
-    'compile'         => $pmcheck::compile,
     'guard'           => $pmcheck::guard,
     'gate'            => $pmcheck::gate,
     'budget'          => $pmcheck::budget,

@@ -106,8 +106,6 @@
 #   The directory of the deployed environments.
 # @param puppetdb
 #   The master's PuppetDB.
-# @param compile
-#   How the compile check compiles a catalog.
 # @param guard
 #   How long the guard may wait before a stop and after a start.
 # @param gate
@@ -157,7 +155,6 @@ class pmcheck (
   Pmcheck::Disk                                    $disk                     = {},
   Pmcheck::Code                                    $code                     = {},
   Pmcheck::Puppetdb                                $puppetdb                 = {},
-  Pmcheck::Compile                                 $compile                  = {},
   Pmcheck::Guard                                   $guard                    = {},
   Pmcheck::Gate                                    $gate                     = {},
   Pmcheck::Budget                                  $budget                   = {},

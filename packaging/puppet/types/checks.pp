@@ -7,5 +7,4 @@ type Pmcheck::Checks = Struct[{
     Optional['disk']     => Pmcheck::Severity,
     Optional['code']     => Pmcheck::Severity,
     Optional['puppetdb'] => Pmcheck::Severity,
-    Optional['compile']  => Pmcheck::Severity,
 }]

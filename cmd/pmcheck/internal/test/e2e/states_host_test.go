@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -50,11 +49,7 @@ func testHostStates(t *testing.T, seen *stateTable) {
 	}
 	measured(t, "first start of puppetserver.service", m.master.WaitReady(5*time.Minute))
 
-	m.restart("checks: {compile: eject}\ncompile: {interval: 1m}\n")
-	waitForCompile := m.breakManifest(seen)
-	db := h.StartPuppetDB() // takes about as long as the interval of the compile check
-	waitForCompile()
-
+	db := h.StartPuppetDB()
 	m.restart(fmt.Sprintf("puppetdb: {address: %q}\n", h.FQDN()+":8081"))
 	m.fullDisk(seen)
 	m.reload(seen)
@@ -89,28 +84,4 @@ func (m *hostSite) agentCurl(what string, more ...string) []string {
 	return append(more, "--silent", "--write-out", "\n%{http_code}",
 		"--cacert", ssl+"certs/ca.pem", "--cert", ssl+"certs/"+name+".pem", "--key", ssl+"private_keys/"+name+".pem",
 		"https://"+name+what)
-}
-
-// breakManifest breaks site.pp: every agent gets 500 for its catalog, and nothing else
-// shows the fault. It returns a function that waits for pmcheck's verdict and mends
-// site.pp.
-func (m *hostSite) breakManifest(seen *stateTable) (wait func()) {
-	m.t.Helper()
-	m.WaitStatus(time.Minute, func(s lab.Status) error {
-		if f := lab.Finding(s, check.CheckCompile); f.State != check.StateOK {
-			return fmt.Errorf("own catalog: %s %s", f.State, f.Detail)
-		}
-		return nil
-	})
-	measured(m.t, "own catalog", lab.Finding(m.Status(), check.CheckCompile).Value)
-	m.master.SetSitePP("this is no manifest {\n")
-	began := time.Now()
-	return func() {
-		m.t.Helper()
-		m.WaitRefusal("unhealthy: compile-failed", 90*time.Second)
-		seen.add("broken `site.pp` (`checks: {compile: eject}`, every minute)",
-			refuses("unhealthy: compile-failed"), time.Since(began), m.curl())
-		measured(m.t, "broken site.pp, in words", lab.Finding(m.Status(), check.CheckCompile).Detail)
-		m.master.SetSitePP("")
-	}
 }

@@ -44,11 +44,6 @@ func puppetFaults() []fault {
 			s.ask("waiting", 250, environments)
 		}, mend: func(s *faultSite) { s.endCompile(); s.waitForRequests() }, by: "compiles that end",
 			said: []string{"503 unhealthy: timeout"}, within: 20 * time.Second, back: time.Minute},
-		{name: "broken `site.pp` (`checks: {compile: eject}`)", long: true, inject: func(s *faultSite) {
-			s.Puppet.SetSitePP("this is no manifest {\n")
-			s.configure("checks: {compile: eject}\ncompile: {interval: 1m}\n")
-		}, mend: func(s *faultSite) { s.Puppet.SetSitePP("") }, by: "a good one",
-			said: []string{"503 unhealthy: compile-failed"}, within: 10 * time.Second, back: 70 * time.Second},
 		{
 			name:   "`auth.conf` without the status",
 			long:   true,
