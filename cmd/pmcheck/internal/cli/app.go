@@ -146,7 +146,6 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			readyCommand(environ),
 			waitCommand(environ),
 			withHoldCommand(environ),
-			logCommand(environ),
 			budgetCommand(environ),
 			haproxyCommand(environ),
 			checkCommand(environ),

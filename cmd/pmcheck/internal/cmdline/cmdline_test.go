@@ -106,7 +106,6 @@ func TestStrayWordGetsItsFlag(t *testing.T) {
 	}
 	wait := cmdline.Command{Name: "wait", Flags: flags("for", "timeout", "service")}
 	drain := cmdline.Command{Name: "drain", Flags: flags("for", "service", "reason")}
-	log := cmdline.Command{Name: "log", Flags: flags("since", "service")}
 	check := cmdline.Command{Name: "check", Flags: flags("explain")}
 	for _, tt := range []struct {
 		command    cmdline.Command
@@ -120,8 +119,6 @@ func TestStrayWordGetsItsFlag(t *testing.T) {
 		{drain, "5m", "write --for 5m"},
 		{drain, "ready", "drain acts on this host only; a reason is given with --reason"},
 		{drain, "ca", "write --service ca"},
-		{log, "ca", "write --service ca"},
-		{log, "m2", "pmcheck log --help lists the flags"},
 		{check, "ca", "check acts on this host only"},
 	} {
 		l := cmdline.Line{Commands: commands(), Command: tt.command}

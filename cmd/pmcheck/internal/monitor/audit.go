@@ -75,23 +75,13 @@ func (a audit) verdict(old, now *Service) {
 }
 
 func (a audit) mode(before, after *State, name string) {
-	was, wasBecause := drain.Ready, []drain.Hold(nil)
+	was := drain.Ready
 	if !before.Published.IsZero() {
-		was, wasBecause = before.Mode(name, before.Published)
+		was, _ = before.Mode(name, before.Published)
 	}
 	is, because := after.Mode(name, after.Published)
-	if is == was && holders(because) == holders(wasBecause) {
-		return
-	}
-	what, args := "holds changed", []any{"service", name}
 	if is != was {
-		what, args = "mode changed", append(args, "before", was)
-	}
-	a.log.Info(what, append(args, "mode", is, "hold", holders(because), "hold_before", holders(wasBecause))...)
-	for _, h := range because {
-		if h.Code != "" {
-			a.log.Error("hold cannot be read, so it counts as maint", "hold", h.Holder, "path", h.Path, "error", h.Error)
-		}
+		a.log.Info("mode changed", "service", name, "before", was, "mode", is, "hold", holders(because))
 	}
 }
 

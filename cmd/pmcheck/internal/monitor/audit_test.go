@@ -47,34 +47,38 @@ level=INFO msg="verdict changed" service=server before=unhealthy verdict=healthy
 	}
 }
 
-func TestAuditLogsEachChangeOfTheHolds(t *testing.T) {
+func TestAuditNamesTheHoldsBehindAChangeOfTheMode(t *testing.T) {
 	dir := t.TempDir()
 	store := &drain.Store{Persistent: dir + "/a", UntilReboot: dir + "/b"}
 	read := func() *State { return &State{Published: time.Now(), Holds: store.Read()} }
+	put := func(holder string) {
+		t.Helper()
+		if _, err := store.Put(drain.Hold{Holder: holder, Mode: drain.Drain, By: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	missing := read()
 	if _, err := store.LiftAll(); err != nil { // makes the directories
 		t.Fatal(err)
 	}
 	free := read()
-	if _, err := store.Put(drain.Hold{Holder: "a", Mode: drain.Drain, By: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	put("a")
 	one := read()
-	if _, err := store.Put(drain.Hold{Holder: "b", Mode: drain.Drain, By: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	put("b")
 	two := read()
 	owner := "(x as " + two.Holds.Holds()[0].Owner + ")"
 
 	a, log := newAudited()
+	a.mode(free, missing, Server)
 	a.mode(missing, free, Server)
 	a.mode(free, one, Server)
 	a.mode(one, two, Server)
-	want := `level=INFO msg="mode changed" service=server before=maint mode=ready ` +
-		`hold="" hold_before="directory ` + dir + `/a; directory ` + dir + `/b"
-level=INFO msg="mode changed" service=server before=ready mode=drain hold="a ` + owner + `" hold_before=""
-level=INFO msg="holds changed" service=server mode=drain ` +
-		`hold="a ` + owner + `; b ` + owner + `" hold_before="a ` + owner + `"
+	a.mode(two, free, Server)
+	want := `level=INFO msg="mode changed" service=server before=ready mode=maint ` +
+		`hold="directory ` + dir + `/a; directory ` + dir + `/b"
+level=INFO msg="mode changed" service=server before=maint mode=ready hold=""
+level=INFO msg="mode changed" service=server before=ready mode=drain hold="a ` + owner + `"
+level=INFO msg="mode changed" service=server before=drain mode=ready hold=""
 `
 	if d := cmp.Diff(want, log.String()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

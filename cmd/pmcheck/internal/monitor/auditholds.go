@@ -7,44 +7,32 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Messages about holds in the log. "pmcheck log" reads them from the journal, with the
-// fields that heldFields returns.
-const (
-	// HoldsFound is logged once when the daemon starts, before HoldSet for each hold that it
-	// finds. A hold from before the start that is not among them ended meanwhile.
-	HoldsFound  = "holds found"
-	HoldSet     = "hold set"
-	HoldChanged = "hold changed"
-	HoldLifted  = "hold lifted"
-	HoldExpired = "hold expired"
-)
-
 // holds logs the beginning and the end of each hold that takes something out.
 func (a audit) holds(before, after *State) {
-	started := before.Published.IsZero()
 	was, is := inEffect(before), inEffect(after)
-	if started {
-		a.log.Info(HoldsFound, "count", len(is))
+	var expired []drain.Hold
+	if !before.Published.IsZero() {
+		expired = after.Holds.Expired(before.Published, after.Published)
 	}
-	expired := after.Holds.Expired(before.Published, after.Published)
 	for _, h := range expired {
-		// The end of a hold that ended before the start may have moved since it was logged.
 		if h.Mode != drain.Ready {
-			a.log.Info(HoldExpired, heldFields(h)...)
+			a.log.Info("hold expired", heldFields(h)...)
 		}
 	}
 	for _, h := range was {
 		if !continues(h, is) && !continues(h, expired) {
-			a.log.Info(HoldLifted, heldFields(h)...)
+			a.log.Info("hold lifted", heldFields(h)...)
 		}
 	}
 	for _, h := range is {
 		i := find(h, was)
 		switch {
+		case i < 0 && h.Code != "":
+			a.log.Error("hold cannot be read, so it counts as maint", append(heldFields(h), "path", h.Path)...)
 		case i < 0:
-			a.log.Info(HoldSet, heldFields(h)...)
+			a.log.Info("hold set", heldFields(h)...)
 		case differ(was[i], h):
-			a.log.Info(HoldChanged, heldFields(h)...)
+			a.log.Info("hold changed", heldFields(h)...)
 		}
 	}
 }

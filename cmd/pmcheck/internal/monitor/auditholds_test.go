@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,7 +15,8 @@ import (
 var ownerField = regexp.MustCompile(` owner=("[^"]*"|[^ ]*)`)
 
 func TestAuditLogsTheBeginningAndTheEndOfEachHold(t *testing.T) {
-	clock := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	opened := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	clock := opened
 	dir := t.TempDir()
 	store := &drain.Store{Persistent: dir + "/a", UntilReboot: dir + "/b", Now: func() time.Time { return clock }}
 	if _, err := store.LiftAll(); err != nil { // makes the directories
@@ -44,13 +46,22 @@ func TestAuditLogsTheBeginningAndTheEndOfEachHold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	torn := dir + "/a/torn.json"
+	tear := func() {
+		if err := os.WriteFile(torn, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(torn, opened, opened); err != nil {
+			t.Fatal(err)
+		}
+	}
 	hour := clock.Add(time.Hour)
 	for _, step := range []struct {
 		name string
 		do   func()
 		want string
 	}{
-		{"the daemon starts", func() {}, "msg=\"holds found\" count=0\n"},
+		{"the daemon starts", func() {}, ""},
 		{"set", put(drain.Hold{Holder: "operator", Mode: drain.Drain}),
 			"msg=\"hold set\" hold=operator service=\"\" mode=drain by=alice since=2026-11-22T09:01:00Z\n"},
 		{"nothing happens", func() {}, ""},
@@ -67,14 +78,14 @@ func TestAuditLogsTheBeginningAndTheEndOfEachHold(t *testing.T) {
 		}), "msg=\"hold set\" hold=operator service=ca mode=drain by=alice " +
 			"since=2026-11-22T09:07:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
 		{"the daemon starts again", func() { state = &State{} },
-			"msg=\"holds found\" count=1\n" + "msg=\"hold set\" hold=operator service=ca mode=drain by=alice " +
+			"msg=\"hold set\" hold=operator service=ca mode=drain by=alice " +
 				"since=2026-11-22T09:07:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
 		{"expired", func() { clock = hour }, "msg=\"hold expired\" hold=operator service=ca mode=drain by=alice " +
 			"since=2026-11-22T09:07:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
 		{"long ago", func() {}, ""},
-		{"the daemon starts once more", func() { state = &State{} },
-			"msg=\"holds found\" count=0\n" + "msg=\"hold expired\" hold=operator service=ca mode=drain by=alice " +
-				"since=2026-11-22T09:07:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
+		{"the daemon starts once more", func() { state = &State{} }, ""},
+		{"torn", tear, "level=ERROR msg=\"hold cannot be read, so it counts as maint\" hold=torn service=\"\" mode=maint " +
+			"error=\"invalid character 'x' looking for beginning of value\" since=2026-11-22T09:00:00Z path=" + torn + "\n"},
 	} {
 		step.do()
 		if d := cmp.Diff(step.want, look()); d != "" {

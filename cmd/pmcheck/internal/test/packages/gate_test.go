@@ -74,13 +74,6 @@ func TestGateUnit(t *testing.T) {
 		on.assertPrints("active", "systemctl", "is-active", "other.service")
 		on.waitForPort(true, 20*time.Second)
 	})
-	t.Run("log", func(t *testing.T) {
-		on := s.with(t)
-		on.Host.MustRun("pmcheck", "ready")
-		on.assertLog()
-		on.Host.MustRun("pmcheck", "drain", "--force")
-		on.waitForPort(true, 5*time.Second)
-	})
 	t.Run("nftables.service", func(t *testing.T) { s.with(t).reloadNftables() })
 	t.Run("firewalld", func(t *testing.T) { s.with(t).reloadFirewalld() })
 	t.Run("package removed", func(t *testing.T) {

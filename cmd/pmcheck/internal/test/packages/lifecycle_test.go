@@ -39,7 +39,6 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 		{"stop", stopAndStart},
 		{"without sockets", withoutSockets},
 		{"journal", journal},
-		{"a guarded stop in the log", guardedStop},
 		{"remove and purge", removeAndPurge},
 		{"an upgrade keeps initial_mode in effect", keepsInitialMode},
 		{"initial_mode that is set after the installation", takesInitialMode},
@@ -166,26 +165,6 @@ func withoutSockets(_ *testing.T, s *hostSite) {
 	s.Host.MustRun("systemctl", "restart", "pmcheck")
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck.socket")
 	s.waitForAnswer(10*time.Second, serving)
-}
-
-func journal(_ *testing.T, s *hostSite) {
-	s.Host.MustRun("pmcheck", "drain", "--hold", "journal", "--reason", "two words")
-	s.Host.MustRun("pmcheck", "ready", "--hold", "journal")
-	s.waitForOutput(10*time.Second, "mode changed", "sh", "-c",
-		"journalctl -q --no-pager -o cat PMCHECK_SERVICE=server PRIORITY=6 PMCHECK_MODE=drain | tail -1 | cut -d' ' -f1,2")
-}
-
-// guardedStop asserts that pmcheck log shows a restart of the master.
-func guardedStop(_ *testing.T, s *hostSite) {
-	s.Host.MustRun("systemctl", "restart", "puppetserver")
-	s.waitForAnswer(2*time.Minute, serving)
-	s.waitForOutage(outage{
-		Holder: "guard",
-		Mode:   "drain",
-		Reason: "puppetserver is about to stop",
-		Owner:  "root",
-		End:    "lifted",
-	})
 }
 
 func removeAndPurge(t *testing.T, s *hostSite) {
