@@ -1,137 +1,97 @@
 package systemd
 
 import (
-	"context"
-	"errors"
+	"io"
 	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/coreos/go-systemd/v22/journal"
-	"github.com/google/go-cmp/cmp"
 )
 
-func TestAttributesBecomeFieldsAndText(t *testing.T) {
-	tests := []struct {
-		name    string
-		log     func(*slog.Logger)
-		message string
-		fields  map[string]string
-	}{
-		{
-			"nothing but a message", func(l *slog.Logger) { l.Info("stopped") }, "stopped",
-			map[string]string{"PMCHECK_EVENT": "stopped"},
-		},
-		{
-			"attributes", func(l *slog.Logger) { l.Info("mode changed", "service", "server", "hold", "upgrade", "code", 503) },
-			"mode changed service=server hold=upgrade code=503",
-			map[string]string{
-				"PMCHECK_EVENT":   "mode changed",
-				"PMCHECK_SERVICE": "server",
-				"PMCHECK_HOLD":    "upgrade",
-				"PMCHECK_CODE":    "503",
-			},
-		},
-		{
-			"values that need quotes", func(l *slog.Logger) { l.Warn("w", "error", errors.New("two\nlines"), "empty", "") },
-			`w error="two\nlines" empty=""`,
-			map[string]string{"PMCHECK_EVENT": "w", "PMCHECK_ERROR": "two\nlines", "PMCHECK_EMPTY": ""},
-		},
-		{
-			"groups", func(l *slog.Logger) {
-				l.With("a", 1).WithGroup("tls").With("b", 2).Info("g", slog.Group("own", "not-after", 3), slog.Group("", "c", 4))
-			},
-			"g a=1 tls.b=2 tls.own.not-after=3 tls.c=4",
-			map[string]string{
-				"PMCHECK_EVENT":             "g",
-				"PMCHECK_A":                 "1",
-				"PMCHECK_TLS_B":             "2",
-				"PMCHECK_TLS_OWN_NOT_AFTER": "3",
-				"PMCHECK_TLS_C":             "4",
-			},
-		},
-		{"a logger with attributes", func(l *slog.Logger) {
-			with := l.With("a", 1)
-			with.With("b", 2)
-			with.Info("m", "c", 3)
-		}, "m a=1 c=3", map[string]string{"PMCHECK_EVENT": "m", "PMCHECK_A": "1", "PMCHECK_C": "3"}},
+// connectJournal returns the two ends of a connection like that between a service and journald.
+// They are closed when the test ends.
+func connectJournal(t *testing.T) (service int, journald net.Conn) {
+	t.Helper()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var last recorder
-			tt.log(slog.New(recording{NewJournalHandler(slog.LevelDebug).(*journalHandler), &last}))
-			if last.message != tt.message {
-				t.Errorf("message %q, want %q", last.message, tt.message)
-			}
-			tt.fields["SYSLOG_IDENTIFIER"] = "pmcheck"
-			if diff := cmp.Diff(tt.fields, last.fields); diff != "" {
-				t.Errorf("fields (-want +got):\n%s", diff)
-			}
-		})
+	t.Cleanup(func() { syscall.Close(pair[0]) })
+	other := os.NewFile(uintptr(pair[1]), "journald")
+	defer other.Close()
+	if journald, err = net.FileConn(other); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { journald.Close() })
+	return pair[0], journald
+}
+
+func TestLinesInTheJournalBeginWithTheirPriority(t *testing.T) {
+	service, journald := connectJournal(t)
+	log := slog.New(newJournalHandler(service, slog.LevelDebug))
+	log.Debug("probed", "took", time.Second)
+	log.Info("hold set", "reason", "two words")
+	log.Log(t.Context(), slog.LevelInfo+1, "between")
+	log.With("service", "server").WithGroup("last").Warn("two\nlines", "time", "kept", "level", "too")
+	log.Error("level=DEBUG")
+	log.Log(t.Context(), slog.LevelError+4, "worse")
+	syscall.Shutdown(service, syscall.SHUT_WR)
+	got, err := io.ReadAll(journald)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `<7>level=DEBUG msg=probed took=1s
+<6>level=INFO msg="hold set" reason="two words"
+<6>level=INFO+1 msg=between
+<4>level=WARN msg="two\nlines" service=server last.time=kept last.level=too
+<3>level=ERROR msg="level=DEBUG"
+<3>level=ERROR+4 msg=worse
+`
+	if string(got) != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
-// A stalled journal delays no caller for longer than journalTimeout, and later entries
-// are written.
+func TestLevelOfTheJournalIsTheLeastThatIsWritten(t *testing.T) {
+	log := slog.New(newJournalHandler(-1, slog.LevelWarn))
+	if log.Enabled(t.Context(), slog.LevelInfo) || !log.Enabled(t.Context(), slog.LevelWarn) {
+		t.Error("level info is written, or level warn is not")
+	}
+}
+
+// The test hangs if a caller waits for a journal that reads nothing.
 func TestStalledJournalDelaysNoCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := NewJournalHandler(slog.LevelInfo).(*journalHandler)
-		var sent []string
-		goOn := make(chan struct{})
-		h.send = func(message string, _ journal.Priority, _ map[string]string) error {
-			<-goOn
-			sent = append(sent, message)
-			return nil
+	service, journald := connectJournal(t)
+	log := slog.New(newJournalHandler(service, slog.LevelInfo))
+	long := strings.Repeat("x", 1000)
+	for range 10000 { // more than the socket takes
+		log.Info(long)
+	}
+	syscall.Shutdown(service, syscall.SHUT_WR)
+	got, err := io.ReadAll(journald)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(got), "\n")
+	whole := "<6>level=INFO msg=" + long + "\n"
+	for i, line := range lines[:len(lines)-1] {
+		if line != whole {
+			t.Fatalf("line %d is %q, want it whole", i, line)
 		}
-		log := slog.New(h)
-		began := time.Now()
-		log.Info("stuck")
-		log.With("a", 1).Info("lost")
-		if got := time.Since(began); got != 2*journalTimeout {
-			t.Errorf("two entries took %s, want %s", got, 2*journalTimeout)
-		}
-		close(goOn)
-		synctest.Wait()
-		log.Info("written")
-		synctest.Wait()
-		if diff := cmp.Diff([]string{"stuck", "written"}, sent); diff != "" {
-			t.Errorf("entries (-want +got):\n%s", diff)
-		}
-	})
+	}
+	if written := len(lines) - 1; written == 0 || written == 10000 {
+		t.Errorf("%d lines were written, want the first ones only", written)
+	}
 }
 
-// recording keeps the entry instead of sending it.
-type recording struct {
-	*journalHandler
-	last *recorder
-}
-
-type recorder struct {
-	message string
-	fields  map[string]string
-}
-
-func (r recording) Handle(_ context.Context, record slog.Record) error {
-	r.last.message, r.last.fields = r.entry(record)
-	return nil
-}
-
-func (r recording) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return recording{r.journalHandler.WithAttrs(attrs).(*journalHandler), r.last}
-}
-
-func (r recording) WithGroup(name string) slog.Handler {
-	return recording{r.journalHandler.WithGroup(name).(*journalHandler), r.last}
-}
-
-func TestLevelsBecomePriorities(t *testing.T) {
-	for level, want := range map[slog.Level]journal.Priority{
-		slog.LevelDebug: journal.PriDebug, slog.LevelInfo: journal.PriInfo, slog.LevelInfo + 1: journal.PriInfo,
-		slog.LevelWarn: journal.PriWarning, slog.LevelError: journal.PriErr, slog.LevelError + 4: journal.PriErr,
-	} {
-		if got := priority(level); got != want {
-			t.Errorf("%v has priority %d, want %d", level, got, want)
-		}
+// A write to os.Stderr ends the process in this case.
+func TestJournalThatIsGoneEndsNothing(t *testing.T) {
+	service, journald := connectJournal(t)
+	journald.Close()
+	if _, err := (journalWriter{service}).Write([]byte("level=INFO msg=x\n")); err == nil {
+		t.Error("no error")
 	}
 }

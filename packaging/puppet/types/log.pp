@@ -1,5 +1,4 @@
 # @summary The section `log` of pmcheck.yaml: how the daemon logs.
 type Pmcheck::Log = Struct[{
-    Optional['level']  => Enum['debug', 'info', 'warn', 'error'],
-    Optional['format'] => Enum['auto', 'text', 'json'],
+    Optional['level'] => Enum['debug', 'info', 'warn', 'error'],
 }]

@@ -46,7 +46,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"syntax of one line", "log: 'x\n", "F:1: not YAML: found unexpected end of stream"},
 		{"two values", "\nlog: a: b\n", "F:2: not YAML: mapping values are not allowed in this context"},
 		{"not even text", "log: \x01\n", "F: not YAML: control characters are not allowed"},
-		{"indented key", "log:\n    level: info\n  format: text\n", "F:3: not YAML: did not find expected key"},
+		{"indented key", "guard:\n    turn: 5m\n  wait: 5m\n", "F:3: not YAML: did not find expected key"},
 		{"tab", "probe:\n\ttimeout: 1s\n", "F:2: not YAML: found character that cannot start any token"},
 		{"budget of another scheme", "budget: {database: 'mysql://db/pmcheck'}\n",
 			"F:1: budget.database: mysql://db/pmcheck is not the URL of a database " +
@@ -150,7 +150,6 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"rise", "probe: {rise: 0}\n", "F:1: probe.rise: 0 is out of range (1 to 100)"},
 		{"fall", "probe: {fall: 101}\n", "F:1: probe.fall: 101 is out of range (1 to 100)"},
 		{"level", "log: {level: warning}\n", "F:1: log.level: warning is not one of debug, info, warn, error"},
-		{"format", "log: {format: yaml}\n", "F:1: log.format: yaml is not one of auto, text, json"},
 		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",
 			"F:1: listen: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… is not an address (host:port, or " +
 				":9200 for every interface)"},

@@ -80,8 +80,7 @@ type Puppet struct {
 
 // Log is how the daemon logs.
 type Log struct {
-	Level  LogLevel  `yaml:"level"`
-	Format LogFormat `yaml:"format"`
+	Level LogLevel `yaml:"level"`
 }
 
 // TLSMode says with which certificate the HTTP listener speaks TLS.
@@ -103,18 +102,6 @@ type LogLevel string
 // Words lists the levels.
 func (LogLevel) Words() []string { return []string{"debug", "info", "warn", "error"} }
 
-// LogFormat is the form of a log line.
-type LogFormat string
-
-// The values of log.format.
-const (
-	FormatAuto LogFormat = "auto" // the journal's own fields under systemd, text elsewhere
-	FormatJSON LogFormat = "json" // anything else is text
-)
-
-// Words lists the formats.
-func (LogFormat) Words() []string { return []string{"auto", "text", "json"} }
-
 // Default returns the configuration of a host without pmcheck.yaml. The settings that
 // only Puppet knows (certname, certificate, key, ca, crl) are empty in it, and
 // Probe.MaxAge is 0; Load fills them in.
@@ -135,7 +122,7 @@ func Default() Config {
 		Guard:          defaultGuard(),
 		Gate:           Gate{Except: []netip.Prefix{}},
 		Budget:         defaultBudget(),
-		Log:            Log{Level: "info", Format: FormatAuto},
+		Log:            Log{Level: "info"},
 	}
 }
 

@@ -97,7 +97,7 @@ describe 'pmcheck' do
         guard: { 'turn' => '1m', 'wait' => '10m' },
         gate: { 'except' => ['192.0.2.1', '2001:db8::/32'] },
         budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'max_out' => 2, 'lapse' => '1h', 'settle' => '1m' },
-        log: { 'level' => 'debug', 'format' => 'json' }
+        log: { 'level' => 'debug' }
       }
     end
 
@@ -231,7 +231,7 @@ describe 'pmcheck' do
     budget: [{ 'database' => 'puppetdb/pmcheck' }, { 'pool' => 'a b' }, { 'max_out' => '1' }, { 'max_out' => 0 }, { 'lapse' => 30 }, { 'turn' => '1m' }],
     gate: [true, { 'except' => '::1' }, { 'except' => ['lb1'] }, { 'port' => 8140 }], gate_enable: ['yes', 1],
     balancers: ['::1'], fleet: ['puppet1', ['a b'], ['ftp://x']],
-    log: [{ 'level' => 'INFO' }, { 'format' => 'xml' }],
+    log: [{ 'level' => 'INFO' }, { 'levels' => 'info' }],
     settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1', { 'listen' => ':9300' }, { 'tls' => 'puppet' },
                { 'later' => 1, 'allow' => ['192.0.2.1'] }]
   }.each do |name, values|
