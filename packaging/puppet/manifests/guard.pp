@@ -1,7 +1,8 @@
-# @summary Drains the master whenever Puppet Server is stopped or restarted.
+# @summary Drains the master whenever Puppet Server is stopped, restarted or reloaded.
 #
 # A guard starts with its server, or now, if the server runs already: otherwise the next
-# stop would not be guarded. Stopping a guard does not drain.
+# stop would not be guarded. Stopping a guard does not drain. The guard starts and stops
+# the units that drain before a reload.
 #
 # @api private
 class pmcheck::guard {

@@ -25,14 +25,7 @@ func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
 		most[tag.Get("yaml")] = bound
 	}
 	unit := read(t, "../../../../systemd/pmcheck-guard@.service")
-	timeout := func(name string) time.Duration {
-		m := regexp.MustCompile(`(?m)^` + name + `=(\d+)$`).FindStringSubmatch(unit)
-		if m == nil {
-			t.Fatalf("the unit has no %s=", name)
-		}
-		seconds, _ := strconv.Atoi(m[1])
-		return time.Duration(seconds) * time.Second
-	}
+	timeout := func(name string) time.Duration { return timeoutOf(t, unit, name) }
 	const margin = time.Minute
 	longest := most["turn"] + rotation.Overtime + most["wait"]
 	if stop := timeout("TimeoutStopSec"); longest+margin > stop || most["shutdown"]+margin > stop {
@@ -43,5 +36,34 @@ func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
 	}
 	if total := most["turn"] + most["wait"]; total > 2*time.Hour {
 		t.Errorf("a stop may wait %v", total)
+	}
+}
+
+// timeoutOf reads a timeout in seconds from the text of a unit.
+func timeoutOf(t *testing.T, unit, name string) time.Duration {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^` + name + `=(\d+)$`).FindStringSubmatch(unit)
+	if m == nil {
+		t.Fatalf("the unit has no %s=", name)
+	}
+	seconds, _ := strconv.Atoi(m[1])
+	return time.Duration(seconds) * time.Second
+}
+
+// TestReloadTimeoutExceedsItsWaits: systemd leaves a command that it cuts at the limit running,
+// beside the reload that it should have ended before.
+func TestReloadTimeoutExceedsItsWaits(t *testing.T) {
+	unit := read(t, "../../../../systemd/pmcheck-guard-reload@.service")
+	m := regexp.MustCompile(`(?m)^ExecReload=.* --in-turn --wait=(\S+)$`).FindStringSubmatch(unit)
+	if m == nil {
+		t.Fatal("no ExecReload= with --wait")
+	}
+	wait, err := config.ParseDuration(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := wait + rotation.Overtime + wait // for the turn, then for agents
+	if limit := timeoutOf(t, unit, "TimeoutStartSec"); limit < longest+time.Minute {
+		t.Errorf("TimeoutStartSec=%v, but the drain may wait %v", limit, longest)
 	}
 }

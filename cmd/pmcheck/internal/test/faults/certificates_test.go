@@ -118,8 +118,12 @@ func (s *faultSite) restoreSSL() {
 	s.configure("")
 }
 
-// reload makes Puppet Server read everything again, and waits until it has.
-func (s *faultSite) reload() { s.Host.MustRun("systemctl", "reload", "puppetserver") }
+// reload makes Puppet Server read everything again, and waits until it has. Without the guard, which
+// would take the master out before the fault does.
+func (s *faultSite) reload() {
+	s.Host.MustRun("systemctl", "stop", reloadGuard)
+	s.Host.MustRun("systemctl", "reload", "puppetserver")
+}
 
 // issue makes the CA sign a new certificate for the host.
 func issue(edit func(*x509.Certificate)) func(*faultSite) {

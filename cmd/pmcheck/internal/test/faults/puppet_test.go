@@ -54,7 +54,21 @@ func puppetFaults() []fault {
 			within: reloadTime,
 			back:   reloadTime,
 		},
-		{name: "`systemctl reload`, a compile in flight", long: true, inject: func(s *faultSite) {
+		{
+			name: "`systemctl reload`, with the guard",
+			long: true,
+			inject: func(s *faultSite) {
+				s.Host.MustRun("systemctl", "start", reloadGuard)
+				s.Host.MustRun("systemctl", "reload", "--no-block", "puppetserver")
+			},
+			said:    drained,
+			haproxy: "NOLB",
+			within:  windowTime,
+			back:    startTime,
+			by:      "the guard",
+		},
+		{name: "`systemctl reload`, a compile in flight, no guard", long: true, inject: func(s *faultSite) {
+			s.Host.MustRun("systemctl", "stop", reloadGuard)
 			s.compile()
 			s.Host.MustRun("systemctl", "reload", "--no-block", "puppetserver")
 		}, mend: (*faultSite).endCompile, by: "the compile that ends",

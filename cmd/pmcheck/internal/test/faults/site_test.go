@@ -44,6 +44,9 @@ frontend m2
     http-request return status 200
 `
 
+// reloadGuard is the part of the guard that drains before a reload.
+const reloadGuard = "pmcheck-guard-reload@puppetserver.service"
+
 // fleet gives the guard a window of 3 s in every 6 s of wall clock time.
 const (
 	fleet      = "fleet: [m1, m2]\n"

@@ -32,6 +32,7 @@ func short() form {
 	few := mix{quick: 5, slow: 1}
 	return form{jrubies: 3, runs: 25, withPmcheck: []scenario{
 		{"`systemctl restart puppetserver`, one after the other", few, restartEach, false},
+		{"`systemctl reload puppetserver`, one after the other", few, reloadEach, false},
 		{"drain, reinstall Puppet Server, ready, one after the other", few, reinstallEach, false},
 		{"upgrade of pmcheck", few, upgradePmcheck, false},
 	}}
@@ -43,6 +44,7 @@ func long() form {
 		{"`systemctl restart puppetserver`, one after the other", quicks, restartEach, false},
 		{"the same", slows, restartEach, false},
 		{"the same", mixed, restartEach, false},
+		{"`systemctl reload puppetserver`, one after the other", mix{slow: 4}, reloadEach, false},
 		{"`drain --wait`, Puppet Server reinstalled, `ready --wait`, one after the other", mixed, reinstallEach, false},
 		{"reboot of a host", mixed, rebootOne, false},
 		{"pmcheck upgraded and downgraded on both", mixed, upgradePmcheck, false},

@@ -74,6 +74,15 @@ func (p *pool) each(line string) error {
 
 func restartEach(p *pool) error { return p.each("systemctl restart " + p.masters[0].Unit) }
 
+// reloadEach returns when the last master is back: systemctl reload does not wait for that.
+func reloadEach(p *pool) error {
+	if err := p.each("systemctl reload puppetserver"); err != nil {
+		return err
+	}
+	p.waitForUp()
+	return nil
+}
+
 // repack makes a package of what is installed, to install it again: a host of the
 // lab has no network to get one from.
 const repack = `

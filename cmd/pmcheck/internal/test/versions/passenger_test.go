@@ -49,9 +49,11 @@ func TestRubyMaster(t *testing.T) {
 	})
 }
 
-// reload reloads the web server, and returns for how long the daemon answers 503 meanwhile.
+// reload reloads the web server without a drain before it, and returns for how long the daemon
+// answers 503 meanwhile.
 func reload(site *lab.Site, unit string) string {
 	site.TB.Helper()
+	site.Host.MustRun("systemctl", "stop", "pmcheck-guard-reload@"+unit)
 	answers := site.Record(10 * time.Millisecond)
 	site.Host.MustRun("systemctl", "reload", unit)
 	site.WaitServing(boot)
