@@ -86,8 +86,8 @@
 # @param services
 #   More services of the master's Status API, each on its own path.
 # @param fleet
-#   The masters of the pool, the same list on each: for `pmcheck status --fleet` and
-#   `pmcheck haproxy`, for the times at which each may leave, and for the gate of the last one.
+#   The masters of the pool, the same list on each: for `pmcheck status --fleet`,
+#   for the times at which each may leave, and for the gate of the last one.
 # @param puppet
 #   Where puppet.conf is.
 # @param probe

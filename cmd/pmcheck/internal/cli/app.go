@@ -147,7 +147,6 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			waitCommand(environ),
 			withHoldCommand(environ),
 			budgetCommand(environ),
-			haproxyCommand(environ),
 			checkCommand(environ),
 			configCommand(environ),
 			demoCommand(),

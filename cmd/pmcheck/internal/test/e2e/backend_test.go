@@ -3,61 +3,80 @@
 package e2e_test
 
 import (
-	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestPrintedBackendWorksUnchanged: the real HAProxy accepts what "pmcheck haproxy"
-// prints, and acts as the comments in it say.
-func TestPrintedBackendWorksUnchanged(t *testing.T) {
+// readmeBackend returns the lines for HAProxy in README.md.
+func readmeBackend(t *testing.T) string {
+	t.Helper()
+	_, rest, found := strings.Cut(lab.ReadFile(t, "README.md"), "```haproxy\n")
+	lines, _, ends := strings.Cut(rest, "```")
+	if !found || !ends {
+		t.Fatal("README.md has no block for HAProxy")
+	}
+	return lines
+}
+
+func TestHAProxyAcceptsTheReadme(t *testing.T) {
 	lab.Real(t)
-	for _, tc := range []struct {
-		name  string
-		flags []string
-		held  string // HAProxy's status of a master in drain
-	}{
-		{"classic", nil, "DOWN"},
-		{"graceful", []string{"--graceful"}, "NOLB"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := lab.StartSite(t, lab.SiteOptions{})
-			args := []string{"haproxy", "--server", "m1=" + r.MasterAddress(), "--inter", "200ms"}
-			h := r.Balance("defaults\n    timeout client 30m\n" + r.MustRun(append(args, tc.flags...)...))
-			up, _ := h.WaitStat("puppet", "m1", func(s lab.ServerStat) bool {
-				return s.CheckStatus == "L7OK"
-			}, 10*time.Second)
-			if up.Status != "UP" {
-				t.Errorf("status %s, want UP", up.Status)
-			}
-			r.Hold(drain.Drain)
-			h.WaitStatus("puppet", "m1", tc.held, 10*time.Second)
-		})
+	lab.CheckHAProxyConfig(t, "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"+
+		readmeBackend(t))
+}
+
+// TestHAProxyAcceptsEveryExample: HAProxy accepts every file in examples/haproxy, with files of this
+// test in place of those that an example names.
+func TestHAProxyAcceptsEveryExample(t *testing.T) {
+	lab.Real(t)
+	dir := t.TempDir()
+	state, assigned := filepath.Join(dir, "state"), filepath.Join(dir, "nodes.map")
+	lab.Write(t, state, "1\n") // the version line of a file without servers
+	lab.Write(t, assigned, "")
+	files := strings.NewReplacer("/var/lib/haproxy/server-state", state, "/etc/haproxy/assign/nodes.map", assigned)
+	loaded := 0
+	err := filepath.WalkDir(lab.File(t, "examples/haproxy"), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".cfg" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		loaded++
+		t.Run(filepath.Base(path), func(t *testing.T) { lab.CheckHAProxyConfig(t, files.Replace(string(text))) })
+		return err
+	})
+	if err != nil || loaded == 0 {
+		t.Errorf("%d examples, %v", loaded, err)
 	}
 }
 
-// TestHAProxyAcceptsDocumentedBackends: HAProxy accepts the lines that the documents ask
-// people to paste.
-func TestHAProxyAcceptsDocumentedBackends(t *testing.T) {
-	lab.Real(t)
-	for _, path := range []string{"README.md"} {
-		blocks := strings.Split(lab.ReadFile(t, path), "```haproxy\n")[1:]
-		if len(blocks) == 0 {
-			t.Errorf("%s has no block for HAProxy", path)
-		}
-		for i, block := range blocks {
-			lines, _, _ := strings.Cut(block, "```")
-			if !strings.HasPrefix(lines, "backend ") {
-				lines = "backend puppet\n    mode tcp\n" + lines + "    server puppet1 192.0.2.11:8140 check port 9200\n"
+// TestReadmeHasTheBackendOfAnExample: README.md has the lines of graceful.cfg, which TestExamples runs,
+// without their comments.
+func TestReadmeHasTheBackendOfAnExample(t *testing.T) {
+	words := func(text string) map[string]bool {
+		set := map[string]bool{}
+		for line := range strings.Lines(text) {
+			fields := strings.Fields(line)
+			if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+				continue
 			}
-			t.Run(fmt.Sprint(path, i), func(t *testing.T) {
-				defaults := "defaults\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n"
-				lab.CheckHAProxyConfig(t, defaults+lines)
-			})
+			if fields[0] == "default-server" { // in one line or several
+				for _, word := range fields[1:] {
+					set[fields[0]+" "+word] = true
+				}
+				continue
+			}
+			set[strings.Join(fields, " ")] = true
+		}
+		return set
+	}
+	example := words(lab.ReadFile(t, "examples/haproxy/graceful.cfg"))
+	for line := range words(readmeBackend(t)) {
+		if !example[line] {
+			t.Errorf("graceful.cfg does not have %q of README.md", line)
 		}
 	}
 }

@@ -11,20 +11,25 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// installPmcheck installs the older package, and returns the backend that it prints for
-// the balancers.
+// installPmcheck installs the older package, and returns the backend of README.md with the
+// masters of this pool.
 func (p *pool) installPmcheck() (backend string) {
 	p.t.Helper()
-	var servers []string
+	var servers strings.Builder
 	for _, m := range p.masters {
 		for version, deb := range p.debs {
 			m.Host.Copy(deb, "/root/"+version+".deb", 0o644)
 		}
 		m.Host.MustRun("dpkg", "--install", "--force-confold", "/root/"+older+".deb")
 		p.copyTasks(m.Host)
-		servers = append(servers, "--server", m.Host.Name+"="+m.Host.Address)
+		fmt.Fprintf(&servers, "    server %s %s\n", m.Host.Name, m.Address())
 	}
-	return p.masters[0].Host.MustRun("pmcheck", append([]string{"haproxy", "--graceful"}, servers...)...)
+	_, readme, found := strings.Cut(lab.ReadFile(p.t, "README.md"), "```haproxy\n")
+	backend, _, ends := strings.Cut(readme, "    server ")
+	if !found || !ends {
+		p.t.Fatal("README.md has no backend")
+	}
+	return backend + servers.String()
 }
 
 // moduleDir is where Bolt puts modules on the host that a task runs on.

@@ -14,7 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// checkInterval is the time between two checks in what pmcheck haproxy prints.
+// checkInterval is the time between two checks in the backend of README.md.
 const checkInterval = 2 * time.Second
 
 // TestRestartsAtTheSameTime restarts Puppet Server on three masters within seconds, as an
@@ -30,7 +30,7 @@ func TestRestartsAtTheSameTime(t *testing.T) {
 		lab.NewSite(t, lab.SiteOptions{Puppet: m, YAML: fleet})
 	}
 	// Under slowstart a server counts as back when it has half of its weight. That takes
-	// 30 s for each with what pmcheck haproxy prints, and changes nothing else.
+	// 30 s for each with the backend of README.md, and changes nothing else.
 	p.balance(strings.Replace(p.installPmcheck(), "slowstart 60s", "slowstart 5s", 1))
 	var rows []together
 	t.Run("typed on each within ten seconds, with fleet", func(t *testing.T) {
