@@ -15,10 +15,10 @@
 #     mode             => 'tcp',
 #     options          => {
 #       'balance'        => 'leastconn',
-#       'option'         => ['tcplog', 'httpchk GET /'],
+#       'option'         => ['tcplog', 'httpchk GET /', 'abortonclose'],
 #       'http-check'     => 'send-state',
 #       'default-server' => 'weight 100 slowstart 60s',
-#       'timeout'        => ['client 30m', 'server 30m'],
+#       'timeout'        => ['client 30m', 'server 30m', 'queue 110s'],
 #     },
 #   }
 #
@@ -39,6 +39,9 @@
 #   The number of consecutive failures after which the master is DOWN.
 # @param rise
 #   The number of consecutive successes after which it is UP.
+# @param maxconn
+#   How many connections HAProxy gives this master at once. The rest of a herd waits in HAProxy:
+#   without a limit, it uses up the threads of Puppet Server, and the health check fails.
 # @param ca_file
 #   The file on the balancer with the CA of pmcheck's certificate. Required with
 #   `pmcheck::tls`; the health check then uses TLS.
@@ -56,6 +59,7 @@ class pmcheck::balancermember (
   Pattern[/\A[1-9]\d*(m?s|m)\z/] $inter             = '2s',
   Integer[1]                     $fall              = 3,
   Integer[1]                     $rise              = 2,
+  Integer[1]                     $maxconn           = 100,
   Optional[Stdlib::Absolutepath] $ca_file           = undef,
   Optional[Stdlib::Absolutepath] $crt_file          = undef,
   Array[Pmcheck::Text]           $options           = [],
@@ -90,6 +94,7 @@ class pmcheck::balancermember (
     ports             => String($port),
     server_names      => $server_name,
     ipaddresses       => $ipaddress,
-    options           => ['check', "port ${asked}", "inter ${inter}", "fall ${fall}", "rise ${rise}"] + $over_tls + $shown + $options,
+    options           => ['check', "port ${asked}", "inter ${inter}", "fall ${fall}", "rise ${rise}", "maxconn ${maxconn}"] +
+      $over_tls + $shown + $options,
   }
 }

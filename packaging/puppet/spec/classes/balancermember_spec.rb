@@ -12,7 +12,7 @@ describe 'pmcheck::balancermember' do
   it 'exports the master, checked by pmcheck' do
     expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
       .with(listening_service: 'puppet', ports: '8140', server_names: 'puppet1', ipaddresses: '192.0.2.11',
-            options: ['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2'])
+            options: ['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100'])
   end
 
   context 'with another port' do
@@ -20,20 +20,20 @@ describe 'pmcheck::balancermember' do
 
     it 'has it asked there' do
       expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
-        .with_options(['check', 'port 9300', 'inter 2s', 'fall 3', 'rise 2'])
+        .with_options(['check', 'port 9300', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100'])
     end
   end
 
   context 'with every parameter' do
     let(:params) do
-      { listening_service: 'compilers', port: 8141, server_name: 'p1', ipaddress: '2001:db8::1', check_port: 1, inter: '1s', fall: 4, rise: 5,
+      { listening_service: 'compilers', port: 8141, server_name: 'p1', ipaddress: '2001:db8::1', check_port: 1, inter: '1s', fall: 4, rise: 5, maxconn: 50,
         options: ['slowstart 60s'] }
     end
 
     it 'uses them' do
       expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
         .with(listening_service: 'compilers', ports: '8141', server_names: 'p1', ipaddresses: '2001:db8::1',
-              options: ['check', 'port 1', 'inter 1s', 'fall 4', 'rise 5', 'slowstart 60s'])
+              options: ['check', 'port 1', 'inter 1s', 'fall 4', 'rise 5', 'maxconn 50', 'slowstart 60s'])
     end
   end
 
@@ -47,7 +47,7 @@ describe 'pmcheck::balancermember' do
 
       it 'verifies pmcheck' do
         expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
-          .with_options(['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'check-ssl', 'check-sni puppet1.example.com',
+          .with_options(['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100', 'check-ssl', 'check-sni puppet1.example.com',
                          'verify required', 'ca-file /etc/haproxy/puppet-ca.pem'])
       end
     end
@@ -64,7 +64,7 @@ describe 'pmcheck::balancermember' do
 
           it 'shows a certificate' do
             expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
-              .with_options(['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'check-ssl', 'check-sni puppet1.example.com',
+              .with_options(['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100', 'check-ssl', 'check-sni puppet1.example.com',
                              'verify required', 'ca-file /etc/haproxy/ca.pem', 'crt /etc/haproxy/own.pem'])
           end
         end
@@ -73,7 +73,7 @@ describe 'pmcheck::balancermember' do
   end
 
   { listening_service: [''], port: ['8140', 70_000], server_name: ['a b', ''], ipaddress: ['192.0.2.1 check'], check_port: [-1, '9200'],
-    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], ca_file: ['ca.pem'], crt_file: ['own.pem'], options: ['slowstart 60s', ["a\nb"]] }.each do |name, values|
+    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], maxconn: [0, '100'], ca_file: ['ca.pem'], crt_file: ['own.pem'], options: ['slowstart 60s', ["a\nb"]] }.each do |name, values|
     values.each do |value|
       context "with #{name} #{value.inspect}" do
         let(:params) { { name => value } }

@@ -202,7 +202,7 @@ haproxy::listen { 'puppet':
 }
 Haproxy::Balancermember <| |>
 `, changed)
-	const want = "server m1 %s:8140 check fall 3 inter 2s port 9300 rise 2"
+	const want = "server m1 %s:8140 check fall 3 inter 2s maxconn 100 port 9300 rise 2"
 	if got := s.Host.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got,
 		fmt.Sprintf(want, s.Host.Address)) {
 		s.t.Errorf("haproxy.cfg lacks the line %q:\n%s", want, got)

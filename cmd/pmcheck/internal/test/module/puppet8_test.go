@@ -90,7 +90,7 @@ func TestModuleOnPuppet8(t *testing.T) {
 			}
 			return err
 		})
-		want := fmt.Sprintf("server m8 %s:8140 check fall 3 inter 2s port 9300 rise 2", h.Address)
+		want := fmt.Sprintf("server m8 %s:8140 check fall 3 inter 2s maxconn 100 port 9300 rise 2", h.Address)
 		if got := h.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got, want) {
 			t.Errorf("haproxy.cfg lacks the line %q:\n%s", want, got)
 		}
