@@ -124,7 +124,7 @@ type List []Check
 // All returns every check, the probe first, in the order in which they are shown.
 // Each call returns new Settings, which the caller may change.
 func All() List {
-	return List{probe(), jruby(), unit(), expiry(), loaded(), disk(), code(), puppetdb()}
+	return List{probe(), jruby(), unit(), expiry(), disk(), code(), puppetdb()}
 }
 
 // Names returns the names of All.

@@ -15,7 +15,7 @@ import (
 func TestEachCheckIsExplained(t *testing.T) {
 	want := map[string]check.Severity{
 		check.CheckProbe: check.Eject, check.CheckJRuby: check.Eject, check.CheckUnit: check.Eject,
-		check.CheckExpiry: check.Warn, check.CheckLoaded: check.Warn, check.CheckDisk: check.Eject,
+		check.CheckExpiry: check.Warn, check.CheckDisk: check.Eject,
 		check.CheckCode: check.Warn, check.CheckPuppetDB: check.Warn,
 	}
 	got := map[string]check.Severity{}

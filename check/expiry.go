@@ -12,9 +12,11 @@ import (
 const (
 	CheckExpiry = "expiry"
 
-	ExpiresSoon    Reason = "expires-soon"
-	RenewalOverdue Reason = "renewal-overdue"
-	Expired        Reason = "expired"
+	ExpiresSoon       Reason = "expires-soon"
+	RenewalOverdue    Reason = "renewal-overdue"
+	Expired           Reason = "expired"
+	CertificateOnDisk Reason = "certificate-not-loaded"
+	FilesNotUsed      Reason = "files-not-used"
 )
 
 // ExpirySettings say when to warn.
@@ -28,7 +30,7 @@ func expiry() Check {
 	s := &ExpirySettings{Warn: ExpiryWarn}
 	return Check{
 		Name:     CheckExpiry,
-		Title:    "certificates and CRLs that will expire",
+		Title:    "certificates and CRLs that expire, or are not in use",
 		Severity: Warn,
 		Asks: "When the certificate of the master, the one that pmcheck offers, each CA certificate and each CRL of " +
 			"the bundle expire. The first to expire counts. What lives for a short time renews itself, so the check " +
@@ -48,6 +50,10 @@ func expiry() Check {
 				"it (allow-auto-renewal in ca.conf)? By hand: a certificate as in pmcheck check --explain " +
 				"own-certificate-expired, then pmcheck with-hold -- systemctl restart puppetserver; a CRL is copied from the CA"},
 			{Expired, "", "renew it; if nothing uses it any more, remove it from the bundle"},
+			{CertificateOnDisk, "",
+				"renewed on disk, not loaded: pmcheck with-hold -- systemctl restart puppetserver"},
+			{FilesNotUsed, "", "repair the file that is named, or let pmcheck's user read it; pmcheck keeps using the last " +
+				"good files. Puppet Server would not start with a damaged one"},
 		},
 		Settings: s,
 		Observe:  s.judge,
@@ -55,7 +61,8 @@ func expiry() Check {
 }
 
 // judge finds the first to expire of the certificates and CRLs in the result of a
-// probe, and warns ahead of time.
+// probe, and warns ahead of time. It also warns of files on disk that are not in use: if the
+// certificate in use expires soon, that is what to do something about.
 //
 // The finding never has a Health. If the master refuses agents because something has
 // expired, it refuses the probe too, and the probe takes it out. If the master does
@@ -79,6 +86,12 @@ func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 	case left <= 0:
 		f.Value = end + ": " + first.what
 		f.State, f.Reason, f.Detail = StateBad, Expired, first.what+" expired at "+end
+	case r.Warning != nil:
+		f.State, f.Reason, f.Detail = StateWarn, FilesNotUsed, "the files on disk cannot be used: "+r.Warning.Error()
+	case r.renewed():
+		f.State, f.Reason = StateWarn, CertificateOnDisk
+		f.Detail = fmt.Sprintf("the certificate %s was renewed on disk, not loaded: the one in use expires at %s",
+			r.Own.Subject, r.TLS.Server.NotAfter.UTC().Format(time.RFC3339))
 	case len(late) > 0 && first.renews:
 		f.State, f.Reason = StateWarn, RenewalOverdue
 		f.Detail = fmt.Sprintf("%s lives for %s and was not renewed: it expires at %s", first.what,
@@ -87,6 +100,17 @@ func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.what+" expires at "+end
 	}
 	return f
+}
+
+// renewed reports whether the host's certificate on disk is another than the one that the master
+// loaded when it started. A master whose certificate has another name does not use the host's.
+func (r Result) renewed() bool {
+	if r.Own == nil || r.TLS == nil {
+		return false
+	}
+	shown, own := r.TLS.Server, *r.Own
+	another := shown.Serial != own.Serial || shown.Issuer != own.Issuer || !shown.NotAfter.Equal(own.NotAfter)
+	return shown.Subject == own.Subject && another
 }
 
 // dated is something that expires.
@@ -126,9 +150,7 @@ func (r Result) dated() []dated {
 	var list []dated
 	if r.TLS != nil {
 		c := r.TLS.Server
-		// If the one on disk is newer, it was renewed, and is not loaded.
-		renewed := r.Own != nil && r.Own.Subject == c.Subject && r.Own.NotAfter.After(c.NotAfter)
-		renews := short(c.NotBefore, c.NotAfter) && !renewed
+		renews := short(c.NotBefore, c.NotAfter)
 		list = append(list, dated{"the master's certificate " + c.Subject, c.NotBefore, c.NotAfter, renews})
 	}
 	if c := r.Own; c != nil {

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func TestShortLifetimesWarnLate(t *testing.T) {
 		{"renewed on disk, not loaded", check.Result{
 			Own: lives(90*day, 89*day),
 			TLS: &check.TLS{Server: *lives(90*day, 20*day)},
-		}, check.ExpiresSoon, "the master's certificate"},
+		}, check.CertificateOnDisk, "in 20d: the master's certificate"},
 		{"not renewed, and loaded", check.Result{
 			Own: lives(90*day, 20*day),
 			TLS: &check.TLS{Server: *lives(90*day, 20*day)},
@@ -125,34 +126,52 @@ func TestShortLifetimesWarnLate(t *testing.T) {
 	}
 }
 
-func TestLoadedComparesCertificates(t *testing.T) {
+func TestFilesThatAreNotInUse(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	certificate := func(subject, issuer, serial string) *check.Certificate {
-		return &check.Certificate{Subject: subject, Issuer: issuer, Serial: serial}
+		return &check.Certificate{Subject: subject, Issuer: issuer, Serial: serial, NotAfter: now.AddDate(1, 0, 0)}
 	}
+	soon := []check.CRL{{Issuer: "ca", Expires: now.AddDate(0, 0, 1)}}
+	expired := []check.CRL{{Issuer: "ca", Expires: now}}
+	damaged := errors.New("crl.pem: no PEM block")
 	tests := []struct {
 		name       string
 		own, shown *check.Certificate
+		crls       []check.CRL
+		warning    error
 		want       check.State
 		reason     check.Reason
 	}{
-		{"the same", certificate("a", "ca", "1"), certificate("a", "ca", "1"), check.StateOK, check.OK},
-		{"renewed", certificate("a", "ca", "2"), certificate("a", "ca", "1"), check.StateWarn, check.CertificateOnDisk},
-		{"issued by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), check.StateWarn,
+		{"the same", certificate("a", "ca", "1"), certificate("a", "ca", "1"), nil, nil, check.StateOK, check.OK},
+		{"renewed", certificate("a", "ca", "2"), certificate("a", "ca", "1"), nil, nil, check.StateWarn,
 			check.CertificateOnDisk},
-		{"of another host", certificate("a", "ca", "2"), certificate("b", "ca", "1"), check.StateNone, check.NotKnown},
-		{"nothing on disk", nil, certificate("a", "ca", "1"), check.StateNone, check.NotKnown},
-		{"no connection", certificate("a", "ca", "1"), nil, check.StateNone, check.NotKnown},
+		{"issued by another CA", certificate("a", "new", "1"), certificate("a", "ca", "1"), nil, nil, check.StateWarn,
+			check.CertificateOnDisk},
+		{"of another host", certificate("a", "ca", "2"), certificate("b", "ca", "1"), nil, nil, check.StateOK, check.OK},
+		{"nothing on disk", nil, certificate("a", "ca", "1"), nil, nil, check.StateOK, check.OK},
+		{"no connection", certificate("a", "ca", "1"), nil, nil, nil, check.StateOK, check.OK},
+		{"a damaged file", certificate("a", "ca", "1"), certificate("a", "ca", "1"), nil, damaged, check.StateWarn,
+			check.FilesNotUsed},
+		{"a damaged file, to be repaired before a restart", certificate("a", "ca", "2"), certificate("a", "ca", "1"), nil,
+			damaged, check.StateWarn, check.FilesNotUsed},
+		{"renewed, and a CRL expires soon", certificate("a", "ca", "2"), certificate("a", "ca", "1"), soon, nil,
+			check.StateWarn, check.CertificateOnDisk},
+		{"renewed, and a CRL has expired", certificate("a", "ca", "2"), certificate("a", "ca", "1"), expired, damaged,
+			check.StateBad, check.Expired},
 	}
-	loaded, _ := check.Explain(check.CheckLoaded)
+	expiry, _ := check.Explain(check.CheckExpiry)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := check.Result{Own: tt.own}
+			r := check.Result{Own: tt.own, CRLs: tt.crls, Warning: tt.warning}
 			if tt.shown != nil {
 				r.TLS = &check.TLS{Server: *tt.shown}
 			}
-			got := loaded.Observe(r, time.Now())
+			got := expiry.Observe(r, now)
 			if got.State != tt.want || got.Reason != tt.reason || got.Health != "" {
 				t.Errorf("%s, %s, health %q; want %s, %s", got.State, got.Reason, got.Health, tt.want, tt.reason)
+			}
+			if (got.State == check.StateOK) != (got.Detail == "") {
+				t.Errorf("detail %q", got.Detail)
 			}
 		})
 	}
@@ -161,11 +180,11 @@ func TestLoadedComparesCertificates(t *testing.T) {
 func TestRenewedCertificateIsLoadedByARestart(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
-	loaded, _ := check.Explain(check.CheckLoaded)
+	expiry, _ := check.Explain(check.CheckExpiry)
 	probe := func() check.Finding {
 		r := p.Probe(context.Background())
 		wantReason(t, r, check.OK)
-		return loaded.Observe(r, time.Now())
+		return expiry.Observe(r, time.Now())
 	}
 	if got := probe(); got.State != check.StateOK {
 		t.Fatalf("before: %s, %s", got.State, got.Detail)

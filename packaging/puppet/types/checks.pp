@@ -3,7 +3,6 @@ type Pmcheck::Checks = Struct[{
     Optional['jruby']    => Pmcheck::Severity,
     Optional['unit']     => Pmcheck::Severity,
     Optional['expiry']   => Pmcheck::Severity,
-    Optional['loaded']   => Pmcheck::Severity,
     Optional['disk']     => Pmcheck::Severity,
     Optional['code']     => Pmcheck::Severity,
     Optional['puppetdb'] => Pmcheck::Severity,

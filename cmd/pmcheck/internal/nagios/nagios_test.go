@@ -243,6 +243,7 @@ func TestStatusLine(t *testing.T) {
 					Check:    check.CheckExpiry,
 					Severity: check.Warn,
 					State:    check.StateWarn,
+					Reason:   check.ExpiresSoon,
 					Detail:   "the CA certificate expires in 60 days",
 				}})
 			},

@@ -103,7 +103,7 @@ func heldSince(h api.HoldStatus, service api.ServiceStatus) time.Time {
 func (l *Line) sideChecks(checks []api.CheckStatus) {
 	for _, c := range checks {
 		judged := c.Severity == check.Eject && c.Health != ""
-		early := c.Check == check.CheckExpiry && c.State == check.StateWarn
+		early := c.Reason == check.ExpiresSoon || c.Reason == check.RenewalOverdue
 		if (c.State == check.StateBad || c.State == check.StateWarn) && !judged && !early {
 			l.add(Warning, fmt.Sprintf("%s: %s", c.Check, c.Detail))
 		}

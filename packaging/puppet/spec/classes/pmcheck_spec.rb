@@ -86,7 +86,7 @@ describe 'pmcheck' do
           'ca' => '/ca.pem', 'crl' => '/crl.pem', 'revocation' => 'leaf', 'environment' => 'test', 'interval' => '3s',
           'timeout' => '1500ms', 'rise' => 2, 'fall' => 3, 'handshake' => '1m30s', 'max_age' => '10s'
         },
-        checks: { 'jruby' => 'eject', 'unit' => 'off', 'expiry' => 'warn', 'loaded' => 'warn', 'disk' => 'eject', 'code' => 'warn',
+        checks: { 'jruby' => 'eject', 'unit' => 'off', 'expiry' => 'warn', 'disk' => 'eject', 'code' => 'warn',
                   'puppetdb' => 'warn' },
         jruby: { 'interval' => '5s', 'warming_max' => '5m', 'stuck_after' => '2m', 'busy_fall' => 5 },
         unit: { 'names' => ['puppetserver.service'] },

@@ -29,14 +29,14 @@ func testStateOfCRL(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 // testRenewed: Puppet Server keeps using the certificate with which it started.
 func testRenewed(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
-	r.WaitFinding(check.CheckLoaded, check.OK, 10*time.Second)
+	r.WaitFinding(check.CheckExpiry, check.OK, 10*time.Second)
 	s.IssueCert(s.Certname(), func(c *x509.Certificate) { c.NotAfter = c.NotAfter.AddDate(1, 0, 0) })
-	took := r.WaitFinding(check.CheckLoaded, check.CertificateOnDisk, time.Minute)
+	took := r.WaitFinding(check.CheckExpiry, check.CertificateOnDisk, time.Minute)
 	seen.add("certificate renewed on disk, not loaded", serves(string(check.CertificateOnDisk)), took, curl(s))
 	if code, body, err := r.Ask("/"); code != http.StatusOK || err != nil {
 		t.Errorf("balancers are told %d %q, %v; want 200: the old certificate is still valid", code, body, err)
 	}
-	measured(t, "certificate not loaded, in words", lab.Finding(r.Status(), check.CheckLoaded).Detail)
+	measured(t, "certificate not loaded, in words", lab.Finding(r.Status(), check.CheckExpiry).Detail)
 }
 
 // testStart: a server that starts answers running as soon as its first JRuby is ready.

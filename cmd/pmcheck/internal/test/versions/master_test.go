@@ -98,7 +98,7 @@ func TestMasterOfEachRelease(t *testing.T) {
 			host.MustRun("systemctl", "start", master.Unit)
 			site.WaitServing(boot)
 			master.IssueCert(host, master.Certname(), nil)
-			site.WaitFinding(check.CheckLoaded, check.CertificateOnDisk, slow)
+			site.WaitFinding(check.CheckExpiry, check.CertificateOnDisk, slow)
 			site.WaitServing(slow)
 			note("A certificate renewed on disk, not loaded", "200, and "+string(check.CertificateOnDisk))
 			master.ExpireCRL()
