@@ -33,12 +33,10 @@
     (%s == 1 and ignoring (state) %s == 1)
     and min_over_time(%s[1w:5m]) < 1
     and on (pool) pool:pmcheck_masters:count > 1
-    unless %s
   ||| % [
     m('balancer_weight_ratio'),
     m('balancer_state', 'state="UP"'),
     m('balancer_weight_ratio'),
-    metrics.onlyBusy($._config.selector),
   ],
   // This master is ready, and all others of its pool are held.
   local planned = |||

@@ -192,15 +192,13 @@
       |||
         count((%s == 1 and ignoring (state) %s == 1)
           and min_over_time(%s[1w:5m]) < 1
-          and on (pool) count by (pool) (up{%s,pool=~"$pool"}) > 1
-          unless %s)
+          and on (pool) count by (pool) (up{%s,pool=~"$pool"}) > 1)
         or 0 * count(%s)
       ||| % [
         m('balancer_weight_ratio'),
         m('balancer_state', 'state="UP"'),
         m('balancer_weight_ratio'),
         selector,
-        metrics.onlyBusy(selector + ',pool=~"$pool"'),
         m('balancer_weight_ratio'),
       ],
       [['green', null], ['red', 1]],

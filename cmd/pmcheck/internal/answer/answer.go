@@ -25,16 +25,14 @@ const Serving = "Puppet Server is running."
 // Decide returns the answer for a mode and a verdict.
 //
 //	mode    verdict serves   answer
-//	ready   healthy          200 Puppet Server is running.
-//	ready   busy             the code for busy, 200 by default
+//	ready   yes              200 Puppet Server is running.
 //	ready   no               503 verdict: reason
 //	drain   any              the code for drain, 503 by default; body drain
 //	maint   any              the code for maint, 503 by default; body maint
 //
 // A code below 400 means healthy to a balancer, and comes with the body of a good
 // answer. A balancer that chooses such a code for a mode asks for the verdict only, and
-// gets the code only while the verdict serves. A hold that it does not hide so, and any
-// verdict other than busy, take precedence over the code for busy.
+// gets the code only while the verdict serves.
 func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
 	code := http.StatusOK
 	switch mode {
@@ -48,17 +46,10 @@ func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
 	case code >= http.StatusBadRequest:
 		return Answer{Code: code, Body: string(mode)}
 	case !v.Health.Serves():
-		return Answer{Code: http.StatusServiceUnavailable, Body: refusal(v)}
-	case v.Health == check.Busy && codes.ForBusy() >= http.StatusBadRequest:
-		return Answer{Code: codes.Busy, Body: refusal(v)}
-	case v.Health == check.Busy && mode == drain.Ready:
-		code = codes.ForBusy()
+		return Answer{Code: http.StatusServiceUnavailable, Body: string(v.Health) + ": " + string(v.Reason)}
 	}
 	return Answer{Code: code, Body: Serving}
 }
-
-// refusal is the body of an answer that the verdict has decided.
-func refusal(v check.Verdict) string { return string(v.Health) + ": " + string(v.Reason) }
 
 // For returns the answer about a service at now, for a balancer with these codes.
 func For(s *monitor.State, service *monitor.Service, codes Codes, now time.Time) Answer {

@@ -13,8 +13,6 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 	none := Codes{}
 	graceful := Codes{Drain: 404}
 	healthOnly := Codes{Drain: 200, Maint: 200}
-	elsewhere := Codes{Busy: 503}
-	const saturated = "busy: refused"
 	down := "unhealthy: refused"
 	tests := []struct {
 		mode   drain.Mode
@@ -45,25 +43,10 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		{drain.Maint, check.Unknown, healthOnly, Answer{503, "unknown: refused"}},
 		{drain.Drain, check.Unhealthy, Codes{Drain: 399}, Answer{503, down}},
 		{drain.Drain, check.Healthy, Codes{Drain: 599}, Answer{599, "drain"}},
-
-		{drain.Ready, check.Healthy, elsewhere, Answer{200, Serving}},
-		{drain.Ready, check.Busy, elsewhere, Answer{503, saturated}},
-		{drain.Ready, check.Busy, Codes{Busy: 429}, Answer{429, saturated}},
-		{drain.Ready, check.Busy, Codes{Busy: 400}, Answer{400, saturated}},
-		{drain.Ready, check.Busy, Codes{Busy: 399}, Answer{399, Serving}},
-		{drain.Ready, check.Busy, Codes{Busy: 200}, Answer{200, Serving}},
-		{drain.Ready, check.Warming, Codes{Busy: 429}, Answer{503, "warming: refused"}},
-		{drain.Ready, check.Unhealthy, Codes{Busy: 429}, Answer{503, down}},
-		{drain.Ready, check.Unknown, Codes{Busy: 429}, Answer{503, "unknown: refused"}},
-		{drain.Drain, check.Busy, Codes{Busy: 429}, Answer{503, "drain"}},
-		{drain.Maint, check.Busy, Codes{Busy: 429}, Answer{503, "maint"}},
-		{"redy", check.Busy, Codes{Busy: 429}, Answer{503, "maint"}},
-		{drain.Drain, check.Busy, Codes{Drain: 404, Busy: 429}, Answer{404, "drain"}},
-		{drain.Drain, check.Busy, Codes{Drain: 200, Busy: 429}, Answer{429, saturated}},
-		{drain.Maint, check.Busy, Codes{Maint: 200, Busy: 429}, Answer{429, saturated}},
-		{drain.Drain, check.Healthy, Codes{Drain: 200, Busy: 429}, Answer{200, Serving}},
-		{drain.Drain, check.Unhealthy, Codes{Drain: 200, Busy: 429}, Answer{503, down}},
-		{drain.Drain, check.Busy, Codes{Drain: 201, Busy: 202}, Answer{201, Serving}},
+		{drain.Drain, check.Busy, none, Answer{503, "drain"}},
+		{drain.Drain, check.Busy, graceful, Answer{404, "drain"}},
+		{drain.Drain, check.Busy, Codes{Drain: 201}, Answer{201, Serving}},
+		{drain.Maint, check.Busy, none, Answer{503, "maint"}},
 	}
 	for _, tt := range tests {
 		v := check.Verdict{Health: tt.health, Reason: check.Refused}
@@ -82,12 +65,8 @@ func TestParseCodesIsStrict(t *testing.T) {
 		{"", Codes{}, true},
 		{"drain=404", Codes{Drain: 404}, true},
 		{"drain=200&maint=599", Codes{Drain: 200, Maint: 599}, true},
-		{"busy=503", Codes{Busy: 503}, true},
-		{"drain=404&maint=404&busy=200", Codes{Drain: 404, Maint: 404, Busy: 200}, true},
-		{"busy=199", Codes{}, false},
-		{"busy=600", Codes{}, false},
-		{"busy=503&busy=503", Codes{}, false},
-		{"busy", Codes{}, false},
+		{"drain=404&maint=404", Codes{Drain: 404, Maint: 404}, true},
+		{"busy=503", Codes{}, false},
 		{"drain=199", Codes{}, false},
 		{"drain=600", Codes{}, false},
 		{"drain=", Codes{}, false},
@@ -113,7 +92,7 @@ func TestParseCodesIsStrict(t *testing.T) {
 // the problem does not repeat the query.
 func FuzzParseCodes(f *testing.F) {
 	for _, seed := range []string{
-		"", "drain=404", "maint=200&drain=599", "drain=%34%30%34", "a=b", "drain=404;x", "busy=503",
+		"", "drain=404", "maint=200&drain=599", "drain=%34%30%34", "a=b", "drain=404;x",
 	} {
 		f.Add(seed)
 	}

@@ -8,11 +8,10 @@ import (
 )
 
 // Codes are the status codes that a balancer chose. The zero value means 503
-// for both modes, and 200 for a busy master.
+// for both modes.
 type Codes struct {
 	Drain int // while the mode is drain
 	Maint int // while the mode is maint
-	Busy  int // while the verdict is busy
 }
 
 // ForDrain returns the code for drain, with the default in place of zero.
@@ -20,9 +19,6 @@ func (c Codes) ForDrain() int { return cmp.Or(c.Drain, http.StatusServiceUnavail
 
 // ForMaint returns the code for maint, with the default in place of zero.
 func (c Codes) ForMaint() int { return cmp.Or(c.Maint, http.StatusServiceUnavailable) }
-
-// ForBusy returns the code for busy, with the default in place of zero.
-func (c Codes) ForBusy() int { return cmp.Or(c.Busy, http.StatusOK) }
 
 // ParseCodes parses the query of a balancer's request. The problem is empty if the
 // query is well formed; it never repeats what the client sent.
@@ -41,10 +37,8 @@ func ParseCodes(query string) (codes Codes, problem string) {
 			into = &codes.Drain
 		case "maint":
 			into = &codes.Maint
-		case "busy":
-			into = &codes.Busy
 		default:
-			return Codes{}, "unknown parameter: use drain, maint or busy"
+			return Codes{}, "unknown parameter: use drain or maint"
 		}
 		if len(list) != 1 {
 			return Codes{}, "parameter given more than once"

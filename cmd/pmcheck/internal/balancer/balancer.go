@@ -47,9 +47,6 @@ type Balancer struct {
 	// master. A code below 400 hides the hold from it.
 	DrainCode int `json:"drain_code"`
 	MaintCode int `json:"maint_code"`
-	// BusyCode is the status code that it chose for a busy master, 200 if it chose none.
-	// See Overflows.
-	BusyCode int `json:"busy_code"`
 	// Interval is the time between its checks in seconds, smoothed; 0 after a
 	// single one.
 	Interval float64 `json:"interval_seconds"`
@@ -104,9 +101,6 @@ func (b *Balancer) Others() int {
 	}
 	return b.View.OthersWeight()
 }
-
-// Overflows reports whether the balancer sends agents elsewhere while the master is busy.
-func (b *Balancer) Overflows() bool { return b.BusyCode >= http.StatusBadRequest }
 
 // Last reports whether the master is the only server to which the balancer gives
 // new sessions, according to its view.
@@ -168,7 +162,6 @@ type Question struct {
 	Service   string
 	DrainCode int
 	MaintCode int
-	BusyCode  int
 	View      string // the header StateHeader; empty if there was none
 	Listed    bool   // the setting balancers contains the client's network
 }
@@ -191,14 +184,13 @@ func (b *Balancer) Label() string {
 // place of the usual ones.
 func (b *Balancer) Asks() string {
 	chosen := url.Values{}
-	add := func(key string, code, usual int) {
-		if code != 0 && code != usual {
+	add := func(key string, code int) {
+		if code != 0 && code != http.StatusServiceUnavailable {
 			chosen.Set(key, strconv.Itoa(code))
 		}
 	}
-	add("drain", b.DrainCode, http.StatusServiceUnavailable)
-	add("maint", b.MaintCode, http.StatusServiceUnavailable)
-	add("busy", b.BusyCode, http.StatusOK)
+	add("drain", b.DrainCode)
+	add("maint", b.MaintCode)
 	asked := url.URL{Path: "/" + b.Service, RawQuery: chosen.Encode()}
 	if b.Service == monitor.Server {
 		asked.Path = "/"

@@ -31,13 +31,13 @@ type Tracker struct {
 type key struct {
 	source              netip.Addr
 	node, name, service string
-	drain, maint, busy  int // the codes of a balancer without a name
+	drain, maint        int // the codes of a balancer without a name
 }
 
 // withCodes returns the key with the codes of a balancer, unless it has a name.
-func (k key) withCodes(drain, maint, busy int) key {
+func (k key) withCodes(drain, maint int) key {
 	if k.name == "" && k.node == "" {
-		k.drain, k.maint, k.busy = drain, maint, busy
+		k.drain, k.maint = drain, maint
 	}
 	return k
 }
@@ -58,7 +58,7 @@ func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Ti
 			view, k.node, k.name = v, v.node, v.name
 		}
 	}
-	k = k.withCodes(q.DrainCode, q.MaintCode, q.BusyCode)
+	k = k.withCodes(q.DrainCode, q.MaintCode)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.list[k]
@@ -80,7 +80,7 @@ func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Ti
 	before := b.View
 	news := b.Answers < TellTimes || !before.same(view)
 	b.Seen, b.View, b.Answer = now, view, answer
-	b.DrainCode, b.MaintCode, b.BusyCode = q.DrainCode, q.MaintCode, q.BusyCode
+	b.DrainCode, b.MaintCode = q.DrainCode, q.MaintCode
 	if b.Listed = q.Listed; view != nil {
 		b.observe(before, view, now)
 	}
@@ -138,7 +138,7 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	defer t.mu.Unlock()
 	for _, b := range list {
 		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
-		k = k.withCodes(b.DrainCode, b.MaintCode, b.BusyCode)
+		k = k.withCodes(b.DrainCode, b.MaintCode)
 		if b.Seen.After(now) { // the clock was set back
 			b.Seen = now
 		}
@@ -213,8 +213,7 @@ func (t *Tracker) All() []Balancer {
 	slices.SortFunc(list, func(x, y Balancer) int {
 		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),
 			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Service, y.Service),
-			cmp.Compare(x.DrainCode, y.DrainCode), cmp.Compare(x.MaintCode, y.MaintCode),
-			cmp.Compare(x.BusyCode, y.BusyCode))
+			cmp.Compare(x.DrainCode, y.DrainCode), cmp.Compare(x.MaintCode, y.MaintCode))
 	})
 	return list
 }

@@ -113,7 +113,7 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 	now := time.Now()
 	lb := netip.MustParseAddr("198.51.100.1")
 	ask := func(view string, told Told, after time.Duration) {
-		q := Question{Service: "server", DrainCode: 404, MaintCode: 503, BusyCode: 429, View: view}
+		q := Question{Service: "server", DrainCode: 404, MaintCode: 503, View: view}
 		b.Record(lb, q, told, now.Add(after))
 	}
 	for i := range 5 {
@@ -130,7 +130,6 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 		Checks:       6,
 		DrainCode:    404,
 		MaintCode:    503,
-		BusyCode:     429,
 		Interval:     2,
 		Answer:       Told{404, "drain"},
 		Answers:      1,

@@ -104,7 +104,6 @@ func (h *handler) remember(r *http.Request, service string, codes answer.Codes, 
 			Service:   service,
 			DrainCode: codes.ForDrain(),
 			MaintCode: codes.ForMaint(),
-			BusyCode:  codes.ForBusy(),
 			View:      view(r),
 			Listed:    len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
 		}, balancer.Told(a), now)

@@ -161,7 +161,7 @@ func (d *Departure) Returned() {
 func (d *Departure) notBack(s api.Status) (list []api.Obstacle) {
 	for _, was := range d.back {
 		v, _ := s.Service(was.Service)
-		if b, asks := find(s, was); asks && !b.View.Sends() && v.Verdict.Health.Serves() && !turnedAway(s, b) {
+		if b, asks := find(s, was); asks && !b.View.Sends() && v.Verdict.Health.Serves() {
 			list = append(list, obstacle(api.ObstacleNotSending, b.Label(), "%s does not send yet (%s)", b.Label(), b.View))
 		}
 	}

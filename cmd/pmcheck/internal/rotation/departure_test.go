@@ -287,30 +287,6 @@ func TestABackupIsNoMissingServer(t *testing.T) {
 	}
 }
 
-// busyElsewhere is a backend that has no place for busy masters, as in two-sites.cfg.
-func busyElsewhere(weight int) func(*api.Balancer) {
-	return func(b *api.Balancer) {
-		others(weight)(b)
-		b.Name, b.BusyCode = "here-free/puppet1", 503
-	}
-}
-
-// With one master drained, the other one may be busy. That is no reason to go back.
-func TestABusyServerIsNoCollision(t *testing.T) {
-	both := func(at time.Duration, view string, free int) api.Status {
-		s := pair(at, state(view), others(100))
-		f := pair(at, state(view), busyElsewhere(free))
-		s.Balancers = append(s.Balancers, f.Balancers...)
-		return s
-	}
-	d := departure()
-	d.Saw(both(0, "UP", 100))
-	d.Left(pair(time.Second).Time)
-	if list := d.Collision(both(12*time.Second, "NOLB", 0)); len(list) > 0 {
-		t.Errorf("a collision with a master that is busy: %v", list)
-	}
-}
-
 func TestReplaced(t *testing.T) {
 	never := func(b *api.Balancer) { others(0)(b); b.OthersWeight, b.OthersSeen = 0, time.Time{} }
 	with := func(change ...func(*api.Balancer)) (s api.Status) {
@@ -331,8 +307,6 @@ func TestReplaced(t *testing.T) {
 		{"never another", with(never), false},
 		{"never another for the CA", with(never, others(100)), true},
 		{"none any more for one of two", with(others(0), others(100)), false},
-		{"another one that is busy", with(others(100), busyElsewhere(0)), true},
-		{"none any more for those that are not busy", with(busyElsewhere(0)), false},
 		{"no view", with(func(b *api.Balancer) { b.View = nil }), true},
 		{"no balancer", api.Status{}, true},
 	} {

@@ -88,20 +88,14 @@ func Replaced(s api.Status, service string) bool {
 }
 
 // sendingHere returns the balancers that say that they send agents to this master, and to
-// which a hold would be news. A server that is missing from a backend for masters that are not
-// busy may only be busy, so one that has a backend for busy ones too speaks only for that.
+// which a hold would be news.
 func sendingHere(s api.Status, service string) (list []api.Balancer) {
 	for _, b := range s.Balancers {
 		if b.View != nil && b.View.Sends() && (service == "" || b.Service == service) && !held(s, b) {
 			list = append(list, b)
 		}
 	}
-	sending := slices.Clone(list)
-	return slices.DeleteFunc(list, func(b api.Balancer) bool {
-		return b.Overflows() && slices.ContainsFunc(sending, func(o api.Balancer) bool {
-			return !o.Overflows() && o.Source == b.Source && o.Node == b.Node && o.Service == b.Service
-		})
-	})
+	return list
 }
 
 // held reports whether what a balancer asks for is held already, as the balancer

@@ -26,8 +26,6 @@ func TestADrainInTurnIsRefusedToTheLastServerOfAnyBalancer(t *testing.T) {
 			b.OthersWeight, b.OthersSeen, b.UnitWeight = 100, now().Add(-ago), 100
 		}
 	}
-	// A second backend has no place for busy masters, and the others have always been busy.
-	free := func(s *api.Status) { asksFor(monitor.Server, 100)(s); s.Balancers[len(s.Balancers)-1].BusyCode = 503 }
 	held := func(s *api.Status) { s.Services[0].Mode = drain.Drain }
 	other := api.OthersStatus{Serving: []string{"m2"}}
 	for _, tt := range []struct {
@@ -43,7 +41,6 @@ func TestADrainInTurnIsRefusedToTheLastServerOfAnyBalancer(t *testing.T) {
 		{"the CA alone", "ca", status(drain.Ready, catalogs, onlyCA), ca, alone, false},
 		{"held for catalogs already", "", status(drain.Ready, catalogs, onlyCA, held), ca, alone, false},
 		{"two of each", "", status(drain.Ready, catalogs, asksFor("ca", 200)), "", "", true},
-		{"all others are busy", "", status(drain.Ready, catalogs, free), "", "", true},
 		{"a single master", "", status(drain.Ready, only1), only, alone, false},
 		{"the other one left a minute ago", "", status(drain.Ready, only1, left(time.Minute)), "", expired, false},
 		{"so has the other CA", "", status(drain.Ready, catalogs, onlyCA, left(time.Minute)), "", expired, false},

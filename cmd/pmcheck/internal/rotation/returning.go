@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
@@ -26,7 +25,6 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 		switch {
 		case !b.Seen.After(since):
 			list = append(list, unseen(b))
-		case turnedAway(s, b): // it sends agents elsewhere by its own choice, and not because of a hold
 		case b.View != nil && (!b.View.Sends() || b.View.Steps != 0):
 			list = append(list, obstacle(api.ObstacleNotSending, b.Label(),
 				"%s does not send yet (%s, %d sessions)", b.Label(), b.View, b.View.Sessions))
@@ -35,13 +33,6 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 		}
 	}
 	return list
-}
-
-// turnedAway reports whether a balancer is refused only because the master is busy: it
-// has another place to send agents to.
-func turnedAway(s api.Status, b api.Balancer) bool {
-	v, _ := s.Service(b.Service)
-	return v.Mode == drain.Ready && v.Verdict.Health == check.Busy && b.Overflows()
 }
 
 // InService returns what keeps a service from being used again and, when nothing does, the next

@@ -24,11 +24,7 @@ func Told(s api.Status, service string) (list []Telling) {
 		if b.Service != service || !b.Counts() {
 			continue
 		}
-		told := answer.Decide(v.Mode, v.Verdict, answer.Codes{
-			Drain: b.DrainCode,
-			Maint: b.MaintCode,
-			Busy:  b.BusyCode,
-		})
+		told := answer.Decide(v.Mode, v.Verdict, answer.Codes{Drain: b.DrainCode, Maint: b.MaintCode})
 		at := slices.IndexFunc(list, func(t Telling) bool { return t.Answer == told })
 		if at < 0 {
 			at, list = len(list), append(list, Telling{Answer: told})

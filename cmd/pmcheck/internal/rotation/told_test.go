@@ -21,7 +21,6 @@ func TestToldIsWhatRealBalancersAreTold(t *testing.T) {
 		return b
 	}
 	classic, graceful, healthOnly := asking(503, 503), asking(404, 503), asking(200, 200)
-	elsewhere := asking(404, 503, func(b *api.Balancer) { b.BusyCode = 503 })
 	browser := asking(503, 503, func(b *api.Balancer) {
 		b.View, b.Source, b.Checks = nil, netip.MustParseAddr("198.51.100.7"), 1
 	})
@@ -65,16 +64,4 @@ func TestToldIsWhatRealBalancersAreTold(t *testing.T) {
 			}
 		})
 	}
-	t.Run("busy", func(t *testing.T) {
-		s := status(drain.Ready)
-		s.Services[0].Verdict = check.Verdict{Health: check.Busy, Reason: check.JRubyBusy}
-		s.Balancers = []api.Balancer{classic, elsewhere}
-		want := []rotation.Telling{
-			telling(200, running, 1, "/"),
-			telling(503, "busy: jruby-busy", 1, "/?busy=503&drain=404"),
-		}
-		if diff := cmp.Diff(want, rotation.Told(s, "server")); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
 }

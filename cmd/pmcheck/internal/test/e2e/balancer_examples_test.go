@@ -75,7 +75,6 @@ func TestExamples(t *testing.T) {
 		{"split-pools.cfg", "services: [ca]\npuppetdb: {address: localhost:8081, interval: 1s}\n",
 			(*example).testSplit},
 		{"two-balancers.cfg", "", (*example).testReload},
-		{"two-sites.cfg", "", (*example).testOverflow},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()
