@@ -57,8 +57,7 @@ rehearse() {
     kill $rehearsal 2>/dev/null || true
     wait $rehearsal || true
     $passed || die "pmcheck does not answer 200 to http://127.0.0.1 here, so nothing was changed; see
-    /run/pmcheck-rehearsal.log. If that has no error: pmcheck.yaml must have no tls yet, since the old check has
-    none, and 127.0.0.1 in allow, if that is set"
+    /run/pmcheck-rehearsal.log. If that has no error: pmcheck.yaml must have 127.0.0.1 in allow, if that is set"
 }
 
 # let_go makes xinetd close the port and returns when it is closed.

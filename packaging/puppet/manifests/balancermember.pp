@@ -42,12 +42,6 @@
 # @param maxconn
 #   How many connections HAProxy gives this master at once. The rest of a herd waits in HAProxy:
 #   without a limit, it uses up the threads of Puppet Server, and the health check fails.
-# @param ca_file
-#   The file on the balancer with the CA of pmcheck's certificate. Required with
-#   `pmcheck::tls`; the health check then uses TLS.
-# @param crt_file
-#   The file on the balancer with a certificate of `pmcheck::tls_client_ca`, and its key.
-#   Required with that.
 # @param options
 #   More words for the `server` line, such as `weight 100 slowstart 60s`.
 class pmcheck::balancermember (
@@ -60,8 +54,6 @@ class pmcheck::balancermember (
   Integer[1]                     $fall              = 3,
   Integer[1]                     $rise              = 2,
   Integer[1]                     $maxconn           = 100,
-  Optional[Stdlib::Absolutepath] $ca_file           = undef,
-  Optional[Stdlib::Absolutepath] $crt_file          = undef,
   Array[Pmcheck::Text]           $options           = [],
 ) {
   include pmcheck
@@ -72,29 +64,11 @@ class pmcheck::balancermember (
   }
   $asked = pick($check_port, $own_port)
 
-  if $pmcheck::tls in [undef, 'off'] {
-    $over_tls = []
-  } elsif $ca_file =~ Undef {
-    fail("pmcheck::balancermember::ca_file is needed with pmcheck::tls '${pmcheck::tls}': HAProxy verifies pmcheck with it")
-  } else {
-    # HAProxy verifies the name in check-sni.
-    $over_tls = ['check-ssl', "check-sni ${trusted['certname']}", 'verify required', "ca-file ${ca_file}"]
-  }
-
-  if $crt_file {
-    $shown = ["crt ${crt_file}"]
-  } elsif $pmcheck::tls_client_ca and $options.filter |$option| { $option =~ /\bcrt / } == [] {
-    fail('pmcheck::balancermember::crt_file is needed with pmcheck::tls_client_ca: pmcheck refuses checks without a certificate')
-  } else {
-    $shown = []
-  }
-
   @@haproxy::balancermember { $facts['networking']['fqdn']:
     listening_service => $listening_service,
     ports             => String($port),
     server_names      => $server_name,
     ipaddresses       => $ipaddress,
-    options           => ['check', "port ${asked}", "inter ${inter}", "fall ${fall}", "rise ${rise}", "maxconn ${maxconn}"] +
-      $over_tls + $shown + $options,
+    options           => ['check', "port ${asked}", "inter ${inter}", "fall ${fall}", "rise ${rise}", "maxconn ${maxconn}"] + $options,
   }
 }

@@ -13,10 +13,6 @@ class pmcheck::config {
     'status_allow'    => $pmcheck::status_allow,
     'balancers'       => $pmcheck::balancers,
     'max_connections' => $pmcheck::max_connections,
-    'tls'             => $pmcheck::tls,
-    'tls_certificate' => $pmcheck::tls_certificate,
-    'tls_key'         => $pmcheck::tls_key,
-    'tls_client_ca'   => $pmcheck::tls_client_ca,
     'socket'          => $pmcheck::socket,
     'initial_mode'    => $pmcheck::initial_mode,
     'services'        => $pmcheck::services,
@@ -59,7 +55,7 @@ class pmcheck::config {
     'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),
     'pmcheck-status.socket' => String($settings['socket']),
   }
-  $at_start = ['max_connections', 'tls', 'tls_certificate', 'tls_key', 'tls_client_ca', 'initial_mode', 'log']
+  $at_start = ['max_connections', 'initial_mode', 'log']
 
   # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
   # must be the run with the corrected file.

@@ -69,15 +69,6 @@
 #   The networks whose balancers are believed when they report their view of this master.
 # @param max_connections
 #   The number of connections that may be open.
-# @param tls
-#   Whether balancers connect over TLS, and with which certificate.
-# @param tls_certificate
-#   The certificate, with `tls` `files`. It and its key must be on the host before this
-#   class, or the reload and thus the run fail: `File[...] -> Class['pmcheck']`.
-# @param tls_key
-#   Its key, with `tls` `files`.
-# @param tls_client_ca
-#   The CA whose certificates balancers must show, with `tls` `files`.
 # @param socket
 #   The socket on which the `pmcheck` command reads from the daemon.
 # @param initial_mode
@@ -138,10 +129,6 @@ class pmcheck (
   Optional[Array[Stdlib::IP::Address]]             $status_allow             = undef,
   Optional[Array[Stdlib::IP::Address]]             $balancers                = undef,
   Optional[Integer[1, 65536]]                      $max_connections          = undef,
-  Optional[Pmcheck::Tls]                           $tls                      = undef,
-  Optional[Stdlib::Absolutepath]                   $tls_certificate          = undef,
-  Optional[Stdlib::Absolutepath]                   $tls_key                  = undef,
-  Optional[Stdlib::Absolutepath]                   $tls_client_ca            = undef,
   Optional[Stdlib::Absolutepath]                   $socket                   = undef,
   Optional[Pmcheck::Mode]                          $initial_mode             = undef,
   Optional[Array[Pmcheck::Service]]                $services                 = undef,

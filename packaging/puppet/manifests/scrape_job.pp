@@ -1,9 +1,7 @@
 # @summary Exports this master, so that Prometheus can collect it and scrape /metrics.
 #
 # It needs the module puppet/prometheus and PuppetDB. The host of Prometheus must be in
-# `pmcheck::allow`, if that is set. With `pmcheck::tls` Prometheus asks by https and must know
-# the CA of pmcheck's certificate; with `pmcheck::tls_client_ca` it also needs a certificate of
-# that (`cert_file` and `key_file` in `tls_config`).
+# `pmcheck::allow`, if that is set.
 #
 # @example On a master
 #   include pmcheck
@@ -12,14 +10,6 @@
 # @example On the host of Prometheus
 #   class { 'prometheus::server':
 #     collect_scrape_jobs => [{ 'job_name' => 'pmcheck' }],
-#   }
-#
-# @example On the host of Prometheus, with `pmcheck::tls`
-#   class { 'prometheus::server':
-#     collect_scrape_jobs => [{
-#       'job_name'   => 'pmcheck',
-#       'tls_config' => { 'ca_file' => '/etc/prometheus/puppet-ca.pem' },
-#     }],
 #   }
 #
 # @param job_name
@@ -49,16 +39,9 @@ class pmcheck::scrape_job (
     default                           => $host,
   }
 
-  # Prometheus takes the scheme of a target from this label.
-  $scheme = $pmcheck::tls ? {
-    undef   => {},
-    'off'   => {},
-    default => { '__scheme__' => 'https' },
-  }
-
   @@prometheus::scrape_job { "pmcheck on ${facts['networking']['fqdn']}":
     job_name => $job_name,
     targets  => ["${target}:${pick($port, $own_port)}"],
-    labels   => $scheme + $labels,
+    labels   => $labels,
   }
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -20,33 +18,21 @@ import (
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
-// Trust returns the TLS configuration of a Client that verifies a member against the CA
-// certificates in a PEM file. With an error, it trusts nobody.
-func Trust(file string) (*tls.Config, error) {
-	bundle, err := os.ReadFile(file)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(bundle)
-	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, err
-}
-
 // MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or
-// an address, with or without a port, or a URL without a path. The default port is
-// 9200. MemberURL returns an error for any other text.
+// an address, with or without a port. The default port is 9200. MemberURL returns an
+// error for any other text.
 func MemberURL(member string) (*url.URL, error) {
 	if !config.IsMember(member) {
-		return nil, fmt.Errorf("%q is not a host: write m1, m1:9200 or https://m1:9200", member)
+		return nil, fmt.Errorf("%q is not a host: write m1 or m1:9200", member)
 	}
-	scheme, host, found := strings.Cut(member, "://")
-	if !found {
-		scheme, host = "http", member
-	}
+	host := member
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
 		host = "[" + host + "]"
 	}
 	if _, _, err := net.SplitHostPort(host); err != nil {
 		host = net.JoinHostPort(strings.Trim(host, "[]"), "9200")
 	}
-	return &url.URL{Scheme: scheme, Host: host}, nil
+	return &url.URL{Scheme: "http", Host: host}, nil
 }
 
 // fleetTime is how long a master may take to answer.

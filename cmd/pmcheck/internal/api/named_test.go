@@ -13,7 +13,7 @@ func TestNamedFindsTheMembersThatMeanAHost(t *testing.T) {
 		{"in capitals", "M1 m2", "m1.example.com", "M1"},
 		{"by the first label", "m1.example.com m2.example.com", "cert m2", "m2.example.com"},
 		{"by address", "192.0.2.1 192.0.2.2:9200", "m2 192.0.2.2", "192.0.2.2:9200"},
-		{"by URL", "https://m1:9200 m2", "m1.example.com", "https://m1:9200"},
+		{"with a port", "m1:9200 m2", "m1.example.com", "m1:9200"},
 		{"IPv6", "2001:db8::1 [2001:db8::2]:9200", "2001:db8::2", "[2001:db8::2]:9200"},
 		{"several times", "m1 m1.example.com:9300 m2", "m1.example.com", "m1 m1.example.com:9300"},
 		{"of another domain", "m1.example.com m2.example.com", "m1.example.org", ""},

@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/nagios"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/drain"
@@ -28,7 +26,7 @@ func statusCommand(environ []string) *cli.Command {
 		Flags: append([]cli.Flag{
 			configFlag(),
 			serviceFlag("show `SERVICE` only"),
-			&cli.StringSliceFlag{Name: "host", Usage: "ask `HOST` instead: m1, m1:9200, https://m1:9200; repeat it for a pool"},
+			&cli.StringSliceFlag{Name: "host", Usage: "ask `HOST` instead, such as m1 or m1:9200; repeat it for a pool"},
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh until interrupted"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},
@@ -69,18 +67,18 @@ func showStatus(c *cli.Context, environ []string) error {
 		}
 		return showOne(c, client, hint)
 	}
-	settings, err := loadLocal(c, environ)
-	if err != nil {
-		return err
-	}
 	if c.Bool("fleet") {
+		settings, err := loadLocal(c, environ)
+		if err != nil {
+			return err
+		}
 		hosts = append(hosts, settings.Fleet...)
 		if len(hosts) == 0 {
 			return &exitError{exitUsage, errors.New("--fleet: the configuration lists no masters as fleet"),
 				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}
 		}
 	}
-	clients, err := remotes(c, environ, hosts, settings)
+	clients, err := remotes(hosts)
 	if err != nil {
 		return err
 	}
@@ -95,23 +93,15 @@ func oneClient(c *cli.Context, environ, hosts []string) (client api.Client, hint
 		return api.Client{Socket: settings.Socket},
 			"systemctl status pmcheck; the holds are in " + settings.Store().Persistent, nil
 	}
-	settings, err := loadLocal(c, environ)
-	if err != nil {
-		return client, "", err
-	}
-	clients, err := remotes(c, environ, hosts, settings)
+	clients, err := remotes(hosts)
 	if err != nil {
 		return client, "", err
 	}
 	return clients[0], "", nil
 }
 
-// remotes returns clients for /status on other hosts. With https they verify the
-// host's certificate against Puppet's CA.
-func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([]api.Client, error) {
-	if loaded, err := load(c, environ); err == nil {
-		settings = loaded.Config // has Puppet's CA, if Puppet is installed
-	}
+// remotes returns clients for /status on other hosts.
+func remotes(hosts []string) ([]api.Client, error) {
 	clients := make([]api.Client, len(hosts))
 	for i, host := range hosts {
 		url, err := api.MemberURL(host)
@@ -119,11 +109,6 @@ func remotes(c *cli.Context, environ, hosts []string, settings config.Config) ([
 			return nil, usageError("%w", err)
 		}
 		clients[i].URL = url.String()
-		if url.Scheme == "https" {
-			if clients[i].TLS, err = api.Trust(settings.Probe.CA); err != nil {
-				return nil, fmt.Errorf("CA for %s: %w", host, err)
-			}
-		}
 	}
 	return clients, nil
 }

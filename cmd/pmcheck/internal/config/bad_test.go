@@ -79,15 +79,14 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"boolean for text", "probe: {environment: true}\n", `F:1: probe.environment: true is not text (quote it: "true")`},
 		{"bare duration", "probe:\n  timeout: 5\n", "F:2: probe.timeout: 5 needs a unit (5s or 5m)"},
 		{"bare milliseconds", "probe: {timeout: 1500}\n", "F:1: probe.timeout: 1500 needs a unit (1500ms or 1500s)"},
-		{"fleet", "fleet: [m1, a b, \"https://m2:9200\", \"https://m3/x\", \"m4:x\"]\n",
-			"F:1: fleet: \"a b\" is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
-				"F:1: fleet: https://m3/x is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
-				"F:1: fleet: m4:x is not a master (such as m1, m1:9200 or https://m1:9200)"},
-		{"ports of the fleet", "fleet: [m1:70000, \"https://m1:99999\", \"[::1]:65536\", m1:65535, m1:0]\n",
-			"F:1: fleet: m1:70000 is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
-				"F:1: fleet: https://m1:99999 is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
-				"F:1: fleet: [::1]:65536 is not a master (such as m1, m1:9200 or https://m1:9200)\n" +
-				"F:1: fleet: m1:0 is not a master (such as m1, m1:9200 or https://m1:9200)"},
+		{"fleet", "fleet: [m1, a b, \"m2:9200\", \"http://m3\", \"m4:x\"]\n",
+			"F:1: fleet: \"a b\" is not a master (such as m1 or m1:9200)\n" +
+				"F:1: fleet: http://m3 is not a master (such as m1 or m1:9200)\n" +
+				"F:1: fleet: m4:x is not a master (such as m1 or m1:9200)"},
+		{"ports of the fleet", "fleet: [m1:70000, \"[::1]:65536\", m1:65535, m1:0]\n",
+			"F:1: fleet: m1:70000 is not a master (such as m1 or m1:9200)\n" +
+				"F:1: fleet: [::1]:65536 is not a master (such as m1 or m1:9200)\n" +
+				"F:1: fleet: m1:0 is not a master (such as m1 or m1:9200)"},
 		{"hosts that are no names", "listen: 'x y:9200'\nprobe: {address: '[a b]:8140'}\n",
 			"F:1: listen: \"x y:9200\" is not an address (host:port, or :9200 for every interface)\n" +
 				"F:2: probe.address: \"[a b]:8140\" is not a host and port (such as localhost:8140)"},
@@ -99,19 +98,10 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"text for a number", "probe: {rise: '2'}\n", `F:1: probe.rise: "2" is text (without quotes: 2)`},
 		{"hexadecimal", "max_connections: 0x10\n", "F:1: max_connections: 0x10 is not a whole number"},
 		{"zero connections", "max_connections: 0\n", "F:1: max_connections: 0 is out of range (1 to 65536)"},
-		{"tls typo", "tls: pupet\n", "F:1: tls: pupet is not one of off, puppet, files (did you mean puppet?)"},
-		{"tls true", "tls: true\n", "F:1: tls: true is not one of off, puppet, files"},
-		{"tls empty", "tls: ''\n", `F:1: tls: "" is not one of off, puppet, files`},
-		{"tls files without files", "tls: files\n",
-			"F:1: tls_certificate: is missing (tls: files needs tls_certificate and tls_key)\n" +
-				"F:1: tls_key: is missing (tls: files needs tls_certificate and tls_key)"},
-		{"tls files without tls", "tls_certificate: /c\ntls_key: /k\n",
-			"F:1: tls_certificate: has no effect with tls: off (set tls: files)\n" +
-				"F:2: tls_key: has no effect with tls: off (set tls: files)"},
-		{"client ca with puppet", "tls: puppet\ntls_client_ca: /c\n",
-			"F:2: tls_client_ca: has no effect with tls: puppet (set tls: files)"},
-		{"relative path", "tls: files\ntls_certificate: c.pem\ntls_key: /k\n",
-			"F:2: tls_certificate: c.pem is not an absolute path"},
+		{"typo in a word", "checks: {disk: wran}\n",
+			"F:1: checks.disk: wran is not one of eject, warn, off (did you mean warn?)"},
+		{"boolean for a word", "checks: {disk: true}\n", "F:1: checks.disk: true is not one of eject, warn, off"},
+		{"empty word", "checks: {disk: ''}\n", `F:1: checks.disk: "" is not one of eject, warn, off`},
 		{"mode", "initial_mode: up\n", "F:1: initial_mode: up is not one of ready, drain, maint"},
 		{"bad network", "allow: [10.0.0.0/33]\n",
 			"F:1: allow: 10.0.0.0/33 is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},

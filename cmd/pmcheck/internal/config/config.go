@@ -36,13 +36,6 @@ type Config struct {
 	Balancers []netip.Prefix `yaml:"balancers"`
 	// MaxConnections caps the connections open at one time.
 	MaxConnections int `yaml:"max_connections" min:"1" max:"65536"`
-	// TLS says whether the listener speaks TLS, and with which certificate.
-	TLS TLSMode `yaml:"tls"`
-	// TLSCertificate, TLSKey and TLSClientCA are absolute paths of PEM files, empty
-	// unless TLS is TLSFiles. With TLSClientCA a client must show a certificate.
-	TLSCertificate string `yaml:"tls_certificate" path:"optional"`
-	TLSKey         string `yaml:"tls_key" path:"optional"`
-	TLSClientCA    string `yaml:"tls_client_ca" path:"optional"`
 	// Socket is the absolute path of the read-only unix socket.
 	Socket string `yaml:"socket" path:"absolute"`
 	// InitialMode is the mode of a host on which no hold was ever lifted.
@@ -83,19 +76,6 @@ type Log struct {
 	Level LogLevel `yaml:"level"`
 }
 
-// TLSMode says with which certificate the HTTP listener speaks TLS.
-type TLSMode string
-
-// The values of tls.
-const (
-	TLSOff    TLSMode = "off"    // plain HTTP
-	TLSPuppet TLSMode = "puppet" // the host's own Puppet certificate, as in Probe
-	TLSFiles  TLSMode = "files"  // tls_certificate and tls_key
-)
-
-// Words lists the modes.
-func (TLSMode) Words() []string { return []string{"off", "puppet", "files"} }
-
 // LogLevel is the least severe level that is logged, as slog.Level reads it.
 type LogLevel string
 
@@ -112,7 +92,6 @@ func Default() Config {
 		StatusAllow:    []netip.Prefix{},
 		Balancers:      []netip.Prefix{},
 		MaxConnections: 1024,
-		TLS:            TLSOff,
 		Socket:         "/run/pmcheck/pmcheck.sock",
 		InitialMode:    drain.Ready,
 		Services:       []string{},

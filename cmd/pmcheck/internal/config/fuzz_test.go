@@ -43,7 +43,7 @@ func FuzzConfig(f *testing.F) {
 	}
 	f.Add(string(text))
 	f.Add("probe: {timeout: 5, timeuot: 1s}\nallow: [10.0.0.0/8, x]\n")
-	f.Add("tls: files\ntls_certificate: /c\ntls_key: '/k'\n---\n")
+	f.Add("listen: ':1'\nallow: [::/0]\nfleet: ['m1']\n---\n")
 	f.Add("listen: &a [*a]\n? [x]\n: y\n<<: *a\n")
 	f.Add("log: {level: !!int debug}\nbudget: {pool: !x a}\n")
 	f.Fuzz(func(t *testing.T, text string) {

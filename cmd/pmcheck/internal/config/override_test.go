@@ -33,8 +33,8 @@ func TestBadOverridesAreRefused(t *testing.T) {
 				"environment PMCHECK_ALLOW: allow: b is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
 		{"a broken rule", []string{"PMCHECK_PROBE_FALL=0"}, nil,
 			"environment PMCHECK_PROBE_FALL: probe.fall: 0 is out of range (1 to 100)"},
-		{"environment before flag", []string{"PMCHECK_TLS=on"}, new("x"),
-			"environment PMCHECK_TLS: tls: on is not one of off, puppet, files\n" +
+		{"environment before flag", []string{"PMCHECK_CHECKS_DISK=on"}, new("x"),
+			"environment PMCHECK_CHECKS_DISK: checks.disk: on is not one of eject, warn, off\n" +
 				"flag --listen: listen: x is not an address (host:port, or :9200 for every interface)"},
 	}
 	for _, tt := range tests {
@@ -56,9 +56,10 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		environ    []string
 		want       string
 	}{
-		{"off is a word", "tls: off\n", nil, "tls: off # F:1"},
-		{"off became false", "tls: false\n", nil, "tls: off # F:1"},
-		{"off in the environment", "", []string{"PMCHECK_TLS=off"}, "tls: off # environment PMCHECK_TLS"},
+		{"off is a word", "checks: {disk: off}\n", nil, "checks.disk: off # F:1"},
+		{"off became false", "checks: {disk: false}\n", nil, "checks.disk: off # F:1"},
+		{"off in the environment", "", []string{"PMCHECK_CHECKS_DISK=off"},
+			"checks.disk: off # environment PMCHECK_CHECKS_DISK"},
 		{"revocation off", "probe: {revocation: off}\n", nil, "probe.revocation: off # F:1"},
 		{"bare zero", "probe: {max_age: 0}\n", nil,
 			"probe.max_age: 21.5s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval"},

@@ -189,14 +189,13 @@ func isTarget(s string) bool {
 	return err == nil && host != "" && isAddress(s) && strings.Trim(port, "0") != ""
 }
 
-// IsMember reports whether s names a master of the pool: a host, a host and port,
-// or the URL of one without a path.
+// IsMember reports whether s names a master of the pool: a host, or a host and port.
 func IsMember(s string) bool {
 	if addr, err := netip.ParseAddr(s); err == nil && addr.Is6() {
 		// Without a port, colons need no brackets.
 		return regexp.MustCompile(`^[0-9A-Za-z._-]*$`).MatchString(addr.Zone())
 	}
-	member := regexp.MustCompile(`^(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::([1-9][0-9]*))?$`)
+	member := regexp.MustCompile(`^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::([1-9][0-9]*))?$`)
 	parts := member.FindStringSubmatch(s)
 	return parts != nil && (parts[1] == "" || isPort(parts[1]))
 }

@@ -29,9 +29,8 @@ func (l layer) judge(c *Config, found *faults) {
 	j.rule("socket", len(c.Socket) <= 107, fmt.Sprintf("is %d bytes long", len(c.Socket)),
 		"a socket path has at most 107")
 	for _, m := range c.Fleet {
-		j.rule("fleet", IsMember(m), show(m)+" is not a master", "such as m1, m1:9200 or https://m1:9200")
+		j.rule("fleet", IsMember(m), show(m)+" is not a master", "such as m1 or m1:9200")
 	}
-	j.tls(c)
 	j.probe(c.Probe)
 	j.services(c)
 	j.budget(c.Budget)
@@ -90,18 +89,6 @@ func (j judge) text(f field, s string) {
 	}
 	if example := f.tag.Get("target"); example != "" && s != "" {
 		j.rule(f.key, isTarget(s), show(s)+" is not a host and port", "such as "+example)
-	}
-}
-
-func (j judge) tls(c *Config) {
-	const need = "tls: files needs tls_certificate and tls_key"
-	files := c.TLS == TLSFiles
-	j.rule("tls_certificate", !files || c.TLSCertificate != "", "is missing", need, "tls")
-	j.rule("tls_key", !files || c.TLSKey != "", "is missing", need, "tls")
-	for _, f := range [][2]string{
-		{"tls_certificate", c.TLSCertificate}, {"tls_key", c.TLSKey}, {"tls_client_ca", c.TLSClientCA},
-	} {
-		j.rule(f[0], files || f[1] == "", "has no effect with tls: "+string(c.TLS), "set tls: files", "tls")
 	}
 }
 

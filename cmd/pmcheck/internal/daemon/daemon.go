@@ -7,7 +7,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -63,9 +62,8 @@ type Daemon struct {
 	fleet     fleet                            // belongs to askOthers
 	self      front.Self
 	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
-	tls       *tls.Config
-	inherited bool         // systemd has bound the port for balancers
-	served    atomic.Int64 // when balancers were first told 200, in nanoseconds after started; 0: never
+	inherited bool                  // systemd has bound the port for balancers
+	served    atomic.Int64          // when balancers were first told 200, in nanoseconds after started; 0: never
 }
 
 // New returns a daemon for a configuration that was read from file.
@@ -172,8 +170,6 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		Places:  front.Places(d.settings.Load().MaxConnections, len(d.Ports)+len(d.Sockets)),
 		Allowed: d.allowed,
 		Wait:    d.waitForVerdict,
-		TLS:     d.tls,
-		Plain:   d.self.Is,
 	}
 	for _, port := range d.Ports {
 		ports.ServeHTTP(ctx, group, port, d.handler(false))

@@ -111,14 +111,12 @@ func (d *Daemon) askFleet(ctx context.Context, c *config.Config) error {
 	return d.fleetFile().Save(d.fleet)
 }
 
-// fleetClients returns a client for each member. With https it verifies the member's
-// certificate against Puppet's CA.
+// fleetClients returns a client for each member.
 func fleetClients(c *config.Config) []api.Client {
-	trust, _ := api.Trust(c.Probe.CA)
 	clients := make([]api.Client, len(c.Fleet))
 	for i, member := range c.Fleet {
 		if u, err := api.MemberURL(member); err == nil { // the configuration accepts no other
-			clients[i] = api.Client{URL: u.String(), TLS: trust}
+			clients[i] = api.Client{URL: u.String()}
 		}
 	}
 	return clients

@@ -1,17 +1,13 @@
 package daemon_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -124,71 +120,5 @@ func TestPipelinedRequestsAreAllAnswered(t *testing.T) {
 	}
 	if got := strings.Count(string(data), answer.Serving); got != 3 {
 		t.Errorf("%d answers, want 3:\n%s", got, data)
-	}
-}
-
-func TestListenerFollowsARenewedCertificate(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *config.Config) { c.TLS = config.TLSPuppet })
-	roots := x509.NewCertPool()
-	roots.AddCert(r.master.CA.Certificate)
-	serial := func() string {
-		t.Helper()
-		client := http.Client{Transport: &http.Transport{
-			DisableKeepAlives: true,
-			TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: r.master.Name},
-		}}
-		resp, err := client.Get("https://" + r.Address().String() + "/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != 200 {
-			t.Errorf("%d, want 200", resp.StatusCode)
-		}
-		return resp.TLS.PeerCertificates[0].SerialNumber.String()
-	}
-	before := serial()
-	leaf, err := r.master.CA.Issue(checktest.Template{Name: r.master.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.master.Leaf = leaf
-	if err := r.master.WriteFiles(); err != nil {
-		t.Fatal(err)
-	}
-	if after := serial(); after == before {
-		t.Errorf("serial %s after the certificate was renewed", after)
-	}
-}
-
-func TestListenerRequiresClientCertificates(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *config.Config) {
-		c.TLS = config.TLSFiles
-		c.TLSCertificate, c.TLSKey, c.TLSClientCA = c.Probe.Certificate, c.Probe.Key, c.Probe.CA
-	})
-	key, err := r.master.Leaf.KeyPEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := tls.X509KeyPair(r.master.Leaf.CertificatePEM(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask := func(certificates ...tls.Certificate) error {
-		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-			InsecureSkipVerify: true, Certificates: certificates}}}
-		resp, err := client.Get("https://" + r.Address().String() + "/")
-		if err == nil {
-			resp.Body.Close()
-		}
-		return err
-	}
-	if err := ask(own); err != nil {
-		t.Errorf("with a certificate: %v", err)
-	}
-	if err := ask(); err == nil {
-		t.Error("answered without a certificate")
 	}
 }

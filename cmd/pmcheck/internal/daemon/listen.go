@@ -2,26 +2,19 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"strconv"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 )
 
 // Listen binds the ports and the unix socket, unless the service manager has bound them.
 // A failure to bind the socket is only logged: the commands find no daemon then, but
 // balancers are answered.
-func (d *Daemon) Listen(ctx context.Context) (err error) {
+func (d *Daemon) Listen(ctx context.Context) error {
 	c := d.settings.Load()
-	if d.tls, err = listenerTLS(*c, d.Log); err != nil {
-		return err
-	}
 	if len(d.Ports) == 0 {
 		port, err := front.ListenTCP(ctx, c.Listen)
 		if err != nil {
@@ -39,36 +32,6 @@ func (d *Daemon) Listen(ctx context.Context) (err error) {
 	}
 	d.Sockets = []net.Listener{socket}
 	return nil
-}
-
-// CheckUsable returns an error if a daemon that is started with this configuration could not
-// answer balancers over TLS with its files.
-func CheckUsable(c config.Config) error {
-	_, err := listenerTLS(c, slog.New(slog.DiscardHandler))
-	return err
-}
-
-// listenerTLS returns the TLS configuration of the port for balancers; nil without TLS.
-func listenerTLS(c config.Config, log *slog.Logger) (*tls.Config, error) {
-	if c.TLS == config.TLSPuppet && (c.Probe.Certificate == "" || c.Probe.Key == "") {
-		return nil, errors.New("tls: puppet: there is no Puppet on this host yet, so no certificate to listen with " +
-			"(tls: files has its own)")
-	}
-	switch files := listenerFiles(c); c.TLS {
-	case config.TLSPuppet, config.TLSFiles:
-		return front.ServerTLS(files.certificate, files.key, files.clientCA, log)
-	}
-	return nil, nil
-}
-
-// tlsFiles are the paths of the files for TLS on the port for balancers.
-type tlsFiles struct{ certificate, key, clientCA string }
-
-func listenerFiles(c config.Config) tlsFiles {
-	if c.TLS == config.TLSPuppet {
-		return tlsFiles{c.Probe.Certificate, c.Probe.Key, ""}
-	}
-	return tlsFiles{c.TLSCertificate, c.TLSKey, c.TLSClientCA}
 }
 
 // Inherit takes over listeners that another process has bound. They are served

@@ -13,7 +13,6 @@ func atStart(c config.Config) []setting {
 	return []setting{
 		{"listen", c.Listen},
 		{"max_connections", c.MaxConnections},
-		{"tls", [...]any{c.TLS, listenerFiles(c)}},
 		{"socket", c.Socket},
 		{"initial_mode", c.InitialMode},
 		{"log", c.Log},

@@ -37,8 +37,7 @@ func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
 		{"the same two again", func(c *config.Config) { c.MaxConnections, c.InitialMode = 7, drain.Maint },
 			"max_connections, initial_mode"},
 		{"the level of the log", func(c *config.Config) { c.Log.Level = "debug" }, "log"},
-		{"a file for TLS", func(c *config.Config) { c.TLS, c.TLSCertificate = config.TLSFiles, "/c" }, "tls"},
-		{"the certificate of the probe, without TLS", func(c *config.Config) { c.Probe.Certificate = "/c" }, ""},
+		{"the certificate of the probe", func(c *config.Config) { c.Probe.Certificate = "/c" }, ""},
 		{"as started again", func(*config.Config) {}, ""},
 	} {
 		c := r.config
@@ -65,21 +64,6 @@ func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
 		if !strings.Contains(said, "level=WARN") || !strings.Contains(said, tt.want) {
 			t.Errorf("%s: the log does not name %s:\n%s", tt.name, tt.want, said)
 		}
-	}
-}
-
-// The certificate of the probe is that of the listener with "tls: puppet".
-func TestAnotherCertificateOfThisHostWaitsForARestart(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	r.stop()
-	r.config.TLS = config.TLSPuppet
-	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
-	c := r.config
-	c.Probe.Key = "/k"
-	r.Reload(c, "test.yaml")
-	if warnings := strings.Join(r.Status(time.Now()).Warnings, "\n"); !strings.HasSuffix(warnings, "pmcheck: tls") {
-		t.Errorf("warnings %q", warnings)
 	}
 }
 

@@ -88,13 +88,9 @@ func (k *Keeper) reload(d *Daemon) {
 	d.notify(errors.Join(failed, systemd.Ready(d.Summary())))
 }
 
-// load reads the configuration again and makes the daemon use it. With files for TLS that cannot
-// be used it fails, although a reload does not need them: the next restart would.
+// load reads the configuration again and makes the daemon use it.
 func (k *Keeper) load(d *Daemon) error {
 	loaded, err := k.Load()
-	if err == nil {
-		err = CheckUsable(loaded.Config)
-	}
 	if err != nil {
 		return err
 	}

@@ -30,9 +30,6 @@ func TestLiveAsksThroughTheDaemonsPort(t *testing.T) {
 		{"loopback is not in allow", func(c *config.Config) {
 			c.Allow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}},
-		{"TLS with client certificates", func(c *config.Config) {
-			c.TLS, c.TLSCertificate, c.TLSKey, c.TLSClientCA = config.TLSFiles, c.Probe.Certificate, c.Probe.Key, c.Probe.CA
-		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

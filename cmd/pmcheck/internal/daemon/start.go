@@ -52,7 +52,7 @@ func (l LastGood) instead(o config.Options, mistakes error) (Started, error) {
 
 // Start returns a daemon that listens with the configuration that LoadToStart returned
 // for o, and the configuration that it uses: if it cannot listen with that one, such as
-// with a certificate that it cannot read, it uses the last good one. The error is why it
+// on an address that it cannot bind, it uses the last good one. The error is why it
 // cannot listen. A configuration with which it listens becomes the last good one.
 func (l LastGood) Start(ctx context.Context, o config.Options, s Started, out io.Writer) (*Daemon, Started, error) {
 	passed, err := systemd.Listeners()

@@ -1,7 +1,6 @@
 package front
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -38,20 +37,9 @@ func noteIdle(c net.Conn, state http.ConnState) {
 	if state != http.StateIdle {
 		return
 	}
-	for {
-		switch outer := c.(type) {
-		case *hostlessConn:
-			c = outer.Conn
-		case *tls.Conn:
-			c = outer.NetConn()
-		case *limitedConn:
-			outer.due.Store(outer.limiter.in(idleTime))
-			outer.idle.Store(true)
-			return
-		default:
-			return
-		}
-	}
+	limited := c.(*hostlessConn).limitedConn
+	limited.due.Store(limited.limiter.in(idleTime))
+	limited.idle.Store(true)
 }
 
 func (c *limitedConn) SetDeadline(t time.Time) error {

@@ -2,7 +2,6 @@ package front
 
 import (
 	"bytes"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 // refuses them with 400, and a balancer would conclude that the master is dead. The
 // name in the header means nothing here.
 type hostlessConn struct {
-	net.Conn
+	*limitedConn
 	// While a request is handled, net/http waits for the next one with a read
 	// of one byte. That byte belongs to the request that follows.
 	first byte
@@ -26,7 +25,7 @@ const suppliedHost = "Host: pmcheck\r\n"
 // that arrives in pieces, or behind another one, is not changed.
 func (c *hostlessConn) Read(b []byte) (int, error) {
 	if len(b) <= len(suppliedHost)+1 {
-		n, err := c.Conn.Read(b)
+		n, err := c.limitedConn.Read(b)
 		if c.split = n == 1; c.split {
 			c.first = b[0]
 		}
@@ -36,7 +35,7 @@ func (c *hostlessConn) Read(b []byte) (int, error) {
 	if c.split {
 		b[0], lead, c.split = c.first, 1, false
 	}
-	n, err := c.Conn.Read(b[lead : len(b)-len(suppliedHost)])
+	n, err := c.limitedConn.Read(b[lead : len(b)-len(suppliedHost)])
 	n += lead
 	if at := missingHost(b[:n]); at > 0 {
 		copy(b[at+len(suppliedHost):], b[at:n])

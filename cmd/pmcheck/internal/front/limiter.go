@@ -39,7 +39,7 @@ func (l *limiter) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.allowed == nil || l.allowed(address(c.RemoteAddr()), address(c.LocalAddr())) {
-			return l.admit(c), nil
+			return &hostlessConn{limitedConn: l.admit(c)}, nil
 		}
 		c.Close()
 	}
@@ -52,7 +52,7 @@ func (l *limiter) Close() (err error) {
 	return err
 }
 
-func (l *limiter) admit(c net.Conn) net.Conn {
+func (l *limiter) admit(c net.Conn) *limitedConn {
 	admitted := &limitedConn{Conn: c, limiter: l}
 	admitted.due.Store(l.in(exchangeTime))
 	l.mu.Lock()

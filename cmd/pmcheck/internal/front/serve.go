@@ -1,11 +1,10 @@
 // Package front accepts the daemon's clients: it binds listeners, admits clients, times
-// them out, speaks TLS, and accepts HTTP/1.1 requests without a Host header. It knows
-// nothing about Puppet, balancers, or the answers.
+// them out, and accepts HTTP/1.1 requests without a Host header. It knows nothing about
+// Puppet, balancers, or the answers.
 package front
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log"
 	"log/slog"
@@ -39,10 +38,6 @@ type Server struct {
 	// Wait, if set, is called before the first connection of a listener is
 	// accepted. Meanwhile the kernel queues the clients.
 	Wait func(context.Context)
-	// TLS, if set, is the configuration with which HTTP listeners speak TLS, except with
-	// clients for which Plain returns true.
-	TLS   *tls.Config
-	Plain func(netip.AddrPort) bool
 }
 
 // limit returns l with a limiter.
@@ -71,7 +66,7 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 	served := make(chan struct{})
 	group.Go(func() error {
 		defer close(served)
-		err := server.Serve(httpListener{limited, s})
+		err := server.Serve(limited)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -89,26 +84,8 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 	})
 }
 
-// httpListener accepts connections for net/http.
-type httpListener struct {
-	*limiter
-	server *Server
-}
-
-// Accept returns the next connection. A TLS handshake takes place in the first read.
-func (l httpListener) Accept() (net.Conn, error) {
-	c, err := l.limiter.Accept()
-	if err != nil {
-		return nil, err
-	}
-	if s := l.server; s.TLS != nil && (s.Plain == nil || !s.Plain(address(c.RemoteAddr()))) {
-		c = tls.Server(c, s.TLS)
-	}
-	return &hostlessConn{Conn: c}, nil
-}
-
-// debugWriter logs net/http's messages about single clients at level debug. Resets and
-// broken handshakes are common on a health-check port.
+// debugWriter logs net/http's messages about single clients at level debug. Resets are
+// common on a health-check port.
 type debugWriter struct{ log *slog.Logger }
 
 func (w debugWriter) Write(line []byte) (int, error) {

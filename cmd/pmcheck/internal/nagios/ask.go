@@ -2,7 +2,6 @@ package nagios
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,7 +29,7 @@ func isFlag(arg string) bool {
 
 // Ask returns the line for what a daemon says about one service, or about all if the name
 // is empty. No daemon is CRITICAL, since balancers get no answer either; a name that cannot be
-// resolved, TLS that fails or a socket that may not be read is UNKNOWN. mistake, if not nil, is
+// resolved or a socket that may not be read is UNKNOWN. mistake, if not nil, is
 // what is wrong with the configuration on this host.
 func Ask(ctx context.Context, client api.Client, service string, limits Limits, mistake error) *Line {
 	status, err := client.Status(ctx)
@@ -51,15 +50,11 @@ func Ask(ctx context.Context, client api.Client, service string, limits Limits, 
 	return line
 }
 
-// mayAnswer reports whether an error comes from names, TLS or permissions, so that the daemon may
+// mayAnswer reports whether an error comes from names or permissions, so that the daemon may
 // well answer balancers.
 func mayAnswer(err error) bool {
 	_, name := errors.AsType[*net.DNSError](err)
-	_, verify := errors.AsType[*tls.CertificateVerificationError](err)
-	failed, network := errors.AsType[*net.OpError](err)
-	alert := network && failed.Op == "remote error"       // of TLS, such as for a client without a certificate
-	_, plain := errors.AsType[tls.RecordHeaderError](err) // the daemon has no TLS
-	return name || verify || alert || plain || errors.Is(err, fs.ErrPermission)
+	return name || errors.Is(err, fs.ErrPermission)
 }
 
 // Within returns the line that ask returns, or UNKNOWN after the timeout or when ctx ends. The caller of a

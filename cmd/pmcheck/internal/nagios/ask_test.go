@@ -2,12 +2,9 @@ package nagios_test
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -29,9 +26,6 @@ func TestOnlyADaemonThatIsGoneIsCritical(t *testing.T) {
 		http.Error(w, "not allowed: see status_allow", http.StatusForbidden)
 	}))
 	defer forbids.Close()
-	encrypted := startTLS(t, &tls.Config{})
-	demanding := startTLS(t, &tls.Config{ClientAuth: tls.RequireAnyClientCert})
-	trusting := demanding.Client().Transport.(*http.Transport).TLSClientConfig
 	resets, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -55,9 +49,6 @@ func TestOnlyADaemonThatIsGoneIsCritical(t *testing.T) {
 		{"connection reset", api.Client{URL: "http://" + resets.Addr().String()}, gone},
 		{"not in status_allow", api.Client{URL: forbids.URL}, "UNKNOWN - " + forbids.URL + " answers 403 Forbidden"},
 		{"unknown host", api.Client{URL: "http://puppet1..example:9200"}, "UNKNOWN - "},
-		{"untrusted certificate", api.Client{URL: encrypted.URL}, "UNKNOWN - "},
-		{"client certificate wanted", api.Client{URL: demanding.URL, TLS: trusting}, "UNKNOWN - "},
-		{"TLS to a daemon without", api.Client{URL: "https" + strings.TrimPrefix(forbids.URL, "http")}, "UNKNOWN - "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			line := nagios.Ask(t.Context(), tt.client, "", nagios.Limits{}, nil)
@@ -66,15 +57,6 @@ func TestOnlyADaemonThatIsGoneIsCritical(t *testing.T) {
 			}
 		})
 	}
-}
-
-func startTLS(t *testing.T, config *tls.Config) *httptest.Server {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.TLS = config
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server
 }
 
 func TestASocketThatMayNotBeReadIsUnknown(t *testing.T) {

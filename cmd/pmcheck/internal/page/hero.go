@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -111,7 +110,7 @@ func others(s api.Status, names []string) (list []master) {
 	for _, name := range s.Fleet {
 		u, err := api.MemberURL(name)
 		if err == nil && !slices.Contains(own, name) {
-			list = append(list, master{strings.TrimPrefix(name, u.Scheme+"://"), u.String() + "/"})
+			list = append(list, master{name, u.String() + "/"})
 		}
 	}
 	return list

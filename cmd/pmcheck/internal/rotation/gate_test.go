@@ -97,7 +97,7 @@ func TestAloneNeedsTheWholeFleet(t *testing.T) {
 			s.Budget = &api.BudgetStatus{Reachable: reachable, Slots: []api.Slot{{Master: "m3.example.com", Lapsed: lapsed}}}
 		}
 	}
-	out, unknown := []string{"m2:9200"}, []string{"https://m3.example.com"}
+	out, unknown := []string{"m2:9200"}, []string{"m3.example.com"}
 	tests := []struct {
 		name   string
 		status api.Status
@@ -111,7 +111,7 @@ func TestAloneNeedsTheWholeFleet(t *testing.T) {
 		{"one serves", status(drain.Drain, others(api.OthersStatus{Serving: []string{"m4"}, Out: out})), ""},
 		{"one does not say whether it serves", status(drain.Drain, others(api.OthersStatus{Out: out, Unknown: unknown})), ""},
 		{"that one has a slot", status(drain.Drain, others(api.OthersStatus{Out: out, Unknown: unknown}), slot(true, false)),
-			"no other master of the fleet serves: m2:9200, https://m3.example.com"},
+			"no other master of the fleet serves: m2:9200, m3.example.com"},
 		{"a lapsed slot", status(drain.Drain, others(api.OthersStatus{Unknown: unknown}), slot(true, true)), ""},
 		{"an old answer of the budget", status(drain.Drain, others(api.OthersStatus{Unknown: unknown}), slot(false, false)),
 			""},

@@ -84,7 +84,7 @@ func TestOwnWindowIsThePlaceInTheFleet(t *testing.T) {
 		{"by the first label", []string{"m3", "M2", "m1"}, []string{"m2.example.com"}, 1, 3},
 		{"by hostname", []string{"m1.example.com", "m2.example.com"}, []string{"cert", "m2"}, 1, 2},
 		{"by address and port", []string{"192.0.2.1:9200", "192.0.2.2:9200"}, []string{"m2", "192.0.2.2"}, 1, 2},
-		{"by URL", []string{"https://m1:9200", "https://m2"}, []string{"m1"}, 0, 2},
+		{"with a port", []string{"m1:9200", "m2"}, []string{"m1"}, 0, 2},
 		{"IPv6", []string{"2001:db8::1", "[2001:db8::2]:9200"}, []string{"2001:db8::2"}, 1, 2},
 		{"of another domain", []string{"m1.example.com", "m2.example.com"}, []string{"m1.example.org"}, 0, 0},
 		{"not in it", []string{"m1", "m2"}, []string{"m3"}, 0, 0},
@@ -111,13 +111,13 @@ func TestAMasterOfTheSameHostnameDoesNotGiveItsWindow(t *testing.T) {
 		others     api.OthersStatus
 		own, count int
 	}{
-		{"it has answered", api.OthersStatus{Serving: []string{"https://puppet.b.example.com:9200"}}, 0, 0},
-		{"it is out", api.OthersStatus{Out: []string{"https://puppet.b.example.com:9200"}}, 0, 0},
-		{"it does not tell", api.OthersStatus{Unknown: []string{"https://puppet.b.example.com:9200"}}, 0, 0},
-		{"it is this one", api.OthersStatus{Own: "https://puppet.b.example.com:9200", Serving: []string{"alias"}}, 1, 2},
+		{"it has answered", api.OthersStatus{Serving: []string{"puppet.b.example.com:9200"}}, 0, 0},
+		{"it is out", api.OthersStatus{Out: []string{"puppet.b.example.com:9200"}}, 0, 0},
+		{"it does not tell", api.OthersStatus{Unknown: []string{"puppet.b.example.com:9200"}}, 0, 0},
+		{"it is this one", api.OthersStatus{Own: "puppet.b.example.com:9200", Serving: []string{"alias"}}, 1, 2},
 		{"this one is the alias", api.OthersStatus{Own: "alias"}, 0, 2},
 	} {
-		s := api.Status{Certname: "ps1", Fleet: []string{"alias", "https://puppet.b.example.com:9200"}, Others: &tt.others}
+		s := api.Status{Certname: "ps1", Fleet: []string{"alias", "puppet.b.example.com:9200"}, Others: &tt.others}
 		if own, count := ownWindow(s, []string{"puppet"}); own != tt.own || count != tt.count {
 			t.Errorf("%s: window %d of %d, want %d of %d", tt.name, own, count, tt.own, tt.count)
 		}

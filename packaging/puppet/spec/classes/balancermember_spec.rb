@@ -37,43 +37,8 @@ describe 'pmcheck::balancermember' do
     end
   end
 
-  context 'over TLS' do
-    let(:pre_condition) { "class { 'pmcheck': tls => 'puppet' }" }
-
-    it { is_expected.to compile.and_raise_error(%r{ca_file is needed}) }
-
-    context 'with a CA' do
-      let(:params) { { ca_file: '/etc/haproxy/puppet-ca.pem' } }
-
-      it 'verifies pmcheck' do
-        expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
-          .with_options(['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100', 'check-ssl', 'check-sni puppet1.example.com',
-                         'verify required', 'ca-file /etc/haproxy/puppet-ca.pem'])
-      end
-    end
-
-    context 'with a CA for clients' do
-      let(:pre_condition) { "class { 'pmcheck': tls => 'files', tls_client_ca => '/tls/ca.pem' }" }
-      let(:params) { { ca_file: '/etc/haproxy/ca.pem' } }
-
-      it { is_expected.to compile.and_raise_error(%r{crt_file is needed}) }
-
-      { crt_file: '/etc/haproxy/own.pem', options: ['crt /etc/haproxy/own.pem'] }.each do |name, value|
-        context "with #{name}" do
-          let(:params) { super().merge(name => value) }
-
-          it 'shows a certificate' do
-            expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
-              .with_options(['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100', 'check-ssl', 'check-sni puppet1.example.com',
-                             'verify required', 'ca-file /etc/haproxy/ca.pem', 'crt /etc/haproxy/own.pem'])
-          end
-        end
-      end
-    end
-  end
-
   { listening_service: [''], port: ['8140', 70_000], server_name: ['a b', ''], ipaddress: ['192.0.2.1 check'], check_port: [-1, '9200'],
-    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], maxconn: [0, '100'], ca_file: ['ca.pem'], crt_file: ['own.pem'], options: ['slowstart 60s', ["a\nb"]] }.each do |name, values|
+    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], maxconn: [0, '100'], options: ['slowstart 60s', ["a\nb"]] }.each do |name, values|
     values.each do |value|
       context "with #{name} #{value.inspect}" do
         let(:params) { { name => value } }

@@ -77,9 +77,9 @@ describe 'pmcheck' do
     let(:params) do
       {
         listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [], balancers: ['192.0.2.1'],
-        max_connections: 10, tls: 'files', tls_certificate: '/c.pem', tls_key: '/k.pem', tls_client_ca: '/ca.pem',
+        max_connections: 10,
         socket: '/run/pmcheck/other.sock', initial_mode: 'maint',
-        services: ['ca', 'broker-service'], fleet: ['puppet1', 'https://puppet2:9200'],
+        services: ['ca', 'broker-service'], fleet: ['puppet1', 'puppet2:9200'],
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
           'address' => '[::1]:8140', 'certname' => 'puppet1.example.com', 'certificate' => '/c.pem', 'key' => '/k.pem',
@@ -219,7 +219,7 @@ describe 'pmcheck' do
     guard_enable: ['yes', 1], guard: [true, { 'wait' => 300 }, { 'stop' => '5m' }], guard_services: ['puppetserver', ['a b'], [1]],
     listen: ['9200', 9200, 'localhost:9200', ':9200 ', ":9200\n"],
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
-    max_connections: ['10', 0, 65_537, 1.5], tls: ['on', true], tls_certificate: ['c.pem'], tls_key: ['', 1], tls_client_ca: ['~/ca.pem'],
+    max_connections: ['10', 0, 65_537, 1.5],
     socket: ['pmcheck.sock'], initial_mode: ['up', 'Ready'],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
     probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'rise' => '1' }, { 'fall' => 0 },
@@ -230,9 +230,9 @@ describe 'pmcheck' do
     puppetdb: [{ 'address' => 'https://puppetdb:8081' }],
     budget: [{ 'database' => 'puppetdb/pmcheck' }, { 'pool' => 'a b' }, { 'max_out' => '1' }, { 'max_out' => 0 }, { 'lapse' => 30 }, { 'turn' => '1m' }],
     gate: [true, { 'except' => '::1' }, { 'except' => ['lb1'] }, { 'port' => 8140 }], gate_enable: ['yes', 1],
-    balancers: ['::1'], fleet: ['puppet1', ['a b'], ['ftp://x']],
+    balancers: ['::1'], fleet: ['puppet1', ['a b'], ['https://x']],
     log: [{ 'level' => 'INFO' }, { 'levels' => 'info' }],
-    settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1', { 'listen' => ':9300' }, { 'tls' => 'puppet' },
+    settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1', { 'listen' => ':9300' },
                { 'later' => 1, 'allow' => ['192.0.2.1'] }]
   }.each do |name, values|
     values.each do |value|

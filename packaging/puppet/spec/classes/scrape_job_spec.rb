@@ -23,24 +23,6 @@ describe 'pmcheck::scrape_job' do
       .with(job_name: 'pmcheck', targets: ['puppet1.example.com:9200'], labels: {})
   end
 
-  context 'over TLS' do
-    let(:pre_condition) { "#{SCRAPE_JOB} class { 'pmcheck': tls => 'puppet' }" }
-    let(:params) { { labels: { 'pool' => 'dc1' } } }
-
-    it 'has it asked by https' do
-      expect(exported_resources).to contain_prometheus__scrape_job('pmcheck on puppet1.example.com')
-        .with_labels('__scheme__' => 'https', 'pool' => 'dc1')
-    end
-  end
-
-  context 'with TLS switched off' do
-    let(:pre_condition) { "#{SCRAPE_JOB} class { 'pmcheck': tls => 'off' }" }
-
-    it 'has it asked by http' do
-      expect(exported_resources).to contain_prometheus__scrape_job('pmcheck on puppet1.example.com').with_labels({})
-    end
-  end
-
   context 'with every parameter' do
     let(:pre_condition) { "#{SCRAPE_JOB} class { 'pmcheck': listen => ':9300' }" }
     let(:params) { { job_name: 'puppet', host: '2001:db8::1', labels: { 'pool' => 'dc1' } } }

@@ -55,7 +55,7 @@ func scenes(now time.Time) []scene {
 			Probe:  probe(now),
 		}
 		s.Services = append(s.Services, service("server", v, holds))
-		s.Fleet = []string{"puppet1.example.com", "puppet2.example.com", "https://puppet3.example.com:9300", "2001:db8::8"}
+		s.Fleet = []string{"puppet1.example.com", "puppet2.example.com", "puppet3.example.com:9300", "2001:db8::8"}
 		s.Services[0].Checks = checks(now, pool, f)
 		s.Services[0].ServingSince = minutes(8)
 		if v.Health == check.Healthy && len(holds) == 0 {

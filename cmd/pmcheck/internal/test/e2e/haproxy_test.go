@@ -18,8 +18,6 @@ import (
 type line struct {
 	name    string   // of the backend
 	options []string // of the backend
-	server  string   // further words of the server line
-	tls     bool     // asks the listener that speaks TLS
 	inter   time.Duration
 	fall    int
 }
@@ -27,9 +25,8 @@ type line struct {
 // quick is the interval of the lines for which none is documented.
 const quick = 500 * time.Millisecond
 
-// lines returns the checks that pmcheck promises to answer. HAProxy verifies certname
-// with the file ca.
-func lines(ca, certname string) []line {
+// lines returns the checks that pmcheck promises to answer.
+func lines() []line {
 	get := func(rest ...string) []string {
 		return []string{"option httpchk", strings.Join(append([]string{"http-check send meth GET"}, rest...), " ")}
 	}
@@ -43,9 +40,6 @@ func lines(ca, certname string) []line {
 		{name: "expect-running", options: append(get("uri /"), "http-check expect string running")},
 		{name: "send-state", options: append(get("uri /"), "http-check send-state")},
 		{name: "disable-on-404", options: append(get("uri /?drain=404"), "http-check disable-on-404")},
-		{name: "tls", options: get("uri /"), tls: true, server: "check-ssl verify none"},
-		{name: "tls-verified", options: get("uri /"), tls: true,
-			server: fmt.Sprintf("check-ssl verify required verifyhost %s ca-file %s", certname, ca)},
 	}
 	for i := range list {
 		list[i].inter, list[i].fall = quick, 2
@@ -67,24 +61,20 @@ type balancer struct {
 }
 
 // startBalancer starts HAProxy in front of a master and waits until every line has had a
-// successful check. The lines ask plain, and those for TLS ask secure.
-func startBalancer(t *testing.T, lines []line, plain, secure *lab.Site) *balancer {
+// successful check.
+func startBalancer(t *testing.T, lines []line, site *lab.Site) *balancer {
 	t.Helper()
 	var config strings.Builder
 	config.WriteString(tcpDefaults)
 	for _, l := range lines {
-		asked := plain
-		if l.tls {
-			asked = secure
-		}
 		fmt.Fprintf(&config, "backend %s\n", l.name)
 		for _, option := range l.options {
 			fmt.Fprintf(&config, " %s\n", option)
 		}
-		fmt.Fprintf(&config, " server m1 %s check port %s inter %d rise %d fall %d %s\n",
-			plain.MasterAddress(), lab.Port(t, asked.Listen), l.inter.Milliseconds(), l.fall, l.fall, l.server)
+		fmt.Fprintf(&config, " server m1 %s check port %s inter %d rise %d fall %d\n",
+			site.MasterAddress(), lab.Port(t, site.Listen), l.inter.Milliseconds(), l.fall, l.fall)
 	}
-	b := &balancer{HAProxy: plain.Balance(config.String()), t: t, lines: lines}
+	b := &balancer{HAProxy: site.Balance(config.String()), t: t, lines: lines}
 	b.waitForAll(func(l line, s lab.ServerStat) bool {
 		return s.Status == "UP" && strings.TrimPrefix(s.CheckStatus, "* ") == "L7OK"
 	}, 10*time.Second)

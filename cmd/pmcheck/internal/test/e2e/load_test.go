@@ -77,7 +77,7 @@ func TestSlowClientsFailNoCheck(t *testing.T) {
 			t.Parallel()
 			r := lab.StartSite(t, lab.SiteOptions{YAML: test.yaml})
 			l := line{name: "bare", options: []string{"option httpchk"}, inter: 100 * time.Millisecond, fall: 2}
-			b := startBalancer(t, []line{l}, r, nil)
+			b := startBalancer(t, []line{l}, r)
 			before := b.failures()
 
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -18,14 +18,12 @@ import (
 // master have closed.
 const noticeKilled = 100 * time.Millisecond
 
-// everyLine starts two daemons with the default timing, one with plain HTTP and one
-// with TLS, and a balancer with every kind of server line.
+// everyLine starts a daemon with the default timing, and a balancer with every kind of
+// server line.
 func everyLine(t *testing.T, s *lab.PuppetServer) (*lab.Site, *balancer) {
 	t.Helper()
-	plain := lab.StartSite(t, lab.SiteOptions{Server: s})
-	secure := lab.NewSite(t, lab.SiteOptions{Share: plain, YAML: "tls: puppet\n"})
-	secure.Start()
-	return plain, startBalancer(t, lines(s.CertFiles("").CA, s.Certname()), plain, secure)
+	site := lab.StartSite(t, lab.SiteOptions{Server: s})
+	return site, startBalancer(t, lines(), site)
 }
 
 // testDrained: a drained master is DOWN on every line but the one with
@@ -104,7 +102,7 @@ func closing(t *testing.T, address string) func() time.Time {
 func testStopped(t *testing.T, s *lab.PuppetServer) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	l := line{name: "bare", options: []string{"option httpchk"}, inter: quick, fall: 2}
-	b := startBalancer(t, []line{l}, r, nil)
+	b := startBalancer(t, []line{l}, r)
 	_, bound := documented(r, l)
 	startSession(t, r.MasterAddress())
 
