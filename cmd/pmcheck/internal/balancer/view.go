@@ -22,7 +22,7 @@ const (
 
 // View is what a balancer reports about this master: HAProxy's server state.
 type View struct {
-	// State is UP, DOWN, NOLB, DRAIN or MAINT: HAProxy's conclusion.
+	// State is UP, DOWN, NOLB, DRAIN or MAINT: HAProxy's conclusion. HAProxy 2.2 to 3.2 send only the first three.
 	State string `json:"state"`
 	// Step counts the checks on the way to another state, out of Steps; both are 0 when settled.
 	Step  int `json:"step,omitempty"`
@@ -40,7 +40,9 @@ type View struct {
 	node, name string
 }
 
-// Sends reports whether the balancer gives the master new sessions.
+// Sends reports whether the master is UP for the balancer, which then gives it new sessions. HAProxy
+// also reports UP, but gives it none, if the server has weight 0 or was drained in HAProxy itself.
+// Such a server follows the answers like any other: a 404 makes it NOLB, and 200 makes it UP again.
 func (v *View) Sends() bool { return v.State == "UP" }
 
 // Last reports whether the master is the only server to which the balancer

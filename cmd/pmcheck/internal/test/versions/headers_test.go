@@ -1,0 +1,518 @@
+//go:build linux
+
+package versions_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// headersConfig is followed by the backends. HAProxy only checks their servers, and the test answers
+// the checks. They time out later than the test does.
+const headersConfig = `
+global
+    node lb1
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout server 30m
+    timeout check 5m
+    balance leastconn
+    option httpchk GET /?drain=404
+    http-check disable-on-404
+    http-check send-state
+    default-server inter 200ms fall 3 rise 2 weight 100 check addr 127.0.0.1 port PORT
+`
+
+// headersComment is the beginning of each file of recorded headers.
+const headersComment = `# X-Haproxy-Server-State of HAProxy %s in each state, the value exactly as it is sent.
+# TestHeadersOfEachRelease in test/versions recorded it and compares it with the HAProxy of the release;
+# with LAB_PROOF set, it writes this file. A backend has two servers, own and peer, with fall 3, rise 2
+# and weight 100 if the state names no other; the state is that of own. In parentheses is the status in
+# "show stat" at that moment. A status code is the answer to the latest check.
+`
+
+// A backend has one or two servers, own and peer.
+type backend struct {
+	name      string
+	own, peer string        // options of the servers
+	alone     bool          // there is no peer
+	play      func(p *pair) // leads the servers through states and records the headers
+}
+
+func backends() []backend {
+	const ramp, ramp1 = "slowstart 10000s", "slowstart 10000s weight 1" // 1% for more than a minute
+	return []backend{
+		{name: "fall", play: fall},
+		{name: "recover", play: recovers},
+		{name: "start-404", play: started(404)},
+		{name: "start-503", play: started(503)},
+		{name: "refused", play: refused},
+		{name: "nolb", play: nolb},
+		{name: "nolb-fall", play: nolbFall},
+		{name: "slowstart", own: ramp, play: slowstart("slowstart")},
+		{name: "slowstart-nolb", own: ramp, play: slowstartNOLB},
+		{name: "slowstart-both", own: ramp, peer: ramp, play: slowstartBoth("slowstart of both")},
+		{name: "slowstart-1", own: ramp1, peer: "weight 1", play: slowstart("slowstart, weights of 1")},
+		{name: "slowstart-1-both", own: ramp1, peer: ramp1, play: slowstartBoth("slowstart of both, weights of 1")},
+		{name: "maint", play: maint},
+		{name: "drain", play: drained},
+		{name: "backup", own: "backup", play: backup("backup")},
+		{name: "backup-50", own: "backup weight 50", play: backup("backup of weight 50")},
+		{name: "weight-0", own: "weight 0", play: settled("weight 0 in the configuration")},
+		{name: "weight-0-set", play: weightSet},
+		{name: "weight-50", own: "weight 50", play: settled("weight 50")},
+		{name: "weight-1", own: "weight 1", peer: "weight 1", play: settled("weights of 1")},
+		{name: "alone", alone: true, play: alone},
+	}
+}
+
+// settled records a state that both servers reach by healthy answers.
+func settled(state string) func(p *pair) {
+	return func(p *pair) {
+		p.healthy()
+		p.record(state)
+	}
+}
+
+func fall(p *pair) {
+	p.record("starting")
+	p.healthy()
+	p.record("up")
+	p.own.answer(503)
+	p.record("going down 1")
+	p.own.answer(503)
+	p.record("going down 2")
+	p.own.answer(503)
+	p.record("down")
+	p.own.answer(200)
+	p.record("coming up")
+	p.own.answer(200)
+	p.record("up again")
+}
+
+// started is a master that is out when HAProxy starts or reloads its configuration.
+func started(code int) func(p *pair) {
+	return func(p *pair) {
+		p.own.answer(code)
+		p.peer.answer(200)
+		p.record(fmt.Sprintf("starting, then %d", code))
+	}
+}
+
+func recovers(p *pair) {
+	p.healthy()
+	p.own.answer(503)
+	p.own.answer(503)
+	p.own.answer(200)
+	p.record("going down 2, then 200")
+	p.own.answer(503)
+	p.own.answer(404)
+	p.record("going down 1, then 404")
+}
+
+// refused is a master that HAProxy has down when the hold begins, or a second one that goes down.
+func refused(p *pair) {
+	p.healthy()
+	p.own.down()
+	p.own.answer(404)
+	p.record("down, then 404")
+	p.own.answer(404)
+	p.record("down, then 404 twice")
+	p.own.answer(200)
+	p.own.answer(404)
+	p.record("coming up, then 404")
+	p.own.down()
+	p.peer.down()
+	p.own.answer(503)
+	p.record("both down")
+}
+
+func nolb(p *pair) {
+	p.healthy()
+	p.own.answer(404)
+	p.record("nolb")
+	p.peer.answer(404)
+	p.own.answer(404)
+	p.record("both nolb")
+	p.own.answer(200)
+	p.record("back from nolb, peer nolb")
+	p.peer.down()
+	p.own.answer(404)
+	p.record("nolb, peer down")
+}
+
+func nolbFall(p *pair) {
+	p.healthy()
+	p.own.answer(404)
+	p.own.answer(503)
+	p.record("nolb, going down 1")
+	p.own.answer(503)
+	p.record("nolb, going down 2")
+	p.own.answer(503)
+	p.record("nolb, then down")
+}
+
+func slowstart(state string) func(p *pair) {
+	return func(p *pair) {
+		p.healthy()
+		p.own.down()
+		p.own.up()
+		p.record(state)
+	}
+}
+
+func slowstartNOLB(p *pair) {
+	p.healthy()
+	p.own.answer(404)
+	p.own.answer(200)
+	p.record("slowstart after nolb")
+}
+
+func slowstartBoth(state string) func(p *pair) {
+	return func(p *pair) {
+		p.healthy()
+		p.own.down()
+		p.peer.down()
+		p.own.up()
+		p.peer.up()
+		p.own.answer(200)
+		p.record(state)
+	}
+}
+
+func maint(p *pair) {
+	p.healthy()
+	p.set("own state maint")
+	p.own.mute(p.peer)
+	p.record("maint by its administrator")
+	p.peer.answer(404)
+	p.record("maint by its administrator, peer nolb")
+	p.peer.answer(200)
+	p.set("own state ready")
+	p.own.unmute()
+	p.record("back from maint")
+}
+
+func drained(p *pair) {
+	p.healthy()
+	p.set("own state drain")
+	p.own.answer(200)
+	p.record("drained by its administrator")
+	p.own.answer(404)
+	p.record("drained by its administrator, then 404")
+	p.peer.answer(404)
+	p.own.answer(200)
+	p.record("drained by its administrator, peer nolb")
+}
+
+func backup(state string) func(p *pair) {
+	return func(p *pair) {
+		p.healthy()
+		p.record("unused " + state)
+		p.peer.answer(404)
+		p.own.answer(200)
+		p.record("used " + state + ", peer nolb")
+		p.peer.answer(200)
+		p.peer.down()
+		p.own.answer(200)
+		p.record("used " + state + ", peer down")
+		p.own.answer(404)
+		p.record(state + " nolb, peer down")
+	}
+}
+
+func weightSet(p *pair) {
+	p.healthy()
+	p.set("own weight 0")
+	p.own.answer(200)
+	p.record("weight 0 by its administrator")
+	p.own.answer(404)
+	p.record("weight 0 by its administrator, then 404")
+	p.peer.answer(404)
+	p.own.answer(200)
+	p.record("weight 0 by its administrator, peer nolb")
+}
+
+func alone(p *pair) {
+	p.own.answer(200)
+	p.record("the only server")
+	p.own.answer(404)
+	p.record("the only server nolb")
+	p.own.down()
+	p.record("the only server down")
+}
+
+// TestHeadersOfEachRelease compares the header that HAProxy sends in each state with the recorded
+// one, which the tests of package balancer read.
+func TestHeadersOfEachRelease(t *testing.T) {
+	for _, release := range lab.Releases() {
+		t.Run(release.Suite, func(t *testing.T) {
+			servers := checks{}
+			for _, b := range backends() {
+				for _, name := range []string{b.name + "/own", b.name + "/peer"} {
+					servers[name] = &server{tb: t, name: name, headers: make(chan string), answers: make(chan int)}
+				}
+			}
+			web := httptest.NewServer(servers)
+			t.Cleanup(web.Close)
+			_, port, _ := strings.Cut(strings.TrimPrefix(web.URL, "http://"), ":")
+			config := strings.ReplaceAll(headersConfig, "PORT", port) + configure(backends())
+			haproxy, version := startHAProxy(t, release, config)
+
+			recorded := make([]string, len(backends()))
+			socket := &admin{haproxy: haproxy}
+			var playing sync.WaitGroup
+			for i, b := range backends() {
+				p := &pair{
+					admin:   socket,
+					backend: b,
+					own:     servers[b.name+"/own"],
+					peer:    servers[b.name+"/peer"],
+				}
+				playing.Go(func() {
+					defer func() { recorded[i] = p.recorded.String() }()
+					b.play(p)
+				})
+			}
+			playing.Wait()
+			if !t.Failed() {
+				compareHeaders(t, version, strings.Join(recorded, ""))
+			}
+		})
+	}
+}
+
+// startHAProxy starts the HAProxy of the release: this machine's own, if that is the one.
+func startHAProxy(t *testing.T, release lab.Release, config string) (haproxy *lab.HAProxy, v string) {
+	t.Helper()
+	if strings.Contains(lab.Read(t, "/etc/os-release"), "VERSION_CODENAME="+release.Suite+"\n") {
+		return lab.StartHAProxy(t, config), lab.HAProxyVersion(t)
+	}
+	lab.Real(t)
+	root := release.StartChroot(t)
+	return root.StartHAProxy(config), version(root, "haproxy -v")
+}
+
+// configure returns the sections of the backends.
+func configure(list []backend) string {
+	var b strings.Builder
+	for _, be := range list {
+		fmt.Fprintf(&b, "backend %s\n    server own 192.0.2.1:8140 %s\n", be.name, be.own)
+		if !be.alone {
+			fmt.Fprintf(&b, "    server peer 192.0.2.2:8140 %s\n", be.peer)
+		}
+	}
+	return b.String()
+}
+
+// compareHeaders compares what was recorded with the file for this version. If LAB_PROOF is set, it
+// writes the file instead.
+func compareHeaders(t *testing.T, version, recorded string) {
+	t.Helper()
+	minor := strings.Join(strings.SplitN(version, ".", 3)[:2], ".")
+	path := lab.File(t, "cmd/pmcheck/internal/balancer/testdata/haproxy-"+minor+".txt")
+	if os.Getenv("LAB_PROOF") != "" {
+		lab.Write(t, path, fmt.Sprintf(headersComment, version)+recorded)
+		return
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("no recorded headers of HAProxy %s: %v (with LAB_PROOF set, this test records them)", version, err)
+	}
+	want := slices.DeleteFunc(strings.SplitAfter(string(data), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "#")
+	})
+	if diff := cmp.Diff(want, strings.SplitAfter(recorded, "\n")); diff != "" {
+		t.Errorf("HAProxy %s (+) against the recorded headers (-):\n%s", version, diff)
+	}
+}
+
+// A pair is a backend under test.
+type pair struct {
+	backend
+	admin     *admin
+	own, peer *server
+	recorded  strings.Builder
+}
+
+// healthy answers 200 to both servers.
+func (p *pair) healthy() {
+	p.own.answer(200)
+	p.peer.answer(200)
+}
+
+// set changes a server of the backend, as an administrator does.
+func (p *pair) set(what string) {
+	if answer := strings.TrimSpace(p.admin.command("set server " + p.name + "/" + what)); answer != "" {
+		p.own.fail("set server %s: %s", what, answer)
+	}
+}
+
+// record notes the headers of the checks that wait for their answer. That of the peer is of a check
+// after the last answer to own.
+func (p *pair) record(state string) {
+	p.own.await()
+	servers := []*server{p.own}
+	if !p.alone {
+		p.peer.again()
+		p.peer.await()
+		servers = append(servers, p.peer)
+	}
+	status, err := p.admin.status()
+	if err != nil {
+		p.own.fail("%v", err)
+	}
+	p.recorded.WriteString(state + "\n")
+	for _, s := range servers {
+		fmt.Fprintf(&p.recorded, "  %s (%s): %s\n", strings.TrimPrefix(s.name, p.name+"/"), status[s.name], s.header)
+	}
+}
+
+// admin is the socket of an HAProxy. It is safe for concurrent use: HAProxy serves ten at a time.
+type admin struct {
+	mu      sync.Mutex
+	haproxy *lab.HAProxy
+}
+
+// command sends one command and returns the answer.
+func (a *admin) command(text string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.haproxy.Admin(text)
+}
+
+// status returns the status of each server, by backend/server.
+func (a *admin) status() (map[string]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	stats, err := a.haproxy.Stats()
+	status := map[string]string{}
+	for _, s := range stats {
+		status[s.Backend+"/"+s.Server] = s.Status
+	}
+	return status, err
+}
+
+// A server receives the health checks of one server of a backend. HAProxy waits for the answer to
+// each one, which the test gives. The next check shows what came of the answer.
+type server struct {
+	tb      testing.TB
+	name    string      // backend/server
+	headers chan string // of each check
+	answers chan int    // to it
+
+	header string // of the check that waits for its answer; empty if none does
+	code   int    // the last answer
+	muted  bool   // HAProxy does not check the server
+}
+
+// answer answers the check that waits, and waits for the next one.
+func (s *server) answer(code int) {
+	s.await()
+	select {
+	case s.answers <- code:
+	case <-time.After(slow):
+		s.fail("the check was given up before it was answered %d", code)
+	}
+	s.header, s.code = "", code
+	s.await()
+}
+
+// again gives the last answer once more, so that the header is that of a later check.
+func (s *server) again() {
+	if s.code != 0 && !s.muted {
+		s.answer(s.code)
+	}
+}
+
+// await waits for a check.
+func (s *server) await() {
+	if s.header != "" || s.muted {
+		return
+	}
+	select {
+	case s.header = <-s.headers:
+	case <-time.After(slow):
+		s.fail("no check within %v", slow)
+	}
+}
+
+// down gives as many refusals as take the server out.
+func (s *server) down() {
+	for range 3 {
+		s.answer(503)
+	}
+}
+
+// up gives as many good answers as bring the server back.
+func (s *server) up() {
+	s.answer(200)
+	s.answer(200)
+}
+
+// mute answers the check that waits, and asserts that no other one comes while the peer, with the
+// same interval, gets ten.
+func (s *server) mute(peer *server) {
+	s.await()
+	s.muted = true
+	for range 10 {
+		peer.again()
+		select {
+		case s.answers <- s.code: // HAProxy may have given the check up, too
+		case header := <-s.headers:
+			s.fail("checked: %s", header)
+		default:
+		}
+	}
+	s.header = "no checks"
+}
+
+// unmute waits for the first check after mute.
+func (s *server) unmute() {
+	s.header, s.muted = "", false
+	s.await()
+}
+
+// fail ends the goroutine that leads the backend, which is not that of the test.
+func (s *server) fail(format string, args ...any) {
+	s.tb.Errorf("%s: %s", s.name, fmt.Sprintf(format, args...))
+	runtime.Goexit()
+}
+
+// checks hands each health check to its server. It is safe for concurrent use.
+type checks map[string]*server
+
+func (c checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := r.Header.Get(balancer.StateHeader)
+	_, rest, _ := strings.Cut(header, "; name=")
+	name, _, _ := strings.Cut(rest, ";")
+	s := c[name]
+	if s == nil {
+		http.Error(w, "unknown server", http.StatusBadRequest)
+		return
+	}
+	select {
+	case s.headers <- header:
+	case <-r.Context().Done():
+		return
+	}
+	select {
+	case code := <-s.answers:
+		w.WriteHeader(code)
+	case <-r.Context().Done():
+	}
+}
