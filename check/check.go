@@ -3,13 +3,12 @@ package check
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// Check is one check: its texts, its settings, and the function that runs it. A
+// Check is one check: its reasons, its settings, and the function that runs it. A
 // check runs in one of three ways: on a schedule (Schedule), after each probe
 // (Observe), or in the caller, which gets the unit's state from systemd (see [Unit])
 // or probes the master (see [Prober]).
@@ -17,11 +16,7 @@ type Check struct {
 	Name     string   // in configuration, status and metrics
 	Title    string   // what is checked, in a few words
 	Severity Severity // what the check may do: the default in [All], else as configured
-	// Asks says what the check looks at, Why what would go unnoticed without it,
-	// Because gives the reason for the default severity, and Do says what an operator
-	// can do when the check fails.
-	Asks, Why, Because, Do string
-	Reasons                []Cause // except those that an earlier check declares
+	Reasons  []Cause  // except those that an earlier check declares
 	// Settings points to a struct with the defaults; nil if nothing can be set.
 	// Each field has its key in the tag yaml. Other tags may restrict its value:
 	//
@@ -40,7 +35,7 @@ type Check struct {
 	Observe func(r Result, now time.Time) Finding
 }
 
-// Cause is a reason with its explanation.
+// Cause is a reason, with what an operator can do about it.
 type Cause struct {
 	Reason Reason
 	Side   Side   // of a fault; empty means SideServer
@@ -136,20 +131,17 @@ func Names() []string {
 	return names
 }
 
-// Explain returns the check of All with that name, and reports whether there is one.
-// The check's String method returns the explanation.
-func Explain(name string) (Check, bool) { return All().find(name) }
-
 // Severity returns what the check of that name may do; Off if it is not in the
 // list.
 func (l List) Severity(name string) Severity {
-	if c, ok := l.find(name); ok {
+	if c, ok := l.Lookup(name); ok {
 		return c.Severity
 	}
 	return Off
 }
 
-func (l List) find(name string) (Check, bool) {
+// Lookup returns the check of that name, and reports whether it is in the list.
+func (l List) Lookup(name string) (Check, bool) {
 	if i := slices.IndexFunc(l, func(c Check) bool { return c.Name == name }); i >= 0 {
 		return l[i], true
 	}
@@ -179,28 +171,3 @@ func Settings[T any](l List) *T {
 // Optional reports whether the severity of the check can be set. The probe cannot be
 // switched off, because the verdict is based on it.
 func (c Check) Optional() bool { return c.Name != CheckProbe }
-
-// String returns the explanation for a terminal, in lines of at most 78 bytes.
-func (c Check) String() string {
-	var b strings.Builder
-	b.WriteString(c.Name + ": " + c.Title + "\n")
-	paragraph(&b, "asks", c.Asks)
-	paragraph(&b, "why", c.Why)
-	paragraph(&b, "default", string(c.Severity)+": "+c.Because)
-	paragraph(&b, "do", c.Do)
-	return b.String()
-}
-
-// paragraph writes the text in an indented column, beside its head.
-func paragraph(b *strings.Builder, head, text string) {
-	const indent, width = 10, 78
-	line := head + strings.Repeat(" ", indent-1-len(head))
-	for word := range strings.FieldsSeq(text) {
-		if len(line)+1+len(word) > width {
-			b.WriteString(line + "\n")
-			line = strings.Repeat(" ", indent-1)
-		}
-		line += " " + word
-	}
-	b.WriteString(line + "\n")
-}

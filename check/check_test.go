@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestEachCheckIsExplained(t *testing.T) {
+func TestDefaultSeverities(t *testing.T) {
 	want := map[string]check.Severity{
 		check.CheckProbe: check.Eject, check.CheckJRuby: check.Eject, check.CheckUnit: check.Eject,
 		check.CheckExpiry: check.Warn, check.CheckDisk: check.Eject,
@@ -20,30 +20,21 @@ func TestEachCheckIsExplained(t *testing.T) {
 	}
 	got := map[string]check.Severity{}
 	for _, name := range check.Names() {
-		got[name] = check.All().Severity(name)
-		e, ok := check.Explain(name)
-		if !ok || e.Name != name || e.Asks == "" || e.Why == "" || e.Because == "" || e.Do == "" {
-			t.Errorf("%s: %+v", name, e)
+		c, ok := check.All().Lookup(name)
+		if !ok || c.Name != name || c.Title == "" {
+			t.Errorf("%s: %+v", name, c)
 		}
-		lines := strings.Split(strings.TrimSuffix(e.String(), "\n"), "\n")
-		if len(lines) < 5 || len(lines) > 14 {
-			t.Errorf("%s: %d lines, want 5 to 14\n%s", name, len(lines), e)
-		}
-		for _, line := range lines {
-			if len(line) > 78 || strings.TrimSpace(line) == "" {
-				t.Errorf("%s: a line of %d bytes: %q", name, len(line), line)
-			}
-		}
+		got[name] = c.Severity
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-func TestUnknownNameIsNotExplained(t *testing.T) {
+func TestUnknownNameIsNotFound(t *testing.T) {
 	for _, name := range []string{"", "jrubies", "Probe"} {
-		if _, ok := check.Explain(name); ok || check.All().Severity(name) != check.Off {
-			t.Errorf("%q is explained", name)
+		if _, ok := check.All().Lookup(name); ok || check.All().Severity(name) != check.Off {
+			t.Errorf("%q is found", name)
 		}
 	}
 }
@@ -73,9 +64,6 @@ func TestReasonsAreComplete(t *testing.T) {
 			t.Errorf("%s is listed twice", r)
 		}
 		got[r] = true
-		if (r.Check() == "") != (r == check.NotKnown) {
-			t.Errorf("%s belongs to the check %q", r, r.Check())
-		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-declared +listed):\n%s", diff)
@@ -88,26 +76,26 @@ func TestReasonsAreComplete(t *testing.T) {
 func TestHintsDoNotCutOffAgents(t *testing.T) {
 	safe := strings.NewReplacer("pmcheck drain --wait", "", "with-hold -- systemctl restart puppetserver", "")
 	for _, c := range check.All() {
-		texts := []string{c.Do}
 		for _, cause := range c.Reasons {
-			texts = append(texts, cause.Hint)
-		}
-		for _, text := range texts {
-			if rest := safe.Replace(text); strings.Contains(rest, "pmcheck drain") ||
+			if rest := safe.Replace(cause.Hint); strings.Contains(rest, "pmcheck drain") ||
 				c.Severity == check.Warn && strings.Contains(rest, "estart puppetserver") {
-				t.Errorf("%s: %q", c.Name, text)
+				t.Errorf("%s: %q", cause.Reason, cause.Hint)
 			}
 		}
 	}
 }
 
 func TestEachReasonOfACheckHasAHint(t *testing.T) {
-	for _, r := range check.Reasons() {
-		// A hint for the probe would often only repeat the reason: http-error, state-starting.
-		wanted := r.Check() != "" && r.Check() != check.CheckProbe || r == check.ServiceNotFound
-		if wanted && r.Hint() == "" {
-			t.Errorf("%s has no hint", r)
+	for _, c := range check.All() {
+		for _, cause := range c.Reasons {
+			// A hint for the probe would often only repeat the reason: http-error, state-starting.
+			wanted := c.Name != check.CheckProbe || cause.Reason == check.ServiceNotFound
+			if wanted && cause.Hint == "" {
+				t.Errorf("%s has no hint", cause.Reason)
+			}
 		}
+	}
+	for _, r := range check.Reasons() {
 		if strings.Contains(string(r), "running") {
 			t.Errorf("%s contains the word running, by which balancers know a good answer", r)
 		}

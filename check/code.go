@@ -33,18 +33,10 @@ func code() Check {
 	return Check{
 		Name:     CheckCode,
 		Title:    "which code is deployed",
-		Severity: Warn,
-		Asks: "The record that r10k or g10k leaves in each environment (.r10k-deploy.json, .g10k-deploy.json): " +
-			"commit, modules, success, times, reduced to a short ID.",
-		Why: "Masters behind one balancer that serve different code give agents changes that come and go. Monitoring " +
-			"can compare the IDs of the masters; a deployment that failed or does not end is reported.",
-		Because: "during every deployment the masters differ; taking out those that differ would take out all.",
-		Do: "Run the deployment again by hand and read its errors. If the IDs are equal and catalogs still differ, " +
-			"the server has old code in memory: see environment_timeout. Where a tool of the past has left " +
-			"records, remove them or switch this off: checks: {code: \"off\"}.",
+		Severity: Warn, // the masters differ during every deployment
 		Reasons: []Cause{
 			{DeployFailed, "", "run the deployment again by hand and read its errors: " +
-				"r10k deploy environment NAME -m -v"},
+				"r10k deploy environment NAME -m -v; remove the records of a tool that is not used any more"},
 			{DeployUnderWay, "", "wait for the deployment to end"},
 		},
 		Settings: s,

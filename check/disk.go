@@ -53,14 +53,6 @@ func disk() Check {
 		Name:     CheckDisk,
 		Title:    "free space and free inodes",
 		Severity: Eject,
-		Asks: "How much is free, for users other than root, on the file systems of Puppet's vardir, log directory and " +
-			"code directory; and whether those of the first two have become read-only.",
-		Why: "Puppet Server stores each agent's facts before it compiles. On a full disk it answers every agent with " +
-			"status 500, and its status is still running.",
-		Because: "every agent fails here, and another master could serve it. Low space, a log that cannot be " +
-			"written, and a full code directory only cause a warning.",
-		Do: "Make room (old reports, logs, heap dumps, environments); df -h and df -i show what is short. If the file " +
-			"system is read-only, dmesg says why.",
 		Reasons: []Cause{
 			{DiskLow, "", "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},
 			{DiskFull, "", "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"},

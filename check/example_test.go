@@ -84,13 +84,13 @@ func ExampleFold() {
 }
 
 // Some checks only look at the result of a probe, like this one.
-func ExampleExplain() {
+func ExampleList_Lookup() {
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	result := check.Result{
 		Own:  &check.Certificate{Subject: "puppet1.example.com", NotAfter: now.AddDate(2, 0, 0)},
 		CRLs: []check.CRL{{Issuer: "Puppet CA", Expires: now.AddDate(0, 0, 12)}},
 	}
-	expiry, _ := check.Explain(check.CheckExpiry)
+	expiry, _ := check.All().Lookup(check.CheckExpiry)
 	finding := expiry.Observe(result, now)
 	fmt.Println(finding.State, finding.Reason)
 	fmt.Println(finding.Value)

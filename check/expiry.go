@@ -32,16 +32,6 @@ func expiry() Check {
 		Name:     CheckExpiry,
 		Title:    "certificates and CRLs that expire, or are not in use",
 		Severity: Warn,
-		Asks: "When the certificate of the master, the one that pmcheck offers, each CA certificate and each CRL of " +
-			"the bundle expire. The first to expire counts. What lives for a short time renews itself, so the check " +
-			"warns of it only after three quarters of its lifetime.",
-		Why: "Agents are refused the moment one of them expires, all at once and without a warning; CRLs live five " +
-			"years and are forgotten.",
-		Because: "nothing has failed yet. If the master refuses agents because something has expired, it refuses the " +
-			"probe too, which takes it out with a reason of its own.",
-		Do: "Renew what the check names: a host's certificate as in pmcheck check --explain own-certificate-expired, " +
-			"then pmcheck with-hold -- systemctl restart puppetserver; CA certificates and CRLs on the CA, then copy them " +
-			"to each master.",
 		Reasons: []Cause{
 			{ExpiresSoon, "", "renew it in time: a host's certificate as in pmcheck check --explain " +
 				"own-certificate-expired, then pmcheck with-hold -- systemctl restart puppetserver; CA certificates and CRLs " +

@@ -53,7 +53,7 @@ func TestFirstToExpireDecides(t *testing.T) {
 			r.CRLs = []check.CRL{{Issuer: "root", Expires: in(400 * day)}, {Issuer: "root", Expires: in(-day)}}
 		}), check.StateOK, check.OK, ""},
 	}
-	expiry, _ := check.Explain(check.CheckExpiry)
+	expiry, _ := check.All().Lookup(check.CheckExpiry)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := expiry.Observe(tt.result, now)
@@ -65,7 +65,7 @@ func TestFirstToExpireDecides(t *testing.T) {
 			}
 		})
 	}
-	expiry, _ = check.Explain(check.CheckExpiry)
+	expiry, _ = check.All().Lookup(check.CheckExpiry)
 	expiry.Settings.(*check.ExpirySettings).Warn = 5 * day
 	if got := expiry.Observe(own(10*day), now); got.State != check.StateOK || got.Threshold != "5d" {
 		t.Errorf("ten days left, with a warning at five: %s, threshold %q", got.State, got.Threshold)
@@ -115,7 +115,7 @@ func TestShortLifetimesWarnLate(t *testing.T) {
 		{"no beginning, 29 days left", check.Result{Own: &check.Certificate{NotAfter: now.Add(29 * day)}}, check.ExpiresSoon,
 			""},
 	}
-	expiry, _ := check.Explain(check.CheckExpiry)
+	expiry, _ := check.All().Lookup(check.CheckExpiry)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := expiry.Observe(tt.result, now)
@@ -159,7 +159,7 @@ func TestFilesThatAreNotInUse(t *testing.T) {
 		{"renewed, and a CRL has expired", certificate("a", "ca", "2"), certificate("a", "ca", "1"), expired, damaged,
 			check.StateBad, check.Expired},
 	}
-	expiry, _ := check.Explain(check.CheckExpiry)
+	expiry, _ := check.All().Lookup(check.CheckExpiry)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := check.Result{Own: tt.own, CRLs: tt.crls, Warning: tt.warning}
@@ -180,7 +180,7 @@ func TestFilesThatAreNotInUse(t *testing.T) {
 func TestRenewedCertificateIsLoadedByARestart(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
-	expiry, _ := check.Explain(check.CheckExpiry)
+	expiry, _ := check.All().Lookup(check.CheckExpiry)
 	probe := func() check.Finding {
 		r := p.Probe(context.Background())
 		wantReason(t, r, check.OK)

@@ -30,38 +30,25 @@ func Reasons() []Reason {
 	return list
 }
 
-// cause returns the name of the check that gives the reason, and the reason's Cause.
-// Both are zero for OK, for NotKnown and for an undeclared reason.
-func (r Reason) cause() (name string, found Cause) {
+// cause returns the Cause that a check declares for the reason. It is zero for OK, for
+// NotKnown and for an undeclared reason.
+func (r Reason) cause() Cause {
 	for _, c := range All() {
 		for _, cause := range c.Reasons {
 			if cause.Reason == r {
-				return c.Name, cause
+				return cause
 			}
 		}
 	}
-	return "", Cause{}
-}
-
-// Check returns the name of the check that gives the reason. It is empty for OK, for
-// NotKnown, which all checks give, and for an undeclared reason.
-func (r Reason) Check() string {
-	name, _ := r.cause()
-	return name
+	return Cause{}
 }
 
 // Hint returns what an operator can do about the reason. It is empty where the detail
 // beside it is enough.
-func (r Reason) Hint() string {
-	_, cause := r.cause()
-	return cause.Hint
-}
+func (r Reason) Hint() string { return r.cause().Hint }
 
 // Side returns which side is at fault.
-func (r Reason) Side() Side {
-	_, cause := r.cause()
-	return cmp.Or(cause.Side, SideServer)
-}
+func (r Reason) Side() Side { return cmp.Or(r.cause().Side, SideServer) }
 
 // Side is where the cause of a fault lies.
 type Side string

@@ -62,15 +62,6 @@ func jruby() Check {
 		Name:     CheckJRuby,
 		Title:    "the pool of JRuby instances",
 		Severity: Eject,
-		Asks: "GET /status/v1/services/jruby-metrics?level=debug of the master: how many instances are ready " +
-			"and at work, how many requests wait, and whether the pool is locked. It needs no instance and takes a few " +
-			"milliseconds.",
-		Why: "Puppet Server says running with one instance of eight started, while all are stuck, and while the pool " +
-			"is locked: agents then wait for up to 20 minutes.",
-		Because: "a master whose instances have not all started, or are never returned, fails agents that others would " +
-			"serve. A busy or flushed one stays in. What older servers do not report changes nothing.",
-		Do: "Stuck: see what the oldest loan does, then restart puppetserver. Busy: raise max-active-instances or add " +
-			"a master. Warming: wait; jruby.warming_max ends it once an instance is ready.",
 		Reasons: []Cause{
 			{JRubyUnread, "", "wait for a moment; if it stays, see whether " +
 				"/status/v1/services/jruby-metrics?level=debug answers"},

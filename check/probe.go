@@ -55,14 +55,7 @@ func probe() Check {
 		Name:     CheckProbe,
 		Title:    "the request that the verdict is based on",
 		Severity: Eject,
-		Asks: "GET /status/v1/simple/server of the master, or what its generation of Puppet has instead, over TLS " +
-			"with the host's own certificate, with chain, name and CRLs verified as an agent does.",
-		Why: "It finds a master that is stopped, hangs, or refuses agents in the handshake, as with an expired CRL, " +
-			"which a client without a certificate never notices.",
-		Because: "a master that does not answer its own host answers no agent. A definite fault is confirmed once; " +
-			"timeouts count when there are probe.fall in a row, or jruby.busy_fall while all JRubies are busy.",
-		Do:      "The reason names the side at fault: the network, this host's files, the master, its CRL, or its auth.conf.",
-		Reasons: probeCauses(),
+		Reasons:  probeCauses(),
 	}
 }
 

@@ -44,15 +44,7 @@ func puppetdb() Check {
 	return Check{
 		Name:     CheckPuppetDB,
 		Title:    "the database behind the master",
-		Severity: Warn,
-		Asks: "GET /status/v1/services/puppetdb-status of PuppetDB: its state, maintenance mode, and whether it " +
-			"reaches the databases it reads from and writes to.",
-		Why: "Without PuppetDB catalogs with exported resources fail, and all catalogs do unless soft_write_failure is " +
-			"set. The status of Puppet Server is still running.",
-		Because: "all masters usually share one PuppetDB, so eject would take all of them out at once, and agents would " +
-			"not even get catalogs that need no database. Where each master has its own, as in Puppet Enterprise, " +
-			"eject is right.",
-		Do: "systemctl status puppetdb postgresql, and puppetdb.log.",
+		Severity: Warn, // masters usually share one: eject would take out all of them at once
 		Reasons: []Cause{
 			{PuppetDBDown, "", "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
 			{PuppetDBMaintained, "", "wait: PuppetDB is migrating its database; see puppetdb.log"},

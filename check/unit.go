@@ -41,12 +41,6 @@ func unit() Check {
 		Name:     CheckUnit,
 		Title:    "the service manager's view",
 		Severity: Eject,
-		Asks:     "systemd, over D-Bus, for the state of the master's unit; systemd reports changes as they happen.",
-		Why: "Puppet Server says running while a stop or a reload waits for compilations to end, takes nothing new " +
-			"meanwhile, and then closes the port. systemd knows at once.",
-		Because: "it is certain, and earlier than anything else. A unit that is active, inactive or missing says " +
-			"nothing, so only the probe judges a master that is run by other means.",
-		Do: "Wait for a reload or a start; drain the master before a planned one. failed: journalctl -u puppetserver.",
 		Reasons: []Cause{
 			{UnitReloading, "", "wait; a reload closes the port: next time run pmcheck drain --wait before it"},
 			{UnitStarting, "", "wait until it has started"},

@@ -97,9 +97,11 @@ func TestManualHasEachExitStatus(t *testing.T) {
 }
 
 func TestManualHasEachReason(t *testing.T) {
-	want, got := []string{drain.Unreadable}, []string(nil)
-	for _, r := range check.Reasons() {
-		want = append(want, strings.TrimPrefix(r.Check()+" "+string(r), " "))
+	want, got := []string{drain.Unreadable, string(check.NotKnown)}, []string(nil)
+	for _, c := range check.All() {
+		for _, cause := range c.Reasons {
+			want = append(want, c.Name+" "+string(cause.Reason))
+		}
 	}
 	of := ""
 	for line := range lines(t, "pmcheck.8", "REASONS") {

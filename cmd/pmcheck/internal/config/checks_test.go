@@ -28,10 +28,6 @@ func withQueue() check.List {
 		Name:     "queue",
 		Title:    "reports that wait to be sent",
 		Severity: check.Warn,
-		Asks:     "how many files there are in a directory.",
-		Why:      "a report processor that hangs fills the disk.",
-		Because:  "agents are served until the disk is full.",
-		Do:       "look at puppetserver.log.",
 		Reasons:  []check.Cause{{Reason: "queue-long", Hint: "look at puppetserver.log"}},
 		Settings: s,
 		Schedule: func(check.Host) *check.Scheduled {
@@ -70,9 +66,6 @@ func TestNewCheckNeedsNoChangeHere(t *testing.T) {
 	scheduled := queue.Schedule(check.Host{})
 	if f := scheduled.Check(t.Context()); scheduled.Interval != 48*time.Hour || f.Threshold != "/srv/reports" {
 		t.Errorf("runs every %s with %s, not as configured", scheduled.Interval, f.Threshold)
-	}
-	if text := queue.String(); !strings.HasPrefix(text, "queue: reports that wait to be sent\nasks      how many files") {
-		t.Errorf("explained as\n%s", text)
 	}
 }
 

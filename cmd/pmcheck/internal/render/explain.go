@@ -21,9 +21,9 @@ func Explained() []string {
 	return names
 }
 
-// Explain writes the explanation of a check, or of a reason and its check, which may be given
-// as balancers are told it, "unhealthy: refused"; for "all" it lists the checks. It returns an
-// error if there is neither a check nor a reason with that name.
+// Explain writes what to do about a reason, which may be given as balancers are told it,
+// "unhealthy: refused"; for the name of a check it does so for each of its reasons, and for "all"
+// it lists the checks. It returns an error if there is neither a check nor a reason with that name.
 func Explain(w io.Writer, name string) error {
 	if _, told, is := strings.Cut(name, ": "); is {
 		name, _, _ = strings.Cut(told, ":")
@@ -34,8 +34,11 @@ func Explain(w io.Writer, name string) error {
 		}
 		return nil
 	}
-	if e, known := check.Explain(name); known {
-		fmt.Fprint(w, e)
+	if c, known := check.All().Lookup(name); known {
+		fmt.Fprintf(w, "%s: %s; %s by default\n", c.Name, c.Title, c.Severity)
+		for _, cause := range c.Reasons {
+			writeHint(w, cause.Reason)
+		}
 		return nil
 	}
 	if name == drain.Unreadable {
@@ -50,9 +53,10 @@ func Explain(w io.Writer, name string) error {
 		}
 		return fmt.Errorf("unknown check or reason %q; the checks are %s", name, strings.Join(check.Names(), ", "))
 	}
-	fmt.Fprintf(w, "%s: %s\n", reason, cmp.Or(reason.Hint(), "the detail beside it says what is wrong"))
-	if e, known := check.Explain(reason.Check()); known {
-		fmt.Fprintf(w, "\nThis check reports it:\n%s", e)
-	}
+	writeHint(w, reason)
 	return nil
+}
+
+func writeHint(w io.Writer, r check.Reason) {
+	fmt.Fprintf(w, "%s: %s\n", r, cmp.Or(r.Hint(), "the detail beside it says what is wrong"))
 }

@@ -40,7 +40,6 @@ func texts(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, c := range check.All() {
-		all["check "+c.Name] = c.String()
 		for _, cause := range c.Reasons {
 			all["reason "+string(cause.Reason)] = cause.Hint
 		}
