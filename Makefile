@@ -17,7 +17,7 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
 	prometheus jsonnet keepalived gdnsd nftables firewalld buildah nginx-light libnginx-mod-stream lintian rpm rpmlint \
-	mandoc shellcheck gnupg secilc icinga2-bin mmdebstrap qemu-user-static
+	mandoc shellcheck gnupg secilc icinga2-bin monitoring-plugins-basic mmdebstrap qemu-user-static
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.

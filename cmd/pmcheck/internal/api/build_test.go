@@ -8,7 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// The check expiry, the page, the metrics and the plugin for Nagios have one list.
+// The check expiry, the page and the metrics have one list.
 func TestProbeStatusOmitsWhatWasReplaced(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	in := func(days int) time.Time { return now.AddDate(0, 0, days) }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/nagios"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -85,10 +84,6 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 		exit = &exitError{exitInterrupted, errors.New(strings.ReplaceAll(err.Error(), "context canceled", "interrupted")), ""}
 	default:
 		exit = &exitError{status: exitFailure, err: err}
-	}
-	if exit.err != nil && nagios.Called(args[1:]) {
-		fmt.Fprintln(stdout, nagios.Failed(nagios.Unknown, exit))
-		return int(nagios.Unknown)
 	}
 	exit.complain(stderr)
 	return exit.status

@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/nagios"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -21,17 +20,15 @@ func statusCommand(environ []string) *cli.Command {
 		Description: "Without flags for this host, with --host for another. With --fleet, or with several\n" +
 			"--host, for a pool in one table.\n" +
 			"Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
-			"5 the daemon does not answer, 2 usage; for a pool, that of the worst master;\n" +
-			"with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
-		Flags: append([]cli.Flag{
+			"5 the daemon does not answer, 2 usage; for a pool, that of the worst master.",
+		Flags: []cli.Flag{
 			configFlag(),
 			serviceFlag("show `SERVICE` only"),
 			&cli.StringSliceFlag{Name: "host", Usage: "ask `HOST` instead, such as m1 or m1:9200; repeat it for a pool"},
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh until interrupted"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},
-			threshold("crit-hold", 4*time.Hour, "with --nagios, a hold older than `DURATION` is CRITICAL"),
-		}, pluginFlags()...),
+		},
 		Action: func(c *cli.Context) error { return showStatus(c, environ) },
 	}
 }
@@ -42,21 +39,6 @@ func showStatus(c *cli.Context, environ []string) error {
 	}
 	hosts := c.StringSlice("host")
 	pool := c.Bool("fleet") || len(hosts) > 1
-	if c.Bool("nagios") && (c.Bool("watch") || pool) {
-		return usageError("--nagios cannot be combined with --watch or several hosts")
-	}
-	plugin, err := runPlugin(c, func(ctx context.Context, limits nagios.Limits) *nagios.Line {
-		limits.CritHold = durationOf(c, "crit-hold")
-		client, _, err := oneClient(c, environ, hosts)
-		if err != nil {
-			return nagios.Failed(nagios.Unknown, err)
-		}
-		_, mistake := loadLocal(c, environ)
-		return nagios.Ask(ctx, client, c.String("service"), limits, mistake)
-	})
-	if plugin {
-		return err
-	}
 	if c.IsSet("service") && (c.Bool("watch") || pool) {
 		return usageError("--service cannot be combined with --watch or several hosts")
 	}

@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -16,8 +15,7 @@ const unitTime = 300 * time.Millisecond
 
 // Once probes the master and runs each check of the configuration once, all of them
 // concurrently. It returns the overall verdict, which no second probe has confirmed, the
-// result of the probe, and the findings. If ctx has a deadline, a check has nine tenths of
-// the time, and the reason check.Timeout if that is too short: the verdict is known by then.
+// result of the probe, and the findings.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
 	host := newHost(c.Probe, c.Probe.Credentials())
 	prober := host.Prober("")
@@ -29,21 +27,10 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 		mu   sync.Mutex // protects found
 		unit systemd.UnitState
 	)
-	early, cancel := beforeTheEnd(ctx)
-	defer cancel()
 	for _, r := range newRunners(c, host, new(signals)) {
 		work.Go(func() {
-			f := r.once(early).Finding
+			f := r.once(ctx).Finding
 			r.close()
-			if errors.Is(early.Err(), context.DeadlineExceeded) { // it found only that it was ended
-				f = check.Finding{
-					Check:   r.name,
-					State:   check.StateNone,
-					Reason:  check.Timeout,
-					Detail:  "no result in time",
-					Checked: time.Now(),
-				}
-			}
 			mu.Lock()
 			defer mu.Unlock()
 			found.take(f, time.Now())
@@ -62,15 +49,6 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	probed, _ := judge.Observe(result)
 	list := found.list(now)
 	return check.Fold(probed, list), result, list
-}
-
-// beforeTheEnd returns a context that ends when nine tenths of the time of ctx are over.
-func beforeTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, limited := ctx.Deadline()
-	if !limited {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/10))
 }
 
 // unitNow returns the state of the master's unit; the zero state if there is no

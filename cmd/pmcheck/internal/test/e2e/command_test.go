@@ -62,13 +62,6 @@ func testZeroConfiguration(t *testing.T, s *lab.PuppetServer) {
 			t.Errorf("exit status %d, want 0, and healthy by simple/server:\n%s", status, out)
 		}
 	})
-	t.Run("check --nagios", func(t *testing.T) {
-		out, status := r.Run("check", "--nagios")
-		measured(t, "pmcheck check --nagios", firstLine(out))
-		if status != 0 || !strings.HasPrefix(out, "PUPPETSERVER OK - ") || strings.Count(out, "\n") != 1 {
-			t.Errorf("exit status %d, want 0 and one line that says OK:\n%s", status, out)
-		}
-	})
 }
 
 // configReport is the part of pmcheck config --json that tests need.

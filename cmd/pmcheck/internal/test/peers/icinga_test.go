@@ -3,17 +3,80 @@
 package peers_test
 
 import (
+	"errors"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestIcingaLoadsTheExample: Icinga makes a service of each Puppet master, and pmcheck has
-// every argument of the commands.
+// pluginDir has the monitoring plugins of Debian.
+const pluginDir = "/usr/lib/nagios/plugins"
+
+// documentedCheck returns the command line of check_http in monitoring.md, for the site in place of
+// puppet1.
+func documentedCheck(t *testing.T, r *lab.Site) string {
+	t.Helper()
+	program := lab.Need(t, filepath.Join(pluginDir, "check_http"), "monitoring-plugins-basic")
+	const begin = "\ncheck_http -H puppet1 -p 9200 "
+	_, rest, found := strings.Cut(lab.Read(t, lab.File(t, "packaging/doc/monitoring.md")), begin)
+	if !found {
+		t.Fatalf("monitoring.md has no line %q", begin)
+	}
+	arguments, _, _ := strings.Cut(rest, "\n")
+	host, port, _ := strings.Cut(r.Listen, ":")
+	return program + " -H " + host + " -p " + port + " " + arguments
+}
+
+// TestCheckHTTPIsACompletePlugin runs the plugin as monitoring.md shows it. It asks from an address
+// of the network, so that it could be taken for a balancer.
+func TestCheckHTTPIsACompletePlugin(t *testing.T) {
+	lab.Real(t)
+	must(t, exec.Command("ip", "address", "add", first+"/32", "dev", "lo"))
+	t.Cleanup(func() { must(t, exec.Command("ip", "address", "delete", first+"/32", "dev", "lo")) })
+	r := lab.StartSite(t, lab.SiteOptions{Listen: first + ":9200"})
+	command := documentedCheck(t, r)
+	ask := func() (status int, line string) {
+		t.Helper()
+		out, err := exec.Command("sh", "-c", command).CombinedOutput()
+		exit, failed := errors.AsType[*exec.ExitError](err)
+		if err != nil && !failed {
+			t.Fatal(err)
+		}
+		if failed {
+			status = exit.ExitCode()
+		}
+		return status, string(out)
+	}
+	assertState := func(name string, want int, says string) {
+		t.Helper()
+		lab.WaitFor(t, 20*time.Second, 50*time.Millisecond, func() error {
+			status, line := ask()
+			if status != want || !strings.HasPrefix(line, says) {
+				return errors.New(name + ": " + line)
+			}
+			return nil
+		})
+	}
+	const ok, critical = 0, 2
+	assertState("serving", ok, "HTTP OK: Status line output matched \"200\"")
+	assertState("serving", ok, "HTTP OK")
+	r.MustRun("drain", "--wait=20s") // it has asked twice within a second, and is no obstacle
+	assertState("drained", ok, "HTTP OK")
+	r.MustRun("maint", "--hold", "other")
+	assertState("in maintenance", ok, "HTTP OK")
+	r.SetMaster(checktest.Stopped)
+	assertState("stopped", critical, "HTTP CRITICAL - Invalid HTTP response received from host on port 9200: HTTP/1.1 503")
+	r.Kill()
+	assertState("no daemon", critical, "connect to address "+first+" and port 9200: Connection refused")
+}
+
+// TestIcingaLoadsTheExample: Icinga makes a service of each Puppet master, which asks for the verdict
+// alone, as the plugin in monitoring.md does.
 func TestIcingaLoadsTheExample(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
@@ -21,45 +84,30 @@ func TestIcingaLoadsTheExample(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "icinga2.conf")
 	lab.Write(t, config, `include <itl>
+include <plugins>
+const PluginDir = "`+pluginDir+`"
 include "`+example(t, "icinga/pmcheck.conf")+`"
-object Endpoint NodeName {}
-object Zone ZoneName { endpoints = [ NodeName ] }
-object Endpoint "puppet1" {}
-object Zone "puppet1" {
-  endpoints = [ "puppet1" ]
-  parent = ZoneName
-}
 object Host "puppet1" {
-  zone = ZoneName
-  check_command = "pmcheck-check"
+  check_command = "hostalive"
+  address = "192.0.2.11"
   vars.puppet_master = true
   vars.puppet_services = [ "ca" ]
-  address = "192.0.2.11"
-  vars.agent_endpoint = name
 }
 object Host "puppet2" {
-  zone = ZoneName
-  check_command = "pmcheck-check"
+  check_command = "hostalive"
+  address = "192.0.2.12"
   vars.puppet_master = true
-  vars.pmcheck_host = "https://" + name + ":9200" // without an agent
 }
-object Host "lb1" { zone = ZoneName; check_command = "pmcheck-check"; vars.puppet_pool = true }
-object NotificationCommand "mail" { command = [ "mail" ] }
-object User "admin" {}
-apply Notification "puppetserver-warning" to Service {
-  import "puppetserver-warning"
-  command = "mail"
-  users = [ "admin" ]
-  assign where service.name == "puppetserver"
+object Host "lb1" {
+  check_command = "hostalive"
+  address = "192.0.2.20"
 }
 `)
 	out := must(t, exec.Command(program, "daemon", "-C", "-c", config, "-D", "RunAsUser=root", "-D", "RunAsGroup=root",
 		"-D", "DataDir="+dir, "-D", "CacheDir="+dir, "-D", "LogDir="+dir, "-D", "NodeName=icinga", "-D", "ZoneName=main"))
 	for _, want := range []string{
-		"5 Services", // puppetserver on both masters, puppetserver-ca and -agent on one, puppetserver-pool
+		"3 Services", // puppetserver on both masters, puppetserver-ca on one
 		"3 Hosts",
-		"2 Notifications",
-		"2 Dependencies",
 	} {
 		if !strings.Contains(out, "Instantiated "+want+".") {
 			t.Errorf("Icinga does not say %q:\n%s", want, out)
@@ -69,18 +117,8 @@ apply Notification "puppetserver-warning" to Service {
 		t.Errorf("Icinga warns:\n%s", out)
 	}
 
-	pmcheck := lab.Build(t)
-	commands := regexp.MustCompile(`(?s)\n  command = \[ "pmcheck", "(\w+)", "--nagios" \].*?\n}`).
-		FindAllStringSubmatch(lab.Read(t, example(t, "icinga/pmcheck.conf")), -1)
-	if len(commands) != 2 {
-		t.Fatalf("%d commands of pmcheck, want 2", len(commands))
-	}
-	for _, command := range commands {
-		help := must(t, exec.Command(pmcheck, command[1], "--help"))
-		for _, argument := range regexp.MustCompile(`"(--[a-z-]+)" =`).FindAllStringSubmatch(command[0], -1) {
-			if !strings.Contains(help, argument[1]+" ") && !strings.Contains(help, argument[1]+",") {
-				t.Errorf("pmcheck %s has no %s", command[1], argument[1])
-			}
-		}
+	const asked = `?drain=200&maint=200"`
+	if n := strings.Count(lab.Read(t, example(t, "icinga/pmcheck.conf")), asked); n != 2 {
+		t.Errorf("%d services ask %s, want 2", n, asked)
 	}
 }
