@@ -61,6 +61,14 @@ func TestEachRequestHasItsAnswer(t *testing.T) {
 	}
 }
 
+func TestALoopThatHasStoppedIsNotLive(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(c *config.Config) { c.Probe.Interval, c.Probe.MaxAge = time.Hour, -time.Hour }) // late at once
+	if code, body := r.ask("GET /live HTTP/1.0\r\n\r\n"); code != 503 || body != "the probe loop has stopped" {
+		t.Errorf("%d %q", code, body)
+	}
+}
+
 func TestLongHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)

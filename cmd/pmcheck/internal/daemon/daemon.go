@@ -60,10 +60,9 @@ type Daemon struct {
 	gate      atomic.Pointer[api.GateStatus]   // nil while none runs
 	others    atomic.Pointer[api.OthersStatus] // nil unless a gate runs, or did lately
 	fleet     fleet                            // belongs to askOthers
-	self      front.Self
-	only      map[uint16]netip.Addr // by port: the address to answer on, if systemd has bound all of them
-	inherited bool                  // systemd has bound the port for balancers
-	served    atomic.Int64          // when balancers were first told 200, in nanoseconds after started; 0: never
+	only      map[uint16]netip.Addr            // by port: the address to answer on, if systemd has bound all of them
+	inherited bool                             // systemd has bound the port for balancers
+	served    atomic.Int64                     // nanoseconds from started to the first 200 for balancers; 0: never
 }
 
 // New returns a daemon for a configuration that was read from file.
@@ -148,12 +147,6 @@ func (d *Daemon) Judged() <-chan struct{} { return d.monitor.Judged() }
 // Listen.
 func (d *Daemon) Address() net.Addr { return d.Ports[0].Addr() }
 
-// Live asks the daemon over its own port, as a balancer does, whether the monitor's loop
-// runs. It is not safe for concurrent use.
-func (d *Daemon) Live(ctx context.Context) error {
-	return d.self.Ask(ctx, d.Address().(*net.TCPAddr).AddrPort(), "/live")
-}
-
 // Serve answers until ctx ends, then lets answers in flight finish. It returns
 // early, with an error, if a part of the daemon fails.
 func (d *Daemon) Serve(ctx context.Context) error {
@@ -184,9 +177,6 @@ func (d *Daemon) Serve(ctx context.Context) error {
 
 // allowed reports whether a client may ask at all, at that address of this host.
 func (d *Daemon) allowed(client, local netip.AddrPort) bool {
-	if d.self.Is(client) {
-		return true
-	}
 	if only, limited := d.only[local.Port()]; limited && only != front.Address(local) {
 		return false
 	}

@@ -42,9 +42,6 @@ func TestListenLimitsAnInheritedSocket(t *testing.T) {
 			t.Errorf("%s: answered %v, want %v", host, answered, want)
 		}
 	}
-	if err := r.Live(t.Context()); err != nil {
-		t.Errorf("Live: %v", err)
-	}
 }
 
 func TestLinkLocalClientsMatchNetworks(t *testing.T) {

@@ -111,31 +111,26 @@ func (d *Daemon) notify(err error) {
 	}
 }
 
-// feedWatchdog pings the service manager's watchdog for as long as the daemon
-// answers its own question and the monitor's loop runs. Without a watchdog it does nothing.
+// feedWatchdog notifies the service manager's watchdog after a turn of the monitor's loop,
+// which turns at least every 5 s, until ctx ends. Without a watchdog it does nothing.
 func (d *Daemon) feedWatchdog(ctx context.Context) error {
 	within, err := systemd.Watchdog()
 	if within == 0 || err != nil {
 		return err
 	}
-	every := within / 3 // so that one answer may be late
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		limited, cancel := context.WithTimeout(ctx, every)
-		err := d.Live(limited)
-		cancel()
-		if err == nil {
-			d.notify(systemd.Ping())
-		} else if ctx.Err() == nil {
-			d.Log.Error("the self-check failed, so systemd's watchdog gets no ping", "error", err)
+	last := d.monitor.State().Published // perhaps not by the loop
+	for ctx.Err() == nil {
+		_, published := d.states.now()
+		turned := d.monitor.State().Published
+		if turned.Equal(last) {
+			waitFor(ctx, published)
+			continue
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+		last = turned
+		d.notify(systemd.Ping())
+		waitFor(ctx, time.After(within/3)) // the loop may turn many times a second
 	}
+	return nil
 }
 
 // UseLittle keeps the daemon from running on more than one CPU at a time, unless

@@ -7,7 +7,7 @@ import (
 )
 
 // ownFiles is how many descriptors are reserved for the daemon itself: for probes,
-// holds, file watches, the other sockets, and the watchdog's request to its own port.
+// holds, file watches and the other sockets.
 const ownFiles = 64
 
 // Address returns the address of a client in the form that the configuration uses: an

@@ -32,8 +32,7 @@ func sh(script string) func(*faultSite) {
 // serves.
 func networkFaults() []fault {
 	const unheard = 4 * time.Second // the test's own client gives up after 2 s
-	// pmcheck asks its own port over the loopback interface. After 10 s without an answer the
-	// watchdog restarts it, and systemd 252 then sets that interface up: probes must be quicker.
+	// With probes every second, the loss of the loopback interface is seen well within the bound.
 	quick := strings.Replace(hostConfig, "handshake: 2s", "handshake: 2s, interval: 1s, timeout: 900ms", 1)
 	slow := wire{delay: 100 * time.Millisecond, jitter: 25 * time.Millisecond}
 	var cut func()

@@ -7,65 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
-
-func TestLiveAsksThroughTheDaemonsPort(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name   string
-		change func(*config.Config)
-	}{
-		{"default", nil},
-		{"every interface", func(c *config.Config) { c.Listen = ":0" }},
-		{"IPv6", func(c *config.Config) { c.Listen = "[::1]:0" }},
-		{"loopback is not in allow", func(c *config.Config) {
-			c.Allow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := start(t, tt.change)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			if err := r.Live(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func TestLiveNoticesAStoppedLoop(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *config.Config) { c.Probe.Interval, c.Probe.MaxAge = time.Hour, -time.Hour }) // late at once
-	if err := r.Live(t.Context()); err == nil {
-		t.Error("Live returns no error although the loop is late")
-	}
-}
-
-func TestLiveNoticesThatNoConnectionIsAccepted(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	r.stop()
-	a := daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
-	if err := a.Listen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer a.Ports[0].Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := a.Live(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the port is bound, but no connection is accepted: %v", err)
-	}
-}
 
 // While the service manager keeps the port, the daemon can be replaced without a refused
 // connection and without a 503 from a daemon that has no verdict yet.
