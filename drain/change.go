@@ -3,10 +3,8 @@ package drain
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -72,9 +70,7 @@ func (s *Store) successor(h Hold, old []Hold) Hold {
 // directories and returns what it removed. It removes only that hold: with an empty
 // service, the hold on every service, but not those on single services.
 //
-// Lifting the hold of [Operator], [Initial] or [Directory] on every service, even if there
-// is none, also ends [Store.Initial] for good and accepts directories that a [Watcher] found
-// replaced. Lift creates missing directories. All this lets a host become ready.
+// Lift creates missing directories, so that a host without them can become ready.
 //
 // The error wraps a [*WriteError] for each operation that failed, or else
 // [ErrNotFound] if there was nothing to lift. The holds that were removed are returned
@@ -84,23 +80,21 @@ func (s *Store) Lift(holder, service string) ([]Hold, error) {
 	if !isHold(name) || strings.ContainsRune(name, '/') {
 		return nil, fmt.Errorf("%w: %q cannot name a hold", ErrNotFound, holder)
 	}
-	accept := service == "" && slices.Contains([]string{Operator, Initial, Directory}, holder)
-	lifted, err := s.lift(accept, func(h Hold) bool { return filepath.Base(h.Path) == name })
+	lifted, err := s.lift(func(h Hold) bool { return filepath.Base(h.Path) == name })
 	if err == nil && len(lifted) == 0 {
 		err = fmt.Errorf("%w: %s", ErrNotFound, strings.TrimSuffix(name, suffix))
 	}
 	return lifted, err
 }
 
-// LiftAll is Lift for all holds, including [Initial], unreadable and expired ones. It
-// succeeds if there are none.
+// LiftAll is Lift for all holds, including unreadable and expired ones. It succeeds if there
+// are none.
 func (s *Store) LiftAll() ([]Hold, error) {
-	return s.lift(true, func(Hold) bool { return true })
+	return s.lift(func(Hold) bool { return true })
 }
 
-// lift removes the holds that match and then, if accept is set, accepts the
-// directories. If a hold cannot be removed, a new host stays new.
-func (s *Store) lift(accept bool, match func(Hold) bool) (lifted []Hold, err error) {
+// lift removes the holds that match.
+func (s *Store) lift(match func(Hold) bool) (lifted []Hold, err error) {
 	for _, p := range s.places() {
 		err = errors.Join(err, makeDir(p.dir))
 	}
@@ -110,50 +104,8 @@ func (s *Store) lift(accept bool, match func(Hold) bool) (lifted []Hold, err err
 	}
 	defer unlock()
 	lifted, removeErr := remove(s.find(match))
-	err = errors.Join(err, removeErr)
-	if accept && removeErr == nil {
-		initial, wasNew := s.initialHold()
-		err = errors.Join(err, s.accept())
-		if _, isNew := s.initialHold(); wasNew && !isNew {
-			lifted = append(lifted, initial)
-		}
-	}
 	s.tidy()
-	return newSnapshot(s.now(), lifted).holds, err
-}
-
-// accept writes the marker into the directories that have none. A caller without
-// permission to write the directory until reboot gets no error: it can still make
-// the host ready, unless that directory was replaced.
-func (s *Store) accept() error {
-	var errs error
-	for _, p := range s.places() {
-		if isMarked(p.dir) {
-			continue
-		}
-		err := writeFile(p.dir, marker, []byte("This directory was accepted as it is when the host was made ready.\n"))
-		if !p.untilReboot || !errors.Is(err, fs.ErrPermission) {
-			errs = errors.Join(errs, err)
-		}
-	}
-	return errs
-}
-
-// MarkInUse records that a host is not new, so that a [Store.Initial] that is set later
-// does not take the host out. A package that is upgraded calls it, and the unit before it
-// reloads or stops a daemon that has served. A host that still has the hold of Initial stays new.
-// MarkInUse writes nothing if the marker exists, whatever it is, and follows no link,
-// because users other than root may write the directory.
-func (s *Store) MarkInUse() error {
-	unlock, err := s.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if _, isNew := s.initialHold(); isNew || isMarked(s.Persistent) {
-		return nil
-	}
-	return writeFile(s.Persistent, marker, []byte("This host is in use, and not new.\n"))
+	return newSnapshot(s.now(), lifted).holds, errors.Join(err, removeErr)
 }
 
 // find returns the holds that match, in all directories, however many there are.

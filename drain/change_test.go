@@ -141,7 +141,7 @@ func TestPutRemovesHoldsADayAfterTheirEnd(t *testing.T) {
 
 func TestPutSweepsTemporaryFiles(t *testing.T) {
 	s, _ := newStore(t)
-	for _, name := range []string{".a.json123", ".a@ca.json9", "..initialized77", ".lock5"} {
+	for _, name := range []string{".a.json123", ".a@ca.json9", ".lock5"} {
 		drop(t, s.Persistent, name, "{")
 		drop(t, s.UntilReboot, name, "{")
 	}

@@ -118,7 +118,7 @@ func TestWatchFollowsAMountedDirectory(t *testing.T) {
 	const bad = "directory:maint:hold-unreadable"
 	mount(t, s.Persistent)
 	waitFor(t, w, bad)
-	must(t, accept(s))
+	w.Accept()
 	waitFor(t, w, "")
 	put(t, s, drain.Hold{Holder: "mounted", Mode: drain.Maint})
 	waitFor(t, w, "mounted:maint")
@@ -126,7 +126,7 @@ func TestWatchFollowsAMountedDirectory(t *testing.T) {
 	waitFor(t, w, bad+" first:drain")
 	put(t, s, drain.Hold{Holder: "second", Mode: drain.Maint})
 	waitFor(t, w, bad+" second:maint first:drain")
-	must(t, accept(s))
+	w.Accept()
 	waitFor(t, w, "second:maint first:drain")
 }
 

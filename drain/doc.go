@@ -76,10 +76,8 @@
 // A [Watcher] also reports that hold for a directory that took the place of another
 // after the watcher first saw it: it was moved, restored or created anew, or a file
 // system was mounted or unmounted there. Its holds count, but others may be missing.
-// The file ".initialized" in it accepts it as it is. Lifting the hold of the directory or
-// of the operator, or all holds, writes that file into both directories; a copy of an
-// accepted directory contains it. The hold also ends when the earlier directory comes
-// back. A daemon that starts accepts what it finds.
+// [Watcher.Accept] accepts it as it is; the daemon calls it at a reload. The hold also ends
+// when the earlier directory comes back. A daemon that starts accepts what it finds.
 //
 // The parents of the directories must not belong to the user who runs the
 // daemon. The owner of a parent directory can replace the holds directory.
@@ -89,12 +87,4 @@
 // An end is compared with the wall clock whenever a mode is computed, and the file
 // stays. So a hold that has ended counts again if the clock is set back to before its
 // end. Put and Lift remove holds a day after their end.
-//
-// # New hosts
-//
-// With [Store.Initial] a host starts with a hold of the holder [Initial], until
-// the operator's hold is lifted for the first time, or all are. The file
-// ".initialized" in the persistent directory then records it. Putting a hold does not
-// end it, or a new host would become ready when that hold ends. On a host on which no
-// hold was ever lifted before Initial was set, create that file first.
 package drain

@@ -103,15 +103,12 @@ func wantMode(t *testing.T, s *drain.Store, service string, want drain.Mode) {
 	}
 }
 
-// temporaries returns the names in dir that begin with a dot, except the lock and the
-// marker.
+// temporaries returns the names in dir that begin with a dot, except the lock.
 func temporaries(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, ".*"))
 	must(t, err)
-	return slices.DeleteFunc(names, func(name string) bool {
-		return filepath.Base(name) == ".lock" || filepath.Base(name) == ".initialized"
-	})
+	return slices.DeleteFunc(names, func(name string) bool { return filepath.Base(name) == ".lock" })
 }
 
 func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }

@@ -14,8 +14,6 @@ const (
 	// Guard is the holder of the guard's hold. In mode [Ready] it holds nothing, and
 	// announces that a stop of the service waits.
 	Guard = "guard"
-	// Initial is the holder of the hold that [Store.Initial] stands for.
-	Initial = "initial"
 	// Directory is the holder of the hold that stands for a holds directory
 	// which cannot be trusted or read, or which has replaced another one.
 	Directory = "directory"

@@ -180,8 +180,7 @@ func TestLiftAllLiftsMoreThan1000Holds(t *testing.T) {
 
 func TestOtherFilesAreIgnored(t *testing.T) {
 	s, _ := newStore(t)
-	for _, name := range []string{".x.json", ".x.json123", "x", "x.json~", "x.json.dpkg-new", "x.JSON", "README",
-		".initialized"} {
+	for _, name := range []string{".x.json", ".x.json123", "x", "x.json~", "x.json.dpkg-new", "x.JSON", "README"} {
 		drop(t, s.Persistent, name, "{")
 	}
 	must(t, os.Mkdir(filepath.Join(s.Persistent, "lost+found"), 0o700))

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -48,16 +51,15 @@ func TestLiftWithoutAHoldIsNotFound(t *testing.T) {
 	}
 }
 
-func TestLiftAllIncludesInitialUnreadableAndExpiredHolds(t *testing.T) {
+func TestLiftAllIncludesUnreadableAndExpiredHolds(t *testing.T) {
 	s, c := newStore(t)
-	s.Initial = drain.Maint
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
 	put(t, s, drain.Hold{Holder: "b", Service: "ca", Mode: drain.Drain, UntilReboot: true})
 	drop(t, s.UntilReboot, "c.json", "{")
 	must(t, os.Symlink("/nowhere", filepath.Join(s.Persistent, "d.json")))
 	c.set(hours(2))
 	lifted, err := s.LiftAll()
-	const want = "c:maint:reboot:hold-unreadable d:maint:hold-unreadable initial:maint a:drain b@ca:drain:reboot"
+	const want = "c:maint:reboot:hold-unreadable d:maint:hold-unreadable a:drain b@ca:drain:reboot"
 	if got := describe(lifted); got != want || err != nil {
 		t.Errorf("%v\n got %s\nwant %s", err, got, want)
 	}
@@ -67,14 +69,43 @@ func TestLiftAllIncludesInitialUnreadableAndExpiredHolds(t *testing.T) {
 	}
 }
 
-// A hold that cannot be removed stays in effect, and a new host stays new.
+// A hold that cannot be removed stays in effect.
 func TestHoldThatCannotBeRemovedStays(t *testing.T) {
 	s, _ := newStore(t)
-	s.Initial = drain.Drain
 	must(t, os.MkdirAll(filepath.Join(s.Persistent, "operator.json", "full"), 0o755))
 	lifted, err := s.Lift(drain.Operator, "")
 	if len(lifted) != 0 || err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("lifted %s, %v; want nothing and one error", describe(lifted), err)
 	}
-	wantHolds(t, s, "operator:maint:hold-unreadable initial:drain")
+	wantHolds(t, s, "operator:maint:hold-unreadable")
+}
+
+func TestFreshHostIsInMaintUntilLift(t *testing.T) {
+	old := unix.Umask(0o077)
+	t.Cleanup(func() { unix.Umask(old) })
+	root := t.TempDir()
+	s := &drain.Store{Persistent: filepath.Join(root, "var", "holds"), UntilReboot: filepath.Join(root, "run", "holds")}
+	snap := s.Read()
+	if mode, _ := snap.Mode("", time.Now()); mode != drain.Maint {
+		t.Errorf("mode %s", mode)
+	}
+	for _, h := range snap.Holds() {
+		if h.Holder != drain.Directory || h.Code != drain.Unreadable || !strings.Contains(h.Error, h.Path) ||
+			!strings.Contains(h.Error, "pmcheck ready") {
+			t.Errorf("hold %+v", h)
+		}
+	}
+	if _, err := s.Lift("operator", ""); !errors.Is(err, drain.ErrNotFound) {
+		t.Error(err)
+	}
+	wantHolds(t, &drain.Store{Persistent: s.Persistent, UntilReboot: s.UntilReboot, Now: time.Now}, "")
+	for _, dir := range []string{"var", "var/holds", "run", "run/holds"} {
+		if fi, err := os.Stat(filepath.Join(root, dir)); err != nil || fi.Mode().Perm() != 0o755 {
+			t.Errorf("%s: %v, %v", dir, fi.Mode(), err)
+		}
+	}
+	stored := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	if fi, err := os.Stat(stored.Path); err != nil || fi.Mode().Perm() != 0o644 {
+		t.Errorf("%v, %v: others cannot read it", fi.Mode(), err)
+	}
 }

@@ -15,7 +15,6 @@ type view struct {
 	place
 	id      identity // zero if the directory could not be opened
 	changed unix.Timespec
-	marked  bool // the marker exists
 	holds   []Hold
 	err     error // why there may be more holds
 }

@@ -13,10 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marker is the file that records that a host is not new, and that the directory was
-// accepted as it is.
-const marker = ".initialized"
-
 // maxEntries is how many entries of a directory are read.
 const maxEntries = 1000
 
@@ -39,23 +35,7 @@ func (s *Store) read(last []view, recognize func(view) error) (Snapshot, []view)
 			}
 		}
 	}
-	if h, ok := s.initialHold(); ok {
-		holds = append(holds, h)
-	}
 	return newSnapshot(taken, holds), views
-}
-
-// initialHold returns the hold that Initial stands for, unless it was lifted.
-func (s *Store) initialHold() (Hold, bool) {
-	if s.Initial == "" || s.Initial == Ready || isMarked(s.Persistent) {
-		return Hold{}, false
-	}
-	return Hold{Holder: Initial, Mode: s.Initial, Reason: "new host, never made ready"}, true
-}
-
-func isMarked(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, marker))
-	return err == nil
 }
 
 // directoryHold returns the hold that stands for a directory with the problem err.
@@ -63,13 +43,13 @@ func directoryHold(p place, err error) Hold {
 	fix := "make sure that it is a directory which the pmcheck daemon can read"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		fix = `"pmcheck ready" creates it`
+		fix = `"pmcheck ready" creates it, then "systemctl reload pmcheck" accepts it`
 	case errors.Is(err, fs.ErrPermission):
 		fix = "make it readable: chmod a+rx " + p.dir
 	case errors.Is(err, errWorldWritable):
 		fix = "chmod o-w " + p.dir
 	case errors.Is(err, errReplaced):
-		fix = `"pmcheck ready --hold directory" accepts it as it is`
+		fix = `"systemctl reload pmcheck" accepts it as it is`
 	case errors.Is(err, errTooMany):
 		fix = `remove the files that are not holds; "pmcheck ready --all" lifts the holds`
 	}
@@ -100,7 +80,6 @@ func (s *Store) scan(p place, limit int) view {
 		return v
 	}
 	v.id, v.changed = identity{uint64(stat.Dev), stat.Ino, fileHandle(fd)}, stat.Mtim
-	v.marked = unix.Fstatat(fd, marker, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW) == nil
 	names, err := list(dir, limit)
 	if err != nil {
 		v.err = err

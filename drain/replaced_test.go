@@ -5,19 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
-
-// accept accepts the directories as they are.
-func accept(s *drain.Store) error {
-	_, err := s.Lift(drain.Operator, "")
-	if errors.Is(err, drain.ErrNotFound) {
-		return nil
-	}
-	return err
-}
 
 // replaceDir replaces dir by a new directory with a file in it; without a file, by an
 // empty one.
@@ -48,7 +40,6 @@ func TestReplacedDirectoryIsAHold(t *testing.T) {
 		{"link to another", func(dir string) error {
 			return errors.Join(replaceDir(dir, ""), os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
 		}, true, ""},
-		{"restored with its marker", func(dir string) error { return replaceDir(dir, ".initialized") }, false, ""},
 		{"moved and linked to", func(dir string) error {
 			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
 		}, false, ""},
@@ -81,9 +72,7 @@ func TestReplacedDirectoryIsAHold(t *testing.T) {
 				put(t, s, drain.Hold{Holder: "canary", Mode: drain.Maint, UntilReboot: !reboot})
 				w.Rescan()
 				waitFor(t, w, want+doubt+holds)
-				if err := accept(s); err != nil {
-					t.Error(err)
-				}
+				w.Accept()
 				waitFor(t, w, want+holds)
 			})
 		}
@@ -98,7 +87,7 @@ func TestHoldForAReplacedDirectoryStaysUntilAccepted(t *testing.T) {
 	const doubt = "directory:maint:hold-unreadable"
 	waitFor(t, w, doubt)
 	const told = `the directory was replaced; its former holds are not known; ` +
-		`"pmcheck ready --hold directory" accepts it as it is`
+		`"systemctl reload pmcheck" accepts it as it is`
 	waitUntil(t, w, s.Persistent+": "+told, func() string {
 		h := w.Current().Holds()[0]
 		return h.Path + ": " + h.Error
@@ -116,7 +105,12 @@ func TestHoldForAReplacedDirectoryStaysUntilAccepted(t *testing.T) {
 	if _, err := s.Lift(drain.Directory, ""); !errors.Is(err, drain.ErrNotFound) {
 		t.Errorf("%v, want %v: no file holds", err, drain.ErrNotFound)
 	}
-	waitFor(t, w, "operator:drain")
+	if _, err := s.LiftAll(); err != nil {
+		t.Error(err)
+	}
+	waitFor(t, w, doubt) // no lift accepts it
+	w.Accept()
+	waitFor(t, w, "")
 }
 
 // The directory is missing when the watcher begins, so the one that is created later is
@@ -134,19 +128,22 @@ func TestFirstDirectoryReplacesNothing(t *testing.T) {
 	waitFor(t, w, "")
 }
 
-// A user with permission to write only the persistent directory can make the host ready.
-func TestWriterOfOneDirectoryCanAccept(t *testing.T) {
-	needRoot(t)
-	const alice = 54321
-	s, _ := newStore(t)
-	openWay(t, s.Persistent)
-	openWay(t, s.UntilReboot)
-	must(t, os.Chown(s.Persistent, alice, alice))
-	for _, args := range [][]string{{"put", "operator"}, {"lift", "operator"}} {
-		if out := runAs(t, alice, s, args...); out != "<nil>" {
-			t.Errorf("%q: %s", args, out)
-		}
+// A directory that is missing when the others are accepted is not accepted with them.
+func TestMissingDirectoryIsNotAccepted(t *testing.T) {
+	t.Parallel()
+	s, w := watched(t, never)
+	const doubt = "directory:maint:hold-unreadable"
+	must(t, os.Rename(s.Persistent, s.Persistent+".old"))
+	waitFor(t, w, doubt)
+	w.Accept()
+	seen := doubt
+	for _, canary := range []string{"x", "y"} { // the second shows that w has read the directories since
+		put(t, s, drain.Hold{Holder: canary, Mode: drain.Maint, UntilReboot: true})
+		seen += " " + canary + ":maint:reboot"
+		waitFor(t, w, seen)
 	}
-	s.Initial = drain.Maint
-	wantHolds(t, s, "")
+	must(t, os.Mkdir(s.Persistent, 0o755))
+	waitUntil(t, w, "true", func() string {
+		return fmt.Sprint(strings.Contains(w.Current().Holds()[0].Error, "was replaced"))
+	})
 }

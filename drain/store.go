@@ -13,9 +13,6 @@ import (
 type Store struct {
 	Persistent  string // the directory whose holds survive a reboot; required
 	UntilReboot string // the directory whose holds end with a reboot; empty means that there is none
-	// Initial is the mode of a new host: until it is lifted, it counts as a
-	// hold of the holder [Initial]. Empty and [Ready] mean no such hold.
-	Initial Mode
 	// LockWait is how long Put, Lift and LiftAll wait for another process that
 	// is writing. Zero means 5 s.
 	LockWait time.Duration

@@ -76,13 +76,3 @@ func TestUndoTakesBackOnlyTheHoldThatWasSet(t *testing.T) {
 }
 
 // To take back the operator's hold is no order to serve.
-func TestUndoLeavesANewHostNew(t *testing.T) {
-	store, _ := newStore(t)
-	store.Initial = drain.Maint
-	set := put(t, store, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
-	_, err := store.Undo(set, drain.Hold{})
-	must(t, err)
-	if mode, by := store.Read().Mode("server", noon); mode != drain.Maint {
-		t.Errorf("mode %s by %v", mode, by)
-	}
-}

@@ -58,8 +58,7 @@ func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, 
 // there before, if that one is still in effect, or else removes set. A zero before means
 // that there was none. restored reports which of the two it did. No other writer can change the
 // hold in between. If the hold in place is not set, because another writer has lifted or replaced
-// it or it has ended, Undo leaves it, and the error wraps [ErrNotFound]. Unlike Lift, it never
-// makes a new host ready.
+// it or it has ended, Undo leaves it, and the error wraps [ErrNotFound].
 func (s *Store) Undo(set, before Hold) (restored bool, err error) {
 	gone := fmt.Errorf("%w: that of %s was lifted or replaced, or has ended", ErrNotFound, set.Holder)
 	if before.Mode != "" && before.InEffect(s.now()) {
@@ -77,7 +76,7 @@ func (s *Store) Undo(set, before Hold) (restored bool, err error) {
 			return err == nil, err
 		}
 	}
-	lifted, err := s.lift(false, func(h Hold) bool { return h == set && h.InEffect(s.now()) })
+	lifted, err := s.lift(func(h Hold) bool { return h == set && h.InEffect(s.now()) })
 	if err == nil && len(lifted) == 0 {
 		return false, gone
 	}

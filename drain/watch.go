@@ -27,8 +27,8 @@ const (
 // kernel reports; of several mounts, or settings of the clock, within one second those after
 // the first when that second is over. It notices all else, such as a move of a directory two levels
 // up, within about five seconds, and within one while [Watcher.Degraded] is not nil or a
-// directory is missing. Unlike Read, it recognizes directories: one that was replaced, and was not
-// accepted since, is a hold of the holder [Directory]. Its methods are safe for concurrent use.
+// directory is missing. Unlike Read, it recognizes directories: one that was replaced is a hold
+// of the holder [Directory] until [Watcher.Accept]. Its methods are safe for concurrent use.
 type Watcher struct {
 	store    *Store
 	current  atomic.Pointer[Snapshot]
@@ -36,7 +36,8 @@ type Watcher struct {
 	changes  chan struct{}
 	rescan   chan struct{}
 
-	told atomic.Bool // the kernel reports mounts and a clock that is set, too
+	accept atomic.Bool // the next read accepts directories that were replaced
+	told   atomic.Bool // the kernel reports mounts and a clock that is set, too
 
 	// For Run alone.
 	seldom    time.Duration
@@ -77,6 +78,13 @@ func (w *Watcher) Changes() <-chan struct{} { return w.changes }
 // Rescan makes Run read the directories now, in case an event was lost. It does not wait
 // for the result.
 func (w *Watcher) Rescan() { signal(w.rescan) }
+
+// Accept makes Run read the directories now, and accept those that replaced others as they are. It
+// does not wait for the result.
+func (w *Watcher) Accept() {
+	w.accept.Store(true)
+	w.Rescan()
+}
 
 // Degraded returns why changes are noticed within about a second only, and nil
 // while the kernel reports them.
@@ -154,7 +162,7 @@ func (w *Watcher) concerns(path string) bool {
 		if path == dir || path == filepath.Dir(dir) {
 			return true
 		}
-		if name := filepath.Base(path); filepath.Dir(path) == dir && (isHold(name) || name == marker) {
+		if name := filepath.Base(path); filepath.Dir(path) == dir && isHold(name) {
 			return true
 		}
 	}
@@ -176,22 +184,20 @@ func (w *Watcher) scan() {
 }
 
 func (w *Watcher) read() (snap Snapshot) {
-	snap, w.seen = w.store.read(w.seen, w.recognize)
+	accept := w.accept.Swap(false)
+	snap, w.seen = w.store.read(w.seen, func(v view) error {
+		known, seen := w.known[v.dir]
+		switch {
+		case v.id == (identity{}): // v.err already says why it cannot be opened
+		case seen && known != v.id && !accept:
+			return errReplaced
+		default:
+			w.known[v.dir] = v.id
+		}
+		return nil
+	})
 	w.current.Store(&snap)
 	return snap
-}
-
-// recognize returns errReplaced for a directory that is neither the first one
-// seen at its path nor marked as accepted, nor the last one that was.
-func (w *Watcher) recognize(v view) error {
-	if v.id == (identity{}) {
-		return nil // v.err already says why it cannot be opened
-	}
-	if known, ok := w.known[v.dir]; ok && known != v.id && !v.marked {
-		return errReplaced
-	}
-	w.known[v.dir] = v.id
-	return nil
 }
 
 // arm watches the directories, and their parents to notice directories that are created,

@@ -104,7 +104,7 @@ func TestWatchFollowsEachChange(t *testing.T) {
 		{"hold in the new directory", func() error {
 			return os.WriteFile(filepath.Join(s.Persistent, "b.json"), []byte(`{"mode":"drain"}`), 0o644)
 		}, bad + " b:drain"},
-		{"new directory accepted", func() error { return accept(s) }, "b:drain"},
+		{"new directory accepted", func() error { w.Accept(); return nil }, "b:drain"},
 		{"directory moved away", func() error { return os.Rename(s.Persistent, filepath.Join(outside, "old")) }, bad},
 		{"directory moved back", func() error { return os.Rename(filepath.Join(outside, "old"), s.Persistent) }, "b:drain"},
 		{"directory exchanged", func() error {
@@ -120,7 +120,7 @@ func TestWatchFollowsEachChange(t *testing.T) {
 		{"parent removed", func() error { return os.RemoveAll(filepath.Dir(s.Persistent)) }, bad},
 		{"all created", func() error { // two levels up, which the kernel does not report
 			_, err := s.LiftAll()
-			w.Rescan()
+			w.Accept()
 			return err
 		}, ""},
 	} {

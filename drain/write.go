@@ -113,5 +113,5 @@ func syncDir(dir string) error {
 func isTemporary(name string) bool {
 	stem := strings.TrimRight(name, "0123456789")
 	return strings.HasPrefix(name, ".") && stem != name &&
-		(strings.HasSuffix(stem, suffix) || stem == "."+marker || stem == lockName)
+		(strings.HasSuffix(stem, suffix) || stem == lockName)
 }

@@ -14,7 +14,6 @@ class pmcheck::config {
     'balancers'       => $pmcheck::balancers,
     'max_connections' => $pmcheck::max_connections,
     'socket'          => $pmcheck::socket,
-    'initial_mode'    => $pmcheck::initial_mode,
     'services'        => $pmcheck::services,
     'fleet'           => $pmcheck::fleet,
     'puppet'          => $pmcheck::puppet,
@@ -55,7 +54,7 @@ class pmcheck::config {
     'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),
     'pmcheck-status.socket' => String($settings['socket']),
   }
-  $at_start = ['max_connections', 'initial_mode', 'log']
+  $at_start = ['max_connections', 'log']
 
   # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
   # must be the run with the corrected file.

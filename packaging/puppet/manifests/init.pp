@@ -59,6 +59,9 @@
 # @param gate_enable
 #   Whether new connections to Puppet's port are refused while the master is held, for
 #   agents that no balancer sends elsewhere.
+# @param hold_new_host
+#   Whether a host on which pmcheck is not installed yet is held, as `maint` by `new-host`, until
+#   `pmcheck ready --hold new-host`. The hold is set before the package is installed, and never again.
 # @param listen
 #   Where the daemon answers balancers.
 # @param allow
@@ -71,9 +74,6 @@
 #   The number of connections that may be open.
 # @param socket
 #   The socket on which the `pmcheck` command reads from the daemon.
-# @param initial_mode
-#   The mode of a new host, until it is changed for the first time. Masters that have
-#   served for an hour are not new, so this may be in common data.
 # @param services
 #   More services of the master's Status API, each on its own path.
 # @param fleet
@@ -123,6 +123,7 @@ class pmcheck (
   Boolean                                          $service_enable           = true,
   Boolean                                          $guard_enable             = true,
   Boolean                                          $gate_enable              = false,
+  Boolean                                          $hold_new_host            = false,
   Optional[Boolean]                                $systemd_dropins          = undef,
   Optional[Pmcheck::Listen]                        $listen                   = undef,
   Optional[Array[Stdlib::IP::Address, 1]]          $allow                    = undef,
@@ -130,7 +131,6 @@ class pmcheck (
   Optional[Array[Stdlib::IP::Address]]             $balancers                = undef,
   Optional[Integer[1, 65536]]                      $max_connections          = undef,
   Optional[Stdlib::Absolutepath]                   $socket                   = undef,
-  Optional[Pmcheck::Mode]                          $initial_mode             = undef,
   Optional[Array[Pmcheck::Service]]                $services                 = undef,
   Optional[Array[Pmcheck::Master]]                 $fleet                    = undef,
   Pmcheck::Puppet                                  $puppet                   = {},

@@ -13,6 +13,20 @@ class pmcheck::install {
     fail('pmcheck::package_sha256 is for a URL in pmcheck::package_source; a file or repository of the host is not verified with it')
   }
 
+  # Before the package, because a DEB starts the daemon. The hold is like that of any other holder.
+  if $pmcheck::hold_new_host {
+    $holds = '/var/lib/pmcheck/holds'
+
+    exec { 'pmcheck: hold a new host':
+      command  => "install -d -m 0755 ${holds} && echo '{\"mode\": \"maint\", \"reason\": \"new host\"}' >${holds}/new-host.json",
+      creates  => '/usr/bin/pmcheck',
+      path     => ['/usr/bin', '/bin'],
+      provider => shell,
+      umask    => '0022',
+      before   => Package[$pmcheck::package_name],
+    }
+  }
+
   if $source =~ Undef {
     if $pmcheck::package_repository {
       contain pmcheck::repository

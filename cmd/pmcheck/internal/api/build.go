@@ -24,7 +24,6 @@ type Source struct {
 	Budget    *BudgetStatus
 	Gate      *GateStatus
 	Others    *OthersStatus
-	Served    time.Duration // since balancers were first told 200; 0: never
 }
 
 // Build returns the status at now, without its obstacles.
@@ -45,7 +44,6 @@ func (src Source) Build(now time.Time) Status {
 		Budget:        src.Budget,
 		Gate:          src.Gate,
 		Others:        src.Others,
-		Served:        src.Served.Seconds(),
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()

@@ -39,14 +39,11 @@ type (
 
 // Status is everything the daemon knows.
 type Status struct {
-	Version  string    `json:"version"`  // of pmcheck
-	Certname string    `json:"certname"` // of the master
-	Time     time.Time `json:"time"`     // when this was written
-	Started  time.Time `json:"started"`  // when the daemon started
-	Revision uint64    `json:"revision"` // grows with each change; see Client.Next
-	// Served is how long ago this daemon first answered 200 for the master; 0 if it never
-	// did.
-	Served   float64         `json:"served_seconds,omitempty"`
+	Version  string          `json:"version"`  // of pmcheck
+	Certname string          `json:"certname"` // of the master
+	Time     time.Time       `json:"time"`     // when this was written
+	Started  time.Time       `json:"started"`  // when the daemon started
+	Revision uint64          `json:"revision"` // grows with each change; see Client.Next
 	Services []ServiceStatus `json:"services"` // the first is the master itself
 	Holds    []HoldStatus    `json:"holds"`
 	// Balancers are the clients that ask, each with its view of this master.
@@ -153,18 +150,6 @@ func (s Status) Holders(v ServiceStatus) (names []string) {
 		}
 	}
 	return names
-}
-
-// inUseAfter is how long ago a master was first in service that is not new. It is longer
-// than the first run of Puppet on a host: a DEB starts the daemon during that run, before
-// the configuration is there that makes the new master wait.
-const inUseAfter = time.Hour
-
-// InUse reports whether the master is not new: initial_mode must not take it out. While a
-// directory of holds was replaced or cannot be read, nobody may accept it in passing.
-func (s Status) InUse() bool {
-	unknown := slices.ContainsFunc(s.Holds, func(h HoldStatus) bool { return h.Holder == drain.Directory })
-	return s.Served >= inUseAfter.Seconds() && !unknown
 }
 
 // Serves reports whether balancers are told to use this master.

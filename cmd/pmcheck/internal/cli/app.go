@@ -149,7 +149,6 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			versionCommand(),
 			guardCommand(environ),
 			gateCommand(environ),
-			inUseCommand(environ),
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {

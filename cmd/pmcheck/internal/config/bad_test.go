@@ -102,7 +102,6 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: checks.disk: wran is not one of eject, warn, off (did you mean warn?)"},
 		{"boolean for a word", "checks: {disk: true}\n", "F:1: checks.disk: true is not one of eject, warn, off"},
 		{"empty word", "checks: {disk: ''}\n", `F:1: checks.disk: "" is not one of eject, warn, off`},
-		{"mode", "initial_mode: up\n", "F:1: initial_mode: up is not one of ready, drain, maint"},
 		{"bad network", "allow: [10.0.0.0/33]\n",
 			"F:1: allow: 10.0.0.0/33 is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
 		{"bits beyond the mask", "status_allow:\n  - 10.0.0.1\n  - 10.1.2.3/8\n",

@@ -38,8 +38,6 @@ type Config struct {
 	MaxConnections int `yaml:"max_connections" min:"1" max:"65536"`
 	// Socket is the absolute path of the read-only unix socket.
 	Socket string `yaml:"socket" path:"absolute"`
-	// InitialMode is the mode of a host on which no hold was ever lifted.
-	InitialMode drain.Mode `yaml:"initial_mode"`
 
 	// Services lists further services of the master's Status API, each with a path
 	// of its own.
@@ -93,7 +91,6 @@ func Default() Config {
 		Balancers:      []netip.Prefix{},
 		MaxConnections: 1024,
 		Socket:         "/run/pmcheck/pmcheck.sock",
-		InitialMode:    drain.Ready,
 		Services:       []string{},
 		Fleet:          []string{},
 		Probe:          defaultProbe(),
@@ -131,7 +128,6 @@ func (c Config) Store() *drain.Store {
 	s := &drain.Store{
 		Persistent:  "/var/lib/pmcheck/holds",
 		UntilReboot: "/run/pmcheck/holds",
-		Initial:     c.InitialMode,
 	}
 	if c.HoldsIn != "" {
 		s.Persistent, s.UntilReboot = filepath.Join(c.HoldsIn, "holds"), filepath.Join(c.HoldsIn, "run")

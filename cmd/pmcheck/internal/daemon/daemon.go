@@ -62,7 +62,6 @@ type Daemon struct {
 	fleet     fleet                            // belongs to askOthers
 	only      map[uint16]netip.Addr            // by port: the address to answer on, if systemd has bound all of them
 	inherited bool                             // systemd has bound the port for balancers
-	served    atomic.Int64                     // nanoseconds from started to the first 200 for balancers; 0: never
 }
 
 // New returns a daemon for a configuration that was read from file.
@@ -91,11 +90,6 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 
 func (d *Daemon) published(s *monitor.State) {
 	d.history.Note(moment(s))
-	if server, known := s.Service(monitor.Server); known {
-		if serves, _ := s.Serving(server, s.Published); serves {
-			d.served.CompareAndSwap(0, max(1, int64(s.Published.Sub(d.started))))
-		}
-	}
 	d.news()
 }
 

@@ -14,7 +14,6 @@ func atStart(c config.Config) []setting {
 		{"listen", c.Listen},
 		{"max_connections", c.MaxConnections},
 		{"socket", c.Socket},
-		{"initial_mode", c.InitialMode},
 		{"log", c.Log},
 	}
 }

@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
@@ -33,9 +31,8 @@ func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
 	}{
 		{"as started", func(*config.Config) {}, ""},
 		{"one that a reload changes", func(c *config.Config) { c.Fleet = []string{"m2", c.Probe.Certname} }, ""},
-		{"two", func(c *config.Config) { c.MaxConnections, c.InitialMode = 7, drain.Maint }, "max_connections, initial_mode"},
-		{"the same two again", func(c *config.Config) { c.MaxConnections, c.InitialMode = 7, drain.Maint },
-			"max_connections, initial_mode"},
+		{"two", func(c *config.Config) { c.Listen, c.Log.Level = ":7", "debug" }, "listen, log"},
+		{"the same two again", func(c *config.Config) { c.Listen, c.Log.Level = ":7", "debug" }, "listen, log"},
 		{"the level of the log", func(c *config.Config) { c.Log.Level = "debug" }, "log"},
 		{"the certificate of the probe", func(c *config.Config) { c.Probe.Certificate = "/c" }, ""},
 		{"as started again", func(*config.Config) {}, ""},
@@ -64,50 +61,5 @@ func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
 		if !strings.Contains(said, "level=WARN") || !strings.Contains(said, tt.want) {
 			t.Errorf("%s: the log does not name %s:\n%s", tt.name, tt.want, said)
 		}
-	}
-}
-
-func TestMasterIsInUseAnHourAfterItFirstServed(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	r.waitFor(200, answer.Serving)
-	if _, err := r.store.Put(drain.Hold{Holder: "plan", Mode: drain.Drain}); err != nil {
-		t.Fatal(err)
-	}
-	r.waitFor(503, "drain")
-	for after, want := range map[time.Duration]bool{
-		time.Minute:             false,
-		59 * time.Minute:        false,
-		time.Hour + time.Second: true,
-	} {
-		if got := r.Status(time.Now().Add(after)).InUse(); got != want {
-			t.Errorf("after %v: in use %v, want %v", after, got, want)
-		}
-	}
-}
-
-// A reload must not accept a directory whose holds are lost.
-func TestMasterWithAReplacedDirectoryIsNotInUse(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	r.waitFor(200, answer.Serving)
-	if err := os.Rename(r.store.Persistent, r.store.Persistent+".old"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(r.store.Persistent, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r.waitFor(503, "maint")
-	if r.Status(time.Now().Add(2 * time.Hour)).InUse() {
-		t.Error("in use")
-	}
-}
-
-func TestMasterThatNeverServedIsNotInUse(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *config.Config) { c.InitialMode = drain.Maint })
-	r.waitFor(503, "maint")
-	if r.Status(time.Now().Add(24 * time.Hour)).InUse() {
-		t.Error("a new master that was never made ready is in use")
 	}
 }

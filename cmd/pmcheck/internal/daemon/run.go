@@ -80,6 +80,7 @@ func (k *Keeper) keep(ctx context.Context, d *Daemon) {
 
 func (k *Keeper) reload(d *Daemon) {
 	failed := systemd.Reloading()
+	d.monitor.AcceptHolds()
 	if err := k.load(d); err != nil {
 		d.ReloadFailed(err)
 	} else {

@@ -57,18 +57,7 @@ func (d *Daemon) status(now time.Time) api.Status {
 		Budget:    d.budget.Load(),
 		Gate:      d.gate.Load(),
 		Others:    d.others.Load(),
-		Served:    d.servedFor(now),
 	}.Build(now)
-}
-
-// servedFor returns how long ago balancers were first told 200; 0 if they never were. The
-// clock may have been set since.
-func (d *Daemon) servedFor(now time.Time) time.Duration {
-	first := d.served.Load()
-	if first == 0 {
-		return 0
-	}
-	return now.Sub(d.started) - time.Duration(first)
 }
 
 // news notes a change of the status that the daemon itself acts on.

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,18 +27,13 @@ func Decide(holds drain.Snapshot, alone string, now time.Time) Decision {
 	if now.Sub(holds.Taken()) > holdsTime {
 		return Decision{false, "the directories of holds do not answer"}
 	}
-	all := holds.At(now).Holds()
-	lost := slices.ContainsFunc(all, func(h drain.Hold) bool { return h.Holder == drain.Directory })
 	var by []string
 	mode, unreadable := drain.Ready, ""
-	for _, h := range all {
+	for _, h := range holds.At(now).Holds() {
 		switch {
 		case !h.Covers(monitor.Server) || h.Mode == drain.Ready:
 		case h.Code != "":
 			unreadable = h.Holder
-		case lost && h.Holder == drain.Initial && h.Path == "":
-			// The file that marks a host as no longer new is in the lost directory, so any
-			// host looks new.
 		case mode == drain.Ready || mode == h.Mode: // the strictest come first
 			mode = h.Mode
 			by = append(by, h.Holder)

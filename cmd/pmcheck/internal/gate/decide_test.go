@@ -19,8 +19,7 @@ func TestDecide(t *testing.T) {
 		name    string
 		files   map[string]string
 		reboot  map[string]string // in the other directory
-		initial drain.Mode
-		age     time.Duration // of what was read
+		age     time.Duration     // of what was read
 		alone   string
 		missing bool // the persistent directory
 		want    gate.Decision
@@ -48,16 +47,9 @@ func TestDecide(t *testing.T) {
 			want: gate.Decision{Closed: true, Reason: "held in drain by b"}},
 		{name: "a missing directory", missing: true,
 			want: gate.Decision{Reason: "the hold of directory cannot be read"}},
-		{name: "a new host", initial: drain.Maint,
-			want: gate.Decision{Closed: true, Reason: "held in maint by initial"}},
-		{name: "a host that looks new because the directory is missing", initial: drain.Maint, missing: true,
-			want: gate.Decision{Reason: "the hold of directory cannot be read"}},
-		{name: "the same with a hold in the other directory", initial: drain.Maint, missing: true,
+		{name: "a missing directory, and a hold in the other one", missing: true,
 			reboot: map[string]string{"guard.json": held},
 			want:   gate.Decision{Closed: true, Reason: "held in drain by guard"}},
-		{name: "a missing directory and a file of the holder initial", missing: true,
-			reboot: map[string]string{"initial.json": held},
-			want:   gate.Decision{Closed: true, Reason: "held in drain by initial"}},
 		{name: "holds that were read long ago", files: map[string]string{"operator.json": held}, age: 16 * time.Second,
 			want: gate.Decision{Reason: "the directories of holds do not answer"}},
 		{name: "the last master of the pool", files: map[string]string{"operator.json": held}, alone: alone,
@@ -70,7 +62,6 @@ func TestDecide(t *testing.T) {
 			store := &drain.Store{
 				Persistent:  filepath.Join(dir, "holds"),
 				UntilReboot: filepath.Join(dir, "run"),
-				Initial:     tt.initial,
 			}
 			mkdir(t, store.UntilReboot)
 			if !tt.missing {

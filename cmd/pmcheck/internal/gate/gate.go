@@ -105,6 +105,7 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 		case <-ctx.Done():
 			return
 		case <-watcher.Changes():
+			watcher.Accept() // holds that may be lost with a directory close nothing, as all doubt
 		case <-tick.C:
 		}
 	}

@@ -95,9 +95,11 @@ func (m *Monitor) State() *State { return m.state.Load() }
 // Judged returns a channel that is closed when there is a first verdict on the master.
 func (m *Monitor) Judged() <-chan struct{} { return m.judged }
 
-// Reload applies a new configuration, except for the directories of the holds. It must
-// not be called after Run has returned.
+// Reload applies a new configuration. It must not be called after Run has returned.
 func (m *Monitor) Reload(c config.Config) { m.reloads <- c }
+
+// AcceptHolds accepts directories of holds that were replaced, as they are.
+func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 
 // Run watches the master until ctx ends, and returns when everything it started
 // has ended.

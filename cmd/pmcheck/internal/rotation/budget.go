@@ -29,16 +29,11 @@ const (
 // it is out. settled says that SlotBack has been true for the time in budget.settle.
 func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
 	server, _ := s.Service(monitor.Server)
-	isNew := newHost(s.Holds)
-	if why := heldBy(s); server.Mode != drain.Ready && why != "" && !isNew {
+	if why := heldBy(s); server.Mode != drain.Ready && why != "" {
 		return SlotRenew, why
 	}
 	switch {
 	case s.Budget == nil:
-		return SlotLook, ""
-	case isNew && s.Budget.Held:
-		return SlotReturn, ""
-	case isNew:
 		return SlotLook, ""
 	case s.Budget.Held && settled && SlotBack(s):
 		return SlotReturn, ""
@@ -96,20 +91,6 @@ func HeldOut(holds []drain.Hold) bool {
 	return slices.ContainsFunc(holds, func(h drain.Hold) bool {
 		return h.Covers(monitor.Server) && h.Mode != drain.Ready
 	})
-}
-
-// newHost reports whether the holds say that the host has never been in the pool, which
-// therefore does not miss it, whatever else holds it. A hold from a file never says so,
-// whatever its name. While a directory of holds is lost or cannot be read, no hold says so:
-// the file that marks a host as no longer new is in there.
-func newHost(holds []api.HoldStatus) (isNew bool) {
-	for _, h := range holds {
-		if h.Holder == drain.Directory {
-			return false
-		}
-		isNew = isNew || h.Holder == drain.Initial && h.Path == ""
-	}
-	return isNew
 }
 
 // OverBudget returns the masters that keep this one from leaving because they use up the

@@ -51,21 +51,8 @@ func TestSlot(t *testing.T) {
 			rotation.SlotRenew, "maint by operator (alice): kernel"},
 		{"the CA alone is held", []func(*api.Status){by("operator", "ca", drain.Drain)}, true, rotation.SlotLook, ""},
 		{"a stop is announced", []func(*api.Status){by("guard", "", drain.Ready)}, true, rotation.SlotLook, ""},
-		{"never in service", []func(*api.Status){serving(drain.Maint, 503, time.Hour, "maint"),
-			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotLook, ""},
-		{"never in service, and its guard holds it", []func(*api.Status){serving(drain.Maint, 503, time.Hour, "maint"),
-			by(drain.Initial, "", drain.Maint), by(drain.Guard, "", drain.Drain)}, false, rotation.SlotLook, ""},
-		{"never in service, with a slot", []func(*api.Status){held, serving(drain.Maint, 503, time.Hour, "maint"),
-			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotReturn, ""},
-		{"its directory of holds is lost, and with it the mark that it is not new", []func(*api.Status){
-			serving(drain.Maint, 503, time.Hour, "maint"), lost, by(drain.Initial, "", drain.Maint)}, false,
-			rotation.SlotRenew, "maint by directory"},
 		{"its directory of holds is lost, and it has a slot", []func(*api.Status){held,
-			serving(drain.Maint, 503, time.Hour, "maint"), lost,
-			by(drain.Initial, "", drain.Maint)}, false, rotation.SlotRenew, "maint by directory"},
-		{"held by a file initial.json", []func(*api.Status){serving(drain.Drain, 503, time.Second, "drain"),
-			by(drain.Initial, "", drain.Drain), func(s *api.Status) { s.Holds[0].Path = "/holds/initial.json" }}, false,
-			rotation.SlotRenew, "drain by initial (alice): kernel"},
+			serving(drain.Maint, 503, time.Hour, "maint"), lost}, false, rotation.SlotRenew, "maint by directory"},
 		{"unhealthy for 59 s", []func(*api.Status){serving(drain.Ready, 503, 59*time.Second, "unhealthy: refused")}, false,
 			rotation.SlotLook, ""},
 		{"unhealthy for a minute", []func(*api.Status){serving(drain.Ready, 503, time.Minute, "unhealthy: refused")}, false,
@@ -101,7 +88,6 @@ func TestHeldOutCountsHoldsThatTakeTheMasterOut(t *testing.T) {
 		want bool
 	}{
 		{"drained", drain.Hold{Holder: drain.Operator, Mode: drain.Drain}, true},
-		{"never in service", drain.Hold{Holder: drain.Initial, Mode: drain.Maint}, true},
 		{"a stop is announced", drain.Hold{Holder: drain.Guard, Mode: drain.Ready}, false},
 		{"the CA alone is held", drain.Hold{Holder: drain.Operator, Service: "ca", Mode: drain.Drain}, false},
 	} {

@@ -77,8 +77,7 @@ describe 'pmcheck' do
     let(:params) do
       {
         listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [], balancers: ['192.0.2.1'],
-        max_connections: 10,
-        socket: '/run/pmcheck/other.sock', initial_mode: 'maint',
+        max_connections: 10, socket: '/run/pmcheck/other.sock',
         services: ['ca', 'broker-service'], fleet: ['puppet1', 'puppet2:9200'],
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
@@ -129,8 +128,20 @@ describe 'pmcheck' do
 
     it 'restarts for what a reload cannot change' do
       is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf')
-        .with_content(%r{^#   initial_mode: 'maint'$}).with_content(%r{^#   log: }).without_content(%r{^[^#\n]|probe|allow})
+        .with_content(%r{^#   log: }).without_content(%r{^[^#\n]|probe|allow})
         .that_notifies('Exec[pmcheck: restart]')
+    end
+  end
+
+  it { is_expected.not_to contain_exec('pmcheck: hold a new host') }
+
+  context 'on a host that is held until an operator lifts the hold' do
+    let(:params) { { hold_new_host: true } }
+
+    it 'sets the hold before the package is there, and never again' do
+      is_expected.to contain_exec('pmcheck: hold a new host').with(creates: '/usr/bin/pmcheck')
+        .with_command(%r{echo '\{"mode": "maint", "reason": "new host"\}' >/var/lib/pmcheck/holds/new-host\.json$})
+        .that_comes_before('Package[pmcheck]')
     end
   end
 
@@ -216,11 +227,10 @@ describe 'pmcheck' do
   {
     package_ensure: ['', true], package_source: ['pmcheck.deb', 'ftp://example.com/x'], package_sha256: ['abc', 'A' * 64],
     file_provider: ['apt'], service_ensure: ['yes', true], service_enable: ['yes', 'mask'],
-    guard_enable: ['yes', 1], guard: [true, { 'wait' => 300 }, { 'stop' => '5m' }], guard_services: ['puppetserver', ['a b'], [1]],
+    guard_enable: ['yes', 1], hold_new_host: ['maint'], guard: [true, { 'wait' => 300 }, { 'stop' => '5m' }], guard_services: ['puppetserver', ['a b'], [1]],
     listen: ['9200', 9200, 'localhost:9200', ':9200 ', ":9200\n"],
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
-    max_connections: ['10', 0, 65_537, 1.5],
-    socket: ['pmcheck.sock'], initial_mode: ['up', 'Ready'],
+    max_connections: ['10', 0, 65_537, 1.5], socket: ['pmcheck.sock'],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
     probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'rise' => '1' }, { 'fall' => 0 },
             { 'address' => 'localhost' }, { 'revocation' => false }, { 'environment' => 'a/b' }, { 'timeuot' => '1s' }],

@@ -178,7 +178,7 @@ func TestBrokenDirectoryCountsAsAHold(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.name == "removed" {
-				r.MustRun("ready") // accepts the new directory
+				r.Signal(syscall.SIGHUP) // a reload accepts the new directory
 			}
 			assertWithin(t, what+", mended to 200", r.WaitServing(10*time.Second), noticeUnseen+slack)
 		}

@@ -83,46 +83,36 @@ mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
 // directoryFaults returns faults of the directory of holds. The last one unmounts the file
 // system that it is on.
 func directoryFaults() []fault {
-	ready := sh("pmcheck ready")
+	again := sh("pmcheck ready; systemctl reload pmcheck")
 	faults := []fault{
 		{
 			name:   "directory of holds replaced",
 			inject: sh("cd " + state + "; mv holds was; mkdir holds"),
-			mend:   ready,
-			by:     "`pmcheck ready`",
+			mend:   sh("systemctl reload pmcheck"),
+			by:     "`systemctl reload pmcheck`",
 		},
-		{name: "directory of holds deleted", inject: sh("rm -r " + holds), mend: ready, by: "`pmcheck ready`", long: true},
 		{
-			name:   "a file system mounted over the holds",
+			name:   "directory of holds deleted",
+			inject: sh("rm -r " + holds),
+			mend:   again,
+			by:     "`pmcheck ready`, and a reload of pmcheck",
+			long:   true,
+		},
+		{
+			name:   "a file system mounted over the holds", // for which the kernel sends no event
 			inject: sh("mount -t tmpfs -o mode=755 tmpfs " + holds),
 			mend:   sh("umount " + holds),
 			by:     "the file system unmounted",
-			long:   true,
 		},
 		{
 			name:   "file system of the holds unmounted",
 			inject: sh("umount --lazy " + state),
-			mend:   ready,
-			by:     "`pmcheck ready`",
+			mend:   again,
+			by:     "`pmcheck ready`, and a reload of pmcheck",
 			long:   true,
 		},
 	}
-	// The kernel sends no event for a mount. The marker makes the directory a valid one.
-	unseen := fault{
-		name:    "a hold that the kernel does not report",
-		said:    []string{"503 drain"},
-		haproxy: "NOLB",
-		within:  3 * time.Second,
-		by:      "the hold gone",
-		inject: sh(`
-pmcheck ready
-mkdir -p /root/unseen
-: >/root/unseen/.initialized
-echo '{"mode": "drain"}' >/root/unseen/unseen.json
-mount --bind /root/unseen ` + holds),
-		mend: sh("umount " + holds),
-	}
-	return append([]fault{unseen}, heldOut(faults)...)
+	return heldOut(faults)
 }
 
 // heldOut adds the expected answer to faults that count as maint.

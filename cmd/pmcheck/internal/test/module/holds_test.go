@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -93,4 +95,24 @@ func TestAnsibleExampleLiftsItsHoldOnlyAfterSuccess(t *testing.T) {
 		t.Error("the play succeeds although the work fails")
 	}
 	sh.assertMode(drain.Drain, "ansible")
+}
+
+func TestCloudInitExampleHoldsANewHost(t *testing.T) {
+	var config struct {
+		Files []struct{ Path, Content, Permissions string } `yaml:"write_files"`
+	}
+	if err := yaml.Unmarshal([]byte(lab.Read(t, tree(t, "examples", "holds", "cloud-init.yaml"))), &config); err != nil {
+		t.Fatal(err)
+	}
+	store := drain.Store{Persistent: t.TempDir()}
+	for _, f := range config.Files {
+		if filepath.Dir(f.Path) != "/var/lib/pmcheck/holds" || f.Permissions != "0644" {
+			t.Errorf("%s with the permissions %s", f.Path, f.Permissions)
+		}
+		lab.Write(t, filepath.Join(store.Persistent, filepath.Base(f.Path)), f.Content)
+	}
+	holds := store.Read().Holds()
+	if len(holds) != 1 || holds[0].Holder != "new-host" || holds[0].Mode != drain.Maint || holds[0].Code != "" {
+		t.Errorf("it sets %+v", holds)
+	}
 }

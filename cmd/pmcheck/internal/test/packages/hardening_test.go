@@ -56,22 +56,3 @@ func TestGroupUnitWorksInItsSandbox(t *testing.T) {
 		`[ "$(systemctl show -P MainPID pmcheck.service)" = `+pid+` ] || echo another`)
 	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=20", "pmcheck-puppet-group.service") // 1.4
 }
-
-// TestUpgradeDoesNotFollowLinks creates symbolic links where an upgrade writes files, in a
-// directory that a group of operators can write to.
-func TestUpgradeDoesNotFollowLinks(t *testing.T) {
-	s := boot(t, "links")
-	s.Host.MustRun("install", "-d", "-m", "2775", "-g", "users", "/var/lib/pmcheck/holds")
-	s.install(older)
-	s.Host.MustRun("ln", "-s", "/etc/nologin", "/var/lib/pmcheck/holds/.initialized")
-	s.install(newer)
-	s.Host.MustRun("test", "!", "-e", "/etc/nologin")
-
-	s.Host.MustRun("sh", "-c", "echo root >/etc/cron.allow; ln -sfn /etc/cron.allow /var/lib/pmcheck/holds/.initialized")
-	s.install(older)
-	s.assertPrints("root", "cat", "/etc/cron.allow")
-
-	s.Host.MustRun("rm", "/var/lib/pmcheck/holds/.initialized")
-	s.install(newer)
-	s.Host.MustRun("test", "-f", "/var/lib/pmcheck/holds/.initialized")
-}

@@ -40,8 +40,7 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 		{"without sockets", withoutSockets},
 		{"journal", journal},
 		{"remove and purge", removeAndPurge},
-		{"an upgrade keeps initial_mode in effect", keepsInitialMode},
-		{"initial_mode that is set after the installation", takesInitialMode},
+		{"a hold from before the installation", heldBeforeInstallation},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			part.test(t, s.with(t))
@@ -95,7 +94,6 @@ func upgrade(t *testing.T, s *hostSite) {
 	}
 	s.Host.MustRun("test", "!", "-L", link)
 	s.assertPrints("", "find", "/var/lib/pmcheck/holds", "-name", "*.json")
-	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/.initialized")
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 }
 
@@ -186,29 +184,17 @@ func removeAndPurge(t *testing.T, s *hostSite) {
 	s.waitForAnswer(20*time.Second, serving)
 }
 
-// takesInitialMode sets initial_mode as the first run of Puppet does: the package has started
-// the daemon by then.
-func takesInitialMode(t *testing.T, s *hostSite) {
+// heldBeforeInstallation installs the package where an installer has written a hold: the host
+// does not serve until that is lifted.
+func heldBeforeInstallation(t *testing.T, s *hostSite) {
 	s.Host.MustRun("dpkg", "--purge", "pmcheck")
-	s.install(older)
-	s.waitForAnswer(20*time.Second, serving)
-	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "initial_mode: maint\n", 0o644)
-	s.Host.MustRun("systemctl", "restart", "pmcheck")
-	s.waitForAnswer(10*time.Second, "503 maint")
-	s.Host.MustRun("pmcheck", "ready", "--all")
-	s.waitForAnswer(10*time.Second, serving)
-}
-
-// keepsInitialMode upgrades a host that has not been made ready for the first time.
-func keepsInitialMode(t *testing.T, s *hostSite) {
-	s.Host.MustRun("dpkg", "--purge", "pmcheck")
-	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "initial_mode: maint\n", 0o644)
+	s.Host.MustRun("mkdir", "-p", "/var/lib/pmcheck/holds")
+	s.Host.WriteFile("/var/lib/pmcheck/holds/new-host.json", `{"mode": "maint", "reason": "new host"}`, 0o644)
 	s.install(older)
 	s.waitForAnswer(20*time.Second, "503 maint")
 	stop := s.record("503 maint")
 	s.install(newer)
 	stop()
-	s.assertPrints("initial_mode: maint", "cat", "/etc/pmcheck/pmcheck.yaml")
-	s.Host.MustRun("pmcheck", "ready", "--all")
+	s.Host.MustRun("pmcheck", "ready", "--hold", "new-host")
 	s.waitForAnswer(10*time.Second, serving)
 }
