@@ -14,7 +14,7 @@ type Service struct {
 	// there is none.
 	Job string
 	// MainPID is its main process; 0 if there is none, or if systemd does not know which of
-	// its processes that is, as of Apache with Passenger.
+	// its processes that is, as of one that forks without a PID file.
 	MainPID uint32
 	// SubState is running while the service has processes, and none of them stops.
 	SubState string

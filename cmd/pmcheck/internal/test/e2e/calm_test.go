@@ -24,7 +24,7 @@ func TestCalmMasterIsLeftAlone(t *testing.T) {
 		handshake         = time.Second
 	)
 	r := lab.StartSite(t, lab.SiteOptions{YAML: fmt.Sprintf(
-		"probe: {interval: %s, timeout: %s, handshake: %s}\njruby: {interval: %s}\nheap: {interval: 10m}\n",
+		"probe: {interval: %s, timeout: %s, handshake: %s}\njruby: {interval: %s}\n",
 		interval, timeout, handshake, reading)})
 	// calm waits for three readings' time without a handshake, in which the master is asked at
 	// least and at most so often. Without calm there is at least one handshake in each second.

@@ -28,10 +28,10 @@ type PuppetMasterOptions struct {
 // A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
 // of all its addresses, with the packaged configuration in the packaged places.
 // Its CA signs every certificate request (autosign). On a host without Puppet Server it is
-// the Ruby master of Puppet 5: puppet-master.service, or apache2.service with Passenger.
+// the Ruby master of Puppet 5, which always is its own CA.
 type PuppetMaster struct {
 	Host *Host
-	Unit string // puppetserver, puppet-master or apache2
+	Unit string // puppetserver or puppet-master
 
 	tb testing.TB
 	ca *PuppetMaster // may be itself
@@ -49,7 +49,6 @@ const masterSSL = "/var/lib/puppet/ssl"
 const (
 	puppetServer = "puppetserver"
 	rubyMaster   = "puppet-master"
-	webServer    = "apache2"
 )
 
 // StartPuppetMaster configures, enables and starts the master's unit, and returns at once;
@@ -63,8 +62,6 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	}
 	if _, err := h.Run("systemctl", "cat", rubyMaster); err == nil {
 		m.Unit = rubyMaster
-	} else if _, err := h.Run("test", "-e", passengerSite); err == nil {
-		m.Unit = webServer
 	} else if h.root == "/" {
 		Need(tb, "puppetserver", "puppetserver")
 	}
@@ -74,13 +71,8 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	h.MustRun("rm", "-rf", m.caDir())
 	h.WriteFile("/etc/puppet/puppet.conf", m.puppetConf(opts), 0o644)
 	m.SetSitePP("")
-	switch {
-	case m.Unit == puppetServer:
+	if m.Unit == puppetServer {
 		m.configureServer(opts)
-	case m.Unit == webServer:
-		m.configurePassenger()
-	case m.ca != m:
-		m.IssueCert(h, m.Certname(), withNames(opts.AltNames))
 	}
 	h.MustRun("systemctl", "daemon-reload")
 	h.MustRun("systemctl", "enable", m.Unit)
@@ -138,13 +130,10 @@ func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 // needs a client certificate for its status. Its own CA exists once it answers a request for
 // the CA certificate, so that request is used instead.
 func (m *PuppetMaster) Status() (code int, body string, err error) {
-	switch {
-	case m.Unit == puppetServer:
+	if m.Unit == puppetServer {
 		return m.query().get("/status/v1/simple")
-	case m.ca == m:
-		return m.query().get("/puppet-ca/v1/certificate/ca?environment=production")
 	}
-	return m.Get("status.lab.example", "/puppet/v3/status/lab?environment=production")
+	return m.query().get("/puppet-ca/v1/certificate/ca?environment=production")
 }
 
 // Get requests path with a new certificate for certname, signed by m's CA.
@@ -209,7 +198,7 @@ func (m *PuppetMaster) puppetConf(opts PuppetMasterOptions) string {
 	names := append([]string{m.Certname()}, opts.AltNames...)
 	server := "[server]"
 	if m.Unit != puppetServer { // as Debian ships it; without ssldir it makes another CA
-		server = fmt.Sprintf("ssldir = %s\n\n[master]\nvardir = /var/lib/puppet\nca = %t", masterSSL, m.ca == m)
+		server = fmt.Sprintf("ssldir = %s\n\n[master]\nvardir = /var/lib/puppet", masterSSL)
 	}
 	return fmt.Sprintf(`[main]
 certname = %s

@@ -57,14 +57,6 @@ func Releases(suites ...string) []Release {
 	})
 }
 
-// Passenger returns Debian 11 with the Ruby master under Passenger, in Apache, in the place of
-// puppet-master.service.
-func Passenger() Release {
-	r := Releases("bullseye")[0]
-	r.Packages = append(slices.Clone(r.Packages[:len(r.Packages)-1]), "puppet-master-passenger")
-	return r
-}
-
 // release returns the release of a suite.
 func release(tb testing.TB, suite string) Release {
 	tb.Helper()

@@ -114,7 +114,7 @@ func (s *session) request(method, path, kind, body string) error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "application/json, text/pson") // Puppet 5 has lists of files as PSON only
+	req.Header.Set("Accept", "application/json")
 	req.Header.Set("X-Puppet-Version", "7.23.0")
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)

@@ -77,7 +77,7 @@ func (p *pool) each(line string) error {
 	return nil
 }
 
-func restartEach(p *pool) error { return p.each("systemctl restart " + p.masters[0].Unit) }
+func restartEach(p *pool) error { return p.each("systemctl restart puppetserver") }
 
 // reloadEach returns when the last master is back: systemctl reload does not wait for that.
 func reloadEach(p *pool) error {

@@ -55,31 +55,18 @@ func TestPoolInTheMiddleOfAnUpgrade(t *testing.T) {
 	p.publish("upgrade", p.measureAll(size.withPmcheck, size))
 }
 
-// TestPoolOfOneRelease restarts the masters of another Debian release behind its HAProxy. Under
-// WEBrick, the Ruby master answers one request at a time, so its catalogs are quick.
-func TestPoolOfOneRelease(t *testing.T) {
+// TestPoolOfPuppetServer8 restarts the masters of Debian 13 behind its HAProxy.
+func TestPoolOfPuppetServer8(t *testing.T) {
 	lab.Real(t)
 	if os.Getenv("PMCHECK_LONG") == "" {
 		t.Skip("takes half an hour; part of make e2e")
 	}
-	few := mix{quick: 2}
-	for _, tt := range []struct {
-		suite, table string
-		size         form
-	}{
-		{"bullseye", "ruby", form{runs: 120, withPmcheck: []scenario{
-			{"`systemctl restart puppet-master`, one after the other", few, restartEach, false},
-			{"upgrade of pmcheck", few, upgradePmcheck, false},
-		}}},
-		{"trixie", "eight", form{runs: 120, jrubies: 3, withPmcheck: short().withPmcheck}},
-	} {
-		t.Run(tt.suite, func(t *testing.T) {
-			s := shape{masters: []string{tt.suite, tt.suite}, workshops: []string{tt.suite}, balancer: tt.suite}
-			p := startPool(t, s, tt.size.jrubies, tt.size.largest())
-			p.balance(p.installPmcheck())
-			p.publish(tt.table, p.measureAll(tt.size.withPmcheck, tt.size))
-		})
-	}
+	const suite = "trixie"
+	size := form{runs: 120, jrubies: 3, withPmcheck: short().withPmcheck}
+	s := shape{masters: []string{suite, suite}, workshops: []string{suite}, balancer: suite}
+	p := startPool(t, s, size.jrubies, size.largest())
+	p.balance(p.installPmcheck())
+	p.publish("eight", p.measureAll(size.withPmcheck, size))
 }
 
 // measureAll measures one scenario after the other, each as a subtest.
