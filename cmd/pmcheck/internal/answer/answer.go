@@ -56,22 +56,3 @@ func For(s *monitor.State, service *monitor.Service, codes Codes, now time.Time)
 	mode, _ := s.Mode(service.Name, now)
 	return Decide(mode, service.Verdict.At(now), codes)
 }
-
-// Kind is the answer to balancers of one kind.
-type Kind struct {
-	Kind string `json:"kind"` // classic, graceful or health-only
-	Path string `json:"path"` // what such a balancer requests
-	Answer
-}
-
-// Kinds returns the answer about a service to each of the usual kinds of balancers.
-func Kinds(service string, mode drain.Mode, v check.Verdict) []Kind {
-	kind := func(name, query string, codes Codes) Kind {
-		return Kind{Kind: name, Path: "/" + service + query, Answer: Decide(mode, v, codes)}
-	}
-	return []Kind{
-		kind("classic", "", Codes{}),
-		kind("graceful", "?drain=404", Codes{Drain: http.StatusNotFound}),
-		kind("health-only", "?drain=200&maint=200", Codes{Drain: http.StatusOK, Maint: http.StatusOK}),
-	}
-}

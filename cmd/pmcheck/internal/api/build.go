@@ -70,7 +70,6 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 		Hint:         verdict.Reason.Hint(),
 		Answer:       answer.Decide(mode, verdict, answer.Codes{}),
 		ServingSince: since,
-		Answers:      answer.Kinds(v.Name, mode, verdict),
 		Probes:       v.Probes,
 	}
 }

@@ -29,8 +29,6 @@ var ErrNoService = errors.New("the daemon has no service")
 type (
 	// Answer is the answer to a balancer.
 	Answer = answer.Answer
-	// KindAnswer is the answer to one kind of balancer.
-	KindAnswer = answer.Kind
 	// Balancer is a client that asks for a service.
 	Balancer = balancer.Balancer
 	// View is what a balancer reports about this master.
@@ -78,7 +76,6 @@ type ServiceStatus struct {
 	// ServingSince is when that answer changed to 200 or from 200, as far as this daemon
 	// has seen.
 	ServingSince time.Time     `json:"serving_since,omitzero"`
-	Answers      []KindAnswer  `json:"answers"` // to each kind of balancer
 	Checks       []CheckStatus `json:"checks,omitempty"`
 	Probes       int64         `json:"probes"` // since the daemon started
 	// Obstacles keep a held service from being idle, or a ready one from being in

@@ -5,6 +5,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -70,10 +71,8 @@ func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 	for _, c := range s.Checks {
 		row(t, "check", checkLine(c, status.Time))
 	}
-	label := "answers"
-	for _, a := range s.Answers {
-		fmt.Fprintf(t, "%s\t%d %s\tto %s\t(%s)\n", label, a.Code, a.Body, a.Path, a.Kind)
-		label = ""
+	if !slices.ContainsFunc(status.Balancers, func(b api.Balancer) bool { return b.Service == s.Name }) {
+		fmt.Fprintf(t, "answer\t%s, but no balancer asks\n", answerText(s.Answer))
 	}
 }
 
@@ -133,8 +132,9 @@ func printBalancers(w io.Writer, status api.Status) {
 			sessions = fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
 		}
 		every, last := text.Age(api.Seconds(b.Interval)), text.Age(status.Time.Sub(b.Seen))
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%d\t%s\t%s\t%s\n",
-			b.Label(), b.Asks(), every, last, b.Answer.Code, view, weight, sessions)
+		told := answerText(api.Answer(b.Answer))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%s\t%s\t%s\t%s\n",
+			b.Label(), b.Asks(), every, last, told, view, weight, sessions)
 	}
 }
 

@@ -179,20 +179,12 @@ func service(name string, v check.Verdict, holds []lab.HoldStatus) lab.ServiceSt
 			mode = h.Mode
 		}
 	}
-	answer := lab.Decide(mode, v, lab.Codes{})
-	graceful := lab.Decide(mode, v, lab.Codes{Drain: 404})
-	health := lab.Decide(mode, v, lab.Codes{Drain: 200, Maint: 200})
 	return lab.ServiceStatus{
 		Name:    name,
 		Mode:    mode,
 		Verdict: v,
 		Hint:    v.Reason.Hint(),
-		Answer:  answer,
-		Answers: []lab.KindAnswer{
-			{Kind: "classic", Path: "/" + name, Answer: answer},
-			{Kind: "graceful", Path: "/" + name + "?drain=404", Answer: graceful},
-			{Kind: "health-only", Path: "/" + name + "?drain=200&maint=200", Answer: health},
-		},
+		Answer:  lab.Decide(mode, v),
 	}
 }
 

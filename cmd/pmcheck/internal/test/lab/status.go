@@ -26,11 +26,9 @@ type (
 	Client        = api.Client
 	ConfigStatus  = api.ConfigStatus
 	HoldStatus    = api.HoldStatus
-	KindAnswer    = api.KindAnswer
 	Obstacle      = api.Obstacle
 	ObstacleKind  = api.ObstacleKind
 	View          = api.View
-	Codes         = answer.Codes
 	Sample        = page.Sample // of the history that the page draws
 	Page          = page.Page
 )
@@ -47,9 +45,9 @@ const (
 // NewPage returns the status page.
 func NewPage() *Page { return page.New() }
 
-// Decide returns the answer to balancers.
-func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
-	return answer.Decide(mode, v, codes)
+// Decide returns the answer to a balancer that chose no codes.
+func Decide(mode drain.Mode, v check.Verdict) Answer {
+	return answer.Decide(mode, v, answer.Codes{})
 }
 
 // Finding returns the result of the named check of the first service, or the zero value if
