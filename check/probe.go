@@ -104,8 +104,8 @@ func probeCauses() []Cause {
 		{CAExpired, SideServer, ""},
 		{CRLExpired, SideCRL, "agents are refused: copy the CA's current CRL over this master's (puppet config print " +
 			"hostcrl), which Puppet Server reloads; on the CA renew it first"},
-		{CRLMissing, SideCRL, "puppet ssl bootstrap fetches a CRL that is missing; or set probe.revocation as " +
-			"certificate_revocation is set in puppet.conf"},
+		{CRLMissing, SideCRL, "puppet ssl bootstrap fetches a CRL that is missing; or set " +
+			"certificate_revocation in puppet.conf"},
 
 		{AuthDenied, SideAuth, "auth.conf lacks the rule for /status/v1/simple (allow-unauthenticated: true); " +
 			"agents may still be served"},

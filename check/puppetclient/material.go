@@ -23,9 +23,6 @@ const (
 	RevocationOff   Revocation = "off"   // none; the CRL file is not even read
 )
 
-// Words lists the depths.
-func (Revocation) Words() []string { return []string{"chain", "leaf", "off"} }
-
 // material is one consistent set of everything a handshake needs, read from
 // the files at one moment. It is immutable.
 type material struct {

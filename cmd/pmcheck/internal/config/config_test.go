@@ -144,7 +144,6 @@ func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
 		{"jruby: {interval: 6s}\n", false, 5500 * time.Millisecond},
 		{"jruby: {interval: 1s}\n", true, 9500 * time.Millisecond},
 		{"probe: {interval: 20s}\njruby: {interval: 26s}\n", false, 41500 * time.Millisecond},
-		{"probe: {revocation: off}\n", false, 5500 * time.Millisecond},
 		{"probe: {interval: 10s}\n", true, 29500 * time.Millisecond},
 		{"checks: {jruby: off}\n", false, 5500 * time.Millisecond},
 		{"checks: {jruby: warn}\n", true, 21500 * time.Millisecond},

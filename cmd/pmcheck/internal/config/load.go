@@ -108,7 +108,7 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	l := &Loaded{Config: o.defaults(), File: fullName(name), Content: data}
 	given, asked := o.given(name, data, found), layer{}
 	if askPuppet {
-		asked, l.Warnings = o.puppetLayer(given, found)
+		asked, l.Warnings = o.puppetLayer(given, &l.Config, found)
 	}
 	l.origins = overlay(defaultLayer(l.Config), given, asked)
 	l.origins.apply(&l.Config)

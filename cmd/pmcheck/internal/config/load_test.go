@@ -112,11 +112,10 @@ func TestClientsOutsideAllowAreAWarning(t *testing.T) {
 func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
-			config.DefaultFile: "listen: :9201\nprobe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n  revocation: leaf\n",
-			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\nmasterport = 8141\ncertificate_revocation = " +
-				"false\n",
-			"/etc/puppet/code/":    "",
-			"/var/lib/puppet/ssl/": "",
+			config.DefaultFile:        "listen: :9201\nprobe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n",
+			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\nmasterport = 8141\n",
+			"/etc/puppet/code/":       "",
+			"/var/lib/puppet/ssl/":    "",
 		}),
 		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=4",
 			"PMCHECK_LISTEN=:9202", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
@@ -127,7 +126,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := values(l, "listen", "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key",
-		"probe.revocation", "probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.max_age")
+		"probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.max_age")
 	want := []string{
 		"listen: \":9203\" # flag --listen",
 		"allow: [10.0.0.0/8, \"::1/128\"] # environment PMCHECK_ALLOW",
@@ -135,7 +134,6 @@ func TestStrongerSourceWins(t *testing.T) {
 		"probe.certname: m1.example.org # /etc/puppet/puppet.conf:2",
 		"probe.certificate: /var/lib/puppet/ssl/certs/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
 		"probe.key: /var/lib/puppet/ssl/private_keys/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
-		"probe.revocation: leaf # /etc/pmcheck/pmcheck.yaml:6",
 		"probe.interval: 2s # default",
 		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:5",
 		"probe.rise: 3 # environment PMCHECK_PROBE_RISE",

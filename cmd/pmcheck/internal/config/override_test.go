@@ -60,7 +60,6 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		{"off became false", "checks: {disk: false}\n", nil, "checks.disk: off # F:1"},
 		{"off in the environment", "", []string{"PMCHECK_CHECKS_DISK=off"},
 			"checks.disk: off # environment PMCHECK_CHECKS_DISK"},
-		{"revocation off", "probe: {revocation: off}\n", nil, "probe.revocation: off # F:1"},
 		{"bare zero", "probe: {max_age: 0}\n", nil,
 			"probe.max_age: 21.5s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval"},
 		{"shortest max_age", "probe: {max_age: 3500ms}\n", nil, "probe.max_age: 3.5s # F:1"},

@@ -26,10 +26,11 @@ type Probe struct {
 	// CA is the bundle that the master's certificate must chain to.
 	CA string `yaml:"ca" path:"optional"`
 	// CRL is the bundle of revocation lists; unused with puppetclient.RevocationOff.
-	CRL        string                  `yaml:"crl" path:"optional"`
-	Revocation puppetclient.Revocation `yaml:"revocation"`
-	// Environment is the Puppet environment named in the URLs that need one.
-	Environment string `yaml:"environment"`
+	CRL string `yaml:"crl" path:"optional"`
+	// Revocation is certificate_revocation of puppet.conf.
+	Revocation puppetclient.Revocation `yaml:"-"`
+	// Environment is the Puppet environment named in the URLs that need one, that of puppet.conf.
+	Environment string `yaml:"-"`
 	// Interval is the time from the start of one probe to the start of the next.
 	Interval time.Duration `yaml:"interval" min:"100ms" max:"5m"`
 	// Timeout is the longest that one probe may take; below Interval.
@@ -159,8 +160,6 @@ func (j judge) probe(p Probe) {
 	j.rule("probe.address", isTarget(p.Address), show(p.Address)+" is not a host and port", "such as localhost:8140")
 	j.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
 		"lower case, no spaces, no slash")
-	j.rule("probe.environment", isWord(p.Environment), show(p.Environment)+" is not an environment",
-		"letters, digits and underscores")
 	j.rule("probe.timeout", p.Timeout < p.Interval,
 		fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
 		"a probe has to end before the next begins", "probe.interval")
@@ -204,5 +203,3 @@ func IsMember(s string) bool {
 func isCertname(s string) bool {
 	return s == strings.ToLower(s) && !strings.ContainsAny(s, "/\\ \t\r\n\x00")
 }
-
-func isWord(s string) bool { return regexp.MustCompile(`^\w+$`).MatchString(s) }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 // A puppetHost finds settings of the probe in the Puppet installation of this host.
 type puppetHost struct {
 	Options
+	config   *Config // for what is no setting
 	layout   layout
 	conf     *puppetConf
 	given    layer
@@ -25,13 +27,14 @@ type puppetHost struct {
 	warnings []string
 }
 
-// puppetLayer returns the settings that given lacks and Puppet's configuration has.
-func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
+// puppetLayer returns the settings that given lacks and Puppet's configuration has. What is
+// derived from that configuration and cannot be set goes into c.
+func (o Options) puppetLayer(given layer, c *Config, faults *faults) (layer, []string) {
 	path := given.text("puppet.conf")
 	if path != "" && !filepath.IsAbs(path) {
 		return nil, nil // the rules report it
 	}
-	p := &puppetHost{Options: o, given: given, found: layer{}, faults: faults}
+	p := &puppetHost{Options: o, config: c, given: given, found: layer{}, faults: faults}
 	var ok bool
 	if p.layout, p.warnings, ok = o.layout(path); !ok {
 		p.without()
@@ -42,7 +45,8 @@ func (o Options) puppetLayer(given layer, faults *faults) (layer, []string) {
 	}
 	p.places()
 	p.port()
-	p.take("probe.revocation", revocation, "certificate_revocation")
+	p.revocation()
+	p.environment()
 	if p.certname() {
 		p.path("probe.certificate", "hostcert")
 		p.path("probe.key", "hostprivkey")
@@ -76,14 +80,8 @@ func (p *puppetHost) without() {
 			"set puppet.conf, or "+join(missing))
 		return
 	}
-	revocation := p.given["probe.revocation"]
-	switch {
-	case !p.wants("probe.crl") || revocation.value == puppetclient.RevocationOff:
-	case !p.wants("probe.revocation"):
-		p.faults.add(revocation.at, "probe.crl", "is missing", "or set probe.revocation: off")
-	default:
-		p.found.set("probe.revocation", puppetclient.RevocationOff,
-			place{layerPuppet, 0, "derived from probe.crl, which is empty"})
+	if p.wants("probe.crl") {
+		p.config.Probe.Revocation = puppetclient.RevocationOff
 		p.warnings = append(p.warnings, "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)")
 	}
 }
@@ -131,62 +129,56 @@ func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool)
 	return "", r, false
 }
 
-// take sets a key from a setting of Puppet that may have several names. meaning converts
-// its value.
-func (p *puppetHost) take(key string, meaning func(string) (any, error), names ...string) {
-	if !p.wants(key) {
-		return
-	}
-	name, r, ok := p.setting(names...)
-	if !ok {
-		return
-	}
-	value, err := meaning(r.value)
-	if err != nil {
-		p.sound(p.conf.fault(r.own, name, err.Error()))
-		return
-	}
-	p.found.set(key, value, p.conf.place(r, ""))
-}
-
 // port sets the address of the Ruby master. Puppet Server ignores the port in puppet.conf,
 // which may be that of a balancer to which agents connect. Its own is in webserver.conf,
 // which the unit hides from the daemon together with the keys beside it.
 func (p *puppetHost) port() {
-	if !p.layout.server {
-		p.take("probe.address", address, "serverport", "masterport")
-		return
-	}
 	if !p.wants("probe.address") {
 		return
 	}
-	if name, r, ok := p.setting("serverport", "masterport"); ok && r.value != "8140" {
+	name, r, ok := p.setting("serverport", "masterport")
+	n, err := strconv.ParseUint(r.value, 10, 16)
+	switch {
+	case !ok || p.layout.server && r.value == "8140":
+	case p.layout.server:
 		p.warnings = append(p.warnings, fmt.Sprintf(
 			"%s = %s in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 (set probe.address)",
 			name, r.value))
+	case err != nil || n == 0:
+		p.sound(p.conf.fault(r.own, name, show(r.value)+" is not a port"))
+	default:
+		p.found.set("probe.address", net.JoinHostPort("localhost", r.value), p.conf.place(r, ""))
 	}
 }
 
-// address returns the address of the master that listens on a port of this host.
-func address(port string) (any, error) {
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return nil, errors.New(show(port) + " is not a port")
+// revocation takes how deep certificates are looked up in the CRL.
+func (p *puppetHost) revocation() {
+	name, r, ok := p.setting("certificate_revocation")
+	if !ok {
+		return
 	}
-	return net.JoinHostPort("localhost", port), nil
-}
-
-// revocation reads a certificate_revocation.
-func revocation(text string) (any, error) {
-	switch strings.ToLower(text) {
+	switch strings.ToLower(r.value) {
 	case "true", "chain":
-		return puppetclient.RevocationChain, nil
+		p.config.Probe.Revocation = puppetclient.RevocationChain
 	case "leaf":
-		return puppetclient.RevocationLeaf, nil
+		p.config.Probe.Revocation = puppetclient.RevocationLeaf
 	case "false":
-		return puppetclient.RevocationOff, nil
+		p.config.Probe.Revocation = puppetclient.RevocationOff
+	default:
+		p.sound(p.conf.fault(r.own, name, show(r.value)+" is not one of chain, leaf, true, false"))
 	}
-	return nil, errors.New(show(text) + " is not one of chain, leaf, true, false")
 }
+
+// environment takes the environment of the URLs that need one. Any that exists will do, so one
+// with a name that Puppet would refuse is left alone: it is no reason to refuse to start.
+func (p *puppetHost) environment() {
+	text, _ := p.conf.lookup("environment")
+	if r := p.conf.resolve("environment"); text != "" && r.err == nil && isWord(r.value) {
+		p.config.Probe.Environment = r.value
+	}
+}
+
+func isWord(s string) bool { return regexp.MustCompile(`^\w+$`).MatchString(s) }
 
 // path sets a key to the path that a setting of Puppet resolves to.
 func (p *puppetHost) path(key, setting string) {

@@ -20,8 +20,6 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 		{"no Puppet", nil, "probe: {certname: m1, key: /k}\n",
 			"no Puppet on this host: there is no /etc/puppetlabs/puppet/puppet.conf, /etc/puppetlabs/puppet/ssl, " +
 				"/etc/puppet/puppet.conf, /var/lib/puppet/ssl (set puppet.conf, or probe.certificate and probe.ca)"},
-		{"no Puppet, no CRL", nil, "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, revocation: leaf}\n",
-			"F:1: probe.crl: is missing (or set probe.revocation: off)"},
 		{"named and absent", nil, "puppet: {conf: /srv/puppet.conf}\n", "/srv/puppet.conf: no such file or directory"},
 		{"a directory", map[string]string{aioConf + "/": ""}, "", "/etc/puppetlabs/puppet/puppet.conf: is a directory"},
 		{"not an ini file", map[string]string{aioConf: "[main\n"}, "",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -35,7 +36,6 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 					"/etc/puppetlabs/puppet/puppet.conf:4",
 				"probe.ca: /etc/puppetlabs/puppet/ssl/certs/ca.pem # AIO layout",
 				"probe.crl: /etc/puppetlabs/puppet/ssl/crl.pem # AIO layout",
-				"probe.revocation: chain # default",
 			},
 		},
 		{
@@ -159,21 +159,6 @@ serverport = 8143
 			want: []string{"probe.certname: c # /etc/puppetlabs/puppet/puppet.conf:6"},
 		},
 		{
-			name:  "revocation leaf",
-			files: map[string]string{aioConf: "certname = a\ncertificate_revocation = leaf\n"},
-			want:  []string{"probe.revocation: leaf # /etc/puppetlabs/puppet/puppet.conf:2"},
-		},
-		{
-			name:  "revocation true",
-			files: map[string]string{aioConf: "certname = a\ncertificate_revocation = True\n"},
-			want:  []string{"probe.revocation: chain # /etc/puppetlabs/puppet/puppet.conf:2"},
-		},
-		{
-			name:  "revocation false",
-			files: map[string]string{aioConf: "certname = a\ncertificate_revocation = false\n"},
-			want:  []string{"probe.revocation: off # /etc/puppetlabs/puppet/puppet.conf:2"},
-		},
-		{
 			name:  "the master's certificate has another name",
 			files: map[string]string{aioConf: "certname = a\n", aioCerts + "b.pem": ""},
 			yaml:  "probe: {certname: b}\n",
@@ -226,13 +211,13 @@ serverport = 8143
 		{
 			name: "no Puppet",
 			yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n",
-			want: []string{"probe.crl: \"\" # default", "probe.revocation: off # derived from probe.crl, which is empty"},
+			want: []string{"probe.crl: \"\" # default"},
 			warn: "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)",
 		},
 		{
 			name: "no Puppet, but a CRL",
 			yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, crl: /crl}\n",
-			want: []string{"probe.crl: /crl # F:1", "probe.revocation: chain # default"},
+			want: []string{"probe.crl: /crl # F:1"},
 		},
 	}
 	for _, tt := range tests {
@@ -251,6 +236,40 @@ serverport = 8143
 			}
 			if got := strings.Join(l.Warnings, "\n"); got != tt.warn {
 				t.Errorf("warning %q, want %q", got, tt.warn)
+			}
+		})
+	}
+}
+
+func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
+	const set = "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n"
+	for _, tt := range []struct {
+		name, conf, yaml string
+		revocation       puppetclient.Revocation
+		environment      string
+	}{
+		{"neither", "certname = a\n", "", puppetclient.RevocationChain, "production"},
+		{"leaf", "certificate_revocation = leaf\n", "", puppetclient.RevocationLeaf, "production"},
+		{"true", "certificate_revocation = True\n", "", puppetclient.RevocationChain, "production"},
+		{"false", "certificate_revocation = false\n", "", puppetclient.RevocationOff, "production"},
+		{"an environment", "[main]\nbranch = dev\nenvironment = $branch\n", "", puppetclient.RevocationChain, "dev"},
+		{"an agent's environment", "[agent]\nenvironment = dev\n", "", puppetclient.RevocationChain, "production"},
+		{"not an environment", "environment = a/b\n", "", puppetclient.RevocationChain, "production"},
+		{"an unknown environment", "environment = $nonesuch\n", "", puppetclient.RevocationChain, "production"},
+		{"no Puppet, no CRL", "", set, puppetclient.RevocationOff, "production"},
+		{"no Puppet, but a CRL", "", strings.Replace(set, "}", ", crl: /c}", 1), puppetclient.RevocationChain, "production"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]string{}
+			if tt.conf != "" {
+				files[aioConf] = tt.conf
+			}
+			l, err := load(t, files, tt.yaml)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := l.Config.Probe; p.Revocation != tt.revocation || p.Environment != tt.environment {
+				t.Errorf("%s, %s; want %s, %s", p.Revocation, p.Environment, tt.revocation, tt.environment)
 			}
 		})
 	}

@@ -24,13 +24,16 @@ type field struct {
 }
 
 // fields returns the settings of c in the order of the struct. Its structs are
-// sections, named by their yaml tags.
+// sections, named by their yaml tags. A field with the tag yaml:"-" is derived, and no setting.
 func fields(c *Config) []field { return appendFields(nil, "", reflect.ValueOf(c).Elem()) }
 
 func appendFields(list []field, prefix string, v reflect.Value) []field {
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
 		key := prefix + tag.Get("yaml")
+		if tag.Get("yaml") == "-" {
+			continue
+		}
 		if checks, is := f.Interface().(check.List); is {
 			list = appendChecks(list, checks)
 		} else if f.Kind() == reflect.Struct {

@@ -18,8 +18,8 @@ func noRestart() []string {
 	return slices.Concat([]string{
 		// The daemon takes these at a reload.
 		"allow", "status_allow", "balancers", "services", "fleet", "puppet.conf", "probe.address",
-		"probe.certname", "probe.certificate", "probe.key", "probe.ca", "probe.crl", "probe.revocation",
-		"probe.environment", "probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.handshake",
+		"probe.certname", "probe.certificate", "probe.key", "probe.ca", "probe.crl",
+		"probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.handshake",
 		"probe.max_age", "budget.database", "budget.pool", "budget.max_out", "budget.lapse",
 		"budget.settle",
 	}, []string{
@@ -97,6 +97,7 @@ func eachSetting(section reflect.Value, prefix string, visit func(key string, v 
 	for i := range section.NumField() {
 		v, key := section.Field(i), prefix+section.Type().Field(i).Tag.Get("yaml")
 		switch {
+		case strings.HasSuffix(key, "-"): // derived, and no setting
 		case v.Type() == reflect.TypeFor[check.List]():
 		case v.Kind() == reflect.Struct:
 			eachSetting(v, key+".", visit)

@@ -82,7 +82,7 @@ describe 'pmcheck' do
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
           'address' => '[::1]:8140', 'certname' => 'puppet1.example.com', 'certificate' => '/c.pem', 'key' => '/k.pem',
-          'ca' => '/ca.pem', 'crl' => '/crl.pem', 'revocation' => 'leaf', 'environment' => 'test', 'interval' => '3s',
+          'ca' => '/ca.pem', 'crl' => '/crl.pem', 'interval' => '3s',
           'timeout' => '1500ms', 'rise' => 2, 'fall' => 3, 'handshake' => '1m30s', 'max_age' => '10s'
         },
         checks: { 'jruby' => 'eject', 'unit' => 'off', 'expiry' => 'warn', 'disk' => 'eject', 'code' => 'warn',
@@ -233,7 +233,7 @@ describe 'pmcheck' do
     max_connections: ['10', 0, 65_537, 1.5], socket: ['pmcheck.sock'],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
     probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'rise' => '1' }, { 'fall' => 0 },
-            { 'address' => 'localhost' }, { 'revocation' => false }, { 'environment' => 'a/b' }, { 'timeuot' => '1s' }],
+            { 'address' => 'localhost' }, { 'timeuot' => '1s' }],
     services: ['ca', ['CA']],
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'busy_fall' => '5' }], unit: [{ 'names' => [] }],
     expiry: [{ 'warn' => '30x' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
