@@ -49,7 +49,6 @@ type Host struct {
 	Environment string // Puppet's
 	Credentials *puppetclient.Credentials
 	Timeout     time.Duration // of a probe, and of any check that should be as quick
-	Handshake   time.Duration // how long the probe keeps a connection at most
 	// Client is the client of the master's Prober, which the checks that ask the master
 	// share: a handshake costs it more than their requests. If it is nil, they have clients
 	// of their own.
@@ -68,14 +67,14 @@ func (h Host) Prober(service string) *Prober {
 		ServerName:  h.Certname,
 		Credentials: h.Credentials,
 		Timeout:     h.Timeout,
-		Handshake:   h.Handshake,
 	}}
 }
 
 // client returns a new client for a service of its own.
 func (h Host) client() *puppetclient.Client {
-	h.Handshake = longHandshake
-	return &h.Prober("").Client
+	client := &h.Prober("").Client
+	client.Handshake = longHandshake
+	return client
 }
 
 // shared returns a client for the master, and what Scheduled.Client must be: that client,

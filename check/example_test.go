@@ -43,13 +43,13 @@ func ExampleProber() {
 	// unhealthy, network: refused
 }
 
-// A judge asks for a second probe before it calls a healthy master unhealthy, and needs
-// Rise good results before it calls it healthy again.
+// A judge asks for a second probe before it calls a healthy master unhealthy. One good result
+// makes it healthy again.
 func ExampleJudge() {
-	judge := check.Judge{Rise: 2, MaxAge: 6 * time.Second}
+	judge := check.Judge{MaxAge: 6 * time.Second}
 	refused := check.Result{Fault: &check.Fault{Reason: check.Refused, Err: syscall.ECONNREFUSED}}
 	var last check.Verdict
-	for _, result := range []check.Result{{}, refused, refused, {}, {}} {
+	for _, result := range []check.Result{{}, refused, refused, {}} {
 		result.Asked = time.Now()
 		verdict, confirm := judge.Observe(result)
 		fmt.Println(verdict.Health, verdict.Reason, confirm)
@@ -60,7 +60,6 @@ func ExampleJudge() {
 	// Output:
 	// healthy ok false
 	// healthy ok true
-	// unhealthy refused false
 	// unhealthy refused false
 	// healthy ok false
 	// unknown stale

@@ -17,38 +17,34 @@ func TestJudgeConfirmsBeforeItConcludes(t *testing.T) {
 	)
 	tests := []struct {
 		name    string
-		rise    int
 		fall    int
 		results []check.Reason
 		want    check.Health
 		reason  check.Reason
 		confirm bool
 	}{
-		{"nothing known", 1, 1, nil, check.Unknown, check.NotProbed, false},
-		{"first good result counts at once", 3, 3, []check.Reason{good}, check.Healthy, check.OK, false},
-		{"first fault counts at once", 3, 3, []check.Reason{refused}, check.Unhealthy, refused, false},
-		{"first silence counts at once", 3, 3, []check.Reason{silence}, check.Unhealthy, silence, false},
-		{"definite fault waits for confirmation", 1, 1, []check.Reason{good, refused}, check.Healthy, check.OK, true},
-		{"definite fault confirmed", 1, 1, []check.Reason{good, refused, refused}, check.Unhealthy, refused, false},
-		{"confirmed by another fault", 1, 1, []check.Reason{good, refused, failing}, check.Unhealthy, failing, false},
-		{"confirmed by silence", 1, 3, []check.Reason{good, refused, silence}, check.Unhealthy, silence, false},
-		{"not confirmed", 1, 1, []check.Reason{good, refused, good}, check.Healthy, check.OK, false},
-		{"silence below fall", 1, 3, []check.Reason{good, silence, silence}, check.Healthy, check.OK, true},
-		{"silence reaches fall", 1, 3, []check.Reason{good, silence, silence, silence}, check.Unhealthy, silence, false},
-		{"silence with fall 1", 1, 1, []check.Reason{good, silence}, check.Unhealthy, silence, false},
-		{"silence interrupted", 1, 2, []check.Reason{good, silence, good, silence}, check.Healthy, check.OK, true},
-		{"silence, then a definite fault", 1, 3, []check.Reason{good, silence, refused}, check.Unhealthy, refused, false},
-		{"our own fault is no verdict on the master", 1, 1, []check.Reason{good, denied, denied}, check.Unknown, denied,
+		{"nothing known", 1, nil, check.Unknown, check.NotProbed, false},
+		{"first good result counts at once", 3, []check.Reason{good}, check.Healthy, check.OK, false},
+		{"first fault counts at once", 3, []check.Reason{refused}, check.Unhealthy, refused, false},
+		{"first silence counts at once", 3, []check.Reason{silence}, check.Unhealthy, silence, false},
+		{"definite fault waits for confirmation", 1, []check.Reason{good, refused}, check.Healthy, check.OK, true},
+		{"definite fault confirmed", 1, []check.Reason{good, refused, refused}, check.Unhealthy, refused, false},
+		{"confirmed by another fault", 1, []check.Reason{good, refused, failing}, check.Unhealthy, failing, false},
+		{"confirmed by silence", 3, []check.Reason{good, refused, silence}, check.Unhealthy, silence, false},
+		{"not confirmed", 1, []check.Reason{good, refused, good}, check.Healthy, check.OK, false},
+		{"silence below fall", 3, []check.Reason{good, silence, silence}, check.Healthy, check.OK, true},
+		{"silence reaches fall", 3, []check.Reason{good, silence, silence, silence}, check.Unhealthy, silence, false},
+		{"silence with fall 1", 1, []check.Reason{good, silence}, check.Unhealthy, silence, false},
+		{"silence interrupted", 2, []check.Reason{good, silence, good, silence}, check.Healthy, check.OK, true},
+		{"silence, then a definite fault", 3, []check.Reason{good, silence, refused}, check.Unhealthy, refused, false},
+		{"our own fault is no verdict on the master", 1, []check.Reason{good, denied, denied}, check.Unknown, denied,
 			false},
-		{"rise not reached", 3, 1, []check.Reason{refused, good, good}, check.Unhealthy, refused, false},
-		{"rise reached", 3, 1, []check.Reason{refused, good, good, good}, check.Healthy, check.OK, false},
-		{"rise starts again", 2, 1, []check.Reason{refused, good, refused, good}, check.Unhealthy, refused, false},
-		{"starting is warming", 1, 1, []check.Reason{check.StateStarting}, check.Warming, check.StateStarting, false},
-		{"zero rise and fall mean one", 0, 0, []check.Reason{refused, good}, check.Healthy, check.OK, false},
+		{"starting is warming", 1, []check.Reason{check.StateStarting}, check.Warming, check.StateStarting, false},
+		{"zero fall means one", 0, []check.Reason{refused, good}, check.Healthy, check.OK, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			j := check.Judge{Rise: tt.rise, Fall: tt.fall, MaxAge: time.Minute}
+			j := check.Judge{Fall: tt.fall, MaxAge: time.Minute}
 			now := time.Now()
 			confirm := false
 			for _, reason := range tt.results {

@@ -185,7 +185,7 @@ func schedule[T any](t *testing.T, m *checktest.Master, change func(*T)) *check.
 			continue
 		}
 		change(settings)
-		host := check.Host{Certname: certname, Timeout: 5 * time.Second, Handshake: time.Minute}
+		host := check.Host{Certname: certname, Timeout: 5 * time.Second}
 		if m != nil {
 			host.Address, host.Certname = m.Address(), m.Name
 			host.Credentials = &puppetclient.Credentials{Files: m.Files()}

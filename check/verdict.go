@@ -1,9 +1,6 @@
 package check
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Health is a conclusion about a master.
 type Health string
@@ -56,13 +53,11 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 // Judge turns the results of successive probes into a verdict. It is not safe for
 // concurrent use: one probe loop owns one judge.
 //
-// A good result makes a master healthy at once if nothing was known about it. If it
-// was not healthy, it takes Rise good results in a row. A definite fault (refused,
+// A good result makes a master healthy at once: a balancer has a rise of its own. A definite fault (refused,
 // TLS, an error answer) makes a healthy master unhealthy as soon as a second probe
 // confirms it; with timeouts it takes Fall of them in a row. Until then Observe asks
 // for the next probe at once.
 type Judge struct {
-	Rise   int           // good results needed to become healthy again; less than 1 means 1
 	Fall   int           // timeouts in a row that make the master unhealthy; less than 1 means 1
 	MaxAge time.Duration // how long a result is valid; 0 means for ever
 	// Patience, if above 1, replaces Fall while the master is known to be saturated;
@@ -70,7 +65,6 @@ type Judge struct {
 	Patience int
 
 	verdict Verdict
-	good    int  // good results in a row
 	bad     int  // results with a fault in a row
 	suspect bool // one of those faults was definite
 }
@@ -82,14 +76,10 @@ func (j *Judge) Verdict() Verdict { return j.verdict }
 // true, the caller should probe again now, because the verdict depends on it.
 func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
 	if r.Fault == nil {
-		j.good, j.bad, j.suspect = j.good+1, 0, false
-		if h := j.verdict.Health; h != "" && !h.Serves() && j.good < j.Rise {
-			detail := fmt.Sprintf("answers again, %d good of %d needed", j.good, j.Rise)
-			return j.conclude(r, h, j.verdict.Reason, detail), false
-		}
+		j.bad, j.suspect = 0, false
 		return j.conclude(r, Healthy, OK, ""), false
 	}
-	j.good, j.bad = 0, j.bad+1
+	j.bad++
 	silent := !r.Fault.Definite() && !j.suspect
 	j.suspect = !silent
 	if j.verdict.Health.Serves() {

@@ -8,8 +8,5 @@ type Pmcheck::Probe = Struct[{
     Optional['crl']         => Stdlib::Absolutepath,
     Optional['interval']    => Pmcheck::Duration,
     Optional['timeout']     => Pmcheck::Duration,
-    Optional['rise']        => Integer[1],
     Optional['fall']        => Integer[1],
-    Optional['handshake']   => Pmcheck::Duration,
-    Optional['max_age']     => Pmcheck::Duration,
 }]

@@ -70,9 +70,9 @@ func TestBadConfigsAreRefused(t *testing.T) {
 				"F:1: budget.settle: 0s is out of range (5s to 1h)\n" +
 				"F:1: budget.pool: \"a b\" is not the name of a pool (letters, digits, dot, underscore and hyphen)"},
 		{"alias", "listen: &a :1\nsocket: *a\n", "F:2: socket: the alias *a is not a value"},
-		{"alias for a section", "probe: &a {rise: 1}\nlog: *a\n",
+		{"alias for a section", "probe: &a {fall: 1}\nlog: *a\n",
 			"F:2: log: the alias *a is not a section (write key: value)"},
-		{"merge key", "probe:\n  <<: {rise: 1}\n", "F:2: unknown setting probe.<<"},
+		{"merge key", "probe:\n  <<: {fall: 1}\n", "F:2: unknown setting probe.<<"},
 		{"key is a number", "1: 2\n", "F:1: 1 is not the name of a setting"},
 		{"key is a list", "[a]: 2\n", "F:1: a list is not the name of a setting"},
 		{"number for text", "listen: 9200\n", `F:1: listen: 9200 is not an address (":9200" for every interface)`},
@@ -94,8 +94,8 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"not a duration", "probe: {timeout: soon}\n",
 			"F:1: probe.timeout: soon is not a duration (such as 2s, 1500ms or 1m30s)"},
 		{"negative duration", "probe: {timeout: -1s}\n", "F:1: probe.timeout: -1s is out of range (10ms to 5m)"},
-		{"float for a number", "probe: {rise: 1.9}\n", "F:1: probe.rise: 1.9 is not a whole number"},
-		{"text for a number", "probe: {rise: '2'}\n", `F:1: probe.rise: "2" is text (without quotes: 2)`},
+		{"float for a number", "probe: {fall: 1.9}\n", "F:1: probe.fall: 1.9 is not a whole number"},
+		{"text for a number", "probe: {fall: '2'}\n", `F:1: probe.fall: "2" is text (without quotes: 2)`},
 		{"hexadecimal", "max_connections: 0x10\n", "F:1: max_connections: 0x10 is not a whole number"},
 		{"zero connections", "max_connections: 0\n", "F:1: max_connections: 0 is out of range (1 to 65536)"},
 		{"typo in a word", "checks: {disk: wran}\n",
@@ -130,11 +130,6 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: probe.timeout: 2s is not below probe.interval, 2s (a probe has to end before the next begins)"},
 		{"interval below timeout", "probe:\n  interval: 1s\n",
 			"F:2: probe.timeout: 1.5s is not below probe.interval, 1s (a probe has to end before the next begins)"},
-		{"handshake below interval", "probe: {handshake: 1s}\n",
-			"F:1: probe.handshake: 1s is below probe.interval, 2s (equal means a handshake for every probe)"},
-		{"max_age", "probe: {max_age: 3s}\n",
-			"F:1: probe.max_age: 3s is below 3.5s (at least probe.interval + probe.fall * probe.timeout)"},
-		{"rise", "probe: {rise: 0}\n", "F:1: probe.rise: 0 is out of range (1 to 100)"},
 		{"fall", "probe: {fall: 101}\n", "F:1: probe.fall: 101 is out of range (1 to 100)"},
 		{"level", "log: {level: warning}\n", "F:1: log.level: warning is not one of debug, info, warn, error"},
 		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",
@@ -142,10 +137,10 @@ func TestBadConfigsAreRefused(t *testing.T) {
 				":9200 for every interface)"},
 		{"no follow-up of a fault", "probe:\n  timeout: 5\n  interval: 1s\n",
 			"F:2: probe.timeout: 5 needs a unit (5s or 5m)"},
-		{"all at once, by line", "log: {level: loud}\nlisten: 1\nprobe:\n  rise: 0\nallow: [x, y]\n",
+		{"all at once, by line", "log: {level: loud}\nlisten: 1\nprobe:\n  fall: 0\nallow: [x, y]\n",
 			"F:1: log.level: loud is not one of debug, info, warn, error\n" +
 				"F:2: listen: 1 is not an address (\":1\" for every interface)\n" +
-				"F:4: probe.rise: 0 is out of range (1 to 100)\n" +
+				"F:4: probe.fall: 0 is out of range (1 to 100)\n" +
 				"F:5: allow: x is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
 				"F:5: allow: y is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
 	}

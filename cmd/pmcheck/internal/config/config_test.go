@@ -83,7 +83,7 @@ func TestUncommentedSampleShowsEveryDefault(t *testing.T) {
 		t.Errorf("the sample does not show the defaults (-want +got):\n%s", d)
 	}
 	for _, s := range l.Settings() {
-		if !strings.HasPrefix(s.Origin, file+":") && s.Key != "probe.max_age" {
+		if !strings.HasPrefix(s.Origin, file+":") {
 			t.Errorf("the sample lacks %s", s.Key)
 		}
 	}
@@ -91,7 +91,7 @@ func TestUncommentedSampleShowsEveryDefault(t *testing.T) {
 
 func TestSettingsCanBeLoadedAgain(t *testing.T) {
 	l, err := config.Check(config.Options{File: write(t,
-		"allow: [10.0.0.0/8, '::1']\nlisten: '[::1]:80'\nprobe: {handshake: 1h30m}\n")})
+		"allow: [10.0.0.0/8, '::1']\nlisten: '[::1]:80'\nguard: {return: 30m30s}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +130,8 @@ func TestDetectionIsTheWorstCase(t *testing.T) {
 	}
 }
 
-// TestCalmNeedsReadingsOftenEnough: whoever has a shorter probe.interval or probe.max_age
-// configured still has a hang noticed as soon as that promises.
+// TestCalmNeedsReadingsOftenEnough: with a shorter probe.interval a hang is still noticed as soon
+// as that promises.
 func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
 	tests := []struct {
 		yaml   string
@@ -147,10 +147,6 @@ func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
 		{"probe: {interval: 10s}\n", true, 29500 * time.Millisecond},
 		{"checks: {jruby: off}\n", false, 5500 * time.Millisecond},
 		{"checks: {jruby: warn}\n", true, 21500 * time.Millisecond},
-		{"probe: {max_age: 6s}\n", false, 6 * time.Second},
-		{"probe: {max_age: 9400ms}\n", false, 9400 * time.Millisecond},
-		{"probe: {max_age: 9500ms}\n", true, 9500 * time.Millisecond},
-		{"probe: {max_age: 9500ms, fall: 2}\n", false, 9500 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		l, err := config.Check(config.Options{File: write(t, tt.yaml)})
@@ -159,19 +155,16 @@ func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
 			continue
 		}
 		if got := l.Config; got.Calm() != tt.calm || got.Probe.MaxAge != tt.maxAge {
-			t.Errorf("%q: calm %v, max_age %s; want %v, %s", tt.yaml, got.Calm(), got.Probe.MaxAge, tt.calm, tt.maxAge)
+			t.Errorf("%q: calm %v, max age %s; want %v, %s", tt.yaml, got.Calm(), got.Probe.MaxAge, tt.calm, tt.maxAge)
 		}
 	}
 }
 
-// TestUnusedIsNoLongerThanAVerdictLives: a reading comes in time for a max_age that is configured,
-// and before Jetty ends the connection.
-func TestUnusedIsNoLongerThanAVerdictLives(t *testing.T) {
+// TestUnusedIsNoLongerThanAConnectionLives: a reading comes before Jetty ends the connection.
+func TestUnusedIsNoLongerThanAConnectionLives(t *testing.T) {
 	for yaml, want := range map[string]time.Duration{
-		"":                            15 * time.Second,
-		"jruby: {interval: 1s}\n":     3 * time.Second,
-		"probe: {max_age: 19500ms}\n": 15 * time.Second,
-		"probe: {max_age: 19400ms}\n": 5 * time.Second,
+		"":                        15 * time.Second,
+		"jruby: {interval: 1s}\n": 3 * time.Second,
 		"probe: {interval: 10s}\njruby: {interval: 10s}\n": 25 * time.Second,
 	} {
 		l, err := config.Check(config.Options{File: write(t, yaml)})

@@ -117,11 +117,7 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 		return nil, err
 	}
 	l.Warnings = slices.Concat(l.Warnings, l.Config.warnings(), l.Config.Guard.warnings(), l.Config.Budget.warnings())
-	if p := &l.Config.Probe; p.MaxAge == 0 {
-		p.MaxAge = l.Config.derivedMaxAge()
-		l.origins.set("probe.max_age", p.MaxAge,
-			place{origin: "derived from probe.interval, probe.timeout, probe.fall and jruby.interval"})
-	}
+	l.Config.Probe.MaxAge = l.Config.maxAge()
 	return l, nil
 }
 

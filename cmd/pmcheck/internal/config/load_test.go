@@ -112,12 +112,12 @@ func TestClientsOutsideAllowAreAWarning(t *testing.T) {
 func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
-			config.DefaultFile:        "listen: :9201\nprobe:\n  fall: 2\n  rise: 2\n  timeout: 1s\n",
+			config.DefaultFile:        "listen: :9201\nprobe:\n  fall: 2\n  interval: 3s\n  timeout: 1s\n",
 			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\nmasterport = 8141\n",
 			"/etc/puppet/code/":       "",
 			"/var/lib/puppet/ssl/":    "",
 		}),
-		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_RISE=3", "PMCHECK_PROBE_FALL=4",
+		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_PROBE_FALL=4",
 			"PMCHECK_LISTEN=:9202", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
 		Listen: new(":9203"),
 	}
@@ -126,7 +126,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := values(l, "listen", "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key",
-		"probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.max_age")
+		"probe.interval", "probe.timeout", "probe.fall", "jruby.interval")
 	want := []string{
 		"listen: \":9203\" # flag --listen",
 		"allow: [10.0.0.0/8, \"::1/128\"] # environment PMCHECK_ALLOW",
@@ -134,11 +134,10 @@ func TestStrongerSourceWins(t *testing.T) {
 		"probe.certname: m1.example.org # /etc/puppet/puppet.conf:2",
 		"probe.certificate: /var/lib/puppet/ssl/certs/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
 		"probe.key: /var/lib/puppet/ssl/private_keys/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
-		"probe.interval: 2s # default",
+		"probe.interval: 4s # environment PMCHECK_PROBE_INTERVAL",
 		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:5",
-		"probe.rise: 3 # environment PMCHECK_PROBE_RISE",
 		"probe.fall: 4 # environment PMCHECK_PROBE_FALL",
-		"probe.max_age: 23s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval",
+		"jruby.interval: 5s # default",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -60,15 +60,13 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		{"off became false", "checks: {disk: false}\n", nil, "checks.disk: off # F:1"},
 		{"off in the environment", "", []string{"PMCHECK_CHECKS_DISK=off"},
 			"checks.disk: off # environment PMCHECK_CHECKS_DISK"},
-		{"bare zero", "probe: {max_age: 0}\n", nil,
-			"probe.max_age: 21.5s # derived from probe.interval, probe.timeout, probe.fall and jruby.interval"},
-		{"shortest max_age", "probe: {max_age: 3500ms}\n", nil, "probe.max_age: 3.5s # F:1"},
+		{"bare zero", "guard: {turn: 0}\n", nil, "guard.turn: 0s # F:1"},
 		{"bare addresses", "allow: [192.0.2.1, '2001:db8::1']\n", nil, "allow: [192.0.2.1/32, 2001:db8::1/128] # F:1"},
 		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:2"},
 		{"shorter list than the default", "allow: [10.0.0.0/8]\n", nil, "allow: [10.0.0.0/8] # F:1"},
-		{"empty section", "probe:\n", nil, "probe.rise: 1 # default"},
+		{"empty section", "probe:\n", nil, "probe.fall: 1 # default"},
 		{"empty document", "---\n", nil, "listen: \":9200\" # default"},
-		{"long duration", "probe: {handshake: 2h}\n", nil, "probe.handshake: 2h # F:1"},
+		{"long duration", "expiry: {warn: 2h}\n", nil, "expiry.warn: 2h # F:1"},
 		{"any port", "listen: localhost:0\n", nil, "listen: localhost:0 # F:1"},
 	}
 	for _, tt := range tests {

@@ -35,15 +35,10 @@ type Probe struct {
 	Interval time.Duration `yaml:"interval" min:"100ms" max:"5m"`
 	// Timeout is the longest that one probe may take; below Interval.
 	Timeout time.Duration `yaml:"timeout" min:"10ms" max:"5m"`
-	// Rise is the number of good results that make the verdict healthy.
-	Rise int `yaml:"rise" min:"1" max:"100"`
 	// Fall is the number of timeouts in a row that make it unhealthy.
 	Fall int `yaml:"fall" min:"1" max:"100"`
-	// Handshake is the longest that a kept connection is used before a new TLS
-	// handshake proves the certificates again, unless nothing can have changed.
-	Handshake time.Duration `yaml:"handshake" min:"100ms" max:"24h"`
-	// MaxAge is how old a verdict may be and still be answered. Load never leaves it 0.
-	MaxAge time.Duration `yaml:"max_age" min:"0s" max:"1h"`
+	// MaxAge is how old a verdict may be and still be answered. Load derives it.
+	MaxAge time.Duration `yaml:"-"`
 }
 
 func defaultProbe() Probe {
@@ -53,9 +48,7 @@ func defaultProbe() Probe {
 		Environment: "production",
 		Interval:    2 * time.Second,
 		Timeout:     1500 * time.Millisecond,
-		Rise:        1,
 		Fall:        1,
-		Handshake:   30 * time.Second,
 	}
 }
 
@@ -83,13 +76,12 @@ func (p Probe) decision(every time.Duration) time.Duration {
 const calmFactor = 2.5
 
 // Calm reports whether readings of the JRuby pool may stand for probes while nothing is
-// wrong: the check runs, often enough for the interval that is configured; the probe knows
-// when the CRLs expire; and a verdict does not become too old meanwhile.
+// wrong: the check runs, often enough for the interval that is configured; and the probe knows
+// when the CRLs expire.
 func (c Config) Calm() bool {
 	every, unused := c.readings()
 	return c.Checks.Severity(check.CheckJRuby) != check.Off && c.Probe.Revocation != puppetclient.RevocationOff &&
-		every.Seconds() <= calmFactor*c.Probe.Interval.Seconds() && every <= unused &&
-		(c.Probe.MaxAge == 0 || c.Probe.MaxAge >= c.Probe.oldest(every))
+		every.Seconds() <= calmFactor*c.Probe.Interval.Seconds() && every <= unused
 }
 
 // readings returns the pause between two readings of the pool, and the longest one that the
@@ -99,13 +91,9 @@ func (c Config) readings() (every, unused time.Duration) {
 	return s.Interval, s.Unused()
 }
 
-// Unused returns the longest pause between two readings while no agent uses the master, which
-// a verdict outlives.
+// Unused returns the longest pause between two readings while no agent uses the master.
 func (c Config) Unused() time.Duration {
-	every, unused := c.readings()
-	if c.Probe.MaxAge > 0 && c.Probe.MaxAge < c.Probe.oldest(unused) {
-		return every
-	}
+	_, unused := c.readings()
 	return unused
 }
 
@@ -113,10 +101,10 @@ func (c Config) Unused() time.Duration {
 // a reading that times out, and then the probes.
 func (p Probe) oldest(pause time.Duration) time.Duration { return p.decision(pause + 2*p.Timeout) }
 
-// derivedMaxAge returns the MaxAge of a configuration that sets none. A verdict must outlive
-// the longest normal gap, or a slow master would be unknown instead of unhealthy. One
-// more interval covers a probe that a busy scheduler started late.
-func (c Config) derivedMaxAge() time.Duration {
+// maxAge returns the MaxAge of a configuration. A verdict must outlive the longest normal gap, or
+// a slow master would be unknown instead of unhealthy. One more interval covers a probe that a busy
+// scheduler started late.
+func (c Config) maxAge() time.Duration {
 	longest := c.Probe.decision(c.Probe.Interval)
 	if c.Calm() {
 		longest = max(longest, c.Probe.oldest(c.Unused()))
@@ -163,13 +151,6 @@ func (j judge) probe(p Probe) {
 	j.rule("probe.timeout", p.Timeout < p.Interval,
 		fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
 		"a probe has to end before the next begins", "probe.interval")
-	j.rule("probe.handshake", p.Handshake >= p.Interval,
-		fmt.Sprintf("%s is below probe.interval, %s", text.Duration(p.Handshake), text.Duration(p.Interval)),
-		"equal means a handshake for every probe", "probe.interval")
-	shortest := p.decision(p.Interval)
-	j.rule("probe.max_age", p.MaxAge == 0 || p.MaxAge >= shortest,
-		fmt.Sprintf("%s is below %s", text.Duration(p.MaxAge), text.Duration(shortest)),
-		"at least probe.interval + probe.fall * probe.timeout", "probe.interval", "probe.timeout", "probe.fall")
 }
 
 func isAddress(s string) bool {

@@ -19,8 +19,8 @@ func noRestart() []string {
 		// The daemon takes these at a reload.
 		"allow", "status_allow", "balancers", "services", "fleet", "puppet.conf", "probe.address",
 		"probe.certname", "probe.certificate", "probe.key", "probe.ca", "probe.crl",
-		"probe.interval", "probe.timeout", "probe.rise", "probe.fall", "probe.handshake",
-		"probe.max_age", "budget.database", "budget.pool", "budget.max_out", "budget.lapse",
+		"probe.interval", "probe.timeout", "probe.fall",
+		"budget.database", "budget.pool", "budget.max_out", "budget.lapse",
 		"budget.settle",
 	}, []string{
 		// Only other processes read these: the guard whenever it runs, and the gate when it starts.

@@ -35,7 +35,7 @@ func (m *Monitor) lookAround(ctx context.Context, now time.Time) {
 		return
 	}
 	next, credentials, address := c.around, m.credentials, m.config.Probe.Address
-	due := now.Sub(next.queued) >= c.settles
+	due := now.Sub(next.queued) >= settles
 	c.around.looking = true // next.looking is false
 	m.work.Go(func() {
 		next.files, next.unused = credentials.Look()

@@ -9,13 +9,13 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// settles is the time in which Puppet Server follows an event, as when it loads a new CRL, unless
-// probe.handshake is shorter. A handshake after that proves that all is well.
-const settles = 30 * time.Second
-
-// While all is calm, a handshake is due after provedEvery times that long, unless
-// probe.handshake is longer.
-const provedEvery = 10
+const (
+	// settles is the time in which Puppet Server follows an event, as when it loads a new CRL. A
+	// handshake after that proves that all is well.
+	settles = 30 * time.Second
+	// proves is how long such a handshake proves it, while nothing happens.
+	proves = 5 * time.Minute
+)
 
 // calm decides whether a probe can be left out. A kept connection that ends, systemd, the
 // files and their dates, and the queue of the listener tell of nearly everything that can change
@@ -23,25 +23,20 @@ const provedEvery = 10
 // there is none as well as a probe: Puppet Server answers a probe with the word running whenever
 // it answers it. So while nothing is wrong only the pool is read, and the master is probed, over a new
 // connection, when a handshake may prove something: after an event, once more when Puppet
-// Server has had time to follow it, and every 5 minutes by default.
+// Server has had time to follow it, and every 5 minutes.
 type calm struct {
-	possible bool          // by the configuration
-	settles  time.Duration // how long after a stir a handshake proves that all is well
-	period   time.Duration // how long a handshake proves it
-	stirred  time.Time     // when something was last wrong, or changed
-	proved   time.Time     // when the last good request with a handshake began
-	expiry   time.Time     // the first one after proved; zero if there is none
+	possible bool      // by the configuration
+	stirred  time.Time // when something was last wrong, or changed
+	proved   time.Time // when the last good request with a handshake began
+	expiry   time.Time // the first one after proved; zero if there is none
 	around   surroundings
 }
 
 // newCalm returns the calm of a new configuration. The expiry that was known before still counts:
 // that pmcheck has read its configuration makes Puppet Server load nothing.
 func newCalm(c config.Config, expiry, now time.Time) calm {
-	after := min(c.Probe.Handshake, settles)
 	return calm{
 		possible: c.Calm(),
-		settles:  after,
-		period:   max(c.Probe.Handshake, provedEvery*after),
 		stirred:  now,
 		expiry:   expiry,
 	}
@@ -49,7 +44,7 @@ func newCalm(c config.Config, expiry, now time.Time) calm {
 
 // unproved reports whether a handshake is wanted at now, which would prove that all is well.
 func (c *calm) unproved(now time.Time) bool {
-	settled := c.stirred.Add(c.settles)
+	settled := c.stirred.Add(settles)
 	return c.possible && c.proved.Before(settled) && !now.Before(settled)
 }
 
@@ -69,7 +64,7 @@ func (c *calm) spares(f facts, now time.Time) bool {
 	if !well || !read {
 		c.stirred = now
 	}
-	return c.possible && !c.proved.Before(c.stirred.Add(c.settles)) && now.Sub(c.proved) < c.period &&
+	return c.possible && !c.proved.Before(c.stirred.Add(settles)) && now.Sub(c.proved) < proves &&
 		(c.expiry.IsZero() || now.Before(c.expiry))
 }
 

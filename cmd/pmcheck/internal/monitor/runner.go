@@ -117,17 +117,13 @@ func newRunners(c config.Config, host check.Host, s *signals) []*runner {
 		if scheduled == nil {
 			continue
 		}
-		r := &runner{
+		list = append(list, &runner{
 			Scheduled: *scheduled,
 			name:      wanted.Name,
 			kick:      make(chan struct{}, 1),
 			signals:   s,
 			every:     scheduled.Interval,
-		}
-		if r.name == check.CheckJRuby {
-			r.Unused = c.Unused() // probe.max_age may leave less
-		}
-		list = append(list, r)
+		})
 	}
 	return list
 }

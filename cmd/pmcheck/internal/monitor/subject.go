@@ -60,7 +60,6 @@ func newHost(c config.Probe, credentials *puppetclient.Credentials) check.Host {
 		Environment: c.Environment,
 		Credentials: credentials,
 		Timeout:     c.Timeout,
-		Handshake:   c.Handshake,
 	}
 }
 
@@ -84,7 +83,7 @@ func subjects(c config.Config, host *check.Host, lost chan<- *subject, old []*su
 				s.judge, s.count, s.last = o.judge, o.count, o.last
 			}
 		}
-		s.judge.Rise, s.judge.Fall, s.judge.MaxAge = c.Probe.Rise, c.Probe.Fall, c.Probe.MaxAge
+		s.judge.Fall, s.judge.MaxAge = c.Probe.Fall, c.Probe.MaxAge
 		s.credit = true
 	}
 	return list

@@ -83,7 +83,7 @@ describe 'pmcheck' do
         probe: {
           'address' => '[::1]:8140', 'certname' => 'puppet1.example.com', 'certificate' => '/c.pem', 'key' => '/k.pem',
           'ca' => '/ca.pem', 'crl' => '/crl.pem', 'interval' => '3s',
-          'timeout' => '1500ms', 'rise' => 2, 'fall' => 3, 'handshake' => '1m30s', 'max_age' => '10s'
+          'timeout' => '1500ms', 'fall' => 3
         },
         checks: { 'jruby' => 'eject', 'unit' => 'off', 'expiry' => 'warn', 'disk' => 'eject', 'code' => 'warn',
                   'puppetdb' => 'warn' },
@@ -232,7 +232,7 @@ describe 'pmcheck' do
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
     max_connections: ['10', 0, 65_537, 1.5], socket: ['pmcheck.sock'],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
-    probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'rise' => '1' }, { 'fall' => 0 },
+    probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'fall' => '1' }, { 'fall' => 0 },
             { 'address' => 'localhost' }, { 'timeuot' => '1s' }],
     services: ['ca', ['CA']],
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'busy_fall' => '5' }], unit: [{ 'names' => [] }],

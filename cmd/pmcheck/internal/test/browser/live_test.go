@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { lab.Main(m) }
 
 // pageYAML switches the check of the unit off, since the stand-in has no unit.
-const pageYAML = "checks: {unit: off}\nprobe: {max_age: 1m}\n"
+const pageYAML = "checks: {unit: off}\n"
 
 // hold drains a site for a reason.
 func hold(site *lab.Site, reason string) {

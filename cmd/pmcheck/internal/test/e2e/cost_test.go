@@ -27,7 +27,7 @@ func testCost(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	t.Run("warm up", func(t *testing.T) {
 		lab.StartSite(t, lab.SiteOptions{
 			Server: s,
-			YAML:   "probe: {interval: 100ms, timeout: 99ms, fall: 100, handshake: 1s}\njruby: {interval: 1s}\n",
+			YAML:   "probe: {interval: 100ms, timeout: 99ms, fall: 100}\njruby: {interval: 1s}\n",
 		})
 		lab.Pause(t, warmup)
 	})

@@ -16,9 +16,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// everyHandshake is the probe section of a daemon that makes a new handshake for each
-// probe, and so notices at once when the server refuses a certificate.
-const everyHandshake = "interval: 1s, timeout: 900ms, handshake: 1s"
+// handshake is how long it may take until the server refuses a certificate: until it has loaded a
+// CRL, and pmcheck makes another connection, as it does every 30 s.
+const handshake = 50 * time.Second
+
+// probed is the probe section of a daemon that probes every second, without calm.
+const probed = "interval: 1s, timeout: 900ms"
 
 // testExpiredCRL: with an expired CRL, Puppet Server refuses every agent and still
 // tells clients without a certificate that it is running. pmcheck answers 503.
@@ -29,14 +32,14 @@ func testExpiredCRL(t *testing.T, s *lab.PuppetServer) {
 	copyFile(t, s.CertFiles("").CRL, good)
 	other := lab.StartSite(t, lab.SiteOptions{
 		Server: s,
-		YAML:   fmt.Sprintf("probe: {%s, crl: %s}\n", everyHandshake, good),
+		YAML:   fmt.Sprintf("probe: {%s, crl: %s}\n", probed, good),
 	})
 
 	s.ExpireCRL()
 	t.Cleanup(s.RenewCRL)
 	measured(t, "CRL expired to 503", usual.WaitRefusal("unhealthy: crl-expired", 20*time.Second))
 	measured(t, "CRL of the server alone expired to 503",
-		other.WaitRefusal("unknown: own-certificate-refused", 20*time.Second))
+		other.WaitRefusal("unknown: own-certificate-refused", handshake))
 
 	code, body, err := s.CurlStatus()
 	measured(t, "expired CRL, curl -k of Puppet Server", fmt.Sprintf("%d %s", code, body))
@@ -96,10 +99,10 @@ func testOwnCertificate(t *testing.T, s *lab.PuppetServer) {
 			r := lab.NewSite(t, lab.SiteOptions{
 				Server: s,
 				YAML: fmt.Sprintf("probe: {%s, certificate: %s, key: %s}\n",
-					everyHandshake, test.files.Cert, test.files.Key),
+					probed, test.files.Cert, test.files.Key),
 			})
 			r.Start()
-			r.WaitAnswer(http.StatusServiceUnavailable, "unknown: "+string(test.reason), 20*time.Second)
+			r.WaitAnswer(http.StatusServiceUnavailable, "unknown: "+string(test.reason), handshake)
 			measured(t, "detail of the verdict", r.Status().Services[0].Verdict.Detail)
 		})
 	}

@@ -23,7 +23,7 @@ func keyFile(certname string) string  { return ssldir + "/private_keys/" + certn
 func certificateFaults() []fault {
 	const (
 		look  = 4 * time.Second  // probe.interval and some slack
-		shake = 36 * time.Second // probe.handshake, probe.interval and some slack
+		shake = handshake + look // after a change, when another handshake has been made
 	)
 	expired := func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }
 	faults := []fault{
@@ -52,17 +52,17 @@ func certificateFaults() []fault {
 		{name: "key deleted", inject: remove(keyFile), lasts: look, long: true},
 		{
 			name:   "key unreadable (`chmod 000`), and a new handshake",
-			inject: handshakes(func(s *faultSite) { s.Host.MustRun("chmod", "000", keyFile(s.Puppet.Certname())) }),
-			lasts:  look,
+			inject: func(s *faultSite) { s.Host.MustRun("chmod", "000", keyFile(s.Puppet.Certname())) },
+			lasts:  shake,
 			long:   true,
 		},
 		{
 			name:   "CRL is garbage, and a new handshake",
-			inject: handshakes(corrupt(crlOf, "tr A-Z a-z")),
-			lasts:  look,
+			inject: corrupt(crlOf, "tr A-Z a-z"),
+			lasts:  shake,
 			long:   true,
 		},
-		{name: "CRL deleted, and a new handshake", inject: handshakes(remove(crlOf)), lasts: look, long: true},
+		{name: "CRL deleted, and a new handshake", inject: remove(crlOf), lasts: shake, long: true},
 		{name: "key unreadable, pmcheck reloaded", inject: func(s *faultSite) {
 			s.Host.MustRun("chmod", "000", keyFile(s.Puppet.Certname()))
 			s.configure("")
@@ -141,16 +141,6 @@ func ownForeign(s *faultSite) {
 	cert, key := foreignCert(s.t, s.Puppet.Certname())
 	s.Host.WriteFile(keyFile(s.Puppet.Certname()), key, 0o644)
 	s.Host.WriteFile(certFile(s.Puppet.Certname()), cert, 0o644)
-}
-
-// handshakes makes pmcheck use a new handshake for each probe, and then injects a
-// fault.
-func handshakes(inject func(*faultSite)) func(*faultSite) {
-	return func(s *faultSite) {
-		s.configure("probe: {handshake: 2s}\n")
-		s.waitForServing()
-		inject(s)
-	}
 }
 
 // hideKey makes the key unreadable and restarts pmcheck, so that it has no earlier key.

@@ -33,7 +33,7 @@ func sh(script string) func(*faultSite) {
 func networkFaults() []fault {
 	const unheard = 4 * time.Second // the test's own client gives up after 2 s
 	// With probes every second, the loss of the loopback interface is seen well within the bound.
-	quick := strings.Replace(hostConfig, "handshake: 2s", "handshake: 2s, interval: 1s, timeout: 900ms", 1)
+	quick := hostConfig + "probe: {interval: 1s, timeout: 900ms}\n"
 	slow := wire{delay: 100 * time.Millisecond, jitter: 25 * time.Millisecond}
 	var cut func()
 	return []fault{
@@ -66,7 +66,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
     sleep 1
 done`)},
 		{name: "MTU of 576", long: true, inject: sh("ip link set eth0 mtu 576"), mend: sh("ip link set eth0 mtu 1500")},
-		{name: "resolver dead, and no name in /etc/hosts", lasts: 2 * handshake, mend: sh(`
+		{name: "resolver dead, and no name in /etc/hosts", lasts: handshake + 6*time.Second, mend: sh(`
 cat /root/hosts >/etc/hosts
 cat /root/resolv.conf >/etc/resolv.conf`), inject: sh(`
 cp /etc/hosts /etc/resolv.conf /root
@@ -118,7 +118,7 @@ func (s *faultSite) runIPv6() {
 	other.run(fault{
 		area:   "network",
 		name:   "IPv6 only",
-		lasts:  2 * handshake,
+		lasts:  handshake + 6*time.Second,
 		inject: sh("ip -4 address flush dev eth0"),
 		mend:   sh("ip address add " + s.Host.Address + "/15 dev eth0"),
 	})
