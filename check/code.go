@@ -24,12 +24,13 @@ type CodeSettings struct {
 	// Dir is the environmentpath: one directory for each environment. If it is
 	// empty, the check does not run.
 	Dir string `yaml:"dir" path:"optional"`
-	// Interval is the time between two looks.
-	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
 }
 
+// codeEvery is the time between two looks: a deployment takes longer.
+const codeEvery = 30 * time.Second
+
 func code() Check {
-	s := &CodeSettings{Interval: 30 * time.Second}
+	s := &CodeSettings{}
 	return Check{
 		Name:     CheckCode,
 		Title:    "which code is deployed",
@@ -45,7 +46,7 @@ func code() Check {
 				return nil
 			}
 			c := &codeCheck{dir: s.Dir}
-			return &Scheduled{Check: c.check, Interval: s.Interval, Timeout: s.Interval}
+			return &Scheduled{Check: c.check, Interval: codeEvery, Timeout: codeEvery}
 		},
 	}
 }

@@ -24,11 +24,11 @@ type DiskSettings struct {
 	Paths []string `yaml:"paths" path:"absolute"`
 	// Logs are directories of logs. Agents are still served if Puppet Server cannot write
 	// there, as logback drops the lines that it cannot write, so the check warns.
-	Logs []string `yaml:"logs" path:"absolute"`
+	Logs []string `yaml:"-"`
 	// Reads are directories that Puppet Server only reads, such as the code. Without space a
 	// deployment fails, so the check warns. A read-only file system may be intended there,
 	// and is no reason to warn.
-	Reads []string `yaml:"reads" path:"absolute"`
+	Reads []string `yaml:"-"`
 	// WarnPercent is the share of free space, and of free inodes, below which the
 	// check warns; 0 means never.
 	WarnPercent int `yaml:"warn_percent" min:"0" max:"99"`
@@ -36,18 +36,16 @@ type DiskSettings struct {
 	// system if that is less, so that a small one is not full from the start; 0 means
 	// never. Without free inodes it counts as full whatever this setting is.
 	EjectMiB int `yaml:"eject_mib" min:"0" max:"1048576"`
-	// Interval is the time between two looks.
-	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
 }
+
+// diskEvery is the time between two looks. A disk that fills up keeps some of its space for longer.
+const diskEvery = 15 * time.Second
 
 func disk() Check {
 	s := &DiskSettings{
 		Paths:       []string{},
-		Logs:        []string{},
-		Reads:       []string{},
 		WarnPercent: 10,
 		EjectMiB:    64,
-		Interval:    15 * time.Second,
 	}
 	return Check{
 		Name:     CheckDisk,
@@ -59,7 +57,7 @@ func disk() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			return &Scheduled{Check: newDiskCheck(*s).check, Interval: s.Interval, Timeout: h.Timeout}
+			return &Scheduled{Check: newDiskCheck(*s).check, Interval: diskEvery, Timeout: h.Timeout}
 		},
 	}
 }

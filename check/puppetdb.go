@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,23 +23,22 @@ const (
 	PuppetDBName       Reason = "puppetdb-certificate-name"
 )
 
-// puppetdbTimeout is how long PuppetDB may take to report its state. Without its
-// database it tries for seconds to connect before it reports an error.
-const puppetdbTimeout = 10 * time.Second
+const (
+	// puppetdbEvery is the time between two requests: PuppetDB is shared, and each master asks.
+	puppetdbEvery = 15 * time.Second
+	// puppetdbTimeout is how long PuppetDB may take to report its state. Without its
+	// database it tries for seconds to connect before it reports an error.
+	puppetdbTimeout = 10 * time.Second
+)
 
 // PuppetDBSettings say where the master's PuppetDB answers.
 type PuppetDBSettings struct {
 	// Address is host:port; if it is empty, the check does not run.
 	Address string `yaml:"address" target:"localhost:8081"`
-	// Certname is the name in PuppetDB's certificate. Empty means the host of Address,
-	// or this host's own certname if Address is localhost or a loopback address.
-	Certname string `yaml:"certname"`
-	// Interval is the time between two requests.
-	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
 }
 
 func puppetdb() Check {
-	s := &PuppetDBSettings{Interval: 15 * time.Second}
+	s := &PuppetDBSettings{}
 	return Check{
 		Name:     CheckPuppetDB,
 		Title:    "the database behind the master",
@@ -48,8 +46,8 @@ func puppetdb() Check {
 		Reasons: []Cause{
 			{PuppetDBDown, "", "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
 			{PuppetDBMaintained, "", "wait: PuppetDB is migrating its database; see puppetdb.log"},
-			{PuppetDBName, "", "PuppetDB answers with a certificate of another name: set puppetdb.certname to a name in " +
-				"it, or address PuppetDB by that name, as puppetdb.conf does"},
+			{PuppetDBName, "", "PuppetDB answers with a certificate of another name: set puppetdb.address to a name in it, " +
+				"as in puppetdb.conf"},
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
@@ -60,7 +58,7 @@ func puppetdb() Check {
 			client := h.client()
 			return &Scheduled{
 				Check:    func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) },
-				Interval: s.Interval,
+				Interval: puppetdbEvery,
 				Timeout:  puppetdbTimeout,
 				Client:   client,
 			}
@@ -69,13 +67,14 @@ func puppetdb() Check {
 }
 
 // certname returns the name that PuppetDB's certificate must have, on a host whose own
-// certname is given. PuppetDB's packages make its certificate from the host's own.
+// certname is given: the host of Address, or the own name if that is localhost or a loopback
+// address. PuppetDB's packages make its certificate from the host's own.
 func (s *PuppetDBSettings) certname(own string) string {
 	host, _, _ := net.SplitHostPort(s.Address) // dialing reports an address without a port
 	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
-		host = own
+		return own
 	}
-	return cmp.Or(s.Certname, host)
+	return host
 }
 
 const puppetdbPath = "/status/v1/services/puppetdb-status"

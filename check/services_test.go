@@ -120,13 +120,13 @@ func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 // listens on 127.0.0.1 with the certificate of certname.
 func TestPuppetDBOnThisHostHasItsCertname(t *testing.T) {
 	for _, tt := range []struct {
-		name, address, certname string
-		reason                  check.Reason
+		name, address, own string
+		reason             check.Reason
 	}{
-		{"localhost", "localhost", "", check.OK},
-		{"a loopback address", "127.0.0.1", "", check.OK},
-		{"another name is configured", "localhost", "puppetdb.example.test", check.PuppetDBName},
-		{"localhost is configured", "localhost", "localhost", check.PuppetDBName},
+		{"localhost", "localhost", certname, check.OK},
+		{"a loopback address", "127.0.0.1", certname, check.OK},
+		{"a host of another name", "localhost", "puppet2.example.test", check.PuppetDBName},
+		{"a host named localhost", "localhost", "localhost", check.PuppetDBName},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMaster(t)
@@ -135,8 +135,10 @@ func TestPuppetDBOnThisHostHasItsCertname(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			puppetdb := schedule(t, m, func(s *check.PuppetDBSettings) {
-				s.Address, s.Certname = net.JoinHostPort(tt.address, port), tt.certname
+			host := hostOf(m)
+			host.Certname = tt.own
+			puppetdb := scheduleOn(t, host, func(s *check.PuppetDBSettings) {
+				s.Address = net.JoinHostPort(tt.address, port)
 			})
 			if got := puppetdb.Check(context.Background()); got.Reason != tt.reason {
 				t.Errorf("%s, %q; want %s", got.Reason, got.Detail, tt.reason)
@@ -178,6 +180,22 @@ func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 // to them, ready to run against m.
 func schedule[T any](t *testing.T, m *checktest.Master, change func(*T)) *check.Scheduled {
 	t.Helper()
+	return scheduleOn(t, hostOf(m), change)
+}
+
+// hostOf returns the host of a master; m may be nil.
+func hostOf(m *checktest.Master) check.Host {
+	host := check.Host{Certname: certname, Timeout: 5 * time.Second}
+	if m != nil {
+		host.Address, host.Certname = m.Address(), m.Name
+		host.Credentials = &puppetclient.Credentials{Files: m.Files()}
+	}
+	return host
+}
+
+// scheduleOn is schedule for a host.
+func scheduleOn[T any](t *testing.T, host check.Host, change func(*T)) *check.Scheduled {
+	t.Helper()
 	settings := new(T)
 	for _, c := range check.All() {
 		var is bool
@@ -185,11 +203,6 @@ func schedule[T any](t *testing.T, m *checktest.Master, change func(*T)) *check.
 			continue
 		}
 		change(settings)
-		host := check.Host{Certname: certname, Timeout: 5 * time.Second}
-		if m != nil {
-			host.Address, host.Certname = m.Address(), m.Name
-			host.Credentials = &puppetclient.Credentials{Files: m.Files()}
-		}
 		s := c.Schedule(host)
 		if s.Client != nil {
 			t.Cleanup(s.Client.Close)
@@ -202,5 +215,5 @@ func schedule[T any](t *testing.T, m *checktest.Master, change func(*T)) *check.
 
 func newPuppetDB(t *testing.T, m *checktest.Master) *check.Scheduled {
 	t.Helper()
-	return schedule(t, m, func(s *check.PuppetDBSettings) { s.Address, s.Certname = m.Address(), m.Name })
+	return schedule(t, m, func(s *check.PuppetDBSettings) { s.Address = m.Address() })
 }

@@ -1,5 +1,4 @@
 # @summary The section `code` of pmcheck.yaml: the directory of the deployed environments.
 type Pmcheck::Code = Struct[{
-    Optional['dir']      => Stdlib::Absolutepath,
-    Optional['interval'] => Pmcheck::Duration,
+    Optional['dir'] => Stdlib::Absolutepath,
 }]

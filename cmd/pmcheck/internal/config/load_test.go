@@ -77,7 +77,6 @@ func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
 	for yaml, want := range map[string]string{
 		"fleet: [m1, m2, M1]": "fleet lists M1 twice",
 		"unit: {names: [puppetserver, puppetserver.service]}": "",
-		"puppetdb: {certname: PDB.example.com}":               "",
 	} {
 		l, err := config.Check(config.Options{File: write(t, yaml+"\n")})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
@@ -253,13 +254,14 @@ func (p *puppetHost) places() {
 		return
 	}
 	at := place{layerPuppet, 0, p.layout.name}
-	for key, paths := range map[string][]string{"disk.paths": {p.layout.vardir},
-		"disk.logs": {p.layout.logdir}, "disk.reads": {p.layout.codedir}} {
-		if given, ok := p.given[key].value.([]string); !ok || len(given) == 0 {
-			p.found.set(key, paths, at)
-		}
+	if given, ok := p.given["disk.paths"].value.([]string); !ok || len(given) == 0 {
+		p.found.set("disk.paths", []string{p.layout.vardir}, at)
 	}
+	disk := check.Settings[check.DiskSettings](p.config.Checks)
+	disk.Logs, disk.Reads = []string{p.layout.logdir}, []string{p.layout.codedir}
 	if p.wants("code.dir") {
 		p.found.set("code.dir", filepath.Join(p.layout.codedir, "environments"), at)
+	} else {
+		disk.Reads = []string{p.given.text("code.dir")}
 	}
 }

@@ -1,11 +1,13 @@
 package config_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -70,8 +72,6 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			files: map[string]string{oldConf: "[main]\nssldir = /var/lib/puppet/ssl\ncertname = m1\n", "/etc/puppet/code/": ""},
 			want: []string{
 				"disk.paths: [/var/lib/puppet] # Debian layout",
-				"disk.logs: [/var/log/puppet] # Debian layout",
-				"disk.reads: [/etc/puppet/code] # Debian layout",
 				"code.dir: /etc/puppet/code/environments # Debian layout",
 			},
 		},
@@ -270,6 +270,31 @@ func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
 			}
 			if p := l.Config.Probe; p.Revocation != tt.revocation || p.Environment != tt.environment {
 				t.Errorf("%s, %s; want %s, %s", p.Revocation, p.Environment, tt.revocation, tt.environment)
+			}
+		})
+	}
+}
+
+func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
+	debian := map[string]string{oldConf: "certname = m1\n", "/etc/puppet/code/": ""}
+	for _, tt := range []struct {
+		name, yaml  string
+		files       map[string]string
+		logs, reads []string
+	}{
+		{"the places of the packages", "", debian, []string{"/var/log/puppet"}, []string{"/etc/puppet/code"}},
+		{"code elsewhere", "code: {dir: /srv/code}\n", debian, []string{"/var/log/puppet"}, []string{"/srv/code"}},
+		{"no known place", "puppet: {conf: /srv/puppet.conf}\n", map[string]string{"/srv/puppet.conf": "certname = m1\n"},
+			nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := load(t, tt.files, tt.yaml)
+			if err != nil {
+				t.Fatal(err)
+			}
+			disk := check.Settings[check.DiskSettings](l.Config.Checks)
+			if !slices.Equal(disk.Logs, tt.logs) || !slices.Equal(disk.Reads, tt.reads) {
+				t.Errorf("logs %s, reads %s; want %s, %s", disk.Logs, disk.Reads, tt.logs, tt.reads)
 			}
 		})
 	}

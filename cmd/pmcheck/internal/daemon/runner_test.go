@@ -28,8 +28,8 @@ func TestPuppetDBMayAnswerLate(t *testing.T) {
 		f := db.Files()
 		c.Probe.Timeout = timeout
 		c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = f.Certificate, f.Key, f.CA, f.CRL
-		s := check.Settings[check.PuppetDBSettings](c.Checks)
-		s.Address, s.Certname = db.Address(), db.Name
+		c.Probe.Certname = db.Name // as PuppetDB is on this host
+		check.Settings[check.PuppetDBSettings](c.Checks).Address = db.Address()
 	})
 	time.Sleep(5 * timeout) // a probe would have timed out
 	if err := db.Set(checktest.Running); err != nil {

@@ -72,7 +72,7 @@ func TestExamples(t *testing.T) {
 			e.testHeld(drain.Drain, "NOLB", 3*seconds)
 			e.testHeld(drain.Maint, "DOWN", 7*seconds)
 		}},
-		{"split-pools.cfg", "services: [ca]\npuppetdb: {address: localhost:8081, interval: 1s}\n",
+		{"split-pools.cfg", "services: [ca]\npuppetdb: {address: localhost:8081}\n",
 			(*example).testSplit},
 		{"two-balancers.cfg", "", (*example).testReload},
 	} {

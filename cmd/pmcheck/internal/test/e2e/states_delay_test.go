@@ -32,8 +32,8 @@ func TestNoCheckDelaysAnother(t *testing.T) {
 	if err := os.Mkdir(hung, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r.Configure(fmt.Sprintf("probe: {interval: 500ms, timeout: 400ms}\ndisk: {paths: [%s, %s], interval: 1s}\n"+
-		"puppetdb: {address: %q, interval: 1s}\n", hung, r.Dir, startSilent(t)))
+	r.Configure(fmt.Sprintf("probe: {interval: 500ms, timeout: 400ms}\ndisk: {paths: [%s, %s]}\n"+
+		"puppetdb: {address: %q}\n", hung, r.Dir, startSilent(t)))
 	r.Start("unshare", "--mount", "--", "sh", "-ec", hungScript, "sh", hung)
 	r.WaitServing(20 * time.Second)
 	r.WaitFinding(check.CheckDisk, check.NotKnown, 30*time.Second)

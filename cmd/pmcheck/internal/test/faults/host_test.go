@@ -12,11 +12,8 @@ import (
 
 const (
 	// handshake is how long pmcheck keeps a connection while something is wrong.
-	handshake = 30 * time.Second
-	// hostConfig has a shorter interval than the default, so that each row takes less time.
-	hostConfig = `disk: {interval: 2s}
-status_allow: [198.18.0.0/15]
-`
+	handshake  = 30 * time.Second
+	hostConfig = "status_allow: [198.18.0.0/15]\n"
 )
 
 // patientConfig has the health check of README.md, whose fall 3 outlasts short faults.
@@ -87,15 +84,41 @@ func hostFaults() []fault {
 		codedir   = "/etc/puppet/code"
 		unmounted = "the file system unmounted"
 	)
-	look := 5 * time.Second // disk.interval and the time that the script takes
+	look := 18 * time.Second // free space is read every 15 s, and the script takes a while
 	faults := []fault{
-		{name: "disk full (`vardir`)", said: []string{full}, haproxy: "DOWN", within: look, by: unmounted,
-			inject: mounted(vardir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"), mend: unmount(vardir)},
-		{name: "disk read-only (`vardir`)", said: []string{full}, haproxy: "DOWN", within: look, by: unmounted, long: true,
-			inject: mounted(vardir, "size=80m", "mount -o remount,ro "+vardir), mend: unmount(vardir)},
-		{name: "no inodes left (`vardir`)", said: []string{full}, haproxy: "DOWN", within: look, by: unmounted, long: true,
-			inject: mounted(vardir, "size=80m,nr_inodes=2000", "! (seq 3000 | xargs touch) 2>/dev/null"), mend: unmount(vardir)},
-		{name: "disk of the code full: `disk-full` as a warning", lasts: 5 * time.Second, long: true,
+		{
+			name:    "disk full (`vardir`)",
+			said:    []string{full},
+			haproxy: "DOWN",
+			within:  look,
+			back:    look,
+			by:      unmounted,
+			inject:  mounted(vardir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"),
+			mend:    unmount(vardir),
+		},
+		{
+			name:    "disk read-only (`vardir`)",
+			said:    []string{full},
+			haproxy: "DOWN",
+			within:  look,
+			back:    look,
+			by:      unmounted,
+			long:    true,
+			inject:  mounted(vardir, "size=80m", "mount -o remount,ro "+vardir),
+			mend:    unmount(vardir),
+		},
+		{
+			name:    "no inodes left (`vardir`)",
+			said:    []string{full},
+			haproxy: "DOWN",
+			within:  look,
+			back:    look,
+			by:      unmounted,
+			long:    true,
+			inject:  mounted(vardir, "size=80m,nr_inodes=2000", "! (seq 3000 | xargs touch) 2>/dev/null"),
+			mend:    unmount(vardir),
+		},
+		{name: "disk of the code full: `disk-full` as a warning", lasts: look, long: true,
 			inject: mounted(codedir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"),
 			mend: func(s *faultSite) {
 				sh("pmcheck status | grep -q 'disk-full:.*" + codedir + "'")(s)

@@ -80,9 +80,9 @@ echo nameserver 198.18.255.53 >/etc/resolv.conf`)},
 // until pmcheck reports it as down.
 func cutPuppetDB(s *faultSite) {
 	s.t.Helper()
-	configure(hostConfig + "puppetdb: {address: \"198.18.255.8:8081\", interval: 2s}\n")(s)
+	configure(hostConfig + "puppetdb: {address: \"198.18.255.8:8081\"}\n")(s)
 	const want = "unhealthy: puppetdb-down"
-	lab.WaitFor(s.t, 15*time.Second, 50*time.Millisecond, func() error {
+	lab.WaitFor(s.t, 30*time.Second, 50*time.Millisecond, func() error {
 		if got, err := s.Host.Run("curl", "--silent", "--max-time", "2", "http://localhost:9200/puppetdb"); got != want {
 			return fmt.Errorf("/puppetdb answers %q (%v), want %q", got, err, want)
 		}
