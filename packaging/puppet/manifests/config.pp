@@ -12,7 +12,6 @@ class pmcheck::config {
     'allow'           => $pmcheck::allow,
     'status_allow'    => $pmcheck::status_allow,
     'balancers'       => $pmcheck::balancers,
-    'max_connections' => $pmcheck::max_connections,
     'socket'          => $pmcheck::socket,
     'services'        => $pmcheck::services,
     'fleet'           => $pmcheck::fleet,
@@ -54,7 +53,7 @@ class pmcheck::config {
     'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),
     'pmcheck-status.socket' => String($settings['socket']),
   }
-  $at_start = ['max_connections', 'log']
+  $at_start = ['log']
 
   # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
   # must be the run with the corrected file.

@@ -70,8 +70,6 @@
 #   The networks that may read `/status`, besides loopback.
 # @param balancers
 #   The networks whose balancers are believed when they report their view of this master.
-# @param max_connections
-#   The number of connections that may be open.
 # @param socket
 #   The socket on which the `pmcheck` command reads from the daemon.
 # @param services
@@ -129,7 +127,6 @@ class pmcheck (
   Optional[Array[Stdlib::IP::Address, 1]]          $allow                    = undef,
   Optional[Array[Stdlib::IP::Address]]             $status_allow             = undef,
   Optional[Array[Stdlib::IP::Address]]             $balancers                = undef,
-  Optional[Integer[1, 65536]]                      $max_connections          = undef,
   Optional[Stdlib::Absolutepath]                   $socket                   = undef,
   Optional[Array[Pmcheck::Service]]                $services                 = undef,
   Optional[Array[Pmcheck::Master]]                 $fleet                    = undef,

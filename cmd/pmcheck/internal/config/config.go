@@ -34,8 +34,6 @@ type Config struct {
 	StatusAllow []netip.Prefix `yaml:"status_allow"`
 	// Balancers lists the networks of the balancers that count; empty means all.
 	Balancers []netip.Prefix `yaml:"balancers"`
-	// MaxConnections caps the connections open at one time.
-	MaxConnections int `yaml:"max_connections" min:"1" max:"65536"`
 	// Socket is the absolute path of the read-only unix socket.
 	Socket string `yaml:"socket" path:"absolute"`
 
@@ -85,20 +83,19 @@ func (LogLevel) Words() []string { return []string{"debug", "info", "warn", "err
 // Probe.MaxAge is 0; Load fills them in.
 func Default() Config {
 	return Config{
-		Listen:         ":9200",
-		Allow:          []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")},
-		StatusAllow:    []netip.Prefix{},
-		Balancers:      []netip.Prefix{},
-		MaxConnections: 1024,
-		Socket:         "/run/pmcheck/pmcheck.sock",
-		Services:       []string{},
-		Fleet:          []string{},
-		Probe:          defaultProbe(),
-		Checks:         check.All(),
-		Guard:          defaultGuard(),
-		Gate:           Gate{Except: []netip.Prefix{}},
-		Budget:         defaultBudget(),
-		Log:            Log{Level: "info"},
+		Listen:      ":9200",
+		Allow:       []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")},
+		StatusAllow: []netip.Prefix{},
+		Balancers:   []netip.Prefix{},
+		Socket:      "/run/pmcheck/pmcheck.sock",
+		Services:    []string{},
+		Fleet:       []string{},
+		Probe:       defaultProbe(),
+		Checks:      check.All(),
+		Guard:       defaultGuard(),
+		Gate:        Gate{Except: []netip.Prefix{}},
+		Budget:      defaultBudget(),
+		Log:         Log{Level: "info"},
 	}
 }
 

@@ -154,7 +154,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	group.Go(func() error { return d.askOthers(ctx) })
 	ports := &front.Server{
 		Log:     d.Log,
-		Places:  front.Places(d.settings.Load().MaxConnections, len(d.Ports)+len(d.Sockets)),
+		Places:  front.Places(len(d.Ports) + len(d.Sockets)),
 		Allowed: d.allowed,
 		Wait:    d.waitForVerdict,
 	}

@@ -21,7 +21,7 @@ func TestPlacesLeaveDescriptors(t *testing.T) {
 		{"no descriptors", 3, 0, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := placesOf(1024, tc.listeners, tc.limit); got != tc.want {
+			if got := placesOf(tc.listeners, tc.limit); got != tc.want {
 				t.Errorf("%d places, want %d", got, tc.want)
 			}
 		})

@@ -77,7 +77,7 @@ describe 'pmcheck' do
     let(:params) do
       {
         listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [], balancers: ['192.0.2.1'],
-        max_connections: 10, socket: '/run/pmcheck/other.sock',
+        socket: '/run/pmcheck/other.sock',
         services: ['ca', 'broker-service'], fleet: ['puppet1', 'puppet2:9200'],
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
@@ -230,7 +230,7 @@ describe 'pmcheck' do
     guard_enable: ['yes', 1], hold_new_host: ['maint'], guard: [true, { 'wait' => 300 }, { 'stop' => '5m' }], guard_services: ['puppetserver', ['a b'], [1]],
     listen: ['9200', 9200, 'localhost:9200', ':9200 ', ":9200\n"],
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
-    max_connections: ['10', 0, 65_537, 1.5], socket: ['pmcheck.sock'],
+    socket: ['pmcheck.sock'],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
     probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'fall' => '1' }, { 'fall' => 0 },
             { 'address' => 'localhost' }, { 'timeuot' => '1s' }],

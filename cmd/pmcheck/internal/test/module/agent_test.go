@@ -149,9 +149,9 @@ func (s *hostSite) testHeld() {
 	if got := s.daemon(); got != before {
 		s.t.Errorf("the daemon was restarted (process %s, now %s) where a reload is enough", before, got)
 	}
-	s.run(s.class("probe => { interval => '3s' }, max_connections => 500,"), changed)
+	s.run(s.class("probe => { interval => '3s' }, log => { level => 'debug' },"), changed)
 	if s.daemon() == before {
-		s.t.Error("the daemon was not restarted for max_connections")
+		s.t.Error("the daemon was not restarted for log")
 	}
 
 	answers.Stop().AssertOnly("503 maint")
