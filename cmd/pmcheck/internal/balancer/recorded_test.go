@@ -2,7 +2,6 @@ package balancer
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,9 +39,10 @@ func (r recorded) conclusion(t *testing.T) string {
 	return text
 }
 
-// readRecorded returns the checks in a file of testdata, by state and server, and the states in order.
-func readRecorded(t *testing.T, path string) (checks map[string]map[string]recorded, states []string) {
+// readRecorded returns the recorded checks, by state and server, and the states in order.
+func readRecorded(t *testing.T) (checks map[string]map[string]recorded, states []string) {
 	t.Helper()
+	const path = "testdata/haproxy.txt"
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -127,30 +127,22 @@ func TestRecordedHeaders(t *testing.T) {
 		{"the only server nolb", "out, no spare", ""},
 		{"the only server down", "out, no spare", ""},
 	}
-	files, err := filepath.Glob("testdata/haproxy-*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded headers: %v", err)
+	checks, states := readRecorded(t)
+	for _, tt := range tests {
+		servers := checks[tt.state]
+		if servers == nil {
+			t.Errorf("%s: not recorded", tt.state)
+		}
+		for name, check := range servers {
+			want := map[string]string{"own": tt.own, "peer": tt.peer}[name]
+			if got := check.conclusion(t); got != want {
+				t.Errorf("%s, %s: %s, want %s: %s", tt.state, name, got, want, check.header)
+			}
+		}
+		states = slices.DeleteFunc(states, func(s string) bool { return s == tt.state })
 	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			checks, states := readRecorded(t, file)
-			for _, tt := range tests {
-				servers := checks[tt.state]
-				if servers == nil {
-					t.Errorf("%s: not recorded", tt.state)
-				}
-				for name, check := range servers {
-					want := map[string]string{"own": tt.own, "peer": tt.peer}[name]
-					if got := check.conclusion(t); got != want {
-						t.Errorf("%s, %s: %s, want %s: %s", tt.state, name, got, want, check.header)
-					}
-				}
-				states = slices.DeleteFunc(states, func(s string) bool { return s == tt.state })
-			}
-			if len(states) > 0 {
-				t.Errorf("recorded, but not expected: %q", states)
-			}
-		})
+	if len(states) > 0 {
+		t.Errorf("recorded, but not expected: %q", states)
 	}
 }
 
@@ -158,27 +150,21 @@ func TestRecordedHeaders(t *testing.T) {
 // sees a spare only if the other server is UP, and a server as out only if it is not UP. What a
 // header does not tell can keep a master in the pool, but does not take one out.
 func TestRecordedHeadersNeverClaimTooMuch(t *testing.T) {
-	files, err := filepath.Glob("testdata/haproxy-*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		checks, states := readRecorded(t, file)
-		for _, state := range states {
-			for name, other := range map[string]string{"own": "peer", "peer": "own"} {
-				check, isUp := checks[state][name], func(server string) bool {
-					return strings.HasPrefix(checks[state][server].status, "UP")
-				}
-				if check.header == "" || check.header == "no checks" {
-					continue
-				}
-				conclusion := check.conclusion(t)
-				if strings.Contains(conclusion, ", spare") && !isUp(other) {
-					t.Errorf("%s: %s, %s: the other server is not UP", file, state, name)
-				}
-				if strings.HasPrefix(conclusion, "out") && isUp(name) {
-					t.Errorf("%s: %s, %s: HAProxy sends to it", file, state, name)
-				}
+	checks, states := readRecorded(t)
+	for _, state := range states {
+		for name, other := range map[string]string{"own": "peer", "peer": "own"} {
+			check, isUp := checks[state][name], func(server string) bool {
+				return strings.HasPrefix(checks[state][server].status, "UP")
+			}
+			if check.header == "" || check.header == "no checks" {
+				continue
+			}
+			conclusion := check.conclusion(t)
+			if strings.Contains(conclusion, ", spare") && !isUp(other) {
+				t.Errorf("%s, %s: the other server is not UP", state, name)
+			}
+			if strings.HasPrefix(conclusion, "out") && isUp(name) {
+				t.Errorf("%s, %s: HAProxy sends to it", state, name)
 			}
 		}
 	}
