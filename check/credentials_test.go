@@ -47,6 +47,7 @@ func TestFaultNamesTheBadFile(t *testing.T) {
 		{"no CRL in the CRL file", func(t *testing.T, f puppetclient.Files) { copyFile(t, f.CA, f.CRL) }, "no X509 CRL in"},
 		{"no root in the CA file", func(t *testing.T, f puppetclient.Files) { copyFile(t, f.Certificate, f.CA) },
 			"no self-signed root"},
+		{"missing", func(t *testing.T, f puppetclient.Files) { os.Remove(f.Key) }, "no such file"},
 		{"directory", func(t *testing.T, f puppetclient.Files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) },
 			"is a directory"},
 		{"huge", func(t *testing.T, f puppetclient.Files) { os.Truncate(f.CRL, 1<<30) }, "larger than 32 MiB"},
@@ -57,32 +58,20 @@ func TestFaultNamesTheBadFile(t *testing.T) {
 			tt.damage(t, m.Files())
 			r := newProber(t, m).Probe(context.Background())
 			want := check.OwnFilesInvalid
-			if tt.name == "directory" || tt.name == "huge" {
+			switch tt.name {
+			case "missing":
+				want = check.OwnFilesMissing
+			case "directory", "huge":
 				want = check.OwnFiles // it cannot be read at all
 			}
 			wantReason(t, r, want)
+			if got := r.Fault.Health(); got != check.Unknown {
+				t.Errorf("health %s, want unknown: nothing is known about the master", got)
+			}
 			if !strings.Contains(r.Fault.Error(), tt.want) || !strings.Contains(r.Fault.Error(), m.Dir) {
 				t.Errorf("fault %q, want it to contain %q and the path of the file", r.Fault, tt.want)
 			}
 		})
-	}
-}
-
-func TestMissingFileHasItsOwnReason(t *testing.T) {
-	m := newMaster(t)
-	if err := os.Remove(m.Files().Key); err != nil {
-		t.Fatal(err)
-	}
-	r := newProber(t, m).Probe(context.Background())
-	wantReason(t, r, check.OwnFilesMissing)
-	if !strings.Contains(r.Fault.Error(), m.Files().Key) {
-		t.Errorf("fault %q does not name the file", r.Fault)
-	}
-	if got := r.Fault.Health(); got != check.Unknown {
-		t.Errorf("health %s, want unknown: nothing is known about the master", got)
-	}
-	if hint := r.Fault.Reason.Hint(); !strings.Contains(hint, "certname") {
-		t.Errorf("hint %q does not ask for the certname", hint)
 	}
 }
 
