@@ -6,9 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -156,26 +154,6 @@ func TestPutSweepsTemporaryFiles(t *testing.T) {
 	}
 	if left := temporaries(t, s.Persistent); len(left) != len(others) {
 		t.Errorf("left %q, want %q", left, others)
-	}
-}
-
-func TestWritersExcludeEachOther(t *testing.T) {
-	s, _ := newStore(t)
-	s.LockWait = time.Hour // 200 writes that are flushed may take minutes on a busy disk
-	const holders, rounds = 4, 25
-	var wg sync.WaitGroup
-	for i := range 2 * holders { // two writers for each holder
-		wg.Go(func() {
-			for n := range rounds {
-				if _, err := s.Put(drain.Hold{Holder: holder(i % holders), Mode: drain.Drain, UntilReboot: n%2 == 0}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if got := s.Read().Holds(); len(got) != holders {
-		t.Errorf("holds are %s", describe(got))
 	}
 }
 

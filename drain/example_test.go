@@ -48,18 +48,3 @@ func ExampleStore() {
 	// drain, held by operator
 	// ready
 }
-
-// The condition must hold for some time without a break, not only for a moment.
-func ExampleSettle() {
-	settle := drain.Settle{After: 2 * time.Second}
-	start := time.Now()
-	for second, clear := range []bool{true, false, true, true, true} {
-		fmt.Println(settle.Observe(clear, start.Add(time.Duration(second)*time.Second)))
-	}
-	// Output:
-	// false
-	// false
-	// false
-	// false
-	// true
-}

@@ -1,7 +1,6 @@
 package drain_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,8 +111,6 @@ func temporaries(t *testing.T, dir string) []string {
 }
 
 func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
-
-func holder(n int) string { return fmt.Sprintf("job-%d", n) }
 
 // openWay lets every user enter dir and the directories above it.
 func openWay(t *testing.T, dir string) {

@@ -169,7 +169,7 @@ func fill(t *testing.T, dir string, n int) {
 func TestLiftAllLiftsMoreThan1000Holds(t *testing.T) {
 	s, _ := newStore(t)
 	for i := range 1001 {
-		drop(t, s.Persistent, holder(i)+".json", "{")
+		drop(t, s.Persistent, fmt.Sprintf("job-%d.json", i), "{")
 	}
 	wantMode(t, s, "", drain.Maint)
 	if lifted, err := s.LiftAll(); len(lifted) != 1001 || err != nil {

@@ -86,6 +86,11 @@ func TestZeroSnapshotIsNotReady(t *testing.T) {
 	if got, _ := (drain.Snapshot{}).Mode("", noon); got != drain.Maint {
 		t.Errorf("mode %s, want maint", got)
 	}
+	for _, m := range []drain.Mode{drain.Ready, drain.Drain} {
+		if !drain.Mode("").StricterThan(m) {
+			t.Errorf("no mode is not stricter than %s", m)
+		}
+	}
 }
 
 func TestChangingReturnedHoldsKeepsTheSnapshot(t *testing.T) {

@@ -10,19 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWatchSeesAMount: the watcher has no interval, so it sees only what the kernel reports. The
-// first time it may still be starting.
-func TestWatchSeesAMount(t *testing.T) {
-	needRoot(t)
-	s, w := watched(t, never)
-	for range 2 {
-		mount(t, s.Persistent)
-		waitFor(t, w, "directory:maint:hold-unreadable")
-		must(t, unix.Unmount(s.Persistent, 0))
-		waitFor(t, w, "first:drain")
-	}
-}
-
 // TestWatchSeesAClockThatIsSet sets the store's clock, and then that of the kernel, which it moves
 // by a microsecond. The first time the watcher may still be starting.
 func TestWatchSeesAClockThatIsSet(t *testing.T) {

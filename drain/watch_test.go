@@ -134,29 +134,6 @@ func TestWatchFollowsEachChange(t *testing.T) {
 	}
 }
 
-func TestWatchReportsTheEndOfAHold(t *testing.T) {
-	t.Parallel()
-	s, c := newStore(t)
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
-	w := s.Watch()
-	w.SetInterval(10 * time.Millisecond)
-	start(t, s, w)
-	for _, step := range []struct {
-		now  int
-		want drain.Mode
-	}{{1, drain.Ready}, {0, drain.Drain}, {2, drain.Ready}} {
-		c.set(hours(step.now))
-		select {
-		case <-w.Changes():
-		case <-time.After(10 * time.Second):
-			t.Fatalf("no change at %d h", step.now)
-		}
-		if got, _ := w.Current().Mode("", c.now()); got != step.want {
-			t.Errorf("at %d h: %s, want %s", step.now, got, step.want)
-		}
-	}
-}
-
 func TestWatchWorksWithoutInotify(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -185,28 +162,6 @@ func TestWatchWorksWithoutInotify(t *testing.T) {
 	mu.Unlock()
 	w.Rescan()
 	waitUntil(t, w, "false", degraded)
-}
-
-// TestWatchIsAtomic: while a hold is moved between the directories, a reader sees it at
-// all times.
-func TestWatchIsAtomic(t *testing.T) {
-	t.Parallel()
-	s, w := watched(t, never)
-	ctx, cancel := context.WithCancel(context.Background())
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		for ctx.Err() == nil {
-			if mode, by := w.Current().Mode("", noon); mode != drain.Drain {
-				t.Errorf("mode %s by %s", mode, describe(by))
-				return
-			}
-		}
-	})
-	for n := range 200 {
-		put(t, s, drain.Hold{Holder: "first", Mode: drain.Drain, UntilReboot: n%2 == 0})
-	}
-	cancel()
-	reader.Wait()
 }
 
 func TestWatchTakesNewSnapshots(t *testing.T) {
