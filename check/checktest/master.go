@@ -187,21 +187,6 @@ func (m *Master) start() error {
 	return nil
 }
 
-// Replace makes the master serve on another listener of its address, then closes the
-// previous listener and its connections, as a restart does that hands its socket over or
-// sets SO_REUSEPORT. A master that is stopped starts.
-func (m *Master) Replace(next net.Listener) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	old, done := m.server, m.done
-	m.state, m.since = Running, time.Now()
-	m.serveOn(next)
-	if old != nil {
-		old.Close()
-		<-done
-	}
-}
-
 func (m *Master) serveOn(listener net.Listener) {
 	config := &tls.Config{GetConfigForClient: m.tlsConfig}
 	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), ReadHeaderTimeout: time.Minute, ErrorLog: discard()}

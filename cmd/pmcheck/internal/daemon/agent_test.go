@@ -114,33 +114,6 @@ func TestVerdictReachesTheAnswer(t *testing.T) {
 	r.waitFor(503, "unhealthy: refused")
 }
 
-func TestEachMasterStateHasItsBody(t *testing.T) {
-	tests := []struct {
-		state checktest.State
-		body  string
-	}{
-		{checktest.Starting, "warming: state-starting"},
-		{checktest.Stopping, "unhealthy: state-stopping"},
-		{checktest.Error, "unhealthy: state-error"},
-		{checktest.Denied, "unknown: auth-denied"},
-		{checktest.Failing, "unhealthy: http-error"},
-		{checktest.Garbage, "unhealthy: bad-answer"},
-		{checktest.Flood, "unhealthy: bad-answer"},
-		{checktest.Drip, "unhealthy: timeout"},
-		{checktest.Silent, "unhealthy: timeout"},
-		{checktest.Stopped, "unhealthy: refused"},
-	}
-	r := start(t, func(c *config.Config) {
-		c.Probe.Interval, c.Probe.Timeout = 20*time.Millisecond, 200*time.Millisecond
-	})
-	for _, tt := range tests {
-		r.master.Set(tt.state)
-		r.waitFor(503, tt.body)
-		r.master.Set(checktest.Running)
-		r.waitFor(200, answer.Serving)
-	}
-}
-
 func TestStaleVerdictIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *config.Config) { c.Probe.MaxAge = time.Millisecond })

@@ -49,27 +49,3 @@ func TestPageNeedsStatusAllow(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkWantsPage(b *testing.B) {
-	for _, accept := range []string{"", "*/*", "text/html"} {
-		b.Run("accept="+accept, func(b *testing.B) {
-			r := httptest.NewRequest("GET", "/", nil)
-			if accept != "" {
-				r.Header.Set("Accept", accept)
-			}
-			for b.Loop() {
-				wantsPage(r)
-			}
-		})
-	}
-}
-
-func BenchmarkPage(b *testing.B) {
-	h := quiet(b).handler(true)
-	r := httptest.NewRequest("GET", "/", nil)
-	r.Header.Set("Accept", "text/html")
-	b.ReportAllocs()
-	for b.Loop() {
-		h.ServeHTTP(httptest.NewRecorder(), r)
-	}
-}
