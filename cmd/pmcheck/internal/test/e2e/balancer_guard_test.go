@@ -97,41 +97,6 @@ func (p pool) test(t *testing.T) {
 	}
 }
 
-// TestSlowstartHidesServersOfSmallWeight: while two masters come back under slowstart, each
-// must still see the other. HAProxy reports whole numbers, so a weight of 1 becomes 0.
-func TestSlowstartHidesServersOfSmallWeight(t *testing.T) {
-	lab.Real(t)
-	for weight, refused := range map[string]bool{"weight 100": false, "weight 1": true} {
-		t.Run(weight, func(t *testing.T) {
-			t.Parallel()
-			r := lab.StartSite(t, lab.SiteOptions{})
-			n := startNeighbour(t)
-			h := r.Balance(fmt.Sprintf("%sbackend puppet\n%s default-server %s slowstart 1h\n server m1 %s\n server m2 %s\n",
-				tcpDefaults, sendStateOften, weight, r.Listen, n.address()))
-			both := func(status string) {
-				t.Helper()
-				for _, server := range []string{"m1", "m2"} {
-					h.WaitStat("puppet", server, func(s lab.ServerStat) bool { return s.Status == status }, 10*time.Second)
-				}
-			}
-			both("UP")
-			n.down.Store(true)
-			r.MustRun("maint", "--force")
-			both("DOWN")
-			n.down.Store(false)
-			r.MustRun("ready")
-			both("UP")
-			v := waitForView(r, "UP", "").View
-			if v.Last() != refused {
-				t.Errorf("HAProxy reports the weight %d/%d", v.Weight, v.WeightTotal)
-			}
-			if _, status := r.Run("drain"); (status == 7) != refused {
-				t.Errorf("exit status of drain %d", status)
-			}
-		})
-	}
-}
-
 // waitForView waits until the balancer reports m1 in a state without pending steps, and
 // has asked long enough after the call for the weights to be current.
 func waitForView(r *lab.Site, state, weight string) lab.Balancer {

@@ -4,32 +4,20 @@ package e2e_test
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // togetherInterval is the time between two checks in these tests.
 const togetherInterval = 500 * time.Millisecond
 
-// startPool starts masters behind one HAProxy, and waits until all are UP and know of
+// startPool starts masters m1 and so on behind one HAProxy, and waits until all are UP and know of
 // each other.
 func startPool(t *testing.T, masters int) (list []*lab.Site, h *lab.HAProxy, address string) {
-	t.Helper()
-	return startPoolWith(t, masters, "")
-}
-
-// startPoolWith starts masters m1 and so on with further lines in their configuration.
-func startPoolWith(t *testing.T, masters int, yaml string) (list []*lab.Site, h *lab.HAProxy, address string) {
 	t.Helper()
 	address = lab.Address(t, "127.0.0.1")
 	config := tcpDefaults + "listen puppet\n bind " + address + "\n balance roundrobin\n" +
@@ -37,7 +25,7 @@ func startPoolWith(t *testing.T, masters int, yaml string) (list []*lab.Site, h 
 		fmt.Sprintf(" default-server check inter %dms fall 3 rise 2 weight 100\n", togetherInterval.Milliseconds())
 	echo := startEcho(t)
 	for i := range masters {
-		s := lab.StartSite(t, lab.SiteOptions{Name: fmt.Sprintf("m%d", i+1), YAML: yaml})
+		s := lab.StartSite(t, lab.SiteOptions{Name: fmt.Sprintf("m%d", i+1)})
 		list = append(list, s)
 		config += fmt.Sprintf(" server m%d %s port %s\n", i+1, echo, lab.Port(t, s.Listen))
 	}
@@ -110,100 +98,6 @@ func TestDrainsInTurn(t *testing.T) {
 	if took > 3*togetherInterval {
 		t.Errorf("HAProxy had no server for %v: %s", took, servers)
 	}
-}
-
-// TestGuardsAtTheSameTime has the guards of whole pools start in the same moment, each
-// with a stand-in for a master that restarts within seconds: HAProxy and pmcheck are
-// real. In the long form there are ten pools of each size.
-func TestGuardsAtTheSameTime(t *testing.T) {
-	lab.Real(t)
-	t.Parallel()
-	pools := 1
-	if long() {
-		pools = 10
-	}
-	for _, masters := range []int{2, 3} {
-		t.Run(fmt.Sprint(masters, " masters"), func(t *testing.T) {
-			t.Parallel()
-			empty := make([]time.Duration, pools)
-			t.Run("at once", func(t *testing.T) {
-				for i := range pools {
-					t.Run(fmt.Sprint(i+1), func(t *testing.T) {
-						t.Parallel()
-						empty[i] = stopTogether(t, masters)
-					})
-				}
-			})
-			slices.Sort(empty)
-			measured(t, fmt.Sprint(masters, " guards at the same time: without a server, sorted"), empty)
-			if worst := empty[pools-1]; worst > 3*togetherInterval+slack {
-				t.Errorf("HAProxy had no server for %v", worst)
-			}
-			if median := empty[(pools-1)/2]; pools > 1 && median > 0 {
-				t.Errorf("HAProxy had no server for %v in the median", median)
-			}
-		})
-	}
-}
-
-// stopTogether restarts all masters of a pool by their guards, and returns the longest
-// time in which HAProxy had no server.
-func stopTogether(t *testing.T, masters int) time.Duration {
-	pool, h, _ := startPool(t, masters)
-	longest := restartTogether(t, pool, h, config.Default().Guard.Turn)
-	waitForPool(pool)
-	return longest
-}
-
-// TestTurnsThatEndTogether restarts two masters while a third stays away, so that the turn
-// of both ends in the same moment. The first to leave must be back when the other one leaves.
-func TestTurnsThatEndTogether(t *testing.T) {
-	lab.Real(t)
-	t.Parallel()
-	pool, h, _ := startPoolWith(t, 3, "fleet: [m1, m2, m3]\n") // a window of its own for each, every 9 s
-	pool[2].MustRun("drain", "--reason", "hardware")
-	for _, s := range pool[:2] {
-		waitForWeights(s, "100/200")
-	}
-	empty := restartTogether(t, pool[:2], h, 40*time.Second)
-	measured(t, "turns that end together: without a server", empty)
-	if empty > slack {
-		t.Errorf("HAProxy had no server for %v", empty)
-	}
-}
-
-// restartTogether restarts masters by their guards, and returns the longest time in which
-// HAProxy had no server.
-func restartTogether(t *testing.T, pool []*lab.Site, h *lab.HAProxy, turn time.Duration) time.Duration {
-	t.Helper()
-	servers := lab.StartRecord(t, 5*time.Millisecond, func() string { return serversUp(h) })
-	var restarts sync.WaitGroup
-	for i, s := range pool {
-		restarts.Go(func() {
-			settings := config.Default()
-			settings.Guard.Turn = turn
-			settings.Socket, settings.Probe.Address = s.Socket(), s.MasterAddress()
-			settings.HoldsIn = filepath.Dir(s.Holds.Persistent)
-			var out strings.Builder
-			g := guard.New("puppetserver", settings, &out, render.NewProgress(&out))
-			if err := g.BeforeStop(t.Context()); err != nil {
-				t.Errorf("m%d: %v", i+1, err)
-			}
-			s.SetMaster(checktest.Stopped)
-			time.Sleep(2 * time.Second) // the restart
-			s.SetMaster(checktest.Running)
-			if err := g.AfterStart(t.Context()); err != nil {
-				t.Errorf("m%d: %v", i+1, err)
-			}
-			t.Logf("m%d:\n%s", i+1, &out)
-		})
-	}
-	restarts.Wait()
-	for _, s := range pool {
-		s.WaitBalancer(func(b lab.Balancer) bool { return b.View != nil && b.View.Sends() }, 20*time.Second)
-	}
-	t.Logf("servers UP: %s", servers.Stop())
-	return longestWithout(servers)
 }
 
 // TestDrainedInHAProxyIsNotTheLastServer: a server drained in HAProxy sends the same header as

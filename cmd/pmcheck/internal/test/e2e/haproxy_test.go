@@ -3,10 +3,8 @@
 package e2e_test
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,38 +114,4 @@ func (b *balancer) waitForAll(want func(line, lab.ServerStat) bool, within time.
 		}
 		return errors.Join(wrong...)
 	})
-}
-
-// failures returns how many checks of all servers have failed since HAProxy
-// started, whether or not that changed a status.
-func (b *balancer) failures() int {
-	b.t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(b.Admin("show stat"))).ReadAll()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	server, failed := column(b.t, rows[0], "svname"), column(b.t, rows[0], "chkfail")
-	total := 0
-	for _, row := range rows[1:] {
-		if row[server] != "m1" {
-			continue
-		}
-		n, err := strconv.Atoi(row[failed])
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		total += n
-	}
-	return total
-}
-
-func column(t *testing.T, header []string, name string) int {
-	t.Helper()
-	for i, title := range header {
-		if title == name {
-			return i
-		}
-	}
-	t.Fatalf("show stat has no column %s: %q", name, header)
-	return 0
 }

@@ -17,12 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestMain runs the tests, or the stand-in that TestHoldOutlivesAReboot starts on a host.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(standInEnv); dir != "" {
-		fmt.Fprintln(os.Stderr, runStandIn(dir))
-		os.Exit(1)
-	}
 	if err := flag.Set("test.parallel", "4"); err != nil { // most of them wait; -parallel overrules it
 		panic(err)
 	}
@@ -54,9 +49,12 @@ func assertWithin(t *testing.T, what string, took, bound time.Duration) {
 	}
 }
 
-// long reports whether PMCHECK_LONG asks for the cases that take minutes: catalogs of
-// 90 s, five rounds of everything, costs over five minutes.
+// long reports whether PMCHECK_LONG asks for the cases that take minutes.
 func long() bool { return os.Getenv("PMCHECK_LONG") != "" }
+
+// everything reports whether to do what needs more than make integration installs. make test-all sets
+// E2E_ALL.
+func everything() bool { return os.Getenv("E2E_ALL") != "" || long() }
 
 // tcpDefaults is the section that each HAProxy of these tests needs.
 const tcpDefaults = `
@@ -145,4 +143,20 @@ func (s *session) carries() bool {
 	back := make([]byte, len(bytes))
 	_, err := io.ReadFull(s, back)
 	return err == nil && string(back) == bytes
+}
+
+func copyFile(t testing.TB, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, to, data)
+}
+
+func writeFile(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -117,4 +118,19 @@ func testStopped(t *testing.T, s *lab.PuppetServer) {
 	continued := time.Now()
 	measured(t, "SIGCONT to 200", r.WaitServing(15*time.Second))
 	measured(t, "SIGCONT to UP", b.waitForStatus("UP", continued, 15*time.Second)["bare"])
+}
+
+// documented returns the times that pmcheck itself documents until a balancer with this
+// line marks a master DOWN: one that was killed, and one that stopped answering.
+func documented(r *lab.Site, l line) (killed, silent time.Duration) {
+	r.TB.Helper()
+	var report struct {
+		Detection struct {
+			Killed float64 `json:"killed_seconds"`
+			Silent float64 `json:"silent_seconds"`
+		}
+	}
+	r.RunJSON(&report, "config", "--json", "--inter", l.inter.String(), "--fall", strconv.Itoa(l.fall))
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	return seconds(report.Detection.Killed), seconds(report.Detection.Silent)
 }

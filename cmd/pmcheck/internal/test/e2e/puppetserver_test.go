@@ -22,13 +22,10 @@ func TestPuppetServer(t *testing.T) {
 		run  func(*testing.T, *lab.PuppetServer)
 	}{
 		{"the stand-in answers alike", testStandIn},
-		{"zero configuration", testZeroConfiguration},
 		{"checks cost no probes", testChecksCostNoProbes},
 		{"drained", testDrained},
 		{"killed", testKilled},
 		{"stopped", testStopped},
-		{"expired CRL", testExpiredCRL},
-		{"own certificate", testOwnCertificate},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, s) }) {
 			return // the next one would meet a server in an unknown state

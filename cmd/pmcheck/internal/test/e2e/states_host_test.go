@@ -28,14 +28,25 @@ ExecStartPost=
 ExecStartPost=sh -c "until head -c1 ${RUNTIME_DIRECTORY}/restart | grep -q '^1'; do sleep 1; done"
 `
 
+// unitFiles are what a package would install for pmcheck.
+var unitFiles = map[string]string{
+	"/etc/tmpfiles.d/pmcheck.conf": "d /run/pmcheck/holds 0755 root root\nd /var/lib/pmcheck/holds 0755 root root\n",
+	"/etc/systemd/system/pmcheck.service": `[Service]
+Type=notify
+ExecStart=/usr/local/bin/pmcheck serve
+[Install]
+WantedBy=multi-user.target
+`,
+}
+
 // testHostStates takes one host through the states that depend on systemd, the file
 // system or PuppetDB.
 func testHostStates(t *testing.T, seen *stateTable) {
 	n := lab.StartNetwork(t)
 	h := n.Boot("m1")
 	h.Copy(lab.Build(t), "/usr/local/bin/pmcheck", 0o755)
-	for _, path := range []string{"/etc/tmpfiles.d/pmcheck.conf", "/etc/systemd/system/pmcheck.service"} {
-		h.WriteFile(path, unitFiles[path], 0o644)
+	for path, content := range unitFiles {
+		h.WriteFile(path, content, 0o644)
 	}
 	h.WriteFile("/etc/systemd/system/puppetserver.service.d/start.conf", startPost, 0o644)
 	h.MustRun("systemctl", "daemon-reload")

@@ -57,7 +57,6 @@ func testServerStates(t *testing.T, seen *stateTable) {
 		{"JRubies", testJRubies},
 		{"flush", testFlush},
 		{"flood", testFlood},
-		{"cost", testCost},
 		{"expired CRL", testStateOfCRL},
 		{"renewed certificate", testRenewed},
 		{"start without a CA", testStart},

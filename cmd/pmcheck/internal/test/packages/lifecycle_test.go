@@ -34,6 +34,7 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 		{"restarts", restart},
 		{"upgrades", upgrade},
 		{"a held master", upgradeHeld},
+		{"a reboot of a held master", rebootHeld},
 		{"crash", crash},
 		{"watchdog", watchdog},
 		{"stop", stopAndStart},
@@ -106,6 +107,32 @@ func upgradeHeld(t *testing.T, s *hostSite) {
 	t.Logf("measured: %d checks of a drained master", stop())
 	s.Host.MustRun("pmcheck", "ready")
 	s.waitForAnswer(10*time.Second, serving)
+}
+
+// rebootHeld reboots the host: a hold outlives that, unless it was set until reboot, and the daemon never
+// answers 200 while it starts.
+func rebootHeld(t *testing.T, s *hostSite) {
+	s.Host.MustRun("pmcheck", "drain", "--hold", "upgrade", "--reason", "new kernel")
+	s.Host.MustRun("pmcheck", "maint", "--hold", "cables", "--until-reboot")
+	s.waitForAnswer(10*time.Second, "503 maint")
+	answers := s.Record(10 * time.Millisecond)
+	answers.WaitMore(10)
+	s.Host.Reboot()
+	answers.WaitMore(10)
+	s.waitForAnswer(time.Minute, "503 drain")
+	answers.WaitMore(10)
+	answers.Stop()
+	t.Logf("measured: answers across a reboot while held: %s", answers.Counts())
+	holds := s.Status().Holds
+	if len(holds) != 1 || holds[0].Holder != "upgrade" || holds[0].Reason != "new kernel" {
+		t.Errorf("holds after the reboot: %+v, want that of upgrade", holds)
+	}
+	if got := answers.Told(); got != "503 maint, 503 drain" || answers.Count(lab.NoAnswer) == 0 {
+		t.Errorf("across the reboot balancers were told %s; want 503 maint, then 503 drain", got)
+	}
+	s.Host.MustRun("pmcheck", "ready", "--hold", "upgrade")
+	s.waitForAnswer(startTime, serving)
+	s.waitForOutput(startTime, "active", "systemctl", "is-active", "puppetserver")
 }
 
 // crash kills the daemon.
