@@ -19,7 +19,7 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/pmcheck"},
 		{"cli"},
-		{"cmdline", "demo", "haproxy", "guard", "gate", "withhold"},
+		{"demo", "guard", "gate", "withhold"},
 		{"render", "wait"},
 		{"daemon", "rotation"},
 		{"page", "metrics", "api", "front"},

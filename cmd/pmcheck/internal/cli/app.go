@@ -71,8 +71,10 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	if len(args) == 2 && args[1] == "--version" { // a flag of the app would be accepted before a command too
 		args = []string{args[0], "version"}
 	}
+	if unsafeToComplete(args) {
+		return exitOK
+	}
 	app := newApp(environ, stdin, stdout, stderr)
-	app.Metadata = map[string]any{typedArgs: args[1:]}
 	err := app.RunContext(ctx, args)
 	if err == nil {
 		return exitOK
@@ -80,6 +82,8 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	exit, ok := errors.AsType[*exitError](err)
 	switch {
 	case ok:
+	case errors.As(err, new(cli.ExitCoder)): // of "pmcheck help" for a command that does not exist
+		exit = &exitError{status: exitUsage, err: err}
 	case errors.Is(err, context.Canceled):
 		exit = &exitError{exitInterrupted, errors.New(strings.ReplaceAll(err.Error(), "context canceled", "interrupted")), ""}
 	default:
@@ -131,8 +135,11 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 		Writer:         stdout,
 		ErrWriter:      stderr,
 		HideVersion:    true,
+		Suggest:        true,                         // of help for a command
 		ExitErrHandler: func(*cli.Context, error) {}, // Run handles errors
 		OnUsageError:   onUsageError,
+
+		EnableBashCompletion: true,
 		Commands: []*cli.Command{
 			serveCommand(environ),
 			statusCommand(environ),
@@ -145,7 +152,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			checkCommand(environ),
 			configCommand(environ),
 			demoCommand(),
-			completionCommand(environ),
+			completionCommand(),
 			versionCommand(),
 			guardCommand(environ),
 			gateCommand(environ),

@@ -5,60 +5,63 @@ import (
 	"slices"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
-func completionCommand(environ []string) *cli.Command {
+// completeFlag asks urfave/cli for the words that may follow.
+const completeFlag = "--generate-bash-completion"
+
+// unsafeToComplete reports whether urfave/cli would run the command that is to be completed: after
+// "--" it takes completeFlag for an argument, so a tab after "with-hold -- reboot" would reboot.
+func unsafeToComplete(args []string) bool {
+	return args[len(args)-1] == completeFlag && slices.Contains(args, "--")
+}
+
+// Unlike those of urfave/cli, the scripts do not evaluate what has been typed, in which a tab would
+// run $(…) and redirections.
+const (
+	bashCompletion = `_pmcheck() {
+    local cur=${COMP_WORDS[COMP_CWORD]} typed=("${COMP_WORDS[@]:0:COMP_CWORD}")
+    [[ $cur != -* ]] || typed+=("$cur")
+    mapfile -t COMPREPLY < <(compgen -W "$("${typed[@]}" ` + completeFlag + ` 2>/dev/null)" -- "$cur")
+}
+complete -o default -F _pmcheck pmcheck
+`
+	zshCompletion = `#compdef pmcheck
+compdef _pmcheck pmcheck
+_pmcheck() {
+    local -a typed=("${(@)words[1,CURRENT-1]}") names
+    [[ $words[CURRENT] != -* ]] || typed+=("$words[CURRENT]")
+    names=(${(f)"$("${typed[@]}" ` + completeFlag + ` 2>/dev/null)"})
+    compadd -a names || _files
+}
+[[ $funcstack[1] != _pmcheck ]] || _pmcheck "$@"
+`
+)
+
+func completionCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "completion",
-		Usage:     "print a completion script for bash, zsh or fish",
-		ArgsUsage: "bash|zsh|fish",
-		Description: "The packages install the scripts. Without a package: source <(pmcheck completion bash).\n" +
-			"The scripts call pmcheck completion with holders, services, explained or goals to list names.",
-		Flags:  []cli.Flag{configFlag()},
-		Action: strict(func(c *cli.Context) error { return completion(c, environ) }, "[SHELL]"),
+		Name:        "completion",
+		Usage:       "print a completion script for bash, zsh or fish",
+		ArgsUsage:   "bash|zsh|fish",
+		Description: "The packages install the scripts. Without a package: source <(pmcheck completion bash).",
+		Action:      strict(completion, "bash, zsh or fish"),
 	}
 }
 
-func completion(c *cli.Context, environ []string) error {
-	what := c.Args().First()
-	if slices.Contains(cmdline.Shells(), what) {
-		return cmdline.WriteCompletion(c.App.Writer, what, commandsOf(c.App))
+func completion(c *cli.Context) (err error) {
+	var script string
+	switch shell := c.Args().First(); shell {
+	case "bash":
+		script = bashCompletion
+	case "zsh":
+		script = zshCompletion
+	case "fish":
+		script, err = c.App.ToFishCompletion()
+	default:
+		return misused(c, fmt.Errorf("no completion for %q", shell))
 	}
-	names, err := completionNames(c, environ, what)
-	for _, name := range names {
-		fmt.Fprintln(c.App.Writer, name)
+	if err == nil {
+		_, err = fmt.Fprint(c.App.Writer, script)
 	}
 	return err
-}
-
-// completionNames lists names of one kind: the holders of the holds in effect, the
-// services of the daemon (none if it does not answer), or those that cmdline knows.
-func completionNames(c *cli.Context, environ []string, what string) (names []string, err error) {
-	if names, known := cmdline.Names(what); known {
-		return names, nil
-	}
-	switch what {
-	case "holders":
-		settings := loadAnyway(c, environ)
-		names = append(names, drain.Operator)
-		for _, h := range settings.Store().Read().Holds() {
-			if drain.CheckName(h.Holder) == nil { // a file's name may contain what bash would execute
-				names = append(names, h.Holder)
-			}
-		}
-	case "services":
-		settings := loadAnyway(c, environ)
-		status, _ := api.Client{Socket: settings.Socket}.Ask(c.Context) // empty if the daemon does not answer
-		for _, s := range status.Services {
-			names = append(names, s.Name)
-		}
-	default:
-		return nil, usageError("completion takes bash, zsh or fish")
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
@@ -223,7 +222,7 @@ func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w rotation.Wish, to
 	case c.IsSet("for"):
 		w.Hold.Until = now.Add(length)
 	case c.IsSet("until") && c.String("until") != "never":
-		if w.Hold.Until, tomorrow, err = cmdline.ParseUntil(c.String("until"), now); err != nil {
+		if w.Hold.Until, tomorrow, err = parseUntil(c.String("until"), now); err != nil {
 			return w, false, usageError("--until: %w", err)
 		}
 	}

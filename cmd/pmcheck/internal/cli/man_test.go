@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -26,7 +26,11 @@ const manDir = "../../../../packaging/man/"
 func TestManualHasEachCommandAndFlag(t *testing.T) {
 	want := map[string][]string{}
 	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
-		want[c.Name] = commandOf(c).FlagNames()
+		want[c.Name] = nil
+		for _, f := range flagsOf(c) {
+			want[c.Name] = append(want[c.Name], f.Names()...)
+		}
+		slices.Sort(want[c.Name])
 	}
 	got := map[string][]string{}
 	command := ""
@@ -53,12 +57,23 @@ func TestManualHasEachCommandAndFlag(t *testing.T) {
 func TestHelpNamesEachValue(t *testing.T) {
 	named := regexp.MustCompile("`[A-Z]+(=[A-Z]+)?`")
 	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
-		for _, f := range commandOf(c).Flags {
-			if f.Kind != cmdline.Switch && f.Names[0] != "wait" && !named.MatchString(f.Usage) {
-				t.Errorf("pmcheck %s --%s: %s", c.Name, f.Names[0], f.Usage)
+		for _, f := range flagsOf(c) {
+			name, usage := f.Names()[0], f.GetUsage()
+			if f.TakesValue() && name != "wait" && !named.MatchString(usage) {
+				t.Errorf("pmcheck %s --%s: %s", c.Name, name, usage)
 			}
 		}
 	}
+}
+
+// flagsOf returns the flags of a command that its help shows, without --help.
+func flagsOf(c *cli.Command) (flags []cli.DocGenerationFlag) {
+	for _, f := range c.VisibleFlags() {
+		if !slices.Contains(f.Names(), "help") {
+			flags = append(flags, f.(cli.DocGenerationFlag))
+		}
+	}
+	return flags
 }
 
 func TestManualHasEachSettingAndDefault(t *testing.T) {

@@ -13,19 +13,18 @@ import (
 // The balancer of catalogs has another server, that of the CA never had one. With --in-turn,
 // too, a hold of everything is refused, and at once; one of the service server is not.
 func TestTheOnlyCAIsNotHeldInTurn(t *testing.T) {
-	const hint = "hint: for catalogs only: pmcheck "
+	const hint = "hint: for catalogs only: --service server; for all services: --force"
 	for _, tt := range []struct {
 		args string
 		exit int
 		held string // the services that are held when the command has ended
 		says string
 	}{
-		{"drain", exitRefused, "", hint + "drain --service server"},
-		{"drain --in-turn", exitRefused, "", hint + "drain --service server --in-turn"},
-		{"drain --in-turn --wait=100ms", exitRefused, "", hint + "drain --service server --in-turn --wait=100ms"},
-		{"maint --in-turn --wait=100ms", exitRefused, "", hint + "maint --service server --in-turn --wait=100ms"},
-		{"with-hold --in-turn --wait=100ms -- true", exitRefused, "",
-			hint + "with-hold --service server --in-turn --wait=100ms -- true"},
+		{"drain", exitRefused, "", hint},
+		{"drain --in-turn", exitRefused, "", hint},
+		{"drain --in-turn --wait=100ms", exitRefused, "", hint},
+		{"maint --in-turn --wait=100ms", exitRefused, "", hint},
+		{"with-hold --in-turn --wait=100ms -- true", exitRefused, "", hint},
 		{"drain --in-turn --wait=100ms --service ca", exitRefused, "", "hint: bring another master up first"},
 		// The way to an idle master is never clear for as long as that.
 		{"drain --in-turn --wait=100ms --service server", exitTimeout, "server", "not idle"},

@@ -31,13 +31,17 @@ func refuse(c *cli.Context, client api.Client, d *rotation.Departure) error {
 	}
 	d.Saw(status)
 	if why := d.RefusedAtOnce(c.Bool("in-turn")); why != "" {
-		return lastServer(c, d, why)
+		return lastServer(d, why)
 	}
 	return nil
 }
 
-func lastServer(c *cli.Context, d *rotation.Departure, why string) error {
-	return &exitError{exitRefused, errors.New(why), typedLine(c).LastServer(d.ServerMayLeave())}
+func lastServer(d *rotation.Departure, why string) error {
+	hint := "bring another master up first, or insist with --force"
+	if d.ServerMayLeave() {
+		hint = "for catalogs only: --service server; for all services: --force"
+	}
+	return &exitError{exitRefused, errors.New(why), hint}
 }
 
 // waitForTurn waits until a master may leave: in its turn, for as long as --wait says, and then in
@@ -54,7 +58,7 @@ func waitForTurn(c *cli.Context, d *rotation.Departure, stop *rotation.Stop, slo
 	}
 	left, inTime, err := wait.InTurn(d, stop, within(slot.After(look)), within(slot.Late(look, stop, limits)))
 	if why := d.Refused(left); err == nil && !c.Bool("force") && why != "" {
-		return false, lastServer(c, d, why)
+		return false, lastServer(d, why)
 	}
 	if !inTime && c.Bool("force") {
 		*d = rotation.Departure{} // what it has seen does not matter

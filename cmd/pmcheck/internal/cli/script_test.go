@@ -76,8 +76,6 @@ func havePeer(condition string) (bool, error) {
 //	await TEXT             wait until the daemon sends TEXT to the service manager,
 //	                       and set $address to the daemon's address
 //	signal NAME PROGRAM    send a signal to a background program
-//	slips FILE             run pmcheck with the words in each line of FILE, up to "|"; fail if
-//	                       it is not a mistake of usage, or what is said is not what follows
 func TestScripts(t *testing.T) {
 	// A parent such as nohup may ignore this signal. Programs started here would
 	// inherit that unless this process catches it.
@@ -96,7 +94,6 @@ func TestScripts(t *testing.T) {
 			"master": setMaster,
 			"await":  await,
 			"signal": send,
-			"slips":  slips,
 		},
 	})
 }
@@ -199,24 +196,6 @@ func golden(ts *testscript.TestScript, neg bool, args []string) {
 
 func setMaster(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Value(masterKey{}).(*checktest.Master).Set(checktest.State(args[0])))
-}
-
-// slips runs each line of a table. A word in single quotes may have spaces.
-func slips(ts *testscript.TestScript, _ bool, args []string) {
-	words := regexp.MustCompile(`'[^']*'|\S+`)
-	for line := range strings.Lines(ts.ReadFile(args[0])) {
-		typed, want, _ := strings.Cut(strings.TrimSpace(line), "|")
-		var argv []string
-		for _, word := range words.FindAllString(typed, -1) {
-			argv = append(argv, strings.Trim(word, "'"))
-		}
-		wantStatus(ts, false, append([]string{strconv.Itoa(exitUsage), "pmcheck"}, argv...))
-		said := strings.Split(strings.TrimSpace(ts.ReadFile("stderr")), "\n")
-		got := strings.TrimPrefix(strings.TrimPrefix(said[len(said)-1], "hint: "), "pmcheck: ")
-		if got != strings.TrimSpace(want) {
-			ts.Fatalf("pmcheck %s\nsays %q\nwant %q", typed, got, strings.TrimSpace(want))
-		}
-	}
 }
 
 var addressInStatus = regexp.MustCompile(`answering on (\S+)`)

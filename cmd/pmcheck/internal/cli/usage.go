@@ -1,81 +1,64 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 )
 
-// typedArgs is the key under which the app keeps its arguments. If a flag before the
-// command is wrong, the context of the error does not have them.
-const typedArgs = "args"
-
-// strict refuses stray and missing arguments. urfave/cli stops parsing flags at the first
-// argument: "drain now --reason x" would drain without the reason.
+// strict refuses stray and missing arguments; names are those that the command takes. urfave/cli
+// stops parsing flags at the first argument: "drain now --reason x" would drain without the reason.
 func strict(action cli.ActionFunc, names ...string) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		if problem, hint := typedLine(c).Arguments(c.Args().Slice(), names, c.IsSet); problem != "" {
-			return &exitError{exitUsage, errors.New(problem), hint}
+		switch n := c.NArg(); {
+		case n < len(names):
+			return misused(c, fmt.Errorf("%s needs %s", c.Command.HelpName, names[n]))
+		case n > len(names):
+			return misused(c, fmt.Errorf("%s takes no argument %q", c.Command.HelpName, c.Args().Get(len(names))))
 		}
 		return action(c)
 	}
 }
 
-// onUsageError rewords an error in the flags of a command and adds a hint.
+// misused returns the error of a command that is not used as its help says.
+func misused(c *cli.Context, err error) error {
+	return &exitError{exitUsage, err, c.Command.HelpName + " --help shows the usage"}
+}
+
+// onUsageError adds a hint to an error in the flags of a command.
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	problem, hint := typedLine(c).Mistake(err.Error())
-	return &exitError{exitUsage, errors.New(problem), hint}
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	switch {
+	case !unknown:
+		return misused(c, err)
+	case c.Command.Name == c.App.Name:
+		return &exitError{exitUsage, err, "flags come after the command"}
+	case name == "host" || name == "fleet":
+		// Not the flag that is spelt most like it: "drain --hold m2" would drain this host.
+		return &exitError{exitUsage, err, c.Command.HelpName + " acts on this host only"}
+	}
+	return &exitError{exitUsage, err, "did you mean " + cli.SuggestFlag(c.Command.Flags, name, false) + "?"}
 }
 
 func unknownCommand(c *cli.Context, name string) error {
-	return &exitError{exitUsage, fmt.Errorf("unknown command %q", name), typedLine(c).UnknownCommand(name)}
+	hint := cli.SuggestCommand(c.App.VisibleCommands(), name)
+	if meant := synonym(name); meant != "" {
+		hint = "pmcheck " + meant
+	}
+	return &exitError{exitUsage, fmt.Errorf("unknown command %q", name), hint}
 }
 
-// typedLine returns the command line that was typed.
-func typedLine(c *cli.Context) cmdline.Line {
-	l := cmdline.Line{Commands: commandsOf(c.App)}
-	l.Typed, _ = c.App.Metadata[typedArgs].([]string)
-	if c.Command != nil && c.Command.Name != c.App.Name {
-		l.Command, l.Called = commandOf(c.Command), c.Command.HelpName
+// synonym returns the command for which other tools have this word, or "". The command that is
+// spelt most like it could be the opposite: drain for undrain.
+func synonym(word string) string {
+	switch word {
+	case "undrain", "unmaint", "uncordon", "resume", "enable", "up":
+		return "ready"
+	case "cordon", "disable", "down", "stop":
+		return "drain"
+	case "maintain", "maintenance":
+		return "maint"
 	}
-	return l
-}
-
-// commandsOf returns the commands that the help shows.
-func commandsOf(app *cli.App) (list []cmdline.Command) {
-	for _, c := range app.VisibleCommands() {
-		if c.Name != "help" {
-			list = append(list, commandOf(c))
-		}
-	}
-	return list
-}
-
-// commandOf returns a command with its flags. urfave/cli adds --help to the command that
-// runs only, so it is left out.
-func commandOf(c *cli.Command) cmdline.Command {
-	command := cmdline.Command{Name: c.Name, Usage: c.Usage}
-	for _, f := range c.VisibleFlags() {
-		if slices.Contains(f.Names(), "help") {
-			continue
-		}
-		documented := f.(cli.DocGenerationFlag)
-		flag := cmdline.Flag{Names: f.Names(), Usage: documented.GetUsage()}
-		if _, number := f.(*cli.IntFlag); number {
-			flag.Kind = cmdline.Number
-		} else if !documented.TakesValue() {
-			flag.Kind = cmdline.Switch
-		}
-		command.Flags = append(command.Flags, flag)
-	}
-	for _, sub := range c.Subcommands {
-		if sub.Name != "help" {
-			command.Subcommands = append(command.Subcommands, commandOf(sub))
-		}
-	}
-	return command
+	return ""
 }

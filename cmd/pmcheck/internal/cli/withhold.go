@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
@@ -61,7 +60,7 @@ func withHold(c *cli.Context, environ []string) error {
 		return usageError("--for must be at least 1s and --return above 0, not %s and %s", length, back)
 	}
 	if status, err := work.Find(); err != nil {
-		return &exitError{status, err, typedLine(c).BeforeDashes(work.Args[0], c.IsSet)}
+		return &exitError{status: status, err: err}
 	}
 	settings := loadAnyway(c, environ)
 	h := &withhold.Hold{
@@ -119,7 +118,7 @@ func lift(c *cli.Context, h *withhold.Hold) {
 
 // comeBack lifts the hold and waits until the master is back in service.
 func comeBack(c *cli.Context, settings config.Config, h *withhold.Hold) error {
-	c.Generic("wait").(*cmdline.Limit).Duration.Duration = durationOf(c, "return")
+	c.Generic("wait").(*waitValue).Duration = durationOf(c, "return")
 	lifted, err := h.Lift()
 	if err != nil {
 		return writeHint(err)

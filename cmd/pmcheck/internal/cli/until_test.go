@@ -1,12 +1,10 @@
-package cmdline_test
+package cli
 
 import (
 	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // the host may have none
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cmdline"
 )
 
 func TestUntilIsTheNextMomentThatTheClockShows(t *testing.T) {
@@ -50,7 +48,7 @@ func TestUntilIsTheNextMomentThatTheClockShows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, tomorrow, err := cmdline.ParseUntil(tt.text, at(t, tt.now).In(zone))
+			got, tomorrow, err := parseUntil(tt.text, at(t, tt.now).In(zone))
 			if err != nil || !got.Equal(at(t, tt.want)) || tomorrow != tt.tomorrow {
 				t.Errorf("%s at %s is %s, tomorrow %t, %v; want %s, %t",
 					tt.text, tt.now, got, tomorrow, err, tt.want, tt.tomorrow)
@@ -68,7 +66,7 @@ func TestUntilRefusesTimesThatAreNotInTheFuture(t *testing.T) {
 		{"2026-11-21 18:59", "2026-11-21T18:59:00Z is in the past"},
 		{"2026-11-21T19:00:00Z", "in the past"},
 	} {
-		if _, _, err := cmdline.ParseUntil(tt.text, now); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := parseUntil(tt.text, now); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v, want %s", tt.text, err, tt.want)
 		}
 	}
