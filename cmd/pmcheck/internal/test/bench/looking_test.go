@@ -32,17 +32,11 @@ type looked struct {
 
 // BenchmarkLooking measures what looking at a master costs it and pmcheck, with the defaults
 // and when nothing else asks it. Each daemon has a master of its own, whose code only that
-// daemon's requests have warmed up, as in production. PMCHECK_OLD may name another pmcheck, to
-// be compared in the same run; PMCHECK_LOOKING_AGES other ages of the masters: "5m 1h".
+// daemon's requests have warmed up, as in production. PMCHECK_LOOKING_AGES may name other ages of the
+// masters: "5m 1h".
 func BenchmarkLooking(b *testing.B) {
 	names, daemons := []string{"nobody", "pmcheck"}, map[string]func(config string) (pid int, stop func()){
 		"pmcheck": func(config string) (int, func()) { return startDaemon(b, nil, config) },
-	}
-	if old := oldProgram(); old != "" {
-		names = append(names, oldName)
-		daemons[oldName] = func(config string) (int, func()) {
-			return start(b, []string{holdsOf(config)}, old, "serve", "--config", config)
-		}
 	}
 	each := mastersEach
 	if short() {
@@ -80,11 +74,6 @@ func compareLooking(b *testing.B, age string, names []string, used map[string][]
 	for _, name := range names[1:] {
 		m := mean(used[name])
 		t.row(name, milliseconds(m.master-idle)+" more", milliseconds(m.daemon), each(used[name], idle))
-	}
-	if len(names) == 3 {
-		now, before := mean(used[names[1]]), mean(used[names[2]])
-		t.third("Puppet Server", now.master-idle, before.master-idle)
-		t.third("pmcheck", now.daemon, before.daemon)
 	}
 	t.add(b)
 }
@@ -148,9 +137,4 @@ func brief(long time.Duration) time.Duration {
 		return time.Second
 	}
 	return long
-}
-
-// third adds the goal that something takes at most a third of before.
-func (t *table) third(what string, now, before float64) {
-	t.goal(now <= before/3, "%s: %.2f of the old one, wanted a third", what, now/before)
 }

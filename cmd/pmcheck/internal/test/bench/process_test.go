@@ -70,12 +70,6 @@ func startDaemon(b *testing.B, environ []string, config string) (pid int, stop f
 // holdsOf returns the environment variable for the holds beside a pmcheck.yaml.
 func holdsOf(config string) string { return "PMCHECK_HOLDS=" + filepath.Dir(config) }
 
-// oldName is the name of another pmcheck that is compared, and oldProgram its file, which
-// PMCHECK_OLD names; empty for none.
-const oldName = "the pmcheck of PMCHECK_OLD"
-
-func oldProgram() string { return os.Getenv("PMCHECK_OLD") }
-
 // startBare starts one of the bare servers and returns its URL.
 func startBare(b *testing.B, kind string) (url string, pid int, stop func()) {
 	b.Helper()
@@ -114,14 +108,10 @@ func ask(url string) error {
 	return err
 }
 
-// onCPU calls fn so that programs started by fn run on one CPU, or on all CPUs if cpu is
-// negative. On one CPU, Go programs have GOMAXPROCS=1 by default, and HAProxy one thread.
+// onCPU calls fn so that programs started by fn run on one CPU. There, Go programs have GOMAXPROCS=1
+// by default, and HAProxy one thread.
 func onCPU(b *testing.B, cpu int, fn func()) {
 	b.Helper()
-	if cpu < 0 {
-		fn()
-		return
-	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before, one unix.CPUSet

@@ -32,39 +32,26 @@ func BenchmarkAnswers(b *testing.B) {
 	if runtime.NumCPU() < 2 {
 		b.Fatal("needs a CPU for wrk and one for the server")
 	}
-	for _, placement := range []struct {
-		name, meaning string
-		server, wrk   int // CPUs
-	}{
-		{"OneCPU", "each server on one CPU (GOMAXPROCS=1, nbthread 1), wrk on another", 1, 0},
-		{"AllCPUs", "each server with its defaults, on all CPUs", -1, -1},
-	} {
-		if short() && placement.server < 0 {
-			continue // the short form measures one placement
+	master := lab.StartStandIn(b, "master.bench.example")
+	var servers []*server
+	onCPU(b, 1, func() { servers = startServers(b, master) })
+	for _, s := range servers {
+		waitForAnswer(b, s.url)
+	}
+	for _, kept := range []bool{false, true} {
+		name := "NewConnections"
+		if kept {
+			name = "KeptConnections"
 		}
-		b.Run(placement.name, func(b *testing.B) {
-			master := lab.StartStandIn(b, "master.bench.example")
-			var servers []*server
-			onCPU(b, placement.server, func() { servers = startServers(b, master) })
-			for _, s := range servers {
-				waitForAnswer(b, s.url)
-			}
-			for _, kept := range []bool{false, true} {
-				name := "NewConnections"
-				if kept {
-					name = "KeptConnections"
-				}
-				b.Run(name, func(b *testing.B) {
-					onCPU(b, placement.wrk, func() { measureAnswers(b, servers, kept) })
-					compareAnswers(b, servers, placement.meaning, kept)
-				})
-			}
+		b.Run(name, func(b *testing.B) {
+			onCPU(b, 0, func() { measureAnswers(b, servers, kept) })
+			compareAnswers(b, servers, kept)
 		})
 	}
 }
 
 // startServers starts pmcheck and the servers that it is compared with, and returns them in
-// this order. The last one is the pmcheck of PMCHECK_OLD, if there is one.
+// this order.
 func startServers(b *testing.B, master *checktest.Master) []*server {
 	b.Helper()
 	address := lab.Address(b, "127.0.0.1")
@@ -78,13 +65,6 @@ func startServers(b *testing.B, master *checktest.Master) []*server {
 		servers = append(servers, s)
 	}
 	servers = append(servers, startHAProxy(b))
-	if old := oldProgram(); old != "" {
-		address := lab.Address(b, "127.0.0.1")
-		s := &server{name: oldName, url: urlOf(address)}
-		config := serveConfig(b, address, master.Address(), filepath.Join(master.Dir, "puppet.conf"))
-		s.pid, _ = start(b, []string{holdsOf(config)}, old, "serve", "--config", config)
-		servers = append(servers, s)
-	}
 	return servers
 }
 
@@ -146,14 +126,15 @@ func measureAnswers(b *testing.B, servers []*server, kept bool) {
 	}
 }
 
-func compareAnswers(b *testing.B, servers []*server, placement string, kept bool) {
+func compareAnswers(b *testing.B, servers []*server, kept bool) {
 	b.Helper()
 	pmcheck, bare, haproxy := servers[0], servers[1], servers[3]
 	connections := "a new connection for each request"
 	if kept {
 		connections = "kept connections"
 	}
-	t := &table{title: fmt.Sprintf("Answers per second, one wrk thread, 16 at a time, %s; %s", connections, placement)}
+	t := &table{title: fmt.Sprintf("Answers per second, one wrk thread, 16 at a time, %s; each server on one CPU "+
+		"(GOMAXPROCS=1, nbthread 1), wrk on another", connections)}
 	t.row("", "answers/s", "of bare net/http", "of HAProxy", "CPU per answer", "of bare net/http")
 	for _, s := range servers {
 		t.row(s.name,
@@ -166,11 +147,7 @@ func compareAnswers(b *testing.B, servers []*server, placement string, kept bool
 	ofBare, ofHAProxy := ratio(pmcheck.rates, bare.rates), ratio(pmcheck.rates, haproxy.rates)
 	t.goal(ofBare >= 0.95, "%.2f of bare net/http, wanted 0.95", ofBare)
 	if !kept {
-		t.goal(ofHAProxy >= 1, "%.2f of HAProxy, wanted 1; see the system calls of both", ofHAProxy)
-	}
-	if len(servers) > 4 {
-		ofOld := ratio(pmcheck.rates, servers[4].rates)
-		t.goal(ofOld >= 0.95, "%.2f of the old pmcheck, wanted 0.95", ofOld)
+		t.goal(ofHAProxy >= 1, "%.2f of HAProxy, wanted 1", ofHAProxy)
 	}
 	t.add(b)
 	b.ReportMetric(ofBare, "of-net/http")

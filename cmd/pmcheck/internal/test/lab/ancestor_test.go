@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,15 +67,6 @@ func TestAncestorAnswersWithTheMastersStatus(t *testing.T) {
 	})
 }
 
-func TestCPUTimeGrows(t *testing.T) {
-	lab.WaitFor(t, 10*time.Second, 0, func() error { // no pause, so that the polling uses CPU time
-		if lab.CPUTime(t, os.Getpid()) == 0 {
-			return os.ErrDeadlineExceeded
-		}
-		return nil
-	})
-}
-
 const wrkReport = `Running 1s test @ http://127.0.0.1:9200/
   1 threads and 2 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -112,15 +102,4 @@ func TestParseWrkReadsAReportOrFails(t *testing.T) {
 			t.Errorf("ParseWrk(%q) = %+v, want an error", report, r)
 		}
 	}
-}
-
-// FuzzParseWrk: ParseWrk never returns both a result and an error.
-func FuzzParseWrk(f *testing.F) {
-	f.Add(wrkReport)
-	f.Add(" 50% x\n1 requests in 1s\nRequests/sec: 1\n")
-	f.Fuzz(func(t *testing.T, report string) {
-		if r, err := lab.ParseWrk(report); err != nil && r != (lab.WrkResult{}) {
-			t.Errorf("returned both the error %q and the result %+v", err, r)
-		}
-	})
 }

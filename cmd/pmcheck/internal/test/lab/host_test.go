@@ -5,7 +5,6 @@ package lab_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,54 +55,6 @@ func TestHostKeepsFilesOverBootsAndLeavesNothingBehind(t *testing.T) {
 	})
 	if diff := cmp.Diff(before, machine(t)); diff != "" {
 		t.Errorf("left behind:\n%s", diff)
-	}
-}
-
-func TestHostsReachEachOtherThroughTheNetwork(t *testing.T) {
-	lab.Real(t)
-	n := lab.StartNetwork(t)
-	a, b := n.Boot("a1"), n.Boot("b1")
-	a.MustRun("mkdir", "/srv/www")
-	a.WriteFile("/srv/www/name", "this is a1", 0o644)
-	kill := a.Start("/usr/bin/python3", "-m", "http.server", "--directory", "/srv/www", "80")
-	client := http.Client{Transport: &http.Transport{DialContext: n.DialContext, DisableKeepAlives: true}}
-	lab.WaitFor(t, 10*time.Second, 10*time.Millisecond, func() error {
-		resp, err := client.Get("http://" + a.Address + "/name")
-		if err == nil {
-			resp.Body.Close()
-		}
-		return err
-	})
-	if out := b.MustRun("curl", "--silent", "http://a1.lab.example/name"); out != "this is a1" {
-		t.Errorf("from the other host: %q", out)
-	}
-	if out, err := n.Command("curl", "--silent", "http://"+a.Address+"/name").Output(); string(out) != "this is a1" {
-		t.Errorf("from the network: %q, %v", out, err)
-	}
-	kill()
-	if _, err := client.Get("http://" + a.Address + "/name"); err == nil {
-		t.Error("a killed program answers")
-	}
-}
-
-// TestBridgeKeepsItsHardwareAddress: the hosts have it in their ARP caches.
-func TestBridgeKeepsItsHardwareAddress(t *testing.T) {
-	lab.Real(t)
-	n := lab.StartNetwork(t)
-	run := func(args ...string) string {
-		t.Helper()
-		out, err := n.Command("ip", args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return string(out)
-	}
-	address := func() string { return strings.Fields(run("-brief", "link", "show", "lab0"))[2] }
-	before := address()
-	const low = "00:00:00:00:00:01" // lower than any that the kernel gives to a link
-	run("link", "add", "low", "address", low, "master", "lab0", "type", "veth")
-	if after := address(); after != before {
-		t.Errorf("a new link changed the address from %s to %s", before, after)
 	}
 }
 

@@ -5,7 +5,6 @@ package lab_test
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -48,21 +47,6 @@ func fatal(t *testing.T, fn func(testing.TB)) string {
 	return tb.fatal
 }
 
-func TestNeedNamesTheMissingProgramAndItsPackage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short, Need skips")
-	}
-	got := fatal(t, func(tb testing.TB) { lab.Need(tb, "no-such-program", "its-package") })
-	for _, want := range []string{"no-such-program", "apt-get install", "its-package"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("a missing program fails the test with %q, want %q in it", got, want)
-		}
-	}
-	if got := fatal(t, func(tb testing.TB) { lab.Need(tb, "go", "golang") }); got != "" {
-		t.Errorf("fails for a program that is installed: %s", got)
-	}
-}
-
 func TestWaitForFailsWithTheLastError(t *testing.T) {
 	calls := 0
 	got := fatal(t, func(tb testing.TB) {
@@ -81,16 +65,5 @@ func TestWaitForFailsWithTheLastError(t *testing.T) {
 	})
 	if !strings.Contains(got, "the last error") {
 		t.Errorf("fails with %q, want the last error", got)
-	}
-}
-
-func TestBuildIsDoneOnce(t *testing.T) {
-	lab.Real(t)
-	path := lab.Build(t)
-	if again := lab.Build(t); again != path {
-		t.Errorf("built twice: %s and %s", path, again)
-	}
-	if out, err := exec.Command(path, "--help").CombinedOutput(); err != nil {
-		t.Errorf("%s --help: %v\n%s", path, err, out)
 	}
 }

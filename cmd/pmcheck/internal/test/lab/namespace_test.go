@@ -33,23 +33,6 @@ func TestNamespaceHasOnlyLoopbackAndCanBeLeft(t *testing.T) {
 	}
 }
 
-func TestAddressIsReturnedOnceAndCanBeBound(t *testing.T) {
-	lab.Real(t)
-	seen := map[string]bool{}
-	for range 100 {
-		address := lab.Address(t, "127.0.0.1")
-		if seen[address] {
-			t.Fatalf("%s was returned twice", address)
-		}
-		seen[address] = true
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Close()
-	}
-}
-
 func readLink(t *testing.T, path string) string {
 	t.Helper()
 	to, err := os.Readlink(path)

@@ -31,8 +31,6 @@ type SiteOptions struct {
 	Name string
 	// Server is a real master on this machine instead of the stand-in.
 	Server *PuppetServer
-	// Share is another site. This one uses its master and its holds.
-	Share *Site
 	// Listen is the address that pmcheck answers on. Default a port of 127.0.0.1.
 	Listen string
 	// Puppet is a real master on a booted Host. The systemd of that host runs pmcheck: see
@@ -85,12 +83,8 @@ func NewSite(tb testing.TB, opts SiteOptions) *Site {
 	if s.Listen = opts.Listen; s.Listen == "" {
 		s.Listen = Address(tb, "127.0.0.1")
 	}
-	if opts.Share != nil {
-		s.Master, s.Server, s.conf, s.Holds = opts.Share.Master, opts.Share.Server, opts.Share.conf, opts.Share.Holds
-	} else {
-		s.layOutMaster(cmp.Or(opts.Name, StandInName), opts.Server)
-		s.layOutHolds()
-	}
+	s.layOutMaster(cmp.Or(opts.Name, StandInName), opts.Server)
+	s.layOutHolds()
 	s.Configure(opts.YAML)
 	return s
 }
