@@ -48,10 +48,6 @@ func (a API) path(environment string) string {
 // indirected reports whether the generation is one before the Status API.
 func (a API) indirected() bool { return a == APIPuppetV3 || a == APIPuppet3 }
 
-// ReportsPool reports whether a master that speaks this generation may report its JRuby
-// pool: the Ruby master has none, and Puppet Server reports it in the Status API only.
-func (a API) ReportsPool() bool { return !a.indirected() }
-
 // accept returns the Accept header; Puppet 3 insists on its own dialect of
 // JSON.
 func (a API) accept() string {
@@ -74,20 +70,19 @@ func (a answer) elsewhere() bool {
 	return slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}, a.Status)
 }
 
-// interpret judges an answer. fault is nil if the master reports that it is
-// healthy; version is Puppet's version if the answer contains it.
-func (a answer) interpret() (version string, fault *Fault) {
+// interpret judges an answer. It returns nil if the master reports that it is healthy.
+func (a answer) interpret() *Fault {
 	switch {
 	case a.Status == http.StatusForbidden:
-		return "", a.fault(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
+		return a.fault(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
 	case a.Status == http.StatusNotFound && !slices.Contains(generations(), a.api):
-		return "", a.fault(ServiceNotFound, "404 Not Found: the server has no service of that name")
+		return a.fault(ServiceNotFound, "404 Not Found: the server has no service of that name")
 	case a.Status == http.StatusNotFound:
-		return "", a.fault(NoStatusAPI, "404 Not Found for every generation of the status API")
+		return a.fault(NoStatusAPI, "404 Not Found for every generation of the status API")
 	case a.api.indirected():
 		return a.interpretIndirection()
 	}
-	return "", a.interpretSimple()
+	return a.interpretSimple()
 }
 
 // interpretSimple reads the word that the Status API returns: 200 with "running",
@@ -111,21 +106,20 @@ func (a answer) interpretSimple() *Fault {
 	return a.httpFault()
 }
 
-func (a answer) interpretIndirection() (string, *Fault) {
+func (a answer) interpretIndirection() *Fault {
 	if a.Status != http.StatusOK {
-		return "", a.httpFault()
+		return a.httpFault()
 	}
 	var status struct {
-		IsAlive bool   `json:"is_alive"`
-		Version string `json:"version"`
+		IsAlive bool `json:"is_alive"`
 	}
 	if err := json.Unmarshal(a.Body, &status); err != nil {
-		return "", a.fault(BadAnswer, err.Error())
+		return a.fault(BadAnswer, err.Error())
 	}
 	if !status.IsAlive {
-		return "", a.fault(BadAnswer, "200, but is_alive is not true")
+		return a.fault(BadAnswer, "200, but is_alive is not true")
 	}
-	return status.Version, nil
+	return nil
 }
 
 func (a answer) fault(reason Reason, what string) *Fault {

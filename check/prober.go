@@ -47,7 +47,7 @@ func (p *Prober) Probe(ctx context.Context) Result {
 		r.Fault = faultOf(err)
 		return r
 	}
-	r.Version, r.Fault = a.interpret()
+	r.Fault = a.interpret()
 	return r
 }
 
@@ -97,7 +97,6 @@ type Result struct {
 	API       API           // the generation of the API that answered
 	URL       string        // what was asked last; empty if nothing could be asked
 	Status    int           // the HTTP status code, 0 without an answer
-	Version   string        // of Puppet, if the API reports it (Puppet 3 to 6)
 	Handshake bool          // the probe made a new connection instead of using the kept one
 	TLS       *TLS          // describes the connection; nil if there was none
 	Own       *Certificate  // the certificate that the probe offers; nil if it could not be read

@@ -106,7 +106,6 @@ func NewProbeStatus(address string, r check.Result) ProbeStatus {
 		URL:     r.URL,
 		API:     r.API,
 		HTTP:    r.Status,
-		Puppet:  r.Version,
 		TLS:     r.TLS,
 		Own:     r.Own,
 	}

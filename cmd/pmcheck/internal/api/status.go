@@ -107,7 +107,6 @@ type ProbeStatus struct {
 	URL      string              `json:"url,omitempty"`
 	API      check.API           `json:"api,omitempty"`
 	HTTP     int                 `json:"http_status,omitempty"`
-	Puppet   string              `json:"puppet_version,omitempty"`
 	TLS      *check.TLS          `json:"tls,omitempty"`
 	Own      *check.Certificate  `json:"own_certificate,omitempty"`
 	CAs      []check.Certificate `json:"cas,omitempty"`  // without those that others replace

@@ -84,7 +84,7 @@ func (c *calm) heard(r check.Result, now time.Time) {
 
 // calmly reports whether a probe of the master that is due at now can be left out.
 func (m *Monitor) calmly(now time.Time) bool {
-	if !m.calm.possible || m.findings.poolless {
+	if !m.calm.possible {
 		return false
 	}
 	s := m.State()
@@ -112,7 +112,7 @@ func (m *Monitor) take(ctx context.Context, f found, now time.Time) {
 		m.probeIf(ctx, server, calm)
 	case calm && !server.asking && r.Asked.After(server.last.Asked):
 		result := *r
-		result.API, result.Version = server.last.API, server.last.Version
+		result.API = server.last.API
 		m.observe(ctx, server, result)
 	}
 }

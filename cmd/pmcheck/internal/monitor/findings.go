@@ -17,8 +17,6 @@ type findings struct {
 	maxAge map[string]time.Duration // beyond it a finding is stale
 	// unread is when the JRuby pool had to be read again; zero once it has been read.
 	unread time.Time
-	// poolless is set while the master speaks a generation of the API that shows no JRuby pool.
-	poolless bool
 	// silent is when the master stopped answering; zero while it answers.
 	silent time.Time
 }
@@ -36,12 +34,8 @@ func (f *findings) configure(checks check.List, maxAge map[string]time.Duration)
 	f.checks, f.maxAge = checks, maxAge
 }
 
-// observe records the findings of the checks that look at the result of a probe, and
-// whether the master can show a JRuby pool.
+// observe records the findings of the checks that look at the result of a probe.
 func (f *findings) observe(r check.Result, now time.Time) {
-	if r.API != "" {
-		f.poolless = !r.API.ReportsPool()
-	}
 	for _, c := range f.checks {
 		if c.Observe != nil {
 			f.take(c.Observe(r, now), now)
@@ -123,8 +117,6 @@ func (f *findings) list(now time.Time) []check.Finding {
 	for _, c := range f.checks {
 		found, known := f.last(c.Name, now)
 		switch {
-		case c.Name == check.CheckJRuby && f.poolless:
-			continue
 		case c.Name == check.CheckJRuby && !f.unread.IsZero():
 			found = unreadPool(f.unread)
 		case !known || found.Absent:

@@ -46,7 +46,6 @@ func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 	result := check.Result{
 		URL:     nasty(),
 		Status:  200,
-		Version: nasty(),
 		TLS:     &check.TLS{Server: certificate},
 		Own:     &certificate,
 		CRLs:    []check.CRL{{Issuer: nasty()}},

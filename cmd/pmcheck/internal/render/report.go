@@ -63,7 +63,6 @@ func (r Report) Write(w io.Writer, now time.Time) {
 		took := api.Seconds(p.Took).Round(time.Millisecond / 10)
 		row(t, "answer", fmt.Sprintf("HTTP status %d in %s, handshake included", p.HTTP, took))
 	}
-	row(t, "puppet", p.Puppet)
 	if p.TLS != nil {
 		row(t, "tls", p.TLS.Version+", "+p.TLS.Cipher)
 		row(t, "server", certificateText(p.TLS.Server, now))
