@@ -85,8 +85,8 @@ func (m *Master) Files() puppetclient.Files {
 	}
 }
 
-// WriteFiles writes the certificate, the key, the CA bundle, and a CRL that is valid
-// for a year. The master keeps using the previous files until Load.
+// WriteFiles writes puppet.conf, the certificate, the key, the CA bundle, and a CRL that is
+// valid for a year. The master keeps using the previous files until Load.
 func (m *Master) WriteFiles() error {
 	crl, err := m.CA.CRL(time.Now().AddDate(1, 0, 0))
 	if err != nil {
@@ -96,12 +96,14 @@ func (m *Master) WriteFiles() error {
 	if err != nil {
 		return err
 	}
+	conf := fmt.Sprintf("[main]\ncertname = %s\nssldir = %s\n", m.Name, filepath.Join(m.Dir, "ssl"))
 	f := m.Files()
 	for path, data := range map[string][]byte{
-		f.Certificate: m.Leaf.CertificatePEM(),
-		f.Key:         key,
-		f.CA:          m.CA.Bundle(),
-		f.CRL:         crl,
+		filepath.Join(m.Dir, "puppet.conf"): []byte(conf),
+		f.Certificate:                       m.Leaf.CertificatePEM(),
+		f.Key:                               key,
+		f.CA:                                m.CA.Bundle(),
+		f.CRL:                               crl,
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
@@ -111,16 +113,6 @@ func (m *Master) WriteFiles() error {
 		}
 	}
 	return nil
-}
-
-// writeConf writes puppet.conf, which names the port.
-func (m *Master) writeConf() error {
-	_, port, err := net.SplitHostPort(m.address)
-	if err != nil {
-		return err
-	}
-	conf := fmt.Sprintf("[main]\ncertname = %s\nssldir = %s\nserverport = %s\n", m.Name, filepath.Join(m.Dir, "ssl"), port)
-	return os.WriteFile(filepath.Join(m.Dir, "puppet.conf"), []byte(conf), 0o600)
 }
 
 // Load makes the master use the certificate, CA and CRL that are on disk now,
@@ -179,10 +171,6 @@ func (m *Master) start() error {
 		return fmt.Errorf("simulated master: %w", err)
 	}
 	m.address = listener.Addr().String()
-	if err := m.writeConf(); err != nil {
-		listener.Close()
-		return err
-	}
 	m.serveOn(listener)
 	return nil
 }

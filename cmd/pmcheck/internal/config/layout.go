@@ -12,21 +12,18 @@ import (
 type layout struct {
 	name    string // as an origin
 	confdir string
-	server  bool // Puppet Server, not the Ruby master
 	ssldir  string
 	vardir  string
 	codedir string // of the code of the environments; empty if that is not known
 	logdir  string // of Puppet Server
 }
 
-// layouts returns the known layouts, the likeliest first. Debian's packages and those
-// of Puppet 3 share /etc/puppet; Debian's have the configuration of a separate server there
-// or, with the Ruby master of Puppet 4 and 5, a directory for code.
+// layouts returns the known layouts, the likeliest first. Debian's Puppet Server and the
+// Ruby master share /etc/puppet. Of the Ruby master only the certificates are looked for.
 func (o Options) layouts() []layout {
 	aio := layout{
 		name:    "AIO layout",
 		confdir: "/etc/puppetlabs/puppet",
-		server:  o.exists("/etc/puppetlabs/puppetserver"),
 		ssldir:  "/etc/puppetlabs/puppet/ssl",
 		vardir:  "/opt/puppetlabs/server/data/puppetserver",
 		codedir: "/etc/puppetlabs/code",
@@ -37,14 +34,10 @@ func (o Options) layouts() []layout {
 		confdir: "/etc/puppet",
 		ssldir:  "/var/lib/puppet/ssl",
 		vardir:  "/var/lib/puppet",
-		codedir: "/etc/puppet",
-		logdir:  "/var/log/puppet",
 	}
 	if o.exists("/etc/puppet/puppetserver") {
-		old.name, old.server, old.vardir = "Debian layout", true, "/var/lib/puppetserver"
+		old.name, old.vardir = "Debian layout", "/var/lib/puppetserver"
 		old.codedir, old.logdir = "/etc/puppet/code", "/var/log/puppetserver"
-	} else if o.exists("/etc/puppet/code") {
-		old.name, old.codedir = "Debian layout", "/etc/puppet/code"
 	}
 	// Both fall back to Puppet's own default once the directory is gone.
 	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {

@@ -112,8 +112,7 @@ func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
 			config.DefaultFile:        "listen: :9201\nprobe:\n  fall: 2\n  interval: 3s\n  timeout: 1s\n",
-			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\nmasterport = 8141\n",
-			"/etc/puppet/code/":       "",
+			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\n",
 			"/var/lib/puppet/ssl/":    "",
 		}),
 		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_PROBE_FALL=4",
@@ -129,7 +128,7 @@ func TestStrongerSourceWins(t *testing.T) {
 	want := []string{
 		"listen: \":9203\" # flag --listen",
 		"allow: [10.0.0.0/8, \"::1/128\"] # environment PMCHECK_ALLOW",
-		"probe.address: localhost:8141 # /etc/puppet/puppet.conf:3",
+		"probe.address: localhost:8140 # default",
 		"probe.certname: m1.example.org # /etc/puppet/puppet.conf:2",
 		"probe.certificate: /var/lib/puppet/ssl/certs/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",
 		"probe.key: /var/lib/puppet/ssl/private_keys/m1.example.org.pem # derived from /etc/puppet/puppet.conf:2",

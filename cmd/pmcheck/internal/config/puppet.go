@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -130,25 +128,17 @@ func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool)
 	return "", r, false
 }
 
-// port sets the address of the Ruby master. Puppet Server ignores the port in puppet.conf,
-// which may be that of a balancer to which agents connect. Its own is in webserver.conf,
-// which the unit hides from the daemon together with the keys beside it.
+// port warns of another port in puppet.conf, which may be that of a balancer to which agents
+// connect. Puppet Server ignores it. Its own is in webserver.conf, which the unit hides from the
+// daemon together with the keys beside it.
 func (p *puppetHost) port() {
 	if !p.wants("probe.address") {
 		return
 	}
-	name, r, ok := p.setting("serverport", "masterport")
-	n, err := strconv.ParseUint(r.value, 10, 16)
-	switch {
-	case !ok || p.layout.server && r.value == "8140":
-	case p.layout.server:
+	if name, r, ok := p.setting("serverport", "masterport"); ok && r.value != "8140" {
 		p.warnings = append(p.warnings, fmt.Sprintf(
 			"%s = %s in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 (set probe.address)",
 			name, r.value))
-	case err != nil || n == 0:
-		p.sound(p.conf.fault(r.own, name, show(r.value)+" is not a port"))
-	default:
-		p.found.set("probe.address", net.JoinHostPort("localhost", r.value), p.conf.place(r, ""))
 	}
 }
 

@@ -33,8 +33,6 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			"/etc/puppetlabs/puppet/puppet.conf:1: certname: circular reference: certname → certname"},
 		{"certdir refers to an unknown certname", map[string]string{aioConf: "certdir = /x/$certname\n"}, "",
 			"/etc/puppetlabs/puppet/puppet.conf:1: certdir: refers to $certname, which is not known"},
-		{"port", map[string]string{aioConf: "certname = m1\nmasterport = https\n"}, "",
-			"/etc/puppetlabs/puppet/puppet.conf:2: masterport: https is not a port"},
 		{"revocation", map[string]string{aioConf: "certname = m1\ncertificate_revocation = maybe\n"}, "",
 			"/etc/puppetlabs/puppet/puppet.conf:2: certificate_revocation: maybe is not one of chain, leaf, true, false"},
 		{"upper case", map[string]string{aioConf: "certname = M1\n"}, "",
@@ -44,8 +42,8 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 		{"too long", map[string]string{aioConf: "certname = m1\nhostcrl = /" + strings.Repeat("$a", 50) + "\na = " +
 			strings.Repeat("x", 100) + "\n"}, "",
 			"/etc/puppetlabs/puppet/puppet.conf:2: hostcrl: is longer than 4096 bytes"},
-		{"puppet.conf before pmcheck.yaml", map[string]string{aioConf: "certname = m1\nserverport = 0\n"}, "listen: x\n",
-			"/etc/puppetlabs/puppet/puppet.conf:2: serverport: 0 is not a port\n" +
+		{"puppet.conf before pmcheck.yaml", map[string]string{aioConf: "certname = m1\nhostcrl = $a\n"}, "listen: x\n",
+			"/etc/puppetlabs/puppet/puppet.conf:2: hostcrl: refers to $a, which is not known\n" +
 				"F:1: listen: x is not an address (host:port, or :9200 for every interface)"},
 	}
 	for _, tt := range tests {

@@ -68,21 +68,14 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			want:  []string{"probe.crl: /etc/puppet/ssl/crl.pem # Debian layout"},
 		},
 		{
-			name:  "Debian with the Ruby master",
-			files: map[string]string{oldConf: "[main]\nssldir = /var/lib/puppet/ssl\ncertname = m1\n", "/etc/puppet/code/": ""},
-			want: []string{
-				"disk.paths: [/var/lib/puppet] # Debian layout",
-				"code.dir: /etc/puppet/code/environments # Debian layout",
-			},
-		},
-		{
 			name: "Puppet 3",
 			files: map[string]string{oldConf: "[main]\n    ssldir = $vardir/ssl\n[agent]\ncertname = " +
 				"wrong\n[main]\ncertname = m1\n"},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:6",
 				"probe.ca: /var/lib/puppet/ssl/certs/ca.pem # derived from /etc/puppet/puppet.conf:2",
-				"code.dir: /etc/puppet/environments # Puppet 3 layout",
+				"disk.paths: [] # default",
+				"code.dir: \"\" # default",
 			},
 		},
 		{
@@ -121,10 +114,8 @@ ssldir = ${vardir}/ssl { owner = service, mode = 0771 }
 hostcert = '$certdir/host-$certname.pem' {mode = 0644}
 hostcrl = $vardir//crl.pem
 localcacert = /ca.pem # of $name
-serverport = 8143
 `},
 			want: []string{
-				"probe.address: localhost:8143 # /etc/puppetlabs/puppet/puppet.conf:10",
 				"probe.certname: m1.example.org # /etc/puppetlabs/puppet/puppet.conf:3",
 				"probe.certificate: /v/ssl/certs/host-m1.example.org.pem # /etc/puppetlabs/puppet/puppet.conf:7",
 				"probe.ca: \"/ca.pem # of m1\" # /etc/puppetlabs/puppet/puppet.conf:9",
@@ -133,19 +124,16 @@ serverport = 8143
 		},
 		{
 			name:  "the port of agents",
-			files: map[string]string{aioConf: "certname = m1\nmasterport = 443\n", "/etc/puppetlabs/puppetserver/": ""},
+			files: map[string]string{aioConf: "certname = m1\nmasterport = 443\n"},
 			want:  []string{"probe.address: localhost:8140 # default"},
 			warn: "masterport = 443 in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 " +
 				"(set probe.address)",
 		},
 		{
-			name: "the port of agents, and that of Puppet Server",
-			files: map[string]string{
-				aioConf:                         "certname = m1\nserverport = 443\n",
-				"/etc/puppetlabs/puppetserver/": "",
-			},
-			yaml: "probe: {address: 'm1:8141'}\n",
-			want: []string{"probe.address: m1:8141 # F:1"},
+			name:  "the port of agents, and that of Puppet Server",
+			files: map[string]string{aioConf: "certname = m1\nserverport = 443\n"},
+			yaml:  "probe: {address: 'm1:8141'}\n",
+			want:  []string{"probe.address: m1:8141 # F:1"},
 		},
 		{
 			name:  "comment behind a section, byte order mark",
@@ -276,14 +264,14 @@ func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
 }
 
 func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
-	debian := map[string]string{oldConf: "certname = m1\n", "/etc/puppet/code/": ""}
+	debian := map[string]string{oldConf: "certname = m1\n", "/etc/puppet/puppetserver/": ""}
 	for _, tt := range []struct {
 		name, yaml  string
 		files       map[string]string
 		logs, reads []string
 	}{
-		{"the places of the packages", "", debian, []string{"/var/log/puppet"}, []string{"/etc/puppet/code"}},
-		{"code elsewhere", "code: {dir: /srv/code}\n", debian, []string{"/var/log/puppet"}, []string{"/srv/code"}},
+		{"the places of the packages", "", debian, []string{"/var/log/puppetserver"}, []string{"/etc/puppet/code"}},
+		{"code elsewhere", "code: {dir: /srv/code}\n", debian, []string{"/var/log/puppetserver"}, []string{"/srv/code"}},
 		{"no known place", "puppet: {conf: /srv/puppet.conf}\n", map[string]string{"/srv/puppet.conf": "certname = m1\n"},
 			nil, nil},
 	} {
@@ -313,7 +301,7 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 
 // A broken setting in puppet.conf does not matter if pmcheck.yaml overrides it.
 func TestPuppetIsAskedOnlyWhatIsMissing(t *testing.T) {
-	_, err := load(t, map[string]string{aioConf: "certname = $nonesuch\nserverport = x\nssldir = $ssldir\n"},
+	_, err := load(t, map[string]string{aioConf: "certname = $nonesuch\nhostcrl = x\nssldir = $ssldir\n"},
 		"probe: {certname: m1, address: 'm1:8140', certificate: /c, key: /k, ca: /ca, crl: /crl}\n")
 	if err != nil {
 		t.Error(err)

@@ -167,7 +167,7 @@ func (s *Site) ConfigFile() string {
 func (s *Site) Socket() string { return filepath.Join(s.Dir, "pmcheck.sock") }
 
 // Configure writes pmcheck.yaml with these lines. For a site on this machine it adds those
-// that keep the site away from the machine's own files.
+// that keep the site away from the machine's own files and master.
 func (s *Site) Configure(yaml string) {
 	s.TB.Helper()
 	s.yaml = strings.ReplaceAll(yaml, "MASTER", s.MasterAddress())
@@ -176,13 +176,10 @@ func (s *Site) Configure(yaml string) {
 		return
 	}
 	own := fmt.Sprintf("listen: %s\nsocket: %s\npuppet: {conf: %s}\n", s.Listen, s.Socket(), s.conf)
-	Write(s.TB, s.ConfigFile(), own+s.yaml)
-}
-
-// ConfigurePuppet writes pmcheck.yaml with another puppet.conf, and the other lines as
-// before.
-func (s *Site) ConfigurePuppet(conf string) {
-	s.TB.Helper()
-	s.conf = conf
-	s.Configure(s.yaml)
+	const probe = "probe: {"
+	address := "address: localhost:" + Port(s.TB, s.MasterAddress())
+	if !strings.Contains(s.yaml, probe) {
+		own += probe + address + "}\n"
+	}
+	Write(s.TB, s.ConfigFile(), own+strings.Replace(s.yaml, probe, probe+address+", ", 1))
 }
