@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -89,24 +88,10 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 }
 
 func (d *Daemon) published(s *monitor.State) {
-	d.history.Note(moment(s))
-	d.news()
-}
-
-// moment returns what the history keeps of a state.
-func moment(s *monitor.State) page.Moment {
-	m := page.Moment{Time: s.Published, Asked: s.Result.Asked}
-	m.Took, m.Failed = s.Result.Took, s.Result.Fault != nil
 	for _, f := range s.Findings {
-		if f.Pool != nil {
-			m.Size, m.Working, m.Waiting = f.Pool.Size, len(f.Pool.Borrowed), len(f.Pool.Waiting)
-		}
+		d.history.Note(s.Published, f.Pool)
 	}
-	if server, known := s.Service(monitor.Server); known && s.Judged() {
-		mode, _ := s.Mode(monitor.Server, s.Published)
-		m.Code, m.Held = answer.For(s, server, answer.Codes{}, s.Published).Code, mode != drain.Ready
-	}
-	return m
+	d.news()
 }
 
 func (d *Daemon) apply(c config.Config, file string) {

@@ -1,126 +1,78 @@
 package page
 
 import (
-	"cmp"
-	"net/http"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check"
 )
 
-// The history is an hour in slots of ten seconds. It always takes 23 KiB: 360 samples
-// of 64 bytes.
+// The history is an hour in steps of ten seconds. It always takes 12 KiB.
 const (
-	slotTime = 10 * time.Second
-	slots    = 360
+	stepTime = 10 * time.Second
+	steps    = 360
 )
 
-// Sample is the worst of ten seconds. A zero field was not seen in that time.
+// Sample is the most that was seen of the JRuby pool in one step. It is zero if nothing was seen.
 type Sample struct {
-	Code    int           // the answer to a balancer that chose no codes; 0 before the first verdict
-	Held    bool          // the answer came from a hold
-	Took    time.Duration // of the slowest probe that was answered
-	Failed  bool          // a probe found a fault
-	Size    int           // of the JRuby pool
-	Working int           // JRubies at work
-	Waiting int           // requests that waited for one
-
-	slot int64
+	Size    int // of the pool
+	Working int // JRubies at work
+	Waiting int // requests that waited for one
 }
 
-// Moment is the state of the master at one time.
-type Moment struct {
-	Time time.Time
-	// Asked is when the last probe began. A probe counts once: Took and Failed are
-	// ignored if Asked has not changed since the moment before.
-	Asked time.Time
-	Sample
+// sampleOf returns what a reading of the pool shows; the zero Sample without one.
+func sampleOf(pool *check.Pool) Sample {
+	if pool == nil {
+		return Sample{}
+	}
+	return Sample{pool.Size, len(pool.Borrowed), len(pool.Waiting)}
 }
 
-// History remembers the last hour. It is safe for concurrent use.
+// History remembers the JRuby pool of the last hour. It is safe for concurrent use.
 type History struct {
 	start time.Time
 
-	mu    sync.Mutex
-	ring  [slots]Sample
-	asked time.Time // when the last probe in it began
+	mu   sync.Mutex
+	ring [steps]struct {
+		step int64
+		Sample
+	}
 }
 
 // NewHistory returns a history that begins at start, which must have a monotonic
 // clock reading.
 func NewHistory(start time.Time) *History { return &History{start: start} }
 
-// slot returns the number of the slot of a time since the start. It uses the monotonic
-// clock, so that setting the wall clock leaves no gap in the plots. The first slot is 1.
-func (h *History) slot(t time.Time) int64 { return int64(t.Sub(h.start)/slotTime) + 1 }
+// step returns the number of the step of a time since the start. It uses the monotonic
+// clock, so that setting the wall clock leaves no gap in the plot. The first step is 1.
+func (h *History) step(t time.Time) int64 { return int64(t.Sub(h.start)/stepTime) + 1 }
 
-// Note adds a moment to the history.
-func (h *History) Note(m Moment) {
-	slot := h.slot(m.Time)
+// Note adds a reading of the pool to the history. Nil adds nothing.
+func (h *History) Note(now time.Time, pool *check.Pool) {
+	seen, step := sampleOf(pool), h.step(now)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m.Asked.After(h.asked) {
-		h.asked = m.Asked
-	} else {
-		m.Took, m.Failed = 0, false
+	at := &h.ring[step%steps]
+	if at.step != step {
+		at.step, at.Sample = step, Sample{}
 	}
-	sample := &h.ring[slot%slots]
-	if sample.slot != slot {
-		*sample = Sample{slot: slot}
-	}
-	sample.add(m.Sample)
+	at.Size = max(at.Size, seen.Size)
+	at.Working = max(at.Working, seen.Working)
+	at.Waiting = max(at.Waiting, seen.Waiting)
 }
 
-// Last returns the samples of the last hour, oldest first. Their number is always the
-// same. A sample is zero if nothing was noted in its time.
+// Last returns the samples of the last hour, oldest first. Their number is always the same.
+// The caller may change them.
 func (h *History) Last(now time.Time) []Sample {
-	list := make([]Sample, slots)
+	list := make([]Sample, steps)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := h.slot(now) - slots + 1
+	first := h.step(now) - steps + 1
 	for i := range list {
-		slot := first + int64(i)
-		if slot > 0 && h.ring[slot%slots].slot == slot {
-			list[i] = h.ring[slot%slots]
+		step := first + int64(i)
+		if at := h.ring[max(0, step)%steps]; at.step == step {
+			list[i] = at.Sample
 		}
 	}
 	return list
-}
-
-// add keeps the worst of both.
-func (s *Sample) add(m Sample) {
-	if m.band() > s.band() {
-		s.Code, s.Held = m.Code, m.Held
-	}
-	if !m.Failed {
-		s.Took = max(s.Took, m.Took)
-	}
-	s.Failed = s.Failed || m.Failed
-	s.Size = cmp.Or(m.Size, s.Size)
-	s.Working = max(s.Working, m.Working)
-	s.Waiting = max(s.Waiting, m.Waiting)
-}
-
-// band orders answers, the worst last. Out of service because the master is unhealthy is
-// worse than out of service because of a hold.
-type band int
-
-const (
-	unanswered band = iota
-	good
-	held
-	bad
-)
-
-func (b band) String() string { return [...]string{"", "good", "held", "bad"}[b] }
-
-func (s Sample) band() band {
-	switch {
-	case s.Code == 0:
-		return unanswered
-	case s.Code == http.StatusOK:
-		return good
-	case s.Held:
-		return held
-	}
-	return bad
 }

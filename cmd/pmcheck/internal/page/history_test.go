@@ -1,12 +1,13 @@
 package page
 
 import (
-	"strings"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pmcheck/pmcheck/check"
 )
 
 // past is a history and its start.
@@ -20,102 +21,56 @@ func newPast() past {
 	return past{NewHistory(start), start}
 }
 
-// probed notes a probe of a held master at a time since the start.
-func (p past) probed(at, took time.Duration, failed bool, size, working, waiting int) {
-	now := p.start.Add(at)
-	p.Note(Moment{Time: now, Asked: now, Sample: Sample{
-		Code:    503,
-		Held:    true,
-		Took:    took,
-		Failed:  failed,
-		Size:    size,
-		Working: working,
-		Waiting: waiting,
-	}})
+// counted notes a reading of the pool at a time since the start.
+func (p past) counted(at time.Duration, size, working, waiting int) {
+	p.Note(p.start.Add(at), &check.Pool{
+		Size:     size,
+		Borrowed: make([]check.Loan, working),
+		Waiting:  make([]check.Loan, waiting),
+	})
 }
 
-func TestHistoryKeepsTheWorstOfEachSlot(t *testing.T) {
+func TestHistoryKeepsTheMostOfEachStep(t *testing.T) {
 	p := newPast()
-	p.probed(time.Second, 3*time.Millisecond, false, 4, 4, 2)
-	p.probed(3*time.Second, 9*time.Millisecond, false, 4, 1, 0)
-	p.probed(5*time.Second, time.Second, true, 0, 0, 0)
-	p.probed(11*time.Second, 2*time.Millisecond, false, 0, 0, 0)
-	p.probed(31*time.Second, 2*time.Millisecond, false, 0, 0, 0)
+	p.counted(time.Second, 4, 4, 2)
+	p.counted(3*time.Second, 4, 1, 0)
+	p.Note(p.start.Add(5*time.Second), nil)
+	p.counted(11*time.Second, 4, 0, 0)
+	p.counted(31*time.Second, 4, 3, 0)
 
 	got := p.Last(p.start.Add(35 * time.Second))
 	want := []Sample{
-		{Code: 503, Held: true, Took: 9 * time.Millisecond, Failed: true, Size: 4, Working: 4, Waiting: 2, slot: 1},
-		{Code: 503, Held: true, Took: 2 * time.Millisecond, slot: 2},
+		{Size: 4, Working: 4, Waiting: 2},
+		{Size: 4},
 		{}, // nothing was noted
-		{Code: 503, Held: true, Took: 2 * time.Millisecond, slot: 4},
+		{Size: 4, Working: 3},
 	}
-	if len(got) != slots {
-		t.Fatalf("%d samples, want %d", len(got), slots)
+	if len(got) != steps {
+		t.Fatalf("%d samples, want %d", len(got), steps)
 	}
-	if diff := cmp.Diff(want, got[slots-4:], cmp.AllowUnexported(Sample{})); diff != "" {
+	if diff := cmp.Diff(want, got[steps-4:]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
-func TestProbeCountsOnce(t *testing.T) {
-	p := newPast()
-	m := Moment{Time: p.start.Add(time.Second), Asked: p.start.Add(time.Second), Sample: Sample{Took: time.Second}}
-	p.Note(m)
-	m.Time = p.start.Add(12 * time.Second) // after another event
-	p.Note(m)
-	if got := p.Last(m.Time)[slots-1].Took; got != 0 {
-		t.Errorf("took %s in a slot without a probe", got)
 	}
 }
 
 func TestHistoryForgetsAfterAnHour(t *testing.T) {
 	p := newPast()
 	for at := time.Duration(0); at < 3*time.Hour; at += 5 * time.Second {
-		p.probed(at+time.Millisecond, at, false, 0, 0, 0)
+		p.counted(at+time.Millisecond, 4, 0, 0)
 	}
 	for _, silence := range []time.Duration{0, 30 * time.Minute, 61 * time.Minute, 1000 * time.Hour} {
 		seen := 0
 		for _, s := range p.Last(p.start.Add(3*time.Hour - time.Second + silence)) {
-			if s.Code != 0 {
+			if s.Size != 0 {
 				seen++
 			}
 		}
-		if want := max(0, slots-int(silence/slotTime)); seen != want {
+		if want := max(0, steps-int(silence/stepTime)); seen != want {
 			t.Errorf("after %s of silence %d samples are left, want %d", silence, seen, want)
 		}
 	}
-	if size := unsafe.Sizeof(p.ring); size > 23<<10 {
+	if size := unsafe.Sizeof(p.ring); size > 12<<10 {
 		t.Errorf("the history takes %d bytes", size)
-	}
-}
-
-func TestWorseAnswerIsKept(t *testing.T) {
-	type told struct {
-		code int
-		held bool
-	}
-	in, held, out := told{200, false}, told{503, true}, told{503, false}
-	tests := []struct {
-		name       string
-		said       []told
-		code       int
-		deliberate bool
-	}{
-		{"none", nil, 0, false},
-		{"in service", []told{in, in}, 200, false},
-		{"held", []told{in, held, in}, 503, true},
-		{"out", []told{in, held, out, held, in}, 503, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var s Sample
-			for _, a := range tt.said {
-				s.add(Sample{Code: a.code, Held: a.held})
-			}
-			if s.Code != tt.code || s.Held != tt.deliberate {
-				t.Errorf("%+v", s)
-			}
-		})
 	}
 }
 
@@ -125,6 +80,7 @@ func TestAreaIsOneOutline(t *testing.T) {
 	for i := range samples {
 		samples[i].Waiting = i
 	}
+	nothing := func(Sample) float64 { return 0 }
 	top := func(s Sample) float64 { return heights[s.Waiting] }
 	want := "M1 40V0h1V20h1V40h-1V40h-1" + "M4 40V39h1V40h-1"
 	if got := area(samples, nothing, top); got != want {
@@ -132,51 +88,50 @@ func TestAreaIsOneOutline(t *testing.T) {
 	}
 }
 
-func TestPlotsSayWhatTheyShow(t *testing.T) {
-	hour := make([]Sample, slots)
+// The end of the plot is what the page says of now, not the most of the last ten seconds.
+func TestPlotSaysWhatItShows(t *testing.T) {
+	hour := make([]Sample, steps)
 	for i := range hour {
-		hour[i] = Sample{Code: 200, Took: 4 * time.Millisecond, Size: 4, Working: 1}
+		hour[i] = Sample{Size: 4, Working: 1}
 	}
-	hour[100] = Sample{Code: 503, Failed: true}
-	hour[200] = Sample{Code: 503, Held: true, Took: 300 * time.Millisecond, Size: 4, Working: 4, Waiting: 6}
-	silent := make([]Sample, slots)
-	copy(silent, hour[:slots-6])
+	hour[200] = Sample{Size: 4, Working: 2, Waiting: 6}
+	hour[steps-1] = Sample{Size: 4, Working: 4}
 	tests := []struct {
 		name    string
 		samples []Sample
+		now     Sample
 		want    string
 	}{
-		{"an hour", hour, "Answer 200: in service 59m, held 10s, out 10s; Probe 4ms: slowest 300ms, failed for 10s; " +
-			"JRuby 1 of 4 at work: at most 4 at work, 6 waiting"},
-		{"silence", silent, "Answer no news: in service 58m, held 10s, out 10s; " +
-			"Probe no news: slowest 300ms, failed for 10s; JRuby no news: at most 4 at work, 6 waiting"},
-		{"nothing", nil, "Answer no news: ; Probe no news: ; JRuby no news: "},
+		{"an hour", hour, Sample{4, 1, 0},
+			"1 of 4 at work, 0 waiting: In the last hour at most 2 at work, 6 waiting."},
+		{"idle", hour, Sample{4, 0, 0},
+			"0 of 4 at work, 0 waiting: In the last hour at most 2 at work, 6 waiting."},
+		{"silence", hour, Sample{}, "not known: In the last hour at most 2 at work, 6 waiting."},
+		{"nothing", nil, Sample{}, "not known: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var parts []string
-			for _, p := range plots(tt.samples) {
-				parts = append(parts, p.Name+" "+p.Now+": "+p.Summary)
-			}
-			if got := strings.Join(parts, "; "); got != tt.want {
+			p := newPlot(tt.samples, tt.now)
+			if got := p.Now + ": " + p.Most; got != tt.want {
 				t.Errorf("%s\nwant %s", got, tt.want)
+			}
+			if len(tt.samples) > 0 && tt.samples[steps-1] != tt.now {
+				t.Errorf("the last step shows %+v, want %+v", tt.samples[steps-1], tt.now)
 			}
 		})
 	}
 }
 
-// TestEveryColourHasAKey: the key explains each line and colour of a plot.
+// TestEveryColourHasAKey: the key explains each colour of the plot.
 func TestEveryColourHasAKey(t *testing.T) {
-	for _, p := range plots(make([]Sample, slots)) {
-		said := map[string]string{}
-		for _, s := range p.Shapes {
-			if s.Means == "" {
-				t.Errorf("%s: %s is not explained", p.Name, s.Class)
-			}
-			if other := said[s.Means]; other != "" {
-				t.Errorf("%s: %s and %s mean %q", p.Name, other, s.Class, s.Means)
-			}
-			said[s.Means] = s.Class
+	said := map[string]string{}
+	for _, s := range newPlot(make([]Sample, steps), Sample{}).Shapes {
+		if s.Means == "" {
+			t.Errorf("%s is not explained", s.Class)
 		}
+		if other := said[s.Means]; other != "" {
+			t.Errorf("%s and %s mean %q", other, s.Class, s.Means)
+		}
+		said[s.Means] = s.Class
 	}
 }

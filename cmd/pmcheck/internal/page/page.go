@@ -1,14 +1,16 @@
-// Package page shows a Status in a browser, with the last hour and the commands
-// that fit the state.
+// Package page shows a Status in a browser: what balancers are told and why, who asks, the holds,
+// the JRubies of the last hour, and whether the master may be restarted now.
 package page
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	_ "embed"
-	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,9 +35,9 @@ func New() *Page {
 }
 
 // Write answers a request with the page and a status code. samples are the last hour,
-// oldest first. If Write returns an error, it has written nothing.
+// oldest first; Write changes the last one. If Write returns an error, it has written nothing.
 func (p *Page) Write(w http.ResponseWriter, code int, s api.Status, samples []Sample) error {
-	v := newPageView(s, api.OwnNames(), samples)
+	v := newPageView(s, samples)
 	var body bytes.Buffer
 	if err := p.parsed().Execute(&body, v); err != nil {
 		return err
@@ -56,48 +58,39 @@ func (p *Page) Write(w http.ResponseWriter, code int, s api.Status, samples []Sa
 // pageView is what the template shows.
 type pageView struct {
 	api.Status
-	Server    api.ServiceStatus // the master itself
-	Tone      string            // good, note, held, bad or lost
-	Headline  string
-	Meaning   string // the headline, in a sentence
-	Hero      hero
-	Others    []master // of the pool
-	Icon      template.URL
-	Nonce     string
-	Checks    []api.CheckStatus // the probe is the first
-	Plots     []plot
-	Loans     []check.Loan // the oldest at work
-	Lifetimes []lifetime
-	Next      []step
-	Sending   int // balancers that send new sessions
-	Sessions  int // sessions that balancers have with the master
+	Server   api.ServiceStatus // the master itself
+	Tone     string            // good, note, held, bad or lost
+	Headline string
+	Meaning  string   // the headline, in a sentence
+	May      string   // whether the master may be restarted now; empty where the headline is enough
+	Because  []string // what is in the way
+	Told     []told
+	Asked    bool // balancers got the answers in Told; otherwise one would get them
+	Icon     template.URL
+	Nonce    string
+	Checks   []api.CheckStatus // the probe is the first
+	Counted  time.Time         // when the JRubies were counted
+	JRubies  plot
+	Loans    []check.Loan // the oldest at work
 }
 
-func newPageView(s api.Status, names []string, samples []Sample) *pageView {
-	v := &pageView{
-		Status:    s,
-		Server:    s.Services[0],
-		Nonce:     rand.Text(),
-		Plots:     plots(samples),
-		Lifetimes: lifetimes(s),
-		Next:      nextSteps(s),
-		Hero:      newHero(s),
-		Others:    others(s, names),
-	}
+func newPageView(s api.Status, samples []Sample) *pageView {
+	v := &pageView{Status: s, Server: s.Services[0], Nonce: rand.Text()}
 	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
 	v.Icon = icon(v.Tone)
-	for _, b := range s.Balancers {
-		if b.View == nil {
-			continue
-		}
-		v.Sessions += b.View.Sessions
-		if b.View.Sends() {
-			v.Sending++
-		}
+	v.May, v.Because = mayRestart(v.Server)
+	v.Told = toldOf(v.Server.Name, s.Balancers)
+	if v.Asked = len(v.Told) > 0; !v.Asked {
+		v.Told = []told{{Code: v.Server.Answer.Code, Body: v.Server.Answer.Body}}
 	}
 	v.Checks = append([]api.CheckStatus{probeRow(v.Server.Verdict, s.Probe)}, v.Server.Checks...)
-	if pool, _ := v.Server.Pool(); pool != nil {
-		v.Loans = oldest(pool.Borrowed, 3)
+	pool, counted := v.Server.Pool()
+	v.JRubies, v.Counted = newPlot(samples, sampleOf(pool)), counted
+	if pool != nil {
+		loans := slices.SortedStableFunc(slices.Values(pool.Borrowed), func(a, b check.Loan) int {
+			return cmp.Compare(b.Seconds, a.Seconds)
+		})
+		v.Loans = loans[:min(3, len(loans))]
 	}
 	return v
 }
@@ -139,36 +132,47 @@ func icon(tone string) template.URL {
 		"' fill='none' stroke='%23fff' stroke-width='2'/%3E%3C/svg%3E")
 }
 
-// lifetime is a certificate or a CRL, and when it ends.
-type lifetime struct {
-	Name, Of string
-	Ends     time.Time
-	State    check.State
+// mayRestart returns whether the master may be restarted now, and what is in the way.
+func mayRestart(s api.ServiceStatus) (may string, because []string) {
+	obstacles := s.Obstacles
+	switch {
+	case s.Mode != drain.Ready && len(obstacles) > 0:
+		may = "Not idle yet: do not restart it."
+	case s.Mode != drain.Ready && s.Verdict.Health == check.Warming:
+		may = "Idle: no agent is at work on it."
+	case s.Mode != drain.Ready:
+		may = "Idle: it may be restarted now."
+	case !s.Verdict.Health.Serves():
+		return "", nil // the headline says it already
+	case len(obstacles) > 0:
+		may = "Not in service everywhere yet:"
+	case len(s.LastServer) > 0:
+		may, obstacles = "It must stay in service:", s.LastServer
+	default:
+		may = "Drain it before a restart."
+	}
+	return may, api.Texts(obstacles, 5)
 }
 
-// lifetimes marks what ends soon. The margin is fixed: expiry.warn applies to the check only.
-func lifetimes(s api.Status) (list []lifetime) {
-	add := func(name, of string, begins, ends time.Time) {
-		state := check.StateOK
-		switch left := ends.Sub(s.Time); {
-		case left <= 0:
-			state = check.StateBad
-		case left < check.ExpiryMargin(check.ExpiryWarn, begins, ends):
-			state = check.StateWarn
+// told is an answer and the balancers that got it last.
+type told struct {
+	Code int
+	Body string
+	By   []string
+}
+
+// toldOf groups the balancers of a service by what they were told last.
+func toldOf(service string, balancers []api.Balancer) (list []told) {
+	for _, b := range balancers {
+		if b.Service != service || !b.Counts() {
+			continue
 		}
-		list = append(list, lifetime{name, of, ends, state})
-	}
-	if t := s.Probe.TLS; t != nil {
-		add("certificate in use", t.Server.Subject, t.Server.NotBefore, t.Server.NotAfter)
-	}
-	if own := s.Probe.Own; own != nil {
-		add("certificate on disk", own.Subject, own.NotBefore, own.NotAfter)
-	}
-	for _, ca := range s.Probe.CAs {
-		add("CA", ca.Subject, ca.NotBefore, ca.NotAfter)
-	}
-	for _, crl := range s.Probe.CRLs {
-		add("CRL", crl.Issuer, crl.Updated, crl.Expires)
+		code, body := b.Answer.Code, b.Answer.Body
+		at := slices.IndexFunc(list, func(t told) bool { return t.Code == code && t.Body == body })
+		if at < 0 {
+			at, list = len(list), append(list, told{Code: code, Body: body})
+		}
+		list[at].By = append(list[at].By, b.Label())
 	}
 	return list
 }
@@ -187,12 +191,6 @@ func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
 		return row
 	}
 	row.Value = "took " + text.Latency(api.Seconds(p.Took))
-	if p.HTTP > 0 {
-		row.Value += fmt.Sprintf(", status %d", p.HTTP)
-	}
-	if p.TLS != nil {
-		row.Value += ", " + p.TLS.Version
-	}
 	switch {
 	case v.Reason == check.Stale: // the result has expired
 	case p.Reason == "":
@@ -201,4 +199,39 @@ func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
 		row.State, row.Hint = check.StateBad, p.Reason.Hint()
 	}
 	return row
+}
+
+// pageFuncs returns the functions of the template.
+func pageFuncs() template.FuncMap {
+	return template.FuncMap{
+		"ago":       func(t, now time.Time) string { return text.Age(now.Sub(t)) + " ago" },
+		"lasted":    func(t, now time.Time) string { return text.Age(now.Sub(t)) },
+		"clock":     text.Clock,
+		"ending":    ending,
+		"join":      func(list []string) string { return strings.Join(list, ", ") },
+		"timeofday": func(t time.Time) string { return t.Local().Format("15:04:05 MST") },
+		"rfc3339":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"seconds":   func(s float64) string { return text.Age(api.Seconds(s)) },
+		"tone":      func(s api.ServiceStatus) string { tone, _, _ := conclusion(s); return tone },
+		"mood":      mood,
+	}
+}
+
+// ending returns when a hold ends.
+func ending(h drain.Hold, now time.Time) string {
+	switch {
+	case h.Until.After(now):
+		return "ends in " + text.Age(h.Until.Sub(now)) + " (" + text.Clock(h.Until) + ")"
+	case h.UntilReboot && h.Until.IsZero():
+		return "ends with the next reboot"
+	case h.Until.IsZero():
+		return "no end"
+	}
+	return "has ended"
+}
+
+// mood returns the color, as a class of the style sheet, of a check's state.
+func mood(s check.State) string {
+	tones := map[check.State]string{check.StateOK: "good", check.StateWarn: "note", check.StateBad: "bad"}
+	return cmp.Or(tones[s], "lost")
 }

@@ -55,7 +55,6 @@ func scenes(now time.Time) []scene {
 			Probe:  probe(now),
 		}
 		s.Services = append(s.Services, service("server", v, holds))
-		s.Fleet = []string{"puppet1.example.com", "puppet2.example.com", "puppet3.example.com:9300", "2001:db8::8"}
 		s.Services[0].Checks = checks(now, pool, f)
 		s.Services[0].ServingSince = minutes(8)
 		if v.Health == check.Healthy && len(holds) == 0 {
@@ -74,7 +73,7 @@ func scenes(now time.Time) []scene {
 		}, "UP",
 		func(ago int, s *lab.Sample) {
 			if ago < 36 {
-				s.Working, s.Waiting, s.Took = 4, 4+ago%5, s.Took*6
+				s.Working, s.Waiting = 4, 4+ago%5
 			}
 		})
 	add("warming", verdict(check.Warming, check.JRubyWarming, "1 of 4 JRubies are ready", now.Add(-25*time.Second)), few,
@@ -86,7 +85,7 @@ func scenes(now time.Time) []scene {
 		}, "DOWN",
 		func(ago int, s *lab.Sample) {
 			if ago < 9 {
-				*s = lab.Sample{Code: 503, Failed: ago > 2, Size: 4}
+				*s = lab.Sample{Size: 4}
 			}
 		})
 	add("stuck", verdict(check.Unhealthy, check.JRubyStuck,
@@ -102,16 +101,14 @@ func scenes(now time.Time) []scene {
 			if ago < 32 {
 				s.Working, s.Waiting = 4, (32-ago)/3
 			}
-			if ago < 19 {
-				s.Code = 503
-			}
 		})
 	add("drained", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "NOLB", held(48),
 		hold("operator", drain.Drain, "kernel upgrade, CHG-4711", minutes(8), now.Add(52*time.Minute)))
 	list[len(list)-1].status.Services[0].Obstacles = obstacles(lab.ObstacleSending,
 		"lb2 still sends (UP 2/3, 11 sessions)", "POST /puppet/v3/catalog/web11.example.com for 41 s",
 		"3 connections in use, one from 2001:db8::1234:5678")
-	add("maint", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "MAINT", held(200),
+	none := check.Pool{Size: 4, Free: 4, Lock: "not-in-use"}
+	add("maint", healthy, none, check.Finding{State: check.StateOK, Reason: check.OK}, "MAINT", held(200),
 		hold("upgrade", drain.Maint, "puppetserver 8.7: waiting for the new CA bundle to be everywhere", minutes(33),
 			time.Time{}),
 		hold("operator", drain.Drain, "looking into slow catalogs", minutes(12), now.Add(48*time.Minute)),
@@ -136,7 +133,7 @@ func scenes(now time.Time) []scene {
 		}, "DOWN",
 		func(ago int, s *lab.Sample) {
 			if ago < 12 {
-				*s = lab.Sample{Code: 503, Failed: true}
+				*s = lab.Sample{}
 			}
 		})
 	stopped := &list[len(list)-1].status
@@ -324,14 +321,9 @@ func samples(change func(ago int, s *lab.Sample)) []lab.Sample {
 	list := make([]lab.Sample, 360)
 	for i := range list {
 		wave := math.Sin(float64(i)/19) + math.Sin(float64(i)/7)
-		list[i] = lab.Sample{
-			Code:    200,
-			Size:    4,
-			Working: max(0, int(1.5+wave)),
-			Took:    time.Duration(4+2*wave+float64(i%5)) * time.Millisecond,
-		}
+		list[i] = lab.Sample{Size: 4, Working: max(0, int(1.5+wave))}
 		if i%127 == 90 {
-			list[i].Waiting, list[i].Working, list[i].Took = 1, 4, 40*time.Millisecond
+			list[i].Waiting, list[i].Working = 1, 4
 		}
 		if change != nil {
 			change(len(list)-1-i, &list[i])
@@ -343,7 +335,7 @@ func samples(change func(ago int, s *lab.Sample)) []lab.Sample {
 func held(slots int) func(int, *lab.Sample) {
 	return func(ago int, s *lab.Sample) {
 		if ago < slots {
-			s.Code, s.Held, s.Working = 503, true, s.Working/3
+			s.Working /= 3
 		}
 	}
 }
@@ -361,10 +353,9 @@ func hostile(now time.Time) scene {
 	s.status.Balancers[1].Node = `<script/src="//192.0.2.1/x.js"></script>`
 	s.status.Balancers[1].View.Sessions = math.MaxInt32
 	s.status.Warnings, s.status.Config.Error = []string{script, long + long}, script
-	s.status.Services[0].Checks[0].Pool.Borrowed[0].Request = "GET /" + script + long
+	s.status.Services[0].Checks[0].Pool.Borrowed = []check.Loan{{Request: "GET /" + script + long, Seconds: 2}}
 	s.status.Services[0].Verdict.Detail, s.status.Services[0].Checks[1].Value = script, long
 	s.status.Services[0].Obstacles = obstacles(lab.ObstacleSending, script, long)
-	s.status.Fleet = []string{"javascript:alert(1)", long, script}
 	s.status.Probe.CAs[0].Subject, s.status.Probe.Fault, s.status.Probe.Address = script+long, long, long+":8140"
 	return s
 }
