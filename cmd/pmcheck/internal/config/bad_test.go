@@ -101,6 +101,14 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: checks.disk: wran is not one of eject, warn, off (did you mean warn?)"},
 		{"boolean for a word", "checks: {disk: true}\n", "F:1: checks.disk: true is not one of eject, warn, off"},
 		{"empty word", "checks: {disk: ''}\n", `F:1: checks.disk: "" is not one of eject, warn, off`},
+		{"settings of checks", "checks: {disc: off}\ncode: {dir: code}\npuppetdb: {address: ':1', port: 2}\n" +
+			"disk: {warn_percent: 101}\njruby: {stuck_after: 8d}\n",
+			"F:1: unknown setting checks.disc (did you mean checks.disk?)\n" +
+				"F:2: code.dir: code is not an absolute path\n" +
+				"F:3: unknown setting puppetdb.port\n" +
+				"F:3: puppetdb.address: :1 is not a host and port (such as localhost:8081)\n" +
+				"F:4: disk.warn_percent: 101 is out of range (0 to 99)\n" +
+				"F:5: jruby.stuck_after: 8d is out of range (1s to 24h)"},
 		{"bad network", "allow: [10.0.0.0/33]\n",
 			"F:1: allow: 10.0.0.0/33 is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
 		{"bits beyond the mask", "status_allow:\n  - 10.0.0.1\n  - 10.1.2.3/8\n",

@@ -41,23 +41,6 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-func TestDefaultIsValid(t *testing.T) {
-	if err := config.Default().Validate(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestValidateNeedsNoOrigins(t *testing.T) {
-	c := config.Default()
-	c.Allow = nil
-	c.Probe.Fall = 0
-	want := "allow: is empty (leave it out to allow every client)\n" +
-		"probe.fall: 0 is out of range (1 to 100)"
-	if err := c.Validate(); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
 func TestSampleChangesNoDefault(t *testing.T) {
 	l, err := config.Check(config.Options{File: sample})
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/pmcheck/pmcheck/check"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
@@ -34,17 +32,11 @@ type Options struct {
 	Root string
 	// Hostname returns the host's name; nil means os.Hostname.
 	Hostname func() (string, error)
-	// Checks returns the checks that can be configured, with their defaults. Each call
-	// must return new Settings. nil means check.All.
-	Checks func() check.List
 }
 
-// defaults returns Default with the checks of o.
+// defaults returns Default with the directory of the holds that o names.
 func (o Options) defaults() Config {
 	c := Default()
-	if o.Checks != nil {
-		c.Checks = o.Checks()
-	}
 	for _, pair := range o.Environ {
 		if dir, found := strings.CutPrefix(pair, holdsVariable+"="); found {
 			c.HoldsIn = dir

@@ -41,56 +41,21 @@ func hostname(name string) func() (string, error) {
 	return func() (string, error) { return name, nil }
 }
 
-// systemd reboots by force 30 minutes after a reboot was asked for.
-func TestShutdownThatSystemdCutsShortIsAWarning(t *testing.T) {
-	for value, warned := range map[string]bool{"5m": false, "28m": false, "28m1s": true, "30m": true} {
-		dir := root(t, map[string]string{config.DefaultFile: "guard: {shutdown: " + value + "}\n"})
-		l, err := config.Check(config.Options{Root: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		said := strings.Join(l.Warnings, "\n")
-		if (said != "") != warned || warned &&
-			!(strings.HasPrefix(said, "guard.shutdown is "+value) && strings.Contains(said, "JobTimeoutSec of reboot.target")) {
-			t.Errorf("%s: %q", value, said)
-		}
-	}
-}
-
-func TestABudgetWithoutADatabaseIsAWarning(t *testing.T) {
-	for settings, warned := range map[string]bool{
-		"{}": false, "{max_out: 2}": true, "{pool: east}": true, "{max_out: 2, database: 'postgresql://db/pmcheck'}": false,
-	} {
-		dir := root(t, map[string]string{config.DefaultFile: "budget: " + settings + "\n"})
-		l, err := config.Check(config.Options{Root: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if said := strings.Join(l.Warnings, "\n"); strings.Contains(said, "without budget.database") != warned {
-			t.Errorf("%s: %q", settings, said)
-		}
-	}
-}
-
-// What an earlier version accepted must not keep the daemon from starting after an upgrade.
 func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
-	for yaml, want := range map[string]string{
+	for yaml, want := range map[string]string{ // one warning, of which these are parts
 		"fleet: [m1, m2, M1]": "fleet lists M1 twice",
 		"unit: {names: [puppetserver, puppetserver.service]}": "",
-	} {
-		l, err := config.Check(config.Options{File: write(t, yaml+"\n")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if said := strings.Join(l.Warnings, "\n"); (said == "") != (want == "") || !strings.HasPrefix(said, want) {
-			t.Errorf("%s: %q, want %q", yaml, said, want)
-		}
-	}
-}
+		// systemd reboots by force 30 minutes after a reboot was asked for.
+		"guard: {shutdown: 5m}":    "",
+		"guard: {shutdown: 28m}":   "",
+		"guard: {shutdown: 28m1s}": "guard.shutdown is 28m1s,…JobTimeoutSec of reboot.target",
+		"guard: {shutdown: 30m}":   "guard.shutdown is 30m,…JobTimeoutSec of reboot.target",
 
-// The front resets a connection that allow does not permit, whatever it asks for.
-func TestClientsOutsideAllowAreAWarning(t *testing.T) {
-	for yaml, want := range map[string]string{
+		"budget: {}":           "",
+		"budget: {max_out: 2}": "…without budget.database",
+		"budget: {pool: east}": "…without budget.database",
+		"budget: {max_out: 2, database: 'postgresql://db/pmcheck'}": "",
+		// The front resets a connection that allow does not permit, whatever it asks for.
 		"balancers: [192.0.2.1]\nstatus_allow: [192.0.2.1]":                      "",
 		"allow: [192.0.2.0/24]\nbalancers: [192.0.2.1]":                          "",
 		"allow: [192.0.2.1]\nbalancers: [192.0.2.0/24]":                          "",
@@ -102,7 +67,9 @@ func TestClientsOutsideAllowAreAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := strings.Join(l.Warnings, "\n")
-		if (said == "") != (want == "") || !strings.HasPrefix(said, want) || strings.Contains(said, "\n") {
+		begin, part, _ := strings.Cut(want, "…")
+		if (said == "") != (want == "") || !strings.HasPrefix(said, begin) || !strings.Contains(said, part) ||
+			strings.Contains(said, "\n") {
 			t.Errorf("%s: %q, want %q", yaml, said, want)
 		}
 	}

@@ -60,6 +60,8 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		{"off became false", "checks: {disk: false}\n", nil, "checks.disk: off # F:1"},
 		{"off in the environment", "", []string{"PMCHECK_CHECKS_DISK=off"},
 			"checks.disk: off # environment PMCHECK_CHECKS_DISK"},
+		{"a setting of a check in the environment", "", []string{"PMCHECK_DISK_WARN_PERCENT=7"},
+			"disk.warn_percent: 7 # environment PMCHECK_DISK_WARN_PERCENT"},
 		{"bare zero", "guard: {turn: 0}\n", nil, "guard.turn: 0s # F:1"},
 		{"bare addresses", "allow: [192.0.2.1, '2001:db8::1']\n", nil, "allow: [192.0.2.1/32, 2001:db8::1/128] # F:1"},
 		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:2"},

@@ -1,0 +1,32 @@
+package config_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+func TestParseDurationNeedsAUnit(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"2s": 2 * time.Second, "1m30s": 90 * time.Second, "1.5h": 90 * time.Minute, "0": 0, "-1s": -time.Second,
+		"30d": 30 * day, "2w": 14 * day, "1d12h": 36 * time.Hour,
+	} {
+		if got, err := config.ParseDuration(text); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"5":       "5 needs a unit (5s or 5m)",
+		"1500":    "1500 needs a unit (1500ms or 1500s)",
+		"soon":    "soon is not a duration (such as 2s, 1500ms or 1m30s)",
+		"":        `"" is not a duration (such as 2s, 1500ms or 1m30s)`,
+		"1.5d":    "1.5d is not a duration (such as 2s, 1500ms or 1m30s)",
+		"999999d": "999999d is not a duration (such as 2s, 1500ms or 1m30s)",
+	} {
+		if d, err := config.ParseDuration(text); err == nil || err.Error() != want {
+			t.Errorf("%s: %s, %v; want %s", text, d, err, want)
+		}
+	}
+}
