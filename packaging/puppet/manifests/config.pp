@@ -1,6 +1,6 @@
 # @summary Writes pmcheck.yaml, if pmcheck accepts it.
 #
-# Settings that take effect only when the daemon or a socket starts are also written to
+# Settings that take effect only when the daemon or its port starts are also written to
 # drop-ins of their units, so that a change of them can be detected.
 #
 # @api private
@@ -8,26 +8,25 @@ class pmcheck::config {
   assert_private()
 
   $named = {
-    'listen'          => $pmcheck::listen,
-    'allow'           => $pmcheck::allow,
-    'status_allow'    => $pmcheck::status_allow,
-    'balancers'       => $pmcheck::balancers,
-    'socket'          => $pmcheck::socket,
-    'services'        => $pmcheck::services,
-    'fleet'           => $pmcheck::fleet,
-    'puppet'          => $pmcheck::puppet,
-    'probe'           => $pmcheck::probe,
-    'checks'          => $pmcheck::checks,
-    'jruby'           => $pmcheck::jruby,
-    'unit'            => $pmcheck::unit,
-    'expiry'          => $pmcheck::expiry,
-    'disk'            => $pmcheck::disk,
-    'code'            => $pmcheck::code,
-    'puppetdb'        => $pmcheck::puppetdb,
-    'guard'           => $pmcheck::guard,
-    'gate'            => $pmcheck::gate,
-    'budget'          => $pmcheck::budget,
-    'log'             => $pmcheck::log,
+    'listen'       => $pmcheck::listen,
+    'allow'        => $pmcheck::allow,
+    'status_allow' => $pmcheck::status_allow,
+    'balancers'    => $pmcheck::balancers,
+    'services'     => $pmcheck::services,
+    'fleet'        => $pmcheck::fleet,
+    'puppet'       => $pmcheck::puppet,
+    'probe'        => $pmcheck::probe,
+    'checks'       => $pmcheck::checks,
+    'jruby'        => $pmcheck::jruby,
+    'unit'         => $pmcheck::unit,
+    'expiry'       => $pmcheck::expiry,
+    'disk'         => $pmcheck::disk,
+    'code'         => $pmcheck::code,
+    'puppetdb'     => $pmcheck::puppetdb,
+    'guard'        => $pmcheck::guard,
+    'gate'         => $pmcheck::gate,
+    'budget'       => $pmcheck::budget,
+    'log'          => $pmcheck::log,
   }
   $given    = $named.filter |$_name, $value| { !($value in [undef, {}]) }
   $settings = deep_merge($given, $pmcheck::settings)
@@ -48,24 +47,17 @@ class pmcheck::config {
     validate_cmd => '/usr/bin/pmcheck config --check %',
   }
 
-  # The address of each socket, by unit.
-  $streams = {
-    'pmcheck.socket'        => regsubst(String($settings['listen']), '\A:', ''),
-    'pmcheck-status.socket' => String($settings['socket']),
-  }
   $at_start = ['log']
 
   # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
   # must be the run with the corrected file.
-  $streams.each |$unit, $stream| {
-    $content = $stream ? {
+  $stream = regsubst(String($settings['listen']), '\A:', '')
+  pmcheck::dropin { 'pmcheck.socket':
+    content => $stream ? {
       ''      => '',
       default => "\n[Socket]\nListenStream=\nListenStream=${stream}\n",
-    }
-    pmcheck::dropin { $unit:
-      content => $content,
-      require => File['/etc/pmcheck/pmcheck.yaml'],
-    }
+    },
+    require => File['/etc/pmcheck/pmcheck.yaml'],
   }
 
   $noted = $settings.filter |$name, $_value| { $name in $at_start }

@@ -14,7 +14,7 @@ class pmcheck::gate {
   $settings = $pmcheck::config::settings
 
   pmcheck::dropin { 'pmcheck-gate.service':
-    content => join(['gate', 'fleet', 'puppet', 'probe', 'socket', 'log'].map |$name| {
+    content => join(['gate', 'fleet', 'puppet', 'probe', 'log'].map |$name| {
         $name in $settings ? {
           true    => "#   ${name}: ${pmcheck::yaml($settings[$name])}\n",
           default => '',

@@ -70,8 +70,6 @@
 #   The networks that may read `/status`, besides loopback.
 # @param balancers
 #   The networks whose balancers are believed when they report their view of this master.
-# @param socket
-#   The socket on which the `pmcheck` command reads from the daemon.
 # @param services
 #   More services of the master's Status API, each on its own path.
 # @param fleet
@@ -127,7 +125,6 @@ class pmcheck (
   Optional[Array[Stdlib::IP::Address, 1]]          $allow                    = undef,
   Optional[Array[Stdlib::IP::Address]]             $status_allow             = undef,
   Optional[Array[Stdlib::IP::Address]]             $balancers                = undef,
-  Optional[Stdlib::Absolutepath]                   $socket                   = undef,
   Optional[Array[Pmcheck::Service]]                $services                 = undef,
   Optional[Array[Pmcheck::Master]]                 $fleet                    = undef,
   Pmcheck::Puppet                                  $puppet                   = {},

@@ -13,7 +13,7 @@ class pmcheck::service {
     command     => '/bin/systemctl daemon-reload && /bin/systemctl stop pmcheck.service',
     provider    => shell,
     refreshonly => true,
-    subscribe   => Pmcheck::Dropin[keys($pmcheck::config::streams)],
+    subscribe   => Pmcheck::Dropin['pmcheck.socket'],
   }
 
   -> service { ['pmcheck.socket', 'pmcheck-status.socket']:

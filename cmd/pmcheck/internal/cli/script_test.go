@@ -135,7 +135,6 @@ func setup(env *testscript.Env) error {
 	holds, run := filepath.Join(env.WorkDir, "holds"), filepath.Join(env.WorkDir, "run")
 	return errors.Join(os.Mkdir(holds, 0o755), os.Mkdir(run, 0o755),
 		os.WriteFile(filepath.Join(env.WorkDir, "pmcheck.yaml"), fmt.Appendf(nil, `listen: 127.0.0.1:0
-socket: %[1]s/pmcheck.sock
 puppet:
   conf: %[1]s/puppet/puppet.conf
 probe:

@@ -34,8 +34,6 @@ type Config struct {
 	StatusAllow []netip.Prefix `yaml:"status_allow"`
 	// Balancers lists the networks of the balancers that count; empty means all.
 	Balancers []netip.Prefix `yaml:"balancers"`
-	// Socket is the absolute path of the read-only unix socket.
-	Socket string `yaml:"socket" path:"absolute"`
 
 	// Services lists further services of the master's Status API, each with a path
 	// of its own.
@@ -56,9 +54,12 @@ type Config struct {
 	Budget Budget `yaml:"budget"`
 	Log    Log    `yaml:"log"`
 
-	// HoldsIn is not a setting: tests and the demo name a directory here, or in the variable
-	// PMCHECK_HOLDS, that has the directories of holds. Empty means the fixed ones.
+	// HoldsIn and Socket are not settings: tests and the demo run beside the daemon of the host.
+	// HoldsIn, or the variable PMCHECK_HOLDS, is a directory that has the directories of holds and,
+	// unless PMCHECK_SOCKET names another, the socket. Empty means the fixed directories.
 	HoldsIn string
+	// Socket is the path of the read-only unix socket.
+	Socket string
 }
 
 // Puppet says where Puppet's own configuration is.
@@ -87,7 +88,6 @@ func Default() Config {
 		Allow:       []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")},
 		StatusAllow: []netip.Prefix{},
 		Balancers:   []netip.Prefix{},
-		Socket:      "/run/pmcheck/pmcheck.sock",
 		Services:    []string{},
 		Fleet:       []string{},
 		Probe:       defaultProbe(),
@@ -96,6 +96,7 @@ func Default() Config {
 		Gate:        Gate{Except: []netip.Prefix{}},
 		Budget:      defaultBudget(),
 		Log:         Log{Level: "info"},
+		Socket:      "/run/pmcheck/pmcheck.sock",
 	}
 }
 

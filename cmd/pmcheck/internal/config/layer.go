@@ -96,8 +96,8 @@ func variable(key string) string {
 }
 
 // environ reads the PMCHECK_ variables, except PMCHECK_CONFIG, which names the file and
-// is read with the command line, and holdsVariable. An empty variable is a fault, since it may
-// be meant as unset or as empty text.
+// is read with the command line, and those that are not settings. An empty variable is a
+// fault, since it may be meant as unset or as empty text.
 func (s schema) environ(environ []string, faults *faults) layer {
 	known := map[string]string{}
 	for _, key := range s.keys {
@@ -106,7 +106,8 @@ func (s schema) environ(environ []string, faults *faults) layer {
 	l := layer{}
 	for i, pair := range environ {
 		name, text, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, "PMCHECK_") || name == "PMCHECK_CONFIG" || name == holdsVariable {
+		special := slices.Contains([]string{"PMCHECK_CONFIG", holdsVariable, socketVariable}, name)
+		if !strings.HasPrefix(name, "PMCHECK_") || special {
 			continue
 		}
 		at := place{layerEnviron, i, "environment " + show(name)}

@@ -14,8 +14,11 @@ import (
 // DefaultFile is read when Options.File is empty; it may be absent.
 const DefaultFile = "/etc/pmcheck/pmcheck.yaml"
 
-// holdsVariable is the environment variable for Config.HoldsIn.
-const holdsVariable = "PMCHECK_HOLDS"
+// The environment variables for Config.HoldsIn and Config.Socket.
+const (
+	holdsVariable  = "PMCHECK_HOLDS"
+	socketVariable = "PMCHECK_SOCKET"
+)
 
 // Options says where a configuration comes from.
 type Options struct {
@@ -23,7 +26,7 @@ type Options struct {
 	// absent; a file named here must exist.
 	File string
 	// Environ are NAME=VALUE pairs as os.Environ returns them. Only names beginning
-	// with PMCHECK_ matter; PMCHECK_CONFIG does not. PMCHECK_HOLDS is Config.HoldsIn.
+	// with PMCHECK_ matter; PMCHECK_CONFIG does not. Config.HoldsIn names two that are not settings.
 	Environ []string
 	// Listen is the value of the flag --listen; nil if it was not given.
 	Listen *string
@@ -37,11 +40,16 @@ type Options struct {
 // defaults returns Default with the directory of the holds that o names.
 func (o Options) defaults() Config {
 	c := Default()
+	socket := ""
 	for _, pair := range o.Environ {
-		if dir, found := strings.CutPrefix(pair, holdsVariable+"="); found {
-			c.HoldsIn = dir
+		switch name, value, _ := strings.Cut(pair, "="); name {
+		case holdsVariable:
+			c.HoldsIn, c.Socket = value, filepath.Join(value, "pmcheck.sock")
+		case socketVariable:
+			socket = value
 		}
 	}
+	c.Socket = cmp.Or(socket, c.Socket)
 	return c
 }
 

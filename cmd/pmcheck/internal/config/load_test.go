@@ -190,10 +190,11 @@ func TestReadableKeepsTheSettingsWithoutMistakes(t *testing.T) {
 		environ                     []string
 	}{
 		{"not set", "probe: {adress: x}", "/run/pmcheck/pmcheck.sock", "localhost:8140", nil},
-		{"in the file", "socket: /srv/p.sock\nprobe: {address: 'm1:1'}\njruby: {adress: x}", "/srv/p.sock", "m1:1", nil},
+		{"in the file", "probe: {address: 'm1:1'}\njruby: {adress: x}", "/run/pmcheck/pmcheck.sock", "m1:1", nil},
 		{"a mistake in the section", "probe: {address: 'm1:1', adress: x}", "/run/pmcheck/pmcheck.sock", "m1:1", nil},
 		{"in the environment", "probe: [", "/srv/e.sock", "localhost:8140",
-			[]string{"PMCHECK_SOCKET=/srv/e.sock", "PMCHECK_LISENT=x"}},
+			[]string{"PMCHECK_SOCKET=/srv/e.sock", "PMCHECK_HOLDS=/srv", "PMCHECK_LISENT=x"}},
+		{"beside the holds", "probe: [", "/srv/pmcheck.sock", "localhost:8140", []string{"PMCHECK_HOLDS=/srv"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "pmcheck.yaml")

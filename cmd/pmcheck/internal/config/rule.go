@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -25,9 +24,6 @@ func (l layer) judge(c *Config, found *faults) {
 	}
 	j.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
 		"host:port, or :9200 for every interface")
-	// sun_path of a unix socket holds 107 bytes and a NUL.
-	j.rule("socket", len(c.Socket) <= 107, fmt.Sprintf("is %d bytes long", len(c.Socket)),
-		"a socket path has at most 107")
 	for _, m := range c.Fleet {
 		j.rule("fleet", IsMember(m), show(m)+" is not a master", "such as m1 or m1:9200")
 	}

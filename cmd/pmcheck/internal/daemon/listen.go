@@ -40,12 +40,6 @@ func (d *Daemon) Inherit(ports, sockets []net.Listener) error {
 	d.Ports, d.Sockets = ports, sockets
 	d.inherited = len(ports) > 0
 	c := d.settings.Load()
-	for _, s := range sockets {
-		if path := s.Addr().String(); path != c.Socket {
-			d.Log.Warn("socket has no effect, since pmcheck-status.socket has bound another path: no command finds the "+
-				"daemon", "socket", c.Socket, "path", path)
-		}
-	}
 	return d.compareBound(c.Listen)
 }
 

@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -49,30 +47,6 @@ func TestLinkLocalClientsMatchNetworks(t *testing.T) {
 	for _, network := range config.Default().Allow {
 		if network.Addr().Is6() && !network.Contains(client) {
 			t.Errorf("%s is not in %s, the default of allow", client, network)
-		}
-	}
-}
-
-func TestInheritedSocketOfAnotherPathIsAWarning(t *testing.T) {
-	c := config.Default()
-	for _, tt := range []struct {
-		name string
-		want bool
-	}{{"configured", false}, {"other", true}} {
-		dir := t.TempDir()
-		c.Socket = filepath.Join(dir, "configured")
-		l, err := net.Listen("unix", filepath.Join(dir, tt.name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		var log strings.Builder
-		d := daemon.New(c, "", "test", slog.New(slog.NewTextHandler(&log, nil)))
-		if err := d.Inherit(nil, []net.Listener{l}); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(log.String(), "pmcheck-status.socket has bound another path"); got != tt.want {
-			t.Errorf("%s: %q", tt.name, &log)
 		}
 	}
 }

@@ -12,7 +12,6 @@ type setting struct {
 func atStart(c config.Config) []setting {
 	return []setting{
 		{"listen", c.Listen},
-		{"socket", c.Socket},
 		{"log", c.Log},
 	}
 }

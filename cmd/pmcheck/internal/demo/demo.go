@@ -107,7 +107,6 @@ func load(listen, dir string, m *checktest.Master) (*config.Loaded, error) {
 	files, path := m.Files(), filepath.Join(dir, "pmcheck.yaml")
 	text := fmt.Appendf(nil, `# The configuration of a demo, which removes it at its end.
 listen: %q
-socket: %q
 probe:
   address: %q
   certname: %q
@@ -120,7 +119,7 @@ disk: {paths: [%q]}
 jruby: {interval: 1s, stuck_after: 10s}
 # If this host has a unit for Puppet Server, it is not the stand-in's.
 checks: {unit: "off"}
-`, listen, filepath.Join(dir, "pmcheck.sock"), m.Address(),
+`, listen, m.Address(),
 		m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func vacant(path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s exists and is not a socket: remove it, or set socket", path)
+		return fmt.Errorf("%s exists and is not a socket: remove it", path)
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	switch {

@@ -3,7 +3,7 @@
 require 'spec_helper'
 require 'yaml'
 
-DROPINS = ['pmcheck.socket', 'pmcheck-status.socket', 'pmcheck.service', 'pmcheck-gate.service'].freeze
+DROPINS = ['pmcheck.socket', 'pmcheck.service', 'pmcheck-gate.service'].freeze
 
 describe 'pmcheck' do
   let(:facts) { DEBIAN }
@@ -30,7 +30,6 @@ describe 'pmcheck' do
       end
 
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
-      it { is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf').with_ensure('absent') }
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
       it { expect(yaml).to be_nil } # nothing but comments
     end
@@ -77,7 +76,6 @@ describe 'pmcheck' do
     let(:params) do
       {
         listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [], balancers: ['192.0.2.1'],
-        socket: '/run/pmcheck/other.sock',
         services: ['ca', 'broker-service'], fleet: ['puppet1', 'puppet2:9200'],
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
@@ -110,12 +108,6 @@ describe 'pmcheck' do
     it 'binds the socket unit to the address' do
       is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf')
         .with_content(%r{^\[Socket\]\nListenStream=\nListenStream=\[::1\]:9300$})
-        .that_notifies('Exec[pmcheck: let go of the old sockets]')
-    end
-
-    it 'binds the status socket to its path' do
-      is_expected.to contain_file('/etc/systemd/system/pmcheck-status.socket.d/puppet.conf')
-        .with_content(%r{^\[Socket\]\nListenStream=\nListenStream=/run/pmcheck/other.sock$})
         .that_notifies('Exec[pmcheck: let go of the old sockets]')
     end
 
@@ -230,7 +222,6 @@ describe 'pmcheck' do
     guard_enable: ['yes', 1], hold_new_host: ['maint'], guard: [true, { 'wait' => 300 }, { 'stop' => '5m' }], guard_services: ['puppetserver', ['a b'], [1]],
     listen: ['9200', 9200, 'localhost:9200', ':9200 ', ":9200\n"],
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
-    socket: ['pmcheck.sock'],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
     probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'fall' => '1' }, { 'fall' => 0 },
             { 'address' => 'localhost' }, { 'timeuot' => '1s' }],

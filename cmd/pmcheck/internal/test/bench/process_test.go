@@ -151,7 +151,6 @@ func serveConfig(b *testing.B, listen, master, puppetConf string, more ...string
 	}
 	file = filepath.Join(dir, "pmcheck.yaml")
 	text := fmt.Sprintf(`listen: %[2]s
-socket: %[1]s/pmcheck.sock
 puppet: {conf: %[4]s}
 probe: {address: "%[3]s"}
 `, dir, listen, master, puppetConf)

@@ -53,7 +53,7 @@ func newGatedHost(t *testing.T, yaml string) *gatedHost {
 			t.Fatal(err)
 		}
 	}
-	h.write("pmcheck.yaml", fmt.Sprintf("socket: %s/none.sock\n%s", dir, yaml))
+	h.write("pmcheck.yaml", yaml)
 	h.link()
 	h.listen()
 	for _, ends := range [][2]string{{far4, near4}, {other4, near4}, {far6, near6}} { // neighbours find each other

@@ -25,7 +25,11 @@ func (s *Site) Command(args ...string) *exec.Cmd {
 		return s.Host.Command("pmcheck", args...)
 	}
 	cmd := exec.Command(Build(s.TB), append(args, "--config", s.ConfigFile())...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PMCHECK_HOLDS=" + filepath.Dir(s.Holds.Persistent)}
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"PMCHECK_HOLDS=" + filepath.Dir(s.Holds.Persistent),
+		"PMCHECK_SOCKET=" + s.Socket(), // beside the holds, unless they are another site's
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }

@@ -60,9 +60,13 @@ func lintRPM(t *testing.T, s *hostSite) {
 	}
 }
 
-// TestSocketUnitMatchesTheDaemon: systemd binds the port with the same options as the daemon
-// does without systemd.
-func TestSocketUnitMatchesTheDaemon(t *testing.T) {
+// TestSocketUnitsMatchTheDaemon: systemd binds the port with the same options as the daemon
+// does without systemd, and the socket where the commands look for it.
+func TestSocketUnitsMatchTheDaemon(t *testing.T) {
+	status := lab.ReadFile(t, "systemd/pmcheck-status.socket")
+	if line := "\nListenStream=" + config.Default().Socket + "\n"; !strings.Contains(status, line) {
+		t.Errorf("pmcheck-status.socket does not have %q", line)
+	}
 	unit, err := os.ReadFile("../../../../../systemd/pmcheck.socket")
 	if err != nil {
 		t.Fatal(err)
