@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,20 @@ func TestProgressInALogIsLimitedToALineEveryFewSeconds(t *testing.T) {
 		}
 		if p.Last != "idle" {
 			t.Errorf("it ended with %q", p.Last)
+		}
+	})
+}
+
+func TestProgressOfALongWaitIsAFewLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		p := NewProgress(&log)
+		for second := range 20 * 60 {
+			p.Say(fmt.Sprintf("lb1 has been missing a server for %ds", second))
+			time.Sleep(time.Second)
+		}
+		if lines := strings.Count(log.String(), "\n"); lines < 15 || lines > 30 {
+			t.Errorf("%d lines in 20 minutes", lines)
 		}
 	})
 }
