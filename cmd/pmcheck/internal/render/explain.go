@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Explained lists the names that Explain takes.
-func Explained() []string {
+// explained lists the names that Explain takes.
+func explained() []string {
 	names := append([]string{"all", drain.Unreadable}, check.Names()...)
 	for _, reason := range check.Reasons() {
 		names = append(names, string(reason))
@@ -48,7 +48,7 @@ func Explain(w io.Writer, name string) error {
 	}
 	reason := check.Reason(name)
 	if !slices.Contains(check.Reasons(), reason) {
-		if near := config.Nearest(name, Explained()); near != "" {
+		if near := config.Nearest(name, explained()); near != "" {
 			return fmt.Errorf("unknown check or reason %q; did you mean %s?", name, near)
 		}
 		return fmt.Errorf("unknown check or reason %q; the checks are %s", name, strings.Join(check.Names(), ", "))
