@@ -40,7 +40,7 @@
 #   How long to wait for the last agent of a master; longer than the slowest catalog.
 # @param ready_timeout
 #   How long to wait until a master serves agents and balancers use it; longer than a start
-#   of Puppet Server and, with a budget, `budget.settle` together.
+#   of Puppet Server and, with a budget, 30 seconds together.
 # @return
 #   The result of `pmcheck::status` for each master at the end.
 plan pmcheck::rolling (

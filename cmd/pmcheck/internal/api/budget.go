@@ -18,12 +18,10 @@ type BudgetStatus struct {
 	Allowed  int    `json:"allowed"` // masters that may be out, by this one's configuration
 	// Out are the masters that are out and count, and Forced those among them that
 	// were too many.
-	Out    int  `json:"out"`
-	Forced int  `json:"forced"`
-	Held   bool `json:"held"` // this master has a slot
-	// Settle is for how many seconds the master must be back before its slot is free.
-	Settle float64 `json:"settle"`
-	Slots  []Slot  `json:"slots"`
+	Out    int    `json:"out"`
+	Forced int    `json:"forced"`
+	Held   bool   `json:"held"` // this master has a slot
+	Slots  []Slot `json:"slots"`
 	// Refused counts the claims of this master that were refused.
 	Refused int64 `json:"refused"`
 	// Reachable says whether the database answered the last question, asked at Asked;

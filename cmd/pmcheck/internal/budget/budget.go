@@ -94,9 +94,13 @@ func (c *Client) Renew(ctx context.Context, reason string) (View, error) {
 	return c.view(ctx, "renew($1, $2, $3, $4)", strconv.Itoa(c.settings.MaxOut), text.Printable(reason, maxReason))
 }
 
-// Return gives the master's slot back, unless it was claimed within the time to settle.
+// Settle is how long a master must be back in service before its slot is free, so that one that
+// fails again at once keeps it. A command claims a slot and then writes its hold: that takes less.
+const Settle = 30 * time.Second
+
+// Return gives the master's slot back, unless it was claimed within Settle.
 func (c *Client) Return(ctx context.Context) (View, error) {
-	return c.view(ctx, "give_back($1, $2, $3)", interval(c.settings.Settle))
+	return c.view(ctx, "give_back($1, $2, $3)", interval(Settle))
 }
 
 // Look only reads.

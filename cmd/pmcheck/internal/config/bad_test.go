@@ -64,10 +64,9 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: budget.database: sslmode=verify-full&service=x is not allowed (the settings of a connection are fixed)"},
 		{"budget with a password", "budget: {database: 'postgresql://pmcheck:secret@db/pmcheck'}\n",
 			"F:1: budget.database: has a password (the host's Puppet certificate is used instead)"},
-		{"budget of nothing", "budget: {max_out: 0, lapse: 1s, settle: 0s, pool: a b}\n",
+		{"budget of nothing", "budget: {max_out: 0, lapse: 1s, pool: a b}\n",
 			"F:1: budget.max_out: 0 is out of range (1 to 1000)\n" +
 				"F:1: budget.lapse: 1s is out of range (5m to 30d)\n" +
-				"F:1: budget.settle: 0s is out of range (5s to 1h)\n" +
 				"F:1: budget.pool: \"a b\" is not the name of a pool (letters, digits, dot, underscore and hyphen)"},
 		{"alias", "listen: &a :1\nlog:\n  level: *a\n", "F:3: log.level: the alias *a is not a value"},
 		{"alias for a section", "probe: &a {fall: 1}\nlog: *a\n",

@@ -17,9 +17,6 @@ type Budget struct {
 	MaxOut int `yaml:"max_out" min:"1" max:"1000"`
 	// Lapse is how long a master that does not renew its slot counts as out.
 	Lapse time.Duration `yaml:"lapse" min:"5m" max:"30d"`
-	// Settle is how long a master must be back before its slot is free. A command
-	// claims a slot and then writes its hold, so it must be longer than that takes.
-	Settle time.Duration `yaml:"settle" min:"5s" max:"1h"`
 }
 
 func defaultBudget() Budget {
@@ -27,7 +24,6 @@ func defaultBudget() Budget {
 		Pool:   "puppet",
 		MaxOut: 1,
 		Lapse:  30 * time.Minute,
-		Settle: 30 * time.Second,
 	}
 }
 

@@ -62,11 +62,11 @@ func newSlotKeeper(c *config.Config, known api.BudgetStatus) *slotKeeper {
 	if known.Database != c.Budget.Database || known.Pool != c.Budget.Pool {
 		known = api.BudgetStatus{Database: c.Budget.Database, Pool: c.Budget.Pool, Slots: []api.Slot{}}
 	}
-	known.Allowed, known.Settle = c.Budget.MaxOut, c.Budget.Settle.Seconds()
+	known.Allowed = c.Budget.MaxOut
 	return &slotKeeper{
 		settings: c,
 		client:   budget.New(*c),
-		back:     drain.Settle{After: c.Budget.Settle},
+		back:     drain.Settle{After: budget.Settle},
 		known:    known,
 	}
 }
@@ -119,8 +119,8 @@ func (k *slotKeeper) take(ctx context.Context, step rotation.SlotStep, reason st
 		return err
 	}
 	k.known.Take(v)
-	if step == rotation.SlotReturn && k.known.Held { // the claim is younger than settle
-		k.next = now.Add(k.settings.Budget.Settle)
+	if step == rotation.SlotReturn && k.known.Held { // the claim is younger than that
+		k.next = now.Add(budget.Settle)
 	}
 	return nil
 }

@@ -21,7 +21,6 @@ func noRestart() []string {
 		"probe.certname", "probe.certificate", "probe.key", "probe.ca", "probe.crl",
 		"probe.interval", "probe.timeout", "probe.fall",
 		"budget.database", "budget.pool", "budget.max_out", "budget.lapse",
-		"budget.settle",
 	}, []string{
 		// Only other processes read these: the guard whenever it runs, and the gate when it starts.
 		"guard.turn", "guard.wait", "guard.shutdown", "guard.return", "gate.except",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -26,7 +27,7 @@ const (
 )
 
 // Slot returns what to do about the slot and, for a master that may not have one yet, why
-// it is out. settled says that SlotBack has been true for the time in budget.settle.
+// it is out. settled says that SlotBack has been true for budget.Settle.
 func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
 	server, _ := s.Service(monitor.Server)
 	if why := heldBy(s); server.Mode != drain.Ready && why != "" {
@@ -60,8 +61,8 @@ func slotKept(s api.Status) []api.Obstacle {
 	case s.Budget == nil || !s.Budget.Reachable:
 		return nil
 	case s.Budget.Held:
-		return []api.Obstacle{obstacle(api.ObstacleBudget, "", "its slot in the budget is free once it has been back for %s "+
-			"(budget.settle)", text.Duration(api.Seconds(s.Budget.Settle)))}
+		return []api.Obstacle{obstacle(api.ObstacleBudget, "", "its slot in the budget is free once it has been back for %s",
+			text.Duration(budget.Settle))}
 	case !s.Budget.Asked.After(server.ModeSince):
 		return []api.Obstacle{obstacle(api.ObstacleBudget, "", "the budget has not been asked since the hold was lifted")}
 	}

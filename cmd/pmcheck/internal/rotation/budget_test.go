@@ -132,7 +132,7 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	slot := func(change ...func(*api.BudgetStatus)) func(*api.Status) {
 		return func(s *api.Status) {
-			s.Budget = &api.BudgetStatus{Reachable: true, Held: true, Settle: 30, Asked: now()}
+			s.Budget = &api.BudgetStatus{Reachable: true, Held: true, Asked: now()}
 			for _, c := range change {
 				c(s.Budget)
 			}
@@ -144,7 +144,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	serves := func(s *api.Status) { s.Services[0].Answer = api.Answer{Code: http.StatusOK} }
 	up := asking(func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} })
 	down := asking(func(*api.Balancer) {})
-	const kept = "budget: its slot in the budget is free once it has been back for 30s (budget.settle)"
+	const kept = "budget: its slot in the budget is free once it has been back for 30s"
 	for _, tt := range []struct {
 		name    string
 		status  api.Status

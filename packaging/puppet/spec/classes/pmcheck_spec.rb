@@ -93,7 +93,7 @@ describe 'pmcheck' do
         puppetdb: { 'address' => 'localhost:8081' },
         guard: { 'turn' => '1m', 'wait' => '10m' },
         gate: { 'except' => ['192.0.2.1', '2001:db8::/32'] },
-        budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'max_out' => 2, 'lapse' => '1h', 'settle' => '1m' },
+        budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'max_out' => 2, 'lapse' => '1h' },
         log: { 'level' => 'debug' }
       }
     end

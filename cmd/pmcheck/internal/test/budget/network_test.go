@@ -67,7 +67,7 @@ func TestWithoutDatabaseNothingIsSentToOne(t *testing.T) {
 	}{
 		{"no section", "", false},
 		{"an empty database", "budget: {database: '', pool: other, max_out: 2}\n", false},
-		{"a database", "budget: {database: '" + db.URL() + "', settle: 5s}\n", true},
+		{"a database", "budget: {database: '" + db.URL() + "'}\n", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &master{lab.NewSite(t, lab.SiteOptions{Name: name(1), YAML: test.budget}), name(1)}
@@ -77,13 +77,13 @@ func TestWithoutDatabaseNothingIsSentToOne(t *testing.T) {
 			m.Start()
 			m.WaitServing(30 * time.Second)
 			m.MustRun("drain", "--reason", "kernel", "--wait=20s")
-			m.MustRun("ready", "--wait=20s")
+			m.MustRun("ready", "--wait=2m")
 			m.MustRun("maint")
 			m.MustRun("ready")
 			m.Signal(syscall.SIGHUP)
 			m.guard(t)
 			m.MustRun("drain", "--in-turn", "--wait=20s")
-			m.MustRun("ready", "--wait=20s")
+			m.MustRun("ready", "--wait=2m")
 			m.Stop(syscall.SIGTERM)
 			asked := false
 			for _, to := range targets(t) {

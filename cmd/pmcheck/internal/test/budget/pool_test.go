@@ -12,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// settle is the shortest time that the setting allows.
-const settle = 5 * time.Second
+// free is how long it may take until a slot is free: for 15 s after its start a daemon expects that
+// a balancer may ask it, and then the slot must settle.
+const free = 15*time.Second + budget.Settle + 30*time.Second
 
 // A pool is masters with their daemons and one database.
 type pool struct {
@@ -57,7 +59,7 @@ func (p *pool) start(certname string) *master {
 }
 
 func (p *pool) yaml(url, more string) string {
-	return fmt.Sprintf("services: [ca]\nbudget:\n  database: %s\n  settle: %s\n%s", url, settle, more)
+	return fmt.Sprintf("services: [ca]\nbudget:\n  database: %s\n%s", url, more)
 }
 
 // with returns the pool for a subtest. Daemons that the subtest starts again outlive it.
@@ -98,7 +100,7 @@ func (p *pool) ask() {
 
 func (p *pool) waitBudget(m *master, what string, want func(*lab.BudgetStatus) bool) time.Duration {
 	p.t.Helper()
-	return m.WaitStatus(40*time.Second, func(s lab.Status) error {
+	return m.WaitStatus(free, func(s lab.Status) error {
 		if s.Budget == nil || !want(s.Budget) {
 			return fmt.Errorf("%s: the budget is not %s: %+v", m.name, what, s.Budget)
 		}
@@ -109,7 +111,7 @@ func (p *pool) waitBudget(m *master, what string, want func(*lab.BudgetStatus) b
 // waitFree waits until a master has no slot in the database.
 func (p *pool) waitFree(m *master) {
 	p.t.Helper()
-	lab.WaitFor(p.t, 40*time.Second, 100*time.Millisecond, func() error {
+	lab.WaitFor(p.t, free, 100*time.Millisecond, func() error {
 		if out := p.db.SQL("pmcheck", "select master from pmcheck.slot"); strings.Contains(out, m.name) {
 			return fmt.Errorf("%s has a slot", m.name)
 		}
