@@ -165,7 +165,8 @@ func (m *master) reboot() {
 // settings are those of a guard on the master.
 func (m *master) settings() config.Config {
 	m.TB.Helper()
-	loaded, err := config.Load(config.Options{File: m.ConfigFile()})
+	holds := "PMCHECK_HOLDS=" + filepath.Dir(m.Holds.Persistent) // as in its daemon's environment
+	loaded, err := config.Load(config.Options{File: m.ConfigFile(), Environ: []string{holds}})
 	if err != nil {
 		m.TB.Fatal(err)
 	}
