@@ -63,7 +63,7 @@ func puppetFaults() []fault {
 			},
 			said:    drained,
 			haproxy: "NOLB",
-			within:  windowTime,
+			within:  30 * time.Second,
 			back:    startTime,
 			by:      "the guard",
 		},
