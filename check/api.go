@@ -86,22 +86,23 @@ func (a answer) interpret() *Fault {
 }
 
 // interpretSimple reads the word that the Status API returns: 200 with "running",
-// or 503 with the state.
+// or 503 with another state.
 func (a answer) interpretSimple() *Fault {
 	word := strings.TrimSpace(string(a.Body[:min(len(a.Body), 64)]))
-	switch unavailable := a.Status == http.StatusServiceUnavailable; {
-	case a.Status == http.StatusOK && word == "running":
+	if a.Status == http.StatusOK && word == "running" {
 		return nil
-	case a.Status == http.StatusOK:
+	}
+	if a.Status == http.StatusOK {
 		return a.fault(BadAnswer, "200, but the body is not the word running")
-	case unavailable && word == "error":
-		return a.fault(StateError, "the server reports the state error")
-	case unavailable && word == "starting":
-		return a.fault(StateStarting, "the server is starting")
-	case unavailable && word == "stopping":
-		return a.fault(StateStopping, "the server is stopping")
-	case unavailable && word == "unknown":
-		return a.fault(StateUnknown, "the server does not know its own state")
+	}
+	state, known := map[string]Reason{
+		"error":    StateError,
+		"starting": StateStarting,
+		"stopping": StateStopping,
+		"unknown":  StateUnknown,
+	}[word]
+	if known && a.Status == http.StatusServiceUnavailable {
+		return a.fault(state, "the server reports the state "+word)
 	}
 	return a.httpFault()
 }

@@ -147,15 +147,6 @@ func (l List) Lookup(name string) (Check, bool) {
 	return Check{}, false
 }
 
-// SetSeverity changes what the check of that name may do.
-func (l List) SetSeverity(name string, s Severity) {
-	for i := range l {
-		if l[i].Name == name {
-			l[i].Severity = s
-		}
-	}
-}
-
 // Settings returns the settings of type T in a list, as in
 // Settings[JRubySettings](list). They are zero if no check of the list has them.
 func Settings[T any](l List) *T {

@@ -38,18 +38,9 @@ type JRubySettings struct {
 	BusyFall int `yaml:"busy_fall" min:"1" max:"100"`
 }
 
-// The time between two looks at a master that no agent uses is so many times Interval, and bounded:
-// Jetty ends a connection that is idle for 30 s.
-const (
-	unusedFactor  = 3
-	longestUnused = 25 * time.Second
-)
-
 // Unused is the longest time between two looks while no agent uses the master: three times
-// Interval, at most 25 s.
-func (s JRubySettings) Unused() time.Duration {
-	return min(unusedFactor*s.Interval, longestUnused)
-}
+// Interval, at most 25 s, since Jetty ends a connection that is idle for 30 s.
+func (s JRubySettings) Unused() time.Duration { return min(3*s.Interval, 25*time.Second) }
 
 func jruby() Check {
 	s := &JRubySettings{

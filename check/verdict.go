@@ -53,10 +53,10 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 // Judge turns the results of successive probes into a verdict. It is not safe for
 // concurrent use: one probe loop owns one judge.
 //
-// A good result makes a master healthy at once: a balancer has a rise of its own. A definite fault (refused,
-// TLS, an error answer) makes a healthy master unhealthy as soon as a second probe
-// confirms it; with timeouts it takes Fall of them in a row. Until then Observe asks
-// for the next probe at once.
+// A good result makes a master healthy at once: a balancer has a rise of its own. A
+// definite fault (refused, TLS, an error answer) makes a healthy master unhealthy as soon
+// as a second probe confirms it; with timeouts it takes Fall of them in a row. Until then
+// Observe asks for the next probe at once.
 type Judge struct {
 	Fall   int           // timeouts in a row that make the master unhealthy; less than 1 means 1
 	MaxAge time.Duration // how long a result is valid; 0 means for ever

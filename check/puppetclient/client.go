@@ -84,10 +84,10 @@ func (c *Client) renew(now time.Time, maxAge time.Duration) (*material, error) {
 	return m, err
 }
 
-// dial connects and shakes hands. It has the timeout of the request anew: net/http lets a
+// dial connects and shakes hands. It has the timeout of a request anew: net/http lets a
 // dial go on after the request that started it has timed out.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, ctx.Value(timeoutKey{}).(time.Duration))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
 	raw, err := connect(ctx, c.Address)
 	if err != nil {
@@ -108,12 +108,9 @@ type Request struct {
 	Path   string // with the query, if there is one
 	Accept string // empty means application/json
 	Limit  int64  // a longer answer, in bytes, is an error
-	// Timeout and Handshake, unless 0, replace those of the Client for this request.
-	Timeout, Handshake time.Duration
+	// Handshake, unless 0, replaces that of the Client for this request.
+	Handshake time.Duration
 }
-
-// timeoutKey is the key under which the context of a request has its timeout.
-type timeoutKey struct{}
 
 // Answer is the answer to one request, with a description of the connection.
 type Answer struct {
@@ -132,8 +129,7 @@ type Answer struct {
 // *Error; the Answer then contains what is known nevertheless. A status code other
 // than 200 is not an error. After an error the next request makes a new connection.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
-	timeout := cmp.Or(r.Timeout, c.Timeout, DefaultTimeout)
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, timeoutKey{}, timeout), timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
 	m, err := c.renew(time.Now(), cmp.Or(r.Handshake, c.Handshake, DefaultHandshake))
 	if m == nil {

@@ -28,7 +28,6 @@ type runner struct {
 	name    string
 	kick    chan struct{} // run it now
 	signals *signals
-	every   time.Duration                  // at most Interval
 	idle    func(since check.Finding) bool // no agent has used the master
 }
 
@@ -76,7 +75,7 @@ func (r *runner) run(ctx context.Context, to chan<- found) {
 // is well, runs are left out if the master has been idle since the last one.
 func (r *runner) rest(ctx context.Context, f check.Finding) bool {
 	pause := r.pause(f)
-	mayLeaveOut := f.State == check.StateOK && pause == r.every
+	mayLeaveOut := f.State == check.StateOK && pause == r.Interval
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for rest := pause; ; rest += pause {
@@ -97,9 +96,9 @@ func (r *runner) rest(ctx context.Context, f check.Finding) bool {
 // pause returns the time from a finding to the next run.
 func (r *runner) pause(f check.Finding) time.Duration {
 	if r.Urgent && (r.signals.held.Load() || f.Health == check.Warming) {
-		return min(r.every, hurriedInterval)
+		return min(r.Interval, hurriedInterval)
 	}
-	return r.every
+	return r.Interval
 }
 
 // maxAge returns how old a finding of the check may be before it is stale. It leaves
@@ -122,7 +121,6 @@ func newRunners(c config.Config, host check.Host, s *signals) []*runner {
 			name:      wanted.Name,
 			kick:      make(chan struct{}, 1),
 			signals:   s,
-			every:     scheduled.Interval,
 		})
 	}
 	return list

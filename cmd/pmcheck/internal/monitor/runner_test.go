@@ -41,8 +41,9 @@ func TestIdleMasterIsAskedLessOften(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				second := func() int { return int(time.Since(began).Seconds()) }
-				r := &runner{kick: make(chan struct{}, 1), signals: new(signals), every: time.Duration(tt.every) * time.Second}
-				r.Interval, r.Timeout, r.Unused = r.every, time.Second, time.Duration(tt.longest)*time.Second
+				r := &runner{kick: make(chan struct{}, 1), signals: new(signals)}
+				r.Interval, r.Unused = time.Duration(tt.every)*time.Second, time.Duration(tt.longest)*time.Second
+				r.Timeout = time.Second
 				r.idle = func(check.Finding) bool { return tt.idle(second()) }
 				ctx, cancel := context.WithTimeout(t.Context(), 49*time.Second)
 				defer cancel()

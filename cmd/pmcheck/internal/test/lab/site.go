@@ -55,7 +55,6 @@ type Site struct {
 	Net     *Network          // of Host; nil is that of the test process
 	HAProxy *HAProxy          // started by Balance
 
-	yaml   string
 	conf   string // path of puppet.conf
 	daemon *process
 	client *http.Client
@@ -170,16 +169,16 @@ func (s *Site) Socket() string { return filepath.Join(s.Dir, "pmcheck.sock") }
 // that keep the site away from the machine's own files and master.
 func (s *Site) Configure(yaml string) {
 	s.TB.Helper()
-	s.yaml = strings.ReplaceAll(yaml, "MASTER", s.MasterAddress())
+	yaml = strings.ReplaceAll(yaml, "MASTER", s.MasterAddress())
 	if s.Host != nil {
-		s.Host.WriteFile(s.ConfigFile(), s.yaml, 0o644)
+		s.Host.WriteFile(s.ConfigFile(), yaml, 0o644)
 		return
 	}
 	own := fmt.Sprintf("listen: %s\npuppet: {conf: %s}\n", s.Listen, s.conf)
 	const probe = "probe: {"
 	address := "address: localhost:" + Port(s.TB, s.MasterAddress())
-	if !strings.Contains(s.yaml, probe) {
+	if !strings.Contains(yaml, probe) {
 		own += probe + address + "}\n"
 	}
-	Write(s.TB, s.ConfigFile(), own+strings.Replace(s.yaml, probe, probe+address+", ", 1))
+	Write(s.TB, s.ConfigFile(), own+strings.Replace(yaml, probe, probe+address+", ", 1))
 }
