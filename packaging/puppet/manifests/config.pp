@@ -52,11 +52,12 @@ class pmcheck::config {
   # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
   # must be the run with the corrected file.
   $stream = regsubst(String($settings['listen']), '\A:', '')
+  $bound = $stream ? {
+    ''      => '',
+    default => "\n[Socket]\nListenStream=\nListenStream=${stream}\n",
+  }
   pmcheck::dropin { 'pmcheck.socket':
-    content => $stream ? {
-      ''      => '',
-      default => "\n[Socket]\nListenStream=\nListenStream=${stream}\n",
-    },
+    content => $bound,
     require => File['/etc/pmcheck/pmcheck.yaml'],
   }
 

@@ -60,11 +60,15 @@ func (sh *shell) command(program string, args ...string) *exec.Cmd {
 	if program == "pmcheck" {
 		program = lab.Build(sh.t)
 	}
+	holds := sh.dir
+	if sh.site != nil {
+		holds = filepath.Dir(sh.site.Holds.Persistent)
+	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = []string{
 		"PATH=" + path,
 		"PMCHECK_CONFIG=" + filepath.Join(sh.dir, "pmcheck.yaml"),
-		"PMCHECK_HOLDS=" + filepath.Dir(sh.site.Holds.Persistent),
+		"PMCHECK_HOLDS=" + holds,
 		"HOME=" + sh.dir,
 		"LANG=C.UTF-8",
 	}
