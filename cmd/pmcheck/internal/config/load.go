@@ -37,7 +37,7 @@ type Options struct {
 	Hostname func() (string, error)
 }
 
-// defaults returns Default with the directory of the holds that o names.
+// defaults returns Default with the directory of the holds and the socket that o names.
 func (o Options) defaults() Config {
 	c := Default()
 	socket := ""
