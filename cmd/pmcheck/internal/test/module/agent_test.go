@@ -69,8 +69,8 @@ func (s *hostSite) class(parameters string) string {
 		debFile, sum, parameters)
 }
 
-// elsewhere holds the parameters for another port and another socket.
-const elsewhere = "listen => ':9300', socket => '/run/pmcheck/other.sock',"
+// elsewhere holds the parameter for another port.
+const elsewhere = "listen => ':9300',"
 
 // daemon returns the process id of the daemon.
 func (s *hostSite) daemon() string {
