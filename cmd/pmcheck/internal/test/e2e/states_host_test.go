@@ -60,11 +60,11 @@ func testHostStates(t *testing.T, seen *stateTable) {
 	}
 	measured(t, "first start of puppetserver.service", m.master.WaitReady(5*time.Minute))
 
-	db := h.StartPuppetDB()
+	database := h.StartPuppetDB()
 	m.restart(fmt.Sprintf("puppetdb: {address: %q}\n", h.FQDN()+":8081"))
 	m.fullDisk(seen)
 	m.reload(seen)
-	m.stopDatabase(db.Database, seen)
+	m.stopDatabase(database, seen)
 	m.stopUnit(seen)
 }
 

@@ -2,10 +2,7 @@
 
 package lab
 
-import (
-	"net"
-	"strings"
-)
+import "strings"
 
 // puppetdbFiles configure PuppetDB for a database on the same host.
 var puppetdbFiles = map[string]string{
@@ -31,24 +28,23 @@ CREATE DATABASE puppetdb OWNER puppetdb ENCODING 'UTF8' TEMPLATE template0;
 CREATE EXTENSION pg_trgm;
 `
 
-// A PuppetDB is Debian's PuppetDB on a Host, with PostgreSQL beside it.
-type PuppetDB struct {
-	Host     *Host
-	Database string // the unit of PostgreSQL
-}
-
-// StartPuppetDB starts PostgreSQL and PuppetDB with the host's Puppet certificate, which
-// must exist. It does not wait for PuppetDB.
-func (h *Host) StartPuppetDB() *PuppetDB {
+// StartPuppetDB starts PostgreSQL, and Debian's PuppetDB with the host's Puppet certificate, which
+// must exist. It returns the unit of PostgreSQL, and does not wait for PuppetDB.
+func (h *Host) StartPuppetDB() (database string) {
 	tb := h.net.tb
 	tb.Helper()
 	Need(tb, "puppetdb", "puppetdb")
 	Need(tb, "pg_createcluster", "postgresql")
 	version := strings.TrimSpace(h.MustRun("sh", "-c", "ls /usr/lib/postgresql | sort -n | tail -n 1"))
 	h.MustRun("pg_createcluster", "--port", "5433", version, "lab")
-	p := &PuppetDB{Host: h, Database: "postgresql@" + version + "-lab"}
-	h.MustRun("systemctl", "start", p.Database)
-	p.psql("postgres", createPuppetDB)
+	database = "postgresql@" + version + "-lab"
+	h.MustRun("systemctl", "start", database)
+	psql := h.Command("runuser", "-u", "postgres", "--", "psql", "--port", "5433", "--no-psqlrc", "--quiet",
+		"--set", "ON_ERROR_STOP=1")
+	psql.Stdin = strings.NewReader(createPuppetDB)
+	if out, err := psql.CombinedOutput(); err != nil {
+		tb.Fatalf("psql: %v: %s", err, out)
+	}
 	for path, content := range puppetdbFiles {
 		h.WriteFile(path, content, 0o644)
 	}
@@ -60,27 +56,5 @@ func (h *Host) StartPuppetDB() *PuppetDB {
 		h.MustRun("install", "-D", "-o", "puppetdb", "-m", "0400", from, "/etc/puppetdb/ssl/"+to)
 	}
 	h.MustRun("systemctl", "start", "--no-block", "puppetdb")
-	return p
-}
-
-// Address returns the host:port that PuppetDB listens on.
-func (p *PuppetDB) Address() string { return net.JoinHostPort(p.Host.Address, "8081") }
-
-// SQL runs statements in PuppetDB's database and returns what they print.
-func (p *PuppetDB) SQL(statements string) string {
-	p.Host.net.tb.Helper()
-	return p.psql("puppetdb", statements)
-}
-
-func (p *PuppetDB) psql(database, statements string) string {
-	tb := p.Host.net.tb
-	tb.Helper()
-	cmd := p.Host.Command("runuser", "-u", "postgres", "--", "psql", "--port", "5433", "--no-psqlrc", "--quiet",
-		"--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1", "--dbname", database)
-	cmd.Stdin = strings.NewReader(statements)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		tb.Fatalf("psql: %v: %s", err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return database
 }
