@@ -139,7 +139,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	group.Go(func() error { return d.askOthers(ctx) })
 	ports := &front.Server{
 		Log:     d.Log,
-		Places:  front.Places(len(d.Ports) + len(d.Sockets)),
+		Places:  front.Places(),
 		Allowed: d.allowed,
 		Wait:    d.waitForVerdict,
 	}

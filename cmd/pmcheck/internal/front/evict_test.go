@@ -24,6 +24,17 @@ func served(t *testing.T) (port string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	serve(t, l)
+	_, port, err = net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// serve answers "served" on l until the test ends.
+func serve(t *testing.T, l net.Listener) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	group, ctx := errgroup.WithContext(ctx)
 	server := &Server{Log: slog.New(slog.DiscardHandler), Places: slots}
@@ -36,11 +47,6 @@ func served(t *testing.T) (port string) {
 			t.Error(err)
 		}
 	})
-	_, port, err = net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // dial connects from an address of the loopback network, and sends text.

@@ -2,9 +2,7 @@ package front
 
 import (
 	"bytes"
-	"net/http"
-	"slices"
-	"strings"
+	"net"
 )
 
 // hostlessConn adds a Host header to HTTP/1.1 requests without one. HAProxy sends such
@@ -12,7 +10,7 @@ import (
 // refuses them with 400, and a balancer would conclude that the master is dead. The
 // name in the header means nothing here.
 type hostlessConn struct {
-	*limitedConn
+	net.Conn
 	// While a request is handled, net/http waits for the next one with a read
 	// of one byte. That byte belongs to the request that follows.
 	first byte
@@ -25,7 +23,7 @@ const suppliedHost = "Host: pmcheck\r\n"
 // that arrives in pieces, or behind another one, is not changed.
 func (c *hostlessConn) Read(b []byte) (int, error) {
 	if len(b) <= len(suppliedHost)+1 {
-		n, err := c.limitedConn.Read(b)
+		n, err := c.Conn.Read(b)
 		if c.split = n == 1; c.split {
 			c.first = b[0]
 		}
@@ -35,7 +33,7 @@ func (c *hostlessConn) Read(b []byte) (int, error) {
 	if c.split {
 		b[0], lead, c.split = c.first, 1, false
 	}
-	n, err := c.limitedConn.Read(b[lead : len(b)-len(suppliedHost)])
+	n, err := c.Conn.Read(b[lead : len(b)-len(suppliedHost)])
 	n += lead
 	if at := missingHost(b[:n]); at > 0 {
 		copy(b[at+len(suppliedHost):], b[at:n])
@@ -48,25 +46,12 @@ func (c *hostlessConn) Read(b []byte) (int, error) {
 // missingHost returns where a Host header belongs in a whole HTTP/1.1 request
 // that has none, and 0 in anything else.
 func missingHost(request []byte) int {
-	if bytes.Contains(request, []byte("\r\nHost:")) {
-		return 0 // nearly every request
-	}
 	end := bytes.IndexByte(request, '\n') + 1
-	if !isCheck(request[:end]) || !bytes.HasSuffix(request, []byte("\r\n\r\n")) {
+	if !bytes.HasSuffix(request[:end], []byte(" HTTP/1.1\r\n")) || !bytes.HasSuffix(request, []byte("\r\n\r\n")) {
 		return 0
 	}
-	for line := range bytes.Lines(request[end:]) {
-		if name, _, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(name, []byte("host")) {
-			return 0
-		}
+	if bytes.Contains(bytes.ToLower(request), []byte("\nhost:")) {
+		return 0
 	}
 	return end
-}
-
-// isCheck reports whether this is the first line of an HTTP/1.1 request that
-// may be a check.
-func isCheck(line []byte) bool {
-	method, _, _ := strings.Cut(string(line), " ")
-	return bytes.HasSuffix(line, []byte(" HTTP/1.1\r\n")) &&
-		slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 }

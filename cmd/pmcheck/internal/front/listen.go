@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -83,10 +84,13 @@ func vacant(path string) error {
 // its new name.
 type socket struct {
 	net.Listener
-	path string
+	path    string
+	closing sync.Once
 }
 
-// Close removes the socket and stops listening.
-func (s *socket) Close() error {
-	return errors.Join(os.Remove(s.path), s.Listener.Close())
+// Close removes the socket and stops listening. Only the first call does: net/http closes
+// a listener again, and by then the file may belong to another daemon.
+func (s *socket) Close() (err error) {
+	s.closing.Do(func() { err = errors.Join(os.Remove(s.path), s.Listener.Close()) })
+	return err
 }

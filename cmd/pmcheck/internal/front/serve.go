@@ -1,17 +1,15 @@
-// Package front accepts the daemon's clients: it binds listeners, admits clients, times
-// them out, and accepts HTTP/1.1 requests without a Host header. It knows nothing about
-// Puppet, balancers, or the answers.
+// Package front accepts the daemon's clients: it binds listeners, limits how many connections
+// there are and how long they take, and accepts HTTP/1.1 requests without a Host header. It
+// knows nothing about Puppet, balancers, or the answers.
 package front
 
 import (
 	"context"
 	"fmt"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,9 +17,9 @@ import (
 
 // Bounds on what a client may take. A check is one packet each way.
 const (
-	exchangeTime = 10 * time.Second // for a request and its answer
-	idleTime     = 75 * time.Second // from an answer to the next request
-	maxHeader    = 8 << 10
+	requestTime = 10 * time.Second // from a request's first byte to its last, and as long again for the answer
+	idleTime    = 75 * time.Second // from an answer to the next request
+	maxHeader   = 8 << 10
 	// On shutdown, requests in flight get shutdownTime. Connections that arrive
 	// later queue in the kernel for the next daemon.
 	shutdownTime = 500 * time.Millisecond
@@ -40,33 +38,27 @@ type Server struct {
 	Wait func(context.Context)
 }
 
-// limit returns l with a limiter.
-func (s *Server) limit(ctx context.Context, l net.Listener) *limiter {
-	limited := &limiter{Listener: l, max: s.Places, allowed: s.Allowed}
-	limited.mu.Lock()
-	limited.timer = time.AfterFunc(sweepEvery, limited.sweep)
-	limited.mu.Unlock()
-	if s.Wait != nil {
-		limited.wait = sync.OnceFunc(func() { s.Wait(ctx) })
-	}
-	return limited
-}
-
 // ServeHTTP serves a listener until ctx ends, and then the requests in flight.
 // Its goroutines belong to group; a listener that fails ends the group.
 func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Listener, h http.Handler) {
-	limited := s.limit(ctx, l)
 	server := &http.Server{
 		Handler:                      h,
-		ConnState:                    noteIdle, // the limiter has the timeouts
+		ReadTimeout:                  requestTime, // of a body, too, which no handler reads
+		WriteTimeout:                 requestTime,
+		IdleTimeout:                  idleTime,
 		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     log.New(debugWriter{s.Log}, "", 0),
+		// Resets are common on a health-check port.
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
+	clients := &crowd{Listener: l, allowed: s.Allowed, max: s.Places}
 	served := make(chan struct{})
 	group.Go(func() error {
 		defer close(served)
-		err := server.Serve(limited)
+		if s.Wait != nil {
+			s.Wait(ctx)
+		}
+		err := server.Serve(clients)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -76,19 +68,11 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		<-ctx.Done()
 		// Server.Shutdown would close connections whose request it has not read
 		// yet, although the request can still be answered.
-		limited.Close()
+		clients.Close()
 		<-served
 		server.SetKeepAlivesEnabled(false)
-		limited.empty()
+		clients.awaitNone(shutdownTime)
+		server.Close()
 		return nil
 	})
-}
-
-// debugWriter logs net/http's messages about single clients at level debug. Resets are
-// common on a health-check port.
-type debugWriter struct{ log *slog.Logger }
-
-func (w debugWriter) Write(line []byte) (int, error) {
-	w.log.Debug("client", "error", string(line))
-	return len(line), nil
 }

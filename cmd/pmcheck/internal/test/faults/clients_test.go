@@ -61,7 +61,7 @@ func repeat(workers, count int, do func(net.Conn) error) func(*faultSite) {
 }
 
 // slowLoris makes clients send headers byte by byte, and connect again when pmcheck
-// closes the connection. A request and its answer have 10 s, counted in ticks of a second.
+// closes the connection. A request has 10 s.
 func slowLoris(s *faultSite) {
 	const limit = 12 * time.Second
 	s.repeat(1000, 3000, func(conn net.Conn) error {

@@ -1,0 +1,118 @@
+package front
+
+import (
+	"cmp"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// crowd is a listener that refuses clients that are not allowed, and never keeps more
+// than max connections. If there is one more, it closes the oldest connection of the
+// party that has the most. A real check lasts milliseconds, so that connection is idle
+// or hostile, and no number of them can keep a balancer out.
+type crowd struct {
+	net.Listener
+	allowed func(client, local netip.AddrPort) bool // nil means every client
+	max     int
+
+	mu   sync.Mutex
+	open []*conn // oldest first
+}
+
+// party is who shares connections: an address, or a user of this host on the unix socket.
+type party struct {
+	address netip.Addr
+	user    uint32
+}
+
+// conn is a connection that a crowd has admitted.
+type conn struct {
+	net.Conn
+	crowd *crowd
+	party party
+}
+
+// Accept returns the next connection from an allowed client.
+func (l *crowd) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		client := address(c.RemoteAddr())
+		if l.allowed != nil && !l.allowed(client, address(c.LocalAddr())) {
+			c.Close()
+			continue
+		}
+		admitted := &conn{Conn: c, crowd: l, party: party{address: Address(client)}}
+		if local, ok := c.(*net.UnixConn); ok {
+			admitted.party.user = user(local)
+		}
+		l.admit(admitted)
+		return &hostlessConn{Conn: admitted}, nil
+	}
+}
+
+// Address returns the address of a client in the form that the configuration uses: an
+// IPv4-mapped IPv6 address becomes IPv4, and a link-local address loses its zone.
+func Address(client netip.AddrPort) netip.Addr { return client.Addr().Unmap().WithZone("") }
+
+// address returns the address of one end of a connection; zero on a unix socket.
+func address(a net.Addr) netip.AddrPort {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort()
+	}
+	return netip.AddrPort{}
+}
+
+func (l *crowd) admit(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = append(l.open, c)
+	if len(l.open) > l.max {
+		evicted := l.oldestOfMost()
+		l.remove(evicted)
+		evicted.Conn.Close() // its reader sees the end and closes it properly
+	}
+}
+
+// oldestOfMost counts the connections of each party itself, because it is called only when
+// there are too many.
+func (l *crowd) oldestOfMost() *conn {
+	count := map[party]int{}
+	for _, c := range l.open {
+		count[c.party]++
+	}
+	return slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(count[a.party], count[b.party]) })
+}
+
+func (l *crowd) remove(c *conn) {
+	l.open = slices.DeleteFunc(l.open, func(open *conn) bool { return open == c })
+}
+
+// awaitNone waits until all connections have been closed, for d at most. It counts pauses
+// instead of reading the clock: on a host without a free CPU, where a request waits for its
+// turn, a pause takes longer too.
+func (l *crowd) awaitNone(d time.Duration) {
+	const pause = 2 * time.Millisecond
+	for range d / pause {
+		l.mu.Lock()
+		left := len(l.open)
+		l.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// Close closes the connection, which then counts no longer.
+func (c *conn) Close() error {
+	c.crowd.mu.Lock()
+	c.crowd.remove(c)
+	c.crowd.mu.Unlock()
+	return c.Conn.Close()
+}
