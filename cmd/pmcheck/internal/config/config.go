@@ -3,11 +3,13 @@
 //
 // Loading is strict. All mistakes are reported at once, each with its line: a setting
 // that is silently ignored is worse than a daemon that does not start. The sources,
-// strongest first: flag, environment, pmcheck.yaml, puppet.conf, default.
+// strongest first: flag, environment, pmcheck.yaml, puppet.conf, default. viper knows
+// which of the first three counts, and decodes it into the struct with the defaults.
+// Puppet is asked for what is still empty then, and at last all rules are checked.
 //
 // To add a section: declare its struct and its defaults in a file of its own, and
 // name it once in Config and once in Default. Its rules are in the struct's tags,
-// as in [check.Check]; rules for more than one key are methods of judge.
+// as in [check.Check]; rules for more than one key are in Config.validate.
 // The sections of the checks come from check.All, and so do the keys below checks.
 package config
 

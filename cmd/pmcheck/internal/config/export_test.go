@@ -4,6 +4,6 @@ package config
 // only Puppet knows may be empty.
 func (c Config) Validate() error {
 	found := &faults{}
-	layer{}.judge(&c, found)
+	c.validate(nil, found)
 	return found.err()
 }

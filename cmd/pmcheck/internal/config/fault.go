@@ -32,8 +32,17 @@ func (f Fault) Error() string {
 	return text
 }
 
-// A place is where a value came from. Places compare in the order in which faults
-// are reported: by layer, then by line.
+// The sources of a configuration, weakest first.
+const (
+	layerDefault = iota
+	layerPuppet
+	layerFile
+	layerEnviron
+	layerFlags
+)
+
+// A place is where a value came from; the zero value is the default. Places compare in the order
+// in which faults are reported: by layer, then by line.
 type place struct {
 	layer  int
 	line   int
@@ -47,16 +56,22 @@ func (f *faults) add(at place, key, problem, hint string) {
 	f.list = append(f.list, Fault{key, problem, hint, at})
 }
 
-// took reports whether the value of a key could be read, and records err if not.
-func (f *faults) took(err error, key string, at place) bool {
-	if wrong, is := errors.AsType[Fault](err); is {
-		f.add(at, key, wrong.problem, wrong.hint)
+// take records the faults in an error of mapstructure, which names each item of a list. Those of
+// a variable or flag do not know their place.
+func (f *faults) take(err error, key string, at place) {
+	switch e := err.(type) {
+	case nil:
+	case Fault:
+		f.add(cmp.Or(e.at, at), key, e.problem, e.hint)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			f.take(one, key, at)
+		}
+	case interface{ Unwrap() error }:
+		f.take(e.Unwrap(), key, at)
+	default:
+		f.add(at, key, err.Error(), "")
 	}
-	return err == nil
-}
-
-func (f *faults) has(key string) bool {
-	return slices.ContainsFunc(f.list, func(x Fault) bool { return x.key == key })
 }
 
 // err joins the faults in the order of their places; it returns nil if there are none.

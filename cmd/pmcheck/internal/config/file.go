@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,104 +35,93 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// A fileReader walks the nodes of pmcheck.yaml and accepts only keys of the schema. It
-// works on nodes because they have line numbers, and because decoding into a struct
-// is lenient about case, null, duplicates, and 1.9 for an int.
+// A fileReader reads pmcheck.yaml for viper. The values that it returns are the nodes of the file,
+// because they have line numbers, and because viper's own reader is lenient about case, null, and
+// 1.9 for an int.
 type fileReader struct {
 	name   string
-	schema schema
-	layer  layer
+	known  map[string]bool // every key; true for a section
+	places map[string]place
 	faults *faults
 }
 
-func (r *fileReader) read(data []byte) {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, second yaml.Node
-	err := dec.Decode(&doc)
-	if errors.Is(err, io.EOF) {
-		return
+func newFileReader(name string, c *Config, found *faults) *fileReader {
+	r := &fileReader{name, map[string]bool{}, map[string]place{}, found}
+	for _, f := range fields(c) {
+		r.known[f.key] = false
+		if section, _, nested := strings.Cut(f.key, "."); nested {
+			r.known[section] = true
+		}
 	}
+	return r
+}
+
+// read returns the settings by section and key.
+func (r *fileReader) read(data []byte) (settings map[string]any) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	err := decoder.Decode(&doc)
 	if err == nil {
-		r.section("", doc.Content[0])
-		err = dec.Decode(&second)
+		settings = r.section("", doc.Content[0])
+		err = decoder.Decode(&second)
 	}
 	switch {
 	case err == nil:
 		r.fault(&second, "", "a second document begins", "remove the --- line")
 	case !errors.Is(err, io.EOF):
-		r.syntax(err, data)
+		at, text := &yaml.Node{}, strings.TrimPrefix(err.Error(), "yaml: ")
+		if n, _ := fmt.Sscanf(text, "line %d:", &at.Line); n == 1 {
+			_, text, _ = strings.Cut(text, ": ")
+		}
+		r.fault(at, "", "not YAML: "+text, "")
 	}
+	return settings
 }
 
-// section reads the settings of one mapping. A section without settings is valid: all
-// of its lines may be commented out.
-func (r *fileReader) section(prefix string, n *yaml.Node) {
-	name := strings.TrimSuffix(prefix, ".")
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
-		return
+// section reads one mapping. A section without settings is valid: all of its lines may be commented
+// out.
+func (r *fileReader) section(prefix string, n *yaml.Node) map[string]any {
+	if n.ShortTag() == "!!null" {
+		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		r.fault(n, name, describe(n)+" is not a section", "write key: value")
-		return
+		r.fault(n, strings.TrimSuffix(prefix, "."), describe(n)+" is not a section", "write key: value")
+		return nil
 	}
-	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
-		if first, dup := seen[k.Value]; dup && k.Kind == yaml.ScalarNode {
-			r.fault(k, "", fmt.Sprintf("%s is set twice, first in line %d", show(prefix+k.Value), first), "")
-			continue
+	settings, seen := map[string]any{}, map[string]int{}
+	for pair := range slices.Chunk(n.Content, 2) {
+		k, v := pair[0], pair[1]
+		key := prefix + k.Value
+		section, known := r.known[key]
+		switch first, dup := seen[k.Value]; {
+		case k.Kind != yaml.ScalarNode || k.ShortTag() != "!!str" && k.ShortTag() != "!!merge":
+			r.fault(k, strings.TrimSuffix(prefix, "."), describe(k)+" is not the name of a setting", "")
+		case dup:
+			r.fault(k, "", fmt.Sprintf("%s is set twice, first in line %d", show(key), first), "")
+		case strings.Contains(k.Value, "."):
+			r.fault(k, "", "unknown setting "+show(key), "dots are written as sections, one inside the other")
+		case !known:
+			r.fault(k, "", "unknown setting "+show(key), suggest(key, slices.Sorted(maps.Keys(r.known))))
+		case section:
+			settings[k.Value] = r.section(key+".", v)
+		default:
+			settings[k.Value] = v
+			r.places[key] = r.place(k)
+			if v.Kind == yaml.SequenceNode {
+				r.places[key] = r.place(v)
+			}
 		}
 		seen[k.Value] = k.Line
-		r.entry(prefix, k, v)
 	}
+	return settings
 }
 
-func (r *fileReader) entry(prefix string, k, v *yaml.Node) {
-	key := prefix + k.Value
-	t, known := r.schema.types[key]
-	switch {
-	case k.Kind != yaml.ScalarNode || k.ShortTag() != "!!str" && k.ShortTag() != "!!merge":
-		r.fault(k, strings.TrimSuffix(prefix, "."), describe(k)+" is not the name of a setting", "")
-	case strings.Contains(k.Value, "."):
-		r.fault(k, "", "unknown setting "+show(key), "dots are written as sections, one inside the other")
-	case r.schema.sections[key]:
-		r.section(key+".", v)
-	case !known:
-		r.fault(k, "", "unknown setting "+show(key), r.schema.suggest(key))
-	case t.Kind() == reflect.Slice:
-		r.list(key, t, v)
-	default:
-		if value, ok := r.scalar(key, t, v); ok {
-			r.layer.set(key, value, r.place(k))
-		}
-	}
-}
-
-func (r *fileReader) list(key string, t reflect.Type, n *yaml.Node) {
+// items returns the items of a list.
+func (r *fileReader) items(n *yaml.Node) (any, error) {
 	if n.Kind != yaml.SequenceNode {
-		r.fault(n, key, describe(n)+" is not a list", "["+show(n.Value)+"]")
-		return
+		return nil, r.locate(wrong(describe(n)+" is not a list", "["+show(n.Value)+"]"), n)
 	}
-	list, sound := reflect.MakeSlice(t, 0, len(n.Content)), true
-	for _, item := range n.Content {
-		value, ok := r.scalar(key, t.Elem(), item)
-		if ok {
-			list = reflect.Append(list, reflect.ValueOf(value))
-		}
-		sound = sound && ok
-	}
-	if sound {
-		r.layer.set(key, list.Interface(), r.place(n))
-	}
-}
-
-// scalar returns the value of a node, or reports why it has none.
-func (r *fileReader) scalar(key string, t reflect.Type, n *yaml.Node) (any, bool) {
-	value, err := parseNode(t, n)
-	if err != nil && strings.HasSuffix(key, "listen") && n.ShortTag() == "!!int" {
-		err = wrong(n.Value+" is not an address", `":`+n.Value+`" for every interface`)
-	}
-	return value, r.faults.took(err, key, r.place(n))
+	return append([]*yaml.Node{}, n.Content...), nil
 }
 
 // parseNode is parse for a node. The node's tag must match the type too: a number in
@@ -146,7 +135,7 @@ func parseNode(t reflect.Type, n *yaml.Node) (any, error) {
 		return nil, wrong("has no value", "write one, or leave the line out")
 	}
 	switch zero := reflect.Zero(t).Interface().(type) {
-	case int, bool:
+	case int:
 		if _, err := parse(t, n.Value); err == nil && tag == "!!str" {
 			return nil, wrong(strconv.Quote(n.Value)+" is text", "without quotes: "+n.Value)
 		}
@@ -189,34 +178,11 @@ func (r *fileReader) fault(n *yaml.Node, key, problem, hint string) {
 	r.faults.add(r.place(n), key, problem, hint)
 }
 
-// syntax reports an error of the YAML parser, whose text begins "yaml: " and, as a
-// rule, "line N: ".
-func (r *fileReader) syntax(err error, data []byte) {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	at := &yaml.Node{}
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, problem, ok := strings.Cut(rest, ": "); ok {
-			at.Line, _ = strconv.Atoi(number)
-			text = problem
-		}
+// locate adds the place of a node to the error of its value.
+func (r *fileReader) locate(err error, n *yaml.Node) error {
+	if f, is := errors.AsType[Fault](err); is {
+		f.at = r.place(n)
+		return f
 	}
-	at.Line = trueLine(at.Line, text, data)
-	r.fault(at, "", "not YAML: "+text, "")
-}
-
-// trueLine corrects the line number in an error of yaml v3. Its parser counts lines
-// from 0 and its scanner from 1, and neither mentions line 0. The fault of a file that
-// ends too early is in its last line.
-func trueLine(line int, text string, data []byte) int {
-	parser := regexp.MustCompile(`^did not find expected (node content|key|'-' indicator|',' or '[]}]'|` +
-		`<document start>|<stream-start>)$|^found (duplicate %|incompatible YAML document$|undefined tag handle$)`)
-	// Errors about bytes or anchors have no line.
-	scanner := regexp.MustCompile(`^(found|did not find|could not find|mapping|block|exceeded) `)
-	switch {
-	case parser.MatchString(text):
-		line++
-	case line == 0 && scanner.MatchString(text):
-		line = 1
-	}
-	return min(line, 1+bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")))
+	return err
 }

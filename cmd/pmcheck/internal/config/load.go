@@ -75,14 +75,14 @@ type Loaded struct {
 	// Warnings are sentences about what is valid but probably not intended.
 	Warnings []string
 
-	origins layer
+	origins map[string]place
 }
 
 // Settings returns every setting in the order of Config.
 func (l *Loaded) Settings() []Setting {
 	var list []Setting
 	for _, f := range fields(&l.Config) {
-		list = append(list, Setting{f.key, format(f.value), l.origins[f.key].at.origin})
+		list = append(list, Setting{f.key, format(f.value), cmp.Or(l.origins[f.key].origin, "default")})
 	}
 	return list
 }
@@ -106,13 +106,11 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	}
 	found := &faults{}
 	l := &Loaded{Config: o.defaults(), File: fullName(name), Content: data}
-	given, asked := o.given(name, data, found), layer{}
+	l.origins = o.decode(&l.Config, name, data, found)
 	if askPuppet {
-		asked, l.Warnings = o.puppetLayer(given, &l.Config, found)
+		l.Warnings = o.askPuppet(&l.Config, l.origins, found)
 	}
-	l.origins = overlay(defaultLayer(l.Config), given, asked)
-	l.origins.apply(&l.Config)
-	l.origins.judge(&l.Config, found)
+	l.Config.validate(l.origins, found)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
@@ -121,25 +119,13 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	return l, nil
 }
 
-// given returns the settings of file, environment and flag.
-func (o Options) given(name string, data []byte, found *faults) layer {
-	schema := newSchema(o.defaults())
-	file := fileReader{name: name, schema: schema, layer: layer{}, faults: found}
-	file.read(data)
-	flags := layer{}
-	if o.Listen != nil {
-		schema.override(flags, "listen", *o.Listen, place{layerFlags, 0, "flag --listen"}, found)
-	}
-	return overlay(file.layer, schema.environ(o.Environ, found), flags)
-}
-
 // Readable returns the absolute path of pmcheck.yaml, as in Loaded, and the settings
 // that can be read, even from sources that Load refuses; the others have their
 // defaults. A daemon may have another configuration.
 func Readable(o Options) (file string, c Config) {
 	name, data, _ := o.readFile()
 	c = o.defaults()
-	overlay(defaultLayer(c), o.given(name, data, &faults{})).apply(&c)
+	o.decode(&c, name, data, &faults{})
 	return fullName(name), c
 }
 

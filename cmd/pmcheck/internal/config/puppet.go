@@ -17,57 +17,56 @@ import (
 // A puppetHost finds settings of the probe in the Puppet installation of this host.
 type puppetHost struct {
 	Options
-	config   *Config // for what is no setting
+	config   *Config
 	layout   layout
 	conf     *puppetConf
-	given    layer
-	found    layer
+	origins  map[string]place
 	faults   *faults
 	warnings []string
 }
 
-// puppetLayer returns the settings that given lacks and Puppet's configuration has. What is
-// derived from that configuration and cannot be set goes into c.
-func (o Options) puppetLayer(given layer, c *Config, faults *faults) (layer, []string) {
-	path := given.text("puppet.conf")
+// askPuppet fills in the settings that are empty in c and that Puppet's configuration has, and what
+// is derived from that configuration and cannot be set. It returns warnings.
+func (o Options) askPuppet(c *Config, origins map[string]place, faults *faults) []string {
+	path := c.Puppet.Conf
 	if path != "" && !filepath.IsAbs(path) {
-		return nil, nil // the rules report it
+		return nil // the rules report it
 	}
-	p := &puppetHost{Options: o, config: c, given: given, found: layer{}, faults: faults}
+	p := &puppetHost{Options: o, config: c, origins: origins, faults: faults}
 	var ok bool
 	if p.layout, p.warnings, ok = o.layout(path); !ok {
 		p.without()
-		return p.found, p.warnings
+		return p.warnings
 	}
-	if !p.read(path != "") {
-		return nil, nil
+	if !p.read() {
+		return nil
 	}
 	p.places()
 	p.port()
 	p.revocation()
 	p.environment()
 	if p.certname() {
-		p.path("probe.certificate", "hostcert")
-		p.path("probe.key", "hostprivkey")
-		p.path("probe.ca", "localcacert")
-		p.path("probe.crl", "hostcrl")
+		p.path("probe.certificate", &c.Probe.Certificate, "hostcert")
+		p.path("probe.key", &c.Probe.Key, "hostprivkey")
+		p.path("probe.ca", &c.Probe.CA, "localcacert")
+		p.path("probe.crl", &c.Probe.CRL, "hostcrl")
 	}
-	return p.found, p.warnings
-}
-
-// wants reports whether no stronger source has a value for a key.
-func (p *puppetHost) wants(key string) bool {
-	value := p.given[key].value
-	return value == nil || value == ""
+	return p.warnings
 }
 
 // without handles a host without Puppet: it reports the settings that are missing, and
 // switches revocation off if no CRL is configured.
 func (p *puppetHost) without() {
 	var missing []string
-	for _, key := range []string{"probe.certname", "probe.certificate", "probe.key", "probe.ca"} {
-		if p.wants(key) && !p.faults.has(key) {
-			missing = append(missing, key)
+	probe := p.config.Probe
+	for _, s := range [][2]string{
+		{"probe.certname", probe.Certname},
+		{"probe.certificate", probe.Certificate},
+		{"probe.key", probe.Key},
+		{"probe.ca", probe.CA},
+	} {
+		if s[1] == "" {
+			missing = append(missing, s[0])
 		}
 	}
 	if len(missing) > 0 {
@@ -79,21 +78,18 @@ func (p *puppetHost) without() {
 			"set puppet.conf, or "+join(missing))
 		return
 	}
-	if p.wants("probe.crl") {
+	if probe.CRL == "" {
 		p.config.Probe.Revocation = puppetclient.RevocationOff
 		p.warnings = append(p.warnings, "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)")
 	}
 }
 
 // read reads puppet.conf, which may be absent unless it was named.
-func (p *puppetHost) read(named bool) bool {
-	name := p.layout.conf()
-	if named {
-		name = p.given.text("puppet.conf")
-	}
+func (p *puppetHost) read() bool {
+	name := cmp.Or(p.config.Puppet.Conf, p.layout.conf())
 	var data []byte
 	var err error
-	if named || p.exists(name) {
+	if p.config.Puppet.Conf != "" || p.exists(name) {
 		data, err = readFile(filepath.Join(p.Root, name))
 	}
 	if err == nil {
@@ -132,10 +128,8 @@ func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool)
 // connect. Puppet Server ignores it. Its own is in webserver.conf, which the unit hides from the
 // daemon together with the keys beside it.
 func (p *puppetHost) port() {
-	if !p.wants("probe.address") {
-		return
-	}
-	if name, r, ok := p.setting("serverport", "masterport"); ok && r.value != "8140" {
+	_, given := p.origins["probe.address"]
+	if name, r, ok := p.setting("serverport", "masterport"); ok && !given && r.value != "8140" {
 		p.warnings = append(p.warnings, fmt.Sprintf(
 			"%s = %s in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 (set probe.address)",
 			name, r.value))
@@ -171,20 +165,20 @@ func (p *puppetHost) environment() {
 
 func isWord(s string) bool { return regexp.MustCompile(`^\w+$`).MatchString(s) }
 
-// path sets a key to the path that a setting of Puppet resolves to.
-func (p *puppetHost) path(key, setting string) {
-	if !p.wants(key) {
+// path sets a key that is empty to the path that a setting of Puppet resolves to.
+func (p *puppetHost) path(key string, value *string, setting string) {
+	if *value != "" {
 		return
 	}
 	if r := p.conf.resolve(setting); p.sound(r.err) {
-		p.found.set(key, filepath.Clean(r.value), p.conf.place(r, p.layout.name))
+		*value, p.origins[key] = filepath.Clean(r.value), p.conf.place(r, p.layout.name)
 	}
 }
 
 // certname finds the name of this host, and defines it for the settings that refer to it.
 // A given probe.certname is the name that the master shows. It moves no files.
 func (p *puppetHost) certname() bool {
-	name := p.given.text("probe.certname")
+	name := p.config.Probe.Certname
 	if name != "" {
 		name = p.fileName(name)
 	} else {
@@ -192,8 +186,7 @@ func (p *puppetHost) certname() bool {
 		if !ok {
 			return false
 		}
-		name = found
-		p.found.set("probe.certname", name, at)
+		name, p.config.Probe.Certname, p.origins["probe.certname"] = found, found, at
 	}
 	if p.conf.known["certname"].value != name {
 		p.conf.known["certname"] = resolved{value: name}
@@ -244,14 +237,14 @@ func (p *puppetHost) places() {
 		return
 	}
 	at := place{layerPuppet, 0, p.layout.name}
-	if given, ok := p.given["disk.paths"].value.([]string); !ok || len(given) == 0 {
-		p.found.set("disk.paths", []string{p.layout.vardir}, at)
+	disk, code := check.Settings[check.DiskSettings](p.config.Checks), check.Settings[check.CodeSettings](p.config.Checks)
+	if len(disk.Paths) == 0 {
+		disk.Paths, p.origins["disk.paths"] = []string{p.layout.vardir}, at
 	}
-	disk := check.Settings[check.DiskSettings](p.config.Checks)
 	disk.Logs, disk.Reads = []string{p.layout.logdir}, []string{p.layout.codedir}
-	if p.wants("code.dir") {
-		p.found.set("code.dir", filepath.Join(p.layout.codedir, "environments"), at)
+	if code.Dir == "" {
+		code.Dir, p.origins["code.dir"] = filepath.Join(p.layout.codedir, "environments"), at
 	} else {
-		disk.Reads = []string{p.given.text("code.dir")}
+		disk.Reads = []string{code.Dir}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -10,15 +11,15 @@ import (
 
 // A judge reports the rules that a configuration breaks.
 type judge struct {
-	origins layer
+	origins map[string]place
 	unread  []Fault // of values that could not be read
 	faults  *faults
 }
 
-// judge checks c against the rules for single settings, which are in their tags, and
+// validate checks c against the rules for single settings, which are in their tags, and
 // against those that involve several settings.
-func (l layer) judge(c *Config, found *faults) {
-	j := judge{l, slices.Clone(found.list), found}
+func (c *Config) validate(origins map[string]place, found *faults) {
+	j := judge{origins, slices.Clone(found.list), found}
 	for _, f := range fields(c) {
 		j.setting(f)
 	}
@@ -42,9 +43,7 @@ func (j judge) rule(key string, ok bool, problem, hint string, others ...string)
 	}
 	at, keys := place{}, append([]string{key}, others...)
 	for _, k := range keys {
-		if e := j.origins[k]; at.layer == layerDefault && e.at.layer > layerDefault {
-			at = e.at
-		}
+		at = cmp.Or(at, j.origins[k])
 	}
 	if !slices.ContainsFunc(j.unread, func(f Fault) bool { return slices.Contains(keys, f.key) }) {
 		j.faults.add(at, key, problem, hint)

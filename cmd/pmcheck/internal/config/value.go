@@ -80,11 +80,6 @@ func parse(t reflect.Type, s string) (any, error) {
 			return nil, wrong(show(s)+" is not a whole number", "")
 		}
 		return n, nil
-	case bool:
-		if s != "true" && s != "false" {
-			return nil, wrong(show(s)+" is neither true nor false", "")
-		}
-		return s == "true", nil
 	case enum:
 		if words := zero.Words(); !slices.Contains(words, s) {
 			return nil, wrong(show(s)+" is not one of "+strings.Join(words, ", "), suggest(s, words))
@@ -144,7 +139,7 @@ func format(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return text.Duration(x)
-	case int, bool:
+	case int:
 		return fmt.Sprint(x)
 	}
 	return quote(fmt.Sprint(v))
