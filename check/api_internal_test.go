@@ -29,6 +29,9 @@ func TestOnlyRunningIsOK(t *testing.T) {
 		{"not alive", answerOf(APIPuppetV3, 200, []byte(`{"is_alive":false}`)), BadAnswer},
 		{"alive as a string", answerOf(APIPuppetV3, 200, []byte(`{"is_alive":"true"}`)), BadAnswer},
 		{"not JSON", answerOf(APIPuppetV3, 200, []byte("running")), BadAnswer},
+		{"the pool of a running server", answerOf(APIPool, 200, []byte(`{"state":"running"}`)), OK},
+		{"the pool of no state", answerOf(APIPool, 200, []byte(`{"status":"running"}`)), BadAnswer},
+		{"the pool as a word", answerOf(APIPoolPE, 200, []byte("running")), BadAnswer},
 		{"denied", answerOf(APIPuppet3, 403, nil), AuthDenied},
 	}
 	for _, tt := range tests {

@@ -30,10 +30,14 @@ type Check struct {
 	// Schedule prepares the check to run repeatedly, according to Settings. It
 	// returns nil if they leave nothing to check. It is nil for other kinds of checks.
 	Schedule func(Host) *Scheduled
-	// Observe returns the finding for the result of a probe of the master. It is nil
-	// for other kinds of checks.
-	Observe func(r Result, now time.Time) Finding
+	// Observe prepares the check to look at the results of the probes of the master, according
+	// to Settings. It is nil for other kinds of checks.
+	Observe func() Observer
 }
+
+// Observer returns the finding for the result of a probe. It may remember results, so each must
+// be observed once, in order.
+type Observer func(r Result, now time.Time) Finding
 
 // Cause is a reason, with what an operator can do about it.
 type Cause struct {
@@ -49,66 +53,43 @@ type Host struct {
 	Environment string // Puppet's
 	Credentials *puppetclient.Credentials
 	Timeout     time.Duration // of a probe, and of any check that should be as quick
-	// Client is the client of the master's Prober, which the checks that ask the master
-	// share: a handshake costs it more than their requests. If it is nil, they have clients
-	// of their own.
-	Client *puppetclient.Client
+	// Accepts is that of a Prober of the master.
+	Accepts func(context.Context) (bool, error)
 }
-
-// longHandshake is how long a check keeps a connection at most. Checks need no
-// frequent handshakes: the probe makes them, to watch the certificates.
-const longHandshake = time.Hour
 
 // Prober returns a new prober of one service of the master, or of the master itself
 // if service is empty.
 func (h Host) Prober(service string) *Prober {
-	return &Prober{Environment: h.Environment, Service: service, Client: puppetclient.Client{
-		Address:     h.Address,
-		ServerName:  h.Certname,
-		Credentials: h.Credentials,
-		Timeout:     h.Timeout,
-	}}
+	return &Prober{
+		Client: puppetclient.Client{
+			Address:     h.Address,
+			ServerName:  h.Certname,
+			Credentials: h.Credentials,
+			Timeout:     maxPending,
+		},
+		Wait:        h.Timeout,
+		Environment: h.Environment,
+		Service:     service,
+		Accepts:     h.Accepts,
+	}
 }
 
 // client returns a new client for a service of its own.
 func (h Host) client() *puppetclient.Client {
 	client := &h.Prober("").Client
-	client.Handshake = longHandshake
+	client.Timeout = h.Timeout
 	return client
-}
-
-// shared returns a client for the master, and what Scheduled.Client must be: that client,
-// unless somebody else closes it.
-func (h Host) shared() (client, own *puppetclient.Client) {
-	if h.Client != nil {
-		return h.Client, nil
-	}
-	client = h.client()
-	return client, client
 }
 
 // Scheduled is a check that runs repeatedly.
 type Scheduled struct {
 	// Check runs the check once. It must not be called again before it has returned.
 	Check func(context.Context) Finding
-	// Reading, if not nil, returns the request of the last Check as the result of a probe
-	// of the master, since it shows as well that the master answers. It returns nil if it
-	// does not show that: only a probe can find a fault. Only the caller of Check may call it.
-	Reading func() *Result
 	// Interval is the pause between two runs, Timeout the longest that one may take.
 	Interval, Timeout time.Duration
-	// Unused is the longest pause while no agent uses the master, when a request costs it
-	// most, since the JVM has compiled little; 0 if that makes no difference.
-	Unused time.Duration
-	// Client is the client of the check; nil if it sends no requests or uses that of
-	// the Host. The caller must close it when the check is no longer needed.
+	// Client is the client of the check; nil if it sends no requests. The caller must
+	// close it when the check is no longer needed.
 	Client *puppetclient.Client
-	// Restarted, if not nil, must be called before the next Check if the master may
-	// have been restarted; closed says that it refused connections meanwhile.
-	Restarted func(closed bool)
-	// Urgent is set if a wait for the master to start, or to finish its last requests,
-	// ends with a finding of this check. During such a wait it should run more often.
-	Urgent bool
 }
 
 // List is a list of checks: [All], or a configuration, which is All with other

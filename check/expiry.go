@@ -46,7 +46,7 @@ func expiry() Check {
 				"good files. Puppet Server would not start with a damaged one"},
 		},
 		Settings: s,
-		Observe:  s.judge,
+		Observe:  func() Observer { return s.judge },
 	}
 }
 

@@ -56,7 +56,7 @@ func TestFirstToExpireDecides(t *testing.T) {
 	expiry, _ := check.All().Lookup(check.CheckExpiry)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := expiry.Observe(tt.result, now)
+			got := expiry.Observe()(tt.result, now)
 			if got.State != tt.want || got.Reason != tt.reason || !strings.Contains(got.Detail, tt.names) {
 				t.Errorf("%s, %s, %q; want %s, %s, %q", got.State, got.Reason, got.Detail, tt.want, tt.reason, tt.names)
 			}
@@ -67,7 +67,7 @@ func TestFirstToExpireDecides(t *testing.T) {
 	}
 	expiry, _ = check.All().Lookup(check.CheckExpiry)
 	expiry.Settings.(*check.ExpirySettings).Warn = 5 * day
-	if got := expiry.Observe(own(10*day), now); got.State != check.StateOK || got.Threshold != "5d" {
+	if got := expiry.Observe()(own(10*day), now); got.State != check.StateOK || got.Threshold != "5d" {
 		t.Errorf("ten days left, with a warning at five: %s, threshold %q", got.State, got.Threshold)
 	}
 }
@@ -118,7 +118,7 @@ func TestShortLifetimesWarnLate(t *testing.T) {
 	expiry, _ := check.All().Lookup(check.CheckExpiry)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := expiry.Observe(tt.result, now)
+			got := expiry.Observe()(tt.result, now)
 			if got.Reason != tt.reason || !strings.Contains(got.Value+got.Detail, tt.names) {
 				t.Errorf("%s, %q, %q; want %s, %q", got.Reason, got.Value, got.Detail, tt.reason, tt.names)
 			}
@@ -166,7 +166,7 @@ func TestFilesThatAreNotInUse(t *testing.T) {
 			if tt.shown != nil {
 				r.TLS = &check.TLS{Server: *tt.shown}
 			}
-			got := expiry.Observe(r, now)
+			got := expiry.Observe()(r, now)
 			if got.State != tt.want || got.Reason != tt.reason || got.Health != "" {
 				t.Errorf("%s, %s, health %q; want %s, %s", got.State, got.Reason, got.Health, tt.want, tt.reason)
 			}
@@ -184,7 +184,7 @@ func TestRenewedCertificateIsLoadedByARestart(t *testing.T) {
 	probe := func() check.Finding {
 		r := p.Probe(context.Background())
 		wantReason(t, r, check.OK)
-		return expiry.Observe(r, time.Now())
+		return expiry.Observe()(r, time.Now())
 	}
 	if got := probe(); got.State != check.StateOK {
 		t.Fatalf("before: %s, %s", got.State, got.Detail)

@@ -1,14 +1,10 @@
 package check
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
@@ -16,7 +12,6 @@ import (
 const (
 	CheckJRuby = "jruby"
 
-	JRubyUnread  Reason = "jruby-not-read"
 	JRubyWarming Reason = "jruby-warming"
 	JRubyBusy    Reason = "jruby-busy"
 	JRubyStuck   Reason = "jruby-stuck"
@@ -25,37 +20,25 @@ const (
 
 // JRubySettings say how the pool is judged.
 type JRubySettings struct {
-	// Interval is the time between two looks at the pool.
-	Interval time.Duration `yaml:"interval" min:"1s" max:"24h"`
 	// WarmingMax is how long instances that are missing after a start keep the
 	// master out. Those that a flush has ended never do.
 	WarmingMax time.Duration `yaml:"warming_max" min:"1s" max:"24h"`
-	// StuckAfter is how long requests may wait while no instance is returned, and how
-	// long a pool that was complete may be without any instance.
+	// StuckAfter is how long requests may wait while no instance is returned, how long a pool
+	// that was complete may be without any instance, and how long a saturated master may
+	// leave probes unanswered.
 	StuckAfter time.Duration `yaml:"stuck_after" min:"1s" max:"24h"`
-	// BusyFall is how many probes in a row may go unanswered while the pool was
-	// last seen saturated.
-	BusyFall int `yaml:"busy_fall" min:"1" max:"100"`
 }
-
-// Unused is the longest time between two looks while no agent uses the master: three times
-// Interval, at most 25 s, since Jetty ends a connection that is idle for 30 s.
-func (s JRubySettings) Unused() time.Duration { return min(3*s.Interval, 25*time.Second) }
 
 func jruby() Check {
 	s := &JRubySettings{
-		Interval:   5 * time.Second,
 		WarmingMax: 5 * time.Minute,
 		StuckAfter: 2 * time.Minute,
-		BusyFall:   5,
 	}
 	return Check{
 		Name:     CheckJRuby,
 		Title:    "the pool of JRuby instances",
 		Severity: Eject,
 		Reasons: []Cause{
-			{JRubyUnread, "", "wait for a moment; if it stays, see whether " +
-				"/status/v1/services/jruby-metrics?level=debug answers"},
 			{JRubyWarming, "", "wait: JRubies start one after another; if some never start, look for errors in " +
 				"puppetserver.log and for memory (JAVA_ARGS)"},
 			{JRubyBusy, "", "more agents than JRubies: raise max-active-instances, add a master, or spread the " +
@@ -66,166 +49,61 @@ func jruby() Check {
 				"puppetserver.log; lockless deploys avoid it"},
 		},
 		Settings: s,
-		Schedule: func(h Host) *Scheduled {
-			client, own := h.shared()
-			p := &poolCheck{client: client, JRubySettings: *s}
-			return &Scheduled{
-				Check:     p.check,
-				Interval:  s.Interval,
-				Timeout:   h.Timeout,
-				Unused:    s.Unused(),
-				Client:    own,
-				Reading:   func() *Result { return p.reading },
-				Restarted: p.restarted,
-				Urgent:    true,
-			}
-		},
+		Observe:  func() Observer { return (&poolCheck{JRubySettings: s}).observe },
 	}
 }
 
-// unreadMax is how long after a start a pool that cannot be read keeps the master
-// out: a server that starts its JRubies may not answer in time.
-const unreadMax = 30 * time.Second
-
-// maxPool bounds an answer of jruby-metrics: a loan has under 1 KiB, and
-// Jetty lets about 200 requests wait.
-const maxPool = 4 << 20
-
-// errNoPool means that the server has no JRubies, like the Ruby master, or does not
-// report them.
-var errNoPool = errors.New("no JRuby pool")
-
-// poolCheck asks for the pool of JRuby instances. The Status API says running as soon
-// as the first instance is ready, and while none is returned; the pool shows both.
+// poolCheck judges the pool of JRuby instances. The Status API says running as soon as the
+// first instance is ready, and while none is returned; the pool shows both.
 type poolCheck struct {
-	client *puppetclient.Client
-	JRubySettings
+	*JRubySettings
 
-	service string    // the name that answered last
-	asked   time.Time // when the check first asked after the last start
+	found   Finding   // the last one for an answer
 	started bool      // all instances have been ready at once since the last start, or WarmingMax is over
-	unread  bool      // the uptime of the server could not be read at the first look
-	anew    bool      // the server has started its JRubies anew, however long its JVM has been up
 	since   time.Time // when instances began to be missing, after a start or a flush
 	empty   time.Time // when the last instance was lost; zero while there is one
-	last    *Pool
-	reading *Result // the last request, if its answer was a pool
+	last    *Pool     // nil after a start
 }
 
-// restarted makes the check wait for the instances of a master that may have been
-// restarted. A reload of Puppet Server (SIGHUP) closes the port for about 3 s and starts all
-// instances again in the same JVM, so its uptime says nothing then. A flush closes no port.
-func (c *poolCheck) restarted(closed bool) {
-	*c = poolCheck{client: c.client, JRubySettings: c.JRubySettings, service: c.service, anew: closed}
-}
-
-// check asks once. What it cannot find out is unknown, and never counts against the
-// master: older servers lack the service, or have another format. A server that does
-// not answer at all may still be starting, so for the first 30 s the finding then has
-// the health Warming.
-func (c *poolCheck) check(ctx context.Context) Finding {
-	now := time.Now()
-	if c.asked.IsZero() {
-		c.asked = now
+// observe returns the finding for a result. What it cannot find out is unknown, and never
+// counts against the master: older servers lack the service, or have another format. While
+// the master is silent, what was last found holds. A definite fault may be the end of the
+// server: a reload (SIGHUP) also closes the port and starts all instances again.
+func (c *poolCheck) observe(r Result, now time.Time) Finding {
+	f := Finding{Check: CheckJRuby, Checked: r.Asked}
+	switch {
+	case r.Fault != nil && c.found.Check == "":
+		return f.absent("the master has not answered yet")
+	case r.Fault != nil && !r.Fault.Definite():
+		return c.found
+	case r.Fault != nil:
+		*c = poolCheck{JRubySettings: c.JRubySettings, found: c.found.Outlived()}
+		return c.found
+	case r.Pool == nil:
+		c.found = f.unknown(fmt.Sprint(r.PoolErr))
+		c.found.Absent = errors.Is(r.PoolErr, errNoPool)
+		return c.found
 	}
-	r := &Result{Asked: now}
-	pool, err := c.ask(ctx, r)
-	if err == nil && pool.Ready() == 0 {
-		pool, err = c.ask(ctx, r) // an instance that is being handed over is not counted for a moment
+	if c.last == nil {
+		c.begin(r.Pool, now)
 	}
-	c.reading = nil
-	if err == nil && r.Status == http.StatusOK { // a service that does not run answers 503
-		c.reading = r
-	}
-	if err != nil {
-		f := Finding{Check: CheckJRuby, Checked: now}.unknown(err.Error())
-		f.Absent = errors.Is(err, errNoPool)
-		if faultOf(err) != nil && c.last == nil && now.Sub(c.asked) < unreadMax {
-			f.Health = Warming
-		}
-		return f
-	}
-	if missing := pool.Ready() < pool.Size; c.last == nil || c.unread {
-		c.unread = missing && !c.anew && !c.recall(ctx, now)
-	}
-	f := c.judge(pool, now)
-	c.last = pool
-	f.Check, f.Checked, f.Pool = CheckJRuby, now, pool
+	f = c.judge(r.Pool, now)
+	c.last = r.Pool
+	f.Check, f.Checked, f.Pool = CheckJRuby, r.Asked, r.Pool
 	f.Value = fmt.Sprintf("%d of %d ready, %d at work, %d waiting",
-		pool.Ready(), pool.Size, len(pool.Borrowed), len(pool.Waiting))
+		r.Pool.Ready(), r.Pool.Size, len(r.Pool.Borrowed), len(r.Pool.Waiting))
+	c.found = f
 	return f
 }
 
-// ask tries Puppet Server's name for the service and PE's, and remembers which one
-// exists. It records the request.
-func (c *poolCheck) ask(ctx context.Context, r *Result) (pool *Pool, err error) {
-	names := []string{"jruby-metrics", "pe-jruby-metrics"}
-	if c.service != "" {
-		names = []string{c.service}
+// begin takes in the first pool. Instances that are missing in a young server have not started
+// yet; one that is missing in an old server is being replaced or was lost. The state of the
+// pool's lock began no earlier than the server: it is set at the start, and whenever it changes.
+// A server that does not tell counts as young.
+func (c *poolCheck) begin(p *Pool, now time.Time) {
+	if !p.LockSince.IsZero() {
+		c.since, c.started = p.LockSince, now.Sub(p.LockSince) >= c.WarmingMax
 	}
-	for _, name := range names {
-		path := "/status/v1/services/" + name + "?level=debug"
-		a, asked := c.client.Do(ctx, puppetclient.Request{Path: path, Limit: maxPool, Handshake: longHandshake})
-		r.take(a)
-		switch {
-		case asked != nil:
-			return nil, asked
-		case a.Status != http.StatusOK && a.Status != http.StatusServiceUnavailable:
-			err = fmt.Errorf("%s: HTTP status %d", path, a.Status)
-			if a.Status == http.StatusNotFound {
-				err = fmt.Errorf("%w: %w", errNoPool, err)
-			}
-			continue
-		}
-		c.service = name
-		if pool, err = parsePool(a.Body); err != nil {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-		return pool, err
-	}
-	c.service = ""
-	return nil, err
-}
-
-// recall asks how long the server has been up. A check that has just begun, as after a
-// reload, has no history. Instances that are missing in a young server have not started
-// yet; one that is missing in an old server is being replaced or was lost. A server
-// that does not report its uptime is treated like a young one, until it does.
-func (c *poolCheck) recall(ctx context.Context, now time.Time) (read bool) {
-	status, body, err := c.client.Get(ctx, uptimePath, maxAnswer)
-	if err != nil || status != http.StatusOK {
-		return false
-	}
-	up, err := parseUptime(body)
-	if err != nil {
-		return false
-	}
-	c.since, c.started = now.Add(-up), up >= c.WarmingMax
-	return true
-}
-
-// uptimePath is what all versions that have jruby-metrics tell of their JVM.
-const uptimePath = "/status/v1/services/status-service?level=debug"
-
-// parseUptime reads how long the JVM has been up from an answer of status-service.
-func parseUptime(body []byte) (time.Duration, error) {
-	var s struct {
-		Status struct {
-			Experimental struct {
-				JVM struct {
-					Up float64 `json:"up-time-ms"`
-				} `json:"jvm-metrics"`
-			} `json:"experimental"`
-		} `json:"status"`
-	}
-	if err := json.Unmarshal(body, &s); err != nil {
-		return 0, err
-	}
-	up := s.Status.Experimental.JVM.Up
-	if up <= 0 {
-		return 0, errors.New("up-time-ms is missing")
-	}
-	return time.Duration(seconds(up) * float64(time.Second)), nil
 }
 
 // judge returns the finding for a pool, given what earlier ones have shown. A server that

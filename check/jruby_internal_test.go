@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func newPoolCheck() *poolCheck { return &poolCheck{JRubySettings: *Settings[JRubySettings](All())} }
+func newPoolCheck() *poolCheck { return &poolCheck{JRubySettings: Settings[JRubySettings](All())} }
 
 // pool returns a pool with loans of these ages, in seconds.
 func pool(size, free int, borrowed, waiting []float64) *Pool {
@@ -176,33 +176,38 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	}
 }
 
-func TestRestartBeginsAnotherWarming(t *testing.T) {
+// TestPoolFollowsTheResults: a definite fault may be a restart, silence is none.
+func TestPoolFollowsTheResults(t *testing.T) {
 	now := time.Now()
-	j := newPoolCheck()
-	j.judge(pool(3, 3, nil, nil), now)
-	j.last = pool(3, 3, nil, nil)
-	j.restarted(true)
-	if got := j.judge(pool(3, 2, nil, nil), now.Add(time.Second)); got.Health != Warming {
-		t.Errorf("two of three after a restart: %q, want warming", got.Health)
-	}
-}
-
-// The first answer is the part of one from Puppet Server 7.9.5 that is read.
-func TestUptimeIsRead(t *testing.T) {
-	answer := func(up string) []byte {
-		return []byte(`{"service_version":"1.1.1","detail_level":"debug","state":"running","status":{"experimental":` +
-			`{"jvm-metrics":{"cpu-usage":21.791283,"up-time-ms":` + up + `,"start-time-ms":1795326088007}}}}`)
-	}
-	up, err := parseUptime(answer("198428"))
-	if want := 198428 * time.Millisecond; up != want || err != nil {
-		t.Errorf("%s, %v; want %s", up, err, want)
-	}
-	if up, err := parseUptime(answer("1e300")); up <= 0 || err != nil {
-		t.Errorf("a number that no clock has: %s, %v; want a long time", up, err)
-	}
-	for _, bad := range []string{"0", "-1", `"198428"`, "null"} {
-		if up, err := parseUptime(answer(bad)); err == nil {
-			t.Errorf("%s is read as %s", bad, up)
+	answered := func(p *Pool) Result { return Result{Asked: now, Pool: p} }
+	fault := func(reason Reason) Result { return Result{Asked: now, Fault: &Fault{Reason: reason}} }
+	old, young := pool(3, 2, nil, nil), pool(3, 2, nil, nil)
+	old.LockSince, young.LockSince = now.Add(-time.Hour), now.Add(-time.Minute)
+	full, stuck := pool(3, 3, nil, nil), pool(3, 0, []float64{600, 600, 600}, []float64{500})
+	for _, tt := range []struct {
+		name    string
+		results []Result
+		state   State
+		health  Health
+	}{
+		{"never answered", []Result{fault(Refused)}, StateNone, ""},
+		{"one of three is missing, of unknown age", []Result{answered(pool(3, 2, nil, nil))}, StateBad, Warming},
+		{"in a young server", []Result{answered(young)}, StateBad, Warming},
+		{"in an old server", []Result{answered(old)}, StateWarn, Busy},
+		{"after a restart", []Result{answered(full), fault(Refused), answered(pool(3, 2, nil, nil))}, StateBad, Warming},
+		{"after a web page", []Result{answered(full), fault(BadAnswer), answered(old)}, StateWarn, Busy},
+		{"after a timeout", []Result{answered(full), fault(Timeout), answered(pool(3, 2, nil, nil))}, StateOK, ""},
+		{"stuck, then silent", []Result{answered(stuck), fault(Timeout)}, StateBad, Unhealthy},
+		{"stuck, then killed", []Result{answered(stuck), fault(Refused)}, StateNone, ""},
+		{"killed, then silent", []Result{answered(stuck), fault(Refused), fault(Timeout)}, StateNone, ""},
+		{"a pool that cannot be read", []Result{answered(stuck), answered(nil)}, StateNone, ""},
+	} {
+		j, got := newPoolCheck(), Finding{}
+		for _, r := range tt.results {
+			got = j.observe(r, now)
+		}
+		if got.State != tt.state || got.Health != tt.health {
+			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got.State, got.Health, tt.state, tt.health)
 		}
 	}
 }

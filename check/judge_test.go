@@ -59,6 +59,63 @@ func TestJudgeConfirmsBeforeItConcludes(t *testing.T) {
 	}
 }
 
+// TestSaturationIsNoFaultAndAStoppedProcessIs decides on a master that is silent.
+func TestSaturationIsNoFaultAndAStoppedProcessIs(t *testing.T) {
+	silent := func(s check.Silence) check.Result {
+		return check.Result{Fault: &check.Fault{Reason: check.Timeout}, Silence: s}
+	}
+	good, refused := result(time.Time{}, check.OK), result(time.Time{}, check.Refused)
+	saturated, halted, unexplained := silent(check.Saturated), silent(check.Halted), silent(check.Unexplained)
+	type step struct {
+		at     time.Duration
+		result check.Result
+	}
+	const second, minute = time.Second, time.Minute
+	for _, tt := range []struct {
+		name    string
+		fall    int
+		steps   []step
+		want    check.Health
+		reason  check.Reason
+		confirm bool
+	}{
+		{"saturated", 1, []step{{0, good}, {second, saturated}}, check.Busy, check.JRubyBusy, false},
+		{"saturated for long", 1, []step{{0, good}, {second, saturated}, {119 * second, saturated}}, check.Busy,
+			check.JRubyBusy, false},
+		{"saturated for too long", 1, []step{{0, good}, {second, saturated}, {2 * minute, saturated}}, check.Unhealthy,
+			check.Timeout, false},
+		{"it stays out until it answers", 1, []step{{0, good}, {2 * minute, saturated}, {121 * second, saturated}},
+			check.Unhealthy, check.Timeout, false},
+		{"an answer in between", 1, []step{{0, good}, {minute, saturated}, {70 * second, good}, {3 * minute, saturated}},
+			check.Busy, check.JRubyBusy, false},
+		{"never answered", 1, []step{{0, saturated}}, check.Unhealthy, check.Timeout, false},
+		{"stopped", 3, []step{{0, good}, {second, halted}}, check.Unhealthy, check.Timeout, false},
+		{"stopped while saturated", 3, []step{{0, good}, {second, saturated}, {2 * second, halted}}, check.Unhealthy,
+			check.Timeout, false},
+		{"stopped, continued, not answered yet", 1, []step{{0, good}, {second, halted}, {2 * second, saturated}},
+			check.Unhealthy, check.Timeout, false},
+		{"killed while saturated", 3, []step{{0, good}, {second, saturated}, {2 * second, refused}}, check.Unhealthy,
+			check.Refused, false},
+		{"saturated after a connection was lost", 1, []step{{0, good}, {second, refused}, {2 * second, saturated}},
+			check.Busy, check.JRubyBusy, false},
+		{"on another host", 2, []step{{0, good}, {second, unexplained}}, check.Healthy, check.OK, true},
+		{"on another host, again", 2, []step{{0, good}, {second, unexplained}, {2 * second, unexplained}},
+			check.Unhealthy, check.Timeout, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j, start, confirm := check.Judge{Fall: tt.fall, StuckAfter: 2 * minute}, time.Now(), false
+			for _, s := range tt.steps {
+				s.result.Asked = start.Add(s.at)
+				_, confirm = j.Observe(s.result)
+			}
+			if got := j.Verdict(); got.Health != tt.want || got.Reason != tt.reason || confirm != tt.confirm {
+				t.Errorf("%s: %s, confirm %v; want %s: %s, confirm %v", got.Health, got.Reason, confirm, tt.want, tt.reason,
+					tt.confirm)
+			}
+		})
+	}
+}
+
 func TestVerdictExpires(t *testing.T) {
 	j := check.Judge{MaxAge: 3 * time.Second}
 	asked := time.Now()

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -63,6 +64,7 @@ func TestProbeFindsTheReasonOfEachState(t *testing.T) {
 		{checktest.Flood, check.BadAnswer, check.SideServer},
 		{checktest.Drip, check.Timeout, check.SideNetwork},
 		{checktest.Silent, check.Timeout, check.SideNetwork},
+		{checktest.Saturated, check.Timeout, check.SideNetwork},
 		{checktest.Stopped, check.Refused, check.SideNetwork},
 	}
 	m := newMaster(t)
@@ -99,7 +101,8 @@ func TestResultDescribesTheConnection(t *testing.T) {
 	if r.Own == nil || r.Own.Serial != m.Leaf.Certificate.SerialNumber.Text(16) {
 		t.Errorf("own certificate is %+v", r.Own)
 	}
-	if want := "https://" + m.Address() + "/status/v1/simple/server"; r.URL != want || r.Status != 200 {
+	want := "https://" + m.Address() + "/status/v1/services/jruby-metrics?level=debug"
+	if r.URL != want || r.Status != 200 {
 		t.Errorf("asked %s and got %d, want %s and 200", r.URL, r.Status, want)
 	}
 	if !r.Handshake || len(r.CRLs) != 1 || len(r.CAs) != 1 || r.Took <= 0 {
@@ -108,7 +111,9 @@ func TestResultDescribesTheConnection(t *testing.T) {
 }
 
 func TestEachGenerationIsFoundAndRemembered(t *testing.T) {
-	for _, api := range []check.API{check.APISimpleServer, check.APISimpleMaster, check.APIPuppetV3, check.APIPuppet3} {
+	for _, api := range []check.API{
+		check.APIPool, check.APISimpleServer, check.APISimpleMaster, check.APIPuppetV3, check.APIPuppet3,
+	} {
 		t.Run(string(api), func(t *testing.T) {
 			m := newMaster(t)
 			m.SetAPI(api)
@@ -123,8 +128,13 @@ func TestEachGenerationIsFoundAndRemembered(t *testing.T) {
 			if asked := m.Questions() - before; asked != 1 {
 				t.Errorf("the second probe asked %d questions, want 1", asked)
 			}
-			m.SetAPI(check.APISimpleServer) // upgraded
-			wantReason(t, p.Probe(context.Background()), check.OK)
+			m.SetAPI(check.APIPool) // upgraded
+			m.Set(checktest.Stopped)
+			wantReason(t, p.Probe(context.Background()), check.Refused)
+			m.Set(checktest.Running)
+			if r := p.Probe(context.Background()); r.Fault != nil || r.Pool == nil {
+				t.Errorf("after an upgrade: %v, pool %v", r.Fault, r.Pool)
+			}
 		})
 	}
 }
@@ -187,5 +197,45 @@ func write(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPendingRequestIsAnsweredLater: a probe leaves its request pending, and the next one waits for
+// the same answer.
+func TestPendingRequestIsAnsweredLater(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		accepts bool
+		err     error
+		want    check.Silence
+	}{
+		{"saturated", true, nil, check.Saturated},
+		{"stopped", false, nil, check.Halted},
+		{"on another host", false, errors.New("not known"), check.Unexplained},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			p := newProber(t, m)
+			p.Timeout, p.Wait = 20*time.Second, time.Second
+			p.Accepts = func(context.Context) (bool, error) { return tt.accepts, tt.err }
+			wantReason(t, p.Probe(t.Context()), check.OK)
+			before := m.Questions()
+			m.Set(checktest.Saturated)
+			for range 2 {
+				r := p.Probe(t.Context())
+				if wantReason(t, r, check.Timeout); r.Silence != tt.want || r.Own == nil || r.Pool != nil {
+					t.Errorf("silence %v, own %v, pool %v; want %v, the last certificate, none", r.Silence, r.Own, r.Pool, tt.want)
+				}
+			}
+			m.Set(checktest.Running)
+			wantReason(t, p.Probe(t.Context()), check.OK)
+			if asked := m.Questions() - before; asked != 1 {
+				t.Errorf("asked %d questions, want one that was pending", asked)
+			}
+			m.Set(checktest.Saturated)
+			p.Probe(t.Context())
+			m.Set(checktest.Stopped)
+			wantReason(t, p.Probe(t.Context()), check.Refused) // at once: not the end of the pending request
+		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 func TestReadersRefuseBadInput(t *testing.T) {
 	readers := map[string]func([]byte) error{
 		"pool":     func(b []byte) error { _, err := parsePool(b); return err },
-		"uptime":   func(b []byte) error { _, err := parseUptime(b); return err },
 		"puppetdb": func(b []byte) error { _, err := readPuppetDB(http.StatusOK, b); return err },
 		"deploy":   func(b []byte) error { _, err := parseDeploy(b); return err },
 	}

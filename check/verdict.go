@@ -55,18 +55,22 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 //
 // A good result makes a master healthy at once: a balancer has a rise of its own. A
 // definite fault (refused, TLS, an error answer) makes a healthy master unhealthy as soon
-// as a second probe confirms it; with timeouts it takes Fall of them in a row. Until then
-// Observe asks for the next probe at once.
+// as a second probe confirms it. Until then Observe asks for the next probe at once. Of a
+// healthy master that is silent:
+//
+//   - one that is saturated is busy, until it has left all probes unanswered for StuckAfter:
+//     a herd of agents saturates every master alike, and taking one out finishes the others;
+//   - one whose process is stopped is unhealthy at once;
+//   - with another it takes Fall timeouts in a row.
 type Judge struct {
-	Fall   int           // timeouts in a row that make the master unhealthy; less than 1 means 1
-	MaxAge time.Duration // how long a result is valid; 0 means for ever
-	// Patience, if above 1, replaces Fall while the master is known to be saturated;
-	// until then the master is busy. It may change between results.
-	Patience int
+	Fall       int           // unexplained timeouts in a row that make the master unhealthy; less than 1 means 1
+	MaxAge     time.Duration // how long a result is valid; 0 means for ever
+	StuckAfter time.Duration // how long a saturated master may leave probes unanswered
 
-	verdict Verdict
-	bad     int  // results with a fault in a row
-	suspect bool // one of those faults was definite
+	verdict  Verdict
+	answered time.Time // the last good result
+	bad      int       // results with a fault in a row
+	suspect  bool      // one of those faults was definite
 }
 
 // Verdict returns the conclusion so far. It may have expired: see Verdict.At.
@@ -76,19 +80,26 @@ func (j *Judge) Verdict() Verdict { return j.verdict }
 // true, the caller should probe again now, because the verdict depends on it.
 func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
 	if r.Fault == nil {
-		j.bad, j.suspect = 0, false
+		j.bad, j.suspect, j.answered = 0, false, r.Asked.Add(r.Took)
 		return j.conclude(r, Healthy, OK, ""), false
 	}
 	j.bad++
-	silent := !r.Fault.Definite() && !j.suspect
-	j.suspect = !silent
-	if j.verdict.Health.Serves() {
-		if silent && j.bad < j.Patience {
-			return j.conclude(r, Busy, JRubyBusy, "no answer in time, and all JRubies were at work"), false
+	j.suspect = j.suspect || r.Fault.Definite()
+	if !j.verdict.Health.Serves() {
+		return j.conclude(r, r.Fault.Health(), r.Fault.Reason, r.Fault.Error()), false
+	}
+	switch {
+	case r.Fault.Definite():
+		confirm = j.bad == 1
+	case r.Silence == Saturated:
+		if r.Asked.Sub(j.answered) < j.StuckAfter {
+			return j.conclude(r, Busy, JRubyBusy, r.Fault.Error()), false
 		}
-		if silent && j.bad < j.Fall || !silent && j.bad == 1 {
-			return j.verdict, true
-		}
+	case r.Silence == Unexplained:
+		confirm = !j.suspect && j.bad < j.Fall
+	}
+	if confirm {
+		return j.verdict, true
 	}
 	return j.conclude(r, r.Fault.Health(), r.Fault.Reason, r.Fault.Error()), false
 }

@@ -29,18 +29,20 @@ type Master struct {
 	questions  atomic.Int64
 	handshakes atomic.Int64
 
-	mu      sync.Mutex
-	address string
-	state   State
-	since   time.Time // when the state began
-	answers map[string]canned
-	api     check.API
-	speaks  chan struct{} // closed unless the state is Silent
-	trust   *x509.CertPool
-	crl     *x509.RevocationList
-	cert    tls.Certificate
-	server  *http.Server // nil while stopped
-	done    chan struct{}
+	mu       sync.Mutex
+	address  string
+	state    State
+	since    time.Time // when the state began
+	answers  map[string]canned
+	api      check.API
+	speaks   chan struct{} // closed unless the state is Silent or Saturated
+	accepts  chan struct{} // closed unless the state is Silent
+	trust    *x509.CertPool
+	crl      *x509.RevocationList
+	cert     tls.Certificate
+	server   *http.Server // nil while stopped
+	listener *net.TCPListener
+	done     chan struct{}
 }
 
 // NewMaster makes a CA and a host certificate for name, writes them below
@@ -61,10 +63,11 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	}
 	m := &Master{
 		Dir: dir, Name: name, CA: ca, Leaf: leaf,
-		address: address, state: Running, api: check.APISimpleServer,
-		speaks: make(chan struct{}),
+		address: address, state: Running, api: check.APIPool,
+		speaks: make(chan struct{}), accepts: make(chan struct{}),
 	}
 	close(m.speaks)
+	close(m.accepts)
 	if err := m.WriteFiles(); err != nil {
 		return nil, err
 	}
@@ -171,11 +174,12 @@ func (m *Master) start() error {
 		return fmt.Errorf("simulated master: %w", err)
 	}
 	m.address = listener.Addr().String()
-	m.serveOn(listener)
+	m.serveOn(listener.(*net.TCPListener))
 	return nil
 }
 
-func (m *Master) serveOn(listener net.Listener) {
+func (m *Master) serveOn(listener *net.TCPListener) {
+	m.listener = listener
 	config := &tls.Config{GetConfigForClient: m.tlsConfig}
 	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), ReadHeaderTimeout: time.Minute, ErrorLog: discard()}
 	m.done = make(chan struct{})

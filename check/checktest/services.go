@@ -15,7 +15,6 @@ import (
 const (
 	poolPath     = "/status/v1/services/jruby-metrics"
 	puppetdbPath = "/status/v1/services/puppetdb-status"
-	uptimePath   = "/status/v1/services/status-service"
 	simplePath   = "/status/v1/simple/"
 )
 
@@ -41,18 +40,9 @@ func (m *Master) SetAnswer(path string, status int, body string) {
 }
 
 // SetPool sets the pool that the service jruby-metrics reports. By default there are
-// four JRubies, all of them free.
+// four JRubies, all of them free. A server that has not locked its pool reports as LockSince
+// when it started.
 func (m *Master) SetPool(p check.Pool) { m.SetAnswer(poolPath, http.StatusOK, poolAnswer(p)) }
-
-// SetUptime sets the uptime of the JVM that the service status-service reports. By
-// default there is no such service.
-func (m *Master) SetUptime(up time.Duration) {
-	m.SetAnswer(uptimePath, http.StatusOK, marshal(map[string]any{
-		"status": map[string]any{"experimental": map[string]any{"jvm-metrics": map[string]any{
-			"up-time-ms": up.Milliseconds(),
-		}}},
-	}))
-}
 
 // SetService sets the state that the Status API reports for a service. Any state but
 // running is answered with 503; an empty state removes the service. By default only
@@ -95,18 +85,15 @@ func (m *Master) otherAnswer(path string) (canned, bool) {
 	if a, ok := m.answers[path]; ok {
 		return a, true
 	}
-	if m.api != check.APISimpleServer && m.api != check.APISimpleMaster {
-		return canned{}, false
-	}
-	switch path {
-	case poolPath:
+	switch {
+	case path == poolPath && m.api == check.APIPool:
 		status := http.StatusOK
 		if m.state == Starting || m.state == Stopping || m.state == Error {
 			status = http.StatusServiceUnavailable
 		}
 		return canned{status, poolAnswer(check.Pool{Size: 4, Free: 4, Lock: "not-in-use",
 			Borrows: 40, Routes: []check.Route{{Name: "puppet-v3-catalog", Count: 40, Mean: 1.8}}})}, true
-	case simplePath + "ca":
+	case path == simplePath+"ca" && knows(m.api, simplePath+"master"):
 		return canned{http.StatusOK, "running"}, true
 	}
 	return canned{}, false

@@ -1,23 +1,37 @@
 package checktest
 
 import (
+	"errors"
 	"net"
+	"os"
 	"sync"
+	"time"
 )
 
-// silenced is a listener whose connections return no data while the master is Silent.
+// silenced is a listener that accepts nothing while the master is Silent. Its connections return
+// no data while the master is Silent or Saturated.
 type silenced struct {
-	net.Listener
+	*net.TCPListener
 	master *Master
 }
 
 // Accept implements net.Listener.
 func (g silenced) Accept() (net.Conn, error) {
-	c, err := g.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		g.master.mu.Lock()
+		accepts := g.master.accepts
+		g.master.mu.Unlock()
+		<-accepts
+		g.SetDeadline(time.Time{})
+		c, err := g.TCPListener.Accept()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+		case err != nil:
+			return nil, err
+		default:
+			return &silencedConn{Conn: c, master: g.master, closed: make(chan struct{})}, nil
+		}
 	}
-	return &silencedConn{Conn: c, master: g.master, closed: make(chan struct{})}, nil
 }
 
 type silencedConn struct {
@@ -27,7 +41,7 @@ type silencedConn struct {
 	closed chan struct{}
 }
 
-// Read blocks while the master is Silent.
+// Read blocks while the master is Silent or Saturated.
 func (c *silencedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.master.mu.Lock()

@@ -30,8 +30,10 @@ const (
 	Failing  State = "failing"  // 500
 	Flood    State = "flood"    // 200 with 100 MB
 	Drip     State = "drip"     // 200 with a byte a second
-	Silent   State = "silent"   // as after SIGSTOP: accepts connections, never answers
+	Silent   State = "silent"   // as after SIGSTOP: never answers, and the kernel alone takes connections
 	Stopped  State = "stopped"  // killed: port closed, connections ended
+	// Saturated is a master whose threads are used up: it accepts connections, and never answers.
+	Saturated State = "saturated"
 	// JRubyStuck is a master whose JRubies are never returned to the pool: its status
 	// is running, and its pool says for how long requests have waited.
 	JRubyStuck State = "stuck"
@@ -41,11 +43,10 @@ const (
 func (m *Master) Set(s State) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.state == Silent && s != Silent {
-		close(m.speaks)
-	}
-	if m.state != Silent && s == Silent {
-		m.speaks = make(chan struct{})
+	m.speaks = gate(m.speaks, s != Silent && s != Saturated)
+	m.accepts = gate(m.accepts, s != Silent)
+	if s == Silent {
+		m.listener.SetDeadline(time.Now()) // ends the Accept that is under way
 	}
 	m.state, m.since = s, time.Now()
 	switch {
@@ -61,6 +62,21 @@ func (m *Master) Set(s State) error {
 		return m.start()
 	}
 	return nil
+}
+
+// gate returns a channel that is closed if and only if open is set.
+func gate(old chan struct{}, open bool) chan struct{} {
+	select {
+	case <-old:
+		if !open {
+			return make(chan struct{})
+		}
+	default:
+		if open {
+			close(old)
+		}
+	}
+	return old
 }
 
 // State returns how the master behaves now.
@@ -129,9 +145,9 @@ func drip(w http.ResponseWriter, r *http.Request) {
 func knows(api check.API, path string) bool {
 	switch path {
 	case "/status/v1/simple/server":
-		return api == check.APISimpleServer
+		return api == check.APIPool || api == check.APISimpleServer
 	case "/status/v1/simple", "/status/v1/simple/master":
-		return api == check.APISimpleServer || api == check.APISimpleMaster
+		return api == check.APIPool || api == check.APISimpleServer || api == check.APISimpleMaster
 	case "/puppet/v3/status/pmcheck":
 		return api == check.APIPuppetV3
 	case "/production/status/no_key":

@@ -18,7 +18,7 @@ import (
 // The values used where a Client's fields are zero.
 const (
 	DefaultTimeout   = 1500 * time.Millisecond
-	DefaultHandshake = 30 * time.Second // Jetty closes a connection that is idle for so long
+	DefaultHandshake = 5 * time.Minute
 )
 
 // Client sends requests to a Puppet service over mutual TLS. It keeps a connection,
@@ -68,13 +68,14 @@ func (c *Client) init() {
 	}
 }
 
-// renew looks at the files, and closes a kept connection that is older than maxAge or was
-// made with other files, so that the next request makes a new one. It returns the results
-// of Credentials.material.
-func (c *Client) renew(now time.Time, maxAge time.Duration) (*material, error) {
+// renew looks at the files, and closes a kept connection that is older than Handshake, was made
+// with other files, or has seen the first of its certificates and CRLs expire, so that the next
+// request makes a new one. It returns the results of Credentials.material.
+func (c *Client) renew(now time.Time) (*material, error) {
 	c.once.Do(c.init)
 	last := c.conn.Load()
-	due := last == nil || now.Sub(last.born) >= maxAge
+	due := last == nil || now.Sub(last.born) >= cmp.Or(c.Handshake, DefaultHandshake) ||
+		!last.expires.IsZero() && now.After(last.expires)
 	m, err := c.Credentials.material(due)
 	if due || m != c.material.Load() {
 		c.transport.CloseIdleConnections()
@@ -93,11 +94,13 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &conn{Conn: tls.Client(raw, c.material.Load().clientConfig(c.ServerName)), client: c, born: time.Now()}
+	m := c.material.Load()
+	made := &conn{Conn: tls.Client(raw, m.clientConfig(c.ServerName)), client: c, born: time.Now()}
 	if err := made.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, err
 	}
+	made.expires = m.nextExpiry(made.ConnectionState().PeerCertificates, made.born)
 	c.open.Store(made, nil)
 	c.conn.Store(made)
 	return made, nil
@@ -108,8 +111,6 @@ type Request struct {
 	Path   string // with the query, if there is one
 	Accept string // empty means application/json
 	Limit  int64  // a longer answer, in bytes, is an error
-	// Handshake, unless 0, replaces that of the Client for this request.
-	Handshake time.Duration
 }
 
 // Answer is the answer to one request, with a description of the connection.
@@ -131,7 +132,7 @@ type Answer struct {
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
-	m, err := c.renew(time.Now(), cmp.Or(r.Handshake, c.Handshake, DefaultHandshake))
+	m, err := c.renew(time.Now())
 	if m == nil {
 		return Answer{}, err
 	}

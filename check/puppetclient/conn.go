@@ -15,10 +15,11 @@ import (
 // once, long before the next request.
 type conn struct {
 	*tls.Conn
-	client *Client
-	born   time.Time
-	closed atomic.Bool           // by Close, not by the peer
-	err    atomic.Pointer[error] // why reading ended
+	client  *Client
+	born    time.Time
+	expires time.Time             // when the first of its certificates and CRLs does, after born; zero if none does
+	closed  atomic.Bool           // by Close, not by the peer
+	err     atomic.Pointer[error] // why reading ended
 }
 
 // Read records the first error, and calls Client.Lost if the peer ended the connection.

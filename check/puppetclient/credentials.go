@@ -32,12 +32,11 @@ type Files struct {
 type Credentials struct {
 	Files Files
 
-	mu      sync.Mutex
-	infos   [4]fs.FileInfo // of the files as last read, nil for one that was missing
-	read    pemFiles       // as last read
-	changes int            // how often read has changed
-	good    *material
-	err     error // why the files as last read are not in use
+	mu    sync.Mutex
+	infos [4]fs.FileInfo // of the files as last read, nil for one that was missing
+	read  pemFiles       // as last read
+	good  *material
+	err   error // why the files as last read are not in use
 }
 
 // pemFiles is the content of the files: certificate, key, CA and CRL.
@@ -50,11 +49,6 @@ type pemFiles [4][]byte
 func (c *Credentials) material(force bool) (*material, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look(force)
-	return c.good, c.err
-}
-
-func (c *Credentials) look(force bool) {
 	changed := force || c.good == nil || c.err != nil
 	for i, path := range c.paths() {
 		info, _ := os.Stat(path) // reload reports the error
@@ -64,15 +58,7 @@ func (c *Credentials) look(force bool) {
 	if changed {
 		c.reload()
 	}
-}
-
-// Look reads the files if they look changed. It returns how often their content has been
-// found to differ, and why the newest are not in use.
-func (c *Credentials) Look() (changes int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.look(false)
-	return c.changes, c.err
+	return c.good, c.err
 }
 
 // TLS returns the configuration for connections to another kind of server. The server
@@ -116,7 +102,7 @@ func (c *Credentials) reload() {
 	if slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
 		return
 	}
-	c.read, c.changes, c.err = read, c.changes+1, nil
+	c.read, c.err = read, nil
 	if m, err := parseMaterial(c.Files, read); err != nil {
 		c.err = &Error{OwnFilesInvalid, err}
 	} else {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Revocation says which certificates of a chain are looked up in revocation lists. Its
@@ -137,4 +138,21 @@ func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
 		return nil, errors.New("no X509 CRL in the CRL file")
 	}
 	return crls, nil
+}
+
+// nextExpiry returns when the first of the certificates and CRLs of a connection expires after
+// a time; zero if none does.
+func (m *material) nextExpiry(peers []*x509.Certificate, after time.Time) (first time.Time) {
+	var ends []time.Time
+	for _, c := range slices.Concat(peers, m.bundle, []*x509.Certificate{m.own.Leaf}) {
+		ends = append(ends, c.NotAfter)
+	}
+	for _, crl := range m.crls {
+		ends = append(ends, crl.NextUpdate)
+	}
+	ends = slices.DeleteFunc(ends, func(end time.Time) bool { return !end.After(after) })
+	if len(ends) == 0 {
+		return time.Time{}
+	}
+	return slices.MinFunc(ends, time.Time.Compare)
 }

@@ -3,10 +3,12 @@
 package tcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +27,8 @@ type Connection struct {
 	// Idle is how long neither side has sent anything. While the master works on a
 	// request, its connection is idle too.
 	Idle time.Duration
+	// Accepted is set once the server's process has accepted the connection.
+	Accepted bool
 }
 
 // Connections returns the established connections to the server that listens on this
@@ -44,28 +48,50 @@ func Connections(address string) ([]Connection, error) {
 	return ofServer(list, listeners, addresses(host)), nil
 }
 
-// Unaccepted returns how many connections wait until the server that listens on this host at
-// address, a host:port, accepts them. A server that works accepts at once. The error says
-// why that is not known, for example because nothing on this host listens there.
-func Unaccepted(address string) (int, error) {
+// poll is the time between two looks at a connection that is not accepted yet.
+const poll = 20 * time.Millisecond
+
+// Accepts connects to the server that listens on this host at address, a host:port, and
+// reports whether its process accepts the connection before ctx ends. A process that is
+// stopped, or whose queue is full, does not. The error says why that is not known, for
+// example because nothing on this host listens there.
+func Accepts(ctx context.Context, address string) (bool, error) {
 	host, port, err := split(address)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
+	var conn net.Conn
 	own := slices.DeleteFunc(addresses(host), func(a netip.Addr) bool { return !isLocal(a) })
-	if len(own) == 0 {
-		return 0, fmt.Errorf("%s is neither localhost nor an address of this host", host)
-	}
-	_, listeners, err := sockets(port)
-	if err != nil {
-		return 0, err
-	}
+	err = fmt.Errorf("%s is neither localhost nor an address of this host", host)
 	for _, a := range own {
-		if l, found := listenerOf(a, listeners); found {
-			return listeners[l], nil
+		var dialer net.Dialer
+		if conn, err = dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(a, port).String()); err == nil {
+			break
 		}
 	}
-	return 0, fmt.Errorf("nothing on this host listens at %s", address)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	defer conn.Close()
+	mine := conn.LocalAddr().(*net.TCPAddr).AddrPort()
+	mine = netip.AddrPortFrom(mine.Addr().Unmap(), mine.Port())
+	for ctx.Err() == nil {
+		list, _, err := sockets(port)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(list, func(c Connection) bool { return c.Peer == mine && c.Accepted }) {
+			return true, nil
+		}
+		conn.SetReadDeadline(time.Now().Add(poll))
+		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return true, nil // the process has closed it, or has begun to speak
+		}
+	}
+	return false, nil
 }
 
 // isLocal reports whether an address is one of this host's.
@@ -113,7 +139,7 @@ func addresses(host string) []netip.Addr {
 
 // ofServer removes the connections whose listener serves none of the addresses. A
 // connection without a listener is kept: a server that stops closes its port first.
-func ofServer(list []Connection, listeners map[netip.Addr]int, addresses []netip.Addr) []Connection {
+func ofServer(list []Connection, listeners map[netip.Addr]bool, addresses []netip.Addr) []Connection {
 	if len(addresses) == 0 {
 		return list
 	}
@@ -131,7 +157,7 @@ func ofServer(list []Connection, listeners map[netip.Addr]int, addresses []netip
 
 // listenerOf returns the address of the listener to which the kernel gives
 // connections to addr. A listener on addr itself precedes a wildcard listener.
-func listenerOf(addr netip.Addr, listeners map[netip.Addr]int) (netip.Addr, bool) {
+func listenerOf(addr netip.Addr, listeners map[netip.Addr]bool) (netip.Addr, bool) {
 	order := []netip.Addr{addr, netip.IPv6Unspecified()}
 	if addr.Is4() {
 		order = []netip.Addr{addr, netip.IPv4Unspecified(), netip.IPv6Unspecified()}

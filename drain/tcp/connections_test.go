@@ -1,6 +1,7 @@
 package tcp_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -68,9 +69,14 @@ func TestConnectionsListsThoseOfThePort(t *testing.T) {
 	}
 }
 
-// TestUnacceptedCountsWhatTheServerHasNotAccepted: the kernel completes connections for a
-// server that no longer accepts any.
-func TestUnacceptedCountsWhatTheServerHasNotAccepted(t *testing.T) {
+// TestServerThatAcceptsNothingIsFound: the kernel completes connections for a server whose
+// process is stopped, until its queue is full.
+func TestServerThatAcceptsNothingIsFound(t *testing.T) {
+	accepts := func(address string, within time.Duration) (bool, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		return tcp.Accepts(ctx, address)
+	}
 	for _, address := range []string{"127.0.0.1:0", "[::]:0"} {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
@@ -78,33 +84,28 @@ func TestUnacceptedCountsWhatTheServerHasNotAccepted(t *testing.T) {
 		}
 		defer l.Close()
 		server := fmt.Sprintf("localhost:%d", l.Addr().(*net.TCPAddr).Port)
-		for want := range 3 {
-			if got, err := tcp.Unaccepted(server); got != want || err != nil {
-				t.Fatalf("%s: %d, %v; want %d", address, got, err, want)
-			}
-			client, err := net.Dial("tcp", server)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
+		if got, err := accepts(server, 100*time.Millisecond); got || err != nil {
+			t.Errorf("%s: accepts nothing: %v, %v; want false", address, got, err)
 		}
-		for want := 2; want >= 0; want-- {
-			accepted, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
+		go func() { // also the connection of before
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer c.Close()
 			}
-			defer accepted.Close()
-			if got, err := tcp.Unaccepted(server); got != want || err != nil {
-				t.Errorf("%s: %d, %v; want %d", address, got, err, want)
-			}
+		}()
+		if got, err := accepts(server, 10*time.Second); !got || err != nil {
+			t.Errorf("%s: accepts: %v, %v; want true", address, got, err)
 		}
 		other := fmt.Sprintf("192.0.2.1:%d", l.Addr().(*net.TCPAddr).Port)
-		if n, err := tcp.Unaccepted(other); err == nil {
-			t.Errorf("%d for the address of another host, want an error", n)
+		if got, err := accepts(other, time.Second); err == nil {
+			t.Errorf("%v for the address of another host, want an error", got)
 		}
 		l.Close()
-		if n, err := tcp.Unaccepted(server); err == nil {
-			t.Errorf("%s: %d for a closed port, want an error", address, n)
+		if got, err := accepts(server, time.Second); err == nil {
+			t.Errorf("%s: %v for a closed port, want an error", address, got)
 		}
 	}
 }
@@ -178,8 +179,8 @@ func TestAnAddressWithoutAPortIsRefused(t *testing.T) {
 		if list, err := tcp.Connections(address); err == nil {
 			t.Errorf("%s: %v, want an error", address, list)
 		}
-		if n, err := tcp.Unaccepted(address); err == nil {
-			t.Errorf("%s: %d, want an error", address, n)
+		if accepts, err := tcp.Accepts(t.Context(), address); err == nil {
+			t.Errorf("%s: %v, want an error", address, accepts)
 		}
 	}
 }

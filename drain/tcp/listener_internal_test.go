@@ -6,17 +6,17 @@ import (
 )
 
 func TestListenerOnTheAddressPrecedesAWildcard(t *testing.T) {
-	addrs := func(list ...string) map[netip.Addr]int {
-		parsed := map[netip.Addr]int{}
+	addrs := func(list ...string) map[netip.Addr]bool {
+		parsed := map[netip.Addr]bool{}
 		for _, a := range list {
-			parsed[netip.MustParseAddr(a)] = 0
+			parsed[netip.MustParseAddr(a)] = true
 		}
 		return parsed
 	}
 	for _, tt := range []struct {
 		name      string
 		addr      string
-		listeners map[netip.Addr]int
+		listeners map[netip.Addr]bool
 		want      string // empty: none
 	}{
 		{"its own", "127.0.0.1", addrs("127.0.0.1"), "127.0.0.1"},

@@ -43,14 +43,14 @@ const (
 )
 
 // sockets returns the connections to a port of this host that are established
-// now, over IPv4 and IPv6, and the addresses on which programs listen there, each with how
-// many connections wait to be accepted, as the kernel knows them. It needs no privilege.
-func sockets(port uint16) (list []Connection, listeners map[netip.Addr]int, err error) {
+// now, over IPv4 and IPv6, and the addresses on which programs listen there, as the kernel knows
+// them. It needs no privilege.
+func sockets(port uint16) (list []Connection, listeners map[netip.Addr]bool, err error) {
 	messages, err := dump(port)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list TCP connections: %w", err)
 	}
-	listeners = map[netip.Addr]int{}
+	listeners = map[netip.Addr]bool{}
 	for _, m := range messages {
 		var s socket
 		n, err := binary.Decode(m.Data, binary.NativeEndian, &s)
@@ -60,12 +60,13 @@ func sockets(port uint16) (list []Connection, listeners map[netip.Addr]int, err 
 		local := addr(s.Family, s.ID.Addr)
 		switch s.State {
 		case listening:
-			listeners[local] += int(s.ReceiveQueue)
+			listeners[local] = true
 		case established:
 			list = append(list, Connection{
-				Local: local,
-				Peer:  netip.AddrPortFrom(addr(s.Family, s.ID.Peer), binary.BigEndian.Uint16(s.ID.PeerPort[:])),
-				Idle:  idle(m.Data[n:]),
+				Local:    local,
+				Peer:     netip.AddrPortFrom(addr(s.Family, s.ID.Peer), binary.BigEndian.Uint16(s.ID.PeerPort[:])),
+				Idle:     idle(m.Data[n:]),
+				Accepted: s.Inode != 0,
 			})
 		}
 	}

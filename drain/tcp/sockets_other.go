@@ -10,6 +10,6 @@ import (
 
 // sockets is implemented on Linux only. Here it returns an error that wraps
 // errors.ErrUnsupported.
-func sockets(uint16) ([]Connection, map[netip.Addr]int, error) {
+func sockets(uint16) ([]Connection, map[netip.Addr]bool, error) {
 	return nil, nil, fmt.Errorf("list TCP connections: %w", errors.ErrUnsupported)
 }

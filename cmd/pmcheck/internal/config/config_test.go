@@ -22,7 +22,7 @@ const sample = "../../../../packaging/pmcheck.yaml"
 // derivedDefault is Default as Load returns it on a host without Puppet.
 func derivedDefault() config.Config {
 	c := config.Default()
-	c.Probe.MaxAge = 21500 * time.Millisecond
+	c.Probe.MaxAge = 11500 * time.Millisecond
 	return c
 }
 
@@ -107,53 +107,21 @@ func TestDetectionIsTheWorstCase(t *testing.T) {
 	c := config.Default()
 	c.Probe.Fall = 2
 	got := c.Detection(time.Second, 3)
-	want := config.Detection{Killed: 3100 * time.Millisecond, Silent: 12500 * time.Millisecond}
+	want := config.Detection{Killed: 3100 * time.Millisecond, Silent: 11 * time.Second}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-// TestCalmNeedsReadingsOftenEnough: with a shorter probe.interval a hang is still noticed as soon
-// as that promises.
-func TestCalmNeedsReadingsOftenEnough(t *testing.T) {
-	tests := []struct {
-		yaml   string
-		calm   bool
-		maxAge time.Duration
-	}{
-		{"", true, 21500 * time.Millisecond},
-		{"probe: {interval: 1s, timeout: 900ms}\n", false, 2900 * time.Millisecond},
-		{"probe: {interval: 1s, timeout: 900ms}\njruby: {interval: 2500ms}\n", true, 11200 * time.Millisecond},
-		{"jruby: {interval: 6s}\n", false, 5500 * time.Millisecond},
-		{"jruby: {interval: 1s}\n", true, 9500 * time.Millisecond},
-		{"probe: {interval: 20s}\njruby: {interval: 26s}\n", false, 41500 * time.Millisecond},
-		{"probe: {interval: 10s}\n", true, 29500 * time.Millisecond},
-		{"checks: {jruby: off}\n", false, 5500 * time.Millisecond},
-		{"checks: {jruby: warn}\n", true, 21500 * time.Millisecond},
-	}
-	for _, tt := range tests {
-		l, err := config.Check(config.Options{File: write(t, tt.yaml)})
-		if err != nil {
-			t.Errorf("%q: %v", tt.yaml, err)
-			continue
-		}
-		if got := l.Config; got.Calm() != tt.calm || got.Probe.MaxAge != tt.maxAge {
-			t.Errorf("%q: calm %v, max age %s; want %v, %s", tt.yaml, got.Calm(), got.Probe.MaxAge, tt.calm, tt.maxAge)
-		}
-	}
-}
-
-// TestUnusedIsNoLongerThanAConnectionLives: a reading comes before Jetty ends the connection.
-func TestUnusedIsNoLongerThanAConnectionLives(t *testing.T) {
+func TestMaxAgeOutlivesTheLongestGap(t *testing.T) {
 	for yaml, want := range map[string]time.Duration{
-		"":                        15 * time.Second,
-		"jruby: {interval: 1s}\n": 3 * time.Second,
-		"probe: {interval: 10s}\njruby: {interval: 10s}\n": 25 * time.Second,
+		"": 11500 * time.Millisecond,
+		"probe: {interval: 1s, timeout: 900ms, fall: 3}\n": 4700 * time.Millisecond,
 	} {
 		l, err := config.Check(config.Options{File: write(t, yaml)})
 		if err != nil {
 			t.Errorf("%q: %v", yaml, err)
-		} else if got := l.Config.Unused(); got != want {
+		} else if got := l.Config.Probe.MaxAge; got != want {
 			t.Errorf("%q: %s, want %s", yaml, got, want)
 		}
 	}

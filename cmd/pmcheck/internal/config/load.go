@@ -115,7 +115,7 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 		return nil, err
 	}
 	l.Warnings = slices.Concat(l.Warnings, l.Config.warnings(), l.Config.Guard.warnings(), l.Config.Budget.warnings())
-	l.Config.Probe.MaxAge = l.Config.maxAge()
+	l.Config.Probe.MaxAge = l.Config.Probe.maxAge()
 	return l, nil
 }
 

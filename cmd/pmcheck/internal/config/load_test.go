@@ -91,7 +91,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := values(l, "listen", "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key",
-		"probe.interval", "probe.timeout", "probe.fall", "jruby.interval")
+		"probe.interval", "probe.timeout", "probe.fall", "jruby.warming_max")
 	want := []string{
 		"listen: \":9203\" # flag --listen",
 		"allow: [10.0.0.0/8, \"::1/128\"] # environment PMCHECK_ALLOW",
@@ -102,7 +102,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		"probe.interval: 4s # environment PMCHECK_PROBE_INTERVAL",
 		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:5",
 		"probe.fall: 4 # environment PMCHECK_PROBE_FALL",
-		"jruby.interval: 5s # default",
+		"jruby.warming_max: 5m # default",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

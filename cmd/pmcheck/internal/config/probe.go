@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 )
@@ -31,11 +30,12 @@ type Probe struct {
 	Revocation puppetclient.Revocation `yaml:"-"`
 	// Environment is the Puppet environment named in the URLs that need one, that of puppet.conf.
 	Environment string `yaml:"-"`
-	// Interval is the time from the start of one probe to the start of the next.
+	// Interval is the time from the start of one probe to the start of the next, while the master
+	// is healthy; otherwise it is a second at most.
 	Interval time.Duration `yaml:"interval" min:"100ms" max:"5m"`
 	// Timeout is the longest that one probe may take; below Interval.
 	Timeout time.Duration `yaml:"timeout" min:"10ms" max:"5m"`
-	// Fall is the number of timeouts in a row that make it unhealthy.
+	// Fall is the number of timeouts in a row that make it unhealthy, on another host.
 	Fall int `yaml:"fall" min:"1" max:"100"`
 	// MaxAge is how old a verdict may be and still be answered. Load derives it.
 	MaxAge time.Duration `yaml:"-"`
@@ -46,7 +46,7 @@ func defaultProbe() Probe {
 		Address:     "localhost:8140",
 		Revocation:  puppetclient.RevocationChain,
 		Environment: "production",
-		Interval:    2 * time.Second,
+		Interval:    5 * time.Second,
 		Timeout:     1500 * time.Millisecond,
 		Fall:        1,
 	}
@@ -64,71 +64,19 @@ func (p Probe) Credentials() *puppetclient.Credentials {
 	}}
 }
 
-// decision returns the longest normal gap between two results that change the verdict if the
-// master is asked at intervals of every: one of them, then fall timeouts, each followed by the
-// next attempt at once.
-func (p Probe) decision(every time.Duration) time.Duration {
-	return every + time.Duration(p.Fall)*p.Timeout
-}
+// silence is the longest normal time from one result to the verdict that the master is silent:
+// one interval, then Fall timeouts, each followed by the next attempt at once.
+func (p Probe) silence() time.Duration { return p.Interval + time.Duration(p.Fall)*p.Timeout }
 
-// calmFactor is how many probe intervals may pass, at most, between two readings of the JRuby
-// pool that stand for probes, while agents use the master.
-const calmFactor = 2.5
-
-// Calm reports whether readings of the JRuby pool may stand for probes while nothing is
-// wrong: the check runs, often enough for the interval that is configured; and the probe knows
-// when the CRLs expire.
-func (c Config) Calm() bool {
-	every, unused := c.readings()
-	return c.Checks.Severity(check.CheckJRuby) != check.Off && c.Probe.Revocation != puppetclient.RevocationOff &&
-		every.Seconds() <= calmFactor*c.Probe.Interval.Seconds() && every <= unused
-}
-
-// readings returns the pause between two readings of the pool, and the longest one that the
-// check allows while no agent uses the master.
-func (c Config) readings() (every, unused time.Duration) {
-	s := check.Settings[check.JRubySettings](c.Checks)
-	return s.Interval, s.Unused()
-}
-
-// Unused returns the longest pause between two readings while no agent uses the master.
-func (c Config) Unused() time.Duration {
-	_, unused := c.readings()
-	return unused
-}
-
-// oldest is how old a verdict from a reading normally becomes, at most: the reading, the pause,
-// a reading that times out, and then the probes.
-func (p Probe) oldest(pause time.Duration) time.Duration { return p.decision(pause + 2*p.Timeout) }
-
-// maxAge returns the MaxAge of a configuration. A verdict must outlive the longest normal gap, or
-// a slow master would be unknown instead of unhealthy. One more interval covers a probe that a busy
-// scheduler started late.
-func (c Config) maxAge() time.Duration {
-	longest := c.Probe.decision(c.Probe.Interval)
-	if c.Calm() {
-		longest = max(longest, c.Probe.oldest(c.Unused()))
-	}
-	return longest + c.Probe.Interval
-}
-
-// silence is how long a master that hangs is answered 200, at most, while agents are connected
-// to it. A reading that times out is no fault, but a probe follows at once.
-func (c Config) silence() time.Duration {
-	longest := c.Probe.decision(c.Probe.Interval)
-	if c.Calm() {
-		every, _ := c.readings()
-		longest = max(longest, c.Probe.decision(every+c.Probe.Timeout))
-	}
-	return longest
-}
+// maxAge returns MaxAge. A verdict must outlive the longest normal gap, or a slow master would be
+// unknown instead of unhealthy. One more interval covers a probe that a busy scheduler started late.
+func (p Probe) maxAge() time.Duration { return p.silence() + p.Interval }
 
 // Detection is how long a balancer takes, at worst, to stop sending agents.
 type Detection struct {
 	// Killed is for a master whose sockets were closed.
 	Killed time.Duration
-	// Silent is for a master that still accepts connections and never answers, counted from
-	// when agents are connected to it.
+	// Silent is for a master whose process is stopped.
 	Silent time.Duration
 }
 
@@ -141,7 +89,7 @@ const noticeKilled = 100 * time.Millisecond
 // asked, so the balancer's share is fall times inter.
 func (c Config) Detection(inter time.Duration, fall int) Detection {
 	balancer := time.Duration(fall) * inter
-	return Detection{Killed: noticeKilled + balancer, Silent: c.silence() + balancer}
+	return Detection{Killed: noticeKilled + balancer, Silent: c.Probe.silence() + balancer}
 }
 
 func (j judge) probe(p Probe) {

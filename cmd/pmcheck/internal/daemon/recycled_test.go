@@ -27,8 +27,7 @@ func TestMissingJRubyMeansWarmingOnlyOnAYoungServer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := start(t, nil)
 			r.waitFor(200, answer.Serving)
-			r.master.SetUptime(tt.up)
-			r.master.SetPool(check.Pool{Size: 4, Free: tt.ready, Lock: "not-in-use"})
+			r.master.SetPool(check.Pool{Size: 4, Free: tt.ready, LockSince: time.Now().Add(-tt.up)})
 			r.Reload(r.config, "test.yaml")
 			r.waitForPool(4, tt.ready)
 			r.waitFor(tt.code, tt.body)
@@ -38,19 +37,6 @@ func TestMissingJRubyMeansWarmingOnlyOnAYoungServer(t *testing.T) {
 			r.waitFor(tt.code, tt.body)
 		})
 	}
-}
-
-// A busy server may not report its uptime the first time.
-func TestUptimeIsAskedForAgain(t *testing.T) {
-	r := start(t, nil)
-	r.waitFor(200, answer.Serving)
-	r.master.SetUptime(0) // which none has
-	r.master.SetPool(check.Pool{Size: 4, Free: 3, Lock: "not-in-use"})
-	r.Reload(r.config, "test.yaml")
-	r.waitForPool(4, 3)
-	r.waitFor(503, "warming: jruby-warming")
-	r.master.SetUptime(time.Hour)
-	r.waitFor(200, answer.Serving)
 }
 
 // waitForPool waits until the status shows a pool of this size, with this number of

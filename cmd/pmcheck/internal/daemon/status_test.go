@@ -4,9 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -15,7 +13,7 @@ func (r *testDaemon) client() api.Client { return api.Client{Socket: r.config.So
 
 func TestNextIsAnsweredWhenAHoldIsSet(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
+	r := start(t, nil)
 	before, err := r.client().Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +36,7 @@ func TestNextIsAnsweredWhenAHoldIsSet(t *testing.T) {
 
 func TestNextIsAnsweredWhenABalancerAsks(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
+	r := start(t, nil)
 	last, err := r.client().Status(t.Context())
 	for len(last.Balancers) == 0 && err == nil {
 		r.ask("GET / HTTP/1.0\r\n\r\n")
@@ -71,7 +69,7 @@ func TestStatusCarriesObstacles(t *testing.T) {
 
 func TestHeldRequestEndsInTime(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(c *config.Config) { check.Settings[check.JRubySettings](c.Checks).Interval = time.Hour })
+	r := start(t, nil)
 	s, err := r.client().Status(t.Context())
 	for err == nil { // until no event answers the request early
 		began := time.Now()

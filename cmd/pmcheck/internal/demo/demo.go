@@ -116,7 +116,7 @@ probe:
   crl: %q
 disk: {paths: [%q]}
 # A stuck pool shows after 10 s here instead of two minutes.
-jruby: {interval: 1s, stuck_after: 10s}
+jruby: {stuck_after: 10s}
 # If this host has a unit for Puppet Server, it is not the stand-in's.
 checks: {unit: "off"}
 `, listen, m.Address(),

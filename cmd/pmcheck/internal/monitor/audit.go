@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,12 +12,7 @@ import (
 )
 
 // audit logs what has changed.
-type audit struct {
-	log  *slog.Logger
-	said map[string]check.Verdict // the last verdict in the log, by service
-}
-
-func newAudit(log *slog.Logger) audit { return audit{log, map[string]check.Verdict{}} }
+type audit struct{ log *slog.Logger }
 
 // note writes one line for each change of a verdict, a mode or a warning.
 // Probes themselves are logged at debug: a line every two seconds hides the
@@ -43,28 +39,18 @@ func (a audit) note(before, after *State) {
 	}
 }
 
-// verdict logs a verdict that differs from the last one in the log. That need not be the
-// previous verdict: while the JRubies are being counted, nothing is logged.
+// verdict logs a verdict that differs from the previous one.
 func (a audit) verdict(old, now *Service) {
 	v := now.Verdict
 	if v.Same(old.Verdict) || v.Reason == check.NotProbed {
 		return
 	}
-	said, known := a.said[now.Name]
-	if !known {
-		said.Health = check.Unknown
-	}
 	level := slog.LevelWarn
-	switch {
-	case v.Reason == check.JRubyUnread || v.Same(said):
-		level = slog.LevelDebug // for the few milliseconds that counting takes, and back again
-	case v.Health.Serves():
+	if v.Health.Serves() {
 		level = slog.LevelInfo
 	}
-	if level > slog.LevelDebug {
-		a.said[now.Name] = v
-	}
-	args := []any{"service", now.Name, "before", said.Health, "verdict", v.Health, "reason", v.Reason}
+	before := cmp.Or(old.Verdict.Health, check.Unknown)
+	args := []any{"service", now.Name, "before", before, "verdict", v.Health, "reason", v.Reason}
 	if v.Detail != "" {
 		args = append(args, "detail", v.Detail)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -22,29 +21,7 @@ func newAudited() (audit, *bytes.Buffer) {
 		}
 		return a
 	}
-	return newAudit(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: noTime}))), log
-}
-
-func TestAuditSkipsTheCountingOfJRubies(t *testing.T) {
-	verdict := func(h check.Health, r check.Reason) *Service {
-		return &Service{Name: Server, Verdict: check.Verdict{Health: h, Reason: r}}
-	}
-	unprobed, healthy := verdict(check.Unknown, check.NotProbed), verdict(check.Healthy, check.OK)
-	unread, broken := verdict(check.Warming, check.JRubyUnread), verdict(check.Unhealthy, check.OwnCertRefused)
-	a, log := newAudited()
-	last := unprobed
-	for _, now := range []*Service{unprobed, unread, healthy, unread, healthy, broken, unread, healthy} {
-		a.verdict(last, now)
-		last = now
-	}
-	want := `level=INFO msg="verdict changed" service=server before=unknown verdict=healthy reason=ok
-level=WARN msg="verdict changed" service=server before=healthy verdict=unhealthy reason=own-certificate-refused ` +
-		`hint="the server's own CRL or CA bundle may be out of date: see puppetserver.log"
-level=INFO msg="verdict changed" service=server before=unhealthy verdict=healthy reason=ok
-`
-	if d := cmp.Diff(want, log.String()); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	return audit{slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: noTime}))}, log
 }
 
 func TestAuditNamesTheHoldsBehindAChangeOfTheMode(t *testing.T) {

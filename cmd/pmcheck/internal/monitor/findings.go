@@ -11,14 +11,11 @@ import (
 // findings collects the latest findings of the checks other than the probe. Only the
 // loop uses it.
 type findings struct {
-	checks check.List
-	latest map[string]check.Finding
-	vain   map[string]check.Finding // of runs that could not find out, while latest was fresh
-	maxAge map[string]time.Duration // beyond it a finding is stale
-	// unread is when the JRuby pool had to be read again; zero once it has been read.
-	unread time.Time
-	// silent is when the master stopped answering; zero while it answers.
-	silent time.Time
+	checks    check.List
+	observers map[string]check.Observer
+	latest    map[string]check.Finding
+	vain      map[string]check.Finding // of runs that could not find out, while latest was fresh
+	maxAge    map[string]time.Duration // beyond it a finding is stale
 }
 
 func newFindings() findings {
@@ -31,14 +28,19 @@ func (f *findings) configure(checks check.List, maxAge map[string]time.Duration)
 	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
 		return checks.Severity(name) == check.Off || f.maxAge[name] > 0 && maxAge[name] == 0
 	})
-	f.checks, f.maxAge = checks, maxAge
+	f.checks, f.maxAge, f.observers = checks, maxAge, map[string]check.Observer{}
+	for _, c := range checks {
+		if c.Observe != nil && c.Severity != check.Off {
+			f.observers[c.Name] = c.Observe()
+		}
+	}
 }
 
 // observe records the findings of the checks that look at the result of a probe.
 func (f *findings) observe(r check.Result, now time.Time) {
 	for _, c := range f.checks {
-		if c.Observe != nil {
-			f.take(c.Observe(r, now), now)
+		if observe := f.observers[c.Name]; observe != nil {
+			f.latest[c.Name] = observe(r, now)
 		}
 	}
 }
@@ -49,34 +51,12 @@ func (f *findings) take(found check.Finding, now time.Time) {
 	if f.checks.Severity(found.Check) == check.Off {
 		return
 	}
-	again := found.State == check.StateNone && found.Health == check.Warming // not to be read yet
-	if found.Check == check.CheckJRuby && found.Checked.After(f.unread) && !again {
-		f.unread = time.Time{}
-	}
 	old, known := f.latest[found.Check]
 	if found.State == check.StateNone && known && old.State != check.StateNone && f.fresh(old, now) {
 		f.vain[found.Check] = found
 		return
 	}
 	f.latest[found.Check] = found
-}
-
-// heard records whether a probe of the master was answered.
-func (f *findings) heard(r check.Result) {
-	switch {
-	case r.Fault == nil:
-		f.silent = time.Time{}
-	case r.Fault.Definite() && f.silent.IsZero():
-		f.silent = r.Asked
-	}
-}
-
-// forgetPool makes the master warming until its JRuby pool has been read again.
-func (f *findings) forgetPool(now time.Time) {
-	if f.checks.Severity(check.CheckJRuby) != check.Off {
-		f.unread = now
-		delete(f.latest, check.CheckJRuby)
-	}
 }
 
 // unit records the state that systemd reports; without a unit nothing is known. An
@@ -87,12 +67,6 @@ func (f *findings) unit(u systemd.UnitState, now time.Time) {
 	if u.Unit != "" {
 		f.take(check.Unit(u.Unit, u.Active, u.Ended, now), now)
 	}
-}
-
-// saturated reports whether the pool was last seen with requests waiting.
-func (f *findings) saturated(now time.Time) bool {
-	pool := f.latest[check.CheckJRuby]
-	return pool.Pool != nil && pool.Pool.Saturated() && f.fresh(pool, now)
 }
 
 func (f *findings) fresh(found check.Finding, now time.Time) bool {
@@ -117,12 +91,8 @@ func (f *findings) list(now time.Time) []check.Finding {
 	for _, c := range f.checks {
 		found, known := f.last(c.Name, now)
 		switch {
-		case c.Name == check.CheckJRuby && !f.unread.IsZero():
-			found = unreadPool(f.unread)
 		case !known || found.Absent:
 			continue
-		case found.Pool != nil && !f.silent.IsZero() && found.Checked.Before(f.silent):
-			found = found.Outlived()
 		case !f.fresh(found, now):
 			found = check.Finding{Check: c.Name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,
 				Detail: "the check is stuck: nothing since " + found.Checked.Format(time.RFC3339)}
@@ -157,17 +127,4 @@ func (f *findings) puppetdb(now time.Time) (Service, bool) {
 		}
 	}
 	return Service{Name: check.CheckPuppetDB, Verdict: v.At(now)}, true
-}
-
-// unreadPool returns the finding for a pool that has not been read since the master
-// began to answer: the first JRuby answers long before the last one is ready.
-func unreadPool(since time.Time) check.Finding {
-	return check.Finding{
-		Check:   check.CheckJRuby,
-		State:   check.StateBad,
-		Health:  check.Warming,
-		Reason:  check.JRubyUnread,
-		Detail:  "the master answers; its JRubies have not been counted yet",
-		Checked: since,
-	}
 }

@@ -37,32 +37,6 @@ func TestNewUnitStateReplacesTheFinding(t *testing.T) {
 	}
 }
 
-// A master that is too busy starting its JRubies to report them is not ready yet. A
-// master that cannot report them is not waited for.
-func TestPoolIsUnreadUntilItIsRead(t *testing.T) {
-	f := newFindings()
-	f.configure(config.Default().Checks, nil)
-	now := time.Now()
-	f.forgetPool(now)
-	unread := func() bool {
-		list := f.list(now)
-		return len(list) == 1 && list[0].Reason == check.JRubyUnread && list[0].Health == check.Warming
-	}
-	late := check.Finding{
-		Check:   check.CheckJRuby,
-		State:   check.StateNone,
-		Health:  check.Warming,
-		Checked: now.Add(time.Second),
-	}
-	if f.take(late, now); !unread() {
-		t.Errorf("after no answer in time: %+v, want it still unread", f.list(now))
-	}
-	none := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Checked: now.Add(2 * time.Second)}
-	if f.take(none, now); unread() {
-		t.Error("still waiting for a pool that cannot be read")
-	}
-}
-
 // Before PuppetDB has answered, its path exists and a balancer gets unknown.
 func TestPuppetDBIsAServiceFromTheStart(t *testing.T) {
 	f := newFindings()
@@ -94,11 +68,14 @@ func TestFindingsOfACheckThatNoLongerRunsAreForgotten(t *testing.T) {
 
 func TestPoolIsNotShownForAMasterWithoutOne(t *testing.T) {
 	f := newFindings()
-	f.configure(config.Default().Checks, nil)
-	now := time.Now()
-	f.forgetPool(now)
-	f.take(check.Finding{Check: check.CheckJRuby, State: check.StateNone, Absent: true, Checked: now.Add(1)}, now)
-	if list := f.list(now); len(list) != 0 {
+	absent := func() check.Observer {
+		return func(check.Result, time.Time) check.Finding {
+			return check.Finding{Check: check.CheckJRuby, State: check.StateNone, Absent: true}
+		}
+	}
+	f.configure(check.List{{Name: check.CheckJRuby, Severity: check.Eject, Observe: absent}}, nil)
+	f.observe(check.Result{}, time.Now())
+	if list := f.list(time.Now()); len(list) != 0 {
 		t.Errorf("a master without JRubies shows %+v", list)
 	}
 }
@@ -132,27 +109,5 @@ func TestACheckThatRunsInVainIsNotStale(t *testing.T) {
 				t.Errorf("%s: %s after the last result, which the next runs could not renew: %s, want %s", name, after, got, want)
 			}
 		}
-	}
-}
-
-// The alert PmcheckCheckStuck looks for the reason stale, and this check is not stuck.
-func TestPoolOfADeadMasterIsNotKnown(t *testing.T) {
-	f := newFindings()
-	f.configure(config.Default().Checks, nil)
-	now := time.Now()
-	f.take(check.Finding{
-		Check:   check.CheckJRuby,
-		State:   check.StateOK,
-		Pool:    &check.Pool{Size: 2, Free: 2},
-		Checked: now,
-	}, now)
-	f.heard(check.Result{Asked: now.Add(1), Fault: &check.Fault{Reason: check.Refused}})
-	got := f.list(now)[0]
-	if got.State != check.StateNone || got.Reason != check.NotKnown || got.Pool == nil {
-		t.Errorf("after the master refused a connection: %+v", got)
-	}
-	f.heard(check.Result{Asked: now.Add(2)})
-	if got := f.list(now)[0]; got.State != check.StateOK {
-		t.Errorf("after the master answered again: %+v", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
@@ -42,16 +43,13 @@ type Monitor struct {
 	once    sync.Once // closes judged
 	reloads chan config.Config
 
-	results chan outcome  // of probes
-	wanted  chan *subject // a fault must be confirmed
-	lost    chan *subject // the master ended a kept connection
-	found   chan found    // by the checks other than the probe
+	results chan outcome       // of probes
+	wanted  chan *subject      // a fault must be confirmed
+	lost    chan *subject      // the master ended a kept connection
+	found   chan check.Finding // by the scheduled checks
 	units   chan systemd.UnitState
-	looks   chan look      // around the master
 	work    sync.WaitGroup // the goroutines that send on these
 	stop    func()         // ends the runners of the configuration in use
-	signals signals        // to the runners
-	use     use
 
 	// Only the loop uses the fields below.
 	config      config.Config
@@ -59,9 +57,7 @@ type Monitor struct {
 	services    []*subject
 	runners     []*runner
 	findings    findings
-	calm        calm
-	fell        bool // the master may have been restarted since it served
-	closed      bool // it has refused connections since it served
+	began       time.Time // the last probes that were due
 }
 
 // New returns a monitor that has not probed yet. Run starts it.
@@ -70,21 +66,19 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 		holds:    holds.Watch(),
 		hooks:    hooks,
 		log:      log,
-		audit:    newAudit(log),
+		audit:    audit{log},
 		judged:   make(chan struct{}),
 		reloads:  make(chan config.Config, 1),
 		results:  make(chan outcome),
 		wanted:   make(chan *subject),
 		lost:     make(chan *subject, 1),
-		found:    make(chan found),
+		found:    make(chan check.Finding),
 		units:    make(chan systemd.UnitState),
-		looks:    make(chan look),
 		stop:     func() {},
 		findings: newFindings(),
 	}
 	m.state.Store(&State{})
 	m.configure(c)
-	m.findings.forgetPool(time.Now())
 	m.publish()
 	return m
 }

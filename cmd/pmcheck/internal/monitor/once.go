@@ -27,9 +27,9 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 		mu   sync.Mutex // protects found
 		unit systemd.UnitState
 	)
-	for _, r := range newRunners(c, host, new(signals)) {
+	for _, r := range newRunners(c, host) {
 		work.Go(func() {
-			f := r.once(ctx).Finding
+			f := r.once(ctx)
 			r.close()
 			mu.Lock()
 			defer mu.Unlock()

@@ -86,26 +86,6 @@ func TestLiveEndsWhenTheLoopStops(t *testing.T) {
 	}
 }
 
-func TestAStateIsJudgedAfterAProbeAndACountOfTheJRubies(t *testing.T) {
-	with := func(probes int64, reason check.Reason) *State {
-		return &State{Probes: probes, Services: []Service{{Name: Server, Verdict: check.Verdict{Reason: reason}}}}
-	}
-	for _, tt := range []struct {
-		state *State
-		want  bool
-	}{
-		{&State{}, false},
-		{with(0, check.NotProbed), false},
-		{with(1, check.JRubyUnread), false},
-		{with(1, check.Refused), true},
-		{with(1, check.OK), true},
-	} {
-		if got := tt.state.Judged(); got != tt.want {
-			t.Errorf("%d probes, %+v: judged %v, want %v", tt.state.Probes, tt.state.Services, got, tt.want)
-		}
-	}
-}
-
 // TestServingSinceIsTheLastChangeOfTheAnswer: since is when the master last began or
 // ceased to serve. A change between healthy and busy, or from one fault to another, does
 // not reset it.

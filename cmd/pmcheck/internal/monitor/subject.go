@@ -8,6 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // confirmAfter is the pause before a second probe confirms a fault: longer than the moment
@@ -26,7 +27,7 @@ type subject struct {
 
 	asking bool      // a probe is under way
 	again  bool      // another probe must follow as soon as this one is done
-	credit bool      // a lost connection may still cause a probe before the next tick
+	credit bool      // a lost connection may still cause a probe before the next that is due
 	lost   time.Time // when the master last ended a kept connection
 	count  int64
 	last   check.Result
@@ -60,22 +61,17 @@ func newHost(c config.Probe, credentials *puppetclient.Credentials) check.Host {
 		Environment: c.Environment,
 		Credentials: credentials,
 		Timeout:     c.Timeout,
+		Accepts:     func(ctx context.Context) (bool, error) { return tcp.Accepts(ctx, c.Address) },
 	}
 }
 
 // subjects returns the subjects of a configuration. The first is the master. A subject
 // whose kept connection the master closes is sent to lost. A subject takes over the
 // results of the old one with the same name, so that a reload does not forget a verdict.
-// The host gets the client of the master if readings may stand for its probes.
-func subjects(c config.Config, host *check.Host, lost chan<- *subject, old []*subject) []*subject {
-	master, client := newSubject(*host, Server, "", lost)
-	if c.Calm() { // elsewhere the readings would cost the probe its connection when they time out
-		host.Client = client
-	}
-	list := []*subject{master}
+func subjects(c config.Config, host check.Host, lost chan<- *subject, old []*subject) []*subject {
+	list := []*subject{newSubject(host, Server, "", lost)}
 	for _, name := range c.Services {
-		s, _ := newSubject(*host, name, name, lost)
-		list = append(list, s)
+		list = append(list, newSubject(host, name, name, lost))
 	}
 	for _, s := range list {
 		for _, o := range old {
@@ -84,22 +80,22 @@ func subjects(c config.Config, host *check.Host, lost chan<- *subject, old []*su
 			}
 		}
 		s.judge.Fall, s.judge.MaxAge = c.Probe.Fall, c.Probe.MaxAge
-		s.credit = true
+		s.judge.StuckAfter = check.Settings[check.JRubySettings](c.Checks).StuckAfter
 	}
 	return list
 }
 
-// newSubject returns a subject that is probed through the Status API, and its client.
-func newSubject(host check.Host, name, service string, lost chan<- *subject) (*subject, *puppetclient.Client) {
+// newSubject returns a subject that is probed through the Status API.
+func newSubject(host check.Host, name, service string, lost chan<- *subject) *subject {
 	prober := host.Prober(service)
 	s := &subject{name: name, probe: prober.Probe, close: prober.Close, local: prober.Local}
 	prober.Lost = func() {
 		select {
 		case lost <- s:
-		default: // another subject's connection was lost too: that ends the calm, and the next tick comes soon
+		default: // another subject's connection was lost too, and the next probe is due soon
 		}
 	}
-	return s, &prober.Client
+	return s
 }
 
 func faultText(r check.Result) string {

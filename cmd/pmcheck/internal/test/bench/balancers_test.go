@@ -12,11 +12,11 @@ import (
 )
 
 // How long each contender is measured at each rate. A daemon makes a handshake every 5
-// minutes, once half a minute has passed since its start: BenchmarkLooking has their cost.
+// minutes: BenchmarkLooking has their cost.
 const (
 	pmcheckWindow = 15 * time.Second
 	otherWindow   = 6 * time.Second
-	calmAfter     = 35 * time.Second
+	settled       = 35 * time.Second
 )
 
 // A contender is a program that balancers ask.
@@ -77,7 +77,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		pid, stop := startDaemon(b, nil, config)
 		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
 		waitForAnswer(b, urlOf(pmcheck.address))
-		sleep(b, brief(calmAfter))
+		sleep(b, brief(settled))
 		used := perSecond(b, master.Pid(), func() { pmcheck.measure(b, pmcheckWindow, pmcheck.rates...) })
 		pmcheck.measureFlood(b) // outside perSecond, since a flood causes no further probes
 		for rate := range pmcheck.runs {
@@ -97,7 +97,6 @@ func warmUp(b *testing.B, config, ancestor string) {
 	b.Helper()
 	frequent := []string{
 		"PMCHECK_PROBE_INTERVAL=100ms", "PMCHECK_PROBE_TIMEOUT=99ms", "PMCHECK_PROBE_FALL=100",
-		"PMCHECK_PROBE_HANDSHAKE=1s", "PMCHECK_JRUBY_INTERVAL=1s",
 	}
 	_, stop := startDaemon(b, frequent, config)
 	defer stop()

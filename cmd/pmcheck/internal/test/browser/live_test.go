@@ -103,7 +103,7 @@ func TestPageWorksWithoutJavaScript(t *testing.T) {
 func TestEachLiveStateHasItsPage(t *testing.T) {
 	c := startChromium(t)
 	site := lab.StartSite(t, lab.SiteOptions{
-		YAML: pageYAML + "jruby: {interval: 1s, stuck_after: 5s}\n",
+		YAML: pageYAML + "jruby: {stuck_after: 5s}\n",
 	})
 	c.visit("http://" + site.Listen + "/")
 	for _, tt := range []struct {

@@ -197,7 +197,7 @@ func probe(now time.Time) lab.ProbeStatus {
 		Took:     .0042,
 		HTTP:     200,
 		Interval: 2,
-		URL:      "https://puppet1.example.com:8140/status/v1/simple/server",
+		URL:      "https://puppet1.example.com:8140/status/v1/services/jruby-metrics?level=debug",
 		TLS:      &check.TLS{Version: "TLS 1.3", Server: cert(20 * day)},
 		Own:      &own,
 		CAs:      []check.Certificate{{Subject: "Puppet CA: ca.example.com", NotAfter: now.Add(3100 * day)}},

@@ -90,7 +90,7 @@ func testBalancerOnTheHost(t *testing.T, s *lab.PuppetServer) {
 // daemon that is reloaded or restarted meanwhile does not take the master for one that
 // has just started.
 func testJRubyReplaced(t *testing.T, s *lab.PuppetServer) {
-	r := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "jruby: {interval: 1s, warming_max: 10s}\n"})
+	r := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "jruby: {warming_max: 10s}\n"})
 	h := r.Balance(fmt.Sprintf("%slisten puppet\n bind %s\n option httpchk GET /\n http-check send-state\n"+
 		" server m1 MASTER check port LISTEN-PORT inter 1s fall 3 rise 2\n", tcpDefaults, lab.Address(t, "127.0.0.1")))
 	h.WaitStatus("puppet", "m1", "UP", 10*time.Second)

@@ -26,7 +26,7 @@ func testChecksCostNoProbes(t *testing.T, s *lab.PuppetServer) {
 		Server: s,
 		YAML:   fmt.Sprintf("probe: {interval: %s, timeout: 400ms}\n", interval),
 	})
-	probes := func() int { return s.Requests("/status/v1/simple/server") }
+	probes := func() int { return s.Requests("/status/v1/services/jruby-metrics") }
 
 	before, began := probes(), time.Now()
 	var bad atomic.Int64

@@ -14,9 +14,9 @@ const (
 	reloadTime = 2 * time.Minute
 )
 
-// unanswered is when a master that no agent uses and that does not answer is noticed at the
-// latest: after three times jruby.interval, twice probe.timeout, and some slack.
-const unanswered = 20 * time.Second
+// unanswered is when a master whose process is stopped is noticed at the latest: after
+// probe.interval and probe.timeout.
+const unanswered = 7 * time.Second
 
 // jvmFaults returns faults of Puppet Server's process. pmcheck notices at once what the
 // kernel or systemd reports.

@@ -108,7 +108,7 @@ func puppetFaults() []fault {
 				s.Host.MustRun("rm", "/etc/puppet/puppetserver/conf.d/lab.conf")
 				killJVM(s)
 			},
-			said:   []string{"503 warming: jruby-warming", "503 warming: jruby-not-read"},
+			said:   []string{"503 warming: jruby-warming"},
 			within: startTime,
 			back:   startTime,
 			by:     "the last JRuby",
