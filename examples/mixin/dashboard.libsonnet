@@ -464,7 +464,7 @@
         enable: true,
         iconColor: 'blue',
         datasource: datasource,
-        expr: 'changes(%s[2m]) > 0' % m('start_timestamp_seconds'),
+        expr: 'changes(%s[2m]) > 0' % metrics.started,
         titleFormat: 'pmcheck started on {{instance}}',
         step: '60s',
       }] },

@@ -3,4 +3,5 @@ function(selector) {
   local m = self.m,
   m(name, matchers=''):: 'pmcheck_%s{%s%s}' % [name, selector, if matchers == '' then '' else ',' + matchers],
   up:: 'up{%s}' % selector,
+  started:: 'process_start_time_seconds{%s}' % selector,
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
@@ -36,10 +37,11 @@ func (c Client) String() string { return [...]string{"haproxy", "other", "socket
 type Metrics struct {
 	http.Handler // serves them and the metrics of the Go runtime and of the process
 
-	probes  *prometheus.HistogramVec
-	answers [600][clientKinds]atomic.Int64 // by status code
-	rows    map[string]row                 // by name, without the prefix
-	status  func(now time.Time) api.Status
+	registry *prometheus.Registry
+	probes   *prometheus.HistogramVec
+	answers  [600][clientKinds]atomic.Int64 // by status code
+	rows     map[string]row                 // by name, without the prefix
+	status   func(now time.Time) api.Status
 }
 
 // New returns metrics that read the status from a function at each scrape.
@@ -56,10 +58,10 @@ func New(status func(now time.Time) api.Status) *Metrics {
 		NativeHistogramMaxBucketNumber:  100,
 		NativeHistogramMinResetDuration: time.Hour,
 	}, []string{"service"})
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(m, m.probes, collectors.NewGoCollector(),
+	m.registry = prometheus.NewRegistry()
+	m.registry.MustRegister(m, m.probes, version.NewCollector("pmcheck"), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.Handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
+	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
 	return m
 }
 

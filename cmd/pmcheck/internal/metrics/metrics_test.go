@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -22,16 +21,14 @@ func TestMetricsPassTheLinter(t *testing.T) {
 		return api.Status{Time: now, Services: []api.ServiceStatus{{Name: "server"}}}
 	})
 	m.Answered(503, HAProxy)
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(m)
-	problems, err := testutil.GatherAndLint(registry)
+	problems, err := testutil.GatherAndLint(m.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	if n, err := testutil.GatherAndCount(registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
+	if n, err := testutil.GatherAndCount(m.registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
 		t.Errorf("%d series, %v; want five verdicts and one code", n, err)
 	}
 }
@@ -70,15 +67,18 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 	})
 	m.Answered(200, Socket)
 	m.Probed("server", time.Millisecond)
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(m, m.probes)
-	families, err := registry.Gather()
+	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, f := range families {
-		got = append(got, f.GetName())
+		if strings.HasPrefix(f.GetName(), "pmcheck_") {
+			got = append(got, f.GetName())
+		}
+	}
+	if most := 40; len(got) > most {
+		t.Errorf("%d metrics, want at most %d", len(got), most)
 	}
 	if diff := cmp.Diff(names(), got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -87,7 +87,7 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 
 // names returns the names of pmcheck's own metrics in alphabetical order.
 func names() []string {
-	names := []string{probeDuration}
+	names := []string{probeDuration, "pmcheck_build_info"}
 	for _, r := range rows() {
 		names = append(names, "pmcheck_"+r.name)
 	}

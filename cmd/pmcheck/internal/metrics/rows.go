@@ -17,12 +17,10 @@ func counter(name, help string, labels ...string) row {
 	return row{name, prometheus.NewDesc("pmcheck_"+name, help, labels, nil), prometheus.CounterValue}
 }
 
-// rows lists all metrics but the histogram of probes. The manual has the same list.
+// rows lists all metrics but the histogram of probes and pmcheck_build_info. The manual has the same list.
 func rows() []row {
 	by := []string{"balancer", "source", "server", "service"}
 	return []row{
-		gauge("build_info", "Always 1; the version is a label.", "version"),
-		gauge("start_timestamp_seconds", "When the daemon started."),
 		gauge("config_last_reload_successful", "1 if the last start or reload read pmcheck.yaml, 0 if an older "+
 			"configuration is in use."),
 		gauge("config_last_reload_success_timestamp_seconds", "When the configuration in use was read from "+
@@ -42,33 +40,23 @@ func rows() []row {
 		gauge("verdict_reason_info", "Always 1; the reason of the verdict is a label.", "service", "reason"),
 		gauge("mode", "1 for the mode of the service, 0 for the others.", "service", "mode"),
 		gauge("serving", "1 while balancers are told to use the service.", "service"),
-		counter("probes_total", "Probes since the start.", "service"),
-		gauge("probe_timestamp_seconds", "When the last probe began.", "service"),
 
 		gauge("check_state", "1 for the state of the check, 0 for the others.", "check", "severity", "state"),
 		gauge("check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the check is "+
 			"stuck.", "check", "reason"),
-		gauge("check_timestamp_seconds", "When the check last ran; for unit, when systemd last reported a change.",
-			"check"),
 		gauge("jruby_instances", "Configured JRuby instances."),
-		gauge("jruby_free_instances", "Idle JRuby instances."),
 		gauge("jruby_borrowed_instances", "Busy JRuby instances."),
 		gauge("jruby_waiting_requests", "Requests that wait for a JRuby instance."),
-		gauge("jruby_oldest_loan_seconds", "Age of the oldest loan of a JRuby instance."),
-		counter("jruby_borrows_total", "Loans of JRuby instances since Puppet Server started."),
 		counter("jruby_borrow_timeouts_total", "Requests that gave up waiting for a JRuby instance since Puppet Server "+
 			"started."),
 		counter("jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server "+
 			"started."),
 		gauge("jruby_wait_seconds", "Mean time that requests of the last minutes waited for a JRuby instance."),
-		counter("jruby_locks_total", "Locks of the JRuby pool since Puppet Server started."),
-		gauge("jruby_lock_seconds", "Mean time for which the JRuby pool was locked lately."),
 		counter("jruby_requests_total", "Requests that had a JRuby instance since Puppet Server started.", "route"),
 		gauge("jruby_request_seconds", "Mean time for which requests of the last minutes had a JRuby instance; that of "+
 			"puppet-v3-catalog is the time of a compilation.", "route"),
 		gauge("code_info", "Always 1; equal ids mean equal code; reason is ok, or why the deployment needs attention.",
 			"environment", "id", "reason"),
-		gauge("code_deployed_timestamp_seconds", "When the deployment of an environment finished.", "environment"),
 
 		gauge("hold_info", "Always 1, for each hold in effect; an empty service is every service.",
 			"holder", "service", "mode"),
@@ -78,18 +66,11 @@ func rows() []row {
 		gauge("budget_slots_out", "Masters of the pool that are out and count, as this one saw last.", "budget"),
 		gauge("budget_slots_allowed", "Masters of the pool that may be out, by this one's configuration.", "budget"),
 		gauge("budget_slots_forced", "Masters among those out that were too many when they left.", "budget"),
-		gauge("budget_slot_held", "1 while this master has a slot.", "budget"),
 		gauge("budget_reachable", "1 if the database of the budget answered last.", "budget"),
-		gauge("budget_reachable_since_timestamp_seconds", "When budget_reachable last changed.", "budget"),
-		counter("budget_refused_total", "Refused claims of this master; those within a minute count once.", "budget"),
 
 		gauge("gate_closed", "1 while new connections to the master's port are refused, 0 while the gate is open; "+
 			"absent while no gate runs."),
-		gauge("gate_since_timestamp_seconds", "When gate_closed last changed."),
-		gauge("gate_look_timestamp_seconds", "When the gate last decided; it does so every second."),
-		gauge("gate_refused_attempts", "Attempts to connect that were refused since the gate closed."),
 
-		gauge("balancer_answer_code", "The last status code that a balancer got.", by...),
 		gauge("balancer_check_timestamp_seconds", "When a balancer asked last.", by...),
 		gauge("balancer_state", "1 for the balancer's state of the master, 0 for the others.",
 			append(by, "state")...),

@@ -14,8 +14,6 @@ type sender func(name string, value float64, labels ...string)
 
 // status sends the metrics that are read from a status.
 func (send sender) status(s api.Status) {
-	send("build_info", 1, s.Version)
-	send("start_timestamp_seconds", seconds(s.Started))
 	send("config_last_reload_successful", truth(s.Config.Error == ""))
 	send("config_last_reload_success_timestamp_seconds", seconds(s.Config.Loaded))
 	send.certificates(s.Probe)
@@ -30,26 +28,16 @@ func (send sender) status(s api.Status) {
 		send.budget(s.Budget)
 	}
 	if s.Gate != nil {
-		send.gate(s.Gate, s.Time)
+		send("gate_closed", truth(s.Gate.Closed && s.Gate.Runs(s.Time)))
 	}
 	send.balancers(s.Balancers)
-}
-
-func (send sender) gate(g *api.GateStatus, now time.Time) {
-	send("gate_closed", truth(g.Closed && g.Runs(now)))
-	send.time("gate_since_timestamp_seconds", g.Since)
-	send.time("gate_look_timestamp_seconds", g.Looked)
-	send("gate_refused_attempts", float64(g.Refused))
 }
 
 func (send sender) budget(b *api.BudgetStatus) {
 	send("budget_slots_out", float64(b.Out), b.Pool)
 	send("budget_slots_allowed", float64(b.Allowed), b.Pool)
 	send("budget_slots_forced", float64(b.Forced), b.Pool)
-	send("budget_slot_held", truth(b.Held), b.Pool)
 	send("budget_reachable", truth(b.Reachable), b.Pool)
-	send.time("budget_reachable_since_timestamp_seconds", b.Since, b.Pool)
-	send("budget_refused_total", float64(b.Refused), b.Pool)
 }
 
 func (send sender) certificates(p api.ProbeStatus) {
@@ -84,8 +72,6 @@ func (send sender) service(v api.ServiceStatus) {
 		send("mode", truth(v.Mode == m), v.Name, string(m))
 	}
 	send("serving", truth(v.Serves()), v.Name)
-	send("probes_total", float64(v.Probes), v.Name)
-	send.time("probe_timestamp_seconds", v.Verdict.Checked, v.Name)
 }
 
 func (send sender) finding(f check.Finding) {
@@ -93,32 +79,21 @@ func (send sender) finding(f check.Finding) {
 		send("check_state", truth(f.State == s), f.Check, string(f.Severity), string(s))
 	}
 	send("check_reason_info", 1, f.Check, string(f.Reason))
-	send("check_timestamp_seconds", seconds(f.Checked), f.Check)
 	if f.Pool != nil {
 		send.pool(f.Pool)
 	}
 	for _, e := range f.Code {
 		send("code_info", 1, e.Name, e.ID, string(e.Reason))
-		send.time("code_deployed_timestamp_seconds", e.Finished, e.Name)
 	}
 }
 
 func (send sender) pool(p *check.Pool) {
-	oldest := 0.0
-	for _, loan := range p.Borrowed {
-		oldest = max(oldest, loan.Seconds)
-	}
 	send("jruby_instances", float64(p.Size))
-	send("jruby_free_instances", float64(p.Free))
 	send("jruby_borrowed_instances", float64(len(p.Borrowed)))
 	send("jruby_waiting_requests", float64(len(p.Waiting)))
-	send("jruby_oldest_loan_seconds", oldest)
-	send("jruby_borrows_total", float64(p.Borrows))
 	send("jruby_borrow_timeouts_total", float64(p.Timeouts))
 	send("jruby_queue_limit_hits_total", float64(p.LimitHits))
 	send("jruby_wait_seconds", p.Wait)
-	send("jruby_locks_total", float64(p.Locks))
-	send("jruby_lock_seconds", p.LockHeld)
 	for _, r := range p.Routes {
 		send("jruby_requests_total", float64(r.Count), r.Name)
 		send("jruby_request_seconds", r.Mean, r.Name)
@@ -154,7 +129,6 @@ func (send sender) balancers(list []api.Balancer) {
 }
 
 func (send sender) balancer(b api.Balancer, by []string) {
-	send("balancer_answer_code", float64(b.Answer.Code), by...)
 	send("balancer_check_timestamp_seconds", seconds(b.Seen), by...)
 	if b.View == nil {
 		return

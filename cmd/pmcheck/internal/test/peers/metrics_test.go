@@ -46,7 +46,7 @@ func TestMetricsPassPromtool(t *testing.T) {
 func TestMetricsAreBoundedWhateverClientsSend(t *testing.T) {
 	lab.Real(t)
 	const (
-		perSource   = 16 * 9 // balancers remembered per source address times series of each
+		perSource   = 16 * 8 // balancers remembered per source address times series of each
 		codes       = 400    // 200 to 599, for each kind of client
 		mayBeAdded  = perSource + codes
 		clientNames = 300

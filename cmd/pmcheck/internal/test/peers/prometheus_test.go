@@ -97,7 +97,7 @@ func TestRulesAndDashboardWorkInPrometheus(t *testing.T) {
 	classic := startPrometheus(t, n, "127.0.0.1:9090")
 	native := startPrometheus(t, n, "127.0.0.1:9091", "--enable-feature=native-histograms")
 	for _, p := range []*prometheus{classic, native} {
-		p.waitForData(`pmcheck_probes_total{instance="192.0.2.12:9200"} > 2`)
+		p.waitForData(`count_over_time(pmcheck_serving{instance="192.0.2.12:9200"}[1m]) > 2`)
 	}
 	t.Run("rules", classic.testRules)
 	t.Run("dashboard", func(t *testing.T) { testDashboard(t, classic, one, two) })
