@@ -3,7 +3,6 @@
 package packages_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"regexp"
@@ -15,27 +14,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
-
-// TestPackagesAreReproducible builds the packages again in another directory, time zone and
-// locale.
-func TestPackagesAreReproducible(t *testing.T) {
-	first := packages(t)[older]
-	second, err := build(t.TempDir(), older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pair := range [][2]string{
-		{first.deb, second.deb},
-		{first.rpm, second.rpm},
-		{first.selinux, second.selinux},
-	} {
-		a, errA := os.ReadFile(pair[0])
-		b, errB := os.ReadFile(pair[1])
-		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			t.Errorf("%s and %s differ (%v, %v)", pair[0], pair[1], errA, errB)
-		}
-	}
-}
 
 // TestLintianReportsNothing: overrides in the package state why a tag does not apply.
 func TestLintianReportsNothing(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 // TestGuardAfterACancelledStop cancels a stop that waits for an agent: nothing may be held
 // afterwards, and the next stop must be guarded as well.
 func TestGuardAfterACancelledStop(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "cancel")
 	s.Host.WriteFile("/usr/local/bin/keep-alive", keepAlive, 0o644)
 	s.Host.WriteFile("/etc/systemd/system/fake.service",

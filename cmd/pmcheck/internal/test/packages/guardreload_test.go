@@ -9,6 +9,7 @@ import (
 
 // TestGuardReload reloads a server: it is held meanwhile, and only if it runs and is not the last one.
 func TestGuardReload(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "reload")
 	s.Host.WriteFile("/usr/local/bin/keep-alive", keepAlive, 0o644)
 	s.Host.WriteFile("/etc/systemd/system/fake.service",

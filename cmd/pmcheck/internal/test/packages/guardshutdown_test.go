@@ -16,6 +16,7 @@ ThreadingHTTPServer(('', 8140), SimpleHTTPRequestHandler).serve_forever()
 // TestGuardAtShutdown shuts a host down while an agent does not leave: the guard waits
 // for guard.shutdown, not for guard.wait. The guard goes with any service.
 func TestGuardAtShutdown(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "shutdown")
 	s.Host.WriteFile("/usr/local/bin/keep-alive", keepAlive, 0o644)
 	s.Host.WriteFile("/etc/systemd/system/fake.service",

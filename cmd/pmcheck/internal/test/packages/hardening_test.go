@@ -13,6 +13,7 @@ const asDaemon = "setpriv --reuid pmcheck --regid pmcheck --groups puppet "
 // TestDaemonCannotReadTheCA reads the keys of the CA and of eyaml from within the unit.
 // Outside the unit, the same user can read them.
 func TestDaemonCannotReadTheCA(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "ca")
 	secrets := []string{
 		"/etc/puppet/puppetserver/ca/ca_key.pem",
@@ -44,6 +45,7 @@ func TestDaemonCannotReadTheCA(t *testing.T) {
 // TestGroupUnitWorksInItsSandbox: pmcheck-puppet-group.service can add the daemon's user to
 // Puppet's group, and restart the daemon.
 func TestGroupUnitWorksInItsSandbox(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "group")
 	s.install(older)
 	s.Host.MustRun("systemctl", "stop", "pmcheck-puppet-group.path")

@@ -11,6 +11,7 @@ import (
 // TestABadConfigurationIsRejectedAndTheLastGoodOneUsed reloads, restarts, stops and starts
 // the service with a mistake in pmcheck.yaml.
 func TestABadConfigurationIsRejectedAndTheLastGoodOneUsed(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "mistake")
 	s.install(older)
 	s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck.service")

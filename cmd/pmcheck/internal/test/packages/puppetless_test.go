@@ -14,6 +14,7 @@ const (
 
 // TestPmcheckCanBeInstalledBeforePuppet: the daemon gets Puppet's group once that exists.
 func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "early")
 	s.Host.MustRun("sh", "-c", `
 		dpkg --purge --force-depends puppetserver puppet-agent puppet >/dev/null

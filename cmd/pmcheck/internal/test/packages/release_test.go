@@ -75,6 +75,7 @@ func output(t *testing.T, program string, args ...string) string {
 // TestRelease makes a release twice, and tests everything in it but what the packages do
 // on a host.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	lab.Real(t)
 	lab.Need(t, "rpm", "rpm")
 	home, dir := gpgHome(t), t.TempDir()

@@ -18,6 +18,7 @@ import (
 // TestHoldsSurviveEachStepOfTheRPM installs, upgrades, downgrades and erases the RPM with
 // the real rpm program on a Debian host.
 func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "rpm")
 	rpm := func(args ...string) {
 		t.Helper()
@@ -60,6 +61,7 @@ func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
 // TestRPMLeavesNothing compares the files of a host before the installation with those
 // after the erasure, with a site's preset in between.
 func TestRPMLeavesNothing(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "erased")
 	rpm := func(args ...string) {
 		t.Helper()
