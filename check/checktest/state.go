@@ -51,13 +51,16 @@ func (m *Master) Set(s State) error {
 	m.state, m.since = s, time.Now()
 	switch {
 	case s == Stopped && m.server != nil:
+		server, done := m.server, m.done
+		m.server = nil
+		m.mu.Unlock() // Accept, for which Close waits, looks whether the master is Silent
 		// A child that is forked but has not called exec yet still has the listening
 		// socket, and the kernel would go on accepting connections for it.
 		syscall.ForkLock.RLock()
-		m.server.Close()
+		server.Close()
 		syscall.ForkLock.RUnlock()
-		<-m.done
-		m.server = nil
+		<-done
+		m.mu.Lock()
 	case s != Stopped && m.server == nil:
 		return m.start()
 	}
