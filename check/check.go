@@ -16,7 +16,10 @@ type Check struct {
 	Name     string   // in configuration, status and metrics
 	Title    string   // what is checked, in a few words
 	Severity Severity // what the check may do: the default in [All], else as configured
-	Reasons  []Cause  // except those that an earlier check declares
+	// Shared is set if the check is of what masters share, or of pmcheck itself: to eject for
+	// that would take all of them out in the same minute.
+	Shared  bool
+	Reasons []Cause // except those that an earlier check declares
 	// Settings points to a struct with the defaults; nil if nothing can be set.
 	// Each field has its key in the tag yaml. Other tags may restrict its value:
 	//

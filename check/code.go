@@ -34,7 +34,8 @@ func code() Check {
 	return Check{
 		Name:     CheckCode,
 		Title:    "which code is deployed",
-		Severity: Warn, // the masters differ during every deployment
+		Severity: Warn,
+		Shared:   true,
 		Reasons: []Cause{
 			{DeployFailed, "", "run the deployment again by hand and read its errors: " +
 				"r10k deploy environment NAME -m -v; remove the records of a tool that is not used any more"},

@@ -9,6 +9,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,8 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func TestFaultNamesTheBadFile(t *testing.T) {
+// TestBadFilesAreNoFault: the master is asked with what can be used, and the result says what cannot.
+func TestBadFilesAreNoFault(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(t *testing.T, f puppetclient.Files)
@@ -64,12 +66,14 @@ func TestFaultNamesTheBadFile(t *testing.T) {
 			case "directory", "huge":
 				want = check.OwnFiles // it cannot be read at all
 			}
-			wantReason(t, r, want)
-			if got := r.Fault.Health(); got != check.Unknown {
-				t.Errorf("health %s, want unknown: nothing is known about the master", got)
+			wantReason(t, r, check.OK)
+			trouble := r.Warning
+			wantTrouble(t, trouble, want)
+			if !strings.Contains(trouble.Error(), tt.want) || !strings.Contains(trouble.Error(), m.Dir) {
+				t.Errorf("%q, want it to contain %q and the path of the file", trouble, tt.want)
 			}
-			if !strings.Contains(r.Fault.Error(), tt.want) || !strings.Contains(r.Fault.Error(), m.Dir) {
-				t.Errorf("fault %q, want it to contain %q and the path of the file", r.Fault, tt.want)
+			if (r.Own == nil) != (r.Anonymous != nil) {
+				t.Errorf("certificate %v, anonymous: %v", r.Own, r.Anonymous)
 			}
 		})
 	}
@@ -185,11 +189,43 @@ func TestEachKeyFormIsRead(t *testing.T) {
 		block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 		write(t, m.Files().Key, block)
 		r := newProber(t, m).Probe(context.Background())
-		wantReason(t, r, check.OwnFilesInvalid) // it can be read, but is of another type
-		if !strings.Contains(r.Fault.Error(), "private key type does not match") {
-			t.Errorf("fault %v", r.Fault)
+		wantTrouble(t, r.Anonymous, check.OwnFilesInvalid) // it can be read, but is of another type
+		if !strings.Contains(r.Anonymous.Error(), "private key type does not match") {
+			t.Errorf("%v", r.Anonymous)
 		}
 	})
+}
+
+// TestWithoutAnyFileTheMasterIsStillAsked: on Debian, a user outside the group puppet can read none
+// of them. The dates and the name in the master's certificate are verified all the same.
+func TestWithoutAnyFileTheMasterIsStillAsked(t *testing.T) {
+	m := newMaster(t)
+	for _, path := range []string{m.Files().Certificate, m.Files().Key, m.Files().CA, m.Files().CRL} {
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newProber(t, m)
+	r := p.Probe(t.Context())
+	wantReason(t, r, check.OK)
+	wantTrouble(t, r.Anonymous, check.OwnFilesMissing)
+	if _, err := p.Credentials.TLS("db.example.test"); err == nil {
+		t.Error("a connection to another server would not be verified")
+	}
+	p = newProber(t, m)
+	p.ServerName = "another.example.test"
+	wantReason(t, p.Probe(t.Context()), check.ServerCertName)
+}
+
+// wantTrouble fails the test unless err is one of pmcheck's own troubles, with this reason.
+func wantTrouble(t *testing.T, err error, want check.Reason) {
+	t.Helper()
+	if e, is := errors.AsType[*puppetclient.Error](err); !is || check.Reason(e.Reason) != want {
+		t.Fatalf("%v, want %s", err, want)
+	}
+	if want.Side() != check.SideOwn {
+		t.Errorf("%s is of the side %s", want, want.Side())
+	}
 }
 
 func sec1Key(t *testing.T) []byte {

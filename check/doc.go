@@ -52,10 +52,10 @@
 //
 // Puppet Server's trust in its agents is part of its health: with an expired
 // revocation list it refuses every agent in the TLS handshake, yet it answers an
-// anonymous client that it is running. So a probe always offers the host's own
-// certificate, verifies the master as an agent would, and makes a whole request,
-// since TLS 1.3 reports a refused client certificate only then. Package
-// puppetclient implements this.
+// anonymous client that it is running. So a probe offers the host's own certificate,
+// unless its files show that the master would refuse it. It verifies the master as an
+// agent would, and makes a whole request, since TLS 1.3 reports a refused client
+// certificate only then. Package puppetclient implements this.
 //
 // The package knows nothing of balancers, HTTP answers or metrics.
 package check

@@ -32,6 +32,7 @@ func expiry() Check {
 		Name:     CheckExpiry,
 		Title:    "certificates and CRLs that expire, or are not in use",
 		Severity: Warn,
+		Shared:   true,
 		Reasons: []Cause{
 			{ExpiresSoon, "", "renew it in time: a host's certificate as in pmcheck check --explain " +
 				"own-certificate-expired, then pmcheck with-hold -- systemctl restart puppetserver; CA certificates and CRLs " +
@@ -60,6 +61,11 @@ func expiry() Check {
 // still served.
 func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Checked: r.Asked}
+	if fault := faultOf(r.Anonymous); fault != nil {
+		f.State, f.Reason = StateBad, fault.Reason
+		f.Detail = "the master is asked without a client certificate: " + fault.Error()
+		return f
+	}
 	all := r.dated()
 	if len(all) == 0 {
 		return f.unknown("no certificate has been read")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func TestFirstToExpireDecides(t *testing.T) {
@@ -27,6 +28,9 @@ func TestFirstToExpireDecides(t *testing.T) {
 		names  string // in the detail
 	}{
 		{"nothing read", check.Result{}, check.StateNone, check.NotKnown, "no certificate"},
+		{"not offered", with(own(300*day), func(r *check.Result) {
+			r.Anonymous = &puppetclient.Error{Reason: puppetclient.OwnFiles, Err: errors.New("the key")}
+		}), check.StateBad, check.OwnFiles, "without a client certificate: the key"},
 		{"far away", own(300 * day), check.StateOK, check.OK, ""},
 		{"exactly at the threshold", own(30 * day), check.StateOK, check.OK, ""},
 		{"soon", own(30*day - 1), check.StateWarn, check.ExpiresSoon, "our certificate own"},

@@ -107,8 +107,8 @@ func probeCauses() []Cause {
 		{CRLMissing, SideCRL, "puppet ssl bootstrap fetches a CRL that is missing; or set " +
 			"certificate_revocation in puppet.conf"},
 
-		{AuthDenied, SideAuth, "auth.conf lacks the rule for /status/v1/simple (allow-unauthenticated: true); " +
-			"agents may still be served"},
+		{AuthDenied, SideAuth, "auth.conf lacks the rules for /status/v1/services and /status/v1/simple " +
+			"(allow-unauthenticated: true); agents may still be served"},
 		{NoStatusAPI, SideServer, "the server may be restarting; if this persists, the status service is missing " +
 			"from bootstrap.cfg"},
 		{ServiceNotFound, SideServer, "the server does not run that service: see /status/v1/services and its " +

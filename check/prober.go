@@ -137,9 +137,7 @@ func (p *Prober) request(ctx context.Context) (r Result) {
 		r.PoolErr = p.noPool
 	}
 	r.take(a.Answer)
-	if a.Own != nil {
-		r.API = a.api
-	}
+	r.API = a.api
 	if err != nil {
 		r.Fault = faultOf(err)
 		return r
@@ -230,23 +228,25 @@ type Result struct {
 	Asked     time.Time     // when the probe began
 	Took      time.Duration // until the answer was read, or the probe gave up
 	API       API           // the generation of the API that answered
-	URL       string        // what was asked last; empty if nothing could be asked
+	URL       string        // what was asked last
 	Status    int           // the HTTP status code, 0 without an answer
 	Handshake bool          // the probe made a new connection instead of using the kept one
 	TLS       *TLS          // describes the connection; nil if there was none
-	Own       *Certificate  // the certificate that the probe offers; nil if it could not be read
+	Own       *Certificate  // the certificate of this host; nil if it could not be used
 	CAs       []Certificate // in the CA bundle
 	CRLs      []CRL         // in use, in the order of the file
 	Fault     *Fault        // nil if the master answered that it is running
 	Silence   Silence       // of a fault whose reason is Timeout
 	Pool      *Pool         // of JRubies; nil if the answer has none
 	PoolErr   error         // why there is no Pool, of a master that has answered
-	Warning   error         // set while newer files on disk are unusable and the last good ones are in use
+	Warning   error         // why not all files are in use as they are on disk; nil if they are
+	Anonymous error         // why the probe offered no certificate; nil if it did
 }
 
 // take records an answer, or as much of it as there is.
 func (r *Result) take(a puppetclient.Answer) {
 	r.URL, r.Status, r.TLS, r.Own, r.CAs, r.CRLs, r.Warning = a.URL, a.Status, a.TLS, a.Own, a.CAs, a.CRLs, a.Warning
+	r.Anonymous = a.Anonymous
 }
 
 // TLS, Certificate and CRL are those of package puppetclient.

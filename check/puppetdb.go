@@ -42,7 +42,8 @@ func puppetdb() Check {
 	return Check{
 		Name:     CheckPuppetDB,
 		Title:    "the database behind the master",
-		Severity: Warn, // masters usually share one: eject would take out all of them at once
+		Severity: Warn,
+		Shared:   true,
 		Reasons: []Cause{
 			{PuppetDBDown, "", "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
 			{PuppetDBMaintained, "", "wait: PuppetDB is migrating its database; see puppetdb.log"},
@@ -94,7 +95,7 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	case fault == nil || fault.Health() == Unknown || fault.Reason == BadAnswer:
 		return f.unknown(err.Error())
 	default:
-		f.State, f.Health, f.Reason, f.Detail = StateBad, Unhealthy, PuppetDBDown, err.Error()
+		f.State, f.Reason, f.Detail = StateBad, PuppetDBDown, err.Error()
 		switch fault.Reason {
 		case PuppetDBMaintained:
 			f.Reason = PuppetDBMaintained

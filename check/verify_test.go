@@ -109,11 +109,16 @@ func TestMissingCRLFileMattersOnlyWhenItIsUsed(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
 	p.Credentials.Files.CRL = m.Dir + "/missing.pem"
-	wantReason(t, p.Probe(context.Background()), check.OwnFilesMissing)
+	r := p.Probe(context.Background())
+	wantReason(t, r, check.OK)
+	wantTrouble(t, r.Warning, check.OwnFilesMissing)
 	p = newProber(t, m)
 	p.Credentials.Files.CRL = m.Dir + "/missing.pem"
 	p.Credentials.Files.Revocation = puppetclient.RevocationOff
-	wantReason(t, p.Probe(context.Background()), check.OK)
+	r = p.Probe(context.Background())
+	if wantReason(t, r, check.OK); r.Warning != nil {
+		t.Error(r.Warning)
+	}
 }
 
 // serve makes the master show leaf; install makes the probe offer leaf.

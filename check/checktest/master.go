@@ -28,6 +28,7 @@ type Master struct {
 
 	questions  atomic.Int64
 	handshakes atomic.Int64
+	accepts    atomic.Pointer[chan struct{}] // closed unless the state is Silent; Accept must not wait for mu
 
 	mu       sync.Mutex
 	address  string
@@ -36,7 +37,6 @@ type Master struct {
 	answers  map[string]canned
 	api      check.API
 	speaks   chan struct{} // closed unless the state is Silent or Saturated
-	accepts  chan struct{} // closed unless the state is Silent
 	trust    *x509.CertPool
 	crl      *x509.RevocationList
 	cert     tls.Certificate
@@ -64,10 +64,11 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	m := &Master{
 		Dir: dir, Name: name, CA: ca, Leaf: leaf,
 		address: address, state: Running, api: check.APIPool,
-		speaks: make(chan struct{}), accepts: make(chan struct{}),
+		speaks: make(chan struct{}),
 	}
 	close(m.speaks)
-	close(m.accepts)
+	open := m.speaks
+	m.accepts.Store(&open)
 	if err := m.WriteFiles(); err != nil {
 		return nil, err
 	}

@@ -18,10 +18,7 @@ type silenced struct {
 // Accept implements net.Listener.
 func (g silenced) Accept() (net.Conn, error) {
 	for {
-		g.master.mu.Lock()
-		accepts := g.master.accepts
-		g.master.mu.Unlock()
-		<-accepts
+		<-*g.master.accepts.Load()
 		g.SetDeadline(time.Time{})
 		c, err := g.TCPListener.Accept()
 		switch {

@@ -44,7 +44,8 @@ func (m *Master) Set(s State) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.speaks = gate(m.speaks, s != Silent && s != Saturated)
-	m.accepts = gate(m.accepts, s != Silent)
+	accepts := gate(*m.accepts.Load(), s != Silent)
+	m.accepts.Store(&accepts)
 	if s == Silent {
 		m.listener.SetDeadline(time.Now()) // ends the Accept that is under way
 	}

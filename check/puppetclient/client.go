@@ -95,7 +95,12 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, err
 	}
 	m := c.material.Load()
-	made := &conn{Conn: tls.Client(raw, m.clientConfig(c.ServerName)), client: c, born: time.Now()}
+	made := &conn{client: c, born: time.Now()}
+	own := &m.own
+	if made.trouble = m.trouble(made.born); made.trouble != nil {
+		own = &tls.Certificate{}
+	}
+	made.Conn = tls.Client(raw, m.clientConfig(c.ServerName, own))
 	if err := made.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, err
@@ -115,15 +120,16 @@ type Request struct {
 
 // Answer is the answer to one request, with a description of the connection.
 type Answer struct {
-	URL       string // what was asked; empty if the files could not be read
+	URL       string // what was asked
 	Status    int    // the HTTP status code, 0 without an answer
 	Body      []byte
 	Handshake bool          // the request used a new connection instead of a kept one
 	TLS       *TLS          // describes the connection; nil if there was none
-	Own       *Certificate  // the certificate that is offered; nil if the files could not be read
+	Own       *Certificate  // the certificate of this host; nil if it could not be used
 	CAs       []Certificate // in the order of the bundle
 	CRLs      []CRL         // in use, in the order of the file
-	Warning   error         // set while newer files on disk are unusable and the last good ones are in use
+	Warning   error         // why not all files are in use as they are on disk; nil if they are
+	Anonymous error         // why no certificate was offered; nil if one was
 }
 
 // Do sends a request. It returns within its timeout, or when ctx is done. The error is an
@@ -133,9 +139,6 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
 	m, err := c.renew(time.Now())
-	if m == nil {
-		return Answer{}, err
-	}
 	a := m.described
 	a.URL, a.Warning = "https://"+c.Address+r.Path, err
 	var used *conn
@@ -144,6 +147,9 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}}), r, &a)
 	if used != nil && (err == nil || a.Handshake) {
 		a.TLS = describeTLS(used.ConnectionState())
+	}
+	if used != nil {
+		a.Anonymous = used.trouble
 	}
 	if err != nil {
 		c.conn.CompareAndSwap(used, nil) // another request may have made a new one

@@ -18,6 +18,7 @@ type conn struct {
 	client  *Client
 	born    time.Time
 	expires time.Time             // when the first of its certificates and CRLs does, after born; zero if none does
+	trouble error                 // why no certificate is offered
 	closed  atomic.Bool           // by Close, not by the peer
 	err     atomic.Pointer[error] // why reading ended
 }

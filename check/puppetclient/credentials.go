@@ -2,6 +2,7 @@ package puppetclient
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -32,18 +33,20 @@ type Files struct {
 type Credentials struct {
 	Files Files
 
-	mu    sync.Mutex
-	infos [4]fs.FileInfo // of the files as last read, nil for one that was missing
-	read  pemFiles       // as last read
-	good  *material
-	err   error // why the files as last read are not in use
+	mu      sync.Mutex
+	infos   [4]fs.FileInfo // of the files as last read, nil for one that was missing
+	read    pemFiles       // as last read
+	good    *material
+	partial *material // what can be used of the files as last read, while good is nil
+	err     error     // why the files as last read are not in use
 }
 
 // pemFiles is the content of the files: certificate, key, CA and CRL.
 type pemFiles [4][]byte
 
-// material returns the set to use now. With a nil set the error, an *Error, says why
-// there is none; with a set it says why newer files are not in use. Files are opened
+// material returns the set to use now. The error, an *Error, says why not all of the files as
+// they are now are in use: the last good set is, or, before there was one, as much of them as is
+// good. Files are opened
 // only if they look changed, could not be used, as before a chmod, or force is set. They
 // are parsed only if their content differs.
 func (c *Credentials) material(force bool) (*material, error) {
@@ -58,7 +61,7 @@ func (c *Credentials) material(force bool) (*material, error) {
 	if changed {
 		c.reload()
 	}
-	return c.good, c.err
+	return cmp.Or(c.good, c.partial), c.err
 }
 
 // TLS returns the configuration for connections to another kind of server. The server
@@ -66,10 +69,10 @@ func (c *Credentials) material(force bool) (*material, error) {
 // why the files cannot be used. It wraps no [*Error].
 func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
 	m, err := c.material(false)
-	if m == nil {
+	if !m.whole() {
 		return nil, err
 	}
-	return m.clientConfig(serverName), nil
+	return m.clientConfig(serverName, &m.own), nil
 }
 
 // SameFile reports whether a file looks unchanged. It is false for nil, a file that could not
@@ -88,26 +91,32 @@ func (c *Credentials) paths() []string {
 
 func (c *Credentials) reload() {
 	var read pemFiles
+	var failed error
 	for i, path := range c.paths() {
 		data, err := readFile(path)
-		if err != nil {
-			c.read, c.err = pemFiles{}, &Error{OwnFiles, err}
-			if errors.Is(err, fs.ErrNotExist) {
-				c.err = &Error{OwnFilesMissing, err}
-			}
-			return
+		switch {
+		case failed != nil || err == nil:
+		case errors.Is(err, fs.ErrNotExist):
+			failed = &Error{OwnFilesMissing, err}
+		default:
+			failed = &Error{OwnFiles, err}
 		}
 		read[i] = data
 	}
-	if slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
+	if failed == nil && slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
 		return
 	}
-	c.read, c.err = read, nil
-	if m, err := parseMaterial(c.Files, read); err != nil {
+	c.read = read
+	m, err := parseMaterial(c.Files, read)
+	switch {
+	case failed != nil:
+		c.read, c.err = pemFiles{}, failed
+	case err != nil:
 		c.err = &Error{OwnFilesInvalid, err}
-	} else {
-		c.good = m
+	default:
+		c.good, c.err = m, nil
 	}
+	m.why, c.partial = c.err, m
 }
 
 func readFile(path string) ([]byte, error) {

@@ -33,8 +33,10 @@ type CRL struct {
 
 // describe returns an Answer with what the files contain.
 func (m *material) describe() (a Answer) {
-	own := describeCertificate(m.own.Leaf)
-	a.Own = &own
+	if m.own.Leaf != nil {
+		own := describeCertificate(m.own.Leaf)
+		a.Own = &own
+	}
 	for _, c := range m.bundle {
 		a.CAs = append(a.CAs, describeCertificate(c))
 	}

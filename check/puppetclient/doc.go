@@ -26,7 +26,7 @@
 // and it offers a client certificate only if the server names its direct issuer,
 // which a Puppet Server with an intermediate CA does not. This package verifies the
 // chain, the name and the CRLs, the latter as certificate_revocation asks, and it
-// always offers the host's certificate.
+// offers the host's certificate to every server.
 //
 // Errors say which side is at fault. With TLS 1.3 a server refuses a client
 // certificate after the handshake, often by closing the connection while the request
@@ -39,7 +39,11 @@
 // Puppet renews certificates and CRLs in place. Before each request the files are
 // compared with those that were read last, by size, modification time and inode. A
 // set is used only if all its files are good; until then the last good set stays in
-// use, and the Answer has a Warning.
+// use, and the Answer has a Warning. Before there was a good set, as much of the files as is
+// good is used, which may mean that the server is not verified against a CA.
+//
+// A certificate that the files show to be of no use (expired, revoked, of another CA) is not
+// offered: see [Answer.Anonymous].
 //
 // # Connections
 //

@@ -27,32 +27,40 @@ const (
 // material is one consistent set of everything a handshake needs, read from
 // the files at one moment. It is immutable.
 type material struct {
-	own           tls.Certificate // with Leaf set
+	own           tls.Certificate // with Leaf set; zero if it cannot be used
 	bundle        []*x509.Certificate
-	roots         *x509.CertPool // the self-signed certificates of the bundle
+	roots         *x509.CertPool // the self-signed certificates of the bundle; nil if it cannot be used
 	intermediates *x509.CertPool // the others
 	crls          []*x509.RevocationList
 	revocation    Revocation
+	why           error  // why not all of the files can be used
 	described     Answer // with what the files contain, and nothing else
 }
 
+// parseMaterial returns as much of the files as can be used, and the first error. Without a
+// usable certificate and key, own is zero; without a CA bundle, roots is nil, and without CRLs,
+// nothing is looked up in them.
 func parseMaterial(f Files, p pemFiles) (*material, error) {
 	m := &material{revocation: f.Revocation}
-	var err error
-	if m.own, err = parseOwn(p[0], p[1]); err != nil {
-		return nil, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, err)
+	var ownErr, crlErr error
+	if m.own, ownErr = parseOwn(p[0], p[1]); ownErr != nil {
+		m.own, ownErr = tls.Certificate{}, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, ownErr)
 	}
-	if err = m.parseBundle(p[2]); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.CA, err)
+	caErr := m.parseBundle(p[2])
+	if caErr != nil {
+		m.bundle, m.roots, caErr = nil, nil, fmt.Errorf("%s: %w", f.CA, caErr)
 	}
 	if m.revocation != RevocationOff {
-		if m.crls, err = parseCRLs(p[3]); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.CRL, err)
+		if m.crls, crlErr = parseCRLs(p[3]); crlErr != nil {
+			m.revocation, crlErr = RevocationOff, fmt.Errorf("%s: %w", f.CRL, crlErr)
 		}
 	}
 	m.described = m.describe()
-	return m, nil
+	return m, cmp.Or(ownErr, caErr, crlErr)
 }
+
+// whole reports whether m can identify this host and verify others.
+func (m *material) whole() bool { return m.own.Leaf != nil && m.roots != nil }
 
 // parseOwn reads a certificate, with any intermediates after it, and its key
 // in PKCS#1, SEC1 or PKCS#8 form.
@@ -144,8 +152,11 @@ func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
 // a time; zero if none does.
 func (m *material) nextExpiry(peers []*x509.Certificate, after time.Time) (first time.Time) {
 	var ends []time.Time
-	for _, c := range slices.Concat(peers, m.bundle, []*x509.Certificate{m.own.Leaf}) {
+	for _, c := range slices.Concat(peers, m.bundle) {
 		ends = append(ends, c.NotAfter)
+	}
+	if m.own.Leaf != nil {
+		ends = append(ends, m.own.Leaf.NotAfter)
 	}
 	for _, crl := range m.crls {
 		ends = append(ends, crl.NextUpdate)

@@ -12,7 +12,8 @@ import (
 // clientConfig builds the TLS configuration. It verifies by itself: crypto/tls refuses
 // the certificates of old Puppet CAs, which have the host's name in the common name
 // only, knows no CRLs, and does not report which of the checks failed.
-func (m *material) clientConfig(serverName string) *tls.Config {
+// It offers own, which may be an empty certificate.
+func (m *material) clientConfig(serverName string, own *tls.Certificate) *tls.Config {
 	return &tls.Config{
 		ServerName:         serverName,
 		MinVersion:         tls.VersionTLS12,
@@ -24,7 +25,7 @@ func (m *material) clientConfig(serverName string) *tls.Config {
 		// A master names its root, so with an intermediate CA the probe would
 		// silently be anonymous.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return &m.own, nil
+			return own, nil
 		},
 	}
 }
@@ -35,12 +36,18 @@ func (m *material) verifyServer(peers []*x509.Certificate, name string, now time
 	if len(peers) == 0 {
 		return failed(TLSFailed, "the server showed no certificate")
 	}
+	if m.roots == nil { // the caller is told, and asks all the same
+		if err := serverDates(peers[0], now); err != nil {
+			return err
+		}
+		return named(peers[0], name)
+	}
 	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
 	if err != nil {
 		return serverError(peers[0], err, now)
 	}
-	if err := verifyName(peers[0], name); err != nil {
-		return &Error{ServerCertName, err}
+	if err := named(peers[0], name); err != nil {
+		return err
 	}
 	return m.checkRevocation(chains[0], ServerCertRevoked, now)
 }
@@ -59,6 +66,17 @@ func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now 
 		CurrentTime:   now,
 		KeyUsages:     []x509.ExtKeyUsage{usage},
 	})
+}
+
+// serverDates returns an error if a server's certificate is not valid at now.
+func serverDates(leaf *x509.Certificate, now time.Time) error {
+	switch {
+	case now.Before(leaf.NotBefore):
+		return failed(ServerCertNotYetValid, "the server's certificate %s", validity(leaf))
+	case now.After(leaf.NotAfter):
+		return failed(ServerCertExpired, "the server's certificate %s", validity(leaf))
+	}
+	return nil
 }
 
 func serverError(leaf *x509.Certificate, err error, now time.Time) error {
@@ -81,6 +99,13 @@ func validity(c *x509.Certificate) string {
 }
 
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func named(c *x509.Certificate, name string) error {
+	if err := verifyName(c, name); err != nil {
+		return &Error{ServerCertName, err}
+	}
+	return nil
+}
 
 // verifyName accepts a name in the subject alternative names, or, in a
 // certificate that has none, in the common name: Puppet's CA has put both
@@ -143,10 +168,14 @@ func (m *material) newestCRL(issuer *x509.Certificate) *x509.RevocationList {
 func (m *material) ownError(now time.Time) error {
 	leaf := m.own.Leaf
 	switch {
+	case leaf == nil:
+		return m.why
 	case now.After(leaf.NotAfter):
 		return failed(OwnCertExpired, "our certificate %s", validity(leaf))
 	case now.Before(leaf.NotBefore):
 		return failed(OwnCertNotYetValid, "our certificate %s", validity(leaf))
+	case m.roots == nil:
+		return nil
 	}
 	sent := []*x509.Certificate{leaf}
 	for _, der := range m.own.Certificate[1:] {
@@ -160,4 +189,14 @@ func (m *material) ownError(now time.Time) error {
 			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
 	}
 	return m.checkRevocation(chains[0], OwnCertRevoked, now)
+}
+
+// trouble returns why our certificate is not offered: it cannot be used, or a server would refuse
+// it, as far as the files show. An expired CRL is none: it refuses every client.
+func (m *material) trouble(now time.Time) error {
+	err := m.ownError(now)
+	if e, is := errors.AsType[*Error](err); is && (e.Reason == CRLExpired || e.Reason == CRLMissing) {
+		return nil
+	}
+	return err
 }

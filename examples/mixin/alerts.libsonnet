@@ -170,6 +170,14 @@
           'It has not finished for more than three of its intervals, so its last result no longer counts.',
         ),
         alert(
+          'PmcheckOwnFiles',
+          severities.week,
+          m('check_reason_info', 'reason=~"own-.*"'),
+          '10m',
+          'pmcheck on {{ $labels.instance }} asks the master without a client certificate: {{ $labels.reason }}',
+          'Balancers are answered by what is true of the master, but an expired CRL that refuses agents may go unseen.',
+        ),
+        alert(
           'PmcheckBudgetUnreachable',
           severities.week,
           m('budget_reachable') + ' == 0',

@@ -2,8 +2,8 @@
 type Pmcheck::Checks = Struct[{
     Optional['jruby']    => Pmcheck::Severity,
     Optional['unit']     => Pmcheck::Severity,
-    Optional['expiry']   => Pmcheck::Severity,
+    Optional['expiry']   => Enum['warn', 'off'],
     Optional['disk']     => Pmcheck::Severity,
-    Optional['code']     => Pmcheck::Severity,
-    Optional['puppetdb'] => Pmcheck::Severity,
+    Optional['code']     => Enum['warn', 'off'],
+    Optional['puppetdb'] => Enum['warn', 'off'],
 }]

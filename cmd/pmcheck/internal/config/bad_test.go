@@ -135,6 +135,9 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: probe.timeout: 5s is not below probe.interval, 5s (a probe has to end before the next begins)"},
 		{"interval below timeout", "probe:\n  interval: 1s\n",
 			"F:2: probe.timeout: 1.5s is not below probe.interval, 1s (a probe has to end before the next begins)"},
+		{"eject for what masters share", "checks: {puppetdb: eject, disk: eject}\n",
+			"F:1: checks.puppetdb: cannot be eject (the masters share what it looks at, so all of them would be taken out " +
+				"in the same minute)"},
 		{"fall", "probe: {fall: 101}\n", "F:1: probe.fall: 101 is out of range (1 to 100)"},
 		{"level", "log: {level: warning}\n", "F:1: log.level: warning is not one of debug, info, warn, error"},
 		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -30,6 +31,10 @@ func (c *Config) validate(origins map[string]place, found *faults) {
 	}
 	j.probe(c.Probe)
 	j.services(c)
+	for _, one := range c.Checks {
+		j.rule("checks."+one.Name, !one.Shared || one.Severity != check.Eject, "cannot be eject",
+			"the masters share what it looks at, so all of them would be taken out in the same minute")
+	}
 	j.budget(c.Budget)
 }
 

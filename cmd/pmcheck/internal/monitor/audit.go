@@ -32,7 +32,7 @@ func (a audit) note(before, after *State) {
 		return
 	}
 	if w := after.Warning(); w != "" && w != before.Warning() {
-		a.log.Warn("newer files are not in use, the last good ones are", "error", w)
+		a.log.Warn("not all of pmcheck's own files are in use", "error", w)
 	}
 	if d := after.HoldsLate; d != nil && fmt.Sprint(d) != fmt.Sprint(before.HoldsLate) {
 		a.log.Warn("holds are noticed late", "error", d)

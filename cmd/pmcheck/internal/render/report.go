@@ -39,7 +39,7 @@ func NewReport(v check.Verdict, address string, result check.Result, findings []
 		r.Side = result.Fault.Reason.Side()
 	}
 	if result.Warning != nil {
-		r.warning = text.Printable("newer files are not in use: "+result.Warning.Error(), maxLine)
+		r.warning = text.Printable("not all files are in use: "+result.Warning.Error(), maxLine)
 	}
 	api.Printable(&r)
 	return r

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -127,6 +128,8 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	j.queue(2)
 
 	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
+	seen.stop(t, s, usual, "all JRubies at work, and the process is stopped (`kill -STOP`)")
+	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
 	seen.add("all JRubies at work, requests wait", serves("busy: jruby-busy"), time.Since(queued), curl(s))
 	impatient.WaitRefusal("unhealthy: jruby-stuck", 30*time.Second)
 	seen.add("all JRubies stuck in `generate()` (`stuck_after: 5s`)",
@@ -145,15 +148,25 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	usual.WaitVerdict("healthy: ok", time.Minute)
 }
 
+// stop stops the process of a server that serves until pmcheck says so, which takes
+// probe.interval and probe.timeout at most.
+func (s *stateTable) stop(t *testing.T, server *lab.PuppetServer, r *lab.Site, state string) {
+	began := time.Now()
+	server.Signal(syscall.SIGSTOP)
+	defer server.Signal(syscall.SIGCONT)
+	took := r.WaitRefusal("unhealthy: timeout", 15*time.Second)
+	assertWithin(t, state, took, 6500*time.Millisecond+slack)
+	s.add(state, refuses("unhealthy: timeout"), time.Since(began), curl(server))
+}
+
 // adminRule lets the agent flush the JRuby pool.
 const adminRule = `{match-request: {path: "/puppet-admin-api", type: path}, allow: "` + agentName + `",
 	sort-order: 1, name: "admin"}`
 
 // testFlush: a flush of the pool, as after new code, leaves no JRuby for seconds. Requests
-// wait, and the master stays in service. JRubies that start take all CPUs, so the probe has the
-// time that a machine with other work needs.
+// wait, and the master stays in service, although JRubies that start take all CPUs.
 func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
-	r := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "probe: {interval: 10s, timeout: 9s}\n"})
+	r := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "probe: {interval: 1s, timeout: 900ms}\n"})
 	r.WaitVerdict("healthy: ok", time.Minute)
 	answers := r.Record(50 * time.Millisecond)
 	began := time.Now()
@@ -165,7 +178,7 @@ func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 		t.Fatalf("curl: %v: %s", err, out)
 	}
 	r.WaitVerdict("busy: jruby-warming", time.Minute)
-	seen.add("the JRuby pool is flushed (every second, `probe.timeout: 9s`)",
+	seen.add("the JRuby pool is flushed (`probe: {interval: 1s, timeout: 900ms}`)",
 		serves("busy: jruby-warming"), time.Since(began), curl(s))
 	if code, body, err := s.Get(agentName, catalogPath(agentName)); code != http.StatusOK {
 		t.Errorf("a catalog during the flush: %d %s, %v", code, body, err)
@@ -212,6 +225,7 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	})
 	took := time.Since(began)
 	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: jruby-busy"), took, curl(s))
+	seen.stop(t, s, r, fmt.Sprint(flood, " requests pending, and the process is stopped (`kill -STOP`)"))
 
 	began = time.Now()
 	j.open()
