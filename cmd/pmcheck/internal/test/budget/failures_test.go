@@ -161,9 +161,6 @@ func (p *pool) cut(one, two, _ *master) {
 	one.MustRun("ready")
 	two.assertRefused(one.name + " is out since ")
 	one.assertRefused("connection refused")
-	one.Configure(p.yaml(p.db.URL(), ""))
-	p.ask()
-	p.waitFree(one)
 	p.row("network cut from one master", "it is refused; its slot counts until `lapse`, or until it is back and settled")
 }
 
@@ -232,8 +229,7 @@ func (p *pool) restored(one, two, three *master) {
 	one.MustRun("drain", "--reason", "before")
 	dump := p.db.Dump()
 	one.MustRun("ready")
-	p.waitFree(one)
-	two.MustRun("drain", "--reason", "after")
+	two.MustRun("drain", "--force", "--reason", "after")
 	p.db.Restore(dump)
 	three.assertRefused(one.name + " is out since ")
 	p.ask()
@@ -259,9 +255,6 @@ func (p *pool) maxOut(one, two, three *master) {
 		}
 		return nil
 	})
-	for _, m := range []*master{one, three} {
-		m.Configure(p.yaml(p.db.URL(), ""))
-	}
 	p.row("`max_out` differs between masters",
 		"the stricter one binds itself alone; its status warns, and names the other")
 }
@@ -272,9 +265,6 @@ func (p *pool) pools(one, two, three *master) {
 	one.MustRun("drain")
 	two.MustRun("drain")
 	three.assertRefused(one.name + " is out since ")
-	two.MustRun("ready")
-	p.waitFree(two)
-	two.Configure(p.yaml(p.db.URL(), ""))
 	p.row("two pools in one database", "they do not see each other")
 }
 

@@ -77,7 +77,7 @@ func TestWithoutDatabaseNothingIsSentToOne(t *testing.T) {
 			m.Start()
 			m.WaitServing(30 * time.Second)
 			m.MustRun("drain", "--reason", "kernel", "--wait=20s")
-			m.MustRun("ready", "--wait=2m")
+			m.MustRun("ready")
 			m.MustRun("maint")
 			m.MustRun("ready")
 			m.Signal(syscall.SIGHUP)
@@ -157,7 +157,7 @@ func (p *pool) dropped(one, two, three *master) {
 	one.MustRun("ready") // needs no database
 	heal()
 	p.ask()
-	p.waitFree(one)
+	p.waitBudget(one, "reachable", func(b *lab.BudgetStatus) bool { return b.Reachable })
 	p.row("the network drops packets to the database", fmt.Sprintf("refused after %.1f s; the guard continues after "+
 		"%.0f s with a `guard.turn` of 4 s; every balancer is answered meanwhile; `ready` needs no database",
 		refused.Seconds(), took.Seconds()))
