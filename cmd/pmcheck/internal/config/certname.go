@@ -7,24 +7,63 @@ import (
 	"strings"
 )
 
-// guessName returns a guess at the certname of a host whose puppet.conf has none, and
-// why it is that.
+// certname finds the name of this host, and defines it for the settings that refer to it.
+// A given probe.certname is the name that the master shows. It moves no files.
+func (p *puppetHost) certname() bool {
+	probe := &p.config.Probe
+	name, at, fault := p.ownName(probe.Certname)
+	switch {
+	case fault != nil && probe.Certname != "":
+		name = probe.Certname
+	case !p.sound(fault):
+		return false
+	case probe.Certname == "":
+		probe.Certname, p.origins["probe.certname"] = name, at
+	}
+	if p.conf.known["certname"].value != name {
+		p.conf.known["certname"] = resolved{value: name}
+	}
+	return true
+}
+
+// ownName returns the name in the paths of this host's certificate and key, and where it is from:
+// the certname in puppet.conf, or else the name of a certificate on disk, or else the given one, if
+// any, or else a guess.
 //
 // Puppet takes the fully qualified name that facter finds. Facter may ask the DNS;
 // a check must not depend on that, so the certificates on disk decide: the one for
 // a name of this host, else the only one there is. Without any the host has not
 // been enrolled yet, and its fullest name is what Puppet will most likely choose.
-func (p *puppetHost) guessName(certdir string) (name, why string, err error) {
+func (p *puppetHost) ownName(given string) (string, place, *Fault) {
+	if r := p.conf.resolve("certname"); r.own > 0 {
+		return r.value, p.conf.place(r, ""), r.err
+	}
+	certdir := p.conf.resolve("certdir")
+	if certdir.err != nil {
+		return "", place{}, certdir.err
+	}
 	names, err := p.hostNames()
-	if name, why = p.certified(certdir, names); name != "" {
-		return name, why, nil
+	if given != "" {
+		names = append([]string{given}, names...)
 	}
-	if err != nil {
-		return "", "", err
+	name, why := p.certified(certdir.value, names)
+	switch {
+	case name != "":
+	case given != "":
+		name = given
+	case err != nil:
+		return "", place{}, &Fault{
+			key:     "probe.certname",
+			problem: "no certname in it, and no host name to guess from: " + err.Error(),
+			hint:    "set probe.certname",
+			at:      p.conf.at(0),
+		}
+	default:
+		name, why = names[0], "host name"
+		p.warnings = append(p.warnings, "probe.certname is a guess: no certificate named "+name+" is seen in "+
+			certdir.value+" (set certname in puppet.conf, or probe.certname)")
 	}
-	p.warnings = append(p.warnings, "probe.certname is a guess: no certificate named "+names[0]+" is seen in "+certdir+
-		" (set certname in puppet.conf, or probe.certname)")
-	return names[0], "host name", nil
+	return name, place{layerPuppet, 0, why}, nil
 }
 
 // certified returns the first of the names with a certificate in certdir, or else the name

@@ -49,6 +49,14 @@ type place struct {
 	origin string
 }
 
+// inFile returns the place of a line; 0 is the file as a whole.
+func inFile(layer int, name string, line int) place {
+	if line == 0 {
+		return place{layer, 0, name}
+	}
+	return place{layer, line, name + ":" + strconv.Itoa(line)}
+}
+
 // faults collects the mistakes of one Load.
 type faults struct{ list []Fault }
 

@@ -167,12 +167,7 @@ func describe(n *yaml.Node) string {
 	return show(n.Value)
 }
 
-func (r *fileReader) place(n *yaml.Node) place {
-	if n.Line == 0 {
-		return place{layerFile, 0, r.name}
-	}
-	return place{layerFile, n.Line, r.name + ":" + strconv.Itoa(n.Line)}
-}
+func (r *fileReader) place(n *yaml.Node) place { return inFile(layerFile, r.name, n.Line) }
 
 func (r *fileReader) fault(n *yaml.Node, key, problem, hint string) {
 	r.faults.add(r.place(n), key, problem, hint)

@@ -116,8 +116,7 @@ func (p *puppetHost) sound(fault *Fault) bool {
 // setting resolves the first of several spellings that puppet.conf has.
 func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool) {
 	for _, name = range names {
-		if text, _ := p.conf.lookup(name); text != "" {
-			r = p.conf.resolve(name)
+		if r = p.conf.resolve(name); r.own > 0 {
 			return name, r, p.sound(r.err)
 		}
 	}
@@ -128,8 +127,10 @@ func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool)
 // connect. Puppet Server ignores it. Its own is in webserver.conf, which the unit hides from the
 // daemon together with the keys beside it.
 func (p *puppetHost) port() {
-	_, given := p.origins["probe.address"]
-	if name, r, ok := p.setting("serverport", "masterport"); ok && !given && r.value != "8140" {
+	if _, given := p.origins["probe.address"]; given {
+		return
+	}
+	if name, r, ok := p.setting("serverport", "masterport"); ok && r.value != "8140" {
 		p.warnings = append(p.warnings, fmt.Sprintf(
 			"%s = %s in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 (set probe.address)",
 			name, r.value))
@@ -157,13 +158,11 @@ func (p *puppetHost) revocation() {
 // environment takes the environment of the URLs that need one. Any that exists will do, so one
 // with a name that Puppet would refuse is left alone: it is no reason to refuse to start.
 func (p *puppetHost) environment() {
-	text, _ := p.conf.lookup("environment")
-	if r := p.conf.resolve("environment"); text != "" && r.err == nil && isWord(r.value) {
+	r := p.conf.resolve("environment")
+	if r.err == nil && regexp.MustCompile(`^\w+$`).MatchString(r.value) {
 		p.config.Probe.Environment = r.value
 	}
 }
-
-func isWord(s string) bool { return regexp.MustCompile(`^\w+$`).MatchString(s) }
 
 // path sets a key that is empty to the path that a setting of Puppet resolves to.
 func (p *puppetHost) path(key string, value *string, setting string) {
@@ -173,60 +172,6 @@ func (p *puppetHost) path(key string, value *string, setting string) {
 	if r := p.conf.resolve(setting); p.sound(r.err) {
 		*value, p.origins[key] = filepath.Clean(r.value), p.conf.place(r, p.layout.name)
 	}
-}
-
-// certname finds the name of this host, and defines it for the settings that refer to it.
-// A given probe.certname is the name that the master shows. It moves no files.
-func (p *puppetHost) certname() bool {
-	name := p.config.Probe.Certname
-	if name != "" {
-		name = p.fileName(name)
-	} else {
-		found, at, ok := p.ownName()
-		if !ok {
-			return false
-		}
-		name, p.config.Probe.Certname, p.origins["probe.certname"] = found, found, at
-	}
-	if p.conf.known["certname"].value != name {
-		p.conf.known["certname"] = resolved{value: name}
-	}
-	return true
-}
-
-// fileName returns the name in the paths of this host's certificate and key: the certname
-// in puppet.conf, or else that of a certificate on disk, or else the given one.
-func (p *puppetHost) fileName(given string) string {
-	if text, _ := p.conf.lookup("certname"); text != "" {
-		if r := p.conf.resolve("certname"); r.err == nil {
-			return r.value
-		}
-		return given
-	}
-	certdir := p.conf.resolve("certdir")
-	if certdir.err != nil {
-		return given
-	}
-	hosts, _ := p.hostNames()
-	name, _ := p.certified(certdir.value, append([]string{given}, hosts...))
-	return cmp.Or(name, given)
-}
-
-// ownName returns the certname in puppet.conf, or else the best guess.
-func (p *puppetHost) ownName() (name string, at place, ok bool) {
-	if _, r, ok := p.setting("certname"); ok || r.err != nil {
-		return r.value, p.conf.place(r, ""), ok
-	}
-	certdir := p.conf.resolve("certdir")
-	if !p.sound(certdir.err) {
-		return "", place{}, false
-	}
-	name, why, err := p.guessName(certdir.value)
-	if err != nil {
-		p.faults.add(p.conf.at(0), "probe.certname",
-			"no certname in it, and no host name to guess from: "+err.Error(), "set probe.certname")
-	}
-	return name, place{layerPuppet, 0, why}, err == nil
 }
 
 // places sets the directories that the checks look at to those of this packaging of

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -102,8 +101,8 @@ func (c *puppetConf) expand(setting string, path []string) resolved {
 	r := resolved{own: line}
 	if line > 0 {
 		r.lines = []int{line}
-	} else {
-		text = c.defaults[setting]
+	} else if text = c.defaults[setting]; text == "" {
+		return r
 	}
 	path = append(path, setting)
 	reference := regexp.MustCompile(`\$\w+|\$\{\w+\}`)
@@ -136,20 +135,15 @@ func (c *puppetConf) follow(name string, path []string) (resolved, error) {
 		return resolved{}, fmt.Errorf("circular reference: %s",
 			strings.Join(append(path[i:len(path):len(path)], name), " → "))
 	}
-	_, known := c.known[name]
-	if text, _ := c.lookup(name); !known && text == "" && c.defaults[name] == "" {
-		return resolved{}, fmt.Errorf("refers to $%s, which is not known", name)
+	r := c.expand(name, path)
+	if r.own == 0 && r.value == "" && r.err == nil {
+		return r, fmt.Errorf("refers to $%s, which is not known", name)
 	}
-	return c.expand(name, path), nil
+	return r, nil
 }
 
 // at returns where a line of puppet.conf is; 0 is the file as a whole.
-func (c *puppetConf) at(line int) place {
-	if line == 0 {
-		return place{layerPuppet, 0, c.name}
-	}
-	return place{layerPuppet, line, c.name + ":" + strconv.Itoa(line)}
-}
+func (c *puppetConf) at(line int) place { return inFile(layerPuppet, c.name, line) }
 
 // fault returns a Fault of a setting in a line.
 func (c *puppetConf) fault(line int, setting, problem string) *Fault {
