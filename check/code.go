@@ -1,23 +1,22 @@
 package check
 
 import (
-	"cmp"
+	"bytes"
 	"context"
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// The name of the check, and its reasons.
-const (
-	CheckCode = "code"
-
-	DeployFailed   Reason = "deploy-failed"
-	DeployUnderWay Reason = "deploy-under-way"
-)
+// CheckCode is the name of the check. It has no reasons of its own.
+const CheckCode = "code"
 
 // CodeSettings say where the environments are.
 type CodeSettings struct {
@@ -26,8 +25,11 @@ type CodeSettings struct {
 	Dir string `yaml:"dir" path:"optional"`
 }
 
-// codeEvery is the time between two looks: a deployment takes longer.
-const codeEvery = 30 * time.Second
+const (
+	codeEvery       = 2 * time.Minute
+	maxEnvironments = 1000    // that are reported
+	maxRecord       = 1 << 20 // bytes of a record of r10k or g10k, which has about 100 for each module
+)
 
 func code() Check {
 	s := &CodeSettings{}
@@ -36,132 +38,102 @@ func code() Check {
 		Title:    "which code is deployed",
 		Severity: Warn,
 		Shared:   true,
-		Reasons: []Cause{
-			{DeployFailed, "", "run the deployment again by hand and read its errors: " +
-				"r10k deploy environment NAME -m -v; remove the records of a tool that is not used any more"},
-			{DeployUnderWay, "", "wait for the deployment to end"},
-		},
 		Settings: s,
 		Schedule: func(Host) *Scheduled {
 			if s.Dir == "" {
 				return nil
 			}
-			c := &codeCheck{dir: s.Dir}
-			return &Scheduled{Check: c.check, Interval: codeEvery, Timeout: codeEvery}
+			var files aside[[]Environment]
+			check := func(ctx context.Context) Finding {
+				f := newFinding(CheckCode)
+				list, err := files.do(ctx, s.Dir, func() ([]Environment, error) { return environments(s.Dir) })
+				switch {
+				case err != nil:
+					return f.unknown(err.Error())
+				case len(list) == 0:
+					return f.absent("no environment in " + s.Dir)
+				}
+				f.Code, f.Value = list, fmt.Sprintf("%d environments, code %s", len(list), hash(list))
+				return f
+			}
+			return &Scheduled{Check: check, Interval: codeEvery, Timeout: codeEvery / 2}
 		},
 	}
 }
 
-// maxEnvironments bounds how many environments are reported.
-const maxEnvironments = 1000
-
-// codeCheck reads which code r10k or g10k has deployed. Its finding never has a Health:
-// during every deployment the masters behind a balancer differ.
-//
-// What is on disk may not yet be what is served: with environment_timeout =
-// unlimited the server keeps what it has parsed.
-type codeCheck struct {
-	dir   string // the environmentpath
-	aside aside[[]deployFile]
-	read  map[string]deployFile // by path; used by look only, which runs in aside's goroutine
-}
-
-// Environment is one environment as it was deployed last.
+// Environment is one environment, and which code it has: the same ID is the same code. What is
+// on disk may not yet be what is served: with environment_timeout = unlimited the server keeps
+// what it has parsed.
 type Environment struct {
-	Name      string `json:"name"`
-	ID        string `json:"id"`        // the same for the same code
-	Signature string `json:"signature"` // of the control repository: the commit
-	Modules   int    `json:"modules"`   // how many the record lists
-	// Reason is OK, DeployUnderWay, DeployFailed, or NotKnown where the record
-	// of the deployment cannot be read.
-	Reason   Reason    `json:"reason"`
-	Detail   string    `json:"detail,omitempty"` // why it is not OK
-	Started  time.Time `json:"started,omitzero"`
-	Finished time.Time `json:"finished,omitzero"`
+	Name string `json:"name"`
+	// ID is a hash of what r10k or g10k has deployed, else the commit that is checked out, else
+	// the newest modification time of what is in the environment.
+	ID string `json:"id"`
 }
 
-// check looks once. Environments that neither r10k nor g10k deployed are left out; if
-// none remain, the finding is absent. If the directory cannot be read before ctx ends,
-// the code is unknown.
-func (c *codeCheck) check(ctx context.Context) Finding {
-	f := newFinding(CheckCode)
-	files, err := c.aside.do(ctx, c.dir, c.look)
-	switch {
-	case err != nil:
-		return f.unknown(err.Error())
-	case len(files) == 0:
-		return f.absent("no environment in " + c.dir + " was deployed by r10k or g10k")
+func environments(dir string) (list []Environment, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() && len(list) < maxEnvironments {
+			list = append(list, Environment{text.Printable(e.Name(), maxPath), codeID(filepath.Join(dir, e.Name()))})
+		}
 	}
-	for _, file := range files {
-		f.Code = append(f.Code, file.judge(f.Checked))
-	}
-	f.Value = fmt.Sprintf("%d environments, code %s", len(f.Code), codeID(f.Code))
-	f.summarize()
-	return f
+	return list, err
 }
 
-// summarize copies the state, reason and detail of the worst environment to the
-// finding.
-func (f *Finding) summarize() {
-	others := 0
-	for _, e := range f.Code {
-		state := cmp.Or(map[Reason]State{OK: StateOK, NotKnown: StateNone}[e.Reason], StateWarn)
-		if state != StateOK && f.State != StateOK {
-			others++
-		}
-		failed := e.Reason == DeployFailed && f.Reason != DeployFailed
-		if failed || graver(state, f.State) || f.State == StateOK && state == StateNone {
-			f.State, f.Reason, f.Detail = state, e.Reason, e.Name+": "+e.Detail
+func codeID(dir string) string {
+	records := slices.Concat(deployed(contents(dir, ".r10k-deploy.json")), deployed(contents(dir, ".g10k-deploy.json")))
+	if records != nil {
+		return hash(records)
+	}
+	head := contents(dir, ".git", "HEAD")
+	if ref, symbolic := bytes.CutPrefix(head, []byte("ref: ")); symbolic && filepath.IsLocal(string(ref)) {
+		head = contents(dir, ".git", string(ref))
+	}
+	if _, err := hex.DecodeString(string(head)); err == nil && len(head) >= 40 {
+		return string(head[:12])
+	}
+	newest := time.Time{}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries[:min(len(entries), maxEnvironments)] {
+		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
 		}
 	}
-	if others > 0 {
-		f.Detail += fmt.Sprintf("; and %d more", others)
-	}
+	return newest.UTC().Format(time.RFC3339)
 }
 
-// look returns the records of all environments. It reads only those that have changed
-// since the last look.
-func (c *codeCheck) look() ([]deployFile, error) {
-	entries, err := os.ReadDir(c.dir)
-	if err != nil {
-		return nil, err
+// deployed returns what identifies the code in a record of r10k or g10k; nil if it is none.
+func deployed(record []byte) (lines []string) {
+	var r struct {
+		Signature  string `json:"signature"`
+		Success    *bool  `json:"deploy_success"`
+		Puppetfile string `json:"puppetfile_checksum"` // of g10k
+		Modules    []struct {
+			Name    string          `json:"name"`
+			Version json.RawMessage `json:"version"`
+			SHA     json.RawMessage `json:"sha"`
+		} `json:"module_deploys"` // of r10k
 	}
-	var files []deployFile
-	read := map[string]deployFile{}
-	for _, entry := range entries {
-		file, found := c.find(filepath.Join(c.dir, entry.Name()))
-		if !found {
-			continue
-		}
-		file.environment = entry.Name()
-		read[file.path] = file
-		if files = append(files, file); len(files) == maxEnvironments {
-			break
-		}
+	if json.Unmarshal(record, &r) != nil || r.Success == nil {
+		return nil
 	}
-	c.read = read
-	return files, nil
+	for _, m := range r.Modules {
+		lines = append(lines, fmt.Sprintf("%q %q %q", m.Name, m.Version, m.SHA))
+	}
+	slices.Sort(lines)
+	return append(lines, fmt.Sprintf("%q %q %t", r.Signature, r.Puppetfile, *r.Success))
 }
 
-// find returns the newer of an environment's records.
-func (c *codeCheck) find(dir string) (newest deployFile, found bool) {
-	for _, name := range []string{".r10k-deploy.json", ".g10k-deploy.json"} {
-		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			return deployFile{path: path, err: err}, true
-		case err != nil || newest.info != nil && info.ModTime().Before(newest.info.ModTime()):
-			continue
-		}
-		newest = deployFile{path: path, info: info}
+// hash returns 48 bits, which is enough to tell deployments apart.
+func hash(list any) string { return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, list)))[:12] }
+
+// contents returns the content of a file, or nil. It must be a regular one: opening a FIFO would block.
+func contents(path ...string) []byte {
+	name := filepath.Join(path...)
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxRecord {
+		return nil
 	}
-	if newest.path == "" {
-		return newest, false
-	}
-	if known, ok := c.read[newest.path]; ok && known.same(newest) {
-		return known, true
-	}
-	newest.load()
-	return newest, true
+	data, _ := os.ReadFile(name)
+	return bytes.TrimSpace(data)
 }

@@ -1,12 +1,10 @@
 package check
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -16,7 +14,6 @@ func TestReadersRefuseBadInput(t *testing.T) {
 	readers := map[string]func([]byte) error{
 		"pool":     func(b []byte) error { _, err := parsePool(b); return err },
 		"puppetdb": func(b []byte) error { _, err := readPuppetDB(http.StatusOK, b); return err },
-		"deploy":   func(b []byte) error { _, err := parseDeploy(b); return err },
 	}
 	inputs := map[string]string{
 		"nothing": "", "null": "null", "a word": "running", "a page": "<html>", "an array": "[]", "an object": "{}",
@@ -50,30 +47,6 @@ func FuzzReadPuppetDB(f *testing.F) {
 		}
 		if !utf8.ValidString(value) || len(value) > 100 {
 			t.Errorf("value %q", value)
-		}
-	})
-}
-
-// FuzzParseDeploy: whatever a record contains, its environment can be encoded as
-// JSON, and is OK only if the deployment succeeded.
-func FuzzParseDeploy(f *testing.F) {
-	f.Add([]byte(`{"signature":"1","started_at":"2026-11-20 09:00:00 +0000","finished_at":"2026-11-20 09:00:30 UTC",` +
-		`"deploy_success":true,"module_deploys":[{"name":"stdlib","version":"9.6.0","sha":null}]}`))
-	f.Add([]byte(`{"started_at":"2026-11-20T09:00:00Z","finished_at":"0001-01-01T00:00:00Z",` +
-		`"deploy_success":false,"puppetfile_checksum":""}`))
-	f.Add([]byte(`{"started_at":"2026-01-01 00:00:00 +2400","finished_at":"9999-12-31 23:59:59 -1200",` +
-		`"deploy_success":true}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		record, err := parseDeploy(data)
-		if err != nil {
-			return
-		}
-		e := (&deployFile{environment: "production", record: record}).judge(time.Now())
-		if e.Reason == OK && !*record.Success || (e.Reason == OK) != (e.Detail == "") || len(e.ID) != 12 {
-			t.Errorf("%+v", e)
-		}
-		if _, err := json.Marshal(e); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -20,7 +20,7 @@ const (
 
 // UnitSettings name the master's unit in systemd.
 type UnitSettings struct {
-	// Names are tried in turn; the first that is loaded is watched.
+	// Names are tried in turn; the first that runs is watched, else the first that is loaded.
 	Names []string `yaml:"names" required:"to watch no unit, set checks.unit: off"`
 }
 
@@ -64,7 +64,7 @@ func Unit(name, activeState, ended string, since time.Time) Finding {
 	}
 	switch activeState {
 	case "active":
-	case "reloading", "refreshing":
+	case "reloading", "refreshing": // a Type=notify-reload has it in reload-signal and reload-notify, too
 		out(Warming, UnitReloading, name+" is reloading: new requests hang, then fail")
 	case "activating":
 		if ended != "" {

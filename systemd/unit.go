@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
@@ -29,8 +30,9 @@ const (
 	maxPending   = 256 // signals; all units of the host send them
 )
 
-// WatchUnit watches the first of names that is loaded, until ctx ends; every 5 s it
-// checks which one that is. It calls changed, from one goroutine, with the unit's state,
+// WatchUnit watches the first of names that runs, or, if none does, the first that is loaded,
+// until ctx ends; every 5 s, and when one of them changes, it checks which one that is. It
+// calls changed, from one goroutine, with the unit's state,
 // or with the zero value if that cannot be known, and then with each change. Without a
 // system bus it retries with a backoff of at most 30 s.
 //
@@ -99,8 +101,7 @@ func (w *unitWatch) follow(ctx context.Context) error {
 	}
 }
 
-// read asks for the state of the first unit that is loaded. Asking about all
-// of them is one call.
+// read asks for the state of the unit to watch. Asking about all of them is one call.
 func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -111,24 +112,40 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	if err != nil {
 		return err
 	}
-	for _, u := range units {
-		if u.LoadState == "loaded" {
-			w.report(w.explain(ctx, bus, UnitState{Unit: u.Name, Active: u.ActiveState}))
-			return nil
-		}
-	}
-	w.report(UnitState{})
+	w.report(w.explain(ctx, bus, choose(units)))
 	return nil
 }
 
+// choose returns the first unit that runs, or, if none does, the first that is loaded. A unit that
+// has failed may stand beside one of another name that replaces it.
+func choose(units []dbus.UnitStatus) (first UnitState) {
+	for _, u := range units {
+		s := UnitState{Unit: u.Name, Active: u.ActiveState}
+		switch {
+		case u.LoadState != "loaded":
+		case !down(s.Active):
+			return s
+		case first.Unit == "":
+			first = s
+		}
+	}
+	return first
+}
+
+func down(active string) bool { return active == "failed" || active == "inactive" }
+
 // update applies a signal, which contains the new values.
 func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.PropertiesUpdate) {
-	if u.UnitName != w.last.Unit {
+	if !slices.Contains(w.names, u.UnitName) {
 		return
 	}
 	next := w.last
 	if active, ok := u.Changed["ActiveState"].Value().(string); ok {
 		next.Active = active
+	}
+	if u.UnitName != w.last.Unit || down(next.Active) {
+		_ = w.read(ctx, bus) // another unit may run; in any case all are read again soon
+		return
 	}
 	w.report(w.explain(ctx, bus, next))
 }

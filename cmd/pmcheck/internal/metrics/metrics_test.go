@@ -44,7 +44,7 @@ func TestFullStatusHasEveryMetric(t *testing.T) {
 				Checks: []api.CheckStatus{{Finding: check.Finding{
 					Check: check.CheckJRuby,
 					Pool:  &check.Pool{Size: 1, Routes: []check.Route{{Name: "puppet-v3-catalog"}}},
-					Code:  []check.Environment{{Name: "production", Finished: now}},
+					Code:  []check.Environment{{Name: "production"}},
 				}}},
 			}},
 			Probe: api.ProbeStatus{

@@ -55,9 +55,7 @@ func rows() []row {
 		counter("jruby_requests_total", "Requests that had a JRuby instance since Puppet Server started.", "route"),
 		gauge("jruby_request_seconds", "Mean time for which requests of the last minutes had a JRuby instance; that of "+
 			"puppet-v3-catalog is the time of a compilation.", "route"),
-		gauge("code_info", "Always 1; equal ids mean equal code; reason is ok, or why the deployment needs attention.",
-			"environment", "id", "reason"),
-
+		gauge("code_info", "Always 1; equal ids mean equal code.", "environment", "id"),
 		gauge("hold_info", "Always 1, for each hold in effect; an empty service is every service.",
 			"holder", "service", "mode"),
 		gauge("hold_since_timestamp_seconds", "When a hold was set.", "holder", "service"),

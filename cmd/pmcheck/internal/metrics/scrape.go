@@ -83,7 +83,7 @@ func (send sender) finding(f check.Finding) {
 		send.pool(f.Pool)
 	}
 	for _, e := range f.Code {
-		send("code_info", 1, e.Name, e.ID, string(e.Reason))
+		send("code_info", 1, e.Name, e.ID)
 	}
 }
 

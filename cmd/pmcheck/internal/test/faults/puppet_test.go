@@ -22,17 +22,6 @@ func puppetFaults() []fault {
 		started = func(s *faultSite) { s.Host.MustRun("systemctl", "start", "puppetserver") }
 	)
 	faults := []fault{
-		{
-			name: "last deployment failed",
-			long: true,
-			inject: func(s *faultSite) {
-				s.Host.WriteFile(env+"/.r10k-deploy.json",
-					`{"signature":"0","started_at":"2026-01-01 00:00:00 +0000",`+
-						`"finished_at":"2026-01-01 00:00:01 +0000","deploy_success":false}`, 0o644)
-				s.configure("")
-			},
-			mend: func(s *faultSite) { s.Host.MustRun("rm", env+"/.r10k-deploy.json") },
-		},
 		{name: "JRuby stuck in `generate()` (`stuck_after: 5s`)", long: true, inject: func(s *faultSite) {
 			s.configure("jruby: {stuck_after: 5s}\n")
 			s.compile()
