@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -70,7 +71,7 @@ func (c Client) get(ctx context.Context, path string) (Status, error) {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx) }
 	default:
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", c.Socket)
+			return dialSocket(ctx, c.Socket)
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
@@ -97,6 +98,24 @@ func (c Client) get(ctx context.Context, path string) (Status, error) {
 	// Names of services become arguments in a shell that completes them.
 	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool { return drain.CheckName(v.Name) != nil })
 	return s, nil
+}
+
+// dialSocket connects to a unix socket. If its queue of connections is full, which any user of the
+// host can bring about, it tries again for AskTime.
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	for {
+		c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+		if !errors.Is(err, syscall.EAGAIN) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 // told returns the first line of a refusal's body, in which pmcheck names the setting.

@@ -18,8 +18,9 @@ type crowd struct {
 	allowed func(client, local netip.AddrPort) bool // nil means every client
 	max     int
 
-	mu   sync.Mutex
-	open []*conn // oldest first
+	mu    sync.Mutex
+	open  []*conn // oldest first
+	count map[party]int
 }
 
 // party is who shares connections: an address, or a user of this host on the unix socket.
@@ -72,25 +73,24 @@ func (l *crowd) admit(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = append(l.open, c)
-	if len(l.open) > l.max {
-		evicted := l.oldestOfMost()
-		l.remove(evicted)
-		evicted.Conn.Close() // its reader sees the end and closes it properly
+	l.count[c.party]++
+	if len(l.open) <= l.max {
+		return
 	}
-}
-
-// oldestOfMost counts the connections of each party itself, because it is called only when
-// there are too many.
-func (l *crowd) oldestOfMost() *conn {
-	count := map[party]int{}
-	for _, c := range l.open {
-		count[c.party]++
-	}
-	return slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(count[a.party], count[b.party]) })
+	evicted := slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(l.count[a.party], l.count[b.party]) })
+	l.remove(evicted)
+	evicted.Conn.Close() // its reader sees the end and closes it properly
 }
 
 func (l *crowd) remove(c *conn) {
-	l.open = slices.DeleteFunc(l.open, func(open *conn) bool { return open == c })
+	at := slices.Index(l.open, c)
+	if at < 0 {
+		return
+	}
+	l.open = slices.Delete(l.open, at, at+1)
+	if l.count[c.party]--; l.count[c.party] == 0 {
+		delete(l.count, c.party)
+	}
 }
 
 // awaitNone waits until all connections have been closed, for d at most. It counts pauses

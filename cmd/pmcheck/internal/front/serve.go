@@ -51,7 +51,7 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		// Resets are common on a health-check port.
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
-	clients := &crowd{Listener: l, allowed: s.Allowed, max: s.Places}
+	clients := &crowd{Listener: l, allowed: s.Allowed, max: s.Places, count: map[party]int{}}
 	served := make(chan struct{})
 	group.Go(func() error {
 		defer close(served)

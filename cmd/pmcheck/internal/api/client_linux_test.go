@@ -1,0 +1,48 @@
+package api_test
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+)
+
+// A user whose connections fill the queue of the socket does not keep a command out.
+func TestAFullQueueIsWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sock")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.FileListener(os.NewFile(uintptr(fd), path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	first, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		t.Fatal("the queue is not full")
+	}
+	time.AfterFunc(50*time.Millisecond, func() {
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
+	})
+	if _, err := (api.Client{Socket: path}).Status(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
