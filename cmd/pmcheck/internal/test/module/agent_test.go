@@ -18,7 +18,6 @@ import (
 // Exit statuses of puppet agent --detailed-exitcodes.
 const (
 	unchanged = 0
-	notRun    = 1 // no catalog
 	changed   = 2
 	failed    = 4
 	mixed     = 6 // some changes, some failures
@@ -69,9 +68,6 @@ func (s *hostSite) class(parameters string) string {
 		debFile, sum, parameters)
 }
 
-// elsewhere holds the parameter for another port.
-const elsewhere = "listen => ':9300',"
-
 // daemon returns the process id of the daemon.
 func (s *hostSite) daemon() string {
 	s.t.Helper()
@@ -87,11 +83,9 @@ func (s *hostSite) testModule() {
 	}{
 		{"another package than expected", (*hostSite).testChecksum},
 		{"install", (*hostSite).testInstall},
-		{"wrong types", (*hostSite).testWrongTypes},
 		{"held", (*hostSite).testHeld},
 		{"settings that pmcheck does not know", (*hostSite).testUnknownSetting},
-		{"another port", (*hostSite).testPort},
-		{"balancer", (*hostSite).testBalancer},
+		{"another port, exported", (*hostSite).testPort},
 	} {
 		s.t.Run(step.name, func(t *testing.T) { step.test(s.with(t)) })
 	}
@@ -126,13 +120,6 @@ func (s *hostSite) testInstall() {
 	s.run(manifest, unchanged)
 }
 
-func (s *hostSite) testWrongTypes() {
-	out := s.run(s.class("allow => '192.0.2.0/24',"), notRun)
-	if !strings.Contains(out, "parameter 'allow'") {
-		s.t.Errorf("the agent's output does not name parameter 'allow':\n%s", out)
-	}
-}
-
 // testHeld changes the configuration of a master with two holds, one of them until the next
 // reboot. The first change takes a reload, the second one a restart.
 func (s *hostSite) testHeld() {
@@ -161,19 +148,6 @@ func (s *hostSite) testHeld() {
 	s.waitForAnswer("9200", 200, lab.ServingBody)
 }
 
-func (s *hostSite) testPort() {
-	s.Host.MustRun("pmcheck", "drain")
-	manifest := s.class(elsewhere)
-	s.run(manifest, changed)
-	s.waitForAnswer("9300", 503, "drain")
-	if code, body, err := s.on("9200").Ask("/"); err == nil {
-		s.t.Errorf("the old port answers %d %s", code, body)
-	}
-	s.Host.MustRun("pmcheck", "ready")
-	s.waitForAnswer("9300", 200, lab.ServingBody)
-	s.run(manifest, unchanged)
-}
-
 func (s *hostSite) testUnknownSetting() {
 	const file = "/etc/pmcheck/pmcheck.yaml"
 	before := s.Host.MustRun("cat", file)
@@ -187,10 +161,11 @@ func (s *hostSite) testUnknownSetting() {
 	s.waitForAnswer("9200", 200, lab.ServingBody)
 }
 
-// testBalancer configures HAProxy from the exported resource. HAProxy runs on the same host,
-// since there is no PuppetDB to collect the resource elsewhere.
-func (s *hostSite) testBalancer() {
-	s.run(s.class(elsewhere)+`
+// testPort moves a held master to another port, and configures HAProxy from the exported resource. HAProxy
+// runs on the same host, since there is no PuppetDB to collect the resource elsewhere.
+func (s *hostSite) testPort() {
+	s.Host.MustRun("pmcheck", "drain")
+	manifest := s.class("listen => ':9300',") + `
 include pmcheck::balancermember
 include haproxy
 haproxy::listen { 'puppet':
@@ -201,7 +176,15 @@ haproxy::listen { 'puppet':
   options          => { 'option' => ['httpchk GET /'] },
 }
 Haproxy::Balancermember <| |>
-`, changed)
+`
+	s.run(manifest, changed)
+	s.waitForAnswer("9300", 503, "drain")
+	if code, body, err := s.on("9200").Ask("/"); err == nil {
+		s.t.Errorf("the old port answers %d %s", code, body)
+	}
+	s.Host.MustRun("pmcheck", "ready")
+	s.waitForAnswer("9300", 200, lab.ServingBody)
+	s.run(manifest, unchanged)
 	const want = "server m1 %s:8140 check fall 3 inter 2s maxconn 100 port 9300 rise 2"
 	if got := s.Host.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got,
 		fmt.Sprintf(want, s.Host.Address)) {
