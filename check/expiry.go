@@ -1,8 +1,10 @@
 package check
 
 import (
+	"crypto/x509"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -17,6 +19,7 @@ const (
 	Expired           Reason = "expired"
 	CertificateOnDisk Reason = "certificate-not-loaded"
 	FilesNotUsed      Reason = "files-not-used"
+	NameMissing       Reason = "certificate-name-missing"
 )
 
 // ExpirySettings say when to warn.
@@ -24,6 +27,8 @@ type ExpirySettings struct {
 	// Warn is how long before a certificate or CRL expires the check begins to warn; see
 	// ExpiryMargin for those with a short lifetime.
 	Warn time.Duration `yaml:"warn" min:"1h" max:"3650d"`
+	// Names are the names that agents use for the master, as far as puppet.conf has them.
+	Names []string `yaml:"-"`
 }
 
 func expiry() Check {
@@ -45,6 +50,8 @@ func expiry() Check {
 				"renewed on disk, not loaded: pmcheck with-hold -- systemctl restart puppetserver"},
 			{FilesNotUsed, "", "repair the file that is named, or let pmcheck's user read it; pmcheck keeps using the last " +
 				"good files. Puppet Server would not start with a damaged one"},
+			{NameMissing, "", "agents that use the name refuse the master: renew its certificate with the name in " +
+				"dns_alt_names, as in pmcheck check --explain own-certificate-expired, or remove it from puppet.conf"},
 		},
 		Settings: s,
 		Observe:  func() Observer { return s.judge },
@@ -88,6 +95,10 @@ func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 		f.State, f.Reason = StateWarn, CertificateOnDisk
 		f.Detail = fmt.Sprintf("the certificate %s was renewed on disk, not loaded: the one in use expires at %s",
 			r.Own.Subject, r.TLS.Server.NotAfter.UTC().Format(time.RFC3339))
+	case len(r.lacking(s.Names)) > 0:
+		f.State, f.Reason = StateWarn, NameMissing
+		f.Detail = fmt.Sprintf("the master's certificate has only %s, not %s, which puppet.conf names",
+			strings.Join(r.TLS.Server.Names, ", "), strings.Join(r.lacking(s.Names), ", "))
 	case len(late) > 0 && first.renews:
 		f.State, f.Reason = StateWarn, RenewalOverdue
 		f.Detail = fmt.Sprintf("%s lives for %s and was not renewed: it expires at %s", first.what,
@@ -96,6 +107,17 @@ func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.what+" expires at "+end
 	}
 	return f
+}
+
+// lacking returns the names for which the master's certificate is not valid.
+func (r Result) lacking(names []string) []string {
+	if r.TLS == nil || len(r.TLS.Server.Names) == 0 {
+		return nil // agents then compare the common name with the certname
+	}
+	shown := x509.Certificate{DNSNames: r.TLS.Server.Names}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.Contains(shown.DNSNames, name) || shown.VerifyHostname(name) == nil
+	})
 }
 
 // renewed reports whether the host's certificate on disk is another than the one that the master

@@ -210,3 +210,25 @@ func TestRenewedCertificateIsLoadedByARestart(t *testing.T) {
 		t.Errorf("loaded: %s, %s", got.Reason, got.Detail)
 	}
 }
+
+func TestNamesThatAgentsUseMustBeInTheCertificate(t *testing.T) {
+	for _, tt := range []struct {
+		names, wanted []string
+		want          check.Reason
+	}{
+		{[]string{"m1.example.org", "puppet"}, []string{"puppet"}, check.OK},
+		{[]string{"m1.example.org"}, nil, check.OK},
+		{[]string{"m1.example.org"}, []string{"puppet", "m1.example.org"}, check.NameMissing},
+		{[]string{"*.example.org"}, []string{"puppet.example.org"}, check.OK},
+		{nil, []string{"puppet"}, check.OK}, // a certificate of the common name alone
+	} {
+		checks := check.All()
+		check.Settings[check.ExpirySettings](checks).Names = tt.wanted
+		expiry, _ := checks.Lookup(check.CheckExpiry)
+		shown := check.Certificate{Names: tt.names, NotAfter: time.Now().Add(9999 * time.Hour)}
+		r := check.Result{TLS: &check.TLS{Server: shown}}
+		if got := expiry.Observe()(r, time.Now()); got.Reason != tt.want || got.Health != "" {
+			t.Errorf("%v, wanted %v: %s, %q", tt.names, tt.wanted, got.Reason, got.Detail)
+		}
+	}
+}

@@ -41,8 +41,9 @@ func jruby() Check {
 		Reasons: []Cause{
 			{JRubyWarming, "", "wait: JRubies start one after another; if some never start, look for errors in " +
 				"puppetserver.log and for memory (JAVA_ARGS)"},
-			{JRubyBusy, "", "more agents than JRubies: raise max-active-instances, add a master, or spread the " +
-				"agents' runs (splay)"},
+			{JRubyBusy, "", "more agents than JRubies: raise max-active-instances in puppetserver.conf, add a master, or " +
+				"spread the agents' runs (splay); against herds set max-queued-requests there, 12 for each JRuby, with a " +
+				"max-retry-delay of a minute or more: agents from 5.3.1 on then come back later instead of failing"},
 			{JRubyStuck, "", "look at the oldest loan's request; a hanging generate(), ENC or PuppetDB query holds a " +
 				"JRuby for ever: restart puppetserver to get rid of it"},
 			{JRubyLocked, "", "a code deployment holds the pool (file-sync): if it does not end, look at " +

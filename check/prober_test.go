@@ -3,6 +3,9 @@ package check_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 	"time"
@@ -238,4 +241,27 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 			wantReason(t, p.Probe(t.Context()), check.Refused) // at once: not the end of the pending request
 		})
 	}
+}
+
+// TestPlainHTTPBehindATLSOffload: only for a master on this host.
+func TestPlainHTTPBehindATLSOffload(t *testing.T) {
+	m := newMaster(t)
+	offloaded := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/status/v1/services/jruby-metrics" || r.Host != certname {
+			http.NotFound(w, r)
+			return
+		}
+		io.WriteString(w, `{"state":"running"}`)
+	}))
+	p := newProber(t, m)
+	p.Address = offloaded.URL
+	for _, handshake := range []bool{true, false} {
+		r := p.Probe(t.Context())
+		wantReason(t, r, check.OK)
+		if r.TLS != nil || r.Anonymous != nil || r.Warning != nil || r.Handshake != handshake || len(p.Local()) != 1 {
+			t.Errorf("%+v, connections %v", r, p.Local())
+		}
+	}
+	offloaded.Close()
+	wantReason(t, p.Probe(t.Context()), check.Refused)
 }

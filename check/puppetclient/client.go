@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,12 +22,16 @@ const (
 	DefaultHandshake = 5 * time.Minute
 )
 
+const plainHTTP = "http://"
+
 // Client sends requests to a Puppet service over mutual TLS. It keeps a connection,
 // since a handshake costs Puppet Server about ten times as much as a request. The
 // exported fields must be set before the first use. A Client is safe for concurrent
 // use: while one request hangs, others get a connection of their own.
 type Client struct {
-	Address     string // host:port to connect to
+	// Address is the host:port to connect to. With http:// before it, requests are plain HTTP: for a
+	// server on this host whose TLS ends elsewhere.
+	Address     string
 	ServerName  string // the server's certname: TLS server name and Host header
 	Credentials *Credentials
 	Timeout     time.Duration // for a whole request; 0 means DefaultTimeout
@@ -61,6 +66,7 @@ func (c *Client) Close() {
 
 func (c *Client) init() {
 	c.transport = &http.Transport{
+		DialContext:            c.dial,
 		DialTLSContext:         c.dial,
 		MaxIdleConnsPerHost:    1,
 		MaxResponseHeaderBytes: 64 << 10,
@@ -90,9 +96,16 @@ func (c *Client) renew(now time.Time) (*material, error) {
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
-	raw, err := connect(ctx, c.Address)
+	address, plain := strings.CutPrefix(c.Address, plainHTTP)
+	raw, err := connect(ctx, address)
 	if err != nil {
 		return nil, err
+	}
+	if plain {
+		made := &conn{Conn: raw, client: c, born: time.Now()}
+		c.open.Store(made, nil)
+		c.conn.Store(made)
+		return made, nil
 	}
 	m := c.material.Load()
 	made := &conn{client: c, born: time.Now()}
@@ -100,12 +113,13 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if made.trouble = m.trouble(made.born); made.trouble != nil {
 		own = &tls.Certificate{}
 	}
-	made.Conn = tls.Client(raw, m.clientConfig(c.ServerName, own))
-	if err := made.HandshakeContext(ctx); err != nil {
+	made.tls = tls.Client(raw, m.clientConfig(c.ServerName, own))
+	made.Conn = made.tls
+	if err := made.tls.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, err
 	}
-	made.expires = m.nextExpiry(made.ConnectionState().PeerCertificates, made.born)
+	made.expires = m.nextExpiry(made.tls.ConnectionState().PeerCertificates, made.born)
 	c.open.Store(made, nil)
 	c.conn.Store(made)
 	return made, nil
@@ -141,12 +155,15 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	m, err := c.renew(time.Now())
 	a := m.described
 	a.URL, a.Warning = "https://"+c.Address+r.Path, err
+	if strings.HasPrefix(c.Address, plainHTTP) {
+		a.URL, a.Warning = c.Address+r.Path, nil
+	}
 	var used *conn
 	err = c.roundTrip(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		used, a.Handshake = got.Conn.(*conn), !got.Reused
 	}}), r, &a)
-	if used != nil && (err == nil || a.Handshake) {
-		a.TLS = describeTLS(used.ConnectionState())
+	if used != nil && used.tls != nil && (err == nil || a.Handshake) {
+		a.TLS = describeTLS(used.tls.ConnectionState())
 	}
 	if used != nil {
 		a.Anonymous = used.trouble

@@ -14,7 +14,8 @@ import (
 // net/http always has a read pending on an idle connection, so its end is noticed at
 // once, long before the next request.
 type conn struct {
-	*tls.Conn
+	net.Conn
+	tls     *tls.Conn // Conn; nil over plain HTTP
 	client  *Client
 	born    time.Time
 	expires time.Time             // when the first of its certificates and CRLs does, after born; zero if none does

@@ -109,9 +109,15 @@ func OwnAddresses() (own []netip.Addr) {
 	return own
 }
 
-// split returns the parts of a host:port.
+// IsLocal reports whether the host in address, a host:port, is localhost or an address of this host.
+func IsLocal(address string) bool {
+	host, _, err := split(address)
+	return err == nil && slices.ContainsFunc(addresses(host), isLocal)
+}
+
+// split returns the parts of a host:port, which may have http:// before it.
 func split(address string) (host string, port uint16, err error) {
-	host, text, err := net.SplitHostPort(address)
+	host, text, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
 	if err != nil {
 		return "", 0, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,9 +23,12 @@ import (
 // ErrNoDaemon is wrapped by errors of a Client that gets no answer from a daemon.
 var ErrNoDaemon = errors.New("the daemon does not answer")
 
-// Bounds on what is read from a daemon.
+// Bounds on what is read from a daemon. The status of a master with 5,000 requests has 600 KiB and
+// 15,000 values. In memory a value can take a hundred times what it takes in JSON, as one of
+// {"services":[{},{},… does.
 const (
-	maxStatus  = 16 << 20
+	maxStatus  = 2 << 20
+	maxValues  = 20_000
 	maxRefusal = 200
 )
 
@@ -87,7 +91,7 @@ func (c Client) get(ctx context.Context, path string) (Status, error) {
 		return Status{}, fmt.Errorf("%s answers %s%s", where, printable(resp.Status), told(resp.Body))
 	}
 	var s Status
-	err = json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s)
+	err = decode(resp.Body, &s)
 	switch {
 	case err != nil && ctx.Err() != nil: // a daemon that hangs in the middle of its answer
 		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, foreignError{err})
@@ -116,6 +120,18 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// decode reads a status, within its bounds.
+func decode(body io.Reader, s *Status) error {
+	data, err := io.ReadAll(io.LimitReader(body, maxStatus+1))
+	switch {
+	case err != nil:
+		return err
+	case len(data) > maxStatus || bytes.Count(data, []byte(","))+bytes.Count(data, []byte("{")) > maxValues:
+		return errors.New("the answer is too long")
+	}
+	return json.Unmarshal(data, s)
 }
 
 // told returns the first line of a refusal's body, in which pmcheck names the setting.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -49,5 +50,26 @@ func TestADaemonThatHangsInItsAnswerDoesNotAnswer(t *testing.T) {
 	defer close(hangs)
 	if _, err := (api.Client{URL: server.URL}).Status(ctx); !errors.Is(err, api.ErrNoDaemon) {
 		t.Errorf("%v, want ErrNoDaemon", err)
+	}
+}
+
+// TestHostileStatusIsRefusedBeforeItIsDecoded: a value takes up to a hundred times as much memory as
+// in JSON.
+func TestHostileStatusIsRefusedBeforeItIsDecoded(t *testing.T) {
+	for name, item := range map[string]string{
+		"objects": "{},", "nulls": "null,", "texts": `"",`, "deep": `{"mode":{`, "holds": `{"holder":""},`,
+	} {
+		body := `{"services":[` + strings.Repeat(item, (16<<20)/len(item))
+		master := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, body)
+		}))
+		defer master.Close()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := api.Client{URL: master.URL}.Status(t.Context())
+		runtime.ReadMemStats(&after)
+		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || used > 32 {
+			t.Errorf("%s: %v, after %d MiB; want an error and at most 32", name, err, used)
+		}
 	}
 }

@@ -138,6 +138,11 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"eject for what masters share", "checks: {puppetdb: eject, disk: eject}\n",
 			"F:1: checks.puppetdb: cannot be eject (the masters share what it looks at, so all of them would be taken out " +
 				"in the same minute)"},
+		{"plain HTTP to another host", "probe: {address: 'http://192.0.2.1:8080'}\n",
+			"F:1: probe.address: http://192.0.2.1:8080 is on another host (plain HTTP is for a master on this host, whose TLS " +
+				"ends at the balancer)"},
+		{"plain HTTP without a port", "probe: {address: 'http://localhost'}\n",
+			"F:1: probe.address: http://localhost is not a host and port (such as localhost:8140)"},
 		{"fall", "probe: {fall: 101}\n", "F:1: probe.fall: 101 is out of range (1 to 100)"},
 		{"level", "log: {level: warning}\n", "F:1: log.level: warning is not one of debug, info, warn, error"},
 		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",

@@ -11,11 +11,13 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // Probe says how the master is probed. All paths are absolute and name PEM files.
 type Probe struct {
-	// Address is the master's host:port.
+	// Address is the master's host:port; with http:// before it for one on this host whose TLS ends
+	// at the balancer.
 	Address string `yaml:"address"`
 	// Certname is the master's name: TLS server name, Host header, certificate subject.
 	Certname string `yaml:"certname"`
@@ -93,7 +95,10 @@ func (c Config) Detection(inter time.Duration, fall int) Detection {
 }
 
 func (j judge) probe(p Probe) {
-	j.rule("probe.address", isTarget(p.Address), show(p.Address)+" is not a host and port", "such as localhost:8140")
+	target, plain := strings.CutPrefix(p.Address, "http://")
+	j.rule("probe.address", isTarget(target), show(p.Address)+" is not a host and port", "such as localhost:8140")
+	j.rule("probe.address", !plain || !isTarget(target) || tcp.IsLocal(target), show(p.Address)+" is on another host",
+		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
 	j.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
 		"lower case, no spaces, no slash")
 	j.rule("probe.timeout", p.Timeout < p.Interval,

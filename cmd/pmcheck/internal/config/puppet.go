@@ -45,6 +45,7 @@ func (o Options) askPuppet(c *Config, origins map[string]place, faults *faults) 
 	p.port()
 	p.revocation()
 	p.environment()
+	p.names()
 	if p.certname() {
 		p.path("probe.certificate", &c.Probe.Certificate, "hostcert")
 		p.path("probe.key", &c.Probe.Key, "hostprivkey")
@@ -161,6 +162,25 @@ func (p *puppetHost) environment() {
 	r := p.conf.resolve("environment")
 	if r.err == nil && regexp.MustCompile(`^\w+$`).MatchString(r.value) {
 		p.config.Probe.Environment = r.value
+	}
+}
+
+// names takes the names that agents use for this master: those in dns_alt_names, and server, if
+// ca_server is another, so that server is not there to reach the CA.
+func (p *puppetHost) names() {
+	expiry := check.Settings[check.ExpirySettings](p.config.Checks)
+	if _, r, ok := p.setting("dns_alt_names"); ok {
+		for _, name := range strings.Split(r.value, ",") {
+			name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
+			if name != "" && !strings.Contains(name, ":") { // which is IP: and an address
+				expiry.Names = append(expiry.Names, strings.ToLower(name))
+			}
+		}
+	}
+	_, server, ok := p.setting("server")
+	_, ca, other := p.setting("ca_server")
+	if ok && other && server.value != ca.value && !slices.Contains(expiry.Names, server.value) {
+		expiry.Names = append(expiry.Names, strings.ToLower(server.value))
 	}
 }
 

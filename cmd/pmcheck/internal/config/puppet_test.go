@@ -299,6 +299,26 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 	return config.Load(config.Options{File: "F", Root: root(t, all), Hostname: hostname("M1")})
 }
 
+func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {
+	for conf, want := range map[string][]string{
+		"": nil,
+		"dns_alt_names = puppet, DNS:Puppet.example.org,IP:192.0.2.1,\n": {"puppet", "puppet.example.org"},
+		"server = ca.example.org\n":                                      nil, // it may be there for the CA
+		"server = pool.example.org\nca_server = ca.example.org\n":        {"pool.example.org"},
+		"server = ca\nca_server = ca\n":                                  nil,
+	} {
+		l, err := config.Load(config.Options{Root: root(t, map[string]string{
+			oldConf: "[main]\ncertname = m1\n" + conf, "/var/lib/puppet/ssl/": "",
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := check.Settings[check.ExpirySettings](l.Config.Checks).Names; !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", conf, got, want)
+		}
+	}
+}
+
 // A broken setting in puppet.conf does not matter if pmcheck.yaml overrides it.
 func TestPuppetIsAskedOnlyWhatIsMissing(t *testing.T) {
 	_, err := load(t, map[string]string{aioConf: "certname = $nonesuch\nhostcrl = x\nssldir = $ssldir\n"},

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -67,7 +68,7 @@ func Open() error {
 
 // Run closes and opens the gate as the holds ask until ctx ends, and leaves it open.
 func (g *Gate) Run(ctx context.Context) (err error) {
-	_, port, err := net.SplitHostPort(g.Settings.Probe.Address)
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(g.Settings.Probe.Address, "http://"))
 	if err != nil {
 		return err
 	}

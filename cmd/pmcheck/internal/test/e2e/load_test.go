@@ -13,6 +13,23 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
+// testQuiet: a healthy master that nobody else asks gets one request for each probe.interval.
+func testQuiet(t *testing.T, s *lab.PuppetServer) {
+	window := 20 * time.Second
+	if long() {
+		window = 10 * time.Minute
+	}
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	r.WaitVerdict("healthy: ok", time.Minute)
+	before := s.Requests("/")
+	lab.Pause(t, window)
+	got, want := s.Requests("/")-before, int(window/(5*time.Second))
+	measured(t, "requests in "+window.String(), got)
+	if got < want-1 || got > want+1 {
+		t.Errorf("%d requests, want %d", got, want)
+	}
+}
+
 // testChecksCostNoProbes: however many balancers ask, Puppet Server is probed at the
 // configured interval and not more often.
 func testChecksCostNoProbes(t *testing.T, s *lab.PuppetServer) {

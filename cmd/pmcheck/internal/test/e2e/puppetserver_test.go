@@ -22,6 +22,7 @@ func TestPuppetServer(t *testing.T) {
 		run  func(*testing.T, *lab.PuppetServer)
 	}{
 		{"the stand-in answers alike", testStandIn},
+		{"quiet", testQuiet},
 		{"checks cost no probes", testChecksCostNoProbes},
 		{"drained", testDrained},
 		{"killed", testKilled},
