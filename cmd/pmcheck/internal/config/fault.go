@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agext/levenshtein"
+	"github.com/xrash/smetrics"
 )
 
 // Fault is one mistake in a configuration. It is an error.
@@ -130,7 +130,7 @@ func distance(a, b string) int {
 	if swapped(a, b) {
 		return 1
 	}
-	return levenshtein.Distance(a, b, nil)
+	return smetrics.WagnerFischer(a, b, 1, 1, 1)
 }
 
 // swapped reports whether the words differ only in two neighbouring letters that are
