@@ -69,10 +69,10 @@ func (f Finding) absent(why string) Finding {
 	return f
 }
 
-// Outlived returns f for a master that has stopped answering since f was made: the
+// outlived returns f for a master that has stopped answering since f was made: the
 // old values are still shown, but the state is unknown and the reason NotKnown. Stale
 // would say that the check is stuck.
-func (f Finding) Outlived() Finding {
+func (f Finding) outlived() Finding {
 	return f.unknown("as it was before the master stopped answering")
 }
 

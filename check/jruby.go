@@ -78,7 +78,7 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	case r.Fault != nil && !r.Fault.Definite():
 		return c.found
 	case r.Fault != nil:
-		*c = poolCheck{JRubySettings: c.JRubySettings, found: c.found.Outlived()}
+		*c = poolCheck{JRubySettings: c.JRubySettings, found: c.found.outlived()}
 		return c.found
 	case r.Pool == nil:
 		c.found = f.unknown(fmt.Sprint(r.PoolErr))

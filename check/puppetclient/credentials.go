@@ -55,7 +55,7 @@ func (c *Credentials) material(force bool) (*material, error) {
 	changed := force || c.good == nil || c.err != nil
 	for i, path := range c.paths() {
 		info, _ := os.Stat(path) // reload reports the error
-		changed = changed || !SameFile(info, c.infos[i])
+		changed = changed || !sameFile(info, c.infos[i])
 		c.infos[i] = info
 	}
 	if changed {
@@ -75,9 +75,9 @@ func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
 	return m.clientConfig(serverName, &m.own), nil
 }
 
-// SameFile reports whether a file looks unchanged. It is false for nil, a file that could not
+// sameFile reports whether a file looks unchanged. It is false for nil, a file that could not
 // be examined.
-func SameFile(a, b fs.FileInfo) bool {
+func sameFile(a, b fs.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 

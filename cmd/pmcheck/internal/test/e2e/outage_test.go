@@ -120,6 +120,22 @@ func testStopped(t *testing.T, s *lab.PuppetServer) {
 	measured(t, "SIGCONT to UP", b.waitForStatus("UP", continued, 15*time.Second)["bare"])
 }
 
+// testPaused: a JVM that collects garbage for most of each second, as one does whose heap is nearly
+// full, accepts connections in between, and stays in service.
+func testPaused(t *testing.T, s *lab.PuppetServer) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	r.WaitVerdict("healthy: ok", time.Minute)
+	answers := r.Record(50 * time.Millisecond)
+	for began := time.Now(); time.Since(began) < 20*time.Second; {
+		s.Signal(syscall.SIGSTOP)
+		time.Sleep(900 * time.Millisecond)
+		s.Signal(syscall.SIGCONT)
+		time.Sleep(150 * time.Millisecond)
+	}
+	answers.Stop().AssertOnly("200 Puppet Server is running.")
+	r.WaitVerdict("healthy: ok", time.Minute)
+}
+
 // documented returns the times that pmcheck itself documents until a balancer with this
 // line marks a master DOWN: one that was killed, and one that stopped answering.
 func documented(r *lab.Site, l line) (killed, silent time.Duration) {

@@ -26,6 +26,7 @@ func TestPuppetServer(t *testing.T) {
 		{"checks cost no probes", testChecksCostNoProbes},
 		{"drained", testDrained},
 		{"killed", testKilled},
+		{"paused", testPaused},
 		{"stopped", testStopped},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, s) }) {
