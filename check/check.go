@@ -38,8 +38,8 @@ type Check struct {
 	Observe func() Observer
 }
 
-// Observer returns the finding for the result of a probe. It may remember results, so each must
-// be observed once, in order.
+// Observer returns the finding for the result of a probe; a zero one changes nothing. It may remember
+// results, so each must be observed once, in order.
 type Observer func(r Result, now time.Time) Finding
 
 // Cause is a reason, with what an operator can do about it.

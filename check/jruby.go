@@ -73,10 +73,10 @@ type poolCheck struct {
 func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	f := Finding{Check: CheckJRuby, Checked: r.Asked}
 	switch {
-	case r.Fault != nil && c.found.Check == "":
-		return f.absent("the master has not answered yet")
 	case r.Fault != nil && !r.Fault.Definite():
 		return c.found
+	case r.Fault != nil && c.found.Check == "":
+		return f.absent("the master has not answered yet")
 	case r.Fault != nil:
 		*c = poolCheck{JRubySettings: c.JRubySettings, found: c.found.outlived()}
 		return c.found

@@ -191,6 +191,7 @@ func TestPoolFollowsTheResults(t *testing.T) {
 		health  Health
 	}{
 		{"never answered", []Result{fault(Refused)}, StateNone, ""},
+		{"silent, as far as it is remembered", []Result{fault(Timeout)}, "", ""},
 		{"one of three is missing, of unknown age", []Result{answered(pool(3, 2, nil, nil))}, StateBad, Warming},
 		{"in a young server", []Result{answered(young)}, StateBad, Warming},
 		{"in an old server", []Result{answered(old)}, StateWarn, Busy},

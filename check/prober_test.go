@@ -77,9 +77,9 @@ func TestProbeFindsTheReasonOfEachState(t *testing.T) {
 			if err := m.Set(tt.state); err != nil {
 				t.Fatal(err)
 			}
-			p.Timeout = 5 * time.Second
+			p.Wait = 5 * time.Second
 			if tt.want == check.Timeout {
-				p.Timeout = 100 * time.Millisecond
+				p.Wait = 100 * time.Millisecond
 			}
 			r := p.Probe(context.Background())
 			wantReason(t, r, tt.want)

@@ -39,8 +39,12 @@ func (f *findings) configure(checks check.List, maxAge map[string]time.Duration)
 // observe records the findings of the checks that look at the result of a probe.
 func (f *findings) observe(r check.Result, now time.Time) {
 	for _, c := range f.checks {
-		if observe := f.observers[c.Name]; observe != nil {
-			f.latest[c.Name] = observe(r, now)
+		observe := f.observers[c.Name]
+		if observe == nil {
+			continue
+		}
+		if found := observe(r, now); found.Check != "" {
+			f.latest[c.Name] = found
 		}
 	}
 }

@@ -80,6 +80,20 @@ func TestPoolIsNotShownForAMasterWithoutOne(t *testing.T) {
 	}
 }
 
+// After a reload of the configuration, a master that is silent is still the one that was stuck.
+func TestAReloadForgetsNothingOfASilentMaster(t *testing.T) {
+	f := newFindings()
+	checks := config.Default().Checks
+	f.configure(checks, nil)
+	stuck := &check.Pool{Size: 1, Borrowed: []check.Loan{{Seconds: 600}}, Waiting: []check.Loan{{Seconds: 500}}}
+	f.observe(check.Result{Pool: stuck}, time.Now())
+	f.configure(checks, nil)
+	f.observe(check.Result{Fault: &check.Fault{Reason: check.Timeout}}, time.Now())
+	if got := f.latest[check.CheckJRuby].Reason; got != check.JRubyStuck {
+		t.Errorf("%s, want %s", got, check.JRubyStuck)
+	}
+}
+
 // Between the time when the last result expires and the next run, such a check would look stuck.
 func TestACheckThatRunsInVainIsNotStale(t *testing.T) {
 	for _, name := range []string{check.CheckDisk, check.CheckPuppetDB} {
