@@ -7,10 +7,7 @@ import (
 	"time"
 )
 
-const (
-	waiting = "503 unknown: own-files-unreadable"
-	serving = "200 Puppet Server is running."
-)
+const serving = "200 Puppet Server is running."
 
 // TestPmcheckCanBeInstalledBeforePuppet: the daemon gets Puppet's group once that exists.
 func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
@@ -27,7 +24,7 @@ func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
 		s.assertPrints("active", "systemctl", "is-active", unit)
 	}
 	s.assertPrints("running", "systemctl", "is-system-running")
-	s.waitForAnswer(10*time.Second, waiting)
+	s.waitForAnswer(10*time.Second, "503 unhealthy: refused")
 	s.assertPrints("pmcheck", "id", "-nG", "pmcheck")
 	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
 

@@ -92,7 +92,7 @@ func TestRPMLeavesNothing(t *testing.T) {
 		s.assertPrints(want, "systemctl", "is-enabled", unit)
 	}
 	s.Host.MustRun("systemctl", "start", "pmcheck.service")
-	s.waitForAnswer(20*time.Second, "503 unknown: own-files-missing") // there is no Puppet on this host
+	s.waitForAnswer(20*time.Second, "503 unhealthy: refused") // no Puppet Server runs on this host
 	s.Host.MustRun("pmcheck", "drain")
 	s.Host.MustRun("pmcheck", "ready")
 	s.assertPrints("", "rpm", "--verify", "--nodeps", "pmcheck")
