@@ -19,6 +19,9 @@ const (
 	// maxPending is how long a request is left pending. Jetty ends a connection after 30 s
 	// without an answer.
 	maxPending = 30 * time.Second
+	// AcceptTime is how long a process may take to accept a connection. A full garbage
+	// collection, or one after the other, takes up to a second, however short Wait is.
+	AcceptTime = time.Second
 )
 
 // Prober probes one master. The exported fields, including those of Client, must be
@@ -38,8 +41,8 @@ type Prober struct {
 	// reason is ServiceNotFound.
 	Service string
 	// Accepts, if set, reports whether the master's process accepts a new connection before
-	// ctx ends. It is called if the master has not answered within a third of Wait. The error
-	// says why that is not known.
+	// ctx ends, which is after AcceptTime. It is called if the master has not answered within
+	// a third of Wait. The error says why that is not known.
 	Accepts func(ctx context.Context) (bool, error)
 
 	mu       sync.Mutex // held during a probe
@@ -52,19 +55,16 @@ type Prober struct {
 	noPool   error                              // why a search has found no pool
 }
 
-// Probe asks once. The result's Fault says what went wrong. Probe returns within Wait, or
-// when ctx is done.
+// Probe asks once. The result's Fault says what went wrong. Probe returns within Wait, or a third
+// of it and AcceptTime if that is longer, or when ctx is done.
 func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	asked := time.Now()
-	wait := cmp.Or(p.Wait, p.Timeout, puppetclient.DefaultTimeout)
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	again := p.pending.running != nil
-	r, silence, err := p.await(ctx, wait)
+	r, silence, err := p.await(ctx)
 	if again && err == nil && r.Fault != nil && r.Fault.Reason.Side() == SideNetwork {
-		r, silence, err = p.await(ctx, wait) // what was pending has ended without an answer
+		r, silence, err = p.await(ctx) // what was pending has ended without an answer
 	}
 	if err != nil {
 		r = p.last
@@ -83,7 +83,10 @@ func (p *Prober) Probe(ctx context.Context) Result {
 // await waits for the answer to the request that is pending, or to a new one. If it does not
 // come soon, await finds out whether the master accepts connections. The error says that there
 // is no answer yet.
-func (p *Prober) await(ctx context.Context, wait time.Duration) (Result, Silence, error) {
+func (p *Prober) await(ctx context.Context) (Result, Silence, error) {
+	wait := cmp.Or(p.Wait, p.Timeout, puppetclient.DefaultTimeout)
+	late, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	soon, cancel := context.WithTimeout(ctx, wait/3)
 	defer cancel()
 	if p.pending.running == nil {
@@ -96,7 +99,7 @@ func (p *Prober) await(ctx context.Context, wait time.Duration) (Result, Silence
 		return r, Unexplained, nil
 	}
 	silence := p.look(ctx)
-	r, err = p.pending.wait(ctx, p.Address)
+	r, err = p.pending.wait(late, p.Address)
 	return r, silence, err
 }
 
@@ -105,6 +108,8 @@ func (p *Prober) look(ctx context.Context) Silence {
 	if p.Accepts == nil {
 		return Unexplained
 	}
+	ctx, cancel := context.WithTimeout(ctx, AcceptTime)
+	defer cancel()
 	switch accepts, err := p.Accepts(ctx); {
 	case err != nil:
 		return Unexplained

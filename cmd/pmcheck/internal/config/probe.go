@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/drain/tcp"
@@ -67,8 +68,11 @@ func (p Probe) Credentials() *puppetclient.Credentials {
 }
 
 // silence is the longest normal time from one result to the verdict that the master is silent:
-// one interval, then Fall timeouts, each followed by the next attempt at once.
-func (p Probe) silence() time.Duration { return p.Interval + time.Duration(p.Fall)*p.Timeout }
+// one interval, then Fall timeouts, each followed by the next attempt at once, or the time in which
+// a process must accept a connection.
+func (p Probe) silence() time.Duration {
+	return p.Interval + max(time.Duration(p.Fall)*p.Timeout, p.Timeout/3+check.AcceptTime)
+}
 
 // maxAge returns MaxAge. A verdict must outlive the longest normal gap, or a slow master would be
 // unknown instead of unhealthy. One more interval covers a probe that a busy scheduler started late.
