@@ -14,13 +14,12 @@ import (
 const keepExpired = 24 * time.Hour
 
 // Put sets the hold of h.Holder on h.Service to h.Mode, with h.Reason, h.By and
-// h.Until, in the directory that h.UntilReboot names, and returns it as it is
+// h.Leaving, h.Until, in the directory that h.UntilReboot names, and returns it as it is
 // read back. Other fields of h are ignored. If By is empty and root calls through
-// sudo, By becomes the user who called sudo. A hold of mode [Ready] holds nothing;
-// it announces a later hold.
+// sudo, By becomes the user who called sudo.
 //
 // A hold of the same holder and service is replaced: it keeps its Since while it
-// is in effect, unless it held nothing so far, and moves if it is in the other
+// is in effect, and moves if it is in the other
 // directory. At any moment at least one of the two exists. When Put returns without an
 // error, the hold is on stable storage. After a [*WriteError] the old hold is in place,
 // with two exceptions: if Op is "remove", both are in place; if Op is "sync", the new
@@ -37,8 +36,8 @@ func (s *Store) prepare(h Hold) error {
 	switch {
 	case h.UntilReboot && s.UntilReboot == "":
 		return errors.New("no directory for holds until reboot")
-	case h.Mode != Ready && h.Mode != Drain && h.Mode != Maint:
-		return fmt.Errorf("hold %s: mode %q is not ready, drain or maint", h.Holder, h.Mode)
+	case h.Mode != Drain && h.Mode != Maint:
+		return fmt.Errorf("hold %s: mode %q is not drain or maint", h.Holder, h.Mode)
 	case !h.InEffect(s.now()):
 		return fmt.Errorf("hold %s: the end %s has passed", h.Holder, h.Until.Format(time.RFC3339))
 	}
@@ -56,7 +55,7 @@ func (s *Store) successor(h Hold, old []Hold) Hold {
 	now := s.now()
 	h.Since = now.UTC().Truncate(time.Second)
 	for _, o := range old {
-		if o.Code == "" && o.InEffect(now) && o.Since.Before(h.Since) && (o.Mode != Ready || h.Mode == Ready) {
+		if o.Code == "" && o.InEffect(now) && o.Since.Before(h.Since) {
 			h.Since = o.Since
 		}
 	}

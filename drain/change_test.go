@@ -98,8 +98,8 @@ func TestPutRefusesAnInvalidHold(t *testing.T) {
 		hold drain.Hold
 		want string
 	}{
-		{"unknown mode", drain.Hold{Holder: "a", Mode: "Drain"}, `mode "Drain" is not ready, drain or maint`},
-		{"no mode", drain.Hold{Holder: "a"}, `mode "" is not ready, drain or maint`},
+		{"unknown mode", drain.Hold{Holder: "a", Mode: "Drain"}, `mode "Drain" is not drain or maint`},
+		{"no mode", drain.Hold{Holder: "a"}, `mode "" is not drain or maint`},
 		{"no holder", drain.Hold{Mode: drain.Drain}, "holder: name"},
 		{"path as holder", drain.Hold{Holder: "../a", Mode: drain.Drain}, "holder: name"},
 		{"path as service", drain.Hold{Holder: "a", Service: "../a", Mode: drain.Drain}, "service: name"},

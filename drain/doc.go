@@ -17,6 +17,7 @@
 //	{
 //	  "version": 1,
 //	  "mode": "drain",
+//	  "leaving": "turn",
 //	  "reason": "kernel update",
 //	  "by": "alice",
 //	  "since": "2026-03-01T09:00:00Z",
@@ -27,9 +28,9 @@
 // stable; an incompatible one will have another version.
 //
 //   - version: the number 1. Without it the file is of version 1.
-//   - mode: "drain", "maint" or "ready". A hold of mode ready asks for nothing.
-//     It announces a hold to come, as the guard's does, and is for tools that prefer
-//     to change a file over removing it.
+//   - mode: "drain" or "maint".
+//   - leaving: "turn" or "spare" while the holder's work has not begun: a balancer is told of
+//     the hold only if it can do without the master. Without it, every balancer is told at once.
 //   - reason: text for operators. A character that is not printable, such as a line
 //     end, is shown as a space.
 //   - by: the name of the user who set the hold, which is not verified. It is shown

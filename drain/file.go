@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 )
 
@@ -19,6 +18,7 @@ const (
 type file struct {
 	Version int        `json:"version"`
 	Mode    Mode       `json:"mode"`
+	Leaving Leaving    `json:"leaving,omitempty"`
 	Reason  string     `json:"reason,omitempty"`
 	By      string     `json:"by,omitempty"`
 	Since   *time.Time `json:"since,omitempty"`
@@ -29,7 +29,7 @@ type file struct {
 // service, owner and directory: these are in the file's name and attributes. Encode
 // returns an error if the content would not be valid.
 func (h Hold) Encode() ([]byte, error) {
-	f := file{Version: fileVersion, Mode: h.Mode, Reason: oneLine(h.Reason), By: oneLine(h.By)}
+	f := file{Version: fileVersion, Mode: h.Mode, Leaving: h.Leaving, Reason: oneLine(h.Reason), By: oneLine(h.By)}
 	h.Since, h.Until = h.Since.UTC(), h.Until.UTC()
 	if !h.Since.IsZero() {
 		f.Since = &h.Since
@@ -62,6 +62,7 @@ func Parse(data []byte) (Hold, error) {
 	if err := decodeObject(data, map[string]any{
 		"version": &f.Version,
 		"mode":    &f.Mode,
+		"leaving": &f.Leaving,
 		"reason":  &f.Reason,
 		"by":      &f.By,
 		"since":   &f.Since,
@@ -72,7 +73,7 @@ func Parse(data []byte) (Hold, error) {
 	if err := f.check(); err != nil {
 		return Hold{}, err
 	}
-	h := Hold{Mode: f.Mode, Reason: oneLine(f.Reason), By: oneLine(f.By)}
+	h := Hold{Mode: f.Mode, Leaving: f.Leaving, Reason: oneLine(f.Reason), By: oneLine(f.By)}
 	if f.Since != nil {
 		h.Since = f.Since.UTC()
 	}
@@ -89,8 +90,10 @@ func (f file) check() error {
 		return fmt.Errorf("version %d of the format is unknown, want %d", f.Version, fileVersion)
 	case f.Mode == "":
 		return errors.New("no mode")
-	case !slices.Contains(f.Mode.Words(), string(f.Mode)):
-		return fmt.Errorf("mode %q is not ready, drain or maint", f.Mode)
+	case f.Mode != Drain && f.Mode != Maint:
+		return fmt.Errorf("mode %q is not drain or maint", f.Mode)
+	case !f.Leaving.known():
+		return fmt.Errorf("leaving %q is not turn or spare", f.Leaving)
 	}
 	return errors.Join(checkTime("since", f.Since), checkTime("until", f.Until))
 }

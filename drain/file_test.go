@@ -17,7 +17,10 @@ func TestParseIsStrict(t *testing.T) {
 		err      string
 	}{
 		{name: "mode alone", in: `{"mode":"drain"}`, want: drain.Hold{Mode: drain.Drain}},
-		{name: "ready holds nothing", in: `{"mode":"ready"}`, want: drain.Hold{Mode: drain.Ready}},
+		{name: "leaving", in: `{"mode":"drain","leaving":"turn"}`,
+			want: drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn}},
+		{name: "ready is no wish", in: `{"mode":"ready"}`, err: `mode "ready" is not`},
+		{name: "leaving in another way", in: `{"mode":"drain","leaving":"firm"}`, err: `leaving "firm" is not`},
 		{
 			name: "all fields",
 			in: `{"version":1,"mode":"maint","reason":"disk","by":"alice",` +
@@ -106,7 +109,7 @@ func FuzzHold(f *testing.F) {
 	f.Add([]byte(`{"mode":"drain"}`))
 	f.Add([]byte(`{"version":1,"mode":"maint","reason":"a\tb","by":"é",` +
 		`"since":"2026-03-01T13:00:00.123+01:00","until":null}`))
-	f.Add([]byte(`{"mode":"ready","until":"9999-12-31T23:59:59.999999999Z"}`))
+	f.Add([]byte(`{"mode":"drain","leaving":"spare","until":"9999-12-31T23:59:59.999999999Z"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		hold, err := drain.Parse(data)
 		if err != nil {

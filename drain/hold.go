@@ -2,6 +2,7 @@ package drain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -11,9 +12,9 @@ import (
 const (
 	// Operator is the holder that commands use when none is named.
 	Operator = "operator"
-	// Guard is the holder of the guard's hold. In mode [Ready] it holds nothing, and
-	// announces that a stop of the service waits.
-	Guard = "guard"
+	// Guard is the holder of the guard's hold while the service stops, and Reload while it reloads.
+	Guard  = "guard"
+	Reload = "reload"
 	// Directory is the holder of the hold that stands for a holds directory
 	// which cannot be trusted or read, or which has replaced another one.
 	Directory = "directory"
@@ -22,6 +23,29 @@ const (
 // Unreadable is the [Hold.Code] of a hold that stands for something on disk
 // that cannot be read. Such a hold has mode [Maint].
 const Unreadable = "hold-unreadable"
+
+// Leaving says what a hold waits for before balancers are told of it. A work that makes the master
+// unfit may begin once the hold is firm.
+type Leaving string
+
+// The values of [Hold.Leaving], from the least to the most patient.
+const (
+	// Firm waits for nobody: every balancer is told.
+	Firm Leaving = ""
+	// LeavingBesideSpare tells a balancer only while that has another server.
+	LeavingBesideSpare Leaving = "spare"
+	// LeavingInTurn tells a balancer only while that can also do without this master beside the others
+	// that are out.
+	LeavingInTurn Leaving = "turn"
+)
+
+// known reports whether l is one of the values.
+func (l Leaving) known() bool { return l.patience() >= 0 }
+
+// patience orders the values. It is negative for any other text.
+func (l Leaving) patience() int {
+	return slices.Index([]Leaving{Firm, LeavingBesideSpare, LeavingInTurn}, l)
+}
 
 // Hold is one party's wish for drain or maint. It is the JSON shown by
 // "pmcheck status --json"; the file on disk has fewer fields, see the package
@@ -32,7 +56,9 @@ type Hold struct {
 	Holder  string `json:"holder"`
 	Service string `json:"service,omitempty"` // from the file's name; empty means every service
 	Mode    Mode   `json:"mode"`              // what the holder wants
-	Reason  string `json:"reason,omitempty"`  // in words, on one line
+	// Leaving is not Firm while the holder's work has not begun.
+	Leaving Leaving `json:"leaving,omitempty"`
+	Reason  string  `json:"reason,omitempty"` // in words, on one line
 	// By is the user who set the hold, according to the file: a claim by its owner.
 	By string `json:"by,omitempty"`
 	// Owner is the user who owns the file, according to the kernel, or "uid N" when

@@ -85,6 +85,11 @@ func TestFreshHostIsInMaintUntilLift(t *testing.T) {
 	t.Cleanup(func() { unix.Umask(old) })
 	root := t.TempDir()
 	s := &drain.Store{Persistent: filepath.Join(root, "var", "holds"), UntilReboot: filepath.Join(root, "run", "holds")}
+	if _, err := s.LiftAll(); err == nil {
+		t.Error("directories were created where pmcheck is not installed")
+	}
+	must(t, os.Mkdir(filepath.Dir(s.Persistent), 0o755))
+	must(t, os.Mkdir(filepath.Dir(s.UntilReboot), 0o755))
 	snap := s.Read()
 	if mode, _ := snap.Mode("", time.Now()); mode != drain.Maint {
 		t.Errorf("mode %s", mode)
@@ -99,7 +104,7 @@ func TestFreshHostIsInMaintUntilLift(t *testing.T) {
 		t.Error(err)
 	}
 	wantHolds(t, &drain.Store{Persistent: s.Persistent, UntilReboot: s.UntilReboot, Now: time.Now}, "")
-	for _, dir := range []string{"var", "var/holds", "run", "run/holds"} {
+	for _, dir := range []string{"var/holds", "run/holds"} {
 		if fi, err := os.Stat(filepath.Join(root, dir)); err != nil || fi.Mode().Perm() != 0o755 {
 			t.Errorf("%s: %v, %v", dir, fi.Mode(), err)
 		}

@@ -12,9 +12,6 @@ const (
 	Maint Mode = "maint" // takes nothing
 )
 
-// Words lists the modes, from the least to the most strict.
-func (Mode) Words() []string { return []string{string(Ready), string(Drain), string(Maint)} }
-
 // StricterThan reports whether m is more strict than other.
 func (m Mode) StricterThan(other Mode) bool { return m.rank() > other.rank() }
 

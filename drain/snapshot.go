@@ -49,13 +49,25 @@ func (s Snapshot) Mode(service string, now time.Time) (Mode, []Hold) {
 	}
 	mode := Ready
 	by := s.filter(func(h Hold) bool {
-		if !h.InEffect(now) || !h.Covers(service) || mode.StricterThan(h.Mode) || h.Mode == Ready {
+		if !h.InEffect(now) || !h.Covers(service) || mode.StricterThan(h.Mode) {
 			return false
 		}
 		mode = h.Mode // the strictest holds come first
 		return true
 	})
 	return mode, by
+}
+
+// Leaving returns what the mode of service waits for at now. The least patient of the holds in effect
+// decides, be it less strict than others: balancers must not take a master back that one of them
+// has taken out.
+func (s Snapshot) Leaving(service string, now time.Time) Leaving {
+	holds := s.filter(func(h Hold) bool { return h.InEffect(now) && h.Covers(service) })
+	if len(holds) == 0 {
+		return Firm
+	}
+	least := slices.MinFunc(holds, func(a, b Hold) int { return cmp.Compare(a.Leaving.patience(), b.Leaving.patience()) })
+	return least.Leaving
 }
 
 // Expired returns the holds that ended after since and not after now, for the

@@ -24,7 +24,7 @@ func TestStrictestHoldIsTheMode(t *testing.T) {
 		},
 		{
 			name:  "the strictest wins",
-			files: map[string]string{"a.json": `{"mode":"drain"}`, "b.json": `{"mode":"maint"}`, "c.json": `{"mode":"ready"}`},
+			files: map[string]string{"a.json": `{"mode":"drain"}`, "b.json": `{"mode":"maint"}`},
 			want:  drain.Maint, by: "b:maint",
 		},
 		{
@@ -190,5 +190,43 @@ func TestWhoNamesOwnerAndClaim(t *testing.T) {
 		if got := h.Who(); got != want {
 			t.Errorf("%+v: %q, want %q", h, got, want)
 		}
+	}
+}
+
+func TestLeastPatientHoldDecides(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		files map[string]string
+		want  drain.Leaving
+	}{
+		{"no hold", nil, drain.Firm},
+		{"a hold that waits", map[string]string{"a.json": `{"mode":"drain","leaving":"turn"}`}, drain.LeavingInTurn},
+		{"a slot", map[string]string{
+			"a.json": `{"mode":"drain","leaving":"turn"}`,
+			"b.json": `{"mode":"drain","leaving":"spare"}`,
+		}, drain.LeavingBesideSpare},
+		{"a hold that does not say", map[string]string{
+			"a.json": `{"mode":"maint","leaving":"spare"}`,
+			"b.json": `{"mode":"drain"}`,
+		}, drain.Firm},
+		{"another service", map[string]string{
+			"a@ca.json": `{"mode":"drain"}`,
+			"b.json":    `{"mode":"drain","leaving":"turn"}`,
+		}, drain.LeavingInTurn},
+		{"unreadable", map[string]string{"a.json": `{`, "b.json": `{"mode":"drain","leaving":"turn"}`}, drain.Firm},
+		{"over", map[string]string{
+			"a.json": `{"mode":"drain","until":"2000-01-01T00:00:00Z"}`,
+			"b.json": `{"mode":"drain","leaving":"turn"}`,
+		}, drain.LeavingInTurn},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, c := newStore(t)
+			for name, content := range tc.files {
+				drop(t, s.Persistent, name, content)
+			}
+			if got := s.Read().Leaving("server", c.now()); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
 	}
 }

@@ -119,9 +119,10 @@ func TestWatchFollowsEachChange(t *testing.T) {
 		}, bad + " c:drain"},
 		{"parent removed", func() error { return os.RemoveAll(filepath.Dir(s.Persistent)) }, bad},
 		{"all created", func() error { // two levels up, which the kernel does not report
+			created := os.Mkdir(filepath.Dir(s.Persistent), 0o755)
 			_, err := s.LiftAll()
 			w.Accept()
-			return err
+			return errors.Join(created, err)
 		}, ""},
 	} {
 		if err := step.do(); err != nil {

@@ -22,17 +22,11 @@ func (s *Store) MakeUntilReboot() error {
 	return makeDir(s.UntilReboot)
 }
 
-// makeDir creates dir and its parents where they are missing, world-readable
-// whatever the umask: the daemon runs as another user than the commands.
+// makeDir creates dir if it is missing, world-readable whatever the umask: the daemon runs as another user
+// than the commands. Its parent must exist: it does wherever pmcheck is installed.
 func makeDir(dir string) error {
 	parent := filepath.Dir(dir)
 	err := os.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrNotExist) && parent != dir {
-		if err := makeDir(parent); err != nil {
-			return err
-		}
-		err = os.Mkdir(dir, 0o755)
-	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil // if it is something else, the next step says so
 	}

@@ -19,11 +19,12 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/pmcheck"},
 		{"cli"},
-		{"demo", "guard", "gate", "withhold"},
-		{"render", "wait"},
-		{"daemon", "rotation"},
+		{"demo", "gate"},
+		{"render", "daemon"},
+		{"leave"},
 		{"page", "metrics", "api", "front"},
-		{"answer", "balancer", "budget"},
+		{"balancer", "budget"},
+		{"answer"},
 		{"monitor"},
 		{"config", "check/checktest"},
 		{"check", "drain", "systemd"},
@@ -35,7 +36,6 @@ func layers() [][]string {
 // sideways returns, by package, the imports within a layer that are allowed.
 func sideways() map[string][]string {
 	return map[string][]string{
-		"daemon":  {"rotation"}, // a Status carries its obstacles
 		"page":    {"api"},
 		"metrics": {"api"},
 	}

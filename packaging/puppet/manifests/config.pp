@@ -14,6 +14,7 @@ class pmcheck::config {
     'balancers'    => $pmcheck::balancers,
     'services'     => $pmcheck::services,
     'fleet'        => $pmcheck::fleet,
+    'max_out'      => $pmcheck::max_out,
     'puppet'       => $pmcheck::puppet,
     'probe'        => $pmcheck::probe,
     'checks'       => $pmcheck::checks,

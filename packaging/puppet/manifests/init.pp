@@ -75,6 +75,8 @@
 # @param fleet
 #   The masters of the pool, the same list on each: for `pmcheck status --fleet`,
 #   for the times at which each may leave, and for the gate of the last one.
+# @param max_out
+#   How many masters of the pool may be out at one time: a number, or a percentage as a string.
 # @param puppet
 #   Where puppet.conf is.
 # @param probe
@@ -98,7 +100,7 @@
 # @param gate
 #   Whose connections the gate never refuses.
 # @param budget
-#   How many masters of a pool may be out. Without `database` there is no limit.
+#   The database that counts the masters of the pool that are out. Without `database` balancers do.
 # @param log
 #   How the daemon logs.
 # @param settings
@@ -127,6 +129,7 @@ class pmcheck (
   Optional[Array[Stdlib::IP::Address]]             $balancers                = undef,
   Optional[Array[Pmcheck::Service]]                $services                 = undef,
   Optional[Array[Pmcheck::Master]]                 $fleet                    = undef,
+  Optional[Pmcheck::Max_out]                       $max_out                  = undef,
   Pmcheck::Puppet                                  $puppet                   = {},
   Pmcheck::Probe                                   $probe                    = {},
   Pmcheck::Checks                                  $checks                   = {},

@@ -2,6 +2,5 @@
 type Pmcheck::Budget = Struct[{
     Optional['database'] => Pattern[/\Apostgres(ql)?:\/\/\S+\z/],
     Optional['pool']     => Pattern[/\A[0-9A-Za-z][0-9A-Za-z._-]{0,63}\z/],
-    Optional['max_out']  => Integer[1, 1000],
     Optional['lapse']    => Pmcheck::Duration,
 }]

@@ -5,10 +5,8 @@ package answer
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -24,16 +22,21 @@ const Serving = "Puppet Server is running."
 
 // Decide returns the answer for a mode and a verdict.
 //
-//	mode    verdict serves   answer
-//	ready   yes              200 Puppet Server is running.
-//	ready   no               503 verdict: reason
-//	drain   any              the code for drain, 503 by default; body drain
-//	maint   any              the code for maint, 503 by default; body maint
+//	mode    spare   verdict serves   answer
+//	ready   any     yes              200 Puppet Server is running.
+//	ready   any     no               503 verdict: reason
+//	drain   yes     any              the code for drain, 503 by default; body drain
+//	maint   yes     any              the code for maint, 503 by default; body maint
+//	drain   no      any              as ready
+//	maint   no      any              as ready
+//
+// Spare says that the balancer may lose the master. It is false only for a hold that is leaving, by
+// the rule of package balancer.
 //
 // A code below 400 means healthy to a balancer, and comes with the body of a good
 // answer. A balancer that chooses such a code for a mode asks for the verdict only, and
 // gets the code only while the verdict serves.
-func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
+func Decide(mode drain.Mode, v check.Verdict, codes Codes, spare bool) Answer {
 	code := http.StatusOK
 	switch mode {
 	case drain.Ready:
@@ -43,16 +46,13 @@ func Decide(mode drain.Mode, v check.Verdict, codes Codes) Answer {
 		mode, code = drain.Maint, codes.ForMaint()
 	}
 	switch {
-	case code >= http.StatusBadRequest:
+	case code >= http.StatusBadRequest && spare:
 		return Answer{Code: code, Body: string(mode)}
 	case !v.Health.Serves():
 		return Answer{Code: http.StatusServiceUnavailable, Body: string(v.Health) + ": " + string(v.Reason)}
 	}
+	if !spare {
+		code = http.StatusOK
+	}
 	return Answer{Code: code, Body: Serving}
-}
-
-// For returns the answer about a service at now, for a balancer with these codes.
-func For(s *monitor.State, service *monitor.Service, codes Codes, now time.Time) Answer {
-	mode, _ := s.Mode(service.Name, now)
-	return Decide(mode, service.Verdict.At(now), codes)
 }

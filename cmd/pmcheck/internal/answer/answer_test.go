@@ -50,8 +50,12 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 	}
 	for _, tt := range tests {
 		v := check.Verdict{Health: tt.health, Reason: check.Refused}
-		if got := Decide(tt.mode, v, tt.codes); got != tt.want {
+		if got := Decide(tt.mode, v, tt.codes, true); got != tt.want {
 			t.Errorf("%s, %s, %+v: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, tt.want)
+		}
+		ready := Decide(drain.Ready, v, tt.codes, true)
+		if got := Decide(tt.mode, v, tt.codes, false); got != ready {
+			t.Errorf("%s, %s, %+v, no spare: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, ready)
 		}
 	}
 }
@@ -100,7 +104,7 @@ func FuzzParseCodes(f *testing.F) {
 		codes, problem := ParseCodes(query)
 		for _, mode := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
 			for _, health := range []check.Health{check.Healthy, check.Busy, check.Unhealthy} {
-				a := Decide(mode, check.Verdict{Health: health, Reason: check.OK}, codes)
+				a := Decide(mode, check.Verdict{Health: health, Reason: check.OK}, codes, true)
 				if a.Code < 200 || a.Code > 599 {
 					t.Errorf("%q, %s, %s: code %d", query, mode, health, a.Code)
 				}

@@ -15,7 +15,8 @@ type Slot = budget.Slot
 type BudgetStatus struct {
 	Database string `json:"database"`
 	Pool     string `json:"pool"`
-	Allowed  int    `json:"allowed"` // masters that may be out, by this one's configuration
+	MaxOut   string `json:"max_out"` // by this master's configuration
+	Allowed  int    `json:"allowed"` // masters that may be out by that
 	// Out are the masters that are out and count, and Forced those among them that
 	// were too many.
 	Out    int    `json:"out"`
@@ -34,7 +35,7 @@ type BudgetStatus struct {
 
 // Take replaces what is known by an answer of the database.
 func (b *BudgetStatus) Take(v budget.View) {
-	b.Slots, b.Refused = v.Slots, v.Refused
+	b.Slots, b.Refused, b.Allowed = v.Slots, v.Refused, v.Allowed
 	_, b.Held = v.Own()
 	b.Out, b.Forced = 0, 0
 	for _, s := range v.Slots {
@@ -57,9 +58,9 @@ func (b *BudgetStatus) warnings() (list []string) {
 		list = append(list, b.Error+"; until it answers, drain and maint are refused")
 	}
 	for _, s := range b.Slots {
-		if !s.Own && s.MaxOut != b.Allowed {
-			list = append(list, fmt.Sprintf("budget.max_out is %d on %s and %d here: the stricter one binds itself alone",
-				s.MaxOut, s.Master, b.Allowed))
+		if !s.Own && s.MaxOut != b.MaxOut {
+			list = append(list, fmt.Sprintf("max_out is %s on %s and %s here: the stricter one binds itself alone",
+				s.MaxOut, s.Master, b.MaxOut))
 		}
 	}
 	return list

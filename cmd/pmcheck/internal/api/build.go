@@ -23,7 +23,6 @@ type Source struct {
 	Asked     time.Time // when one of them, or one that is gone, asked last
 	Budget    *BudgetStatus
 	Gate      *GateStatus
-	Others    *OthersStatus
 }
 
 // Build returns the status at now, without its obstacles.
@@ -43,7 +42,6 @@ func (src Source) Build(now time.Time) Status {
 		Fleet:         src.Settings.Fleet,
 		Budget:        src.Budget,
 		Gate:          src.Gate,
-		Others:        src.Others,
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()
@@ -65,10 +63,11 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 	return ServiceStatus{
 		Name:         v.Name,
 		Mode:         mode,
+		Leaving:      s.Leaving(v.Name, now),
 		ModeSince:    v.ModeSince,
 		Verdict:      verdict,
 		Hint:         verdict.Reason.Hint(),
-		Answer:       answer.Decide(mode, verdict, answer.Codes{}),
+		Answer:       answer.Decide(mode, verdict, answer.Codes{}, true),
 		ServingSince: since,
 		Probes:       v.Probes,
 	}

@@ -37,6 +37,10 @@ const (
 // waits for such a change gets a status at least this often.
 const HeldFor = time.Second
 
+// FleetAgent is the User-Agent of a master that asks another one on its way out of the pool. A daemon
+// does not take it for a balancer.
+const FleetAgent = "pmcheck-fleet"
+
 // Client reads a daemon's status: over the unix socket on this host, or over HTTP from
 // another host whose status_allow permits it. It trusts neither daemon: everything it
 // returns, including errors, is safe to print, and the services have valid names.

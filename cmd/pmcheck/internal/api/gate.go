@@ -51,22 +51,3 @@ func (g *GateStatus) warnings(now time.Time) (list []string) {
 	}
 	return list
 }
-
-// OthersStatus is what the other masters in Fleet said when the daemon asked them last.
-// It asks them while the gate runs, and for a quarter of an hour after that. A member is
-// listed as the configuration has it.
-type OthersStatus struct {
-	Asked time.Time `json:"asked"`
-	// Own is the member that means this master, by the certname in its answer or, if it has
-	// never answered, by one of this master's names; empty if none does.
-	Own     string   `json:"own,omitempty"`
-	Serving []string `json:"serving"`
-	Out     []string `json:"out"`     // do not serve, or do not answer, twice in a row
-	Unknown []string `json:"unknown"` // answer, but do not tell; see status_allow
-	// Missing did not serve at the last look, but did in the quarter of an hour before:
-	// they are expected back.
-	Missing []string `json:"missing"`
-}
-
-// Members returns how many other masters the fleet has.
-func (o *OthersStatus) Members() int { return len(o.Serving) + len(o.Out) + len(o.Unknown) }

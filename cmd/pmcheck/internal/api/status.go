@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -33,6 +32,8 @@ type (
 	Balancer = balancer.Balancer
 	// View is what a balancer reports about this master.
 	View = balancer.View
+	// Obstacle is one thing between a master and what is wanted of it.
+	Obstacle = balancer.Obstacle
 )
 
 // Status is everything the daemon knows.
@@ -60,8 +61,6 @@ type Status struct {
 	// Gate says whether new connections to the master's port are refused; nil while no
 	// gate runs on this host.
 	Gate *GateStatus `json:"gate,omitempty"`
-	// Others is what the rest of Fleet said last; nil unless a gate runs, or did lately.
-	Others *OthersStatus `json:"others,omitempty"`
 }
 
 // ServiceStatus is one service: what the operators want of it, what is true,
@@ -81,9 +80,12 @@ type ServiceStatus struct {
 	// Obstacles keep a held service from being idle, or a ready one from being in
 	// service. Without obstacles, it is.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
-	// LastServer are the balancers that have no other server, and what the budget of the
-	// pool says: a drain is refused.
-	LastServer []Obstacle `json:"last_server,omitempty"`
+	// Leaving is what the hold waits for, if the work of its holder has not begun.
+	Leaving drain.Leaving `json:"leaving,omitempty"`
+	// Keeps are the balancers that do without none of their servers now, and what the budget of the
+	// pool says. A service that is leaving waits for them. While it is ready, they are what would be
+	// refused or waited for: without any, it may leave now.
+	Keeps []Obstacle `json:"keeps,omitempty"`
 }
 
 // CheckStatus is one check besides the probe.
@@ -157,6 +159,31 @@ func (s Status) Serves() bool {
 // Serves reports whether a balancer without codes of its own is told to use the service.
 func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
 
+// MayRestart answers whether the master may be restarted now, in a sentence, and what is in the way. The
+// answer is empty for a master that is not held and does not serve anyway.
+func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
+	isLast := func(o Obstacle) bool { return o.Kind == balancer.ObstacleLast }
+	switch {
+	case s.Mode != drain.Ready && s.Leaving != drain.Firm && len(s.Keeps)+len(s.Obstacles) > 0:
+		return "It has not left yet: do not restart it.", append(slices.Clone(s.Keeps), s.Obstacles...)
+	case s.Mode != drain.Ready && len(s.Obstacles) > 0:
+		return "Not idle yet: do not restart it.", s.Obstacles
+	case s.Mode != drain.Ready && s.Verdict.Health == check.Warming:
+		return "Idle: no agent is at work on it.", nil
+	case s.Mode != drain.Ready:
+		return "Idle: it may be restarted now.", nil
+	case !s.Verdict.Health.Serves():
+		return "", nil
+	case slices.ContainsFunc(s.Keeps, isLast):
+		return "It must stay in service:", s.Keeps
+	case len(s.Keeps) > 0:
+		return "It would have to wait before it leaves:", s.Keeps
+	case len(s.Obstacles) > 0:
+		return "Not in service everywhere yet:", s.Obstacles
+	}
+	return "Drain it before a restart.", nil
+}
+
 // ServiceOrError is like Service, but returns an error if there is no such service. The
 // error wraps ErrNoService and names the services of the daemon.
 func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
@@ -200,58 +227,6 @@ func (p ProbeStatus) FirstCRL() (first check.CRL, found bool) {
 	}
 	return slices.MinFunc(p.CRLs, func(a, b check.CRL) int { return a.Expires.Compare(b.Expires) }), true
 }
-
-// ObstacleKind says what an Obstacle is.
-type ObstacleKind string
-
-// The kinds of obstacles. The value "slot" is that of a window, and has nothing to do with the slots of
-// the budget.
-const (
-	ObstacleUnseen     ObstacleKind = "unseen"      // a balancer has not asked since the hold changed
-	ObstacleSending    ObstacleKind = "sending"     // a balancer still sends agents
-	ObstacleUntold     ObstacleKind = "untold"      // a balancer has not been told often enough
-	ObstacleNotSending ObstacleKind = "not-sending" // a balancer does not send agents yet
-	ObstacleRequest    ObstacleKind = "request"     // a request is under way
-	ObstacleWaiting    ObstacleKind = "waiting"     // requests wait for a JRuby
-	ObstacleUncounted  ObstacleKind = "uncounted"   // the JRubies have not been counted since the hold changed
-	ObstacleConnection ObstacleKind = "connection"  // a connection may carry another request
-	ObstacleUnknown    ObstacleKind = "unknown"     // the daemon or the kernel does not answer
-	ObstacleAnswer     ObstacleKind = "answer"      // balancers are told something other than 200
-	ObstacleHeld       ObstacleKind = "held"        // a holder holds the service
-	ObstacleNotHeld    ObstacleKind = "not-held"    // no holder holds the service, and one should
-	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server
-	ObstacleTurn       ObstacleKind = "turn"        // another server is expected back
-	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be, or this one still has a slot
-	ObstacleWindow     ObstacleKind = "slot"        // the window in which this master may leave has not begun
-	ObstacleCollision  ObstacleKind = "collision"   // another server has left together with this one
-	ObstacleGate       ObstacleKind = "gate"        // the gate is open and should not be, or closed
-)
-
-// Obstacle is one thing between a service and what its operators want: while it
-// is held, to be idle; while it is ready, to be in service.
-type Obstacle struct {
-	Kind ObstacleKind `json:"kind"`
-	// Concerns names the balancer, the request, the client or the holders.
-	Concerns string `json:"concerns,omitempty"`
-	// Count is a number of requests, connections or answers.
-	Count int `json:"count,omitempty"`
-	// Seconds is how long it has lasted.
-	Seconds float64 `json:"seconds,omitempty"`
-	// Text describes the obstacle on one line.
-	Text string `json:"text"`
-}
-
-// Texts returns the texts of the first obstacles and, if there are more than most, how
-// many more.
-func Texts(obstacles []Obstacle, most int) (texts []string) {
-	for _, o := range obstacles {
-		texts = append(texts, o.Text)
-	}
-	return text.First(texts, most)
-}
-
-// Summary returns the texts of the first few obstacles on one line.
-func Summary(obstacles []Obstacle) string { return strings.Join(Texts(obstacles, 4), "; ") }
 
 // Seconds returns the duration that a Status has as a number of seconds.
 func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -10,9 +10,12 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 const (
@@ -23,9 +26,11 @@ const (
 	// asked once, as AWS asks every 10 or 30 s, and HAProxy after a refusal, as it asks
 	// every downinter once it has the master DOWN.
 	unknownGoneAfter = 100 * time.Second
-	// slowest is the longest interval of a balancer that does not send its view. A
-	// client that asks less often is assumed to be a monitoring check.
-	slowest = time.Minute
+	// slowest is the longest pause between the checks of a balancer that does not send its view, and
+	// steadyChecks how many of them in a row make a client a balancer. One that asks less often is
+	// assumed to be a monitoring check, or a person.
+	slowest      = time.Minute
+	steadyChecks = 5
 	// quick is the longest interval at which a balancer needs TellTimes refusals. For a
 	// slower one they could take minutes, so one refusal is enough. A balancer that asks
 	// every 10 s, as AWS does by default, is measured a few milliseconds above or below that.
@@ -51,8 +56,8 @@ type Balancer struct {
 	// single one.
 	Interval float64 `json:"interval_seconds"`
 	// Answer is the last answer to it, and Answers how often in a row it got that code.
-	Answer  Told  `json:"answer"`
-	Answers int64 `json:"answers"`
+	Answer  answer.Answer `json:"answer"`
+	Answers int64         `json:"answers"`
 	// View is nil for a balancer that does not send its view.
 	View *View `json:"view,omitempty"`
 	// Listed means that the setting balancers contains its network.
@@ -65,20 +70,17 @@ type Balancer struct {
 	OthersWeight int       `json:"others_weight,omitempty"`
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
-	// Elsewhere means that new sessions go to another server, although the view shows
-	// none: the master was drained in the balancer itself.
-	Elsewhere bool `json:"elsewhere,omitempty"`
+
+	starts bool // the view is of a HAProxy that has just started
+	fitted bool // at the check before, it could do without this master
+	letOff bool // it was let off once: the next check is told of the hold
 }
 
 // Counts reports whether the client is a balancer that a drain has to wait for. A
-// client that sends its view or is listed is a balancer. Others
-// count from their second check on, unless they are on this host or ask so rarely
-// that they must be monitoring checks.
+// client that sends its view or is listed is a balancer. Others count from their fifth check
+// on, if each followed the one before within a minute, unless they are on this host.
 func (b *Balancer) Counts() bool {
-	if b.View != nil || b.Listed {
-		return true
-	}
-	return b.Checks > 1 && !b.Source.IsLoopback() && b.Interval <= slowest.Seconds()
+	return b.View != nil || b.Listed || b.Checks >= steadyChecks && !b.Source.IsLoopback()
 }
 
 // Refusals returns how many refusals in a row take the master out of a balancer
@@ -90,58 +92,37 @@ func (b *Balancer) Refusals() int64 {
 	return TellTimes
 }
 
-// Others returns the weight of the other servers to which the balancer gives new
-// sessions; 0 without a view.
-func (b *Balancer) Others() int {
-	switch {
-	case b.View == nil:
-		return 0
-	case b.Elsewhere:
-		return b.View.WeightTotal
-	}
-	return b.View.OthersWeight()
-}
-
-// Last reports whether the master is the only server to which the balancer gives
-// new sessions, according to its view.
-func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() && !b.Elsewhere }
+// Last reports whether the master is the only server to which the balancer gives new sessions,
+// according to its view.
+func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() }
 
 // Missing reports whether another server that the balancer had within ExpectedBack is out, and
 // for how long.
 func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
-	if b.View == nil || b.OthersSeen.IsZero() {
+	if b.View == nil || !b.Pooled() {
 		return false, 0
 	}
 	since = now.Sub(b.OthersSeen)
-	return since < ExpectedBack && b.Lost(b.OthersWeight), since
+	return since < ExpectedBack && b.lost(), since
 }
 
-// Lost reports whether one of the other servers has gone missing since their total was
-// weight: whether they have lost all of it, or at least half of what one server weighs.
-// Half, because a server that returns gets its weight gradually, and because others may
-// weigh less than this one.
-func (b *Balancer) Lost(weight int) bool {
-	others := b.Others()
-	lost := weight - others
+// lost reports whether one of the other servers has gone missing: whether they have lost all of their
+// weight, or at least half of what one server weighs.
+func (b *Balancer) lost() bool {
+	others := b.View.OthersWeight()
+	lost := b.OthersWeight - others
 	return lost > 0 && (others == 0 || 2*lost >= b.UnitWeight)
 }
 
 // observe takes a new view into account. before is the previous one, and may be nil.
 func (b *Balancer) observe(before, v *View, now time.Time) {
+	b.starts = v.Sends() && v.Steps != 0 && (before == nil || !before.Sends() || b.starts)
 	b.UnitWeight = max(b.UnitWeight, v.Weight)
+	others := v.OthersWeight()
 	switch {
-	case before == nil || !v.Last() || !before.Last() || v.Sessions > before.Sessions:
-		b.Elsewhere = false
-	case v.otherSessions() > before.otherSessions():
-		// HAProxy 2.6 reports "UP; weight=100/100" for one of two equal servers after
-		// "set server … state drain", too. Only the sessions show the difference.
-		b.Elsewhere = true
-	}
-	others := b.Others()
-	switch known := !b.OthersSeen.IsZero(); {
-	case others == 0:
+	case others == 0 || b.starts:
 		return
-	case !known:
+	case !b.Pooled():
 		// While this master is out, it may be the weight of backups: whether there are
 		// others shows beside it.
 		b.OthersWeight = max(b.OthersWeight, others)
@@ -152,24 +133,19 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 	case others >= b.OthersWeight || now.Sub(b.OthersSeen) >= ExpectedBack:
 		b.OthersWeight = others
 	}
-	if !b.Lost(b.OthersWeight) {
+	if !b.lost() {
 		b.OthersSeen = now
 	}
 }
 
-// Question is a balancer's request.
-type Question struct {
+// Check is a balancer's request.
+type Check struct {
+	Source    netip.Addr
 	Service   string
 	DrainCode int
 	MaintCode int
 	View      string // the header StateHeader; empty if there was none
 	Listed    bool   // the setting balancers contains the client's network
-}
-
-// Told is an answer as a balancer received it.
-type Told struct {
-	Code int    `json:"code"`
-	Body string `json:"body"`
 }
 
 // Label returns the name of the balancer in messages.
@@ -178,6 +154,21 @@ func (b *Balancer) Label() string {
 		return b.Node
 	}
 	return b.Source.String()
+}
+
+// backend returns HAProxy's name for the pool.
+func (b *Balancer) backend() string {
+	backend, _, _ := strings.Cut(b.Name, "/")
+	return backend
+}
+
+// Hides reports whether the balancer chose a code that hides the mode from it: it asks for the verdict.
+func (b *Balancer) Hides(mode drain.Mode) bool {
+	code := b.MaintCode
+	if mode == drain.Drain {
+		code = b.DrainCode
+	}
+	return code < http.StatusBadRequest
 }
 
 // Asks returns what the balancer asks for: the path, with the codes that it chose in

@@ -3,10 +3,14 @@ package balancer
 import (
 	"cmp"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Bounds on how many balancers are remembered. A client chooses its own name, so the
@@ -49,47 +53,85 @@ func NewTracker(changed func()) *Tracker {
 	return &Tracker{changed: changed, list: map[key]*Balancer{}}
 }
 
-// Record records a check and its answer.
-func (t *Tracker) Record(source netip.Addr, q Question, answer Told, now time.Time) {
-	var view *View
-	k := key{source: source, service: q.Service}
-	if q.View != "" {
-		if v, ok := parseView(q.View); ok {
-			view, k.node, k.name = v, v.node, v.name
-		}
-	}
-	k = k.withCodes(q.DrainCode, q.MaintCode)
+// Answer records a check and returns its answer, which decide makes: spare says that the balancer may
+// lose the master, or has no say in that. r is the rule while a hold is in effect; its zero value
+// stands for none.
+//
+// The first time in a row that a balancer may lose the master, it gets the verdict once more, and the
+// caller must wait for delay before it sends that: checks of two servers drift until they run in
+// step, and of two checks under way together neither shows what the other is told.
+func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer, now time.Time) (
+	a answer.Answer, delay time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := t.list[k]
-	if b == nil {
-		if b = t.admit(k, now); b == nil {
-			return
+	b, before := t.note(c, now)
+	if b == nil { // there is no room: the master stays in
+		return decide(c.View == "" || r.Leaving == drain.Firm), 0
+	}
+	r.Now = now
+	spare := true
+	if b.View != nil && r.Leaving != drain.Firm && !b.Hides(r.Mode) {
+		_, keeps := r.Keeps(b, t.current(now))
+		if spare = !keeps; spare && b.View.Sends() && !b.letOff {
+			spare, delay = false, b.shift()
 		}
+		b.letOff = !keeps
+	} else {
+		b.letOff = false
 	}
-	seldom := q.Listed || view != nil // may ask so rarely that it seems gone after its first check
-	if (b.Checks > 1 || !seldom) && b.gone(now) {
-		b.Checks, b.Interval = 0, 0 // it was away: that gap says nothing of how often it asks
-	}
-	if b.Checks > 0 {
-		b.Interval = smooth(b.Interval, now.Sub(b.Seen).Seconds(), b.Checks)
-	}
-	if b.Answer.Code != answer.Code {
+	b.fitted = b.fits(r.MaxOut, now)
+	a = decide(spare)
+	if b.Answer.Code != a.Code {
 		b.Answers = 0
 	}
-	before := b.View
-	news := b.Answers < TellTimes || !before.same(view)
-	b.Seen, b.View, b.Answer = now, view, answer
-	b.DrainCode, b.MaintCode = q.DrainCode, q.MaintCode
-	if b.Listed = q.Listed; view != nil {
-		b.observe(before, view, now)
-	}
-	b.Checks++
+	news := b.Answers < TellTimes || !before.same(b.View)
+	b.Answer = a
 	b.Answers++
-	t.noteAsked(b)
 	if news {
 		t.changed()
 	}
+	return a, delay
+}
+
+// shift returns a random part of a quarter of the balancer's interval, 250 ms at most.
+func (b *Balancer) shift() time.Duration {
+	most := min(time.Duration(b.Interval*float64(time.Second))/4, 250*time.Millisecond)
+	return time.Duration(rand.Int64N(int64(most) + 1))
+}
+
+// note takes a check into account, and returns the balancer and its view before. It returns nil if
+// there is no room for a new balancer.
+func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
+	var view *View
+	k := key{source: c.Source, service: c.Service}
+	if c.View != "" {
+		if v, ok := parseView(c.View); ok {
+			view, k.node, k.name = v, v.node, v.name
+		}
+	}
+	k = k.withCodes(c.DrainCode, c.MaintCode)
+	if b = t.list[k]; b == nil {
+		if b = t.admit(k, now); b == nil {
+			return nil, nil
+		}
+	}
+	gap := now.Sub(b.Seen)
+	seldom := c.Listed || view != nil // may ask so rarely that it seems gone after its first check
+	if away := (b.Checks > 1 || !seldom) && b.gone(now); away || !seldom && gap > slowest {
+		b.Checks, b.Interval = 0, 0 // that gap says nothing of how often it asks
+	}
+	if b.Checks > 0 {
+		b.Interval = smooth(b.Interval, gap.Seconds(), b.Checks)
+	}
+	before = b.View
+	b.Seen, b.View, b.Listed = now, view, c.Listed
+	b.DrainCode, b.MaintCode = c.DrainCode, c.MaintCode
+	if view != nil {
+		b.observe(before, view, now)
+	}
+	b.Checks++
+	t.noteAsked(b)
+	return b, before
 }
 
 func (t *Tracker) noteAsked(b *Balancer) {
@@ -107,23 +149,27 @@ func smooth(average, latest float64, n int64) float64 {
 	return average + (latest-average)/4
 }
 
-// admit adds an entry for a new balancer, or returns nil if there is no room. An address
-// with maxPerSource entries loses its oldest one. If the list is full, the network with
-// the most entries loses its oldest one.
+// admit adds an entry for a new balancer, or returns nil if there is no room. A client with
+// maxPerSource entries loses its oldest one, and a full list loses those that have stopped asking, or
+// else the oldest client that neither sends its view nor is listed.
 func (t *Tracker) admit(k key, now time.Time) *Balancer {
+	own := func(source netip.Addr, _ *Balancer) bool { return network(source) == network(k.source) }
 	share := 0
-	for other := range t.list {
-		if other.source == k.source {
+	for other, b := range t.list {
+		if own(other.source, b) {
 			share++
 		}
 	}
 	if share >= maxPerSource {
-		t.forgetOldest(func(source netip.Addr) bool { return source == k.source })
+		t.forgetOldest(own)
 	}
 	if len(t.list) >= maxBalancers {
 		maps.DeleteFunc(t.list, func(_ key, b *Balancer) bool { return b.gone(now) })
 	}
-	if len(t.list) >= maxBalancers && !t.forgetCrowd(k.source) {
+	if len(t.list) >= maxBalancers {
+		t.forgetOldest(func(_ netip.Addr, b *Balancer) bool { return b.View == nil && !b.Listed })
+	}
+	if len(t.list) >= maxBalancers {
 		return nil
 	}
 	b := &Balancer{Source: k.source, Node: k.node, Name: k.name, Service: k.service}
@@ -152,24 +198,6 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	}
 }
 
-// forgetCrowd forgets the oldest entry of the network with the most entries, if it has
-// more than the newcomer's network would have, and reports whether it did.
-func (t *Tracker) forgetCrowd(newcomer netip.Addr) bool {
-	count := map[netip.Prefix]int{}
-	var crowd netip.Prefix
-	for k := range t.list {
-		n := network(k.source)
-		if count[n]++; count[n] > count[crowd] {
-			crowd = n
-		}
-	}
-	if count[crowd] <= count[network(newcomer)]+1 {
-		return false
-	}
-	t.forgetOldest(func(source netip.Addr) bool { return network(source) == crowd })
-	return true
-}
-
 // network returns the network of which one client may have all addresses: the /64 of an IPv6
 // address, or the IPv4 address alone.
 func network(source netip.Addr) netip.Prefix {
@@ -177,10 +205,10 @@ func network(source netip.Addr) netip.Prefix {
 	return n
 }
 
-func (t *Tracker) forgetOldest(of func(source netip.Addr) bool) {
+func (t *Tracker) forgetOldest(of func(netip.Addr, *Balancer) bool) {
 	var oldest key
 	for k, b := range t.list {
-		if of(k.source) && (!oldest.source.IsValid() || b.Seen.Before(t.list[oldest].Seen)) {
+		if of(k.source, b) && (!oldest.source.IsValid() || b.Seen.Before(t.list[oldest].Seen)) {
 			oldest = k
 		}
 	}
@@ -199,13 +227,23 @@ func (t *Tracker) Asked() time.Time {
 // the others: a slow balancer may ask again, and its interval can be measured only if
 // the time of its last check is still known.
 func (t *Tracker) Current(now time.Time) []Balancer {
-	return slices.DeleteFunc(t.All(), func(b Balancer) bool { return b.gone(now) })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.current(now)
+}
+
+func (t *Tracker) current(now time.Time) []Balancer {
+	return slices.DeleteFunc(t.all(), func(b Balancer) bool { return b.gone(now) })
 }
 
 // All returns the balancers that Current returns, and those that no longer ask.
 func (t *Tracker) All() []Balancer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.all()
+}
+
+func (t *Tracker) all() []Balancer {
 	list := make([]Balancer, 0, len(t.list))
 	for _, b := range t.list {
 		list = append(list, *b)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 )
 
 func TestParseViewIsStrict(t *testing.T) {
@@ -108,18 +110,24 @@ func FuzzParseView(f *testing.F) {
 	})
 }
 
+// record records a check without a hold, and its answer.
+func record(b *Tracker, source netip.Addr, c Check, a answer.Answer, now time.Time) {
+	c.Source = source
+	b.Answer(c, Rule{}, func(bool) answer.Answer { return a }, now)
+}
+
 func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 	b := NewTracker(func() {})
 	now := time.Now()
 	lb := netip.MustParseAddr("198.51.100.1")
-	ask := func(view string, told Told, after time.Duration) {
-		q := Question{Service: "server", DrainCode: 404, MaintCode: 503, View: view}
-		b.Record(lb, q, told, now.Add(after))
+	ask := func(view string, told answer.Answer, after time.Duration) {
+		q := Check{Service: "server", DrainCode: 404, MaintCode: 503, View: view}
+		record(b, lb, q, told, now.Add(after))
 	}
 	for i := range 5 {
-		ask("UP; name=p/m1; node=lb1; weight=1/2", Told{200, "ok"}, time.Duration(i)*2*time.Second)
+		ask("UP; name=p/m1; node=lb1; weight=1/2", answer.Answer{Code: 200, Body: "ok"}, time.Duration(i)*2*time.Second)
 	}
-	ask("UP 2/3; name=p/m1; node=lb1; weight=1/2", Told{404, "drain"}, 10*time.Second)
+	ask("UP 2/3; name=p/m1; node=lb1; weight=1/2", answer.Answer{Code: 404, Body: "drain"}, 10*time.Second)
 	got := b.Current(now.Add(10 * time.Second))
 	want := []Balancer{{
 		Source:       lb,
@@ -131,7 +139,7 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 		DrainCode:    404,
 		MaintCode:    503,
 		Interval:     2,
-		Answer:       Told{404, "drain"},
+		Answer:       answer.Answer{Code: 404, Body: "drain"},
 		Answers:      1,
 		View:         &View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2},
 		OthersWeight: 1,
@@ -139,7 +147,7 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 		UnitWeight:   1,
 	}}
 	addrs := cmp.Comparer(func(x, y netip.Addr) bool { return x == y })
-	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(View{}), addrs); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Balancer{}, View{}), addrs); d != "" {
 		t.Error(d)
 	}
 	if left := b.Current(now.Add(10*time.Second + unknownGoneAfter + 1)); len(left) != 0 {
@@ -154,7 +162,7 @@ func TestCurrentDoesNotForgetSlowBalancers(t *testing.T) {
 	for at := time.Duration(0); at <= 5*time.Minute; at += time.Second {
 		now := start.Add(at)
 		if at%(30*time.Second) == 0 {
-			b.Record(netip.MustParseAddr("198.51.100.1"), Question{Service: "server"}, Told{}, now)
+			record(b, netip.MustParseAddr("198.51.100.1"), Check{Service: "server"}, answer.Answer{}, now)
 		}
 		list := b.Current(now)
 		if len(list) != 1 {
@@ -180,7 +188,7 @@ func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
 		now := time.Now()
 		ask := func() Balancer {
 			now = now.Add(2 * time.Second)
-			b.Record(netip.MustParseAddr("198.51.100.1"), Question{Service: "server"}, Told{}, now)
+			record(b, netip.MustParseAddr("198.51.100.1"), Check{Service: "server"}, answer.Answer{}, now)
 			return b.Current(now)[0]
 		}
 		for range checks {
@@ -188,8 +196,11 @@ func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
 		}
 		now = now.Add(10 * time.Minute)
 		ask()
+		for range 3 {
+			ask()
+		}
 		if got := ask(); got.Interval != 2 || !got.Counts() || got.Refusals() != TellTimes {
-			t.Errorf("at its second check, after %d: interval %v s, counts %v, %d refusals; want 2, true, %d",
+			t.Errorf("at its fifth check, after %d: interval %v s, counts %v, %d refusals; want 2, true, %d",
 				checks, got.Interval, got.Counts(), got.Refusals(), TellTimes)
 		}
 	}
@@ -201,7 +212,7 @@ func TestSlowBalancerIsKeptAfterItsFirstCheck(t *testing.T) {
 	for _, view := range []string{"", "UP; name=p/m1; node=lb1; weight=1/2"} {
 		b := NewTracker(func() {})
 		start := time.Now()
-		b.Record(netip.MustParseAddr("198.51.100.1"), Question{Service: "server", View: view}, Told{}, start)
+		record(b, netip.MustParseAddr("198.51.100.1"), Check{Service: "server", View: view}, answer.Answer{}, start)
 		if n := len(b.Current(start.Add(60 * time.Second))); n != 1 {
 			t.Errorf("view %q: %d balancers a minute after the first check", view, n)
 		}
@@ -215,7 +226,7 @@ func TestSlowBalancerIsKeptAfterItsFirstCheck(t *testing.T) {
 // The header of the check before still says UP.
 func TestBalancerThatAsksSeldomWhileDownIsKept(t *testing.T) {
 	ask := func(b *Tracker, view string, code int, at time.Time) {
-		b.Record(netip.MustParseAddr("198.51.100.1"), Question{Service: "server", View: view}, Told{Code: code}, at)
+		record(b, netip.MustParseAddr("198.51.100.1"), Check{Service: "server", View: view}, answer.Answer{Code: code}, at)
 	}
 	for _, tt := range []struct {
 		name, view string
@@ -246,14 +257,14 @@ func TestBalancerThatAsksSeldomWhileDownIsKept(t *testing.T) {
 func TestRestoreKeepsNewerEntries(t *testing.T) {
 	now := time.Now()
 	lb := netip.MustParseAddr("198.51.100.1")
-	q := Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/2"}
+	q := Check{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/2"}
 	before := NewTracker(func() {})
-	before.Record(lb, q, Told{200, "ok"}, now)
-	before.Record(netip.MustParseAddr("198.51.100.2"), q, Told{200, "ok"}, now)
+	record(before, lb, q, answer.Answer{Code: 200, Body: "ok"}, now)
+	record(before, netip.MustParseAddr("198.51.100.2"), q, answer.Answer{Code: 200, Body: "ok"}, now)
 	left := before.Current(now)
 
 	b := NewTracker(func() {})
-	b.Record(lb, q, Told{503, "drain"}, now)
+	record(b, lb, q, answer.Answer{Code: 503, Body: "drain"}, now)
 	b.Restore(left, now)
 	list := b.Current(now)
 	if len(list) != 2 || list[0].Answer.Code != 503 || list[1].Answer.Code != 200 {
@@ -280,12 +291,13 @@ func TestMonitoringAndLocalClientsDoNotCount(t *testing.T) {
 		counts   bool
 		refusals int64
 	}{
-		{"asks every 2 s", Balancer{Source: remote, Checks: 2, Interval: 2}, true, 3},
+		{"asks every 2 s", Balancer{Source: remote, Checks: 5, Interval: 2}, true, 3},
+		{"asked four times", Balancer{Source: remote, Checks: 4, Interval: 2}, false, 3},
 		{"asks every 10 s, and a little late", Balancer{Source: remote, Checks: 9, Interval: 10.004}, true, 3},
-		{"asks every 30 s", Balancer{Source: remote, Checks: 2, Interval: 30}, true, 1},
+		{"asks every 30 s", Balancer{Source: remote, Checks: 5, Interval: 30}, true, 1},
 		{"asked once", Balancer{Source: remote, Checks: 1}, false, 3},
 		{"asked once and sends its view", Balancer{Source: local, Checks: 1, View: &View{}}, true, 3},
-		{"monitors every five minutes", Balancer{Source: remote, Checks: 9, Interval: 300}, false, 1},
+		{"asks again after more than a minute", Balancer{Source: remote, Checks: 1}, false, 3},
 		{"monitors, and is listed", Balancer{Source: remote, Checks: 1, Interval: 300, Listed: true}, true, 1},
 		{"is on this host", Balancer{Source: local, Checks: 9, Interval: 2}, false, 3},
 		{"is on this host, over IPv6", Balancer{Source: netip.IPv6Loopback(), Checks: 9, Interval: 2}, false, 3},
@@ -308,7 +320,8 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	lb := netip.MustParseAddr("198.51.100.1")
 	for range 3 {
 		for _, code := range []int{503, 404} {
-			b.Record(lb, Question{Service: "server", DrainCode: code, MaintCode: 503}, Told{code, "drain"}, now)
+			drained := answer.Answer{Code: code, Body: "drain"}
+			record(b, lb, Check{Service: "server", DrainCode: code, MaintCode: 503}, drained, now)
 		}
 		now = now.Add(2 * time.Second)
 	}
@@ -328,7 +341,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	before := b.Current(now)[0]
 	for _, code := range []int{404, 503} {
 		view := "UP; name=p/m1; node=lb1"
-		b.Record(lb, Question{Service: "server", DrainCode: code, View: view}, Told{200, ""}, now)
+		record(b, lb, Check{Service: "server", DrainCode: code, View: view}, answer.Answer{Code: 200}, now)
 	}
 	if list := b.Current(now); len(list) != 3 || list[0] != before || list[2].Checks != 2 {
 		t.Errorf("a balancer that names itself, and changes its codes: %+v", list)
@@ -373,8 +386,8 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 		now := start
 		for _, s := range tt.seen {
 			now = start.Add(s.after)
-			q := Question{Service: "server", View: s.view + "; name=p/m1; node=lb1"}
-			b.Record(netip.MustParseAddr("198.51.100.1"), q, Told{}, now)
+			q := Check{Service: "server", View: s.view + "; name=p/m1; node=lb1"}
+			record(b, netip.MustParseAddr("198.51.100.1"), q, answer.Answer{}, now)
 		}
 		list := b.Current(now)
 		if got, _ := list[0].Missing(now); got != tt.missing {
@@ -383,95 +396,49 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 	}
 }
 
-// HAProxy 2.6 reports the same state for the last server, and for one of two servers
-// that was drained with "set server … state drain" while it was UP.
-func TestSessionsRevealADrainInTheBalancer(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		views []string
-		last  bool
-	}{
-		{"the last server", []string{"weight=100/100; scur=2/2", "weight=100/100; scur=3/3"}, true},
-		{"no new sessions", []string{"weight=100/200; scur=2/4", "weight=100/100; scur=2/4"}, true},
-		{"others get sessions", []string{"weight=100/100; scur=2/4", "weight=100/100; scur=2/5"}, false},
-		{"others got one when there was another", []string{"weight=100/200; scur=2/4", "weight=100/100; scur=2/5"}, true},
-		{"others end theirs", []string{"weight=100/100; scur=2/4", "weight=100/100; scur=2/3"}, true},
-		{"others got one, and end it", []string{"weight=100/100; scur=0/0", "weight=100/100; scur=0/1",
-			"weight=100/100; scur=0/0"}, false},
-		{"sessions wait for it", []string{"weight=100/100; scur=2/2", "weight=100/100; scur=2/4; qcur=2"}, true},
-		{"sessions wait for it, and others get some", []string{"weight=100/100; scur=2/2",
-			"weight=100/100; scur=2/5; qcur=2"}, false},
-		{"it gets sessions again", []string{"weight=100/100; scur=0/0", "weight=100/100; scur=0/1",
-			"weight=100/100; scur=1/2"}, true},
-	} {
-		b := NewTracker(func() {})
-		now := time.Now()
-		for _, view := range append([]string{"weight=100/200; scur=2/4"}, tt.views...) {
-			now = now.Add(2 * time.Second)
-			q := Question{Service: "server", View: "UP; " + view + "; name=p/m1; node=lb1"}
-			b.Record(netip.MustParseAddr("198.51.100.1"), q, Told{}, now)
-		}
-		got := b.Current(now)[0]
-		if got.Last() != tt.last {
-			t.Errorf("%s: last %v, want %v", tt.name, got.Last(), tt.last)
-		}
-		if missing, _ := got.Missing(now); missing != tt.last {
-			t.Errorf("%s: a server is missing: %v, want %v", tt.name, missing, tt.last)
+// A crowd of clients neither evicts a balancer that sends its view or is listed, nor keeps one out.
+func TestACrowdEvictsNoBalancer(t *testing.T) {
+	now, b := time.Now(), NewTracker(func() {})
+	lb := func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{203, 0, 113, i}) }
+	record(b, lb(1), Check{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/1"}, answer.Answer{}, now)
+	record(b, lb(2), Check{Service: "server", Listed: true}, answer.Answer{}, now)
+	for i := range 600 {
+		crowd := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
+		record(b, crowd, Check{Service: "server"}, answer.Answer{}, now.Add(time.Second))
+	}
+	record(b, lb(3), Check{Service: "server", View: "UP; name=p/m1; node=lb3; weight=1/1"}, answer.Answer{}, now)
+	list := b.Current(now)
+	for i := range byte(3) {
+		if !slices.ContainsFunc(list, func(b Balancer) bool { return b.Source == lb(i+1) }) {
+			t.Errorf("%s is not among the %d that are remembered", lb(i+1), len(list))
 		}
 	}
-}
-
-// TestCrowdedListAdmitsAnotherBalancer fills the list from one host that has many addresses,
-// before the balancer asks for the first time.
-func TestCrowdedListAdmitsAnotherBalancer(t *testing.T) {
-	now := time.Now()
-	for _, tt := range []struct {
-		name   string
-		source func(i int) netip.Addr
-	}{
-		{"16 of IPv4", func(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, 100, byte(i % 16)}) }},
-		{"256 in a /64 of IPv6", func(i int) netip.Addr {
-			return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: byte(i)})
-		}},
-	} {
-		b := NewTracker(func() {})
-		for i := range maxBalancers {
-			q := Question{Service: "server", View: fmt.Sprintf("DOWN; name=p/%d; node=n%[1]d; weight=0/1", i)}
-			b.Record(tt.source(i), q, Told{}, now)
-		}
-		if n := len(b.Current(now)); n != maxBalancers {
-			t.Errorf("%s: %d are remembered, want %d", tt.name, n, maxBalancers)
-		}
-		q := Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/1"}
-		b.Record(netip.MustParseAddr("203.0.113.1"), q, Told{}, now)
-		list := b.Current(now)
-		if len(list) != maxBalancers || !slices.ContainsFunc(list, func(b Balancer) bool { return b.Node == "lb1" }) {
-			t.Errorf("%s: the balancer is not among %d", tt.name, len(list))
-		}
+	if len(list) > maxBalancers {
+		t.Errorf("%d are remembered, want %d", len(list), maxBalancers)
 	}
 }
 
 func TestTrackerIsBounded(t *testing.T) {
 	b := NewTracker(func() {})
 	now := time.Now()
-	record := func(source netip.Addr, view string) {
-		b.Record(source, Question{Service: "server", View: view}, Told{200, "Puppet Server is running."}, now)
+	ask := func(source netip.Addr, view string) {
+		record(b, source, Check{Service: "server", View: view}, answer.Answer{Code: 200, Body: answer.Serving}, now)
 	}
-	record(netip.MustParseAddr("198.51.100.1"), "UP; name=p/m1; node=lb1; weight=1/1")
+	ask(netip.MustParseAddr("198.51.100.1"), "UP; name=p/m1; node=lb1; weight=1/1")
 	hostile := netip.MustParseAddr("198.51.100.66")
 	headers := 1_000_000
 	if testing.Short() {
 		headers = 50_000
 	}
 	for i := range headers {
-		record(hostile, fmt.Sprintf("UP; name=p/%d; node=%[1]d; weight=1/1", i))
+		ask(hostile, fmt.Sprintf("UP; name=p/%d; node=%[1]d; weight=1/1", i))
 	}
 	list := b.Current(now)
 	if len(list) != 1+maxPerSource {
 		t.Errorf("%d balancers are remembered, want %d", len(list), 1+maxPerSource)
 	}
 	for i := range 10_000 {
-		record(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), "")
+		ask(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), "")
 	}
 	list = b.Current(now)
 	if len(list) != maxBalancers || !list[len(list)-1].Source.IsValid() {
@@ -487,21 +454,21 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 	now, lb := time.Now(), netip.MustParseAddr("198.51.100.1")
 	for _, tt := range []struct {
 		name   string
-		q      Question
+		q      Check
 		source netip.Addr
 		checks int
 		asked  bool
 	}{
-		{"with its view", Question{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/2"}, lb, 1, true},
-		{"without", Question{Service: "server"}, lb, 2, true},
-		{"a client that asked once", Question{Service: "server"}, lb, 1, false},
-		{"a client on this host", Question{Service: "server"}, netip.IPv6Loopback(), 9, false},
+		{"with its view", Check{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/2"}, lb, 1, true},
+		{"without", Check{Service: "server"}, lb, 5, true},
+		{"a client that asked four times", Check{Service: "server"}, lb, 4, false},
+		{"a client on this host", Check{Service: "server"}, netip.IPv6Loopback(), 9, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tracker, last := NewTracker(func() {}), time.Time{}
 			for i := range tt.checks {
 				last = now.Add(time.Duration(i) * 2 * time.Second)
-				tracker.Record(tt.source, tt.q, Told{200, "ok"}, last)
+				record(tracker, tt.source, tt.q, answer.Answer{Code: 200, Body: "ok"}, last)
 			}
 			if !tt.asked {
 				last = time.Time{}

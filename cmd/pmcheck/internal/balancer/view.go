@@ -59,11 +59,6 @@ func (v *View) OthersWeight() int {
 	return v.WeightTotal
 }
 
-// otherSessions returns how many sessions the other servers have. HAProxy 2.6 counts
-// those that wait for this master (server maxconn, with balance source or a stick table)
-// in the total only.
-func (v *View) otherSessions() int { return v.SessionsTotal - v.Sessions - v.Queue }
-
 // String returns the state, and the steps if any, in HAProxy's format.
 func (v *View) String() string {
 	if v.Steps > 0 {

@@ -45,13 +45,14 @@ var ErrUnreachable = errors.New("the budget cannot be asked")
 // Client asks the database of one configuration. It is safe for concurrent use.
 type Client struct {
 	settings    config.Budget
+	maxOut      config.MaxOut
 	credentials *puppetclient.Credentials
 }
 
 // New returns a client for a configuration with a budget. The certificate is that of
 // the probe.
 func New(c config.Config) *Client {
-	return &Client{settings: c.Budget, credentials: c.Probe.Credentials()}
+	return &Client{settings: c.Budget, maxOut: c.MaxOut, credentials: c.Probe.Credentials()}
 }
 
 // Claim is a master's wish to leave.
@@ -76,14 +77,14 @@ func (c *Client) Claim(ctx context.Context, want Claim) (View, error) {
 }
 
 func (c *Client) claim(ctx context.Context, want Claim) (View, error) {
-	v, err := c.view(ctx, "claim($1, $2, $3, $4, $5, $6, $7)", strconv.Itoa(c.settings.MaxOut),
+	v, err := c.view(ctx, "claim($1, $2, $3, $4, $5, $6, $7)",
 		text.Printable(want.Reason, maxReason), text.Printable(want.By, maxName),
 		strconv.FormatBool(want.Serves), strconv.FormatBool(want.Force))
 	if err != nil {
 		return v, err
 	}
 	if own, found := v.Own(); !found || own.Recorded {
-		return v, &TakenError{Slots: v.Others(), Allowed: c.settings.MaxOut}
+		return v, &TakenError{Slots: v.Others(), Allowed: v.Allowed}
 	}
 	return v, nil
 }
@@ -91,7 +92,7 @@ func (c *Client) claim(ctx context.Context, want Claim) (View, error) {
 // Renew says that the master is out. One that has not claimed a slot is recorded as
 // out, whatever others are.
 func (c *Client) Renew(ctx context.Context, reason string) (View, error) {
-	return c.view(ctx, "renew($1, $2, $3, $4)", strconv.Itoa(c.settings.MaxOut), text.Printable(reason, maxReason))
+	return c.view(ctx, "renew($1, $2, $3, $4)", text.Printable(reason, maxReason))
 }
 
 // Settle is how long a master must be back in service before its slot is free, so that one that
@@ -100,11 +101,11 @@ const Settle = 30 * time.Second
 
 // Return gives the master's slot back, unless it was claimed within Settle.
 func (c *Client) Return(ctx context.Context) (View, error) {
-	return c.view(ctx, "give_back($1, $2, $3)", interval(Settle))
+	return c.view(ctx, "give_back($1, $2, $3, $4)", interval(Settle))
 }
 
 // Look only reads.
-func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "look($1, $2)") }
+func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "look($1, $2, $3)") }
 
 // Free ends the slot of any master, and reports whether there was one. Only the role
 // Admin may.
@@ -119,10 +120,10 @@ func (c *Client) Init(ctx context.Context) error {
 	return err
 }
 
-// view calls a function whose first arguments are the pool and the lapse.
+// view calls a function whose first arguments are the pool, the lapse and max_out.
 func (c *Client) view(ctx context.Context, call string, args ...string) (View, error) {
 	_, _, _, role := c.settings.Target()
-	args = append([]string{c.settings.Pool, interval(c.settings.Lapse)}, args...)
+	args = append([]string{c.settings.Pool, interval(c.settings.Lapse), string(c.maxOut)}, args...)
 	data, err := c.ask(ctx, role, "select pmcheck."+call, args...)
 	if err != nil {
 		return View{}, err

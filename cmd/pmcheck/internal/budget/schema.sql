@@ -34,9 +34,16 @@ grant usage on schema pmcheck to pmcheck;
 
 create or replace function pmcheck.version() returns integer language sql immutable as 'select 1';
 
+-- One row for each master, whose name is in its certificate: nobody can fill a table.
+create table if not exists pmcheck.seen (
+  master text        primary key,
+  pool   text        not null,
+  at     timestamptz not null  -- when it last asked
+);
+
 create table if not exists pmcheck.slot (
+  master   text        primary key,
   pool     text        not null,
-  master   text        not null,
   since    timestamptz not null,  -- when the master went out
   claimed  timestamptz not null,  -- when a command or the guard last asked for the slot
   seen     timestamptz not null,  -- when the master last said that it is out
@@ -44,16 +51,13 @@ create table if not exists pmcheck.slot (
   by       text        not null,
   forced   boolean     not null,  -- more than max_out were out with it
   recorded boolean     not null,  -- out without having asked
-  max_out  integer     not null,  -- by the master's own configuration
-  primary key (pool, master)
+  max_out  text        not null   -- by the master's own configuration
 );
 
 create table if not exists pmcheck.refusal (
-  pool   text        not null,
-  master text        not null,
+  master text        primary key,
   times  bigint      not null,
-  last   timestamptz not null,
-  primary key (pool, master)
+  last   timestamptz not null
 );
 
 -- me returns the name in the certificate of this connection. PostgreSQL cuts the subject
@@ -83,12 +87,50 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
   from (select clock_timestamp() - greatest(lapse, interval '5 minutes')) as t (h)
 $$;
 
+-- enter notes that a master of a pool asks, and returns its name and the moment. A master cannot change
+-- its pool while it is out.
+create or replace function pmcheck.enter(of_pool text, out me text, out at timestamptz)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+begin
+  if of_pool !~ '^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$' then
+    raise exception 'pool "%" is not a name', left(of_pool, 64) using errcode = 'invalid_parameter_value';
+  end if;
+  me := pmcheck.me();
+  at := clock_timestamp();
+  if exists (select from pmcheck.slot s where s.master = me and s.pool <> of_pool) then
+    raise exception '% is out in another pool', me
+      using errcode = 'object_in_use', hint = 'set budget.pool as it was until it serves';
+  end if;
+  insert into pmcheck.seen as s values (me, of_pool, at) on conflict (master) do update set pool = of_pool, at = excluded.at;
+end $$;
+
+-- allowed returns how many masters of a pool may be out: a number, or a percentage of the masters that
+-- were seen since the horizon or are out, at least one.
+create or replace function pmcheck.allowed(of_pool text, lapse interval, max_out text) returns integer
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  masters integer;
+begin
+  if max_out !~ '^[1-9][0-9]{0,3}%?$' then
+    raise exception 'max_out "%" is neither a number nor a percentage', left(max_out, 64)
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if max_out !~ '%$' then
+    return max_out::integer;
+  end if;
+  select count(*) into masters from (
+    select master from pmcheck.seen s where s.pool = of_pool and s.at >= pmcheck.horizon(lapse)
+    union select master from pmcheck.slot s where s.pool = of_pool) as m;
+  return greatest(1, masters * least(100, rtrim(max_out, '%')::integer) / 100);
+end $$;
+
 -- view returns a pool as JSON, as its caller sees it.
-create or replace function pmcheck.view(of_pool text, me text, lapse interval) returns json
+create or replace function pmcheck.view(of_pool text, me text, lapse interval, max_out text) returns json
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select json_build_object(
     'now', clock_timestamp(),
-    'refused', coalesce((select times from pmcheck.refusal r where r.pool = of_pool and r.master = me), 0),
+    'allowed', pmcheck.allowed(of_pool, lapse, max_out),
+    'refused', coalesce((select times from pmcheck.refusal r where r.master = me), 0),
     'slots', coalesce(json_agg(json_build_object(
       'master', s.master, 'since', s.since, 'seen', s.seen, 'reason', s.reason, 'by', s.by,
       'forced', s.forced, 'recorded', s.recorded, 'max_out', s.max_out,
@@ -96,9 +138,9 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
   from pmcheck.slot s, (select pmcheck.horizon(lapse)) as t (horizon) where s.pool = of_pool
 $$;
 
-create or replace function pmcheck.look(of_pool text, lapse interval) returns json
+create or replace function pmcheck.look(of_pool text, lapse interval, max_out text) returns json
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  select pmcheck.view(of_pool, pmcheck.me(), lapse)
+  select pmcheck.view(of_pool, me, lapse, max_out) from pmcheck.enter(of_pool)
 $$;
 
 -- claim takes a slot if fewer than allowed other masters are out, or if force is set. A
@@ -107,54 +149,59 @@ $$;
 -- answer is not a recorded one. The reason stays that of the first to claim.
 -- Refusals within a minute count once: they are those of a command that waits.
 create or replace function pmcheck.claim(
-  of_pool text, lapse interval, allowed integer, why text, who text, serves boolean, force boolean) returns json
+  of_pool text, lapse interval, max_out text, why text, who text, serves boolean, force boolean) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  me text := pmcheck.me();
+  me text;
   others integer;
-  at timestamptz;
+  allowed integer;
+  now timestamptz;
 begin
+  select e.me into me from pmcheck.enter(of_pool) as e;
+  why := left(why, 300);
+  who := left(who, 64);
   perform pg_advisory_xact_lock(hashtextextended('pmcheck ' || of_pool, 0));
-  at := clock_timestamp();
+  now := clock_timestamp();
   delete from pmcheck.slot s where s.pool = of_pool and s.seen < (select pmcheck.horizon(lapse));
+  allowed := pmcheck.allowed(of_pool, lapse, max_out);
   select count(*) into others from pmcheck.slot s where s.pool = of_pool and s.master <> me;
   if others < allowed or force or exists (select from pmcheck.slot s
-      where s.pool = of_pool and s.master = me and not (s.recorded and serves)) then
+      where s.master = me and not (s.recorded and serves)) then
     insert into pmcheck.slot as s
-      values (of_pool, me, at, at, at, why, who, force and others >= allowed, false, allowed)
-      on conflict (pool, master) do update set claimed = at, seen = at, max_out = allowed, recorded = false,
+      values (me, of_pool, now, now, now, why, who, force and others >= allowed, false, max_out)
+      on conflict (master) do update set claimed = now, seen = now, max_out = excluded.max_out, recorded = false,
         forced = s.forced or s.recorded and excluded.forced,
         by = case when s.recorded then who else s.by end,
         reason = case when why <> '' and (s.recorded or s.by = who) then why else s.reason end;
   else
-    insert into pmcheck.refusal as r values (of_pool, me, 1, at)
-      on conflict (pool, master) do update set times = r.times + 1, last = at
-      where r.last < at - interval '1 minute';
+    insert into pmcheck.refusal as r values (me, 1, now)
+      on conflict (master) do update set times = r.times + 1, last = now
+      where r.last < now - interval '1 minute';
   end if;
-  return pmcheck.view(of_pool, me, lapse);
+  return pmcheck.view(of_pool, me, lapse, max_out);
 end $$;
 
 -- renew says that the master is out, whether it asked or not.
-create or replace function pmcheck.renew(of_pool text, lapse interval, allowed integer, why text) returns json
+create or replace function pmcheck.renew(of_pool text, lapse interval, max_out text, why text) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  me text := pmcheck.me();
-  at timestamptz := clock_timestamp();
+  e record;
 begin
-  insert into pmcheck.slot values (of_pool, me, at, at, at, why, '', false, true, allowed)
-    on conflict (pool, master) do update set seen = at, max_out = allowed;
-  return pmcheck.view(of_pool, me, lapse);
+  select * into e from pmcheck.enter(of_pool);
+  insert into pmcheck.slot values (e.me, of_pool, e.at, e.at, e.at, left(why, 300), '', false, true, max_out)
+    on conflict (master) do update set seen = e.at, max_out = excluded.max_out;
+  return pmcheck.view(of_pool, e.me, lapse, max_out);
 end $$;
 
 -- give_back ends the slot of the caller, unless it was claimed within settle: the hold
 -- for which a command has claimed it may not be written yet.
-create or replace function pmcheck.give_back(of_pool text, lapse interval, settle interval) returns json
+create or replace function pmcheck.give_back(of_pool text, lapse interval, max_out text, settle interval) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  me text := pmcheck.me();
+  me text := (select e.me from pmcheck.enter(of_pool) as e);
 begin
-  delete from pmcheck.slot s where s.pool = of_pool and s.master = me and s.claimed < clock_timestamp() - settle;
-  return pmcheck.view(of_pool, me, lapse);
+  delete from pmcheck.slot s where s.master = me and s.claimed < clock_timestamp() - settle;
+  return pmcheck.view(of_pool, me, lapse, max_out);
 end $$;
 
 -- free ends the slot of any master and tells whether there was one. Only the
@@ -170,9 +217,9 @@ revoke all on all tables in schema pmcheck from public, pmcheck;
 revoke all on all functions in schema pmcheck from public, pmcheck;
 grant execute on function
   pmcheck.version(),
-  pmcheck.look(text, interval),
-  pmcheck.claim(text, interval, integer, text, text, boolean, boolean),
-  pmcheck.renew(text, interval, integer, text),
-  pmcheck.give_back(text, interval, interval)
+  pmcheck.look(text, interval, text),
+  pmcheck.claim(text, interval, text, text, text, boolean, boolean),
+  pmcheck.renew(text, interval, text, text),
+  pmcheck.give_back(text, interval, text, interval)
   to pmcheck;
 commit;

@@ -26,7 +26,7 @@ type Slot struct {
 	By       string    `json:"by,omitempty"`       // who asked for it
 	Forced   bool      `json:"forced,omitempty"`   // more than allowed were out with it
 	Recorded bool      `json:"recorded,omitempty"` // out without having asked
-	MaxOut   int       `json:"max_out"`            // by that master's configuration
+	MaxOut   string    `json:"max_out"`            // by that master's configuration
 	Own      bool      `json:"own,omitempty"`      // of the master that reads this
 	Lapsed   bool      `json:"lapsed,omitempty"`   // too old to count
 }
@@ -67,6 +67,7 @@ func (s Slot) why() (parts []string) {
 // View is what the database says of a pool.
 type View struct {
 	Now     time.Time `json:"now"`     // by the database's clock
+	Allowed int       `json:"allowed"` // masters that may be out, by this one's configuration
 	Slots   []Slot    `json:"slots"`   // the oldest first
 	Refused int64     `json:"refused"` // claims of this master
 }
@@ -99,7 +100,7 @@ func parseView(data []byte) (v View, err error) {
 	for i := range v.Slots {
 		s := &v.Slots[i]
 		s.Master, s.By = text.Printable(s.Master, maxName), text.Printable(s.By, maxName)
-		s.Reason = text.Printable(s.Reason, maxReason)
+		s.Reason, s.MaxOut = text.Printable(s.Reason, maxReason), text.Printable(s.MaxOut, maxName)
 	}
 	return v, nil
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 func budgetCommand(environ []string) *cli.Command {
@@ -87,36 +85,4 @@ func freeSlot(c *cli.Context, settings config.Config) error {
 		fmt.Fprintf(c.App.Writer, "free: the slot of %s\n", master)
 	}
 	return err
-}
-
-// slotFor returns the slot that a hold needs; nil if it needs none, or must do without.
-func slotFor(c *cli.Context, environ []string, settings config.Config, h drain.Hold) (*wait.Slot, error) {
-	if !wait.NeedsSlot(settings, h) {
-		return nil, nil
-	}
-	loaded, err := load(c, environ)
-	switch {
-	case err == nil:
-		return wait.NewSlot(loaded.Config, h), nil
-	case wait.Out(settings):
-		return nil, nil
-	}
-	return nil, goOn(c, fmt.Errorf("%w: %w", budget.ErrUnreachable, err))
-}
-
-// goOn returns an error unless a hold may be set although its slot was not claimed.
-func goOn(c *cli.Context, err error) error {
-	hint := "insist with --force"
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, budget.ErrTaken):
-		hint = "wait for a slot with --in-turn, or " + hint
-	case c.Bool("force"):
-		fmt.Fprintf(c.App.ErrWriter, "goes on: %s\n", text.Printable(err.Error(), maxLine))
-		return nil
-	case budget.Hint(err) != "":
-		hint = budget.Hint(err) + "; or " + hint
-	}
-	return &exitError{exitRefused, err, hint}
 }

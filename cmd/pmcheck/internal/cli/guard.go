@@ -2,12 +2,14 @@ package cli
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // guardCommand returns the command that pmcheck-guard@.service runs. It is not meant for
@@ -16,8 +18,8 @@ func guardCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:      "guard",
 		Hidden:    true,
-		Usage:     "drain before a service stops, return after it has started",
-		ArgsUsage: "stop|start UNIT",
+		Usage:     "take the master out before a service stops or reloads, return it after that",
+		ArgsUsage: "stop|start|reload|reloaded UNIT",
 		Flags:     []cli.Flag{configFlag()},
 		Action:    func(c *cli.Context) error { return runGuard(c, environ) },
 	}
@@ -25,26 +27,75 @@ func guardCommand(environ []string) *cli.Command {
 
 func runGuard(c *cli.Context, environ []string) error {
 	verb, name := c.Args().Get(0), c.Args().Get(1)
-	if c.NArg() != 2 || verb != "stop" && verb != "start" {
-		return usageError("guard takes stop or start, and a unit")
+	if c.NArg() != 2 || !slices.Contains([]string{"stop", "start", "reload", "reloaded"}, verb) {
+		return usageError("guard takes stop, start, reload or reloaded, and a unit")
 	}
-	settings := loadAnyway(c, environ)
-	progress := render.NewProgress(c.App.ErrWriter)
-	defer progress.End()
-	g := guard.New(name, settings, c.App.ErrWriter, progress)
-	if verb == "stop" && !g.Stops(c.Context) {
-		return nil
+	w, settings, p := worldOf(c, environ)
+	defer p.End()
+	said := ""
+	w.Say = func(line string) {
+		p.Say(line)
+		if line != said {
+			_ = systemd.Status(line) // of the guard's unit
+		}
+		said = line
+	}
+	w.Holds = &announced{w.Holds, func(h drain.Hold) { p.Note(c.App.Writer, "held: "+render.Hold(h)) }}
+	g := &leave.Guard{
+		World:     w,
+		Unit:      name,
+		Holder:    drain.Guard,
+		Limits:    settings.Guard,
+		Ask:       systemd.AskService,
+		HostStops: systemd.HostStops,
+	}
+	if verb == "reload" || verb == "reloaded" {
+		g.Holder = drain.Reload
 	}
 	var err error
-	if g.Slot, err = slotFor(c, environ, settings, g.Hold()); err != nil {
-		fmt.Fprintf(c.App.ErrWriter, "goes on without the budget: %v\n", err)
+	if verb == "stop" || verb == "reload" {
+		err = guardOut(c, g, p)
+	} else {
+		err = guardBack(c, g, p)
 	}
-	if verb == "start" {
-		return writeHint(g.AfterStart(c.Context))
+	_ = systemd.Status(p.Last)
+	return err
+}
+
+// guardOut blocks until the service may stop or reload. It does in any case, so an error only says that
+// agents may be left.
+func guardOut(c *cli.Context, g *leave.Guard, p *render.Progress) error {
+	if !g.Stops(c.Context) {
+		return nil
 	}
-	err = g.BeforeStop(c.Context)
-	if errors.Is(err, guard.ErrNotIdle) {
+	_, err := g.Out(c.Context)
+	stopped, is := errors.AsType[*leave.Error](err)
+	switch {
+	case err == nil:
+		p.Done("idle")
+		return nil
+	case errors.Is(err, leave.ErrDied):
+		p.Done("does not wait for the last agents: " + err.Error())
+		return nil
+	case errors.Is(err, leave.ErrCancelled):
+		p.Done("stays in service: " + err.Error())
+		if err := guardBack(c, g, p); err != nil {
+			return err
+		}
+		return systemd.Start(c.Context, "pmcheck-guard@"+g.Unit+".service") // for the next stop
+	case is && stopped.Kind == leave.Refused:
+		p.Done("not drained, serves until it stops: " + err.Error())
+		return nil
+	case is:
 		return &exitError{status: exitTimeout, err: err}
+	}
+	return writeHint(err)
+}
+
+func guardBack(c *cli.Context, g *leave.Guard, p *render.Progress) error {
+	lifted, err := g.Back(c.Context)
+	for _, h := range lifted {
+		p.Note(c.App.Writer, "lifted: "+render.Hold(h))
 	}
 	return writeHint(err)
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 )
 
-// TestUnitTimeoutsExceedTheLargestSettings compares the timeouts of the unit, which
+// TestUnitTimeoutsExceedTheLargestSettings compares the timeouts of the units, which
 // systemd enforces, with the largest values that the settings of the guard may have.
 func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
 	most := map[string]time.Duration{}
@@ -24,18 +24,21 @@ func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
 		}
 		most[tag.Get("yaml")] = bound
 	}
-	unit := read(t, "../../../../systemd/pmcheck-guard@.service")
-	timeout := func(name string) time.Duration { return timeoutOf(t, unit, name) }
-	const margin = time.Minute
-	longest := most["turn"] + rotation.Overtime + most["wait"]
-	if stop := timeout("TimeoutStopSec"); longest+margin > stop || most["shutdown"]+margin > stop {
-		t.Errorf("TimeoutStopSec=%v, but the guard may wait %v: %v", stop, longest, most)
-	}
-	if start := timeout("TimeoutStartSec"); most["return"]+margin > start {
-		t.Errorf("TimeoutStartSec=%v, but the guard may wait %v", start, most)
-	}
-	if total := most["turn"] + most["wait"]; total > 2*time.Hour {
-		t.Errorf("a stop may wait %v", total)
+	const margin, insist = time.Minute, 4 * time.Minute
+	out, back := leave.LongestTurn+insist+most["wait"]+margin, most["return"]+margin
+	for _, tt := range []struct {
+		unit, timeout string
+		least         time.Duration
+	}{
+		{"pmcheck-guard@", "TimeoutStopSec", out},
+		{"pmcheck-guard@", "TimeoutStartSec", back},
+		{"pmcheck-guard-reload@", "TimeoutStartSec", out},
+		{"pmcheck-guard-reloaded@", "TimeoutStartSec", back},
+	} {
+		unit := read(t, "../../../../systemd/"+tt.unit+".service")
+		if limit := timeoutOf(t, unit, tt.timeout); limit < tt.least {
+			t.Errorf("%s of %s is %v, but it may wait %v", tt.timeout, tt.unit, limit, tt.least)
+		}
 	}
 }
 
@@ -48,22 +51,4 @@ func timeoutOf(t *testing.T, unit, name string) time.Duration {
 	}
 	seconds, _ := strconv.Atoi(m[1])
 	return time.Duration(seconds) * time.Second
-}
-
-// TestReloadTimeoutExceedsItsWaits: systemd leaves a command that it cuts at the limit running,
-// beside the reload that it should have ended before.
-func TestReloadTimeoutExceedsItsWaits(t *testing.T) {
-	unit := read(t, "../../../../systemd/pmcheck-guard-reload@.service")
-	m := regexp.MustCompile(`(?m)^ExecReload=.* --in-turn --wait=(\S+)$`).FindStringSubmatch(unit)
-	if m == nil {
-		t.Fatal("no ExecReload= with --wait")
-	}
-	wait, err := config.ParseDuration(m[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	longest := wait + rotation.Overtime + wait // for the turn, then for agents
-	if limit := timeoutOf(t, unit, "TimeoutStartSec"); limit < longest+time.Minute {
-		t.Errorf("TimeoutStartSec=%v, but the drain may wait %v", limit, longest)
-	}
 }

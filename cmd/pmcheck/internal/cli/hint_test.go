@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -19,9 +19,9 @@ func TestHintNamesUntilRebootOnlyIfAPersistentHoldCannotBeSet(t *testing.T) {
 			err  error
 			want bool
 		}{
-			{"drain", setHint(rotation.Wish{}, failed), true},
-			{"drain --until-reboot", setHint(rotation.Wish{Hold: drain.Hold{UntilReboot: true}}, failed), false},
-			{"with-hold", setHint(rotation.Wish{New: true}, failed), false},
+			{"drain", setHint(leave.Wish{}, failed), true},
+			{"drain --until-reboot", setHint(leave.Wish{Hold: drain.Hold{UntilReboot: true}}, failed), false},
+			{"with-hold", setHint(leave.Wish{New: true}, failed), false},
 			{"ready", writeHint(failed), false},
 		} {
 			exit, ok := tt.err.(*exitError)

@@ -3,18 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
+	"io"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -23,11 +20,12 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 		Name:  string(mode),
 		Usage: usage,
 		Description: "Sets a hold: the wish of one party, kept until that party lifts it with pmcheck ready.\n" +
-			"Set again, it keeps its reason and end unless they are given.\n" +
-			"Works while the daemon is stopped. Exit status: 0 set, 1 not set, 2 usage,\n" +
-			"6 set but not idle within the time of --wait, 7 refused: a balancer would have no server\n" +
-			"left, as many masters are out as the budget allows, or its database does not answer; or\n" +
-			"with --wait or --in-turn taken back, since another server left at the same time.",
+			"Returns when every balancer has the master out; a balancer that needs it keeps it until then.\n" +
+			"Set again, a hold keeps its reason and end unless they are given.\n" +
+			"Exit status: 0 out, 1 not set, 2 usage, 6 held but not idle within the time of --wait,\n" +
+			"7 refused: a balancer would have no server left, as many masters are out as may be, or the\n" +
+			"database of the budget does not answer; or not out in time, and the hold was lifted.\n" +
+			"Example: pmcheck " + string(mode) + " --wait --reason 'new kernel'",
 		Flags: []cli.Flag{
 			configFlag(),
 			holderFlag(),
@@ -37,30 +35,12 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\", RFC 3339, or never"},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			waitFlag("return when the master is idle, or after that time"),
+			&cli.BoolFlag{Name: "now", Usage: "tell every balancer at once, and wait for none"},
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
-			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its turn, for up to twice --wait (5m)"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be refused or waited for"},
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
-	}
-}
-
-func readyCommand(environ []string) *cli.Command {
-	return &cli.Command{
-		Name:  "ready",
-		Usage: "end a hold: take agents again, unless others still hold",
-		Description: "Lifts the hold of one holder, operator if none is named; succeeds if there is none.\n" +
-			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage,\n" +
-			"6 not in service within the time of --wait.",
-		Flags: []cli.Flag{
-			configFlag(),
-			holderFlag(),
-			serviceFlag("lift the hold on `SERVICE`; without it the hold on all of them"),
-			&cli.BoolFlag{Name: "all", Usage: "lift every hold, of any holder"},
-			waitFlag("return when the master serves and every balancer sends, or after that time"),
-			jsonFlag(),
-		},
-		Action: func(c *cli.Context) error { return ready(c, environ) },
 	}
 }
 
@@ -81,109 +61,38 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return err
 	}
-	settings := loadAnyway(c, environ)
-	return leave(c, environ, settings, wish, tomorrow)
+	if c.Bool("dry-run") {
+		return mayLeave(c, environ, mode)
+	}
+	return takeOut(c, environ, wish, tomorrow)
 }
 
-// leave takes the master out: unless it is refused, it claims a slot in the budget, sets
-// the hold, and waits as the flags say.
-func leave(c *cli.Context, environ []string, settings config.Config, wish rotation.Wish, tomorrow bool) error {
-	client := api.Client{Socket: settings.Socket}
-	d := wait.NewDeparture(wish.Hold.Service)
-	if err := refuse(c, client, d); err != nil {
-		return err
+// mayLeave answers whether the master may leave now, by the rule that the daemon applies to each check.
+func mayLeave(c *cli.Context, environ []string, mode drain.Mode) error {
+	w, _, _ := worldOf(c, environ)
+	status, err := w.Next(c.Context)
+	if err == nil && c.IsSet("service") {
+		_, err = status.ServiceOrError(c.String("service"))
 	}
-	slot, err := slotFor(c, environ, settings, wish.Hold)
+	if errors.Is(err, api.ErrNoService) {
+		return noService(err)
+	}
 	if err != nil {
-		return err
+		return &exitError{status: exitNoDaemon, err: err}
 	}
-	stop := rotation.Stop{Began: time.Now(), Lot: rand.Float64()}
-	for ; ; d.Returned() {
-		inTime := false
-		if c.Bool("in-turn") {
-			if inTime, err = waitForTurn(c, d, &stop, slot, wait.Turn(client, d, settings.Store())); err != nil {
-				return err
-			}
+	obstacles := w.MayLeave(c.Context, status, c.String("service"), mode)
+	exit := exitOK
+	if len(obstacles) > 0 {
+		exit = exitRefused
+	}
+	return show(c, obstacles, func(w io.Writer) {
+		if len(obstacles) == 0 {
+			fmt.Fprintln(w, "may leave now")
 		}
-		if err := goOn(c, slot.Claim(c.Context, c.Bool("force"))); err != nil {
-			return err
+		for _, o := range obstacles {
+			fmt.Fprintln(w, o.Text)
 		}
-		if err := setHold(c, settings, wish, d, tomorrow); !errors.Is(err, errCollision) || !inTime {
-			return err
-		}
-	}
-}
-
-// setHold sets a hold and waits as the flags say. If another server has left at the
-// same time, it puts back what was there before, and the error wraps errCollision, unless
-// another command has changed the hold meanwhile.
-func setHold(c *cli.Context, settings config.Config, wish rotation.Wish, d *rotation.Departure, tomorrow bool) error {
-	store, t, before := settings.Store(), render.Toggle{Tomorrow: tomorrow}, drain.Hold{}
-	set, err := store.Change(wish.Hold.Holder, wish.Hold.Service, func(old drain.Hold) (h drain.Hold) {
-		if before = old; wish.New && old.Mode != "" {
-			return drain.Hold{} // not valid, and so not written
-		}
-		h, t.Kept = wish.Over(old)
-		return h
-	})
-	switch {
-	case wish.New && before.Mode != "":
-		return holdsAlready(before)
-	case err != nil:
-		return setHint(wish, err)
-	}
-	t.Set = &set
-	err = reportToggle(c, settings, t, "idle", wait.DrainedInTurn(d))
-	if wanted, limit := waitOf(c); err == nil && c.Bool("in-turn") && !wanted {
-		_, err = waitUntilClear(c, "out", limit, 0, wait.Together(api.Client{Socket: settings.Socket}, d))
-	}
-	if !errors.Is(err, errCollision) {
-		if err != nil && !wish.New { // with-hold lifts a new one
-			fmt.Fprintln(c.App.ErrWriter, "the hold stays")
-		}
-		return err
-	}
-	switch restored, undone := store.Undo(set, before); {
-	case errors.Is(undone, drain.ErrNotFound):
-		err = fmt.Errorf("%v; the hold was lifted or set again, or ended, meanwhile: nothing was undone", err)
-		return &exitError{exitRefused, err, "see pmcheck status"}
-	case undone != nil:
-		return setHint(wish, undone)
-	case restored:
-		fmt.Fprintf(c.App.ErrWriter, "restored: %s\n", render.Hold(before))
-	default:
-		fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(set))
-	}
-	return err
-}
-
-func ready(c *cli.Context, environ []string) error {
-	misnamed := checkNames(c)
-	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
-		return usageError("--all lifts every hold: it cannot be combined with --hold or --service")
-	}
-	settings := loadAnyway(c, environ)
-	store := settings.Store()
-	// A file holds the master even if its name is not valid for a holder, so that name is
-	// accepted here if there is such a file.
-	isThere := func(h drain.Hold) bool { return h.Code != "" && h.Holder == c.String("hold") }
-	if misnamed != nil && !slices.ContainsFunc(store.Read().Holds(), isThere) {
-		return misnamed
-	}
-	var lifted []drain.Hold
-	var err error
-	if c.Bool("all") {
-		lifted, err = store.LiftAll()
-	} else {
-		lifted, err = store.Lift(c.String("hold"), c.String("service"))
-	}
-	if err != nil && !errors.Is(err, drain.ErrNotFound) {
-		for _, h := range lifted {
-			fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(h))
-		}
-		return writeHint(err)
-	}
-	return reportToggle(c, settings, render.Toggle{Lifted: lifted}, "in service", wait.InService)
+	}, exit)
 }
 
 func checkNames(c *cli.Context) error {
@@ -200,7 +109,7 @@ func checkNames(c *cli.Context) error {
 
 // wishOf reads from the flags which hold is to be set. Tomorrow tells that its end is
 // a time of day that has passed today.
-func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w rotation.Wish, tomorrow bool, err error) {
+func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w leave.Wish, tomorrow bool, err error) {
 	w.Hold = drain.Hold{
 		Holder:      c.String("hold"),
 		Service:     c.String("service"),
@@ -208,10 +117,10 @@ func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w rotation.Wish, to
 		Reason:      c.String("reason"),
 		UntilReboot: c.Bool("until-reboot"),
 	}
-	w.Given = map[rotation.Field]bool{
-		rotation.FieldReason:      c.IsSet("reason"),
-		rotation.FieldUntil:       c.IsSet("for") || c.IsSet("until"),
-		rotation.FieldUntilReboot: c.IsSet("until-reboot"),
+	w.Given = map[leave.Field]bool{
+		leave.FieldReason:      c.IsSet("reason"),
+		leave.FieldUntil:       c.IsSet("for") || c.IsSet("until"),
+		leave.FieldUntilReboot: c.IsSet("until-reboot"),
 	}
 	length := durationOf(c, "for")
 	switch {
@@ -238,7 +147,7 @@ func writeHint(err error) error {
 }
 
 // setHint is writeHint for a hold to be set. One that is not with-hold's may fit into the other directory.
-func setHint(wish rotation.Wish, err error) error {
+func setHint(wish leave.Wish, err error) error {
 	err = writeHint(err)
 	elsewhere := !wish.Hold.UntilReboot && !wish.New && (errors.Is(err, syscall.EROFS) ||
 		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))

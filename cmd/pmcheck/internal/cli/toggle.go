@@ -2,23 +2,25 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
-// reportToggle prints what a toggle has changed and whether it is in effect. With --wait
-// it waits for the goal.
-func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal string, look wait.Goal) error {
+// reportMode notes the mode that the files have, and what balancers are told since the daemon acts on it. It
+// returns the status that says so, or the zero one.
+func reportMode(c *cli.Context, w leave.World, settings config.Config, t *render.Toggle) api.Status {
 	now := time.Now()
 	t.Service = cmp.Or(c.String("service"), monitor.Server)
 	holds := settings.Store().Read()
@@ -28,34 +30,38 @@ func reportToggle(c *cli.Context, settings config.Config, t render.Toggle, goal 
 			t.Remaining = append(t.Remaining, h)
 		}
 	}
-	client := api.Client{Socket: settings.Socket}
-	status, err := wait.Effect(c.Context, client, t.Service, t.Mode)
+	status, err := effect(c.Context, w, t.Service, t.Mode)
 	if err != nil {
-		t.Error, status.Time = err.Error(), now // what balancers were told before does not count
-	} else if s, known := status.Service(t.Service); known {
-		t.InEffect, t.Answer, t.Told = true, &s.Answer, rotation.Told(status, t.Service)
+		t.Error = err.Error()
+		return status
 	}
-	if !c.Bool("json") {
-		t.Write(c.App.Writer, status.Time)
-	}
-	var missed error
-	wanted, limit := waitOf(c)
-	switch {
-	case wanted && errors.Is(err, api.ErrNoService):
-		missed = noService(err)
-	case wanted:
-		now := look(client, settings.Probe.Address, c.String("service"), status.Time)
-		t.Obstacles, missed = waitUntilClear(c, goal, limit, rotation.Settle, now)
-		reached := missed == nil
-		t.Reached = &reached
-	}
-	if c.Bool("json") && !(errors.Is(missed, errCollision) && c.Bool("in-turn")) { // the caller tries again
-		return errors.Join(text.WriteJSON(c.App.Writer, t), missed)
-	}
-	return missed
+	s, _ := status.Service(t.Service)
+	t.InEffect, t.Answer, t.Told = true, &s.Answer, render.Told(status, t.Service)
+	return status
 }
 
-// noService adds an exit status and a hint to the error for an unknown service.
-func noService(err error) error {
-	return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
+// effectTime is how long the daemon may take to act on a hold that was lifted. It needs milliseconds; if
+// the kernel loses a change, 5 s.
+const effectTime = 7 * time.Second
+
+// effect blocks until the daemon reports the mode that the files have, and returns the status that does.
+func effect(ctx context.Context, w leave.World, service string, m drain.Mode) (api.Status, error) {
+	limited, cancel := context.WithTimeout(ctx, effectTime)
+	defer cancel()
+	for by := ""; ; {
+		status, err := w.Next(limited)
+		switch {
+		case ctx.Err() != nil:
+			return api.Status{}, errors.New("interrupted before the daemon reported it")
+		case limited.Err() != nil:
+			return api.Status{}, fmt.Errorf("the daemon has not acted on it after %s%s; see pmcheck status", effectTime, by)
+		case err != nil:
+			return api.Status{}, err
+		}
+		s, err := status.ServiceOrError(service)
+		if err != nil || s.Mode == m {
+			return status, err
+		}
+		by = fmt.Sprintf(": mode %s, held by %s", s.Mode, strings.Join(status.Holders(s), ", "))
+	}
 }

@@ -53,6 +53,11 @@ func (d fakeDaemon) run(args ...string) (exit int, stdout, stderr string) {
 	return exit, out.String(), said.String()
 }
 
+// environOf returns the environment of a command with this socket and the holds beside config.
+func environOf(config, socket string) []string {
+	return []string{"PMCHECK_SOCKET=" + socket, "PMCHECK_HOLDS=" + filepath.Dir(config)}
+}
+
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {

@@ -13,9 +13,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 func waitCommand(environ []string) *cli.Command {
@@ -98,27 +95,4 @@ func poll(c *cli.Context, goal string, limit time.Duration,
 			p.Say(state)
 		}
 	}
-}
-
-// waitUntilClear waits until look has found no obstacle for the time settle. It returns
-// the obstacles found last. The error has exitTimeout after limit, and exitRefused if
-// another server has left together with this one.
-func waitUntilClear(c *cli.Context, goal string, limit, settle time.Duration, look wait.Look) ([]api.Obstacle, error) {
-	var last []api.Obstacle
-	settled := drain.Settle{After: settle}
-	err := poll(c, goal, limit, func(ctx context.Context) (string, bool, error) {
-		obstacles := look(ctx)
-		if ctx.Err() != nil {
-			return "", false, nil // keep what the last complete look has found
-		}
-		if last = obstacles; rotation.Collided(obstacles) {
-			err := fmt.Errorf("%w: %s", errCollision, obstacles[0].Text)
-			return "", false, &exitError{exitRefused, err, "take turns with --in-turn, or insist with --force"}
-		}
-		if settled.Observe(len(obstacles) == 0, time.Now()) {
-			return goal, true, nil
-		}
-		return api.Summary(obstacles), false, nil
-	})
-	return last, err
 }

@@ -11,11 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/withhold"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 func withHoldCommand(environ []string) *cli.Command {
@@ -36,7 +33,7 @@ func withHoldCommand(environ []string) *cli.Command {
 			durationFlag("for", 10*time.Minute, "let the hold end `DURATION` after with-hold was killed beside the command"),
 			alwaysWaitFlag(15*time.Minute, "wait that long until the master is idle; then give up"),
 			durationFlag("return", 10*time.Minute, "wait for `DURATION` until the master is back in service"),
-			&cli.BoolFlag{Name: "in-turn", Usage: "first wait for other servers and its turn, for up to twice --wait"},
+			&cli.BoolFlag{Name: "now", Usage: "tell every balancer at once, and wait for none of them"},
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the hold, without an end, if the command fails"},
 		},
@@ -45,7 +42,7 @@ func withHoldCommand(environ []string) *cli.Command {
 }
 
 func withHold(c *cli.Context, environ []string) error {
-	work := withhold.Command{Args: c.Args().Slice(), Stdin: c.App.Reader, Stdout: c.App.Writer, Stderr: c.App.ErrWriter}
+	work := leave.Command{Args: c.Args().Slice(), Stdin: c.App.Reader, Stdout: c.App.Writer, Stderr: c.App.ErrWriter}
 	c.App.Writer = c.App.ErrWriter // stdout is the command's
 	_, limit := waitOf(c)
 	length := durationOf(c, "for")
@@ -63,7 +60,7 @@ func withHold(c *cli.Context, environ []string) error {
 		return &exitError{status: status, err: err}
 	}
 	settings := loadAnyway(c, environ)
-	h := &withhold.Hold{
+	h := &leave.Temporary{
 		Store:   settings.Store(),
 		Holder:  c.String("hold"),
 		Service: c.String("service"),
@@ -73,11 +70,11 @@ func withHold(c *cli.Context, environ []string) error {
 	if other, found := h.Other(); found {
 		return holdsAlready(other)
 	}
-	caught, stop := withhold.Signals()
+	caught, stop := leave.Signals()
 	defer stop()
 	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	err := leave(c, environ, settings, h.Wish(cmp.Or(c.String("reason"), work.String()), limit), false)
+	err := takeOut(c, environ, h.Wish(cmp.Or(c.String("reason"), work.String()), limit), false)
 	if err == nil {
 		err = writeHint(h.Begin())
 	}
@@ -88,7 +85,11 @@ func withHold(c *cli.Context, environ []string) error {
 	}
 	status, err := work.Run(caught, h.Every(), h.Renew)
 	if status == exitOK && c.Context.Err() == nil {
-		return comeBack(c, settings, h)
+		lifted, err := h.Lift()
+		if err != nil {
+			return writeHint(err)
+		}
+		return comeBack(c, environ, lifted, durationOf(c, "return"))
 	}
 	if status != exitOK && c.Bool("keep") {
 		return &exitError{status, cmp.Or(err, errors.Join(fmt.Errorf("exit status %d: the hold stays", status), h.Keep())),
@@ -98,15 +99,8 @@ func withHold(c *cli.Context, environ []string) error {
 	return &exitError{status: status, err: err}
 }
 
-// holdsAlready is the error for a hold of the same holder. Lifting the own hold would lift
-// it. It may be that of a with-hold whose command still runs, so the hint does not lift it.
-func holdsAlready(other drain.Hold) error {
-	return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", other.Holder, render.Hold(other)),
-		"wait until that work is done, or act as another holder with --hold"}
-}
-
 // lift lifts the hold of a command that has failed or was not run.
-func lift(c *cli.Context, h *withhold.Hold) {
+func lift(c *cli.Context, h *leave.Temporary) {
 	lifted, err := h.Lift()
 	for _, l := range lifted {
 		fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(l))
@@ -114,14 +108,4 @@ func lift(c *cli.Context, h *withhold.Hold) {
 	if err != nil {
 		fmt.Fprintf(c.App.ErrWriter, "not lifted, ends by itself: %s\n", text.Printable(err.Error(), maxLine))
 	}
-}
-
-// comeBack lifts the hold and waits until the master is back in service.
-func comeBack(c *cli.Context, settings config.Config, h *withhold.Hold) error {
-	c.Generic("wait").(*waitValue).Duration = durationOf(c, "return")
-	lifted, err := h.Lift()
-	if err != nil {
-		return writeHint(err)
-	}
-	return reportToggle(c, settings, render.Toggle{Lifted: lifted}, "in service", wait.InService)
 }

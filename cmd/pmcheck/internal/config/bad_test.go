@@ -65,10 +65,10 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: budget.database: sslmode=verify-full&service=x is not allowed (the settings of a connection are fixed)"},
 		{"budget with a password", "budget: {database: 'postgresql://pmcheck:secret@db/pmcheck'}\n",
 			"F:1: budget.database: has a password (the host's Puppet certificate is used instead)"},
-		{"budget of nothing", "budget: {max_out: 0, lapse: 1s, pool: a b}\n",
-			"F:1: budget.max_out: 0 is out of range (1 to 1000)\n" +
-				"F:1: budget.lapse: 1s is out of range (5m to 30d)\n" +
-				"F:1: budget.pool: \"a b\" is not the name of a pool (letters, digits, dot, underscore and hyphen)"},
+		{"budget of nothing", "max_out: 0\nbudget: {lapse: 1s, pool: a b}\n",
+			"F:1: max_out: 0 is not a number of masters (1 to 1000, or a percentage such as 5%)\n" +
+				"F:2: budget.lapse: 1s is out of range (5m to 30d)\n" +
+				"F:2: budget.pool: \"a b\" is not the name of a pool (letters, digits, dot, underscore and hyphen)"},
 		{"alias", "listen: &a :1\nlog:\n  level: *a\n", "F:3: log.level: the alias *a is not a value"},
 		{"alias for a section", "probe: &a {fall: 1}\nlog: *a\n",
 			"F:2: log: the alias *a is not a section (write key: value)"},

@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -13,17 +14,14 @@ type Budget struct {
 	Database string `yaml:"database"`
 	// Pool names the masters that share a budget.
 	Pool string `yaml:"pool"`
-	// MaxOut is how many of them may be out.
-	MaxOut int `yaml:"max_out" min:"1" max:"1000"`
 	// Lapse is how long a master that does not renew its slot counts as out.
 	Lapse time.Duration `yaml:"lapse" min:"5m" max:"30d"`
 }
 
 func defaultBudget() Budget {
 	return Budget{
-		Pool:   "puppet",
-		MaxOut: 1,
-		Lapse:  30 * time.Minute,
+		Pool:  "puppet",
+		Lapse: 30 * time.Minute,
 	}
 }
 
@@ -45,7 +43,7 @@ func (b Budget) Target() (host, port, database, role string) {
 	return u.Hostname(), port, strings.TrimPrefix(u.Path, "/"), role
 }
 
-// warnings are not mistakes: a file that has the pool or max_out of all sites, and is to get
+// warnings are not mistakes: a file that has the pool of all sites, and is to get
 // the database of each later, must not keep a daemon from starting.
 func (b Budget) warnings() []string {
 	if b.Database != "" || b == defaultBudget() {
@@ -89,3 +87,35 @@ func databaseProblem(database string) (problem, hint string) {
 func isHostname(s string) bool { return regexp.MustCompile(`^[0-9A-Za-z._:-]+$`).MatchString(s) }
 
 func isDatabase(s string) bool { return regexp.MustCompile(`^\w[\w-]*$`).MatchString(s) }
+
+// MaxOut is how many masters of a pool may be out at one time: a number from 1 to 1000, or a percentage
+// from 1% to 100%, which is at least one master.
+type MaxOut string
+
+// Of returns how many of these masters, or of this weight of servers, may be out. One master has the
+// weight unit.
+func (m MaxOut) Of(total, unit int) int {
+	percent, is := strings.CutSuffix(string(m), "%")
+	n, err := strconv.Atoi(percent)
+	switch {
+	case err != nil:
+		return unit
+	case is:
+		return max(unit, n*total/100)
+	}
+	return max(1, n) * unit
+}
+
+// parseMaxOut is strict: a percentage that was meant as a number, or the reverse, empties a pool.
+func parseMaxOut(text string) (any, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	most := 1000
+	if percent {
+		most = 100
+	}
+	n, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || n < 1 || int(n) > most {
+		return nil, wrong(show(text)+" is not a number of masters", "1 to 1000, or a percentage such as 5%")
+	}
+	return MaxOut(text), nil
+}

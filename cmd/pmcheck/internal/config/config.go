@@ -45,6 +45,10 @@ type Config struct {
 	// them, for the times at which each may leave, and for the gate of the last one.
 	Fleet []string `yaml:"fleet"`
 
+	// MaxOut is how many masters of the pool may be out at one time, by what balancers show or, with a
+	// budget, by the database.
+	MaxOut MaxOut `yaml:"max_out"`
+
 	Puppet Puppet `yaml:"puppet"`
 	Probe  Probe  `yaml:"probe"`
 	// Checks are all checks, with the severities and settings that are configured:
@@ -92,6 +96,7 @@ func Default() Config {
 		Balancers:   []netip.Prefix{},
 		Services:    []string{},
 		Fleet:       []string{},
+		MaxOut:      "1",
 		Probe:       defaultProbe(),
 		Checks:      check.All(),
 		Guard:       defaultGuard(),

@@ -139,6 +139,7 @@ func parseNode(t reflect.Type, n *yaml.Node) (any, error) {
 		if _, err := parse(t, n.Value); err == nil && tag == "!!str" {
 			return nil, wrong(strconv.Quote(n.Value)+" is text", "without quotes: "+n.Value)
 		}
+	case MaxOut: // a number or text
 	case enum:
 		// In YAML 1.1, which Puppet writes, a bare off means false.
 		if tag == "!!bool" && n.Value == "false" && slices.Contains(zero.Words(), "off") {

@@ -52,9 +52,9 @@ func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
 		"guard: {shutdown: 30m}":   "guard.shutdown is 30m,…JobTimeoutSec of reboot.target",
 
 		"budget: {}":           "",
-		"budget: {max_out: 2}": "…without budget.database",
+		"max_out: 5%":          "",
 		"budget: {pool: east}": "…without budget.database",
-		"budget: {max_out: 2, database: 'postgresql://db/pmcheck'}": "",
+		"budget: {pool: east, database: 'postgresql://db/pmcheck'}": "",
 		// The front resets a connection that allow does not permit, whatever it asks for.
 		"balancers: [192.0.2.1]\nstatus_allow: [192.0.2.1]":                      "",
 		"allow: [192.0.2.0/24]\nbalancers: [192.0.2.1]":                          "",

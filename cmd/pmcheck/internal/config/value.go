@@ -74,6 +74,8 @@ func parse(t reflect.Type, s string) (any, error) {
 		return ParseDuration(s)
 	case netip.Prefix:
 		return parsePrefix(s)
+	case MaxOut:
+		return parseMaxOut(s)
 	case int:
 		n, err := strconv.Atoi(s)
 		if err != nil {
@@ -139,7 +141,7 @@ func format(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return text.Duration(x)
-	case int:
+	case int, MaxOut:
 		return fmt.Sprint(x)
 	}
 	return quote(fmt.Sprint(v))

@@ -7,8 +7,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -29,8 +29,8 @@ type slotKeeper struct {
 	client   *budget.Client
 	back     drain.Settle
 	known    api.BudgetStatus
-	step     rotation.SlotStep // the last one that was taken
-	next     time.Time         // when to ask if the step stays the same
+	step     leave.SlotStep // the last one that was taken
+	next     time.Time      // when to ask if the step stays the same
 }
 
 // keepSlot renews the slot of this master while it is out and returns it afterwards,
@@ -62,7 +62,7 @@ func newSlotKeeper(c *config.Config, known api.BudgetStatus) *slotKeeper {
 	if known.Database != c.Budget.Database || known.Pool != c.Budget.Pool {
 		known = api.BudgetStatus{Database: c.Budget.Database, Pool: c.Budget.Pool, Slots: []api.Slot{}}
 	}
-	known.Allowed = c.Budget.MaxOut
+	known.MaxOut = string(c.MaxOut)
 	return &slotKeeper{
 		settings: c,
 		client:   budget.New(*c),
@@ -79,8 +79,8 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	if !d.monitor.State().Judged() {
 		return // whether the master serves is not known yet
 	}
-	settled := k.back.Observe(rotation.SlotBack(status), now)
-	step, reason := rotation.Slot(status, settled)
+	settled := k.back.Observe(leave.SlotBack(status), now)
+	step, reason := leave.Slot(status, settled)
 	server, _ := status.Service(monitor.Server)
 	news := step != k.step || server.ModeSince.After(k.known.Asked) // a hold may have been set, with a slot, and lifted
 	if !news && now.Before(k.next) {
@@ -98,12 +98,12 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 }
 
 // take asks the database and notes its answer.
-func (k *slotKeeper) take(ctx context.Context, step rotation.SlotStep, reason string) (err error) {
+func (k *slotKeeper) take(ctx context.Context, step leave.SlotStep, reason string) (err error) {
 	var v budget.View
 	switch step {
-	case rotation.SlotRenew:
+	case leave.SlotRenew:
 		v, err = k.client.Renew(ctx, reason)
-	case rotation.SlotReturn:
+	case leave.SlotReturn:
 		v, err = k.client.Return(ctx)
 	default:
 		v, err = k.client.Look(ctx)
@@ -119,14 +119,14 @@ func (k *slotKeeper) take(ctx context.Context, step rotation.SlotStep, reason st
 		return err
 	}
 	k.known.Take(v)
-	if step == rotation.SlotReturn && k.known.Held { // the claim is younger than that
+	if step == leave.SlotReturn && k.known.Held { // the claim is younger than that
 		k.next = now.Add(budget.Settle)
 	}
 	return nil
 }
 
 // logSlot logs what has changed.
-func (d *Daemon) logSlot(before, after api.BudgetStatus, step rotation.SlotStep, err error) {
+func (d *Daemon) logSlot(before, after api.BudgetStatus, step leave.SlotStep, err error) {
 	switch {
 	case err != nil && (before.Reachable || before.Asked.IsZero()):
 		d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))

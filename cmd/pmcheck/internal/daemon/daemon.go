@@ -31,9 +31,8 @@ import (
 type Daemon struct {
 	Version string
 	Log     *slog.Logger
-	// Runtime is a directory in which a daemon saves its balancers, and what it knows of the
-	// fleet, for the next one. If it is empty, a new daemon knows no balancer until that
-	// balancer asks.
+	// Runtime is a directory in which a daemon saves its balancers for the next one. If it is empty, a new
+	// daemon knows no balancer until that balancer asks.
 	Runtime string
 	// GateDir is the runtime directory of the gate, which may not run. Empty: there is none.
 	GateDir string
@@ -57,8 +56,6 @@ type Daemon struct {
 	states    *changes                         // of what the daemon follows: a change of a balancer is none
 	budget    atomic.Pointer[api.BudgetStatus] // nil without one
 	gate      atomic.Pointer[api.GateStatus]   // nil while none runs
-	others    atomic.Pointer[api.OthersStatus] // nil unless a gate runs, or did lately
-	fleet     fleet                            // belongs to askOthers
 	only      map[uint16]netip.Addr            // by port: the address to answer on, if systemd has bound all of them
 	inherited bool                             // systemd has bound the port for balancers
 }
@@ -136,7 +133,6 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	group.Go(func() error { return d.remember(ctx) })
 	group.Go(func() error { return d.keepSlot(ctx) })
 	group.Go(func() error { return d.followGate(ctx) })
-	group.Go(func() error { return d.askOthers(ctx) })
 	ports := &front.Server{
 		Log:     d.Log,
 		Places:  front.Places(),

@@ -16,6 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // handler answers everything on a TCP port, or on the unix socket. It does not use
@@ -69,12 +70,28 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	now := time.Now()
-	a := answer.For(s, service, codes, now)
-	if wantsPage(r) && h.mayReadStatus(r) && h.servePage(w, a.Code, now) {
+	mode, _ := s.Mode(name, now)
+	decide := func(spare bool) answer.Answer {
+		return answer.Decide(mode, service.Verdict.At(now), codes, spare)
+	}
+	if wantsPage(r) && h.mayReadStatus(r) && h.servePage(w, decide(true).Code, now) {
 		return
 	}
+	a, delay := decide(true), time.Duration(0)
+	if h.isBalancer(r) {
+		a, delay = h.balancers.Answer(balancer.Check{
+			Source:    remote(r),
+			Service:   name,
+			DrainCode: codes.ForDrain(),
+			MaintCode: codes.ForMaint(),
+			View:      view(r),
+			Listed:    len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
+		}, h.rule(name, now), decide, now)
+	}
+	time.Sleep(delay)
+	_, since := s.Serving(service, now)
+	w.Header()["Last-Modified"] = []string{since.UTC().Format(http.TimeFormat)}
 	h.answer(w, r, a.Code, a.Body)
-	h.remember(r, name, codes, a, now)
 }
 
 // answer answers a check and counts it.
@@ -93,20 +110,23 @@ func (h *handler) client(r *http.Request) metrics.Client {
 	return metrics.Other
 }
 
-// remember records which balancer got which answer. A client of the unix socket is not a
-// balancer.
-func (h *handler) remember(r *http.Request, service string, codes answer.Codes, a answer.Answer, now time.Time) {
-	if h.trusted {
-		return
-	}
-	if source := remote(r); h.believed(source) {
-		h.balancers.Record(source, balancer.Question{
-			Service:   service,
-			DrainCode: codes.ForDrain(),
-			MaintCode: codes.ForMaint(),
-			View:      view(r),
-			Listed:    len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
-		}, balancer.Told(a), now)
+// isBalancer reports whether a client may be a balancer: not one of the unix socket, and not another
+// master that asks on its way out.
+func (h *handler) isBalancer(r *http.Request) bool {
+	agent := r.Header["User-Agent"]
+	return !h.trusted && h.believed(remote(r)) && !(len(agent) > 0 && agent[0] == api.FleetAgent)
+}
+
+// rule returns the rule by which balancers of a service may lose this master.
+func (d *Daemon) rule(service string, now time.Time) balancer.Rule {
+	s := d.monitor.State()
+	mode, _ := s.Mode(service, now)
+	return balancer.Rule{
+		Leaving: s.Leaving(service, now),
+		Mode:    mode,
+		Covers:  func(service string) bool { return s.Leaving(service, now) != drain.Firm },
+		MaxOut:  d.settings.Load().MaxOut,
+		Now:     now,
 	}
 }
 

@@ -19,7 +19,7 @@ func (d *Daemon) balancersFile() systemd.RuntimeFile {
 	return systemd.RuntimeFile{Dir: d.Runtime, Name: "balancers.json"}
 }
 
-// recall restores the balancers that the previous daemon has saved, and the fleet. Without
+// recall restores the balancers that the previous daemon has saved. Without
 // them, until a slow balancer asks again, a command would consider the master idle, or not
 // see that it is the last server.
 func (d *Daemon) recall(now time.Time) {
@@ -29,8 +29,6 @@ func (d *Daemon) recall(now time.Time) {
 	}
 	list = slices.DeleteFunc(list, func(b balancer.Balancer) bool { return !d.believed(b.Source) })
 	d.balancers.Restore(list, now)
-	d.fleet = d.recallFleet(now)
-	d.others.Store(d.fleet.Others)
 }
 
 // remember saves the balancers every rememberEvery until ctx ends, and then once more.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
 
@@ -35,12 +35,12 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 		if len(s.Balancers) != 1 || s.Balancers[0].Node != "lb1" || s.Balancers[0].DrainCode != 404 {
 			t.Fatalf("after a restart: %+v", s.Balancers)
 		}
-		if last := s.Services[0].LastServer; len(last) != 1 || last[0].Concerns != "lb1" {
+		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Concerns != "lb1" {
 			t.Errorf("after a restart, the last server of lb1: %+v", last)
 		}
 	}
 	r.drain()
-	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != api.ObstacleUnseen {
+	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != balancer.ObstacleUnseen {
 		t.Errorf("a balancer that has not asked since is not an obstacle: %+v", o)
 	}
 }

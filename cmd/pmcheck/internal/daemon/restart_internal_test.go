@@ -20,7 +20,7 @@ func noRestart() []string {
 		"allow", "status_allow", "balancers", "services", "fleet", "puppet.conf", "probe.address",
 		"probe.certname", "probe.certificate", "probe.key", "probe.ca", "probe.crl",
 		"probe.interval", "probe.timeout", "probe.fall",
-		"budget.database", "budget.pool", "budget.max_out", "budget.lapse",
+		"max_out", "budget.database", "budget.pool", "budget.lapse",
 	}, []string{
 		// Only other processes read these: the guard whenever it runs, and the gate when it starts.
 		"guard.turn", "guard.wait", "guard.shutdown", "guard.return", "gate.except",

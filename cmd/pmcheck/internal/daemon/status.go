@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
@@ -18,26 +19,46 @@ import (
 // service.
 func (d *Daemon) Status(now time.Time) api.Status {
 	s := d.status(now)
-	if rotation.Unlisted(s, nil) && rotation.Unlisted(s, api.OwnNames()) {
-		s.Warnings = append(s.Warnings, "fleet does not list this master by a name that it knows: "+
-			"it has no window of its own in which it may leave; use certnames")
-	}
 	for i := range s.Services {
 		v := &s.Services[i]
+		v.Keeps = d.keeps(s, *v, now)
 		var connections []tcp.Connection
 		var unknown error
 		if v.Name == monitor.Server && v.Mode != drain.Ready {
 			connections, unknown = tcp.Connections(s.Probe.Address)
 		}
-		v.Obstacles = rotation.Standing(s, *v, connections)
+		v.Obstacles = leave.Standing(s, *v, connections)
 		if unknown != nil {
-			v.Obstacles = append(v.Obstacles, api.Obstacle{Kind: api.ObstacleUnknown, Text: unknown.Error()})
+			v.Obstacles = append(v.Obstacles, api.Obstacle{Kind: balancer.ObstacleUnknown, Text: unknown.Error()})
 		}
 		if v.Mode == drain.Ready {
-			v.LastServer = append(rotation.LastServer(s, v.Name), rotation.OverBudget(s, v.Name)...)
+			v.Keeps = append(v.Keeps, leave.OverBudget(s, v.Name)...)
 		}
 	}
 	return s
+}
+
+// keeps returns the balancers that keep a service that is leaving, or would keep one that is ready.
+func (d *Daemon) keeps(s api.Status, v api.ServiceStatus, now time.Time) (list []api.Obstacle) {
+	r := d.rule(v.Name, now)
+	if v.Mode == drain.Ready {
+		r.Leaving, r.Mode = drain.LeavingInTurn, drain.Drain
+		r.Covers = func(string) bool { return true }
+		if s.Budget != nil {
+			r.Leaving = drain.LeavingBesideSpare
+		}
+	}
+	for i := range s.Balancers {
+		b := &s.Balancers[i]
+		if b.Service != v.Name || b.Hides(r.Mode) {
+			continue
+		}
+		why, keeps := r.Keeps(b, s.Balancers)
+		if keeps && !(v.Mode == drain.Ready && why.Kind == balancer.ObstacleOrder) && !slices.Contains(list, why) {
+			list = append(list, why)
+		}
+	}
+	return list
 }
 
 // status is like Status, without the obstacles, which need the kernel's connections.
@@ -56,7 +77,6 @@ func (d *Daemon) status(now time.Time) api.Status {
 		Asked:     d.balancers.Asked(),
 		Budget:    d.budget.Load(),
 		Gate:      d.gate.Load(),
-		Others:    d.others.Load(),
 	}.Build(now)
 }
 

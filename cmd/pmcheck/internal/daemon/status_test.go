@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -52,7 +53,7 @@ func TestStatusCarriesObstacles(t *testing.T) {
 	r := start(t, nil)
 	const view = "X-Haproxy-Server-State: UP; name=puppet/m1; node=lb1; weight=1/1; scur=2/2; qcur=0\r\n"
 	r.ask("GET / HTTP/1.0\r\n" + view + "\r\n")
-	if last := r.Status(time.Now()).Services[0].LastServer; len(last) != 1 || last[0].Concerns != "lb1" {
+	if last := r.Status(time.Now()).Services[0].Keeps; len(last) != 1 || last[0].Concerns != "lb1" {
 		t.Errorf("the last server of lb1: %+v", last)
 	}
 	r.drain()
@@ -60,10 +61,10 @@ func TestStatusCarriesObstacles(t *testing.T) {
 	s := r.Status(time.Now()).Services[0]
 	found := false
 	for _, o := range s.Obstacles {
-		found = found || o.Kind == api.ObstacleSending && o.Concerns == "lb1" && o.Count == 2
+		found = found || o.Kind == balancer.ObstacleSending && o.Concerns == "lb1" && o.Count == 2
 	}
-	if !found || len(s.LastServer) != 0 {
-		t.Errorf("drained: obstacles %+v, last server %+v", s.Obstacles, s.LastServer)
+	if !found || len(s.Keeps) != 0 {
+		t.Errorf("drained: obstacles %+v, last server %+v", s.Obstacles, s.Keeps)
 	}
 }
 

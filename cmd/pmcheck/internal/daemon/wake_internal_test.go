@@ -12,16 +12,14 @@ import (
 )
 
 // A daemon that has had no gate for long is not woken for one. It notices one that starts with
-// the next state, and then asks the other masters.
+// the next state.
 func TestAGateThatStartsLateIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config.Default()
 		c.HoldsIn = t.TempDir()
-		c.Fleet = []string{"127.0.0.1:1"}
 		d := New(c, "test.yaml", "test", slog.New(slog.DiscardHandler))
 		d.Runtime, d.GateDir = t.TempDir(), t.TempDir()
 		go d.followGate(t.Context())
-		go d.askOthers(t.Context())
 
 		time.Sleep(2 * gateRestart)
 		running := api.GateStatus{Looked: time.Now()}
@@ -36,9 +34,6 @@ func TestAGateThatStartsLateIsNoticed(t *testing.T) {
 		synctest.Wait()
 		if !d.gate.Load().Runs(time.Now()) {
 			t.Error("the gate was not noticed")
-		}
-		if d.others.Load() == nil {
-			t.Error("the other masters were not asked")
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -206,7 +206,8 @@ func (s stage) obey(line string) string {
 
 // hold sets a hold. Like the commands, it refuses to drain the last server.
 func (s stage) hold(mode drain.Mode, forced bool) error {
-	if last := rotation.LastServer(s.status(time.Now()), ""); len(last) > 0 && !forced {
+	all := func(api.Balancer) bool { return true }
+	if last := leave.LastServer(s.status(time.Now()), "", mode, all); len(last) > 0 && !forced {
 		return fmt.Errorf("%s; insist with %s --force", last[0].Text, mode)
 	}
 	_, err := s.store.Put(drain.Hold{Holder: drain.Operator, Mode: mode, Reason: "demo"})

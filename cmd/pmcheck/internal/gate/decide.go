@@ -20,10 +20,10 @@ type Decision struct {
 }
 
 // Decide closes the gate while a hold that could be read asks for drain or maint of the
-// master itself, unless no other master serves: alone says why; it is empty if one does, or
-// if that is not known. Any doubt about the holds leaves it open: agents that reach a held
-// master are better off than agents that reach none.
-func Decide(holds drain.Snapshot, alone string, now time.Time) Decision {
+// master itself, and no balancer sends agents to it any more. Decide calls sends only in that case; it
+// returns the balancers that do send, as far as that is known, in a sentence. Any doubt about the holds
+// leaves the gate open: agents that reach a held master are better off than agents that reach none.
+func Decide(holds drain.Snapshot, sends func() string, now time.Time) Decision {
 	if now.Sub(holds.Taken()) > holdsTime {
 		return Decision{false, "the directories of holds do not answer"}
 	}
@@ -31,7 +31,7 @@ func Decide(holds drain.Snapshot, alone string, now time.Time) Decision {
 	mode, unreadable := drain.Ready, ""
 	for _, h := range holds.At(now).Holds() {
 		switch {
-		case !h.Covers(monitor.Server) || h.Mode == drain.Ready:
+		case !h.Covers(monitor.Server):
 		case h.Code != "":
 			unreadable = h.Holder
 		case mode == drain.Ready || mode == h.Mode: // the strictest come first
@@ -41,9 +41,10 @@ func Decide(holds drain.Snapshot, alone string, now time.Time) Decision {
 	}
 	held := fmt.Sprintf("held in %s by %s", mode, strings.Join(by, ", "))
 	switch {
-	case len(by) > 0 && alone != "":
-		return Decision{false, held + ", but " + alone}
 	case len(by) > 0:
+		if still := sends(); still != "" {
+			return Decision{false, held + ", but " + still}
+		}
 		return Decision{true, held}
 	case unreadable != "":
 		return Decision{false, fmt.Sprintf("the hold of %s cannot be read", unreadable)}

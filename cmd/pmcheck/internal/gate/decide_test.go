@@ -14,13 +14,13 @@ import (
 // TestDecide reads holds as they are on disk, since what counts as unreadable is for the
 // store to say.
 func TestDecide(t *testing.T) {
-	const held, alone = `{"mode": "drain"}`, "no other master of the fleet serves: m2"
+	const held, sends = `{"mode": "drain"}`, "balancer lb1 still sends"
 	tests := []struct {
 		name    string
 		files   map[string]string
 		reboot  map[string]string // in the other directory
 		age     time.Duration     // of what was read
-		alone   string
+		sends   string
 		missing bool // the persistent directory
 		want    gate.Decision
 	}{
@@ -32,8 +32,6 @@ func TestDecide(t *testing.T) {
 		{name: "the strictest holds are named",
 			files: map[string]string{"a.json": `{"mode": "maint"}`, "b.json": held, "c.json": `{"mode": "maint"}`},
 			want:  gate.Decision{Closed: true, Reason: "held in maint by a, c"}},
-		{name: "a stop that the guard announces", files: map[string]string{"guard.json": `{"mode": "ready"}`},
-			want: gate.Decision{Reason: "not held"}},
 		{name: "a hold that has ended",
 			files: map[string]string{"operator.json": `{"mode": "drain", "until": "2020-01-01T00:00:00Z"}`},
 			want:  gate.Decision{Reason: "not held"}},
@@ -52,9 +50,9 @@ func TestDecide(t *testing.T) {
 			want:   gate.Decision{Closed: true, Reason: "held in drain by guard"}},
 		{name: "holds that were read long ago", files: map[string]string{"operator.json": held}, age: 16 * time.Second,
 			want: gate.Decision{Reason: "the directories of holds do not answer"}},
-		{name: "the last master of the pool", files: map[string]string{"operator.json": held}, alone: alone,
-			want: gate.Decision{Reason: "held in drain by operator, but " + alone}},
-		{name: "the last master, not held", alone: alone, want: gate.Decision{Reason: "not held"}},
+		{name: "a balancer still sends", files: map[string]string{"operator.json": held}, sends: sends,
+			want: gate.Decision{Reason: "held in drain by operator, but " + sends}},
+		{name: "a balancer sends, not held", sends: sends, want: gate.Decision{Reason: "not held"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +72,7 @@ func TestDecide(t *testing.T) {
 				write(t, filepath.Join(store.UntilReboot, name), content, 0o644)
 			}
 			holds := store.Read()
-			got := gate.Decide(holds, tt.alone, holds.Taken().Add(tt.age))
+			got := gate.Decide(holds, func() string { return tt.sends }, holds.Taken().Add(tt.age))
 			if got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}

@@ -14,14 +14,13 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
@@ -31,12 +30,8 @@ const (
 	// lookEvery is how often the gate looks at its table and the ends of holds. Changes of
 	// the holds wake it at once.
 	lookEvery = time.Second
-	// askEvery is how often the gate asks the daemon about the other masters, and askTime
-	// how long the daemon may take.
-	askEvery = 2 * time.Second
-	askTime  = time.Second
-	// aloneTime is how old the daemon's last answer may be.
-	aloneTime = 10 * time.Second
+	// askTime is how long the daemon may take to say whether balancers send.
+	askTime = time.Second
 )
 
 // Gate is the gate of this host. Set the exported fields, then call Run.
@@ -46,15 +41,8 @@ type Gate struct {
 	Dir      string // for its status, which the daemon reads; empty for none
 
 	table  *table
-	alone  atomic.Pointer[fleetReport]
 	status api.GateStatus
 	shown  string // the status line that systemd shows
-}
-
-// fleetReport is what the daemon said of the other masters.
-type fleetReport struct {
-	alone string
-	at    time.Time
 }
 
 // Open removes the table of a gate that has ended without doing so.
@@ -87,10 +75,6 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	watcher := g.Settings.Store().Watch()
 	group.Go(func() error { return watcher.Run(ctx) })
-	if len(g.Settings.Fleet) > 0 {
-		g.ask(ctx)
-		group.Go(func() error { g.keepAsking(ctx); return nil })
-	}
 	group.Go(func() error { g.follow(ctx, watcher); return nil })
 	return group.Wait()
 }
@@ -100,7 +84,7 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for ready := false; ; ready = true {
-		g.update(watcher.Current())
+		g.update(ctx, watcher.Current())
 		g.notify(ready)
 		select {
 		case <-ctx.Done():
@@ -113,12 +97,9 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 }
 
 // update decides, and changes the table accordingly.
-func (g *Gate) update(holds drain.Snapshot) {
-	now, alone := time.Now(), ""
-	if said := g.alone.Load(); said != nil && now.Sub(said.at) < aloneTime {
-		alone = said.alone
-	}
-	before, d := g.status, Decide(holds, alone, now)
+func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
+	now := time.Now()
+	before, d := g.status, Decide(holds, func() string { return g.sends(ctx) }, now)
 	g.status.Looked, g.status.Reason = now, d.Reason
 	err := g.set(d.Closed)
 	g.status.Error = ""
@@ -200,27 +181,20 @@ func (g *Gate) notify(ready bool) {
 	g.shown = line
 }
 
-// keepAsking asks the daemon every askEvery until ctx ends.
-func (g *Gate) keepAsking(ctx context.Context) {
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			g.ask(ctx)
-		}
-	}
-}
-
-// ask asks the daemon whether another master of the pool serves. The daemon's answer can
-// only keep the gate open, never close it.
-func (g *Gate) ask(ctx context.Context) {
+// sends returns which balancer still sends agents to this master, by its own view. Without a daemon
+// that answers, none is known to: balancers have taken the master out, or are about to.
+func (g *Gate) sends(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	status, err := api.Client{Socket: g.Settings.Socket}.Status(ctx)
-	if err == nil {
-		g.alone.Store(&fleetReport{rotation.Alone(status), time.Now()})
+	if err != nil {
+		return ""
 	}
+	server, _ := status.Service(monitor.Server)
+	for _, b := range status.Balancers {
+		if b.Service == monitor.Server && b.View != nil && b.View.Sends() && !b.Hides(server.Mode) {
+			return "balancer " + b.Label() + " still sends"
+		}
+	}
+	return ""
 }

@@ -15,9 +15,7 @@ func (a audit) holds(before, after *State) {
 		expired = after.Holds.Expired(before.Published, after.Published)
 	}
 	for _, h := range expired {
-		if h.Mode != drain.Ready {
-			a.log.Info("hold expired", heldFields(h)...)
-		}
+		a.log.Info("hold expired", heldFields(h)...)
 	}
 	for _, h := range was {
 		if !continues(h, is) && !continues(h, expired) {
@@ -37,15 +35,8 @@ func (a audit) holds(before, after *State) {
 	}
 }
 
-// inEffect returns the holds that take something out at the moment of s.
-func inEffect(s *State) (list []drain.Hold) {
-	for _, h := range s.Holds.At(s.Published).Holds() {
-		if h.Mode != drain.Ready {
-			list = append(list, h)
-		}
-	}
-	return list
-}
+// inEffect returns the holds in effect at the moment of s.
+func inEffect(s *State) []drain.Hold { return s.Holds.At(s.Published).Holds() }
 
 // find returns the index in list of the hold that h continues, or -1. A hold that was lifted
 // and set again is another hold. Both directories of holds have the same holder, so only
@@ -63,14 +54,14 @@ func continues(h drain.Hold, list []drain.Hold) bool { return find(h, list) >= 0
 // hold had none before or has none now: with-hold renews its end every few minutes. The line
 // that is logged when the hold ends has the last end.
 func differ(before, after drain.Hold) bool {
-	return before.Mode != after.Mode || before.Reason != after.Reason || before.Who() != after.Who() ||
-		before.Until.IsZero() != after.Until.IsZero()
+	return before.Mode != after.Mode || before.Leaving != after.Leaving ||
+		before.Reason != after.Reason || before.Who() != after.Who() || before.Until.IsZero() != after.Until.IsZero()
 }
 
 func heldFields(h drain.Hold) []any {
 	fields := []any{"hold", h.Holder, "service", h.Service, "mode", h.Mode}
 	for _, f := range []struct{ key, value string }{
-		{"by", h.By},
+		{"leaving", string(h.Leaving)}, {"by", h.By},
 		{"owner", h.Owner},
 		{"reason", h.Reason},
 		{"error", h.Error},

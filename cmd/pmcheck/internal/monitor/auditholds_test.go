@@ -69,19 +69,18 @@ func TestAuditLogsTheBeginningAndTheEndOfEachHold(t *testing.T) {
 			"msg=\"hold changed\" hold=operator service=\"\" mode=maint by=alice reason=kernel " +
 				"since=2026-11-22T09:01:00Z until=2026-11-22T10:00:00Z\n"},
 		{"another end", put(drain.Hold{Holder: "operator", Mode: drain.Maint, Reason: "kernel", Until: hour.Add(1)}), ""},
-		{"announced", put(drain.Hold{Holder: "guard", Mode: drain.Ready}), ""},
 		{"lifted", lift,
 			"msg=\"hold lifted\" hold=operator service=\"\" mode=maint by=alice reason=kernel " +
 				"since=2026-11-22T09:01:00Z until=2026-11-22T10:00:00Z\n"},
 		{"on a service, until reboot", put(drain.Hold{
 			Holder: "operator", Service: "ca", Mode: drain.Drain, Until: hour, UntilReboot: true,
 		}), "msg=\"hold set\" hold=operator service=ca mode=drain by=alice " +
-			"since=2026-11-22T09:07:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
+			"since=2026-11-22T09:06:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
 		{"the daemon starts again", func() { state = &State{} },
 			"msg=\"hold set\" hold=operator service=ca mode=drain by=alice " +
-				"since=2026-11-22T09:07:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
+				"since=2026-11-22T09:06:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
 		{"expired", func() { clock = hour }, "msg=\"hold expired\" hold=operator service=ca mode=drain by=alice " +
-			"since=2026-11-22T09:07:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
+			"since=2026-11-22T09:06:00Z until=2026-11-22T10:00:00Z until_reboot=true\n"},
 		{"long ago", func() {}, ""},
 		{"the daemon starts once more", func() { state = &State{} }, ""},
 		{"torn", tear, "level=ERROR msg=\"hold cannot be read, so it counts as maint\" hold=torn service=\"\" mode=maint " +

@@ -97,6 +97,14 @@ func (s *State) Mode(service string, now time.Time) (drain.Mode, []drain.Hold) {
 	}}
 }
 
+// Leaving returns what the mode of a service waits for at now.
+func (s *State) Leaving(service string, now time.Time) drain.Leaving {
+	if now.Sub(s.Holds.Taken()) < holdsMaxAge {
+		return s.Holds.Leaving(service, now)
+	}
+	return drain.Firm
+}
+
 // Serving reports whether a service of s serves at now, which means that a balancer
 // without codes of its own gets 200, and since when it does or does not.
 func (s *State) Serving(service *Service, now time.Time) (serves bool, since time.Time) {

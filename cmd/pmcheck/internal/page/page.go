@@ -17,6 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -78,7 +79,8 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 	v := &pageView{Status: s, Server: s.Services[0], Nonce: rand.Text()}
 	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
 	v.Icon = icon(v.Tone)
-	v.May, v.Because = mayRestart(v.Server)
+	may, obstacles := v.Server.MayRestart()
+	v.May, v.Because = may, balancer.Texts(obstacles, 5)
 	v.Told = toldOf(v.Server.Name, s.Balancers)
 	if v.Asked = len(v.Told) > 0; !v.Asked {
 		v.Told = []told{{Code: v.Server.Answer.Code, Body: v.Server.Answer.Body}}
@@ -97,9 +99,11 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 
 // conclusion describes the state of a service: a tone, a headline, a sentence.
 func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
-	switch s.Mode {
-	case drain.Ready:
-	case drain.Drain:
+	switch {
+	case s.Mode == drain.Ready:
+	case s.Leaving != drain.Firm:
+		return "held", "Leaving: " + string(s.Mode), "Balancers that can do without it are told to send no new agents."
+	case s.Mode == drain.Drain:
 		return "held", "Out of service: drain", "Balancers are told to send no new agents; agent runs in progress finish."
 	default:
 		return "held", "Out of service: maint", "Balancers are told to send no agents at all."
@@ -130,28 +134,6 @@ func icon(tone string) template.URL {
 	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" +
 		"%3Crect width='16' height='16' rx='4' fill='%23" + drawing.color + "'/%3E%3Cpath d='" + drawing.sign +
 		"' fill='none' stroke='%23fff' stroke-width='2'/%3E%3C/svg%3E")
-}
-
-// mayRestart returns whether the master may be restarted now, and what is in the way.
-func mayRestart(s api.ServiceStatus) (may string, because []string) {
-	obstacles := s.Obstacles
-	switch {
-	case s.Mode != drain.Ready && len(obstacles) > 0:
-		may = "Not idle yet: do not restart it."
-	case s.Mode != drain.Ready && s.Verdict.Health == check.Warming:
-		may = "Idle: no agent is at work on it."
-	case s.Mode != drain.Ready:
-		may = "Idle: it may be restarted now."
-	case !s.Verdict.Health.Serves():
-		return "", nil // the headline says it already
-	case len(obstacles) > 0:
-		may = "Not in service everywhere yet:"
-	case len(s.LastServer) > 0:
-		may, obstacles = "It must stay in service:", s.LastServer
-	default:
-		may = "Drain it before a restart."
-	}
-	return may, api.Texts(obstacles, 5)
 }
 
 // told is an answer and the balancers that got it last.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -42,7 +43,7 @@ func master(mode drain.Mode, h check.Health, r check.Reason) api.Status {
 	}}}
 }
 
-func obstacles(kind api.ObstacleKind, texts ...string) (list []api.Obstacle) {
+func obstacles(kind balancer.ObstacleKind, texts ...string) (list []api.Obstacle) {
 	for _, text := range texts {
 		list = append(list, api.Obstacle{Kind: kind, Text: text})
 	}
@@ -63,22 +64,24 @@ func TestHeroSaysWhetherTheMasterMayBeRestarted(t *testing.T) {
 		{"idle in maint", drain.Maint, check.Unhealthy, nil, nil, idle, "Not idle yet"},
 		{"restarted already", drain.Drain, check.Warming, nil, nil, "Idle: no agent is at work on it.", "may be restarted"},
 		{"a balancer sends", drain.Drain, check.Healthy,
-			obstacles(api.ObstacleSending, "lb2 still sends (UP, 3 sessions)"), nil,
+			obstacles(balancer.ObstacleSending, "lb2 still sends (UP, 3 sessions)"), nil,
 			"Not idle yet: do not restart it. lb2 still sends (UP, 3 sessions)", idle},
-		{"many requests", drain.Drain, check.Healthy, obstacles(api.ObstacleRequest, "a", "b", "c", "d", "e", "f", "g"), nil,
+		{"many requests", drain.Drain, check.Healthy,
+			obstacles(balancer.ObstacleRequest, "a", "b", "c", "d", "e", "f", "g"), nil,
 			"Not idle yet: do not restart it. a b c d e and 2 more", " f "},
-		{"returning", drain.Ready, check.Healthy, obstacles(api.ObstacleNotSending, "lb1 does not send yet"), nil,
+		{"returning", drain.Ready, check.Healthy, obstacles(balancer.ObstacleNotSending, "lb1 does not send yet"), nil,
 			"Not in service everywhere yet: lb1 does not send yet", idle},
-		{"the last server", drain.Ready, check.Healthy, nil, obstacles(api.ObstacleLast, "balancer lb1 has no other server"),
+		{"the last server", drain.Ready, check.Healthy, nil,
+			obstacles(balancer.ObstacleLast, "balancer lb1 has no other server"),
 			"It must stay in service: balancer lb1 has no other server", idle},
 		{"in service", drain.Ready, check.Busy, nil, nil, "Drain it before a restart.", idle},
-		{"down", drain.Ready, check.Unhealthy, obstacles(api.ObstacleAnswer, "/server is unhealthy: refused"), nil,
+		{"down", drain.Ready, check.Unhealthy, obstacles(balancer.ObstacleAnswer, "/server is unhealthy: refused"), nil,
 			"Out of service: unhealthy", "/server is unhealthy: refused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := master(tt.mode, tt.health, check.OK)
-			s.Services[0].Obstacles, s.Services[0].LastServer = tt.obstacles, tt.last
+			s.Services[0].Obstacles, s.Services[0].Keeps = tt.obstacles, tt.last
 			got := section(t, render(t, s, nil), "headline")
 			if !strings.Contains(got, tt.want) || strings.Contains(got, tt.lack) {
 				t.Errorf("%s\nwant %q, and not %q", got, tt.want, tt.lack)
@@ -103,21 +106,19 @@ func TestHoldsAreNamed(t *testing.T) {
 	}
 }
 
-// A hold of mode ready does not take the master out. The guard's announces a stop.
-func TestPendingStopIsAnnounced(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
-	s := master(drain.Ready, check.Healthy, check.OK)
-	s.Time = now
-	s.Holds = []api.HoldStatus{{Hold: drain.Hold{
-		Holder: "guard",
-		Mode:   drain.Ready,
-		Reason: "puppetserver waits for its turn",
-		Until:  now.Add(time.Minute),
-	}}}
-	got := section(t, render(t, s, nil), "holds")
-	want := "announced by guard : puppetserver waits for its turn ends in 1m (2026-11-20 12:01:00"
-	if !strings.Contains(got, want) || strings.Contains(got, "ready by") {
-		t.Errorf("%s\nwant %s", got, want)
+func TestLeavingMasterHasNotLeft(t *testing.T) {
+	s := master(drain.Drain, check.Healthy, check.OK)
+	s.Services[0].Leaving = drain.LeavingInTurn
+	s.Services[0].Keeps = obstacles(balancer.ObstacleTurn, "balancer lb1 has been missing a server for 20s")
+	s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "guard", Mode: drain.Drain, Leaving: drain.LeavingInTurn}}}
+	html := render(t, s, nil)
+	for label, want := range map[string]string{
+		"headline": "It has not left yet: do not restart it. balancer lb1 has been missing a server for 20s",
+		"holds":    "drain, leaving by guard",
+	} {
+		if got := section(t, html, label); !strings.Contains(got, want) || strings.Contains(got, "Out of service: drain") {
+			t.Errorf("%s\nwant %s", got, want)
+		}
 	}
 }
 
@@ -145,7 +146,7 @@ func TestHeroQuotesWhatBalancersWereTold(t *testing.T) {
 		return b
 	}
 	monitoring := client("", 200, "old")
-	monitoring.Interval = 300
+	monitoring.Checks = 1
 	tests := []struct {
 		name      string
 		balancers []api.Balancer
@@ -204,14 +205,14 @@ func TestNumbersOfJRubiesAgree(t *testing.T) {
 func TestOtherServicesSayWhatTheirBalancersAreTold(t *testing.T) {
 	s := master(drain.Ready, check.Healthy, check.OK)
 	s.Services = append(s.Services, api.ServiceStatus{
-		Name:       "ca",
-		Mode:       drain.Ready,
-		Verdict:    check.Verdict{Health: check.Healthy, Reason: check.OK},
-		Answer:     api.Answer{Code: 200, Body: "Puppet Server is running."},
-		LastServer: obstacles(api.ObstacleLast, "balancer lb1 has no other server"),
+		Name:    "ca",
+		Mode:    drain.Ready,
+		Verdict: check.Verdict{Health: check.Healthy, Reason: check.OK},
+		Answer:  api.Answer{Code: 200, Body: "Puppet Server is running."},
+		Keeps:   obstacles(balancer.ObstacleLast, "balancer lb1 has no other server"),
 	})
 	const want = "ca : 200 Puppet Server is running. healthy: ok, ready " +
-		"It must stay in service: balancer lb1 has no other server"
+		"It has to stay in service: balancer lb1 has no other server"
 	if got := section(t, render(t, s, nil), "others"); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}

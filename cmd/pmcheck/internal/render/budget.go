@@ -16,7 +16,7 @@ import (
 
 // Budget writes the masters that are out, as the database sees them.
 func Budget(w io.Writer, settings config.Budget, v budget.View) {
-	b := api.BudgetStatus{Pool: settings.Pool, Allowed: settings.MaxOut}
+	b := api.BudgetStatus{Pool: settings.Pool}
 	b.Take(v)
 	fmt.Fprintf(w, "pool %s: %d out, %d allowed\n", b.Pool, b.Out, b.Allowed)
 	if len(b.Slots) == 0 {

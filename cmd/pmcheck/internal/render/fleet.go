@@ -183,12 +183,11 @@ func (c codes) otherwise(m api.Member) (environments []string) {
 func holdersText(holds []api.HoldStatus) string {
 	var names []string
 	for _, h := range holds {
-		switch {
-		case h.Mode != drain.Ready:
-			names = append(names, h.Holder)
-		case h.Holder == drain.Guard: // it announces a stop, and holds nothing
-			names = append(names, h.Holder+" waits")
+		name := h.Holder
+		if h.Leaving != drain.Firm {
+			name += " leaving"
 		}
+		names = append(names, name)
 	}
 	return cmp.Or(strings.Join(names, ","), "-")
 }

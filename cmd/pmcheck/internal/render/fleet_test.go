@@ -48,7 +48,8 @@ func member(host string, mode drain.Mode, views ...string) api.Member {
 func TestFleetIsATable(t *testing.T) {
 	ready, drained := drain.Ready, drain.Drain
 	announced := member("m8", ready, "UP")
-	announced.Status.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "guard", Mode: ready}}}
+	guards := drain.Hold{Holder: "guard", Mode: drain.Drain, Leaving: drain.LeavingInTurn}
+	announced.Status.Holds = []api.HoldStatus{{Hold: guards}}
 	old := member("m9", ready)
 	old.Status.Services[0].ServingSince = time.Time{}
 	const refused = "the daemon does not answer on http://m3:9200: dial tcp 192.0.2.3:9200: connect: connection refused"
@@ -73,7 +74,7 @@ m1 200 3h ago ready healthy 3 UP - - -
 m4 200 3h ago ready healthy DOWN 1/2, 2 UP - - -
 m6 200 3h ago ready healthy not told - - -
 m7 200 3h ago ready healthy - - - -
-m8 200 3h ago ready healthy UP - - guard waits
+m8 200 3h ago ready healthy UP - - guard leaving
 m9 200 27s ago ready healthy - - - -
 
 m3: ` + refused + `

@@ -40,6 +40,9 @@ func Held(h drain.Hold) string {
 func Hold(h drain.Hold) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s by %s", h.Mode, text.Printable(h.Holder, maxName))
+	if h.Leaving != drain.Firm {
+		b.WriteString(", leaving")
+	}
 	if h.Service != "" {
 		fmt.Fprintf(&b, " on %s", text.Printable(h.Service, maxName))
 	}
@@ -75,6 +78,8 @@ func WriteHint(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return "use sudo, or ask for permission to write " + w.Dir
+	case errors.Is(err, fs.ErrNotExist) && w.Op == "create":
+		return "is pmcheck installed on this host?"
 	case errors.Is(err, syscall.EROFS):
 		return w.Dir + " is on a read-only file system"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

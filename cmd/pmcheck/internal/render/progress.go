@@ -71,6 +71,14 @@ func (p *Progress) Done(state string) {
 	}
 }
 
+// Note writes a line to w that stays, above the state.
+func (p *Progress) Note(w io.Writer, line string) {
+	if p.terminal {
+		fmt.Fprint(p.w, "\r\033[K")
+	}
+	fmt.Fprintln(w, text.Printable(line, maxLine))
+}
+
 // draw replaces the line of a terminal.
 func (p *Progress) draw(state string) {
 	fmt.Fprintf(p.w, "\r\033[K%4.0fs  %s", time.Since(p.began).Seconds(), state)

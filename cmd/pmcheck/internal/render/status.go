@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -71,6 +72,11 @@ func printService(w io.Writer, s api.ServiceStatus, status api.Status) {
 	for _, c := range s.Checks {
 		row(t, "check", checkLine(c, status.Time))
 	}
+	may, because := s.MayRestart()
+	row(t, "restart", may)
+	for _, line := range balancer.Texts(because, 5) {
+		row(t, "", line)
+	}
 	if !slices.ContainsFunc(status.Balancers, func(b api.Balancer) bool { return b.Service == s.Name }) {
 		fmt.Fprintf(t, "answer\t%s, but no balancer asks\n", answerText(s.Answer))
 	}
@@ -109,6 +115,8 @@ func headline(s api.ServiceStatus) string {
 	switch {
 	case s.Serves():
 		return "in service"
+	case s.Leaving != drain.Firm:
+		return "leaving: held in " + string(s.Mode)
 	case s.Mode != drain.Ready:
 		return "OUT of service: held in " + string(s.Mode)
 	}
@@ -132,7 +140,7 @@ func printBalancers(w io.Writer, status api.Status) {
 			sessions = fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
 		}
 		every, last := text.Age(api.Seconds(b.Interval)), text.Age(status.Time.Sub(b.Seen))
-		told := answerText(api.Answer(b.Answer))
+		told := answerText(b.Answer)
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%s\t%s\t%s\t%s\n",
 			b.Label(), b.Asks(), every, last, told, view, weight, sessions)
 	}

@@ -1,23 +1,58 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/rotation"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
 )
+
+// Telling is what some balancers are told.
+type Telling struct {
+	api.Answer
+	// Balancers is how many are told this, and Asks what they ask for.
+	Balancers int      `json:"balancers"`
+	Asks      []string `json:"asks"`
+}
+
+// Told returns what the balancers of a service are told, each by the codes that it chose, in the order of
+// the codes. Those that keep a master that is leaving are told the verdict.
+func Told(s api.Status, service string) (list []Telling) {
+	v, _ := s.Service(service)
+	for _, b := range s.Balancers {
+		if b.Service != service || !b.Counts() {
+			continue
+		}
+		kept := slices.ContainsFunc(v.Keeps, func(o api.Obstacle) bool { return o.Concerns == b.Label() })
+		codes := answer.Codes{Drain: b.DrainCode, Maint: b.MaintCode}
+		told := answer.Decide(v.Mode, v.Verdict, codes, !kept)
+		at := slices.IndexFunc(list, func(t Telling) bool { return t.Answer == told })
+		if at < 0 {
+			at, list = len(list), append(list, Telling{Answer: told})
+		}
+		t := &list[at]
+		if t.Balancers++; !slices.Contains(t.Asks, b.Asks()) {
+			t.Asks = append(t.Asks, b.Asks())
+		}
+	}
+	slices.SortStableFunc(list, func(x, y Telling) int { return cmp.Compare(x.Code, y.Code) })
+	return list
+}
 
 // Toggle is the outcome of drain, maint or ready, and its JSON.
 type Toggle struct {
 	Set *drain.Hold `json:"set,omitempty"`
 	// Kept are the fields of Set that were not given, and are kept from the previous hold.
-	Kept   []rotation.Field `json:"kept,omitempty"`
-	Lifted []drain.Hold     `json:"lifted,omitempty"`
+	Kept   []leave.Field `json:"kept,omitempty"`
+	Lifted []drain.Hold  `json:"lifted,omitempty"`
 	// Service is the service that the fields below are about.
 	Service string `json:"service"`
 	// Mode is the mode now, according to the hold files.
@@ -29,9 +64,9 @@ type Toggle struct {
 	// Answer is the new answer to a balancer that chose no codes; nil without a daemon.
 	Answer *api.Answer `json:"answer,omitempty"`
 	// Told are the new answers to the balancers that ask.
-	Told  []rotation.Telling `json:"told,omitempty"`
-	Error string             `json:"error,omitempty"` // why it is not in effect
-	// With --wait, Reached reports whether the goal was reached, and Obstacles what was
+	Told  []Telling `json:"told,omitempty"`
+	Error string    `json:"error,omitempty"` // why it is not in effect
+	// Reached reports whether the goal was reached, and Obstacles what was
 	// in the way when the time was up.
 	Reached   *bool          `json:"reached,omitempty"`
 	Obstacles []api.Obstacle `json:"obstacles,omitempty"`
@@ -40,19 +75,20 @@ type Toggle struct {
 	Tomorrow bool `json:"-"`
 }
 
-// Write writes what has changed, and what balancers have been told since.
+// Held describes the hold that was set.
+func (t *Toggle) Held(h drain.Hold) string {
+	if t.Tomorrow {
+		return Hold(h) + ", tomorrow"
+	}
+	return Hold(h)
+}
+
+// Write writes what was lifted or kept, and what balancers have been told since.
 func (t *Toggle) Write(w io.Writer, since time.Time) {
-	switch {
-	case t.Set != nil:
-		tomorrow := ""
-		if t.Tomorrow {
-			tomorrow = ", tomorrow"
-		}
-		fmt.Fprintf(w, "held: %s%s\n", Hold(*t.Set), tomorrow)
-		t.writeKept(w)
-	case len(t.Lifted) == 0:
+	if t.Set == nil && len(t.Lifted) == 0 {
 		fmt.Fprintln(w, "nothing to lift")
 	}
+	t.writeKept(w)
 	for _, h := range t.Lifted {
 		fmt.Fprintf(w, "lifted: %s\n", Hold(h))
 	}
@@ -78,11 +114,11 @@ func (t *Toggle) writeKept(w io.Writer) {
 	var names, without []string
 	for _, f := range t.Kept {
 		switch f {
-		case rotation.FieldReason:
+		case leave.FieldReason:
 			names, without = append(names, "reason"), append(without, "--reason ''")
-		case rotation.FieldUntil:
+		case leave.FieldUntil:
 			names, without = append(names, "end"), append(without, "--until never")
-		case rotation.FieldUntilReboot:
+		case leave.FieldUntilReboot:
 			names, without = append(names, "end at reboot"), append(without, "--until-reboot=false")
 		}
 	}

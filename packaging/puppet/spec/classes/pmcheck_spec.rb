@@ -93,7 +93,8 @@ describe 'pmcheck' do
         puppetdb: { 'address' => 'localhost:8081' },
         guard: { 'turn' => '1m', 'wait' => '10m' },
         gate: { 'except' => ['192.0.2.1', '2001:db8::/32'] },
-        budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'max_out' => 2, 'lapse' => '1h' },
+        budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'lapse' => '1h' },
+        max_out: '5%',
         log: { 'level' => 'debug' }
       }
     end
@@ -229,7 +230,7 @@ describe 'pmcheck' do
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'stuck_after' => 5 }], unit: [{ 'names' => [] }],
     expiry: [{ 'warn' => '30x' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
     puppetdb: [{ 'address' => 'https://puppetdb:8081' }],
-    budget: [{ 'database' => 'puppetdb/pmcheck' }, { 'pool' => 'a b' }, { 'max_out' => '1' }, { 'max_out' => 0 }, { 'lapse' => 30 }, { 'turn' => '1m' }],
+    budget: [{ 'database' => 'puppetdb/pmcheck' }, { 'pool' => 'a b' }, { 'lapse' => 30 }, { 'turn' => '1m' }],
     gate: [true, { 'except' => '::1' }, { 'except' => ['lb1'] }, { 'port' => 8140 }], gate_enable: ['yes', 1],
     balancers: ['::1'], fleet: ['puppet1', ['a b'], ['https://x']],
     log: [{ 'level' => 'INFO' }, { 'levels' => 'info' }],

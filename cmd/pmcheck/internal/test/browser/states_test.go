@@ -157,7 +157,7 @@ func scenes(now time.Time) []scene {
 	add("stop waits", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "UP", nil,
 		hold("guard", drain.Ready, "puppetserver is about to stop; waits for its turn: balancer lb1 has had no other "+
 			"server for 12s", now.Add(-12*time.Second), now.Add(288*time.Second)))
-	list[len(list)-1].status.Services[0].LastServer = obstacles(lab.ObstacleLast,
+	list[len(list)-1].status.Services[0].Keeps = obstacles(lab.ObstacleLast,
 		"balancer lb1 has no other server for puppet/puppet1: it would have none left")
 	return list
 }
@@ -267,7 +267,7 @@ func balancers(now time.Time, told lab.Answer, state string) []lab.Balancer {
 			Seen:     now.Add(-700 * time.Millisecond),
 			Checks:   90000,
 			Interval: 2,
-			Answer:   lab.Told(told),
+			Answer:   told,
 			Answers:  24,
 			View:     &lab.View{State: state, Weight: total - 2, WeightTotal: total, Sessions: 3, SessionsTotal: 17},
 		},
@@ -279,7 +279,7 @@ func balancers(now time.Time, told lab.Answer, state string) []lab.Balancer {
 			Seen:     now.Add(-1500 * time.Millisecond),
 			Checks:   90000,
 			Interval: 2,
-			Answer:   lab.Told(told),
+			Answer:   told,
 			Answers:  24,
 			View: &lab.View{
 				State:         "UP",
@@ -298,7 +298,7 @@ func balancers(now time.Time, told lab.Answer, state string) []lab.Balancer {
 			Seen:     now.Add(-4 * time.Second),
 			Checks:   700,
 			Interval: 5,
-			Answer:   lab.Told(told),
+			Answer:   told,
 			Answers:  9,
 		},
 	}

@@ -116,11 +116,11 @@ func TestUnreachableDatabaseIsAnErrorWithinTheTimeout(t *testing.T) {
 	fails("pmcheck", 0)
 	db.Stop()
 	fails("connection refused", 0)
-	c = client(db, name(1), func(b *config.Budget) { b.Database = "postgresql://nowhere.invalid/pmcheck" })
+	c = client(db, name(1), func(c *config.Config) { c.Budget.Database = "postgresql://nowhere.invalid/pmcheck" })
 	fails("nowhere.invalid", 0)
 }
 
-// TestAdministratorHasACertificateOfItsOwn does what budget.md says, with a configuration for
+// TestAdministratorHasACertificateOfItsOwn does what leaving.md says, with a configuration for
 // that certificate alone.
 func TestAdministratorHasACertificateOfItsOwn(t *testing.T) {
 	const administrator = "pmcheck-admin"

@@ -128,7 +128,48 @@ func TestLapseHasAFloor(t *testing.T) {
 	assertClaim(t, client(db, name(1)), true)
 	startedLongAgo(db)
 	backdate(db, "4 minutes")
-	assertClaim(t, client(db, name(2), func(b *config.Budget) { b.Lapse = 0 }), false)
+	assertClaim(t, client(db, name(2), func(c *config.Config) { c.Budget.Lapse = 0 }), false)
+}
+
+// TestPercentageCountsTheMastersThatWereSeen: 5% of 40 masters are two, and of three one.
+func TestPercentageCountsTheMastersThatWereSeen(t *testing.T) {
+	const masters = 40
+	db := startDatabase(t, masters)
+	percent := func(c *config.Config) { c.MaxOut = "5%" }
+	look := func(n, allowed int) {
+		t.Helper()
+		if v, err := client(db, name(n), percent).Look(t.Context()); err != nil || v.Allowed != allowed {
+			t.Errorf("%d may be out, %v; want %d", v.Allowed, err, allowed)
+		}
+	}
+	for n := range 3 {
+		look(n+1, 1)
+	}
+	assertClaim(t, client(db, name(1), percent), true)
+	assertClaim(t, client(db, name(2), percent), false)
+	for n := range masters {
+		_, err := client(db, name(n+1), percent).Look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	look(1, 2)
+	assertClaim(t, client(db, name(2), percent), true)
+	assertClaim(t, client(db, name(3), percent), false)
+	startedLongAgo(db)
+	db.SQL("pmcheck", "update pmcheck.seen set at = at - interval '1 hour' where master not in "+
+		"('"+name(1)+"', '"+name(2)+"')")
+	look(1, 1)
+}
+
+// TestMasterThatIsOutKeepsItsPool: with another pool it would be out in both, or in neither.
+func TestMasterThatIsOutKeepsItsPool(t *testing.T) {
+	db := startDatabase(t, 1)
+	assertClaim(t, client(db, name(1)), true)
+	other := client(db, name(1), func(c *config.Config) { c.Budget.Pool = "other" })
+	if _, err := other.Renew(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is out in another pool") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestTextOfOthersIsPrintable(t *testing.T) {

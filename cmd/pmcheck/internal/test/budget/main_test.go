@@ -38,10 +38,10 @@ func names(n int) (list []string) {
 }
 
 // client returns the client of a master; edit may change its settings.
-func client(db *lab.Postgres, certname string, edit ...func(*config.Budget)) *budget.Client {
+func client(db *lab.Postgres, certname string, edit ...func(*config.Config)) *budget.Client {
 	c := db.Config(certname)
 	for _, e := range edit {
-		e(&c.Budget)
+		e(&c)
 	}
 	return budget.New(c)
 }

@@ -4,6 +4,7 @@ package budget_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"regexp"
@@ -12,10 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/guard"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/wait"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // nft runs a command of nft in the network namespace of the test process.
@@ -66,7 +68,7 @@ func TestWithoutDatabaseNothingIsSentToOne(t *testing.T) {
 		asks         bool
 	}{
 		{"no section", "", false},
-		{"an empty database", "budget: {database: '', pool: other, max_out: 2}\n", false},
+		{"an empty database", "max_out: 2\nbudget: {database: '', pool: other}\n", false},
 		{"a database", "budget: {database: '" + db.URL() + "'}\n", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -82,7 +84,7 @@ func TestWithoutDatabaseNothingIsSentToOne(t *testing.T) {
 			m.MustRun("ready")
 			m.Signal(syscall.SIGHUP)
 			m.guard(t)
-			m.MustRun("drain", "--in-turn", "--wait=20s")
+			m.MustRun("drain", "--wait=20s")
 			m.MustRun("ready", "--wait=2m")
 			m.Stop(syscall.SIGTERM)
 			asked := false
@@ -109,18 +111,28 @@ func (m *master) guard(t *testing.T) {
 	out := &strings.Builder{}
 	settings := m.settings()
 	settings.Guard.Turn, settings.Guard.Wait = 10*time.Second, 10*time.Second
-	g := guard.New("puppetserver", settings, out, render.NewProgress(out))
-	if wait.NeedsSlot(settings, g.Hold()) {
-		g.Slot = wait.NewSlot(settings, g.Hold())
+	g := newGuard(settings, out)
+	if _, err := g.Out(t.Context()); err != nil {
+		t.Errorf("the guard: %v\n%s", err, out)
 	}
-	for _, step := range []func() error{
-		func() error { return g.BeforeStop(t.Context()) },
-		func() error { return g.AfterStart(t.Context()) },
-	} {
-		if err := step(); err != nil {
-			t.Errorf("the guard: %v\n%s", err, out)
-		}
+	if _, err := g.Back(t.Context()); err != nil {
+		t.Errorf("the guard: %v\n%s", err, out)
 	}
+}
+
+// newGuard returns the guard of a host with these settings. What it waits for goes to out.
+func newGuard(settings config.Config, out io.Writer) *leave.Guard {
+	g := &leave.Guard{
+		World:     leave.NewWorld(settings),
+		Unit:      "puppetserver",
+		Holder:    drain.Guard,
+		Limits:    settings.Guard,
+		Ask:       systemd.AskService,
+		HostStops: systemd.HostStops,
+	}
+	g.World.Say = func(line string) { fmt.Fprintln(out, line) }
+	g.World.Note = g.World.Say
+	return g
 }
 
 // dropped makes the network drop all packets to the database. Nothing refuses them, so only

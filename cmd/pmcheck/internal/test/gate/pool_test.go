@@ -146,7 +146,7 @@ var appliedBy = regexp.MustCompile(`applied by (m[12])\.lab\.example`)
 
 func (a agent) run() run {
 	r := run{agent: a.name, began: time.Now()}
-	// As packaging/doc/gate.md says: on a busy machine the facts alone take longer than the 4 s
+	// As packaging/doc/leaving.md says: on a busy machine the facts alone take longer than the 4 s
 	// after which an agent makes a new connection.
 	args := append([]string{"agent", "--onetime", "--no-daemonize", "--verbose", "--color=false",
 		"--http_keepalive_timeout=25s", "--certname=" + a.name, "--ssldir=" + sslDir,

@@ -22,7 +22,7 @@ import (
 // PostgresHost is the name in the server's certificate.
 const PostgresHost = "localhost"
 
-// A Postgres is Debian's PostgreSQL server, set up as in budget.md: TLS with a certificate
+// A Postgres is Debian's PostgreSQL server, set up as in leaving.md: TLS with a certificate
 // of a Puppet CA, and masters that log in with their own certificates.
 type Postgres struct {
 	tb      testing.TB

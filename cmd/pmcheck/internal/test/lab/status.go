@@ -22,12 +22,11 @@ type (
 	Answer        = api.Answer
 	Balancer      = api.Balancer
 	BudgetStatus  = api.BudgetStatus
-	Told          = balancer.Told
 	Client        = api.Client
 	ConfigStatus  = api.ConfigStatus
 	HoldStatus    = api.HoldStatus
-	Obstacle      = api.Obstacle
-	ObstacleKind  = api.ObstacleKind
+	Obstacle      = balancer.Obstacle
+	ObstacleKind  = balancer.ObstacleKind
 	View          = api.View
 	Sample        = page.Sample // of the history that the page draws
 	Page          = page.Page
@@ -35,10 +34,10 @@ type (
 
 // Names and texts that pmcheck uses.
 const (
-	ObstacleSending = api.ObstacleSending // a balancer still sends agents here
-	ObstacleLast    = api.ObstacleLast    // a balancer has no other server
-	ServerService   = monitor.Server      // the service that balancers for agents ask about
-	ServingBody     = answer.Serving      // the body of a 200 answer
+	ObstacleSending = balancer.ObstacleSending // a balancer still sends agents here
+	ObstacleLast    = balancer.ObstacleLast    // a balancer has no other server
+	ServerService   = monitor.Server           // the service that balancers for agents ask about
+	ServingBody     = answer.Serving           // the body of a 200 answer
 	ServingResponse = "200 " + ServingBody
 )
 
@@ -47,7 +46,7 @@ func NewPage() *Page { return page.New() }
 
 // Decide returns the answer to a balancer that chose no codes.
 func Decide(mode drain.Mode, v check.Verdict) Answer {
-	return answer.Decide(mode, v, answer.Codes{})
+	return answer.Decide(mode, v, answer.Codes{}, true)
 }
 
 // Finding returns the result of the named check of the first service, or the zero value if

@@ -76,7 +76,7 @@ func TestBudgetAtTheSameTime(t *testing.T) {
 	t.Logf("measured:\n%s", budgetTable(rows))
 }
 
-// startDatabase starts PostgreSQL as budget.md has it, with certificates of the pool's CA,
+// startDatabase starts PostgreSQL as leaving.md has it, with certificates of the pool's CA,
 // and configures the masters. All settings are the defaults but the database and
 // guard.shutdown: the last of three hosts that reboot waits until two others are back, and
 // three Puppet Servers on one machine start slowly.
@@ -91,7 +91,7 @@ func (p *pool) startDatabase() *lab.Postgres {
 	for _, m := range p.masters {
 		m.Host.MustRun("sh", "-c", fmt.Sprintf("echo %s %s >>/etc/hosts", databaseIP, databaseName))
 		lab.NewSite(p.t, lab.SiteOptions{Puppet: m, YAML: "guard: {shutdown: 25m}\nbudget: {database: \"" +
-			db.URL() + "\", max_out: 1}\n"})
+			db.URL() + "\"}\n"})
 	}
 	return db
 }

@@ -1,0 +1,62 @@
+package balancer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pmcheck/pmcheck/check/text"
+)
+
+// ObstacleKind says what an Obstacle is.
+type ObstacleKind string
+
+// The kinds of obstacles.
+const (
+	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server, and expects none back
+	ObstacleTurn       ObstacleKind = "turn"        // a balancer or the fleet cannot do without one more server yet
+	ObstacleOrder      ObstacleKind = "order"       // another balancer has to let the master go first
+	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be, or this one still has a slot
+	ObstacleUnseen     ObstacleKind = "unseen"      // a balancer has not asked since the hold changed
+	ObstacleSending    ObstacleKind = "sending"     // a balancer still sends agents
+	ObstacleUntold     ObstacleKind = "untold"      // a balancer has not been told often enough
+	ObstacleNotSending ObstacleKind = "not-sending" // a balancer does not send agents yet
+	ObstacleRequest    ObstacleKind = "request"     // a request is under way
+	ObstacleWaiting    ObstacleKind = "waiting"     // requests wait for a JRuby
+	ObstacleUncounted  ObstacleKind = "uncounted"   // the JRubies have not been counted since the hold changed
+	ObstacleConnection ObstacleKind = "connection"  // a connection may carry another request
+	ObstacleUnknown    ObstacleKind = "unknown"     // the daemon or the kernel does not answer
+	ObstacleAnswer     ObstacleKind = "answer"      // balancers are told something other than 200
+	ObstacleHeld       ObstacleKind = "held"        // a holder holds the service
+	ObstacleNotHeld    ObstacleKind = "not-held"    // no holder holds the service, and one should
+	ObstacleGate       ObstacleKind = "gate"        // the gate is open and should not be, or closed
+)
+
+// Obstacle is one thing between a master and what is wanted of it: while it is held, to leave and be
+// idle; while it is ready, to be in service.
+type Obstacle struct {
+	Kind ObstacleKind `json:"kind"`
+	// Concerns names the balancer, the request, the client or the holders.
+	Concerns string `json:"concerns,omitempty"`
+	// Count is a number of requests, connections or answers.
+	Count int `json:"count,omitempty"`
+	// Seconds is how long it has lasted.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Text describes the obstacle on one line.
+	Text string `json:"text"`
+}
+
+// NewObstacle returns an obstacle with its text.
+func NewObstacle(kind ObstacleKind, concerns, format string, args ...any) Obstacle {
+	return Obstacle{Kind: kind, Concerns: concerns, Text: fmt.Sprintf(format, args...)}
+}
+
+// Texts returns the texts of the first obstacles and, if there are more than most, how many more.
+func Texts(obstacles []Obstacle, most int) (texts []string) {
+	for _, o := range obstacles {
+		texts = append(texts, o.Text)
+	}
+	return text.First(texts, most)
+}
+
+// Summary returns the texts of the first few obstacles on one line.
+func Summary(obstacles []Obstacle) string { return strings.Join(Texts(obstacles, 4), "; ") }

@@ -1,0 +1,175 @@
+package leave
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/drain/tcp"
+)
+
+const (
+	// witnessTime is how long a master of the fleet may take to answer, and witnessLine what is read of it.
+	witnessTime, witnessLine = 3 * time.Second, 200
+	// atOnce is how many are asked at the same time.
+	atOnce = 128
+	// servesFor is how long another master must have served to be relied on.
+	servesFor = 30 * time.Second
+	// turns is how many masters pause for different times before they ask again, and turnTime the
+	// difference: the longest answer, and some for the daemon to notice a hold.
+	turns, turnTime = 12, 2500 * time.Millisecond
+)
+
+// Witness is another master of the fleet, by its answer to a question such as a balancer's.
+type Witness struct {
+	Host   string
+	Code   int           // the status code; 0 if it is silent
+	Answer string        // the code and the first line
+	For    time.Duration // since when it has served, or not served, by its own clock
+}
+
+// Fleet asks the other masters of a pool whose balancers send no view. It is not safe for concurrent use.
+type Fleet struct {
+	members []string // sorted
+	own     string   // the member that is this master; empty if none is known to be
+}
+
+// NewFleet returns the fleet of these members for a master with these names, or nil if it has no members.
+func NewFleet(members, names []string) *Fleet {
+	if len(members) == 0 {
+		return nil
+	}
+	f := &Fleet{members: slices.Compact(slices.Sorted(slices.Values(members)))}
+	if own := api.Named(f.members, names); len(own) > 0 {
+		f.own = own[0]
+		f.members = slices.DeleteFunc(f.members, func(m string) bool { return slices.Contains(own[1:], m) })
+	}
+	return f
+}
+
+// Ask asks all other masters, and returns how many of those that differ are sorted before this one. A
+// member that turns out to have an address of this host is this master.
+func (f *Fleet) Ask(ctx context.Context) (others []Witness, place int) {
+	answers := make([]Witness, len(f.members))
+	own := make([]bool, len(f.members))
+	var work errgroup.Group
+	work.SetLimit(atOnce)
+	for i, member := range f.members {
+		if own[i] = member == f.own; !own[i] {
+			work.Go(func() error {
+				answers[i], own[i] = ask(ctx, member)
+				return nil
+			})
+		}
+	}
+	_ = work.Wait() // a member that cannot be asked is no error
+	place = -1
+	for i, w := range answers {
+		if own[i] {
+			f.own, place = f.members[i], i
+			continue
+		}
+		others = append(others, w)
+	}
+	if place < 0 {
+		place = rand.IntN(turns)
+	}
+	return others, place
+}
+
+// ask asks one member. own reports that its address is one of this host.
+func ask(ctx context.Context, member string) (w Witness, own bool) {
+	w.Host = member
+	var itself atomic.Bool // a dial may outlive the round trip
+	ctx, cancel := context.WithTimeout(ctx, witnessTime)
+	defer cancel()
+	u, err := api.MemberURL(member)
+	if err != nil {
+		return w, false
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String()+"/", nil)
+	if err != nil {
+		return w, false
+	}
+	req.Header.Set("User-Agent", api.FleetAgent)
+	transport := &http.Transport{
+		DisableKeepAlives:      true,
+		MaxResponseHeaderBytes: 16 << 10,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			itself.Store(err == nil && isOwn(conn.RemoteAddr()))
+			return conn, err
+		},
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return w, itself.Load()
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, witnessLine)) // the code alone tells
+	line, _, _ := strings.Cut(string(body), "\n")
+	w.Code, w.Answer = resp.StatusCode, fmt.Sprintf("%d %s", resp.StatusCode, text.Printable(line, witnessLine))
+	said, err := http.ParseTime(resp.Header.Get("Date"))
+	since, err2 := http.ParseTime(resp.Header.Get("Last-Modified"))
+	if cmp.Or(err, err2) == nil {
+		w.For = said.Sub(since)
+	}
+	return w, itself.Load()
+}
+
+// isOwn reports whether an address is one of this host.
+func isOwn(a net.Addr) bool {
+	remote, err := netip.ParseAddrPort(a.String())
+	addr := remote.Addr().Unmap()
+	return err == nil && (addr.IsLoopback() || slices.Contains(tcp.OwnAddresses(), addr))
+}
+
+// Misses returns what keeps a master from leaving by what the others of its fleet say: another must have
+// served for 30 s, and none may be expected back. A silent one is not waited for, but named, since nobody
+// knows for how long it has been silent.
+func Misses(others []Witness) (list []api.Obstacle, silent []string) {
+	serving, expected := 0, false
+	for _, w := range others {
+		switch {
+		case w.Code == 0:
+			silent = append(silent, w.Host)
+		case w.Code == http.StatusOK && w.For >= servesFor:
+			serving++
+		case w.Code == http.StatusOK:
+			expected = true
+		case w.For < balancer.ExpectedBack:
+			o := balancer.NewObstacle(balancer.ObstacleTurn, w.Host, "%s of the fleet does not serve: %s, for %s",
+				w.Host, w.Answer, text.Age(w.For))
+			o.Seconds = w.For.Seconds()
+			list = append(list, o)
+		}
+	}
+	switch {
+	case serving > 0 || len(list) > 0:
+	case expected || len(silent) > 0:
+		list = append(list, balancer.NewObstacle(balancer.ObstacleTurn, "", "no other master of the fleet has served for %s",
+			text.Duration(servesFor)))
+	case len(others) > 0:
+		list = append(list, balancer.NewObstacle(balancer.ObstacleLast, "", "no other master of the fleet serves"))
+	}
+	return list, silent
+}
+
+// anyServes reports whether another master serves.
+func anyServes(others []Witness) bool {
+	return slices.ContainsFunc(others, func(w Witness) bool { return w.Code == http.StatusOK })
+}

@@ -1,0 +1,148 @@
+package leave
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+const (
+	// systemdEvery is how often systemd is asked whether the host shuts down, and whether the service
+	// still is to stop.
+	systemdEvery = 2 * time.Second
+	// silentFor is how long systemd may fail to answer before the service counts as about to stop, and
+	// askAgain is the pause before it is asked again.
+	silentFor = 10 * time.Second
+	askAgain  = 500 * time.Millisecond
+	// longestStart is more than what lies between the end of the way out and that of the next start.
+	longestStart = 2 * time.Hour
+)
+
+var (
+	// ErrCancelled says that the service does not stop any more.
+	ErrCancelled = errors.New("the stop was cancelled")
+	// ErrDied says that the service has no agents left, and must restart at once.
+	ErrDied = errors.New("the service's process has died")
+)
+
+// holdsUntil returns the end of the hold of a service that stops, so that one whose lift is lost ends by
+// itself. One that is leaving takes nothing from agents, and outlasts every wait.
+func holdsUntil(now time.Time, leaving drain.Leaving, g config.Guard) time.Time {
+	if leaving == drain.Firm {
+		return now.Add(longestStart)
+	}
+	return now.Add(LongestTurn + overtime + g.Wait + longestStart)
+}
+
+// Guard takes a master out before its service stops or reloads, and returns it afterwards. systemd runs
+// it. The service stops in any case, so an error of Out only says that agents may be left.
+type Guard struct {
+	World  World
+	Unit   string // of the service
+	Holder string // drain.Guard or drain.Reload
+	Limits config.Guard
+	// Ask and HostStops are those of package systemd.
+	Ask       func(ctx context.Context, unit string) (systemd.Service, error)
+	HostStops func(ctx context.Context) (bool, error)
+
+	stopping bool      // systemd has had a job that stops the service, or has not answered
+	asked    time.Time // when systemd was last asked
+	host     bool      // the host shuts down
+}
+
+// Stops reports whether a service that may have agents is about to stop. A service without a process has
+// died: it has no agents left, and must restart at once.
+func Stops(s systemd.Service) bool { return !Died(s) && !Cancelled(s) }
+
+// Cancelled reports whether a service that was about to stop no longer is: systemctl cancel has removed
+// its job, or a start has replaced it.
+func Cancelled(s systemd.Service) bool {
+	return s.Job != "stop" && s.Job != "restart" && s.Job != "try-restart"
+}
+
+// Died reports whether a service that was about to stop has lost its process. Its job is then done, or
+// waits to start the service. A service that runs without a main process has several: systemd does not
+// say that it runs once the main process, or the last one, is gone.
+func Died(s systemd.Service) bool {
+	runs := []string{"running", "reload", "reload-signal", "reload-notify"}
+	return s.MainPID == 0 && !slices.Contains(runs, s.SubState)
+}
+
+// Stops reports whether the service is about to stop, or to reload, and may have agents. If systemd does
+// not answer, as while it is upgraded in the same transaction, it is: that is why systemd runs the guard,
+// unless the guard is stopped alone. The first answer then tells, as if the stop had been cancelled.
+func (g *Guard) Stops(ctx context.Context) bool {
+	for began := time.Now(); ctx.Err() == nil; pause(ctx, askAgain) {
+		service, err := g.Ask(ctx, systemd.ServiceUnit(g.Unit))
+		switch {
+		case err == nil && g.Holder == drain.Reload:
+			return !Died(service)
+		case err == nil:
+			g.stopping = Stops(service)
+			return g.stopping
+		case time.Since(began) >= silentFor:
+			g.World.Note("drains, since " + g.Unit + " probably stops: " + err.Error())
+			g.stopping = true
+			return true
+		}
+	}
+	return false
+}
+
+// Out blocks until the service may stop or reload.
+func (g *Guard) Out(ctx context.Context) (Result, error) {
+	verb := " is about to stop"
+	if g.Holder == drain.Reload {
+		verb = " is about to reload"
+	}
+	return Out(ctx, g.World, Request{
+		Wish: Wish{
+			Hold:  drain.Hold{Holder: g.Holder, Mode: drain.Drain, Reason: g.Unit + verb, UntilReboot: true},
+			Given: map[Field]bool{FieldReason: true, FieldUntil: true, FieldUntilReboot: true},
+		},
+		Idle: true,
+		Stop: &Stop{Limits: g.Limits, Check: g.check},
+	})
+}
+
+// check asks systemd whether the host shuts down, and whether the service still is to stop. It returns
+// ErrCancelled once it is not, and ErrDied if it has lost its process.
+func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
+	if g.host || time.Since(g.asked) < systemdEvery {
+		return g.host, nil
+	}
+	g.asked = time.Now()
+	if stops, err := g.HostStops(ctx); err == nil && stops {
+		g.host = true
+		return true, nil
+	}
+	service, err := g.Ask(ctx, systemd.ServiceUnit(g.Unit))
+	switch {
+	case err != nil: // it may be restarting
+		return false, nil
+	case Died(service):
+		return false, ErrDied
+	case g.Holder == drain.Reload:
+		return false, nil
+	case Cancelled(service) && g.stopping:
+		return false, ErrCancelled
+	}
+	g.stopping = g.stopping || !Cancelled(service)
+	return false, nil
+}
+
+// Back lifts the guard's hold once the master serves. After a start it lifts that of a reload, too, which
+// the stop may have interrupted. If it is interrupted itself, the holds stay: the service stops
+// again, and the next start comes back here.
+func (g *Guard) Back(ctx context.Context) (lifted []drain.Hold, err error) {
+	r := Return{Holders: []string{g.Holder}, Retry: retryFor, Healthy: g.Limits.Return}
+	if g.Holder == drain.Guard {
+		r.Holders = append(r.Holders, drain.Reload)
+	}
+	return Back(ctx, g.World, r)
+}

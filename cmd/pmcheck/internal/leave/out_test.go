@@ -1,0 +1,295 @@
+package leave_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// held returns the holds of a master, each as holder, mode and what it waits for.
+func (m *member) held() (list string) {
+	for _, h := range m.Read().At(time.Now()).Holds() {
+		list += fmt.Sprintf("%s %s %q;", h.Holder, h.Mode, h.Leaving)
+	}
+	return list
+}
+
+// command is a drain of an operator with a limit of 5 minutes.
+func command(change ...func(*leave.Request)) leave.Request {
+	r := leave.Request{
+		Wish: leave.Wish{Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain}},
+		Wait: 5 * time.Minute,
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+// stop is that of a service that stops in any case.
+func stop(r *leave.Request) {
+	r.Wish.Hold.Holder, r.Wish.Given, r.Idle = drain.Guard, map[leave.Field]bool{leave.FieldUntil: true}, true
+	r.Stop = &leave.Stop{Limits: limits(), Check: func(context.Context) (bool, error) { return false, nil }}
+}
+
+func noTurn(r *leave.Request) { r.Stop.Limits.Turn = 0 }
+
+// unreachable is a budget whose database does not answer.
+func unreachable(w *leave.World) {
+	w.Claim = func(context.Context, budget.Claim) error {
+		time.Sleep(budget.Timeout)
+		return budget.ErrUnreachable
+	}
+}
+
+// TestOut takes one master of a pool out, whose last agent needs a minute.
+func TestOut(t *testing.T) {
+	now := func(r *leave.Request) { r.Now = true }
+	force := func(r *leave.Request) { r.Force = true }
+	idle := func(r *leave.Request) { r.Idle = true }
+	short := func(r *leave.Request) { r.Idle, r.Wait = true, 30*time.Second }
+	noDaemon := func(w *leave.World) {
+		w.Next = func(context.Context) (api.Status, error) {
+			time.Sleep(time.Second)
+			return api.Status{}, api.ErrNoDaemon
+		}
+	}
+	const firm, leaving = `operator drain "";`, `operator drain "turn";`
+	for _, tt := range []struct {
+		name    string
+		masters int
+		setup   func(p *pool)
+		world   func(*leave.World)
+		request leave.Request
+		kind    leave.Kind // of the *leave.Error
+		err     string     // empty: none
+		holds   string
+		within  time.Duration
+	}{
+		{name: "drain", masters: 2, request: command(), holds: firm, within: 10 * time.Second},
+		{name: "drain --wait", masters: 2, request: command(idle), holds: firm, within: 64 * time.Second},
+		{name: "not idle in time", masters: 2, request: command(short), kind: leave.NotIdle,
+			err: "not idle within 30s: GET /puppet/v3/catalog/a for 0 s", holds: leaving, within: 31 * time.Second},
+		{name: "drain --now", masters: 2, request: command(now), holds: firm, within: time.Second},
+		{name: "the only server", masters: 1, request: command(), kind: leave.Refused,
+			err: "must stay in service: balancer lb0 has no other server for puppet/m000", within: time.Second},
+		{name: "the only server, --force", masters: 1, request: command(force), holds: firm, within: 10 * time.Second},
+		{name: "the only server, --now", masters: 1, request: command(now), kind: leave.Refused,
+			err: "must stay in service: balancer lb0 has no other server for puppet/m000", within: time.Second},
+		{name: "a stop of the only server", masters: 1, request: command(stop), kind: leave.Refused,
+			err: "must stay in service: balancer lb0 has no other server for puppet/m000", within: time.Second},
+		{name: "the other one is expected back, and does not come", masters: 2, setup: otherDies, request: command(),
+			kind: leave.NotTold, err: "not out within 5m0s: balancer lb0 has had no other server for 5m; " +
+				"lb0 still sends (UP, 0 sessions)", within: 5*time.Minute + 2*time.Second},
+		{name: "the other one is expected back, --now", masters: 2, setup: otherDies, request: command(now),
+			kind: leave.Refused, err: "must stay in service: balancer lb0 has no other server for puppet/m000",
+			within: time.Second},
+		{name: "a stop, and the other one does not come back", masters: 2, setup: otherDies, request: command(stop),
+			holds: `guard drain "";`, within: 16 * time.Minute},
+		{name: "a stop of the only server, without a turn", masters: 1, request: command(stop, noTurn), kind: leave.Refused,
+			err: "must stay in service: balancer lb0 has no other server for puppet/m000", within: time.Second},
+		{name: "a stop without a turn", masters: 2, request: command(stop, noTurn), holds: `guard drain "";`,
+			within: 64 * time.Second},
+		{name: "it does not serve", masters: 2, setup: func(p *pool) { p.members[0].becomes(check.Unhealthy) },
+			request: command(), holds: firm, within: 10 * time.Second},
+		{name: "no daemon", masters: 2, world: noDaemon, request: command(), holds: firm, within: 8 * time.Second},
+		{name: "the database does not answer", masters: 2, world: unreachable, request: command(),
+			err: budget.ErrUnreachable.Error(), within: 3 * time.Second},
+		{name: "the database does not answer, --force", masters: 2, world: unreachable, request: command(force),
+			holds: firm, within: 13 * time.Second},
+		{name: "a stop, and the database does not answer", masters: 2, world: unreachable, request: command(stop),
+			holds: `guard drain "";`, within: 2 * time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ordinary(tt.masters).run(t, func(ctx context.Context, p *pool) {
+				m := p.members[0]
+				if tt.setup != nil {
+					tt.setup(p)
+				}
+				m.agents = time.Now().Add(time.Minute)
+				w := m.world()
+				if tt.world != nil {
+					tt.world(&w)
+				}
+				began := time.Now()
+				_, err := leave.Out(ctx, w, tt.request)
+				if took := time.Since(began); took > tt.within {
+					t.Errorf("took %s", took)
+				}
+				e, is := errors.AsType[*leave.Error](err)
+				if got := fmt.Sprint(err); err != nil && got != tt.err || err == nil && tt.err != "" {
+					t.Errorf("error %v, want %s", err, tt.err)
+				}
+				if is && e.Kind != tt.kind {
+					t.Errorf("kind %d, want %d", e.Kind, tt.kind)
+				}
+				if got := m.held(); got != tt.holds {
+					t.Errorf("held: %s, want %s", got, tt.holds)
+				}
+			})
+		})
+	}
+}
+
+// otherDies has the other master die, and the balancers notice.
+func otherDies(p *pool) {
+	p.members[1].becomes(check.Unknown)
+	time.Sleep(20 * time.Second)
+}
+
+func TestAnInterruptedDrainTakesBackWhatIsNotTold(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after time.Duration
+		holds string
+	}{
+		{"not told yet", time.Second, ""},
+		{"told, and not idle", 30 * time.Second, `operator drain "turn";`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ordinary(2).run(t, func(ctx context.Context, p *pool) {
+				m := p.members[0]
+				m.agents = time.Now().Add(time.Minute)
+				limited, cancel := context.WithTimeout(ctx, tt.after)
+				defer cancel()
+				_, err := leave.Out(limited, m.world(), command(func(r *leave.Request) { r.Idle = true }))
+				if !errors.Is(err, context.DeadlineExceeded) || m.held() != tt.holds {
+					t.Errorf("%v, held: %s", err, m.held())
+				}
+			})
+		})
+	}
+}
+
+// TestAKilledCommandLeavesAHoldThatHarmsNobody: nobody follows the hold, and the pool still has a server
+// whatever becomes of the others.
+func TestAKilledCommandLeavesAHoldThatHarmsNobody(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		_, err := m.Change(drain.Operator, "", func(drain.Hold) drain.Hold {
+			return drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if p.state(0) != haproxy.NoLB {
+			t.Errorf("it is %s", p.state(0))
+		}
+		otherDies(p)
+		if p.state(0) != haproxy.Up {
+			t.Errorf("without the other, it is %s", p.state(0))
+		}
+	})
+}
+
+// TestAMasterThatTheFleetLeavesAloneGoesBack: the only other one dies once this one is held.
+func TestAMasterThatTheFleetLeavesAloneGoesBack(t *testing.T) {
+	s := ordinary(2)
+	s.fleet, s.DisableOn404 = true, false
+	s.run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		w := m.world()
+		change := w.Holds
+		w.Holds = &afterChange{change, func() { p.members[1].becomes(check.Unhealthy) }}
+		_, err := leave.Out(ctx, w, command())
+		e, is := errors.AsType[*leave.Error](err)
+		if !is || e.Kind != leave.Refused || m.held() != "" {
+			t.Errorf("%v, held: %s", err, m.held())
+		}
+	})
+}
+
+func TestTheFleetsLastMasterMustStay(t *testing.T) {
+	s := ordinary(2)
+	s.fleet, s.DisableOn404 = true, false
+	s.run(t, func(ctx context.Context, p *pool) {
+		p.members[1].becomes(check.Unhealthy)
+		time.Sleep(balancer.ExpectedBack + time.Minute)
+		m := p.members[0]
+		for _, r := range []leave.Request{command(), command(stop)} {
+			began := time.Now()
+			_, err := leave.Out(ctx, m.world(), r)
+			e, is := errors.AsType[*leave.Error](err)
+			if took := time.Since(began); !is || e.Kind != leave.Refused || m.held() != "" || took > time.Second {
+				t.Errorf("%v after %s, held: %s", err, took, m.held())
+			}
+		}
+	})
+}
+
+// afterChange calls f after each change of a hold.
+type afterChange struct {
+	leave.Holds
+	f func()
+}
+
+func (a *afterChange) Change(holder, service string, next func(drain.Hold) drain.Hold) (drain.Hold, error) {
+	defer a.f()
+	return a.Holds.Change(holder, service, next)
+}
+
+func TestAHoldOfAnotherPartyIsKept(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		r := command()
+		if _, err := leave.Out(ctx, m.world(), r); err != nil {
+			t.Fatal(err)
+		}
+		r.Wish.New = true
+		result, err := leave.Out(ctx, m.world(), r)
+		e, is := errors.AsType[*leave.Error](err)
+		if !is || e.Kind != leave.Taken || result.Set.Mode != "" || m.held() != `operator drain "";` {
+			t.Errorf("%v, held: %s", err, m.held())
+		}
+	})
+}
+
+// TestTheHoldOfAStopEndsByItself: a lift that is lost heals, and one that fails is tried again.
+func TestTheHoldOfAStopEndsByItself(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		result, err := leave.Out(ctx, m.world(), command(stop))
+		if err != nil || result.Set.Until.IsZero() {
+			t.Fatalf("%v, held until %s", err, result.Set.Until)
+		}
+		time.Sleep(time.Until(result.Set.Until) + time.Minute)
+		if p.state(0) != haproxy.Up {
+			t.Errorf("it is %s", p.state(0))
+		}
+	})
+}
+
+func TestBackTriesAgain(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		calls := 0
+		lifted, err := leave.Back(ctx, p.members[0].world(), leave.Return{
+			Retry: time.Minute,
+			Lift: func() ([]drain.Hold, error) {
+				if calls++; calls < 5 {
+					return nil, drain.ErrBusy
+				}
+				return []drain.Hold{{Holder: drain.Guard}}, nil
+			},
+		})
+		if err != nil || len(lifted) != 1 {
+			t.Errorf("%v, %v", lifted, err)
+		}
+		_, err = leave.Back(ctx, p.members[0].world(), leave.Return{
+			Lift: func() ([]drain.Hold, error) { return nil, drain.ErrBusy },
+		})
+		if !errors.Is(err, drain.ErrBusy) {
+			t.Errorf("a command: %v", err)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package leave
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+func TestPhasesEnd(t *testing.T) {
+	began := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
+	at := func(minutes float64) time.Time { return began.Add(time.Duration(minutes * float64(time.Minute))) }
+	stop := &config.Guard{Turn: 20 * time.Minute, Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
+	short := &config.Guard{Turn: 2 * time.Minute, Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
+	none := &config.Guard{Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
+	for _, tt := range []struct {
+		name               string
+		p                  patience
+		turn, insist, idle float64
+	}{
+		{"a command", patience{limit: 5 * time.Minute}, 5, 5, 5},
+		{"a stop", patience{stop: stop, told: at(1)}, 20, 24, 6},
+		{"a server came back", patience{stop: stop, progress: at(15), told: at(30)}, 35, 39, 35},
+		{"servers came back all the time", patience{stop: stop, progress: at(239), told: at(239)}, 240, 244, 244},
+		{"a short turn", patience{stop: short, told: at(1)}, 2, 4, 6},
+		{"no turn", patience{stop: none}, 0, 0, 5},
+		{"the host stops", patience{stop: stop, hostStops: at(10), told: at(11)}, 12.5, 14.5, 15},
+		{"the host stops after its turn", patience{stop: stop, hostStops: at(22), told: at(26)}, 20, 26.5, 27},
+		{"the host stops, and its agents are late", patience{stop: stop, hostStops: at(10), told: at(8)}, 12.5, 14.5, 13},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.p.began = began
+			if tt.p.told.IsZero() {
+				tt.p.told = began
+			}
+			for phase, want := range map[phase]float64{phaseTurn: tt.turn, phaseInsist: tt.insist, phaseIdle: tt.idle} {
+				if got := tt.p.end(phase); !got.Equal(at(want)) {
+					t.Errorf("phase %d ends after %s, want %v minutes", phase, got.Sub(began), want)
+				}
+			}
+		})
+	}
+}
+
+// TestProgressCountsOncePerServer: a server that comes back extends the turn, but one that flaps does so
+// no more often than there are servers.
+func TestProgressCountsOncePerServer(t *testing.T) {
+	began := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
+	p := patience{began: began}
+	now := began
+	look := func(others ...int) (progress int) {
+		for _, weight := range others {
+			now = now.Add(time.Second)
+			b := api.Balancer{Node: "lb1", UnitWeight: 100, OthersWeight: 200}
+			b.View = &api.View{State: "NOLB", WeightTotal: weight}
+			p.note(api.Status{Balancers: []api.Balancer{{Node: "aws"}, b}}, now)
+			if p.progress.Equal(now) {
+				progress++
+			}
+		}
+		return progress
+	}
+	for _, tt := range []struct {
+		name   string
+		others []int
+		want   int
+	}{
+		{"nothing changes", []int{200, 200}, 0},
+		{"one leaves", []int{100, 100}, 0},
+		{"it returns gradually", []int{107, 130, 160, 200}, 1},
+		{"another leaves and returns", []int{100, 200}, 1},
+		{"it flaps", []int{100, 200, 100, 200}, 0},
+	} {
+		if got := look(tt.others...); got != tt.want {
+			t.Errorf("%s: progress %d times, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestASlotThatChangesHandsIsProgressOnce(t *testing.T) {
+	now := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
+	p := patience{}
+	for i, tt := range []struct {
+		holders  []string
+		progress bool
+	}{
+		{[]string{"m2"}, false},
+		{[]string{"m3"}, true},
+		{[]string{"m2"}, true},
+		{[]string{"m3"}, false}, // m2 again
+		{[]string{"m2"}, false},
+	} {
+		now = now.Add(time.Second)
+		var slots []budget.Slot
+		for _, master := range tt.holders {
+			slots = append(slots, budget.Slot{Master: master})
+		}
+		if p.noteSlots(slots, now); p.progress.Equal(now) != tt.progress {
+			t.Errorf("look %d: progress %v", i, !tt.progress)
+		}
+	}
+}
