@@ -188,7 +188,11 @@ func (d *departure) begin(ctx context.Context) error {
 		return unheard(d.Status)
 	}
 	if !d.Now && len(unheard(d.Status)) > 0 {
-		if _, err := d.wait(ctx, phaseBegin, 0, heard); err != nil {
+		left, err := d.wait(ctx, phaseBegin, 0, heard)
+		if err == nil && left != nil && d.Stop == nil {
+			err = &Error{Kind: NotTold, Text: fmt.Sprintf("not out within %s", d.Wait), Left: left}
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -64,6 +64,13 @@ func TestOut(t *testing.T) {
 			return api.Status{}, api.ErrNoDaemon
 		}
 	}
+	young := func(w *leave.World) {
+		w.Next = func(context.Context) (api.Status, error) {
+			time.Sleep(time.Second)
+			now := time.Now()
+			return api.Status{Time: now, Started: now.Add(-3 * time.Second), Services: []api.ServiceStatus{{Name: "server"}}}, nil
+		}
+	}
 	const firm, leaving = `operator drain "";`, `operator drain "turn";`
 	for _, tt := range []struct {
 		name    string
@@ -100,6 +107,10 @@ func TestOut(t *testing.T) {
 			err: "must stay in service: balancer lb0 has no other server for puppet/m000", within: time.Second},
 		{name: "a stop without a turn", masters: 2, request: command(stop, noTurn), holds: `guard drain "";`,
 			within: 64 * time.Second},
+		{name: "no balancer asks a daemon that has just started", masters: 2, world: young,
+			request: command(func(r *leave.Request) { r.Wait = 2 * time.Second }), kind: leave.NotTold,
+			err:    "not out within 2s: the daemon has run for 3s, and no balancer has asked yet",
+			within: 3 * time.Second},
 		{name: "it does not serve", masters: 2, setup: func(p *pool) { p.members[0].becomes(check.Unhealthy) },
 			request: command(), holds: firm, within: 10 * time.Second},
 		{name: "no daemon", masters: 2, world: noDaemon, request: command(), holds: firm, within: 8 * time.Second},

@@ -33,8 +33,8 @@ type poolStep struct {
 	refused bool
 }
 
-// TestLastServerIsNotDrainedWithoutForce: the last server of a balancer is drained with
-// --force only, or once another server has come up.
+// TestLastServerIsNotDrainedWithoutForce: the last server of a balancer is drained at once with
+// --force only, or when another server has come up.
 func TestLastServerIsNotDrainedWithoutForce(t *testing.T) {
 	lab.Real(t)
 	for _, p := range []pool{
@@ -86,8 +86,8 @@ func (p pool) test(t *testing.T) {
 		if step.refused {
 			want = 7
 		}
-		if out, status := r.Run("drain"); status != want {
-			t.Errorf("neighbours up: %s, weight %d/%d: exit status of drain %d, want %d\n%s",
+		if out, status := r.Run("drain", "--now"); status != want {
+			t.Errorf("neighbours up: %s, weight %d/%d: exit status of drain --now %d, want %d\n%s",
 				step.up, b.View.Weight, b.View.WeightTotal, status, want, out)
 		}
 		if step.refused {
@@ -109,8 +109,8 @@ func waitForView(r *lab.Site, state, weight string) lab.Balancer {
 	}, 10*time.Second)
 }
 
-// TestLastServerOfOneBalancerIsNotDrained: if two balancers disagree, one that has no
-// other server is enough to refuse a drain.
+// TestLastServerOfOneBalancerIsNotDrained: if two balancers disagree, one that misses its other server
+// keeps the master in the pool.
 func TestLastServerOfOneBalancerIsNotDrained(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
@@ -134,8 +134,8 @@ func TestLastServerOfOneBalancerIsNotDrained(t *testing.T) {
 	waitForWeight("lb2", "1/2")
 	second.Admin("set server puppet/m2 state maint")
 	waitForWeight("lb2", "1/1")
-	if out, status := r.Run("drain"); status != 7 {
-		t.Errorf("exit status of drain %d, want 7: lb2 has no other server\n%s", status, out)
+	if out, status := r.Run("drain", "--wait=2s"); status != 7 || len(r.Status().Holds) > 0 {
+		t.Errorf("exit status of drain %d, want 7 and no hold: lb2 has no other server\n%s", status, out)
 	}
 	second.Admin("set server puppet/m2 state ready")
 	waitForWeight("lb2", "1/2")

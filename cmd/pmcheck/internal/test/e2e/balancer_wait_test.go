@@ -44,7 +44,7 @@ func TestWaitLastsWhileAConnectionIsInUse(t *testing.T) {
 	if _, err := c.Write([]byte{22}); err != nil { // the first byte of TLS; Idle counts from the last byte
 		t.Fatal(err)
 	}
-	out, err := r.Command("drain", "--wait=2s").CombinedOutput()
+	out, err := r.Command("drain", "--now", "--wait=2s").CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 6 ||
 		!strings.Contains(string(out), "1 connection in use, from 127.0.0.1") {

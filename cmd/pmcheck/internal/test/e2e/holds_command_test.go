@@ -49,7 +49,7 @@ func TestStatusExitTellsStatesApart(t *testing.T) {
 		}
 	}
 	status(5, "without a daemon")
-	if got := toggle(r, "drain"); got.InEffect {
+	if got := toggle(r, "drain", "--now"); got.InEffect {
 		t.Error("in effect without a daemon")
 	}
 	r.Start()
@@ -61,7 +61,7 @@ func TestStatusExitTellsStatesApart(t *testing.T) {
 	r.SetMaster(checktest.Error)
 	r.WaitRefusal("unhealthy: state-error", 20*time.Second)
 	status(4, "with an unhealthy master")
-	r.MustRun("maint")
+	r.MustRun("maint", "--now")
 	status(3, "held with an unhealthy master")
 	r.Stop(syscall.SIGKILL)
 	status(5, "after the daemon was killed")
@@ -75,7 +75,7 @@ func TestInEffectMeansTheNextAnswerIsNew(t *testing.T) {
 	r := lab.StartSite(t, lab.SiteOptions{})
 	took := make([]time.Duration, toggles)
 	for i := range took {
-		command, want := []string{"drain", "--reason", "upgrade"}, http.StatusServiceUnavailable
+		command, want := []string{"drain", "--now", "--reason", "upgrade"}, http.StatusServiceUnavailable
 		if i%2 == 1 {
 			command, want = []string{"ready"}, http.StatusOK
 		}
@@ -101,19 +101,19 @@ func TestHoldersAreIndependent(t *testing.T) {
 	writeFile(t, path, []byte(`{"mode": "drain", "reason": "old", "since": "2026-03-01T09:00:00Z"}`))
 	r.WaitRefusal("drain", 5*time.Second)
 
-	again := toggle(r, "drain", "--reason", "new", "--for", "1h")
+	again := toggle(r, "drain", "--now", "--reason", "new", "--for", "1h")
 	since := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	if again.Set.Reason != "new" || again.Set.Until.IsZero() || again.Set.Since != since {
 		t.Errorf("drained again: %+v, want the new reason and end, and since %v", again.Set, since)
 	}
-	r.MustRun("maint", "--hold", "upgrade")
+	r.MustRun("maint", "--now", "--hold", "upgrade")
 	for _, step := range []struct {
 		command   []string
 		want      lab.Answer
 		remaining []string
 	}{
 		{[]string{"ready"}, lab.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
-		{[]string{"drain"}, lab.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
+		{[]string{"drain", "--now"}, lab.Answer{Code: 503, Body: "maint"}, []string{"upgrade"}},
 		{[]string{"ready", "--hold", "upgrade"}, lab.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
 		{[]string{"ready", "--hold", "nobody"}, lab.Answer{Code: 503, Body: "drain"}, []string{"operator"}},
 		{[]string{"ready"}, lab.Answer{Code: 200, Body: lab.ServingBody}, nil},
@@ -137,10 +137,10 @@ func TestWritePermissionDecidesWhoMayHold(t *testing.T) {
 	r := lab.StartSite(t, lab.SiteOptions{})
 	asNobody := asNobody(r)
 	dir := r.Holds.Persistent
-	refused := func(command string) {
+	refused := func(command ...string) {
 		t.Helper()
-		stdout, stderr, status := asNobody(command)
-		measured(t, "nobody runs pmcheck "+command, strings.ReplaceAll(strings.TrimSpace(stderr), "\n", " | "))
+		stdout, stderr, status := asNobody(command...)
+		measured(t, "nobody runs pmcheck "+command[0], strings.ReplaceAll(strings.TrimSpace(stderr), "\n", " | "))
 		lines := strings.Split(stderr, "\n")
 		if stdout != "" || status != 1 || len(lines) != 3 ||
 			!strings.HasSuffix(lines[0], "/operator.json: permission denied") ||
@@ -149,9 +149,9 @@ func TestWritePermissionDecidesWhoMayHold(t *testing.T) {
 		}
 	}
 
-	refused("drain")
+	refused("drain", "--now")
 	r.WaitServing(5 * time.Second)
-	r.MustRun("drain")
+	r.MustRun("drain", "--now")
 	refused("ready")
 	r.WaitRefusal("drain", 5*time.Second)
 	if _, stderr, status := asNobody("status"); status != 3 || stderr != "" {
@@ -162,7 +162,7 @@ func TestWritePermissionDecidesWhoMayHold(t *testing.T) {
 	if err := errors.Join(os.Chown(dir, 0, nobody), os.Chmod(dir, 0o775|os.ModeSetgid)); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, status := asNobody("drain", "--reason", "granted"); status != 0 || stderr != "" {
+	if _, stderr, status := asNobody("drain", "--now", "--reason", "granted"); status != 0 || stderr != "" {
 		t.Errorf("with the permission: %d, %q", status, stderr)
 	}
 	r.WaitRefusal("drain", 5*time.Second)

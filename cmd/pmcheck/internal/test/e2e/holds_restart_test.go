@@ -61,7 +61,7 @@ func TestHoldExpiresAtItsTime(t *testing.T) {
 			t.Parallel()
 			r := lab.StartSite(t, lab.SiteOptions{})
 			var made struct{ Set drain.Hold }
-			r.RunJSON(&made, "drain", "--for", "2500ms", "--json")
+			r.RunJSON(&made, "drain", "--now", "--for", "2500ms", "--json")
 			d := r.Record(time.Millisecond)
 			test.meanwhile(r)
 			r.WaitServing(10 * time.Second)

@@ -82,7 +82,9 @@ func TestPairsDrainedInTheSameMoment(t *testing.T) {
 func drainPairs(t *testing.T, h *lab.HAProxy, list [][2]*lab.Site) (empty []time.Duration, took time.Duration) {
 	t.Helper()
 	for _, pair := range list {
-		waitForPool(pair[:])
+		for _, s := range pair {
+			waitForView(s, "UP", "100/200")
+		}
 	}
 	record := lab.StartRecord(t, 5*time.Millisecond, func() string { return upByBackend(h, len(list)) })
 	began := time.Now()
