@@ -129,7 +129,7 @@ create or replace function pmcheck.view(of_pool text, me text, lapse interval, m
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select json_build_object(
     'now', clock_timestamp(),
-    'allowed', pmcheck.allowed(of_pool, lapse, max_out),
+    'allowed', pmcheck.allowed(of_pool, lapse, view.max_out),
     'refused', coalesce((select times from pmcheck.refusal r where r.master = me), 0),
     'slots', coalesce(json_agg(json_build_object(
       'master', s.master, 'since', s.since, 'seen', s.seen, 'reason', s.reason, 'by', s.by,

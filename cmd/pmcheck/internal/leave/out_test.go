@@ -12,6 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -67,8 +68,8 @@ func TestOut(t *testing.T) {
 	young := func(w *leave.World) {
 		w.Next = func(context.Context) (api.Status, error) {
 			time.Sleep(time.Second)
-			now := time.Now()
-			return api.Status{Time: now, Started: now.Add(-3 * time.Second), Services: []api.ServiceStatus{{Name: "server"}}}, nil
+			now, services := time.Now(), []api.ServiceStatus{{Name: monitor.Server}}
+			return api.Status{Time: now, Started: now.Add(-3 * time.Second), Services: services}, nil
 		}
 	}
 	const firm, leaving = `operator drain "";`, `operator drain "turn";`
