@@ -34,17 +34,4 @@ class pmcheck::service {
     refreshonly => true,
     subscribe   => Pmcheck::Dropin['pmcheck.service'],
   }
-
-  # A reload that fails, as with a key that the daemon cannot read, is not repeated, and the run
-  # after the key was mended changes no file: so the daemon itself is asked what it uses. The
-  # reload comes first, since it refuses what a restart would stumble over. A daemon that does
-  # not run is left alone.
-  $applied = '/usr/bin/pmcheck config --applied'
-  $restart = '/bin/systemctl daemon-reload && /bin/systemctl try-restart pmcheck.service'
-  exec { 'pmcheck: catch up with pmcheck.yaml':
-    command  => "/bin/systemctl reload pmcheck.service && { ${applied} || { ${restart}; }; }",
-    provider => shell,
-    onlyif   => "${applied}; test $? -eq 1",
-    require  => Exec['pmcheck: restart'],
-  }
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
 )
 
@@ -19,7 +18,6 @@ func configCommand(environ []string) *cli.Command {
 			configFlag(),
 			&cli.StringFlag{Name: "check", Usage: "validate `FILE`, and print its mistakes only"},
 			&cli.BoolFlag{Name: "quiet", Usage: "print only the mistakes of the configuration in effect"},
-			&cli.BoolFlag{Name: "applied", Usage: "exit with 1 if the running daemon does not use the file as it is"},
 			jsonFlag(),
 			durationFlag("inter", 2*time.Second, "HAProxy's inter is `TIME`, for the detection time"),
 			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's fall is `NUMBER`, for the detection time"},
@@ -35,9 +33,6 @@ func showConfig(c *cli.Context, environ []string) error {
 		}
 		_, err := config.Check(config.Options{File: c.String("check")}) // the environment is the host's
 		return mistakes(err)
-	}
-	if c.Bool("applied") {
-		return daemon.Applied(c.Context, options(c, environ))
 	}
 	inter, fall := durationOf(c, "inter"), c.Int("fall")
 	if inter <= 0 || fall < 1 {

@@ -3,7 +3,6 @@ package cli
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -63,24 +62,18 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 }
 
 // loadAnyway is loadLocal for the commands that an operator and the guard need in an emergency.
-// If the configuration is broken, it returns the defaults, with what the broken one says, or the
-// daemon that has read it before, of the socket, Puppet's port and the budget.
+// If the configuration is broken, it returns the defaults, with what can be read of the socket, Puppet's
+// port and the budget.
 func loadAnyway(c *cli.Context, environ []string) config.Config {
 	settings, err := loadLocal(c, environ)
 	if err == nil {
 		return settings
 	}
-	file, readable := config.Readable(options(c, environ))
+	broken := exitError{exitUsage, err, "mend it; until then the defaults are used"}
+	broken.complain(c.App.ErrWriter)
+	_, readable := config.Readable(options(c, environ))
 	settings = config.Default()
 	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
 	settings.Probe.Address, settings.Budget.Database = readable.Probe.Address, readable.Budget.Database
-	if status, lost := (api.Client{Socket: settings.Socket}).Ask(c.Context); lost == nil && status.Config.Uses(file) {
-		settings.Probe.Address = status.Probe.Address
-		if status.Budget != nil { // it cannot be asked without the configuration, which refuses a drain
-			settings.Budget.Database = status.Budget.Database
-		}
-	}
-	broken := exitError{exitUsage, err, "mend it; until then the defaults and the settings of the running daemon are used"}
-	broken.complain(c.App.ErrWriter)
 	return settings
 }

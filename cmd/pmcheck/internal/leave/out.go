@@ -238,7 +238,7 @@ func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 		return drain.Firm, nil
 	case v.Mode != drain.Ready && v.Leaving == drain.Firm:
 		return drain.LeavingInTurn, nil
-	case d.Claim != nil && Budgeted(service):
+	case (d.Claim != nil || d.Status.Budget != nil) && Budgeted(service):
 		if leaving, err := d.slot(ctx); leaving != drain.Firm || err != nil {
 			return leaving, err
 		}
@@ -262,6 +262,9 @@ func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 func (d *departure) slot(ctx context.Context) (drain.Leaving, error) {
 	hold := d.Wish.Hold
 	want := budget.Claim{Reason: hold.Reason, By: Claimant(hold), Serves: d.Status.Serves(), Force: d.Force}
+	if d.Claim == nil { // the daemon has a budget, and the configuration that names it is broken by now
+		d.Claim = func(context.Context, budget.Claim) error { return budget.ErrUnreachable }
+	}
 	began, lost := time.Now(), error(nil)
 	left, err := d.wait(ctx, phaseTurn, 0, func(ctx context.Context) []api.Obstacle {
 		err := d.Claim(ctx, want)

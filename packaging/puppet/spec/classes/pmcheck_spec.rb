@@ -51,14 +51,6 @@ describe 'pmcheck' do
     is_expected.to contain_service('pmcheck.service').with_restart('/bin/systemctl reload pmcheck.service')
   end
 
-  # Puppet does not repeat a reload or restart that failed or was skipped.
-  it 'has the daemon catch up with what an earlier run could not apply' do
-    is_expected.to contain_exec('pmcheck: catch up with pmcheck.yaml')
-      .with(refreshonly: nil, onlyif: '/usr/bin/pmcheck config --applied; test $? -eq 1')
-      .with_command(%r{\A/bin/systemctl reload pmcheck\.service && .*/usr/bin/pmcheck config --applied \|\| .*try-restart pmcheck\.service})
-      .that_requires(['Exec[pmcheck: restart]', 'Service[pmcheck.service]'])
-  end
-
   # Otherwise a run whose pmcheck.yaml is refused changes a drop-in, and the run that mends it
   # does not, so that it does not restart.
   it 'removes no drop-in if pmcheck refuses its configuration' do
