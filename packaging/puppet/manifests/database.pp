@@ -76,8 +76,13 @@ class pmcheck::database (
 
   # Otherwise roles come before the start of PostgreSQL, and puppetlabs/postgresql 6.7
   # reports them as created.
-  postgresql::server::role { ['pmcheck', 'pmcheck_admin']:
-    require => Class['postgresql::server'],
+  # PuppetDB's server has a hundred places, and a master needs one for a moment.
+  postgresql::server::role {
+    default:
+      require => Class['postgresql::server'];
+    'pmcheck':
+      connection_limit => '20';
+    'pmcheck_admin':
   }
 
   -> postgresql::server::grant_role { 'pmcheck_admin is a member of pmcheck':

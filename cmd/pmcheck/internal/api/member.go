@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -55,23 +54,14 @@ func (m Member) Serves() bool { return m.Status != nil && m.Status.Serves() }
 const atOnce = 128
 
 // AskAll asks the masters of a pool. clients[i] asks hosts[i], and the members are in the
-// order of the hosts. After each answer AskAll calls progress, unless it is nil, with how
-// many have answered or failed so far; calls do not overlap.
-func AskAll(ctx context.Context, hosts []string, clients []Client, progress func(asked int)) []Member {
+// order of the hosts.
+func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
 	members := make([]Member, len(hosts))
 	var work errgroup.Group
 	work.SetLimit(atOnce)
-	var mu sync.Mutex
-	asked := 0
 	for i := range hosts {
 		work.Go(func() error {
 			members[i] = askMember(ctx, hosts[i], clients[i])
-			if progress != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				asked++
-				progress(asked)
-			}
 			return nil
 		})
 	}

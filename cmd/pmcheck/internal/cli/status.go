@@ -128,10 +128,10 @@ func showOne(c *cli.Context, client api.Client, hint string) error {
 func showFleet(c *cli.Context, hosts []string, clients []api.Client) error {
 	if c.Bool("watch") {
 		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
-			return render.FleetScreen(api.AskAll(ctx, hosts, clients, nil))
+			return render.FleetScreen(api.AskAll(ctx, hosts, clients))
 		})
 	}
-	members := api.AskAll(c.Context, hosts, clients, render.Bar(c.App.ErrWriter, len(hosts), "masters"))
+	members := api.AskAll(c.Context, hosts, clients)
 	return show(c, members, func(w io.Writer) { render.Fleet(w, members) }, fleetExit(members))
 }
 

@@ -107,37 +107,6 @@ func (p *Progress) End() {
 	}
 }
 
-// How a Bar looks, and how long it stays away: a pool that answers at once needs none.
-const (
-	barWidth = 40
-	barAfter = 300 * time.Millisecond
-	barEvery = 50 * time.Millisecond
-)
-
-// Bar returns a function that shows how many of a total are done, as a bar on a terminal
-// that disappears at the end, or nil if w is no terminal.
-func Bar(w io.Writer, total int, what string) func(done int) {
-	if !terminal(w) {
-		return nil
-	}
-	return bar(w, total, what)
-}
-
-func bar(w io.Writer, total int, what string) func(done int) {
-	next := time.Now().Add(barAfter)
-	shown := false
-	return func(done int) {
-		switch now := time.Now(); {
-		case done == total && shown:
-			fmt.Fprint(w, "\r\033[K")
-		case done < total && !now.Before(next):
-			full := barWidth * done / total
-			fmt.Fprintf(w, "\r\033[K[%-*s] %d of %d %s", barWidth, strings.Repeat("#", full), done, total, what)
-			shown, next = true, now.Add(barEvery)
-		}
-	}
-}
-
 // Watch shows a status until it is interrupted: on a terminal as a screen that
 // is drawn again, elsewhere as a line for each change.
 func Watch(ctx context.Context, w io.Writer, read func(context.Context) Screen) error {

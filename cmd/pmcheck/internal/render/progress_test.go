@@ -78,37 +78,6 @@ func TestProgressFitsIntoARowOfTheTerminal(t *testing.T) {
 	}
 }
 
-func TestBarAppearsOnceAPoolIsSlowAndDisappears(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var screen strings.Builder
-		show := bar(&screen, 1000, "masters")
-		for done := range 1000 {
-			show(done + 1)
-			time.Sleep(time.Millisecond)
-		}
-		draws := strings.Split(screen.String(), "\r\033[K")[1:]
-		if len(draws) < 10 || len(draws) > 20 {
-			t.Fatalf("it was drawn %d times in a second, of which 300 ms without:\n%q", len(draws), draws)
-		}
-		if want := "[" + strings.Repeat("#", 12) + strings.Repeat(" ", 28) + "] 301 of 1000 masters"; draws[0] != want {
-			t.Errorf("it began with %q, want %q", draws[0], want)
-		}
-		if end := draws[len(draws)-1]; end != "" {
-			t.Errorf("it ended with %q on the screen", end)
-		}
-	})
-}
-
-func TestBarIsNotShownForAQuickPoolOrInALog(t *testing.T) {
-	var log strings.Builder
-	show := bar(&log, 2, "masters")
-	show(1)
-	show(2)
-	if log.Len() > 0 || Bar(&log, 1000, "masters") != nil {
-		t.Errorf("it wrote %q", log.String())
-	}
-}
-
 func TestWatchedStatusFitsOnTheTerminal(t *testing.T) {
 	s := Screen{Text: "head\nm1\nm2\nm3\nm4\n\n1 of 4 masters serve\n"}
 	for _, tt := range []struct {
