@@ -39,7 +39,8 @@ func Back(ctx context.Context, w World, r Return) (lifted []drain.Hold, err erro
 	if r.Lift == nil {
 		r.Lift = func() ([]drain.Hold, error) { return liftAll(w.Holds, r.Holders, r.Service) }
 	}
-	if r.Healthy > 0 && slices.ContainsFunc(w.Holds.Read().Holds(), r.covers) {
+	mine := func(h drain.Hold) bool { return slices.Contains(r.Holders, h.Holder) && h.Service == r.Service }
+	if r.Healthy > 0 && slices.ContainsFunc(w.Holds.Read().Holds(), mine) {
 		if err := w.healthy(ctx, r.Healthy); err != nil {
 			return nil, fmt.Errorf("the hold stays: %w", err)
 		}
@@ -57,11 +58,6 @@ func Back(ctx context.Context, w World, r Return) (lifted []drain.Hold, err erro
 		w.Say("not lifted, tries again: " + err.Error())
 	}
 	return lifted, nil
-}
-
-// covers reports whether a hold is one of those to lift.
-func (r Return) covers(h drain.Hold) bool {
-	return slices.Contains(r.Holders, h.Holder) && h.Service == r.Service
 }
 
 // liftAll lifts the holds of all holders, as far as there are any.

@@ -168,8 +168,3 @@ func Misses(others []Witness) (list []api.Obstacle, silent []string) {
 	}
 	return list, silent
 }
-
-// anyServes reports whether another master serves.
-func anyServes(others []Witness) bool {
-	return slices.ContainsFunc(others, func(w Witness) bool { return w.Code == http.StatusOK })
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -430,7 +431,9 @@ func (d *departure) follow(ctx context.Context) error {
 		}
 	}
 	if d.fleet && left == nil {
-		if others, _ := d.Fleet(ctx); len(others) > 0 && !anyServes(others) && !d.over(phaseInsist) {
+		others, _ := d.Fleet(ctx)
+		serves := func(w Witness) bool { return w.Code == http.StatusOK }
+		if len(others) > 0 && !slices.ContainsFunc(others, serves) && !d.over(phaseInsist) {
 			return errAlone
 		}
 	}
