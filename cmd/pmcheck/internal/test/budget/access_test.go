@@ -44,7 +44,7 @@ func TestMasterHasNoRightsButTheFunctions(t *testing.T) {
 		"insert into pmcheck.slot select * from pmcheck.slot",
 		"select * from pmcheck.slot",
 		"select pmcheck.free('puppet', 'puppet2')",
-		"select pmcheck.view('puppet', 'puppet2', '1 hour')",
+		"select pmcheck.view('puppet', 'puppet2', '1 hour', '1')",
 		"create table pmcheck.mine ()",
 	} {
 		out := db.SQL("pmcheck", "do $$ begin set local role pmcheck; "+attempt+

@@ -194,7 +194,7 @@ func powerFaults() []fault {
 			name:    "shut down: the guard drains first",
 			said:    []string{"503 drain"},
 			haproxy: "NOLB",
-			within:  windowTime,
+			within:  leaveTime,
 			back:    4 * time.Minute,
 			long:    true,
 			by:      "power on",

@@ -65,11 +65,11 @@ func holdFaults() []fault {
 		{name: "a hold of 100 MB", inject: sh("truncate -s 100M " + holds + "/torn.json"), long: true},
 		{name: "a hold of another user", long: true,
 			inject: sh(`
-echo '{"mode": "ready"}' >/var/lib/pmcheck/torn
+echo '{"mode": "drain"}' >/var/lib/pmcheck/torn
 chown nobody /var/lib/pmcheck/torn
 mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
 		{name: "a world-writable hold file (mode 0666)", long: true,
-			inject: sh(`umask 0; echo '{"mode": "ready"}' >` + holds + `/torn.json`)},
+			inject: sh(`umask 0; echo '{"mode": "drain"}' >` + holds + `/torn.json`)},
 	}
 	for i := range faults {
 		faults[i].mend, faults[i].by = sh("pmcheck ready --hold torn"), "`pmcheck ready --hold`"

@@ -14,7 +14,7 @@ import (
 // puppetFaults returns faults in Puppet Server and in its unit.
 func puppetFaults() []fault {
 	const (
-		look = 4 * time.Second // probe.interval and some slack
+		look = unanswered // probe.interval and some slack
 		env  = "/etc/puppet/code/environments/production"
 	)
 	var (
@@ -31,8 +31,7 @@ func puppetFaults() []fault {
 		{name: "250 requests pending", long: true, inject: func(s *faultSite) {
 			s.compile()
 			s.ask("waiting", 250, environments)
-		}, mend: func(s *faultSite) { s.endCompile(); s.waitForRequests() }, by: "compiles that end",
-			said: []string{"503 unhealthy: timeout"}, within: 20 * time.Second, back: time.Minute},
+		}, mend: func(s *faultSite) { s.endCompile(); s.waitForRequests() }, lasts: 20 * time.Second, back: time.Minute},
 		{
 			name:   "`auth.conf` without the status",
 			long:   true,
@@ -74,7 +73,7 @@ func puppetFaults() []fault {
 			inject:  func(s *faultSite) { s.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver") },
 			said:    drained,
 			haproxy: "NOLB",
-			within:  windowTime,
+			within:  leaveTime,
 			back:    startTime,
 			by:      "the guard",
 		},
