@@ -72,7 +72,7 @@ func guardOut(c *cli.Context, g *leave.Guard, p *render.Progress) error {
 	stopped, is := errors.AsType[*leave.Error](err)
 	switch {
 	case err == nil:
-		p.Done("idle")
+		p.Done(g.Unit + " may " + c.Args().First() + " now") // with agents that can go nowhere else
 		return nil
 	case errors.Is(err, leave.ErrDied):
 		p.Done("does not wait for the last agents: " + err.Error())

@@ -172,8 +172,14 @@ func (d *departure) begin(ctx context.Context) error {
 		}
 		return nil
 	}
-	if _, err := d.wait(ctx, phaseBegin, 0, answered); err != nil || len(d.Status.Services) == 0 {
+	left, err := d.wait(ctx, phaseBegin, 0, answered)
+	switch {
+	case err != nil:
 		return err
+	case left != nil && d.Stop == nil && !d.Force: // a daemon may answer, and know better
+		return &Error{Kind: NotTold, Text: fmt.Sprintf("not out within %s", d.Wait), Left: left}
+	case len(d.Status.Services) == 0:
+		return nil
 	}
 	service := d.Wish.Hold.Service
 	if _, err := d.Status.ServiceOrError(service); err != nil && service != "" {

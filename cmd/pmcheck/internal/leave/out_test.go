@@ -59,6 +59,7 @@ func TestOut(t *testing.T) {
 	force := func(r *leave.Request) { r.Force = true }
 	idle := func(r *leave.Request) { r.Idle = true }
 	short := func(r *leave.Request) { r.Idle, r.Wait = true, 30*time.Second }
+	brief := func(r *leave.Request) { r.Wait = 2 * time.Second }
 	noDaemon := func(w *leave.World) {
 		w.Next = func(context.Context) (api.Status, error) {
 			time.Sleep(time.Second)
@@ -115,6 +116,8 @@ func TestOut(t *testing.T) {
 		{name: "it does not serve", masters: 2, setup: func(p *pool) { p.members[0].becomes(check.Unhealthy) },
 			request: command(), holds: firm, within: 10 * time.Second},
 		{name: "no daemon", masters: 2, world: noDaemon, request: command(), holds: firm, within: 8 * time.Second},
+		{name: "no daemon, --wait=2s", masters: 2, world: noDaemon, request: command(brief), kind: leave.NotTold,
+			err: "not out within 2s: " + api.ErrNoDaemon.Error(), within: 3 * time.Second},
 		{name: "the database does not answer", masters: 2, world: unreachable, request: command(),
 			err: budget.ErrUnreachable.Error(), within: 3 * time.Second},
 		{name: "the database does not answer, --force", masters: 2, world: unreachable, request: command(force),

@@ -52,7 +52,7 @@ func Standing(s api.Status, v api.ServiceStatus, connections []tcp.Connection) [
 // is told once it has been refused often enough.
 //
 // While the hold is leaving, a balancer that never had another server, as that of the only CA, is not
-// waited for: it keeps the master until the hold is firm.
+// waited for: it keeps the master until the hold is firm. A HAProxy that has just started may have others.
 func Untold(s api.Status, service string, since time.Time) (list []api.Obstacle) {
 	v, known := s.Service(service)
 	if known && v.Mode == drain.Ready { // agents come again, however idle it is
@@ -61,7 +61,7 @@ func Untold(s api.Status, service string, since time.Time) (list []api.Obstacle)
 	}
 	list = unheard(s)
 	for _, b := range s.Balancers {
-		alone := v.Leaving != drain.Firm && b.View != nil && !b.Pooled()
+		alone := v.Leaving != drain.Firm && b.View != nil && b.View.Steps == 0 && !b.Pooled()
 		if b.Service != service || !b.Counts() || b.Hides(v.Mode) || gated(s, b) || alone {
 			continue
 		}
