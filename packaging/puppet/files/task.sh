@@ -35,7 +35,7 @@ must() {
         0) ;;
         2) fail usage "$err" 2 ;;
         6) fail timeout "$err" 6 "$out" ;;
-        7) fail last-server "$err" 7 "$out" ;;
+        7) fail refused "$err" 7 "$out" ;;
         *) fail failed "$err" "$status" ;;
     esac
 }

@@ -73,8 +73,8 @@
 # @param services
 #   More services of the master's Status API, each on its own path.
 # @param fleet
-#   The masters of the pool, the same list on each: for `pmcheck status --fleet`,
-#   for the times at which each may leave, and for the gate of the last one.
+#   The masters of the pool, the same list on each: for `pmcheck status --fleet`, and
+#   to ask them whether this one may leave, where no balancer sends its view and no budget counts.
 # @param max_out
 #   How many masters of the pool may be out at one time: a number, or a percentage as a string.
 # @param puppet
