@@ -39,11 +39,17 @@ func Back(ctx context.Context, w World, r Return) (lifted []drain.Hold, err erro
 	if r.Lift == nil {
 		r.Lift = func() ([]drain.Hold, error) { return liftAll(w.Holds, r.Holders, r.Service) }
 	}
-	mine := func(h drain.Hold) bool { return slices.Contains(r.Holders, h.Holder) && h.Service == r.Service }
-	if r.Healthy > 0 && slices.ContainsFunc(w.Holds.Read().Holds(), mine) {
+	if r.Healthy > 0 {
+		held := slices.DeleteFunc(w.Holds.Read().Holds(), func(h drain.Hold) bool {
+			return !slices.Contains(r.Holders, h.Holder) || h.Service != r.Service
+		})
+		if len(held) == 0 {
+			return nil, nil
+		}
 		if err := w.healthy(ctx, r.Healthy); err != nil {
 			return nil, fmt.Errorf("the hold stays: %w", err)
 		}
+		r.Lift = func() ([]drain.Hold, error) { return liftUnchanged(w.Holds, held) }
 	}
 	for began := time.Now(); ; pause(ctx, retryEvery) {
 		var more []drain.Hold
@@ -66,6 +72,19 @@ func liftAll(holds Holds, holders []string, service string) (lifted []drain.Hold
 		list, failed := holds.Lift(holder, service)
 		lifted = append(lifted, list...)
 		if !errors.Is(failed, drain.ErrNotFound) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return lifted, err
+}
+
+// liftUnchanged lifts holds, but not those that have been set again: the service stops or reloads once more.
+func liftUnchanged(holds Holds, list []drain.Hold) (lifted []drain.Hold, err error) {
+	for _, h := range list {
+		switch _, failed := holds.Undo(h, drain.Hold{}); {
+		case failed == nil:
+			lifted = append(lifted, h)
+		case !errors.Is(failed, drain.ErrNotFound):
 			err = errors.Join(err, failed)
 		}
 	}
