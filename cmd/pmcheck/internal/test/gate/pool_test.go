@@ -60,7 +60,7 @@ func startPool(t *testing.T) *pool {
 	p.serveNames()
 	deb := lab.DEB(t, "1.0.0")
 	for _, m := range p.masters {
-		m.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", fmt.Sprintf("fleet: [%s, %s]\nstatus_allow: [198.18.0.0/15]\n",
+		m.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", fmt.Sprintf("fleet: [%s, %s]\n",
 			p.masters[0].Host.Address, p.masters[1].Host.Address), 0o644)
 		m.Host.Copy(deb, "/root/pmcheck.deb", 0o644)
 		m.Host.MustRun("dpkg", "--install", "--force-confold", "/root/pmcheck.deb")

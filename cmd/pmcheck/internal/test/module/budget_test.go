@@ -48,11 +48,14 @@ class { 'pmcheck':
 	master.apply(uses, changed)
 	master.apply(uses, unchanged)
 
-	master.MustRun("pmcheck", "drain", "--reason", "kernel")
-	if got := master.MustRun("pmcheck", "budget"); !strings.Contains(got, master.FQDN()) ||
-		!strings.Contains(got, "kernel") {
-		t.Errorf("pmcheck budget prints:\n%s", got)
-	}
+	master.MustRun("pmcheck", "drain", "--now", "--reason", "kernel")
+	lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, func() error { // it does not serve, and waits for no slot
+		got, err := master.Run("pmcheck", "budget")
+		if !strings.Contains(got, master.FQDN()) || !strings.Contains(got, "kernel") {
+			return fmt.Errorf("pmcheck budget prints %q, %v", got, err)
+		}
+		return nil
+	})
 	if out, err := master.logIn("pmcheck"); err != nil || !strings.Contains(out, master.FQDN()) {
 		t.Errorf("a master reads the slots: %v\n%s", err, out)
 	}
@@ -149,7 +152,7 @@ func (h *puppetHost) apply(manifest string, want int) (output string) {
 func (h *puppetHost) logIn(role string) (output string, err error) {
 	const key = "/root/key.pem"
 	h.MustRun("install", "-m", "0600", h.key(), key)
-	return h.Run("psql", "-X", "-At", "-c", "select pmcheck.look('puppet', '30m')", "-d", fmt.Sprintf(
+	return h.Run("psql", "-X", "-At", "-c", "select pmcheck.look('puppet', '30m', '1')", "-d", fmt.Sprintf(
 		"host=db.lab.example dbname=pmcheck user=%s sslmode=verify-full sslrootcert=%s sslcert=%s sslkey=%s",
 		role, puppetSSL+"/certs/ca.pem", h.certificate(), key))
 }

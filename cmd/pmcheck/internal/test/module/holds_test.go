@@ -51,7 +51,7 @@ func TestPuppetExampleChangesOnlyItsOwnHold(t *testing.T) {
 		}
 		return status == 2
 	}
-	sh.must("pmcheck", "drain", "--reason", "the operator's own")
+	sh.must("pmcheck", "drain", "--now", "--reason", "the operator's own")
 	for _, step := range []struct {
 		name, parameters string
 		changed          bool

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -168,8 +169,13 @@ func TestTasksReportKindsOfErrors(t *testing.T) {
 	}
 	sh.assertMode(drain.Ready)
 
-	// After a timeout, the master stays drained.
-	got := sh.task(dir, "drain", like{"wait": "1ns"})
+	// One that is not out in time stays in service; one that is out and not idle in time stays drained.
+	if got := sh.task(dir, "drain", like{"wait": "1ns"}); got.Error == nil || got.Error.Kind != "pmcheck/refused" {
+		t.Errorf("drain, not out in time: %+v", got)
+	}
+	sh.assertMode(drain.Ready)
+	sh.site.SetMaster(checktest.JRubyStuck)
+	got := sh.task(dir, "drain", like{"wait": "2s", "force": "true"})
 	if got.Error == nil || got.Error.Kind != "pmcheck/timeout" || got.Error.Details.Result == nil ||
 		got.Error.Details.Result.Mode != drain.Drain {
 		t.Errorf("drain, not idle in time: %+v", got)

@@ -31,8 +31,6 @@ func TestGuard(t *testing.T) {
 	client.WriteFile("/etc/puppet/puppet.conf", "[main]\nserver = "+balancerName+"\nca_server = "+master.Certname()+
 		"\ncertname = agent.lab.example\n", 0o644)
 	client.MustRun("sh", "-c", "find /var/lib/puppet/ssl -mindepth 1 -delete")
-	// It leaves in one of two windows of 3 s, so that a catalog is still under way then.
-	s.Configure("fleet: [master, other]\n")
 	s.install(older)
 	master.WaitReady(10 * time.Minute)
 	haproxy := s.Balance(`
@@ -100,9 +98,10 @@ frontend m2
 			haproxy.WaitStatus("puppet", "m1", "UP", 2*time.Minute)
 		})
 	}
-	for _, event := range []string{"set", "lifted"} {
-		s.WaitLog(`msg="hold `+event+`" hold=guard service="" mode=drain owner=root reason="puppetserver is about to stop"`,
-			10*time.Second)
+	for _, event := range []string{"set", "changed", "lifted"} { // leaving, firm, gone
+		leaving := map[string]string{"set": "leaving=turn "}[event]
+		s.WaitLog(`msg="hold `+event+`" hold=guard service="" mode=drain `+leaving+
+			`owner=root reason="puppetserver is about to stop"`, 10*time.Second)
 	}
 }
 

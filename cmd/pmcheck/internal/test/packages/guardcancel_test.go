@@ -15,7 +15,7 @@ func TestGuardAfterACancelledStop(t *testing.T) {
 	s.Host.WriteFile("/usr/local/bin/keep-alive", keepAlive, 0o644)
 	s.Host.WriteFile("/etc/systemd/system/fake.service",
 		"[Service]\nExecStart=/usr/bin/python3 /usr/local/bin/keep-alive\n", 0o644)
-	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  wait: 10m\n", 0o644)
+	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  wait: 10m\n  return: 1s\n", 0o644)
 	s.install(older)
 	s.Host.MustRun("systemctl", "enable", "pmcheck-guard@fake")
 	s.Host.MustRun("systemctl", "start", "fake")

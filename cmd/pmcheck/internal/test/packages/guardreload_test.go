@@ -15,6 +15,7 @@ func TestGuardReload(t *testing.T) {
 	s.Host.WriteFile("/etc/systemd/system/fake.service",
 		"[Service]\nExecStart=/usr/bin/python3 /usr/local/bin/keep-alive\n"+
 			"ExecReload=/bin/sh -c 'ls /run/pmcheck/holds >/run/held'\n", 0o644)
+	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  return: 1s\n", 0o644) // it is not Puppet Server
 	s.install(older)
 	s.Host.MustRun("systemctl", "enable", "pmcheck-guard@fake")
 	s.Host.MustRun("systemctl", "start", "fake")
@@ -52,7 +53,7 @@ func TestGuardReload(t *testing.T) {
 	reload("not reloaded")
 
 	// An interrupted reload may leave its hold to the next start.
-	s.Host.MustRun("pmcheck", "drain", "--hold", "reload", "--force")
+	s.Host.MustRun("pmcheck", "drain", "--hold", "reload", "--now", "--force")
 	s.Host.MustRun("systemctl", "start", "fake")
 	s.waitForOutput(20*time.Second, "", "find", "/var/lib/pmcheck/holds", "-name", "*.json")
 }

@@ -99,7 +99,7 @@ func upgrade(t *testing.T, s *hostSite) {
 }
 
 func upgradeHeld(t *testing.T, s *hostSite) {
-	s.Host.MustRun("pmcheck", "drain", "--reason", "test")
+	s.Host.MustRun("pmcheck", "drain", "--now", "--reason", "test")
 	stop := s.record("503 drain")
 	s.install(older)
 	s.install(newer)
@@ -112,8 +112,8 @@ func upgradeHeld(t *testing.T, s *hostSite) {
 // rebootHeld reboots the host: a hold outlives that, unless it was set until reboot, and the daemon never
 // answers 200 while it starts.
 func rebootHeld(t *testing.T, s *hostSite) {
-	s.Host.MustRun("pmcheck", "drain", "--hold", "upgrade", "--reason", "new kernel")
-	s.Host.MustRun("pmcheck", "maint", "--hold", "cables", "--until-reboot")
+	s.Host.MustRun("pmcheck", "drain", "--now", "--hold", "upgrade", "--reason", "new kernel")
+	s.Host.MustRun("pmcheck", "maint", "--now", "--hold", "cables", "--until-reboot")
 	s.waitForAnswer(10*time.Second, "503 maint")
 	answers := s.Record(10 * time.Millisecond)
 	answers.WaitMore(10)
@@ -193,7 +193,7 @@ func withoutSockets(_ *testing.T, s *hostSite) {
 }
 
 func removeAndPurge(t *testing.T, s *hostSite) {
-	s.Host.MustRun("pmcheck", "maint", "--reason", "to be installed again")
+	s.Host.MustRun("pmcheck", "maint", "--now", "--reason", "to be installed again")
 	s.Host.MustRun("dpkg", "--remove", "pmcheck")
 	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
 	s.assertPrints("active", "systemctl", "is-active", "puppetserver")

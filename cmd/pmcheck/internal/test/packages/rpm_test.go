@@ -35,7 +35,7 @@ func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
 	}
 	s.assertPrints("pmcheck puppet", "id", "-nG", "pmcheck")
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "log:\n  level: debug\n", 0o644)
-	s.Host.MustRun("pmcheck", "drain")
+	s.Host.MustRun("pmcheck", "drain", "--now")
 	s.waitForAnswer(10*time.Second, "503 drain")
 
 	stop := s.record("503 drain")
@@ -93,7 +93,7 @@ func TestRPMLeavesNothing(t *testing.T) {
 	}
 	s.Host.MustRun("systemctl", "start", "pmcheck.service")
 	s.waitForAnswer(20*time.Second, "503 unhealthy: refused") // no Puppet Server runs on this host
-	s.Host.MustRun("pmcheck", "drain")
+	s.Host.MustRun("pmcheck", "drain", "--now")
 	s.Host.MustRun("pmcheck", "ready")
 	s.assertPrints("", "rpm", "--verify", "--nodeps", "pmcheck")
 	rpm("--erase", "pmcheck")
