@@ -39,13 +39,8 @@ func Back(ctx context.Context, w World, r Return) (lifted []drain.Hold, err erro
 	if r.Lift == nil {
 		r.Lift = func() ([]drain.Hold, error) { return liftAll(w.Holds, r.Holders, r.Service) }
 	}
-	if r.Healthy > 0 {
-		held := slices.DeleteFunc(w.Holds.Read().Holds(), func(h drain.Hold) bool {
-			return !slices.Contains(r.Holders, h.Holder) || h.Service != r.Service
-		})
-		if len(held) == 0 {
-			return nil, nil
-		}
+	other := func(h drain.Hold) bool { return !slices.Contains(r.Holders, h.Holder) || h.Service != r.Service }
+	if held := slices.DeleteFunc(w.Holds.Read().Holds(), other); r.Healthy > 0 && len(held) > 0 {
 		if err := w.healthy(ctx, r.Healthy); err != nil {
 			return nil, fmt.Errorf("the hold stays: %w", err)
 		}
@@ -55,15 +50,11 @@ func Back(ctx context.Context, w World, r Return) (lifted []drain.Hold, err erro
 		var more []drain.Hold
 		more, err = r.Lift()
 		lifted = append(lifted, more...)
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil || time.Since(began) >= r.Retry {
+		if err == nil || ctx.Err() != nil || time.Since(began) >= r.Retry {
 			return lifted, err
 		}
 		w.Say("not lifted, tries again: " + err.Error())
 	}
-	return lifted, nil
 }
 
 // liftAll lifts the holds of all holders, as far as there are any.
@@ -81,10 +72,10 @@ func liftAll(holds Holds, holders []string, service string) (lifted []drain.Hold
 // liftUnchanged lifts holds, but not those that have been set again: the service stops or reloads once more.
 func liftUnchanged(holds Holds, list []drain.Hold) (lifted []drain.Hold, err error) {
 	for _, h := range list {
-		switch _, failed := holds.Undo(h, drain.Hold{}); {
-		case failed == nil:
+		_, failed := holds.Undo(h, drain.Hold{})
+		if failed == nil {
 			lifted = append(lifted, h)
-		case !errors.Is(failed, drain.ErrNotFound):
+		} else if !errors.Is(failed, drain.ErrNotFound) {
 			err = errors.Join(err, failed)
 		}
 	}

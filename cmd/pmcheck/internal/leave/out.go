@@ -166,13 +166,18 @@ func (d *departure) out(ctx context.Context) error {
 
 // begin looks for the daemon, and refuses a master that the pool cannot do without. With Now it looks once.
 func (d *departure) begin(ctx context.Context) error {
-	answered := func(ctx context.Context) []api.Obstacle {
-		if list := d.next(ctx); !d.absent() && !d.Now {
+	heard := func(ctx context.Context) []api.Obstacle {
+		list := d.next(ctx)
+		switch {
+		case d.absent() || d.Now:
+			return nil
+		case list != nil || d.Force:
 			return list
 		}
-		return nil
+		return unheard(d.Status)
 	}
-	left, err := d.wait(ctx, phaseBegin, 0, answered)
+	left, err := d.wait(ctx, phaseBegin, 0, heard)
+	service := d.Wish.Hold.Service
 	switch {
 	case err != nil:
 		return err
@@ -181,29 +186,10 @@ func (d *departure) begin(ctx context.Context) error {
 	case len(d.Status.Services) == 0:
 		return nil
 	}
-	service := d.Wish.Hold.Service
 	if _, err := d.Status.ServiceOrError(service); err != nil && service != "" {
 		return err
 	}
-	if d.Force {
-		return nil
-	}
-	heard := func(ctx context.Context) []api.Obstacle {
-		if list := answered(ctx); list != nil || d.absent() {
-			return list
-		}
-		return unheard(d.Status)
-	}
-	if !d.Now && len(unheard(d.Status)) > 0 {
-		left, err := d.wait(ctx, phaseBegin, 0, heard)
-		if err == nil && left != nil && d.Stop == nil {
-			err = &Error{Kind: NotTold, Text: fmt.Sprintf("not out within %s", d.Wait), Left: left}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if last := LastServer(d.Status, service, d.Wish.Hold.Mode, d.needs); len(last) > 0 {
+	if last := LastServer(d.Status, service, d.Wish.Hold.Mode, d.needs); len(last) > 0 && !d.Force {
 		return &Error{Kind: Refused, Text: "must stay in service", Left: last[:1]}
 	}
 	return nil
