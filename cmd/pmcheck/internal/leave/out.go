@@ -166,10 +166,12 @@ func (d *departure) out(ctx context.Context) error {
 
 // begin looks for the daemon, and refuses a master that the pool cannot do without. With Now it looks once.
 func (d *departure) begin(ctx context.Context) error {
+	service := d.Wish.Hold.Service
 	heard := func(ctx context.Context) []api.Obstacle {
 		list := d.next(ctx)
+		_, err := d.Status.ServiceOrError(service)
 		switch {
-		case d.absent() || d.Now:
+		case d.absent() || d.Now || list == nil && err != nil && service != "":
 			return nil
 		case list != nil || d.Force:
 			return list
@@ -177,7 +179,6 @@ func (d *departure) begin(ctx context.Context) error {
 		return unheard(d.Status)
 	}
 	left, err := d.wait(ctx, phaseBegin, 0, heard)
-	service := d.Wish.Hold.Service
 	switch {
 	case err != nil:
 		return err
