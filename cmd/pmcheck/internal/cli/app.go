@@ -68,9 +68,6 @@ func usageError(format string, args ...any) error {
 func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if len(args) == 2 && args[1] == "--version" { // a flag of the app would be accepted before a command too
-		args = []string{args[0], "version"}
-	}
 	if unsafeToComplete(args) {
 		return exitOK
 	}
@@ -140,6 +137,15 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 		OnUsageError:   onUsageError,
 
 		EnableBashCompletion: true,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true},
+		},
+		Before: func(c *cli.Context) error {
+			if c.Bool("version") && c.NArg() > 0 {
+				return usageError("--version takes no command")
+			}
+			return nil
+		},
 		Commands: []*cli.Command{
 			serveCommand(environ),
 			statusCommand(environ),
@@ -161,13 +167,18 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			if c.NArg() > 0 {
 				return unknownCommand(c, c.Args().First())
 			}
+			if c.Bool("version") {
+				return printVersion(c)
+			}
 			return cli.ShowAppHelp(c)
 		},
 	}
 	for _, command := range app.Commands {
 		command.OnUsageError = onUsageError // not inherited
+		hideFalse(command.Flags)
 		for _, sub := range command.Subcommands {
 			sub.OnUsageError = onUsageError
+			hideFalse(sub.Flags)
 		}
 		if command.ArgsUsage == "" {
 			command.Action = strict(command.Action)
@@ -176,17 +187,28 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 	return app
 }
 
+// hideFalse removes "(default: false)" from the help.
+func hideFalse(flags []cli.Flag) {
+	for _, f := range flags {
+		if b, ok := f.(*cli.BoolFlag); ok {
+			b.DisableDefaultText = true
+		}
+	}
+}
+
 func versionCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "version",
-		Usage: "print the version",
-		Flags: []cli.Flag{jsonFlag()},
-		Action: func(c *cli.Context) error {
-			v := struct {
-				Version string `json:"version"`
-				Go      string `json:"go"`
-			}{daemon.ProgramVersion(), runtime.Version()}
-			return show(c, v, func(w io.Writer) { fmt.Fprintln(w, "pmcheck", v.Version) }, exitOK)
-		},
+		Name:   "version",
+		Usage:  "print the version",
+		Flags:  []cli.Flag{jsonFlag()},
+		Action: printVersion,
 	}
+}
+
+func printVersion(c *cli.Context) error {
+	v := struct {
+		Version string `json:"version"`
+		Go      string `json:"go"`
+	}{daemon.ProgramVersion(), runtime.Version()}
+	return show(c, v, func(w io.Writer) { fmt.Fprintln(w, "pmcheck", v.Version) }, exitOK)
 }

@@ -33,7 +33,11 @@ func waitCommand(environ []string) *cli.Command {
 
 func runWait(c *cli.Context, environ []string) error {
 	goal := c.String("for")
-	if goal != "ready" && goal != "out" {
+	switch goal {
+	case "ready", "out":
+	case "":
+		return misused(c, errors.New("pmcheck wait needs --for=ready or --for=out"))
+	default:
 		return usageError("--for takes ready or out, not %q", goal)
 	}
 	timeout := durationOf(c, "timeout")
