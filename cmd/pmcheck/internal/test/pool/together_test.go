@@ -18,22 +18,17 @@ import (
 const checkInterval = 2 * time.Second
 
 // TestRestartsAtTheSameTime restarts Puppet Server on three masters within seconds, as an
-// operator does who knows no better. The guard of each host and fleet must keep at least two
-// servers UP.
+// operator does who knows no better. The guard of each host must keep at least two servers UP.
 func TestRestartsAtTheSameTime(t *testing.T) {
 	lab.Real(t)
 	agents := mix{slow: 4}
 	const masters, jrubies = 3, 3
 	p := startPool(t, alike(masters), jrubies, agents)
-	fleet := "fleet: [m1, m2.lab.example, \"http://m3:9200\"]\n"
-	for _, m := range p.masters {
-		lab.NewSite(t, lab.SiteOptions{Puppet: m, YAML: fleet})
-	}
 	// Under slowstart a server counts as back when it has half of its weight. That takes
 	// 30 s for each with the backend of README.md, and changes nothing else.
 	p.balance(strings.Replace(p.installPmcheck(), "slowstart 60s", "slowstart 5s", 1))
 	var rows []together
-	t.Run("typed on each within ten seconds, with fleet", func(t *testing.T) {
+	t.Run("typed on each within ten seconds", func(t *testing.T) {
 		logged := p.logged()
 		r := p.with(t).restartTogether(p.masters, 4*time.Second, agents)
 		rows = append(rows, r)
@@ -54,7 +49,7 @@ func TestRestartsAtTheSameTime(t *testing.T) {
 }
 
 // TestTriesAtTheSameTime restarts two masters in the same second, ten times, and then three,
-// with neither a budget nor fleet: nothing but the guard of each host.
+// without a budget: nothing but the guard of each host.
 func TestTriesAtTheSameTime(t *testing.T) {
 	lab.Real(t)
 	if os.Getenv("PMCHECK_LONG") == "" {
