@@ -57,8 +57,9 @@ frontend m2
 		on := s.with(t)
 		haproxy.Admin("disable server puppet/m2")
 		on.waitForOutput(10*time.Second, "had no other server", "sh", "-c", alone)
+		on.install(newer) // the new daemon knows that a server is missing
 		on.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver")
-		on.waitForOutput(10*time.Second, "turn", "sh", "-c", guardHold)
+		on.waitForOutput(30*time.Second, "turn", "sh", "-c", guardHold)
 		const waits = "Status: .balancer .* has had no other server for"
 		on.waitForOutput(30*time.Second, "1", "sh", "-c",
 			"systemctl status pmcheck-guard@puppetserver.service | grep -c '"+waits+"'")
@@ -84,6 +85,16 @@ frontend m2
 		on.assertPrints("none", "sh", "-c", guardHold)
 		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
 		assertNeverDown(t, haproxy)
+	})
+
+	t.Run("a stop with a broken configuration is drained first", func(t *testing.T) {
+		on := s.with(t)
+		on.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "probe: [\n", 0o644)
+		on.Host.MustRun("systemctl", "restart", "puppetserver")
+		on.waitForOutput(startTime, "none", "sh", "-c", guardHold)
+		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
+		assertNeverDown(t, haproxy)
+		on.Host.MustRun("rm", "/etc/pmcheck/pmcheck.yaml")
 	})
 
 	t.Run("a server that does not become healthy", func(t *testing.T) {
