@@ -34,8 +34,6 @@ func (s *Store) Put(h Hold) (Hold, error) {
 // prepare returns an error if h cannot be put, and creates its directory.
 func (s *Store) prepare(h Hold) error {
 	switch {
-	case h.UntilReboot && s.UntilReboot == "":
-		return errors.New("no directory for holds until reboot")
 	case h.Mode != Drain && h.Mode != Maint:
 		return fmt.Errorf("hold %s: mode %q is not drain or maint", h.Holder, h.Mode)
 	case !h.InEffect(s.now()):

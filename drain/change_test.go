@@ -116,16 +116,6 @@ func TestPutRefusesAnInvalidHold(t *testing.T) {
 	}
 }
 
-func TestStoreWorksWithOneDirectory(t *testing.T) {
-	s, _ := newStore(t)
-	s.UntilReboot = ""
-	if _, err := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: true}); err == nil {
-		t.Error("a hold until reboot was written without its directory")
-	}
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	wantHolds(t, s, "a:drain")
-}
-
 func TestPutRemovesHoldsADayAfterTheirEnd(t *testing.T) {
 	s, c := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})

@@ -12,7 +12,7 @@ import (
 // call, and a Store must not be copied.
 type Store struct {
 	Persistent  string // the directory whose holds survive a reboot; required
-	UntilReboot string // the directory whose holds end with a reboot; empty means that there is none
+	UntilReboot string // the directory whose holds end with a reboot; required
 	// LockWait is how long Put, Lift and LiftAll wait for another process that
 	// is writing. Zero means 5 s.
 	LockWait time.Duration
@@ -29,11 +29,7 @@ type place struct {
 }
 
 func (s *Store) places() []place {
-	persistent := place{dir: s.Persistent}
-	if s.UntilReboot == "" {
-		return []place{persistent}
-	}
-	return []place{{dir: s.UntilReboot, untilReboot: true}, persistent}
+	return []place{{dir: s.UntilReboot, untilReboot: true}, {dir: s.Persistent}}
 }
 
 func (s *Store) now() time.Time {

@@ -15,12 +15,7 @@ import (
 // a daemon that starts: after a reboot that directory must be empty. It does not create
 // the persistent directory, because if that is missing, its holds may be missing too.
 // The error is a [*WriteError].
-func (s *Store) MakeUntilReboot() error {
-	if s.UntilReboot == "" {
-		return nil
-	}
-	return makeDir(s.UntilReboot)
-}
+func (s *Store) MakeUntilReboot() error { return makeDir(s.UntilReboot) }
 
 // makeDir creates dir if it is missing, world-readable whatever the umask: the daemon runs as another user
 // than the commands. Its parent must exist: it does wherever pmcheck is installed.

@@ -46,8 +46,12 @@ func TestMain(m *testing.M) {
 }
 
 func newHold(dir string) *leave.Temporary {
+	store := &drain.Store{Persistent: dir, UntilReboot: filepath.Join(dir, "run")}
+	if err := store.MakeUntilReboot(); err != nil {
+		panic(err)
+	}
 	return &leave.Temporary{
-		Store:  &drain.Store{Persistent: dir},
+		Store:  store,
 		Holder: "with-hold",
 		Length: 2 * time.Second,
 		Out:    os.Stderr,

@@ -11,7 +11,7 @@ import (
 // readHolds returns the holds of a new store, as read now.
 func readHolds(t *testing.T, holds ...drain.Hold) drain.Snapshot {
 	t.Helper()
-	store := &drain.Store{Persistent: t.TempDir()}
+	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
 	for _, h := range holds {
 		if _, err := store.Put(h); err != nil {
 			t.Fatal(err)

@@ -104,7 +104,7 @@ func TestCloudInitExampleHoldsANewHost(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(lab.Read(t, tree(t, "examples", "holds", "cloud-init.yaml"))), &config); err != nil {
 		t.Fatal(err)
 	}
-	store := drain.Store{Persistent: t.TempDir()}
+	store := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
 	for _, f := range config.Files {
 		if filepath.Dir(f.Path) != "/var/lib/pmcheck/holds" || f.Permissions != "0644" {
 			t.Errorf("%s with the permissions %s", f.Path, f.Permissions)
