@@ -1,6 +1,7 @@
 package leave
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,8 +76,8 @@ type Stop struct {
 // Kind says why a master has not left as asked.
 type Kind int
 
-// The kinds. After Refused and NotTold, the hold is what it was before. After NotIdle, it stays, and is
-// leaving unless the service stops in any case.
+// The kinds. After Refused and NotTold, the hold is what it was before, or gone if that was leaving. After
+// NotIdle, it stays, and is leaving unless the service stops in any case.
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotTold             // not every balancer was told in time
@@ -164,7 +165,8 @@ func (d *departure) out(ctx context.Context) error {
 	}
 }
 
-// begin looks for the daemon, and refuses a master that the pool cannot do without. With Now it looks once.
+// begin waits until the daemon knows its balancers, and refuses a master that the pool cannot do without, or
+// of which that cannot be known. With Now it looks once.
 func (d *departure) begin(ctx context.Context) error {
 	service := d.Wish.Hold.Service
 	heard := func(ctx context.Context) []api.Obstacle {
@@ -222,15 +224,12 @@ func (d *departure) viewed(service string) bool {
 // that does not serve, or is held already, waits for nobody.
 func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 	service := d.Wish.Hold.Service
-	v, _ := d.Status.Service(service)
-	if service == "" {
-		v, _ = d.Status.Service(monitor.Server)
-	}
+	v, known := d.Status.Service(cmp.Or(service, monitor.Server))
 	d.fleet = false
 	switch {
-	case d.Now || d.absent() || !v.Verdict.Health.Serves():
+	case d.Now || d.absent() || known && !v.Verdict.Health.Serves():
 		return drain.Firm, nil
-	case v.Mode != drain.Ready && v.Leaving == drain.Firm:
+	case known && v.Mode != drain.Ready && v.Leaving == drain.Firm:
 		return drain.LeavingInTurn, nil
 	case (d.Claim != nil || d.Status.Budget != nil) && Budgeted(service):
 		if leaving, err := d.slot(ctx); leaving != drain.Firm || err != nil {
@@ -333,9 +332,15 @@ func (d *departure) witnessed(ctx context.Context) error {
 	return nil
 }
 
-// hold writes the hold.
+// hold writes the hold. One that cannot be read is firm, and is not removed if the way out is cut short:
+// its work may have begun.
 func (d *departure) hold(leaving drain.Leaving) (err error) {
-	taken := false
+	taken, unreadable := false, slices.ContainsFunc(d.Holds.Read().Holds(), func(h drain.Hold) bool {
+		return h.Code != "" && h.Holder == d.Wish.Hold.Holder && h.Service == d.Wish.Hold.Service
+	})
+	if unreadable {
+		leaving = drain.Firm
+	}
 	d.Set, err = d.Holds.Change(d.Wish.Hold.Holder, d.Wish.Hold.Service, func(old drain.Hold) (h drain.Hold) {
 		d.Before = old
 		if taken = d.Wish.New && old.Mode != ""; taken {
@@ -352,6 +357,9 @@ func (d *departure) hold(leaving drain.Leaving) (err error) {
 	if taken {
 		d.Set = drain.Hold{}
 		return &Error{Kind: Taken, Text: d.Before.Holder + " holds already"}
+	}
+	if unreadable {
+		d.Before = d.Set
 	}
 	return err
 }
@@ -387,8 +395,12 @@ func (d *departure) firm() error {
 	return d.change(drain.Firm)
 }
 
-// undo puts back what was there before the hold. One that is gone by now is another party's matter.
+// undo puts back what was there before the hold, unless that was leaving: nobody may follow it any more.
+// A hold that is gone by now is another party's matter.
 func (d *departure) undo() error {
+	if d.Before.Leaving != drain.Firm {
+		d.Before = drain.Hold{}
+	}
 	_, err := d.Holds.Undo(d.Set, d.Before)
 	d.Set = drain.Hold{}
 	if errors.Is(err, drain.ErrNotFound) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -66,6 +68,12 @@ func TestOut(t *testing.T) {
 			return api.Status{}, api.ErrNoDaemon
 		}
 	}
+	unreadable := func(w *leave.World) {
+		w.Next = func(context.Context) (api.Status, error) {
+			time.Sleep(time.Second)
+			return api.Status{}, errors.New("the answer is too long")
+		}
+	}
 	young := func(w *leave.World) {
 		w.Next = func(context.Context) (api.Status, error) {
 			time.Sleep(time.Second)
@@ -115,6 +123,8 @@ func TestOut(t *testing.T) {
 			within: 3 * time.Second},
 		{name: "it does not serve", masters: 2, setup: func(p *pool) { p.members[0].becomes(check.Unhealthy) },
 			request: command(), holds: firm, within: 10 * time.Second},
+		{name: "the status cannot be read", masters: 2, world: unreadable, request: command(), kind: leave.NotTold,
+			err: "not out within 5m0s: the answer is too long", within: 6 * time.Minute},
 		{name: "no daemon", masters: 2, world: noDaemon, request: command(), holds: firm, within: 8 * time.Second},
 		{name: "no daemon, --wait=2s", masters: 2, world: noDaemon, request: command(brief), kind: leave.NotTold,
 			err: "not out within 2s: " + api.ErrNoDaemon.Error(), within: 3 * time.Second},
@@ -305,6 +315,44 @@ func TestBackTriesAgain(t *testing.T) {
 		})
 		if !errors.Is(err, drain.ErrBusy) {
 			t.Errorf("a command: %v", err)
+		}
+	})
+}
+
+// TestAHoldThatCannotBeReadStaysFirm: it has taken the master out, and its work may have begun.
+func TestAHoldThatCannotBeReadStaysFirm(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		if err := os.WriteFile(filepath.Join(m.store.Persistent, "operator.json"), []byte("{"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		limited, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := leave.Out(limited, m.world(), command())
+		if !errors.Is(err, context.DeadlineExceeded) || m.held() != `operator drain "";` {
+			t.Errorf("%v, held: %s", err, m.held())
+		}
+	})
+}
+
+// TestTwoInterruptedDrainsLeaveNoHold: the second does not put back the hold of the first.
+func TestTwoInterruptedDrainsLeaveNoHold(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		otherDies(p)
+		m := p.members[0]
+		first, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		done := make(chan struct{})
+		go func() { defer close(done); _, _ = leave.Out(first, m.world(), command()) }()
+		time.Sleep(2 * time.Second)
+		second, cancel2 := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel2()
+		r := command()
+		r.Wish.Hold.Reason = "x"
+		_, _ = leave.Out(second, m.world(), r)
+		<-done
+		if m.held() != "" {
+			t.Errorf("held: %s", m.held())
 		}
 	})
 }
