@@ -86,7 +86,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 			MaintCode: codes.ForMaint(),
 			View:      view(r),
 			Listed:    len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
-		}, h.rule(name, now), decide, now)
+		}, h.rule(s, name, now), decide, now)
 	}
 	time.Sleep(delay)
 	_, since := s.Serving(service, now)
@@ -117,9 +117,9 @@ func (h *handler) isBalancer(r *http.Request) bool {
 	return !h.trusted && h.believed(remote(r)) && !(len(agent) > 0 && agent[0] == api.FleetAgent)
 }
 
-// rule returns the rule by which balancers of a service may lose this master.
-func (d *Daemon) rule(service string, now time.Time) balancer.Rule {
-	s := d.monitor.State()
+// rule returns the rule by which balancers of a service may lose this master. s is the state that the answer
+// is made of: with that of a moment later, a hold that is lifted meanwhile would not be leaving.
+func (d *Daemon) rule(s *monitor.State, service string, now time.Time) balancer.Rule {
 	mode, _ := s.Mode(service, now)
 	return balancer.Rule{
 		Leaving: s.Leaving(service, now),

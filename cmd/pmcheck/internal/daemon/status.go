@@ -40,7 +40,7 @@ func (d *Daemon) Status(now time.Time) api.Status {
 
 // keeps returns the balancers that keep a service that is leaving, or would keep one that is ready.
 func (d *Daemon) keeps(s api.Status, v api.ServiceStatus, now time.Time) (list []api.Obstacle) {
-	r := d.rule(v.Name, now)
+	r := d.rule(d.monitor.State(), v.Name, now)
 	if v.Mode == drain.Ready {
 		r.Leaving, r.Mode = drain.LeavingInTurn, drain.Drain
 		r.Covers = func(string) bool { return true }
