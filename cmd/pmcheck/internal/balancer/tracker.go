@@ -111,7 +111,7 @@ func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 	}
 	k = k.withCodes(c.DrainCode, c.MaintCode)
 	if b = t.list[k]; b == nil {
-		if b = t.admit(k, now); b == nil {
+		if b = t.admit(k, c.Listed, now); b == nil {
 			return nil, nil
 		}
 	}
@@ -150,9 +150,9 @@ func smooth(average, latest float64, n int64) float64 {
 }
 
 // admit adds an entry for a new balancer, or returns nil if there is no room. A client with
-// maxPerSource entries loses its oldest one, and a full list loses those that have stopped asking, or
+// maxPerSource entries loses its oldest one unless it is listed, and a full list loses those that have stopped asking, or
 // else the oldest client that neither sends its view nor is listed.
-func (t *Tracker) admit(k key, now time.Time) *Balancer {
+func (t *Tracker) admit(k key, listed bool, now time.Time) *Balancer {
 	own := func(source netip.Addr, _ *Balancer) bool { return network(source) == network(k.source) }
 	share := 0
 	for other, b := range t.list {
@@ -160,7 +160,7 @@ func (t *Tracker) admit(k key, now time.Time) *Balancer {
 			share++
 		}
 	}
-	if share >= maxPerSource {
+	if share >= maxPerSource && !listed {
 		t.forgetOldest(own)
 	}
 	if len(t.list) >= maxBalancers {
@@ -192,7 +192,7 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 		if t.list[k] != nil {
 			continue
 		}
-		if room := t.admit(k, now); room != nil {
+		if room := t.admit(k, b.Listed, now); room != nil {
 			*room = b
 		}
 	}

@@ -488,3 +488,16 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 		})
 	}
 }
+
+// TestEveryBackendOfAListedNetworkIsRemembered: several HAProxies in one IPv6 network, each with some backends.
+func TestEveryBackendOfAListedNetworkIsRemembered(t *testing.T) {
+	tr := NewTracker(func() {})
+	for n := range 40 {
+		c := Check{Source: netip.MustParseAddr("2001:db8::1"), Service: "server", DrainCode: 404, Listed: true,
+			View: fmt.Sprintf("UP; name=b%d/m1; node=lb1; weight=1/2; scur=0/0; qcur=0", n)}
+		tr.Answer(c, Rule{}, func(bool) answer.Answer { return answer.Answer{Code: 200} }, time.Now())
+	}
+	if got := len(tr.Current(time.Now())); got != 40 {
+		t.Errorf("%d are remembered, want 40", got)
+	}
+}
