@@ -170,6 +170,9 @@ func TestMasterThatIsOutKeepsItsPool(t *testing.T) {
 	if _, err := other.Renew(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is out in another pool") {
 		t.Errorf("error %v", err)
 	}
+	startedLongAgo(db)
+	db.SQL("pmcheck", "update pmcheck.slot set seen = seen - interval '1 year'")
+	assertClaim(t, other, true)
 }
 
 func TestTextOfOthersIsPrintable(t *testing.T) {
