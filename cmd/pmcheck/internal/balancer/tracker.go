@@ -150,8 +150,8 @@ func smooth(average, latest float64, n int64) float64 {
 }
 
 // admit adds an entry for a new balancer, or returns nil if there is no room. A client with
-// maxPerSource entries loses its oldest one unless it is listed, and a full list loses those that have stopped asking, or
-// else the oldest client that neither sends its view nor is listed.
+// maxPerSource entries that is not listed loses its oldest one, and a full list loses those that
+// have stopped asking, or else the oldest client that neither sends its view nor is listed.
 func (t *Tracker) admit(k key, listed bool, now time.Time) *Balancer {
 	own := func(source netip.Addr, _ *Balancer) bool { return network(source) == network(k.source) }
 	share := 0
