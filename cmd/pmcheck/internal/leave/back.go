@@ -114,7 +114,11 @@ func (w World) InService(ctx context.Context, service string, limit time.Duratio
 	settled := drain.Settle{After: settle}
 	var left []api.Obstacle
 	for {
-		list := w.notBack(limited, service)
+		status, err := w.Next(limited)
+		list := InService(status, service)
+		if err != nil {
+			list = unknown(err)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -127,13 +131,4 @@ func (w World) InService(ctx context.Context, service string, limit time.Duratio
 			w.Say(balancer.Summary(left))
 		}
 	}
-}
-
-// notBack returns what keeps a service from being in service, by the next status.
-func (w World) notBack(ctx context.Context, service string) []api.Obstacle {
-	status, err := w.Next(ctx)
-	if err != nil {
-		return unknown(err)
-	}
-	return InService(status, service)
 }

@@ -129,7 +129,7 @@ type departure struct {
 // If ctx ends before every balancer is told, the hold is put back, and the error is that of ctx.
 func Out(ctx context.Context, w World, r Request) (Result, error) {
 	d := &departure{World: w, Request: r}
-	d.patience = patience{limit: r.Wait, began: time.Now()}
+	d.patience = patience{limit: r.Wait, began: time.Now(), low: map[string]int{}, counted: map[string]int{}}
 	if r.Stop != nil {
 		d.patience.stop = &r.Stop.Limits
 	}

@@ -95,7 +95,7 @@ func (p *patience) note(s api.Status, now time.Time) {
 		if back || others < low {
 			low = others
 		}
-		put(&p.low, key, low)
+		p.low[key] = low
 		if back {
 			p.count(key, max(1, (b.OthersWeight+unit/2)/unit), now)
 		}
@@ -119,15 +119,7 @@ func (p *patience) noteSlots(slots []budget.Slot, now time.Time) {
 // count counts a return as progress, but not more often than most.
 func (p *patience) count(of string, most int, now time.Time) {
 	if n := p.counted[of]; n < most {
-		put(&p.counted, of, n+1)
+		p.counted[of] = n + 1
 		p.progress = now
 	}
-}
-
-// put sets a value in a map, which it makes if there is none.
-func put(m *map[string]int, key string, value int) {
-	if *m == nil {
-		*m = map[string]int{}
-	}
-	(*m)[key] = value
 }

@@ -48,7 +48,7 @@ func TestPhasesEnd(t *testing.T) {
 // no more often than there are servers.
 func TestProgressCountsOncePerServer(t *testing.T) {
 	began := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
-	p := patience{began: began}
+	p := patience{began: began, low: map[string]int{}, counted: map[string]int{}}
 	now := began
 	look := func(others ...int) (progress int) {
 		for _, weight := range others {
@@ -81,7 +81,7 @@ func TestProgressCountsOncePerServer(t *testing.T) {
 
 func TestASlotThatChangesHandsIsProgressOnce(t *testing.T) {
 	now := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
-	p := patience{}
+	p := patience{counted: map[string]int{}}
 	for i, tt := range []struct {
 		holders  []string
 		progress bool
