@@ -88,8 +88,8 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- enter notes that a master of a pool asks, and returns its name and the moment. A master cannot change
--- its pool while it is out.
-create or replace function pmcheck.enter(of_pool text, out me text, out at timestamptz)
+-- its pool while it is out, but a slot that has lapsed does not keep it.
+create or replace function pmcheck.enter(of_pool text, lapse interval, out me text, out at timestamptz)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
   if of_pool !~ '^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$' then
@@ -97,6 +97,7 @@ begin
   end if;
   me := pmcheck.me();
   at := clock_timestamp();
+  delete from pmcheck.slot s where s.master = me and s.pool <> of_pool and s.seen < pmcheck.horizon(lapse);
   if exists (select from pmcheck.slot s where s.master = me and s.pool <> of_pool) then
     raise exception '% is out in another pool', me
       using errcode = 'object_in_use', hint = 'set budget.pool as it was until it serves';
@@ -140,7 +141,7 @@ $$;
 
 create or replace function pmcheck.look(of_pool text, lapse interval, max_out text) returns json
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  select pmcheck.view(of_pool, me, lapse, max_out) from pmcheck.enter(of_pool)
+  select pmcheck.view(of_pool, me, lapse, max_out) from pmcheck.enter(of_pool, lapse)
 $$;
 
 -- claim takes a slot if fewer than allowed other masters are out, or if force is set. A
@@ -157,7 +158,7 @@ declare
   allowed integer;
   now timestamptz;
 begin
-  select e.me into me from pmcheck.enter(of_pool) as e;
+  select e.me into me from pmcheck.enter(of_pool, lapse) as e;
   why := left(why, 300);
   who := left(who, 64);
   perform pg_advisory_xact_lock(hashtextextended('pmcheck ' || of_pool, 0));
@@ -187,7 +188,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   e record;
 begin
-  select * into e from pmcheck.enter(of_pool);
+  select * into e from pmcheck.enter(of_pool, lapse);
   insert into pmcheck.slot values (e.me, of_pool, e.at, e.at, e.at, left(why, 300), '', false, true, max_out)
     on conflict (master) do update set seen = e.at, max_out = excluded.max_out;
   return pmcheck.view(of_pool, e.me, lapse, max_out);
@@ -198,7 +199,7 @@ end $$;
 create or replace function pmcheck.give_back(of_pool text, lapse interval, max_out text, settle interval) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  me text := (select e.me from pmcheck.enter(of_pool) as e);
+  me text := (select e.me from pmcheck.enter(of_pool, lapse) as e);
 begin
   delete from pmcheck.slot s where s.master = me and s.claimed < clock_timestamp() - settle;
   return pmcheck.view(of_pool, me, lapse, max_out);
