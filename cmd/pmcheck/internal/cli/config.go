@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"time"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -19,8 +17,6 @@ func configCommand(environ []string) *cli.Command {
 			&cli.StringFlag{Name: "check", Usage: "validate `FILE`, and print its mistakes only"},
 			&cli.BoolFlag{Name: "quiet", Usage: "print only the mistakes of the configuration in effect"},
 			jsonFlag(),
-			durationFlag("inter", 2*time.Second, "HAProxy's inter is `TIME`, for the detection time"),
-			&cli.IntFlag{Name: "fall", Value: 3, Usage: "HAProxy's fall is `NUMBER`, for the detection time"},
 		},
 		Action: func(c *cli.Context) error { return showConfig(c, environ) },
 	}
@@ -34,10 +30,6 @@ func showConfig(c *cli.Context, environ []string) error {
 		_, err := config.Check(config.Options{File: c.String("check")}) // the environment is the host's
 		return mistakes(err)
 	}
-	inter, fall := durationOf(c, "inter"), c.Int("fall")
-	if inter <= 0 || fall < 1 {
-		return usageError("--inter and --fall must be above 0")
-	}
 	loaded, err := load(c, environ)
 	if err != nil {
 		return err
@@ -45,6 +37,6 @@ func showConfig(c *cli.Context, environ []string) error {
 	if c.Bool("quiet") {
 		return nil
 	}
-	r := render.NewSettings(loaded, inter, fall)
+	r := render.NewSettings(loaded)
 	return show(c, r, r.Write, exitOK)
 }

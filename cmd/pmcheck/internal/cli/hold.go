@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"syscall"
 	"time"
 
@@ -80,7 +82,7 @@ func mayLeave(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return &exitError{status: exitNoDaemon, err: err}
 	}
-	obstacles := w.MayLeave(c.Context, status, c.String("service"), mode)
+	obstacles := keeps(c.Context, w, status, c.String("service"), mode)
 	exit := exitOK
 	if len(obstacles) > 0 {
 		exit = exitRefused
@@ -93,6 +95,25 @@ func mayLeave(c *cli.Context, environ []string, mode drain.Mode) error {
 			fmt.Fprintln(w, o.Text)
 		}
 	}, exit)
+}
+
+// keeps returns what would keep the master, or one service of it, from leaving now: what would be refused or
+// waited for. It asks the fleet where neither a view nor a budget decides.
+func keeps(ctx context.Context, w leave.World, s api.Status, service string, mode drain.Mode) (list []api.Obstacle) {
+	for _, v := range s.Services {
+		if service == "" || v.Name == service {
+			list = append(list, v.Keeps...)
+		}
+	}
+	viewed := slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool {
+		return b.View != nil && b.Pooled() && (service == "" || b.Service == service) && !b.Hides(mode)
+	})
+	if s.Budget == nil && w.Fleet != nil && leave.Budgeted(service) && !viewed {
+		others, _ := w.Fleet(ctx)
+		missing, _ := leave.Misses(others)
+		list = append(list, missing...)
+	}
+	return list
 }
 
 func checkNames(c *cli.Context) error {

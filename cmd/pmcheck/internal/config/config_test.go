@@ -103,16 +103,6 @@ func TestSettingsCanBeLoadedAgain(t *testing.T) {
 	}
 }
 
-func TestDetectionIsTheWorstCase(t *testing.T) {
-	c := config.Default()
-	c.Probe.Fall = 2
-	got := c.Detection(time.Second, 3)
-	want := config.Detection{Killed: 3100 * time.Millisecond, Silent: 11 * time.Second}
-	if got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
 func TestMaxAgeOutlivesTheLongestGap(t *testing.T) {
 	for yaml, want := range map[string]time.Duration{
 		"": 11500 * time.Millisecond,

@@ -78,26 +78,6 @@ func (p Probe) silence() time.Duration {
 // unknown instead of unhealthy. One more interval covers a probe that a busy scheduler started late.
 func (p Probe) maxAge() time.Duration { return p.silence() + p.Interval }
 
-// Detection is how long a balancer takes, at worst, to stop sending agents.
-type Detection struct {
-	// Killed is for a master whose sockets were closed.
-	Killed time.Duration
-	// Silent is for a master whose process is stopped.
-	Silent time.Duration
-}
-
-// noticeKilled is how soon the verdict follows the closing of the kept connection,
-// confirmation by a second attempt included.
-const noticeKilled = 100 * time.Millisecond
-
-// Detection returns the worst case for a balancer that asks every inter and takes a
-// master out after fall refusals. The verdict can change just after the balancer has
-// asked, so the balancer's share is fall times inter.
-func (c Config) Detection(inter time.Duration, fall int) Detection {
-	balancer := time.Duration(fall) * inter
-	return Detection{Killed: noticeKilled + balancer, Silent: c.Probe.silence() + balancer}
-}
-
 func (j judge) probe(p Probe) {
 	target, plain := strings.CutPrefix(p.Address, "http://")
 	j.rule("probe.address", isTarget(target), show(p.Address)+" is not a host and port", "such as localhost:8140")

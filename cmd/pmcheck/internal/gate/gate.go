@@ -9,11 +9,13 @@ package gate
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -99,7 +101,8 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 // update decides, and changes the table accordingly.
 func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 	now := time.Now()
-	before, d := g.status, Decide(holds, func() string { return g.sends(ctx) }, now)
+	leaving := holds.Leaving(monitor.Server, now) != drain.Firm
+	before, d := g.status, Decide(holds, func() string { return g.sends(ctx, leaving) }, now)
 	g.status.Looked, g.status.Reason = now, d.Reason
 	err := g.set(d.Closed)
 	g.status.Error = ""
@@ -181,13 +184,18 @@ func (g *Gate) notify(ready bool) {
 	g.shown = line
 }
 
-// sends returns which balancer still sends agents to this master, by its own view. Without a daemon
-// that answers, none is known to: balancers have taken the master out, or are about to.
-func (g *Gate) sends(ctx context.Context) string {
+// sends returns which balancer still sends agents to this master, by its own view. Without a daemon none
+// is known to: balancers have taken the master out, or are about to. While the hold is leaving, a daemon
+// that hangs may have told a balancer that it keeps the master.
+func (g *Gate) sends(ctx context.Context, leaving bool) string {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	status, err := api.Client{Socket: g.Settings.Socket}.Status(ctx)
-	if err != nil {
+	absent := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && leaving && !absent:
+		return "the daemon does not say which balancers send"
+	case err != nil:
 		return ""
 	}
 	server, _ := status.Service(monitor.Server)

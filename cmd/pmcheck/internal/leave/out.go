@@ -381,7 +381,7 @@ func (d *departure) change(leaving drain.Leaving) error {
 	})
 	switch {
 	case gone:
-		return &Error{Kind: NotTold, Text: "the hold was lifted meanwhile, or has ended"}
+		return lifted()
 	case err == nil:
 		d.Set = set
 	}
@@ -573,6 +573,9 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 		list := look(limited)
 		cut := limited.Err() != nil // the look tells nothing
 		cancel()
+		if d.Set.Mode != "" && !slices.ContainsFunc(d.Holds.Read().Holds(), d.isOwn) {
+			return left, lifted()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return left, ctx.Err()
@@ -593,6 +596,16 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 	}
 }
 
+// lifted is the error of a departure that has nothing left to wait for.
+func lifted() error {
+	return &Error{Kind: NotTold, Text: "the hold was lifted meanwhile, or has ended"}
+}
+
+// isOwn reports whether a hold is that of this departure, be it set again by the same holder.
+func (d *departure) isOwn(h drain.Hold) bool {
+	return h.Holder == d.Set.Holder && h.Service == d.Set.Service
+}
+
 // pause waits, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
@@ -603,20 +616,4 @@ func pause(ctx context.Context, d time.Duration) {
 
 func unknown(err error) []api.Obstacle {
 	return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleUnknown, "", "%s", err)}
-}
-
-// MayLeave returns what would keep the master, or one service of it, from leaving now: what would be refused or
-// waited for. It asks the fleet where that decides, and changes nothing.
-func (w World) MayLeave(ctx context.Context, s api.Status, service string, mode drain.Mode) (list []api.Obstacle) {
-	d := &departure{World: w, Result: Result{Status: s}}
-	d.Wish.Hold = drain.Hold{Service: service, Mode: mode}
-	for _, v := range d.services() {
-		list = append(list, v.Keeps...)
-	}
-	if s.Budget == nil && w.Fleet != nil && Budgeted(service) && !d.viewed(monitor.Server) {
-		others, _ := w.Fleet(ctx)
-		missing, _ := Misses(others)
-		list = append(list, missing...)
-	}
-	return list
 }

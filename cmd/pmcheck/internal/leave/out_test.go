@@ -356,3 +356,23 @@ func TestTwoInterruptedDrainsLeaveNoHold(t *testing.T) {
 		}
 	})
 }
+
+// TestADepartureEndsWithItsHold: an operator who lifts every hold while a stop waits need not wait for its turn.
+func TestADepartureEndsWithItsHold(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		otherDies(p)
+		m := p.members[0]
+		began, done := time.Now(), make(chan error, 1)
+		go func() {
+			_, err := leave.Out(ctx, m.world(), command())
+			done <- err
+		}()
+		time.Sleep(10 * time.Second)
+		if _, err := m.store.LiftAll(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err == nil || time.Since(began) > 13*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}

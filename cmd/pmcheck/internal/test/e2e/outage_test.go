@@ -136,17 +136,28 @@ func testPaused(t *testing.T, s *lab.PuppetServer) {
 	r.WaitVerdict("healthy: ok", time.Minute)
 }
 
-// documented returns the times that pmcheck itself documents until a balancer with this
-// line marks a master DOWN: one that was killed, and one that stopped answering.
+// documented returns the longest times until a balancer with this line marks a master DOWN, by the
+// settings: one that was killed, and one that stopped answering.
 func documented(r *lab.Site, l line) (killed, silent time.Duration) {
 	r.TB.Helper()
-	var report struct {
-		Detection struct {
-			Killed float64 `json:"killed_seconds"`
-			Silent float64 `json:"silent_seconds"`
-		}
+	var report struct{ Settings []struct{ Key, Value string } }
+	r.RunJSON(&report, "config", "--json")
+	values := map[string]string{}
+	for _, s := range report.Settings {
+		values[s.Key] = s.Value
 	}
-	r.RunJSON(&report, "config", "--json", "--inter", l.inter.String(), "--fall", strconv.Itoa(l.fall))
-	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-	return seconds(report.Detection.Killed), seconds(report.Detection.Silent)
+	lasts := func(key string) time.Duration {
+		d, err := time.ParseDuration(values[key])
+		if err != nil {
+			r.TB.Fatal(err)
+		}
+		return d
+	}
+	timeouts, err := strconv.Atoi(values["probe.fall"])
+	if err != nil {
+		r.TB.Fatal(err)
+	}
+	timeout, balancer := lasts("probe.timeout"), time.Duration(l.fall)*l.inter
+	noticed := lasts("probe.interval") + max(time.Duration(timeouts)*timeout, timeout/3+time.Second)
+	return noticeKilled + balancer, noticed + balancer
 }
