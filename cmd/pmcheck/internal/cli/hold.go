@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"syscall"
 	"time"
 
@@ -105,10 +104,7 @@ func keeps(ctx context.Context, w leave.World, s api.Status, service string, mod
 			list = append(list, v.Keeps...)
 		}
 	}
-	viewed := slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool {
-		return b.View != nil && b.Pooled() && (service == "" || b.Service == service) && !b.Hides(mode)
-	})
-	if s.Budget == nil && w.Fleet != nil && leave.Budgeted(service) && !viewed {
+	if s.Budget == nil && w.Fleet != nil && leave.Budgeted(service) && !leave.Viewed(s.Balancers, service, mode) {
 		others, _ := w.Fleet(ctx)
 		missing, _ := leave.Misses(others)
 		list = append(list, missing...)

@@ -209,13 +209,14 @@ func (d *departure) needs(b api.Balancer) bool {
 // pooled reports whether agents are known to go elsewhere: a balancer has had other servers, or a gate
 // sends them to others of the fleet.
 func (d *departure) pooled() bool {
-	return d.viewed(d.Wish.Hold.Service) || d.Fleet != nil && d.Status.Gate.Runs(d.Status.Time)
+	hold := d.Wish.Hold
+	return Viewed(d.Status.Balancers, hold.Service, hold.Mode) || d.Fleet != nil && d.Status.Gate.Runs(d.Status.Time)
 }
 
-// viewed reports whether a balancer with a view decides about a service; an empty one stands for any.
-func (d *departure) viewed(service string) bool {
-	mode := d.Wish.Hold.Mode
-	return slices.ContainsFunc(d.Status.Balancers, func(b api.Balancer) bool {
+// Viewed reports whether a balancer with a view decides about a service in a mode; an empty service stands
+// for any.
+func Viewed(balancers []api.Balancer, service string, mode drain.Mode) bool {
+	return slices.ContainsFunc(balancers, func(b api.Balancer) bool {
 		return b.View != nil && b.Pooled() && (service == "" || b.Service == service) && !b.Hides(mode)
 	})
 }
@@ -223,7 +224,7 @@ func (d *departure) viewed(service string) bool {
 // turn waits until the budget or the fleet lets the master go, and returns how patient its hold is. One
 // that does not serve, or is held already, waits for nobody.
 func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
-	service := d.Wish.Hold.Service
+	service, mode := d.Wish.Hold.Service, d.Wish.Hold.Mode
 	v, known := d.Status.Service(cmp.Or(service, monitor.Server))
 	d.fleet = false
 	switch {
@@ -239,11 +240,10 @@ func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 	switch {
 	case d.Force:
 		return drain.Firm, nil
-	case d.Fleet != nil && Budgeted(service) && !d.viewed(monitor.Server):
+	case d.Fleet != nil && Budgeted(service) && !Viewed(d.Status.Balancers, monitor.Server, mode):
 		d.fleet = true
 		return drain.LeavingInTurn, d.witnessed(ctx)
-	case d.viewed(service):
-	default:
+	case !Viewed(d.Status.Balancers, service, mode):
 		d.Note("nothing tells whether the pool can do without this master: " +
 			"no balancer sends its view, and neither budget nor fleet is set")
 	}
