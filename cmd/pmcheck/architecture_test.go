@@ -20,9 +20,9 @@ func layers() [][]string {
 		{"cmd/pmcheck"},
 		{"cli"},
 		{"demo", "gate"},
-		{"render", "daemon"},
+		{"show", "daemon"},
 		{"leave"},
-		{"page", "metrics", "api", "front"},
+		{"page", "metrics", "status", "front"},
 		{"balancer", "budget"},
 		{"answer"},
 		{"monitor"},
@@ -36,8 +36,8 @@ func layers() [][]string {
 // sideways returns, by package, the imports within a layer that are allowed.
 func sideways() map[string][]string {
 	return map[string][]string{
-		"page":    {"api"},
-		"metrics": {"api"},
+		"page":    {"status"},
+		"metrics": {"status"},
 	}
 }
 

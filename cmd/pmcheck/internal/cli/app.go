@@ -112,9 +112,9 @@ func statusOnly(status int) error {
 	return &exitError{status: status}
 }
 
-// show prints v as JSON with --json, and calls write without it. It returns the error
+// output prints v as JSON with --json, and calls write without it. It returns the error
 // with which the command ends.
-func show(c *cli.Context, v any, write func(io.Writer), exit int) error {
+func output(c *cli.Context, v any, write func(io.Writer), exit int) error {
 	w := bufio.NewWriter(c.App.Writer) // keeps the first error
 	if !c.Bool("json") {
 		write(w)
@@ -210,5 +210,5 @@ func printVersion(c *cli.Context) error {
 		Version string `json:"version"`
 		Go      string `json:"go"`
 	}{daemon.ProgramVersion(), runtime.Version()}
-	return show(c, v, func(w io.Writer) { fmt.Fprintln(w, "pmcheck", v.Version) }, exitOK)
+	return output(c, v, func(w io.Writer) { fmt.Fprintln(w, "pmcheck", v.Version) }, exitOK)
 }

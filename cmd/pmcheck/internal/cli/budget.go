@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
 func budgetCommand(environ []string) *cli.Command {
@@ -64,7 +64,7 @@ func listBudget(c *cli.Context, settings config.Config) error {
 	if err != nil {
 		return err
 	}
-	return show(c, v, func(w io.Writer) { render.Budget(w, settings.Budget, v) }, exitOK)
+	return output(c, v, func(w io.Writer) { show.Budget(w, settings.Budget, v) }, exitOK)
 }
 
 func initBudget(c *cli.Context, settings config.Config) error {

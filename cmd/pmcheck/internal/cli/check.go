@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
 func checkCommand(environ []string) *cli.Command {
@@ -27,7 +27,7 @@ func checkCommand(environ []string) *cli.Command {
 
 func runCheck(c *cli.Context, environ []string) error {
 	if c.IsSet("explain") {
-		if err := render.Explain(c.App.Writer, c.String("explain")); err != nil {
+		if err := show.Explain(c.App.Writer, c.String("explain")); err != nil {
 			return &exitError{exitUsage, err, "the reasons are in pmcheck(8)"}
 		}
 		return nil
@@ -37,10 +37,10 @@ func runCheck(c *cli.Context, environ []string) error {
 		return err
 	}
 	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
-	r := render.NewReport(verdict, loaded.Config.Probe.Address, result, findings)
+	r := show.NewReport(verdict, loaded.Config.Probe.Address, result, findings)
 	exit := exitOK
 	if !r.Health.Serves() {
 		exit = exitFailure
 	}
-	return show(c, r, func(w io.Writer) { r.Write(w, time.Now()) }, exit)
+	return output(c, r, func(w io.Writer) { r.Write(w, time.Now()) }, exit)
 }

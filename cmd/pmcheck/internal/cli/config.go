@@ -4,7 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
 func configCommand(environ []string) *cli.Command {
@@ -37,6 +37,6 @@ func showConfig(c *cli.Context, environ []string) error {
 	if c.Bool("quiet") {
 		return nil
 	}
-	r := render.NewSettings(loaded)
-	return show(c, r, r.Write, exitOK)
+	r := show.NewSettings(loaded)
+	return output(c, r, r.Write, exitOK)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/systemd"
 )
@@ -40,7 +40,7 @@ func runGuard(c *cli.Context, environ []string) error {
 		}
 		said = line
 	}
-	w.Holds = &announced{w.Holds, func(h drain.Hold) { p.Note(c.App.Writer, "held: "+render.Hold(h)) }}
+	w.Holds = &announced{w.Holds, func(h drain.Hold) { p.Note(c.App.Writer, "held: "+show.Hold(h)) }}
 	g := &leave.Guard{
 		World:     w,
 		Unit:      name,
@@ -64,7 +64,7 @@ func runGuard(c *cli.Context, environ []string) error {
 
 // guardOut blocks until the service may stop or reload. It does in any case, so an error only says that
 // agents may be left.
-func guardOut(c *cli.Context, g *leave.Guard, p *render.Progress) error {
+func guardOut(c *cli.Context, g *leave.Guard, p *show.Progress) error {
 	if !g.Stops(c.Context) {
 		return nil
 	}
@@ -92,10 +92,10 @@ func guardOut(c *cli.Context, g *leave.Guard, p *render.Progress) error {
 	return writeHint(err)
 }
 
-func guardBack(c *cli.Context, g *leave.Guard, p *render.Progress) error {
+func guardBack(c *cli.Context, g *leave.Guard, p *show.Progress) error {
 	lifted, err := g.Back(c.Context)
 	for _, h := range lifted {
-		p.Note(c.App.Writer, "lifted: "+render.Hold(h))
+		p.Note(c.App.Writer, "lifted: "+show.Hold(h))
 	}
 	return writeHint(err)
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -71,22 +71,22 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 // mayLeave answers whether the master may leave now, by the rule that the daemon applies to each check.
 func mayLeave(c *cli.Context, environ []string, mode drain.Mode) error {
 	w, _, _ := worldOf(c, environ)
-	status, err := w.Next(c.Context)
+	st, err := w.Next(c.Context)
 	if err == nil && c.IsSet("service") {
-		_, err = status.ServiceOrError(c.String("service"))
+		_, err = st.ServiceOrError(c.String("service"))
 	}
-	if errors.Is(err, api.ErrNoService) {
+	if errors.Is(err, status.ErrNoService) {
 		return noService(err)
 	}
 	if err != nil {
 		return &exitError{status: exitNoDaemon, err: err}
 	}
-	obstacles := keeps(c.Context, w, status, c.String("service"), mode)
+	obstacles := keeps(c.Context, w, st, c.String("service"), mode)
 	exit := exitOK
 	if len(obstacles) > 0 {
 		exit = exitRefused
 	}
-	return show(c, obstacles, func(w io.Writer) {
+	return output(c, obstacles, func(w io.Writer) {
 		if len(obstacles) == 0 {
 			fmt.Fprintln(w, "may leave now")
 		}
@@ -98,7 +98,9 @@ func mayLeave(c *cli.Context, environ []string, mode drain.Mode) error {
 
 // keeps returns what would keep the master, or one service of it, from leaving now: what would be refused or
 // waited for. It asks the fleet where neither a view nor a budget decides.
-func keeps(ctx context.Context, w leave.World, s api.Status, service string, mode drain.Mode) (list []api.Obstacle) {
+func keeps(
+	ctx context.Context, w leave.World, s status.Status, service string, mode drain.Mode,
+) (list []status.Obstacle) {
 	for _, v := range s.Services {
 		if service == "" || v.Name == service {
 			list = append(list, v.Keeps...)
@@ -157,7 +159,7 @@ func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w leave.Wish, tomor
 
 // writeHint adds what the caller can do about a hold that was not written.
 func writeHint(err error) error {
-	if hint := render.WriteHint(err); hint != "" {
+	if hint := show.WriteHint(err); hint != "" {
 		return &exitError{exitFailure, err, hint}
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -55,7 +55,7 @@ func ready(c *cli.Context, environ []string) error {
 	}
 	if err != nil && !errors.Is(err, drain.ErrNotFound) {
 		for _, h := range lifted {
-			fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(h))
+			fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", show.Hold(h))
 		}
 		return writeHint(err)
 	}
@@ -70,7 +70,7 @@ func ready(c *cli.Context, environ []string) error {
 func comeBack(c *cli.Context, environ []string, lifted []drain.Hold, limit time.Duration) error {
 	w, settings, p := worldOf(c, environ)
 	defer p.End()
-	t := render.Toggle{Lifted: lifted}
+	t := show.Toggle{Lifted: lifted}
 	status := reportMode(c, w, settings, &t)
 	if !c.Bool("json") {
 		t.Write(c.App.Writer, status.Time)

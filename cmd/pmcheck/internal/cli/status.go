@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -69,10 +69,10 @@ func showStatus(c *cli.Context, environ []string) error {
 
 // oneClient returns the client of this host's daemon, or of the only host that is named,
 // and what to do if no daemon answers.
-func oneClient(c *cli.Context, environ, hosts []string) (client api.Client, hint string, err error) {
+func oneClient(c *cli.Context, environ, hosts []string) (client status.Client, hint string, err error) {
 	if len(hosts) == 0 {
 		settings := loadAnyway(c, environ)
-		return api.Client{Socket: settings.Socket},
+		return status.Client{Socket: settings.Socket},
 			"systemctl status pmcheck; the holds are in " + settings.Store().Persistent, nil
 	}
 	clients, err := remotes(hosts)
@@ -83,10 +83,10 @@ func oneClient(c *cli.Context, environ, hosts []string) (client api.Client, hint
 }
 
 // remotes returns clients for /status on other hosts.
-func remotes(hosts []string) ([]api.Client, error) {
-	clients := make([]api.Client, len(hosts))
+func remotes(hosts []string) ([]status.Client, error) {
+	clients := make([]status.Client, len(hosts))
 	for i, host := range hosts {
-		url, err := api.MemberURL(host)
+		url, err := status.MemberURL(host)
 		if err != nil {
 			return nil, usageError("%w", err)
 		}
@@ -100,45 +100,45 @@ const statusTime = 5 * time.Second
 
 // showOne shows the status of one host, or of one of its services. The hint says what to
 // do if no daemon answers.
-func showOne(c *cli.Context, client api.Client, hint string) error {
-	ask := func(ctx context.Context) (api.Status, error) {
+func showOne(c *cli.Context, client status.Client, hint string) error {
+	ask := func(ctx context.Context) (status.Status, error) {
 		ctx, cancel := context.WithTimeout(ctx, statusTime)
 		defer cancel()
 		return client.Status(ctx)
 	}
 	if c.Bool("watch") {
-		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
-			return render.StatusScreen(ask(ctx))
+		return show.Watch(c.Context, c.App.Writer, func(ctx context.Context) show.Screen {
+			return show.StatusScreen(ask(ctx))
 		})
 	}
-	status, err := ask(c.Context)
+	st, err := ask(c.Context)
 	switch {
-	case errors.Is(err, api.ErrNoDaemon) || err != nil && client.URL != "":
+	case errors.Is(err, status.ErrNoDaemon) || err != nil && client.URL != "":
 		return &exitError{exitNoDaemon, err, hint}
 	case err != nil:
 		return err
 	}
-	if err := status.Only(c.String("service")); err != nil {
+	if err := st.Only(c.String("service")); err != nil {
 		return noService(err)
 	}
-	return show(c, status, func(w io.Writer) { render.Status(w, status) }, statusExit(status))
+	return output(c, st, func(w io.Writer) { show.Status(w, st) }, statusExit(st))
 }
 
 // showFleet shows the status of a pool.
-func showFleet(c *cli.Context, hosts []string, clients []api.Client) error {
+func showFleet(c *cli.Context, hosts []string, clients []status.Client) error {
 	if c.Bool("watch") {
-		return render.Watch(c.Context, c.App.Writer, func(ctx context.Context) render.Screen {
-			return render.FleetScreen(api.AskAll(ctx, hosts, clients))
+		return show.Watch(c.Context, c.App.Writer, func(ctx context.Context) show.Screen {
+			return show.FleetScreen(status.AskAll(ctx, hosts, clients))
 		})
 	}
-	members := api.AskAll(c.Context, hosts, clients)
-	return show(c, members, func(w io.Writer) { render.Fleet(w, members) }, fleetExit(members))
+	members := status.AskAll(c.Context, hosts, clients)
+	return output(c, members, func(w io.Writer) { show.Fleet(w, members) }, fleetExit(members))
 }
 
 // statusExit returns the exit status for the worst of the services, which is the greatest.
-func statusExit(status api.Status) int {
+func statusExit(st status.Status) int {
 	exit := exitOK
-	for _, s := range status.Services {
+	for _, s := range st.Services {
 		switch {
 		case s.Mode != drain.Ready:
 			exit = max(exit, exitHeld)
@@ -150,7 +150,7 @@ func statusExit(status api.Status) int {
 }
 
 // fleetExit returns the exit status for the worst of the masters, which is the greatest.
-func fleetExit(members []api.Member) int {
+func fleetExit(members []status.Member) int {
 	exit := exitOK
 	for _, m := range members {
 		if m.Status == nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -30,12 +30,12 @@ func startFakeDaemon(t *testing.T, services ...string) fakeDaemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var status api.Status
-	status.Config.File = d.config
+	var st status.Status
+	st.Config.File = d.config
 	for _, name := range services {
-		status.Services = append(status.Services, api.ServiceStatus{Name: name, Mode: drain.Ready})
+		st.Services = append(st.Services, status.ServiceStatus{Name: name, Mode: drain.Ready})
 	}
-	body, err := json.Marshal(status)
+	body, err := json.Marshal(st)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func waitCommand(environ []string) *cli.Command {
@@ -45,14 +45,14 @@ func runWait(c *cli.Context, environ []string) error {
 		return usageError("--timeout must be above 0, not %s", timeout)
 	}
 	settings := loadAnyway(c, environ)
-	f := &api.Follower{Client: api.Client{Socket: settings.Socket}}
+	f := &status.Follower{Client: status.Client{Socket: settings.Socket}}
 	r := waitReport{Goal: goal, Service: cmp.Or(c.String("service"), monitor.Server)}
 	err := poll(c, goal, timeout, func(ctx context.Context) (state string, reached bool, err error) {
-		status, err := f.Next(ctx)
+		st, err := f.Next(ctx)
 		if err != nil {
 			return err.Error(), false, nil // the daemon may come back
 		}
-		service, err := status.ServiceOrError(r.Service)
+		service, err := st.ServiceOrError(r.Service)
 		if err != nil {
 			return "", false, noService(err)
 		}
@@ -69,10 +69,10 @@ func runWait(c *cli.Context, environ []string) error {
 
 // waitReport is what wait --json prints.
 type waitReport struct {
-	Goal    string      `json:"goal"`
-	Service string      `json:"service"`
-	Reached bool        `json:"reached"`
-	Answer  *api.Answer `json:"answer,omitempty"` // the last one; nil if the daemon gave none
+	Goal    string         `json:"goal"`
+	Service string         `json:"service"`
+	Reached bool           `json:"reached"`
+	Answer  *status.Answer `json:"answer,omitempty"` // the last one; nil if the daemon gave none
 }
 
 // poll calls step until it has reached the goal or returns an error, and shows each state
@@ -81,7 +81,7 @@ func poll(c *cli.Context, goal string, limit time.Duration,
 	step func(context.Context) (state string, reached bool, err error)) error {
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
-	p := render.NewProgress(c.App.ErrWriter)
+	p := show.NewProgress(c.App.ErrWriter)
 	defer p.End()
 	for {
 		state, reached, err := step(ctx)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
 func withHoldCommand(environ []string) *cli.Command {
@@ -103,7 +103,7 @@ func withHold(c *cli.Context, environ []string) error {
 func lift(c *cli.Context, h *leave.Temporary) {
 	lifted, err := h.Lift()
 	for _, l := range lifted {
-		fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", render.Hold(l))
+		fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", show.Hold(l))
 	}
 	if err != nil {
 		fmt.Fprintf(c.App.ErrWriter, "not lifted, ends by itself: %s\n", text.Printable(err.Error(), maxLine))

@@ -8,18 +8,18 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // worldOf returns what a command sees of this host and its pool, and shows the progress of its waits until
 // the caller calls end.
-func worldOf(c *cli.Context, environ []string) (w leave.World, settings config.Config, p *render.Progress) {
+func worldOf(c *cli.Context, environ []string) (w leave.World, settings config.Config, p *show.Progress) {
 	loaded, err := config.Load(options(c, environ))
 	if err == nil {
 		settings = loaded.Config
@@ -32,7 +32,7 @@ func worldOf(c *cli.Context, environ []string) (w leave.World, settings config.C
 			return fmt.Errorf("%w: %w", budget.ErrUnreachable, err)
 		}
 	}
-	p = render.NewProgress(c.App.ErrWriter)
+	p = show.NewProgress(c.App.ErrWriter)
 	w.Say = p.Say
 	w.Note = func(line string) { p.Note(c.App.ErrWriter, line) }
 	return w, settings, p
@@ -57,7 +57,7 @@ func (a *announced) Change(holder, service string, next func(drain.Hold) drain.H
 // takeOut takes the master out as the flags and the wish say, and reports what has become of that.
 func takeOut(c *cli.Context, environ []string, wish leave.Wish, tomorrow bool) error {
 	w, settings, p := worldOf(c, environ)
-	t := render.Toggle{Tomorrow: tomorrow}
+	t := show.Toggle{Tomorrow: tomorrow}
 	if !c.Bool("json") {
 		w.Holds = &announced{w.Holds, func(h drain.Hold) { p.Note(c.App.Writer, "held: "+t.Held(h)) }}
 	}
@@ -85,14 +85,14 @@ func takeOut(c *cli.Context, environ []string, wish leave.Wish, tomorrow bool) e
 	if stopped != nil {
 		t.Obstacles = stopped.Left
 	}
-	status := reportMode(c, w, settings, &t)
+	st := reportMode(c, w, settings, &t)
 	if stopped != nil && !wish.New { // with-hold lifts a new one
 		fmt.Fprintln(c.App.ErrWriter, "the hold stays")
 	}
 	if c.Bool("json") {
 		return errors.Join(text.WriteJSON(c.App.Writer, t), leaveError(c, wish, result, err))
 	}
-	t.Write(c.App.Writer, status.Time)
+	t.Write(c.App.Writer, st.Time)
 	return leaveError(c, wish, result, err)
 }
 
@@ -114,14 +114,14 @@ func leaveError(c *cli.Context, wish leave.Wish, result leave.Result, err error)
 			hint = more + "; or " + hint
 		}
 		return &exitError{exitRefused, err, hint}
-	case errors.Is(err, api.ErrNoService):
+	case errors.Is(err, status.ErrNoService):
 		return noService(err)
 	}
 	return setHint(wish, err)
 }
 
 // refusedHint says what the caller can do about a master that may not leave.
-func refusedHint(e *leave.Error, service string, s api.Status) string {
+func refusedHint(e *leave.Error, service string, s status.Status) string {
 	for _, o := range e.Left {
 		switch {
 		case o.Kind == balancer.ObstacleLast && service == "" && leave.ServerMayLeave(s):
@@ -141,6 +141,6 @@ func noService(err error) error {
 // holdsAlready is the error for a hold of the same holder. Lifting the own hold would lift
 // it. It may be that of a with-hold whose command still runs, so the hint does not lift it.
 func holdsAlready(other drain.Hold) error {
-	return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", other.Holder, render.Hold(other)),
+	return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", other.Holder, show.Hold(other)),
 		"wait until that work is done, or act as another holder with --hold"}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -190,11 +190,11 @@ func TestStatusIsOneStructEverywhere(t *testing.T) {
 	}
 	decoder := json.NewDecoder(strings.NewReader(body))
 	decoder.DisallowUnknownFields()
-	var status api.Status
-	if err := decoder.Decode(&status); err != nil {
+	var st status.Status
+	if err := decoder.Decode(&st); err != nil {
 		t.Fatal(err)
 	}
-	s := status.Services[0]
+	s := st.Services[0]
 	if s.Name != "server" || s.Mode != drain.Ready || s.Verdict.Health != check.Healthy || s.Answer.Code != 200 {
 		t.Errorf("service %+v", s)
 	}
@@ -203,7 +203,7 @@ func TestStatusIsOneStructEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil || status.Certname != r.master.Name {
-		t.Errorf("over the socket: %v, certname %q", err, status.Certname)
+	if err := json.NewDecoder(resp.Body).Decode(&st); err != nil || st.Certname != r.master.Name {
+		t.Errorf("over the socket: %v, certname %q", err, st.Certname)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -28,7 +28,7 @@ type slotKeeper struct {
 	settings *config.Config
 	client   *budget.Client
 	back     drain.Settle
-	known    api.BudgetStatus
+	known    status.BudgetStatus
 	step     leave.SlotStep // the last one that was taken
 	next     time.Time      // when to ask if the step stays the same
 }
@@ -58,9 +58,9 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 }
 
 // newSlotKeeper returns one that asks at once. What is known of the same pool stays.
-func newSlotKeeper(c *config.Config, known api.BudgetStatus) *slotKeeper {
+func newSlotKeeper(c *config.Config, known status.BudgetStatus) *slotKeeper {
 	if known.Database != c.Budget.Database || known.Pool != c.Budget.Pool {
-		known = api.BudgetStatus{Database: c.Budget.Database, Pool: c.Budget.Pool, Slots: []api.Slot{}}
+		known = status.BudgetStatus{Database: c.Budget.Database, Pool: c.Budget.Pool, Slots: []status.Slot{}}
 	}
 	known.MaxOut = string(c.MaxOut)
 	return &slotKeeper{
@@ -74,14 +74,14 @@ func newSlotKeeper(c *config.Config, known api.BudgetStatus) *slotKeeper {
 // keepSlotOnce takes the next step, if there is one to take now.
 func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	now := time.Now()
-	status := d.status(now)
-	status.Budget = &k.known
+	st := d.status(now)
+	st.Budget = &k.known
 	if !d.monitor.State().Judged() {
 		return // whether the master serves is not known yet
 	}
-	settled := k.back.Observe(leave.SlotBack(status), now)
-	step, reason := leave.Slot(status, settled)
-	server, _ := status.Service(monitor.Server)
+	settled := k.back.Observe(leave.SlotBack(st), now)
+	step, reason := leave.Slot(st, settled)
+	server, _ := st.Service(monitor.Server)
 	news := step != k.step || server.ModeSince.After(k.known.Asked) // a hold may have been set, with a slot, and lifted
 	if !news && now.Before(k.next) {
 		return
@@ -126,7 +126,7 @@ func (k *slotKeeper) take(ctx context.Context, step leave.SlotStep, reason strin
 }
 
 // logSlot logs what has changed.
-func (d *Daemon) logSlot(before, after api.BudgetStatus, step leave.SlotStep, err error) {
+func (d *Daemon) logSlot(before, after status.BudgetStatus, step leave.SlotStep, err error) {
 	switch {
 	case err != nil && (before.Reachable || before.Asked.IsZero()):
 		d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))

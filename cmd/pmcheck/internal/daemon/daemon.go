@@ -17,13 +17,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -45,19 +45,19 @@ type Daemon struct {
 	started   time.Time
 	start     config.Config // with which this daemon was started
 	settings  atomic.Pointer[config.Config]
-	config    atomic.Pointer[api.ConfigStatus]
+	config    atomic.Pointer[status.ConfigStatus]
 	store     *drain.Store
 	monitor   *monitor.Monitor
 	balancers *balancer.Tracker
 	metrics   *metrics.Metrics
 	history   *page.History
 	page      *page.Page
-	changes   *changes                         // of the status, for commands that wait
-	states    *changes                         // of what the daemon follows: a change of a balancer is none
-	budget    atomic.Pointer[api.BudgetStatus] // nil without one
-	gate      atomic.Pointer[api.GateStatus]   // nil while none runs
-	only      map[uint16]netip.Addr            // by port: the address to answer on, if systemd has bound all of them
-	inherited bool                             // systemd has bound the port for balancers
+	changes   *changes                            // of the status, for commands that wait
+	states    *changes                            // of what the daemon follows: a change of a balancer is none
+	budget    atomic.Pointer[status.BudgetStatus] // nil without one
+	gate      atomic.Pointer[status.GateStatus]   // nil while none runs
+	only      map[uint16]netip.Addr               // by port: the address to answer on, if systemd has bound all of them
+	inherited bool                                // systemd has bound the port for balancers
 }
 
 // New returns a daemon for a configuration that was read from file.
@@ -93,7 +93,7 @@ func (d *Daemon) published(s *monitor.State) {
 
 func (d *Daemon) apply(c config.Config, file string) {
 	d.settings.Store(&c)
-	d.config.Store(&api.ConfigStatus{
+	d.config.Store(&status.ConfigStatus{
 		File:   file,
 		Loaded: time.Now(),
 	})

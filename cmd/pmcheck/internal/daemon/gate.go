@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -45,18 +45,18 @@ func (d *Daemon) followGate(ctx context.Context) error {
 // readGate returns what the gate has written of itself, or nil if there is nothing that can be
 // read; GateStatus.Runs tells whether the gate is alive. The text is made printable since
 // others see it.
-func (d *Daemon) readGate() *api.GateStatus {
-	g, err := systemd.Load[*api.GateStatus](systemd.RuntimeFile{Dir: d.GateDir, Name: api.GateFile})
+func (d *Daemon) readGate() *status.GateStatus {
+	g, err := systemd.Load[*status.GateStatus](systemd.RuntimeFile{Dir: d.GateDir, Name: status.GateFile})
 	if err != nil {
 		return nil
 	}
-	api.Printable(g)
+	status.Printable(g)
 	return g
 }
 
 // gateNews reports whether the gate, its reason or its error has changed. That it has looked
 // again is no news.
-func gateNews(was, now *api.GateStatus) bool {
+func gateNews(was, now *status.GateStatus) bool {
 	if was == nil || now == nil {
 		return was != now
 	}

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -114,7 +114,7 @@ func (h *handler) client(r *http.Request) metrics.Client {
 // master that asks on its way out.
 func (h *handler) isBalancer(r *http.Request) bool {
 	agent := r.Header["User-Agent"]
-	return !h.trusted && h.believed(remote(r)) && !(len(agent) > 0 && agent[0] == api.FleetAgent)
+	return !h.trusted && h.believed(remote(r)) && !(len(agent) > 0 && agent[0] == status.FleetAgent)
 }
 
 // rule returns the rule by which balancers of a service may lose this master. s is the state that the answer
@@ -151,7 +151,7 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 			line(w, http.StatusBadRequest, "after must be a revision")
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), api.HeldFor)
+		ctx, cancel := context.WithTimeout(r.Context(), status.HeldFor)
 		h.changes.wait(ctx, revision)
 		cancel()
 	}

@@ -7,17 +7,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // Status returns the status of the daemon at the time now, with the obstacles of each
 // service.
-func (d *Daemon) Status(now time.Time) api.Status {
+func (d *Daemon) Status(now time.Time) status.Status {
 	s := d.status(now)
 	for i := range s.Services {
 		v := &s.Services[i]
@@ -29,7 +29,7 @@ func (d *Daemon) Status(now time.Time) api.Status {
 		}
 		v.Obstacles = leave.Standing(s, *v, connections)
 		if unknown != nil {
-			v.Obstacles = append(v.Obstacles, api.Obstacle{Kind: balancer.ObstacleUnknown, Text: unknown.Error()})
+			v.Obstacles = append(v.Obstacles, status.Obstacle{Kind: balancer.ObstacleUnknown, Text: unknown.Error()})
 		}
 		if v.Mode == drain.Ready {
 			v.Keeps = append(v.Keeps, leave.OverBudget(s, v.Name)...)
@@ -39,7 +39,7 @@ func (d *Daemon) Status(now time.Time) api.Status {
 }
 
 // keeps returns the balancers that keep a service that is leaving, or would keep one that is ready.
-func (d *Daemon) keeps(s api.Status, v api.ServiceStatus, now time.Time) (list []api.Obstacle) {
+func (d *Daemon) keeps(s status.Status, v status.ServiceStatus, now time.Time) (list []status.Obstacle) {
 	r := d.rule(d.monitor.State(), v.Name, now)
 	if v.Mode == drain.Ready {
 		r.Leaving, r.Mode = drain.LeavingInTurn, drain.Drain
@@ -62,11 +62,11 @@ func (d *Daemon) keeps(s api.Status, v api.ServiceStatus, now time.Time) (list [
 }
 
 // status is like Status, without the obstacles, which need the kernel's connections.
-func (d *Daemon) status(now time.Time) api.Status {
+func (d *Daemon) status(now time.Time) status.Status {
 	revision, _ := d.changes.now()
 	used := *d.config.Load()
 	used.Restart = waitForRestart(d.start, *d.settings.Load())
-	return api.Source{
+	return status.Source{
 		Version:   d.Version,
 		Started:   d.started,
 		Revision:  revision,

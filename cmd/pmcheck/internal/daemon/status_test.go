@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // client returns a client of the daemon's socket.
-func (r *testDaemon) client() api.Client { return api.Client{Socket: r.config.Socket} }
+func (r *testDaemon) client() status.Client { return status.Client{Socket: r.config.Socket} }
 
 func TestNextIsAnsweredWhenAHoldIsSet(t *testing.T) {
 	t.Parallel()
@@ -74,9 +74,9 @@ func TestHeldRequestEndsInTime(t *testing.T) {
 	s, err := r.client().Status(t.Context())
 	for err == nil { // until no event answers the request early
 		began := time.Now()
-		var next api.Status
+		var next status.Status
 		if next, err = r.client().Next(t.Context(), s.Revision); next.Revision == s.Revision {
-			if took := time.Since(began); took < api.HeldFor {
+			if took := time.Since(began); took < status.HeldFor {
 				t.Errorf("answered after %s without news", took)
 			}
 			return

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -22,8 +22,8 @@ func TestAGateThatStartsLateIsNoticed(t *testing.T) {
 		go d.followGate(t.Context())
 
 		time.Sleep(2 * gateRestart)
-		running := api.GateStatus{Looked: time.Now()}
-		if err := (systemd.RuntimeFile{Dir: d.GateDir, Name: api.GateFile}).Save(running); err != nil {
+		running := status.GateStatus{Looked: time.Now()}
+		if err := (systemd.RuntimeFile{Dir: d.GateDir, Name: status.GateFile}).Save(running); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

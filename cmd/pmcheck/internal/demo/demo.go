@@ -20,10 +20,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -174,7 +174,7 @@ func prompt(ctx context.Context, lines <-chan string, w io.Writer, s stage) erro
 type stage struct {
 	master *checktest.Master
 	store  *drain.Store
-	status func(now time.Time) api.Status
+	status func(now time.Time) status.Status
 }
 
 // obey runs a typed command and returns a line that describes the result.
@@ -206,7 +206,7 @@ func (s stage) obey(line string) string {
 
 // hold sets a hold. Like the commands, it refuses to drain the last server.
 func (s stage) hold(mode drain.Mode, forced bool) error {
-	all := func(api.Balancer) bool { return true }
+	all := func(status.Balancer) bool { return true }
 	if last := leave.LastServer(s.status(time.Now()), "", mode, all); len(last) > 0 && !forced {
 		return fmt.Errorf("%s; insist with %s --force", last[0].Text, mode)
 	}

@@ -20,9 +20,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
@@ -43,7 +43,7 @@ type Gate struct {
 	Dir      string // for its status, which the daemon reads; empty for none
 
 	table  *table
-	status api.GateStatus
+	status status.GateStatus
 	shown  string // the status line that systemd shows
 }
 
@@ -73,7 +73,7 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.table.open()) }()
-	g.status = api.GateStatus{Port: uint16(number), Since: time.Now()}
+	g.status = status.GateStatus{Port: uint16(number), Since: time.Now()}
 	group, ctx := errgroup.WithContext(ctx)
 	watcher := g.Settings.Store().Watch()
 	group.Go(func() error { return watcher.Run(ctx) })
@@ -113,7 +113,7 @@ func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 		g.status.Since = now
 	}
 	g.log(before)
-	file := systemd.RuntimeFile{Dir: g.Dir, Name: api.GateFile} // which the daemon reads
+	file := systemd.RuntimeFile{Dir: g.Dir, Name: status.GateFile} // which the daemon reads
 	if err := file.Save(g.status); err != nil && before.Looked.IsZero() {
 		g.Log.Warn("the daemon cannot show the gate", "error", err)
 	}
@@ -148,7 +148,7 @@ func (g *Gate) set(closed bool) error {
 }
 
 // log logs what has changed.
-func (g *Gate) log(before api.GateStatus) {
+func (g *Gate) log(before status.GateStatus) {
 	s := g.status
 	if s.Error != "" && s.Error != before.Error {
 		g.Log.Error("cannot close or open the gate", "error", s.Error)
@@ -190,7 +190,7 @@ func (g *Gate) notify(ready bool) {
 func (g *Gate) sends(ctx context.Context, leaving bool) string {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	status, err := api.Client{Socket: g.Settings.Socket}.Status(ctx)
+	st, err := status.Client{Socket: g.Settings.Socket}.Status(ctx)
 	absent := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && leaving && !absent:
@@ -198,8 +198,8 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 	case err != nil:
 		return ""
 	}
-	server, _ := status.Service(monitor.Server)
-	for _, b := range status.Balancers {
+	server, _ := st.Service(monitor.Server)
+	for _, b := range st.Balancers {
 		if b.Service == monitor.Server && b.View != nil && b.View.Sends() && !b.Hides(server.Mode) {
 			return "balancer " + b.Label() + " still sends"
 		}

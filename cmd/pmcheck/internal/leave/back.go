@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -88,8 +88,8 @@ func (w World) healthy(ctx context.Context, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		status, err := w.Next(limited)
-		server, _ := status.Service(monitor.Server)
+		st, err := w.Next(limited)
+		server, _ := st.Service(monitor.Server)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -98,7 +98,7 @@ func (w World) healthy(ctx context.Context, limit time.Duration) error {
 			return nil
 		case err != nil:
 			w.Say(err.Error())
-		case Healthy(status, began):
+		case Healthy(st, began):
 			return nil
 		default:
 			w.Say(fmt.Sprintf("held until the master serves: %s: %s", server.Verdict.Health, server.Verdict.Reason))
@@ -112,10 +112,10 @@ func (w World) InService(ctx context.Context, service string, limit time.Duratio
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	settled := drain.Settle{After: settle}
-	var left []api.Obstacle
+	var left []status.Obstacle
 	for {
-		status, err := w.Next(limited)
-		list := InService(status, service)
+		st, err := w.Next(limited)
+		list := InService(st, service)
 		if err != nil {
 			list = unknown(err)
 		}

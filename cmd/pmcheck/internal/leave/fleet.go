@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
@@ -54,7 +54,7 @@ func NewFleet(members, names []string) *Fleet {
 		return nil
 	}
 	f := &Fleet{members: slices.Compact(slices.Sorted(slices.Values(members)))}
-	if own := api.Named(f.members, names); len(own) > 0 {
+	if own := status.Named(f.members, names); len(own) > 0 {
 		f.own = own[0]
 		f.members = slices.DeleteFunc(f.members, func(m string) bool { return slices.Contains(own[1:], m) })
 	}
@@ -97,7 +97,7 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 	var itself atomic.Bool // a dial may outlive the round trip
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
-	u, err := api.MemberURL(member)
+	u, err := status.MemberURL(member)
 	if err != nil {
 		return w, false
 	}
@@ -105,7 +105,7 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 	if err != nil {
 		return w, false
 	}
-	req.Header.Set("User-Agent", api.FleetAgent)
+	req.Header.Set("User-Agent", status.FleetAgent)
 	transport := &http.Transport{
 		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: 16 << 10,
@@ -141,7 +141,7 @@ func isOwn(a net.Addr) bool {
 // Misses returns what keeps a master from leaving by what the others of its fleet say: another must have
 // served for 30 s, and none may be expected back. A silent one is not waited for, but named, since nobody
 // knows for how long it has been silent.
-func Misses(others []Witness) (list []api.Obstacle, silent []string) {
+func Misses(others []Witness) (list []status.Obstacle, silent []string) {
 	serving, expected := 0, false
 	for _, w := range others {
 		switch {

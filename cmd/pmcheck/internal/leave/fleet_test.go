@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func TestMisses(t *testing.T) {
@@ -64,7 +64,7 @@ func TestFleetKnowsItselfByItsAddress(t *testing.T) {
 	if place != 0 && place != 1 || len(others) != 1 || others[0].Host == alias {
 		t.Errorf("place %d among %v", place, others)
 	}
-	if r := <-asked; r.UserAgent() != api.FleetAgent || r.URL.Path != "/" || r.Method != http.MethodGet {
+	if r := <-asked; r.UserAgent() != status.FleetAgent || r.URL.Path != "/" || r.Method != http.MethodGet {
 		t.Errorf("asked %s %s as %s", r.Method, r.URL, r.UserAgent())
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
@@ -39,8 +39,8 @@ type Holds interface {
 // World is what the way out and back sees and changes.
 type World struct {
 	// Next returns the daemon's status: at once the first time, then after the next change, or after
-	// about a second. The error wraps api.ErrNoDaemon if no daemon answers.
-	Next        func(ctx context.Context) (api.Status, error)
+	// about a second. The error wraps status.ErrNoDaemon if no daemon answers.
+	Next        func(ctx context.Context) (status.Status, error)
 	Connections func(master string) ([]tcp.Connection, error)
 	Holds       Holds
 	// Claim claims a slot in the budget; nil without one. The error wraps budget.ErrTaken or
@@ -89,7 +89,7 @@ const (
 type Error struct {
 	Kind Kind
 	Text string
-	Left []api.Obstacle
+	Left []status.Obstacle
 }
 
 // Error returns the text, and what was in the way.
@@ -102,10 +102,10 @@ func (e *Error) Error() string {
 
 // Result is what has become of a Request.
 type Result struct {
-	Set    drain.Hold // the hold; zero if none was set
-	Before drain.Hold // the one that it replaced; zero if there was none
-	Kept   []Field    // what it keeps of that
-	Status api.Status // the last one; zero if no daemon has answered
+	Set    drain.Hold    // the hold; zero if none was set
+	Before drain.Hold    // the one that it replaced; zero if there was none
+	Kept   []Field       // what it keeps of that
+	Status status.Status // the last one; zero if no daemon has answered
 }
 
 // errAlone says that the fleet has no other server since the hold took effect.
@@ -169,7 +169,7 @@ func (d *departure) out(ctx context.Context) error {
 // of which that cannot be known. With Now it looks once.
 func (d *departure) begin(ctx context.Context) error {
 	service := d.Wish.Hold.Service
-	heard := func(ctx context.Context) []api.Obstacle {
+	heard := func(ctx context.Context) []status.Obstacle {
 		list := d.next(ctx)
 		_, err := d.Status.ServiceOrError(service)
 		switch {
@@ -201,7 +201,7 @@ func (d *departure) begin(ctx context.Context) error {
 // needs reports whether a balancer without another server keeps the master from leaving at all: none is
 // expected back. Now leaves no time for one. A service that stops in any case is drained beside a
 // balancer that never had another server, as that of the only CA, if there are others.
-func (d *departure) needs(b api.Balancer) bool {
+func (d *departure) needs(b status.Balancer) bool {
 	missing, _ := b.Missing(d.Status.Time)
 	return d.Now || !missing && (d.Stop == nil || b.Pooled() || !d.pooled())
 }
@@ -215,8 +215,8 @@ func (d *departure) pooled() bool {
 
 // Viewed reports whether a balancer with a view decides about a service in a mode; an empty service stands
 // for any.
-func Viewed(balancers []api.Balancer, service string, mode drain.Mode) bool {
-	return slices.ContainsFunc(balancers, func(b api.Balancer) bool {
+func Viewed(balancers []status.Balancer, service string, mode drain.Mode) bool {
+	return slices.ContainsFunc(balancers, func(b status.Balancer) bool {
 		return b.View != nil && b.Pooled() && (service == "" || b.Service == service) && !b.Hides(mode)
 	})
 }
@@ -259,7 +259,7 @@ func (d *departure) slot(ctx context.Context) (drain.Leaving, error) {
 		d.Claim = func(context.Context, budget.Claim) error { return budget.ErrUnreachable }
 	}
 	began, lost := time.Now(), error(nil)
-	left, err := d.wait(ctx, phaseTurn, 0, func(ctx context.Context) []api.Obstacle {
+	left, err := d.wait(ctx, phaseTurn, 0, func(ctx context.Context) []status.Obstacle {
 		err := d.Claim(ctx, want)
 		if taken, is := errors.AsType[*budget.TakenError](err); is {
 			d.patience.noteSlots(taken.Slots, time.Now())
@@ -276,7 +276,7 @@ func (d *departure) slot(ctx context.Context) (drain.Leaving, error) {
 			began = time.Now()
 		}
 		pause(ctx, claimEvery)
-		return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "", "%s", err)}
+		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "", "%s", err)}
 	})
 	switch {
 	case err != nil:
@@ -303,7 +303,7 @@ func (d *departure) slot(ctx context.Context) (drain.Leaving, error) {
 // same time pause for different times in between. It refuses a master that none is expected to help.
 func (d *departure) witnessed(ctx context.Context) error {
 	named, paused, last := "", false, false
-	left, err := d.wait(ctx, phaseTurn, 0, func(ctx context.Context) []api.Obstacle {
+	left, err := d.wait(ctx, phaseTurn, 0, func(ctx context.Context) []status.Obstacle {
 		others, place := d.Fleet(ctx)
 		list, silent := Misses(others)
 		if line := strings.Join(silent, ", "); line != named && line != "" {
@@ -316,7 +316,7 @@ func (d *departure) witnessed(ctx context.Context) error {
 		again := turnTime
 		if paused = len(list) == 0; paused {
 			again *= time.Duration(place % turns)
-			list = []api.Obstacle{balancer.NewObstacle(balancer.ObstacleTurn, "", "asks the fleet again in %s", again)}
+			list = []status.Obstacle{balancer.NewObstacle(balancer.ObstacleTurn, "", "asks the fleet again in %s", again)}
 		}
 		pause(ctx, again)
 		return list
@@ -431,7 +431,7 @@ func (d *departure) follow(ctx context.Context) error {
 		return &Error{Kind: NotTold, Text: fmt.Sprintf("not out within %s", d.Wait), Left: left}
 	case left != nil:
 		d.Note("stops regardless: " + balancer.Summary(left))
-		if d.alone(func(api.Balancer) bool { return true }) {
+		if d.alone(func(status.Balancer) bool { return true }) {
 			return nil // its agents can go nowhere
 		}
 	}
@@ -464,11 +464,11 @@ func (d *departure) idle(ctx context.Context) error {
 }
 
 // untold looks for balancers that have not been told.
-func (d *departure) untold(ctx context.Context) []api.Obstacle {
+func (d *departure) untold(ctx context.Context) []status.Obstacle {
 	list := d.next(ctx)
 	switch {
 	case d.absent():
-		return slices.DeleteFunc(d.unattended(), func(o api.Obstacle) bool { return o.Kind != balancer.ObstacleUntold })
+		return slices.DeleteFunc(d.unattended(), func(o status.Obstacle) bool { return o.Kind != balancer.ObstacleUntold })
 	case list != nil:
 		return list
 	}
@@ -482,7 +482,7 @@ func (d *departure) untold(ctx context.Context) []api.Obstacle {
 
 // busy looks for balancers that have not been told, and for agents that have not finished. If no agent
 // would go elsewhere, a service that stops in any case does not wait for them.
-func (d *departure) busy(ctx context.Context) []api.Obstacle {
+func (d *departure) busy(ctx context.Context) []status.Obstacle {
 	list := d.next(ctx)
 	switch {
 	case d.absent():
@@ -504,14 +504,14 @@ func (d *departure) busy(ctx context.Context) []api.Obstacle {
 }
 
 // services returns the services that the hold concerns.
-func (d *departure) services() []api.ServiceStatus {
-	return slices.DeleteFunc(slices.Clone(d.Status.Services), func(v api.ServiceStatus) bool {
+func (d *departure) services() []status.ServiceStatus {
+	return slices.DeleteFunc(slices.Clone(d.Status.Services), func(v status.ServiceStatus) bool {
 		return !d.Wish.Hold.Covers(v.Name)
 	})
 }
 
 // unattended is what is in the way without a daemon.
-func (d *departure) unattended() []api.Obstacle {
+func (d *departure) unattended() []status.Obstacle {
 	connections, err := d.Connections(d.Status.Probe.Address)
 	if err != nil {
 		return unknown(err)
@@ -520,14 +520,14 @@ func (d *departure) unattended() []api.Obstacle {
 }
 
 // next reads the next status. It returns an obstacle if there is none.
-func (d *departure) next(ctx context.Context) []api.Obstacle {
+func (d *departure) next(ctx context.Context) []status.Obstacle {
 	s, err := d.Next(ctx)
 	switch {
 	case err == nil:
 		d.Status, d.lost = s, time.Time{}
 		d.patience.note(s, time.Now())
 		return nil
-	case errors.Is(err, api.ErrNoDaemon) && d.lost.IsZero():
+	case errors.Is(err, status.ErrNoDaemon) && d.lost.IsZero():
 		d.lost = time.Now()
 	}
 	return unknown(err)
@@ -539,7 +539,7 @@ func (d *departure) absent() bool { return !d.lost.IsZero() && time.Since(d.lost
 // over reports whether a phase is over. A stop waits for no server that is not expected back, unless the
 // host shuts down: then it serves on.
 func (d *departure) over(of phase) bool {
-	hopeless := d.Stop != nil && d.patience.hostStops.IsZero() && d.alone(func(b api.Balancer) bool {
+	hopeless := d.Stop != nil && d.patience.hostStops.IsZero() && d.alone(func(b status.Balancer) bool {
 		missing, _ := b.Missing(d.Status.Time)
 		return !missing
 	})
@@ -547,9 +547,9 @@ func (d *departure) over(of phase) bool {
 }
 
 // alone reports whether a balancer that has had other servers has none now, and is as is says.
-func (d *departure) alone(is func(api.Balancer) bool) bool {
+func (d *departure) alone(is func(status.Balancer) bool) bool {
 	h := d.Wish.Hold
-	return slices.ContainsFunc(d.Status.Balancers, func(b api.Balancer) bool {
+	return slices.ContainsFunc(d.Status.Balancers, func(b status.Balancer) bool {
 		return h.Covers(b.Service) && !b.Hides(h.Mode) && b.Pooled() && b.Last() && is(b)
 	})
 }
@@ -557,7 +557,7 @@ func (d *departure) alone(is func(api.Balancer) bool) bool {
 // wait looks until the way has been clear for settled, or the phase is over, and returns what was in the
 // way last: nil if it is clear. look must not return much later than ctx ends.
 func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
-	look func(ctx context.Context) []api.Obstacle) (left []api.Obstacle, err error) {
+	look func(ctx context.Context) []status.Obstacle) (left []status.Obstacle, err error) {
 	clear := drain.Settle{After: settled}
 	for {
 		if d.Stop != nil {
@@ -614,6 +614,6 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func unknown(err error) []api.Obstacle {
-	return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleUnknown, "", "%s", err)}
+func unknown(err error) []status.Obstacle {
+	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleUnknown, "", "%s", err)}
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -63,22 +63,22 @@ func TestOut(t *testing.T) {
 	short := func(r *leave.Request) { r.Idle, r.Wait = true, 30*time.Second }
 	brief := func(r *leave.Request) { r.Wait = 2 * time.Second }
 	noDaemon := func(w *leave.World) {
-		w.Next = func(context.Context) (api.Status, error) {
+		w.Next = func(context.Context) (status.Status, error) {
 			time.Sleep(time.Second)
-			return api.Status{}, api.ErrNoDaemon
+			return status.Status{}, status.ErrNoDaemon
 		}
 	}
 	unreadable := func(w *leave.World) {
-		w.Next = func(context.Context) (api.Status, error) {
+		w.Next = func(context.Context) (status.Status, error) {
 			time.Sleep(time.Second)
-			return api.Status{}, errors.New("the answer is too long")
+			return status.Status{}, errors.New("the answer is too long")
 		}
 	}
 	young := func(w *leave.World) {
-		w.Next = func(context.Context) (api.Status, error) {
+		w.Next = func(context.Context) (status.Status, error) {
 			time.Sleep(time.Second)
-			now, services := time.Now(), []api.ServiceStatus{{Name: monitor.Server}}
-			return api.Status{Time: now, Started: now.Add(-3 * time.Second), Services: services}, nil
+			now, services := time.Now(), []status.ServiceStatus{{Name: monitor.Server}}
+			return status.Status{Time: now, Started: now.Add(-3 * time.Second), Services: services}, nil
 		}
 	}
 	const firm, leaving = `operator drain "";`, `operator drain "turn";`
@@ -127,7 +127,7 @@ func TestOut(t *testing.T) {
 			err: "not out within 5m0s: the answer is too long", within: 6 * time.Minute},
 		{name: "no daemon", masters: 2, world: noDaemon, request: command(), holds: firm, within: 8 * time.Second},
 		{name: "no daemon, --wait=2s", masters: 2, world: noDaemon, request: command(brief), kind: leave.NotTold,
-			err: "not out within 2s: " + api.ErrNoDaemon.Error(), within: 3 * time.Second},
+			err: "not out within 2s: " + status.ErrNoDaemon.Error(), within: 3 * time.Second},
 		{name: "the database does not answer", masters: 2, world: unreachable, request: command(),
 			err: budget.ErrUnreachable.Error(), within: 3 * time.Second},
 		{name: "the database does not answer, --force", masters: 2, world: unreachable, request: command(force),

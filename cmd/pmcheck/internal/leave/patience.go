@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 const (
@@ -80,7 +80,7 @@ func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, 
 func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // note looks for servers that have come back to a balancer since the last status.
-func (p *patience) note(s api.Status, now time.Time) {
+func (p *patience) note(s status.Status, now time.Time) {
 	for _, b := range s.Balancers {
 		if b.View == nil {
 			continue

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func TestPhasesEnd(t *testing.T) {
@@ -53,9 +53,9 @@ func TestProgressCountsOncePerServer(t *testing.T) {
 	look := func(others ...int) (progress int) {
 		for _, weight := range others {
 			now = now.Add(time.Second)
-			b := api.Balancer{Node: "lb1", UnitWeight: 100, OthersWeight: 200}
-			b.View = &api.View{State: "NOLB", WeightTotal: weight}
-			p.note(api.Status{Balancers: []api.Balancer{{Node: "aws"}, b}}, now)
+			b := status.Balancer{Node: "lb1", UnitWeight: 100, OthersWeight: 200}
+			b.View = &status.View{State: "NOLB", WeightTotal: weight}
+			p.note(status.Status{Balancers: []status.Balancer{{Node: "aws"}, b}}, now)
 			if p.progress.Equal(now) {
 				progress++
 			}

@@ -15,9 +15,9 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
@@ -39,7 +39,7 @@ const (
 
 // Standing returns the obstacles of a service in its current mode: while it is held, what keeps it from
 // being idle, and while it is ready, from being in service.
-func Standing(s api.Status, v api.ServiceStatus, connections []tcp.Connection) []api.Obstacle {
+func Standing(s status.Status, v status.ServiceStatus, connections []tcp.Connection) []status.Obstacle {
 	if v.Mode == drain.Ready {
 		return Returning(s, v.Name, v.ModeSince)
 	}
@@ -53,11 +53,11 @@ func Standing(s api.Status, v api.ServiceStatus, connections []tcp.Connection) [
 //
 // While the hold is leaving, a balancer that never had another server, as that of the only CA, is not
 // waited for: it keeps the master until the hold is firm. A HAProxy that has just started may have others.
-func Untold(s api.Status, service string, since time.Time) (list []api.Obstacle) {
+func Untold(s status.Status, service string, since time.Time) (list []status.Obstacle) {
 	v, known := s.Service(service)
 	if known && v.Mode == drain.Ready { // agents come again, however idle it is
 		path := "/" + service
-		return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleNotHeld, path, "%s is not held", path)}
+		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleNotHeld, path, "%s is not held", path)}
 	}
 	list = unheard(s)
 	for _, b := range s.Balancers {
@@ -81,12 +81,12 @@ func Untold(s api.Status, service string, since time.Time) (list []api.Obstacle)
 }
 
 // refused reports whether the last answer to a balancer was that it should not use the master.
-func refused(b api.Balancer) bool { return b.Answer.Code >= 400 }
+func refused(b status.Balancer) bool { return b.Answer.Code >= 400 }
 
 // untold is the obstacle of a balancer without a view: it takes the master out after several refusals in
 // a row, and back after several other answers. A balancer that was never told anything else needs no
 // more of them than it got, unless a daemon before may have told it.
-func untold(s api.Status, b api.Balancer, out bool) []api.Obstacle {
+func untold(s status.Status, b status.Balancer, out bool) []status.Obstacle {
 	told, enough := b.Answers, b.Refusals()
 	if s.Time.Sub(s.Started) >= hearWithin {
 		enough = min(enough, b.Checks)
@@ -100,21 +100,21 @@ func untold(s api.Status, b api.Balancer, out bool) []api.Obstacle {
 	o := balancer.NewObstacle(balancer.ObstacleUntold, b.Label(), "%s was told %d of %d times%s",
 		b.Label(), told, enough, wayOut(b))
 	o.Count = int(told)
-	return []api.Obstacle{o}
+	return []status.Obstacle{o}
 }
 
 // unseen says that a balancer has not asked since the hold changed, and what to do about a client that
 // never will.
-func unseen(b api.Balancer) api.Obstacle {
+func unseen(b status.Balancer) status.Obstacle {
 	line := b.Label() + " has not asked since the hold changed"
 	if b.Interval > 0 {
-		line += fmt.Sprintf(" (asks every %s)", text.Age(api.Seconds(b.Interval)))
+		line += fmt.Sprintf(" (asks every %s)", text.Age(status.Seconds(b.Interval)))
 	}
 	return balancer.NewObstacle(balancer.ObstacleUnseen, b.Label(), "%s%s", line, wayOut(b))
 }
 
 // wayOut names the setting that tells balancers from other clients.
-func wayOut(b api.Balancer) string {
+func wayOut(b status.Balancer) string {
 	if b.View != nil || b.Listed {
 		return ""
 	}
@@ -122,25 +122,25 @@ func wayOut(b api.Balancer) string {
 }
 
 // heard reports whether a balancer asks this master.
-func heard(s api.Status) bool {
-	return slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool { return b.Counts() })
+func heard(s status.Status) bool {
+	return slices.ContainsFunc(s.Balancers, func(b status.Balancer) bool { return b.Counts() })
 }
 
 // unheard is the obstacle of a daemon that has just started and has not heard any balancer: there may be
 // some that still send. A restart leaves them to the new daemon, but a stop and a start do not.
-func unheard(s api.Status) []api.Obstacle {
+func unheard(s status.Status) []status.Obstacle {
 	age := s.Time.Sub(s.Started)
 	if heard(s) || age >= youngFor {
 		return nil
 	}
-	return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleUnseen, "",
+	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleUnseen, "",
 		"the daemon has run for %s, and no balancer has asked yet", text.Age(age))}
 }
 
 // Unheard reports whether no balancer has asked this master for as long as agents run, as far as a daemon
 // can know that. Without a balancer that is told of a hold, no agent goes elsewhere, unless the gate
 // sends it there. A gate that has not looked since the hold took effect may be about to close.
-func Unheard(s api.Status, since time.Time) bool {
+func Unheard(s status.Status, since time.Time) bool {
 	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
 	asked := heard(s) || s.Time.Sub(s.BalancerAsked) < agentRun
 	return !gated && !asked && s.Time.Sub(s.Started) >= hearWithin
@@ -149,7 +149,7 @@ func Unheard(s api.Status, since time.Time) bool {
 // Busy returns what keeps a service from being idle that has been held since a moment: for the master
 // itself the requests under way, the connections in use and a gate that is open. Other services have no
 // connections of their own.
-func Busy(s api.Status, service string, connections []tcp.Connection, since time.Time) []api.Obstacle {
+func Busy(s status.Status, service string, connections []tcp.Connection, since time.Time) []status.Obstacle {
 	if service != monitor.Server {
 		return nil
 	}
@@ -170,7 +170,7 @@ func Busy(s api.Status, service string, connections []tcp.Connection, since time
 }
 
 // underWay returns the requests that the pool has.
-func underWay(p *check.Pool) (list []api.Obstacle) {
+func underWay(p *check.Pool) (list []status.Obstacle) {
 	for _, loan := range p.Borrowed {
 		o := balancer.NewObstacle(balancer.ObstacleRequest, loan.Request, "%s for %.0f s", loan.Request, loan.Seconds)
 		o.Seconds = loan.Seconds
@@ -187,7 +187,7 @@ func underWay(p *check.Pool) (list []api.Obstacle) {
 // inUse returns the connections that may carry another request. Behind a closed gate an agent in the
 // middle of its run cannot make another connection, so each counts as in use until the agent closes it
 // after its run, or Jetty does.
-func inUse(s api.Status, connections []tcp.Connection, counted time.Time) []api.Obstacle {
+func inUse(s status.Status, connections []tcp.Connection, counted time.Time) []status.Obstacle {
 	behindGate := slices.DeleteFunc(slices.Clone(connections), func(c tcp.Connection) bool {
 		return !s.Gate.Refuses(c.Peer.Addr(), s.Time)
 	})
@@ -205,7 +205,7 @@ func inUse(s api.Status, connections []tcp.Connection, counted time.Time) []api.
 
 // connected returns the connections that may carry another request: all but the daemon's own, and those
 // that have been silent for longer than idle.
-func connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Duration) []api.Obstacle {
+func connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Duration) []status.Obstacle {
 	used := tcp.InUse(connections, own, idle)
 	if len(used) == 0 {
 		return nil
@@ -215,18 +215,18 @@ func connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Dur
 	if len(used) > 1 {
 		line = fmt.Sprintf("%d connections in use, one from %s", len(used), from)
 	}
-	return []api.Obstacle{{Kind: balancer.ObstacleConnection, Concerns: from, Count: len(used), Text: line}}
+	return []status.Obstacle{{Kind: balancer.ObstacleConnection, Concerns: from, Count: len(used), Text: line}}
 }
 
 // gated reports whether the gate refuses what a balancer still sends. The gate never refuses the
 // addresses of this host.
-func gated(s api.Status, b api.Balancer) bool {
+func gated(s status.Status, b status.Balancer) bool {
 	return b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
 }
 
 // gateOpen returns an obstacle if the gate of a held master is open: agents that no balancer sends
 // elsewhere still come.
-func gateOpen(s api.Status, since time.Time) []api.Obstacle {
+func gateOpen(s status.Status, since time.Time) []status.Obstacle {
 	why := ""
 	switch {
 	case !s.Gate.Runs(s.Time) || s.Gate.Closed && s.Gate.Looked.After(since):
@@ -238,7 +238,7 @@ func gateOpen(s api.Status, since time.Time) []api.Obstacle {
 	default:
 		why = "the gate is open: " + s.Gate.Reason
 	}
-	return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleGate, "", "%s", why)}
+	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleGate, "", "%s", why)}
 }
 
 // Unattended returns what may still send agents to a held service, or be at work on it, for a daemon
@@ -246,28 +246,28 @@ func gateOpen(s api.Status, since time.Time) []api.Obstacle {
 // many checks have failed as it needs refusals. If no daemon has answered at all, s is zero, and any
 // usual balancer may still send: the daemon may just have stopped, or it may answer balancers, but not
 // on the socket of the caller.
-func Unattended(s api.Status, service string, connections []tcp.Connection, lost time.Duration) []api.Obstacle {
-	var list []api.Obstacle
+func Unattended(s status.Status, service string, connections []tcp.Connection, lost time.Duration) []status.Obstacle {
+	var list []status.Obstacle
 	if len(s.Services) == 0 && lost <= usualFails {
 		list = append(list, balancer.NewObstacle(balancer.ObstacleUntold, "",
 			"no daemon answers, so balancers may still send for %s", text.Age(usualFails-lost)))
 	}
 	for _, b := range s.Balancers {
 		v, _ := s.Service(b.Service)
-		fails := api.Seconds(balancer.TellTimes * b.Interval)
+		fails := status.Seconds(balancer.TellTimes * b.Interval)
 		out := b.View != nil && !b.View.Sends()
 		if service != "" && b.Service != service || !b.Counts() || b.Hides(v.Mode) || out || lost > fails {
 			continue
 		}
 		list = append(list, balancer.NewObstacle(balancer.ObstacleUntold, b.Label(),
-			"%s may not know yet that the daemon is gone (asks every %s)", b.Label(), text.Age(api.Seconds(b.Interval))))
+			"%s may not know yet that the daemon is gone (asks every %s)", b.Label(), text.Age(status.Seconds(b.Interval))))
 	}
 	return append(list, connected(connections, nil, forever)...)
 }
 
 // Returning returns what keeps a service from being in service again since its hold was lifted: its own
 // answer, and balancers that do not send agents yet.
-func Returning(s api.Status, service string, since time.Time) (list []api.Obstacle) {
+func Returning(s status.Status, service string, since time.Time) (list []status.Obstacle) {
 	if v, known := s.Service(service); known && !v.Serves() {
 		list = append(list, outOfService(s, v))
 	} else if known {
@@ -291,7 +291,7 @@ func Returning(s api.Status, service string, since time.Time) (list []api.Obstac
 }
 
 // outOfService says why a service is not in service.
-func outOfService(s api.Status, v api.ServiceStatus) api.Obstacle {
+func outOfService(s status.Status, v status.ServiceStatus) status.Obstacle {
 	path := "/" + v.Name
 	if v.Mode == drain.Ready {
 		return balancer.NewObstacle(balancer.ObstacleAnswer, path, "%s is %s", path, v.Answer.Body)
@@ -301,18 +301,19 @@ func outOfService(s api.Status, v api.ServiceStatus) api.Obstacle {
 }
 
 // gateClosed returns an obstacle if the gate of a master that is ready is still closed.
-func gateClosed(s api.Status, v api.ServiceStatus) []api.Obstacle {
+func gateClosed(s status.Status, v status.ServiceStatus) []status.Obstacle {
 	if v.Name != monitor.Server || v.Mode != drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed {
 		return nil
 	}
-	return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleGate, "", "the gate is still closed: %s", s.Gate.Reason)}
+	closed := balancer.NewObstacle(balancer.ObstacleGate, "", "the gate is still closed: %s", s.Gate.Reason)
+	return []status.Obstacle{closed}
 }
 
 // InService returns what keeps a service from being used again and, when nothing does, the next master
 // from leaving: the slot that this one still has. An empty service stands for every service, of which
 // only the master itself must be healthy: another one that does not answer 200, and its balancers, are
 // not waited for.
-func InService(s api.Status, service string) (list []api.Obstacle) {
+func InService(s status.Status, service string) (list []status.Obstacle) {
 	for _, v := range s.Services {
 		wanted := v.Name == service || service == "" && (v.Name == monitor.Server || v.Serves())
 		if wanted {
@@ -327,7 +328,7 @@ func InService(s api.Status, service string) (list []api.Obstacle) {
 
 // Healthy reports whether the master serves agents again, as a probe since a moment has shown. A verdict
 // from before may be about the process that has stopped.
-func Healthy(s api.Status, since time.Time) bool {
+func Healthy(s status.Status, since time.Time) bool {
 	server, _ := s.Service(monitor.Server)
 	return server.Verdict.Health.Serves() && s.Probe.Asked.After(since)
 }
@@ -335,7 +336,9 @@ func Healthy(s api.Status, since time.Time) bool {
 // LastServer returns the balancers that have no other server for a service now, as far as needs says that
 // they matter. An empty service stands for every service. A balancer to which a hold would be no news is
 // left out.
-func LastServer(s api.Status, service string, mode drain.Mode, needs func(api.Balancer) bool) (list []api.Obstacle) {
+func LastServer(
+	s status.Status, service string, mode drain.Mode, needs func(status.Balancer) bool,
+) (list []status.Obstacle) {
 	for _, b := range s.Balancers {
 		v, known := s.Service(b.Service)
 		if service != "" && b.Service != service || known && v.Mode != drain.Ready || !b.Last() || b.Hides(mode) {
@@ -352,12 +355,12 @@ func LastServer(s api.Status, service string, mode drain.Mode, needs func(api.Ba
 // ServerMayLeave reports whether a hold of everything would leave a balancer without a server, but one of
 // the service server would not, and a balancer asks for that or a gate runs. It is so on the host of the
 // only CA.
-func ServerMayLeave(s api.Status) bool {
-	asked := s.Gate.Runs(s.Time) || slices.ContainsFunc(s.Balancers, func(b api.Balancer) bool {
+func ServerMayLeave(s status.Status) bool {
+	asked := s.Gate.Runs(s.Time) || slices.ContainsFunc(s.Balancers, func(b status.Balancer) bool {
 		return b.Counts() && b.Service == monitor.Server
 	})
 	last := func(service string) bool {
-		return len(LastServer(s, service, drain.Drain, func(api.Balancer) bool { return true })) > 0
+		return len(LastServer(s, service, drain.Drain, func(status.Balancer) bool { return true })) > 0
 	}
 	return asked && last("") && !last(monitor.Server)
 }

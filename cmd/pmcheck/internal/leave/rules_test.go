@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
@@ -20,22 +20,22 @@ import (
 func held() time.Time { return time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC) }
 func now() time.Time  { return held().Add(time.Minute) }
 
-// status is a master in a mode whose JRubies were counted a second ago.
-func status(mode drain.Mode, change ...func(*api.Status)) api.Status {
-	s := api.Status{
+// st is a master in a mode whose JRubies were counted a second ago.
+func st(mode drain.Mode, change ...func(*status.Status)) status.Status {
+	s := status.Status{
 		Time: now(),
-		Services: []api.ServiceStatus{{
+		Services: []status.ServiceStatus{{
 			Name:      monitor.Server,
 			Mode:      mode,
 			ModeSince: held(),
-			Answer:    api.Answer{Code: 503, Body: string(mode)},
-			Checks: []api.CheckStatus{{Finding: check.Finding{
+			Answer:    status.Answer{Code: 503, Body: string(mode)},
+			Checks: []status.CheckStatus{{Finding: check.Finding{
 				Check:   check.CheckJRuby,
 				Pool:    &check.Pool{Size: 2, Free: 2},
 				Checked: now().Add(-time.Second),
 			}}},
 		}},
-		Probe: api.ProbeStatus{Connections: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:40000")}},
+		Probe: status.ProbeStatus{Connections: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:40000")}},
 	}
 	for _, f := range change {
 		f(&s)
@@ -44,9 +44,9 @@ func status(mode drain.Mode, change ...func(*api.Status)) api.Status {
 }
 
 // asking adds a balancer that asked a second ago and was told it five times.
-func asking(change func(*api.Balancer)) func(*api.Status) {
-	return func(s *api.Status) {
-		b := api.Balancer{
+func asking(change func(*status.Balancer)) func(*status.Status) {
+	return func(s *status.Status) {
+		b := status.Balancer{
 			Node:      "lb1",
 			Name:      "puppet/m1",
 			Service:   monitor.Server,
@@ -56,136 +56,136 @@ func asking(change func(*api.Balancer)) func(*api.Status) {
 			Interval:  2,
 			DrainCode: 503,
 			MaintCode: 503,
-			Answer:    api.Answer{Code: 503, Body: "drain"},
+			Answer:    status.Answer{Code: 503, Body: "drain"},
 			Answers:   5,
-			View:      &api.View{State: "DOWN", WeightTotal: 1},
+			View:      &status.View{State: "DOWN", WeightTotal: 1},
 		}
 		change(&b)
 		s.Balancers = append(s.Balancers, b)
 	}
 }
 
-func jrubies(change func(*check.Finding)) func(*api.Status) {
-	return func(s *api.Status) { change(&s.Services[0].Checks[0].Finding) }
+func jrubies(change func(*check.Finding)) func(*status.Status) {
+	return func(s *status.Status) { change(&s.Services[0].Checks[0].Finding) }
 }
 
 func connection(peer string, idle time.Duration) tcp.Connection {
 	return tcp.Connection{Peer: netip.MustParseAddrPort(peer), Idle: idle}
 }
 
-func leavingInTurn(s *api.Status) { s.Services[0].Leaving = drain.LeavingInTurn }
+func leavingInTurn(s *status.Status) { s.Services[0].Leaving = drain.LeavingInTurn }
 
 // leaving returns what keeps a held service from being idle.
-func leaving(s api.Status, service string, connections []tcp.Connection) []api.Obstacle {
+func leaving(s status.Status, service string, connections []tcp.Connection) []status.Obstacle {
 	list := leave.Untold(s, service, held())
 	return append(list, leave.Busy(s, service, connections, held())...)
 }
 
 func TestLeavingNamesEachObstacle(t *testing.T) {
-	sending := func(b *api.Balancer) {
-		b.View = &api.View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2, Sessions: 3}
+	sending := func(b *status.Balancer) {
+		b.View = &status.View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 2, Sessions: 3}
 	}
-	untold := func(checks, answers int64) func(*api.Balancer) {
-		return func(b *api.Balancer) {
+	untold := func(checks, answers int64) func(*status.Balancer) {
+		return func(b *status.Balancer) {
 			b.View, b.Checks, b.Answers, b.Listed = nil, checks, answers, checks < 5
 		}
 	}
 	tests := []struct {
 		name        string
-		status      api.Status
+		status      status.Status
 		service     string
 		connections []tcp.Connection
 		want        []string
 	}{
-		{"no balancer, no agent", status(drain.Drain), monitor.Server, nil, []string{}},
-		{"hold ended while the command waits", status(drain.Ready), monitor.Server, nil,
+		{"no balancer, no agent", st(drain.Drain), monitor.Server, nil, []string{}},
+		{"hold ended while the command waits", st(drain.Ready), monitor.Server, nil,
 			[]string{"not-held: /server is not held"}},
-		{"hold ended, and a balancer without a view is told 200", status(drain.Ready, asking(untold(50, 5))),
+		{"hold ended, and a balancer without a view is told 200", st(drain.Ready, asking(untold(50, 5))),
 			monitor.Server, nil, []string{"not-held: /server is not held"}},
-		{"balancer took it out", status(drain.Drain, asking(func(*api.Balancer) {})), monitor.Server, nil, []string{}},
-		{"balancer still sends", status(drain.Drain, asking(sending)), monitor.Server, nil,
+		{"balancer took it out", st(drain.Drain, asking(func(*status.Balancer) {})), monitor.Server, nil, []string{}},
+		{"balancer still sends", st(drain.Drain, asking(sending)), monitor.Server, nil,
 			[]string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
 		{"balancer that was told 200 again, since the pool needs the master",
-			status(drain.Drain, asking(func(b *api.Balancer) { b.Answer.Code = 200 })),
+			st(drain.Drain, asking(func(b *status.Balancer) { b.Answer.Code = 200 })),
 			monitor.Server, nil, []string{"sending: lb1 still sends (DOWN, 0 sessions)"}},
 		{"leaving, and a balancer never had another server",
-			status(drain.Drain, leavingInTurn, asking(func(b *api.Balancer) { sending(b); b.View.Step, b.View.Steps = 0, 0 })),
+			st(drain.Drain, leavingInTurn, asking(func(b *status.Balancer) { sending(b); b.View.Step, b.View.Steps = 0, 0 })),
 			monitor.Server, nil, []string{}},
-		{"leaving, and a balancer has just started", status(drain.Drain, leavingInTurn, asking(sending)),
+		{"leaving, and a balancer has just started", st(drain.Drain, leavingInTurn, asking(sending)),
 			monitor.Server, nil, []string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
 		{"leaving, and a balancer has had another server",
-			status(drain.Drain, leavingInTurn, asking(func(b *api.Balancer) { sending(b); b.OthersSeen = held() })),
+			st(drain.Drain, leavingInTurn, asking(func(b *status.Balancer) { sending(b); b.OthersSeen = held() })),
 			monitor.Server, nil, []string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
-		{"balancer has not asked since", status(drain.Drain, asking(func(b *api.Balancer) { b.Seen = held() })),
+		{"balancer has not asked since", st(drain.Drain, asking(func(b *status.Balancer) { b.Seen = held() })),
 			monitor.Server, nil, []string{"unseen: lb1 has not asked since the hold changed (asks every 2s)"}},
 		{"balancer that hides the hold from itself",
-			status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.DrainCode, b.Seen = 200, held() })),
+			st(drain.Drain, asking(func(b *status.Balancer) { sending(b); b.DrainCode, b.Seen = 200, held() })),
 			monitor.Server, nil, []string{}},
 		{"balancer that hides drain, in maint",
-			status(drain.Maint, asking(func(b *api.Balancer) { sending(b); b.DrainCode = 200 })),
+			st(drain.Maint, asking(func(b *status.Balancer) { sending(b); b.DrainCode = 200 })),
 			monitor.Server, nil, []string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
-		{"balancer that hides maint", status(drain.Maint, asking(func(b *api.Balancer) { sending(b); b.MaintCode = 399 })),
+		{"balancer that hides maint", st(drain.Maint, asking(func(b *status.Balancer) { sending(b); b.MaintCode = 399 })),
 			monitor.Server, nil, []string{}},
-		{"balancer without a view, refused once", status(drain.Drain, asking(untold(50, 1))), monitor.Server, nil,
+		{"balancer without a view, refused once", st(drain.Drain, asking(untold(50, 1))), monitor.Server, nil,
 			[]string{"untold: lb1 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
-		{"balancer without a view, refused twice", status(drain.Drain, asking(untold(50, 2))), monitor.Server, nil,
+		{"balancer without a view, refused twice", st(drain.Drain, asking(untold(50, 2))), monitor.Server, nil,
 			[]string{"untold: lb1 was told 2 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
-		{"balancer without a view, refused three times", status(drain.Drain, asking(untold(50, 3))), monitor.Server, nil,
+		{"balancer without a view, refused three times", st(drain.Drain, asking(untold(50, 3))), monitor.Server, nil,
 			[]string{}},
-		{"new balancer without a view, refused once", status(drain.Drain, asking(untold(3, 1))), monitor.Server, nil,
+		{"new balancer without a view, refused once", st(drain.Drain, asking(untold(3, 1))), monitor.Server, nil,
 			[]string{"untold: lb1 was told 1 of 3 times"}},
-		{"balancer without a view that was never told anything else", status(drain.Drain, asking(untold(2, 2))),
+		{"balancer without a view that was never told anything else", st(drain.Drain, asking(untold(2, 2))),
 			monitor.Server, nil, []string{}},
-		{"the same, and a daemon before may have told it", status(drain.Drain, asking(untold(2, 2)),
-			func(s *api.Status) { s.Started = now().Add(-59 * time.Second) }), monitor.Server, nil,
+		{"the same, and a daemon before may have told it", st(drain.Drain, asking(untold(2, 2)),
+			func(s *status.Status) { s.Started = now().Add(-59 * time.Second) }), monitor.Server, nil,
 			[]string{"untold: lb1 was told 2 of 3 times"}},
-		{"the same with three refusals", status(drain.Drain, asking(untold(3, 3)),
-			func(s *api.Status) { s.Started = now().Add(-5 * time.Second) }), monitor.Server, nil, []string{}},
+		{"the same with three refusals", st(drain.Drain, asking(untold(3, 3)),
+			func(s *status.Status) { s.Started = now().Add(-5 * time.Second) }), monitor.Server, nil, []string{}},
 		{"balancer without a view that was told 200 again by a daemon that hung",
-			status(drain.Drain, asking(untold(50, 50)), asking(func(b *api.Balancer) {
+			st(drain.Drain, asking(untold(50, 50)), asking(func(b *status.Balancer) {
 				untold(50, 50)(b)
-				b.Node, b.Answer = "lb2", api.Answer{Code: 200, Body: "Puppet Server is running."}
+				b.Node, b.Answer = "lb2", status.Answer{Code: 200, Body: "Puppet Server is running."}
 			})), monitor.Server, nil,
 			[]string{"untold: lb2 was told 0 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
 		{"daemon that has just started, and no balancer has asked",
-			status(drain.Drain, func(s *api.Status) { s.Started = now().Add(-3 * time.Second) }), monitor.Server, nil,
+			st(drain.Drain, func(s *status.Status) { s.Started = now().Add(-3 * time.Second) }), monitor.Server, nil,
 			[]string{"unseen: the daemon has run for 3s, and no balancer has asked yet"}},
 		{"daemon that has just started, and a balancer has asked",
-			status(drain.Drain, func(s *api.Status) { s.Started = now().Add(-3 * time.Second) },
-				asking(func(*api.Balancer) {})), monitor.Server, nil, []string{}},
-		{"balancer of another service", status(drain.Drain, asking(func(b *api.Balancer) { sending(b); b.Service = "ca" })),
+			st(drain.Drain, func(s *status.Status) { s.Started = now().Add(-3 * time.Second) },
+				asking(func(*status.Balancer) {})), monitor.Server, nil, []string{}},
+		{"balancer of another service", st(drain.Drain, asking(func(b *status.Balancer) { sending(b); b.Service = "ca" })),
 			monitor.Server, nil, []string{}},
-		{"another service has no requests", status(drain.Drain, jrubies(func(f *check.Finding) {
+		{"another service has no requests", st(drain.Drain, jrubies(func(f *check.Finding) {
 			f.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a", Seconds: 3}}
 		})), "ca", []tcp.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
-		{"request under way", status(drain.Drain, jrubies(func(f *check.Finding) {
+		{"request under way", st(drain.Drain, jrubies(func(f *check.Finding) {
 			f.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a", Seconds: 3}}
 		})), monitor.Server, nil, []string{"request: GET /puppet/v3/catalog/a for 3 s"}},
-		{"requests wait", status(drain.Drain, jrubies(func(f *check.Finding) { f.Pool.Waiting = make([]check.Loan, 7) })),
+		{"requests wait", st(drain.Drain, jrubies(func(f *check.Finding) { f.Pool.Waiting = make([]check.Loan, 7) })),
 			monitor.Server, nil, []string{"waiting: 7 requests wait"}},
-		{"JRubies counted before the hold", status(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = held() })),
+		{"JRubies counted before the hold", st(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = held() })),
 			monitor.Server, nil, []string{"uncounted: the JRubies have not been counted since the hold changed"}},
 		{"JRubies of a dead server",
-			status(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = held() }),
-				func(s *api.Status) { s.Probe.Reason = check.Refused }),
+			st(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = held() }),
+				func(s *status.Status) { s.Probe.Reason = check.Refused }),
 			monitor.Server, []tcp.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
-		{"connection in use", status(drain.Drain), monitor.Server,
+		{"connection in use", st(drain.Drain), monitor.Server,
 			[]tcp.Connection{connection("192.0.2.1:5000", 3*time.Second)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
-		{"connections in use", status(drain.Drain), monitor.Server,
+		{"connections in use", st(drain.Drain), monitor.Server,
 			[]tcp.Connection{connection("192.0.2.1:5000", 0), connection("192.0.2.2:5000", 0)},
 			[]string{"connection: 2 connections in use, one from 192.0.2.1"}},
-		{"connection idle for longer than agents reuse it", status(drain.Drain), monitor.Server,
+		{"connection idle for longer than agents reuse it", st(drain.Drain), monitor.Server,
 			[]tcp.Connection{connection("192.0.2.1:5000", 5*time.Second)}, []string{}},
 		{"connection younger than the count of the JRubies",
-			status(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = now().Add(-20 * time.Second) })),
+			st(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = now().Add(-20 * time.Second) })),
 			monitor.Server, []tcp.Connection{connection("192.0.2.1:5000", 20*time.Second)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
 		{"idle connection to a master that does not report its JRubies",
-			status(drain.Drain, func(s *api.Status) { s.Services[0].Checks = nil }), monitor.Server,
+			st(drain.Drain, func(s *status.Status) { s.Services[0].Checks = nil }), monitor.Server,
 			[]tcp.Connection{connection("192.0.2.1:5000", 10*time.Minute)},
 			[]string{"connection: 1 connection in use, from 192.0.2.1"}},
-		{"the daemon's own connection", status(drain.Drain), monitor.Server,
+		{"the daemon's own connection", st(drain.Drain), monitor.Server,
 			[]tcp.Connection{connection("127.0.0.1:40000", 0)}, []string{}},
 	}
 	for _, tt := range tests {
@@ -198,14 +198,14 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 // TestUnattendedWaitsForSlowBalancers: HAProxy takes a server out after three checks that
 // failed. Until then it sends agents.
 func TestUnattendedWaitsForSlowBalancers(t *testing.T) {
-	up, down := &api.View{State: "UP"}, &api.View{State: "DOWN"}
-	s := api.Status{Balancers: []api.Balancer{
+	up, down := &status.View{State: "UP"}, &status.View{State: "DOWN"}
+	s := status.Status{Balancers: []status.Balancer{
 		{Node: "fast", Service: "server", Checks: 9, Interval: 2, DrainCode: 503, View: up},
 		{Node: "slow", Service: "server", Checks: 9, Interval: 10, DrainCode: 503, View: up},
 		{Node: "out", Service: "server", Checks: 9, Interval: 10, DrainCode: 503, View: down},
 		{Node: "ca", Service: "ca", Checks: 9, Interval: 10, DrainCode: 503, View: up},
 		{Node: "verdict-only", Service: "server", Checks: 9, Interval: 10, DrainCode: 200, View: up},
-	}, Services: []api.ServiceStatus{{Name: "server", Mode: drain.Drain}, {Name: "ca", Mode: drain.Drain}}}
+	}, Services: []status.ServiceStatus{{Name: "server", Mode: drain.Drain}, {Name: "ca", Mode: drain.Drain}}}
 	const slow = "untold: slow may not know yet that the daemon is gone (asks every 10s)"
 	const fast = "untold: fast may not know yet that the daemon is gone (asks every 2s)"
 	for lost, want := range map[time.Duration][]string{
@@ -220,63 +220,65 @@ func TestUnattendedWaitsForSlowBalancers(t *testing.T) {
 // A command that never got an answer knows no balancers, which does not mean that there
 // are none.
 func TestUnattendedWaitsForBalancersThatItDoesNotKnow(t *testing.T) {
-	assertObstacles(t, leave.Unattended(api.Status{}, "", nil, 6*time.Second),
+	assertObstacles(t, leave.Unattended(status.Status{}, "", nil, 6*time.Second),
 		[]string{"untold: no daemon answers, so balancers may still send for 24s"})
 }
 
 func TestUnattendedSeesEveryConnection(t *testing.T) {
 	idle := []tcp.Connection{connection("192.0.2.1:5000", 20*time.Minute)}
-	assertObstacles(t, leave.Unattended(api.Status{}, "", idle, time.Hour),
+	assertObstacles(t, leave.Unattended(status.Status{}, "", idle, time.Hour),
 		[]string{"connection: 1 connection in use, from 192.0.2.1"})
-	assertObstacles(t, leave.Unattended(api.Status{}, "", nil, 31*time.Second), []string{})
+	assertObstacles(t, leave.Unattended(status.Status{}, "", nil, 31*time.Second), []string{})
 }
 
 func TestReturningNamesEachObstacle(t *testing.T) {
-	ready := func(s *api.Status) { s.Services[0].Answer = api.Answer{Code: 200, Body: "Puppet Server is running."} }
-	up := func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2, Sessions: 3} }
-	busy := func(s *api.Status) {
+	ready := func(s *status.Status) {
+		s.Services[0].Answer = status.Answer{Code: 200, Body: "Puppet Server is running."}
+	}
+	up := func(b *status.Balancer) { b.View = &status.View{State: "UP", Weight: 1, WeightTotal: 2, Sessions: 3} }
+	busy := func(s *status.Status) {
 		s.Services[0].Verdict = check.Verdict{Health: check.Busy, Reason: check.JRubyBusy}
 	}
-	told := func(code int, checks, answers int64) func(*api.Balancer) {
-		return func(b *api.Balancer) {
-			b.View, b.Answer, b.Checks, b.Answers = nil, api.Answer{Code: code}, checks, answers
+	told := func(code int, checks, answers int64) func(*status.Balancer) {
+		return func(b *status.Balancer) {
+			b.View, b.Answer, b.Checks, b.Answers = nil, status.Answer{Code: code}, checks, answers
 		}
 	}
 	tests := []struct {
 		name   string
-		status api.Status
+		status status.Status
 		want   []string
 	}{
-		{"in service", status(drain.Ready, ready, asking(up)), []string{}},
-		{"a daemon that has just started", status(drain.Ready, ready,
-			func(s *api.Status) { s.Started = now().Add(-3 * time.Second) }),
+		{"in service", st(drain.Ready, ready, asking(up)), []string{}},
+		{"a daemon that has just started", st(drain.Ready, ready,
+			func(s *status.Status) { s.Started = now().Add(-3 * time.Second) }),
 			[]string{"unseen: the daemon has run for 3s, and no balancer has asked yet"}},
-		{"not healthy", status(drain.Ready, func(s *api.Status) { s.Services[0].Answer.Body = "warming: jruby-warming" }),
+		{"not healthy", st(drain.Ready, func(s *status.Status) { s.Services[0].Answer.Body = "warming: jruby-warming" }),
 			[]string{"answer: /server is warming: jruby-warming"}},
-		{"held by others", status(drain.Drain, func(s *api.Status) {
+		{"held by others", st(drain.Drain, func(s *status.Status) {
 			for _, holder := range []string{"backup", "upgrade"} {
-				s.Holds = append(s.Holds, api.HoldStatus{Hold: drain.Hold{Holder: holder, Mode: drain.Drain}})
+				s.Holds = append(s.Holds, status.HoldStatus{Hold: drain.Hold{Holder: holder, Mode: drain.Drain}})
 			}
-			s.Holds = append(s.Holds, api.HoldStatus{Hold: drain.Hold{Holder: "ca-only", Service: "ca", Mode: drain.Drain}})
+			s.Holds = append(s.Holds, status.HoldStatus{Hold: drain.Hold{Holder: "ca-only", Service: "ca", Mode: drain.Drain}})
 		}), []string{"held: /server is held in drain by backup, upgrade"}},
-		{"balancer still has it down", status(drain.Ready, ready, asking(func(*api.Balancer) {})),
+		{"balancer still has it down", st(drain.Ready, ready, asking(func(*status.Balancer) {})),
 			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
-		{"balancer on the way up", status(drain.Ready, ready, asking(func(b *api.Balancer) {
-			b.View = &api.View{State: "UP", Step: 1, Steps: 2}
+		{"balancer on the way up", st(drain.Ready, ready, asking(func(b *status.Balancer) {
+			b.View = &status.View{State: "UP", Step: 1, Steps: 2}
 		})), []string{"not-sending: lb1 does not send yet (UP 1/2, 0 sessions)"}},
-		{"balancer has not asked since", status(drain.Ready, ready, asking(func(b *api.Balancer) { up(b); b.Seen = held() })),
+		{"balancer has not asked since", st(drain.Ready, ready, asking(func(b *status.Balancer) { up(b); b.Seen = held() })),
 			[]string{"unseen: lb1 has not asked since the hold changed (asks every 2s)"}},
-		{"balancer without a view", status(drain.Ready, ready, asking(told(200, 50, 3))), []string{}},
-		{"balancer without a view, told once", status(drain.Ready, ready, asking(told(200, 50, 1))),
+		{"balancer without a view", st(drain.Ready, ready, asking(told(200, 50, 3))), []string{}},
+		{"balancer without a view, told once", st(drain.Ready, ready, asking(told(200, 50, 1))),
 			[]string{"untold: lb1 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
-		{"balancer without a view, told by a daemon that hung", status(drain.Ready, ready, asking(told(503, 50, 9))),
+		{"balancer without a view, told by a daemon that hung", st(drain.Ready, ready, asking(told(503, 50, 9))),
 			[]string{"untold: lb1 was told 0 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
-		{"new balancer without a view, told nothing else", status(drain.Ready, ready, asking(told(200, 2, 2))), []string{}},
-		{"balancer without a view that asks seldom", status(drain.Ready, ready, asking(func(b *api.Balancer) {
+		{"new balancer without a view, told nothing else", st(drain.Ready, ready, asking(told(200, 2, 2))), []string{}},
+		{"balancer without a view that asks seldom", st(drain.Ready, ready, asking(func(b *status.Balancer) {
 			told(200, 50, 1)(b)
 			b.Interval = 30
 		})), []string{}},
-		{"busy, and the balancer has it down", status(drain.Ready, ready, busy, asking(func(*api.Balancer) {})),
+		{"busy, and the balancer has it down", st(drain.Ready, ready, busy, asking(func(*status.Balancer) {})),
 			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
 	}
 	for _, tt := range tests {
@@ -287,12 +289,13 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 }
 
 func TestOnlyTheMasterMustBeHealthyToBeInService(t *testing.T) {
-	with := func(code int, body string) api.Status {
-		s := status(drain.Ready, asking(func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} }),
-			asking(func(b *api.Balancer) { b.Node, b.Service = "lb2", "ca" })) // DOWN
-		s.Services[0].Answer = api.Answer{Code: 200, Body: "Puppet Server is running."}
+	with := func(code int, body string) status.Status {
+		up := &status.View{State: "UP", Weight: 1, WeightTotal: 2}
+		s := st(drain.Ready, asking(func(b *status.Balancer) { b.View = up }),
+			asking(func(b *status.Balancer) { b.Node, b.Service = "lb2", "ca" })) // DOWN
+		s.Services[0].Answer = status.Answer{Code: 200, Body: "Puppet Server is running."}
 		ca := s.Services[0]
-		ca.Name, ca.Answer = "ca", api.Answer{Code: code, Body: body}
+		ca.Name, ca.Answer = "ca", status.Answer{Code: code, Body: body}
 		s.Services = append(s.Services, ca)
 		return s
 	}
@@ -307,26 +310,26 @@ func TestOnlyTheMasterMustBeHealthyToBeInService(t *testing.T) {
 // The host of the only CA may leave for catalogs. On a host that serves nothing else, that
 // would change nothing.
 func TestTheServiceServerMayLeaveTheHostOfTheOnlyCA(t *testing.T) {
-	ask := func(service string, weight, total int) func(*api.Status) {
-		return asking(func(b *api.Balancer) {
+	ask := func(service string, weight, total int) func(*status.Status) {
+		return asking(func(b *status.Balancer) {
 			b.Service, b.Name = service, service+"/m1"
-			b.View = &api.View{State: "UP", Weight: weight, WeightTotal: total}
+			b.View = &status.View{State: "UP", Weight: weight, WeightTotal: total}
 		})
 	}
-	unseen := asking(func(b *api.Balancer) { b.View = nil })
-	once := asking(func(b *api.Balancer) { b.View, b.Checks = nil, 1 })
+	unseen := asking(func(b *status.Balancer) { b.View = nil })
+	once := asking(func(b *status.Balancer) { b.View, b.Checks = nil, 1 })
 	for _, tt := range []struct {
 		name   string
-		status api.Status
+		status status.Status
 		want   bool
 	}{
-		{"two masters, one CA", status(drain.Ready, ask("server", 100, 200), ask("ca", 100, 100)), true},
-		{"held for catalogs already", status(drain.Drain, ask("server", 100, 200), ask("ca", 100, 100)), true},
-		{"a balancer without a view asks for the server", status(drain.Ready, unseen, ask("ca", 100, 100)), true},
-		{"a client asked for the server once", status(drain.Ready, once, ask("ca", 100, 100)), false},
-		{"the CA alone", status(drain.Ready, ask("ca", 100, 100)), false},
-		{"the last server of both", status(drain.Ready, ask("server", 100, 100), ask("ca", 100, 100)), false},
-		{"two of each: nothing is refused", status(drain.Ready, ask("server", 100, 200), ask("ca", 100, 200)), false},
+		{"two masters, one CA", st(drain.Ready, ask("server", 100, 200), ask("ca", 100, 100)), true},
+		{"held for catalogs already", st(drain.Drain, ask("server", 100, 200), ask("ca", 100, 100)), true},
+		{"a balancer without a view asks for the server", st(drain.Ready, unseen, ask("ca", 100, 100)), true},
+		{"a client asked for the server once", st(drain.Ready, once, ask("ca", 100, 100)), false},
+		{"the CA alone", st(drain.Ready, ask("ca", 100, 100)), false},
+		{"the last server of both", st(drain.Ready, ask("server", 100, 100), ask("ca", 100, 100)), false},
+		{"two of each: nothing is refused", st(drain.Ready, ask("server", 100, 200), ask("ca", 100, 200)), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := leave.ServerMayLeave(tt.status); got != tt.want {
@@ -337,10 +340,10 @@ func TestTheServiceServerMayLeaveTheHostOfTheOnlyCA(t *testing.T) {
 }
 
 func TestStandingFollowsTheMode(t *testing.T) {
-	sending := func(b *api.Balancer) { b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2} }
-	s := status(drain.Drain, asking(sending))
+	sending := func(b *status.Balancer) { b.View = &status.View{State: "UP", Weight: 1, WeightTotal: 2} }
+	s := st(drain.Drain, asking(sending))
 	assertObstacles(t, leave.Standing(s, s.Services[0], nil), []string{"sending: lb1 still sends (UP, 0 sessions)"})
-	s = status(drain.Ready, asking(sending), func(s *api.Status) { s.Services[0].Answer.Code = 200 })
+	s = st(drain.Ready, asking(sending), func(s *status.Status) { s.Services[0].Answer.Code = 200 })
 	assertObstacles(t, leave.Standing(s, s.Services[0], nil), []string{})
 }
 
@@ -357,9 +360,9 @@ func assertObstacles(t *testing.T, obstacles []balancer.Obstacle, want []string)
 }
 
 // gate adds a gate that looked for the last time that long after the hold took effect.
-func gate(closed bool, looked time.Duration) func(*api.Status) {
-	return func(s *api.Status) {
-		s.Gate = &api.GateStatus{
+func gate(closed bool, looked time.Duration) func(*status.Status) {
+	return func(s *status.Status) {
+		s.Gate = &status.GateStatus{
 			Closed: closed,
 			Looked: held().Add(looked),
 			Reason: "its reason",
@@ -370,16 +373,16 @@ func gate(closed bool, looked time.Duration) func(*api.Status) {
 
 // lookedBefore adds a gate that runs, and looked last just before the hold took effect,
 // which is a second ago.
-func lookedBefore(s *api.Status) {
+func lookedBefore(s *status.Status) {
 	gate(false, 0)(s)
 	s.Time = held().Add(time.Second)
 }
 
 // sends adds a balancer at an address that still sends agents.
-func sends(from string) func(*api.Status) {
-	return asking(func(b *api.Balancer) {
+func sends(from string) func(*status.Status) {
+	return asking(func(b *status.Balancer) {
 		b.Source = netip.MustParseAddr(from)
-		b.View = &api.View{State: "UP", Weight: 1, WeightTotal: 2}
+		b.View = &status.View{State: "UP", Weight: 1, WeightTotal: 2}
 	})
 }
 
@@ -388,23 +391,23 @@ func sends(from string) func(*api.Status) {
 func TestGateCountsForLeavingAndReturning(t *testing.T) {
 	tests := []struct {
 		name   string
-		status api.Status
+		status status.Status
 		want   []balancer.ObstacleKind
 	}{
-		{"closed, no balancer", status(drain.Drain, gate(true, time.Minute)), nil},
-		{"not looked since", status(drain.Drain, lookedBefore), []balancer.ObstacleKind{balancer.ObstacleGate}},
-		{"stays open", status(drain.Drain, gate(false, time.Minute)), []balancer.ObstacleKind{balancer.ObstacleGate}},
-		{"hangs", status(drain.Drain, gate(true, time.Second)), nil},
-		{"closed, a balancer that sends", status(drain.Drain, gate(true, time.Minute), sends("198.51.100.1")), nil},
-		{"closed, one that passes", status(drain.Drain, gate(true, time.Minute), sends("192.0.2.9")),
+		{"closed, no balancer", st(drain.Drain, gate(true, time.Minute)), nil},
+		{"not looked since", st(drain.Drain, lookedBefore), []balancer.ObstacleKind{balancer.ObstacleGate}},
+		{"stays open", st(drain.Drain, gate(false, time.Minute)), []balancer.ObstacleKind{balancer.ObstacleGate}},
+		{"hangs", st(drain.Drain, gate(true, time.Second)), nil},
+		{"closed, a balancer that sends", st(drain.Drain, gate(true, time.Minute), sends("198.51.100.1")), nil},
+		{"closed, one that passes", st(drain.Drain, gate(true, time.Minute), sends("192.0.2.9")),
 			[]balancer.ObstacleKind{balancer.ObstacleSending}},
-		{"closed, one on this host", status(drain.Drain, gate(true, time.Minute), sends("127.0.0.1")),
+		{"closed, one on this host", st(drain.Drain, gate(true, time.Minute), sends("127.0.0.1")),
 			[]balancer.ObstacleKind{balancer.ObstacleSending}},
-		{"hangs, a balancer that sends", status(drain.Drain, gate(true, time.Second), sends("198.51.100.1")),
+		{"hangs, a balancer that sends", st(drain.Drain, gate(true, time.Second), sends("198.51.100.1")),
 			[]balancer.ObstacleKind{balancer.ObstacleSending}},
-		{"ready, still closed", status(drain.Ready, serving, gate(true, time.Minute)),
+		{"ready, still closed", st(drain.Ready, serving, gate(true, time.Minute)),
 			[]balancer.ObstacleKind{balancer.ObstacleGate}},
-		{"ready, open", status(drain.Ready, serving, gate(false, time.Minute)), nil},
+		{"ready, open", st(drain.Ready, serving, gate(false, time.Minute)), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -420,7 +423,7 @@ func TestGateCountsForLeavingAndReturning(t *testing.T) {
 	}
 }
 
-func serving(s *api.Status) { s.Services[0].Answer = api.Answer{Code: 200} }
+func serving(s *status.Status) { s.Services[0].Answer = status.Answer{Code: 200} }
 
 // TestConnectionsBehindAClosedGate: an agent that is refused another connection needs the
 // one that it has until its run ends; a client that may come back does not.
@@ -438,7 +441,7 @@ func TestConnectionsBehindAClosedGate(t *testing.T) {
 		{"the gate is open", "198.51.100.7:40000", false, 20 * time.Second, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := status(drain.Drain, gate(tt.closed, time.Minute))
+			s := st(drain.Drain, gate(tt.closed, time.Minute))
 			used := false
 			for _, o := range leaving(s, monitor.Server, []tcp.Connection{connection(tt.peer, tt.idle)}) {
 				used = used || o.Kind == balancer.ObstacleConnection
@@ -451,14 +454,14 @@ func TestConnectionsBehindAClosedGate(t *testing.T) {
 }
 
 func TestBack(t *testing.T) {
-	with := func(health check.Health, asked time.Duration) api.Status {
-		return status(drain.Drain, func(s *api.Status) {
+	with := func(health check.Health, asked time.Duration) status.Status {
+		return st(drain.Drain, func(s *status.Status) {
 			s.Services[0].Verdict.Health, s.Probe.Asked = health, held().Add(asked)
 		})
 	}
 	tests := []struct {
 		name   string
-		status api.Status
+		status status.Status
 		want   bool
 	}{
 		{"healthy", with(check.Healthy, time.Second), true},
@@ -466,7 +469,7 @@ func TestBack(t *testing.T) {
 		{"warming", with(check.Warming, time.Second), false},
 		{"unhealthy", with(check.Unhealthy, time.Second), false},
 		{"healthy before the start", with(check.Healthy, -time.Second), false},
-		{"nothing is known", api.Status{}, false},
+		{"nothing is known", status.Status{}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -478,25 +481,25 @@ func TestBack(t *testing.T) {
 }
 
 func TestUnheard(t *testing.T) {
-	running := func(d time.Duration) func(*api.Status) {
-		return func(s *api.Status) { s.Started = s.Time.Add(-d) }
+	running := func(d time.Duration) func(*status.Status) {
+		return func(s *status.Status) { s.Started = s.Time.Add(-d) }
 	}
 	tests := []struct {
 		name   string
-		status api.Status
+		status status.Status
 		want   bool
 	}{
-		{"no balancer for a minute", status(drain.Drain, running(time.Minute)), true},
-		{"a daemon that has just started", status(drain.Drain, running(59*time.Second)), false},
-		{"a balancer", status(drain.Drain, running(time.Hour), asking(func(*api.Balancer) {})), false},
-		{"a balancer that asked long ago, as one does that has the master in MAINT", status(drain.Drain,
-			running(time.Hour), func(s *api.Status) { s.BalancerAsked = s.Time.Add(-50 * time.Minute) }), false},
-		{"a balancer that asked before any run of an agent began", status(drain.Drain,
-			running(time.Hour), func(s *api.Status) { s.BalancerAsked = s.Time.Add(-time.Hour) }), true},
-		{"a closed gate", status(drain.Drain, running(time.Hour), gate(true, time.Minute)), false},
-		{"a gate that has not looked yet", status(drain.Drain, running(time.Hour), lookedBefore), false},
-		{"a gate that stays open", status(drain.Drain, running(time.Hour), gate(false, time.Minute)), true},
-		{"a gate that hangs", status(drain.Drain, running(time.Hour), gate(true, time.Second)), true},
+		{"no balancer for a minute", st(drain.Drain, running(time.Minute)), true},
+		{"a daemon that has just started", st(drain.Drain, running(59*time.Second)), false},
+		{"a balancer", st(drain.Drain, running(time.Hour), asking(func(*status.Balancer) {})), false},
+		{"a balancer that asked long ago, as one does that has the master in MAINT", st(drain.Drain,
+			running(time.Hour), func(s *status.Status) { s.BalancerAsked = s.Time.Add(-50 * time.Minute) }), false},
+		{"a balancer that asked before any run of an agent began", st(drain.Drain,
+			running(time.Hour), func(s *status.Status) { s.BalancerAsked = s.Time.Add(-time.Hour) }), true},
+		{"a closed gate", st(drain.Drain, running(time.Hour), gate(true, time.Minute)), false},
+		{"a gate that has not looked yet", st(drain.Drain, running(time.Hour), lookedBefore), false},
+		{"a gate that stays open", st(drain.Drain, running(time.Hour), gate(false, time.Minute)), true},
+		{"a gate that hangs", st(drain.Drain, running(time.Hour), gate(true, time.Second)), true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,12 +16,12 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
@@ -210,7 +210,7 @@ func (m *member) changed() {
 }
 
 // status is what the daemon says.
-func (m *member) status() api.Status {
+func (m *member) status() status.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -220,20 +220,20 @@ func (m *member) status() api.Status {
 	if now.Before(m.agents) {
 		jruby.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a"}}
 	}
-	s := api.Status{
+	s := status.Status{
 		Time:    now,
 		Started: m.started,
-		Services: []api.ServiceStatus{{
+		Services: []status.ServiceStatus{{
 			Name:      monitor.Server,
 			Mode:      mode,
 			Leaving:   m.holds.Leaving(monitor.Server, now),
 			ModeSince: m.modeSince,
 			Verdict:   verdict,
 			Answer:    answer.Decide(mode, verdict, answer.Codes{}, true),
-			Checks:    []api.CheckStatus{{Finding: jruby}},
+			Checks:    []status.CheckStatus{{Finding: jruby}},
 		}},
 		Balancers: m.tracker.Current(now),
-		Probe:     api.ProbeStatus{Asked: now},
+		Probe:     status.ProbeStatus{Asked: now},
 	}
 	r := m.rule(m.holds, now)
 	for i := range s.Balancers {
@@ -248,14 +248,14 @@ func (m *member) status() api.Status {
 func (m *member) world() leave.World {
 	first := true
 	w := leave.World{
-		Next: func(ctx context.Context) (api.Status, error) {
+		Next: func(ctx context.Context) (status.Status, error) {
 			m.mu.Lock()
 			changes := m.changes
 			m.mu.Unlock()
 			if !first {
 				select {
 				case <-ctx.Done():
-					return api.Status{}, ctx.Err()
+					return status.Status{}, ctx.Err()
 				case <-changes:
 				case <-time.After(time.Second):
 				}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -31,7 +31,7 @@ const (
 
 // Slot returns what to do about the slot and, for a master that may not have one yet, why it is out.
 // settled says that SlotBack has been true for budget.Settle.
-func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
+func Slot(s status.Status, settled bool) (step SlotStep, reason string) {
 	server, _ := s.Service(monitor.Server)
 	if why := heldBy(s); why != "" {
 		return SlotRenew, why
@@ -51,30 +51,30 @@ func Slot(s api.Status, settled bool) (step SlotStep, reason string) {
 
 // SlotBack reports whether the master is in service again: its mode is ready, it is healthy, and every
 // balancer that sends its view sends agents.
-func SlotBack(s api.Status) bool {
+func SlotBack(s status.Status) bool {
 	server, _ := s.Service(monitor.Server)
 	return server.Mode == drain.Ready && len(Returning(s, monitor.Server, server.ModeSince)) == 0
 }
 
 // slotKept is the obstacle of a slot that the daemon has not given back yet. A database that does not
 // answer keeps no master from being in service.
-func slotKept(s api.Status) []api.Obstacle {
+func slotKept(s status.Status) []status.Obstacle {
 	server, _ := s.Service(monitor.Server)
 	switch {
 	case s.Budget == nil || !s.Budget.Reachable:
 		return nil
 	case s.Budget.Held:
-		return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "",
+		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "",
 			"its slot in the budget is free once it has been back for %s", text.Duration(budget.Settle))}
 	case !s.Budget.Asked.After(server.ModeSince):
-		return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "",
+		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "",
 			"the budget has not been asked since the hold was lifted")}
 	}
 	return nil
 }
 
 // heldBy says which hold takes the master out; it returns "" if none does.
-func heldBy(s api.Status) string {
+func heldBy(s status.Status) string {
 	for _, h := range s.Holds {
 		if !h.Covers(monitor.Server) {
 			continue
@@ -93,12 +93,12 @@ func heldBy(s api.Status) string {
 
 // OverBudget returns the masters that keep this one from leaving because they use up the budget. The
 // database decides; this is what the daemon saw last.
-func OverBudget(s api.Status, service string) (list []api.Obstacle) {
+func OverBudget(s status.Status, service string) (list []status.Obstacle) {
 	if s.Budget == nil || !Budgeted(service) || s.Budget.Held {
 		return nil
 	}
 	if !s.Budget.Reachable {
-		return []api.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "", "%s", s.Budget.Error)}
+		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "", "%s", s.Budget.Error)}
 	}
 	if s.Budget.Out < s.Budget.Allowed {
 		return nil

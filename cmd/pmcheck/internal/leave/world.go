@@ -3,16 +3,16 @@ package leave
 import (
 	"context"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // NewWorld returns the world of this host. Say and Note are the caller's to set.
 func NewWorld(c config.Config) World {
-	status := &api.Follower{Client: api.Client{Socket: c.Socket}}
-	w := World{Next: status.Next, Connections: tcp.Connections, Holds: c.Store()}
+	st := &status.Follower{Client: status.Client{Socket: c.Socket}}
+	w := World{Next: st.Next, Connections: tcp.Connections, Holds: c.Store()}
 	if c.Budget.Database != "" {
 		client := budget.New(c)
 		w.Claim = func(ctx context.Context, want budget.Claim) error {
@@ -20,7 +20,7 @@ func NewWorld(c config.Config) World {
 			return err
 		}
 	}
-	if fleet := NewFleet(c.Fleet, append([]string{c.Probe.Certname}, api.OwnNames()...)); fleet != nil {
+	if fleet := NewFleet(c.Fleet, append([]string{c.Probe.Certname}, status.OwnNames()...)); fleet != nil {
 		w.Fleet = fleet.Ask
 	}
 	return w

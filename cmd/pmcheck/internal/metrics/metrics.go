@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 // probeDuration is the histogram of how long probes took.
@@ -41,12 +41,12 @@ type Metrics struct {
 	probes   *prometheus.HistogramVec
 	answers  [600][clientKinds]atomic.Int64 // by status code
 	rows     map[string]row                 // by name, without the prefix
-	status   func(now time.Time) api.Status
+	status   func(now time.Time) status.Status
 }
 
 // New returns metrics that read the status from a function at each scrape.
-func New(status func(now time.Time) api.Status) *Metrics {
-	m := &Metrics{rows: map[string]row{}, status: status}
+func New(st func(now time.Time) status.Status) *Metrics {
+	m := &Metrics{rows: map[string]row{}, status: st}
 	for _, r := range rows() {
 		m.rows[r.name] = r
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestMetricsPassTheLinter(t *testing.T) {
-	m := New(func(now time.Time) api.Status {
-		return api.Status{Time: now, Services: []api.ServiceStatus{{Name: "server"}}}
+	m := New(func(now time.Time) status.Status {
+		return status.Status{Time: now, Services: []status.ServiceStatus{{Name: "server"}}}
 	})
 	m.Answered(503, HAProxy)
 	problems, err := testutil.GatherAndLint(m.registry)
@@ -36,30 +36,30 @@ func TestMetricsPassTheLinter(t *testing.T) {
 func TestFullStatusHasEveryMetric(t *testing.T) {
 	now := time.Now()
 	certificate := check.Certificate{Subject: "puppet1.example.test", Serial: "1", NotAfter: now}
-	m := New(func(time.Time) api.Status {
-		return api.Status{
-			Services: []api.ServiceStatus{{
+	m := New(func(time.Time) status.Status {
+		return status.Status{
+			Services: []status.ServiceStatus{{
 				Name:    "server",
 				Verdict: check.Verdict{Checked: now},
-				Checks: []api.CheckStatus{{Finding: check.Finding{
+				Checks: []status.CheckStatus{{Finding: check.Finding{
 					Check: check.CheckJRuby,
 					Pool:  &check.Pool{Size: 1, Routes: []check.Route{{Name: "puppet-v3-catalog"}}},
 					Code:  []check.Environment{{Name: "production"}},
 				}}},
 			}},
-			Probe: api.ProbeStatus{
+			Probe: status.ProbeStatus{
 				TLS:  &check.TLS{Server: certificate},
 				CRLs: []check.CRL{{Issuer: "Puppet CA", Expires: now}},
 				CAs:  []check.Certificate{certificate},
 			},
-			Holds: []api.HoldStatus{
+			Holds: []status.HoldStatus{
 				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
 				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
 			},
-			Budget: &api.BudgetStatus{Pool: "puppet", Since: now},
-			Gate:   &api.GateStatus{Since: now, Looked: now},
-			Balancers: []api.Balancer{
-				{Node: "lb1", View: &api.View{State: "UP", Weight: 1, WeightTotal: 2}},
+			Budget: &status.BudgetStatus{Pool: "puppet", Since: now},
+			Gate:   &status.GateStatus{Since: now, Looked: now},
+			Balancers: []status.Balancer{
+				{Node: "lb1", View: &status.View{State: "UP", Weight: 1, WeightTotal: 2}},
 				{Service: "server", DrainCode: 404},
 				{Service: "server", DrainCode: 503},
 			},

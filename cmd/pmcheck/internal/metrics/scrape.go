@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -13,7 +13,7 @@ import (
 type sender func(name string, value float64, labels ...string)
 
 // status sends the metrics that are read from a status.
-func (send sender) status(s api.Status) {
+func (send sender) status(s status.Status) {
 	send("config_last_reload_successful", truth(s.Config.Error == ""))
 	send("config_last_reload_success_timestamp_seconds", seconds(s.Config.Loaded))
 	send.certificates(s.Probe)
@@ -33,14 +33,14 @@ func (send sender) status(s api.Status) {
 	send.balancers(s.Balancers)
 }
 
-func (send sender) budget(b *api.BudgetStatus) {
+func (send sender) budget(b *status.BudgetStatus) {
 	send("budget_slots_out", float64(b.Out), b.Pool)
 	send("budget_slots_allowed", float64(b.Allowed), b.Pool)
 	send("budget_slots_forced", float64(b.Forced), b.Pool)
 	send("budget_reachable", truth(b.Reachable), b.Pool)
 }
 
-func (send sender) certificates(p api.ProbeStatus) {
+func (send sender) certificates(p status.ProbeStatus) {
 	expiry := func(what string, from, to time.Time, labels ...string) {
 		send(what+"_expiry_timestamp_seconds", seconds(to), labels...)
 		send(what+"_expiry_margin_seconds", check.ExpiryMargin(check.ExpiryWarn, from, to).Seconds(), labels...)
@@ -62,7 +62,7 @@ func (send sender) certificates(p api.ProbeStatus) {
 	}
 }
 
-func (send sender) service(v api.ServiceStatus) {
+func (send sender) service(v status.ServiceStatus) {
 	for _, h := range []check.Health{check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown} {
 		send("verdict", truth(v.Verdict.Health == h), v.Name, string(h))
 	}
@@ -101,7 +101,7 @@ func (send sender) pool(p *check.Pool) {
 }
 
 // holds sends the holds. A holder may have one in each directory; it is sent once.
-func (send sender) holds(holds []api.HoldStatus) {
+func (send sender) holds(holds []status.HoldStatus) {
 	seen := map[[2]string]bool{}
 	for _, h := range holds {
 		if key := [2]string{h.Holder, h.Service}; !seen[key] {
@@ -115,8 +115,8 @@ func (send sender) holds(holds []api.HoldStatus) {
 
 // balancers sends the balancers. Those on one address that differ only in the codes that
 // they chose have the same labels, and the one that asked last is sent.
-func (send sender) balancers(list []api.Balancer) {
-	last := map[[4]string]api.Balancer{}
+func (send sender) balancers(list []status.Balancer) {
+	last := map[[4]string]status.Balancer{}
 	for _, b := range list {
 		by := [4]string{b.Node, b.Source.String(), b.Name, b.Service}
 		if old, found := last[by]; !found || b.Seen.After(old.Seen) {
@@ -128,7 +128,7 @@ func (send sender) balancers(list []api.Balancer) {
 	}
 }
 
-func (send sender) balancer(b api.Balancer, by []string) {
+func (send sender) balancer(b status.Balancer, by []string) {
 	send("balancer_check_timestamp_seconds", seconds(b.Seen), by...)
 	if b.View == nil {
 		return

@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func TestPageShowsWhoIsOut(t *testing.T) {
 	now := time.Date(2026, 11, 22, 18, 0, 0, 0, time.Local)
-	slot := api.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "<kernel>"}
-	s := api.Status{
+	slot := status.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "<kernel>"}
+	s := status.Status{
 		Time:     now,
-		Services: []api.ServiceStatus{{Name: "server"}},
-		Budget:   &api.BudgetStatus{Pool: "puppet", Out: 1, Allowed: 1, Slots: []api.Slot{slot}},
+		Services: []status.ServiceStatus{{Name: "server"}},
+		Budget:   &status.BudgetStatus{Pool: "puppet", Out: 1, Allowed: 1, Slots: []status.Slot{slot}},
 	}
 	w := httptest.NewRecorder()
 	if err := New().Write(w, 200, s, nil); err != nil {

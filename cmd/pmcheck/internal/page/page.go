@@ -16,8 +16,8 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -37,7 +37,7 @@ func New() *Page {
 
 // Write answers a request with the page and a status code. samples are the last hour,
 // oldest first; Write changes the last one. If Write returns an error, it has written nothing.
-func (p *Page) Write(w http.ResponseWriter, code int, s api.Status, samples []Sample) error {
+func (p *Page) Write(w http.ResponseWriter, code int, s status.Status, samples []Sample) error {
 	v := newPageView(s, samples)
 	var body bytes.Buffer
 	if err := p.parsed().Execute(&body, v); err != nil {
@@ -58,9 +58,9 @@ func (p *Page) Write(w http.ResponseWriter, code int, s api.Status, samples []Sa
 
 // pageView is what the template shows.
 type pageView struct {
-	api.Status
-	Server   api.ServiceStatus // the master itself
-	Tone     string            // good, note, held, bad or lost
+	status.Status
+	Server   status.ServiceStatus // the master itself
+	Tone     string               // good, note, held, bad or lost
 	Headline string
 	Meaning  string   // the headline, in a sentence
 	May      string   // whether the master may be restarted now; empty where the headline is enough
@@ -69,13 +69,13 @@ type pageView struct {
 	Asked    bool // balancers got the answers in Told; otherwise one would get them
 	Icon     template.URL
 	Nonce    string
-	Checks   []api.CheckStatus // the probe is the first
-	Counted  time.Time         // when the JRubies were counted
+	Checks   []status.CheckStatus // the probe is the first
+	Counted  time.Time            // when the JRubies were counted
 	JRubies  plot
 	Loans    []check.Loan // the oldest at work
 }
 
-func newPageView(s api.Status, samples []Sample) *pageView {
+func newPageView(s status.Status, samples []Sample) *pageView {
 	v := &pageView{Status: s, Server: s.Services[0], Nonce: rand.Text()}
 	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
 	v.Icon = icon(v.Tone)
@@ -85,7 +85,7 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 	if v.Asked = len(v.Told) > 0; !v.Asked {
 		v.Told = []told{{Code: v.Server.Answer.Code, Body: v.Server.Answer.Body}}
 	}
-	v.Checks = append([]api.CheckStatus{probeRow(v.Server.Verdict, s.Probe)}, v.Server.Checks...)
+	v.Checks = append([]status.CheckStatus{probeRow(v.Server.Verdict, s.Probe)}, v.Server.Checks...)
 	pool, counted := v.Server.Pool()
 	v.JRubies, v.Counted = newPlot(samples, sampleOf(pool)), counted
 	if pool != nil {
@@ -98,7 +98,7 @@ func newPageView(s api.Status, samples []Sample) *pageView {
 }
 
 // conclusion describes the state of a service: a tone, a headline, a sentence.
-func conclusion(s api.ServiceStatus) (tone, headline, meaning string) {
+func conclusion(s status.ServiceStatus) (tone, headline, meaning string) {
 	switch {
 	case s.Mode == drain.Ready:
 	case s.Leaving != drain.Firm:
@@ -144,7 +144,7 @@ type told struct {
 }
 
 // toldOf groups the balancers of a service by what they were told last.
-func toldOf(service string, balancers []api.Balancer) (list []told) {
+func toldOf(service string, balancers []status.Balancer) (list []told) {
 	for _, b := range balancers {
 		if b.Service != service || !b.Counts() {
 			continue
@@ -160,8 +160,8 @@ func toldOf(service string, balancers []api.Balancer) (list []told) {
 }
 
 // probeRow returns the probe as a row of the table of checks.
-func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
-	row := api.CheckStatus{Finding: check.Finding{
+func probeRow(v check.Verdict, p status.ProbeStatus) status.CheckStatus {
+	row := status.CheckStatus{Finding: check.Finding{
 		Check:    check.CheckProbe,
 		Severity: check.Eject,
 		State:    check.StateNone,
@@ -172,7 +172,7 @@ func probeRow(v check.Verdict, p api.ProbeStatus) api.CheckStatus {
 	if p.Count == 0 {
 		return row
 	}
-	row.Value = "took " + text.Latency(api.Seconds(p.Took))
+	row.Value = "took " + text.Latency(status.Seconds(p.Took))
 	switch {
 	case v.Reason == check.Stale: // the result has expired
 	case p.Reason == "":
@@ -193,8 +193,8 @@ func pageFuncs() template.FuncMap {
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
 		"timeofday": func(t time.Time) string { return t.Local().Format("15:04:05 MST") },
 		"rfc3339":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"seconds":   func(s float64) string { return text.Age(api.Seconds(s)) },
-		"tone":      func(s api.ServiceStatus) string { tone, _, _ := conclusion(s); return tone },
+		"seconds":   func(s float64) string { return text.Age(status.Seconds(s)) },
+		"tone":      func(s status.ServiceStatus) string { tone, _, _ := conclusion(s); return tone },
 		"mood":      mood,
 	}
 }

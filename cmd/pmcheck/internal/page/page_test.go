@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // render returns the page of a status.
-func render(t testing.TB, s api.Status, samples []page.Sample) string {
+func render(t testing.TB, s status.Status, samples []page.Sample) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	if err := page.New().Write(w, 200, s, samples); err != nil {
@@ -41,7 +41,7 @@ func TestPageTitleSaysTheState(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.mode)+" "+string(tt.health), func(t *testing.T) {
-			s := api.Status{Certname: "m1", Services: []api.ServiceStatus{{
+			s := status.Status{Certname: "m1", Services: []status.ServiceStatus{{
 				Name:    "server",
 				Mode:    tt.mode,
 				Verdict: check.Verdict{Health: tt.health},
@@ -57,8 +57,8 @@ func TestPageTitleSaysTheState(t *testing.T) {
 }
 
 // everywhere returns a status in which each string is text.
-func everywhere(text string) api.Status {
-	var s api.Status
+func everywhere(text string) status.Status {
+	var s status.Status
 	fill(reflect.ValueOf(&s).Elem(), text)
 	return s
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -30,22 +30,22 @@ func section(t testing.TB, page, label string) string {
 }
 
 // master returns the status of a master in a mode, with a verdict.
-func master(mode drain.Mode, h check.Health, r check.Reason) api.Status {
+func master(mode drain.Mode, h check.Health, r check.Reason) status.Status {
 	code := 503
 	if mode == drain.Ready && h.Serves() {
 		code = 200
 	}
-	return api.Status{Certname: "m1", Services: []api.ServiceStatus{{
+	return status.Status{Certname: "m1", Services: []status.ServiceStatus{{
 		Name:    "server",
 		Mode:    mode,
 		Verdict: check.Verdict{Health: h, Reason: r},
-		Answer:  api.Answer{Code: code, Body: "told"},
+		Answer:  status.Answer{Code: code, Body: "told"},
 	}}}
 }
 
-func obstacles(kind balancer.ObstacleKind, texts ...string) (list []api.Obstacle) {
+func obstacles(kind balancer.ObstacleKind, texts ...string) (list []status.Obstacle) {
 	for _, text := range texts {
-		list = append(list, api.Obstacle{Kind: kind, Text: text})
+		list = append(list, status.Obstacle{Kind: kind, Text: text})
 	}
 	return list
 }
@@ -56,8 +56,8 @@ func TestHeroSaysWhetherTheMasterMayBeRestarted(t *testing.T) {
 		name       string
 		mode       drain.Mode
 		health     check.Health
-		obstacles  []api.Obstacle
-		last       []api.Obstacle
+		obstacles  []status.Obstacle
+		last       []status.Obstacle
 		want, lack string
 	}{
 		{"idle", drain.Drain, check.Healthy, nil, nil, idle, "Not idle yet"},
@@ -94,7 +94,7 @@ func TestHoldsAreNamed(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 	s := master(drain.Drain, check.Healthy, check.OK)
 	s.Time = now
-	s.Holds = []api.HoldStatus{
+	s.Holds = []status.HoldStatus{
 		{Hold: drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "CHG-4711", Until: now.Add(52 * time.Minute)}},
 		{Hold: drain.Hold{Holder: "backup", Service: "ca", Mode: drain.Drain, Reason: "nightly"}},
 	}
@@ -110,7 +110,7 @@ func TestLeavingMasterHasNotLeft(t *testing.T) {
 	s := master(drain.Drain, check.Healthy, check.OK)
 	s.Services[0].Leaving = drain.LeavingInTurn
 	s.Services[0].Keeps = obstacles(balancer.ObstacleTurn, "balancer lb1 has been missing a server for 20s")
-	s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "guard", Mode: drain.Drain, Leaving: drain.LeavingInTurn}}}
+	s.Holds = []status.HoldStatus{{Hold: drain.Hold{Holder: "guard", Mode: drain.Drain, Leaving: drain.LeavingInTurn}}}
 	html := render(t, s, nil)
 	for label, want := range map[string]string{
 		"headline": "It has not left yet: do not restart it. balancer lb1 has been missing a server for 20s",
@@ -140,8 +140,8 @@ func TestTimeInServiceOutlastsABusyMoment(t *testing.T) {
 }
 
 func TestHeroQuotesWhatBalancersWereTold(t *testing.T) {
-	client := func(node string, code int, body string) api.Balancer {
-		b := api.Balancer{Node: node, Source: netip.MustParseAddr("192.0.2.1"), Service: "server", Checks: 9, Interval: 2}
+	client := func(node string, code int, body string) status.Balancer {
+		b := status.Balancer{Node: node, Source: netip.MustParseAddr("192.0.2.1"), Service: "server", Checks: 9, Interval: 2}
 		b.Answer.Code, b.Answer.Body = code, body
 		return b
 	}
@@ -149,14 +149,14 @@ func TestHeroQuotesWhatBalancersWereTold(t *testing.T) {
 	monitoring.Checks = 1
 	tests := []struct {
 		name      string
-		balancers []api.Balancer
+		balancers []status.Balancer
 		want      string
 	}{
 		{"no balancer", nil, "A balancer would be told 503 told"},
-		{"monitoring only", []api.Balancer{monitoring}, "A balancer would be told 503 told"},
-		{"graceful", []api.Balancer{client("lb1", 404, "drain"), client("lb2", 404, "drain"), monitoring},
+		{"monitoring only", []status.Balancer{monitoring}, "A balancer would be told 503 told"},
+		{"graceful", []status.Balancer{client("lb1", 404, "drain"), client("lb2", 404, "drain"), monitoring},
 			"Balancers were told 404 drain Verdict"},
-		{"two kinds", []api.Balancer{client("lb1", 404, "drain"), client("lb2", 503, "drain")},
+		{"two kinds", []status.Balancer{client("lb1", 404, "drain"), client("lb2", 503, "drain")},
 			"Balancers were told 404 drain lb1 503 drain lb2 Verdict"},
 	}
 	for _, tt := range tests {
@@ -184,7 +184,7 @@ func TestHoldsAndBalancersComeDirectlyBelowTheHero(t *testing.T) {
 // What the page says of the JRubies is one reading, wherever it says it.
 func TestNumbersOfJRubiesAgree(t *testing.T) {
 	s := master(drain.Drain, check.Healthy, check.OK)
-	s.Services[0].Checks = []api.CheckStatus{{Finding: check.Finding{
+	s.Services[0].Checks = []status.CheckStatus{{Finding: check.Finding{
 		Check: check.CheckJRuby,
 		Value: "4 of 4 ready, 0 at work, 0 waiting",
 		Pool:  &check.Pool{Size: 4, Free: 4},
@@ -204,11 +204,11 @@ func TestNumbersOfJRubiesAgree(t *testing.T) {
 
 func TestOtherServicesSayWhatTheirBalancersAreTold(t *testing.T) {
 	s := master(drain.Ready, check.Healthy, check.OK)
-	s.Services = append(s.Services, api.ServiceStatus{
+	s.Services = append(s.Services, status.ServiceStatus{
 		Name:    "ca",
 		Mode:    drain.Ready,
 		Verdict: check.Verdict{Health: check.Healthy, Reason: check.OK},
-		Answer:  api.Answer{Code: 200, Body: "Puppet Server is running."},
+		Answer:  status.Answer{Code: 200, Body: "Puppet Server is running."},
 		Keeps:   obstacles(balancer.ObstacleLast, "balancer lb1 has no other server"),
 	})
 	const want = "ca : 200 Puppet Server is running. healthy: ok, ready " +

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -154,8 +154,8 @@ func (h *gatedHost) start() {
 }
 
 // status returns what the gate says of itself.
-func (h *gatedHost) status() (s api.GateStatus) {
-	data, err := os.ReadFile(filepath.Join(h.dir, "gate", api.GateFile))
+func (h *gatedHost) status() (s status.GateStatus) {
+	data, err := os.ReadFile(filepath.Join(h.dir, "gate", status.GateFile))
 	if err == nil {
 		err = json.Unmarshal(data, &s)
 	}

@@ -5,29 +5,29 @@ package lab
 import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // The types of the daemon's status. The suites use these names, so that they do not import
 // the daemon's packages themselves.
 type (
-	Status        = api.Status
-	ServiceStatus = api.ServiceStatus
-	CheckStatus   = api.CheckStatus
-	ProbeStatus   = api.ProbeStatus
-	Answer        = api.Answer
-	Balancer      = api.Balancer
-	BudgetStatus  = api.BudgetStatus
-	Client        = api.Client
-	ConfigStatus  = api.ConfigStatus
-	HoldStatus    = api.HoldStatus
+	Status        = status.Status
+	ServiceStatus = status.ServiceStatus
+	CheckStatus   = status.CheckStatus
+	ProbeStatus   = status.ProbeStatus
+	Answer        = status.Answer
+	Balancer      = status.Balancer
+	BudgetStatus  = status.BudgetStatus
+	Client        = status.Client
+	ConfigStatus  = status.ConfigStatus
+	HoldStatus    = status.HoldStatus
 	Obstacle      = balancer.Obstacle
 	ObstacleKind  = balancer.ObstacleKind
-	View          = api.View
+	View          = status.View
 	Sample        = page.Sample // of the history that the page draws
 	Page          = page.Page
 )

@@ -1,9 +1,9 @@
-// Package api contains what programs can read from the daemon: the Status, which is the
+// Package status contains what programs can read from the daemon: the Status, which is the
 // JSON of /status and of "pmcheck status --json", and the client that reads it. The
 // section on the status in the manual describes these structs.
 //
 // Fields are only ever added.
-package api
+package status
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package api_test
+package status_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func TestMemberURLAcceptsHostsOnly(t *testing.T) {
@@ -37,7 +37,7 @@ func TestMemberURLAcceptsHostsOnly(t *testing.T) {
 		{"m1\x1b[2J", ""},
 	} {
 		got := ""
-		u, err := api.MemberURL(tt.member)
+		u, err := status.MemberURL(tt.member)
 		if err == nil {
 			got = u.String()
 		}
@@ -61,12 +61,12 @@ func TestManyMembersAreAskedAFewAtATime(t *testing.T) {
 	}))
 	defer server.Close()
 	const pool = 400
-	hosts, clients := make([]string, pool), make([]api.Client, pool)
+	hosts, clients := make([]string, pool), make([]status.Client, pool)
 	for i := range hosts {
 		hosts[i], clients[i].URL = fmt.Sprint("m", i), server.URL
 	}
 	clients[7].URL = "http://127.0.0.1:1"
-	members := api.AskAll(t.Context(), hosts, clients)
+	members := status.AskAll(t.Context(), hosts, clients)
 	for i, m := range members {
 		if m.Host != hosts[i] || (m.Status == nil) != (i == 7) {
 			t.Errorf("member %d is %+v", i, m)

@@ -1,10 +1,10 @@
-package api_test
+package status_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func TestNamedFindsTheMembersThatMeanAHost(t *testing.T) {
@@ -24,7 +24,7 @@ func TestNamedFindsTheMembersThatMeanAHost(t *testing.T) {
 		{"no hosts", "m1/status javascript:alert(1)", "m1", ""},
 		{"no name", "m1 m2", "", ""},
 	} {
-		got := strings.Join(api.Named(strings.Fields(tt.fleet), strings.Fields(tt.names)), " ")
+		got := strings.Join(status.Named(strings.Fields(tt.fleet), strings.Fields(tt.names)), " ")
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}

@@ -1,4 +1,4 @@
-package render_test
+package show_test
 
 import (
 	"fmt"
@@ -9,52 +9,52 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // member returns a master that has been in service for three hours, or held since,
 // and what its balancers say of it.
-func member(host string, mode drain.Mode, views ...string) api.Member {
+func member(host string, mode drain.Mode, views ...string) status.Member {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	s := api.Status{Time: now, Services: []api.ServiceStatus{{
+	s := status.Status{Time: now, Services: []status.ServiceStatus{{
 		Name:         "server",
 		Mode:         mode,
-		Answer:       api.Answer{Code: 200},
+		Answer:       status.Answer{Code: 200},
 		ServingSince: now.Add(-3 * time.Hour),
 		Verdict:      check.Verdict{Health: check.Healthy, Reason: check.OK, Since: now.Add(-27 * time.Second)},
 	}}}
 	if mode != drain.Ready {
 		s.Services[0].Answer.Code = 503
-		s.Holds = []api.HoldStatus{{Hold: drain.Hold{Holder: "operator", Mode: mode}}}
+		s.Holds = []status.HoldStatus{{Hold: drain.Hold{Holder: "operator", Mode: mode}}}
 	}
 	for _, view := range views {
-		b := api.Balancer{Service: "server", Checks: 5, Interval: 2}
+		b := status.Balancer{Service: "server", Checks: 5, Interval: 2}
 		switch state, steps, _ := strings.Cut(view, " "); {
 		case view == "caller":
 			b.Checks = 1
 		case view != "silent":
-			b.View = &api.View{State: state}
+			b.View = &status.View{State: state}
 			if steps != "" {
 				b.View.Step, b.View.Steps = int(steps[0]-'0'), int(steps[2]-'0')
 			}
 		}
 		s.Balancers = append(s.Balancers, b)
 	}
-	return api.Member{Host: host, Status: &s}
+	return status.Member{Host: host, Status: &s}
 }
 
 func TestFleetIsATable(t *testing.T) {
 	ready, drained := drain.Ready, drain.Drain
 	announced := member("m8", ready, "UP")
 	guards := drain.Hold{Holder: "guard", Mode: drain.Drain, Leaving: drain.LeavingInTurn}
-	announced.Status.Holds = []api.HoldStatus{{Hold: guards}}
+	announced.Status.Holds = []status.HoldStatus{{Hold: guards}}
 	old := member("m9", ready)
 	old.Status.Services[0].ServingSince = time.Time{}
 	const refused = "the daemon does not answer on http://m3:9200: dial tcp 192.0.2.3:9200: connect: connection refused"
 	var b strings.Builder
-	render.Fleet(&b, []api.Member{
+	show.Fleet(&b, []status.Member{
 		member("m1", ready, "UP", "UP", "UP"),
 		member("m2.example.com", drained, "NOLB"),
 		{Host: "m3", Error: refused},
@@ -89,10 +89,10 @@ m3: ` + refused + `
 }
 
 func TestFleetMarksCodeThatDiffers(t *testing.T) {
-	pool := func(environments ...[]check.Environment) (members []api.Member) {
+	pool := func(environments ...[]check.Environment) (members []status.Member) {
 		for i, code := range environments {
 			m := member(fmt.Sprintf("m%d", i+1), drain.Ready)
-			m.Status.Services[0].Checks = []api.CheckStatus{
+			m.Status.Services[0].Checks = []status.CheckStatus{
 				{Finding: check.Finding{Check: check.CheckDisk}},
 				{Finding: check.Finding{Check: check.CheckCode, Code: code}},
 			}
@@ -110,7 +110,7 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 	const is = "is not that of most masters"
 	for _, tt := range []struct {
 		name    string
-		members []api.Member
+		members []status.Member
 		column  string
 		below   []string
 	}{
@@ -126,11 +126,11 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 			env("production=b", "test=c"),
 		), "a, a differs, b differs", []string{"m2: code of test " + is, "m3: code of production " + is}},
 		{"no status, and no id", append(pool(env("production=a"), env("production=")),
-			api.Member{Host: "m3", Error: "refused"}), "a, -, -", []string{"m3: refused"}},
+			status.Member{Host: "m3", Error: "refused"}), "a, -, -", []string{"m3: refused"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b strings.Builder
-			render.Fleet(&b, tt.members)
+			show.Fleet(&b, tt.members)
 			table, rest, _ := strings.Cut(b.String(), "\n\n")
 			column := map[string]string{}
 			at := strings.Index(table, "code")
@@ -156,19 +156,19 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 // A pool of a thousand masters has a row for each, those that are out first in the order of
 // the configuration, and its end fits on a screen.
 func TestFleetOfAThousandIsReadable(t *testing.T) {
-	var pool []api.Member
+	var pool []status.Member
 	for i := range 1000 {
 		m := member(fmt.Sprintf("m%04d", i), drain.Ready, "UP")
 		switch {
 		case i%10 == 3:
-			m = api.Member{Host: m.Host, Error: "timeout"}
+			m = status.Member{Host: m.Host, Error: "timeout"}
 		case i == 500:
 			m = member(m.Host, drain.Drain, "NOLB")
 		}
 		pool = append(pool, m)
 	}
 	var b strings.Builder
-	render.Fleet(&b, pool)
+	show.Fleet(&b, pool)
 	lines := strings.Split(strings.TrimSpace(squeeze(b.String())), "\n")
 	for at, want := range map[int]string{
 		1:    "m0003 - - - no status - - - -",

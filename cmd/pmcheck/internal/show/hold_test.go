@@ -1,10 +1,10 @@
-package render_test
+package show_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -21,7 +21,7 @@ func TestHoldThatIsLeavingIsDescribedOnOneLine(t *testing.T) {
 	}
 	want := "drain by guard, leaving (root): puppetserver is about to stop, until " +
 		until.Format("2006-01-02 15:04:05 MST") + " or reboot"
-	if got := render.Hold(hold); got != want {
+	if got := show.Hold(hold); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package render
+package show
 
 import (
 	"cmp"
@@ -10,14 +10,14 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Telling is what some balancers are told.
 type Telling struct {
-	api.Answer
+	status.Answer
 	// Balancers is how many are told this, and Asks what they ask for.
 	Balancers int      `json:"balancers"`
 	Asks      []string `json:"asks"`
@@ -25,13 +25,13 @@ type Telling struct {
 
 // Told returns what the balancers of a service are told, each by the codes that it chose, in the order of
 // the codes. Those that keep a master that is leaving are told the verdict.
-func Told(s api.Status, service string) (list []Telling) {
+func Told(s status.Status, service string) (list []Telling) {
 	v, _ := s.Service(service)
 	for _, b := range s.Balancers {
 		if b.Service != service || !b.Counts() {
 			continue
 		}
-		kept := slices.ContainsFunc(v.Keeps, func(o api.Obstacle) bool { return o.Concerns == b.Label() })
+		kept := slices.ContainsFunc(v.Keeps, func(o status.Obstacle) bool { return o.Concerns == b.Label() })
 		codes := answer.Codes{Drain: b.DrainCode, Maint: b.MaintCode}
 		told := answer.Decide(v.Mode, v.Verdict, codes, !kept)
 		at := slices.IndexFunc(list, func(t Telling) bool { return t.Answer == told })
@@ -62,14 +62,14 @@ type Toggle struct {
 	// InEffect reports whether the daemon acts on the change.
 	InEffect bool `json:"in_effect"`
 	// Answer is the new answer to a balancer that chose no codes; nil without a daemon.
-	Answer *api.Answer `json:"answer,omitempty"`
+	Answer *status.Answer `json:"answer,omitempty"`
 	// Told are the new answers to the balancers that ask.
 	Told  []Telling `json:"told,omitempty"`
 	Error string    `json:"error,omitempty"` // why it is not in effect
 	// Reached reports whether the goal was reached, and Obstacles what was
 	// in the way when the time was up.
-	Reached   *bool          `json:"reached,omitempty"`
-	Obstacles []api.Obstacle `json:"obstacles,omitempty"`
+	Reached   *bool             `json:"reached,omitempty"`
+	Obstacles []status.Obstacle `json:"obstacles,omitempty"`
 
 	// Tomorrow reports that the end was given as a time of day that has passed today.
 	Tomorrow bool `json:"-"`
@@ -95,7 +95,7 @@ func (t *Toggle) Write(w io.Writer, since time.Time) {
 	switch {
 	case t.InEffect:
 		fmt.Fprintf(w, "in effect: %s\n", t.told(since.Local().Format(time.TimeOnly)))
-	case strings.HasPrefix(t.Error, api.ErrNoDaemon.Error()):
+	case strings.HasPrefix(t.Error, status.ErrNoDaemon.Error()):
 		fmt.Fprintf(w, "not in effect yet: %s; it applies when the daemon starts\n", text.Printable(t.Error, maxLine))
 	default:
 		fmt.Fprintf(w, "not in effect: %s\n", text.Printable(t.Error, maxLine))
@@ -136,7 +136,7 @@ func (t *Toggle) writeKept(w io.Writer) {
 func (t *Toggle) told(since string) string {
 	switch len(t.Told) {
 	case 0:
-		asked := api.Balancer{Service: t.Service}
+		asked := status.Balancer{Service: t.Service}
 		return fmt.Sprintf("no balancer asks; one would be told %s (%s, since %s)",
 			answerText(*t.Answer), asked.Asks(), since)
 	case 1:
@@ -152,4 +152,4 @@ func (t *Toggle) told(since string) string {
 	return fmt.Sprintf("balancers are told %s, since %s", strings.Join(parts, ", "), since)
 }
 
-func answerText(a api.Answer) string { return fmt.Sprintf("%d %s", a.Code, a.Body) }
+func answerText(a status.Answer) string { return fmt.Sprintf("%d %s", a.Code, a.Body) }

@@ -1,4 +1,4 @@
-package render_test
+package show_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/render"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -30,13 +30,13 @@ func TestHoldIsPrintedWithoutControlCharacters(t *testing.T) {
 		Code:    drain.Unreadable,
 		Error:   nasty(),
 	}
-	for _, line := range []string{render.Hold(h), render.Held(h)} {
+	for _, line := range []string{show.Hold(h), show.Held(h)} {
 		assertPrintable(t, line)
 		if len(line) > 3500 {
 			t.Errorf("the line has %d bytes", len(line))
 		}
 	}
-	if line := render.Held(h); !strings.HasSuffix(line, `; mend or remove "/holds/a\x1b[2J\u009b31mb\nroot# "`) {
+	if line := show.Held(h); !strings.HasSuffix(line, `; mend or remove "/holds/a\x1b[2J\u009b31mb\nroot# "`) {
 		t.Errorf("%q does not name the file", line)
 	}
 }
@@ -53,7 +53,7 @@ func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 		Warning: errors.New(nasty()),
 	}
 	findings := []check.Finding{{Check: "jruby", State: check.StateWarn, Value: nasty(), Detail: nasty()}}
-	r := render.NewReport(check.Verdict{Health: check.Unknown, Detail: nasty()}, nasty(), result, findings)
+	r := show.NewReport(check.Verdict{Health: check.Unknown, Detail: nasty()}, nasty(), result, findings)
 	var out strings.Builder
 	r.Write(&out, time.Now())
 	for line := range strings.Lines(out.String()) {
@@ -66,7 +66,7 @@ func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 
 func TestProgressIsPrintedWithoutControlCharacters(t *testing.T) {
 	var out strings.Builder
-	p := render.NewProgress(&out)
+	p := show.NewProgress(&out)
 	p.Say(nasty())
 	p.Done(nasty())
 	assertPrintable(t, strings.TrimSuffix(out.String(), "\n"))

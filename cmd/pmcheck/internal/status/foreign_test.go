@@ -1,4 +1,4 @@
-package api_test
+package status_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 // hostile is a status whose texts, names and numbers are meant to do harm.
@@ -35,33 +35,33 @@ const hostile = `{
 
 func TestStatusFromADaemonIsPrintable(t *testing.T) {
 	long := strings.Repeat("x", 10<<10)
-	status := ask(t, fmt.Sprintf(hostile, long))
-	if len(status.Services) != 1 || status.Services[0].Name != "server" {
-		t.Errorf("the services are %+v", status.Services)
+	st := ask(t, fmt.Sprintf(hostile, long))
+	if len(st.Services) != 1 || st.Services[0].Name != "server" {
+		t.Errorf("the services are %+v", st.Services)
 	}
 	for _, tt := range []struct{ name, got, want string }{
-		{"certname", status.Certname, "m1; root# rm -rf /"},
-		{"hint", status.Services[0].Hint, "abc"},
-		{"body", status.Services[0].Answer.Body, "31mdrain"},
-		{"path", status.Holds[0].Path, "/a b"},
-		{"error", status.Holds[0].Error, "]0;title"},
-		{"node", status.Balancers[0].Label(), "lb1[5m"},
-		{"source", status.Balancers[0].Source.String(), "fe80::1%[2J"},
-		{"connection", status.Probe.Connections[0].String(), "[fe80::1%[2J]:80"},
-		{"config", status.Config.Error, "one; two[2J"},
+		{"certname", st.Certname, "m1; root# rm -rf /"},
+		{"hint", st.Services[0].Hint, "abc"},
+		{"body", st.Services[0].Answer.Body, "31mdrain"},
+		{"path", st.Holds[0].Path, "/a b"},
+		{"error", st.Holds[0].Error, "]0;title"},
+		{"node", st.Balancers[0].Label(), "lb1[5m"},
+		{"source", st.Balancers[0].Source.String(), "fe80::1%[2J"},
+		{"connection", st.Probe.Connections[0].String(), "[fe80::1%[2J]:80"},
+		{"config", st.Config.Error, "one; two[2J"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s is %q, want %q", tt.name, tt.got, tt.want)
 		}
 	}
-	b := status.Balancers[0]
+	b := st.Balancers[0]
 	if b.Interval != 1e9 || b.Checks != 0 || b.View.Weight != 0 || b.View.Sessions != 1<<53 {
 		t.Errorf("numbers are not bounded: %+v, %+v", b, b.View)
 	}
-	if status.Probe.Took != 0 || status.Services[0].Answer.Code != 0 || status.Revision != 7 {
-		t.Errorf("took %g, code %d, revision %d", status.Probe.Took, status.Services[0].Answer.Code, status.Revision)
+	if st.Probe.Took != 0 || st.Services[0].Answer.Code != 0 || st.Revision != 7 {
+		t.Errorf("took %g, code %d, revision %d", st.Probe.Took, st.Services[0].Answer.Code, st.Revision)
 	}
-	if n := len(status.Holds[0].Holder); n != 1000 {
+	if n := len(st.Holds[0].Holder); n != 1000 {
 		t.Errorf("a name has %d bytes", n)
 	}
 }
@@ -89,7 +89,7 @@ func TestEachFieldOfAStatusIsMadePrintable(t *testing.T) {
 			t.Errorf("%s is a %s, which Printable does not know", path, typ)
 		}
 	}
-	walk("Status", reflect.TypeFor[api.Status]())
+	walk("Status", reflect.TypeFor[status.Status]())
 }
 
 func TestErrorsOfTheClientArePrintable(t *testing.T) {
@@ -117,7 +117,7 @@ func TestErrorsOfTheClientArePrintable(t *testing.T) {
 				io.WriteString(conn, tt.answer)
 				conn.Close()
 			}()
-			_, err = api.Client{URL: "http://" + l.Addr().String()}.Status(t.Context())
+			_, err = status.Client{URL: "http://" + l.Addr().String()}.Status(t.Context())
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -134,15 +134,15 @@ func reply(body string) string {
 }
 
 // ask returns the status that a client reads from a daemon that answers body.
-func ask(t *testing.T, body string) api.Status {
+func ask(t *testing.T, body string) status.Status {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, body)
 	}))
 	defer server.Close()
-	status, err := api.Client{URL: server.URL}.Status(t.Context())
+	st, err := status.Client{URL: server.URL}.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return status
+	return st
 }

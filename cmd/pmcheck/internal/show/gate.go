@@ -1,14 +1,14 @@
-package render
+package show
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 // gateText returns the gate on one line; "" if none runs on the host.
-func gateText(g *api.GateStatus, now time.Time) string {
+func gateText(g *status.GateStatus, now time.Time) string {
 	switch {
 	case g == nil:
 		return ""

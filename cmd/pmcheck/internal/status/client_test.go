@@ -1,4 +1,4 @@
-package api_test
+package status_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 // A refusal of pmcheck names the setting that would allow it. Other bodies are not
@@ -28,7 +28,7 @@ func TestRefusalIsQuotedIfPrintable(t *testing.T) {
 				http.Error(w, tt.body, http.StatusForbidden)
 			}))
 			defer server.Close()
-			_, err := api.Client{URL: server.URL}.Status(t.Context())
+			_, err := status.Client{URL: server.URL}.Status(t.Context())
 			if want := server.URL + tt.want; err == nil || err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}
@@ -48,7 +48,7 @@ func TestADaemonThatHangsInItsAnswerDoesNotAnswer(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(hangs)
-	if _, err := (api.Client{URL: server.URL}).Status(ctx); !errors.Is(err, api.ErrNoDaemon) {
+	if _, err := (status.Client{URL: server.URL}).Status(ctx); !errors.Is(err, status.ErrNoDaemon) {
 		t.Errorf("%v, want ErrNoDaemon", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestHostileStatusIsRefusedBeforeItIsDecoded(t *testing.T) {
 		defer master.Close()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := api.Client{URL: master.URL}.Status(t.Context())
+		_, err := status.Client{URL: master.URL}.Status(t.Context())
 		runtime.ReadMemStats(&after)
 		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || used > 32 {
 			t.Errorf("%s: %v, after %d MiB; want an error and at most 32", name, err, used)

@@ -1,4 +1,4 @@
-package api_test
+package status_test
 
 import (
 	"net"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 // A user whose connections fill the queue of the socket does not keep a command out.
@@ -42,7 +42,7 @@ func TestAFullQueueIsWaitedFor(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() {
 		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	})
-	if _, err := (api.Client{Socket: path}).Status(t.Context()); err != nil {
+	if _, err := (status.Client{Socket: path}).Status(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package render
+package show
 
 import (
 	"cmp"
@@ -11,20 +11,20 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Fleet writes a pool as a table, the masters that are out first. Below it are code that
 // differs, errors, which are too long for a column, and as the last line the pool in short:
 // the end of a long table is what remains on a terminal.
-func Fleet(w io.Writer, members []api.Member) {
+func Fleet(w io.Writer, members []status.Member) {
 	members = slices.Clone(members)
-	slices.SortStableFunc(members, func(a, b api.Member) int { return cmp.Compare(inService(a), inService(b)) })
+	slices.SortStableFunc(members, func(a, b status.Member) int { return cmp.Compare(inService(a), inService(b)) })
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	cell := func(string) string { return "" } // of the column of slots, which only a budget has
-	if slices.ContainsFunc(members, func(m api.Member) bool { return m.Status != nil && m.Status.Budget != nil }) {
+	if slices.ContainsFunc(members, func(m status.Member) bool { return m.Status != nil && m.Status.Budget != nil }) {
 		cell = func(s string) string { return s + "\t" }
 	}
 	fmt.Fprintf(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\t%sholds\n", cell("slot"))
@@ -61,7 +61,7 @@ func Fleet(w io.Writer, members []api.Member) {
 const maxListed = 19
 
 // inService returns 1 for a master that balancers are told to use, otherwise 0.
-func inService(m api.Member) int {
+func inService(m status.Member) int {
 	if m.Serves() {
 		return 1
 	}
@@ -73,7 +73,7 @@ const maxDifference = 400
 
 // viewsText counts the views that balancers have of a master, the worst first:
 // "DOWN 1/2, 2 UP".
-func viewsText(balancers []api.Balancer) string {
+func viewsText(balancers []status.Balancer) string {
 	count := map[string]int{}
 	for i := range balancers {
 		switch b := &balancers[i]; {
@@ -111,7 +111,7 @@ func Verdict(v check.Verdict) string {
 	return string(v.Health) + ": " + string(v.Reason)
 }
 
-func poolText(s api.ServiceStatus) string {
+func poolText(s status.ServiceStatus) string {
 	if pool, _ := s.Pool(); pool != nil {
 		return fmt.Sprintf("%d/%d free", pool.Free, pool.Size)
 	}
@@ -120,7 +120,7 @@ func poolText(s api.ServiceStatus) string {
 
 // codeText returns the id of the code of the environment production, or of the first
 // one if there is no production. Masters with the same id have the same code.
-func codeText(m api.Member) string {
+func codeText(m status.Member) string {
 	id := ""
 	for i, e := range deployed(m) {
 		if i == 0 || e.Name == "production" {
@@ -132,7 +132,7 @@ func codeText(m api.Member) string {
 
 // deployed returns the environments of a member that say which code they have; none without a
 // status.
-func deployed(m api.Member) (list []check.Environment) {
+func deployed(m status.Member) (list []check.Environment) {
 	if m.Status == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func deployed(m api.Member) (list []check.Environment) {
 type codes map[string]map[string]int
 
 // mostCode counts the code of a pool.
-func mostCode(members []api.Member) codes {
+func mostCode(members []status.Member) codes {
 	c := codes{}
 	for _, m := range members {
 		for _, e := range deployed(m) {
@@ -167,7 +167,7 @@ func mostCode(members []api.Member) codes {
 // otherwise returns the environments of a member that do not have the code of more than half of
 // the masters with that environment. Clocks have no part in it: a deployment that is under way
 // shows, and so does a pair of masters that differ, both of them.
-func (c codes) otherwise(m api.Member) (environments []string) {
+func (c codes) otherwise(m status.Member) (environments []string) {
 	for _, e := range deployed(m) {
 		total := 0
 		for _, masters := range c[e.Name] {
@@ -180,7 +180,7 @@ func (c codes) otherwise(m api.Member) (environments []string) {
 	return environments
 }
 
-func holdersText(holds []api.HoldStatus) string {
+func holdersText(holds []status.HoldStatus) string {
 	var names []string
 	for _, h := range holds {
 		name := h.Holder
@@ -193,7 +193,7 @@ func holdersText(holds []api.HoldStatus) string {
 }
 
 // FleetScreen returns the status of a pool as a screen of Watch.
-func FleetScreen(members []api.Member) Screen {
+func FleetScreen(members []status.Member) Screen {
 	var b strings.Builder
 	Fleet(&b, members)
 	return Screen{Text: b.String(), Line: fleetLine(members)}
@@ -201,7 +201,7 @@ func FleetScreen(members []api.Member) Screen {
 
 // fleetLine returns a pool on one line: how many masters serve, and those that do not, or
 // not well.
-func fleetLine(members []api.Member) string {
+func fleetLine(members []status.Member) string {
 	serving := 0
 	var others []string
 	for _, m := range members {

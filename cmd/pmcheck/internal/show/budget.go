@@ -1,4 +1,4 @@
-package render
+package show
 
 import (
 	"cmp"
@@ -9,14 +9,14 @@ import (
 	"text/tabwriter"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 // Budget writes the masters that are out, as the database sees them.
 func Budget(w io.Writer, settings config.Budget, v budget.View) {
-	b := api.BudgetStatus{Pool: settings.Pool}
+	b := status.BudgetStatus{Pool: settings.Pool}
 	b.Take(v)
 	fmt.Fprintf(w, "pool %s: %d out, %d allowed\n", b.Pool, b.Out, b.Allowed)
 	if len(b.Slots) == 0 {
@@ -31,7 +31,7 @@ func Budget(w io.Writer, settings config.Budget, v budget.View) {
 	t.Flush()
 }
 
-func slotNotes(s api.Slot) string {
+func slotNotes(s status.Slot) string {
 	var notes []string
 	for _, n := range []struct {
 		is   bool
@@ -45,23 +45,23 @@ func slotNotes(s api.Slot) string {
 }
 
 // printBudget writes the budget into a status.
-func printBudget(w io.Writer, status api.Status) {
-	b := status.Budget
+func printBudget(w io.Writer, st status.Status) {
+	b := st.Budget
 	if b == nil {
 		return
 	}
 	state := ""
 	if !b.Reachable {
-		state = ", not reachable since " + when(b.Since, status.Time)
+		state = ", not reachable since " + when(b.Since, st.Time)
 	}
 	fmt.Fprintf(w, "budget\tpool %s, %d out, %d allowed%s\n", b.Pool, b.Out, b.Allowed, state)
 	for _, s := range b.Slots {
-		fmt.Fprintf(w, "  slot\t%s\n", s.At(status.Time))
+		fmt.Fprintf(w, "  slot\t%s\n", s.At(st.Time))
 	}
 }
 
 // slotText is the slot of a master in the table of a pool.
-func slotText(b *api.BudgetStatus) string {
+func slotText(b *status.BudgetStatus) string {
 	switch {
 	case b == nil:
 		return "-"
@@ -69,7 +69,7 @@ func slotText(b *api.BudgetStatus) string {
 		return "not known"
 	case !b.Held:
 		return "none"
-	case slices.ContainsFunc(b.Slots, func(s api.Slot) bool { return s.Own && s.Forced }):
+	case slices.ContainsFunc(b.Slots, func(s status.Slot) bool { return s.Own && s.Forced }):
 		return "forced"
 	}
 	return "held"

@@ -1,4 +1,4 @@
-package render
+package show
 
 import (
 	"fmt"
@@ -8,18 +8,18 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/api"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 // Report is what "pmcheck check" found, and its JSON.
 type Report struct {
-	Health check.Health      `json:"health"`
-	Reason check.Reason      `json:"reason"`
-	Side   check.Side        `json:"side,omitempty"` // which side the fault of the probe is on
-	Detail string            `json:"detail,omitempty"`
-	Hint   string            `json:"hint,omitempty"`
-	Checks []api.CheckStatus `json:"checks"`
-	Probe  api.ProbeStatus   `json:"probe"`
+	Health check.Health         `json:"health"`
+	Reason check.Reason         `json:"reason"`
+	Side   check.Side           `json:"side,omitempty"` // which side the fault of the probe is on
+	Detail string               `json:"detail,omitempty"`
+	Hint   string               `json:"hint,omitempty"`
+	Checks []status.CheckStatus `json:"checks"`
+	Probe  status.ProbeStatus   `json:"probe"`
 
 	warning string
 }
@@ -32,8 +32,8 @@ func NewReport(v check.Verdict, address string, result check.Result, findings []
 		Reason: v.Reason,
 		Detail: v.Detail,
 		Hint:   v.Reason.Hint(),
-		Checks: api.NewCheckStatuses(findings),
-		Probe:  api.NewProbeStatus(address, result),
+		Checks: status.NewCheckStatuses(findings),
+		Probe:  status.NewProbeStatus(address, result),
 	}
 	if result.Fault != nil {
 		r.Side = result.Fault.Reason.Side()
@@ -41,7 +41,7 @@ func NewReport(v check.Verdict, address string, result check.Result, findings []
 	if result.Warning != nil {
 		r.warning = text.Printable("not all files are in use: "+result.Warning.Error(), maxLine)
 	}
-	api.Printable(&r)
+	status.Printable(&r)
 	return r
 }
 
@@ -60,7 +60,7 @@ func (r Report) Write(w io.Writer, now time.Time) {
 	p := r.Probe
 	row(t, "asked", p.URL)
 	if p.HTTP != 0 {
-		took := api.Seconds(p.Took).Round(time.Millisecond / 10)
+		took := status.Seconds(p.Took).Round(time.Millisecond / 10)
 		row(t, "answer", fmt.Sprintf("HTTP status %d in %s, handshake included", p.HTTP, took))
 	}
 	if p.TLS != nil {
