@@ -24,7 +24,7 @@ const Serving = "Puppet Server is running."
 //
 //	mode    spare   verdict serves   answer
 //	ready   any     yes              200 Puppet Server is running.
-//	ready   any     no               503 verdict: reason
+//	ready   any     no               the code for unhealthy, 503 by default; body verdict: reason
 //	drain   yes     any              the code for drain, 503 by default; body drain
 //	maint   yes     any              the code for maint, 503 by default; body maint
 //	drain   no      any              as ready
@@ -35,7 +35,8 @@ const Serving = "Puppet Server is running."
 //
 // A code below 400 means healthy to a balancer, and comes with the body of a good
 // answer. A balancer that chooses such a code for a mode asks for the verdict only, and
-// gets the code only while the verdict serves.
+// gets the code only while the verdict serves. One that chooses such a code for unhealthy asks
+// for the hold only.
 func Decide(mode drain.Mode, v check.Verdict, codes Codes, spare bool) Answer {
 	code := http.StatusOK
 	switch mode {
@@ -48,8 +49,10 @@ func Decide(mode drain.Mode, v check.Verdict, codes Codes, spare bool) Answer {
 	switch {
 	case code >= http.StatusBadRequest && spare:
 		return Answer{Code: code, Body: string(mode)}
+	case !v.Health.Serves() && codes.ForUnhealthy() >= http.StatusBadRequest:
+		return Answer{Code: codes.ForUnhealthy(), Body: string(v.Health) + ": " + string(v.Reason)}
 	case !v.Health.Serves():
-		return Answer{Code: http.StatusServiceUnavailable, Body: string(v.Health) + ": " + string(v.Reason)}
+		return Answer{Code: codes.Unhealthy, Body: Serving}
 	}
 	if !spare {
 		code = http.StatusOK

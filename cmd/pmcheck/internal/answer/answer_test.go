@@ -13,6 +13,7 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 	none := Codes{}
 	graceful := Codes{Drain: 404}
 	healthOnly := Codes{Drain: 200, Maint: 200}
+	holdOnly := Codes{Drain: 404, Unhealthy: 200}
 	down := "unhealthy: refused"
 	tests := []struct {
 		mode   drain.Mode
@@ -43,6 +44,11 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		{drain.Maint, check.Unknown, healthOnly, Answer{503, "unknown: refused"}},
 		{drain.Drain, check.Unhealthy, Codes{Drain: 399}, Answer{503, down}},
 		{drain.Drain, check.Healthy, Codes{Drain: 599}, Answer{599, "drain"}},
+		{drain.Ready, check.Unhealthy, holdOnly, Answer{200, Serving}},
+		{drain.Ready, check.Unknown, holdOnly, Answer{200, Serving}},
+		{drain.Ready, check.Warming, Codes{Unhealthy: 500}, Answer{500, "warming: refused"}},
+		{drain.Drain, check.Unhealthy, holdOnly, Answer{404, "drain"}},
+		{drain.Maint, check.Unhealthy, holdOnly, Answer{503, "maint"}},
 		{drain.Drain, check.Busy, none, Answer{503, "drain"}},
 		{drain.Drain, check.Busy, graceful, Answer{404, "drain"}},
 		{drain.Drain, check.Busy, Codes{Drain: 201}, Answer{201, Serving}},
@@ -70,6 +76,7 @@ func TestParseCodesIsStrict(t *testing.T) {
 		{"drain=404", Codes{Drain: 404}, true},
 		{"drain=200&maint=599", Codes{Drain: 200, Maint: 599}, true},
 		{"drain=404&maint=404", Codes{Drain: 404, Maint: 404}, true},
+		{"drain=404&unhealthy=200", Codes{Drain: 404, Unhealthy: 200}, true},
 		{"busy=503", Codes{}, false},
 		{"drain=199", Codes{}, false},
 		{"drain=600", Codes{}, false},

@@ -8,10 +8,11 @@ import (
 )
 
 // Codes are the status codes that a balancer chose. The zero value means 503
-// for both modes.
+// for all of them.
 type Codes struct {
-	Drain int // while the mode is drain
-	Maint int // while the mode is maint
+	Drain     int // while the mode is drain
+	Maint     int // while the mode is maint
+	Unhealthy int // while the verdict does not serve
 }
 
 // ForDrain returns the code for drain, with the default in place of zero.
@@ -19,6 +20,9 @@ func (c Codes) ForDrain() int { return cmp.Or(c.Drain, http.StatusServiceUnavail
 
 // ForMaint returns the code for maint, with the default in place of zero.
 func (c Codes) ForMaint() int { return cmp.Or(c.Maint, http.StatusServiceUnavailable) }
+
+// ForUnhealthy returns the code for a verdict that does not serve, with the default in place of zero.
+func (c Codes) ForUnhealthy() int { return cmp.Or(c.Unhealthy, http.StatusServiceUnavailable) }
 
 // ParseCodes parses the query of a balancer's request. The problem is empty if the
 // query is well formed; it never repeats what the client sent.
@@ -37,8 +41,10 @@ func ParseCodes(query string) (codes Codes, problem string) {
 			into = &codes.Drain
 		case "maint":
 			into = &codes.Maint
+		case "unhealthy":
+			into = &codes.Unhealthy
 		default:
-			return Codes{}, "unknown parameter: use drain or maint"
+			return Codes{}, "unknown parameter: use drain, maint or unhealthy"
 		}
 		if len(list) != 1 {
 			return Codes{}, "parameter given more than once"

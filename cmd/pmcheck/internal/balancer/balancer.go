@@ -48,10 +48,11 @@ type Balancer struct {
 	Service string     `json:"service"`
 	Seen    time.Time  `json:"seen"`   // the last check
 	Checks  int64      `json:"checks"` // since the first, or since it came back
-	// DrainCode and MaintCode are the status codes that it chose for a held
-	// master. A code below 400 hides the hold from it.
-	DrainCode int `json:"drain_code"`
-	MaintCode int `json:"maint_code"`
+	// DrainCode, MaintCode and UnhealthyCode are the status codes that it chose. One below 400
+	// hides the hold, or the verdict, from it.
+	DrainCode     int `json:"drain_code"`
+	MaintCode     int `json:"maint_code"`
+	UnhealthyCode int `json:"unhealthy_code"`
 	// Interval is the time between its checks in seconds, smoothed; 0 after a
 	// single one.
 	Interval float64 `json:"interval_seconds"`
@@ -140,12 +141,13 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 
 // Check is a balancer's request.
 type Check struct {
-	Source    netip.Addr
-	Service   string
-	DrainCode int
-	MaintCode int
-	View      string // the header StateHeader; empty if there was none
-	Listed    bool   // the setting balancers contains the client's network
+	Source        netip.Addr
+	Service       string
+	DrainCode     int
+	MaintCode     int
+	UnhealthyCode int
+	View          string // the header StateHeader; empty if there was none
+	Listed        bool   // the setting balancers contains the client's network
 }
 
 // Label returns the name of the balancer in messages.
@@ -171,6 +173,11 @@ func (b *Balancer) Hides(mode drain.Mode) bool {
 	return code < http.StatusBadRequest
 }
 
+// Codes returns the codes that the balancer chose.
+func (b *Balancer) Codes() answer.Codes {
+	return answer.Codes{Drain: b.DrainCode, Maint: b.MaintCode, Unhealthy: b.UnhealthyCode}
+}
+
 // Asks returns what the balancer asks for: the path, with the codes that it chose in
 // place of the usual ones.
 func (b *Balancer) Asks() string {
@@ -182,6 +189,7 @@ func (b *Balancer) Asks() string {
 	}
 	add("drain", b.DrainCode)
 	add("maint", b.MaintCode)
+	add("unhealthy", b.UnhealthyCode)
 	asked := url.URL{Path: "/" + b.Service, RawQuery: chosen.Encode()}
 	if b.Service == monitor.Server {
 		asked.Path = "/"

@@ -35,13 +35,13 @@ type Tracker struct {
 type key struct {
 	source              netip.Addr
 	node, name, service string
-	drain, maint        int // the codes of a balancer without a name
+	codes               answer.Codes // of a balancer without a name
 }
 
 // withCodes returns the key with the codes of a balancer, unless it has a name.
-func (k key) withCodes(drain, maint int) key {
+func (k key) withCodes(codes answer.Codes) key {
 	if k.name == "" && k.node == "" {
-		k.drain, k.maint = drain, maint
+		k.codes = codes
 	}
 	return k
 }
@@ -109,7 +109,7 @@ func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 			view, k.node, k.name = v, v.node, v.name
 		}
 	}
-	k = k.withCodes(c.DrainCode, c.MaintCode)
+	k = k.withCodes(answer.Codes{Drain: c.DrainCode, Maint: c.MaintCode, Unhealthy: c.UnhealthyCode})
 	if b = t.list[k]; b == nil {
 		if b = t.admit(k, c.Listed, now); b == nil {
 			return nil, nil
@@ -125,7 +125,7 @@ func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 	}
 	before = b.View
 	b.Seen, b.View, b.Listed = now, view, c.Listed
-	b.DrainCode, b.MaintCode = c.DrainCode, c.MaintCode
+	b.DrainCode, b.MaintCode, b.UnhealthyCode = c.DrainCode, c.MaintCode, c.UnhealthyCode
 	if view != nil {
 		b.observe(before, view, now)
 	}
@@ -184,7 +184,7 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	defer t.mu.Unlock()
 	for _, b := range list {
 		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
-		k = k.withCodes(b.DrainCode, b.MaintCode)
+		k = k.withCodes(b.Codes())
 		if b.Seen.After(now) { // the clock was set back
 			b.Seen = now
 		}
@@ -251,7 +251,8 @@ func (t *Tracker) all() []Balancer {
 	slices.SortFunc(list, func(x, y Balancer) int {
 		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),
 			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Service, y.Service),
-			cmp.Compare(x.DrainCode, y.DrainCode), cmp.Compare(x.MaintCode, y.MaintCode))
+			cmp.Compare(x.DrainCode, y.DrainCode), cmp.Compare(x.MaintCode, y.MaintCode),
+			cmp.Compare(x.UnhealthyCode, y.UnhealthyCode))
 	})
 	return list
 }

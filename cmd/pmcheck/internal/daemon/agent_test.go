@@ -44,7 +44,7 @@ func TestEachRequestHasItsAnswer(t *testing.T) {
 		{"trailing slash", "GET /server/ HTTP/1.0\r\n\r\n", 400, "unknown path"},
 		{"asterisk", "OPTIONS * HTTP/1.0\r\n\r\n", 400, "unknown path"},
 		{"malformed code", "GET /?drain=4o4 HTTP/1.0\r\n\r\n", 400, "a status code is a number from 200 to 599"},
-		{"misspelt parameter", "GET /?drian=404 HTTP/1.0\r\n\r\n", 400, "unknown parameter: use drain or maint"},
+		{"misspelt parameter", "GET /?drian=404 HTTP/1.0\r\n\r\n", 400, "unknown parameter: use drain, maint or unhealthy"},
 		{"POST", "POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi", 405, "method not allowed"},
 		{"DELETE", "DELETE /server HTTP/1.0\r\n\r\n", 405, "method not allowed"},
 		{"not HTTP", "hello\r\n\r\n", 400, "400 Bad Request"},

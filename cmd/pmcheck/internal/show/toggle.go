@@ -32,8 +32,7 @@ func Told(s status.Status, service string) (list []Telling) {
 			continue
 		}
 		kept := slices.ContainsFunc(v.Keeps, func(o status.Obstacle) bool { return o.Concerns == b.Label() })
-		codes := answer.Codes{Drain: b.DrainCode, Maint: b.MaintCode}
-		told := answer.Decide(v.Mode, v.Verdict, codes, !kept)
+		told := answer.Decide(v.Mode, v.Verdict, b.Codes(), !kept)
 		at := slices.IndexFunc(list, func(t Telling) bool { return t.Answer == told })
 		if at < 0 {
 			at, list = len(list), append(list, Telling{Answer: told})
