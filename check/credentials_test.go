@@ -52,7 +52,7 @@ func TestBadFilesAreNoFault(t *testing.T) {
 		{"missing", func(t *testing.T, f puppetclient.Files) { os.Remove(f.Key) }, "no such file"},
 		{"directory", func(t *testing.T, f puppetclient.Files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) },
 			"is a directory"},
-		{"huge", func(t *testing.T, f puppetclient.Files) { os.Truncate(f.CRL, 1<<30) }, "larger than 32 MiB"},
+		{"huge", func(t *testing.T, f puppetclient.Files) { os.Truncate(f.CRL, 1<<30) }, "larger than 8 MiB"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 )
 
 // maxFile bounds what is read of any one PEM file. A CRL entry takes about 40
-// bytes, so this leaves room for several hundred thousand revoked agents.
-const maxFile = 32 << 20
+// bytes, so this leaves room for some 200,000 revoked agents, which take some 300 MiB of memory.
+const maxFile = 8 << 20
 
 // Files names the PEM files of a probe, as Puppet lays them out.
 type Files struct {
