@@ -1,10 +1,7 @@
 // Package faults contains only tests. They inject real faults into a master on its own host,
 // with pmcheck installed from its package and HAProxy in front of it.
 //
-// Each fault is a row of a table: what pmcheck and HAProxy reported and how soon, what
-// ended the fault, and how long it took until the master was back in service. A row fails
-// if pmcheck gives another answer, answers 200 again while the fault lasts, or does not
-// answer 200 after its end. make faults prints the whole table, and make proof writes it to
-// packaging/doc/proof.md. notInjected lists the faults that cannot be injected on one
-// machine without a container engine. make test-all runs the rows that take only seconds.
+// Each fault is a row of a table. A row fails if pmcheck gives another answer than it names, answers 200
+// again while the fault lasts, or does not answer 200 after its end. make faults prints the whole table, and
+// make proof writes it to packaging/doc/proof.md. make test-all runs the rows that take only seconds.
 package faults

@@ -17,10 +17,8 @@ type fault struct {
 	area, name string
 	// inject makes it happen and returns once it has happened.
 	inject func(*faultSite)
-	// mend ends it; nil is for a fault that ends by itself. by says in a few words what
-	// ended it.
+	// mend ends it; nil is for a fault that ends by itself.
 	mend func(*faultSite)
-	by   string
 	// said lists the answers that balancers may get, such as "503 unhealthy: refused": more
 	// than one if the answer depends on what pmcheck notices first. It is nil for a fault
 	// that must not keep agents away: all answers are 200.
@@ -72,7 +70,7 @@ func (s *faultSite) test(f fault) {
 	f.inject(s)
 	if f.said != nil {
 		r.answer = answers.WaitOne(f.said, r.began, f.within)
-		r.state = states.WaitOne([]string{f.haproxy}, r.began, 15*time.Second)
+		states.WaitOne([]string{f.haproxy}, r.began, 15*time.Second)
 	}
 	if f.said != nil && f.mend == nil {
 		r.mended = r.answer.At
@@ -82,7 +80,7 @@ func (s *faultSite) test(f fault) {
 	}
 	mend()
 	r.back = answers.WaitOne([]string{lab.ServingResponse}, r.mended, max(f.back, 5*time.Second))
-	r.up = states.WaitOne([]string{"UP"}, r.mended, max(f.back, 5*time.Second)+15*time.Second)
+	states.WaitOne([]string{"UP"}, r.mended, max(f.back, 5*time.Second)+15*time.Second)
 	answers.Stop()
 	states.Stop()
 	s.t.Logf("answers of pmcheck: %s; status in HAProxy: %s", answers, states)

@@ -79,10 +79,9 @@ func configure(yaml string) func(*faultSite) {
 // hostFaults returns faults of disks, CPUs, memory and the system's own services.
 func hostFaults() []fault {
 	const (
-		full      = "503 unhealthy: disk-full"
-		vardir    = "/var/lib/puppetserver"
-		codedir   = "/etc/puppet/code"
-		unmounted = "the file system unmounted"
+		full    = "503 unhealthy: disk-full"
+		vardir  = "/var/lib/puppetserver"
+		codedir = "/etc/puppet/code"
 	)
 	look := 18 * time.Second // free space is read every 15 s, and the script takes a while
 	faults := []fault{
@@ -92,7 +91,6 @@ func hostFaults() []fault {
 			haproxy: "DOWN",
 			within:  look,
 			back:    look,
-			by:      unmounted,
 			inject:  mounted(vardir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"),
 			mend:    unmount(vardir),
 		},
@@ -102,7 +100,6 @@ func hostFaults() []fault {
 			haproxy: "DOWN",
 			within:  look,
 			back:    look,
-			by:      unmounted,
 			long:    true,
 			inject:  mounted(vardir, "size=80m", "mount -o remount,ro "+vardir),
 			mend:    unmount(vardir),
@@ -113,7 +110,6 @@ func hostFaults() []fault {
 			haproxy: "DOWN",
 			within:  look,
 			back:    look,
-			by:      unmounted,
 			long:    true,
 			inject:  mounted(vardir, "size=80m,nr_inodes=2000", "! (seq 3000 | xargs touch) 2>/dev/null"),
 			mend:    unmount(vardir),
@@ -178,7 +174,6 @@ timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald;
 			haproxy: "NOLB",
 			within:  2 * time.Second,
 			long:    true,
-			by:      "`pmcheck ready`",
 			inject:  sh("pmcheck drain --force"),
 			mend:    sh("pmcheck ready"),
 		},
@@ -197,7 +192,6 @@ func powerFaults() []fault {
 			within:  leaveTime,
 			back:    4 * time.Minute,
 			long:    true,
-			by:      "power on",
 			inject:  sh("systemctl --no-block poweroff"),
 			mend: func(s *faultSite) {
 				s.Host.Poweroff() // waits until the host is off
@@ -211,7 +205,6 @@ func powerFaults() []fault {
 			within:  4 * time.Second,
 			back:    4 * time.Minute,
 			long:    true,
-			by:      "power on",
 			inject:  func(s *faultSite) { s.Host.Crash() },
 			mend:    func(s *faultSite) { s.Host.PowerOn() },
 		},

@@ -32,9 +32,9 @@ func jvmFaults() []fault {
 	return []fault{
 		{area: "JVM", name: "killed (`kill -9`)", inject: killJVM,
 			said: []string{lost, refused, failed, starting, crashed}, haproxy: "DOWN", within: time.Second,
-			back: startTime, by: "systemd"},
+			back: startTime},
 		{area: "JVM", name: "stopped (`kill -STOP`)", inject: signalJVM("STOP"), mend: signalJVM("CONT"),
-			said: []string{silent}, haproxy: "DOWN", within: unanswered, back: 4 * time.Second, by: "`kill -CONT`"},
+			said: []string{silent}, haproxy: "DOWN", within: unanswered, back: 4 * time.Second},
 		{
 			area:    "JVM",
 			name:    "no file descriptors left",
@@ -45,7 +45,6 @@ func jvmFaults() []fault {
 			haproxy: "DOWN",
 			within:  38 * time.Second,
 			back:    10 * time.Second,
-			by:      "the limit raised",
 		},
 		{
 			area:    "JVM",
@@ -57,7 +56,6 @@ func jvmFaults() []fault {
 			haproxy: "DOWN",
 			within:  time.Minute,
 			back:    startTime,
-			by:      "systemd",
 		},
 		{
 			area:    "JVM",
@@ -70,7 +68,6 @@ func jvmFaults() []fault {
 			within:  time.Second,
 			lasts:   15 * time.Second,
 			back:    startTime,
-			by:      "`JAVA_ARGS`, `systemctl restart`",
 		},
 		{
 			area:    "JVM",
@@ -83,7 +80,6 @@ func jvmFaults() []fault {
 			within:  time.Second,
 			lasts:   5 * time.Second,
 			back:    startTime,
-			by:      "`JAVA_ARGS`, `systemctl restart`",
 		},
 	}
 }

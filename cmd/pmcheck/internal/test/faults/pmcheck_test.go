@@ -22,7 +22,6 @@ func pmcheckFaults() []fault {
 			within:  4 * time.Second,
 			back:    20 * time.Second,
 			long:    true,
-			by:      "the watchdog",
 			inject:  sh("systemctl kill --signal=STOP pmcheck"),
 		},
 		{name: "a second daemon by hand: refuses", long: true, inject: sh(`
@@ -72,11 +71,11 @@ mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
 			inject: sh(`umask 0; echo '{"mode": "drain"}' >` + holds + `/torn.json`)},
 	}
 	for i := range faults {
-		faults[i].mend, faults[i].by = sh("pmcheck ready --hold torn"), "`pmcheck ready --hold`"
+		faults[i].mend = sh("pmcheck ready --hold torn")
 	}
 	faults = append(faults,
 		fault{name: "10,000 files among the holds", inject: sh("cd /run/pmcheck/holds; seq 10000 | xargs touch"), long: true,
-			mend: sh("cd /run/pmcheck/holds; seq 10000 | xargs rm"), by: "the files removed"})
+			mend: sh("cd /run/pmcheck/holds; seq 10000 | xargs rm")})
 	return heldOut(faults)
 }
 
@@ -89,26 +88,22 @@ func directoryFaults() []fault {
 			name:   "directory of holds replaced",
 			inject: sh("cd " + state + "; mv holds was; mkdir holds"),
 			mend:   sh("systemctl reload pmcheck"),
-			by:     "`systemctl reload pmcheck`",
 		},
 		{
 			name:   "directory of holds deleted",
 			inject: sh("rm -r " + holds),
 			mend:   again,
-			by:     "`pmcheck ready`, and a reload of pmcheck",
 			long:   true,
 		},
 		{
 			name:   "a file system mounted over the holds", // for which the kernel sends no event
 			inject: sh("mount -t tmpfs -o mode=755 tmpfs " + holds),
 			mend:   sh("umount " + holds),
-			by:     "the file system unmounted",
 		},
 		{
 			name:   "file system of the holds unmounted",
 			inject: sh("umount --lazy " + state),
 			mend:   again,
-			by:     "`pmcheck ready`, and a reload of pmcheck",
 			long:   true,
 		},
 	}

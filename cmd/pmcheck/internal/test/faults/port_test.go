@@ -56,7 +56,7 @@ func portFaults() []fault {
 	for i := range faults {
 		f := &faults[i]
 		f.area, f.name, f.haproxy, f.back = "JVM", "port 8140 taken: "+f.name, "DOWN", 5*time.Second
-		f.mend, f.by = takePort(relay), "Puppet Server on its port"
+		f.mend = takePort(relay)
 	}
 	return faults
 }

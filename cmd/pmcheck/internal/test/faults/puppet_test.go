@@ -26,7 +26,7 @@ func puppetFaults() []fault {
 			s.configure("jruby: {stuck_after: 5s}\n")
 			s.compile()
 			s.ask("waiting", 2, environments)
-		}, mend: func(s *faultSite) { s.endCompile(); s.configure("") }, by: "the script that ends",
+		}, mend: func(s *faultSite) { s.endCompile(); s.configure("") },
 			said: []string{"503 unhealthy: jruby-stuck"}, within: 12 * time.Second, back: 8 * time.Second},
 		{name: "250 requests pending", long: true, inject: func(s *faultSite) {
 			s.compile()
@@ -37,7 +37,6 @@ func puppetFaults() []fault {
 			long:   true,
 			inject: func(s *faultSite) { s.configure(""); s.denyStatus(); s.reload() },
 			mend:   func(s *faultSite) { s.Host.MustRun("mv", authConf+".good", authConf); s.reload() },
-			by:     "the rule, `systemctl reload`",
 			said:   []string{"503 unknown: auth-denied"},
 			within: reloadTime,
 			back:   reloadTime,
@@ -53,19 +52,18 @@ func puppetFaults() []fault {
 			haproxy: "NOLB",
 			within:  30 * time.Second,
 			back:    startTime,
-			by:      "the guard",
 		},
 		{name: "`systemctl reload`, a compile in flight, no guard", long: true, inject: func(s *faultSite) {
 			s.Host.MustRun("systemctl", "stop", reloadGuard)
 			s.compile()
 			s.Host.MustRun("systemctl", "reload", "--no-block", "puppetserver")
-		}, mend: (*faultSite).endCompile, by: "the compile that ends",
+		}, mend: (*faultSite).endCompile,
 			said: []string{"503 warming: unit-reloading"}, within: time.Second, back: reloadTime},
 		{name: "`systemctl stop`, a compile in flight, no guard", long: true, inject: func(s *faultSite) {
 			s.Host.MustRun("systemctl", "stop", "pmcheck-guard@puppetserver")
 			s.compile()
 			s.Host.MustRun("systemctl", "stop", "--no-block", "puppetserver")
-		}, mend: func(s *faultSite) { s.endCompile(); started(s) }, by: "`systemctl start`",
+		}, mend: func(s *faultSite) { s.endCompile(); started(s) },
 			said: []string{"503 unhealthy: unit-stopping"}, within: time.Second, back: startTime},
 		{
 			name:    "`systemctl restart`, with the guard",
@@ -75,14 +73,12 @@ func puppetFaults() []fault {
 			haproxy: "NOLB",
 			within:  leaveTime,
 			back:    startTime,
-			by:      "the guard",
 		},
 		{
 			name:    "`systemctl mask --now`, with the guard",
 			long:    true,
 			inject:  func(s *faultSite) { s.Host.MustRun("systemctl", "mask", "--now", "puppetserver") },
 			mend:    func(s *faultSite) { s.Host.MustRun("systemctl", "unmask", "puppetserver"); started(s) },
-			by:      "`systemctl unmask`, `start`",
 			said:    drained,
 			haproxy: "NOLB",
 			within:  30 * time.Second,
@@ -99,7 +95,6 @@ func puppetFaults() []fault {
 			said:   []string{"503 warming: jruby-warming"},
 			within: startTime,
 			back:   startTime,
-			by:     "the last JRuby",
 		},
 	}
 	for i := range faults {

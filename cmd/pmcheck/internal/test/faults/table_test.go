@@ -16,11 +16,10 @@ import (
 type row struct {
 	fault
 	began time.Time // start of the fault
-	// answer and state are the changes with which pmcheck and HAProxy reported the fault,
-	// if it has an expected answer.
-	answer, state lab.Change
-	mended        time.Time
-	back, up      lab.Change // the changes with which they reported the master as back
+	// answer is the change with which pmcheck reported the fault, if it has an expected answer, and
+	// back the one with which it reported the master as back.
+	answer, back lab.Change
+	mended       time.Time
 }
 
 // A table holds the rows of all sites. It is safe for concurrent use.
@@ -35,13 +34,32 @@ func (t *table) add(r row) {
 	t.rows = append(t.rows, r)
 }
 
+// String returns the table in Markdown: a row for all faults of an area that pmcheck answered alike,
+// with the longest times.
 func (t *table) String() string {
-	b := &strings.Builder{}
-	fmt.Fprintln(b, "| Area | Fault | pmcheck said | after | HAProxy said | after | Recovered by | 200 after | UP after |")
-	fmt.Fprintln(b, "| --- | --- | --- | ---: | --- | ---: | --- | ---: | ---: |")
+	var order []string
+	alike := map[string][]row{}
 	byArea := func(a, b row) int { return strings.Compare(a.area, b.area) } // sites add rows at the same time
 	for _, r := range slices.SortedStableFunc(slices.Values(t.rows), byArea) {
-		fmt.Fprintln(b, r)
+		key := fmt.Sprintf("| %s | %s |", r.area, r.told())
+		if alike[key] == nil {
+			order = append(order, key)
+		}
+		alike[key] = append(alike[key], r)
+	}
+	b := &strings.Builder{}
+	fmt.Fprintln(b, "| Area | pmcheck said | after | 200 again after | Faults |")
+	fmt.Fprintln(b, "| --- | --- | ---: | ---: | --- |")
+	for _, key := range order {
+		var after, back time.Duration
+		var names []string
+		for _, r := range alike[key] {
+			names = append(names, r.name)
+			if r.said != nil {
+				after, back = max(after, r.answer.At.Sub(r.began)), max(back, r.back.At.Sub(r.mended))
+			}
+		}
+		fmt.Fprintf(b, "%s %s | %s | %s |\n", key, seconds(after), seconds(back), strings.Join(names, "; "))
 	}
 	return b.String()
 }
@@ -53,21 +71,14 @@ func (r row) told() string {
 	case r.said == nil:
 		return "200 all the time"
 	}
-	return "`" + strings.Join(r.said, "` or `") + "`"
-}
-
-func (r row) String() string {
-	what := fmt.Sprintf("| %s | %s | %s |", r.area, r.name, r.told())
-	if r.said == nil {
-		return fmt.Sprintf("%s | UP | | %s | | |", what, r.by)
-	}
-	return fmt.Sprintf("%s %s | %s | %s | %s | %s | %s |", what, seconds(r.answer.At.Sub(r.began)),
-		r.state.Answer, seconds(r.state.At.Sub(r.began)), r.by,
-		seconds(r.back.At.Sub(r.mended)), seconds(r.up.At.Sub(r.mended)))
+	return "`" + strings.ReplaceAll(strings.Join(r.said, "`, `"), "503 ", "") + "`"
 }
 
 func seconds(d time.Duration) string {
-	if d < 100*time.Millisecond {
+	switch {
+	case d == 0:
+		return ""
+	case d < 100*time.Millisecond:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())

@@ -80,7 +80,7 @@ func TestHAProxyOfEachRelease(t *testing.T) {
 			note("`X-Haproxy-Server-State`", "understood")
 		})
 	}
-	finish(t, "versions-haproxy", results)
+	finish(t, results)
 }
 
 // assertStatus waits until HAProxy shows the master with this status, and pmcheck has read

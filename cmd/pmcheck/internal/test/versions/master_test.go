@@ -108,7 +108,7 @@ func TestMasterOfEachRelease(t *testing.T) {
 			note("Exposure of pmcheck.service", exposure(t, balancer))
 		})
 	}
-	finish(t, "versions-masters", results)
+	finish(t, results)
 }
 
 // haproxyVersion returns the version of the HAProxy that is installed on the host.

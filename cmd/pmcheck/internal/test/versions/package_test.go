@@ -44,7 +44,7 @@ func TestPackageOnEachRelease(t *testing.T) {
 			note("lintian", cmp.Or(expected.lintian, "no error, no warning"))
 		})
 	}
-	finish(t, "versions-packages", results)
+	finish(t, results)
 }
 
 // What the tools of a release complain of although it is right: lines with one of the marks.

@@ -16,9 +16,8 @@ func version(root *lab.Chroot, line string) string {
 	return regexp.MustCompile(`\d+(\.\d+)*`).FindString(root.MustRun("sh", "-c", line))
 }
 
-// finish logs and publishes the table of a test.
-func finish(t *testing.T, section string, results *table) {
+// finish logs the table of a test.
+func finish(t *testing.T, results *table) {
 	t.Helper()
 	t.Logf("measured:\n%s", results)
-	lab.Publish(t, section, results.String())
 }
