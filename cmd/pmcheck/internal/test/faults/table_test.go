@@ -34,22 +34,20 @@ func (t *table) add(r row) {
 	t.rows = append(t.rows, r)
 }
 
-// String returns the table in Markdown: a row for all faults of an area that pmcheck answered alike,
-// with the longest times.
+// String returns a list in Markdown: an item for all faults of an area that pmcheck answered alike, with the
+// longest times.
 func (t *table) String() string {
 	var order []string
 	alike := map[string][]row{}
 	byArea := func(a, b row) int { return strings.Compare(a.area, b.area) } // sites add rows at the same time
 	for _, r := range slices.SortedStableFunc(slices.Values(t.rows), byArea) {
-		key := fmt.Sprintf("| %s | %s |", r.area, r.told())
+		key := r.area + ", " + r.told()
 		if alike[key] == nil {
 			order = append(order, key)
 		}
 		alike[key] = append(alike[key], r)
 	}
 	b := &strings.Builder{}
-	fmt.Fprintln(b, "| Area | pmcheck said | after | 200 again after | Faults |")
-	fmt.Fprintln(b, "| --- | --- | ---: | ---: | --- |")
 	for _, key := range order {
 		var after, back time.Duration
 		var names []string
@@ -59,9 +57,29 @@ func (t *table) String() string {
 				after, back = max(after, r.answer.At.Sub(r.began)), max(back, r.back.At.Sub(r.mended))
 			}
 		}
-		fmt.Fprintf(b, "%s %s | %s | %s |\n", key, seconds(after), seconds(back), strings.Join(names, "; "))
+		item := "- " + key
+		if after > 0 {
+			item += fmt.Sprintf(" after %s, 200 again after %s", seconds(after), seconds(back))
+		}
+		fmt.Fprintln(b, wrap(item+": "+strings.Join(names, "; ")))
 	}
 	return b.String()
+}
+
+// wrap breaks an item between words, to lines of at most 116 columns.
+func wrap(item string) string {
+	lines := []string{""}
+	for _, word := range strings.Fields(item) {
+		switch last := &lines[len(lines)-1]; {
+		case *last == "":
+			*last = word
+		case len(*last)+1+len(word) <= 116:
+			*last += " " + word
+		default:
+			lines = append(lines, "  "+word)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (r row) told() string {
@@ -75,10 +93,7 @@ func (r row) told() string {
 }
 
 func seconds(d time.Duration) string {
-	switch {
-	case d == 0:
-		return ""
-	case d < 100*time.Millisecond:
+	if d < 100*time.Millisecond {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())
