@@ -23,33 +23,51 @@ const manDir = "../../../../packaging/man/"
 // The manual is written by hand. These tests compare it with the program, in both
 // directions.
 
+// Flags before the first command are those that mean the same wherever a command has them.
 func TestManualHasEachCommandAndFlag(t *testing.T) {
+	got, commands := map[string][]string{}, []string{""}
+	item := regexp.MustCompile(`Fl -?([A-Za-z-]+)`)
+	for line := range lines(t, "pmcheck.8", "COMMANDS") {
+		if names, is := strings.CutPrefix(line, ".Ss pmcheck "); is {
+			commands = strings.Split(names, " , pmcheck ")
+			for _, c := range commands {
+				got[c] = nil
+			}
+		} else if strings.HasPrefix(line, ".It Fl ") {
+			for _, m := range item.FindAllStringSubmatch(line, -1) {
+				for _, c := range commands {
+					got[c] = append(got[c], m[1])
+				}
+			}
+		}
+	}
+	common := map[string]bool{} // and whether a command has it
+	for _, name := range got[""] {
+		common[name] = false
+	}
+	delete(got, "")
 	want := map[string][]string{}
 	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
 		want[c.Name] = nil
 		for _, f := range flagsOf(c) {
-			want[c.Name] = append(want[c.Name], f.Names()...)
-		}
-		slices.Sort(want[c.Name])
-	}
-	got := map[string][]string{}
-	command := ""
-	item := regexp.MustCompile(`Fl -?([A-Za-z-]+)`)
-	for line := range lines(t, "pmcheck.8", "COMMANDS") {
-		if name, is := strings.CutPrefix(line, ".Ss pmcheck "); is {
-			command = name
-			got[command] = nil
-		} else if strings.HasPrefix(line, ".It Fl ") {
-			for _, m := range item.FindAllStringSubmatch(line, -1) {
-				got[command] = append(got[command], m[1])
+			for _, name := range f.Names() {
+				if _, is := common[name]; is {
+					common[name] = true
+				} else {
+					want[c.Name] = append(want[c.Name], name)
+				}
 			}
 		}
-	}
-	for _, flags := range got {
-		slices.Sort(flags)
+		slices.Sort(want[c.Name])
+		slices.Sort(got[c.Name])
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pmcheck(8) (-program +manual):\n%s", diff)
+	}
+	for name, has := range common {
+		if !has {
+			t.Errorf("pmcheck(8) has --%s, which no command has", name)
+		}
 	}
 }
 
