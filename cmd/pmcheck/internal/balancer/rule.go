@@ -12,21 +12,62 @@ import (
 
 // Rule decides which balancers may lose a master that is leaving. HAProxy works through its checks one
 // after the other, and says in each which servers it uses at that moment. So of two masters that leave
-// at once, the second to be checked sees that the first is out, and stays.
+// at once, the second to be checked sees that the first is out, and stays. The zero Rule stands for a master
+// that is not held.
 type Rule struct {
-	// Leaving is what the hold waits for.
-	Leaving drain.Leaving
-	Mode    drain.Mode
-	// Covers reports whether the hold concerns a service.
-	Covers func(service string) bool
-	// MaxOut is how many servers a balancer may miss, this master included.
-	MaxOut config.MaxOut
-	Now    time.Time
+	leaving drain.Leaving
+	mode    drain.Mode
+	leaves  func(service string) bool // whether the hold concerns a service
+	maxOut  config.MaxOut             // how many servers a balancer may miss, this master included
+	now     time.Time
 }
 
-// Keeps reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
-// there was no hold. The balancer must not hide the hold from itself. all are the balancers that still ask, b
-// among them. A balancer without a view does not keep it.
+// Holds are the holds of a master: a monitor.State.
+type Holds interface {
+	Mode(service string, now time.Time) (drain.Mode, []drain.Hold)
+	Leaving(service string, now time.Time) drain.Leaving
+}
+
+// NewRule returns the rule for the checks of a service. holds must be those of which the answer is made: with
+// those of a moment later, a hold that is lifted meanwhile would not be leaving.
+func NewRule(holds Holds, service string, maxOut config.MaxOut, now time.Time) Rule {
+	mode, _ := holds.Mode(service, now)
+	return Rule{
+		leaving: holds.Leaving(service, now),
+		mode:    mode,
+		leaves:  func(service string) bool { return holds.Leaving(service, now) != drain.Firm },
+		maxOut:  maxOut,
+		now:     now,
+	}
+}
+
+// Keeps returns why balancers of a service keep a master that is leaving. Of one that is ready it returns why
+// they would: a budget decides between masters then.
+func (r Rule) Keeps(service string, all []Balancer, budget bool) (list []Obstacle) {
+	trial := r.mode == drain.Ready
+	if trial {
+		r.leaving, r.mode = drain.LeavingInTurn, drain.Drain
+		r.leaves = func(string) bool { return true }
+		if budget {
+			r.leaving = drain.LeavingBesideSpare
+		}
+	}
+	for i := range all {
+		b := &all[i]
+		if b.Service != service {
+			continue
+		}
+		why, keeps := r.keeps(b, all)
+		if keeps && !(trial && why.Kind == ObstacleOrder) && !slices.Contains(list, why) {
+			list = append(list, why)
+		}
+	}
+	return list
+}
+
+// keeps reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
+// there was no hold. all are the balancers that still ask, b among them. A balancer that sends no view, or
+// hides the hold from itself, does not keep it.
 //
 // With the master still in, a balancer keeps it
 //   - while it shows no other server;
@@ -39,54 +80,44 @@ type Rule struct {
 //     that got half of their balancers each would wait for each other for ever.
 //
 // A master that leaves beside a spare asks for nothing but that other server.
-func (r Rule) Keeps(b *Balancer, all []Balancer) (why Obstacle, keeps bool) {
-	if r.Leaving == drain.Firm || b.View == nil {
-		return Obstacle{}, false
+func (r Rule) keeps(b *Balancer, all []Balancer) (why Obstacle, keeps bool) {
+	switch {
+	case !r.asks(b):
+		return why, false
+	case b.Spare() == 0:
+		return b.without(r.now), true
+	case r.leaving == drain.LeavingBesideSpare:
+		return why, false
 	}
-	if b.Spare() == 0 {
-		return b.alone(r.Now), true
-	}
-	if r.Leaving == drain.LeavingBesideSpare {
-		return Obstacle{}, false
-	}
-	if !b.View.Sends() {
-		return r.takesBack(b, all)
-	}
-	if !b.fits(r.MaxOut, r.Now) {
-		return b.full(r.Now), true
-	}
-	if !b.fitted {
+	fits, sends := b.fits(r.maxOut, r.now), b.View.Sends()
+	switch {
+	case !sends && fits:
+		return why, false
+	case sends && !fits:
+		return b.without(r.now), true
+	case sends && !b.fitted:
 		return NewObstacle(ObstacleTurn, b.Label(), "balancer %s has its other servers only since now", b.Label()), true
 	}
 	for i := range all {
-		if o := &all[i]; r.concerns(o, b) {
-			switch {
-			case !o.fits(r.MaxOut, r.Now):
-				return o.full(r.Now), true
-			case o.View.Sends() && o.before(b):
-				return NewObstacle(ObstacleOrder, o.Label(), "balancer %s comes first", o.Label()), true
-			}
+		o := &all[i]
+		if o.View == nil || o.same(b) || !o.Pooled() || o.Hides(r.mode) || !r.leaves(o.Service) {
+			continue // what it says does not matter to b
+		}
+		switch {
+		case !sends && o.View.Sends():
+			return b.without(r.now), true
+		case sends && !o.fits(r.maxOut, r.now):
+			return o.without(r.now), true
+		case sends && o.View.Sends() && o.before(b):
+			return NewObstacle(ObstacleOrder, o.Label(), "balancer %s comes first", o.Label()), true
 		}
 	}
-	return Obstacle{}, false
+	return why, false
 }
 
-// takesBack is the rule for a balancer that has the master out.
-func (r Rule) takesBack(b *Balancer, all []Balancer) (why Obstacle, keeps bool) {
-	if b.fits(r.MaxOut, r.Now) {
-		return Obstacle{}, false
-	}
-	in := func(o Balancer) bool { return r.concerns(&o, b) && o.View.Sends() }
-	if !slices.ContainsFunc(all, in) {
-		return Obstacle{}, false
-	}
-	return b.full(r.Now), true
-}
-
-// concerns reports whether what o says matters to b: it is another balancer with a view, has had another
-// server, and is told of the hold.
-func (r Rule) concerns(o, b *Balancer) bool {
-	return o.View != nil && !o.same(b) && o.Pooled() && !o.Hides(r.Mode) && r.Covers(o.Service)
+// asks reports whether the hold waits for what balancer b says.
+func (r Rule) asks(b *Balancer) bool {
+	return r.leaving != drain.Firm && b.View != nil && !b.Hides(r.mode)
 }
 
 // Pooled reports whether the balancer has ever had another server. One that has not, such as a backend
@@ -117,26 +148,16 @@ func (b *Balancer) fits(most config.MaxOut, now time.Time) bool {
 	return 2*(lost+unit) < 2*most.Of(b.OthersWeight+unit, unit)+unit
 }
 
-// alone says that the balancer has no other server.
-func (b *Balancer) alone(now time.Time) Obstacle {
+// without says which server the balancer cannot do without: this one, or one that is missing.
+func (b *Balancer) without(now time.Time) Obstacle {
 	missing, since := b.Missing(now)
-	if !missing {
+	switch {
+	case !missing:
 		return NewObstacle(ObstacleLast, b.Label(), "balancer %s has no other server for %s", b.Label(), b.Name)
+	case b.Spare() == 0:
+		return NewObstacle(ObstacleTurn, b.Label(), "balancer %s has had no other server for %s", b.Label(), text.Age(since))
 	}
-	o := NewObstacle(ObstacleTurn, b.Label(), "balancer %s has had no other server for %s", b.Label(), text.Age(since))
-	o.Seconds = since.Seconds()
-	return o
-}
-
-// full says that the balancer cannot do without one more server.
-func (b *Balancer) full(now time.Time) Obstacle {
-	missing, since := b.Missing(now)
-	if b.Spare() == 0 || !missing {
-		return b.alone(now)
-	}
-	o := NewObstacle(ObstacleTurn, b.Label(), "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
-	o.Seconds = since.Seconds()
-	return o
+	return NewObstacle(ObstacleTurn, b.Label(), "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
 }
 
 // before orders balancers, the same on each master: by node, then by name without the server's own.

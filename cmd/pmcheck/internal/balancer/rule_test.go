@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -17,22 +18,30 @@ import (
 // state weight", such as "lb1 UP 100/200", two seconds apart; "+20m" lets time pass. The hold is set
 // where "hold" stands, and want has the answers from there on.
 type ruleTest struct {
-	name   string
-	checks string
-	want   string
-	rule   Rule
+	name    string
+	checks  string
+	want    string
+	leaving drain.Leaving
+	maxOut  config.MaxOut
 }
+
+// fakeHolds are one hold on everything.
+type fakeHolds struct {
+	mode    drain.Mode
+	leaving drain.Leaving
+}
+
+func (h fakeHolds) Mode(string, time.Time) (drain.Mode, []drain.Hold) { return h.mode, nil }
+func (h fakeHolds) Leaving(string, time.Time) drain.Leaving           { return h.leaving }
 
 func (tt ruleTest) answers(t *testing.T) (codes []string) {
 	t.Helper()
-	tracker, now, rule := NewTracker(func() {}), time.Now(), Rule{MaxOut: cmp.Or(tt.rule.MaxOut, "1")}
-	held := false
+	tracker, now, held := NewTracker(func() {}), time.Now(), false
 	for step := range strings.SplitSeq(tt.checks, ";") {
 		now = now.Add(2 * time.Second)
 		fields := strings.Fields(step)
 		if len(fields) == 1 && fields[0] == "hold" {
-			held, rule.Leaving, rule.Mode = true, tt.rule.Leaving, drain.Drain
-			rule.Covers = func(string) bool { return true }
+			held = true
 			continue
 		}
 		if after, isTime := strings.CutPrefix(fields[0], "+"); isTime {
@@ -53,6 +62,11 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 			weight, state := fields[len(fields)-1], strings.Join(fields[1:len(fields)-1], " ")
 			c.View = fmt.Sprintf("%s; name=puppet%s/m1; node=%s; weight=%s; scur=0/0; qcur=0", state, service, lb, weight)
 		}
+		holds := fakeHolds{drain.Ready, drain.Firm}
+		if held {
+			holds = fakeHolds{drain.Drain, tt.leaving}
+		}
+		rule := NewRule(holds, c.Service, cmp.Or(tt.maxOut, "1"), now)
 		a, delay := tracker.Answer(c, rule, func(spare bool) answer.Answer {
 			if spare && held {
 				return answer.Answer{Code: http.StatusNotFound}
@@ -70,64 +84,65 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 }
 
 func TestWhoMayLoseAMaster(t *testing.T) {
-	turn, spare := Rule{Leaving: drain.LeavingInTurn}, Rule{Leaving: drain.LeavingBesideSpare}
-	two, four := Rule{Leaving: drain.LeavingInTurn, MaxOut: "2"}, Rule{Leaving: drain.LeavingInTurn, MaxOut: "4"}
+	const turn, spare = drain.LeavingInTurn, drain.LeavingBesideSpare
 	for _, tt := range []ruleTest{
 		{"one of two", "lb1 UP 100/200; lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200; lb1 NOLB 100/100",
-			"200 404 404", turn},
+			"200 404 404", turn, ""},
 		{"one of two, with plain 503", "lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200; lb1 UP 2/3 100/200;" +
-			"lb1 UP 1/3 100/200; lb1 DOWN 100/100", "200 404 404 404 404", turn},
-		{"first seen while it leaves", "hold; lb1 UP 100/200; lb1 UP 100/200; lb1 UP 100/200", "200 200 404", turn},
-		{"the last server", "lb1 UP 100/100; hold; lb1 UP 100/100; lb1 UP 100/100; lb1 UP 100/100", "200 200 200", turn},
-		{"the other has left", "lb1 UP 100/200; hold; lb1 UP 100/100; lb1 UP 100/100", "200 200", turn},
+			"lb1 UP 1/3 100/200; lb1 DOWN 100/100", "200 404 404 404 404", turn, ""},
+		{"first seen while it leaves", "hold; lb1 UP 100/200; lb1 UP 100/200; lb1 UP 100/200", "200 200 404", turn, ""},
+		{"the last server", "lb1 UP 100/100; hold; lb1 UP 100/100; lb1 UP 100/100; lb1 UP 100/100", "200 200 200", turn, ""},
+		{"the other has left", "lb1 UP 100/200; hold; lb1 UP 100/100; lb1 UP 100/100", "200 200", turn, ""},
 		{"the other leaves after the first check", "lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/100; lb1 UP 100/200",
-			"200 200 200", turn},
+			"200 200 200", turn, ""},
 		{"the other is back", "lb1 UP 100/200; hold; lb1 UP 100/100; lb1 UP 100/200; lb1 UP 100/200; lb1 UP 100/200",
-			"200 200 200 404", turn},
+			"200 200 200 404", turn, ""},
 		{"the other dies while it goes", "lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 2/3 100/200; lb1 UP 1/3 100/100",
-			"200 404 200", turn},
+			"200 404 200", turn, ""},
 		{"the other dies when it has gone", "lb1 UP 100/200; hold; lb1 UP 100/200; lb1 NOLB 100/100; lb1 NOLB 100/0;" +
-			"lb1 UP 100/100", "200 404 200 200", turn},
+			"lb1 UP 100/100", "200 404 200 200", turn, ""},
 		{"one of three is missing", "lb1 UP 100/300; hold; lb1 UP 100/200; lb1 UP 100/200; lb1 UP 100/200",
-			"200 200 200", turn},
+			"200 200 200", turn, ""},
 		{"one of three is missing, beside a spare", "lb1 UP 100/300; hold; lb1 UP 100/200; lb1 UP 100/200",
-			"200 404", spare},
+			"200 404", spare, ""},
 		{"one of three has been missing for long", "lb1 UP 100/300; +1m; lb1 UP 100/200; +15m; lb1 UP 100/200; hold;" +
-			"lb1 UP 100/200; lb1 UP 100/200", "200 404", turn},
+			"lb1 UP 100/200; lb1 UP 100/200", "200 404", turn, ""},
 		{"one of three comes back slowly", "lb1 UP 100/300; hold; lb1 UP 100/207; lb1 UP 100/240; lb1 UP 100/255;" +
-			"lb1 UP 100/270; lb1 UP 100/285", "200 200 200 200 404", turn},
-		{"two of four may be out", "lb1 UP 100/400; lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300", "200 404", two},
-		{"two of four are out", "lb1 UP 100/400; lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200", "200 200", two},
+			"lb1 UP 100/270; lb1 UP 100/285", "200 200 200 200 404", turn, ""},
+		{"two of four may be out", "lb1 UP 100/400; lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300", "200 404",
+			turn, "2"},
+		{"two of four are out", "lb1 UP 100/400; lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200", "200 200",
+			turn, "2"},
 		{"half of four may be out", "lb1 UP 100/400; lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300", "200 404",
-			Rule{Leaving: drain.LeavingInTurn, MaxOut: "50%"}},
+			turn, "50%"},
 		{"a third of four is one", "lb1 UP 100/400; lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300", "200 200",
-			Rule{Leaving: drain.LeavingInTurn, MaxOut: "33%"}},
+			turn, "33%"},
 		{"a hundredth is one", "lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200", "200 404",
-			Rule{Leaving: drain.LeavingInTurn, MaxOut: "1%"}},
-		{"the last of four", "lb1 UP 100/400; hold; lb1 UP 100/100; lb1 UP 100/100", "200 200", four},
-		{"the last, beside a spare", "lb1 UP 100/200; hold; lb1 UP 100/100; lb1 UP 100/100", "200 200", spare},
+			turn, "1%"},
+		{"the last of four", "lb1 UP 100/400; hold; lb1 UP 100/100; lb1 UP 100/100", "200 200", turn, "4"},
+		{"the last, beside a spare", "lb1 UP 100/200; hold; lb1 UP 100/100; lb1 UP 100/100", "200 200", spare, ""},
 		{"HAProxy starts", "lb1 UP 100/200; lb1 NOLB 100/100; hold; lb1 UP 1/3 100/200; lb1 UP 100/200; lb1 UP 100/200;" +
-			"lb1 UP 100/200", "200 200 200 404", turn},
+			"lb1 UP 100/200", "200 200 200 404", turn, ""},
 		{"HAProxy starts, and the other is dead", "hold; lb1 UP 1/3 100/200; lb1 UP 100/100; lb1 UP 100/100",
-			"200 200 200", spare},
-		{"weight 0", "lb1 UP 0/100; hold; lb1 UP 0/100; lb1 UP 0/100", "200 404", turn},
-		{"without a view", "lb1; hold; lb1; lb1", "404 404", turn},
+			"200 200 200", spare, ""},
+		{"weight 0", "lb1 UP 0/100; hold; lb1 UP 0/100; lb1 UP 0/100", "200 404", turn, ""},
+		{"without a view", "lb1; hold; lb1; lb1", "404 404", turn, ""},
 		{"two balancers, in order", "lb1 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200; lb2 UP 100/200; lb1 UP 100/200;" +
-			"lb1 UP 100/200; lb1 NOLB 100/100; lb2 UP 100/200; lb2 UP 100/200", "200 200 200 404 404 200 404", turn},
+			"lb1 UP 100/200; lb1 NOLB 100/100; lb2 UP 100/200; lb2 UP 100/200", "200 200 200 404 404 200 404", turn, ""},
 		{"the first balancer misses a server", "lb1 UP 100/200; lb2 UP 100/200; hold; lb1 UP 100/100; lb2 UP 100/200;" +
-			"lb2 UP 100/200", "200 200 200", turn},
+			"lb2 UP 100/200", "200 200 200", turn, ""},
 		{"a later balancer misses a server", "lb1 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/100; lb1 UP 100/200;" +
-			"lb1 UP 100/200", "200 200 200", turn},
+			"lb1 UP 100/200", "200 200 200", turn, ""},
 		{"half of the balancers each", "lb1 UP 100/300; lb2 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300;" +
-			"lb1 NOLB 100/100; lb2 UP 100/200", "200 404 200 200", turn},
+			"lb1 NOLB 100/100; lb2 UP 100/200", "200 404 200 200", turn, ""},
 		{"out of the first, which misses another", "lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300;" +
-			"lb1 NOLB 100/100", "200 404 404", turn},
+			"lb1 NOLB 100/100", "200 404 404", turn, ""},
 		{"another service comes first", "lb1/a UP 100/200; lb1/b UP 100/200; hold; lb1/b UP 100/200; lb1/b UP 100/200;" +
 			"lb1/a UP 100/200; lb1/a UP 100/200; lb1/a NOLB 100/100; lb1/b UP 100/200; lb1/b UP 100/200",
-			"200 200 200 404 404 200 404", turn},
+			"200 200 200 404 404 200 404", turn, ""},
 		{"the only CA does not count", "lb1/a UP 100/100; lb1/b UP 100/200; hold; lb1/a UP 100/100; lb1/b UP 100/200;" +
-			"lb1/b UP 100/200; lb1/a UP 100/100", "200 200 404 200", turn},
-		{"firm", "lb1 UP 100/100; hold; lb1 UP 100/100", "404", Rule{}},
+			"lb1/b UP 100/200; lb1/a UP 100/100", "200 200 404 200", turn, ""},
+		{"firm", "lb1 UP 100/100; hold; lb1 UP 100/100", "404", drain.Firm, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := strings.Join(tt.answers(t), " "); got != tt.want {

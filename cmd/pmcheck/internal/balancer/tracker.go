@@ -54,8 +54,7 @@ func NewTracker(changed func()) *Tracker {
 }
 
 // Answer records a check and returns its answer, which decide makes: spare says that the balancer may
-// lose the master, or has no say in that. r is the rule while a hold is in effect; its zero value
-// stands for none.
+// lose the master, or has no say in that.
 //
 // The first time in a row that a balancer may lose the master, it gets the verdict once more, and the
 // caller must wait for delay before it sends that: checks of two servers drift until they run in
@@ -66,12 +65,11 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer,
 	defer t.mu.Unlock()
 	b, before := t.note(c, now)
 	if b == nil { // there is no room: the master stays in
-		return decide(c.View == "" || r.Leaving == drain.Firm), 0
+		return decide(c.View == "" || r.leaving == drain.Firm), 0
 	}
-	r.Now = now
 	spare := true
-	if b.View != nil && r.Leaving != drain.Firm && !b.Hides(r.Mode) {
-		_, keeps := r.Keeps(b, t.current(now))
+	if r.asks(b) {
+		_, keeps := r.keeps(b, t.current(now))
 		if spare = !keeps; spare && b.View.Sends() && !b.letOff {
 			spare, delay = false, b.shift()
 		}
@@ -79,7 +77,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer,
 	} else {
 		b.letOff = false
 	}
-	b.fitted = b.fits(r.MaxOut, now)
+	b.fitted = b.fits(r.maxOut, now)
 	a = decide(spare)
 	if b.Answer.Code != a.Code {
 		b.Answers = 0

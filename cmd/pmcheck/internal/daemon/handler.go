@@ -16,7 +16,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 // handler answers everything on a TCP port, or on the unix socket. It does not use
@@ -87,7 +86,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 			UnhealthyCode: codes.ForUnhealthy(),
 			View:          view(r),
 			Listed:        len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
-		}, h.rule(s, name, now), decide, now)
+		}, balancer.NewRule(s, name, h.settings.Load().MaxOut, now), decide, now)
 	}
 	time.Sleep(delay)
 	_, since := s.Serving(service, now)
@@ -116,19 +115,6 @@ func (h *handler) client(r *http.Request) metrics.Client {
 func (h *handler) isBalancer(r *http.Request) bool {
 	agent := r.Header["User-Agent"]
 	return !h.trusted && h.believed(remote(r)) && !(len(agent) > 0 && agent[0] == status.FleetAgent)
-}
-
-// rule returns the rule by which balancers of a service may lose this master. s is the state that the answer
-// is made of: with that of a moment later, a hold that is lifted meanwhile would not be leaving.
-func (d *Daemon) rule(s *monitor.State, service string, now time.Time) balancer.Rule {
-	mode, _ := s.Mode(service, now)
-	return balancer.Rule{
-		Leaving: s.Leaving(service, now),
-		Mode:    mode,
-		Covers:  func(service string) bool { return s.Leaving(service, now) != drain.Firm },
-		MaxOut:  d.settings.Load().MaxOut,
-		Now:     now,
-	}
 }
 
 func (h *handler) live(w http.ResponseWriter) {

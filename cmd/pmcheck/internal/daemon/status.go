@@ -18,10 +18,10 @@ import (
 // Status returns the status of the daemon at the time now, with the obstacles of each
 // service.
 func (d *Daemon) Status(now time.Time) status.Status {
-	s := d.status(now)
+	s, state, maxOut := d.status(now), d.monitor.State(), d.settings.Load().MaxOut
 	for i := range s.Services {
 		v := &s.Services[i]
-		v.Keeps = d.keeps(s, *v, now)
+		v.Keeps = balancer.NewRule(state, v.Name, maxOut, now).Keeps(v.Name, s.Balancers, s.Budget != nil)
 		var connections []tcp.Connection
 		var unknown error
 		if v.Name == monitor.Server && v.Mode != drain.Ready {
@@ -36,29 +36,6 @@ func (d *Daemon) Status(now time.Time) status.Status {
 		}
 	}
 	return s
-}
-
-// keeps returns the balancers that keep a service that is leaving, or would keep one that is ready.
-func (d *Daemon) keeps(s status.Status, v status.ServiceStatus, now time.Time) (list []status.Obstacle) {
-	r := d.rule(d.monitor.State(), v.Name, now)
-	if v.Mode == drain.Ready {
-		r.Leaving, r.Mode = drain.LeavingInTurn, drain.Drain
-		r.Covers = func(string) bool { return true }
-		if s.Budget != nil {
-			r.Leaving = drain.LeavingBesideSpare
-		}
-	}
-	for i := range s.Balancers {
-		b := &s.Balancers[i]
-		if b.Service != v.Name || b.Hides(r.Mode) {
-			continue
-		}
-		why, keeps := r.Keeps(b, s.Balancers)
-		if keeps && !(v.Mode == drain.Ready && why.Kind == balancer.ObstacleOrder) && !slices.Contains(list, why) {
-			list = append(list, why)
-		}
-	}
-	return list
 }
 
 // status is like Status, without the obstacles, which need the kernel's connections.

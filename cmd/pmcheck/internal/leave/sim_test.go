@@ -191,15 +191,7 @@ func (m *member) answer(from netip.Addr, header string) int {
 
 // rule is that of the daemon.
 func (m *member) rule(holds drain.Snapshot, now time.Time) balancer.Rule {
-	mode, _ := holds.Mode(monitor.Server, now)
-	leaving := holds.Leaving(monitor.Server, now)
-	return balancer.Rule{
-		Leaving: leaving,
-		Mode:    mode,
-		Covers:  func(string) bool { return leaving != drain.Firm },
-		MaxOut:  config.MaxOut(strconv.Itoa(m.maxOut)),
-		Now:     now,
-	}
+	return balancer.NewRule(holds, monitor.Server, config.MaxOut(strconv.Itoa(m.maxOut)), now)
 }
 
 func (m *member) changed() {
@@ -235,12 +227,7 @@ func (m *member) status() status.Status {
 		Balancers: m.tracker.Current(now),
 		Probe:     status.ProbeStatus{Asked: now},
 	}
-	r := m.rule(m.holds, now)
-	for i := range s.Balancers {
-		if why, keeps := r.Keeps(&s.Balancers[i], s.Balancers); keeps {
-			s.Services[0].Keeps = append(s.Services[0].Keeps, why)
-		}
-	}
+	s.Services[0].Keeps = m.rule(m.holds, now).Keeps(monitor.Server, s.Balancers, m.budget)
 	return s
 }
 
