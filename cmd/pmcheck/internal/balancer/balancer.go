@@ -35,6 +35,9 @@ const (
 	// slower one they could take minutes, so one refusal is enough. A balancer that asks
 	// every 10 s, as AWS does by default, is measured a few milliseconds above or below that.
 	quick = 11 * time.Second
+	// SilentAfter is how long ago a balancer must have asked last to be shown as silent, and silentFor how
+	// long it is: a restart of a balancer is none, and one that was removed is forgotten.
+	SilentAfter, silentFor = time.Minute, 24 * time.Hour
 	// ExpectedBack is how long a server that has left is expected back: a boot, or a start of
 	// Puppet Server, takes minutes.
 	ExpectedBack = 15 * time.Minute

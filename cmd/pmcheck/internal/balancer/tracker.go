@@ -230,6 +230,19 @@ func (t *Tracker) Current(now time.Time) []Balancer {
 	return t.current(now)
 }
 
+// Silent returns the balancers that asked within the last day and have stopped, SilentAfter ago or
+// longer, in a stable order. One whose address still asks for the same service is not among them.
+func (t *Tracker) Silent(now time.Time) []Balancer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	current := t.current(now)
+	return slices.DeleteFunc(t.all(), func(b Balancer) bool {
+		since := now.Sub(b.Seen)
+		return !b.Counts() || !b.gone(now) || since < SilentAfter || since > silentFor ||
+			slices.ContainsFunc(current, func(c Balancer) bool { return c.Source == b.Source && c.Service == b.Service })
+	})
+}
+
 func (t *Tracker) current(now time.Time) []Balancer {
 	return slices.DeleteFunc(t.all(), func(b Balancer) bool { return b.gone(now) })
 }

@@ -470,6 +470,13 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 				last = now.Add(time.Duration(i) * 2 * time.Second)
 				record(tracker, tt.source, tt.q, answer.Answer{Code: 200, Body: "ok"}, last)
 			}
+			for after, silent := range map[time.Duration]bool{
+				30 * time.Second: false, 2 * time.Minute: tt.asked, 23 * time.Hour: tt.asked, 25 * time.Hour: false,
+			} {
+				if n := len(tracker.Silent(last.Add(after))); (n == 1) != silent {
+					t.Errorf("%d balancers are silent after %s", n, after)
+				}
+			}
 			if !tt.asked {
 				last = time.Time{}
 			}

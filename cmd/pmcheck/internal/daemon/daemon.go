@@ -49,6 +49,7 @@ type Daemon struct {
 	store     *drain.Store
 	monitor   *monitor.Monitor
 	balancers *balancer.Tracker
+	refused   status.Refusals
 	metrics   *metrics.Metrics
 	history   *page.History
 	page      *page.Page
@@ -137,6 +138,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		Log:     d.Log,
 		Places:  front.Places(),
 		Allowed: d.allowed,
+		Refused: func(client netip.Addr, limit bool) { d.refused.Note(client, limit, time.Now()) },
 		Wait:    d.waitForVerdict,
 	}
 	for _, port := range d.Ports {

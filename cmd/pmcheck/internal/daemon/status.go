@@ -40,21 +40,19 @@ func (d *Daemon) Status(now time.Time) status.Status {
 
 // status is like Status, without the obstacles, which need the kernel's connections.
 func (d *Daemon) status(now time.Time) status.Status {
-	revision, _ := d.changes.now()
-	used := *d.config.Load()
-	used.Restart = waitForRestart(d.start, *d.settings.Load())
-	return status.Source{
-		Version:   d.Version,
-		Started:   d.started,
-		Revision:  revision,
-		Settings:  d.settings.Load(),
-		Config:    used,
-		State:     d.monitor.State(),
-		Balancers: d.balancers.Current(now),
-		Asked:     d.balancers.Asked(),
-		Budget:    d.budget.Load(),
-		Gate:      d.gate.Load(),
-	}.Build(now)
+	s := status.New(d.monitor.State(), d.settings.Load(), now)
+	s.Version, s.Started = d.Version, d.started
+	s.Revision, _ = d.changes.now()
+	s.Config = *d.config.Load()
+	s.Config.Restart = waitForRestart(d.start, *d.settings.Load())
+	s.Balancers, s.BalancerAsked = d.balancers.Current(now), d.balancers.Asked()
+	if now.Sub(d.started) > balancer.SilentAfter {
+		s.Silent = d.balancers.Silent(now)
+	}
+	s.Refused = d.refused.At(now)
+	s.Budget, s.Gate = d.budget.Load(), d.gate.Load()
+	s.Warn()
+	return s
 }
 
 // news notes a change of the status that the daemon itself acts on.

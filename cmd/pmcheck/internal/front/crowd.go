@@ -16,6 +16,7 @@ import (
 type crowd struct {
 	net.Listener
 	allowed func(client, local netip.AddrPort) bool // nil means every client
+	refused func(client netip.Addr, limit bool)
 	max     int
 
 	mu    sync.Mutex
@@ -46,6 +47,7 @@ func (l *crowd) Accept() (net.Conn, error) {
 		client := address(c.RemoteAddr())
 		if l.allowed != nil && !l.allowed(client, address(c.LocalAddr())) {
 			c.Close()
+			l.refuse(Address(client), false)
 			continue
 		}
 		admitted := &conn{Conn: c, crowd: l, party: party{address: Address(client)}}
@@ -80,6 +82,13 @@ func (l *crowd) admit(c *conn) {
 	evicted := slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(l.count[a.party], l.count[b.party]) })
 	l.remove(evicted)
 	evicted.Conn.Close() // its reader sees the end and closes it properly
+	l.refuse(evicted.party.address, true)
+}
+
+func (l *crowd) refuse(client netip.Addr, limit bool) {
+	if l.refused != nil && client.IsValid() {
+		l.refused(client, limit)
+	}
 }
 
 func (l *crowd) remove(c *conn) {

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +26,7 @@ func served(t *testing.T) (port string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve(t, l)
+	serve(t, l, nil)
 	_, port, err = net.SplitHostPort(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -33,11 +35,11 @@ func served(t *testing.T) (port string) {
 }
 
 // serve answers "served" on l until the test ends.
-func serve(t *testing.T, l net.Listener) {
+func serve(t *testing.T, l net.Listener, refused func(netip.Addr, bool)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	group, ctx := errgroup.WithContext(ctx)
-	server := &Server{Log: slog.New(slog.DiscardHandler), Places: slots}
+	server := &Server{Log: slog.New(slog.DiscardHandler), Places: slots, Refused: refused}
 	server.ServeHTTP(ctx, group, l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "served")
 	}))
@@ -88,7 +90,17 @@ func TestSlowClientsDoNotBlockBalancers(t *testing.T) {
 // Many clients of one address evict each other, not a balancer of another address.
 func TestAddressWithTheMostConnectionsIsEvicted(t *testing.T) {
 	t.Parallel()
-	port := served(t)
+	var evicted atomic.Int64
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, l, func(client netip.Addr, limit bool) {
+		if evicted.Add(1); !limit || client != netip.MustParseAddr("127.0.0.1") {
+			t.Errorf("%s is refused, by the limit: %v", client, limit)
+		}
+	})
+	_, port, _ := net.SplitHostPort(l.Addr().String())
 	balancer := dial(t, "127.0.0.2", port, "GET / HTTP/1.1\r\n") // the oldest request of all, and not complete
 	for range 5 * slots {
 		dial(t, "127.0.0.1", port, slowRequest)
@@ -99,5 +111,8 @@ func TestAddressWithTheMostConnectionsIsEvicted(t *testing.T) {
 	got, err := io.ReadAll(balancer)
 	if !strings.Contains(string(got), "served") {
 		t.Errorf("the balancer got %q, %v", got, err)
+	}
+	if n := evicted.Load(); n < 4*slots {
+		t.Errorf("%d connections were said to be refused, want at least %d", n, 4*slots)
 	}
 }

@@ -33,6 +33,9 @@ type Server struct {
 	// Allowed reports whether a client may connect to an address of this host; nil
 	// means every client.
 	Allowed func(client, local netip.AddrPort) bool
+	// Refused, if set, is called for a TCP connection that is closed: because the client is not allowed,
+	// or because of the limit, to make room for another one. It must not block.
+	Refused func(client netip.Addr, limit bool)
 	// Wait, if set, is called before the first connection of a listener is
 	// accepted. Meanwhile the kernel queues the clients.
 	Wait func(context.Context)
@@ -51,7 +54,7 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		// Resets are common on a health-check port.
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
-	clients := &crowd{Listener: l, allowed: s.Allowed, max: s.Places, count: map[party]int{}}
+	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]int{}}
 	served := make(chan struct{})
 	group.Go(func() error {
 		defer close(served)

@@ -26,7 +26,7 @@ func TestUserDoesNotEvictRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	serve(t, l)
+	serve(t, l, nil)
 	connect := func(text string) net.Conn {
 		c, err := net.Dial("unix", path)
 		if err != nil {

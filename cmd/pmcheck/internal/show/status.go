@@ -32,6 +32,7 @@ func Status(w io.Writer, st status.Status) {
 	printProbe(t, st)
 	printBudget(t, st)
 	row(t, "gate", gateText(st.Gate, st.Time))
+	row(t, "believed", st.Believes())
 	for _, warning := range st.Warnings {
 		row(t, "warning", warning)
 	}
@@ -160,7 +161,8 @@ func printProbe(w io.Writer, st status.Status) {
 	if p.Own != nil {
 		row(w, "own", "certificate "+Expiry(p.Own.NotAfter, st.Time))
 	}
-	if first, any := p.FirstCRL(); any {
+	if len(p.CRLs) > 0 {
+		first := slices.MinFunc(p.CRLs, func(a, b check.CRL) int { return a.Expires.Compare(b.Expires) })
 		row(w, "crl", Expiry(first.Expires, st.Time))
 	}
 }

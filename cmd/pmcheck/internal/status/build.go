@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,40 +12,19 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
-// Source is what a Status is built from.
-type Source struct {
-	Version   string
-	Started   time.Time
-	Revision  uint64
-	Settings  *config.Config
-	Config    ConfigStatus
-	State     *monitor.State
-	Balancers []Balancer
-	Asked     time.Time // when one of them, or one that is gone, asked last
-	Budget    *BudgetStatus
-	Gate      *GateStatus
-}
-
-// Build returns the status at now, without its obstacles.
-func (src Source) Build(now time.Time) Status {
-	s := src.State
+// New returns what a state of the monitor and the settings say at now.
+func New(s *monitor.State, c *config.Config, now time.Time) Status {
 	status := Status{
-		Version:       src.Version,
-		Certname:      src.Settings.Probe.Certname,
-		Time:          now,
-		Started:       src.Started,
-		Revision:      src.Revision,
-		Holds:         []HoldStatus{},
-		Balancers:     src.Balancers,
-		BalancerAsked: src.Asked,
-		Probe:         NewProbeStatus(src.Settings.Probe.Address, s.Result),
-		Config:        src.Config,
-		Fleet:         src.Settings.Fleet,
-		Budget:        src.Budget,
-		Gate:          src.Gate,
+		Certname:  c.Probe.Certname,
+		Time:      now,
+		Holds:     []HoldStatus{},
+		Balancers: []Balancer{},
+		Believed:  c.Balancers,
+		Probe:     NewProbeStatus(c.Probe.Address, s.Result),
+		Fleet:     c.Fleet,
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
-	status.Probe.Interval = src.Settings.Probe.Interval.Seconds()
+	status.Probe.Interval = c.Probe.Interval.Seconds()
 	for i := range s.Services {
 		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
 	}
@@ -52,7 +32,12 @@ func (src Source) Build(now time.Time) Status {
 	for _, h := range s.Holds.At(now).Holds() {
 		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})
 	}
-	status.Warnings = src.warnings(status)
+	if w := s.Warning(); w != "" {
+		status.Warnings = append(status.Warnings, w)
+	}
+	if s.HoldsLate != nil {
+		status.Warnings = append(status.Warnings, "holds are noticed late: "+s.HoldsLate.Error())
+	}
 	return status
 }
 
@@ -69,31 +54,29 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 		Hint:         verdict.Reason.Hint(),
 		Answer:       answer.Decide(mode, verdict, answer.Codes{}, true),
 		ServingSince: since,
-		Probes:       v.Probes,
 	}
 }
 
-// warnings returns sentences about what is probably a mistake.
-func (src Source) warnings(status Status) (list []string) {
-	if restart := src.Config.Restart; len(restart) > 0 {
+// Warn adds sentences about what keeps balancers away and what is probably a mistake.
+func (s *Status) Warn() {
+	var list []string
+	for _, r := range s.Refused.From[:min(len(s.Refused.From), 3)] {
+		list = append(list, r.String())
+	}
+	for _, b := range s.Silent {
+		since := b.Seen.Local().Format(time.DateTime)
+		list = append(list, fmt.Sprintf("balancer %s has not asked since %s", b.Label(), since))
+	}
+	if restart := s.Config.Restart; len(restart) > 0 {
 		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+
 			strings.Join(restart, ", "))
 	}
-	for _, h := range status.Holds {
-		if _, known := src.State.Service(h.Service); h.Service != "" && !known {
-			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s",
-				h.Holder, h.Service, h.Path))
+	for _, h := range s.Holds {
+		if _, known := s.Service(h.Service); h.Service != "" && !known {
+			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s", h.Holder, h.Service, h.Path))
 		}
 	}
-	list = append(list, src.Budget.warnings()...)
-	list = append(list, src.Gate.warnings(status.Time)...)
-	if w := src.State.Warning(); w != "" {
-		list = append(list, w)
-	}
-	if late := src.State.HoldsLate; late != nil {
-		list = append(list, "holds are noticed late: "+late.Error())
-	}
-	return list
+	s.Warnings = slices.Concat(list, s.Budget.warnings(), s.Gate.warnings(s.Time), s.Warnings)
 }
 
 // NewProbeStatus returns the status of a probe with this result.

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -32,10 +31,17 @@ const (
 	maxRefusal = 200
 )
 
-// HeldFor is how long a daemon delays its answer to Client.Next. What only the kernel
-// knows, such as the connections of agents, changes without an event, so a caller that
-// waits for such a change gets a status at least this often.
-const HeldFor = time.Second
+const (
+	// HeldFor is how long a daemon delays its answer to Client.Next. What only the kernel
+	// knows, such as the connections of agents, changes without an event, so a caller that
+	// waits for such a change gets a status at least this often.
+	HeldFor = time.Second
+	// askTime is how long a Follower waits for the daemon's answer: setting a hold must work
+	// without one. It is longer than HeldFor.
+	askTime = 2 * time.Second
+	// retryEvery is the pause before a daemon that did not answer is asked again.
+	retryEvery = 250 * time.Millisecond
+)
 
 // FleetAgent is the User-Agent of a master that asks another one on its way out of the pool. A daemon
 // does not take it for a balancer.
@@ -47,21 +53,11 @@ const FleetAgent = "pmcheck-fleet"
 type Client struct {
 	Socket string // path of the unix socket
 	URL    string // http://host:port; if set, used instead of Socket
-	// Dial, if set, connects to a daemon in this process instead of to Socket.
-	Dial func(ctx context.Context) (net.Conn, error)
 }
 
 // Status returns the daemon's status. The error wraps ErrNoDaemon if there is
 // no daemon to ask.
 func (c Client) Status(ctx context.Context) (Status, error) { return c.get(ctx, "/status") }
-
-// Ask is Status for a caller that cannot wait: a daemon that does not answer within AskTime
-// counts as none.
-func (c Client) Ask(ctx context.Context) (Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, AskTime)
-	defer cancel()
-	return c.Status(ctx)
-}
 
 // Next blocks until the revision of the status differs from after, for HeldFor at most,
 // and returns the status. Over a URL it does not block.
@@ -69,38 +65,36 @@ func (c Client) Next(ctx context.Context, after uint64) (Status, error) {
 	return c.get(ctx, "/status?after="+strconv.FormatUint(after, 10))
 }
 
-func (c Client) get(ctx context.Context, path string) (Status, error) {
-	base, where := "http://pmcheck", c.Socket
-	transport := &http.Transport{DisableKeepAlives: true}
-	switch {
-	case c.URL != "":
-		base, where = c.URL, c.URL
-	case c.Dial != nil:
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx) }
-	default:
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialSocket(ctx, c.Socket)
+func (c Client) get(ctx context.Context, path string) (s Status, err error) {
+	defer func() {
+		if err != nil {
+			err = foreignError{err}
 		}
+	}()
+	base, where := c.URL, c.URL
+	transport := &http.Transport{DisableKeepAlives: true}
+	if c.URL == "" {
+		base, where = "http://pmcheck", c.Socket
+		transport.DialContext = c.dialSocket
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 	if err != nil {
-		return Status{}, err
+		return s, err
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, foreignError{err})
+		return s, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return Status{}, fmt.Errorf("%s answers %s%s", where, printable(resp.Status), told(resp.Body))
+		return s, fmt.Errorf("%s answers %s%s", where, resp.Status, told(resp.Body))
 	}
-	var s Status
 	err = decode(resp.Body, &s)
 	switch {
 	case err != nil && ctx.Err() != nil: // a daemon that hangs in the middle of its answer
-		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, foreignError{err})
+		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
 	case err != nil:
-		return Status{}, fmt.Errorf("status from %s: %w", where, foreignError{err})
+		return Status{}, fmt.Errorf("status from %s: %w", where, err)
 	}
 	Printable(&s)
 	// Names of services become arguments in a shell that completes them.
@@ -108,15 +102,15 @@ func (c Client) get(ctx context.Context, path string) (Status, error) {
 	return s, nil
 }
 
-// dialSocket connects to a unix socket. If its queue of connections is full, which any user of the
-// host can bring about, it tries again for AskTime.
-func dialSocket(ctx context.Context, path string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, AskTime)
+// dialSocket connects to the unix socket. If its queue of connections is full, which any user of the
+// host can bring about, it tries again for askTime.
+func (c Client) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	for {
-		c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", c.Socket)
 		if !errors.Is(err, syscall.EAGAIN) {
-			return c, err
+			return conn, err
 		}
 		select {
 		case <-ctx.Done():
@@ -141,48 +135,40 @@ func decode(body io.Reader, s *Status) error {
 // told returns the first line of a refusal's body, in which pmcheck names the setting.
 func told(body io.Reader) string {
 	line, _ := bufio.NewReader(io.LimitReader(body, maxRefusal)).ReadString('\n')
-	line = strings.TrimSpace(line)
-	if line == "" || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if line = strings.TrimSpace(line); line == "" {
 		return ""
 	}
 	return ": " + line
 }
-
-// retryEvery is the pause before a daemon that did not answer is asked again.
-const retryEvery = 250 * time.Millisecond
-
-// AskTime is how long a command waits for the daemon's answer: setting a hold must work
-// without one. It is longer than HeldFor.
-const AskTime = 2 * time.Second
 
 // Follower reads the status of a daemon: at once the first time, then after each
 // change. It is not safe for concurrent use.
 type Follower struct {
 	Client Client
 
-	revision uint64
-	asked    bool
-	failed   bool // the last call returned an error
+	ask   func(context.Context) (Status, error) // nil before the first call
+	pause time.Duration
 }
 
 // Next blocks until the status has changed, for HeldFor at most, and returns it. It
-// returns an error wrapping ErrNoDaemon if no daemon answers within AskTime; the next call
+// returns an error wrapping ErrNoDaemon if no daemon answers within two seconds; the next call
 // then pauses before it asks again.
-func (f *Follower) Next(ctx context.Context) (s Status, err error) {
-	if f.failed {
-		select {
-		case <-ctx.Done():
-			return s, ctx.Err()
-		case <-time.After(retryEvery):
-		}
+func (f *Follower) Next(ctx context.Context) (Status, error) {
+	select {
+	case <-ctx.Done():
+		return Status{}, ctx.Err()
+	case <-time.After(f.pause):
 	}
-	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	if f.asked {
-		s, err = f.Client.Next(ctx, f.revision)
-	} else {
-		s, err = f.Client.Status(ctx)
+	if f.ask == nil {
+		f.ask = f.Client.Status
 	}
-	f.failed, f.asked, f.revision = err != nil, err == nil, s.Revision
+	s, err := f.ask(ctx)
+	f.ask, f.pause = f.Client.Status, retryEvery
+	if err == nil {
+		f.pause = 0
+		f.ask = func(ctx context.Context) (Status, error) { return f.Client.Next(ctx, s.Revision) }
+	}
 	return s, err
 }

@@ -2,12 +2,12 @@ package status
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +16,46 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
+
+const (
+	// fleetTime is how long a master may take to answer.
+	fleetTime = 3 * time.Second
+	// atOnce is how many masters of a pool are asked at the same time.
+	atOnce = 128
+)
+
+// Member is one master of a pool as this host sees it. It is also the JSON.
+type Member struct {
+	Host   string  `json:"host"`
+	Status *Status `json:"status,omitempty"`
+	Error  string  `json:"error,omitempty"` // why there is no status
+}
+
+// Serves reports whether the member has answered and tells balancers to use it.
+func (m Member) Serves() bool { return m.Status != nil && m.Status.Serves() }
+
+// AskAll asks the masters of a pool. clients[i] asks hosts[i], and the members are in the
+// order of the hosts.
+func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
+	members := make([]Member, len(hosts))
+	var work errgroup.Group
+	work.SetLimit(atOnce)
+	for i, host := range hosts {
+		work.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, fleetTime)
+			defer cancel()
+			members[i].Host = host
+			if status, err := clients[i].Status(ctx); err != nil {
+				members[i].Error = err.Error()
+			} else {
+				members[i].Status = &status
+			}
+			return nil
+		})
+	}
+	_ = work.Wait() // a member that cannot be asked is no error
+	return members
+}
 
 // MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or
 // an address, with or without a port. The default port is 9200. MemberURL returns an
@@ -34,49 +74,35 @@ func MemberURL(member string) (*url.URL, error) {
 	return &url.URL{Scheme: "http", Host: host}, nil
 }
 
-// fleetTime is how long a master may take to answer.
-const fleetTime = 3 * time.Second
-
-// Member is one master of a pool as this host sees it. It is also the JSON.
-type Member struct {
-	Host   string  `json:"host"`
-	Status *Status `json:"status,omitempty"`
-	Error  string  `json:"error,omitempty"` // why there is no status
-	// Silent means that nothing answered there. A host that answers may still not tell.
-	Silent bool `json:"-"`
-}
-
-// Serves reports whether the member has answered and tells balancers to use it.
-func (m Member) Serves() bool { return m.Status != nil && m.Status.Serves() }
-
-// atOnce is how many masters of a pool are asked at the same time. Each takes a name lookup
-// and a connection, and those that are silent take fleetTime.
-const atOnce = 128
-
-// AskAll asks the masters of a pool. clients[i] asks hosts[i], and the members are in the
-// order of the hosts.
-func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
-	members := make([]Member, len(hosts))
-	var work errgroup.Group
-	work.SetLimit(atOnce)
-	for i := range hosts {
-		work.Go(func() error {
-			members[i] = askMember(ctx, hosts[i], clients[i])
-			return nil
-		})
+// Named returns the members of a fleet that mean the host with these names: those that mean the
+// first name that any of them means.
+func Named(fleet, names []string) (members []string) {
+	for _, name := range names {
+		for _, member := range fleet {
+			if u, err := MemberURL(member); err == nil && sameHost(u.Hostname(), name) {
+				members = append(members, member)
+			}
+		}
+		if len(members) > 0 {
+			break
+		}
 	}
-	_ = work.Wait() // a member that cannot be asked is no error
 	return members
 }
 
-func askMember(ctx context.Context, host string, client Client) Member {
-	ctx, cancel := context.WithTimeout(ctx, fleetTime)
-	defer cancel()
-	status, err := client.Status(ctx)
-	if err != nil {
-		return Member{Host: host, Error: err.Error(), Silent: errors.Is(err, ErrNoDaemon)}
+// sameHost reports whether two names mean one host. A name without a domain means the
+// host of that name in any.
+func sameHost(a, b string) bool {
+	if strings.EqualFold(a, b) {
+		return true
 	}
-	return Member{Host: host, Status: &status}
+	isAddr := func(name string) bool { _, err := netip.ParseAddr(name); return err == nil }
+	if slices.ContainsFunc([]string{a, b}, isAddr) {
+		return false
+	}
+	shortA, domainA, _ := strings.Cut(a, ".")
+	shortB, domainB, _ := strings.Cut(b, ".")
+	return strings.EqualFold(shortA, shortB) && (domainA == "" || domainB == "")
 }
 
 // OwnNames returns what the setting fleet may call this host, besides its certname.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,10 +51,16 @@ type Status struct {
 	// BalancerAsked is when a balancer asked last, be it one that no longer asks; zero if
 	// none ever has, as far as this daemon and those before it know. A restart of the
 	// daemon keeps it, a stop does not.
-	BalancerAsked time.Time    `json:"balancer_asked,omitzero"`
-	Probe         ProbeStatus  `json:"probe"`
-	Config        ConfigStatus `json:"config"`
-	Warnings      []string     `json:"warnings,omitempty"`
+	BalancerAsked time.Time `json:"balancer_asked,omitzero"`
+	// Silent are the balancers that asked within the last day and have stopped.
+	Silent []Balancer `json:"silent,omitempty"`
+	// Believed are the networks whose clients count as balancers; none: every network.
+	Believed []netip.Prefix `json:"believed,omitempty"`
+	// Refused says which connections to the port for balancers were closed instead of answered.
+	Refused  Refused      `json:"refused"`
+	Probe    ProbeStatus  `json:"probe"`
+	Config   ConfigStatus `json:"config"`
+	Warnings []string     `json:"warnings,omitempty"`
 	// Fleet are the masters of the pool, as the configuration names them.
 	Fleet []string `json:"fleet,omitempty"`
 	// Budget says which masters of the pool are out; nil without one.
@@ -76,7 +83,6 @@ type ServiceStatus struct {
 	// has seen.
 	ServingSince time.Time     `json:"serving_since,omitzero"`
 	Checks       []CheckStatus `json:"checks,omitempty"`
-	Probes       int64         `json:"probes"` // since the daemon started
 	// Obstacles keep a held service from being idle, or a ready one from being in
 	// service. Without obstacles, it is.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
@@ -184,6 +190,18 @@ func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
 	return "Drain it before a restart.", nil
 }
 
+// Believes names the clients that count as balancers.
+func (s Status) Believes() string {
+	if len(s.Believed) == 0 {
+		return "balancers of every network"
+	}
+	var networks []string
+	for _, n := range s.Believed {
+		networks = append(networks, n.String())
+	}
+	return "balancers of " + strings.Join(networks, ", ")
+}
+
 // ServiceOrError is like Service, but returns an error if there is no such service. The
 // error wraps ErrNoService and names the services of the daemon.
 func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
@@ -220,13 +238,31 @@ func (v ServiceStatus) Pool() (*check.Pool, time.Time) {
 	return nil, time.Time{}
 }
 
-// FirstCRL returns the CRL that expires first, and whether there is one.
-func (p ProbeStatus) FirstCRL() (first check.CRL, found bool) {
-	if len(p.CRLs) == 0 {
-		return first, false
-	}
-	return slices.MinFunc(p.CRLs, func(a, b check.CRL) int { return a.Expires.Compare(b.Expires) }), true
+// Expiry is a certificate or a CRL in use.
+type Expiry struct {
+	Of     string // own, server, ca or crl
+	Name   string // the subject; the issuer of a CRL
+	Serial string // of a CRL its place in the list
+	From   time.Time
+	Until  time.Time
 }
 
-// Seconds returns the duration that a Status has as a number of seconds.
-func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// Expiries returns the certificates and CRLs of the last probe.
+func (p ProbeStatus) Expiries() (list []Expiry) {
+	add := func(of string, c check.Certificate) {
+		list = append(list, Expiry{of, c.Subject, c.Serial, c.NotBefore, c.NotAfter})
+	}
+	if p.Own != nil {
+		add("own", *p.Own)
+	}
+	if p.TLS != nil {
+		add("server", p.TLS.Server)
+	}
+	for _, ca := range p.CAs {
+		add("ca", ca)
+	}
+	for i, crl := range p.CRLs {
+		list = append(list, Expiry{"crl", crl.Issuer, strconv.Itoa(i), crl.Updated, crl.Expires})
+	}
+	return list
+}
