@@ -66,10 +66,14 @@ func Need(tb testing.TB, program, debianPackage string) string {
 }
 
 // Build compiles cmd/pmcheck, without the race detector, once per test process
-// and returns the path of the binary. go test removes it with its own work
+// and returns the path of the binary. PMCHECK_PROGRAM names another one, for a comparison
+// of two versions in the same test. go test removes it with its own work
 // directory, which only root can enter: copy it to run it as another user.
 func Build(tb testing.TB) string {
 	tb.Helper()
+	if other := os.Getenv("PMCHECK_PROGRAM"); other != "" {
+		return other
+	}
 	path, err := build()
 	if err != nil {
 		tb.Fatal(err)
