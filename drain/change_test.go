@@ -30,7 +30,6 @@ func TestPutWritesAHold(t *testing.T) {
 	data, err := os.ReadFile(want.Path)
 	must(t, err)
 	const content = `{
-  "version": 1,
   "mode": "drain",
   "reason": "a b",
   "by": "alice",
@@ -127,39 +126,16 @@ func TestPutRemovesHoldsADayAfterTheirEnd(t *testing.T) {
 	wantHolds(t, s, "b:drain")
 }
 
-func TestPutSweepsTemporaryFiles(t *testing.T) {
-	s, _ := newStore(t)
-	for _, name := range []string{".a.json123", ".a@ca.json9", ".lock5"} {
-		drop(t, s.Persistent, name, "{")
-		drop(t, s.UntilReboot, name, "{")
-	}
-	others := []string{".a.json", ".a.tmp", ".backup.json.tmp", ".123"}
-	for _, name := range others {
-		drop(t, s.Persistent, name, "{")
-	}
-	wantHolds(t, s, "")
-	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain})
-	if left := temporaries(t, s.UntilReboot); len(left) != 0 {
-		t.Errorf("left %q", left)
-	}
-	if left := temporaries(t, s.Persistent); len(left) != len(others) {
-		t.Errorf("left %q, want %q", left, others)
-	}
-}
-
-func TestPutAndLiftFailWithoutADirectory(t *testing.T) {
+func TestPutFailsWithoutADirectory(t *testing.T) {
 	s, _ := newStore(t)
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))
 	for _, dir := range []string{"", file, filepath.Join(file, "holds")} {
 		s.Persistent = dir
 		_, putErr := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain})
-		_, liftErr := s.Lift("a", "")
-		for _, err := range []error{putErr, liftErr} {
-			var we *drain.WriteError
-			if !errors.As(err, &we) || errors.Is(err, fs.ErrPermission) {
-				t.Errorf("directory %q: error %v", dir, err)
-			}
+		var we *drain.WriteError
+		if !errors.As(putErr, &we) || errors.Is(putErr, fs.ErrPermission) {
+			t.Errorf("directory %q: error %v", dir, putErr)
 		}
 		wantMode(t, s, "", drain.Maint)
 	}
@@ -182,5 +158,143 @@ func TestMakeUntilRebootMakesThatDirectoryAlone(t *testing.T) {
 	mode, because := s.Read().Mode("server", noon)
 	if mode != drain.Maint || len(because) != 1 || because[0].Path != s.Persistent {
 		t.Errorf("mode %s by %+v, want maint by the persistent directory alone", mode, because)
+	}
+}
+
+func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
+	store, clock := newStore(t)
+	until := hours(1)
+	put(t, store, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "x", Until: until, UntilReboot: true})
+	put(t, store, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "ca"})
+	change := func(mode drain.Mode) (old, set drain.Hold) {
+		t.Helper()
+		set, err := store.Change("operator", "", func(o drain.Hold) drain.Hold {
+			old = o
+			o.Mode, o.Holder, o.Service = mode, "other", "ca" // only Mode is for next to choose
+			return o
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return old, set
+	}
+	old, set := change(drain.Maint)
+	if old.Reason != "x" || !old.UntilReboot || !old.Until.Equal(until) {
+		t.Errorf("it replaces %+v", old)
+	}
+	if set.Holder != "operator" || set.Service != "" || set.Mode != drain.Maint || set.Reason != "x" || !set.UntilReboot {
+		t.Errorf("it sets %+v", set)
+	}
+	clock.set(until) // from here on the hold counts no more
+	if _, err := store.Put(drain.Hold{Holder: "operator", Mode: drain.Drain, Until: until}); err == nil {
+		t.Fatal("a hold that has ended was set")
+	}
+	_, err := store.Change("operator", "", func(o drain.Hold) drain.Hold {
+		if o != (drain.Hold{}) {
+			t.Errorf("a hold that has ended is replaced: %+v", o)
+		}
+		return drain.Hold{Mode: drain.Drain}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Two writers that each add to the reason must not lose a word.
+func TestChangeIsNotInterruptedByAnotherWriter(t *testing.T) {
+	store, _ := newStore(t)
+	const writers, times = 4, 5
+	done := make(chan error, writers)
+	for range writers {
+		go func() {
+			for range times {
+				_, err := store.Change("operator", "", func(o drain.Hold) drain.Hold {
+					o.Mode = drain.Drain
+					o.Reason += "x"
+					return o
+				})
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range writers {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := store.Read().Holds()[0].Reason; len(got) != writers*times {
+		t.Errorf("%d of %d changes are left", len(got), writers*times)
+	}
+}
+
+func TestUndoTakesBackOnlyTheHoldThatWasSet(t *testing.T) {
+	own := drain.Hold{Holder: "operator", Mode: drain.Maint, Reason: "own"}
+	before := drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "before", Until: hours(1), UntilReboot: true}
+	brief := own
+	brief.Until = hours(2)
+	for _, tt := range []struct {
+		name   string
+		before drain.Hold // zero: there is none
+		set    drain.Hold
+		during func(t *testing.T, s *drain.Store, c *clock)
+		gone   bool
+		want   string // the hold that is left
+	}{
+		{"no hold before", drain.Hold{}, own, nil, false, ""},
+		{"a hold before, until reboot", before, own, nil, false, "before"},
+		{"the hold before has ended", before, own, func(_ *testing.T, _ *drain.Store, c *clock) {
+			c.set(hours(1))
+		}, false, ""},
+		{"another writer has set it again", drain.Hold{}, own, func(t *testing.T, s *drain.Store, _ *clock) {
+			put(t, s, drain.Hold{Holder: "operator", Mode: drain.Maint, Reason: "own", Until: hours(2)})
+		}, true, "own"},
+		{"another writer has set it again over one before", before, own, func(t *testing.T, s *drain.Store, _ *clock) {
+			put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "another"})
+		}, true, "another"},
+		{"another writer has set it again, and the one before has ended", before, own,
+			func(t *testing.T, s *drain.Store, c *clock) {
+				put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "another"})
+				c.set(hours(1))
+			}, true, "another"},
+		{"another writer has lifted it", before, own, func(t *testing.T, s *drain.Store, _ *clock) {
+			_, err := s.Lift("operator", "")
+			must(t, err)
+		}, true, ""},
+		{"it has ended", drain.Hold{}, brief, func(_ *testing.T, _ *drain.Store, c *clock) { c.set(hours(2)) }, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store, clock := newStore(t)
+			var was drain.Hold
+			if tt.before.Mode != "" {
+				was = put(t, store, tt.before)
+			}
+			other := put(t, store, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "ca"})
+			set := put(t, store, tt.set)
+			if tt.during != nil {
+				tt.during(t, store, clock)
+			}
+			restored, err := store.Undo(set, was)
+			if errors.Is(err, drain.ErrNotFound) != tt.gone || err != nil && !tt.gone {
+				t.Errorf("undone: %v", err)
+			}
+			var left []drain.Hold
+			for _, h := range store.Read().At(clock.now()).Holds() {
+				if h != other {
+					left = append(left, h)
+				}
+			}
+			switch {
+			case tt.want == "" && len(left) > 0, tt.want != "" && (len(left) != 1 || left[0].Reason != tt.want):
+				t.Errorf("left: %+v, want %q", left, tt.want)
+			case tt.want == "before" && left[0] != was:
+				t.Errorf("put back: %+v, want %+v", left[0], was)
+			case restored != (tt.want == "before"):
+				t.Errorf("restored: %v", restored)
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/drain"
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ func TestMissingPermissionIsReported(t *testing.T) {
 	openWay(t, s.Persistent)
 	for _, args := range [][]string{{"put", "other"}, {"put", "operator"}, {"lift", "operator"}} {
 		out := runAs(t, 54321, s, args...)
-		if want := fmt.Sprintf("permission denied in %s", s.Persistent); out != want {
+		if want := fmt.Sprintf("permission denied in %s", s.UntilReboot); out != want {
 			t.Errorf("%q: %s, want %s", args, out, want)
 		}
 	}
@@ -114,7 +115,7 @@ func fillDisk(t *testing.T, dir string) {
 func TestWatchFollowsAMountedDirectory(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
-	s, w := watched(t, never)
+	s, w := watched(t, 10*time.Millisecond)
 	const bad = "directory:maint:hold-unreadable"
 	mount(t, s.Persistent)
 	waitFor(t, w, bad)

@@ -15,7 +15,6 @@
 // hyphen, starting with a letter or digit. The content is one JSON object:
 //
 //	{
-//	  "version": 1,
 //	  "mode": "drain",
 //	  "leaving": "turn",
 //	  "reason": "kernel update",
@@ -24,10 +23,8 @@
 //	  "until": "2026-03-01T10:30:00Z"
 //	}
 //
-// Only mode is required, and a field that is null counts as absent. This format is
-// stable; an incompatible one will have another version.
+// Only mode is required, and a field that is null counts as absent. This format is stable.
 //
-//   - version: the number 1. Without it the file is of version 1.
 //   - mode: "drain" or "maint".
 //   - leaving: "turn" or "spare" while the holder's work has not begun: a balancer is told of
 //     the hold only if it can do without the master. Without it, every balancer is told at once.
@@ -46,9 +43,7 @@
 // # What counts
 //
 // Of a directory's entries, those whose names end in ".json" and do not begin
-// with a dot are holds. All others are ignored, such as temporary files, lost+found,
-// README, operator.json~, and the lock of this package, ".lock", which only users
-// with permission to write the directory can open.
+// with a dot are holds. All others are ignored.
 //
 // Unreadable never means ready. An entry that is a hold by its name but cannot
 // be read as one counts as [Maint] with the code [Unreadable] and an [Hold.Error]
@@ -56,20 +51,15 @@
 // accepts its name like any other. These are unreadable:
 //
 //   - names that break the rules, such as Operator.json;
-//   - content that is not one JSON object as above. An unknown field, a repeated
-//     field and a field in another case are errors, since a misspelt "untill"
-//     would otherwise make a hold endless. The price is that a field added to
-//     the format later means maint to today's readers, which is the safe side;
+//   - content that is not one JSON object as above. An unknown field is an error, since a
+//     misspelt "untill" would otherwise make a hold endless;
 //   - files of more than 64 KiB, symbolic links, FIFOs and everything else that is
 //     not a regular file;
-//   - world-writable files, and files from users without permission to write the
-//     directory: the owner is neither root nor the owner of the directory, and the
-//     group is not that of a group-writable directory. To let a group set holds,
-//     make it the directory's group and the mode 2775, so that files get the group
-//     by themselves.
+//   - files that other users than their owner can write, and files whose owner is neither root
+//     nor the owner of the directory.
 //
-// A directory which is missing, cannot be read, has more than 1000 entries or is
-// world-writable is a hold of the holder [Directory], [Maint] and [Unreadable] as
+// A directory which is missing, cannot be read, or can be written by other users than its
+// owner is a hold of the holder [Directory], [Maint] and [Unreadable] as
 // well, beside the holds that can be read. Packages create the directories, and Put
 // and Lift do so where they are missing. A daemon that starts creates the one that a
 // reboot empties ([Store.MakeUntilReboot]).

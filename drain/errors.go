@@ -10,23 +10,17 @@ import (
 var (
 	// ErrNotFound means that there was nothing to lift.
 	ErrNotFound = errors.New("no such hold")
-	// ErrBusy means that another writer kept the holds directories locked for
-	// longer than [Store.LockWait].
+	// ErrBusy means that another writer kept the store locked for 5 s.
 	ErrBusy = errors.New("locked by another process")
 
-	errTooLarge      = fmt.Errorf("larger than %d bytes", maxFile)
-	errWorldWritable = errors.New("world-writable")
-	errReplaced      = errors.New("the directory was replaced; its former holds are not known")
-	errTooMany       = fmt.Errorf("more than %d entries", maxEntries)
+	errTooLarge = fmt.Errorf("larger than %d bytes", maxFile)
+	errWritable = errors.New("other users than its owner can write it")
+	errReplaced = errors.New("the directory was replaced; its former holds are not known")
 )
 
 // WriteError says which change of the holds directories failed. Err is the plain
-// cause; a hint can be based on
-//
-//   - [io/fs.ErrPermission]: the caller needs permission to write Dir,
-//   - [syscall.EROFS]: Dir is on a read-only file system,
-//   - [syscall.ENOSPC] and [syscall.EDQUOT]: the file system or quota is full,
-//   - [ErrBusy]: another process has Dir locked.
+// cause, on which a hint can be based: [ErrBusy], or an error of the system that
+// [io/fs.ErrPermission] or a [syscall.Errno] matches.
 type WriteError struct {
 	Op   string // what was tried: "create", "write", "remove", "lock" or "sync"
 	Path string // on which file or directory
@@ -46,8 +40,7 @@ func writeError(op, path, dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, is := errors.AsType[syscall.Errno](err); is {
 		err = errno
 	}
 	return &WriteError{Op: op, Path: path, Dir: dir, Err: err}

@@ -1,25 +1,21 @@
 package drain
 
-import (
-	"time"
-
-	"github.com/fsnotify/fsnotify"
-)
+import "time"
 
 // SetInterval sets how often Run reads the directories without an event.
-func (w *Watcher) SetInterval(d time.Duration) { w.seldom, w.often = d, d }
+func (w *Watcher) SetInterval(d time.Duration) { w.every = d }
 
-// SetNotify replaces the function that subscribes Run to the kernel's events.
-func (w *Watcher) SetNotify(f func() (*fsnotify.Watcher, error)) { w.newNotify = f }
+// Rescan makes Run read the directories now.
+func (w *Watcher) Rescan() { signal(w.rescan) }
 
-// MaxPasses is how often Read scans directories that keep changing.
-const MaxPasses = maxPasses
+// SetLockWait sets how long a writer waits for another.
+func (s *Store) SetLockWait(d time.Duration) { s.lockWait = d }
 
 // SetScanned makes Read call f after each scan of a directory, but not after the scans
 // that f causes itself.
 func (s *Store) SetScanned(f func()) {
 	busy := false
-	s.scanned = func() {
+	s.scanned = func(string) {
 		if !busy {
 			busy = true
 			f()
@@ -27,3 +23,9 @@ func (s *Store) SetScanned(f func()) {
 		}
 	}
 }
+
+// Parse returns the hold in the content of a hold file.
+var Parse = parse
+
+// Encode returns the content of the file for h.
+func (h Hold) Encode() ([]byte, error) { return h.encode() }

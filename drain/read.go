@@ -5,113 +5,97 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// maxEntries is how many entries of a directory are read.
-const maxEntries = 1000
 
 // Read returns the holds that are in the directories now. It cannot fail: what cannot
 // be read is a hold with the code [Unreadable]. It never waits for a writer.
-func (s *Store) Read() Snapshot {
-	snap, _ := s.read(nil, func(view) error { return nil })
-	return snap
-}
+func (s *Store) Read() Snapshot { return s.read(func(string, identity) error { return nil }) }
 
 // read is Read with a check of each directory: an error of recognize is a reason not to
-// trust the directory. It takes the views of the read before, and returns its own.
-func (s *Store) read(last []view, recognize func(view) error) (Snapshot, []view) {
+// trust the directory.
+//
+// It takes no lock, which another process could keep. A writer moves a hold by writing it into one
+// directory and then removing it from the other, so one scan of each could miss both files. The third
+// scan finds a hold that has moved to the first directory meanwhile.
+func (s *Store) read(recognize func(dir string, id identity) error) Snapshot {
 	taken := s.now()
-	views, holds := s.look(last)
-	for _, v := range views {
-		for _, err := range []error{v.err, recognize(v)} {
-			if err != nil {
-				holds = append(holds, directoryHold(v.place, err))
-			}
+	found := make(map[string]Hold) // by path
+	for _, dir := range []string{s.UntilReboot, s.Persistent, s.UntilReboot} {
+		id, holds, err := s.scan(dir)
+		if err == nil {
+			err = recognize(dir, id)
+		}
+		if err != nil {
+			found[dir] = s.directoryHold(dir, err)
+		}
+		for _, h := range holds {
+			found[h.Path] = h
 		}
 	}
-	return newSnapshot(taken, holds), views
+	return newSnapshot(taken, slices.Collect(maps.Values(found)))
 }
 
 // directoryHold returns the hold that stands for a directory with the problem err.
-func directoryHold(p place, err error) Hold {
+func (s *Store) directoryHold(dir string, err error) Hold {
 	fix := "make sure that it is a directory which the pmcheck daemon can read"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		fix = `"pmcheck ready" creates it, then "systemctl reload pmcheck" accepts it`
-	case errors.Is(err, fs.ErrPermission):
-		fix = "make it readable: chmod a+rx " + p.dir
-	case errors.Is(err, errWorldWritable):
-		fix = "chmod o-w " + p.dir
+	case errors.Is(err, errWritable):
+		fix = "chmod go-w " + dir
 	case errors.Is(err, errReplaced):
 		fix = `"systemctl reload pmcheck" accepts it as it is`
-	case errors.Is(err, errTooMany):
-		fix = `remove the files that are not holds; "pmcheck ready --all" lifts the holds`
 	}
 	return Hold{
 		Holder:      Directory,
 		Mode:        Maint,
-		UntilReboot: p.untilReboot,
-		Path:        p.dir,
+		UntilReboot: dir == s.UntilReboot,
+		Path:        dir,
 		Code:        Unreadable,
 		Error:       fmt.Sprintf("%v; %s", err, fix),
 	}
 }
 
-// scan reads the holds in a directory of up to limit entries, -1 for any number. The
-// view can have both holds and an error.
-func (s *Store) scan(p place, limit int) view {
-	v := view{place: p}
-	dir, err := os.OpenFile(p.dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+// scan reads the holds in a directory. It can return both holds and an error.
+func (s *Store) scan(dir string) (id identity, holds []Hold, err error) {
+	if s.scanned != nil {
+		defer s.scanned(dir)
+	}
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
-		v.err = err
-		return v
+		return id, nil, err
 	}
-	defer dir.Close()
-	fd := int(dir.Fd())
-	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil {
-		v.err = &fs.PathError{Op: "stat", Path: p.dir, Err: err}
-		return v
-	}
-	v.id, v.changed = identity{uint64(stat.Dev), stat.Ino, fileHandle(fd)}, stat.Mtim
-	names, err := list(dir, limit)
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
-		v.err = err
-		return v
+		return id, nil, err
 	}
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return id, nil, err
+	}
+	owner := ownerOf(info)
 	for _, name := range names {
 		if !isHold(name) {
 			continue
 		}
-		if h, ok := s.readHold(dir, &stat, name); ok {
-			h.UntilReboot = p.untilReboot
-			v.holds = append(v.holds, h)
+		if h, there := readHold(filepath.Join(dir, name), owner); there {
+			h.UntilReboot = dir == s.UntilReboot
+			holds = append(holds, h)
 		}
 	}
-	if stat.Mode&0o002 != 0 {
-		v.err = fmt.Errorf("%s: %w", p.dir, errWorldWritable)
+	if info.Mode()&0o022 != 0 {
+		err = fmt.Errorf("%s: %w", dir, errWritable)
 	}
-	return v
-}
-
-func list(dir *os.File, limit int) ([]string, error) {
-	if limit < 0 {
-		return dir.Readdirnames(-1)
-	}
-	names, err := dir.Readdirnames(limit + 1)
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
-	if len(names) > limit {
-		return nil, fmt.Errorf("%s: %w", dir.Name(), errTooMany)
-	}
-	return names, nil
+	return identify(f, info), holds, err
 }
 
 // isHold reports whether an entry with this name is a hold.
@@ -119,72 +103,85 @@ func isHold(name string) bool {
 	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
 }
 
-// readHold reads one entry of dir. It returns false if the entry is gone.
-func (s *Store) readHold(dir *os.File, dirStat *unix.Stat_t, name string) (Hold, bool) {
-	data, stat, err := readRegular(dir, name)
+// readHold reads one entry of a directory of that owner. It returns false if the entry is gone.
+func readHold(path string, dirOwner uint32) (h Hold, there bool) {
+	data, info, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Hold{}, false
 	}
-	holder, service, nameErr := splitName(name)
-	var h Hold
+	holder, service, nameErr := splitName(filepath.Base(path))
 	if err = errors.Join(nameErr, err); err == nil {
-		err = s.trusted(dirStat, stat)
+		err = trusted(info, dirOwner)
 	}
 	if err == nil {
-		h, err = Parse(data)
+		h, err = parse(data)
 	}
 	if err != nil {
 		h = Hold{Mode: Maint, Code: Unreadable, Error: oneLine(err.Error())}
 	}
-	h.Holder, h.Service, h.Path = holder, service, filepath.Join(dir.Name(), name)
-	if stat != nil {
-		h.Owner = s.owner(stat.Uid)
+	h.Holder, h.Service, h.Path = holder, service, path
+	if info != nil {
+		h.Owner = userName(ownerOf(info))
 		if h.Since.IsZero() {
-			h.Since = time.Unix(stat.Mtim.Unix()).UTC()
+			h.Since = info.ModTime().UTC().Truncate(time.Second)
 		}
 	}
 	return h, true
 }
 
-// trusted returns an error if a user without permission to write the directory can
-// have made the file. A file with the directory's group comes from a member of that
-// group: other users cannot give a file to it.
-func (s *Store) trusted(dir, file *unix.Stat_t) error {
-	member := isShared(dir) && file.Gid == dir.Gid
-	if file.Uid != 0 && file.Uid != dir.Uid && !member {
-		return fmt.Errorf("owner %s is neither root nor a user with permission to write the directory", s.owner(file.Uid))
+// trusted returns an error if a user other than root and the owner of the directory can
+// have written the file.
+func trusted(file os.FileInfo, dirOwner uint32) error {
+	if owner := ownerOf(file); owner != 0 && owner != dirOwner {
+		return fmt.Errorf("owner %s is neither root nor the owner of the directory", userName(owner))
 	}
-	if file.Mode&0o002 != 0 {
-		return errWorldWritable
+	if file.Mode()&0o022 != 0 {
+		return errWritable
 	}
 	return nil
 }
 
-// isShared reports whether the group of the directory may write it.
-func isShared(dir *unix.Stat_t) bool { return dir.Mode&0o020 != 0 }
+func ownerOf(info os.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
 
-// readRegular reads the regular file name in dir, of up to maxFile bytes. It
-// neither follows a symbolic link nor waits for the other end of a FIFO. The
-// file's attributes are nil if it could not be opened.
-func readRegular(dir *os.File, name string) ([]byte, *unix.Stat_t, error) {
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err == unix.ELOOP {
+// userName asks no directory service, which could be slow.
+func userName(uid uint32) string {
+	if uid == 0 {
+		return "root"
+	}
+	return "uid " + strconv.FormatUint(uint64(uid), 10)
+}
+
+// readRegular reads a regular file of up to maxFile bytes. It neither follows a symbolic link nor
+// waits for the other end of a FIFO. The file's attributes are nil if it could not be opened.
+func readRegular(path string) ([]byte, os.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) {
 		return nil, nil, errors.New("is a symbolic link")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	stat := new(unix.Stat_t)
-	switch err := unix.Fstat(fd, stat); {
-	case err != nil:
+	info, err := f.Stat()
+	if err != nil {
 		return nil, nil, err
-	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, stat, errors.New("not a regular file")
-	case stat.Size > maxFile:
-		return nil, stat, errTooLarge
+	}
+	if !info.Mode().IsRegular() {
+		return nil, info, errors.New("not a regular file")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	return data, stat, err
+	return data, info, err
+}
+
+// identity distinguishes directories, including those that had the same path one after
+// the other. A file system may give a new directory the inode number of the one just
+// removed, but not its handle.
+type identity struct {
+	device, inode uint64
+	handle        string // empty where the file system or the operating system has none
+}
+
+func identify(f *os.File, info os.FileInfo) identity {
+	stat := info.Sys().(*syscall.Stat_t)
+	return identity{uint64(stat.Dev), stat.Ino, fileHandle(int(f.Fd()))}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -82,7 +83,7 @@ func TestReplacedDirectoryIsAHold(t *testing.T) {
 // The hold names the command that accepts the directory. A new watcher has no such hold.
 func TestHoldForAReplacedDirectoryStaysUntilAccepted(t *testing.T) {
 	t.Parallel()
-	s, w := watched(t, never)
+	s, w := watched(t, 10*time.Millisecond)
 	must(t, replaceDir(s.Persistent, ""))
 	const doubt = "directory:maint:hold-unreadable"
 	waitFor(t, w, doubt)
@@ -131,7 +132,7 @@ func TestFirstDirectoryReplacesNothing(t *testing.T) {
 // A directory that is missing when the others are accepted is not accepted with them.
 func TestMissingDirectoryIsNotAccepted(t *testing.T) {
 	t.Parallel()
-	s, w := watched(t, never)
+	s, w := watched(t, 10*time.Millisecond)
 	const doubt = "directory:maint:hold-unreadable"
 	must(t, os.Rename(s.Persistent, s.Persistent+".old"))
 	waitFor(t, w, doubt)

@@ -1,36 +1,26 @@
 package drain
 
 import (
-	"os/user"
-	"strconv"
-	"sync"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 )
 
 // Store is the two directories of holds. Its methods are safe for concurrent
-// use, also by several processes; the fields must not change after the first
-// call, and a Store must not be copied.
+// use, also by several processes; the fields must not change after the first call.
 type Store struct {
-	Persistent  string // the directory whose holds survive a reboot; required
-	UntilReboot string // the directory whose holds end with a reboot; required
-	// LockWait is how long Put, Lift and LiftAll wait for another process that
-	// is writing. Zero means 5 s.
-	LockWait time.Duration
-	Now      func() time.Time // the wall clock; nil means [time.Now]
+	Persistent  string           // the directory whose holds survive a reboot; required
+	UntilReboot string           // the directory whose holds end with a reboot; required
+	Now         func() time.Time // the wall clock; nil means [time.Now]
 
-	owners  sync.Map // user id to name: asking a directory service may be slow
-	scanned func()   // for tests: called after each scan that Read makes of a directory
+	lockWait time.Duration    // how long writers wait for another; 0 means 5 s
+	scanned  func(dir string) // for tests: called after each scan of a directory
 }
 
-// place is one of a store's directories.
-type place struct {
-	dir         string
-	untilReboot bool
-}
-
-func (s *Store) places() []place {
-	return []place{{dir: s.UntilReboot, untilReboot: true}, {dir: s.Persistent}}
-}
+func (s *Store) dirs() []string { return []string{s.UntilReboot, s.Persistent} }
 
 func (s *Store) now() time.Time {
 	if s.Now == nil {
@@ -39,20 +29,55 @@ func (s *Store) now() time.Time {
 	return s.Now()
 }
 
-// owner returns the name of the user with this id. Root needs no lookup, so the
-// common case cannot wait for a directory service.
-func (s *Store) owner(uid uint32) string {
-	if uid == 0 {
-		return "root"
+// MakeUntilReboot creates the directory of the holds until reboot if it is missing, for
+// a daemon that starts: after a reboot that directory must be empty. It does not create
+// the persistent directory, because if that is missing, its holds may be missing too.
+// The error is a [*WriteError].
+func (s *Store) MakeUntilReboot() error { return makeDir(s.UntilReboot) }
+
+// makeDir creates dir if it is missing, world-readable whatever the umask: the daemon runs as another
+// user than the commands. Its parent must exist: it does wherever pmcheck is installed.
+func makeDir(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // if it is something else, the next step says so
 	}
-	if name, ok := s.owners.Load(uid); ok {
-		return name.(string)
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
 	}
-	id := strconv.FormatUint(uint64(uid), 10)
-	name := "uid " + id
-	if u, err := user.LookupId(id); err == nil {
-		name = oneLine(u.Username)
+	return writeError("create", dir, filepath.Dir(dir), err)
+}
+
+// lockName is the file that writers lock, in the directory that is empty after a reboot: it is never on
+// a full disk. They do not lock the directory itself: any user who can read that could keep it locked.
+const lockName = ".lock"
+
+// lock keeps other writers out. It does not block in flock(2),
+// which has no timeout: one stopped process would block every later drain.
+func (s *Store) lock() (unlock func(), err error) {
+	if err := makeDir(s.UntilReboot); err != nil {
+		return nil, err
 	}
-	s.owners.Store(uid, name)
-	return name
+	path := filepath.Join(s.UntilReboot, lockName)
+	f, err := os.OpenFile(path, os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, writeError("lock", path, s.UntilReboot, err)
+	}
+	wait := s.lockWait
+	if wait == 0 {
+		wait = 5 * time.Second
+	}
+	for deadline := time.Now().Add(wait); ; time.Sleep(time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if busy := err == syscall.EWOULDBLOCK || err == syscall.EINTR; busy && time.Now().Before(deadline) {
+			continue
+		} else if busy {
+			err = ErrBusy
+		}
+		f.Close()
+		return nil, writeError("lock", path, s.UntilReboot, err)
+	}
 }

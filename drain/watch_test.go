@@ -3,17 +3,13 @@ package drain_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/pmcheck/pmcheck/drain"
-	"golang.org/x/sys/unix"
 )
 
 const never = 1000 * time.Hour
@@ -23,11 +19,7 @@ func start(t *testing.T, s *drain.Store, w *drain.Watcher) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := w.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	wg.Go(func() { w.Run(ctx) })
 	t.Cleanup(wg.Wait)
 	t.Cleanup(cancel)
 }
@@ -72,8 +64,6 @@ func watched(t *testing.T, interval time.Duration) (*drain.Store, *drain.Watcher
 func TestWatchFollowsEachChange(t *testing.T) {
 	t.Parallel()
 	s, w := watched(t, never)
-	const bad = "directory:maint:hold-unreadable"
-	outside := t.TempDir()
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -99,6 +89,28 @@ func TestWatchFollowsEachChange(t *testing.T) {
 			return errors.Join(os.WriteFile(tmp, []byte(`{"mode":"drain"}`), 0o644),
 				os.Rename(tmp, filepath.Join(s.Persistent, "first.json")))
 		}, "first:drain"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		waitFor(t, w, step.want)
+	}
+}
+
+// TestWatchReadsWhatNoEventReports: mounts, a clock that is set, and directories that come and go.
+func TestWatchReadsWhatNoEventReports(t *testing.T) {
+	t.Parallel()
+	s, c := newStore(t)
+	w := s.Watch()
+	w.SetInterval(10 * time.Millisecond)
+	start(t, s, w)
+	const bad = "directory:maint:hold-unreadable"
+	outside := t.TempDir()
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
 		{"directory removed", func() error { return os.RemoveAll(s.Persistent) }, bad},
 		{"directory created", func() error { return os.Mkdir(s.Persistent, 0o755) }, bad},
 		{"hold in the new directory", func() error {
@@ -108,17 +120,10 @@ func TestWatchFollowsEachChange(t *testing.T) {
 		{"directory moved away", func() error { return os.Rename(s.Persistent, filepath.Join(outside, "old")) }, bad},
 		{"directory moved back", func() error { return os.Rename(filepath.Join(outside, "old"), s.Persistent) }, "b:drain"},
 		{"directory exchanged", func() error {
-			if err := os.Mkdir(s.Persistent+".new", 0o755); err != nil {
-				return err
-			}
-			return exchange(s.Persistent, s.Persistent+".new")
+			return errors.Join(os.Mkdir(s.Persistent+".new", 0o755), exchange(s.Persistent, s.Persistent+".new"))
 		}, bad},
-		{"hold in the exchanged directory", func() error {
-			_, err := s.Put(drain.Hold{Holder: "c", Mode: drain.Drain})
-			return err
-		}, bad + " c:drain"},
 		{"parent removed", func() error { return os.RemoveAll(filepath.Dir(s.Persistent)) }, bad},
-		{"all created", func() error { // two levels up, which the kernel does not report
+		{"all created", func() error {
 			created := os.Mkdir(filepath.Dir(s.Persistent), 0o755)
 			_, err := s.LiftAll()
 			w.Accept()
@@ -130,53 +135,8 @@ func TestWatchFollowsEachChange(t *testing.T) {
 		}
 		waitFor(t, w, step.want)
 	}
-	if err := w.Degraded(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestWatchWorksWithoutInotify(t *testing.T) {
-	t.Parallel()
-	s, _ := newStore(t)
-	w := s.Watch()
-	var mu sync.Mutex
-	limited := true
-	w.SetNotify(func() (*fsnotify.Watcher, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if limited {
-			return nil, fmt.Errorf("couldn't initialize inotify: %w", unix.EMFILE)
-		}
-		return fsnotify.NewWatcher()
-	})
-	start(t, s, w)
-	degraded := func() string { return fmt.Sprint(errors.Is(w.Degraded(), unix.EMFILE)) }
-	waitUntil(t, w, "true", degraded)
-	if err := w.Degraded(); !strings.Contains(err.Error(), "fs.inotify.max_user_instances") {
-		t.Errorf("%v does not say what is exhausted", err)
-	}
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
 	waitFor(t, w, "a:drain")
-
-	mu.Lock()
-	limited = false
-	mu.Unlock()
-	w.Rescan()
-	waitUntil(t, w, "false", degraded)
-}
-
-func TestWatchTakesNewSnapshots(t *testing.T) {
-	t.Parallel()
-	s, c := newStore(t)
-	w := s.Watch()
-	if got := w.Current().Taken(); got != noon {
-		t.Errorf("taken %s", got)
-	}
-	c.set(hours(1))
-	start(t, s, w)
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	waitFor(t, w, "a:drain")
-	if got := w.Current().Taken(); got != hours(1) {
-		t.Errorf("taken %s", got)
-	}
+	c.set(hours(2)) // is a change: the hold has ended
+	waitUntil(t, w, hours(2).String(), func() string { return w.Current().Taken().String() })
 }

@@ -2,70 +2,191 @@ package drain
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
-	"golang.org/x/sys/unix"
 )
 
-// MakeUntilReboot creates the directory of the holds until reboot if it is missing, for
-// a daemon that starts: after a reboot that directory must be empty. It does not create
-// the persistent directory, because if that is missing, its holds may be missing too.
-// The error is a [*WriteError].
-func (s *Store) MakeUntilReboot() error { return makeDir(s.UntilReboot) }
+// keepExpired is how long after its end a hold stays on disk, since the clock may be
+// wrong for a while.
+const keepExpired = 24 * time.Hour
 
-// makeDir creates dir if it is missing, world-readable whatever the umask: the daemon runs as another user
-// than the commands. Its parent must exist: it does wherever pmcheck is installed.
-func makeDir(dir string) error {
-	parent := filepath.Dir(dir)
-	err := os.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // if it is something else, the next step says so
-	}
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		return writeError("create", dir, parent, err)
-	}
-	return syncDir(parent)
+// Put sets the hold of h.Holder on h.Service to h.Mode, with h.Reason, h.By,
+// h.Leaving and h.Until, in the directory that h.UntilReboot names, and returns it as it is
+// read back. Other fields of h are ignored. If By is empty and root calls through
+// sudo, By becomes the user who called sudo.
+//
+// A hold of the same holder and service is replaced: it keeps its Since while it
+// is in effect, and moves if it is in the other
+// directory. At any moment at least one of the two exists. When Put returns without an
+// error, the hold is on stable storage. After a [*WriteError] the old hold is in place,
+// with two exceptions: if Op is "remove", both are in place; if Op is "sync", the new
+// one is, but it may not survive a power failure.
+func (s *Store) Put(h Hold) (Hold, error) {
+	return s.Change(h.Holder, h.Service, func(Hold) Hold { return h })
 }
 
-// writeFile replaces the file name in dir, so that there is either the old or
-// the new content at any time, and the new one even after a power failure.
-func writeFile(dir, name string, data []byte) error {
-	path := filepath.Join(dir, name)
-	if err := replace(dir, path, data); err != nil {
-		return writeError("write", path, dir, err)
+// Change is Put for a hold that depends on the one it replaces. It calls next with
+// the hold of holder on service that is in effect and readable, or with the zero
+// Hold if there is none, and puts what next returns for that holder and service.
+// No other writer can change the hold between that call and the write.
+func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, error) {
+	if err := CheckName(holder); err != nil {
+		return Hold{}, fmt.Errorf("holder: %w", err)
 	}
-	return syncDir(dir)
+	if err := CheckName(service); err != nil && service != "" {
+		return Hold{}, fmt.Errorf("service: %w", err)
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return Hold{}, err
+	}
+	defer unlock()
+	old := s.find(named(fileName(holder, service)))
+	h := next(s.current(old))
+	h.Holder, h.Service = holder, service
+	return s.replace(old, h)
 }
 
-// replace writes the file. If the group of dir may write it, the file gets that group,
-// by which a reader recognizes the writer as a member of it (see Store.trusted).
-func replace(dir, path string, data []byte) error {
-	var stat unix.Stat_t
-	if err := unix.Stat(dir, &stat); err != nil {
-		return err
-	}
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o644))
+// Undo takes back set, a hold that Put or Change has returned: it puts back the hold that was
+// there before, if that one is still in effect, or else removes set. A zero before means
+// that there was none. restored reports which of the two it did. No other writer can change the
+// hold in between. If the hold in place is not set, because another writer has lifted or replaced
+// it or it has ended, Undo leaves it, and the error wraps [ErrNotFound].
+func (s *Store) Undo(set, before Hold) (restored bool, err error) {
+	unlock, err := s.lock()
 	if err != nil {
-		return err
+		return false, err
 	}
-	defer f.Cleanup()
-	if isShared(&stat) {
-		err = f.Chown(-1, int(stat.Gid))
+	defer unlock()
+	old := s.find(named(fileName(set.Holder, set.Service)))
+	if !slices.Contains(old, set) || !set.InEffect(s.now()) {
+		return false, fmt.Errorf("%w: that of %s was lifted or replaced, or has ended", ErrNotFound, set.Holder)
 	}
-	if err == nil {
-		_, err = f.Write(data)
+	if before.Mode != "" && before.InEffect(s.now()) {
+		_, err = s.replace(old, before)
+		return err == nil, err
 	}
+	_, err = remove([]Hold{set})
+	return false, err
+}
+
+// Lift removes the hold of holder on service, which may be unreadable, from both
+// directories and returns what it removed. It removes only that hold: with an empty
+// service, the hold on every service, but not those on single services.
+//
+// Lift creates missing directories, so that a host without them can become ready.
+//
+// The error wraps a [*WriteError] for each operation that failed, or else
+// [ErrNotFound] if there was nothing to lift. The holds that were removed are returned
+// even with an error.
+func (s *Store) Lift(holder, service string) ([]Hold, error) {
+	name := fileName(holder, service)
+	lifted, err := s.lift(named(name))
+	if err == nil && len(lifted) == 0 {
+		err = fmt.Errorf("%w: %s", ErrNotFound, strings.TrimSuffix(name, suffix))
+	}
+	return lifted, err
+}
+
+// LiftAll is Lift for all holds, including unreadable and expired ones. It succeeds if there
+// are none.
+func (s *Store) LiftAll() ([]Hold, error) {
+	return s.lift(func(Hold) bool { return true })
+}
+
+func (s *Store) lift(match func(Hold) bool) (lifted []Hold, err error) {
+	unlock, err := s.lock()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return f.CloseAtomicallyReplace()
+	defer unlock()
+	makeErr := makeDir(s.Persistent)
+	lifted, err = remove(s.find(match))
+	s.tidy()
+	return newSnapshot(s.now(), lifted).holds, errors.Join(makeErr, err)
+}
+
+// named matches the holds in files of that name.
+func named(file string) func(Hold) bool {
+	return func(h Hold) bool { return filepath.Base(h.Path) == file }
+}
+
+// find returns the holds that match in both directories, none in one that cannot be read.
+func (s *Store) find(match func(Hold) bool) (found []Hold) {
+	for _, dir := range s.dirs() {
+		_, holds, _ := s.scan(dir)
+		found = append(found, slices.DeleteFunc(holds, func(h Hold) bool { return !match(h) })...)
+	}
+	return found
+}
+
+// current returns the one of old that counts. If there are two, as after a move that
+// failed, it is the persistent one.
+func (s *Store) current(old []Hold) (current Hold) {
+	for _, o := range old {
+		if o.Code == "" && o.InEffect(s.now()) {
+			current = o // the persistent one comes last
+		}
+	}
+	return current
+}
+
+// replace writes h in the place of the old holds of its holder and service. The caller must have
+// the lock.
+func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
+	now := s.now()
+	if !h.InEffect(now) {
+		return Hold{}, fmt.Errorf("hold %s: the end %s has passed", h.Holder, h.Until.Format(time.RFC3339))
+	}
+	h.Since = now.UTC().Truncate(time.Second)
+	for _, o := range old {
+		if o.Code == "" && o.InEffect(now) && o.Since.Before(h.Since) {
+			h.Since = o.Since
+		}
+	}
+	if h.By == "" && os.Geteuid() == 0 {
+		h.By = os.Getenv("SUDO_USER")
+	}
+	data, err := h.encode()
+	if err != nil {
+		return Hold{}, fmt.Errorf("hold %s: %w", h.Holder, err)
+	}
+	dir := s.Persistent
+	if h.UntilReboot {
+		dir = s.UntilReboot
+	}
+	if err := makeDir(dir); err != nil {
+		return Hold{}, err
+	}
+	path := filepath.Join(dir, fileName(h.Holder, h.Service))
+	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(dir), renameio.IgnoreUmask()); err != nil {
+		return Hold{}, writeError("write", path, dir, err)
+	}
+	if err := syncDir(dir); err != nil {
+		return Hold{}, err
+	}
+	if _, err := remove(slices.DeleteFunc(old, func(o Hold) bool { return o.Path == path })); err != nil {
+		return Hold{}, err
+	}
+	s.tidy()
+	stored := s.find(func(h Hold) bool { return h.Path == path })
+	if len(stored) == 0 {
+		return Hold{}, fmt.Errorf("%w: %s is gone again", ErrNotFound, path)
+	}
+	return stored[0], nil
+}
+
+// tidy removes holds that ended long ago. Failure does no harm: they are not in effect.
+func (s *Store) tidy() {
+	longAgo := s.now().Add(-keepExpired)
+	_, _ = remove(s.find(func(h Hold) bool { return !h.InEffect(longAgo) }))
 }
 
 // remove durably removes the files of holds. It returns the holds that it removed and
@@ -95,12 +216,4 @@ func syncDir(dir string) error {
 		f.Close()
 	}
 	return writeError("sync", dir, dir, err)
-}
-
-// isTemporary reports whether name is that of a temporary file of renameio (a dot, the
-// file's name and a number), or of a lock that is being created.
-func isTemporary(name string) bool {
-	stem := strings.TrimRight(name, "0123456789")
-	return strings.HasPrefix(name, ".") && stem != name &&
-		(strings.HasSuffix(stem, suffix) || stem == lockName)
 }

@@ -76,7 +76,7 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 	g.status = status.GateStatus{Port: uint16(number), Since: time.Now()}
 	group, ctx := errgroup.WithContext(ctx)
 	watcher := g.Settings.Store().Watch()
-	group.Go(func() error { return watcher.Run(ctx) })
+	group.Go(func() error { watcher.Run(ctx); return nil })
 	group.Go(func() error { g.follow(ctx, watcher); return nil })
 	return group.Wait()
 }

@@ -3,7 +3,6 @@ package monitor
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 
@@ -33,9 +32,6 @@ func (a audit) note(before, after *State) {
 	}
 	if w := after.Warning(); w != "" && w != before.Warning() {
 		a.log.Warn("not all of pmcheck's own files are in use", "error", w)
-	}
-	if d := after.HoldsLate; d != nil && fmt.Sprint(d) != fmt.Sprint(before.HoldsLate) {
-		a.log.Warn("holds are noticed late", "error", d)
 	}
 }
 

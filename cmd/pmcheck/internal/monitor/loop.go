@@ -176,7 +176,6 @@ func (m *Monitor) known(now time.Time) *State {
 		Published: now,
 		MaxAge:    m.config.Probe.MaxAge + m.config.Probe.Interval,
 		Holds:     m.holds.Current(),
-		HoldsLate: m.holds.Degraded(),
 		Findings:  m.findings.list(now),
 		Result:    m.services[0].last,
 		Probes:    m.services[0].count,

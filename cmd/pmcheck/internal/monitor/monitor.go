@@ -99,7 +99,7 @@ func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 // has ended.
 func (m *Monitor) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return m.holds.Run(ctx) })
+	group.Go(func() error { m.holds.Run(ctx); return nil })
 	group.Go(func() error { m.loop(ctx); return nil })
 	return group.Wait()
 }

@@ -22,7 +22,6 @@ type State struct {
 	Result    check.Result     // of the last probe of the master
 	Own       []netip.AddrPort // the daemon's ends of its connections to the master
 	Probes    int64            // of the master, since the start
-	HoldsLate error            // why holds are noticed late; nil if they are not
 }
 
 // Service is one part of the master, as it stood when the state was made.

@@ -35,9 +35,6 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 	if w := s.Warning(); w != "" {
 		status.Warnings = append(status.Warnings, w)
 	}
-	if s.HoldsLate != nil {
-		status.Warnings = append(status.Warnings, "holds are noticed late: "+s.HoldsLate.Error())
-	}
 	return status
 }
 

@@ -153,7 +153,7 @@ func scenes(now time.Time) []scene {
 			}
 		})
 	list[len(list)-1].status.Probe.Asked = stale.Checked
-	list[len(list)-1].status.Warnings = []string{"holds are noticed late: inotify: too many open files"}
+	list[len(list)-1].status.Warnings = []string{"the holds of x are on the unknown service y"}
 	add("stop waits", healthy, idle, check.Finding{State: check.StateOK, Reason: check.OK}, "UP", nil,
 		hold("guard", drain.Ready, "puppetserver is about to stop; waits for its turn: balancer lb1 has had no other "+
 			"server for 12s", now.Add(-12*time.Second), now.Add(288*time.Second)))

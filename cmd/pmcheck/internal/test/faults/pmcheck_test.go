@@ -73,9 +73,6 @@ mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
 	for i := range faults {
 		faults[i].mend = sh("pmcheck ready --hold torn")
 	}
-	faults = append(faults,
-		fault{name: "10,000 files among the holds", inject: sh("cd /run/pmcheck/holds; seq 10000 | xargs touch"), long: true,
-			mend: sh("cd /run/pmcheck/holds; seq 10000 | xargs rm")})
 	return heldOut(faults)
 }
 
