@@ -31,8 +31,7 @@ func TestBudgetAtTheSameTime(t *testing.T) {
 	agents := mix{quick: 4, slow: 7}
 	p := startPool(t, alike(3), 4, agents)
 	db := p.startDatabase()
-	// See TestRestartsAtTheSameTime for slowstart.
-	p.balance(strings.Replace(p.installPmcheck(), "slowstart 60s", "slowstart 5s", 1))
+	p.balance(quickStart(p.installPmcheck()))
 	p.createBudget(db)
 	deb := lab.DebianDEB(t, "puppetserver")
 	for _, m := range p.masters {
