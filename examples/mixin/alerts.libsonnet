@@ -18,9 +18,9 @@
 
   // Three alerts of one name, the nearer the time the more severe. The margin is 30 days, and
   // shorter for what lives for a short time and is renewed by a program.
-  local expires(name, what, summary, description) =
-    local left = m(what + '_expiry_timestamp_seconds') + ' - time()';
-    local margin = m(what + '_expiry_margin_seconds');
+  local expires(name, which, summary, description) =
+    local left = m('certificate_expiry_timestamp_seconds', which) + ' - time()';
+    local margin = m('certificate_expiry_margin_seconds', which);
     [
       alert(name, severities.now, '%s < clamp_max(%s, 86400)' % [left, margin], '', summary, description),
       alert(name, severities.week, '86400 <= %s < clamp_max(%s, 7 * 86400)' % [left, margin], '', summary, description),
@@ -121,14 +121,14 @@
         ),
       ] + expires(
         'PuppetCertificateExpires',
-        'certificate',
+        'certificate!="crl"',
         'A certificate on {{ $labels.instance }} expires in {{ $value | humanizeDuration }}',
         'It is the {{ $labels.certificate }} certificate {{ $labels.subject }}, serial {{ $labels.serial }}.',
       ) + expires(
         'PuppetCRLExpires',
-        'crl',
+        'certificate="crl"',
         'A CRL on {{ $labels.instance }} expires in {{ $value | humanizeDuration }}',
-        'It is the CRL of {{ $labels.issuer }}. With an expired CRL Puppet Server refuses every agent.',
+        'It is the CRL of {{ $labels.subject }}. With an expired CRL Puppet Server refuses every agent.',
       ) + [
         alert(
           'PmcheckHoldWithoutEnd',
@@ -149,6 +149,22 @@
           '{{ if $labels.instance }}pmcheck on {{ $labels.instance }} does not answer' +
           '{{ else }}Prometheus scrapes no pmcheck{{ end }}',
           'Balancers get no answer either, and take the master out.',
+        ),
+        alert(
+          'PmcheckRefusesConnections',
+          severities.week,
+          'increase(%s[5m]) > 0' % m('refused_connections_total'),
+          '15m',
+          '{{ $labels.instance }} refuses connections, by {{ $labels.by }}',
+          'A balancer that is refused takes the master out. pmcheck status names the addresses.',
+        ),
+        alert(
+          'PmcheckBalancerSilent',
+          severities.week,
+          'time() - %s > 600' % m('balancer_check_timestamp_seconds'),
+          '',
+          'Balancer {{ or $labels.balancer $labels.source }} has stopped asking {{ $labels.instance }}',
+          'Its last check was {{ $value | humanizeDuration }} ago. After a day it is forgotten.',
         ),
         alert(
           'PmcheckConfigNotReloaded',

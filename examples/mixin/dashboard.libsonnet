@@ -227,7 +227,7 @@
       'Until something expires',
       20,
       'The first certificate or CRL that expires on any master.',
-      'min(%s or %s) - time()' % [m('certificate_expiry_timestamp_seconds'), m('crl_expiry_timestamp_seconds')],
+      'min(%s) - time()' % m('certificate_expiry_timestamp_seconds'),
       expiry,
       'not known',
       'dtdurations',
@@ -380,10 +380,7 @@
       'Certificates and CRLs',
       [0, 44, 12, 8],
       'Sorted by expiry.',
-      [|||
-        sort(label_replace(label_replace(%s, "certificate", "crl", "", ""), "subject", "$1", "issuer", "(.*)") - time()
-        or %s - time())
-      ||| % [m('crl_expiry_timestamp_seconds'), m('certificate_expiry_timestamp_seconds')]],
+      ['sort(%s - time())' % m('certificate_expiry_timestamp_seconds')],
       [
         master,
         column('certificate', 'Certificate', width(90)),
@@ -395,7 +392,6 @@
         }),
       ],
       'Expires in',
-      hidden=['issuer', 'number'],
     ),
     table(
       'Code',

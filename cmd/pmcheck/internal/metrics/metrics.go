@@ -1,11 +1,10 @@
 // Package metrics exports a Status to Prometheus. A scrape reads the current Status and
-// asks Puppet Server nothing. rows.go lists the metrics, scrape.go fills them.
+// asks Puppet Server nothing. scrape.go has the metrics.
 package metrics
 
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,9 +15,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
-
-// probeDuration is the histogram of how long probes took.
-const probeDuration = "pmcheck_probe_duration_seconds"
 
 // Client is a kind of client: a label of the metric for answers.
 type Client int
@@ -40,18 +36,14 @@ type Metrics struct {
 	registry *prometheus.Registry
 	probes   *prometheus.HistogramVec
 	answers  [600][clientKinds]atomic.Int64 // by status code
-	rows     map[string]row                 // by name, without the prefix
 	status   func(now time.Time) status.Status
 }
 
 // New returns metrics that read the status from a function at each scrape.
 func New(st func(now time.Time) status.Status) *Metrics {
-	m := &Metrics{rows: map[string]row{}, status: st}
-	for _, r := range rows() {
-		m.rows[r.name] = r
-	}
+	m := &Metrics{status: st}
 	m.probes = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:                            probeDuration,
+		Name:                            "pmcheck_probe_duration_seconds",
 		Help:                            "How long probes took.",
 		Buckets:                         []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		NativeHistogramBucketFactor:     1.1,
@@ -73,27 +65,19 @@ func (m *Metrics) Probed(service string, took time.Duration) {
 // Answered counts an answer to a check; code must be below 600.
 func (m *Metrics) Answered(code int, client Client) { m.answers[code][client].Add(1) }
 
-// Describe implements prometheus.Collector.
-func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, r := range m.rows {
-		ch <- r.desc
-	}
-}
+// Describe implements prometheus.Collector. It describes nothing, since a status decides which metrics there are.
+func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	send := sender(func(name string, value float64, labels ...string) {
-		for i := range labels {
-			labels[i] = strings.ToValidUTF8(labels[i], "?") // names come from disk and from clients
-		}
-		r := m.rows[name]
-		ch <- prometheus.MustNewConstMetric(r.desc, r.kind, value, labels...)
-	})
-	send.status(m.status(time.Now()))
+	s := scrape{ch, map[string]bool{}}
+	s.status(m.status(time.Now()))
 	for code := range m.answers {
 		for client := range clientKinds {
 			if n := m.answers[code][client].Load(); n > 0 {
-				send("answers_total", float64(n), strconv.Itoa(code), client.String())
+				s.send("pmcheck_answers_total", "Answers to checks by status code and kind of client: haproxy sends its "+
+					"view of the master, other does not, socket is local.", float64(n),
+					labels{"code", strconv.Itoa(code), "client", client.String()})
 			}
 		}
 	}

@@ -1,152 +1,186 @@
 package metrics
 
 import (
-	"strconv"
+	"strings"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// sender sends one sample of the row with that name, which must exist.
-type sender func(name string, value float64, labels ...string)
+// scrape is the answer to one scrape.
+type scrape struct {
+	ch   chan<- prometheus.Metric
+	sent map[string]bool // by name and labels
+}
+
+// labels are pairs of a name and a value.
+type labels []string
+
+// send sends a sample. Of those with the same labels it sends the first: balancers on one address can
+// differ in the codes alone that they chose.
+func (s scrape) send(name, help string, value float64, by labels) {
+	var names, values []string
+	for i := 0; i < len(by); i += 2 {
+		names, values = append(names, by[i]), append(values, strings.ToValidUTF8(by[i+1], "?")) // from disk, and from clients
+	}
+	key := strings.Join(append(values, name), "\x00")
+	if s.sent[key] {
+		return
+	}
+	s.sent[key] = true
+	kind := prometheus.GaugeValue
+	if strings.HasSuffix(name, "_total") {
+		kind = prometheus.CounterValue
+	}
+	s.ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
+}
 
 // status sends the metrics that are read from a status.
-func (send sender) status(s status.Status) {
-	send("config_last_reload_successful", truth(s.Config.Error == ""))
-	send("config_last_reload_success_timestamp_seconds", seconds(s.Config.Loaded))
-	send.certificates(s.Probe)
-	for _, v := range s.Services {
-		send.service(v)
-		for _, c := range v.Checks {
-			send.finding(c.Finding)
-		}
+func (s scrape) status(st status.Status) {
+	s.send("pmcheck_config_last_reload_successful", "1 if the last start or reload read pmcheck.yaml, 0 if an older "+
+		"configuration is in use.", truth(st.Config.Error == ""), nil)
+	s.send("pmcheck_config_last_reload_success_timestamp_seconds", "When the configuration in use was read from "+
+		"pmcheck.yaml.", seconds(st.Config.Loaded), nil)
+	const refused = "Connections that were closed instead of answered: by allow, or by the limit."
+	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Allow), labels{"by", "allow"})
+	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Limit), labels{"by", "limit"})
+	for _, e := range st.Probe.Expiries() {
+		by := labels{"certificate", e.Of, "subject", e.Name, "serial", e.Serial}
+		s.send("pmcheck_certificate_expiry_timestamp_seconds", "When a certificate or CRL expires: own is pmcheck's, "+
+			"server is the master's, ca is in the CA bundle; the subject of a crl is its issuer.", seconds(e.Until), by)
+		s.send("pmcheck_certificate_expiry_margin_seconds", "How long before it expires it should be renewed: 30 days, "+
+			"or a quarter of a lifetime below 120 days.",
+			check.ExpiryMargin(check.ExpiryWarn, e.From, e.Until).Seconds(), by)
 	}
-	send.holds(s.Holds)
-	if s.Budget != nil {
-		send.budget(s.Budget)
+	for _, v := range st.Services {
+		s.service(v)
 	}
-	if s.Gate != nil {
-		send("gate_closed", truth(s.Gate.Closed && s.Gate.Runs(s.Time)))
+	for _, h := range st.Holds {
+		s.hold(h)
 	}
-	send.balancers(s.Balancers)
-}
-
-func (send sender) budget(b *status.BudgetStatus) {
-	send("budget_slots_out", float64(b.Out), b.Pool)
-	send("budget_slots_allowed", float64(b.Allowed), b.Pool)
-	send("budget_slots_forced", float64(b.Forced), b.Pool)
-	send("budget_reachable", truth(b.Reachable), b.Pool)
-}
-
-func (send sender) certificates(p status.ProbeStatus) {
-	expiry := func(what string, from, to time.Time, labels ...string) {
-		send(what+"_expiry_timestamp_seconds", seconds(to), labels...)
-		send(what+"_expiry_margin_seconds", check.ExpiryMargin(check.ExpiryWarn, from, to).Seconds(), labels...)
+	if b := st.Budget; b != nil {
+		by := labels{"budget", b.Pool}
+		s.send("pmcheck_budget_slots_out", "Masters of the pool that are out and count, as this one saw last.",
+			float64(b.Out), by)
+		s.send("pmcheck_budget_slots_allowed", "Masters of the pool that may be out, by this one's configuration.",
+			float64(b.Allowed), by)
+		s.send("pmcheck_budget_slots_forced", "Masters among those out that were too many when they left.",
+			float64(b.Forced), by)
+		s.send("pmcheck_budget_reachable", "1 if the database of the budget answered last.", truth(b.Reachable), by)
 	}
-	certificate := func(which string, c check.Certificate) {
-		expiry("certificate", c.NotBefore, c.NotAfter, which, c.Subject, c.Serial)
+	if st.Gate != nil {
+		s.send("pmcheck_gate_closed", "1 while new connections to the master's port are refused, 0 while the gate is "+
+			"open; absent while no gate runs.", truth(st.Gate.Closed && st.Gate.Runs(st.Time)), nil)
 	}
-	if p.Own != nil {
-		certificate("own", *p.Own)
+	for _, b := range st.Balancers {
+		s.balancer(b)
+		s.view(b)
 	}
-	if p.TLS != nil {
-		certificate("server", p.TLS.Server)
-	}
-	for _, ca := range p.CAs {
-		certificate("ca", ca)
-	}
-	for i, crl := range p.CRLs {
-		expiry("crl", crl.Updated, crl.Expires, crl.Issuer, strconv.Itoa(i))
+	for _, b := range st.Silent {
+		s.balancer(b)
 	}
 }
 
-func (send sender) service(v status.ServiceStatus) {
+func (s scrape) service(v status.ServiceStatus) {
+	by := labels{"service", v.Name}
 	for _, h := range []check.Health{check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown} {
-		send("verdict", truth(v.Verdict.Health == h), v.Name, string(h))
+		s.send("pmcheck_verdict", "1 for the verdict on the service, 0 for the others.", truth(v.Verdict.Health == h),
+			append(by, "verdict", string(h)))
 	}
-	send("verdict_since_timestamp_seconds", seconds(v.Verdict.Since), v.Name)
-	send("verdict_reason_info", 1, v.Name, string(v.Verdict.Reason))
+	s.send("pmcheck_verdict_since_timestamp_seconds", "When the verdict or its reason last changed.",
+		seconds(v.Verdict.Since), by)
+	s.send("pmcheck_verdict_reason_info", "Always 1; the reason of the verdict is a label.", 1,
+		append(by, "reason", string(v.Verdict.Reason)))
 	for _, m := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
-		send("mode", truth(v.Mode == m), v.Name, string(m))
+		s.send("pmcheck_mode", "1 for the mode of the service, 0 for the others.", truth(v.Mode == m),
+			append(by, "mode", string(m)))
 	}
-	send("serving", truth(v.Serves()), v.Name)
+	s.send("pmcheck_serving", "1 while balancers are told to use the service.", truth(v.Serves()), by)
+	for _, c := range v.Checks {
+		s.finding(c.Finding)
+	}
 }
 
-func (send sender) finding(f check.Finding) {
-	for _, s := range []check.State{check.StateOK, check.StateWarn, check.StateBad, check.StateNone} {
-		send("check_state", truth(f.State == s), f.Check, string(f.Severity), string(s))
+func (s scrape) finding(f check.Finding) {
+	by := labels{"check", f.Check}
+	for _, state := range []check.State{check.StateOK, check.StateWarn, check.StateBad, check.StateNone} {
+		s.send("pmcheck_check_state", "1 for the state of the check, 0 for the others.", truth(f.State == state),
+			append(by, "severity", string(f.Severity), "state", string(state)))
 	}
-	send("check_reason_info", 1, f.Check, string(f.Reason))
-	if f.Pool != nil {
-		send.pool(f.Pool)
-	}
+	s.send("pmcheck_check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the "+
+		"check is stuck.", 1, append(by, "reason", string(f.Reason)))
 	for _, e := range f.Code {
-		send("code_info", 1, e.Name, e.ID)
+		s.send("pmcheck_code_info", "Always 1; equal ids mean equal code.", 1, labels{"environment", e.Name, "id", e.ID})
+	}
+	if f.Pool != nil {
+		s.pool(f.Pool)
 	}
 }
 
-func (send sender) pool(p *check.Pool) {
-	send("jruby_instances", float64(p.Size))
-	send("jruby_borrowed_instances", float64(len(p.Borrowed)))
-	send("jruby_waiting_requests", float64(len(p.Waiting)))
-	send("jruby_borrow_timeouts_total", float64(p.Timeouts))
-	send("jruby_queue_limit_hits_total", float64(p.LimitHits))
-	send("jruby_wait_seconds", p.Wait)
+func (s scrape) pool(p *check.Pool) {
+	s.send("pmcheck_jruby_instances", "Configured JRuby instances.", float64(p.Size), nil)
+	s.send("pmcheck_jruby_borrowed_instances", "Busy JRuby instances.", float64(len(p.Borrowed)), nil)
+	s.send("pmcheck_jruby_waiting_requests", "Requests that wait for a JRuby instance.", float64(len(p.Waiting)), nil)
+	s.send("pmcheck_jruby_borrow_timeouts_total", "Requests that gave up waiting for a JRuby instance since Puppet "+
+		"Server started.", float64(p.Timeouts), nil)
+	s.send("pmcheck_jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server "+
+		"started.", float64(p.LimitHits), nil)
+	s.send("pmcheck_jruby_wait_seconds", "Mean time that requests of the last minutes waited for a JRuby instance.",
+		p.Wait, nil)
 	for _, r := range p.Routes {
-		send("jruby_requests_total", float64(r.Count), r.Name)
-		send("jruby_request_seconds", r.Mean, r.Name)
+		by := labels{"route", r.Name}
+		s.send("pmcheck_jruby_requests_total", "Requests that had a JRuby instance since Puppet Server started.",
+			float64(r.Count), by)
+		s.send("pmcheck_jruby_request_seconds", "Mean time for which requests of the last minutes had a JRuby "+
+			"instance; that of puppet-v3-catalog is the time of a compilation.", r.Mean, by)
 	}
 }
 
-// holds sends the holds. A holder may have one in each directory; it is sent once.
-func (send sender) holds(holds []status.HoldStatus) {
-	seen := map[[2]string]bool{}
-	for _, h := range holds {
-		if key := [2]string{h.Holder, h.Service}; !seen[key] {
-			seen[key] = true
-			send("hold_info", 1, h.Holder, h.Service, string(h.Mode))
-			send.time("hold_since_timestamp_seconds", h.Since, h.Holder, h.Service)
-			send.time("hold_end_timestamp_seconds", h.Until, h.Holder, h.Service)
-		}
+func (s scrape) hold(h status.HoldStatus) {
+	by := labels{"holder", h.Holder, "service", h.Service}
+	key := strings.Join(by, "\x00")
+	if s.sent[key] {
+		return // a holder may have one in each directory: the strictest comes first
+	}
+	s.sent[key] = true
+	s.send("pmcheck_hold_info", "Always 1, for each hold in effect; an empty service is every service.", 1,
+		append(by, "mode", string(h.Mode)))
+	if !h.Since.IsZero() {
+		s.send("pmcheck_hold_since_timestamp_seconds", "When a hold was set.", seconds(h.Since), by)
+	}
+	if !h.Until.IsZero() {
+		s.send("pmcheck_hold_end_timestamp_seconds", "When a hold ends by itself; absent if it never does.",
+			seconds(h.Until), by)
 	}
 }
 
-// balancers sends the balancers. Those on one address that differ only in the codes that
-// they chose have the same labels, and the one that asked last is sent.
-func (send sender) balancers(list []status.Balancer) {
-	last := map[[4]string]status.Balancer{}
-	for _, b := range list {
-		by := [4]string{b.Node, b.Source.String(), b.Name, b.Service}
-		if old, found := last[by]; !found || b.Seen.After(old.Seen) {
-			last[by] = b
-		}
-	}
-	for by, b := range last {
-		send.balancer(b, by[:])
-	}
+func byBalancer(b status.Balancer) labels {
+	return labels{"balancer", b.Node, "source", b.Source.String(), "server", b.Name, "service", b.Service}
 }
 
-func (send sender) balancer(b status.Balancer, by []string) {
-	send("balancer_check_timestamp_seconds", seconds(b.Seen), by...)
-	if b.View == nil {
+func (s scrape) balancer(b status.Balancer) {
+	s.send("pmcheck_balancer_check_timestamp_seconds", "When a balancer asked last, up to a day ago.",
+		seconds(b.Seen), byBalancer(b))
+}
+
+func (s scrape) view(b status.Balancer) {
+	by, v := byBalancer(b), b.View
+	if v == nil {
 		return
 	}
 	for _, state := range []string{"UP", "DOWN", "NOLB", "DRAIN", "MAINT"} {
-		send("balancer_state", truth(b.View.State == state), append(by, state)...)
+		s.send("pmcheck_balancer_state", "1 for the balancer's state of the master, 0 for the others.",
+			truth(v.State == state), append(by, "state", state))
 	}
-	if b.View.WeightTotal > 0 {
-		send("balancer_weight_ratio", float64(b.View.Weight)/float64(b.View.WeightTotal), by...)
+	if v.WeightTotal > 0 {
+		s.send("pmcheck_balancer_weight_ratio", "The master's share of the weight of all servers of a balancer.",
+			float64(v.Weight)/float64(v.WeightTotal), by)
 	}
-	send("balancer_sessions", float64(b.View.Sessions), by...)
-}
-
-// time sends a time unless it is zero.
-func (send sender) time(name string, t time.Time, labels ...string) {
-	if !t.IsZero() {
-		send(name, seconds(t), labels...)
-	}
+	s.send("pmcheck_balancer_sessions", "Sessions that a balancer has with the master.", float64(v.Sessions), by)
 }
 
 func truth(b bool) float64 {
