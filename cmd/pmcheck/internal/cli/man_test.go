@@ -106,7 +106,7 @@ func TestManualHasEachSettingAndDefault(t *testing.T) {
 	for line := range lines(t, "pmcheck.yaml.5", "SETTINGS") {
 		if item, is := strings.CutPrefix(line, ".It Va "); is {
 			item = strings.Replace(item, " Li = ", " = ", 1)
-			got = append(got, strings.ReplaceAll(item, `\(dq`, `"`))
+			got = append(got, strings.NewReplacer(`\(dq`, `"`, `\(aq`, "'").Replace(item))
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

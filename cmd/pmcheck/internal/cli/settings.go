@@ -65,14 +65,13 @@ func loadLocal(c *cli.Context, environ []string) (config.Config, error) {
 // If the configuration is broken, it returns the defaults, with what can be read of the socket, Puppet's
 // port and the budget.
 func loadAnyway(c *cli.Context, environ []string) config.Config {
-	settings, err := loadLocal(c, environ)
+	loaded, err := config.Check(options(c, environ))
 	if err == nil {
-		return settings
+		return loaded.Config
 	}
 	broken := exitError{exitUsage, err, "mend it; until then the defaults are used"}
 	broken.complain(c.App.ErrWriter)
-	_, readable := config.Readable(options(c, environ))
-	settings = config.Default()
+	settings, readable := config.Default(), loaded.Config
 	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
 	settings.Probe.Address, settings.Budget.Database = readable.Probe.Address, readable.Budget.Database
 	return settings

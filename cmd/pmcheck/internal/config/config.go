@@ -1,16 +1,12 @@
 // Package config turns pmcheck.yaml, PMCHECK_ variables, the flag --listen and the host's
 // puppet.conf into one immutable Config.
 //
-// Loading is strict. All mistakes are reported at once, each with its line: a setting
-// that is silently ignored is worse than a daemon that does not start. The sources,
-// strongest first: flag, environment, pmcheck.yaml, puppet.conf, default. viper knows
-// which of the first three counts, and decodes it into the struct with the defaults.
-// Puppet is asked for what is still empty then, and at last all rules are checked.
+// Loading is strict: a setting that is silently ignored is worse than a daemon that does not start. All
+// mistakes are reported at once. The sources, strongest first: flag, environment, pmcheck.yaml, puppet.conf,
+// default. viper decodes the first three into the struct with the defaults; Puppet is asked for what is empty then.
 //
-// To add a section: declare its struct and its defaults in a file of its own, and
-// name it once in Config and once in Default. Its rules are in the struct's tags,
-// as in [check.Check]; rules for more than one key are in Config.validate.
-// The sections of the checks come from check.All, and so do the keys below checks.
+// A setting is a field with the tag yaml, here or in the settings of a check. Its rules are in the other tags, as in
+// [check.Check], or in Config.validate.
 package config
 
 import (
@@ -18,9 +14,10 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -41,8 +38,7 @@ type Config struct {
 	// of its own.
 	Services []string `yaml:"services"`
 
-	// Fleet lists the masters of the pool, the same on each: for commands that show all of
-	// them, for the times at which each may leave, and for the gate of the last one.
+	// Fleet lists the masters of the pool, the same on each.
 	Fleet []string `yaml:"fleet"`
 
 	// MaxOut is how many masters of the pool may be out at one time, by what balancers show or, with a
@@ -97,33 +93,39 @@ func Default() Config {
 		Services:    []string{},
 		Fleet:       []string{},
 		MaxOut:      "1",
-		Probe:       defaultProbe(),
-		Checks:      check.All(),
-		Guard:       defaultGuard(),
-		Gate:        Gate{Except: []netip.Prefix{}},
-		Budget:      defaultBudget(),
-		Log:         Log{Level: "info"},
-		Socket:      "/run/pmcheck/pmcheck.sock",
+		Probe: Probe{
+			Address:     "localhost:8140",
+			Revocation:  puppetclient.RevocationChain,
+			Environment: "production",
+			Interval:    5 * time.Second,
+			Timeout:     1500 * time.Millisecond,
+			Fall:        1,
+		},
+		Checks: check.All(),
+		Guard: Guard{
+			Turn:     20 * time.Minute,
+			Wait:     5 * time.Minute,
+			Shutdown: 5 * time.Minute,
+			Return:   10 * time.Minute,
+		},
+		Gate:   Gate{Except: []netip.Prefix{}},
+		Budget: Budget{Pool: "puppet", Lapse: 30 * time.Minute},
+		Log:    Log{Level: "info"},
+		Socket: "/run/pmcheck/pmcheck.sock",
 	}
 }
 
-// warnings returns a sentence for each mistake with which the daemon runs all the same, since
-// one that it refuses would keep it from starting after an upgrade.
+// warnings returns a sentence for each network from which connections are reset, although another setting has it.
 func (c Config) warnings() (list []string) {
-	for i, m := range c.Fleet {
-		if slices.ContainsFunc(c.Fleet[:i], func(s string) bool { return strings.EqualFold(s, m) }) {
-			list = append(list, "fleet lists "+m+" twice")
-		}
-	}
-	check := func(key string, networks []netip.Prefix) {
+	outside := func(key string, networks []netip.Prefix) {
 		for _, n := range networks {
 			if !slices.ContainsFunc(c.Allow, n.Overlaps) {
 				list = append(list, fmt.Sprintf("%s has %s, but allow has not: connections from there are reset", key, n))
 			}
 		}
 	}
-	check("status_allow", c.StatusAllow)
-	check("balancers", c.Balancers)
+	outside("status_allow", c.StatusAllow)
+	outside("balancers", c.Balancers)
 	return list
 }
 

@@ -60,17 +60,19 @@ func inFile(layer int, name string, line int) place {
 // faults collects the mistakes of one Load.
 type faults struct{ list []Fault }
 
+// add records a fault, but only once.
 func (f *faults) add(at place, key, problem, hint string) {
-	f.list = append(f.list, Fault{key, problem, hint, at})
+	if fault := (Fault{key, problem, hint, at}); !slices.Contains(f.list, fault) {
+		f.list = append(f.list, fault)
+	}
 }
 
-// take records the faults in an error of mapstructure, which names each item of a list. Those of
-// a variable or flag do not know their place.
+// take records the faults in an error of a decoder, which joins those of the items of a list.
 func (f *faults) take(err error, key string, at place) {
 	switch e := err.(type) {
 	case nil:
 	case Fault:
-		f.add(cmp.Or(e.at, at), key, e.problem, e.hint)
+		f.add(cmp.Or(e.at, at), cmp.Or(e.key, key), e.problem, e.hint)
 	case interface{ Unwrap() []error }:
 		for _, one := range e.Unwrap() {
 			f.take(one, key, at)
@@ -102,67 +104,31 @@ func suggest(word string, words []string) string {
 	return ""
 }
 
-// Nearest returns the one of words that word is probably a typing error for, or "". In
-// a word of up to five letters, one letter may be wrong, or two neighbours swapped: two
-// wrong letters would turn host into hold. The last part of a key counts too: timeout
-// is near probe.timeout.
+// Nearest returns the one of words that word is probably a typing error for, or "". Of dotted keys the last parts
+// count most: timeout is near probe.timeout.
 func Nearest(word string, words []string) string {
+	last := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+	like := func(a, b string) float64 { return smetrics.JaroWinkler(a, b, 0.7, 4) }
 	word = strings.ToLower(word)
-	n := len(lastPart(word))
-	limit := min(n-1, 1)
-	if n > 5 {
-		limit = min(3, 1+n/4)
-	}
-	best := ""
+	best, most := "", 0.87
 	for _, w := range words {
-		d := min(distance(word, w), distance(word, lastPart(w))+1)
-		if d <= limit {
-			best, limit = w, d-1
+		a, b := last(word), last(w)
+		if l := like(a, b) + like(word, w)/100; l > most && max(len(a), len(b))-min(len(a), len(b)) <= 2 {
+			best, most = w, l
 		}
 	}
 	return best
 }
 
-func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
-
-// distance returns the number of typing errors between two words.
-func distance(a, b string) int {
-	if swapped(a, b) {
-		return 1
-	}
-	return smetrics.WagnerFischer(a, b, 1, 1, 1)
-}
-
-// swapped reports whether the words differ only in two neighbouring letters that are
-// swapped.
-func swapped(a, b string) bool {
-	for i := 0; i+1 < len(a) && len(a) == len(b); i++ {
-		if a[i] != b[i] {
-			return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
-		}
-	}
-	return false
-}
-
 // show returns text for a one-line message: quoted if it is not a plain word, and
 // truncated if it is long.
 func show(text string) string {
-	const most = 60
-	runes := []rune(text)
-	if len(runes) > most {
-		text = string(runes[:most]) + "…"
+	if runes := []rune(text); len(runes) > 60 {
+		text = string(runes[:60]) + "…"
 	}
-	plain := func(r rune) bool { return r > ' ' && r < 0x7f && r != '"' }
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) && r != '…' }) < 0 {
-		return text
+	special := func(r rune) bool { return r <= ' ' || r >= 0x7f && r != '…' || r == '"' }
+	if text == "" || strings.ContainsFunc(text, special) {
+		return strconv.Quote(text)
 	}
-	return strconv.Quote(text)
-}
-
-// join returns words as an enumeration: a, b and c.
-func join(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return text
 }

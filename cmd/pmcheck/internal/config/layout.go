@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // A layout is where one packaging of Puppet keeps its files.
@@ -48,12 +47,12 @@ func (o Options) layouts() []layout {
 
 // layout returns the layout of this host: the one around conf if that is not
 // empty, else the first that has a puppet.conf, else the first that has an ssldir.
-func (o Options) layout(conf string) (found layout, warnings []string, ok bool) {
+func (o Options) layout(conf string) (found layout, ok bool) {
 	all := o.layouts()
 	if conf != "" {
 		for _, l := range all {
 			if l.conf() == conf {
-				return l, nil, true
+				return l, true
 			}
 		}
 		dir := filepath.Dir(conf)
@@ -62,22 +61,38 @@ func (o Options) layout(conf string) (found layout, warnings []string, ok bool) 
 			confdir: dir,
 			ssldir:  filepath.Join(dir, "ssl"),
 			vardir:  all[0].vardir,
-		}, nil, true
-	}
-	if one, other := all[0].conf(), all[1].conf(); o.exists(one) && o.exists(other) {
-		warnings = []string{"both " + one + " and " + other + " exist; the former is used (puppet.conf names another)"}
+		}, true
 	}
 	for _, path := range []func(layout) string{layout.conf, func(l layout) string { return l.ssldir }} {
-		if i := slices.IndexFunc(all, func(l layout) bool { return o.exists(path(l)) }); i >= 0 {
-			return all[i], warnings, true
+		for _, l := range all {
+			if o.exists(path(l)) {
+				return l, true
+			}
 		}
 	}
-	return layout{}, nil, false
+	return layout{}, false
 }
+
+func (l layout) conf() string { return filepath.Join(l.confdir, "puppet.conf") }
 
 // exists reports whether a path exists. If that cannot be found out, the path counts as
 // existing, so that reading it reports the reason.
 func (o Options) exists(path string) bool {
 	_, err := os.Stat(filepath.Join(o.Root, path))
 	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// pathDefaults returns Puppet's own defaults for the paths of a host's files.
+func (l layout) pathDefaults() map[string]string {
+	return map[string]string{
+		"confdir":       l.confdir,
+		"vardir":        l.vardir,
+		"ssldir":        l.ssldir,
+		"certdir":       "$ssldir/certs",
+		"privatekeydir": "$ssldir/private_keys",
+		"hostcert":      "$certdir/$certname.pem",
+		"hostprivkey":   "$privatekeydir/$certname.pem",
+		"localcacert":   "$certdir/ca.pem",
+		"hostcrl":       "$ssldir/crl.pem",
+	}
 }

@@ -4,18 +4,20 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
 const DefaultFile = "/etc/pmcheck/pmcheck.yaml"
 
-// The environment variables for Config.HoldsIn and Config.Socket.
+// The environment variables that are no settings: the name of the file, which is read with the command line,
+// Config.HoldsIn and Config.Socket.
 const (
+	fileVariable   = "PMCHECK_CONFIG"
 	holdsVariable  = "PMCHECK_HOLDS"
 	socketVariable = "PMCHECK_SOCKET"
 )
@@ -25,16 +27,21 @@ type Options struct {
 	// File is the path of pmcheck.yaml. Empty means DefaultFile, which may be
 	// absent; a file named here must exist.
 	File string
-	// Environ are NAME=VALUE pairs as os.Environ returns them. Only names beginning
-	// with PMCHECK_ matter; PMCHECK_CONFIG does not. Config.HoldsIn names two that are not settings.
+	// Environ are NAME=VALUE pairs as os.Environ returns them.
 	Environ []string
 	// Listen is the value of the flag --listen; nil if it was not given.
 	Listen *string
 	// Root is the directory in which all paths are looked up; empty means /. No
 	// path in a Config begins with it.
 	Root string
-	// Hostname returns the host's name; nil means os.Hostname.
-	Hostname func() (string, error)
+	// Hostname is the name of this host; empty means that of os.Hostname.
+	Hostname string
+}
+
+// hostname returns the name of this host; empty if it has none.
+func (o Options) hostname() string {
+	name, _ := os.Hostname()
+	return cmp.Or(o.Hostname, name)
 }
 
 // defaults returns Default with the directory of the holds and the socket that o names.
@@ -75,21 +82,21 @@ type Loaded struct {
 	// Warnings are sentences about what is valid but probably not intended.
 	Warnings []string
 
-	origins map[string]place
+	places map[string]place
 }
 
 // Settings returns every setting in the order of Config.
 func (l *Loaded) Settings() []Setting {
 	var list []Setting
 	for _, f := range fields(&l.Config) {
-		list = append(list, Setting{f.key, format(f.value), cmp.Or(l.origins[f.key].origin, "default")})
+		list = append(list, Setting{f.key, format(f.value), cmp.Or(l.places[f.key].origin, "default")})
 	}
 	return list
 }
 
 // Load reads every source and returns the resulting configuration. The error has a line
 // and wraps a Fault for each mistake, unless File cannot be read at all; it then wraps
-// the cause, such as fs.ErrNotExist.
+// the cause, such as fs.ErrNotExist. Settings with a mistake then have their defaults.
 //
 // Puppet's configuration is used only for settings that no other source has, so Load
 // works on a host without Puppet if probe.certname, certificate, key and ca are set.
@@ -100,53 +107,49 @@ func Load(o Options) (*Loaded, error) { return o.load(true) }
 func Check(o Options) (*Loaded, error) { return o.load(false) }
 
 func (o Options) load(askPuppet bool) (*Loaded, error) {
+	l, found := &Loaded{Config: o.defaults()}, &faults{}
 	name, data, err := o.readFile()
-	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
-	}
-	found := &faults{}
-	l := &Loaded{Config: o.defaults(), File: fullName(name), Content: data}
-	l.origins = o.decode(&l.Config, name, data, found)
-	if askPuppet {
-		l.Warnings = o.askPuppet(&l.Config, l.origins, found)
-	}
-	l.Config.validate(l.origins, found)
-	if err := found.err(); err != nil {
-		return nil, err
-	}
-	l.Warnings = slices.Concat(l.Warnings, l.Config.warnings(), l.Config.Guard.warnings(), l.Config.Budget.warnings())
-	l.Config.Probe.MaxAge = l.Config.Probe.maxAge()
-	return l, nil
-}
-
-// Readable returns the absolute path of pmcheck.yaml, as in Loaded, and the settings
-// that can be read, even from sources that Load refuses; the others have their
-// defaults. A daemon may have another configuration.
-func Readable(o Options) (file string, c Config) {
-	name, data, _ := o.readFile()
-	c = o.defaults()
-	o.decode(&c, name, data, &faults{})
-	return fullName(name), c
-}
-
-// fullName makes the name of a file absolute; without a file it stays empty.
-func fullName(name string) string {
+	l.File, l.Content = name, data
 	if full, err := filepath.Abs(name); err == nil && name != "" {
-		return full
+		l.File = full
 	}
-	return name
+	l.places = o.decode(&l.Config, name, data, found)
+	if err != nil {
+		return l, fmt.Errorf("read configuration: %w", err)
+	}
+	if askPuppet {
+		l.Warnings = o.askPuppet(&l.Config, l.places, found)
+	}
+	l.Config.validate(l.places, found)
+	l.Warnings = append(l.Warnings, l.Config.warnings()...)
+	l.Config.Probe.MaxAge = l.Config.Probe.maxAge()
+	return l, found.err()
 }
 
 // readFile returns the name and content of pmcheck.yaml, or neither if there is none.
 func (o Options) readFile() (name string, data []byte, err error) {
 	name = cmp.Or(o.File, DefaultFile)
-	path := filepath.Join(o.Root, name)
-	data, err = readFile(path)
-	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
-		// A dangling link is a file that was lost, not one that never existed.
-		if _, absent := os.Lstat(path); absent != nil {
-			return "", nil, nil
-		}
+	// A dangling link is a file that was lost, not one that never existed.
+	if _, absent := os.Lstat(filepath.Join(o.Root, name)); o.File == "" && errors.Is(absent, fs.ErrNotExist) {
+		return "", nil, nil
 	}
+	data, err = readFile(filepath.Join(o.Root, name))
 	return name, data, err
+}
+
+// maxFile is the largest file that is read; a configuration is a few kilobytes.
+const maxFile = 1 << 20
+
+// readFile returns the content of a file of at most maxFile bytes.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s is larger than 1 MiB", path)
+	}
+	return data, err
 }

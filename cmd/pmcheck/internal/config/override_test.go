@@ -18,8 +18,6 @@ func TestBadOverridesAreRefused(t *testing.T) {
 	}{
 		{"unknown variable", []string{"PMCHECK_PROBE_TIMEUOT=1s"}, nil,
 			"environment PMCHECK_PROBE_TIMEUOT: unknown variable (did you mean PMCHECK_PROBE_TIMEOUT?)"},
-		{"without its section", []string{"PMCHECK_TIMEOUT=1s"}, nil,
-			"environment PMCHECK_TIMEOUT: unknown variable (did you mean PMCHECK_PROBE_TIMEOUT?)"},
 		{"misspelt file", []string{"PMCHECK_CONFG=/x"}, nil,
 			"environment PMCHECK_CONFG: unknown variable (did you mean PMCHECK_CONFIG?)"},
 		{"nothing like it", []string{"PMCHECK_FROBNICATE=1"}, nil, "environment PMCHECK_FROBNICATE: unknown variable"},
@@ -27,7 +25,7 @@ func TestBadOverridesAreRefused(t *testing.T) {
 		{"empty", []string{"PMCHECK_LISTEN="}, nil,
 			"environment PMCHECK_LISTEN: listen: is empty (unset it, or give it a value)"},
 		{"bare duration", []string{"PMCHECK_PROBE_TIMEOUT=1"}, nil,
-			"environment PMCHECK_PROBE_TIMEOUT: probe.timeout: 1 needs a unit (1s or 1m)"},
+			"environment PMCHECK_PROBE_TIMEOUT: probe.timeout: 1 is not a duration (such as 1500ms, 2s or 30d)"},
 		{"two items of a list", []string{"PMCHECK_ALLOW=a,::/0,b"}, nil,
 			"environment PMCHECK_ALLOW: allow: a is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
 				"environment PMCHECK_ALLOW: allow: b is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
@@ -56,18 +54,21 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		environ    []string
 		want       string
 	}{
-		{"off is a word", "checks: {disk: off}\n", nil, "checks.disk: off # F:1"},
-		{"off became false", "checks: {disk: false}\n", nil, "checks.disk: off # F:1"},
+		{"off is a word", "checks: {disk: off}\n", nil, `checks.disk: "off" # F:1`},
+		{"off became false", "checks: {disk: false}\n", nil, `checks.disk: "off" # F:1`},
 		{"off in the environment", "", []string{"PMCHECK_CHECKS_DISK=off"},
-			"checks.disk: off # environment PMCHECK_CHECKS_DISK"},
+			`checks.disk: "off" # environment PMCHECK_CHECKS_DISK`},
 		{"a setting of a check in the environment", "", []string{"PMCHECK_DISK_WARN_PERCENT=7"},
 			"disk.warn_percent: 7 # environment PMCHECK_DISK_WARN_PERCENT"},
 		{"bare zero", "guard: {turn: 0}\n", nil, "guard.turn: 0s # F:1"},
-		{"bare addresses", "allow: [192.0.2.1, '2001:db8::1']\n", nil, "allow: [192.0.2.1/32, 2001:db8::1/128] # F:1"},
-		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:2"},
+		{"bare addresses", "allow: [192.0.2.1, '2001:db8::1']\n", nil, "allow: [192.0.2.1/32, '2001:db8::1/128'] # F:1"},
+		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:1"},
 		{"shorter list than the default", "allow: [10.0.0.0/8]\n", nil, "allow: [10.0.0.0/8] # F:1"},
+		{"one network for a list", "allow: 10.0.0.0/8\n", nil, "allow: [10.0.0.0/8] # F:1"},
+		{"a number in quotes", "probe: {fall: '2'}\n", nil, "probe.fall: 2 # F:1"},
+		{"alias", "services: [&a ca]\nbudget: {pool: *a}\n", nil, "budget.pool: ca # F:2"},
 		{"empty section", "probe:\n", nil, "probe.fall: 1 # default"},
-		{"empty document", "---\n", nil, "listen: \":9200\" # default"},
+		{"empty document", "---\n", nil, "listen: :9200 # default"},
 		{"long duration", "expiry: {warn: 2h}\n", nil, "expiry.warn: 2h # F:1"},
 		{"any port", "listen: localhost:0\n", nil, "listen: localhost:0 # F:1"},
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -17,198 +16,189 @@ import (
 // A puppetHost finds settings of the probe in the Puppet installation of this host.
 type puppetHost struct {
 	Options
-	config   *Config
-	layout   layout
-	conf     *puppetConf
-	origins  map[string]place
-	faults   *faults
-	warnings []string
+	config *Config
+	layout layout
+	conf   *puppetConf
+	places map[string]place
+	faults *faults
 }
 
 // askPuppet fills in the settings that are empty in c and that Puppet's configuration has, and what
 // is derived from that configuration and cannot be set. It returns warnings.
-func (o Options) askPuppet(c *Config, origins map[string]place, faults *faults) []string {
-	path := c.Puppet.Conf
-	if path != "" && !filepath.IsAbs(path) {
-		return nil // the rules report it
-	}
-	p := &puppetHost{Options: o, config: c, origins: origins, faults: faults}
-	var ok bool
-	if p.layout, p.warnings, ok = o.layout(path); !ok {
-		p.without()
-		return p.warnings
+func (o Options) askPuppet(c *Config, places map[string]place, faults *faults) []string {
+	p := &puppetHost{Options: o, config: c, places: places, faults: faults}
+	found := false
+	if p.layout, found = o.layout(c.Puppet.Conf); !found {
+		return p.without()
 	}
 	if !p.read() {
 		return nil
 	}
-	p.places()
-	p.port()
-	p.revocation()
-	p.environment()
-	p.names()
-	if p.certname() {
-		p.path("probe.certificate", &c.Probe.Certificate, "hostcert")
-		p.path("probe.key", &c.Probe.Key, "hostprivkey")
-		p.path("probe.ca", &c.Probe.CA, "localcacert")
+	p.directories()
+	p.derive()
+	_ = p.certname() &&
+		p.path("probe.certificate", &c.Probe.Certificate, "hostcert") &&
+		p.path("probe.key", &c.Probe.Key, "hostprivkey") &&
+		p.path("probe.ca", &c.Probe.CA, "localcacert") &&
 		p.path("probe.crl", &c.Probe.CRL, "hostcrl")
-	}
-	return p.warnings
+	return nil
 }
 
-// without handles a host without Puppet: it reports the settings that are missing, and
-// switches revocation off if no CRL is configured.
-func (p *puppetHost) without() {
-	var missing []string
-	probe := p.config.Probe
-	for _, s := range [][2]string{
-		{"probe.certname", probe.Certname},
-		{"probe.certificate", probe.Certificate},
-		{"probe.key", probe.Key},
-		{"probe.ca", probe.CA},
-	} {
-		if s[1] == "" {
-			missing = append(missing, s[0])
-		}
-	}
-	if len(missing) > 0 {
+// without handles a host without Puppet, which needs every setting of the probe but the CRL.
+func (p *puppetHost) without() []string {
+	probe := &p.config.Probe
+	if slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA}, "") {
 		var looked []string
 		for _, l := range p.layouts() {
 			looked = append(looked, l.conf(), l.ssldir)
 		}
 		p.faults.add(place{layer: layerPuppet}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
-			"set puppet.conf, or "+join(missing))
-		return
+			"set puppet.conf, or probe.certname, certificate, key and ca")
+	} else if probe.CRL == "" {
+		probe.Revocation = puppetclient.RevocationOff
+		return []string{"there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)"}
 	}
-	if probe.CRL == "" {
-		p.config.Probe.Revocation = puppetclient.RevocationOff
-		p.warnings = append(p.warnings, "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)")
-	}
+	return nil
 }
 
 // read reads puppet.conf, which may be absent unless it was named.
 func (p *puppetHost) read() bool {
 	name := cmp.Or(p.config.Puppet.Conf, p.layout.conf())
-	var data []byte
-	var err error
-	if p.config.Puppet.Conf != "" || p.exists(name) {
-		data, err = readFile(filepath.Join(p.Root, name))
+	data, err := readFile(filepath.Join(p.Root, name))
+	if cause, is := errors.AsType[*fs.PathError](err); is {
+		err = cause.Err // the place has the path already
 	}
-	if err == nil {
-		p.conf, err = parsePuppetConf(name, data, p.layout.pathDefaults())
+	if err != nil && (p.config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
+		p.faults.add(inFile(layerPuppet, name, 0), "", err.Error(), "")
+		return false
 	}
-	if err != nil {
-		if cause, is := errors.AsType[*fs.PathError](err); is {
-			err = cause.Err // the origin has the path already
-		}
-		p.faults.add(place{layerPuppet, 0, name}, "", err.Error(), "")
-	}
-	return err == nil
+	p.conf = &puppetConf{name: name, set: parsePuppetConf(data), defaults: p.layout.pathDefaults()}
+	return true
 }
 
-// sound reports whether a setting could be resolved. If not, it records the fault, but
-// only once.
-func (p *puppetHost) sound(fault *Fault) bool {
-	if fault != nil && !slices.Contains(p.faults.list, *fault) {
-		p.faults.list = append(p.faults.list, *fault)
-	}
-	return fault == nil
+// setting returns the value of a setting, and reports whether puppet.conf has it.
+func (p *puppetHost) setting(name string) (value string, has bool) {
+	value, _, err := p.conf.resolve(name)
+	p.faults.take(err, "", place{})
+	return value, p.conf.set[name].line > 0 && err == nil
 }
 
-// setting resolves the first of several spellings that puppet.conf has.
-func (p *puppetHost) setting(names ...string) (name string, r resolved, ok bool) {
-	for _, name = range names {
-		if r = p.conf.resolve(name); r.own > 0 {
-			return name, r, p.sound(r.err)
-		}
-	}
-	return "", r, false
-}
-
-// port warns of another port in puppet.conf, which may be that of a balancer to which agents
-// connect. Puppet Server ignores it. Its own is in webserver.conf, which the unit hides from the
-// daemon together with the keys beside it.
-func (p *puppetHost) port() {
-	if _, given := p.origins["probe.address"]; given {
-		return
-	}
-	if name, r, ok := p.setting("serverport", "masterport"); ok && r.value != "8140" {
-		p.warnings = append(p.warnings, fmt.Sprintf(
-			"%s = %s in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 (set probe.address)",
-			name, r.value))
-	}
-}
-
-// revocation takes how deep certificates are looked up in the CRL.
-func (p *puppetHost) revocation() {
-	name, r, ok := p.setting("certificate_revocation")
-	if !ok {
-		return
-	}
-	switch strings.ToLower(r.value) {
-	case "true", "chain":
-		p.config.Probe.Revocation = puppetclient.RevocationChain
-	case "leaf":
-		p.config.Probe.Revocation = puppetclient.RevocationLeaf
-	case "false":
-		p.config.Probe.Revocation = puppetclient.RevocationOff
-	default:
-		p.sound(p.conf.fault(r.own, name, show(r.value)+" is not one of chain, leaf, true, false"))
-	}
-}
-
-// environment takes the environment of the URLs that need one. Any that exists will do, so one
-// with a name that Puppet would refuse is left alone: it is no reason to refuse to start.
-func (p *puppetHost) environment() {
-	r := p.conf.resolve("environment")
-	if r.err == nil && regexp.MustCompile(`^\w+$`).MatchString(r.value) {
-		p.config.Probe.Environment = r.value
-	}
-}
-
-// names takes the names that agents use for this master: those in dns_alt_names, and server, if
+// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, the environment of
+// the URLs that need one, and the names that agents use for this master: those in dns_alt_names, and server, if
 // ca_server is another, so that server is not there to reach the CA.
-func (p *puppetHost) names() {
-	expiry := check.Settings[check.ExpirySettings](p.config.Checks)
-	if _, r, ok := p.setting("dns_alt_names"); ok {
-		for _, name := range strings.Split(r.value, ",") {
-			name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
-			if name != "" && !strings.Contains(name, ":") { // which is IP: and an address
-				expiry.Names = append(expiry.Names, strings.ToLower(name))
-			}
+func (p *puppetHost) derive() {
+	probe, expiry := &p.config.Probe, check.Settings[check.ExpirySettings](p.config.Checks)
+	if depth, has := p.setting("certificate_revocation"); has {
+		depths := map[string]puppetclient.Revocation{"true": puppetclient.RevocationChain,
+			"chain": puppetclient.RevocationChain, "leaf": puppetclient.RevocationLeaf, "false": puppetclient.RevocationOff}
+		known := false
+		if probe.Revocation, known = depths[strings.ToLower(depth)]; !known {
+			p.faults.take(p.conf.fault(p.conf.set["certificate_revocation"].line, "certificate_revocation",
+				show(depth)+" is not one of chain, leaf, true, false"), "", place{})
 		}
 	}
-	_, server, ok := p.setting("server")
-	_, ca, other := p.setting("ca_server")
-	if ok && other && server.value != ca.value && !slices.Contains(expiry.Names, server.value) {
-		expiry.Names = append(expiry.Names, strings.ToLower(server.value))
+	// Any environment that exists will do, so one that cannot be read is no reason to refuse to start.
+	if e, _, err := p.conf.resolve("environment"); err == nil && regexp.MustCompile(`^\w+$`).MatchString(e) {
+		probe.Environment = e
+	}
+	names, _ := p.setting("dns_alt_names")
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
+		if name != "" && !strings.Contains(name, ":") { // which is IP: and an address
+			expiry.Names = append(expiry.Names, strings.ToLower(name))
+		}
+	}
+	server, has := p.setting("server")
+	if ca, other := p.setting("ca_server"); has && other && server != ca && !slices.Contains(expiry.Names, server) {
+		expiry.Names = append(expiry.Names, strings.ToLower(server))
 	}
 }
 
-// path sets a key that is empty to the path that a setting of Puppet resolves to.
-func (p *puppetHost) path(key string, value *string, setting string) {
+// certname finds the name of this host, and defines it for the settings that refer to it. A given
+// probe.certname is the name that the master shows. It moves no files.
+//
+// Puppet takes the fully qualified name that facter finds, perhaps in the DNS. A check must not depend on that, so
+// without a certname in puppet.conf the certificates on disk decide.
+func (p *puppetHost) certname() bool {
+	probe := &p.config.Probe
+	name, line, err := p.conf.resolve("certname")
+	at := inFile(layerPuppet, p.conf.name, line)
+	if line == 0 {
+		var certdir string
+		if certdir, _, err = p.conf.resolve("certdir"); err == nil {
+			name, at = p.certified(certdir), place{layerPuppet, 0, "certificate in " + certdir}
+		}
+	}
+	switch name = cmp.Or(name, probe.Certname); {
+	case err != nil && name == "":
+		p.faults.take(err, "", place{})
+		return false
+	case name == "":
+		p.faults.add(inFile(layerPuppet, p.conf.name, 0), "probe.certname",
+			"no certname in it, and no certificate of this host yet", "run puppet agent, or set probe.certname")
+		return false
+	case probe.Certname == "":
+		probe.Certname, p.places["probe.certname"] = name, at
+	}
+	p.conf.set["certname"] = written{text: name, line: line}
+	return true
+}
+
+// certified returns the name of a certificate in certdir besides the CA's: that of probe.certname, or of this host with
+// its domain or without, or the only one; "" if there is none of these.
+func (p *puppetHost) certified(certdir string) string {
+	files, _ := filepath.Glob(filepath.Join(p.Root, certdir, "*.pem")) // in order, so that the fullest name comes first
+	var names []string
+	for _, f := range files {
+		if name := strings.TrimSuffix(filepath.Base(f), ".pem"); name != "ca" {
+			names = append(names, name)
+		}
+	}
+	own := strings.ToLower(p.hostname()) + "."
+	for _, is := range []func(string) bool{
+		func(name string) bool { return name == p.config.Probe.Certname },
+		func(name string) bool { return strings.HasPrefix(name+".", own) },
+		func(string) bool { return len(names) == 1 },
+	} {
+		if i := slices.IndexFunc(names, is); i >= 0 {
+			return names[i]
+		}
+	}
+	return ""
+}
+
+// path sets a key that is empty to the path that a setting of Puppet resolves to. It returns false if that is not
+// possible.
+func (p *puppetHost) path(key string, value *string, setting string) bool {
 	if *value != "" {
-		return
+		return true
 	}
-	if r := p.conf.resolve(setting); p.sound(r.err) {
-		*value, p.origins[key] = filepath.Clean(r.value), p.conf.place(r, p.layout.name)
+	path, line, err := p.conf.resolve(setting)
+	if err != nil {
+		p.faults.take(err, "", place{})
+		return false
 	}
+	*value, p.places[key] = filepath.Clean(path), place{layerPuppet, 0, p.layout.name}
+	if line > 0 {
+		p.places[key] = inFile(layerPuppet, p.conf.name, line)
+	}
+	return true
 }
 
-// places sets the directories that the checks look at to those of this packaging of
-// Puppet, unless they are configured. If puppet.conf is in another directory, nothing is
-// assumed.
-func (p *puppetHost) places() {
+// directories sets those that the checks look at to those of this packaging of Puppet, unless they are
+// configured. If puppet.conf is in another directory, nothing is assumed.
+func (p *puppetHost) directories() {
 	if p.layout.codedir == "" {
 		return
 	}
 	at := place{layerPuppet, 0, p.layout.name}
 	disk, code := check.Settings[check.DiskSettings](p.config.Checks), check.Settings[check.CodeSettings](p.config.Checks)
 	if len(disk.Paths) == 0 {
-		disk.Paths, p.origins["disk.paths"] = []string{p.layout.vardir}, at
+		disk.Paths, p.places["disk.paths"] = []string{p.layout.vardir}, at
 	}
 	disk.Logs, disk.Reads = []string{p.layout.logdir}, []string{p.layout.codedir}
 	if code.Dir == "" {
-		code.Dir, p.origins["code.dir"] = filepath.Join(p.layout.codedir, "environments"), at
+		code.Dir, p.places["code.dir"] = filepath.Join(p.layout.codedir, "environments"), at
 	} else {
 		disk.Reads = []string{code.Dir}
 	}

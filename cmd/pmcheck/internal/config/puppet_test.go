@@ -32,9 +32,9 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			want: []string{
 				"probe.address: localhost:8140 # default",
 				"probe.certname: m1.example.org # /etc/puppetlabs/puppet/puppet.conf:4",
-				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem # derived from " +
+				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem # " +
 					"/etc/puppetlabs/puppet/puppet.conf:4",
-				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/m1.example.org.pem # derived from " +
+				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/m1.example.org.pem # " +
 					"/etc/puppetlabs/puppet/puppet.conf:4",
 				"probe.ca: /etc/puppetlabs/puppet/ssl/certs/ca.pem # AIO layout",
 				"probe.crl: /etc/puppetlabs/puppet/ssl/crl.pem # AIO layout",
@@ -49,16 +49,15 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:5",
-				"probe.certificate: /var/lib/puppet/ssl/certs/m1.pem # derived from /etc/puppet/puppet.conf:2 and " +
-					"/etc/puppet/puppet.conf:5",
-				"probe.crl: /var/lib/puppet/ssl/crl.pem # derived from /etc/puppet/puppet.conf:2",
+				"probe.certificate: /var/lib/puppet/ssl/certs/m1.pem # /etc/puppet/puppet.conf:2",
+				"probe.crl: /var/lib/puppet/ssl/crl.pem # /etc/puppet/puppet.conf:2",
 			},
 		},
 		{
 			name:  "Debian without puppet.conf",
 			files: map[string]string{"/var/lib/puppet/ssl/certs/m1.pem": "", "/etc/puppet/puppetserver/": ""},
 			want: []string{
-				"probe.certname: m1 # host name, as in /var/lib/puppet/ssl/certs/m1.pem",
+				"probe.certname: m1 # certificate in /var/lib/puppet/ssl/certs",
 				"probe.crl: /var/lib/puppet/ssl/crl.pem # Debian layout",
 			},
 		},
@@ -73,17 +72,10 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 				"wrong\n[main]\ncertname = m1\n"},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:6",
-				"probe.ca: /var/lib/puppet/ssl/certs/ca.pem # derived from /etc/puppet/puppet.conf:2",
+				"probe.ca: /var/lib/puppet/ssl/certs/ca.pem # /etc/puppet/puppet.conf:2",
 				"disk.paths: [] # default",
 				"code.dir: \"\" # default",
 			},
-		},
-		{
-			name:  "both",
-			files: map[string]string{oldConf: "certname = old\n", aioConf: "certname = new\n"},
-			want:  []string{"probe.certname: new # /etc/puppetlabs/puppet/puppet.conf:1"},
-			warn: "both /etc/puppetlabs/puppet/puppet.conf and /etc/puppet/puppet.conf exist; the former is used " +
-				"(puppet.conf names another)",
 		},
 		{
 			name:  "both, and one is named",
@@ -99,7 +91,7 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			files: map[string]string{"/srv/puppet.conf": "certname = m1\nprivatekeydir = $confdir/keys\n"},
 			yaml:  "puppet: {conf: /srv/puppet.conf}\n",
 			want: []string{
-				"probe.key: /srv/keys/m1.pem # derived from /srv/puppet.conf:1 and /srv/puppet.conf:2",
+				"probe.key: /srv/keys/m1.pem # /srv/puppet.conf:2",
 				"probe.crl: /srv/ssl/crl.pem # Puppet's default",
 			},
 		},
@@ -118,22 +110,9 @@ localcacert = /ca.pem # of $name
 			want: []string{
 				"probe.certname: m1.example.org # /etc/puppetlabs/puppet/puppet.conf:3",
 				"probe.certificate: /v/ssl/certs/host-m1.example.org.pem # /etc/puppetlabs/puppet/puppet.conf:7",
-				"probe.ca: \"/ca.pem # of m1\" # /etc/puppetlabs/puppet/puppet.conf:9",
+				"probe.ca: '/ca.pem # of m1' # /etc/puppetlabs/puppet/puppet.conf:9",
 				"probe.crl: /v/crl.pem # /etc/puppetlabs/puppet/puppet.conf:8",
 			},
-		},
-		{
-			name:  "the port of agents",
-			files: map[string]string{aioConf: "certname = m1\nmasterport = 443\n"},
-			want:  []string{"probe.address: localhost:8140 # default"},
-			warn: "masterport = 443 in puppet.conf is where agents connect; Puppet Server is taken to listen on 8140 " +
-				"(set probe.address)",
-		},
-		{
-			name:  "the port of agents, and that of Puppet Server",
-			files: map[string]string{aioConf: "certname = m1\nserverport = 443\n"},
-			yaml:  "probe: {address: 'm1:8141'}\n",
-			want:  []string{"probe.address: m1:8141 # F:1"},
 		},
 		{
 			name:  "comment behind a section, byte order mark",
@@ -152,8 +131,8 @@ localcacert = /ca.pem # of $name
 			yaml:  "probe: {certname: b}\n",
 			want: []string{
 				"probe.certname: b # F:1",
-				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/a.pem # derived from /etc/puppetlabs/puppet/puppet.conf:1",
-				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/a.pem # derived from /etc/puppetlabs/puppet/puppet.conf:1",
+				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/a.pem # /etc/puppetlabs/puppet/puppet.conf:1",
+				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/a.pem # /etc/puppetlabs/puppet/puppet.conf:1",
 			},
 		},
 		{
@@ -178,23 +157,14 @@ localcacert = /ca.pem # of $name
 			want:  []string{"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/b.pem # AIO layout"},
 		},
 		{
-			name: "host name with the domain of resolv.conf",
-			files: map[string]string{aioCerts + "m1.example.org.pem": "", aioCerts + "m1.pem": "",
-				"/etc/resolv.conf": "nameserver ::1\nsearch Example.org. other\n"},
-			want: []string{"probe.certname: m1.example.org # host name, as in " +
-				"/etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem"},
+			name:  "the certificate with the fullest name of this host",
+			files: map[string]string{aioCerts + "m1.example.org.pem": "", aioCerts + "m1.pem": "", aioCerts + "m2.pem": ""},
+			want:  []string{"probe.certname: m1.example.org # certificate in /etc/puppetlabs/puppet/ssl/certs"},
 		},
 		{
 			name:  "the only certificate",
 			files: map[string]string{aioCerts + "puppet.example.org.pem": "", aioCerts + "ca.pem": ""},
-			want:  []string{"probe.certname: puppet.example.org # the only certificate in /etc/puppetlabs/puppet/ssl/certs"},
-		},
-		{
-			name:  "not enrolled yet",
-			files: map[string]string{aioConf: "", "/etc/resolv.conf": "domain example.org\n"},
-			want:  []string{"probe.certname: m1.example.org # host name"},
-			warn: "probe.certname is a guess: no certificate named m1.example.org is seen in /etc/puppetlabs/puppet/ssl/certs " +
-				"(set certname in puppet.conf, or probe.certname)",
+			want:  []string{"probe.certname: puppet.example.org # certificate in /etc/puppetlabs/puppet/ssl/certs"},
 		},
 		{
 			name: "no Puppet",
@@ -250,7 +220,7 @@ func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			files := map[string]string{}
 			if tt.conf != "" {
-				files[aioConf] = tt.conf
+				files[aioConf], files[aioCerts+"m1.pem"] = tt.conf, ""
 			}
 			l, err := load(t, files, tt.yaml)
 			if err != nil {
@@ -296,7 +266,7 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 	for name, text := range files {
 		all[name] = text
 	}
-	return config.Load(config.Options{File: "F", Root: root(t, all), Hostname: hostname("M1")})
+	return config.Load(config.Options{File: "F", Root: root(t, all), Hostname: "M1"})
 }
 
 func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {

@@ -30,16 +30,13 @@ func fields(c *Config) []field { return appendFields(nil, "", reflect.ValueOf(c)
 func appendFields(list []field, prefix string, v reflect.Value) []field {
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
-		key := prefix + tag.Get("yaml")
-		if tag.Get("yaml") == "-" {
-			continue
-		}
+		key, set := tag.Lookup("yaml")
 		if checks, is := f.Interface().(check.List); is {
 			list = appendChecks(list, checks)
 		} else if f.Kind() == reflect.Struct {
-			list = appendFields(list, key+".", f)
-		} else if tag.Get("yaml") != "" {
-			list = append(list, field{key, f, tag})
+			list = appendFields(list, prefix+key+".", f)
+		} else if set && key != "-" {
+			list = append(list, field{prefix + key, f, tag})
 		}
 	}
 	return list
@@ -66,16 +63,32 @@ type enum interface{ Words() []string }
 // wrong is the error of a value that cannot be read, a Fault that does not know its key.
 func wrong(problem, hint string) error { return Fault{problem: problem, hint: hint} }
 
-// parse turns the text of one value, from whatever source, into the type of a setting.
-// The error is a Fault.
+// hook decodes a value of YAML, or the text of a variable or the flag, in which the items of a list are
+// separated by commas.
+func hook(from, to reflect.Type, data any) (any, error) {
+	s, isText := data.(string)
+	switch {
+	case to.Kind() == reflect.Slice && isText:
+		return strings.Split(s, ","), nil
+	case to.Kind() == reflect.Slice:
+		return data, nil
+	case from.Kind() == reflect.Map:
+		return nil, wrong("a section is not a value", "")
+	case from.Kind() == reflect.Slice:
+		return nil, wrong("a list is not a value", "")
+	case to == reflect.TypeFor[string]() && from.Kind() == reflect.Bool:
+		return nil, wrong(fmt.Sprint(data)+" is not text", "quote it")
+	}
+	return parse(to, strings.TrimSpace(fmt.Sprint(data)))
+}
+
+// parse turns the text of one value into the type of a setting. The error is a Fault.
 func parse(t reflect.Type, s string) (any, error) {
 	switch zero := reflect.Zero(t).Interface().(type) {
 	case time.Duration:
 		return ParseDuration(s)
 	case netip.Prefix:
 		return parsePrefix(s)
-	case MaxOut:
-		return parseMaxOut(s)
 	case int:
 		n, err := strconv.Atoi(s)
 		if err != nil {
@@ -83,7 +96,11 @@ func parse(t reflect.Type, s string) (any, error) {
 		}
 		return n, nil
 	case enum:
-		if words := zero.Words(); !slices.Contains(words, s) {
+		words := zero.Words()
+		if s == "false" && slices.Contains(words, "off") {
+			s = "off" // in YAML 1.1, which Puppet reads and writes, a bare off means false
+		}
+		if !slices.Contains(words, s) {
 			return nil, wrong(show(s)+" is not one of "+strings.Join(words, ", "), suggest(s, words))
 		}
 		return reflect.ValueOf(s).Convert(t).Interface(), nil
@@ -98,16 +115,9 @@ func ParseDuration(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return d, nil
 	}
-	if n, err := strconv.ParseFloat(s, 64); err == nil {
-		hint := show(s+"s") + " or " + show(s+"m")
-		if n >= 100 { // without a unit, 1500 was probably meant in milliseconds
-			hint = show(s+"ms") + " or " + show(s+"s")
-		}
-		return 0, wrong(show(s)+" needs a unit", hint)
-	}
 	d, err := model.ParseDuration(s)
 	if err != nil {
-		return 0, wrong(show(s)+" is not a duration", "such as 2s, 1500ms or 1m30s")
+		return 0, wrong(show(s)+" is not a duration", "such as 1500ms, 2s or 30d")
 	}
 	return time.Duration(d), nil
 }
@@ -131,29 +141,16 @@ func parsePrefix(text string) (any, error) {
 
 // format returns a value as written in YAML.
 func format(v reflect.Value) string {
-	if v.Kind() == reflect.Slice {
-		items := make([]string, v.Len())
-		for i := range items {
-			items[i] = format(v.Index(i))
-		}
-		return "[" + strings.Join(items, ", ") + "]"
-	}
-	switch x := v.Interface().(type) {
+	value := v.Interface()
+	switch x := value.(type) {
 	case time.Duration:
-		return text.Duration(x)
-	case int, MaxOut:
-		return fmt.Sprint(x)
+		value = text.Duration(x)
+	case MaxOut:
+		return string(x)
 	}
-	return quote(fmt.Sprint(v))
-}
-
-// quote returns text as a YAML value, in quotes if YAML would otherwise read it as
-// something else.
-func quote(text string) string {
-	var back []any
-	err := yaml.Unmarshal([]byte("["+text+"]"), &back)
-	if err == nil && len(back) == 1 && back[0] == text {
-		return text
-	}
-	return strconv.Quote(text)
+	var n yaml.Node
+	_ = n.Encode(value) // no setting is of a type that has no YAML
+	n.Style |= yaml.FlowStyle
+	out, _ := yaml.Marshal(&n)
+	return strings.TrimSpace(string(out))
 }

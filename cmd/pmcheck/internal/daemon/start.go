@@ -36,7 +36,7 @@ func (l LastGood) LoadToStart(o config.Options) (Started, error) {
 // instead returns the last good configuration, to be used instead of the current one
 // because of its mistakes. The error is the mistakes.
 func (l LastGood) instead(o config.Options, mistakes error) (Started, error) {
-	file, _ := config.Readable(o)
+	current, _ := config.Check(o)
 	kept, at, err := l.File()
 	if err != nil {
 		return Started{}, mistakes
@@ -46,7 +46,7 @@ func (l LastGood) instead(o config.Options, mistakes error) (Started, error) {
 	if err != nil {
 		return Started{}, mistakes // the mistake may be in an environment variable
 	}
-	s.File, s.Mistakes, s.Kept = file, mistakes, at
+	s.File, s.Mistakes, s.Kept = current.File, mistakes, at
 	return s, nil
 }
 
