@@ -96,6 +96,17 @@ func (b *Balancer) Refusals() int64 {
 	return TellTimes
 }
 
+// Refused reports whether the last answer to the balancer was that it should not use the master.
+func (b *Balancer) Refused() bool { return b.Answer.Code >= http.StatusBadRequest }
+
+// Told returns how often in a row the balancer has been refused, or has been told to use the master.
+func (b *Balancer) Told(refused bool) int64 {
+	if b.Refused() != refused {
+		return 0
+	}
+	return b.Answers
+}
+
 // Last reports whether the master is the only server to which the balancer gives new sessions,
 // according to its view.
 func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() }
@@ -204,7 +215,7 @@ func (b *Balancer) Asks() string {
 func (b *Balancer) gone(now time.Time) bool {
 	silent := now.Sub(b.Seen)
 	least := goneAfter
-	if b.Checks < 2 || b.View != nil && b.Answer.Code >= http.StatusBadRequest {
+	if b.Checks < 2 || b.View != nil && b.Refused() {
 		least = unknownGoneAfter
 	}
 	return silent > least && silent.Seconds() > 3*b.Interval

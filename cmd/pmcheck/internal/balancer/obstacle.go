@@ -20,14 +20,10 @@ const (
 	ObstacleSending    ObstacleKind = "sending"     // a balancer still sends agents
 	ObstacleUntold     ObstacleKind = "untold"      // a balancer has not been told often enough
 	ObstacleNotSending ObstacleKind = "not-sending" // a balancer does not send agents yet
-	ObstacleRequest    ObstacleKind = "request"     // a request is under way
-	ObstacleWaiting    ObstacleKind = "waiting"     // requests wait for a JRuby
-	ObstacleUncounted  ObstacleKind = "uncounted"   // the JRubies have not been counted since the hold changed
+	ObstacleRequest    ObstacleKind = "request"     // requests are under way, or wait
 	ObstacleConnection ObstacleKind = "connection"  // a connection may carry another request
-	ObstacleUnknown    ObstacleKind = "unknown"     // the daemon or the kernel does not answer
-	ObstacleAnswer     ObstacleKind = "answer"      // balancers are told something other than 200
-	ObstacleHeld       ObstacleKind = "held"        // a holder holds the service
-	ObstacleNotHeld    ObstacleKind = "not-held"    // no holder holds the service, and one should
+	ObstacleUnknown    ObstacleKind = "unknown"     // the daemon, the kernel or the count of the JRubies does not tell
+	ObstacleAnswer     ObstacleKind = "answer"      // balancers are not told what they should be
 	ObstacleGate       ObstacleKind = "gate"        // the gate is open and should not be, or closed
 )
 
@@ -35,12 +31,8 @@ const (
 // idle; while it is ready, to be in service.
 type Obstacle struct {
 	Kind ObstacleKind `json:"kind"`
-	// Concerns names the balancer, the request, the client or the holders.
+	// Concerns names the balancer, the request or the client.
 	Concerns string `json:"concerns,omitempty"`
-	// Count is a number of requests, connections or answers.
-	Count int `json:"count,omitempty"`
-	// Seconds is how long it has lasted.
-	Seconds float64 `json:"seconds,omitempty"`
 	// Text describes the obstacle on one line.
 	Text string `json:"text"`
 }

@@ -153,11 +153,16 @@ func (b *Balancer) without(now time.Time) Obstacle {
 	missing, since := b.Missing(now)
 	switch {
 	case !missing:
-		return NewObstacle(ObstacleLast, b.Label(), "balancer %s has no other server for %s", b.Label(), b.Name)
+		return b.Alone()
 	case b.Spare() == 0:
 		return NewObstacle(ObstacleTurn, b.Label(), "balancer %s has had no other server for %s", b.Label(), text.Age(since))
 	}
 	return NewObstacle(ObstacleTurn, b.Label(), "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
+}
+
+// Alone says that the balancer has no other server.
+func (b *Balancer) Alone() Obstacle {
+	return NewObstacle(ObstacleLast, b.Label(), "balancer %s has no other server for %s", b.Label(), b.Name)
 }
 
 // before orders balancers, the same on each master: by node, then by name without the server's own.

@@ -19,9 +19,9 @@ func TestHintNamesUntilRebootOnlyIfAPersistentHoldCannotBeSet(t *testing.T) {
 			err  error
 			want bool
 		}{
-			{"drain", setHint(leave.Wish{}, failed), true},
-			{"drain --until-reboot", setHint(leave.Wish{Hold: drain.Hold{UntilReboot: true}}, failed), false},
-			{"with-hold", setHint(leave.Wish{New: true}, failed), false},
+			{"drain", setHint(leave.Request{}, failed), true},
+			{"drain --until-reboot", setHint(leave.Request{Hold: drain.Hold{UntilReboot: true}}, failed), false},
+			{"with-hold", setHint(leave.Request{New: true}, failed), false},
 			{"ready", writeHint(failed), false},
 		} {
 			exit, ok := tt.err.(*exitError)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -65,7 +64,8 @@ func hold(c *cli.Context, environ []string, mode drain.Mode) error {
 	if c.Bool("dry-run") {
 		return mayLeave(c, environ, mode)
 	}
-	return takeOut(c, environ, wish, tomorrow)
+	_, err = takeOut(c, environ, wish, tomorrow)
+	return err
 }
 
 // mayLeave answers whether the master may leave now, by the rule that the daemon applies to each check.
@@ -81,7 +81,7 @@ func mayLeave(c *cli.Context, environ []string, mode drain.Mode) error {
 	if err != nil {
 		return &exitError{status: exitNoDaemon, err: err}
 	}
-	obstacles := keeps(c.Context, w, st, c.String("service"), mode)
+	obstacles := w.Keeps(c.Context, st, c.String("service"), mode)
 	exit := exitOK
 	if len(obstacles) > 0 {
 		exit = exitRefused
@@ -94,24 +94,6 @@ func mayLeave(c *cli.Context, environ []string, mode drain.Mode) error {
 			fmt.Fprintln(w, o.Text)
 		}
 	}, exit)
-}
-
-// keeps returns what would keep the master, or one service of it, from leaving now: what would be refused or
-// waited for. It asks the fleet where neither a view nor a budget decides.
-func keeps(
-	ctx context.Context, w leave.World, s status.Status, service string, mode drain.Mode,
-) (list []status.Obstacle) {
-	for _, v := range s.Services {
-		if service == "" || v.Name == service {
-			list = append(list, v.Keeps...)
-		}
-	}
-	if s.Budget == nil && w.Fleet != nil && leave.Budgeted(service) && !leave.Viewed(s.Balancers, service, mode) {
-		others, _ := w.Fleet(ctx)
-		missing, _ := leave.Misses(others)
-		list = append(list, missing...)
-	}
-	return list
 }
 
 func checkNames(c *cli.Context) error {
@@ -128,7 +110,7 @@ func checkNames(c *cli.Context) error {
 
 // wishOf reads from the flags which hold is to be set. Tomorrow tells that its end is
 // a time of day that has passed today.
-func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w leave.Wish, tomorrow bool, err error) {
+func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w leave.Request, tomorrow bool, err error) {
 	w.Hold = drain.Hold{
 		Holder:      c.String("hold"),
 		Service:     c.String("service"),
@@ -136,11 +118,7 @@ func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w leave.Wish, tomor
 		Reason:      c.String("reason"),
 		UntilReboot: c.Bool("until-reboot"),
 	}
-	w.Given = map[leave.Field]bool{
-		leave.FieldReason:      c.IsSet("reason"),
-		leave.FieldUntil:       c.IsSet("for") || c.IsSet("until"),
-		leave.FieldUntilReboot: c.IsSet("until-reboot"),
-	}
+	w.Endless = c.String("until") == "never"
 	length := durationOf(c, "for")
 	switch {
 	case c.IsSet("for") && c.IsSet("until"):
@@ -149,7 +127,7 @@ func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w leave.Wish, tomor
 		return w, false, usageError("--for must be above 0, not %s", length)
 	case c.IsSet("for"):
 		w.Hold.Until = now.Add(length)
-	case c.IsSet("until") && c.String("until") != "never":
+	case c.IsSet("until") && !w.Endless:
 		if w.Hold.Until, tomorrow, err = parseUntil(c.String("until"), now); err != nil {
 			return w, false, usageError("--until: %w", err)
 		}
@@ -166,7 +144,7 @@ func writeHint(err error) error {
 }
 
 // setHint is writeHint for a hold to be set. One that is not with-hold's may fit into the other directory.
-func setHint(wish leave.Wish, err error) error {
+func setHint(wish leave.Request, err error) error {
 	err = writeHint(err)
 	elsewhere := !wish.Hold.UntilReboot && !wish.New && (errors.Is(err, syscall.EROFS) ||
 		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))

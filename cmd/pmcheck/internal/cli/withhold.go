@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 func withHoldCommand(environ []string) *cli.Command {
@@ -59,22 +60,19 @@ func withHold(c *cli.Context, environ []string) error {
 	if status, err := work.Find(); err != nil {
 		return &exitError{status: status, err: err}
 	}
-	settings := loadAnyway(c, environ)
-	h := &leave.Temporary{
-		Store:   settings.Store(),
-		Holder:  c.String("hold"),
-		Service: c.String("service"),
-		Length:  length,
-		Out:     c.App.ErrWriter,
-	}
-	if other, found := h.Other(); found {
-		return holdsAlready(other)
-	}
 	caught, stop := leave.Signals()
 	defer stop()
 	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	err := takeOut(c, environ, h.Wish(cmp.Or(c.String("reason"), work.String()), limit), false)
+	wish := leave.Request{New: true, Hold: drain.Hold{
+		Holder:  c.String("hold"),
+		Service: c.String("service"),
+		Mode:    drain.Drain,
+		Reason:  cmp.Or(c.String("reason"), work.String()),
+		Until:   time.Now().Add(limit + length + time.Minute), // of the way out
+	}}
+	set, err := takeOut(c, environ, wish, false)
+	h := &leave.Temporary{Holds: loadAnyway(c, environ).Store(), Hold: set, Length: length, Out: c.App.ErrWriter}
 	if err == nil {
 		err = writeHint(h.Begin())
 	}
@@ -93,7 +91,7 @@ func withHold(c *cli.Context, environ []string) error {
 	}
 	if status != exitOK && c.Bool("keep") {
 		return &exitError{status, cmp.Or(err, errors.Join(fmt.Errorf("exit status %d: the hold stays", status), h.Keep())),
-			"when the cause is mended: pmcheck ready --hold " + h.Holder}
+			"when the cause is mended: pmcheck ready --hold " + wish.Hold.Holder}
 	}
 	lift(c, h)
 	return &exitError{status: status, err: err}

@@ -55,33 +55,28 @@ func (a *announced) Change(holder, service string, next func(drain.Hold) drain.H
 }
 
 // takeOut takes the master out as the flags and the wish say, and reports what has become of that.
-func takeOut(c *cli.Context, environ []string, wish leave.Wish, tomorrow bool) error {
+func takeOut(c *cli.Context, environ []string, wish leave.Request, tomorrow bool) (set drain.Hold, err error) {
 	w, settings, p := worldOf(c, environ)
 	t := show.Toggle{Tomorrow: tomorrow}
 	if !c.Bool("json") {
 		w.Holds = &announced{w.Holds, func(h drain.Hold) { p.Note(c.App.Writer, "held: "+t.Held(h)) }}
 	}
-	idle, limit := waitOf(c)
-	result, err := leave.Out(c.Context, w, leave.Request{
-		Wish:  wish,
-		Wait:  limit,
-		Idle:  idle,
-		Now:   c.Bool("now"),
-		Force: c.Bool("force"),
-	})
+	wish.Idle, wish.Wait = waitOf(c)
+	wish.Now, wish.Force = c.Bool("now"), c.Bool("force")
+	result, err := leave.Out(c.Context, w, wish)
 	stopped, _ := errors.AsType[*leave.Error](err)
 	reached := err == nil
 	switch {
-	case reached && idle:
+	case reached && wish.Idle:
 		p.Done("idle")
 	case reached && p.Last != "":
 		p.Done("out")
 	}
 	p.End()
 	if result.Set.Mode == "" {
-		return leaveError(c, wish, result, err)
+		return result.Set, leaveError(c, wish, result, err)
 	}
-	t.Set, t.Kept, t.Reached = &result.Set, result.Kept, &reached
+	t.Set, t.Reached = &result.Set, &reached
 	if stopped != nil {
 		t.Obstacles = stopped.Left
 	}
@@ -90,14 +85,14 @@ func takeOut(c *cli.Context, environ []string, wish leave.Wish, tomorrow bool) e
 		fmt.Fprintln(c.App.ErrWriter, "the hold stays")
 	}
 	if c.Bool("json") {
-		return errors.Join(text.WriteJSON(c.App.Writer, t), leaveError(c, wish, result, err))
+		return result.Set, errors.Join(text.WriteJSON(c.App.Writer, t), leaveError(c, wish, result, err))
 	}
 	t.Write(c.App.Writer, st.Time)
-	return leaveError(c, wish, result, err)
+	return result.Set, leaveError(c, wish, result, err)
 }
 
 // leaveError adds the exit status and a hint to the error of leave.Out.
-func leaveError(c *cli.Context, wish leave.Wish, result leave.Result, err error) error {
+func leaveError(c *cli.Context, wish leave.Request, result leave.Result, err error) error {
 	stopped, is := errors.AsType[*leave.Error](err)
 	switch {
 	case err == nil:

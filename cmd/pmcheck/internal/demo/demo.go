@@ -206,9 +206,8 @@ func (s stage) obey(line string) string {
 
 // hold sets a hold. Like the commands, it refuses to drain the last server.
 func (s stage) hold(mode drain.Mode, forced bool) error {
-	all := func(status.Balancer) bool { return true }
-	if last := leave.LastServer(s.status(time.Now()), "", mode, all); len(last) > 0 && !forced {
-		return fmt.Errorf("%s; insist with %s --force", last[0].Text, mode)
+	if last := leave.LastServer(s.status(time.Now()), "", mode); len(last) > 0 && !forced {
+		return fmt.Errorf("%s; insist with %s --force", last[0].Alone().Text, mode)
 	}
 	_, err := s.store.Put(drain.Hold{Holder: drain.Operator, Mode: mode, Reason: "demo"})
 	return err

@@ -13,122 +13,79 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-const (
-	// retryFor is how long a lift that fails is tried again, and retryEvery how often.
-	retryFor, retryEvery = time.Minute, time.Second
-)
-
-// Return is the wish of a party that the master comes back.
-type Return struct {
-	// Holders are those whose holds on Service are lifted. If Lift is set, it lifts them instead.
-	Holders []string
-	Lift    func() ([]drain.Hold, error)
-	Service string // empty: every service
-	// Healthy is how long to wait, before the lift, for a probe that shows that the master serves.
-	Healthy time.Duration
-	// Retry is how long a lift that fails is tried again.
-	Retry time.Duration
-}
+// retryFor is how long a lift that fails is tried again, and retryEvery how often.
+const retryFor, retryEvery = time.Minute, time.Second
 
 // ErrNotBack says that a service was not in service again in time. Its hold was lifted.
 var ErrNotBack = errors.New("not in service")
 
-// Back lifts holds, and returns what it has lifted. There may be none to lift. The error is that of the
-// last lift, or of ctx.
-func Back(ctx context.Context, w World, r Return) (lifted []drain.Hold, err error) {
-	if r.Lift == nil {
-		r.Lift = func() ([]drain.Hold, error) { return liftAll(w.Holds, r.Holders, r.Service) }
+// Back lifts the holds of some holders on every service, once a probe has shown that the master serves or limit
+// is over, and returns what it has lifted. A hold that is set again meanwhile stays: the service stops or reloads
+// once more. The error is that of the last lift, or of ctx.
+func Back(ctx context.Context, w World, limit time.Duration, holders ...string) (lifted []drain.Hold, err error) {
+	held := slices.DeleteFunc(w.Holds.Read().Holds(), func(h drain.Hold) bool {
+		return h.Service != "" || !slices.Contains(holders, h.Holder)
+	})
+	if len(held) == 0 {
+		return nil, nil
 	}
-	other := func(h drain.Hold) bool { return !slices.Contains(r.Holders, h.Holder) || h.Service != r.Service }
-	if held := slices.DeleteFunc(w.Holds.Read().Holds(), other); r.Healthy > 0 && len(held) > 0 {
-		if err := w.healthy(ctx, r.Healthy); err != nil {
-			return nil, fmt.Errorf("the hold stays: %w", err)
+	began := time.Now()
+	late, err := w.wait(ctx, expires(limit), 0, func(ctx context.Context) ([]status.Obstacle, error) {
+		st, err := w.Next(ctx)
+		server, _ := st.Service(monitor.Server)
+		switch {
+		case err != nil:
+			return unknown(err), nil
+		case Healthy(st, began):
+			return nil, nil
 		}
-		r.Lift = func() ([]drain.Hold, error) { return liftUnchanged(w.Holds, held) }
+		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleAnswer, "", "held until the master serves: %s: %s",
+			server.Verdict.Health, server.Verdict.Reason)}, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the hold stays: %w", err)
 	}
-	for began := time.Now(); ; pause(ctx, retryEvery) {
-		var more []drain.Hold
-		more, err = r.Lift()
-		lifted = append(lifted, more...)
-		if err == nil || ctx.Err() != nil || time.Since(began) >= r.Retry {
+	if late != nil {
+		w.Note("the master does not serve yet, and the time is over")
+	}
+	for over := expires(retryFor); ; pause(ctx, retryEvery) {
+		err = nil
+		held = slices.DeleteFunc(held, func(h drain.Hold) bool {
+			_, failed := w.Holds.Undo(h, drain.Hold{})
+			if failed == nil {
+				lifted = append(lifted, h)
+			}
+			gone := failed == nil || errors.Is(failed, drain.ErrNotFound)
+			if !gone {
+				err = errors.Join(err, failed)
+			}
+			return gone
+		})
+		if err == nil || ctx.Err() != nil || over() {
 			return lifted, err
 		}
 		w.Say("not lifted, tries again: " + err.Error())
 	}
 }
 
-// liftAll lifts the holds of all holders, as far as there are any.
-func liftAll(holds Holds, holders []string, service string) (lifted []drain.Hold, err error) {
-	for _, holder := range holders {
-		list, failed := holds.Lift(holder, service)
-		lifted = append(lifted, list...)
-		if !errors.Is(failed, drain.ErrNotFound) {
-			err = errors.Join(err, failed)
-		}
-	}
-	return lifted, err
-}
-
-// liftUnchanged lifts holds, but not those that have been set again: the service stops or reloads once more.
-func liftUnchanged(holds Holds, list []drain.Hold) (lifted []drain.Hold, err error) {
-	for _, h := range list {
-		_, failed := holds.Undo(h, drain.Hold{})
-		if failed == nil {
-			lifted = append(lifted, h)
-		} else if !errors.Is(failed, drain.ErrNotFound) {
-			err = errors.Join(err, failed)
-		}
-	}
-	return lifted, err
-}
-
-// healthy waits until a probe has shown that the master serves, or limit is over. The error is that of ctx.
-func (w World) healthy(ctx context.Context, limit time.Duration) error {
-	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for {
-		st, err := w.Next(limited)
-		server, _ := st.Service(monitor.Server)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case limited.Err() != nil:
-			w.Note("the master does not serve yet, and the time is over")
-			return nil
-		case err != nil:
-			w.Say(err.Error())
-		case Healthy(st, began):
-			return nil
-		default:
-			w.Say(fmt.Sprintf("held until the master serves: %s: %s", server.Verdict.Health, server.Verdict.Reason))
-		}
-	}
-}
-
 // InService waits until a service, or the master if it is empty, has been in service for a moment. The error
 // wraps ErrNotBack once limit is over, or is that of ctx.
 func (w World) InService(ctx context.Context, service string, limit time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	settled := drain.Settle{After: settle}
-	var left []status.Obstacle
-	for {
-		st, err := w.Next(limited)
-		list := InService(st, service)
+	left, err := w.wait(ctx, expires(limit), settle, func(ctx context.Context) ([]status.Obstacle, error) {
+		st, err := w.Next(ctx)
 		if err != nil {
-			list = unknown(err)
+			return unknown(err), nil
 		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case settled.Observe(len(list) == 0, time.Now()):
-			return nil
-		case limited.Err() != nil:
-			return fmt.Errorf("%w within %s: %s", ErrNotBack, limit, balancer.Summary(left))
-		case len(list) > 0:
-			left = list
-			w.Say(balancer.Summary(left))
-		}
+		return InService(st, service), nil
+	})
+	if err == nil && left != nil {
+		err = fmt.Errorf("%w within %s: %s", ErrNotBack, limit, balancer.Summary(left))
 	}
+	return err
+}
+
+// expires returns a function that reports whether a time from now on is over.
+func expires(limit time.Duration) func() bool {
+	end := time.Now().Add(limit)
+	return func() bool { return !time.Now().Before(end) }
 }

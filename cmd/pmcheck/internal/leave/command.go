@@ -8,11 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pmcheck/pmcheck/check/text"
 )
@@ -48,24 +47,18 @@ func (c Command) Find() (status int, err error) {
 	return NotFound, err
 }
 
-// Signals catches the signals that Run passes on, and those that would end this process
-// without lifting the hold. The caller must call stop.
+// Signals catches the signals that would end this process without lifting the hold. The caller must call stop.
 func Signals() (caught <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 16)
-	signal.Notify(c, append(passedOn(), syscall.SIGPIPE)...)
+	signal.Notify(c, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGPIPE)
 	return c, func() { signal.Stop(c) }
-}
-
-// passedOn returns the signals that the command gets too.
-func passedOn() []os.Signal {
-	return []os.Signal{
-		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
-	}
 }
 
 // Run runs the command to its end and returns its exit status, or 128 plus the number of
 // the signal that ended it. Meanwhile it passes on the signals that arrive in caught, and
-// calls renew at the given interval.
+// calls renew at the given interval. A terminal sends SIGINT and SIGQUIT to the command itself, which must not get
+// them twice: apt and others take a second interrupt for "at once".
 func (c Command) Run(caught <-chan os.Signal, every time.Duration, renew func()) (status int, err error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
@@ -84,7 +77,7 @@ func (c Command) Run(caught <-chan os.Signal, every time.Duration, renew func())
 			}
 			return exitStatus(cmd.ProcessState.Sys().(syscall.WaitStatus)), nil
 		case s := <-caught:
-			if s != syscall.SIGPIPE && !typed(s) {
+			if !slices.Contains([]os.Signal{syscall.SIGPIPE, syscall.SIGINT, syscall.SIGQUIT}, s) {
 				_ = cmd.Process.Signal(s) // it may have ended
 			}
 		case <-renewal.C:
@@ -98,20 +91,4 @@ func exitStatus(w syscall.WaitStatus) int {
 		return bySignal + int(w.Signal())
 	}
 	return w.ExitStatus()
-}
-
-// typed reports whether a signal was probably typed at the terminal of this process. The
-// terminal sends it to the command as well, which must not get it twice: apt and others
-// take a second interrupt for "at once".
-func typed(s os.Signal) bool {
-	if s != syscall.SIGINT && s != syscall.SIGQUIT {
-		return false
-	}
-	terminal, err := os.Open("/dev/tty")
-	if err != nil {
-		return false
-	}
-	defer terminal.Close()
-	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
 }

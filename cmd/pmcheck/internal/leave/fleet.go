@@ -11,10 +11,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
@@ -25,8 +24,6 @@ import (
 const (
 	// witnessTime is how long a master of the fleet may take to answer, and witnessLine what is read of it.
 	witnessTime, witnessLine = 3 * time.Second, 200
-	// atOnce is how many are asked at the same time.
-	atOnce = 128
 	// servesFor is how long another master must have served to be relied on.
 	servesFor = 30 * time.Second
 	// turns is how many masters pause for different times before they ask again, and turnTime the
@@ -42,53 +39,34 @@ type Witness struct {
 	For    time.Duration // since when it has served, or not served, by its own clock
 }
 
-// Fleet asks the other masters of a pool whose balancers send no view. It is not safe for concurrent use.
-type Fleet struct {
-	members []string // sorted
-	own     string   // the member that is this master; empty if none is known to be
-}
-
-// NewFleet returns the fleet of these members for a master with these names, or nil if it has no members.
-func NewFleet(members, names []string) *Fleet {
+// NewFleet returns a function that asks the other members of a fleet, for a master with these names: those of a
+// pool whose balancers send no view. It returns their answers, and how many of them are sorted before this master;
+// nil if there are no members. A member that turns out to have an address of this host is this master.
+func NewFleet(members, names []string) func(ctx context.Context) (others []Witness, place int) {
 	if len(members) == 0 {
 		return nil
 	}
-	f := &Fleet{members: slices.Compact(slices.Sorted(slices.Values(members)))}
-	if own := status.Named(f.members, names); len(own) > 0 {
-		f.own = own[0]
-		f.members = slices.DeleteFunc(f.members, func(m string) bool { return slices.Contains(own[1:], m) })
-	}
-	return f
-}
-
-// Ask asks all other masters, and returns how many of those that differ are sorted before this one. A
-// member that turns out to have an address of this host is this master.
-func (f *Fleet) Ask(ctx context.Context) (others []Witness, place int) {
-	answers := make([]Witness, len(f.members))
-	own := make([]bool, len(f.members))
-	var work errgroup.Group
-	work.SetLimit(atOnce)
-	for i, member := range f.members {
-		if own[i] = member == f.own; !own[i] {
-			work.Go(func() error {
-				answers[i], own[i] = ask(ctx, member)
-				return nil
-			})
+	members = slices.Compact(slices.Sorted(slices.Values(members)))
+	named := status.Named(members, names)
+	return func(ctx context.Context) (others []Witness, place int) {
+		answers, own := make([]Witness, len(members)), make([]bool, len(members))
+		var work sync.WaitGroup
+		for i, member := range members {
+			if own[i] = slices.Contains(named, member); !own[i] {
+				work.Go(func() { answers[i], own[i] = ask(ctx, member) })
+			}
 		}
-	}
-	_ = work.Wait() // a member that cannot be asked is no error
-	place = -1
-	for i, w := range answers {
-		if own[i] {
-			f.own, place = f.members[i], i
-			continue
+		work.Wait()
+		place = rand.IntN(turns) // if none is known to be this master
+		for i, w := range answers {
+			if own[i] {
+				place = len(others)
+			} else {
+				others = append(others, w)
+			}
 		}
-		others = append(others, w)
+		return others, place
 	}
-	if place < 0 {
-		place = rand.IntN(turns)
-	}
-	return others, place
 }
 
 // ask asks one member. own reports that its address is one of this host.
@@ -152,10 +130,8 @@ func Misses(others []Witness) (list []status.Obstacle, silent []string) {
 		case w.Code == http.StatusOK:
 			expected = true
 		case w.For < balancer.ExpectedBack:
-			o := balancer.NewObstacle(balancer.ObstacleTurn, w.Host, "%s of the fleet does not serve: %s, for %s",
-				w.Host, w.Answer, text.Age(w.For))
-			o.Seconds = w.For.Seconds()
-			list = append(list, o)
+			list = append(list, balancer.NewObstacle(balancer.ObstacleTurn, w.Host,
+				"%s of the fleet does not serve: %s, for %s", w.Host, w.Answer, text.Age(w.For)))
 		}
 	}
 	switch {

@@ -60,7 +60,7 @@ func TestFleetKnowsItselfByItsAddress(t *testing.T) {
 	defer server.Close()
 	alias := strings.TrimPrefix(server.URL, "http://")
 	fleet := leave.NewFleet([]string{"0.0.0.0:1", alias}, []string{"m1.example.com"})
-	others, place := fleet.Ask(t.Context())
+	others, place := fleet(t.Context())
 	if place != 0 && place != 1 || len(others) != 1 || others[0].Host == alias {
 		t.Errorf("place %d among %v", place, others)
 	}
@@ -79,7 +79,7 @@ func TestFleetKnowsItselfByItsName(t *testing.T) {
 		{[]string{"0.0.0.0:1", "m1", "m1"}, []string{"m1"}, "[0.0.0.0:1]", 1},
 	} {
 		var hosts []string
-		others, place := leave.NewFleet(tt.members, tt.names).Ask(t.Context())
+		others, place := leave.NewFleet(tt.members, tt.names)(t.Context())
 		for _, w := range others {
 			hosts = append(hosts, w.Host)
 		}

@@ -50,25 +50,24 @@ type Guard struct {
 	Ask       func(ctx context.Context, unit string) (systemd.Service, error)
 	HostStops func(ctx context.Context) (bool, error)
 
-	stopping bool      // systemd has had a job that stops the service, or has not answered
-	asked    time.Time // when systemd was last asked
-	host     bool      // the host shuts down
+	asked time.Time // when systemd was last asked
+	host  bool      // the host shuts down
 }
 
 // Stops reports whether a service that may have agents is about to stop. A service without a process has
 // died: it has no agents left, and must restart at once.
-func Stops(s systemd.Service) bool { return !Died(s) && !Cancelled(s) }
+func Stops(s systemd.Service) bool { return !died(s) && !cancelled(s) }
 
-// Cancelled reports whether a service that was about to stop no longer is: systemctl cancel has removed
+// cancelled reports whether a service that was about to stop no longer is: systemctl cancel has removed
 // its job, or a start has replaced it.
-func Cancelled(s systemd.Service) bool {
+func cancelled(s systemd.Service) bool {
 	return s.Job != "stop" && s.Job != "restart" && s.Job != "try-restart"
 }
 
-// Died reports whether a service that was about to stop has lost its process. Its job is then done, or
+// died reports whether a service that was about to stop has lost its process. Its job is then done, or
 // waits to start the service. A service that runs without a main process has several: systemd does not
 // say that it runs once the main process, or the last one, is gone.
-func Died(s systemd.Service) bool {
+func died(s systemd.Service) bool {
 	runs := []string{"running", "reload", "reload-signal", "reload-notify"}
 	return s.MainPID == 0 && !slices.Contains(runs, s.SubState)
 }
@@ -81,13 +80,11 @@ func (g *Guard) Stops(ctx context.Context) bool {
 		service, err := g.Ask(ctx, systemd.ServiceUnit(g.Unit))
 		switch {
 		case err == nil && g.Holder == drain.Reload:
-			return !Died(service)
+			return !died(service)
 		case err == nil:
-			g.stopping = Stops(service)
-			return g.stopping
+			return Stops(service)
 		case time.Since(began) >= silentFor:
 			g.World.Note("drains, since " + g.Unit + " probably stops: " + err.Error())
-			g.stopping = true
 			return true
 		}
 	}
@@ -101,10 +98,7 @@ func (g *Guard) Out(ctx context.Context) (Result, error) {
 		verb = " is about to reload"
 	}
 	return Out(ctx, g.World, Request{
-		Wish: Wish{
-			Hold:  drain.Hold{Holder: g.Holder, Mode: drain.Drain, Reason: g.Unit + verb, UntilReboot: true},
-			Given: map[Field]bool{FieldReason: true, FieldUntil: true, FieldUntilReboot: true},
-		},
+		Hold: drain.Hold{Holder: g.Holder, Mode: drain.Drain, Reason: g.Unit + verb, UntilReboot: true},
 		Idle: true,
 		Stop: &Stop{Limits: g.Limits, Check: g.check},
 	})
@@ -125,14 +119,11 @@ func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 	switch {
 	case err != nil: // it may be restarting
 		return false, nil
-	case Died(service):
+	case died(service):
 		return false, ErrDied
-	case g.Holder == drain.Reload:
-		return false, nil
-	case Cancelled(service) && g.stopping:
+	case g.Holder == drain.Guard && cancelled(service):
 		return false, ErrCancelled
 	}
-	g.stopping = g.stopping || !Cancelled(service)
 	return false, nil
 }
 
@@ -140,9 +131,9 @@ func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 // the stop may have interrupted. If it is interrupted itself, the holds stay: the service stops
 // again, and the next start comes back here.
 func (g *Guard) Back(ctx context.Context) (lifted []drain.Hold, err error) {
-	r := Return{Holders: []string{g.Holder}, Retry: retryFor, Healthy: g.Limits.Return}
+	holders := []string{g.Holder}
 	if g.Holder == drain.Guard {
-		r.Holders = append(r.Holders, drain.Reload)
+		holders = append(holders, drain.Reload)
 	}
-	return Back(ctx, g.World, r)
+	return Back(ctx, g.World, g.Limits.Return, holders...)
 }

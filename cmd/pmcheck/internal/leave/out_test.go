@@ -30,7 +30,7 @@ func (m *member) held() (list string) {
 // command is a drain of an operator with a limit of 5 minutes.
 func command(change ...func(*leave.Request)) leave.Request {
 	r := leave.Request{
-		Wish: leave.Wish{Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain}},
+		Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain},
 		Wait: 5 * time.Minute,
 	}
 	for _, f := range change {
@@ -41,7 +41,7 @@ func command(change ...func(*leave.Request)) leave.Request {
 
 // stop is that of a service that stops in any case.
 func stop(r *leave.Request) {
-	r.Wish.Hold.Holder, r.Wish.Given, r.Idle = drain.Guard, map[leave.Field]bool{leave.FieldUntil: true}, true
+	r.Hold.Holder, r.Idle = drain.Guard, true
 	r.Stop = &leave.Stop{Limits: limits(), Check: func(context.Context) (bool, error) { return false, nil }}
 }
 
@@ -106,7 +106,7 @@ func TestOut(t *testing.T) {
 		{name: "a stop of the only server", masters: 1, request: command(stop), kind: leave.Refused,
 			err: "must stay in service: balancer lb0 has no other server for puppet/m000", within: time.Second},
 		{name: "the other one is expected back, and does not come", masters: 2, setup: otherDies, request: command(),
-			kind: leave.NotTold, err: "not out within 5m0s: balancer lb0 has had no other server for 5m; " +
+			kind: leave.Refused, err: "not out within 5m0s: balancer lb0 has had no other server for 5m; " +
 				"lb0 still sends (UP, 0 sessions)", within: 5*time.Minute + 2*time.Second},
 		{name: "the other one is expected back, --now", masters: 2, setup: otherDies, request: command(now),
 			kind: leave.Refused, err: "must stay in service: balancer lb0 has no other server for puppet/m000",
@@ -118,15 +118,15 @@ func TestOut(t *testing.T) {
 		{name: "a stop without a turn", masters: 2, request: command(stop, noTurn), holds: `guard drain "";`,
 			within: 64 * time.Second},
 		{name: "no balancer asks a daemon that has just started", masters: 2, world: young,
-			request: command(func(r *leave.Request) { r.Wait = 2 * time.Second }), kind: leave.NotTold,
+			request: command(func(r *leave.Request) { r.Wait = 2 * time.Second }), kind: leave.Refused,
 			err:    "not out within 2s: the daemon has run for 3s, and no balancer has asked yet",
 			within: 3 * time.Second},
 		{name: "it does not serve", masters: 2, setup: func(p *pool) { p.members[0].becomes(check.Unhealthy) },
 			request: command(), holds: firm, within: 10 * time.Second},
-		{name: "the status cannot be read", masters: 2, world: unreadable, request: command(), kind: leave.NotTold,
+		{name: "the status cannot be read", masters: 2, world: unreadable, request: command(), kind: leave.Refused,
 			err: "not out within 5m0s: the answer is too long", within: 6 * time.Minute},
 		{name: "no daemon", masters: 2, world: noDaemon, request: command(), holds: firm, within: 8 * time.Second},
-		{name: "no daemon, --wait=2s", masters: 2, world: noDaemon, request: command(brief), kind: leave.NotTold,
+		{name: "no daemon, --wait=2s", masters: 2, world: noDaemon, request: command(brief), kind: leave.Refused,
 			err: "not out within 2s: " + status.ErrNoDaemon.Error(), within: 3 * time.Second},
 		{name: "the database does not answer", masters: 2, world: unreachable, request: command(),
 			err: budget.ErrUnreachable.Error(), within: 3 * time.Second},
@@ -271,7 +271,7 @@ func TestAHoldOfAnotherPartyIsKept(t *testing.T) {
 		if _, err := leave.Out(ctx, m.world(), r); err != nil {
 			t.Fatal(err)
 		}
-		r.Wish.New = true
+		r.New = true
 		result, err := leave.Out(ctx, m.world(), r)
 		e, is := errors.AsType[*leave.Error](err)
 		if !is || e.Kind != leave.Taken || result.Set.Mode != "" || m.held() != `operator drain "";` {
@@ -296,27 +296,34 @@ func TestTheHoldOfAStopEndsByItself(t *testing.T) {
 }
 
 func TestBackTriesAgain(t *testing.T) {
-	ordinary(2).run(t, func(ctx context.Context, p *pool) {
-		calls := 0
-		lifted, err := leave.Back(ctx, p.members[0].world(), leave.Return{
-			Retry: time.Minute,
-			Lift: func() ([]drain.Hold, error) {
-				if calls++; calls < 5 {
-					return nil, drain.ErrBusy
-				}
-				return []drain.Hold{{Holder: drain.Guard}}, nil
-			},
+	for _, tt := range []struct{ fails, tries int }{{4, 5}, {100, 61}} {
+		ordinary(2).run(t, func(ctx context.Context, p *pool) {
+			m := p.members[0]
+			if _, err := leave.Out(ctx, m.world(), command(stop)); err != nil {
+				t.Fatal(err)
+			}
+			w, tries := m.world(), 0
+			w.Holds = &busyHolds{w.Holds, func() bool { tries++; return tries <= tt.fails }}
+			lifted, err := leave.Back(ctx, w, time.Minute, drain.Guard)
+			failed := tt.fails >= tt.tries
+			if tries != tt.tries || errors.Is(err, drain.ErrBusy) != failed || (len(lifted) > 0) == failed {
+				t.Errorf("%d tries: %v, %v", tries, lifted, err)
+			}
 		})
-		if err != nil || len(lifted) != 1 {
-			t.Errorf("%v, %v", lifted, err)
-		}
-		_, err = leave.Back(ctx, p.members[0].world(), leave.Return{
-			Lift: func() ([]drain.Hold, error) { return nil, drain.ErrBusy },
-		})
-		if !errors.Is(err, drain.ErrBusy) {
-			t.Errorf("a command: %v", err)
-		}
-	})
+	}
+}
+
+// busyHolds are holds that cannot be lifted while another process writes.
+type busyHolds struct {
+	leave.Holds
+	busy func() bool
+}
+
+func (b *busyHolds) Undo(set, before drain.Hold) (bool, error) {
+	if b.busy() {
+		return false, drain.ErrBusy
+	}
+	return b.Holds.Undo(set, before)
 }
 
 // TestAHoldThatCannotBeReadStaysFirm: it has taken the master out, and its work may have begun.
@@ -326,6 +333,7 @@ func TestAHoldThatCannotBeReadStaysFirm(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(m.store.Persistent, "operator.json"), []byte("{"), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		m.noticed()
 		limited, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		_, err := leave.Out(limited, m.world(), command())
@@ -348,7 +356,7 @@ func TestTwoInterruptedDrainsLeaveNoHold(t *testing.T) {
 		second, cancel2 := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel2()
 		r := command()
-		r.Wish.Hold.Reason = "x"
+		r.Hold.Reason = "x"
 		_, _ = leave.Out(second, m.world(), r)
 		<-done
 		if m.held() != "" {

@@ -1,7 +1,6 @@
 package leave
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -40,10 +39,9 @@ type patience struct {
 	told      time.Time // when every balancer was told, or the stop went on regardless
 	hostStops time.Time // since when the host has been seen to shut down; zero if it does not
 
-	progress time.Time      // zero: none yet
-	low      map[string]int // by balancer: the least weight of its other servers since its last progress
-	counted  map[string]int // by balancer or master: how often it counted
-	slots    map[string]bool
+	progress      time.Time       // zero: none yet
+	missing, back int             // servers that balancers miss now, and how many have come back
+	slots         map[string]bool // masters that have been seen with a slot
 }
 
 // end returns when a phase is over. A shutdown limits all of them together, from when it was seen: half of
@@ -56,70 +54,49 @@ func (p *patience) end(of phase) time.Time {
 		return p.began.Add(youngFor + daemonPause)
 	}
 	g := p.stop
-	turn := later(p.began, p.progress).Add(g.Turn)
+	turn, idle := later(p.began, p.progress).Add(g.Turn), p.told.Add(g.Wait)
 	turn = earlier(turn, p.began.Add(LongestTurn))
-	shutdown := !p.hostStops.IsZero()
-	if shutdown {
+	insist := turn.Add(min(g.Turn, overtime))
+	if !p.hostStops.IsZero() {
 		turn = earlier(turn, p.hostStops.Add(g.Shutdown/2))
+		insist = p.hostStops.Add(g.Shutdown - min(stopTime, g.Shutdown/10))
+		idle = earlier(idle, insist)
 	}
 	switch {
-	case of == phaseIdle && shutdown:
-		return earlier(p.told.Add(g.Wait), p.hostStops.Add(g.Shutdown))
 	case of == phaseIdle:
-		return p.told.Add(g.Wait)
-	case of == phaseTurn || g.Turn == 0:
-		return turn
-	case shutdown:
-		return p.hostStops.Add(g.Shutdown - min(stopTime, g.Shutdown/10))
+		return idle
+	case of == phaseInsist && g.Turn > 0:
+		return insist
 	}
-	return turn.Add(min(g.Turn, overtime))
+	return turn
 }
 
 func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// note looks for servers that have come back to a balancer since the last status.
+// note looks for servers that have come back to the balancer that misses most. As many count as it has others.
 func (p *patience) note(s status.Status, now time.Time) {
+	missing, others := 0, 0
 	for _, b := range s.Balancers {
-		if b.View == nil {
-			continue
-		}
-		key := fmt.Sprint(b.Source, b.Node, b.Name)
-		others, unit := b.View.OthersWeight(), max(1, b.UnitWeight)
-		low, known := p.low[key]
-		if !known {
-			low = others
-		}
-		back := 2*(others-low) >= unit // one that returns may get its weight gradually
-		if back || others < low {
-			low = others
-		}
-		p.low[key] = low
-		if back {
-			p.count(key, max(1, (b.OthersWeight+unit/2)/unit), now)
+		if b.View != nil {
+			unit := max(1, b.UnitWeight) // one that returns may get its weight gradually
+			missing = max(missing, (b.OthersWeight-b.View.OthersWeight()+unit/2)/unit)
+			others = max(others, (b.OthersWeight+unit/2)/unit)
 		}
 	}
-}
-
-// noteSlots looks for slots of the budget that other masters have given back since the last refusal.
-func (p *patience) noteSlots(slots []budget.Slot, now time.Time) {
-	held := map[string]bool{}
-	for _, s := range slots {
-		held[s.Master] = true
-	}
-	for master := range p.slots {
-		if !held[master] {
-			p.count(master, 1, now)
-		}
-	}
-	p.slots = held
-}
-
-// count counts a return as progress, but not more often than most.
-func (p *patience) count(of string, most int, now time.Time) {
-	if n := p.counted[of]; n < most {
-		p.counted[of] = n + 1
+	if missing < p.missing && p.back < max(1, others) {
+		p.back++
 		p.progress = now
+	}
+	p.missing = missing
+}
+
+// noteSlots looks for slots of the budget that have changed hands.
+func (p *patience) noteSlots(slots []budget.Slot, now time.Time) {
+	for _, s := range slots {
+		if !p.slots[s.Master] {
+			p.slots[s.Master], p.progress = true, now
+		}
 	}
 }

@@ -33,92 +33,84 @@ const (
 	settle = time.Second
 	// forever is longer than any connection is idle: Jetty closes it after 30 s.
 	forever = time.Hour
-	// usualFails is how long a balancer that asks every 10 s takes to notice that no daemon answers.
-	usualFails = balancer.TellTimes * 10 * time.Second
+	// usualInterval is that of a balancer of which nothing is known.
+	usualInterval = 10 * time.Second
 )
 
 // Standing returns the obstacles of a service in its current mode: while it is held, what keeps it from
 // being idle, and while it is ready, from being in service.
 func Standing(s status.Status, v status.ServiceStatus, connections []tcp.Connection) []status.Obstacle {
 	if v.Mode == drain.Ready {
-		return Returning(s, v.Name, v.ModeSince)
+		return Returning(s, v)
 	}
-	return append(Untold(s, v.Name, v.ModeSince), Busy(s, v.Name, connections, v.ModeSince)...)
+	return append(Untold(s, v), Busy(s, v, connections)...)
 }
 
-// Untold returns the balancers that may still send agents to a service that has been held since a moment. A
-// balancer that sends its view is told once that shows the master out and its last check was refused: a
-// master may be out by its view, and be taken back because the pool needs it. A balancer without a view
-// is told once it has been refused often enough.
+// Untold returns the balancers that may still send agents to a service that is held.
+func Untold(s status.Status, v status.ServiceStatus) []status.Obstacle {
+	if v.Mode == drain.Ready { // agents come again, however idle it is
+		path := "/" + v.Name
+		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleAnswer, path, "%s is not held", path)}
+	}
+	return append(unheard(s), behind(s, v)...)
+}
+
+// Returning returns what keeps a service that should be ready from being in service: its own answer, and
+// balancers that do not send agents yet.
+func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
+	path, why := "/"+v.Name, v.Answer.Body
+	if holders := s.Holders(v); len(holders) > 0 {
+		why = fmt.Sprintf("held in %s by %s", v.Mode, strings.Join(holders, ", "))
+	}
+	switch {
+	case !v.Serves():
+		list = append(list, balancer.NewObstacle(balancer.ObstacleAnswer, path, "%s is %s", path, why))
+	case v.Name == monitor.Server && s.Gate.Runs(s.Time) && s.Gate.Closed:
+		list = append(list, balancer.NewObstacle(balancer.ObstacleGate, "", "the gate is still closed: %s", s.Gate.Reason))
+		fallthrough
+	default:
+		list = append(list, unheard(s)...)
+	}
+	return append(list, behind(s, v)...)
+}
+
+// behind returns the balancers that do not do yet what the mode of a service asks. One that sends its view has
+// the master out once that view says so and its last check was refused: a master may be out, and be taken back
+// because the pool needs it. One without a view is told after several answers.
 //
 // While the hold is leaving, a balancer that never had another server, as that of the only CA, is not
 // waited for: it keeps the master until the hold is firm. A HAProxy that has just started may have others.
-func Untold(s status.Status, service string, since time.Time) (list []status.Obstacle) {
-	v, known := s.Service(service)
-	if known && v.Mode == drain.Ready { // agents come again, however idle it is
-		path := "/" + service
-		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleNotHeld, path, "%s is not held", path)}
-	}
-	list = unheard(s)
+func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
+	held := v.Mode != drain.Ready
 	for _, b := range s.Balancers {
 		alone := v.Leaving != drain.Firm && b.View != nil && b.View.Steps == 0 && !b.Pooled()
-		if b.Service != service || !b.Counts() || b.Hides(v.Mode) || gated(s, b) || alone {
+		if b.Service != v.Name || !b.Counts() || held && (b.Hides(v.Mode) || gated(s, b) || alone) {
 			continue
 		}
+		kind, why := balancer.ObstacleKind(""), ""
 		switch {
-		case !b.Seen.After(since):
-			list = append(list, unseen(b))
+		case !b.Seen.After(v.ModeSince):
+			kind, why = balancer.ObstacleUnseen, "has not asked since the hold changed"
+			if b.Interval > 0 {
+				why += fmt.Sprintf(" (asks every %s)", text.Age(status.Seconds(b.Interval)))
+			}
+		case b.View == nil && b.Told(held) < b.Refusals():
+			kind, why = balancer.ObstacleUntold, fmt.Sprintf("was told %d of %d times", b.Told(held), b.Refusals())
 		case b.View == nil:
-			list = append(list, untold(s, b, true)...)
-		case b.View.Sends() || !refused(b):
-			o := balancer.NewObstacle(balancer.ObstacleSending, b.Label(), "%s still sends (%s, %d sessions)",
-				b.Label(), b.View, b.View.Sessions)
-			o.Count = b.View.Sessions
-			list = append(list, o)
+			continue
+		case held && (b.View.Sends() || !b.Refused()):
+			kind, why = balancer.ObstacleSending, fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
+		case !held && (!b.View.Sends() || b.View.Steps != 0):
+			kind, why = balancer.ObstacleNotSending, fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
+		default:
+			continue
 		}
+		if b.View == nil && !b.Listed {
+			why += "; if it is not a balancer, set balancers in pmcheck.yaml"
+		}
+		list = append(list, balancer.NewObstacle(kind, b.Label(), "%s %s", b.Label(), why))
 	}
 	return list
-}
-
-// refused reports whether the last answer to a balancer was that it should not use the master.
-func refused(b status.Balancer) bool { return b.Answer.Code >= 400 }
-
-// untold is the obstacle of a balancer without a view: it takes the master out after several refusals in
-// a row, and back after several other answers. A balancer that was never told anything else needs no
-// more of them than it got, unless a daemon before may have told it.
-func untold(s status.Status, b status.Balancer, out bool) []status.Obstacle {
-	told, enough := b.Answers, b.Refusals()
-	if s.Time.Sub(s.Started) >= hearWithin {
-		enough = min(enough, b.Checks)
-	}
-	if out != refused(b) {
-		told = 0
-	}
-	if told >= enough {
-		return nil
-	}
-	o := balancer.NewObstacle(balancer.ObstacleUntold, b.Label(), "%s was told %d of %d times%s",
-		b.Label(), told, enough, wayOut(b))
-	o.Count = int(told)
-	return []status.Obstacle{o}
-}
-
-// unseen says that a balancer has not asked since the hold changed, and what to do about a client that
-// never will.
-func unseen(b status.Balancer) status.Obstacle {
-	line := b.Label() + " has not asked since the hold changed"
-	if b.Interval > 0 {
-		line += fmt.Sprintf(" (asks every %s)", text.Age(status.Seconds(b.Interval)))
-	}
-	return balancer.NewObstacle(balancer.ObstacleUnseen, b.Label(), "%s%s", line, wayOut(b))
-}
-
-// wayOut names the setting that tells balancers from other clients.
-func wayOut(b status.Balancer) string {
-	if b.View != nil || b.Listed {
-		return ""
-	}
-	return "; if it is not a balancer, set balancers in pmcheck.yaml"
 }
 
 // heard reports whether a balancer asks this master.
@@ -146,42 +138,31 @@ func Unheard(s status.Status, since time.Time) bool {
 	return !gated && !asked && s.Time.Sub(s.Started) >= hearWithin
 }
 
-// Busy returns what keeps a service from being idle that has been held since a moment: for the master
-// itself the requests under way, the connections in use and a gate that is open. Other services have no
-// connections of their own.
-func Busy(s status.Status, service string, connections []tcp.Connection, since time.Time) []status.Obstacle {
-	if service != monitor.Server {
+// Busy returns what keeps a service that is held from being idle: for the master itself the requests under way,
+// the connections in use and a gate that is open. Other services have no connections of their own.
+func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection) (list []status.Obstacle) {
+	if v.Name != monitor.Server {
 		return nil
 	}
-	list := gateOpen(s, since)
-	server, _ := s.Service(monitor.Server)
-	pool, counted := server.Pool()
+	list = gateOpen(s, v.ModeSince)
+	pool, counted := v.Pool()
 	switch {
 	case counted.IsZero(): // the master does not report its JRubies
-	case counted.After(since):
-		list = append(list, underWay(pool)...)
+	case counted.After(v.ModeSince):
+		for _, loan := range pool.Borrowed {
+			list = append(list, balancer.NewObstacle(balancer.ObstacleRequest, loan.Request,
+				"%s for %.0f s", loan.Request, loan.Seconds))
+		}
+		if n := len(pool.Waiting); n > 0 {
+			list = append(list, balancer.NewObstacle(balancer.ObstacleRequest, "", "%d requests wait", n))
+		}
 	case s.Probe.Reason == check.Refused: // a server that refuses connections has no requests
 		return list
 	default:
-		list = append(list, balancer.NewObstacle(balancer.ObstacleUncounted, "",
+		list = append(list, balancer.NewObstacle(balancer.ObstacleUnknown, "",
 			"the JRubies have not been counted since the hold changed"))
 	}
 	return append(list, inUse(s, connections, counted)...)
-}
-
-// underWay returns the requests that the pool has.
-func underWay(p *check.Pool) (list []status.Obstacle) {
-	for _, loan := range p.Borrowed {
-		o := balancer.NewObstacle(balancer.ObstacleRequest, loan.Request, "%s for %.0f s", loan.Request, loan.Seconds)
-		o.Seconds = loan.Seconds
-		list = append(list, o)
-	}
-	if n := len(p.Waiting); n > 0 {
-		o := balancer.NewObstacle(balancer.ObstacleWaiting, "", "%d requests wait", n)
-		o.Count = n
-		list = append(list, o)
-	}
-	return list
 }
 
 // inUse returns the connections that may carry another request. Behind a closed gate an agent in the
@@ -215,7 +196,7 @@ func connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Dur
 	if len(used) > 1 {
 		line = fmt.Sprintf("%d connections in use, one from %s", len(used), from)
 	}
-	return []status.Obstacle{{Kind: balancer.ObstacleConnection, Concerns: from, Count: len(used), Text: line}}
+	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleConnection, from, "%s", line)}
 }
 
 // gated reports whether the gate refuses what a balancer still sends. The gate never refuses the
@@ -241,72 +222,21 @@ func gateOpen(s status.Status, since time.Time) []status.Obstacle {
 	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleGate, "", "%s", why)}
 }
 
-// Unattended returns what may still send agents to a held service, or be at work on it, for a daemon
-// whose last status was s and that has not answered for lost. A balancer takes such a master out once as
-// many checks have failed as it needs refusals. If no daemon has answered at all, s is zero, and any
-// usual balancer may still send: the daemon may just have stopped, or it may answer balancers, but not
-// on the socket of the caller.
-func Unattended(s status.Status, service string, connections []tcp.Connection, lost time.Duration) []status.Obstacle {
-	var list []status.Obstacle
-	if len(s.Services) == 0 && lost <= usualFails {
-		list = append(list, balancer.NewObstacle(balancer.ObstacleUntold, "",
-			"no daemon answers, so balancers may still send for %s", text.Age(usualFails-lost)))
-	}
+// Unattended returns what may still send agents to a held master, or be at work on it, for a daemon whose last
+// status was s and that has not answered for lost. A balancer takes such a master out once as many checks have
+// failed as it needs refusals. If no daemon has answered at all, s is zero, and any usual balancer may still send.
+func Unattended(s status.Status, connections []tcp.Connection, lost time.Duration) (list []status.Obstacle) {
+	slowest := usualInterval
 	for _, b := range s.Balancers {
-		v, _ := s.Service(b.Service)
-		fails := status.Seconds(balancer.TellTimes * b.Interval)
-		out := b.View != nil && !b.View.Sends()
-		if service != "" && b.Service != service || !b.Counts() || b.Hides(v.Mode) || out || lost > fails {
-			continue
+		if b.Counts() {
+			slowest = max(slowest, status.Seconds(b.Interval))
 		}
-		list = append(list, balancer.NewObstacle(balancer.ObstacleUntold, b.Label(),
-			"%s may not know yet that the daemon is gone (asks every %s)", b.Label(), text.Age(status.Seconds(b.Interval))))
+	}
+	if wait := balancer.TellTimes*slowest - lost; wait >= 0 {
+		list = append(list, balancer.NewObstacle(balancer.ObstacleUntold, "",
+			"no daemon answers, so balancers may still send for %s", text.Age(wait)))
 	}
 	return append(list, connected(connections, nil, forever)...)
-}
-
-// Returning returns what keeps a service from being in service again since its hold was lifted: its own
-// answer, and balancers that do not send agents yet.
-func Returning(s status.Status, service string, since time.Time) (list []status.Obstacle) {
-	if v, known := s.Service(service); known && !v.Serves() {
-		list = append(list, outOfService(s, v))
-	} else if known {
-		list = append(append(list, gateClosed(s, v)...), unheard(s)...)
-	}
-	for _, b := range s.Balancers {
-		if b.Service != service || !b.Counts() {
-			continue
-		}
-		switch {
-		case !b.Seen.After(since):
-			list = append(list, unseen(b))
-		case b.View != nil && (!b.View.Sends() || b.View.Steps != 0):
-			list = append(list, balancer.NewObstacle(balancer.ObstacleNotSending, b.Label(),
-				"%s does not send yet (%s, %d sessions)", b.Label(), b.View, b.View.Sessions))
-		case b.View == nil:
-			list = append(list, untold(s, b, false)...)
-		}
-	}
-	return list
-}
-
-// outOfService says why a service is not in service.
-func outOfService(s status.Status, v status.ServiceStatus) status.Obstacle {
-	path := "/" + v.Name
-	if v.Mode == drain.Ready {
-		return balancer.NewObstacle(balancer.ObstacleAnswer, path, "%s is %s", path, v.Answer.Body)
-	}
-	holders := strings.Join(s.Holders(v), ", ")
-	return balancer.NewObstacle(balancer.ObstacleHeld, holders, "%s is held in %s by %s", path, v.Mode, holders)
-}
-
-// gateClosed returns an obstacle if the gate of a master that is ready is still closed.
-func gateClosed(s status.Status, v status.ServiceStatus) []status.Obstacle {
-	if v.Name != monitor.Server || v.Mode != drain.Ready || !s.Gate.Runs(s.Time) || !s.Gate.Closed {
-		return nil
-	}
-	closed := balancer.NewObstacle(balancer.ObstacleGate, "", "the gate is still closed: %s", s.Gate.Reason)
-	return []status.Obstacle{closed}
 }
 
 // InService returns what keeps a service from being used again and, when nothing does, the next master
@@ -317,7 +247,7 @@ func InService(s status.Status, service string) (list []status.Obstacle) {
 	for _, v := range s.Services {
 		wanted := v.Name == service || service == "" && (v.Name == monitor.Server || v.Serves())
 		if wanted {
-			list = append(list, Returning(s, v.Name, v.ModeSince)...)
+			list = append(list, Returning(s, v)...)
 		}
 	}
 	if len(list) == 0 && Budgeted(service) {
@@ -333,23 +263,12 @@ func Healthy(s status.Status, since time.Time) bool {
 	return server.Verdict.Health.Serves() && s.Probe.Asked.After(since)
 }
 
-// LastServer returns the balancers that have no other server for a service now, as far as needs says that
-// they matter. An empty service stands for every service. A balancer to which a hold would be no news is
-// left out.
-func LastServer(
-	s status.Status, service string, mode drain.Mode, needs func(status.Balancer) bool,
-) (list []status.Obstacle) {
-	for _, b := range s.Balancers {
-		v, known := s.Service(b.Service)
-		if service != "" && b.Service != service || known && v.Mode != drain.Ready || !b.Last() || b.Hides(mode) {
-			continue
-		}
-		if needs(b) {
-			list = append(list, balancer.NewObstacle(balancer.ObstacleLast, b.Label(),
-				"balancer %s has no other server for %s", b.Label(), b.Name))
-		}
-	}
-	return list
+// LastServer returns the balancers that have no other server for a service now, and are told of a hold. An empty
+// service stands for every service.
+func LastServer(s status.Status, service string, mode drain.Mode) []status.Balancer {
+	return slices.DeleteFunc(slices.Clone(s.Balancers), func(b status.Balancer) bool {
+		return service != "" && b.Service != service || !b.Last() || b.Hides(mode)
+	})
 }
 
 // ServerMayLeave reports whether a hold of everything would leave a balancer without a server, but one of
@@ -359,8 +278,5 @@ func ServerMayLeave(s status.Status) bool {
 	asked := s.Gate.Runs(s.Time) || slices.ContainsFunc(s.Balancers, func(b status.Balancer) bool {
 		return b.Counts() && b.Service == monitor.Server
 	})
-	last := func(service string) bool {
-		return len(LastServer(s, service, drain.Drain, func(status.Balancer) bool { return true })) > 0
-	}
-	return asked && last("") && !last(monitor.Server)
+	return asked && len(LastServer(s, "", drain.Drain)) > 0 && len(LastServer(s, monitor.Server, drain.Drain)) == 0
 }

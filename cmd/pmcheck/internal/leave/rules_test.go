@@ -75,10 +75,17 @@ func connection(peer string, idle time.Duration) tcp.Connection {
 
 func leavingInTurn(s *status.Status) { s.Services[0].Leaving = drain.LeavingInTurn }
 
+// service returns the status of a service, be it that of the master under another name.
+func service(s status.Status, name string) status.ServiceStatus {
+	v := s.Services[0]
+	v.Name = name
+	return v
+}
+
 // leaving returns what keeps a held service from being idle.
-func leaving(s status.Status, service string, connections []tcp.Connection) []status.Obstacle {
-	list := leave.Untold(s, service, held())
-	return append(list, leave.Busy(s, service, connections, held())...)
+func leaving(s status.Status, name string, connections []tcp.Connection) []status.Obstacle {
+	v := service(s, name)
+	return append(leave.Untold(s, v), leave.Busy(s, v, connections)...)
 }
 
 func TestLeavingNamesEachObstacle(t *testing.T) {
@@ -99,9 +106,9 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 	}{
 		{"no balancer, no agent", st(drain.Drain), monitor.Server, nil, []string{}},
 		{"hold ended while the command waits", st(drain.Ready), monitor.Server, nil,
-			[]string{"not-held: /server is not held"}},
+			[]string{"answer: /server is not held"}},
 		{"hold ended, and a balancer without a view is told 200", st(drain.Ready, asking(untold(50, 5))),
-			monitor.Server, nil, []string{"not-held: /server is not held"}},
+			monitor.Server, nil, []string{"answer: /server is not held"}},
 		{"balancer took it out", st(drain.Drain, asking(func(*status.Balancer) {})), monitor.Server, nil, []string{}},
 		{"balancer still sends", st(drain.Drain, asking(sending)), monitor.Server, nil,
 			[]string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
@@ -134,13 +141,6 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 			[]string{}},
 		{"new balancer without a view, refused once", st(drain.Drain, asking(untold(3, 1))), monitor.Server, nil,
 			[]string{"untold: lb1 was told 1 of 3 times"}},
-		{"balancer without a view that was never told anything else", st(drain.Drain, asking(untold(2, 2))),
-			monitor.Server, nil, []string{}},
-		{"the same, and a daemon before may have told it", st(drain.Drain, asking(untold(2, 2)),
-			func(s *status.Status) { s.Started = now().Add(-59 * time.Second) }), monitor.Server, nil,
-			[]string{"untold: lb1 was told 2 of 3 times"}},
-		{"the same with three refusals", st(drain.Drain, asking(untold(3, 3)),
-			func(s *status.Status) { s.Started = now().Add(-5 * time.Second) }), monitor.Server, nil, []string{}},
 		{"balancer without a view that was told 200 again by a daemon that hung",
 			st(drain.Drain, asking(untold(50, 50)), asking(func(b *status.Balancer) {
 				untold(50, 50)(b)
@@ -162,9 +162,9 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 			f.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a", Seconds: 3}}
 		})), monitor.Server, nil, []string{"request: GET /puppet/v3/catalog/a for 3 s"}},
 		{"requests wait", st(drain.Drain, jrubies(func(f *check.Finding) { f.Pool.Waiting = make([]check.Loan, 7) })),
-			monitor.Server, nil, []string{"waiting: 7 requests wait"}},
+			monitor.Server, nil, []string{"request: 7 requests wait"}},
 		{"JRubies counted before the hold", st(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = held() })),
-			monitor.Server, nil, []string{"uncounted: the JRubies have not been counted since the hold changed"}},
+			monitor.Server, nil, []string{"unknown: the JRubies have not been counted since the hold changed"}},
 		{"JRubies of a dead server",
 			st(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = held() }),
 				func(s *status.Status) { s.Probe.Reason = check.Refused }),
@@ -195,40 +195,29 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 	}
 }
 
-// TestUnattendedWaitsForSlowBalancers: HAProxy takes a server out after three checks that
-// failed. Until then it sends agents.
+// TestUnattendedWaitsForSlowBalancers: HAProxy takes a server out after three checks that failed. A command that
+// never got an answer knows no balancers, which does not mean that there are none.
 func TestUnattendedWaitsForSlowBalancers(t *testing.T) {
-	up, down := &status.View{State: "UP"}, &status.View{State: "DOWN"}
-	s := status.Status{Balancers: []status.Balancer{
-		{Node: "fast", Service: "server", Checks: 9, Interval: 2, DrainCode: 503, View: up},
-		{Node: "slow", Service: "server", Checks: 9, Interval: 10, DrainCode: 503, View: up},
-		{Node: "out", Service: "server", Checks: 9, Interval: 10, DrainCode: 503, View: down},
-		{Node: "ca", Service: "ca", Checks: 9, Interval: 10, DrainCode: 503, View: up},
-		{Node: "verdict-only", Service: "server", Checks: 9, Interval: 10, DrainCode: 200, View: up},
-	}, Services: []status.ServiceStatus{{Name: "server", Mode: drain.Drain}, {Name: "ca", Mode: drain.Drain}}}
-	const slow = "untold: slow may not know yet that the daemon is gone (asks every 10s)"
-	const fast = "untold: fast may not know yet that the daemon is gone (asks every 2s)"
-	for lost, want := range map[time.Duration][]string{
-		5 * time.Second:  {fast, slow},
-		7 * time.Second:  {slow},
-		31 * time.Second: {},
+	slow := asking(func(b *status.Balancer) { b.Interval = 20 })
+	for _, tt := range []struct {
+		status status.Status
+		lost   time.Duration
+		want   []string
+	}{
+		{status.Status{}, 6 * time.Second, []string{"untold: no daemon answers, so balancers may still send for 24s"}},
+		{status.Status{}, 31 * time.Second, []string{}},
+		{st(drain.Drain, slow), 31 * time.Second, []string{"untold: no daemon answers, so balancers may still send for 29s"}},
+		{st(drain.Drain, slow), 61 * time.Second, []string{}},
 	} {
-		assertObstacles(t, leave.Unattended(s, "server", nil, lost), want)
+		assertObstacles(t, leave.Unattended(tt.status, nil, tt.lost), tt.want)
 	}
-}
-
-// A command that never got an answer knows no balancers, which does not mean that there
-// are none.
-func TestUnattendedWaitsForBalancersThatItDoesNotKnow(t *testing.T) {
-	assertObstacles(t, leave.Unattended(status.Status{}, "", nil, 6*time.Second),
-		[]string{"untold: no daemon answers, so balancers may still send for 24s"})
 }
 
 func TestUnattendedSeesEveryConnection(t *testing.T) {
 	idle := []tcp.Connection{connection("192.0.2.1:5000", 20*time.Minute)}
-	assertObstacles(t, leave.Unattended(status.Status{}, "", idle, time.Hour),
+	assertObstacles(t, leave.Unattended(status.Status{}, idle, time.Hour),
 		[]string{"connection: 1 connection in use, from 192.0.2.1"})
-	assertObstacles(t, leave.Unattended(status.Status{}, "", nil, 31*time.Second), []string{})
+	assertObstacles(t, leave.Unattended(status.Status{}, nil, 31*time.Second), []string{})
 }
 
 func TestReturningNamesEachObstacle(t *testing.T) {
@@ -260,7 +249,7 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 				s.Holds = append(s.Holds, status.HoldStatus{Hold: drain.Hold{Holder: holder, Mode: drain.Drain}})
 			}
 			s.Holds = append(s.Holds, status.HoldStatus{Hold: drain.Hold{Holder: "ca-only", Service: "ca", Mode: drain.Drain}})
-		}), []string{"held: /server is held in drain by backup, upgrade"}},
+		}), []string{"answer: /server is held in drain by backup, upgrade"}},
 		{"balancer still has it down", st(drain.Ready, ready, asking(func(*status.Balancer) {})),
 			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},
 		{"balancer on the way up", st(drain.Ready, ready, asking(func(b *status.Balancer) {
@@ -273,7 +262,6 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 			[]string{"untold: lb1 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
 		{"balancer without a view, told by a daemon that hung", st(drain.Ready, ready, asking(told(503, 50, 9))),
 			[]string{"untold: lb1 was told 0 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},
-		{"new balancer without a view, told nothing else", st(drain.Ready, ready, asking(told(200, 2, 2))), []string{}},
 		{"balancer without a view that asks seldom", st(drain.Ready, ready, asking(func(b *status.Balancer) {
 			told(200, 50, 1)(b)
 			b.Interval = 30
@@ -283,7 +271,7 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assertObstacles(t, leave.Returning(tt.status, monitor.Server, held()), tt.want)
+			assertObstacles(t, leave.Returning(tt.status, tt.status.Services[0]), tt.want)
 		})
 	}
 }

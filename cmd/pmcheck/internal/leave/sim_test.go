@@ -334,13 +334,6 @@ func (m *member) Undo(set, before drain.Hold) (bool, error) {
 	return m.store.Undo(set, before)
 }
 
-// Lift implements leave.Holds.
-func (m *member) Lift(holder, service string) ([]drain.Hold, error) {
-	defer m.noticed()
-	m.log("lifts its hold")
-	return m.store.Lift(holder, service)
-}
-
 // Read implements leave.Holds.
 func (m *member) Read() drain.Snapshot { return m.store.Read() }
 
@@ -370,8 +363,7 @@ func (m *member) restart(ctx context.Context, limits config.Guard) error {
 	m.agents = later(m.agents, time.Now().Add(rand.N(20*time.Second)))
 	m.mu.Unlock()
 	_, err := leave.Out(ctx, m.world(), leave.Request{
-		Wish: leave.Wish{Hold: drain.Hold{Holder: drain.Guard, Mode: drain.Drain},
-			Given: map[leave.Field]bool{leave.FieldUntil: true}},
+		Hold: drain.Hold{Holder: drain.Guard, Mode: drain.Drain},
 		Idle: true,
 		Stop: &leave.Stop{Limits: limits, Check: func(context.Context) (bool, error) { return false, nil }},
 	})
@@ -379,7 +371,7 @@ func (m *member) restart(ctx context.Context, limits config.Guard) error {
 	m.becomes(check.Unhealthy)
 	time.Sleep(m.work)
 	m.becomes(check.Healthy)
-	_, back := leave.Back(ctx, m.world(), leave.Return{Holders: []string{drain.Guard}, Healthy: limits.Return})
+	_, back := leave.Back(ctx, m.world(), limits.Return, drain.Guard)
 	if m.budget {
 		go m.giveBack(ctx)
 	}
@@ -511,7 +503,7 @@ func (s shape) simulate(t *testing.T, n int) {
 // drain is the plain command without --wait for idle.
 func (m *member) drain(ctx context.Context, limit time.Duration) error {
 	_, err := leave.Out(ctx, m.world(), leave.Request{
-		Wish: leave.Wish{Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain}},
+		Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain},
 		Wait: limit,
 	})
 	return err
@@ -567,7 +559,7 @@ func TestASecondDrainIsTakenBackWhileTheFirstLasts(t *testing.T) {
 			}
 			first, second := <-errs, <-errs
 			e, is := errors.AsType[*leave.Error](second)
-			if first != nil || !is || e.Kind != leave.NotTold {
+			if first != nil || !is || e.Kind != leave.Refused {
 				t.Errorf("%v, then %v", first, second)
 			}
 			time.Sleep(time.Minute)

@@ -47,9 +47,9 @@ func TestSlot(t *testing.T) {
 	}{
 		{"in service", nil, true, leave.SlotLook, ""},
 		{"held", []func(*status.Status){out, by("operator", "", drain.Drain)}, false, leave.SlotRenew,
-			"drain by operator (alice): kernel"},
+			"drain by operator: kernel"},
 		{"held, and has a slot", []func(*status.Status){out, held, by("operator", "server", drain.Maint)}, true,
-			leave.SlotRenew, "maint by operator (alice): kernel"},
+			leave.SlotRenew, "maint by operator: kernel"},
 		{"the CA alone is held", []func(*status.Status){by("operator", "ca", drain.Drain)}, true, leave.SlotLook, ""},
 		{"its directory of holds is lost, and it has a slot", []func(*status.Status){held,
 			serving(drain.Maint, 503, time.Hour, "maint"), lost}, false, leave.SlotRenew, "maint by directory"},

@@ -26,14 +26,9 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	h := newHold(dir)
+	h := newHold(dir, time.Now().Add(length))
 	caught, stop := leave.Signals()
 	defer stop()
-	h.Until = time.Now().Add(h.Length)
-	_, err := h.Store.Put(drain.Hold{Holder: h.Holder, Mode: drain.Drain, Until: h.Until})
-	if err != nil {
-		panic(err)
-	}
 	c := leave.Command{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	status, err := c.Run(caught, h.Every(), h.Renew)
 	if err != nil {
@@ -45,17 +40,24 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-func newHold(dir string) *leave.Temporary {
+// length is how long the hold of a test lasts.
+const length = 2 * time.Second
+
+func newStore(dir string) *drain.Store {
 	store := &drain.Store{Persistent: dir, UntilReboot: filepath.Join(dir, "run")}
 	if err := store.MakeUntilReboot(); err != nil {
 		panic(err)
 	}
-	return &leave.Temporary{
-		Store:  store,
-		Holder: "with-hold",
-		Length: 2 * time.Second,
-		Out:    os.Stderr,
+	return store
+}
+
+func newHold(dir string, until time.Time) *leave.Temporary {
+	store := newStore(dir)
+	set, err := store.Put(drain.Hold{Holder: "with-hold", Mode: drain.Drain, Until: until})
+	if err != nil {
+		panic(err)
 	}
+	return &leave.Temporary{Holds: store, Hold: set, Length: length, Out: os.Stderr}
 }
 
 // A holder is a process that runs a command with a hold.
@@ -99,7 +101,15 @@ func (h *holder) line() string {
 
 // hold returns the hold that is in effect, if there is one.
 func (h *holder) hold() (hold drain.Hold, found bool) {
-	return newHold(h.dir).Other()
+	return inEffect(newStore(h.dir))
+}
+
+// inEffect returns the hold of a store that is in effect, if there is one.
+func inEffect(store leave.Holds) (hold drain.Hold, found bool) {
+	for _, h := range store.Read().At(time.Now()).Holds() {
+		return h, true
+	}
+	return drain.Hold{}, false
 }
 
 // exit waits for the end of the process, and returns its exit status.
@@ -128,8 +138,6 @@ func waitFor(t *testing.T, what string, within time.Duration, ok func() bool) {
 func TestEachSignalIsPassedOnAndTheHoldIsLifted(t *testing.T) {
 	for name, s := range map[string]syscall.Signal{
 		"HUP":  syscall.SIGHUP,
-		"INT":  syscall.SIGINT,
-		"QUIT": syscall.SIGQUIT,
 		"TERM": syscall.SIGTERM,
 		"USR1": syscall.SIGUSR1,
 	} {
@@ -185,60 +193,43 @@ func TestHoldIsRenewedWhileTheCommandRunsAndEndsAfterAKill(t *testing.T) {
 	waitFor(t, "the hold ends by itself", 5*time.Second, func() bool { _, held := h.hold(); return !held })
 }
 
-func TestRenewalNeverSetsALiftedHoldAgain(t *testing.T) {
-	var said strings.Builder
-	h := newHold(t.TempDir())
-	h.Out = &said
-	put := func() {
-		h.Until = time.Now().Add(time.Minute)
-		_, err := h.Store.Put(drain.Hold{Holder: h.Holder, Mode: drain.Drain, Until: h.Until})
-		if err != nil {
-			t.Fatal(err)
+// A hold that was lifted or replaced is neither set again, changed nor lifted.
+func TestRenewalLeavesOtherHoldsAlone(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		var said strings.Builder
+		h := newHold(t.TempDir(), time.Now().Add(time.Minute))
+		h.Out = &said
+		if lifted, err := h.Lift(); err != nil || len(lifted) != 1 {
+			t.Fatalf("lifted %v, %v", lifted, err)
 		}
-	}
-	put()
-	if lifted, err := h.Lift(); err != nil || len(lifted) != 1 {
-		t.Fatalf("lifted %v, %v", lifted, err)
-	}
-	h.Renew()
-	h.Renew()
-	if _, held := h.Other(); held {
-		t.Error("the hold is back")
-	}
-	if strings.Count(said.String(), "the hold is gone") != 1 {
-		t.Errorf("says %q", said.String())
-	}
-	if err := h.Keep(); err == nil {
-		t.Error("a hold that is gone was kept")
-	}
-	if lifted, err := h.Lift(); err != nil || len(lifted) != 0 {
-		t.Errorf("lifted %v, %v", lifted, err)
-	}
-	put()
-	if err := h.Keep(); err != nil {
-		t.Fatal(err)
-	}
-	if kept, _ := h.Other(); !kept.Until.IsZero() {
-		t.Errorf("a hold that is kept ends at %v", kept.Until)
+		if replaced {
+			if _, err := h.Holds.(*drain.Store).Put(drain.Hold{Holder: "with-hold", Mode: drain.Maint}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, _ := inEffect(h.Holds)
+		h.Renew()
+		h.Renew()
+		lifted, err := h.Lift()
+		if h.Keep() == nil || h.Begin() == nil || len(lifted) != 0 || err != nil {
+			t.Errorf("kept, begun or lifted: %v, %v", lifted, err)
+		}
+		if after, _ := inEffect(h.Holds); after != before {
+			t.Errorf("the hold is %+v, was %+v", after, before)
+		}
+		if strings.Count(said.String(), "lifted or replaced") != 1 {
+			t.Errorf("says %q", said.String())
+		}
 	}
 }
 
-// Two commands of one holder that wait for their turn at the same time both find no hold.
-func TestAHoldThatAnotherPartySetIsNotTouched(t *testing.T) {
-	h := newHold(t.TempDir())
-	h.Until = time.Now().Add(time.Minute)
-	other := h.Until.Add(time.Second)
-	if _, err := h.Store.Put(drain.Hold{Holder: h.Holder, Mode: drain.Drain, Until: other}); err != nil {
+func TestAHoldThatIsKeptHasNoEnd(t *testing.T) {
+	h := newHold(t.TempDir(), time.Now().Add(time.Minute))
+	if err := h.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Begin(); err == nil {
-		t.Error("the command may begin with a hold that is not its own")
-	}
-	if lifted, err := h.Lift(); err != nil || len(lifted) != 0 {
-		t.Errorf("lifted %v, %v", lifted, err)
-	}
-	if found, _ := h.Other(); !found.Until.Equal(other) {
-		t.Errorf("the hold is %+v", found)
+	if kept, held := inEffect(h.Holds); !held || !kept.Until.IsZero() {
+		t.Errorf("a hold that is kept ends at %v", kept.Until)
 	}
 }
 

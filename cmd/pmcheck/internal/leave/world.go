@@ -2,17 +2,50 @@ package leave
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
+
+// Holds are the holds of this host: a drain.Store.
+type Holds interface {
+	Change(holder, service string, next func(old drain.Hold) drain.Hold) (drain.Hold, error)
+	Undo(set, before drain.Hold) (restored bool, err error)
+	Read() drain.Snapshot
+}
+
+// World is what the way out and back sees and changes.
+type World struct {
+	// Next returns the daemon's status: at once the first time, then after the next change, or after
+	// about a second. The error wraps status.ErrNoDaemon if no daemon answers.
+	Next        func(ctx context.Context) (status.Status, error)
+	Connections func(master string) ([]tcp.Connection, error)
+	Holds       Holds
+	// Claim claims a slot in the budget; nil without one. The error wraps budget.ErrTaken or
+	// budget.ErrUnreachable.
+	Claim func(ctx context.Context, want budget.Claim) error
+	// Fleet asks the other masters, see NewFleet; nil if no fleet is known.
+	Fleet func(ctx context.Context) (others []Witness, place int)
+	// Say shows what is waited for, and Note what has been decided.
+	Say, Note func(line string)
+}
 
 // NewWorld returns the world of this host. Say and Note are the caller's to set.
 func NewWorld(c config.Config) World {
 	st := &status.Follower{Client: status.Client{Socket: c.Socket}}
-	w := World{Next: st.Next, Connections: tcp.Connections, Holds: c.Store()}
+	w := World{
+		Next:        st.Next,
+		Connections: tcp.Connections,
+		Holds:       c.Store(),
+		Fleet:       NewFleet(c.Fleet, append([]string{c.Probe.Certname}, status.OwnNames()...)),
+	}
 	if c.Budget.Database != "" {
 		client := budget.New(c)
 		w.Claim = func(ctx context.Context, want budget.Claim) error {
@@ -20,8 +53,67 @@ func NewWorld(c config.Config) World {
 			return err
 		}
 	}
-	if fleet := NewFleet(c.Fleet, append([]string{c.Probe.Certname}, status.OwnNames()...)); fleet != nil {
-		w.Fleet = fleet.Ask
-	}
 	return w
+}
+
+// wait looks until the way has been clear for settled, or the time is over, and returns what was in the way
+// last: nil if it is clear. The error is that of look or of ctx.
+func (w World) wait(ctx context.Context, over func() bool, settled time.Duration,
+	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
+	clear := drain.Settle{After: settled}
+	for {
+		list, err := look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return left, ctx.Err()
+		case err != nil:
+			return left, err
+		case clear.Observe(len(list) == 0, time.Now()):
+			return nil, nil
+		case len(list) > 0:
+			left = list
+		case left == nil:
+			left = unknown(fmt.Errorf("not clear for %s", settled))
+		}
+		if over() {
+			return left, nil
+		}
+		if len(list) > 0 {
+			w.Say(balancer.Summary(list))
+		}
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func unknown(err error) []status.Obstacle {
+	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleUnknown, "", "%s", err)}
+}
+
+// errGone says that a hold is no longer the one that was set.
+var errGone = errors.New("the hold was lifted or replaced meanwhile, or has ended")
+
+// amend changes a hold that was set, and returns it as it is then. The error is errGone, or of the holds.
+func amend(holds Holds, set drain.Hold, change func(*drain.Hold)) (drain.Hold, error) {
+	gone := false
+	h, err := holds.Change(set.Holder, set.Service, func(old drain.Hold) drain.Hold {
+		if gone = old != set; gone {
+			return drain.Hold{} // not valid, and so not written
+		}
+		change(&old)
+		return old
+	})
+	switch {
+	case gone:
+		return set, errGone
+	case err != nil:
+		return set, err
+	}
+	return h, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -48,10 +47,8 @@ func Told(s status.Status, service string) (list []Telling) {
 
 // Toggle is the outcome of drain, maint or ready, and its JSON.
 type Toggle struct {
-	Set *drain.Hold `json:"set,omitempty"`
-	// Kept are the fields of Set that were not given, and are kept from the previous hold.
-	Kept   []leave.Field `json:"kept,omitempty"`
-	Lifted []drain.Hold  `json:"lifted,omitempty"`
+	Set    *drain.Hold  `json:"set,omitempty"`
+	Lifted []drain.Hold `json:"lifted,omitempty"`
 	// Service is the service that the fields below are about.
 	Service string `json:"service"`
 	// Mode is the mode now, according to the hold files.
@@ -82,12 +79,11 @@ func (t *Toggle) Held(h drain.Hold) string {
 	return Hold(h)
 }
 
-// Write writes what was lifted or kept, and what balancers have been told since.
+// Write writes what was lifted, and what balancers have been told since.
 func (t *Toggle) Write(w io.Writer, since time.Time) {
 	if t.Set == nil && len(t.Lifted) == 0 {
 		fmt.Fprintln(w, "nothing to lift")
 	}
-	t.writeKept(w)
 	for _, h := range t.Lifted {
 		fmt.Fprintf(w, "lifted: %s\n", Hold(h))
 	}
@@ -105,28 +101,6 @@ func (t *Toggle) Write(w io.Writer, since time.Time) {
 	fmt.Fprintf(w, "other holds: %d, so the mode is %s\n", len(t.Remaining), t.Mode)
 	for _, h := range t.Remaining {
 		fmt.Fprintf(w, "  %s\n", Held(h))
-	}
-}
-
-// writeKept writes which fields are kept, and which flags change them.
-func (t *Toggle) writeKept(w io.Writer) {
-	var names, without []string
-	for _, f := range t.Kept {
-		switch f {
-		case leave.FieldReason:
-			names, without = append(names, "reason"), append(without, "--reason ''")
-		case leave.FieldUntil:
-			names, without = append(names, "end"), append(without, "--until never")
-		case leave.FieldUntilReboot:
-			names, without = append(names, "end at reboot"), append(without, "--until-reboot=false")
-		}
-	}
-	it := "it"
-	if len(names) > 1 {
-		it = "them"
-	}
-	if len(names) > 0 {
-		fmt.Fprintf(w, "kept: %s (without %s: %s)\n", strings.Join(names, ", "), it, strings.Join(without, " "))
 	}
 }
 

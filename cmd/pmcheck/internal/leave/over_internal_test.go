@@ -1,0 +1,38 @@
+package leave
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
+	end := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
+	old := drain.Hold{Mode: drain.Drain, Reason: "old", Until: end, UntilReboot: true}
+	for _, tt := range []struct {
+		name    string
+		old     drain.Hold
+		request Request
+		leaving drain.Leaving
+		want    drain.Hold
+	}{
+		{"nothing is given", old, Request{Hold: drain.Hold{Mode: drain.Maint}}, drain.Firm,
+			drain.Hold{Mode: drain.Maint, Reason: "old", Until: end, UntilReboot: true}},
+		{"all is given", old, Request{Hold: drain.Hold{Reason: "new", Until: end.Add(1), UntilReboot: true}}, drain.Firm,
+			drain.Hold{Reason: "new", Until: end.Add(1), UntilReboot: true}},
+		{"no end", old, Request{Endless: true}, drain.Firm, drain.Hold{Reason: "old", UntilReboot: true}},
+		{"there is no hold", drain.Hold{}, Request{Hold: drain.Hold{Reason: "new"}}, drain.LeavingInTurn,
+			drain.Hold{Reason: "new", Leaving: drain.LeavingInTurn}},
+		{"firm stays firm", drain.Hold{Mode: drain.Drain}, Request{}, drain.LeavingInTurn, drain.Hold{}},
+		{"leaving becomes what is asked for", drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingBesideSpare},
+			Request{}, drain.LeavingInTurn, drain.Hold{Leaving: drain.LeavingInTurn}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := &departure{Request: tt.request}
+			if got := d.over(tt.old, tt.leaving); got != tt.want {
+				t.Errorf("it is %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
