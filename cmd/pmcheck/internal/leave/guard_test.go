@@ -8,6 +8,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/systemd"
@@ -155,45 +156,145 @@ func TestALastServerServesUntilTheHostMustStop(t *testing.T) {
 	})
 }
 
-// TestAGuardThatIsKilledHarmsNobody: whenever that happens, the pool has a server, and the next start
-// returns the master.
-func TestAGuardThatIsKilledHarmsNobody(t *testing.T) {
-	for after := time.Duration(0); after < 90*time.Second; after += 7 * time.Second {
-		ordinary(2).run(t, func(ctx context.Context, p *pool) {
-			m := p.members[0]
-			m.agents = time.Now().Add(time.Minute)
-			running := func() (systemd.Service, error) { return systemd.Service{MainPID: 7, Job: "restart"}, nil }
-			killed, kill := context.WithTimeout(ctx, after)
-			defer kill()
+// A process is a command or a guard that is killed at one of its steps: before it reads the status, and before and
+// after it changes a hold.
+type process struct {
+	leave.Holds
+	left int
+	kill context.CancelFunc
+	ctx  context.Context
+}
+
+// dies returns the world of a process that is killed after some steps.
+func dies(ctx context.Context, w leave.World, after int) (leave.World, *process) {
+	p := &process{Holds: w.Holds, left: after}
+	p.ctx, p.kill = context.WithCancel(ctx)
+	next := w.Next
+	w.Holds, w.Next = p, func(ctx context.Context) (status.Status, error) {
+		if err := p.step(); err != nil {
+			return status.Status{}, err
+		}
+		return next(ctx)
+	}
+	return w, p
+}
+
+func (p *process) step() error {
+	if p.left--; p.left < 0 {
+		p.kill()
+	}
+	return p.ctx.Err()
+}
+
+func (p *process) Change(holder, service string, next func(drain.Hold) drain.Hold) (h drain.Hold, err error) {
+	if err := p.step(); err != nil {
+		return h, err
+	}
+	h, err = p.Holds.Change(holder, service, next)
+	return h, errors.Join(err, p.step())
+}
+
+func (p *process) Undo(set, before drain.Hold) (restored bool, err error) {
+	if err := p.step(); err != nil {
+		return false, err
+	}
+	restored, err = p.Holds.Undo(set, before)
+	return restored, errors.Join(err, p.step())
+}
+
+// TestAKillHarmsNobody kills a process at each of its steps, and then has its master serve again: that of a guard
+// with the next start, or if it is killed on the way back, when its hold ends; that of a command at once, if the
+// pool needs it, while the hold is leaving.
+func TestAKillHarmsNobody(t *testing.T) {
+	running := func() (systemd.Service, error) { return systemd.Service{MainPID: 7, Job: "restart"}, nil }
+	restart := func(m *member) {
+		m.becomes(check.Unhealthy)
+		time.Sleep(m.work)
+		m.becomes(check.Healthy)
+	}
+	firm := 0 // commands that were killed when their hold was firm
+	for name, run := range map[string]func(ctx context.Context, p *pool, m *member, after int) (killed bool){
+		"the guard's way out": func(ctx context.Context, p *pool, m *member, after int) bool {
 			g := m.guard(drain.Guard, running)
-			g.World.Holds = &untilDone{g.World.Holds, killed}
-			_, _ = g.Out(killed)
-			m.becomes(check.Unhealthy)
-			time.Sleep(m.work)
-			m.becomes(check.Healthy)
-			if _, err := m.guard(drain.Guard, running).Back(ctx); err != nil || m.held() != "" {
-				t.Errorf("killed after %s: %v, held: %s", after, err, m.held())
-			}
-			time.Sleep(10 * time.Second)
-			if p.state(0) != haproxy.Up {
-				t.Errorf("killed after %s: it is %s", after, p.state(0))
+			w, process := dies(ctx, g.World, after)
+			g.World = w
+			_, _ = g.Out(process.ctx)
+			restart(m)
+			if _, err := m.guard(drain.Guard, running).Back(ctx); err != nil {
+				t.Errorf("step %d: %v", after, err)
 			}
 			p.assertNoOutage(t)
-		})
+			return process.ctx.Err() != nil
+		},
+		"the guard's way back": func(ctx context.Context, p *pool, m *member, after int) bool {
+			g := m.guard(drain.Guard, running)
+			if _, err := g.Out(ctx); err != nil {
+				t.Error(err)
+			}
+			m.becomes(check.Unhealthy)
+			go restart(m)
+			w, process := dies(ctx, m.world(), after)
+			g.World = w
+			_, _ = g.Back(process.ctx)
+			for _, h := range m.Read().Holds() {
+				time.Sleep(time.Until(h.Until))
+			}
+			p.assertNoOutage(t)
+			return process.ctx.Err() != nil
+		},
+		"a command": func(ctx context.Context, p *pool, m *member, after int) bool {
+			w, process := dies(ctx, m.world(), after)
+			_, _ = leave.Out(process.ctx, w, command(func(r *leave.Request) { r.Idle = true }))
+			time.Sleep(time.Minute)
+			p.assertNoOutage(t)
+			killed := process.ctx.Err() != nil
+			if m.held() == `operator drain "";` {
+				if killed {
+					firm++
+				}
+				_, _ = m.store.LiftAll()
+				m.noticed()
+			}
+			otherDies(p)
+			return killed
+		},
+	} {
+		for after, killed := 0, true; killed; after++ {
+			ordinary(2).run(t, func(ctx context.Context, p *pool) {
+				m := p.members[0]
+				m.agents = time.Now().Add(8 * time.Second)
+				killed = run(ctx, p, m, after)
+				time.Sleep(10 * time.Second)
+				if p.state(0) != haproxy.Up {
+					t.Errorf("%s, killed at step %d: it is %s, held: %s", name, after, p.state(0), m.held())
+				}
+			})
+			if after > 60 {
+				t.Fatalf("%s never ends", name)
+			}
+		}
+	}
+	if firm > 1 { // after the last step
+		t.Errorf("%d commands that were killed leave a firm hold", firm)
 	}
 }
 
-// untilDone are holds that a process cannot change any more once it was killed.
-type untilDone struct {
-	leave.Holds
-	process context.Context
-}
-
-func (u *untilDone) Change(holder, service string, next func(drain.Hold) drain.Hold) (drain.Hold, error) {
-	if u.process.Err() != nil {
-		return drain.Hold{}, u.process.Err()
+// TestADaemonThatIsKilledHarmsNobody: at any moment of a restart, for a moment or for longer than a daemon's restart.
+func TestADaemonThatIsKilledHarmsNobody(t *testing.T) {
+	for _, out := range []time.Duration{3 * time.Second, time.Minute} {
+		for at := time.Duration(0); at < 80*time.Second; at += 4 * time.Second {
+			ordinary(2).run(t, func(ctx context.Context, p *pool) {
+				m := p.members[0]
+				go m.withoutDaemon(at, out)
+				if _, err := m.timed(ctx); err != nil {
+					t.Errorf("killed after %s for %s: %v", at, out, err)
+				}
+				time.Sleep(max(0, at+out) + 10*time.Second)
+				if p.state(0) != haproxy.Up || m.held() != "" {
+					t.Errorf("killed after %s for %s: it is %s, held: %s", at, out, p.state(0), m.held())
+				}
+				p.assertNoOutage(t)
+			})
+		}
 	}
-	return u.Holds.Change(holder, service, next)
 }
-
-func (u *untilDone) Undo(set, before drain.Hold) (bool, error) { return false, u.process.Err() }

@@ -196,28 +196,6 @@ func TestAnInterruptedDrainTakesBackWhatIsNotTold(t *testing.T) {
 	}
 }
 
-// TestAKilledCommandLeavesAHoldThatHarmsNobody: nobody follows the hold, and the pool still has a server
-// whatever becomes of the others.
-func TestAKilledCommandLeavesAHoldThatHarmsNobody(t *testing.T) {
-	ordinary(2).run(t, func(ctx context.Context, p *pool) {
-		m := p.members[0]
-		_, err := m.Change(drain.Operator, "", func(drain.Hold) drain.Hold {
-			return drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		if p.state(0) != haproxy.NoLB {
-			t.Errorf("it is %s", p.state(0))
-		}
-		otherDies(p)
-		if p.state(0) != haproxy.Up {
-			t.Errorf("without the other, it is %s", p.state(0))
-		}
-	})
-}
-
 // TestAMasterThatTheFleetLeavesAloneGoesBack: the only other one dies once this one is held.
 func TestAMasterThatTheFleetLeavesAloneGoesBack(t *testing.T) {
 	s := ordinary(2)

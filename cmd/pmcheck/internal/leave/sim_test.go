@@ -69,6 +69,7 @@ type member struct {
 	agents    time.Time // when the last agent will have finished
 	started   time.Time
 	changes   chan struct{} // closed with the next change
+	noDaemon  bool
 }
 
 // run starts a pool, and calls f once it is in service. The pool ends when f returns.
@@ -162,9 +163,10 @@ func (p *pool) outage() (none time.Duration, out int) {
 func (m *member) answer(from netip.Addr, header string) int {
 	m.mu.Lock()
 	now := time.Now()
-	holds, health := m.holds, m.health
+	holds, health, tracker := m.holds, m.health, m.tracker
+	deaf := m.noDaemon || health == check.Unknown // or the host is down
 	m.mu.Unlock()
-	if health == check.Unknown { // the host is down
+	if deaf {
 		return 0
 	}
 	mode, _ := holds.Mode(monitor.Server, now)
@@ -178,7 +180,7 @@ func (m *member) answer(from netip.Addr, header string) int {
 	if m.fleet {
 		header = ""
 	}
-	a, delay := m.tracker.Answer(balancer.Check{
+	a, delay := tracker.Answer(balancer.Check{
 		Source:    from,
 		Service:   monitor.Server,
 		DrainCode: codes,
@@ -204,8 +206,12 @@ func (m *member) changed() {
 // status is what the daemon says.
 func (m *member) status() status.Status {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	tracker := m.tracker
+	m.mu.Unlock()
 	now := time.Now()
+	balancers := tracker.Current(now) // without the lock, which a change of them takes
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	mode, _ := m.holds.Mode(monitor.Server, now)
 	verdict := check.Verdict{Health: m.health, Since: m.since}
 	jruby := check.Finding{Check: check.CheckJRuby, Checked: now, Pool: &check.Pool{}}
@@ -224,7 +230,7 @@ func (m *member) status() status.Status {
 			Answer:    answer.Decide(mode, verdict, answer.Codes{}, true),
 			Checks:    []status.CheckStatus{{Finding: jruby}},
 		}},
-		Balancers: m.tracker.Current(now),
+		Balancers: balancers,
 		Probe:     status.ProbeStatus{Asked: now},
 	}
 	s.Services[0].Keeps = m.rule(m.holds, now).Keeps(monitor.Server, s.Balancers, m.budget)
@@ -237,8 +243,12 @@ func (m *member) world() leave.World {
 	w := leave.World{
 		Next: func(ctx context.Context) (status.Status, error) {
 			m.mu.Lock()
-			changes := m.changes
+			changes, noDaemon := m.changes, m.noDaemon
 			m.mu.Unlock()
+			if noDaemon {
+				time.Sleep(250 * time.Millisecond)
+				return status.Status{}, errors.Join(status.ErrNoDaemon, ctx.Err())
+			}
 			if !first {
 				select {
 				case <-ctx.Done():
@@ -347,6 +357,24 @@ func (m *member) noticed() {
 	}
 	m.mu.Unlock()
 	m.changed()
+}
+
+// withoutDaemon kills the daemon after some time, and starts the next one later.
+func (m *member) withoutDaemon(after, out time.Duration) {
+	set := func(dead bool) {
+		m.mu.Lock()
+		m.noDaemon = dead
+		m.mu.Unlock()
+	}
+	time.Sleep(after)
+	set(true)
+	time.Sleep(out)
+	next := balancer.NewTracker(m.changed)
+	next.Restore(m.tracker.All(), time.Now())
+	m.mu.Lock()
+	m.tracker, m.started = next, time.Now()
+	m.mu.Unlock()
+	set(false)
 }
 
 // becomes sets what is true of a master.
