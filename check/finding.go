@@ -88,7 +88,8 @@ func finding(s State, h Health, r Reason, threshold, detail string, args ...any)
 //   - the worst health wins, in the order healthy, busy, warming, unhealthy;
 //     among equals the first finding wins;
 //   - if the probes say that the master does not serve, no finding changes that, but
-//     the finding of the check unit replaces the verdict, because it explains why.
+//     the finding of the check unit replaces the verdict, because it explains why;
+//   - a finding with StateNone does nothing else.
 //
 // The verdict keeps the times of the probe: without fresh probes it expires,
 // whatever the findings say.
@@ -98,7 +99,7 @@ func Fold(probe Verdict, findings []Finding) Verdict {
 		if f.Severity != Eject || f.Health == "" {
 			continue
 		}
-		worse := probe.Health.Serves() && rank(f.Health) > rank(folded.Health)
+		worse := probe.Health.Serves() && f.State != StateNone && rank(f.Health) > rank(folded.Health)
 		explains := f.Check == CheckUnit && !probe.Health.Serves() && !f.Health.Serves()
 		if worse || explains {
 			folded.Health, folded.Reason, folded.Detail, folded.Since = f.Health, f.Reason, f.Detail, f.Checked

@@ -92,7 +92,9 @@ func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 		down    = find(check.CheckPuppetDB, check.Unhealthy, check.PuppetDBDown)
 		stop    = find(check.CheckUnit, check.Unhealthy, check.UnitStopping)
 		start   = find(check.CheckUnit, check.Warming, check.UnitStarting)
+		stopped = find(check.CheckUnit, check.Unhealthy, check.UnitStopped)
 	)
+	stopped.State = check.StateNone
 	tests := []struct {
 		name     string
 		probe    check.Health
@@ -106,6 +108,8 @@ func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 		{"a stop is worse than warming", check.Healthy, []check.Finding{warming, stop}, check.UnitStopping},
 		{"full is worse than a start", check.Healthy, []check.Finding{start, full}, check.DiskFull},
 		{"only the unit explains", check.Unhealthy, []check.Finding{full, start, down}, check.UnitStarting},
+		{"a stopped unit explains", check.Unhealthy, []check.Finding{stopped}, check.UnitStopped},
+		{"the master is run by other means", check.Healthy, []check.Finding{stopped}, "of-the-probe"},
 		{"nothing explains", check.Unhealthy, []check.Finding{full, down}, "of-the-probe"},
 	}
 	for _, tt := range tests {
@@ -146,7 +150,7 @@ func TestUnitStateDeterminesHealth(t *testing.T) {
 		{"activating", check.StateBad, check.Warming, check.UnitStarting},
 		{"deactivating", check.StateBad, check.Unhealthy, check.UnitStopping},
 		{"failed", check.StateBad, check.Unhealthy, check.UnitFailed},
-		{"inactive", check.StateNone, "", check.NotKnown},
+		{"inactive", check.StateNone, check.Unhealthy, check.UnitStopped},
 		{"maintenance", check.StateNone, "", check.NotKnown},
 		{"", check.StateNone, "", check.NotKnown},
 	}
@@ -157,7 +161,7 @@ func TestUnitStateDeterminesHealth(t *testing.T) {
 			if got.State != tt.want || got.Health != tt.health || got.Reason != tt.reason {
 				t.Errorf("%s, %q, %s; want %s, %q, %s", got.State, got.Health, got.Reason, tt.want, tt.health, tt.reason)
 			}
-			if got.Check != check.CheckUnit || !got.Checked.Equal(since) || (got.State == check.StateBad) != (got.Detail != "") {
+			if got.Check != check.CheckUnit || !got.Checked.Equal(since) || (got.Health != "") != (got.Detail != "") {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -14,6 +14,7 @@ const (
 	UnitReloading Reason = "unit-reloading"
 	UnitStarting  Reason = "unit-starting"
 	UnitStopping  Reason = "unit-stopping"
+	UnitStopped   Reason = "unit-stopped"
 	UnitFailed    Reason = "unit-failed"
 	UnitCrashed   Reason = "unit-crashed"
 )
@@ -47,6 +48,7 @@ func unit() Check {
 			{UnitStopping, "", "wait; pmcheck drain --wait before a stop, or the guard, loses no agent run"},
 			{UnitCrashed, "", "wait; then find out why: journalctl -u puppetserver, hs_err_pid*.log and *.hprof in its " +
 				"working directory, dmesg for the kernel's memory killer"},
+			{UnitStopped, "", "systemctl start puppetserver"},
 			{UnitFailed, "", "journalctl -u puppetserver, then systemctl restart puppetserver"},
 		},
 		Settings: &UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service", "puppet-master.service"}},
@@ -55,8 +57,8 @@ func unit() Check {
 
 // Unit returns the finding for the state of the master's unit in systemd. ended says
 // how the unit's main process ended, and is empty if it ended as planned. A unit that
-// is active, inactive or missing says nothing: the master may be run by other means,
-// and the probe decides.
+// is active or missing says nothing, and one that is inactive only explains why the probe
+// fails: the master may be run by other means.
 func Unit(name, activeState, ended string, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {
@@ -76,6 +78,9 @@ func Unit(name, activeState, ended string, since time.Time) Finding {
 		out(Unhealthy, UnitStopping, name+" is stopping: it finishes what it has and takes nothing new")
 	case "failed":
 		out(Unhealthy, UnitFailed, name+" "+cmp.Or(ended, "has failed")+": see journalctl -u "+name)
+	case "inactive":
+		out(Unhealthy, UnitStopped, name+" is stopped")
+		f.State = StateNone
 	default:
 		f.State, f.Reason = StateNone, NotKnown
 	}

@@ -3,15 +3,12 @@
 package cli
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -63,6 +60,14 @@ func usageError(format string, args ...any) error {
 	return &exitError{status: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
+// statusOnly returns the error with which a command ends that has printed everything.
+func statusOnly(status int) error {
+	if status == exitOK {
+		return nil
+	}
+	return &exitError{status: status}
+}
+
 // Run runs pmcheck with these arguments, environment and streams, and returns the exit
 // status. args[0] is the name of the program.
 func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -71,8 +76,7 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	if unsafeToComplete(args) {
 		return exitOK
 	}
-	app := newApp(environ, stdin, stdout, stderr)
-	err := app.RunContext(ctx, args)
+	err := newApp(environ, stdin, stdout, stderr).RunContext(ctx, args)
 	if err == nil {
 		return exitOK
 	}
@@ -82,7 +86,8 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	case errors.As(err, new(cli.ExitCoder)): // of "pmcheck help" for a command that does not exist
 		exit = &exitError{status: exitUsage, err: err}
 	case errors.Is(err, context.Canceled):
-		exit = &exitError{exitInterrupted, errors.New(strings.ReplaceAll(err.Error(), "context canceled", "interrupted")), ""}
+		said := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
+		exit = &exitError{status: exitInterrupted, err: errors.New(said)}
 	default:
 		exit = &exitError{status: exitFailure, err: err}
 	}
@@ -104,48 +109,18 @@ func (e *exitError) complain(w io.Writer) {
 	}
 }
 
-// statusOnly returns the error with which a command ends that has printed everything.
-func statusOnly(status int) error {
-	if status == exitOK {
-		return nil
-	}
-	return &exitError{status: status}
-}
-
-// output prints v as JSON with --json, and calls write without it. It returns the error
-// with which the command ends.
-func output(c *cli.Context, v any, write func(io.Writer), exit int) error {
-	w := bufio.NewWriter(c.App.Writer) // keeps the first error
-	if !c.Bool("json") {
-		write(w)
-	} else if err := text.WriteJSON(w, v); err != nil {
-		return err
-	}
-	return cmp.Or(w.Flush(), statusOnly(exit))
-}
-
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
-		Name:           "pmcheck",
-		Usage:          "tell a load balancer whether this Puppet Server should get agents",
-		Reader:         stdin,
-		Writer:         stdout,
-		ErrWriter:      stderr,
-		HideVersion:    true,
-		Suggest:        true,                         // of help for a command
-		ExitErrHandler: func(*cli.Context, error) {}, // Run handles errors
-		OnUsageError:   onUsageError,
-
+		Name:                 "pmcheck",
+		Usage:                "tell a load balancer whether this Puppet Server should get agents",
+		Version:              daemon.ProgramVersion(),
+		Reader:               stdin,
+		Writer:               stdout,
+		ErrWriter:            stderr,
+		Suggest:              true,
 		EnableBashCompletion: true,
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true},
-		},
-		Before: func(c *cli.Context) error {
-			if c.Bool("version") && c.NArg() > 0 {
-				return usageError("--version takes no command")
-			}
-			return nil
-		},
+		ExitErrHandler:       func(*cli.Context, error) {}, // Run handles errors
+		OnUsageError:         onUsageError,
 		Commands: []*cli.Command{
 			serveCommand(environ),
 			statusCommand(environ),
@@ -164,51 +139,74 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 			gateCommand(environ),
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return unknownCommand(c, c.Args().First())
-			}
-			if c.Bool("version") {
-				return printVersion(c)
+			if name := c.Args().First(); name != "" {
+				hint := cli.SuggestCommand(c.App.VisibleCommands(), name)
+				return &exitError{exitUsage, fmt.Errorf("unknown command %q", name), hint}
 			}
 			return cli.ShowAppHelp(c)
 		},
 	}
 	for _, command := range app.Commands {
-		command.OnUsageError = onUsageError // not inherited
-		hideFalse(command.Flags)
-		for _, sub := range command.Subcommands {
-			sub.OnUsageError = onUsageError
-			hideFalse(sub.Flags)
-		}
-		if command.ArgsUsage == "" {
-			command.Action = strict(command.Action)
-		}
+		prepare(command)
 	}
 	return app
 }
 
-// hideFalse removes "(default: false)" from the help.
-func hideFalse(flags []cli.Flag) {
-	for _, f := range flags {
+// prepare gives a command and its subcommands what they do not inherit.
+func prepare(command *cli.Command) {
+	command.OnUsageError = onUsageError
+	for _, f := range command.Flags {
 		if b, ok := f.(*cli.BoolFlag); ok {
-			b.DisableDefaultText = true
+			b.DisableDefaultText = true // no "(default: false)"
 		}
 	}
+	if command.ArgsUsage == "" {
+		command.Action = strict(command.Action)
+	}
+	for _, sub := range command.Subcommands {
+		prepare(sub)
+	}
+}
+
+// strict refuses stray and missing arguments; names are those that the command takes. urfave/cli
+// stops parsing flags at the first argument: "drain now --reason x" would drain without the reason.
+func strict(action cli.ActionFunc, names ...string) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		switch n := c.NArg(); {
+		case n < len(names):
+			return misused(c, fmt.Errorf("%s needs %s", c.Command.HelpName, names[n]))
+		case n > len(names):
+			return misused(c, fmt.Errorf("%s takes no argument %q", c.Command.HelpName, c.Args().Get(len(names))))
+		}
+		return action(c)
+	}
+}
+
+// misused returns the error of a command that is not used as its help says.
+func misused(c *cli.Context, err error) error {
+	return &exitError{exitUsage, err, c.Command.HelpName + " --help shows the usage"}
+}
+
+// onUsageError returns the error for a mistake in the flags, which urfave/cli would print on stdout.
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	switch near := cli.SuggestFlag(c.Command.Flags, name, false); {
+	case unknown && c.Command.Name == c.App.Name:
+		return &exitError{exitUsage, err, "flags come after the command"}
+	case unknown && name != "host" && near != "": // drain --hold m2 would drain this host
+		return &exitError{exitUsage, err, "did you mean " + near + "?"}
+	}
+	return misused(c, err)
 }
 
 func versionCommand() *cli.Command {
 	return &cli.Command{
-		Name:   "version",
-		Usage:  "print the version",
-		Flags:  []cli.Flag{jsonFlag()},
-		Action: printVersion,
+		Name:        "version",
+		Usage:       "print the version",
+		Description: "Example: pmcheck version",
+		Action: func(c *cli.Context) error {
+			_, err := fmt.Fprintln(c.App.Writer, c.App.Name, c.App.Version)
+			return err
+		},
 	}
-}
-
-func printVersion(c *cli.Context) error {
-	v := struct {
-		Version string `json:"version"`
-		Go      string `json:"go"`
-	}{daemon.ProgramVersion(), runtime.Version()}
-	return output(c, v, func(w io.Writer) { fmt.Fprintln(w, "pmcheck", v.Version) }, exitOK)
 }

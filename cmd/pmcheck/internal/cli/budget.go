@@ -18,21 +18,24 @@ func budgetCommand(environ []string) *cli.Command {
 		Name:  "budget",
 		Usage: "list the masters of the pool that are out, by its budget",
 		Description: "The subcommands log in to the database as " + budget.Admin + ".\n" +
-			"Exit status: 0 done, 1 no answer, or no such slot, 2 usage.",
+			"Exit status: 0 done, 1 no answer, or no such slot, 2 usage.\n" +
+			"Example: pmcheck budget free puppet2.example.com",
 		ArgsUsage: "[init [--print] | free MASTER]",
-		Flags:     []cli.Flag{configFlag(), jsonFlag()},
+		Flags:     []cli.Flag{configFlag()},
 		Action:    strict(withBudget(environ, listBudget)),
 		Subcommands: []*cli.Command{{
-			Name:   "init",
-			Usage:  "create or update the tables and functions",
-			Flags:  []cli.Flag{subConfigFlag(), &cli.BoolFlag{Name: "print", Usage: "print the SQL instead"}},
-			Action: strict(withBudget(environ, initBudget)),
+			Name:        "init",
+			Usage:       "create or update the tables and functions",
+			Description: "Example: pmcheck budget init --print | psql puppetdb",
+			Flags:       []cli.Flag{subConfigFlag(), &cli.BoolFlag{Name: "print", Usage: "print the SQL instead"}},
+			Action:      strict(withBudget(environ, initBudget)),
 		}, {
-			Name:      "free",
-			Usage:     "end the slot of a master that will not come back",
-			ArgsUsage: "MASTER",
-			Flags:     []cli.Flag{subConfigFlag()},
-			Action:    strict(withBudget(environ, freeSlot), "MASTER"),
+			Name:        "free",
+			Usage:       "end the slot of a master that will not come back",
+			Description: "Example: pmcheck budget free puppet2.example.com",
+			ArgsUsage:   "MASTER",
+			Flags:       []cli.Flag{subConfigFlag()},
+			Action:      strict(withBudget(environ, freeSlot), "MASTER"),
 		}},
 	}
 }
@@ -64,7 +67,8 @@ func listBudget(c *cli.Context, settings config.Config) error {
 	if err != nil {
 		return err
 	}
-	return output(c, v, func(w io.Writer) { show.Budget(w, settings.Budget, v) }, exitOK)
+	show.Budget(c.App.Writer, settings.Budget, v)
+	return nil
 }
 
 func initBudget(c *cli.Context, settings config.Config) error {

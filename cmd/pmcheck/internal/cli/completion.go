@@ -43,7 +43,7 @@ func completionCommand() *cli.Command {
 		Name:        "completion",
 		Usage:       "print a completion script for bash, zsh or fish",
 		ArgsUsage:   "bash|zsh|fish",
-		Description: "The packages install the scripts. Without a package: source <(pmcheck completion bash).",
+		Description: "The packages install the scripts.\nExample: source <(pmcheck completion bash)",
 		Action:      strict(completion, "bash, zsh or fish"),
 	}
 }

@@ -31,7 +31,7 @@ func runGate(c *cli.Context, environ []string) error {
 	}
 	loaded, err := daemon.NewLastGood(environ).LoadToStart(options(c, environ)) // the gate keeps none
 	if err != nil {
-		return usageError("%w", err)
+		return &exitError{status: exitUsage, err: err}
 	}
 	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log)
 	if loaded.Missing != nil {

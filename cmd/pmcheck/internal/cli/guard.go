@@ -30,7 +30,8 @@ func runGuard(c *cli.Context, environ []string) error {
 	if c.NArg() != 2 || !slices.Contains([]string{"stop", "start", "reload", "reloaded"}, verb) {
 		return usageError("guard takes stop, start, reload or reloaded, and a unit")
 	}
-	w, settings, p := worldOf(c, environ)
+	h := hostOf(c, environ)
+	p, w := h.progress(c), h.World
 	defer p.End()
 	said := ""
 	w.Say = func(line string) {
@@ -40,12 +41,12 @@ func runGuard(c *cli.Context, environ []string) error {
 		}
 		said = line
 	}
-	w.Holds = &announced{w.Holds, func(h drain.Hold) { p.Note(c.App.Writer, "held: "+show.Hold(h)) }}
+	w.Holds = &announced{Holds: w.Holds, show: func(h drain.Hold) { p.Note(c.App.Writer, "held: "+show.Hold(h)) }}
 	g := &leave.Guard{
 		World:     w,
 		Unit:      name,
 		Holder:    drain.Guard,
-		Limits:    settings.Guard,
+		Limits:    h.settings.Guard,
 		Ask:       systemd.AskService,
 		HostStops: systemd.HostStops,
 	}

@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -40,116 +38,104 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be refused or waited for"},
 			jsonFlag(),
 		},
-		Action: func(c *cli.Context) error { return hold(c, environ, mode) },
+		Action: func(c *cli.Context) error {
+			h, err := holdOf(c, mode, time.Now())
+			switch {
+			case err != nil:
+				return err
+			case c.Bool("dry-run"):
+				return mayLeave(c, environ, h)
+			}
+			r := leave.Request{Hold: h, Endless: c.String("until") == never}
+			r.Idle, r.Wait = waitOf(c)
+			_, err = takeOut(c, hostOf(c, environ), r)
+			return err
+		},
 	}
 }
 
-func holderFlag() cli.Flag {
-	const usage = "act as `HOLDER`: holders do not touch each other's holds"
-	return &cli.StringFlag{Name: "hold", Value: drain.Operator, Usage: usage}
-}
+// never is the value of --until that removes an end.
+const never = "never"
 
-func serviceFlag(usage string) cli.Flag {
-	return &cli.StringFlag{Name: "service", Usage: usage}
-}
-
-func hold(c *cli.Context, environ []string, mode drain.Mode) error {
+// holdOf reads from the flags which hold is to be set.
+func holdOf(c *cli.Context, mode drain.Mode, now time.Time) (h drain.Hold, err error) {
 	if err := checkNames(c); err != nil {
-		return err
+		return h, err
 	}
-	wish, tomorrow, err := wishOf(c, mode, time.Now())
-	if err != nil {
-		return err
-	}
-	if c.Bool("dry-run") {
-		return mayLeave(c, environ, mode)
-	}
-	_, err = takeOut(c, environ, wish, tomorrow)
-	return err
-}
-
-// mayLeave answers whether the master may leave now, by the rule that the daemon applies to each check.
-func mayLeave(c *cli.Context, environ []string, mode drain.Mode) error {
-	w, _, _ := worldOf(c, environ)
-	st, err := w.Next(c.Context)
-	if err == nil && c.IsSet("service") {
-		_, err = st.ServiceOrError(c.String("service"))
-	}
-	if errors.Is(err, status.ErrNoService) {
-		return noService(err)
-	}
-	if err != nil {
-		return &exitError{status: exitNoDaemon, err: err}
-	}
-	obstacles := w.Keeps(c.Context, st, c.String("service"), mode)
-	exit := exitOK
-	if len(obstacles) > 0 {
-		exit = exitRefused
-	}
-	return output(c, obstacles, func(w io.Writer) {
-		if len(obstacles) == 0 {
-			fmt.Fprintln(w, "may leave now")
-		}
-		for _, o := range obstacles {
-			fmt.Fprintln(w, o.Text)
-		}
-	}, exit)
-}
-
-func checkNames(c *cli.Context) error {
-	if err := drain.CheckName(c.String("hold")); err != nil {
-		return usageError("--hold: %w", err)
-	}
-	if c.IsSet("service") {
-		if err := drain.CheckName(c.String("service")); err != nil {
-			return usageError("--service: %w", err)
-		}
-	}
-	return nil
-}
-
-// wishOf reads from the flags which hold is to be set. Tomorrow tells that its end is
-// a time of day that has passed today.
-func wishOf(c *cli.Context, mode drain.Mode, now time.Time) (w leave.Request, tomorrow bool, err error) {
-	w.Hold = drain.Hold{
+	h = drain.Hold{
 		Holder:      c.String("hold"),
 		Service:     c.String("service"),
 		Mode:        mode,
 		Reason:      c.String("reason"),
 		UntilReboot: c.Bool("until-reboot"),
 	}
-	w.Endless = c.String("until") == "never"
-	length := durationOf(c, "for")
+	length, err := durationOf(c, "for")
 	switch {
+	case err != nil:
+		return h, err
 	case c.IsSet("for") && c.IsSet("until"):
-		return w, false, usageError("--for and --until cannot be combined")
-	case c.IsSet("for") && length <= 0:
-		return w, false, usageError("--for must be above 0, not %s", length)
+		return h, usageError("--for and --until cannot be combined")
 	case c.IsSet("for"):
-		w.Hold.Until = now.Add(length)
-	case c.IsSet("until") && !w.Endless:
-		if w.Hold.Until, tomorrow, err = parseUntil(c.String("until"), now); err != nil {
-			return w, false, usageError("--until: %w", err)
+		h.Until = now.Add(length)
+	case c.IsSet("until") && c.String("until") != never:
+		if h.Until, err = parseUntil(c.String("until"), now); err != nil {
+			return h, usageError("--until: %w", err)
 		}
 	}
-	return w, tomorrow, nil
+	return h, nil
+}
+
+// parseUntil reads when a hold ends, as people write it: in the zone of now, or with a zone as in RFC 3339. A
+// time of day is the next one, today or tomorrow.
+func parseUntil(s string, now time.Time) (until time.Time, err error) {
+	if clock, err := time.Parse("15:04", s); err == nil {
+		year, month, day := now.Date()
+		until := time.Date(year, month, day, clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		if !until.After(now) {
+			until = time.Date(year, month, day+1, clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		}
+		return until, nil
+	}
+	if until, err = time.ParseInLocation("2006-01-02 15:04", s, now.Location()); err != nil {
+		until, err = time.Parse(time.RFC3339, s)
+	}
+	switch {
+	case err != nil:
+		return until, fmt.Errorf("cannot parse time %q: write 15:04, \"2006-01-02 15:04\" or RFC 3339", s)
+	case !until.After(now):
+		return until, fmt.Errorf("%s is in the past", until.Format(time.RFC3339))
+	}
+	return until, nil
+}
+
+// mayLeave answers whether the master may leave now, by the rule that the daemon applies to each check.
+func mayLeave(c *cli.Context, environ []string, h drain.Hold) error {
+	w := hostOf(c, environ)
+	st, err := w.Next(c.Context)
+	if err == nil && h.Service != "" {
+		_, err = st.ServiceOrError(h.Service)
+	}
+	switch {
+	case errors.Is(err, status.ErrNoService):
+		return noService(err)
+	case err != nil:
+		return &exitError{status: exitNoDaemon, err: err}
+	}
+	obstacles := w.Keeps(c.Context, st, h.Service, h.Mode)
+	for _, o := range obstacles {
+		fmt.Fprintln(c.App.Writer, o.Text)
+	}
+	if len(obstacles) > 0 {
+		return statusOnly(exitRefused)
+	}
+	_, err = fmt.Fprintln(c.App.Writer, "may leave now")
+	return err
 }
 
 // writeHint adds what the caller can do about a hold that was not written.
 func writeHint(err error) error {
 	if hint := show.WriteHint(err); hint != "" {
 		return &exitError{exitFailure, err, hint}
-	}
-	return err
-}
-
-// setHint is writeHint for a hold to be set. One that is not with-hold's may fit into the other directory.
-func setHint(wish leave.Request, err error) error {
-	err = writeHint(err)
-	elsewhere := !wish.Hold.UntilReboot && !wish.New && (errors.Is(err, syscall.EROFS) ||
-		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))
-	if exit, ok := errors.AsType[*exitError](err); ok && elsewhere {
-		exit.hint += "; --until-reboot writes it to the other directory"
 	}
 	return err
 }

@@ -3,12 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
@@ -34,21 +32,16 @@ func readyCommand(environ []string) *cli.Command {
 	}
 }
 
-func ready(c *cli.Context, environ []string) error {
-	misnamed := checkNames(c)
+func ready(c *cli.Context, environ []string) (err error) {
+	if err := checkNames(c); err != nil {
+		return err
+	}
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
 		return usageError("--all lifts every hold: it cannot be combined with --hold or --service")
 	}
-	store := loadAnyway(c, environ).Store()
-	// A file holds the master even if its name is not valid for a holder, so that name is
-	// accepted here if there is such a file.
-	isThere := func(h drain.Hold) bool { return h.Code != "" && h.Holder == c.String("hold") }
-	if misnamed != nil && !slices.ContainsFunc(store.Read().Holds(), isThere) {
-		return misnamed
-	}
+	h := hostOf(c, environ)
 	var lifted []drain.Hold
-	var err error
-	if c.Bool("all") {
+	if store := h.settings.Store(); c.Bool("all") {
 		lifted, err = store.LiftAll()
 	} else {
 		lifted, err = store.Lift(c.String("hold"), c.String("service"))
@@ -63,34 +56,28 @@ func ready(c *cli.Context, environ []string) error {
 	if !wanted {
 		limit = 0
 	}
-	return comeBack(c, environ, lifted, limit)
+	return comeBack(c, h, lifted, limit)
 }
 
 // comeBack reports what was lifted, and waits until the master is back in service, unless limit is 0.
-func comeBack(c *cli.Context, environ []string, lifted []drain.Hold, limit time.Duration) error {
-	w, settings, p := worldOf(c, environ)
+func comeBack(c *cli.Context, h *host, lifted []drain.Hold, limit time.Duration) error {
+	p := h.progress(c)
 	defer p.End()
-	t := show.Toggle{Lifted: lifted}
-	status := reportMode(c, w, settings, &t)
-	if !c.Bool("json") {
-		t.Write(c.App.Writer, status.Time)
+	if err := report(c, h, &show.Toggle{Lifted: lifted}); err != nil || limit == 0 {
+		return err
 	}
-	var err error
-	if limit > 0 {
-		if _, unknown := status.ServiceOrError(c.String("service")); c.IsSet("service") && unknown != nil {
+	if service := c.String("service"); service != "" {
+		st, err := h.Next(c.Context)
+		if _, unknown := st.ServiceOrError(service); err == nil && unknown != nil {
 			return noService(unknown)
 		}
-		err = w.InService(c.Context, c.String("service"), limit)
-		reached := err == nil
-		if t.Reached = &reached; reached {
-			p.Done("in service")
-		}
-		if errors.Is(err, leave.ErrNotBack) {
-			err = &exitError{status: exitTimeout, err: err}
-		}
 	}
-	if c.Bool("json") {
-		err = errors.Join(text.WriteJSON(c.App.Writer, t), err)
+	err := h.InService(c.Context, c.String("service"), limit)
+	switch {
+	case err == nil:
+		p.Done("in service")
+	case errors.Is(err, leave.ErrNotBack):
+		return &exitError{status: exitTimeout, err: err}
 	}
 	return err
 }

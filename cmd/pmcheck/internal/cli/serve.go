@@ -16,7 +16,8 @@ func serveCommand(environ []string) *cli.Command {
 		Name:  "serve",
 		Usage: "answer balancers (the daemon)",
 		Description: "Probes the local Puppet Server in the background and answers balancers on port 9200.\n" +
-			"SIGHUP reloads the configuration, SIGTERM stops the daemon.",
+			"SIGHUP reloads the configuration, SIGTERM stops the daemon.\n" +
+			"Example: pmcheck serve --listen 127.0.0.1:9200",
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringFlag{Name: "listen", Usage: "answer on `ADDRESS` instead of the configured one"},
@@ -30,7 +31,7 @@ func serve(c *cli.Context, environ []string) error {
 	last := daemon.NewLastGood(environ)
 	loaded, err := last.LoadToStart(options(c, environ))
 	if err != nil {
-		return usageError("%w", err)
+		return &exitError{status: exitUsage, err: err}
 	}
 	daemon.UseLittle()
 	d, loaded, err := last.Start(c.Context, options(c, environ), loaded, c.App.ErrWriter)

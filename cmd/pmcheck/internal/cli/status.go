@@ -20,40 +20,65 @@ func statusCommand(environ []string) *cli.Command {
 		Description: "Without flags for this host, with --host for another. With --fleet, or with several\n" +
 			"--host, for a pool in one table.\n" +
 			"Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
-			"5 the daemon does not answer, 2 usage; for a pool, that of the worst master.",
+			"5 the daemon does not answer, 2 usage; for a pool, that of the worst master.\n" +
+			"Example: pmcheck status --host puppet1 --host puppet2",
 		Flags: []cli.Flag{
 			configFlag(),
 			serviceFlag("show `SERVICE` only"),
 			&cli.StringSliceFlag{Name: "host", Usage: "ask `HOST` instead, such as m1 or m1:9200; repeat it for a pool"},
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
-			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh until interrupted"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},
 		},
-		Action: func(c *cli.Context) error { return showStatus(c, environ) },
+		Action: func(c *cli.Context) error {
+			if hosts := c.StringSlice("host"); c.Bool("fleet") || len(hosts) > 1 {
+				return showFleet(c, environ, hosts)
+			}
+			return showStatus(c, environ)
+		},
 	}
 }
 
+// statusTime limits the time that a daemon takes to answer.
+const statusTime = 5 * time.Second
+
+// showStatus shows the status of this host, or of the only one that is named.
 func showStatus(c *cli.Context, environ []string) error {
-	if c.Bool("watch") && c.Bool("json") {
-		return usageError("--watch and --json cannot be combined")
-	}
-	hosts := c.StringSlice("host")
-	pool := c.Bool("fleet") || len(hosts) > 1
-	if c.IsSet("service") && (c.Bool("watch") || pool) {
-		return usageError("--service cannot be combined with --watch or several hosts")
-	}
-	if !pool {
-		client, hint, err := oneClient(c, environ, hosts)
+	var client status.Client
+	var hint string
+	if hosts := c.StringSlice("host"); len(hosts) > 0 {
+		clients, err := remotes(hosts)
 		if err != nil {
 			return err
 		}
-		return showOne(c, client, hint)
+		client = clients[0]
+	} else {
+		settings, _ := loadAnyway(c, environ)
+		client.Socket = settings.Socket
+		hint = "systemctl status pmcheck; the holds are in " + settings.Store().Persistent
+	}
+	ctx, cancel := context.WithTimeout(c.Context, statusTime)
+	defer cancel()
+	st, err := client.Status(ctx)
+	switch {
+	case errors.Is(err, status.ErrNoDaemon) || err != nil && client.URL != "":
+		return &exitError{exitNoDaemon, err, hint}
+	case err != nil:
+		return err
+	}
+	if err := st.Only(c.String("service")); err != nil {
+		return noService(err)
+	}
+	err = output(c, st, func(w io.Writer) { show.Status(w, st) })
+	return errors.Join(err, statusOnly(statusExit(st)))
+}
+
+// showFleet shows the status of a pool: of these hosts and, with --fleet, of those in the configuration.
+func showFleet(c *cli.Context, environ, hosts []string) error {
+	if c.IsSet("service") {
+		return usageError("--service cannot be combined with several hosts")
 	}
 	if c.Bool("fleet") {
-		settings, err := loadLocal(c, environ)
-		if err != nil {
-			return err
-		}
+		settings, _ := loadAnyway(c, environ)
 		hosts = append(hosts, settings.Fleet...)
 		if len(hosts) == 0 {
 			return &exitError{exitUsage, errors.New("--fleet: the configuration lists no masters as fleet"),
@@ -64,22 +89,9 @@ func showStatus(c *cli.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	return showFleet(c, hosts, clients)
-}
-
-// oneClient returns the client of this host's daemon, or of the only host that is named,
-// and what to do if no daemon answers.
-func oneClient(c *cli.Context, environ, hosts []string) (client status.Client, hint string, err error) {
-	if len(hosts) == 0 {
-		settings := loadAnyway(c, environ)
-		return status.Client{Socket: settings.Socket},
-			"systemctl status pmcheck; the holds are in " + settings.Store().Persistent, nil
-	}
-	clients, err := remotes(hosts)
-	if err != nil {
-		return client, "", err
-	}
-	return clients[0], "", nil
+	members := status.AskAll(c.Context, hosts, clients)
+	err = output(c, members, func(w io.Writer) { show.Fleet(w, members) })
+	return errors.Join(err, statusOnly(fleetExit(members)))
 }
 
 // remotes returns clients for /status on other hosts.
@@ -93,46 +105,6 @@ func remotes(hosts []string) ([]status.Client, error) {
 		clients[i].URL = url.String()
 	}
 	return clients, nil
-}
-
-// statusTime limits the time that a daemon takes to answer.
-const statusTime = 5 * time.Second
-
-// showOne shows the status of one host, or of one of its services. The hint says what to
-// do if no daemon answers.
-func showOne(c *cli.Context, client status.Client, hint string) error {
-	ask := func(ctx context.Context) (status.Status, error) {
-		ctx, cancel := context.WithTimeout(ctx, statusTime)
-		defer cancel()
-		return client.Status(ctx)
-	}
-	if c.Bool("watch") {
-		return show.Watch(c.Context, c.App.Writer, func(ctx context.Context) show.Screen {
-			return show.StatusScreen(ask(ctx))
-		})
-	}
-	st, err := ask(c.Context)
-	switch {
-	case errors.Is(err, status.ErrNoDaemon) || err != nil && client.URL != "":
-		return &exitError{exitNoDaemon, err, hint}
-	case err != nil:
-		return err
-	}
-	if err := st.Only(c.String("service")); err != nil {
-		return noService(err)
-	}
-	return output(c, st, func(w io.Writer) { show.Status(w, st) }, statusExit(st))
-}
-
-// showFleet shows the status of a pool.
-func showFleet(c *cli.Context, hosts []string, clients []status.Client) error {
-	if c.Bool("watch") {
-		return show.Watch(c.Context, c.App.Writer, func(ctx context.Context) show.Screen {
-			return show.FleetScreen(status.AskAll(ctx, hosts, clients))
-		})
-	}
-	members := status.AskAll(c.Context, hosts, clients)
-	return output(c, members, func(w io.Writer) { show.Fleet(w, members) }, fleetExit(members))
 }
 
 // statusExit returns the exit status for the worst of the services, which is the greatest.

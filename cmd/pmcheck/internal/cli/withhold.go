@@ -25,14 +25,15 @@ func withHoldCommand(environ []string) *cli.Command {
 			"until the master is back in service. The hold is lifted however the command ends. Signals are\n" +
 			"passed on to the command. If with-hold itself is killed, the hold ends by itself.\n" +
 			"Exit status: that of the command, 128 and the number of the signal that ended it, 126 or 127 if it\n" +
-			"cannot be run; 6 and 7 as drain, without running it; 6 also if the master is not in service in time.",
+			"cannot be run; 6 and 7 as drain, without running it; 6 also if the master is not in service in time.\n" +
+			"Example: pmcheck with-hold -- systemctl restart puppetserver",
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringFlag{Name: "hold", Value: "with-hold", Usage: "act as `HOLDER`, which must not hold yet"},
 			serviceFlag("hold `SERVICE` only, for example ca"),
 			&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why in `WORDS`; by default, the command"},
 			durationFlag("for", 10*time.Minute, "let the hold end `DURATION` after with-hold was killed beside the command"),
-			alwaysWaitFlag(15*time.Minute, "wait that long until the master is idle; then give up"),
+			durationFlag("wait", 15*time.Minute, "wait for `DURATION` until the master is idle; then give up"),
 			durationFlag("return", 10*time.Minute, "wait for `DURATION` until the master is back in service"),
 			&cli.BoolFlag{Name: "now", Usage: "tell every balancer at once, and wait for none of them"},
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
@@ -45,17 +46,14 @@ func withHoldCommand(environ []string) *cli.Command {
 func withHold(c *cli.Context, environ []string) error {
 	work := leave.Command{Args: c.Args().Slice(), Stdin: c.App.Reader, Stdout: c.App.Writer, Stderr: c.App.ErrWriter}
 	c.App.Writer = c.App.ErrWriter // stdout is the command's
-	_, limit := waitOf(c)
-	length := durationOf(c, "for")
 	if len(work.Args) == 0 {
-		return &exitError{exitUsage, errors.New("with-hold needs a command"),
-			"pmcheck with-hold -- systemctl restart puppetserver"}
+		return misused(c, errors.New("pmcheck with-hold needs a command"))
 	}
-	if err := checkNames(c); err != nil {
+	length, badLength := durationOf(c, "for")
+	limit, badLimit := durationOf(c, "wait")
+	back, badBack := durationOf(c, "return")
+	if err := cmp.Or(checkNames(c), badLength, badLimit, badBack); err != nil {
 		return err
-	}
-	if back := durationOf(c, "return"); length < time.Second || back <= 0 {
-		return usageError("--for must be at least 1s and --return above 0, not %s and %s", length, back)
 	}
 	if status, err := work.Find(); err != nil {
 		return &exitError{status: status, err: err}
@@ -64,15 +62,16 @@ func withHold(c *cli.Context, environ []string) error {
 	defer stop()
 	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	wish := leave.Request{New: true, Hold: drain.Hold{
+	r := leave.Request{New: true, Idle: true, Wait: limit, Hold: drain.Hold{
 		Holder:  c.String("hold"),
 		Service: c.String("service"),
 		Mode:    drain.Drain,
 		Reason:  cmp.Or(c.String("reason"), work.String()),
 		Until:   time.Now().Add(limit + length + time.Minute), // of the way out
 	}}
-	set, err := takeOut(c, environ, wish, false)
-	h := &leave.Temporary{Holds: loadAnyway(c, environ).Store(), Hold: set, Length: length, Out: c.App.ErrWriter}
+	host := hostOf(c, environ)
+	set, err := takeOut(c, host, r)
+	h := &leave.Temporary{Holds: host.Holds, Hold: set, Length: length, Out: c.App.ErrWriter}
 	if err == nil {
 		err = writeHint(h.Begin())
 	}
@@ -82,16 +81,16 @@ func withHold(c *cli.Context, environ []string) error {
 		return err
 	}
 	status, err := work.Run(caught, h.Every(), h.Renew)
-	if status == exitOK && c.Context.Err() == nil {
+	switch {
+	case status == exitOK && c.Context.Err() == nil:
 		lifted, err := h.Lift()
 		if err != nil {
 			return writeHint(err)
 		}
-		return comeBack(c, environ, lifted, durationOf(c, "return"))
-	}
-	if status != exitOK && c.Bool("keep") {
+		return comeBack(c, host, lifted, back)
+	case status != exitOK && c.Bool("keep"):
 		return &exitError{status, cmp.Or(err, errors.Join(fmt.Errorf("exit status %d: the hold stays", status), h.Keep())),
-			"when the cause is mended: pmcheck ready --hold " + wish.Hold.Holder}
+			"when the cause is mended: pmcheck ready --hold " + r.Hold.Holder}
 	}
 	lift(c, h)
 	return &exitError{status: status, err: err}

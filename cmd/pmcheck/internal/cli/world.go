@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,87 +18,148 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// worldOf returns what a command sees of this host and its pool, and shows the progress of its waits until
-// the caller calls end.
-func worldOf(c *cli.Context, environ []string) (w leave.World, settings config.Config, p *show.Progress) {
-	loaded, err := config.Load(options(c, environ))
-	if err == nil {
-		settings = loaded.Config
-	} else {
-		settings = loadAnyway(c, environ)
-	}
-	w = leave.NewWorld(settings)
-	if w.Claim != nil && err != nil { // the database knows this master by Puppet's certificate
-		w.Claim = func(context.Context, budget.Claim) error {
+// host is what a command sees of this host and its pool.
+type host struct {
+	leave.World
+	settings config.Config
+}
+
+func hostOf(c *cli.Context, environ []string) *host {
+	settings, err := loadAnyway(c, environ)
+	h := &host{leave.NewWorld(settings), settings}
+	if h.Claim != nil && err != nil { // the database knows this master by Puppet's certificate
+		h.Claim = func(context.Context, budget.Claim) error {
 			return fmt.Errorf("%w: %w", budget.ErrUnreachable, err)
 		}
 	}
-	p = show.NewProgress(c.App.ErrWriter)
-	w.Say = p.Say
-	w.Note = func(line string) { p.Note(c.App.ErrWriter, line) }
-	return w, settings, p
+	return h
+}
+
+// progress shows what h waits for, until the caller calls End.
+func (h *host) progress(c *cli.Context) *show.Progress {
+	p := show.NewProgress(c.App.ErrWriter)
+	h.Say = p.Say
+	h.Note = func(line string) { p.Note(c.App.ErrWriter, line) }
+	return p
 }
 
 // announced are holds that are shown when they are set.
 type announced struct {
 	leave.Holds
 	show func(drain.Hold)
+	set  drain.Hold // the first
 }
 
 // Change implements leave.Holds.
 func (a *announced) Change(holder, service string, next func(drain.Hold) drain.Hold) (drain.Hold, error) {
 	set, err := a.Holds.Change(holder, service, next)
-	if err == nil && a.show != nil {
+	if err == nil && a.set.Mode == "" { // what follows changes that hold
 		a.show(set)
-		a.show = nil // what follows changes that hold
+		a.set = set
 	}
 	return set, err
 }
 
-// takeOut takes the master out as the flags and the wish say, and reports what has become of that.
-func takeOut(c *cli.Context, environ []string, wish leave.Request, tomorrow bool) (set drain.Hold, err error) {
-	w, settings, p := worldOf(c, environ)
-	t := show.Toggle{Tomorrow: tomorrow}
-	if !c.Bool("json") {
-		w.Holds = &announced{w.Holds, func(h drain.Hold) { p.Note(c.App.Writer, "held: "+t.Held(h)) }}
-	}
-	wish.Idle, wish.Wait = waitOf(c)
-	wish.Now, wish.Force = c.Bool("now"), c.Bool("force")
-	result, err := leave.Out(c.Context, w, wish)
-	stopped, _ := errors.AsType[*leave.Error](err)
-	reached := err == nil
-	switch {
-	case reached && wish.Idle:
+// takeOut takes the master out as the request and the flags say, and prints what has become of that. It returns
+// the hold, which is zero if none was set or it was lifted again.
+func takeOut(c *cli.Context, h *host, r leave.Request) (drain.Hold, error) {
+	p, w := h.progress(c), h.World
+	defer p.End()
+	holds := &announced{Holds: w.Holds, show: func(h drain.Hold) {
+		if !c.Bool("json") {
+			p.Note(c.App.Writer, "held: "+show.Hold(h))
+		}
+	}}
+	w.Holds = holds
+	r.Now, r.Force = c.Bool("now"), c.Bool("force")
+	result, err := leave.Out(c.Context, w, r)
+	switch held := result.Set.Mode != ""; {
+	case err == nil && r.Idle:
 		p.Done("idle")
-	case reached && p.Last != "":
+	case err == nil && p.Last != "":
 		p.Done("out")
+	case err != nil && held && !r.New: // with-hold lifts a new one
+		p.Note(c.App.ErrWriter, "the hold stays")
+	case err != nil && !held && holds.set.Mode != "":
+		p.Note(c.App.ErrWriter, "lifted: "+show.Hold(holds.set))
 	}
 	p.End()
-	if result.Set.Mode == "" {
-		return result.Set, leaveError(c, wish, result, err)
+	err = leaveError(r, result, err)
+	if result.Set.Mode != "" {
+		err = errors.Join(report(c, h, &show.Toggle{Set: &result.Set}), err)
 	}
-	t.Set, t.Reached = &result.Set, &reached
-	if stopped != nil {
-		t.Obstacles = stopped.Left
+	return result.Set, err
+}
+
+// report prints what was changed, and the mode that the files have, once the daemon acts on it.
+func report(c *cli.Context, h *host, t *show.Toggle) error {
+	service := cmp.Or(c.String("service"), monitor.Server)
+	t.Mode, t.Remaining = remaining(h.settings.Store().Read(), service, t.Set)
+	if st, err := effect(c.Context, h.World, service, t.Mode); err != nil {
+		t.Error = err.Error()
+	} else {
+		t.Take(st, service)
 	}
-	st := reportMode(c, w, settings, &t)
-	if stopped != nil && !wish.New { // with-hold lifts a new one
-		fmt.Fprintln(c.App.ErrWriter, "the hold stays")
+	return output(c, t, t.Write)
+}
+
+// effectTime is how long the daemon may take to act on a hold that was lifted. It needs milliseconds; if
+// the kernel loses a change, 5 s.
+const effectTime = 7 * time.Second
+
+// effect blocks until the daemon reports the mode that the files have, and returns the status that does.
+func effect(ctx context.Context, w leave.World, service string, m drain.Mode) (status.Status, error) {
+	limited, cancel := context.WithTimeout(ctx, effectTime)
+	defer cancel()
+	for by := ""; ; {
+		st, err := w.Next(limited)
+		switch {
+		case ctx.Err() != nil:
+			return st, errors.New("interrupted before the daemon reported it")
+		case limited.Err() != nil:
+			return st, fmt.Errorf("the daemon has not acted on it after %s%s; see pmcheck status", effectTime, by)
+		case err != nil:
+			return st, err
+		}
+		s, err := st.ServiceOrError(service)
+		if err != nil || s.Mode == m {
+			return st, err
+		}
+		by = fmt.Sprintf(": mode %s, held by %s", s.Mode, strings.Join(st.Holders(s), ", "))
 	}
-	if c.Bool("json") {
-		return result.Set, errors.Join(text.WriteJSON(c.App.Writer, t), leaveError(c, wish, result, err))
+}
+
+// remaining returns the mode of a service by the files, and the holds that are in effect besides one.
+func remaining(holds drain.Snapshot, service string, set *drain.Hold) (mode drain.Mode, others []drain.Hold) {
+	now := time.Now()
+	mode, _ = holds.Mode(service, now)
+	for _, h := range holds.At(now).Holds() {
+		if h.Covers(service) && (set == nil || h != *set) {
+			others = append(others, h)
+		}
 	}
-	t.Write(c.App.Writer, st.Time)
-	return result.Set, leaveError(c, wish, result, err)
+	return mode, others
+}
+
+// output prints v as JSON with --json, and calls write without it.
+func output(c *cli.Context, v any, write func(io.Writer)) error {
+	w := bufio.NewWriter(c.App.Writer) // keeps the first error
+	if !c.Bool("json") {
+		write(w)
+	} else if err := text.WriteJSON(w, v); err != nil {
+		return err
+	}
+	return w.Flush()
 }
 
 // leaveError adds the exit status and a hint to the error of leave.Out.
-func leaveError(c *cli.Context, wish leave.Request, result leave.Result, err error) error {
+func leaveError(r leave.Request, result leave.Result, err error) error {
 	stopped, is := errors.AsType[*leave.Error](err)
 	switch {
 	case err == nil:
@@ -102,28 +169,22 @@ func leaveError(c *cli.Context, wish leave.Request, result leave.Result, err err
 	case is && stopped.Kind == leave.NotIdle:
 		return &exitError{exitTimeout, err, ""}
 	case is:
-		return &exitError{exitRefused, err, refusedHint(stopped, wish.Hold.Service, result.Status)}
+		return &exitError{exitRefused, err, refusedHint(stopped, r.Hold.Service, result.Status)}
 	case errors.Is(err, budget.ErrUnreachable):
-		hint := "insist with --force"
-		if more := budget.Hint(err); more != "" {
-			hint = more + "; or " + hint
-		}
-		return &exitError{exitRefused, err, hint}
+		return &exitError{exitRefused, err, cmp.Or(budget.Hint(err), "mend it") + ", or insist with --force"}
 	case errors.Is(err, status.ErrNoService):
 		return noService(err)
 	}
-	return setHint(wish, err)
+	return writeHint(err)
 }
 
 // refusedHint says what the caller can do about a master that may not leave.
 func refusedHint(e *leave.Error, service string, s status.Status) string {
-	for _, o := range e.Left {
-		switch {
-		case o.Kind == balancer.ObstacleLast && service == "" && leave.ServerMayLeave(s):
-			return "for catalogs only: --service server; for all services: --force"
-		case o.Kind == balancer.ObstacleLast:
-			return "bring another master up first, or insist with --force"
-		}
+	switch last := slices.ContainsFunc(e.Left, func(o status.Obstacle) bool { return o.Kind == balancer.ObstacleLast }); {
+	case last && service == "" && leave.ServerMayLeave(s):
+		return "for catalogs only: --service server; for all services: --force"
+	case last:
+		return "bring another master up first, or insist with --force"
 	}
 	return "wait longer with --wait=20m, or insist with --force"
 }

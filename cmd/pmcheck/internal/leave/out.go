@@ -372,12 +372,11 @@ func gone(err error) error {
 
 // undo lifts the hold. One that is gone by now is another party's matter.
 func (d *departure) undo() error {
-	_, err := d.Holds.Undo(d.Set, drain.Hold{})
-	d.Set = drain.Hold{}
-	if errors.Is(err, drain.ErrNotFound) {
-		return nil
+	if _, err := d.Holds.Undo(d.Set, drain.Hold{}); err != nil && !errors.Is(err, drain.ErrNotFound) {
+		return err
 	}
-	return err
+	d.Set = drain.Hold{}
+	return nil
 }
 
 // follow waits until every balancer is told and, if asked, the last agent has finished.

@@ -17,7 +17,7 @@ func TestNewUnitStateReplacesTheFinding(t *testing.T) {
 		want check.Reason // empty: no finding
 	}{
 		{"active again", systemd.UnitState{Unit: "puppetserver.service", Active: "active"}, check.OK},
-		{"inactive", systemd.UnitState{Unit: "puppetserver.service", Active: "inactive"}, check.NotKnown},
+		{"inactive", systemd.UnitState{Unit: "puppetserver.service", Active: "inactive"}, check.UnitStopped},
 		{"failed", systemd.UnitState{Unit: "puppetserver.service", Active: "failed"}, check.UnitFailed},
 		{"gone", systemd.UnitState{}, ""},
 	} {

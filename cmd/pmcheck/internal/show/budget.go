@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
@@ -22,7 +21,7 @@ func Budget(w io.Writer, settings config.Budget, v budget.View) {
 	if len(b.Slots) == 0 {
 		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table(w)
 	fmt.Fprintln(t, "\nmaster\tout since\theard of\tby\treason\tnotes")
 	for _, s := range b.Slots {
 		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\t%s\n", s.Master, when(s.Since, v.Now), text.Age(v.Now.Sub(s.Seen)),
@@ -44,8 +43,8 @@ func slotNotes(s status.Slot) string {
 	return cmp.Or(strings.Join(notes, ", "), "-")
 }
 
-// printBudget writes the budget into a status.
-func printBudget(w io.Writer, st status.Status) {
+// budgetRows writes the rows of the budget in a status.
+func budgetRows(w io.Writer, st status.Status) {
 	b := st.Budget
 	if b == nil {
 		return
@@ -54,9 +53,9 @@ func printBudget(w io.Writer, st status.Status) {
 	if !b.Reachable {
 		state = ", not reachable since " + when(b.Since, st.Time)
 	}
-	fmt.Fprintf(w, "budget\tpool %s, %d out, %d allowed%s\n", b.Pool, b.Out, b.Allowed, state)
+	row(w, "budget", fmt.Sprintf("pool %s, %d out, %d allowed%s", b.Pool, b.Out, b.Allowed, state))
 	for _, s := range b.Slots {
-		fmt.Fprintf(w, "  slot\t%s\n", s.At(st.Time))
+		row(w, "  slot", s.At(st.Time))
 	}
 }
 

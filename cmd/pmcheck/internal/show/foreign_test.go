@@ -53,9 +53,8 @@ func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 		Warning: errors.New(nasty()),
 	}
 	findings := []check.Finding{{Check: "jruby", State: check.StateWarn, Value: nasty(), Detail: nasty()}}
-	r := show.NewReport(check.Verdict{Health: check.Unknown, Detail: nasty()}, nasty(), result, findings)
 	var out strings.Builder
-	r.Write(&out, time.Now())
+	show.Report(&out, check.Verdict{Health: check.Unknown, Detail: nasty()}, nasty(), result, findings, time.Now())
 	for line := range strings.Lines(out.String()) {
 		assertPrintable(t, strings.TrimSuffix(line, "\n"))
 		if strings.HasPrefix(line, "root#") {

@@ -20,7 +20,7 @@ const (
 	maxLine = 1000
 )
 
-func holdLine(h drain.Hold, now time.Time) string {
+func holdText(h drain.Hold, now time.Time) string {
 	if h.Since.IsZero() {
 		return Held(h)
 	}
@@ -81,9 +81,9 @@ func WriteHint(err error) string {
 	case errors.Is(err, fs.ErrNotExist) && w.Op == "create":
 		return "is pmcheck installed on this host?"
 	case errors.Is(err, syscall.EROFS):
-		return w.Dir + " is on a read-only file system"
+		return w.Dir + " is on a read-only file system; drain --until-reboot writes elsewhere"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "no space for " + w.Dir
+		return "no space for " + w.Dir + "; drain --until-reboot writes elsewhere"
 	case errors.Is(err, drain.ErrBusy):
 		return "another pmcheck is changing holds; try again"
 	}

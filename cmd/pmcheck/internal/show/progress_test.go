@@ -77,20 +77,3 @@ func TestProgressFitsIntoARowOfTheTerminal(t *testing.T) {
 		}
 	}
 }
-
-func TestWatchedStatusFitsOnTheTerminal(t *testing.T) {
-	s := Screen{Text: "head\nm1\nm2\nm3\nm4\n\n1 of 4 masters serve\n"}
-	for _, tt := range []struct {
-		lines int
-		want  string
-	}{
-		{0, s.Text},
-		{8, s.Text},
-		{7, "head\nm1\nm2\nm3\nm4\n1 of 4 masters serve\n"},
-		{4, "head\nm1\n1 of 4 masters serve\n"},
-	} {
-		if got := s.fit(tt.lines); got != tt.want {
-			t.Errorf("on %d lines: %q, want %q", tt.lines, got, tt.want)
-		}
-	}
-}

@@ -5,15 +5,14 @@ package show
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -21,153 +20,163 @@ import (
 // Status writes a status.
 func Status(w io.Writer, st status.Status) {
 	up := text.Age(st.Time.Sub(st.Started))
-	fmt.Fprintf(w, "%s at %s, pmcheck %s up %s\n", st.Certname, st.Probe.Address, st.Version, up)
+	row(w, st.Certname, fmt.Sprintf("at %s, pmcheck %s up %s", st.Probe.Address, st.Version, up))
 	for _, s := range st.Services {
 		fmt.Fprintln(w)
-		printService(w, s, st)
+		service(w, s, st)
 	}
-	printBalancers(w, st)
 	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	printProbe(t, st)
-	printBudget(t, st)
-	row(t, "gate", gateText(st.Gate, st.Time))
-	row(t, "believed", st.Believes())
+	for _, b := range st.Balancers {
+		row(w, balancerName(b), balancerText(b, st.Time))
+	}
+	probe(w, st)
+	budgetRows(w, st)
+	row(w, "gate", gateText(st.Gate, st.Time))
+	row(w, "believed", st.Believes())
 	for _, warning := range st.Warnings {
-		row(t, "warning", warning)
+		row(w, "warning", warning)
 	}
 	if st.Config.Error != "" {
-		fmt.Fprintf(t, "config\tnot reloaded: %s\n", strings.ReplaceAll(st.Config.Error, "\n", "; "))
-	}
-	t.Flush()
-}
-
-// StatusScreen returns the status of one host as a screen of Watch.
-func StatusScreen(st status.Status, err error) Screen {
-	if err != nil {
-		return Screen{Text: err.Error() + "\n", Line: err.Error()}
-	}
-	var b strings.Builder
-	Status(&b, st)
-	s, _ := st.Service(monitor.Server)
-	return Screen{
-		Text: b.String(),
-		Line: fmt.Sprintf("%d %s, mode %s, %s", s.Answer.Code, s.Answer.Body, s.Mode, Verdict(s.Verdict)),
+		row(w, "config", "not reloaded: "+strings.ReplaceAll(st.Config.Error, "\n", "; "))
 	}
 }
 
-func printService(w io.Writer, s status.ServiceStatus, st status.Status) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer t.Flush()
-	fmt.Fprintf(t, "%s\t%s\n", s.Name, headline(s))
-	fmt.Fprintf(t, "mode\t%s\n", s.Mode)
+// service writes the rows of one service.
+func service(w io.Writer, s status.ServiceStatus, st status.Status) {
+	state := State(s)
+	if !asked(st, s.Name) {
+		state += "; no balancer asks"
+	}
+	row(w, s.Name, state)
+	row(w, "mode", string(s.Mode))
 	for _, h := range st.Holds {
 		if h.Covers(s.Name) {
-			fmt.Fprintf(t, "  hold\t%s\n", holdLine(h.Hold, st.Time))
+			row(w, "  hold", holdText(h.Hold, st.Time))
 		}
 	}
 	v := s.Verdict
-	fmt.Fprintf(t, "verdict\t%s: %s since %s\n", v.Health, v.Reason, when(v.Since, st.Time))
-	row(t, "  detail", v.Detail)
-	row(t, "  hint", s.Hint)
+	row(w, "verdict", fmt.Sprintf("%s: %s since %s", v.Health, v.Reason, when(v.Since, st.Time)))
+	row(w, "  detail", v.Detail)
+	row(w, "  hint", s.Hint)
 	for _, c := range s.Checks {
-		row(t, "check", checkLine(c, st.Time))
+		checkRows(w, c, st.Time)
 	}
 	may, because := s.MayRestart()
-	row(t, "restart", may)
+	row(w, "restart", may)
 	for _, line := range balancer.Texts(because, 5) {
-		row(t, "", line)
-	}
-	if !slices.ContainsFunc(st.Balancers, func(b status.Balancer) bool { return b.Service == s.Name }) {
-		fmt.Fprintf(t, "answer\t%s, but no balancer asks\n", answerText(s.Answer))
+		row(w, "", line)
 	}
 }
 
-// row writes a row of a table unless its value is empty.
-func row(w io.Writer, name, value string) {
-	if value != "" {
-		fmt.Fprintf(w, "%s\t%s\n", name, value)
-	}
+// asked reports whether a balancer asks for a service.
+func asked(st status.Status, service string) bool {
+	return slices.ContainsFunc(st.Balancers, func(b status.Balancer) bool { return b.Service == service && b.Counts() })
 }
 
-// checkLine returns a check as a row: state, value, threshold, age, and below it the
-// fault and its hint.
-func checkLine(c status.CheckStatus, now time.Time) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s %-7s ", c.Check, c.State)
-	if c.Value != "" {
-		fmt.Fprintf(&b, "%s, ", c.Value)
-	}
-	if c.Threshold != "" {
-		fmt.Fprintf(&b, "threshold %s, ", c.Threshold)
-	}
-	fmt.Fprintf(&b, "%s ago", text.Age(now.Sub(c.Checked)))
-	if c.Detail != "" {
-		fmt.Fprintf(&b, "\n\t  %s: %s", c.Reason, c.Detail)
-	}
-	if c.Hint != "" && c.State != check.StateOK {
-		fmt.Fprintf(&b, "\n\t  hint: %s", c.Hint)
-	}
-	return b.String()
-}
-
-// headline returns the state of a service in a few words.
-func headline(s status.ServiceStatus) string {
+// State returns the state of a service in a few words.
+func State(s status.ServiceStatus) string {
 	switch {
 	case s.Serves():
 		return "in service"
-	case s.Leaving != drain.Firm:
+	case s.Mode != drain.Ready && s.Leaving != drain.Firm:
 		return "leaving: held in " + string(s.Mode)
 	case s.Mode != drain.Ready:
 		return "OUT of service: held in " + string(s.Mode)
+	case s.Verdict.Reason == check.UnitStopped || s.Verdict.Reason == check.UnitFailed:
+		return "STOPPED: " + s.Verdict.Detail
 	}
-	return "OUT of service: " + string(s.Verdict.Health)
+	return "OUT of service: " + Verdict(s.Verdict)
 }
 
-// printBalancers writes which balancers ask, what they were told, and their view of
-// the master.
-func printBalancers(w io.Writer, st status.Status) {
-	if len(st.Balancers) == 0 {
+// Verdict returns a verdict in a word or two.
+func Verdict(v check.Verdict) string {
+	if v.Reason == check.OK {
+		return string(v.Health)
+	}
+	return string(v.Health) + ": " + string(v.Reason)
+}
+
+// checkRows writes a check: state, value, threshold and age, and below it the fault and its hint. What is not
+// known any more is not shown.
+func checkRows(w io.Writer, c status.CheckStatus, now time.Time) {
+	parts := []string{c.Check + " " + string(c.State)}
+	if c.Value != "" && c.State == check.StateNone {
 		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer t.Flush()
-	fmt.Fprintln(t, "\nbalancer\tasks for\tevery\tlast\ttold\tits view\tweight\tsessions")
-	for _, b := range st.Balancers {
-		view, weight, sessions := "not told", "", ""
-		if v := b.View; v != nil {
-			view = v.String()
-			weight = fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal)
-			sessions = fmt.Sprintf("%d/%d", v.Sessions, v.SessionsTotal)
-		}
-		every, last := text.Age(status.Seconds(b.Interval)), text.Age(st.Time.Sub(b.Seen))
-		told := answerText(b.Answer)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s ago\t%s\t%s\t%s\t%s\n",
-			b.Label(), b.Asks(), every, last, told, view, weight, sessions)
+	if c.Value != "" {
+		parts = append(parts, c.Value)
+	}
+	if c.Threshold != "" {
+		parts = append(parts, "threshold "+c.Threshold)
+	}
+	row(w, "check", strings.Join(append(parts, text.Age(now.Sub(c.Checked))+" ago"), ", "))
+	if c.Detail != "" {
+		row(w, "  detail", string(c.Reason)+": "+c.Detail)
+	}
+	if c.State != check.StateOK {
+		row(w, "  hint", c.Hint)
 	}
 }
 
-func printProbe(w io.Writer, st status.Status) {
+// balancerName is "client" for a client that may be no balancer, such as a browser.
+func balancerName(b status.Balancer) string {
+	if b.Counts() {
+		return "balancer"
+	}
+	return "client"
+}
+
+// balancerText says how a balancer has the master, what it was told, and what it asks for.
+func balancerText(b status.Balancer, now time.Time) string {
+	view := "no view"
+	if v := b.View; v != nil {
+		view = fmt.Sprintf("%s, weight %d/%d, sessions %d/%d", v, v.Weight, v.WeightTotal, v.Sessions, v.SessionsTotal)
+	}
+	every := ""
+	if b.Interval > 0 {
+		every = " every " + text.Age(status.Seconds(b.Interval))
+	}
+	return fmt.Sprintf("%s: %s; told %d %s ago; asks %s%s",
+		b.Label(), view, b.Answer.Code, text.Age(now.Sub(b.Seen)), b.Asks(), every)
+}
+
+// probe writes the rows of the last probe.
+func probe(w io.Writer, st status.Status) {
 	p := st.Probe
 	if p.Count == 0 {
-		fmt.Fprintln(w, "probe\tnone yet")
+		row(w, "probe", "none yet")
 		return
 	}
-	took := text.Latency(status.Seconds(p.Took))
-	fmt.Fprintf(w, "probe\t%s, took %s, %s\n", when(p.Asked, st.Time), took, p.URL)
-	if p.TLS != nil {
-		row(w, "server", "certificate "+Expiry(p.TLS.Server.NotAfter, st.Time))
+	asked := p.URL
+	if u, err := url.Parse(p.URL); err == nil {
+		asked = u.Path
 	}
-	if p.Own != nil {
-		row(w, "own", "certificate "+Expiry(p.Own.NotAfter, st.Time))
-	}
-	if len(p.CRLs) > 0 {
-		first := slices.MinFunc(p.CRLs, func(a, b check.CRL) int { return a.Expires.Compare(b.Expires) })
-		row(w, "crl", Expiry(first.Expires, st.Time))
-	}
+	row(w, "probe", fmt.Sprintf("%s, took %s, %s", when(p.Asked, st.Time), text.Latency(status.Seconds(p.Took)), asked))
 }
 
 // when writes a time both ways: how long ago, and by the clock.
 func when(t, now time.Time) string {
 	return fmt.Sprintf("%s ago (%s)", text.Age(now.Sub(t)), text.Clock(t))
+}
+
+// expiry describes when something expires, or that it has.
+func expiry(t, now time.Time) string {
+	date := t.UTC().Format(time.RFC3339)
+	if t.Before(now) {
+		return fmt.Sprintf("expired %s (%s ago)", date, text.Age(now.Sub(t)))
+	}
+	return fmt.Sprintf("expires %s (in %s)", date, text.Age(t.Sub(now)))
+}
+
+// gateText returns the gate on one line; "" if none runs on the host.
+func gateText(g *status.GateStatus, now time.Time) string {
+	switch {
+	case g == nil:
+		return ""
+	case !g.Runs(now):
+		return "has not looked since " + when(g.Looked, now)
+	case !g.Closed:
+		return "open: " + g.Reason
+	}
+	return fmt.Sprintf("closed since %s: %s; %d attempts to connect refused", when(g.Since, now), g.Reason, g.Refused)
 }

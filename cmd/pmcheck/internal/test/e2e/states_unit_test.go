@@ -84,7 +84,7 @@ func (m *hostSite) reload(seen *stateTable) {
 func (m *hostSite) stopUnit(seen *stateTable) {
 	m.t.Helper()
 	m.leave("stop", "`systemctl stop`, a compile in flight", "unhealthy: unit-stopping", seen)
-	m.WaitRefusal("unhealthy: refused", 10*time.Second)
+	m.WaitRefusal("unhealthy: unit-stopped", 10*time.Second)
 }
 
 // fullDisk fills the disk, so that the facts in a request for a catalog cannot be

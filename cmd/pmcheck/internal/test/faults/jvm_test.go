@@ -23,6 +23,7 @@ const unanswered = 7 * time.Second
 func jvmFaults() []fault {
 	const (
 		refused  = "503 unhealthy: refused"
+		stopped  = "503 unhealthy: unit-stopped"
 		failed   = "503 unhealthy: unit-failed"
 		starting = "503 warming: unit-starting"
 		crashed  = "503 warming: unit-crashed"
@@ -63,7 +64,7 @@ func jvmFaults() []fault {
 			inject:  killedWith("-Xmx32m"),
 			mend:    (*faultSite).startAnew,
 			long:    true,
-			said:    []string{refused, failed, starting, crashed},
+			said:    []string{refused, stopped, failed, starting, crashed},
 			haproxy: "DOWN",
 			within:  time.Second,
 			lasts:   15 * time.Second,
@@ -75,7 +76,7 @@ func jvmFaults() []fault {
 			inject:  killedWith("-Xbogus"),
 			mend:    (*faultSite).startAnew,
 			long:    true,
-			said:    []string{refused, failed, starting, crashed},
+			said:    []string{refused, stopped, failed, starting, crashed},
 			haproxy: "DOWN",
 			within:  time.Second,
 			lasts:   5 * time.Second,
