@@ -31,30 +31,21 @@ func AskService(ctx context.Context, unit string) (s Service, err error) {
 
 // manager is what a service is asked of: a connection to systemd.
 type manager interface {
-	GetServicePropertyContext(ctx context.Context, service, property string) (*dbus.Property, error)
-	GetUnitPropertyContext(ctx context.Context, unit, property string) (*dbus.Property, error)
+	GetAllPropertiesContext(ctx context.Context, unit string) (map[string]any, error)
 	ListJobsContext(ctx context.Context) ([]dbus.JobStatus, error)
 }
 
 // service asks a manager about a service. Jobs have the unit's own name, and not its alias.
 func service(ctx context.Context, m manager, unit string) (s Service, err error) {
-	pid, err := m.GetServicePropertyContext(ctx, unit, "MainPID")
+	p, err := m.GetAllPropertiesContext(ctx, unit)
 	if err != nil {
 		return s, err
 	}
-	s.MainPID, _ = pid.Value.Value().(uint32)
-	sub, err := m.GetUnitPropertyContext(ctx, unit, "SubState")
-	if err != nil {
-		return s, err
-	}
-	s.SubState, _ = sub.Value.Value().(string)
-	id, err := m.GetUnitPropertyContext(ctx, unit, "Id")
-	if err != nil {
-		return s, err
-	}
+	s.MainPID, _ = p["MainPID"].(uint32)
+	s.SubState, _ = p["SubState"].(string)
 	jobs, err := m.ListJobsContext(ctx)
 	for _, job := range jobs {
-		if job.Unit == id.Value.Value() {
+		if job.Unit == p["Id"] {
 			s.Job = job.JobType
 		}
 	}

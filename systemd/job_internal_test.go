@@ -10,17 +10,9 @@ import (
 // A simulated manager has one service, puppetserver.service, under several names.
 type simulated struct{ jobs []dbus.JobStatus }
 
-// GetServicePropertyContext implements manager. It has no property that is a number.
-func (simulated) GetServicePropertyContext(context.Context, string, string) (*dbus.Property, error) {
-	return new(dbus.PropDescription("")), nil
-}
-
-// GetUnitPropertyContext implements manager: every name is one of this unit, which runs.
-func (simulated) GetUnitPropertyContext(_ context.Context, _, name string) (*dbus.Property, error) {
-	if name == "SubState" {
-		return new(dbus.PropDescription("running")), nil
-	}
-	return new(dbus.PropDescription("puppetserver.service")), nil
+// GetAllPropertiesContext implements manager: every name is one of this unit, which runs.
+func (simulated) GetAllPropertiesContext(context.Context, string) (map[string]any, error) {
+	return map[string]any{"Id": "puppetserver.service", "SubState": "running", "MainPID": uint32(7)}, nil
 }
 
 // ListJobsContext implements manager.
@@ -40,7 +32,7 @@ func TestTheJobOfAServiceIsFoundUnderItsAlias(t *testing.T) {
 		{"puppet-master.service", others, ""},
 	} {
 		got, err := service(t.Context(), simulated{tt.jobs}, tt.unit)
-		if want := (Service{SubState: "running", Job: tt.want}); err != nil || got != want {
+		if want := (Service{SubState: "running", MainPID: 7, Job: tt.want}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", tt.unit, got, err, want)
 		}
 	}

@@ -2,20 +2,16 @@ package systemd
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/google/renameio/v2"
 )
 
-// maxRuntimeFile is the largest file that is read back.
-const maxRuntimeFile = 1 << 20
-
 // RuntimeDirectory returns the directory that systemd has made for this service and keeps
-// over its restarts, or "" if there is none. It belongs to the service's user.
+// over its restarts, or "" if there is none. No other user can read or write it.
 func RuntimeDirectory(environ []string) string {
 	for _, variable := range environ {
 		if dirs, is := strings.CutPrefix(variable, "RUNTIME_DIRECTORY="); is {
@@ -32,21 +28,20 @@ type RuntimeFile struct {
 	Dir, Name string
 }
 
+// Path returns where the file is; "" without a directory.
+func (r RuntimeFile) Path() string {
+	if r.Dir == "" {
+		return ""
+	}
+	return filepath.Join(r.Dir, r.Name)
+}
+
 // Write replaces the content.
 func (r RuntimeFile) Write(content []byte) error {
 	if r.Dir == "" {
 		return nil
 	}
-	f, err := os.CreateTemp(r.Dir, r.Name) // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(r.Dir, r.Name))
+	return renameio.WriteFile(r.Path(), content, 0o600, renameio.WithTempDir(r.Dir))
 }
 
 // Save replaces the content with v as JSON.
@@ -63,38 +58,12 @@ func Load[T any](r RuntimeFile) (v T, err error) {
 	if r.Dir == "" {
 		return v, nil
 	}
-	path, err := r.Path()
-	if err != nil {
-		return v, err
-	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(r.Path())
 	if err != nil {
 		return v, err
 	}
 	if err := json.Unmarshal(data, &v); err != nil {
-		return *new(T), fmt.Errorf("%s: %w", path, err)
+		return *new(T), fmt.Errorf("%s: %w", r.Path(), err)
 	}
 	return v, nil
-}
-
-// Path returns the path if Write could have written the file: a regular file of the
-// process's own user that no other user can read or write.
-func (r RuntimeFile) Path() (string, error) {
-	if r.Dir == "" {
-		return "", fmt.Errorf("no %s is kept: the service manager has made no directory for it", r.Name)
-	}
-	path := filepath.Join(r.Dir, r.Name)
-	var stat unix.Stat_t
-	if err := unix.Lstat(path, &stat); err != nil {
-		return "", &os.PathError{Op: "read", Path: path, Err: err}
-	}
-	switch {
-	case stat.Mode != unix.S_IFREG|0o600:
-		return "", fmt.Errorf("%s is not a regular file of mode 0600", path)
-	case int(stat.Uid) != os.Geteuid():
-		return "", fmt.Errorf("%s does not belong to the daemon's user", path)
-	case stat.Size > maxRuntimeFile:
-		return "", fmt.Errorf("%s is larger than 1 MiB", path)
-	}
-	return path, nil
 }

@@ -64,11 +64,6 @@ func TestListenersAreTakenByName(t *testing.T) {
 	tcp, file := listen(t, "tcp", "127.0.0.1:0")
 	tcp2, file2 := listen(t, "tcp", "127.0.0.1:0")
 	unix, unixFile := listen(t, "unix", filepath.Join(dir, "status.sock"))
-	plain, err := os.Create(filepath.Join(dir, "plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plain.Close()
 	tests := []struct {
 		name  string
 		names string
@@ -83,7 +78,6 @@ func TestListenersAreTakenByName(t *testing.T) {
 			`socket "pmcheck.socket" of the service manager: FileDescriptorName= is neither http nor status`},
 		{"fewer names than sockets", "http", []*os.File{file, file2},
 			`socket "LISTEN_FD_4" of the service manager: FileDescriptorName= is neither http nor status`},
-		{"no socket", "http", []*os.File{plain}, `socket "http" of the service manager: file file+net`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package systemd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 type UnitState struct {
 	Unit   string // its name, puppetserver.service
 	Active string // such as active, reloading or failed
-	// Ended says how and when the main process ended, if not as planned: "was
-	// killed by signal 9 at 15:04:05". It stays until the unit is active or stops.
+	// Ended says how the main process ended, if not as planned: "ended with result oom-kill". It stays until the
+	// unit is active or stops.
 	Ended string
 }
 
@@ -150,70 +149,33 @@ func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.Properti
 	w.report(w.explain(ctx, bus, next))
 }
 
-// explain adds how the main process ended, if it ended by itself. systemd forgets
-// it when it starts the unit again, so what was known before is kept until then.
+// explain adds how the main process ended, if systemd starts it again or has given up.
 func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
-	switch s.Active {
-	case "activating", "failed":
-	case "inactive": // for a moment, between a crash and the start that follows
+	if s.Active != "activating" && s.Active != "failed" {
 		return s
-	default:
-		s.Ended = ""
-		return s
-	}
-	if s.Unit == w.last.Unit {
-		s.Ended = w.last.Ended
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if p, err := bus.GetUnitTypePropertiesContext(ctx, s.Unit, "Service"); err == nil {
-		s.Ended = ended(p, s.Ended)
+		s.Ended = ended(p)
 	}
 	return s
 }
 
-// ended returns how the main process ended, from the properties of a service that does not run.
-// Without an end in them, it is what was known before, unless somebody has started the service,
-// perhaps long after a crash: then systemd begins to count its own restarts anew.
-func ended(p map[string]any, before string) string {
-	if how := ending(p); how != "" {
-		return how
-	}
-	if restarts, known := p["NRestarts"].(uint32); known && restarts == 0 {
-		return ""
-	}
-	return before
-}
-
-// ending returns how the main process ended, or "" if it has not ended, or ended as
-// planned.
-func ending(p map[string]any) string {
+// ended returns how the main process ended, from the properties of a service that does not run. The result
+// is forgotten when systemd starts the service again, but not that it did: the counter begins anew when
+// somebody else starts it.
+func ended(p map[string]any) string {
 	result, _ := p["Result"].(string)
-	code, _ := p["ExecMainCode"].(int32)
-	status, _ := p["ExecMainStatus"].(int32)
-	at, _ := p["ExecMainExitTimestamp"].(uint64) // in microseconds
-	how := ""
+	restarts, _ := p["NRestarts"].(uint32)
 	switch {
-	case result == "" || result == "success" || at == 0:
-		return ""
-	case result == "oom-kill":
-		how = "was killed because memory ran out"
-	case code == cldKilled || code == cldDumped:
-		how = fmt.Sprintf("was killed by signal %d", status)
-	case code == cldExited && result == "exit-code":
-		how = fmt.Sprintf("ended with status %d", status)
-	default:
-		how = "ended with result " + result
+	case result != "" && result != "success":
+		return "ended with result " + result
+	case restarts > 0:
+		return "has crashed"
 	}
-	return how + " at " + time.UnixMicro(int64(at)).Format(time.TimeOnly)
+	return ""
 }
-
-// The values of ExecMainCode: CLD_EXITED, CLD_KILLED and CLD_DUMPED of waitid(2).
-const (
-	cldExited = 1
-	cldKilled = 2
-	cldDumped = 3
-)
 
 func (w *unitWatch) report(s UnitState) {
 	if s != w.last || !w.told {

@@ -60,15 +60,8 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var conn net.Conn
-	own := slices.DeleteFunc(addresses(host), func(a netip.Addr) bool { return !isLocal(a) })
-	err = fmt.Errorf("%s is neither localhost nor an address of this host", host)
-	for _, a := range own {
-		var dialer net.Dialer
-		if conn, err = dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(a, port).String()); err == nil {
-			break
-		}
-	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return false, nil
@@ -76,8 +69,10 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 		return false, err
 	}
 	defer conn.Close()
-	mine := conn.LocalAddr().(*net.TCPAddr).AddrPort()
-	mine = netip.AddrPortFrom(mine.Addr().Unmap(), mine.Port())
+	if server := unmapped(conn.RemoteAddr()); !isLocal(server.Addr()) {
+		return false, fmt.Errorf("%s is not an address of this host", server.Addr())
+	}
+	mine := unmapped(conn.LocalAddr())
 	for ctx.Err() == nil {
 		list, _, err := sockets(port)
 		if err != nil {
@@ -92,6 +87,11 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+func unmapped(a net.Addr) netip.AddrPort {
+	p := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 }
 
 // isLocal reports whether an address is one of this host's.
@@ -143,37 +143,14 @@ func addresses(host string) []netip.Addr {
 	return nil
 }
 
-// ofServer removes the connections whose listener serves none of the addresses. A
-// connection without a listener is kept: a server that stops closes its port first.
+// ofServer removes the connections to other addresses if a program listens on one of these alone. Where one
+// listens on all addresses of a port, Linux lets no other listen there; where none does, the server that stops
+// has closed its port first.
 func ofServer(list []Connection, listeners map[netip.Addr]bool, addresses []netip.Addr) []Connection {
-	if len(addresses) == 0 {
+	if !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return listeners[a] }) {
 		return list
 	}
-	var servers []netip.Addr
-	for _, a := range addresses {
-		if l, found := listenerOf(a, listeners); found {
-			servers = append(servers, l)
-		}
-	}
-	return slices.DeleteFunc(list, func(c Connection) bool {
-		l, found := listenerOf(c.Local, listeners)
-		return found && !slices.Contains(servers, l)
-	})
-}
-
-// listenerOf returns the address of the listener to which the kernel gives
-// connections to addr. A listener on addr itself precedes a wildcard listener.
-func listenerOf(addr netip.Addr, listeners map[netip.Addr]bool) (netip.Addr, bool) {
-	order := []netip.Addr{addr, netip.IPv6Unspecified()}
-	if addr.Is4() {
-		order = []netip.Addr{addr, netip.IPv4Unspecified(), netip.IPv6Unspecified()}
-	}
-	for _, l := range order {
-		if _, found := listeners[l]; found {
-			return l, true
-		}
-	}
-	return netip.Addr{}, false
+	return slices.DeleteFunc(list, func(c Connection) bool { return !slices.Contains(addresses, c.Local) })
 }
 
 // InUse returns the connections that may carry another request: all but those whose

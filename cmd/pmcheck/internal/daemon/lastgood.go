@@ -29,17 +29,13 @@ func (l LastGood) keep(loaded *config.Loaded, log *slog.Logger) {
 	}
 }
 
-// File returns the path of the copy if keep could have written it, and when it was written.
+// File returns the path of the copy, and when it was written.
 func (l LastGood) File() (string, time.Time, error) {
-	path, err := l.file.Path()
+	info, err := os.Stat(l.file.Path())
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "", time.Time{}, err
-	}
-	return path, info.ModTime(), nil
+	return l.file.Path(), info.ModTime(), nil
 }
 
 // StartedWithLast records that the daemon has started with the last good configuration,
