@@ -63,30 +63,15 @@ type Claim struct {
 	Force  bool   // leave even if as many are out as may be
 }
 
-// Claim takes a slot. A master that has one keeps it. The error wraps ErrTaken, as a
-// *TakenError, or ErrUnreachable.
-func (c *Client) Claim(ctx context.Context, want Claim) (View, error) {
-	for range 2 {
-		v, err := c.claim(ctx, want)
-		taken, is := errors.AsType[*TakenError](err)
-		if !is || len(taken.Slots) >= taken.Allowed {
-			return v, err
-		}
-	} // a slot was given back between the refusal and the view of who is out
-	return c.claim(ctx, want)
-}
-
-func (c *Client) claim(ctx context.Context, want Claim) (View, error) {
+// Claim takes a slot. A master that has one keeps it. The error is a *TakenError or wraps ErrUnreachable.
+func (c *Client) Claim(ctx context.Context, want Claim) error {
 	v, err := c.view(ctx, "claim($1, $2, $3, $4, $5, $6, $7)",
 		text.Printable(want.Reason, maxReason), text.Printable(want.By, maxName),
 		strconv.FormatBool(want.Serves), strconv.FormatBool(want.Force))
-	if err != nil {
-		return v, err
+	if own, found := v.Own(); err == nil && (!found || own.Recorded) {
+		return &TakenError{Slots: v.Others(), Allowed: v.Allowed}
 	}
-	if own, found := v.Own(); !found || own.Recorded {
-		return v, &TakenError{Slots: v.Others(), Allowed: v.Allowed}
-	}
-	return v, nil
+	return err
 }
 
 // Renew says that the master is out. One that has not claimed a slot is recorded as

@@ -54,12 +54,6 @@ create table if not exists pmcheck.slot (
   max_out  text        not null   -- by the master's own configuration
 );
 
-create table if not exists pmcheck.refusal (
-  master text        primary key,
-  times  bigint      not null,
-  last   timestamptz not null
-);
-
 -- me returns the name in the certificate of this connection. PostgreSQL cuts the subject
 -- after 63 bytes, so a name that may have been cut is refused.
 create or replace function pmcheck.me() returns text
@@ -131,7 +125,6 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
   select json_build_object(
     'now', clock_timestamp(),
     'allowed', pmcheck.allowed(of_pool, lapse, view.max_out),
-    'refused', coalesce((select times from pmcheck.refusal r where r.master = me), 0),
     'slots', coalesce(json_agg(json_build_object(
       'master', s.master, 'since', s.since, 'seen', s.seen, 'reason', s.reason, 'by', s.by,
       'forced', s.forced, 'recorded', s.recorded, 'max_out', s.max_out,
@@ -148,7 +141,6 @@ $$;
 -- master that has a slot keeps it; one that is only recorded as out must not serve, or
 -- it would leave although another is out. The caller has claimed if its row in the
 -- answer is not a recorded one. The reason stays that of the first to claim.
--- Refusals within a minute count once: they are those of a command that waits.
 create or replace function pmcheck.claim(
   of_pool text, lapse interval, max_out text, why text, who text, serves boolean, force boolean) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -174,10 +166,6 @@ begin
         forced = s.forced or s.recorded and excluded.forced,
         by = case when s.recorded then who else s.by end,
         reason = case when why <> '' and (s.recorded or s.by = who) then why else s.reason end;
-  else
-    insert into pmcheck.refusal as r values (me, 1, now)
-      on conflict (master) do update set times = r.times + 1, last = now
-      where r.last < now - interval '1 minute';
   end if;
   return pmcheck.view(of_pool, me, lapse, max_out);
 end $$;

@@ -2,7 +2,6 @@ package budget
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -31,37 +30,24 @@ type Slot struct {
 	Lapsed   bool      `json:"lapsed,omitempty"`   // too old to count
 }
 
-// String says who is out, since when and why: "puppet2 is out since 15:04 (alice:
-// kernel)".
-func (s Slot) String() string { return s.At(time.Now()) }
-
-// At is String at a time of the reader's clock: it decides whether a date is needed.
+// At says who is out, since when and why, for a reader at now: "puppet2 is out since 15:04 (alice: kernel)".
 func (s Slot) At(now time.Time) string {
 	since, layout := s.Since.Local(), "2006-01-02 15:04"
 	if since.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
 		layout = "15:04"
 	}
-	why := strings.Join(s.why(), ", ")
-	if why != "" {
-		why = " (" + why + ")"
-	}
-	return s.Master + " is out since " + since.Format(layout) + why
-}
-
-func (s Slot) why() (parts []string) {
-	switch {
-	case s.By != "" && s.Reason != "":
-		parts = append(parts, s.By+": "+s.Reason)
-	case s.By+s.Reason != "":
-		parts = append(parts, s.By+s.Reason)
-	}
+	parts := []string{strings.Trim(s.By+": "+s.Reason, ": ")}
 	if s.Forced {
 		parts = append(parts, "forced")
 	}
 	if s.Lapsed {
 		parts = append(parts, "lapsed")
 	}
-	return parts
+	why := strings.TrimPrefix(strings.Join(parts, ", "), ", ")
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	return s.Master + " is out since " + since.Format(layout) + why
 }
 
 // View is what the database says of a pool.
@@ -69,7 +55,6 @@ type View struct {
 	Now     time.Time `json:"now"`     // by the database's clock
 	Allowed int       `json:"allowed"` // masters that may be out, by this one's configuration
 	Slots   []Slot    `json:"slots"`   // the oldest first
-	Refused int64     `json:"refused"` // claims of this master
 }
 
 // Own returns the slot of the master that read the view, and whether there is one.
@@ -105,12 +90,9 @@ func parseView(data []byte) (v View, err error) {
 	return v, nil
 }
 
-// ErrTaken says that as many masters are out as may be.
-var ErrTaken = errors.New("the budget is used up")
-
-// TakenError is an error that says which masters are out. It wraps ErrTaken.
+// TakenError says that as many masters are out as may be, and which.
 type TakenError struct {
-	Slots   []Slot // of other masters, not empty
+	Slots   []Slot // of other masters
 	Allowed int
 }
 
@@ -118,10 +100,7 @@ type TakenError struct {
 func (e *TakenError) Error() string {
 	var parts []string
 	for _, s := range e.Slots {
-		parts = append(parts, s.String())
+		parts = append(parts, s.At(time.Now()))
 	}
-	return fmt.Sprintf("%s; %d of %d", strings.Join(text.First(parts, 4), "; "), len(e.Slots), e.Allowed)
+	return strings.Join(append(text.First(parts, 4), fmt.Sprintf("%d of %d", len(e.Slots), e.Allowed)), "; ")
 }
-
-// Unwrap returns ErrTaken.
-func (e *TakenError) Unwrap() error { return ErrTaken }

@@ -28,8 +28,7 @@ type World struct {
 	Next        func(ctx context.Context) (status.Status, error)
 	Connections func(master string) ([]tcp.Connection, error)
 	Holds       Holds
-	// Claim claims a slot in the budget; nil without one. The error wraps budget.ErrTaken or
-	// budget.ErrUnreachable.
+	// Claim claims a slot in the budget, see budget.Client; nil without one.
 	Claim func(ctx context.Context, want budget.Claim) error
 	// Fleet asks the other masters, see NewFleet; nil if no fleet is known.
 	Fleet func(ctx context.Context) (others []Witness, place int)
@@ -47,11 +46,7 @@ func NewWorld(c config.Config) World {
 		Fleet:       NewFleet(c.Fleet, append([]string{c.Probe.Certname}, status.OwnNames()...)),
 	}
 	if c.Budget.Database != "" {
-		client := budget.New(c)
-		w.Claim = func(ctx context.Context, want budget.Claim) error {
-			_, err := client.Claim(ctx, want)
-			return err
-		}
+		w.Claim = budget.New(c).Claim
 	}
 	return w
 }

@@ -23,8 +23,6 @@ type BudgetStatus struct {
 	Forced int    `json:"forced"`
 	Held   bool   `json:"held"` // this master has a slot
 	Slots  []Slot `json:"slots"`
-	// Refused counts the claims of this master that were refused.
-	Refused int64 `json:"refused"`
 	// Reachable says whether the database answered the last question, asked at Asked;
 	// Since is when that began. While it does not answer, the rest is its last answer.
 	Reachable bool      `json:"reachable"`
@@ -35,7 +33,7 @@ type BudgetStatus struct {
 
 // Take replaces what is known by an answer of the database.
 func (b *BudgetStatus) Take(v budget.View) {
-	b.Slots, b.Refused, b.Allowed = v.Slots, v.Refused, v.Allowed
+	b.Slots, b.Allowed = v.Slots, v.Allowed
 	_, b.Held = v.Own()
 	b.Out, b.Forced = 0, 0
 	for _, s := range v.Slots {

@@ -30,10 +30,10 @@ func TestOneOfSimultaneousClaimsWins(t *testing.T) {
 		for i, c := range clients {
 			group.Go(func() {
 				<-ready
-				_, err := c.Claim(t.Context(), budget.Claim{Serves: true})
+				err := c.Claim(t.Context(), budget.Claim{Serves: true})
 				for errors.Is(err, budget.ErrUnreachable) { // on a busy machine; the slot may be claimed anyway
 					late.Add(1)
-					_, err = c.Claim(t.Context(), budget.Claim{Serves: true})
+					err = c.Claim(t.Context(), budget.Claim{Serves: true})
 				}
 				if err == nil {
 					mu.Lock()
@@ -61,7 +61,7 @@ func TestMasterKeepsItsSlot(t *testing.T) {
 	assertClaim(t, one, true)
 	assertClaim(t, one, true)
 	assertClaim(t, two, false)
-	_, err := two.Claim(t.Context(), budget.Claim{Serves: true})
+	err := two.Claim(t.Context(), budget.Claim{Serves: true})
 	taken, is := errors.AsType[*budget.TakenError](err)
 	if !is || len(taken.Slots) != 1 {
 		t.Fatalf("error %v, want a TakenError with one slot", err)
@@ -70,9 +70,6 @@ func TestMasterKeepsItsSlot(t *testing.T) {
 	want := fmt.Sprintf("%s is out since %s (alice: kernel); 1 of 1", name(1), since)
 	if err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
-	}
-	if v, err := two.Look(t.Context()); err != nil || v.Refused != 1 {
-		t.Errorf("refused %d, %v; want the two refusals within a minute to count once", v.Refused, err)
 	}
 }
 
@@ -102,7 +99,7 @@ func TestUnhealthyMasterCanBeDrained(t *testing.T) {
 		t.Fatalf("%+v, %v; want it recorded", v, err)
 	}
 	assertClaim(t, two, false) // it serves again
-	if v, err := two.Claim(t.Context(), budget.Claim{Reason: "disk", By: "bob"}); err != nil {
+	if err := two.Claim(t.Context(), budget.Claim{Reason: "disk", By: "bob"}); err != nil {
 		t.Errorf("an unhealthy master is refused: %v, %v", v, err)
 	}
 	v, err = two.Look(t.Context())
@@ -179,8 +176,9 @@ func TestTextOfOthersIsPrintable(t *testing.T) {
 	db := startDatabase(t, 2)
 	claim(t, client(db, name(1)), budget.Claim{Reason: "x"})
 	db.SQL("pmcheck", `update pmcheck.slot set reason = E'\x1b[2J' || repeat('y', 5000), by = E'a\nb'`)
-	_, err := client(db, name(2)).Claim(t.Context(), budget.Claim{Serves: true})
-	if !errors.Is(err, budget.ErrTaken) || strings.ContainsAny(err.Error(), "\x1b\n") || len(err.Error()) > 1000 {
+	err := client(db, name(2)).Claim(t.Context(), budget.Claim{Serves: true})
+	taken, is := errors.AsType[*budget.TakenError](err)
+	if !is || strings.ContainsAny(taken.Error(), "\x1b\n") || len(taken.Error()) > 1000 {
 		t.Errorf("error %q", err)
 	}
 }

@@ -192,7 +192,7 @@ func (p *pool) dead(one, two, _ *master) {
 // killed claims a slot with the certificate of a master, as a command does, and sets no
 // hold.
 func (p *pool) killed(one, two, _ *master) {
-	if _, err := budget.New(one.settings()).Claim(p.t.Context(), budget.Claim{Serves: true, By: "alice"}); err != nil {
+	if err := budget.New(one.settings()).Claim(p.t.Context(), budget.Claim{Serves: true, By: "alice"}); err != nil {
 		p.t.Fatal(err)
 	}
 	two.assertRefused(one.name + " is out since ")
@@ -276,7 +276,7 @@ func (p *pool) reinstalled(one, two, three *master) {
 
 func (p *pool) agent(_, _, _ *master) {
 	p.db.Issue("agent1.example.test")
-	_, err := client(p.db, "agent1.example.test").Claim(p.t.Context(), budget.Claim{})
+	err := client(p.db, "agent1.example.test").Claim(p.t.Context(), budget.Claim{})
 	assertUnreachable(p.t, err, "certificate authentication failed")
 	p.row("the certificate of an agent that is not a master", "PostgreSQL refuses it (pg_ident)")
 }

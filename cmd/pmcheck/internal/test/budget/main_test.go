@@ -50,8 +50,8 @@ func client(db *lab.Postgres, certname string, edit ...func(*config.Config)) *bu
 func claim(t testing.TB, c *budget.Client, want budget.Claim) bool {
 	t.Helper()
 	want.Serves = true
-	_, err := c.Claim(context.Background(), want)
-	if err != nil && !errors.Is(err, budget.ErrTaken) {
+	err := c.Claim(context.Background(), want)
+	if _, taken := errors.AsType[*budget.TakenError](err); err != nil && !taken {
 		t.Fatal(err)
 	}
 	return err == nil

@@ -77,7 +77,7 @@ func (p *pool) calm() {
 		m.Configure(p.yaml(p.db.URL(), "  pool: calm\n"))
 	}
 	p.ask()
-	p.db.SQL("pmcheck", "delete from pmcheck.slot; delete from pmcheck.refusal")
+	p.db.SQL("pmcheck", "delete from pmcheck.slot")
 	for _, m := range p.masters {
 		m.Configure(p.yaml(p.db.URL(), ""))
 	}
