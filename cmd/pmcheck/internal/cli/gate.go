@@ -29,7 +29,7 @@ func runGate(c *cli.Context, environ []string) error {
 	if verb == "open" {
 		return gate.Open()
 	}
-	loaded, err := daemon.NewLastGood(environ).LoadToStart(options(c, environ)) // the gate keeps none
+	loaded, err := daemon.Load(options(c, environ), environ) // the gate keeps none
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
 
@@ -28,33 +27,19 @@ func serveCommand(environ []string) *cli.Command {
 
 // serve runs the daemon until a signal ends it.
 func serve(c *cli.Context, environ []string) error {
-	last := daemon.NewLastGood(environ)
-	loaded, err := last.LoadToStart(options(c, environ))
+	start, err := daemon.Load(options(c, environ), environ)
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}
 	daemon.UseLittle()
-	d, loaded, err := last.Start(c.Context, options(c, environ), loaded, c.App.ErrWriter)
+	d, err := start.Listen(c.Context, c.App.ErrWriter)
 	if err != nil {
 		return err
 	}
-	log := d.Log
-	log.Info("serving",
-		"version", daemon.ProgramVersion(),
-		"address", d.Address().String(),
-		"master", loaded.Config.Probe.Address,
-		"certname", loaded.Config.Probe.Certname,
-		"config", loaded.File)
-
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
-	err = d.Run(c.Context, daemon.Keeper{
-		Load:          func() (*config.Loaded, error) { return load(c, environ) },
-		Reload:        reload,
-		Last:          last,
-		PuppetMissing: loaded.Missing,
-	})
-	log.Info("stopped")
+	err = d.Run(c.Context, reload)
+	d.Log.Info("stopped")
 	return err
 }

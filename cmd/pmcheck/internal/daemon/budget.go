@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// slotEvery is how often the daemon decides what to do about its slot.
-	slotEvery = time.Second
 	// askEvery is the longest time between two questions to the database, whose answers the
 	// status shows. With a short budget.lapse it is a sixth of that.
 	askEvery = time.Minute
@@ -36,25 +34,24 @@ type slotKeeper struct {
 // keepSlot renews the slot of this master while it is out and returns it afterwards,
 // until ctx ends.
 func (d *Daemon) keepSlot(ctx context.Context) error {
-	k := &slotKeeper{}
-	for ctx.Err() == nil {
-		_, published := d.states.now() // a reload publishes, too
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for k := (&slotKeeper{}); ; {
 		c := d.settings.Load()
-		if c.Budget.Database == "" {
-			k = &slotKeeper{}
-			if d.budget.Swap(nil) != nil {
-				d.changes.note()
-			}
-			waitFor(ctx, published)
-			continue
-		}
 		if k.settings != c {
 			k = newSlotKeeper(c, k.known)
 		}
-		d.keepSlotOnce(ctx, k)
-		waitFor(ctx, time.After(slotEvery))
+		if c.Budget.Database == "" {
+			d.budget.Store(nil)
+		} else if d.monitor.State().Judged() {
+			d.keepSlotOnce(ctx, k)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
 	}
-	return nil
 }
 
 // newSlotKeeper returns one that asks at once. What is known of the same pool stays.
@@ -63,12 +60,7 @@ func newSlotKeeper(c *config.Config, known status.BudgetStatus) *slotKeeper {
 		known = status.BudgetStatus{Database: c.Budget.Database, Pool: c.Budget.Pool, Slots: []status.Slot{}}
 	}
 	known.MaxOut = string(c.MaxOut)
-	return &slotKeeper{
-		settings: c,
-		client:   budget.New(*c),
-		back:     drain.Settle{After: budget.Settle},
-		known:    known,
-	}
+	return &slotKeeper{settings: c, client: budget.New(*c), back: drain.Settle{After: budget.Settle}, known: known}
 }
 
 // keepSlotOnce takes the next step, if there is one to take now.
@@ -76,9 +68,6 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	now := time.Now()
 	st := d.status(now)
 	st.Budget = &k.known
-	if !d.monitor.State().Judged() {
-		return // whether the master serves is not known yet
-	}
 	settled := k.back.Observe(leave.SlotBack(st), now)
 	step, reason := leave.Slot(st, settled)
 	server, _ := st.Service(monitor.Server)
@@ -94,7 +83,13 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	known := k.known
 	d.budget.Store(&known)
 	d.changes.note()
-	d.logSlot(before, known, step, err)
+	switch first := before.Asked.IsZero(); {
+	case err != nil && (before.Reachable || first):
+		d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
+	case err == nil && (!before.Reachable || known.Held != before.Held):
+		d.Log.Info("the database of the budget answers", "pool", known.Pool, "held", known.Held, "out", known.Out,
+			"allowed", known.Allowed)
+	}
 }
 
 // take asks the database and notes its answer.
@@ -123,20 +118,4 @@ func (k *slotKeeper) take(ctx context.Context, step leave.SlotStep, reason strin
 		k.next = now.Add(budget.Settle)
 	}
 	return nil
-}
-
-// logSlot logs what has changed.
-func (d *Daemon) logSlot(before, after status.BudgetStatus, step leave.SlotStep, err error) {
-	switch {
-	case err != nil && (before.Reachable || before.Asked.IsZero()):
-		d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
-	case err == nil && !before.Reachable:
-		d.Log.Info("the database of the budget answers", "pool", after.Pool, "out", after.Out, "allowed", after.Allowed)
-	}
-	switch {
-	case after.Held && !before.Held:
-		d.Log.Info("slot held", "pool", after.Pool, "out", after.Out, "allowed", after.Allowed)
-	case before.Held && !after.Held && err == nil:
-		d.Log.Info("slot free", "pool", after.Pool, "step", step)
-	}
 }

@@ -44,6 +44,7 @@ type Daemon struct {
 
 	started   time.Time
 	start     config.Config // with which this daemon was started
+	from      *Start        // where that is from; nil without Run
 	settings  atomic.Pointer[config.Config]
 	config    atomic.Pointer[status.ConfigStatus]
 	store     *drain.Store
@@ -54,11 +55,7 @@ type Daemon struct {
 	history   *page.History
 	page      *page.Page
 	changes   *changes                            // of the status, for commands that wait
-	states    *changes                            // of what the daemon follows: a change of a balancer is none
 	budget    atomic.Pointer[status.BudgetStatus] // nil without one
-	gate      atomic.Pointer[status.GateStatus]   // nil while none runs
-	only      map[uint16]netip.Addr               // by port: the address to answer on, if systemd has bound all of them
-	inherited bool                                // systemd has bound the port for balancers
 }
 
 // New returns a daemon for a configuration that was read from file.
@@ -72,8 +69,6 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		history: page.NewHistory(time.Now()),
 		page:    page.New(),
 		changes: newChanges(),
-		states:  newChanges(),
-		only:    map[uint16]netip.Addr{},
 	}
 	d.balancers = balancer.NewTracker(d.changes.note)
 	d.metrics = metrics.New(d.status)
@@ -89,7 +84,7 @@ func (d *Daemon) published(s *monitor.State) {
 	for _, f := range s.Findings {
 		d.history.Note(s.Published, f.Pool)
 	}
-	d.news()
+	d.changes.note()
 }
 
 func (d *Daemon) apply(c config.Config, file string) {
@@ -100,10 +95,21 @@ func (d *Daemon) apply(c config.Config, file string) {
 	})
 }
 
-// Reload applies a new configuration while serving. The settings of atStart stay the same
-// until a restart.
+// waitForRestart returns the keys of the settings that differ from those that the daemon was started with, and that a
+// reload does not change.
+func (d *Daemon) waitForRestart(c *config.Config) (keys []string) {
+	if c.Listen != d.start.Listen {
+		keys = append(keys, "listen")
+	}
+	if c.Log != d.start.Log {
+		keys = append(keys, "log")
+	}
+	return keys
+}
+
+// Reload applies a new configuration while serving.
 func (d *Daemon) Reload(c config.Config, file string) {
-	if waiting := waitForRestart(d.start, c); len(waiting) > 0 {
+	if waiting := d.waitForRestart(&c); len(waiting) > 0 {
 		d.Log.Warn("a reload does not change these settings: restart pmcheck", "settings", strings.Join(waiting, ", "))
 	}
 	d.apply(c, file)
@@ -128,16 +134,14 @@ func (d *Daemon) Address() net.Addr { return d.Ports[0].Addr() }
 // early, with an error, if a part of the daemon fails.
 func (d *Daemon) Serve(ctx context.Context) error {
 	d.recall(time.Now())
-	d.gate.Store(d.readGate())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.monitor.Run(ctx) })
 	group.Go(func() error { return d.remember(ctx) })
 	group.Go(func() error { return d.keepSlot(ctx) })
-	group.Go(func() error { return d.followGate(ctx) })
 	ports := &front.Server{
 		Log:     d.Log,
 		Places:  front.Places(),
-		Allowed: d.allowed,
+		Allowed: func(client netip.Addr) bool { return contains(d.settings.Load().Allow, client) },
 		Refused: func(client netip.Addr, limit bool) { d.refused.Note(client, limit, time.Now()) },
 		Wait:    d.waitForVerdict,
 	}
@@ -150,14 +154,6 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		sockets.ServeHTTP(ctx, group, socket, d.handler(true))
 	}
 	return group.Wait()
-}
-
-// allowed reports whether a client may ask at all, at that address of this host.
-func (d *Daemon) allowed(client, local netip.AddrPort) bool {
-	if only, limited := d.only[local.Port()]; limited && only != front.Address(local) {
-		return false
-	}
-	return contains(d.settings.Load().Allow, front.Address(client))
 }
 
 // waitForVerdict returns once there is a verdict, or the timeout of a probe has passed.

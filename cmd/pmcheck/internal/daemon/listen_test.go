@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -11,34 +12,32 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 )
 
-// TestListenLimitsAnInheritedSocket: with pmcheck.socket, systemd binds every
-// address. The setting listen still says where the daemon answers.
-func TestListenLimitsAnInheritedSocket(t *testing.T) {
-	port, err := net.Listen("tcp4", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := netip.MustParseAddrPort(port.Addr().String()).Port()
+// With pmcheck.socket, systemd has bound the port, and no other process answers there.
+func TestAnInheritedSocketIsServedWhateverListenSays(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	r.stop()
-	c := r.config
-	c.Listen = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), number).String()
-	r.Daemon = daemon.New(c, "test.yaml", "test", slog.New(slog.DiscardHandler))
-	if err := r.Inherit([]net.Listener{port}, nil); err != nil {
-		t.Fatal(err)
-	}
-	r.serve()
-	for host, want := range map[string]bool{"127.0.0.2": true, "127.0.0.1": false, "127.0.0.3": false} {
-		conn, err := net.Dial("tcp", netip.AddrPortFrom(netip.MustParseAddr(host), number).String())
+	for _, tt := range []struct {
+		listen string
+		warns  bool
+	}{{"127.0.0.1:PORT", false}, {":PORT", false}, {"127.0.0.2:PORT", true}, {":1", true}} {
+		port, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
-		conn.Write([]byte("GET / HTTP/1.0\r\n\r\n"))
-		n, _ := conn.Read(make([]byte, 1))
-		if answered := n == 1; answered != want {
-			t.Errorf("%s: answered %v, want %v", host, answered, want)
+		_, number, _ := net.SplitHostPort(port.Addr().String())
+		r.config.Listen = strings.Replace(tt.listen, "PORT", number, 1)
+		var log strings.Builder
+		r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.NewTextHandler(&log, nil)))
+		r.Ports = []net.Listener{port}
+		if err := r.Listen(t.Context()); err != nil {
+			t.Fatal(err)
 		}
+		if warns := strings.Contains(log.String(), "listen has no effect"); warns != tt.warns || r.Address() != port.Addr() {
+			t.Errorf("listen %s: warns %v, answers on %s", tt.listen, warns, r.Address())
+		}
+		port.Close()
+		r.Sockets[0].Close()
 	}
 }
 

@@ -33,30 +33,18 @@ func (d *Daemon) recall(now time.Time) {
 
 // remember saves the balancers every rememberEvery until ctx ends, and then once more.
 func (d *Daemon) remember(ctx context.Context) error {
-	if d.Runtime == "" {
-		return nil
-	}
 	tick := time.NewTicker(rememberEvery)
 	defer tick.Stop()
-	warn := d.warnOnce("cannot save the balancers for the next daemon")
-	for ctx.Err() == nil {
+	for failed := false; ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
-		warn(d.balancersFile().Save(d.balancers.All()))
-	}
-	return nil
-}
-
-// warnOnce returns a function that logs the first of several errors in a row: a line for
-// each would fill the log.
-func (d *Daemon) warnOnce(message string) func(error) {
-	failed := false
-	return func(err error) {
-		if err != nil && !failed {
-			d.Log.Warn(message, "error", err)
+		err := d.balancersFile().Save(d.balancers.All())
+		if err != nil && !failed { // a line each time would fill the log
+			d.Log.Warn("cannot save the balancers for the next daemon", "error", err)
 		}
 		failed = err != nil
 	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // Status returns the status of the daemon at the time now, with the obstacles of each
@@ -44,21 +45,26 @@ func (d *Daemon) status(now time.Time) status.Status {
 	s.Version, s.Started = d.Version, d.started
 	s.Revision, _ = d.changes.now()
 	s.Config = *d.config.Load()
-	s.Config.Restart = waitForRestart(d.start, *d.settings.Load())
+	s.Config.Restart = d.waitForRestart(d.settings.Load())
 	s.Balancers, s.BalancerAsked = d.balancers.Current(now), d.balancers.Asked()
 	if now.Sub(d.started) > balancer.SilentAfter {
 		s.Silent = d.balancers.Silent(now)
 	}
 	s.Refused = d.refused.At(now)
-	s.Budget, s.Gate = d.budget.Load(), d.gate.Load()
+	s.Budget, s.Gate = d.budget.Load(), d.readGate()
 	s.Warn()
 	return s
 }
 
-// news notes a change of the status that the daemon itself acts on.
-func (d *Daemon) news() {
-	d.states.note()
-	d.changes.note()
+// readGate returns what the gate has written of itself, or nil if there is nothing that can be read;
+// GateStatus.Runs tells whether the gate is alive. The text is made printable since others see it.
+func (d *Daemon) readGate() *status.GateStatus {
+	g, err := systemd.Load[*status.GateStatus](systemd.RuntimeFile{Dir: d.GateDir, Name: status.GateFile})
+	if err != nil {
+		return nil
+	}
+	status.Printable(g)
+	return g
 }
 
 // changes counts changes, so that one can wait for the next. It is safe for concurrent use.
@@ -88,15 +94,10 @@ func (c *changes) now() (revision uint64, next <-chan struct{}) {
 // wait returns once the revision differs from after, or ctx ends.
 func (c *changes) wait(ctx context.Context, after uint64) {
 	if revision, next := c.now(); revision == after {
-		waitFor(ctx, next)
-	}
-}
-
-// waitFor returns once it receives from a channel that is closed or ticks, or ctx ends.
-func waitFor[T any](ctx context.Context, c <-chan T) {
-	select {
-	case <-c:
-	case <-ctx.Done():
+		select {
+		case <-next:
+		case <-ctx.Done():
+		}
 	}
 }
 

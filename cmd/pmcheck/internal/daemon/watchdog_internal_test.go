@@ -34,10 +34,6 @@ func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 	if pinged(100 * time.Millisecond) {
 		t.Error("a ping before the loop runs")
 	}
-	d.news() // of a gate, for example
-	if pinged(100 * time.Millisecond) {
-		t.Error("a ping for news that are not the loop's")
-	}
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- d.monitor.Run(ctx) }()

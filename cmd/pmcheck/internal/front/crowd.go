@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 )
 
 // crowd is a listener that refuses clients that are not allowed, and never keeps more
@@ -15,7 +14,7 @@ import (
 // or hostile, and no number of them can keep a balancer out.
 type crowd struct {
 	net.Listener
-	allowed func(client, local netip.AddrPort) bool // nil means every client
+	allowed func(client netip.Addr) bool // nil means every client
 	refused func(client netip.Addr, limit bool)
 	max     int
 
@@ -30,13 +29,6 @@ type party struct {
 	user    uint32
 }
 
-// conn is a connection that a crowd has admitted.
-type conn struct {
-	net.Conn
-	crowd *crowd
-	party party
-}
-
 // Accept returns the next connection from an allowed client.
 func (l *crowd) Accept() (net.Conn, error) {
 	for {
@@ -44,32 +36,27 @@ func (l *crowd) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		client := address(c.RemoteAddr())
-		if l.allowed != nil && !l.allowed(client, address(c.LocalAddr())) {
+		admitted := &conn{Conn: c, crowd: l}
+		switch c := c.(type) {
+		case *net.TCPConn:
+			admitted.party.address = Address(c.RemoteAddr().(*net.TCPAddr).AddrPort())
+		case *net.UnixConn:
+			admitted.party.user = user(c)
+		}
+		client := admitted.party.address
+		if l.allowed != nil && !l.allowed(client) {
 			c.Close()
-			l.refuse(Address(client), false)
+			l.refuse(client, false)
 			continue
 		}
-		admitted := &conn{Conn: c, crowd: l, party: party{address: Address(client)}}
-		if local, ok := c.(*net.UnixConn); ok {
-			admitted.party.user = user(local)
-		}
 		l.admit(admitted)
-		return &hostlessConn{Conn: admitted}, nil
+		return admitted, nil
 	}
 }
 
 // Address returns the address of a client in the form that the configuration uses: an
 // IPv4-mapped IPv6 address becomes IPv4, and a link-local address loses its zone.
 func Address(client netip.AddrPort) netip.Addr { return client.Addr().Unmap().WithZone("") }
-
-// address returns the address of one end of a connection; zero on a unix socket.
-func address(a net.Addr) netip.AddrPort {
-	if tcp, ok := a.(*net.TCPAddr); ok {
-		return tcp.AddrPort()
-	}
-	return netip.AddrPort{}
-}
 
 func (l *crowd) admit(c *conn) {
 	l.mu.Lock()
@@ -100,28 +87,4 @@ func (l *crowd) remove(c *conn) {
 	if l.count[c.party]--; l.count[c.party] == 0 {
 		delete(l.count, c.party)
 	}
-}
-
-// awaitNone waits until all connections have been closed, for d at most. It counts pauses
-// instead of reading the clock: on a host without a free CPU, where a request waits for its
-// turn, a pause takes longer too.
-func (l *crowd) awaitNone(d time.Duration) {
-	const pause = 2 * time.Millisecond
-	for range d / pause {
-		l.mu.Lock()
-		left := len(l.open)
-		l.mu.Unlock()
-		if left == 0 {
-			return
-		}
-		time.Sleep(pause)
-	}
-}
-
-// Close closes the connection, which then counts no longer.
-func (c *conn) Close() error {
-	c.crowd.mu.Lock()
-	c.crowd.remove(c)
-	c.crowd.mu.Unlock()
-	return c.Conn.Close()
 }

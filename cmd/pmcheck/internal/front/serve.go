@@ -5,6 +5,7 @@ package front
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 // Bounds on what a client may take. A check is one packet each way.
@@ -30,9 +32,8 @@ type Server struct {
 	Log *slog.Logger
 	// Places is how many connections each listener may have.
 	Places int
-	// Allowed reports whether a client may connect to an address of this host; nil
-	// means every client.
-	Allowed func(client, local netip.AddrPort) bool
+	// Allowed reports whether a client may connect; nil means every client.
+	Allowed func(client netip.Addr) bool
 	// Refused, if set, is called for a TCP connection that is closed: because the client is not allowed,
 	// or because of the limit, to make room for another one. It must not block.
 	Refused func(client netip.Addr, limit bool)
@@ -55,27 +56,33 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
 	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]int{}}
-	served := make(chan struct{})
 	group.Go(func() error {
-		defer close(served)
 		if s.Wait != nil {
 			s.Wait(ctx)
 		}
-		err := server.Serve(clients)
-		if ctx.Err() != nil {
-			return nil
+		if err := server.Serve(clients); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("listener %s: %w", l.Addr(), err)
 		}
-		return fmt.Errorf("listener %s: %w", l.Addr(), err)
+		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		// Server.Shutdown would close connections whose request it has not read
-		// yet, although the request can still be answered.
-		clients.Close()
-		<-served
-		server.SetKeepAlivesEnabled(false)
-		clients.awaitNone(shutdownTime)
-		server.Close()
+		inTime, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer cancel()
+		if server.Shutdown(inTime) != nil {
+			server.Close()
+		}
 		return nil
 	})
+}
+
+// Places returns how many connections a listener may have. A health check lasts milliseconds, so no pool has the
+// balancers to need 1024; without a free descriptor the daemon can neither accept a balancer nor read a hold, so it is
+// an eighth of the limit on descriptors if that is less.
+func Places() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 1024
+	}
+	return max(1, int(min(1024, limit.Cur/8)))
 }

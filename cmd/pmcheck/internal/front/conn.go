@@ -5,12 +5,16 @@ import (
 	"net"
 )
 
-// hostlessConn adds a Host header to HTTP/1.1 requests without one. HAProxy sends such
+// conn is a connection that a crowd has admitted.
+//
+// It adds a Host header to HTTP/1.1 requests without one. HAProxy sends such
 // requests ("option httpchk GET / HTTP/1.1", unless the header is written out); net/http
 // refuses them with 400, and a balancer would conclude that the master is dead. The
 // name in the header means nothing here.
-type hostlessConn struct {
+type conn struct {
 	net.Conn
+	crowd *crowd
+	party party
 	// While a request is handled, net/http waits for the next one with a read
 	// of one byte. That byte belongs to the request that follows.
 	first byte
@@ -21,7 +25,7 @@ const suppliedHost = "Host: pmcheck\r\n"
 
 // Read completes a request that arrives in one piece, as a health check does. A request
 // that arrives in pieces, or behind another one, is not changed.
-func (c *hostlessConn) Read(b []byte) (int, error) {
+func (c *conn) Read(b []byte) (int, error) {
 	if len(b) <= len(suppliedHost)+1 {
 		n, err := c.Conn.Read(b)
 		if c.split = n == 1; c.split {
@@ -54,4 +58,12 @@ func missingHost(request []byte) int {
 		return 0
 	}
 	return end
+}
+
+// Close closes the connection, which then counts no longer.
+func (c *conn) Close() error {
+	c.crowd.mu.Lock()
+	c.crowd.remove(c)
+	c.crowd.mu.Unlock()
+	return c.Conn.Close()
 }

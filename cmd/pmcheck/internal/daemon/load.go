@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// Start is a configuration with which a daemon, or the gate, can start.
+type Start struct {
+	*config.Loaded
+	// Missing names the Puppet files that do not exist. The daemon is often installed
+	// before Puppet, and answers unknown until Puppet is there.
+	Missing error
+
+	options  config.Options
+	last     systemd.RuntimeFile
+	mistakes error // in the current file, if the last good one is used instead
+}
+
+// Load reads the configuration for a daemon that starts, or for the gate. If it has mistakes, the last good one is used:
+// a restart must not take a healthy master out. The error names the mistakes.
+//
+// The last good one is a copy that the daemon keeps in its runtime directory. Only these two read it: a command that
+// root runs must not take settings from a file that the daemon can write.
+func Load(o config.Options, environ []string) (*Start, error) {
+	s := &Start{options: o, last: systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(environ), Name: "last-good.yaml"}}
+	mistakes := s.load(o)
+	if mistakes == nil {
+		return s, nil
+	}
+	file := s.File
+	o.File = s.last.Path()
+	if s.last.Dir == "" || s.load(o) != nil { // the mistake may be in an environment variable
+		return nil, mistakes
+	}
+	s.File, s.mistakes = file, mistakes
+	return s, nil
+}
+
+// load reads the configuration. Missing Puppet files are not an error by themselves.
+// If there are mistakes too, the error names both.
+func (s *Start) load(o config.Options) error {
+	if s.Loaded, s.Missing = config.Load(o); s.Missing == nil {
+		return nil
+	}
+	if loaded, err := config.Check(o); err == nil {
+		s.Loaded = loaded
+		return nil
+	}
+	return s.Missing
+}
+
+// Listen returns a daemon that listens, and logs to out.
+func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
+	log := NewLogger(out, s.Config.Log)
+	for _, w := range s.Warnings {
+		log.Warn(w)
+	}
+	d := New(s.Config, s.File, ProgramVersion(), log)
+	d.from, d.Runtime, d.GateDir = s, s.last.Dir, "/run/pmcheck-gate"
+	passed, err := systemd.Listeners()
+	if err != nil {
+		return nil, err
+	}
+	d.Ports, d.Sockets = passed[systemd.HTTPSocket], passed[systemd.StatusSocket]
+	if err := d.Listen(ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.mistakes != nil:
+		log.Error("configuration not usable, the last good one is in use; correct the file, then reload", "error", s.mistakes)
+		d.noteConfigError(s.mistakes)
+	case s.Missing != nil:
+		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", s.Missing)
+	}
+	if s.mistakes == nil {
+		d.keep(s.Loaded)
+	}
+	log.Info("serving",
+		"version", d.Version,
+		"address", d.Address().String(),
+		"master", s.Config.Probe.Address,
+		"certname", s.Config.Probe.Certname,
+		"config", s.File)
+	return d, nil
+}
+
+// keep saves a copy of a configuration for a start while the file is broken.
+func (d *Daemon) keep(loaded *config.Loaded) {
+	if err := d.from.last.Write(loaded.Content); err != nil {
+		d.Log.Warn("cannot save a copy of this configuration for a restart with a broken file", "error", err)
+	}
+}
+
+// reload reads the configuration again, and uses it unless it has mistakes.
+func (d *Daemon) reload() error {
+	loaded, err := config.Load(d.from.options)
+	if err != nil {
+		return err
+	}
+	for _, w := range loaded.Warnings {
+		d.Log.Warn(w)
+	}
+	d.Reload(loaded.Config, loaded.File)
+	d.keep(loaded)
+	return nil
+}
+
+// noteConfigError puts into the status why a newer configuration is not in use.
+func (d *Daemon) noteConfigError(err error) {
+	status := *d.config.Load()
+	status.Error = err.Error()
+	d.config.Store(&status)
+	d.changes.note()
+}
+
+// NewLogger returns a logger with the configured level that writes text. If w is stderr and systemd
+// has connected that to the journal, the lines carry their level for it.
+func NewLogger(w io.Writer, c config.Log) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.Level)) // the configuration accepts slog's levels only
+	if w == os.Stderr && systemd.StderrIsJournal() {
+		return slog.New(systemd.NewJournalHandler(level))
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
