@@ -22,8 +22,8 @@ type Start struct {
 	mistakes error // in the current file, if the last good one is used instead
 }
 
-// Load reads the configuration for a daemon that starts, or for the gate. If it has mistakes, the last good one is used:
-// a restart must not take a healthy master out. The error names the mistakes.
+// Load reads the configuration for a daemon that starts, or for the gate. If it has mistakes, the last good one is
+// used: a restart must not take a healthy master out. The error names the mistakes.
 //
 // The last good one is a copy that the daemon keeps in its runtime directory. Only these two read it: a command that
 // root runs must not take settings from a file that the daemon can write.
