@@ -1,6 +1,15 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,7 +22,8 @@ func checkCommand(environ []string) *cli.Command {
 	return &cli.Command{
 		Name:  "check",
 		Usage: "probe the master once, now, and show what was found",
-		Description: "Asks the master itself, independently of the daemon and of holds.\n" +
+		Description: "Asks the master itself, independently of the daemon and of holds. For root it asks as the\n" +
+			"daemon's user, who must be able to read the files.\n" +
 			"Exit status: 0 healthy or busy, 1 not healthy, 2 usage or configuration.\n" +
 			"Example: sudo pmcheck check",
 		Flags:  []cli.Flag{configFlag()},
@@ -22,6 +32,9 @@ func checkCommand(environ []string) *cli.Command {
 }
 
 func runCheck(c *cli.Context, environ []string) error {
+	if err := becomeDaemon(c.App.ErrWriter, environ); err != nil {
+		return err
+	}
 	loaded, err := load(c, environ)
 	if err != nil {
 		return err
@@ -34,4 +47,25 @@ func runCheck(c *cli.Context, environ []string) error {
 		return statusOnly(exitFailure)
 	}
 	return nil
+}
+
+// becomeDaemon makes root the user of the daemon, if that is this host's: root reads files that the daemon
+// cannot.
+func becomeDaemon(w io.Writer, environ []string) error {
+	daemon, err := user.Lookup("pmcheck")
+	rehearsal := slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, "PMCHECK_HOLDS=") })
+	if os.Geteuid() != 0 || err != nil || rehearsal {
+		return nil
+	}
+	var ids []int // of the user, and of its groups
+	groups, err := daemon.GroupIds()
+	for _, text := range append([]string{daemon.Uid, daemon.Gid}, groups...) {
+		id, bad := strconv.Atoi(text)
+		ids, err = append(ids, id), cmp.Or(err, bad)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "asks as the daemon's user %s\n", daemon.Username)
+	return cmp.Or(syscall.Setgroups(ids[2:]), syscall.Setgid(ids[1]), syscall.Setuid(ids[0]))
 }

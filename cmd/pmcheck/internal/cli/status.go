@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -44,7 +46,7 @@ const statusTime = 5 * time.Second
 // showStatus shows the status of this host, or of the only one that is named.
 func showStatus(c *cli.Context, environ []string) error {
 	var client status.Client
-	var hint string
+	var settings config.Config
 	if hosts := c.StringSlice("host"); len(hosts) > 0 {
 		clients, err := remotes(hosts)
 		if err != nil {
@@ -52,16 +54,18 @@ func showStatus(c *cli.Context, environ []string) error {
 		}
 		client = clients[0]
 	} else {
-		settings, _ := loadAnyway(c, environ)
+		settings, _ = loadAnyway(c, environ)
 		client.Socket = settings.Socket
-		hint = "systemctl status pmcheck; the holds are in " + settings.Store().Persistent
 	}
 	ctx, cancel := context.WithTimeout(c.Context, statusTime)
 	defer cancel()
 	st, err := client.Status(ctx)
 	switch {
-	case errors.Is(err, status.ErrNoDaemon) || err != nil && client.URL != "":
-		return &exitError{exitNoDaemon, err, hint}
+	case errors.Is(err, status.ErrNoDaemon) && client.URL == "":
+		return &exitError{exitNoDaemon, err, portHint(settings.Listen) + "systemctl status pmcheck; the holds are in " +
+			settings.Store().Persistent}
+	case err != nil && client.URL != "":
+		return &exitError{status: exitNoDaemon, err: err}
 	case err != nil:
 		return err
 	}
@@ -70,6 +74,16 @@ func showStatus(c *cli.Context, environ []string) error {
 	}
 	err = output(c, st, func(w io.Writer) { show.Status(w, st) })
 	return errors.Join(err, statusOnly(statusExit(st)))
+}
+
+// portHint says if the port for balancers is taken while no daemon answers.
+func portHint(listen string) string {
+	connection, err := net.DialTimeout("tcp", listen, time.Second)
+	if err != nil {
+		return ""
+	}
+	connection.Close()
+	return "something else listens on " + listen + ": systemd for pmcheck, or the old xinetd check? ss -ltnp shows which; "
 }
 
 // showFleet shows the status of a pool: of these hosts and, with --fleet, of those in the configuration.

@@ -12,18 +12,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -32,7 +27,7 @@ const help = `Type what should happen to the stand-in, and Enter:
   starting  it reports starting        silent    it accepts connections, never answers
   error     it reports an error        stuck     it reports running, all JRubies are stuck
   denied    its auth.conf lacks the rule
-  drain, maint, ready   the mode that an operator wants; --force as in the commands
+  drain, maint, ready   the mode that an operator wants, at once
   quit
 `
 
@@ -81,14 +76,19 @@ In another terminal, the commands:
 
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.Serve(ctx) })
-	lines := typed(ctx, o.In)
-	group.Go(func() error {
-		defer quit()
-		return prompt(ctx, lines, o.Out, stage{master, loaded.Config.Store(), d.Status})
-	})
-	return group.Wait()
+	go func() { // reading cannot be interrupted, so this may outlive the demo, until the process ends
+		for lines := bufio.NewScanner(o.In); lines.Scan(); {
+			switch word := strings.TrimSpace(lines.Text()); word {
+			case "":
+			case "quit":
+				quit()
+				return
+			default:
+				fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), obey(word, master, loaded.Config.Store()))
+			}
+		}
+	}()
+	return d.Serve(ctx)
 }
 
 // untilHangup returns a context that also ends when the terminal is closed, unless
@@ -117,8 +117,8 @@ probe:
 disk: {paths: [%q]}
 # A stuck pool shows after 10 s here instead of two minutes.
 jruby: {stuck_after: 10s}
-# If this host has a unit for Puppet Server, it is not the stand-in's.
-checks: {unit: "off"}
+# The unit and the code of this host, if it has any, are not the stand-in's.
+checks: {unit: "off", code: "off"}
 `, listen, m.Address(),
 		m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
 	if err := os.WriteFile(path, text, 0o644); err != nil {
@@ -132,68 +132,18 @@ checks: {unit: "off"}
 	return loaded, err
 }
 
-// typed returns a channel that delivers the typed lines and is closed at the end of the
-// input. Reading cannot be interrupted, so the goroutine may outlive the demo, until the
-// process ends.
-func typed(ctx context.Context, r io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for scanner := bufio.NewScanner(r); scanner.Scan(); {
-			select {
-			case lines <- strings.TrimSpace(scanner.Text()):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return lines
-}
-
-// prompt runs the typed commands until quit or the end of ctx. At the end of the input,
-// as in the background, it only waits for ctx.
-func prompt(ctx context.Context, lines <-chan string, w io.Writer, s stage) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case line, more := <-lines:
-			switch {
-			case !more:
-				lines = nil
-			case line == "quit":
-				return nil
-			case line != "":
-				fmt.Fprintf(w, "%s  %s\n", time.Now().Format(time.TimeOnly), s.obey(line))
-			}
-		}
-	}
-}
-
-// stage is what the typed commands act on.
-type stage struct {
-	master *checktest.Master
-	store  *drain.Store
-	status func(now time.Time) status.Status
-}
-
 // obey runs a typed command and returns a line that describes the result.
-func (s stage) obey(line string) string {
+func obey(word string, master *checktest.Master, holds *drain.Store) string {
 	var err error
-	word, forced := strings.CutSuffix(line, " --force")
-	switch {
-	case word == "drain", word == "maint":
-		err = s.hold(drain.Mode(word), forced)
-	case forced:
-		return unknown(line)
-	case word == "ready":
-		if _, err = s.store.Lift(drain.Operator, ""); errors.Is(err, drain.ErrNotFound) {
-			err = nil
-		}
-	case slices.Contains([]string{"running", "starting", "error", "stopped", "denied", "silent", "stuck"}, word):
-		err = s.master.Set(checktest.State(word))
+	switch word {
+	case "drain", "maint":
+		_, err = holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Mode(word), Reason: "demo"})
+	case "ready":
+		_, err = holds.LiftAll()
+	case "running", "starting", "error", "stopped", "denied", "silent", "stuck":
+		err = master.Set(checktest.State(word))
 	default:
-		return unknown(line)
+		return fmt.Sprintf("unknown demo command %q.\n%s", word, strings.TrimRight(help, "\n"))
 	}
 	switch {
 	case err != nil:
@@ -201,18 +151,5 @@ func (s stage) obey(line string) string {
 	case word == "stuck":
 		return "now stuck: busy at first, 503 after about 10 s"
 	}
-	return "now " + line
-}
-
-// hold sets a hold. Like the commands, it refuses to drain the last server.
-func (s stage) hold(mode drain.Mode, forced bool) error {
-	if last := leave.LastServer(s.status(time.Now()), "", mode); len(last) > 0 && !forced {
-		return fmt.Errorf("%s; insist with %s --force", last[0].Alone().Text, mode)
-	}
-	_, err := s.store.Put(drain.Hold{Holder: drain.Operator, Mode: mode, Reason: "demo"})
-	return err
-}
-
-func unknown(line string) string {
-	return fmt.Sprintf("unknown demo command %q.\n%s", line, strings.TrimRight(help, "\n"))
+	return "now " + word
 }

@@ -23,10 +23,10 @@ func TestStatusWrapsAtWords(t *testing.T) {
 		Time:     now,
 		Started:  now.Add(-time.Hour),
 		Services: []status.ServiceStatus{{
-			Name:    "server",
-			Mode:    drain.Ready,
-			Answer:  status.Answer{Code: 503},
-			Hint:    "systemctl start puppetserver",
+			Name:   "server",
+			Mode:   drain.Ready,
+			Answer: status.Answer{Code: 503},
+			Hint:   "systemctl start puppetserver",
 			Verdict: check.Verdict{
 				Health: check.Unhealthy,
 				Reason: check.UnitStopped,
