@@ -39,8 +39,8 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 		case Healthy(st, began):
 			return nil, nil
 		}
-		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleAnswer, "", "held until the master serves: %s: %s",
-			server.Verdict.Health, server.Verdict.Reason)}, nil
+		return obstacle(balancer.ObstacleAnswer, "held until the master serves: %s: %s",
+			server.Verdict.Health, server.Verdict.Reason), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the hold stays: %w", err)

@@ -137,10 +137,10 @@ func Misses(others []Witness) (list []status.Obstacle, silent []string) {
 	switch {
 	case serving > 0 || len(list) > 0:
 	case expected || len(silent) > 0:
-		list = append(list, balancer.NewObstacle(balancer.ObstacleTurn, "", "no other master of the fleet has served for %s",
-			text.Duration(servesFor)))
+		list = append(list, obstacle(balancer.ObstacleTurn, "no other master of the fleet has served for %s",
+			text.Duration(servesFor))...)
 	case len(others) > 0:
-		list = append(list, balancer.NewObstacle(balancer.ObstacleLast, "", "no other master of the fleet serves"))
+		list = append(list, obstacle(balancer.ObstacleLast, "no other master of the fleet serves")...)
 	}
 	return list, silent
 }

@@ -258,7 +258,7 @@ func (d *departure) slot(ctx context.Context) (counts bool, err error) {
 			return nil, err
 		}
 		pause(ctx, claimEvery)
-		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "", "%s", err)}, nil
+		return obstacle(balancer.ObstacleBudget, "%s", err), nil
 	})
 	switch {
 	case errors.Is(err, budget.ErrUnreachable) && (d.Stop != nil || d.Force):
@@ -293,7 +293,7 @@ func (d *departure) witnessed(ctx context.Context) error {
 			return nil, nil
 		case len(list) == 0:
 			again *= time.Duration(place % turns)
-			list = []status.Obstacle{balancer.NewObstacle(balancer.ObstacleTurn, "", "asks the fleet again in %s", again)}
+			list = obstacle(balancer.ObstacleTurn, "asks the fleet again in %s", again)
 			paused = true
 		default:
 			paused = false

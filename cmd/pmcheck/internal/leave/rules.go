@@ -7,6 +7,7 @@
 package leave
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -66,7 +67,7 @@ func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle)
 	case !v.Serves():
 		list = append(list, balancer.NewObstacle(balancer.ObstacleAnswer, path, "%s is %s", path, why))
 	case v.Name == monitor.Server && s.Gate.Runs(s.Time) && s.Gate.Closed:
-		list = append(list, balancer.NewObstacle(balancer.ObstacleGate, "", "the gate is still closed: %s", s.Gate.Reason))
+		list = append(list, obstacle(balancer.ObstacleGate, "the gate is still closed: %s", s.Gate.Reason)...)
 		fallthrough
 	default:
 		list = append(list, unheard(s)...)
@@ -83,8 +84,9 @@ func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle)
 func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 	held := v.Mode != drain.Ready
 	for _, b := range s.Balancers {
+		gated := b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
 		alone := v.Leaving != drain.Firm && b.View != nil && b.View.Steps == 0 && !b.Pooled()
-		if b.Service != v.Name || !b.Counts() || held && (b.Hides(v.Mode) || gated(s, b) || alone) {
+		if b.Service != v.Name || !b.Counts() || held && (b.Hides(v.Mode) || gated || alone) {
 			continue
 		}
 		kind, why := balancer.ObstacleKind(""), ""
@@ -125,8 +127,7 @@ func unheard(s status.Status) []status.Obstacle {
 	if heard(s) || age >= youngFor {
 		return nil
 	}
-	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleUnseen, "",
-		"the daemon has run for %s, and no balancer has asked yet", text.Age(age))}
+	return obstacle(balancer.ObstacleUnseen, "the daemon has run for %s, and no balancer has asked yet", text.Age(age))
 }
 
 // Unheard reports whether no balancer has asked this master for as long as agents run, as far as a daemon
@@ -154,13 +155,13 @@ func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection)
 				"%s for %.0f s", loan.Request, loan.Seconds))
 		}
 		if n := len(pool.Waiting); n > 0 {
-			list = append(list, balancer.NewObstacle(balancer.ObstacleRequest, "", "%d requests wait", n))
+			list = append(list, obstacle(balancer.ObstacleRequest, "%d requests wait", n)...)
 		}
 	case s.Probe.Reason == check.Refused: // a server that refuses connections has no requests
 		return list
 	default:
-		list = append(list, balancer.NewObstacle(balancer.ObstacleUnknown, "",
-			"the JRubies have not been counted since the hold changed"))
+		list = append(list, obstacle(balancer.ObstacleUnknown,
+			"the JRubies have not been counted since the hold changed")...)
 	}
 	return append(list, inUse(s, connections, counted)...)
 }
@@ -199,27 +200,17 @@ func connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Dur
 	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleConnection, from, "%s", line)}
 }
 
-// gated reports whether the gate refuses what a balancer still sends. The gate never refuses the
-// addresses of this host.
-func gated(s status.Status, b status.Balancer) bool {
-	return b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
-}
-
 // gateOpen returns an obstacle if the gate of a held master is open: agents that no balancer sends
 // elsewhere still come.
 func gateOpen(s status.Status, since time.Time) []status.Obstacle {
-	why := ""
+	looked := s.Gate.Runs(s.Time) && s.Gate.Looked.After(since)
 	switch {
-	case !s.Gate.Runs(s.Time) || s.Gate.Closed && s.Gate.Looked.After(since):
+	case !s.Gate.Runs(s.Time) || looked && s.Gate.Closed:
 		return nil
-	case !s.Gate.Looked.After(since):
-		why = "the gate has not looked since the hold changed"
-	case s.Gate.Error != "":
-		why = "the gate cannot close: " + s.Gate.Error
-	default:
-		why = "the gate is open: " + s.Gate.Reason
+	case !looked:
+		return obstacle(balancer.ObstacleGate, "the gate has not looked since the hold changed")
 	}
-	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleGate, "", "%s", why)}
+	return obstacle(balancer.ObstacleGate, "the gate is open: %s", cmp.Or(s.Gate.Error, s.Gate.Reason))
 }
 
 // Unattended returns what may still send agents to a held master, or be at work on it, for a daemon whose last
@@ -233,8 +224,7 @@ func Unattended(s status.Status, connections []tcp.Connection, lost time.Duratio
 		}
 	}
 	if wait := balancer.TellTimes*slowest - lost; wait >= 0 {
-		list = append(list, balancer.NewObstacle(balancer.ObstacleUntold, "",
-			"no daemon answers, so balancers may still send for %s", text.Age(wait)))
+		list = obstacle(balancer.ObstacleUntold, "no daemon answers, so balancers may still send for %s", text.Age(wait))
 	}
 	return append(list, connected(connections, nil, forever)...)
 }

@@ -59,18 +59,11 @@ func SlotBack(s status.Status) bool {
 // answer keeps no master from being in service.
 func slotKept(s status.Status) []status.Obstacle {
 	server, _ := s.Service(monitor.Server)
-	why := ""
-	switch {
-	case s.Budget == nil || !s.Budget.Reachable:
-		return nil
-	case s.Budget.Held:
-		why = "its slot in the budget is free once it has been back for " + text.Duration(budget.Settle)
-	case !s.Budget.Asked.After(server.ModeSince):
-		why = "the budget has not been asked since the hold was lifted"
-	default:
+	if s.Budget == nil || !s.Budget.Reachable || !s.Budget.Held && s.Budget.Asked.After(server.ModeSince) {
 		return nil
 	}
-	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "", "%s", why)}
+	return obstacle(balancer.ObstacleBudget, "its slot in the budget is free once it has been back for %s",
+		text.Duration(budget.Settle))
 }
 
 // OverBudget returns the masters that keep this one from leaving because they use up the budget. The
@@ -80,7 +73,7 @@ func OverBudget(s status.Status, service string) (list []status.Obstacle) {
 	case s.Budget == nil || !Budgeted(service) || s.Budget.Held:
 		return nil
 	case !s.Budget.Reachable:
-		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleBudget, "", "%s", s.Budget.Error)}
+		return obstacle(balancer.ObstacleBudget, "%s", s.Budget.Error)
 	case s.Budget.Out < s.Budget.Allowed:
 		return nil
 	}

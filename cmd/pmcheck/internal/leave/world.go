@@ -87,9 +87,12 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func unknown(err error) []status.Obstacle {
-	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleUnknown, "", "%s", err)}
+// obstacle returns a list of one.
+func obstacle(kind balancer.ObstacleKind, format string, args ...any) []status.Obstacle {
+	return []status.Obstacle{balancer.NewObstacle(kind, "", format, args...)}
 }
+
+func unknown(err error) []status.Obstacle { return obstacle(balancer.ObstacleUnknown, "%s", err) }
 
 // errGone says that a hold is no longer the one that was set.
 var errGone = errors.New("the hold was lifted or replaced meanwhile, or has ended")
