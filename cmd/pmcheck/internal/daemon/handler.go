@@ -30,12 +30,10 @@ func (d *Daemon) handler(trusted bool) http.Handler { return &handler{d, trusted
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header["Via"] != nil { // a cache is on the way
-		w.Header()["Cache-Control"] = []string{"no-store"}
+	if r.Header.Get("Via") != "" { // a cache is on the way
+		w.Header().Set("Cache-Control", "no-store")
 	}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-	default:
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
 		line(w, http.StatusMethodNotAllowed, "method not allowed")
 		return
@@ -50,7 +48,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/metrics":
 		h.metrics.ServeHTTP(w, r)
 	default:
-		h.check(w, r, path[min(1, len(path)):])
+		h.check(w, r, strings.TrimPrefix(path, "/"))
 	}
 }
 
@@ -58,12 +56,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	s := h.monitor.State()
 	service, known := s.Service(name)
-	if !known {
-		// Not 404, which some balancers take for an orderly drain.
-		h.answer(w, r, http.StatusBadRequest, "unknown path")
-		return
-	}
 	codes, problem := answer.ParseCodes(r.URL.RawQuery)
+	if !known {
+		problem = "unknown path" // not 404, which some balancers take for an orderly drain
+	}
 	if problem != "" {
 		h.answer(w, r, http.StatusBadRequest, problem)
 		return
@@ -73,7 +69,10 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	decide := func(spare bool) answer.Answer {
 		return answer.Decide(mode, service.Verdict.At(now), codes, spare)
 	}
-	if wantsPage(r) && h.mayReadStatus(r) && h.servePage(w, decide(true).Code, now) {
+	if wantsPage(r) && h.mayReadStatus(r) { // a browser is not counted or remembered as a balancer
+		if err := h.page.Write(w, decide(true).Code, h.Status(now), h.history.Last(now)); err != nil {
+			line(w, http.StatusInternalServerError, "cannot render the page: "+err.Error())
+		}
 		return
 	}
 	a, delay := decide(true), time.Duration(0)
@@ -90,7 +89,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	time.Sleep(delay)
 	_, since := s.Serving(service, now)
-	w.Header()["Last-Modified"] = []string{since.UTC().Format(http.TimeFormat)}
+	w.Header().Set("Last-Modified", since.UTC().Format(http.TimeFormat))
 	h.answer(w, r, a.Code, a.Body)
 }
 
@@ -113,16 +112,15 @@ func (h *handler) client(r *http.Request) metrics.Client {
 // isBalancer reports whether a client may be a balancer: not one of the unix socket, and not another
 // master that asks on its way out.
 func (h *handler) isBalancer(r *http.Request) bool {
-	agent := r.Header["User-Agent"]
-	return !h.trusted && h.believed(remote(r)) && !(len(agent) > 0 && agent[0] == status.FleetAgent)
+	return !h.trusted && h.believed(remote(r)) && r.Header.Get("User-Agent") != status.FleetAgent
 }
 
 func (h *handler) live(w http.ResponseWriter) {
-	if h.monitor.State().Live(time.Now()) {
-		line(w, http.StatusOK, "live")
+	if !h.monitor.State().Live(time.Now()) {
+		line(w, http.StatusServiceUnavailable, "the probe loop has stopped")
 		return
 	}
-	line(w, http.StatusServiceUnavailable, "the probe loop has stopped")
+	line(w, http.StatusOK, "live")
 }
 
 // serveStatus answers with the status. On the unix socket, it first waits until the
@@ -144,49 +142,27 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 	}
 	data, err := json.MarshalIndent(h.Status(time.Now()), "", "  ")
 	if err != nil {
-		h.Log.Error("cannot encode the status", "error", err)
-		line(w, http.StatusInternalServerError, "status cannot be shown")
+		line(w, http.StatusInternalServerError, "cannot encode the status: "+err.Error())
 		return
 	}
-	w.Header()["Content-Type"] = []string{"application/json"}
-	w.Header()["Cache-Control"] = []string{"no-store"}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
 	w.Write(append(data, '\n'))
-}
-
-// servePage shows a browser what a balancer would be told, with everything
-// behind it, and reports whether that worked. A browser is not counted or
-// remembered as a balancer.
-func (h *handler) servePage(w http.ResponseWriter, code int, now time.Time) bool {
-	if err := h.page.Write(w, code, h.Status(now), h.history.Last(now)); err != nil {
-		h.Log.Error("cannot render the page", "error", err)
-		return false
-	}
-	return true
 }
 
 // wantsPage reports whether a browser asks. A client that sends HAProxy's view is not a
 // browser, whatever else it sends.
 func wantsPage(r *http.Request) bool {
-	accept := r.Header["Accept"]
-	return len(accept) > 0 && strings.Contains(accept[0], "text/html") &&
+	return strings.Contains(r.Header.Get("Accept"), "text/html") &&
 		r.URL.Path == "/" && r.Method != http.MethodOptions && view(r) == ""
 }
 
-// view returns what HAProxy says of this master; empty if nothing. The name of the header is in
-// its canonical form, which Header.Get would make anew for each answer.
-func view(r *http.Request) string {
-	if said := r.Header[balancer.StateHeader]; len(said) > 0 {
-		return said[0]
-	}
-	return ""
-}
+// view returns what HAProxy says of this master; empty if nothing.
+func view(r *http.Request) string { return r.Header.Get(balancer.StateHeader) }
 
 func (h *handler) mayReadStatus(r *http.Request) bool {
-	if h.trusted {
-		return true
-	}
 	addr := remote(r)
-	return addr.IsLoopback() || contains(h.settings.Load().StatusAllow, addr)
+	return h.trusted || addr.IsLoopback() || contains(h.settings.Load().StatusAllow, addr)
 }
 
 // remote returns the address of a client, which is not valid on the unix socket.
