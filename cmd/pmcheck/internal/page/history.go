@@ -28,6 +28,10 @@ func sampleOf(pool *check.Pool) Sample {
 	return Sample{pool.Size, len(pool.Borrowed), len(pool.Waiting)}
 }
 
+func (s Sample) max(o Sample) Sample {
+	return Sample{max(s.Size, o.Size), max(s.Working, o.Working), max(s.Waiting, o.Waiting)}
+}
+
 // History remembers the JRuby pool of the last hour. It is safe for concurrent use.
 type History struct {
 	start time.Time
@@ -56,9 +60,7 @@ func (h *History) Note(now time.Time, pool *check.Pool) {
 	if at.step != step {
 		at.step, at.Sample = step, Sample{}
 	}
-	at.Size = max(at.Size, seen.Size)
-	at.Working = max(at.Working, seen.Working)
-	at.Waiting = max(at.Waiting, seen.Waiting)
+	at.Sample = at.Sample.max(seen)
 }
 
 // Last returns the samples of the last hour, oldest first. Their number is always the same.

@@ -1,5 +1,6 @@
-// Package page shows a Status in a browser: what balancers are told and why, who asks, the holds,
-// the JRubies of the last hour, and whether the master may be restarted now.
+// Package page shows a Status in a browser: what balancers are told, why and since when, whether the
+// master may be restarted now; and below that the holds, the balancers, the JRubies of the last hour,
+// the certificates and the checks.
 package page
 
 import (
@@ -31,14 +32,14 @@ type Page struct{ parsed func() *template.Template }
 // New returns a page. Its template is parsed with the first request.
 func New() *Page {
 	return &Page{parsed: sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML))
+		return template.Must(template.New("page").Parse(pageHTML))
 	})}
 }
 
 // Write answers a request with the page and a status code. samples are the last hour,
 // oldest first; Write changes the last one. If Write returns an error, it has written nothing.
 func (p *Page) Write(w http.ResponseWriter, code int, s status.Status, samples []Sample) error {
-	v := newPageView(s, samples)
+	v := newView(s, samples)
 	var body bytes.Buffer
 	if err := p.parsed().Execute(&body, v); err != nil {
 		return err
@@ -56,8 +57,8 @@ func (p *Page) Write(w http.ResponseWriter, code int, s status.Status, samples [
 	return nil
 }
 
-// pageView is what the template shows.
-type pageView struct {
+// view is what the template shows. Its methods are the template's functions.
+type view struct {
 	status.Status
 	Server   status.ServiceStatus // the master itself
 	Tone     string               // good, note, held, bad or lost
@@ -65,50 +66,47 @@ type pageView struct {
 	Meaning  string   // the headline, in a sentence
 	May      string   // whether the master may be restarted now; empty where the headline is enough
 	Because  []string // what is in the way
-	Told     []told
-	Asked    bool // balancers got the answers in Told; otherwise one would get them
-	Icon     template.URL
 	Nonce    string
-	Checks   []status.CheckStatus // the probe is the first
-	Counted  time.Time            // when the JRubies were counted
+	Counted  time.Time // when the JRubies were counted
 	JRubies  plot
 	Loans    []check.Loan // the oldest at work
 }
 
-func newPageView(s status.Status, samples []Sample) *pageView {
-	v := &pageView{Status: s, Server: s.Services[0], Nonce: rand.Text()}
-	v.Tone, v.Headline, v.Meaning = conclusion(v.Server)
-	v.Icon = icon(v.Tone)
+func newView(s status.Status, samples []Sample) *view {
+	v := &view{Status: s, Server: s.Services[0], Nonce: rand.Text()}
+	v.Tone, v.Headline, v.Meaning = conclusion(s)
 	may, obstacles := v.Server.MayRestart()
 	v.May, v.Because = may, balancer.Texts(obstacles, 5)
-	v.Told = toldOf(v.Server.Name, s.Balancers)
-	if v.Asked = len(v.Told) > 0; !v.Asked {
-		v.Told = []told{{Code: v.Server.Answer.Code, Body: v.Server.Answer.Body}}
-	}
-	v.Checks = append([]status.CheckStatus{probeRow(v.Server.Verdict, s.Probe)}, v.Server.Checks...)
 	pool, counted := v.Server.Pool()
 	v.JRubies, v.Counted = newPlot(samples, sampleOf(pool)), counted
 	if pool != nil {
-		loans := slices.SortedStableFunc(slices.Values(pool.Borrowed), func(a, b check.Loan) int {
+		v.Loans = slices.SortedStableFunc(slices.Values(pool.Borrowed), func(a, b check.Loan) int {
 			return cmp.Compare(b.Seconds, a.Seconds)
 		})
-		v.Loans = loans[:min(3, len(loans))]
+		v.Loans = v.Loans[:min(3, len(v.Loans))]
 	}
 	return v
 }
 
-// conclusion describes the state of a service: a tone, a headline, a sentence.
-func conclusion(s status.ServiceStatus) (tone, headline, meaning string) {
+// conclusion describes the state of the master: a tone, a headline, a sentence.
+func conclusion(s status.Status) (tone, headline, meaning string) {
+	server := s.Services[0]
+	by := "Held by " + strings.Join(s.Holders(server), ", ") + ": "
 	switch {
-	case s.Mode == drain.Ready:
-	case s.Leaving != drain.Firm:
-		return "held", "Leaving: " + string(s.Mode), "Balancers that can do without it are told to send no new agents."
-	case s.Mode == drain.Drain:
-		return "held", "Out of service: drain", "Balancers are told to send no new agents; agent runs in progress finish."
+	case server.Mode == drain.Ready:
+	case server.Leaving != drain.Firm:
+		return "held", "Leaving: " + string(server.Mode),
+			by + "balancers that can do without it are told to send no new agents."
+	case server.Mode == drain.Drain:
+		return "held", "Out of service: drain",
+			by + "balancers are told to send no new agents; agent runs in progress finish."
 	default:
-		return "held", "Out of service: maint", "Balancers are told to send no agents at all."
+		return "held", "Out of service: maint", by + "balancers are told to send no agents at all."
 	}
-	switch s.Verdict.Health {
+	if server.Serves() && len(s.Balancers) == 0 && len(s.Silent)+len(s.Refused.From) > 0 {
+		return "note", "In service, but no balancer asks", "Whether agents reach it is not known: see the warnings."
+	}
+	switch server.Verdict.Health {
 	case check.Healthy:
 		return "good", "In service", "Balancers are told to send agents."
 	case check.Busy:
@@ -122,98 +120,47 @@ func conclusion(s status.ServiceStatus) (tone, headline, meaning string) {
 		"It is not known whether agents would be served; balancers are told to send none."
 }
 
-// icon returns the icon of the tab. Tones differ by shape as well as by colour.
-func icon(tone string) template.URL {
-	drawing := map[string]struct{ color, sign string }{
-		"good": {"1a7f4b", "M4 8.5l3 3 5-6.5"},
-		"note": {"b7791f", "M8 3.5v6m0 2v1.5"},
-		"held": {"2f5fb3", "M6 4.5v7m4-7v7"},
-		"bad":  {"c0362c", "M5 5l6 6m0-6l-6 6"},
-		"lost": {"6b7280", "M6 6a2 2 0 1 1 2 2.5V10m0 2v1"},
-	}[tone]
-	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" +
-		"%3Crect width='16' height='16' rx='4' fill='%23" + drawing.color + "'/%3E%3Cpath d='" + drawing.sign +
-		"' fill='none' stroke='%23fff' stroke-width='2'/%3E%3C/svg%3E")
-}
-
-// told is an answer and the balancers that got it last.
-type told struct {
-	Code int
-	Body string
-	By   []string
-}
-
-// toldOf groups the balancers of a service by what they were told last.
-func toldOf(service string, balancers []status.Balancer) (list []told) {
-	for _, b := range balancers {
-		if b.Service != service || !b.Counts() {
-			continue
-		}
-		code, body := b.Answer.Code, b.Answer.Body
-		at := slices.IndexFunc(list, func(t told) bool { return t.Code == code && t.Body == body })
-		if at < 0 {
-			at, list = len(list), append(list, told{Code: code, Body: body})
-		}
-		list[at].By = append(list[at].By, b.Label())
+// Ago returns how long ago a time was.
+func (v *view) Ago(t time.Time) string {
+	if t.IsZero() {
+		return "never"
 	}
-	return list
+	return v.For(t) + " ago"
 }
 
-// probeRow returns the probe as a row of the table of checks.
-func probeRow(v check.Verdict, p status.ProbeStatus) status.CheckStatus {
-	row := status.CheckStatus{Finding: check.Finding{
-		Check:    check.CheckProbe,
-		Severity: check.Eject,
-		State:    check.StateNone,
-		Checked:  p.Asked,
-		Reason:   p.Reason,
-		Detail:   p.Fault,
-	}}
-	if p.Count == 0 {
-		return row
+// For returns how long something has lasted.
+func (v *view) For(since time.Time) string { return text.Age(v.Time.Sub(since)) }
+
+// Clock returns a time in the local time zone.
+func (v *view) Clock(t time.Time) string { return text.Clock(t) }
+
+// Age returns a number of seconds as a duration.
+func (v *view) Age(seconds float64) string { return text.Age(status.Seconds(seconds)) }
+
+// Took returns how long the probe took.
+func (v *view) Took() string { return text.Latency(status.Seconds(v.Probe.Took)) }
+
+// When returns how far away a time is, and the time.
+func (v *view) When(t time.Time) string {
+	if left := t.Sub(v.Time); left > 0 {
+		return "in " + text.Age(left) + " (" + text.Clock(t) + ")"
 	}
-	row.Value = "took " + text.Latency(status.Seconds(p.Took))
-	switch {
-	case v.Reason == check.Stale: // the result has expired
-	case p.Reason == "":
-		row.State = check.StateOK
-	default:
-		row.State, row.Hint = check.StateBad, p.Reason.Hint()
-	}
-	return row
+	return v.Ago(t) + " (" + text.Clock(t) + ")"
 }
 
-// pageFuncs returns the functions of the template.
-func pageFuncs() template.FuncMap {
-	return template.FuncMap{
-		"ago":       func(t, now time.Time) string { return text.Age(now.Sub(t)) + " ago" },
-		"lasted":    func(t, now time.Time) string { return text.Age(now.Sub(t)) },
-		"clock":     text.Clock,
-		"ending":    ending,
-		"join":      func(list []string) string { return strings.Join(list, ", ") },
-		"timeofday": func(t time.Time) string { return t.Local().Format("15:04:05 MST") },
-		"rfc3339":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"seconds":   func(s float64) string { return text.Age(status.Seconds(s)) },
-		"tone":      func(s status.ServiceStatus) string { tone, _, _ := conclusion(s); return tone },
-		"mood":      mood,
-	}
-}
-
-// ending returns when a hold ends.
-func ending(h drain.Hold, now time.Time) string {
-	switch {
-	case h.Until.After(now):
-		return "ends in " + text.Age(h.Until.Sub(now)) + " (" + text.Clock(h.Until) + ")"
-	case h.UntilReboot && h.Until.IsZero():
-		return "ends with the next reboot"
-	case h.Until.IsZero():
-		return "no end"
-	}
-	return "has ended"
-}
-
-// mood returns the color, as a class of the style sheet, of a check's state.
-func mood(s check.State) string {
+// Mood returns the colour, as a class of the style sheet, of a check's state.
+func (v *view) Mood(s check.State) string {
 	tones := map[check.State]string{check.StateOK: "good", check.StateWarn: "note", check.StateBad: "bad"}
 	return cmp.Or(tones[s], "lost")
+}
+
+// Expires returns the colour of a certificate or CRL.
+func (v *view) Expires(e status.Expiry) string {
+	switch left := e.Until.Sub(v.Time); {
+	case left <= 0:
+		return "bad"
+	case left < check.ExpiryMargin(check.ExpiryWarn, e.From, e.Until):
+		return "note"
+	}
+	return "good"
 }

@@ -1,13 +1,18 @@
 package page_test
 
 import (
+	"html"
 	"net/http/httptest"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -23,8 +28,35 @@ func render(t testing.TB, s status.Status, samples []page.Sample) string {
 	return w.Body.String()
 }
 
-func TestPageTitleSaysTheState(t *testing.T) {
-	tests := []struct {
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// section returns the text of the section that an element labels, one space between words.
+func section(t testing.TB, page, label string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(page, `aria-labelledby="`+label+`"`)
+	if !found {
+		t.Fatalf("no section %s", label)
+	}
+	text, _, _ := strings.Cut(rest[strings.Index(rest, ">")+1:], "</section>")
+	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(text, " "))), " ")
+}
+
+// master returns the status of a master in a mode, with a verdict.
+func master(mode drain.Mode, h check.Health) status.Status {
+	code := 503
+	if mode == drain.Ready && h.Serves() {
+		code = 200
+	}
+	return status.Status{Certname: "m1", Services: []status.ServiceStatus{{
+		Name:    "server",
+		Mode:    mode,
+		Verdict: check.Verdict{Health: h},
+		Answer:  status.Answer{Code: code, Body: "told"},
+	}}}
+}
+
+func TestTitleSaysTheState(t *testing.T) {
+	for _, tt := range []struct {
 		mode   drain.Mode
 		health check.Health
 		want   string
@@ -38,21 +70,97 @@ func TestPageTitleSaysTheState(t *testing.T) {
 		{drain.Drain, check.Healthy, "Out of service: drain"},
 		{drain.Maint, check.Unhealthy, "Out of service: maint"},
 		{"", check.Healthy, "Out of service: maint"},
+	} {
+		page := render(t, master(tt.mode, tt.health), nil)
+		for _, want := range []string{"<title>" + tt.want + " · m1</title>", `<h1 id="headline">` + tt.want + "</h1>"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s, %s: no %s", tt.mode, tt.health, want)
+			}
+		}
+	}
+}
+
+func TestSectionsSayWhatIsTrue(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
+	lb1 := netip.MustParseAddr("192.0.2.5")
+	obstacles := func(kind balancer.ObstacleKind, texts ...string) (list []status.Obstacle) {
+		for _, text := range texts {
+			list = append(list, status.Obstacle{Kind: kind, Text: text})
+		}
+		return list
+	}
+	tests := []struct {
+		name    string
+		mode    drain.Mode
+		health  check.Health
+		change  func(s *status.Status, v *status.ServiceStatus)
+		section string
+		want    string
+	}{
+		{"idle", drain.Drain, check.Healthy, nil, "headline", "Idle: it may be restarted now."},
+		{"a balancer sends", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
+			v.Obstacles = obstacles(balancer.ObstacleSending, "a", "b", "c", "d", "e", "f", "g")
+		}, "headline", "Not idle yet: do not restart it. a b c d e and 2 more"},
+		{"leaving", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
+			v.Leaving, v.Keeps = drain.LeavingInTurn, obstacles(balancer.ObstacleTurn, "lb1 misses a server")
+		}, "headline", "It has not left yet: do not restart it. lb1 misses a server"},
+		{"the last server", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
+			v.Keeps = obstacles(balancer.ObstacleLast, "balancer lb1 has no other server")
+		}, "headline", "It must stay in service: balancer lb1 has no other server"},
+		{"a busy moment", drain.Ready, check.Busy, func(_ *status.Status, v *status.ServiceStatus) {
+			v.ServingSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)
+		}, "headline", "In service, busy For 3h , since"},
+		{"a wrong allow", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
+			s.Refused.From = []status.Refusal{{Source: lb1, Count: 9, Since: now}}
+			s.Warn()
+		}, "headline", "In service, but no balancer asks Whether agents reach it is not known: see the warnings. " +
+			"Drain it before a restart. Warning: 9 connections refused since 2026-11-20 12:00:00 from 192.0.2.5, which is"},
+		{"holds", drain.Drain, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
+			s.Holds = []status.HoldStatus{
+				{Hold: drain.Hold{Holder: "op", Mode: drain.Drain, Reason: "CHG-1", Until: now.Add(52 * time.Minute)}},
+				{Hold: drain.Hold{Holder: "guard", Service: "ca", Mode: drain.Maint, Leaving: drain.LeavingInTurn}},
+			}
+		}, "holds", "drain by op : CHG-1 ends in 52m (" + text.Clock(now.Add(52*time.Minute)) + ") " +
+			"maint, leaving by guard on ca no end"},
+		{"a budget", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
+			slot := status.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "<kernel>"}
+			s.Budget = &status.BudgetStatus{Pool: "puppet", Out: 1, Allowed: 1, Slots: []status.Slot{slot}}
+		}, "holds", "Budget of the pool puppet: 1 out, 1 allowed; the database does not answer " +
+			"puppet2 is out since 09:00 (alice: <kernel>)"},
+		{"a balancer that stopped", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
+			s.Silent = []status.Balancer{{Node: "lb1", Source: lb1, Seen: now.Add(-time.Hour)}}
+			s.Believed = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+		}, "balancers", "lb1 has stopped asking , 1h ago 192.0.2.5 Believed: balancers of 192.0.2.0/24."},
+		{"an expired CRL", drain.Ready, check.Unhealthy, func(s *status.Status, _ *status.ServiceStatus) {
+			s.Probe.CRLs = []check.CRL{{Issuer: "Puppet CA", Expires: now.Add(-time.Hour)}}
+		}, "certificates", "crl Puppet CA expiry 1h ago"},
+		{"another service", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
+			s.Services = append(s.Services, status.ServiceStatus{Name: "ca", Answer: status.Answer{Code: 404}})
+		}, "checks", "Service ca : 404"},
 	}
 	for _, tt := range tests {
-		t.Run(string(tt.mode)+" "+string(tt.health), func(t *testing.T) {
-			s := status.Status{Certname: "m1", Services: []status.ServiceStatus{{
-				Name:    "server",
-				Mode:    tt.mode,
-				Verdict: check.Verdict{Health: tt.health},
-			}}}
-			page := render(t, s, nil)
-			for _, want := range []string{"<title>" + tt.want + " · m1</title>", `<h1 id="headline">` + tt.want + "</h1>"} {
-				if !strings.Contains(page, want) {
-					t.Errorf("no %s", want)
-				}
+		t.Run(tt.name, func(t *testing.T) {
+			s := master(tt.mode, tt.health)
+			if s.Time = now; tt.change != nil {
+				tt.change(&s, &s.Services[0])
+			}
+			if got := section(t, render(t, s, nil), tt.section); !strings.Contains(got, tt.want) {
+				t.Errorf("%s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestNumbersOfJRubiesAgree(t *testing.T) {
+	s := master(drain.Drain, check.Healthy)
+	s.Services[0].Checks = []status.CheckStatus{{Finding: check.Finding{Pool: &check.Pool{Size: 4, Free: 4}}}}
+	html := render(t, s, []page.Sample{{Size: 4, Working: 3}, {Size: 4, Working: 4}}) // in the last ten seconds
+	got := section(t, html, "jrubies")
+	if !strings.HasPrefix(got, "JRubies 0 of 4 at work, 0 waiting") || !strings.Contains(got, "at most 3 at work") {
+		t.Errorf("%s", got)
+	}
+	if n := strings.Count(html, "it may be restarted"); n != 1 {
+		t.Errorf("the page says %d times whether it may be restarted", n)
 	}
 }
 

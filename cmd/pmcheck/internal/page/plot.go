@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -29,17 +28,19 @@ func newPlot(samples []Sample, now Sample) plot {
 	var most Sample
 	top := 1
 	for _, s := range samples {
-		most = Sample{max(most.Size, s.Size), max(most.Working, s.Working), max(most.Waiting, s.Waiting)}
+		most = most.max(s)
 		top = max(top, s.Size, s.Working+s.Waiting)
 	}
-	of := func(value func(Sample) int) func(Sample) float64 {
-		return func(s Sample) float64 { return float64(value(s)) / float64(top) }
+	var size, working, waiting strings.Builder
+	for i, s := range samples {
+		bar(&size, i, top, 0, s.Size)
+		bar(&working, i, top, 0, s.Working)
+		bar(&waiting, i, top, s.Working, s.Working+s.Waiting)
 	}
-	nothing, work := of(func(Sample) int { return 0 }), of(func(s Sample) int { return s.Working })
 	p := plot{Now: "not known", Shapes: []shape{
-		{"limit", area(samples, nothing, of(func(s Sample) int { return s.Size })), "JRubies"},
-		{"line", area(samples, nothing, work), "at work"},
-		{"wait", area(samples, work, of(func(s Sample) int { return s.Working + s.Waiting })), "requests that wait for one"},
+		{"size", size.String(), "JRubies"},
+		{"working", working.String(), "at work"},
+		{"waiting", waiting.String(), "requests that wait for one"},
 	}}
 	if now.Size > 0 {
 		p.Now = fmt.Sprintf("%d of %d at work, %d waiting", now.Working, now.Size, now.Waiting)
@@ -50,26 +51,10 @@ func newPlot(samples []Sample, now Sample) plot {
 	return p
 }
 
-// area draws the area between two heights from 0 to 1, in steps. Adjacent steps are one
-// outline: two would show a seam.
-func area(samples []Sample, bottom, top func(Sample) float64) string {
-	y := func(height float64) int { return plotHeight - int(math.Ceil(height*plotHeight)) } // small values stay visible
-	var b strings.Builder
-	for i := 0; i < len(samples); i++ {
-		begin, low := i, []int{}
-		for ; i < len(samples); i++ {
-			from, to := y(bottom(samples[i])), y(top(samples[i]))
-			if from <= to {
-				break
-			}
-			if low = append(low, from); i == begin {
-				fmt.Fprintf(&b, "M%d %d", i, from)
-			}
-			fmt.Fprintf(&b, "V%dh1", to)
-		}
-		for k := len(low) - 1; k >= 0; k-- {
-			fmt.Fprintf(&b, "V%dh-1", low[k])
-		}
+// bar draws a bar in step i between two numbers, if there is one; top is the number at the upper edge.
+func bar(b *strings.Builder, i, top, from, to int) {
+	y := func(n int) int { return plotHeight - (n*plotHeight+top-1)/top } // small numbers stay visible
+	if from < to {
+		fmt.Fprintf(b, "M%d %dV%dh1V%d", i, y(from), y(to), y(from))
 	}
-	return b.String()
 }

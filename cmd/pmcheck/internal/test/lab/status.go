@@ -3,13 +3,11 @@
 package lab
 
 import (
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 // The types of the daemon's status. The suites use these names, so that they do not import
@@ -26,7 +24,7 @@ type (
 	ConfigStatus  = status.ConfigStatus
 	HoldStatus    = status.HoldStatus
 	Obstacle      = balancer.Obstacle
-	ObstacleKind  = balancer.ObstacleKind
+	Refusal       = status.Refusal
 	View          = status.View
 	Sample        = page.Sample // of the history that the page draws
 	Page          = page.Page
@@ -34,20 +32,13 @@ type (
 
 // Names and texts that pmcheck uses.
 const (
-	ObstacleSending = balancer.ObstacleSending // a balancer still sends agents here
-	ObstacleLast    = balancer.ObstacleLast    // a balancer has no other server
-	ServerService   = monitor.Server           // the service that balancers for agents ask about
-	ServingBody     = answer.Serving           // the body of a 200 answer
+	ServerService   = monitor.Server // the service that balancers for agents ask about
+	ServingBody     = answer.Serving // the body of a 200 answer
 	ServingResponse = "200 " + ServingBody
 )
 
 // NewPage returns the status page.
 func NewPage() *Page { return page.New() }
-
-// Decide returns the answer to a balancer that chose no codes.
-func Decide(mode drain.Mode, v check.Verdict) Answer {
-	return answer.Decide(mode, v, answer.Codes{}, true)
-}
 
 // Finding returns the result of the named check of the first service, or the zero value if
 // the check is off.

@@ -74,20 +74,6 @@ func TestHistoryForgetsAfterAnHour(t *testing.T) {
 	}
 }
 
-func TestAreaIsOneOutline(t *testing.T) {
-	heights := []float64{0, 1, 0.5, 0, 0.001}
-	samples := make([]Sample, len(heights))
-	for i := range samples {
-		samples[i].Waiting = i
-	}
-	nothing := func(Sample) float64 { return 0 }
-	top := func(s Sample) float64 { return heights[s.Waiting] }
-	want := "M1 40V0h1V20h1V40h-1V40h-1" + "M4 40V39h1V40h-1"
-	if got := area(samples, nothing, top); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
 // The end of the plot is what the page says of now, not the most of the last ten seconds.
 func TestPlotSaysWhatItShows(t *testing.T) {
 	hour := make([]Sample, steps)
@@ -96,42 +82,33 @@ func TestPlotSaysWhatItShows(t *testing.T) {
 	}
 	hour[200] = Sample{Size: 4, Working: 2, Waiting: 6}
 	hour[steps-1] = Sample{Size: 4, Working: 4}
-	tests := []struct {
-		name    string
+	for _, tt := range []struct {
 		samples []Sample
 		now     Sample
 		want    string
 	}{
-		{"an hour", hour, Sample{4, 1, 0},
-			"1 of 4 at work, 0 waiting: In the last hour at most 2 at work, 6 waiting."},
-		{"idle", hour, Sample{4, 0, 0},
-			"0 of 4 at work, 0 waiting: In the last hour at most 2 at work, 6 waiting."},
-		{"silence", hour, Sample{}, "not known: In the last hour at most 2 at work, 6 waiting."},
-		{"nothing", nil, Sample{}, "not known: "},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			p := newPlot(tt.samples, tt.now)
-			if got := p.Now + ": " + p.Most; got != tt.want {
-				t.Errorf("%s\nwant %s", got, tt.want)
-			}
-			if len(tt.samples) > 0 && tt.samples[steps-1] != tt.now {
-				t.Errorf("the last step shows %+v, want %+v", tt.samples[steps-1], tt.now)
-			}
-		})
-	}
-}
-
-// TestEveryColourHasAKey: the key explains each colour of the plot.
-func TestEveryColourHasAKey(t *testing.T) {
-	said := map[string]string{}
-	for _, s := range newPlot(make([]Sample, steps), Sample{}).Shapes {
-		if s.Means == "" {
-			t.Errorf("%s is not explained", s.Class)
+		{hour, Sample{4, 1, 0}, "1 of 4 at work, 0 waiting: In the last hour at most 2 at work, 6 waiting."},
+		{hour, Sample{}, "not known: In the last hour at most 2 at work, 6 waiting."},
+		{nil, Sample{}, "not known: "},
+	} {
+		p := newPlot(tt.samples, tt.now)
+		if got := p.Now + ": " + p.Most; got != tt.want {
+			t.Errorf("%s\nwant %s", got, tt.want)
 		}
-		if other := said[s.Means]; other != "" {
-			t.Errorf("%s and %s mean %q", other, s.Class, s.Means)
+		if len(tt.samples) > 0 && tt.samples[steps-1] != tt.now {
+			t.Errorf("the last step shows %+v, want %+v", tt.samples[steps-1], tt.now)
 		}
-		said[s.Means] = s.Class
+	}
+	var drawn []string
+	for _, s := range newPlot([]Sample{{4, 1, 0}, {}, {Size: 4, Working: 4, Waiting: 4}, {}}, Sample{4, 0, 0}).Shapes {
+		drawn = append(drawn, s.Class+" "+s.D)
+	}
+	want := []string{
+		"size M0 40V20h1V40M2 40V20h1V40M3 40V20h1V40",
+		"working M0 40V35h1V40M2 40V20h1V40",
+		"waiting M2 20V0h1V20",
+	}
+	if diff := cmp.Diff(want, drawn); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
