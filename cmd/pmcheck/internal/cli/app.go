@@ -109,11 +109,15 @@ func (e *exitError) complain(w io.Writer) {
 	}
 }
 
+// environ returns the environment of a command.
+func environ(c *cli.Context) []string { return c.App.Metadata["environ"].([]string) }
+
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:                 "pmcheck",
 		Usage:                "tell a load balancer whether this Puppet Server should get agents",
 		Version:              daemon.ProgramVersion(),
+		Metadata:             map[string]any{"environ": environ},
 		Reader:               stdin,
 		Writer:               stdout,
 		ErrWriter:            stderr,
@@ -122,21 +126,21 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 		ExitErrHandler:       func(*cli.Context, error) {}, // Run handles errors
 		OnUsageError:         onUsageError,
 		Commands: []*cli.Command{
-			serveCommand(environ),
-			statusCommand(environ),
-			holdCommand(environ, drain.Drain, "take no new agents, finish those under way"),
-			holdCommand(environ, drain.Maint, "take no agents at all"),
-			readyCommand(environ),
-			waitCommand(environ),
-			withHoldCommand(environ),
-			budgetCommand(environ),
-			checkCommand(environ),
-			configCommand(environ),
+			serveCommand(),
+			statusCommand(),
+			holdCommand(drain.Drain, "take no new agents, finish those under way"),
+			holdCommand(drain.Maint, "take no agents at all"),
+			readyCommand(),
+			waitCommand(),
+			withHoldCommand(),
+			budgetCommand(),
+			checkCommand(),
+			configCommand(),
 			demoCommand(),
 			completionCommand(),
 			versionCommand(),
-			guardCommand(environ),
-			gateCommand(environ),
+			guardCommand(),
+			gateCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {

@@ -11,9 +11,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-func budgetCommand(environ []string) *cli.Command {
+func budgetCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "budget",
 		Usage: "list the masters of the pool that are out, by its budget",
@@ -22,33 +23,33 @@ func budgetCommand(environ []string) *cli.Command {
 			"Example: pmcheck budget free puppet2.example.com",
 		ArgsUsage: "[init [--print] | free MASTER]",
 		Flags:     []cli.Flag{configFlag()},
-		Action:    strict(withBudget(environ, listBudget)),
+		Action:    strict(withBudget(listBudget)),
 		Subcommands: []*cli.Command{{
 			Name:        "init",
 			Usage:       "create or update the tables and functions",
 			Description: "Example: pmcheck budget init --print | psql puppetdb",
 			Flags:       []cli.Flag{subConfigFlag(), &cli.BoolFlag{Name: "print", Usage: "print the SQL instead"}},
-			Action:      strict(withBudget(environ, initBudget)),
+			Action:      strict(withBudget(initBudget)),
 		}, {
 			Name:        "free",
 			Usage:       "end the slot of a master that will not come back",
 			Description: "Example: pmcheck budget free puppet2.example.com",
 			ArgsUsage:   "MASTER",
 			Flags:       []cli.Flag{subConfigFlag()},
-			Action:      strict(withBudget(environ, freeSlot), "MASTER"),
+			Action:      strict(withBudget(freeSlot), "MASTER"),
 		}},
 	}
 }
 
 // withBudget makes the action of a command that asks the database. Its error tells what an
 // administrator can do.
-func withBudget(environ []string, run func(*cli.Context, config.Config) error) cli.ActionFunc {
+func withBudget(run func(*cli.Context, config.Config) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.Bool("print") {
 			_, err := io.WriteString(c.App.Writer, budget.Schema())
 			return err
 		}
-		loaded, err := load(c, environ)
+		loaded, err := load(c)
 		if err != nil {
 			return err
 		}
@@ -67,7 +68,9 @@ func listBudget(c *cli.Context, settings config.Config) error {
 	if err != nil {
 		return err
 	}
-	show.Budget(c.App.Writer, settings.Budget, v)
+	b := &status.BudgetStatus{Pool: settings.Budget.Pool, Reachable: true}
+	b.Take(v)
+	show.Budget(c.App.Writer, b, v.Now)
 	return nil
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
-func checkCommand(environ []string) *cli.Command {
+func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "check",
 		Usage: "probe the master once, now, and show what was found",
@@ -27,15 +27,15 @@ func checkCommand(environ []string) *cli.Command {
 			"Exit status: 0 healthy or busy, 1 not healthy, 2 usage or configuration.\n" +
 			"Example: sudo pmcheck check",
 		Flags:  []cli.Flag{configFlag()},
-		Action: func(c *cli.Context) error { return runCheck(c, environ) },
+		Action: runCheck,
 	}
 }
 
-func runCheck(c *cli.Context, environ []string) error {
-	if err := becomeDaemon(c.App.ErrWriter, environ); err != nil {
+func runCheck(c *cli.Context) error {
+	if err := becomeDaemon(c.App.ErrWriter, environ(c)); err != nil {
 		return err
 	}
-	loaded, err := load(c, environ)
+	loaded, err := load(c)
 	if err != nil {
 		return err
 	}

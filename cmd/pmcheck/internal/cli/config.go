@@ -9,7 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
-func configCommand(environ []string) *cli.Command {
+func configCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "config",
 		Usage: "show the configuration in effect, and where each value comes from",
@@ -20,11 +20,11 @@ func configCommand(environ []string) *cli.Command {
 			&cli.StringFlag{Name: "check", Usage: "validate `FILE`, and print its mistakes only"},
 			&cli.BoolFlag{Name: "quiet", Usage: "print only the mistakes of the configuration in effect"},
 		},
-		Action: func(c *cli.Context) error { return showConfig(c, environ) },
+		Action: showConfig,
 	}
 }
 
-func showConfig(c *cli.Context, environ []string) error {
+func showConfig(c *cli.Context) error {
 	if c.IsSet("check") {
 		if c.String("check") == "" {
 			return usageError("--check needs the name of a file")
@@ -35,7 +35,7 @@ func showConfig(c *cli.Context, environ []string) error {
 		}
 		return nil
 	}
-	loaded, err := load(c, environ)
+	loaded, err := load(c)
 	if err != nil || c.Bool("quiet") {
 		return err
 	}

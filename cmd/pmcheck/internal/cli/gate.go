@@ -10,18 +10,18 @@ import (
 
 // gateCommand returns the command that pmcheck-gate.service runs. It is not meant for a
 // terminal.
-func gateCommand(environ []string) *cli.Command {
+func gateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "gate",
 		Hidden:    true,
 		Usage:     "refuse new connections to Puppet's port while this master is held",
 		ArgsUsage: "run|open",
 		Flags:     []cli.Flag{configFlag()},
-		Action:    func(c *cli.Context) error { return runGate(c, environ) },
+		Action:    runGate,
 	}
 }
 
-func runGate(c *cli.Context, environ []string) error {
+func runGate(c *cli.Context) error {
 	verb := c.Args().First()
 	if c.NArg() != 1 || verb != "run" && verb != "open" {
 		return usageError("gate takes run or open")
@@ -29,7 +29,7 @@ func runGate(c *cli.Context, environ []string) error {
 	if verb == "open" {
 		return gate.Open()
 	}
-	loaded, err := daemon.Load(options(c, environ), environ) // the gate keeps none
+	loaded, err := daemon.Load(options(c), environ(c)) // the gate keeps none
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}
@@ -37,6 +37,6 @@ func runGate(c *cli.Context, environ []string) error {
 	if loaded.Missing != nil {
 		log.Warn("Puppet's port is not known, so the default is used", "error", loaded.Missing)
 	}
-	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory(environ)}
+	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory(environ(c))}
 	return g.Run(c.Context)
 }

@@ -14,23 +14,23 @@ import (
 
 // guardCommand returns the command that pmcheck-guard@.service runs. It is not meant for
 // a terminal.
-func guardCommand(environ []string) *cli.Command {
+func guardCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "guard",
 		Hidden:    true,
 		Usage:     "take the master out before a service stops or reloads, return it after that",
 		ArgsUsage: "stop|start|reload|reloaded UNIT",
 		Flags:     []cli.Flag{configFlag()},
-		Action:    func(c *cli.Context) error { return runGuard(c, environ) },
+		Action:    runGuard,
 	}
 }
 
-func runGuard(c *cli.Context, environ []string) error {
+func runGuard(c *cli.Context) error {
 	verb, name := c.Args().Get(0), c.Args().Get(1)
 	if c.NArg() != 2 || !slices.Contains([]string{"stop", "start", "reload", "reloaded"}, verb) {
 		return usageError("guard takes stop, start, reload or reloaded, and a unit")
 	}
-	h := hostOf(c, environ)
+	h := hostOf(c)
 	p, w := h.progress(c), h.World
 	defer p.End()
 	said := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
+func holdCommand(mode drain.Mode, usage string) *cli.Command {
 	return &cli.Command{
 		Name:  string(mode),
 		Usage: usage,
@@ -44,11 +44,11 @@ func holdCommand(environ []string, mode drain.Mode, usage string) *cli.Command {
 			case err != nil:
 				return err
 			case c.Bool("dry-run"):
-				return mayLeave(c, environ, h)
+				return mayLeave(c, h)
 			}
 			r := leave.Request{Hold: h, Endless: c.String("until") == never}
 			r.Idle, r.Wait = waitOf(c)
-			_, err = takeOut(c, hostOf(c, environ), r)
+			_, err = takeOut(c, hostOf(c), r)
 			return err
 		},
 	}
@@ -109,8 +109,8 @@ func parseUntil(s string, now time.Time) (until time.Time, err error) {
 }
 
 // mayLeave answers whether the master may leave now, by the rule that the daemon applies to each check.
-func mayLeave(c *cli.Context, environ []string, h drain.Hold) error {
-	w := hostOf(c, environ)
+func mayLeave(c *cli.Context, h drain.Hold) error {
+	w := hostOf(c)
 	st, err := w.Next(c.Context)
 	if err == nil && h.Service != "" {
 		_, err = st.ServiceOrError(h.Service)

@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func readyCommand(environ []string) *cli.Command {
+func readyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "ready",
 		Usage: "end a hold: take agents again, unless others still hold",
@@ -28,18 +28,18 @@ func readyCommand(environ []string) *cli.Command {
 			waitFlag("return when the master serves and every balancer sends, or after that time"),
 			jsonFlag(),
 		},
-		Action: func(c *cli.Context) error { return ready(c, environ) },
+		Action: ready,
 	}
 }
 
-func ready(c *cli.Context, environ []string) (err error) {
+func ready(c *cli.Context) (err error) {
 	if err := checkNames(c); err != nil {
 		return err
 	}
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
 		return usageError("--all lifts every hold: it cannot be combined with --hold or --service")
 	}
-	h := hostOf(c, environ)
+	h := hostOf(c)
 	var lifted []drain.Hold
 	if store := h.settings.Store(); c.Bool("all") {
 		lifted, err = store.LiftAll()

@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
 
-func serveCommand(environ []string) *cli.Command {
+func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "answer balancers (the daemon)",
@@ -21,13 +21,13 @@ func serveCommand(environ []string) *cli.Command {
 			configFlag(),
 			&cli.StringFlag{Name: "listen", Usage: "answer on `ADDRESS` instead of the configured one"},
 		},
-		Action: func(c *cli.Context) error { return serve(c, environ) },
+		Action: serve,
 	}
 }
 
 // serve runs the daemon until a signal ends it.
-func serve(c *cli.Context, environ []string) error {
-	start, err := daemon.Load(options(c, environ), environ)
+func serve(c *cli.Context) error {
+	start, err := daemon.Load(options(c), environ(c))
 	if err != nil {
 		return &exitError{status: exitUsage, err: err}
 	}

@@ -22,8 +22,8 @@ func subConfigFlag() *cli.StringFlag {
 }
 
 // options says where the configuration of a command comes from. The flag --listen overrides the setting.
-func options(c *cli.Context, environ []string) config.Options {
-	o := config.Options{Environ: environ}
+func options(c *cli.Context) config.Options {
+	o := config.Options{Environ: environ(c)}
 	for _, level := range slices.Backward(c.Lineage()) {
 		if level.IsSet("config") {
 			o.File = level.String("config")
@@ -36,8 +36,8 @@ func options(c *cli.Context, environ []string) config.Options {
 }
 
 // load reads the configuration for a command.
-func load(c *cli.Context, environ []string) (*config.Loaded, error) {
-	loaded, err := config.Load(options(c, environ))
+func load(c *cli.Context) (*config.Loaded, error) {
+	loaded, err := config.Load(options(c))
 	if err != nil {
 		return nil, &exitError{status: exitUsage, err: err}
 	}
@@ -47,12 +47,12 @@ func load(c *cli.Context, environ []string) (*config.Loaded, error) {
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
 // Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
 // defaults, with what can be read of the socket, Puppet's port and the budget. The error says what is wrong.
-func loadAnyway(c *cli.Context, environ []string) (config.Config, error) {
-	loaded, err := config.Load(options(c, environ))
+func loadAnyway(c *cli.Context) (config.Config, error) {
+	loaded, err := config.Load(options(c))
 	if err == nil {
 		return loaded.Config, nil
 	}
-	loaded, broken := config.Check(options(c, environ))
+	loaded, broken := config.Check(options(c))
 	if broken == nil {
 		return loaded.Config, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func statusCommand(environ []string) *cli.Command {
+func statusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "status",
 		Usage: "show mode, verdict, and what balancers are told",
@@ -33,9 +33,9 @@ func statusCommand(environ []string) *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if hosts := c.StringSlice("host"); c.Bool("fleet") || len(hosts) > 1 {
-				return showFleet(c, environ, hosts)
+				return showFleet(c, hosts)
 			}
-			return showStatus(c, environ)
+			return showStatus(c)
 		},
 	}
 }
@@ -44,7 +44,7 @@ func statusCommand(environ []string) *cli.Command {
 const statusTime = 5 * time.Second
 
 // showStatus shows the status of this host, or of the only one that is named.
-func showStatus(c *cli.Context, environ []string) error {
+func showStatus(c *cli.Context) error {
 	var client status.Client
 	var settings config.Config
 	if hosts := c.StringSlice("host"); len(hosts) > 0 {
@@ -54,7 +54,7 @@ func showStatus(c *cli.Context, environ []string) error {
 		}
 		client = clients[0]
 	} else {
-		settings, _ = loadAnyway(c, environ)
+		settings, _ = loadAnyway(c)
 		client.Socket = settings.Socket
 	}
 	ctx, cancel := context.WithTimeout(c.Context, statusTime)
@@ -87,12 +87,12 @@ func portHint(listen string) string {
 }
 
 // showFleet shows the status of a pool: of these hosts and, with --fleet, of those in the configuration.
-func showFleet(c *cli.Context, environ, hosts []string) error {
+func showFleet(c *cli.Context, hosts []string) error {
 	if c.IsSet("service") {
 		return usageError("--service cannot be combined with several hosts")
 	}
 	if c.Bool("fleet") {
-		settings, _ := loadAnyway(c, environ)
+		settings, _ := loadAnyway(c)
 		hosts = append(hosts, settings.Fleet...)
 		if len(hosts) == 0 {
 			return &exitError{exitUsage, errors.New("--fleet: the configuration lists no masters as fleet"),

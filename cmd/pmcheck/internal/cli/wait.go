@@ -14,7 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-func waitCommand(environ []string) *cli.Command {
+func waitCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "wait",
 		Usage: "block until balancers are told to use this master, or not to",
@@ -26,11 +26,11 @@ func waitCommand(environ []string) *cli.Command {
 			&cli.StringFlag{Name: "for", Usage: "`WHAT`: ready (balancers are told 200) or out (they are not)"},
 			durationFlag("timeout", 5*time.Minute, "give up after `DURATION`"),
 		},
-		Action: func(c *cli.Context) error { return wait(c, environ) },
+		Action: wait,
 	}
 }
 
-func wait(c *cli.Context, environ []string) error {
+func wait(c *cli.Context) error {
 	goal := c.String("for")
 	switch goal {
 	case "ready", "out":
@@ -43,7 +43,7 @@ func wait(c *cli.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	settings, _ := loadAnyway(c, environ)
+	settings, _ := loadAnyway(c)
 	f := &status.Follower{Client: status.Client{Socket: settings.Socket}}
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func withHoldCommand(environ []string) *cli.Command {
+func withHoldCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "with-hold",
 		Usage:     "drain, run a command, and put the master back",
@@ -39,11 +39,11 @@ func withHoldCommand(environ []string) *cli.Command {
 			&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the hold, without an end, if the command fails"},
 		},
-		Action: func(c *cli.Context) error { return withHold(c, environ) },
+		Action: withHold,
 	}
 }
 
-func withHold(c *cli.Context, environ []string) error {
+func withHold(c *cli.Context) error {
 	work := leave.Command{Args: c.Args().Slice(), Stdin: c.App.Reader, Stdout: c.App.Writer, Stderr: c.App.ErrWriter}
 	c.App.Writer = c.App.ErrWriter // stdout is the command's
 	if len(work.Args) == 0 {
@@ -69,7 +69,7 @@ func withHold(c *cli.Context, environ []string) error {
 		Reason:  cmp.Or(c.String("reason"), work.String()),
 		Until:   time.Now().Add(limit + length + time.Minute), // of the way out
 	}}
-	host := hostOf(c, environ)
+	host := hostOf(c)
 	set, err := takeOut(c, host, r)
 	h := &leave.Temporary{Holds: host.Holds, Hold: set, Length: length, Out: c.App.ErrWriter}
 	if err == nil {

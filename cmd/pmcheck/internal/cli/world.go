@@ -30,8 +30,8 @@ type host struct {
 	settings config.Config
 }
 
-func hostOf(c *cli.Context, environ []string) *host {
-	settings, err := loadAnyway(c, environ)
+func hostOf(c *cli.Context) *host {
+	settings, err := loadAnyway(c)
 	h := &host{leave.NewWorld(settings), settings}
 	if h.Claim != nil && err != nil { // the database knows this master by Puppet's certificate
 		h.Claim = func(context.Context, budget.Claim) error {

@@ -29,22 +29,21 @@ func Fleet(w io.Writer, members []status.Member) {
 	members = slices.Clone(members)
 	slices.SortStableFunc(members, func(a, b status.Member) int { return cmp.Compare(serving(a), serving(b)) })
 	t := table(w)
-	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\tslot\tholds")
+	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\tholds")
 	var errors, others []string
 	serve, masters := 0, codes(members)
 	for _, m := range members {
 		serve += serving(m)
 		if m.Status == nil {
-			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t-\t-\n", m.Host)
+			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t-\n", m.Host)
 			errors = append(errors, m.Host+": "+m.Error)
 			others = append(others, m.Host+" no status")
 			continue
 		}
 		s, _ := m.Status.Service(monitor.Server)
-		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
+		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, Verdict(s.Verdict),
-			viewsText(m.Status.Balancers), poolText(s), codeText(m, masters), slotText(m.Status.Budget),
-			holdersText(m.Status.Holds))
+			viewsText(m.Status.Balancers), poolText(s), codeText(m, masters), holdersText(m.Status.Holds))
 		if s.Mode != drain.Ready || s.Verdict.Health != check.Healthy {
 			others = append(others, fmt.Sprintf("%s %d %s, %s", m.Host, s.Answer.Code, s.Mode, Verdict(s.Verdict)))
 		}

@@ -30,7 +30,9 @@ func Status(w io.Writer, st status.Status) {
 		row(w, balancerName(b), balancerText(b, st.Time))
 	}
 	probe(w, st)
-	budgetRows(w, st)
+	if st.Budget != nil {
+		Budget(w, st.Budget, st.Time)
+	}
 	row(w, "gate", gateText(st.Gate, st.Time))
 	row(w, "believed", st.Believes())
 	for _, warning := range st.Warnings {
@@ -179,4 +181,16 @@ func gateText(g *status.GateStatus, now time.Time) string {
 		return "open: " + g.Reason
 	}
 	return fmt.Sprintf("closed since %s: %s; %d attempts to connect refused", when(g.Since, now), g.Reason, g.Refused)
+}
+
+// Budget writes which masters of a pool are out, as the database said it last.
+func Budget(w io.Writer, b *status.BudgetStatus, now time.Time) {
+	state := ""
+	if !b.Reachable {
+		state = ", not reachable since " + when(b.Since, now)
+	}
+	row(w, "budget", fmt.Sprintf("pool %s, %d out, %d allowed%s", b.Pool, b.Out, b.Allowed, state))
+	for _, s := range b.Slots {
+		row(w, "  slot", s.At(now))
+	}
 }
