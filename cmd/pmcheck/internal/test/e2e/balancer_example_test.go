@@ -23,26 +23,30 @@ type example struct {
 	sites   []*lab.Site // of puppet1 and puppet2
 }
 
-// newExample prepares an example and the two masters it is about. Each example
-// has a loopback network of its own.
-func newExample(t *testing.T, file string, network int, yaml string) *example {
+// newExample prepares an example without its masters. Each example has a loopback network of its own.
+func newExample(t *testing.T, file string, network int) *example {
 	t.Helper()
 	e := &example{t: t, file: file, network: fmt.Sprintf("127.18.%d", network)}
-	e.startMaster("11", yaml)
-	e.startMaster("12", yaml)
 	e.text = e.rewrite(lab.ReadFile(t, filepath.Join("examples/haproxy", file)))
 	return e
 }
 
-// startMaster starts another master of the example, at the address that ends with host.
-func (e *example) startMaster(host, yaml string) {
+// echo serves agents and masters of a host.
+func (e *example) echo(host string, _ *lab.Site) {
 	e.t.Helper()
 	startEchoAt(e.t, e.where(host, "8140"))
 	startEchoAt(e.t, e.where(host, "8081"))
+}
+
+// startMaster starts a master of the example, at the address that ends with host. Agents that connect there get
+// what serve starts.
+func (e *example) startMaster(host, yaml string, serve func(host string, site *lab.Site)) {
+	e.t.Helper()
 	site := lab.NewSite(e.t, lab.SiteOptions{Listen: e.where(host, "9200")})
 	standIn := "localhost:" + lab.Port(e.t, site.MasterAddress()) // it is PuppetDB, too
 	site.Configure(strings.ReplaceAll(yaml, "localhost:8081", standIn))
 	site.Master.SetPuppetDB(false, true, true)
+	serve(host, site)
 	site.Start()
 	site.WaitServing(20 * time.Second)
 	e.sites = append(e.sites, site)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -45,77 +44,15 @@ func (e *example) testHeld(mode drain.Mode, status string, within time.Duration)
 	e.waitFor("ready", "UP", 8*time.Second, "puppet/puppet1")
 }
 
-// testKilled stops puppet1's Puppet Server and starts it again.
-func (e *example) testKilled(status string, servers ...string) {
-	e.t.Helper()
-	e.sites[0].SetMaster(checktest.Stopped)
-	e.waitFor("killed", status, 10*time.Second, servers...)
-	e.sites[0].SetMaster(checktest.Running)
-	e.waitFor("started", "UP", 10*time.Second, servers...)
-}
-
-// TestExamples: HAProxy loads the examples for it, and they do what their comments say.
-func TestExamples(t *testing.T) {
+// TestPoolExample: HAProxy does what the comments of the example say.
+func TestPoolExample(t *testing.T) {
 	lab.Real(t)
-	const seconds = time.Second
-	for i, test := range []struct {
-		file, yaml string
-		run        func(*example)
-	}{
-		{"classic.cfg", "", func(e *example) {
-			e.start()
-			e.testHeld(drain.Drain, "DOWN", 7*seconds)
-			e.testKilled("DOWN", "puppet/puppet1")
-		}},
-		{"graceful.cfg", "", func(e *example) {
-			e.start()
-			e.testHeld(drain.Drain, "NOLB", 3*seconds)
-			e.testHeld(drain.Maint, "DOWN", 7*seconds)
-		}},
-		{"split-pools.cfg", "services: [ca]\npuppetdb: {address: localhost:8081}\n",
-			(*example).testSplit},
-		{"two-balancers.cfg", "", (*example).testReload},
-	} {
-		t.Run(test.file, func(t *testing.T) {
-			t.Parallel()
-			test.run(newExample(t, test.file, i+1, test.yaml))
-		})
-	}
-}
-
-// testSplit: a fault or a hold in one pool does not change the others.
-func (e *example) testSplit() {
-	e.t.Helper()
-	for _, setting := range []string{`"services: [ca]"`, `"puppetdb: {address: localhost:8081}"`} {
-		if !strings.Contains(e.text, setting) {
-			e.t.Errorf("the example does not print %s, which this test tries", setting)
-		}
-	}
-	e.start()
-	for host, port := range map[string]string{"1": "8140", "2": "8140", "3": "8081"} {
-		if !startSession(e.t, e.where(host, port)).carries() {
-			e.t.Errorf("192.0.2.%s carries no session", host)
-		}
-	}
-	first := e.sites[0]
-	first.Master.SetService("ca", "error")
-	e.waitFor("CA in error", "DOWN", 10*time.Second, "puppetca/puppet1")
-	first.Master.SetService("ca", "running")
-	first.Master.SetPuppetDB(false, true, false)
-	if _, status := first.Run("drain", "--hold", "catalogs", "--service", "server"); status != 0 {
-		e.t.Errorf("exit status of drain --service server %d, want 0", status)
-	}
-	e.waitFor("drain --service server", "NOLB", 3*time.Second, "puppet/puppet1")
-	e.waitFor("CA running again", "UP", 10*time.Second, "puppetca/puppet1")
-	e.waitFor("PuppetDB cannot write", "DOWN", 25*time.Second, "puppetdb/puppet1")
-	for host, port := range map[string]string{"1": "8140", "2": "8140", "3": "8081"} {
-		if !startSession(e.t, e.where(host, port)).carries() {
-			e.t.Errorf("192.0.2.%s carries no session while each pool has a master out", host)
-		}
-	}
-	if _, status := first.Run("drain"); status != 7 {
-		e.t.Errorf("the exit status of drain, of the only CA, is %d, want 7", status)
-	}
+	t.Parallel()
+	e := newExample(t, "pool.cfg", 1)
+	e.startMaster("11", "", e.echo)
+	e.startMaster("12", "", e.echo)
+	e.testReload()
+	e.testHeld(drain.Maint, "DOWN", 7*time.Second)
 }
 
 // testReload: with the state file, a master that is held stays out over a reload of

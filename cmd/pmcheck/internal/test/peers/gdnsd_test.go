@@ -8,6 +8,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,8 @@ import (
 type resolver struct {
 	t *testing.T
 	*net.Resolver
+	net *lab.Network
+	dir string
 }
 
 // startGdnsd starts gdnsd with the configuration in examples and its own directories.
@@ -32,93 +35,110 @@ func startGdnsd(t *testing.T, n *lab.Network) resolver {
 		filepath.Join(dir, "state"))
 	config := strings.Replace(lab.Read(t, example(t, "gdnsd/config")), "options => {\n", own, 1)
 	lab.Write(t, filepath.Join(dir, "config"), config)
-	lab.Write(t, filepath.Join(dir, "zones/example.com"), lab.Read(t, example(t, "gdnsd/zones/example.com")))
-	lab.StartProgram(t, n.Command(program, "-c", dir, "start"))
-	return resolver{t, &net.Resolver{
+	r := resolver{t, &net.Resolver{
 		PreferGo: true,
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return n.DialContext(ctx, network, names+":53")
 		},
-	}}
+	}, n, dir}
+	r.writeZone("", "")
+	lab.StartProgram(t, n.Command(program, "-c", dir, "start"))
+	return r
 }
 
-// waitFor waits until the name of the pool has these addresses.
-func (r resolver) waitFor(addresses ...string) {
+// writeZone writes the zone of the example with one change.
+func (r resolver) writeZone(old, new string) {
+	r.t.Helper()
+	zone := lab.Read(r.t, example(r.t, "gdnsd/zones/example.com"))
+	if !strings.Contains(zone, old) {
+		r.t.Fatalf("the zone has no %q", old)
+	}
+	lab.Write(r.t, filepath.Join(r.dir, "zones/example.com"), strings.Replace(zone, old, new, 1))
+}
+
+// reload has gdnsd read the zone again, once it answers on its control socket.
+func (r resolver) reload() {
+	r.t.Helper()
+	program := lab.Need(r.t, "gdnsdctl", "gdnsd")
+	waitFor(r.t, func() error { return r.net.Command(program, "-c", r.dir, "reload-zones").Run() })
+}
+
+// waitFor waits until a name has these addresses.
+func (r resolver) waitFor(name string, addresses ...string) {
 	r.t.Helper()
 	took := lab.WaitFor(r.t, 30*time.Second, 50*time.Millisecond, func() error {
-		got, err := r.LookupHost(context.Background(), "puppet.example.com.")
+		got, err := r.LookupHost(context.Background(), name+".example.com.")
 		slices.Sort(got)
 		if err == nil && !slices.Equal(got, addresses) {
-			err = fmt.Errorf("puppet.example.com has %v, want %v", got, addresses)
+			err = fmt.Errorf("%s has %v, want %v", name, got, addresses)
 		}
 		return err
 	})
-	r.t.Logf("puppet.example.com is %v after %v", addresses, took.Round(time.Millisecond))
+	r.t.Logf("%s is %v after %v", name, addresses, took.Round(time.Millisecond))
 }
 
-// TestGdnsdAnswersWithTheMastersThatServe uses a simulated and a real master. A real agent
-// that is configured with a domain only then finds the master that is left.
 func TestGdnsdAnswersWithTheMastersThatServe(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	lab.Need(t, "puppet", "puppet-agent")
-	n := network(t, first, names)
-	must(t, n.Command("ip", "address", "add", "192.0.2.1/24", "dev", "lab0"))
-	h, master := startMaster(t, n)
-	one := lab.StartDemo(t, n, first)
+	n := network(t, first, second, third, names)
+	one, two, three := lab.StartDemo(t, n, first), lab.StartDemo(t, n, second), lab.StartDemo(t, n, third)
 	dns := startGdnsd(t, n)
-	master.WaitReady(5 * time.Minute)
-	dns.waitFor(first, second)
-
-	_, servers, err := dns.LookupSRV(context.Background(), "x-puppet", "tcp", "example.com.")
-	if err != nil || len(servers) != 1 || *servers[0] != (net.SRV{Target: "puppet.example.com.", Port: 8140, Weight: 5}) {
-		t.Errorf("SRV: %v, %v", servers, err)
+	for _, step := range []struct {
+		of           *lab.Demo
+		word, body   string
+		puppet       []string
+		north, south string // no north: one of the site's own, by weight
+	}{
+		{one, "ready", serving, []string{first, second}, "", third},
+		{one, "drain", "drain", []string{second}, second, third},
+		{two, "stopped", "unhealthy: refused", []string{first, second}, third, third}, // none serves: all of them
+		{one, "ready", serving, []string{first}, first, third},
+		{three, "drain", "drain", []string{first}, first, first},
+	} {
+		step.of.Type(step.word, step.body)
+		dns.waitFor("puppet", step.puppet...)
+		if step.north != "" {
+			dns.waitFor("puppet-north", step.north)
+		}
+		dns.waitFor("puppet-south", step.south)
 	}
-
-	h.MustRun("pmcheck", "drain")
-	dns.waitFor(first)
-	h.MustRun("pmcheck", "ready")
-	dns.waitFor(first, second)
-
-	one.Type("stopped", "unhealthy: refused")
-	dns.waitFor(second)
-	runAgent(t, h)
-
-	h.MustRun("pmcheck", "drain")
-	dns.waitFor(first, second) // no master serves, so gdnsd returns all of them
-	one.Type("running", serving)
-	dns.waitFor(first)
 }
 
-// startMaster boots the second master of the examples, with pmcheck. It does not wait until
-// the master is ready.
-func startMaster(t *testing.T, n *lab.Network) (*lab.Host, *lab.PuppetMaster) {
-	t.Helper()
-	h := n.Boot("m2")
-	h.MustRun("ip", "address", "add", second+"/24", "dev", "eth0")
+// TestAgentReachesTheNextSite: a real agent that is configured with the domain of its site, and nothing else, gets
+// its catalog from the other site while the masters of its own are drained.
+func TestAgentReachesTheNextSite(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	lab.Need(t, "puppet", "puppet-agent")
+	n := network(t, first, second, names)
+	must(t, n.Command("ip", "address", "add", "192.0.2.1/24", "dev", "lab0"))
+	h := n.Boot("m3")
+	h.MustRun("ip", "address", "add", third+"/24", "dev", "eth0")
 	h.WriteFile("/etc/resolv.conf", "nameserver "+names+"\n", 0o644)
 	h.Copy(lab.Build(t), "/usr/local/bin/pmcheck", 0o755)
 	h.MustRun("mkdir", "-p", "/run/pmcheck/holds", "/var/lib/pmcheck/holds")
-	master := h.StartPuppetMaster(lab.PuppetMasterOptions{AltNames: []string{"puppet.example.com", "ca.example.com"}})
+	master := h.StartPuppetMaster(lab.PuppetMasterOptions{
+		AltNames: []string{"puppet-north.example.com", "puppet-south.example.com", "ca.example.com"},
+	})
 	master.SetSitePP("notify { 'found by SRV': }\n")
 	h.Start("/usr/local/bin/pmcheck", "serve")
-	return h, master
-}
+	lab.StartDemo(t, n, first).Type("drain", "drain")
+	lab.StartDemo(t, n, second).Type("drain", "drain")
+	dns := startGdnsd(t, n)
+	master.WaitReady(5 * time.Minute)
+	dns.waitFor("puppet-north", third)
 
-// runAgent runs an agent that has no key, no certificate and no server.
-func runAgent(t *testing.T, h *lab.Host) {
-	t.Helper()
 	out, err := h.Run("puppet", "agent", "--onetime", "--no-daemonize", "--debug", "--color=false",
-		"--certname", "agent.example.com", "--confdir", "/tmp/agent", "--vardir", "/tmp/agent/var", "--ssldir",
-		"/tmp/agent/ssl",
-		"--keylength", "2048", "--use_srv_records", "--srv_domain", "example.com", "--no-usecacheonfailure")
+		"--certname", "agent.example.com", "--confdir", "/tmp/agent", "--vardir", "/tmp/agent/var",
+		"--ssldir", "/tmp/agent/ssl", "--keylength", "2048",
+		"--use_srv_records", "--srv_domain", "north.example.com", "--no-usecacheonfailure")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Found 1 SRV records for: _x-puppet-ca._tcp.example.com",
-		"Found 1 SRV records for: _x-puppet._tcp.example.com",
-		"Yielding next server of puppet.example.com:8140",
+		"Found 1 SRV records for: _x-puppet-ca._tcp.north.example.com",
+		"Found 2 SRV records for: _x-puppet._tcp.north.example.com",
+		"Yielding next server of puppet-north.example.com:8140",
 		"found by SRV",
 		"Applied catalog",
 	} {
@@ -129,4 +149,50 @@ func runAgent(t *testing.T, h *lab.Host) {
 	if t.Failed() {
 		t.Logf("the agent's output:\n%s", out)
 	}
+}
+
+// TestHAProxyLearnsItsServersFromSRVRecords: HAProxy uses a new master once it has a record, and no longer once
+// the record is gone.
+func TestHAProxyLearnsItsServersFromSRVRecords(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	const record = "_puppet._tcp  10  SRV 0 25600 8140 puppet2.example.com.\n"
+	n := network(t, first, second, names, "192.0.2.1")
+	lab.StartDemo(t, n, first)
+	two := lab.StartDemo(t, n, second)
+	dns := startGdnsd(t, n)
+	dns.writeZone(record, "")
+	dns.reload()
+	haproxy := n.StartHAProxy(t, lab.Read(t, example(t, "haproxy/srv.cfg")))
+	used := func(want int) {
+		t.Helper()
+		waitFor(t, func() error {
+			stats, err := haproxy.Stats()
+			got := 0
+			for _, s := range stats {
+				if s.Status == "UP" && s.CheckCode == "200" {
+					got++
+				}
+			}
+			if got != want {
+				return fmt.Errorf("HAProxy has %d servers UP, want %d: %+v (%v)", got, want, stats, err)
+			}
+			return nil
+		})
+	}
+	used(1)
+	const weight = ` puppet1 192\.0\.2\.11 \d+ \d+ 100 `
+	if state := haproxy.Admin("show servers state"); !regexp.MustCompile(weight).MatchString(state) {
+		t.Errorf("no server has the weight of its record:\n%s", state)
+	}
+	dns.writeZone("", "")
+	dns.reload()
+	used(2)
+	two.Type("drain", "drain")
+	used(1)
+	two.Type("ready", serving)
+	used(2)
+	dns.writeZone(record, "")
+	dns.reload()
+	used(1)
 }

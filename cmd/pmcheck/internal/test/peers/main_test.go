@@ -14,6 +14,7 @@ import (
 const (
 	first  = "192.0.2.11"
 	second = "192.0.2.12"
+	third  = "192.0.2.21" // of the other site
 	names  = "192.0.2.53" // the name server
 )
 

@@ -120,7 +120,7 @@ func TestNginxSendsNothingToAMasterThatIsOut(t *testing.T) {
 	t.Run("dns", func(t *testing.T) {
 		dns := startGdnsd(t, n)
 		startNginx(t, n, "nginx/dns.conf")
-		dns.waitFor(first, second)
+		dns.waitFor("puppet", first, second)
 		waitForReached(t, n, both)
 		one.Type("drain", "drain")
 		waitForReached(t, n, secondAlone)

@@ -5,7 +5,6 @@ package peers_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
@@ -114,30 +113,38 @@ func f5Check(t *testing.T) written {
 	}
 }
 
+// aws is the part of the CloudFormation template that the test reads.
+type aws struct {
+	Resources struct {
+		Targets struct {
+			Properties struct {
+				Protocol string `yaml:"Protocol"`
+				Port     int    `yaml:"Port"`
+				Check    string `yaml:"HealthCheckProtocol"`
+				Asked    string `yaml:"HealthCheckPort"`
+				Path     string `yaml:"HealthCheckPath"`
+				Interval int    `yaml:"HealthCheckIntervalSeconds"`
+				Timeout  int    `yaml:"HealthCheckTimeoutSeconds"`
+				Matcher  struct {
+					Code string `yaml:"HttpCode"`
+				} `yaml:"Matcher"`
+			} `yaml:"Properties"`
+		} `yaml:"Targets"`
+	} `yaml:"Resources"`
+}
+
 func awsCheck(t *testing.T) written {
 	t.Helper()
-	var group struct {
-		Protocol, HealthCheckProtocol, HealthCheckPort, HealthCheckPath string
-		Port, HealthCheckIntervalSeconds, HealthCheckTimeoutSeconds     int
-		Matcher                                                         struct{ HTTPCode string }
-	}
-	var attributes struct{ Attributes []struct{ Key, Value string } }
-	for name, into := range map[string]any{
-		"target-group": &group, "attributes": &attributes, "listener-attributes": &attributes,
-	} {
-		if err := json.Unmarshal([]byte(lab.Read(t, example(t, "aws-nlb/"+name+".json"))), into); err != nil {
-			t.Fatalf("aws-nlb/%s.json: %v", name, err)
-		}
-	}
-	if group.Protocol != "TCP" || group.Port != 8140 || group.HealthCheckProtocol != "HTTP" ||
-		group.HealthCheckPort != "9200" ||
-		group.Matcher.HTTPCode != "200" || group.HealthCheckTimeoutSeconds >= group.HealthCheckIntervalSeconds {
-		t.Errorf("aws-nlb: want TCP on 8140, an HTTP check of 9200 for 200, and a timeout below the interval; "+
-			"got %+v", group)
+	var template aws
+	decode(t, "aws/nlb.yaml", &template)
+	group := template.Resources.Targets.Properties
+	if group.Protocol != "TCP" || group.Port != 8140 || group.Check != "HTTP" || group.Asked != "9200" ||
+		group.Matcher.Code != "200" || group.Timeout >= group.Interval {
+		t.Errorf("aws: want TCP on 8140, an HTTP check of 9200 for 200, and a timeout below the interval; got %+v", group)
 	}
 	return written{
 		name: "AWS NLB",
-		request: "GET " + group.HealthCheckPath +
+		request: "GET " + group.Path +
 			" HTTP/1.1\r\nHost: 192.0.2.11:9200\r\nConnection: close\r\nUser-Agent: ELB-HealthChecker/2.0\r\n\r\n",
 		conclude: only200,
 		drained:  "down",
