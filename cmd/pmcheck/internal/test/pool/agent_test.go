@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +23,11 @@ import (
 const (
 	// reuse is how long an agent keeps a connection for its next request.
 	reuse = 4 * time.Second
-	// patience is how long a request may take: less than an agent's 10 minutes.
-	patience = 3 * time.Minute
+	// connectTimeout and readTimeout are an agent's http_connect_timeout, for TCP and for TLS, and
+	// http_read_timeout.
+	connectTimeout, readTimeout = 2 * time.Minute, 10 * time.Minute
+	// retries is how often an agent obeys Retry-After for one request.
+	retries = 100
 )
 
 // An agent does one run through a balancer at a time.
@@ -33,8 +37,8 @@ type agent interface {
 }
 
 // A standIn does the requests of an agent's run, as Puppet 7 does them, and
-// nothing else: one connection, none of its requests tried twice, a new
-// connection when it paused for too long.
+// nothing else: one connection, none of its requests tried twice unless the answer
+// is Retry-After, a new connection when it paused for too long.
 type standIn struct {
 	certname string
 	tls      *tls.Config
@@ -62,7 +66,7 @@ func (a standIn) run(b endpoint) error {
 			kind: "application/json", body: a.report(), before: applyTime()},
 	} {
 		time.Sleep(step.before)
-		if err := s.request(step.method, "/puppet/v3/"+step.path, step.kind, step.body); err != nil {
+		if err := s.retried(step.method, "/puppet/v3/"+step.path, step.kind, step.body); err != nil {
 			what, _, _ := strings.Cut(step.path, "/")
 			return fmt.Errorf("%s: %w", what, err)
 		}
@@ -105,6 +109,24 @@ type session struct {
 	used  time.Time
 }
 
+// A later is the answer 503 with Retry-After.
+type later struct{ after time.Duration }
+
+func (l later) Error() string { return fmt.Sprintf("503, Retry-After %v", l.after) }
+
+// retried makes a request until the answer is not Retry-After.
+func (s *session) retried(method, path, kind, body string) (err error) {
+	for range retries {
+		var l later
+		if err = s.request(method, path, kind, body); !errors.As(err, &l) {
+			break
+		}
+		s.close()
+		time.Sleep(l.after)
+	}
+	return err
+}
+
 // request fails unless the answer is good.
 func (s *session) request(method, path, kind, body string) error {
 	if err := s.connect(); err != nil {
@@ -119,7 +141,7 @@ func (s *session) request(method, path, kind, body string) error {
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	s.conn.SetDeadline(time.Now().Add(patience))
+	s.conn.SetDeadline(time.Now().Add(readTimeout))
 	if err := req.Write(s.conn); err != nil {
 		return err
 	}
@@ -129,6 +151,9 @@ func (s *session) request(method, path, kind, body string) error {
 	}
 	answer, err := io.ReadAll(resp.Body)
 	s.used = time.Now()
+	if after, bad := strconv.Atoi(resp.Header.Get("Retry-After")); bad == nil {
+		return later{time.Duration(after) * time.Second}
+	}
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%s %.120s", resp.Status, answer)
 	}
@@ -144,7 +169,7 @@ func (s *session) connect() error {
 		return nil
 	}
 	s.close()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 	defer cancel()
 	raw, err := s.agent.net.DialContext(ctx, "tcp", s.agent.names.find(s.to).address)
 	if err != nil {
@@ -152,7 +177,8 @@ func (s *session) connect() error {
 	}
 	s.conn = tls.Client(raw, s.agent.tls)
 	s.in = bufio.NewReader(s.conn)
-	return s.conn.HandshakeContext(ctx)
+	s.conn.SetDeadline(time.Now().Add(connectTimeout))
+	return s.conn.Handshake()
 }
 
 func (s *session) close() {
