@@ -4,6 +4,7 @@ package module_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -12,27 +13,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestHoldFileScriptSetsAndLiftsAHold(t *testing.T) {
-	lab.Real(t)
-	sh := startShell(t, "")
-	script := func(args ...string) {
-		t.Helper()
-		cmd := sh.command("sh", append([]string{tree(t, "examples", "holds", "hold-file.sh")}, args...)...)
-		cmd.Env = append(cmd.Env, "HOLDS="+sh.site.Holds.Persistent)
-		must(t, cmd)
-	}
-	script("set", "restoring the database")
-	sh.assertMode(drain.Drain, "restore")
-	if got := sh.site.Holds.Read().Holds()[0].Reason; got != "restoring the database" {
-		t.Errorf("the reason of the hold is %q", got)
-	}
-	script("set", "again")
-	sh.assertMode(drain.Drain, "restore")
-	script("lift")
-	sh.assertMode(drain.Ready)
-	script("lift")
-}
-
 func TestPuppetExampleChangesOnlyItsOwnHold(t *testing.T) {
 	lab.Real(t)
 	lab.Need(t, "puppet", "puppet-agent")
@@ -40,8 +20,9 @@ func TestPuppetExampleChangesOnlyItsOwnHold(t *testing.T) {
 	apply := func(parameters string) (changed bool) {
 		t.Helper()
 		manifest := filepath.Join(sh.dir, "hold.pp")
-		lab.Write(t, manifest, lab.Read(t, tree(t, "examples", "holds", "hold.pp"))+
-			"class { 'profile::pmcheck_hold': directory => '"+sh.site.Holds.Persistent+"', "+parameters+" }\n")
+		class := strings.ReplaceAll(lab.Read(t, tree(t, "examples", "holds", "hold.pp")), "/var/lib/pmcheck/holds",
+			sh.site.Holds.Persistent)
+		lab.Write(t, manifest, class+"class { 'profile::pmcheck_hold': "+parameters+" }\n")
 		err := sh.command("puppet", "apply", "--detailed-exitcodes", "--color=false", "--confdir",
 			filepath.Join(sh.dir, "conf"),
 			"--vardir", filepath.Join(sh.dir, "var"), "--modulepath", modules, manifest).Run()
