@@ -79,6 +79,16 @@ func pod(t *testing.T) (directories, sidecar, server container, configuration st
 	}
 }
 
+// TestKubernetesKnowsEveryField: the manifest decodes strictly into Kubernetes's own types.
+func TestKubernetesKnowsEveryField(t *testing.T) {
+	lab.Real(t)
+	err := lab.RunOutside(exec.Command("go", "-C", lab.File(t, ".tools/manifest"), "run", ".",
+		example(t, "kubernetes/puppetserver.yaml")))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // image builds the image of packaging/container and returns the root of a container of it.
 func image(t *testing.T) string {
 	t.Helper()
