@@ -3,6 +3,8 @@
 package lab
 
 import (
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,18 +16,38 @@ import (
 // now, and returns the file's path. The file is removed when the test ends.
 func DEB(tb testing.TB, version string) string {
 	tb.Helper()
-	dist := tempDir(tb)
-	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
-	cmd.Dir = File(tb, "")
-	cmd.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
-	if err := RunOutside(cmd); err != nil {
-		tb.Fatal(err)
-	}
-	built, err := filepath.Glob(filepath.Join(dist, "*.deb"))
+	built, err := filepath.Glob(filepath.Join(Packages(tb, File(tb, ""), version), "*.deb"))
 	if err != nil || len(built) != 1 {
 		tb.Fatalf("built the packages %v, want one", built)
 	}
 	return built[0]
+}
+
+// Packages builds the packages and their repositories for this machine from a tree, and returns the
+// directory in which they are. Without a version they have that of the tree.
+func Packages(tb testing.TB, tree, version string) string {
+	tb.Helper()
+	dist := tempDir(tb)
+	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
+	cmd.Dir = tree
+	cmd.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version)
+	if err := RunOutside(cmd); err != nil {
+		tb.Fatal(err)
+	}
+	return dist
+}
+
+// Serve serves a directory to the hosts of the network until the test ends, and returns its URL.
+func (n *Network) Serve(dir string) string {
+	n.tb.Helper()
+	server := &http.Server{Handler: http.FileServer(http.Dir(dir))}
+	var l net.Listener
+	if err := n.Inside(func() (err error) { l, err = net.Listen("tcp", BridgeAddress+":0"); return err }); err != nil {
+		n.tb.Fatal(err)
+	}
+	go server.Serve(l)
+	n.tb.Cleanup(func() { server.Close() })
+	return "http://" + l.Addr().String()
 }
 
 // DebianDEB downloads the package of Debian that this machine would install, and returns

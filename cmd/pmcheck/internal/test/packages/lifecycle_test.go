@@ -21,7 +21,7 @@ var (
 func TestPackageLifecycleOnAMaster(t *testing.T) {
 	s := boot(t, "master")
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
-	s.install(older)
+	s.apt(older)
 	master.WaitReady(2 * time.Minute)
 	s.waitForAnswer(time.Minute, serving)
 	s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
@@ -87,7 +87,7 @@ func upgrade(t *testing.T, s *hostSite) {
 	version := older
 	for range *upgrades {
 		version = map[string]string{older: newer, newer: older}[version]
-		s.install(version)
+		s.apt(version)
 	}
 	t.Logf("measured: %d checks across %d upgrades and downgrades", stop(), *upgrades)
 	if out := s.Host.MustRun("pmcheck", "version"); out != "pmcheck "+version {

@@ -3,7 +3,6 @@
 package packages_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -13,74 +12,40 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// release makes a release of version 1.0.0 in a directory, signed with the key of a gpg
-// home, and returns its files by name.
-func release(t *testing.T, dir, home string, environ ...string) map[string][]byte {
+// output returns what a shell prints in a directory.
+func output(t *testing.T, dir, line string) string {
 	t.Helper()
-	cmd := exec.Command("packaging/build", "release", runtime.GOARCH)
-	cmd.Dir = lab.File(t, "")
-	cmd.Env = append(os.Environ(), "DIST="+dir, "VERSION=v"+older, "SOURCE_DATE_EPOCH=1767225600",
-		"DEBFULLNAME=Release Test", "DEBEMAIL=release@pmcheck.example.org", "GNUPGHOME="+home, "SIGNING_KEY="+signer)
-	cmd.Env = append(cmd.Env, environ...)
-	if err := lab.RunOutside(cmd); err != nil {
-		t.Fatal(err)
+	cmd := exec.Command("sh", "-euc", line)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
 	}
+	return strings.TrimSpace(string(out))
+}
+
+// names returns the names of the files in a directory.
+func names(t *testing.T, dir string) (list []string) {
+	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string][]byte{}
 	for _, e := range entries {
-		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		list = append(list, e.Name())
 	}
-	return files
+	return list
 }
 
-// signer is the user of the throw-away key.
-const signer = "signer@pmcheck.example.org"
-
-// gpgHome returns a gpg home with a key for signing. Its path is short, because gpg-agent
-// listens on a socket in it.
-func gpgHome(t *testing.T) string {
-	t.Helper()
-	lab.Need(t, "gpg", "gnupg")
-	home, err := os.MkdirTemp("", "gpg-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
-		os.RemoveAll(home)
-	})
-	output(t, "gpg", "--homedir", home, "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", signer,
-		"ed25519", "sign", "never")
-	return home
-}
-
-// output runs a command that must succeed, and returns what it prints.
-func output(t *testing.T, program string, args ...string) string {
-	t.Helper()
-	out, err := exec.Command(program, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-// TestRelease makes a release twice, and tests everything in it but what the packages do
-// on a host.
+// TestRelease tests everything in a release but what the packages do on a host.
 func TestRelease(t *testing.T) {
-	t.Parallel()
-	lab.Real(t)
-	lab.Need(t, "rpm", "rpm")
-	home, dir := gpgHome(t), t.TempDir()
-	files := release(t, dir, home)
-
+	packages(t)
+	dir := filepath.Join(work, older)
 	t.Run("names", func(t *testing.T) {
 		arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 		want := []string{
@@ -88,78 +53,100 @@ func TestRelease(t *testing.T) {
 			"pmcheck-1.0.0-1." + arch + ".rpm",
 			"pmcheck-1.0.0-linux-" + runtime.GOARCH + ".cdx.json",
 			"pmcheck-1.0.0-linux-" + runtime.GOARCH + ".tar.gz",
+			"pmcheck-1.0.0.provenance.json",
+			"pmcheck-1.0.0.tar.gz",
 			"pmcheck-pmcheck-1.0.0.tar.gz",
 			"pmcheck-selinux-1.0.0-1.noarch.rpm",
 			"pmcheck_1.0.0-1_" + runtime.GOARCH + ".deb",
+			"repository",
 		}
-		var got []string
-		for name := range files {
-			got = append(got, name)
-		}
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
+		if got := names(t, dir); !slices.Equal(got, want) {
 			t.Errorf("the release has\n%q, want\n%q", got, want)
 		}
 	})
-	t.Run("signature", func(t *testing.T) {
-		sums := filepath.Join(dir, "SHA256SUMS")
-		output(t, "gpg", "--homedir", home, "--batch", "--verify", sums+".asc", sums)
-		output(t, "sh", "-c", "cd "+dir+" && sha256sum --check --strict SHA256SUMS")
-		if sums := string(files["SHA256SUMS"]); strings.Count(sums, "\n") != len(files)-2 {
-			t.Errorf("SHA256SUMS does not name every file:\n%s", sums)
+	t.Run("signatures and checksums", func(t *testing.T) {
+		output(t, dir, "gpg --batch --verify SHA256SUMS.asc SHA256SUMS; sha256sum --check --strict SHA256SUMS")
+		db := "rpm --dbpath " + t.TempDir()
+		output(t, dir, db+" --import repository/pmcheck.asc; "+db+" --checksig *.rpm | grep -q 'signatures OK'")
+		statement, sums := lab.Read(t, dir+"/pmcheck-1.0.0.provenance.json"), lab.Read(t, dir+"/SHA256SUMS")
+		var provenance struct {
+			Subject []struct {
+				Name   string
+				Digest struct{ SHA256 string }
+			}
+		}
+		if err := json.Unmarshal([]byte(statement), &provenance); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range provenance.Subject {
+			if !strings.Contains(sums, s.Digest.SHA256+"  "+s.Name+"\n") {
+				t.Errorf("the checksum of %s in the provenance is not that in SHA256SUMS", s.Name)
+			}
+		}
+		if files := strings.Count(sums, "\n"); files != 8 || len(provenance.Subject) != files-1 {
+			t.Errorf("the provenance has %d subjects:\n%s", len(provenance.Subject), sums)
 		}
 	})
 	t.Run("one version", func(t *testing.T) { assertOneVersion(t, dir) })
 	t.Run("bill of materials", func(t *testing.T) {
-		assertBOM(t, files["pmcheck-1.0.0-linux-"+runtime.GOARCH+".cdx.json"])
+		assertBOM(t, lab.Read(t, dir+"/pmcheck-1.0.0-linux-"+runtime.GOARCH+".cdx.json"))
 	})
+	t.Run("make install", func(t *testing.T) { assertInstall(t) })
 	t.Run("reproducible", func(t *testing.T) {
-		for name, again := range release(t, t.TempDir(), home, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8") {
-			if name != "SHA256SUMS.asc" && !bytes.Equal(files[name], again) {
+		again := t.TempDir()
+		if _, err := build("release", again, older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "SIGNING_KEY="); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names(t, again) {
+			if name == "repository" || name == "SHA256SUMS" || strings.HasSuffix(name, ".provenance.json") {
+				continue // made of the signed RPMs
+			}
+			if strings.HasSuffix(name, ".rpm") { // without the signature
+				output(t, again, "test $(rpm -qp --qf '%{SHA256HEADER}' "+name+") = $(rpm -qp --qf '%{SHA256HEADER}' "+dir+"/"+name+
+					" 2>/dev/null)")
+			} else if lab.Read(t, dir+"/"+name) != lab.Read(t, again+"/"+name) {
 				t.Errorf("%s differs in the second build", name)
 			}
 		}
 	})
 }
 
+// assertInstall compares what make install installs with what the DEB has.
+func assertInstall(t *testing.T) {
+	root, list := t.TempDir(), "sort | sed 's/\\.gz$//'"
+	output(t, lab.File(t, ""), "make -s install BIN="+root+".bin DESTDIR="+root+
+		" PREFIX=/usr ZSHDIR=/usr/share/zsh/vendor-completions; rm "+root+".bin")
+	installed := output(t, root, "find . ! -type d -printf '%m %p\\n' | "+list)
+	packaged := output(t, t.TempDir(), "dpkg-deb -x "+packages(t)[older].deb+" .; rm -r usr/share/lintian; "+
+		"cd usr/share/doc/pmcheck; rm NOTICES.gz changelog.gz changelog.Debian.gz copyright; cd ../../../..; "+
+		"find . ! -type d -printf '%m %p\\n' | "+list)
+	if diff := cmp.Diff(packaged, installed); diff != "" {
+		t.Errorf("the package has (-) and make install installs (+):\n%s", diff)
+	}
+}
+
 // assertOneVersion compares what the program, the packages and the module say of themselves.
 func assertOneVersion(t *testing.T, dir string) {
-	out := t.TempDir()
-	output(t, "sh", "-c", "tar -C "+out+" -xzf "+dir+"/pmcheck-1.0.0-linux-*.tar.gz && "+
-		"tar -C "+out+" -xzf "+dir+"/pmcheck-pmcheck-*.tar.gz")
-	program, err := filepath.Glob(out + "/pmcheck-1.0.0-linux-*/pmcheck")
-	if err != nil || len(program) != 1 {
-		t.Fatalf("the archive holds the programs %q, %v", program, err)
-	}
-	module := filepath.Join(out, "pmcheck-pmcheck-1.0.0")
-	var metadata struct{ Version string }
-	if data, err := os.ReadFile(module + "/metadata.json"); err != nil || json.Unmarshal(data, &metadata) != nil {
-		t.Fatal(err)
-	}
-	for what, got := range map[string]string{
-		"pmcheck version": strings.TrimPrefix(output(t, program[0], "version"), "pmcheck "),
-		"DEB":             output(t, "sh", "-c", "dpkg-deb --field "+dir+"/pmcheck_*.deb Version | cut -d- -f1"),
-		"RPM":             output(t, "sh", "-c", "rpm -qp --queryformat '%{VERSION}' "+dir+"/pmcheck-1*.rpm 2>/dev/null"),
-		"module":          metadata.Version,
+	p := t.TempDir() + "/pmcheck"
+	for what, line := range map[string]string{
+		"program": "tar -xOzf pmcheck-1.0.0-linux-*.tar.gz --wildcards '*/bin/pmcheck' >" + p + "; chmod +x " + p + "; " + p + " version",
+		"DEB":     "dpkg-deb --field pmcheck_*.deb Version",
+		"RPM":     "rpm -qp --queryformat '%{VERSION}' pmcheck-1*.rpm 2>/dev/null",
+		"module":  "tar -xOzf pmcheck-pmcheck-*.tar.gz pmcheck-pmcheck-1.0.0/metadata.json | grep '\"version\"'",
+		"source":  "tar -xOzf pmcheck-1.0.0.tar.gz pmcheck-1.0.0/packaging/commit | grep -q '^[0-9a-f]\\{40\\} ' && echo 1.0.0",
 	} {
-		if strings.TrimSpace(got) != older {
+		if got := output(t, dir, line); !strings.Contains(got, older) {
 			t.Errorf("%s says %q, want %s", what, got, older)
 		}
 	}
 	for _, name := range []string{"CHANGELOG.md", "LICENSE", "README.md", "manifests/init.pp"} {
-		if _, err := os.Stat(filepath.Join(module, name)); err != nil {
-			t.Errorf("the module has no %s: %v", name, err)
-		}
-	}
-	maintainer := "Release Test <release@pmcheck.example.org>"
-	if got := output(t, "sh", "-c", "dpkg-deb --field "+dir+"/pmcheck_*.deb Maintainer"); got != maintainer+"\n" {
-		t.Errorf("the maintainer of the DEB is %q, want %s", got, maintainer)
+		output(t, dir, "tar -tzf pmcheck-pmcheck-*.tar.gz pmcheck-pmcheck-1.0.0/"+name)
 	}
 }
 
 // assertBOM asserts that a bill of materials names pmcheck with its version, and what
 // depends on what.
-func assertBOM(t *testing.T, content []byte) {
+func assertBOM(t *testing.T, content string) {
 	var bom struct {
 		Metadata struct {
 			Component struct{ Name, Version string }
@@ -167,7 +154,7 @@ func assertBOM(t *testing.T, content []byte) {
 		Components   []struct{ Name, Version string }
 		Dependencies []struct{ DependsOn []string }
 	}
-	if err := json.Unmarshal(content, &bom); err != nil {
+	if err := json.Unmarshal([]byte(content), &bom); err != nil {
 		t.Fatal(err)
 	}
 	if c := bom.Metadata.Component; c.Name != "github.com/pmcheck/pmcheck" || c.Version != "v"+older {

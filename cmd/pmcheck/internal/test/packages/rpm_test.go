@@ -15,17 +15,28 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestHoldsSurviveEachStepOfTheRPM installs, upgrades, downgrades and erases the RPM with
-// the real rpm program on a Debian host.
+// standIn is a package that has what pmcheck's needs of EL.
+const standIn = `{name: el, arch: all, platform: linux, version: "9", maintainer: pmcheck, description: stands in for EL,
+provides: [systemd = 252, shadow-utils, /bin/sh], rpm: {summary: stands in for EL}}`
+
+// TestHoldsSurviveEachStepOfTheRPM installs, upgrades, downgrades and erases the RPM from its signed
+// repository with the real dnf, on a Debian host.
 func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
 	t.Parallel()
+	lab.Need(t, "dnf", "dnf")
 	s := boot(t, "rpm")
-	rpm := func(args ...string) {
-		t.Helper()
-		s.Host.MustRun("rpm", append([]string{"--nodeps"}, args...)...)
+	dir := t.TempDir()
+	lab.Write(t, dir+"/el.yaml", standIn)
+	nfpm := exec.Command("go", "tool", "-modfile=.tools/go.mod", "nfpm", "package", "-f", dir+"/el.yaml", "-p", "rpm",
+		"-t", dir+"/el.rpm")
+	nfpm.Dir = lab.File(t, "")
+	if err := lab.RunOutside(nfpm); err != nil {
+		t.Fatal(err)
 	}
+	s.Host.Copy(dir+"/el.rpm", "/root/el.rpm", 0o644)
+	s.Host.MustRun("rpm", "--install", "/root/el.rpm")
 	s.Host.WriteFile("/etc/systemd/system-preset/99-el.preset", "disable *\n", 0o644) // as on EL
-	rpm("--install", "/root/"+older+".rpm")
+	s.dnf(older, "install", "pmcheck")
 	s.assertPrints("disabled", "systemctl", "is-enabled", "pmcheck.service")
 	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service") // on EL, packages do not start their units
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
@@ -39,20 +50,20 @@ func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
 	s.waitForAnswer(10*time.Second, "503 drain")
 
 	stop := s.record("503 drain")
-	rpm("--upgrade", "/root/"+newer+".rpm")
-	rpm("--upgrade", "--oldpackage", "/root/"+older+".rpm")
-	rpm("--upgrade", "/root/"+newer+".rpm")
+	s.dnf(newer, "upgrade", "pmcheck")
+	s.dnf(older, "downgrade", "pmcheck")
+	s.dnf(newer, "upgrade", "pmcheck")
 	t.Logf("measured: %d checks across 3 upgrades and downgrades", stop())
 	s.assertPrints("log:\n  level: debug", "cat", "/etc/pmcheck/pmcheck.yaml")
 	s.assertPrints("pmcheck "+newer, "pmcheck", "version")
 
-	rpm("--erase", "pmcheck")
+	s.dnf(newer, "remove", "pmcheck")
 	if _, got, err := s.Ask("/"); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("an erased pmcheck answers %q, %v; want connection refused", got, err)
 	}
 	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
 	s.assertPrints("", "find", "/etc/systemd/system", "-name", "*pmcheck*")
-	rpm("--install", "/root/"+newer+".rpm")
+	s.dnf(newer, "install", "pmcheck")
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
 	s.waitForAnswer(10*time.Second, "503 drain")
 	lintRPM(t, s)
@@ -69,10 +80,9 @@ func TestRPMLeavesNothing(t *testing.T) {
 	}
 	s.Host.WriteFile("/etc/systemd/system-preset/50-site.preset",
 		"enable pmcheck.service\nenable pmcheck-guard@.service puppetserver\ndisable *\n", 0o644)
-	// On EL the first two exist only if a package brings them. The third belongs to the
-	// package filesystem.
-	s.Host.MustRun("rm", "-rf", "/usr/lib/firewalld", "/usr/share/fish")
-	s.Host.MustRun("mkdir", "-p", "/usr/share/licenses")
+	// On EL the first exists only if a package brings it. The others belong to the package filesystem.
+	s.Host.MustRun("rm", "-rf", "/usr/lib/firewalld")
+	s.Host.MustRun("mkdir", "-p", "/usr/share/licenses", "/usr/share/fish/vendor_completions.d", "/usr/share/zsh/site-functions")
 	// The accounts stay, and so do what the programs that make them, rpm and systemd write. Elsewhere the host
 	// shows the files of this machine, on which other tests and programs write meanwhile.
 	files := func() []string {

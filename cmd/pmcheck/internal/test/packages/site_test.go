@@ -21,15 +21,19 @@ const (
 	newer = "1.0.1"
 )
 
+// signer is the user of the throw-away key that signs what is built.
+const signer = "signer@pmcheck.example"
+
 // files holds the paths of the DEB and the RPM of a version, and of the RPM for balancers
 // with SELinux.
 type files struct{ deb, rpm, selinux string }
 
-// build makes the packages of a version in a directory.
-func build(dir, version string) (files, error) {
-	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
+// build makes the packages, or a release, of a version in a directory.
+func build(what, dir, version string, environ ...string) (files, error) {
+	cmd := exec.Command("packaging/build", what, runtime.GOARCH)
 	cmd.Dir = "../../../../.."
-	cmd.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600")
+	cmd.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600", "SIGNING_KEY="+signer)
+	cmd.Env = append(cmd.Env, environ...)
 	if err := lab.RunOutside(cmd); err != nil {
 		return files{}, err
 	}
@@ -45,12 +49,18 @@ func build(dir, version string) (files, error) {
 // work is a directory that lasts as long as the test process.
 var work string
 
-// built returns the packages by version. They are built once, at the first call.
+// built returns the packages by version. They are built once, at the first call: the older ones as a
+// release.
 var built = sync.OnceValues(func() (map[string]files, error) {
+	key := exec.Command("gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", signer, "ed25519", "sign",
+		"never")
+	if err := lab.RunOutside(key); err != nil {
+		return nil, err
+	}
 	made := map[string]files{}
-	for _, version := range []string{older, newer} {
+	for version, what := range map[string]string{older: "release", newer: "packages"} {
 		var err error
-		if made[version], err = build(filepath.Join(work, version), version); err != nil {
+		if made[version], err = build(what, filepath.Join(work, version), version); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +70,10 @@ var built = sync.OnceValues(func() (map[string]files, error) {
 func packages(t *testing.T) map[string]files {
 	t.Helper()
 	lab.Real(t)
-	lab.Need(t, "rpm", "rpm")
+	for program, from := range map[string]string{"rpm": "rpm", "gpg": "gnupg", "apt-ftparchive": "apt-utils",
+		"createrepo_c": "createrepo-c"} {
+		lab.Need(t, program, from)
+	}
 	made, err := built()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +87,10 @@ func TestMain(m *testing.M) {
 	if work, err = os.MkdirTemp("", "pmcheck-packages-"); err != nil {
 		panic(err)
 	}
+	os.Mkdir(work+"/gpg", 0o700)
+	os.Setenv("GNUPGHOME", work+"/gpg") // a short path, because gpg-agent listens on a socket in it
 	status := m.Run()
+	exec.Command("gpgconf", "--kill", "all").Run()
 	os.RemoveAll(work)
 	os.Exit(status)
 }
@@ -82,14 +98,16 @@ func TestMain(m *testing.M) {
 // A hostSite is a host with the packages in /root.
 type hostSite struct {
 	*lab.Site
-	t *testing.T
+	t   *testing.T
+	url string // of the work directory
 }
 
 // boot boots a host and copies the packages to it.
 func boot(t *testing.T, name string) *hostSite {
 	t.Helper()
 	made := packages(t)
-	h := lab.StartNetwork(t).Boot(name)
+	network := lab.StartNetwork(t)
+	h := network.Boot(name)
 	// Debian's unit sometimes runs kill -0 before the process has changed to user puppet:
 	// "kill: Operation not permitted".
 	h.WriteFile("/etc/systemd/system/puppetserver.service.d/type.conf", "[Service]\nType=exec\n", 0o644)
@@ -99,18 +117,42 @@ func boot(t *testing.T, name string) *hostSite {
 		h.Copy(f.rpm, "/root/"+version+".rpm", 0o644)
 		h.Copy(f.selinux, "/root/"+version+".selinux.rpm", 0o644)
 	}
-	return &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Host: h}), t: t}
+	return &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Host: h}), t: t, url: network.Serve(work)}
 }
 
 // with returns a copy of the site for use in a subtest.
 func (s *hostSite) with(t *testing.T) *hostSite {
-	return &hostSite{Site: s.With(t), t: t}
+	return &hostSite{Site: s.With(t), t: t, url: s.url}
 }
 
 // install installs a version, as an administrator does.
 func (s *hostSite) install(version string) {
 	s.t.Helper()
 	s.Host.MustRun("dpkg", "--install", "--force-confold", "/root/"+version+".deb")
+}
+
+// repository writes the file that configures apt or dnf for the repositories of a version.
+func (s *hostSite) repository(path, version string) {
+	s.t.Helper()
+	s.Host.WriteFile(path, strings.ReplaceAll(lab.ReadFile(s.t, "packaging/repository/"+filepath.Base(path)),
+		"https://pmcheck.github.io/pmcheck", s.url+"/"+version+"/repository"), 0o644)
+}
+
+// apt installs a version from its signed repository.
+func (s *hostSite) apt(version string) {
+	s.t.Helper()
+	s.Host.MustRun("sh", "-c", "rm -f /etc/apt/sources.list /etc/apt/sources.list.d/*; mkdir -p /etc/apt/keyrings")
+	s.repository("/etc/apt/sources.list.d/pmcheck.sources", version)
+	s.Host.MustRun("curl", "-fsSo", "/etc/apt/keyrings/pmcheck.asc", s.url+"/"+version+"/repository/pmcheck.asc")
+	s.Host.MustRun("apt-get", "-q", "update")
+	s.Host.MustRun("apt-get", "-qy", "--allow-downgrades", "install", "pmcheck")
+}
+
+// dnf runs dnf with the signed repository of a version.
+func (s *hostSite) dnf(version string, args ...string) {
+	s.t.Helper()
+	s.repository("/etc/yum.repos.d/pmcheck.repo", version)
+	s.Host.MustRun("dnf", append([]string{"-qy", "--refresh", "--releasever=9"}, args...)...)
 }
 
 // assertPrints fails the test unless a command prints exactly want.

@@ -6,133 +6,97 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// script is packaging/version in a repository of its own.
-type script struct {
-	t   *testing.T
-	dir string
+// sources is a repository with what makes a version, each commit a second after the one before.
+type sources struct {
+	t       *testing.T
+	dir     string
+	commits int
 }
 
-func newScript(t *testing.T) script {
-	t.Helper()
-	s := script{t: t, dir: t.TempDir()}
-	content, err := os.ReadFile(lab.File(t, "packaging/version"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(s.dir, "packaging"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, "packaging/version"), content, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// run returns what a command prints in the repository.
-func (s script) run(program string, args ...string) string {
+// run returns what a shell prints in the repository.
+func (s *sources) run(line string) string {
 	s.t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command("sh", "-euc", line)
 	cmd.Dir = s.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir,
-		"GIT_AUTHOR_NAME=pmcheck", "GIT_AUTHOR_EMAIL=pmcheck@example.org",
-		"GIT_COMMITTER_NAME=pmcheck", "GIT_COMMITTER_EMAIL=pmcheck@example.org"}
+	date := "2026-01-01T00:00:0" + string(rune('0'+s.commits)) + "Z"
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=pmcheck", "GIT_AUTHOR_EMAIL=pmcheck", "GIT_COMMITTER_NAME=pmcheck",
+		"GIT_COMMITTER_EMAIL=pmcheck", "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		s.t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+		s.t.Fatalf("%s: %v\n%s", line, err, out)
 	}
 	return strings.TrimSpace(string(out))
 }
 
-// commit makes a commit, and a tag unless it is empty, and returns the version that is
-// built from it, with the hash of the commit replaced by HASH.
-func (s script) commit(tag string) string {
-	s.t.Helper()
-	s.run("git", "commit", "--quiet", "--allow-empty", "-m", "change")
-	if tag != "" {
-		s.run("git", "tag", tag)
-	}
-	return strings.ReplaceAll(s.run("packaging/version"), "g"+s.run("git", "rev-parse", "--short", "HEAD"), "gHASH")
-}
-
-// TestVersionsSortInTheOrderOfTheCommits makes a history with tags, asks for the version
-// of each commit, and lets dpkg and rpm compare.
+// TestVersionsSortInTheOrderOfTheCommits makes a history, asks for the version of each commit in
+// the checkout, in its archive and in a shallow clone, and lets dpkg and rpm compare.
 func TestVersionsSortInTheOrderOfTheCommits(t *testing.T) {
 	lab.Need(t, "dpkg", "dpkg")
 	lab.Need(t, "rpm", "rpm")
-	s := newScript(t)
-	if got := s.run("packaging/version"); got != "" {
-		t.Errorf("outside of a repository the version is %q, want none", got)
-	}
-	s.run("git", "init", "--quiet")
-	s.run("git", "add", ".")
-	var versions []string
-	for _, c := range []struct{ tag, want string }{
-		{"", "0.0.0+1.gHASH"},
-		{"", "0.0.0+2.gHASH"},
-		{"v0.1.0-rc1", "0.1.0~rc1"},
-		{"", "0.1.0~rc1+1.gHASH"},
-		{"v0.1.0-rc2", "0.1.0~rc2"},
-		{"v0.1.0", "0.1.0"},
-		{"", "0.1.0+1.gHASH"},
-		{"", "0.1.0+2.gHASH"},
-		{"v0.1.1", "0.1.1"},
-		{"v0.10.0", "0.10.0"},
-		{"v1.0.0-beta", "1.0.0~beta"},
-		{"v1.0.0", "1.0.0"},
+	s := &sources{t: t, dir: t.TempDir()}
+	s.run("git init --quiet; mkdir packaging; cp " + lab.File(t, "packaging/version") + " " +
+		lab.File(t, "packaging/commit") + " packaging; cp " + lab.File(t, ".gitattributes") + " .")
+	hash := regexp.MustCompile(`\.[0-9a-f]{8}$`)
+	before := ""
+	for _, c := range []struct {
+		heading, tag, want string
+		tags               bool // only a clone with tags knows it
+	}{
+		{heading: "0.9.0", want: "0.9.0~git20260101000001.HASH"},
+		{heading: "0.9.0", want: "0.9.0~git20260101000002.HASH"},
+		{heading: "0.9.0", tag: "v0.9.0", want: "0.9.0"},
+		{heading: "0.9.0", want: "0.9.1~git20260101000004.HASH", tags: true},
+		{heading: "0.10.0", want: "0.10.0~git20260101000005.HASH"},
+		{heading: "0.10.0", tag: "v0.10.0", want: "0.10.0"},
 	} {
-		got := s.commit(c.tag)
-		if got != c.want {
-			t.Errorf("the version of tag %q is %s, want %s", c.tag, got, c.want)
+		s.commits++
+		s.run("echo '## [" + c.heading + "] - Unreleased' >CHANGELOG.md; git add .; git commit --quiet --allow-empty -m change")
+		if c.tag != "" {
+			s.run("git tag " + c.tag)
 		}
-		versions = append(versions, strings.ReplaceAll(got, "HASH", "0123abc"))
-	}
-	for i := 1; i < len(versions); i++ {
-		before, after := versions[i-1], versions[i]
-		if err := exec.Command("dpkg", "--compare-versions", before+"-1", "lt", after+"-1").Run(); err != nil {
-			t.Errorf("dpkg does not sort %s before %s", before, after)
+		got := s.run("packaging/version")
+		if hash.ReplaceAllString(got, ".HASH") != c.want {
+			t.Errorf("commit %d is %s, want %s", s.commits, got, c.want)
 		}
-		if got := s.run("rpm", "--eval", `%{lua:print(rpm.vercmp("`+before+`", "`+after+`"))}`); got != "-1" {
-			t.Errorf("rpm compares %s with %s as %s, want -1", before, after, got)
+		copies := t.TempDir()
+		s.run("git archive HEAD | tar -x -C " + copies)
+		if archived := s.run(copies + "/packaging/version"); archived != got {
+			t.Errorf("commit %d is %s, its archive %s", s.commits, got, archived)
 		}
+		s.run("git clone --quiet --depth 1 file://" + s.dir + " " + copies + "/clone 2>&1")
+		if cloned := s.run(copies + "/clone/packaging/version"); cloned != got && !c.tags {
+			t.Errorf("commit %d is %s, its shallow clone %s", s.commits, got, cloned)
+		}
+		if before != "" {
+			s.run("dpkg --compare-versions " + before + "-1 lt " + got + "-1")
+			if order := s.run(`rpm --eval '%{lua:print(rpm.vercmp("` + before + `", "` + got + `"))}'`); order != "-1" {
+				t.Errorf("rpm compares %s with %s as %s, want -1", before, got, order)
+			}
+		}
+		before = got
 	}
-	changed := filepath.Join(s.dir, "packaging/version")
-	content, err := os.ReadFile(changed)
-	if err != nil {
-		t.Fatal(err)
+	s.run("echo >>CHANGELOG.md")
+	want := "0.10.1~git20260101000006.HASH.dirty"
+	if got := s.run("packaging/version | sed -E 's/[.][0-9a-f]{8}[.]/.HASH./'"); got != want {
+		t.Errorf("with a change that is not committed the version is %s, want %s", got, want)
 	}
-	if err := os.WriteFile(changed, append(content, '\n'), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.run("packaging/version"); got != "1.0.0+dirty" {
-		t.Errorf("with a change that is not committed the version is %s, want 1.0.0+dirty", got)
+	if got := s.run("VERSION=v1.2.3-rc1 packaging/version; VERSION=1.2.3~rc1 packaging/version semver"); got != "1.2.3~rc1\n1.2.3-rc1" {
+		t.Errorf("a given version and its form for the Forge are\n%s", got)
 	}
 }
 
-// TestVersionIsGivenInEveryForm: what a tag, git describe and a user may give.
-func TestVersionIsGivenInEveryForm(t *testing.T) {
-	s := newScript(t)
-	for _, c := range []struct{ given, want, semver string }{
-		{"v1.2.3", "1.2.3", "1.2.3"},
-		{"1.2.3", "1.2.3", "1.2.3"},
-		{"v1.2.3-rc1", "1.2.3~rc1", "1.2.3-rc1"},
-		{"1.2.3~rc1", "1.2.3~rc1", "1.2.3-rc1"},
-		{"0.1.0-dev", "0.1.0~dev", "0.1.0-dev"},
-		{"v1.2.3-5-g0123abc", "1.2.3+5.g0123abc", "1.2.3+5.g0123abc"},
-		{"v1.2.3-rc1-5-g0123abc", "1.2.3~rc1+5.g0123abc", "1.2.3-rc1+5.g0123abc"},
-		{"v1.2.3+dirty", "1.2.3+dirty", "1.2.3+dirty"},
-		{"v1.2.3-5-g0123abc+dirty", "1.2.3+5.g0123abc.dirty", "1.2.3+5.g0123abc.dirty"},
-	} {
-		if got := s.run("env", "VERSION="+c.given, "packaging/version"); got != c.want {
-			t.Errorf("VERSION=%s: %s, want %s", c.given, got, c.want)
-		}
-		if got := s.run("env", "VERSION="+c.given, "packaging/version", "semver"); got != c.semver {
-			t.Errorf("VERSION=%s as semver: %s, want %s", c.given, got, c.semver)
-		}
+// TestChangelogAndModuleNameOneVersion: what is built has one section, and the module its version.
+func TestChangelogAndModuleNameOneVersion(t *testing.T) {
+	heading := regexp.MustCompile(`(?m)^## \[(.*)\]`).FindAllStringSubmatch(lab.Read(t, lab.File(t, "CHANGELOG.md")), -1)
+	if len(heading) == 0 || !strings.Contains(lab.Read(t, lab.File(t, filepath.Join("packaging", "puppet", "metadata.json"))),
+		`"version": "`+heading[0][1]+`"`) {
+		t.Errorf("the changelog has the sections %v; metadata.json does not have the version of the first", heading)
 	}
 }
