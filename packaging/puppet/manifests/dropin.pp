@@ -9,35 +9,17 @@ define pmcheck::dropin (
 ) {
   assert_private()
 
-  $directory = "/etc/systemd/system/${title}.d"
-  $filename  = 'puppet.conf'
-  $text      = "# Managed by Puppet, from the settings in /etc/pmcheck/pmcheck.yaml.\n${content}"
-
+  # puppet/systemd declares the directory. So does each drop-in of the site's own.
   if $content == '' {
-    file { "${directory}/${filename}":
+    file { "/etc/systemd/system/${title}.d/puppet.conf":
       ensure => absent,
     }
-  } elsif pick($pmcheck::systemd_dropins, defined('systemd::dropin_file')) {
-    # puppet/systemd declares the directory. So does each drop-in of the site's own, which a
-    # directory declared here would collide with.
+  } else {
     systemd::dropin_file { "pmcheck: ${title}":
       unit     => $title,
-      filename => $filename,
+      filename => 'puppet.conf',
       mode     => '0644',
-      content  => $text,
-    }
-  } else {
-    file {
-      default:
-        owner => 'root',
-        group => 'root';
-      $directory:
-        ensure => directory,
-        mode   => '0755';
-      "${directory}/${filename}":
-        ensure  => file,
-        mode    => '0644',
-        content => $text;
+      content  => "# Managed by Puppet, from the settings in /etc/pmcheck/pmcheck.yaml.\n${content}",
     }
   }
 }

@@ -31,7 +31,7 @@
 #   The file to install if the package is in no repository: a path on the host, or a URL
 #   (`https`, `http`, `puppet`, `file`).
 # @param package_sha256
-#   The SHA-256 checksum of the package. Only with a URL in `package_source`.
+#   The SHA-256 checksum of the package. Only with a URL in `package_source`; required with `http`.
 # @param package_repository
 #   The URL of an apt or yum repository with the package, to configure on the host. By
 #   default the package comes from the repositories that the host has. Not with `package_source`.
@@ -52,10 +52,6 @@
 # @param guard_services
 #   The systemd names of the guarded services. From the data of this module:
 #   `puppetserver`, `pe-puppetserver` and `puppet-master`.
-# @param systemd_dropins
-#   Whether drop-ins are declared with `systemd::dropin_file` of puppet/systemd, so that
-#   they do not collide with the site's own drop-ins of the same units. By default they are
-#   if that module is in the environment.
 # @param gate_enable
 #   Whether new connections to Puppet's port are refused while the master is held, for
 #   agents that no balancer sends elsewhere.
@@ -122,7 +118,6 @@ class pmcheck (
   Boolean                                          $guard_enable             = true,
   Boolean                                          $gate_enable              = false,
   Boolean                                          $hold_new_host            = false,
-  Optional[Boolean]                                $systemd_dropins          = undef,
   Optional[Pmcheck::Listen]                        $listen                   = undef,
   Optional[Array[Stdlib::IP::Address, 1]]          $allow                    = undef,
   Optional[Array[Stdlib::IP::Address]]             $status_allow             = undef,

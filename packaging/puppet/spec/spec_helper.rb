@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
-require 'rspec-puppet'
+begin
+  require 'voxpupuli/test/spec_helper'
+rescue LoadError # Debian has rspec-puppet alone. MODULE_PATH has this module, as `pmcheck`, and those it needs.
+  require 'rspec-puppet'
 
-# Where this module, as `pmcheck`, and those it needs are: MODULE_PATH, or what
-# `rake spec_prep` of a checkout would make.
-RSpec.configure do |config|
-  config.module_path = ENV.fetch('MODULE_PATH') { File.join(__dir__, 'fixtures', 'modules') }
-  config.strict_variables = true
+  RSpec.configure do |config|
+    config.module_path = ENV.fetch('MODULE_PATH')
+    config.strict_variables = true
+  end
 end
 
 # The facts of a host, as far as the module and those it uses ask for them.

@@ -28,15 +28,6 @@ describe 'pmcheck' do
     end
   end
 
-  context 'without puppet/systemd' do
-    let(:params) { { listen: ':9300', systemd_dropins: false } }
-
-    it { is_expected.to compile.with_all_deps }
-    it { is_expected.not_to contain_class('systemd') }
-    it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d').with(ensure: 'directory', mode: '0755') }
-    it { is_expected.to contain_file(dropin).with(ensure: 'file', mode: '0644', content: content) }
-  end
-
   context 'with defaults' do
     it { is_expected.not_to contain_class('systemd') }
     it { is_expected.not_to contain_file('/etc/systemd/system/pmcheck.socket.d') }

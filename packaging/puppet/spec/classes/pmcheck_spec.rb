@@ -162,16 +162,16 @@ describe 'pmcheck' do
     }
   end
 
-  context 'with a checksum of a package on the host' do
-    let(:params) { { package_source: '/root/pmcheck.deb', package_sha256: 'a' * 64 } }
+  {
+    'a checksum of a package on the host' => [{ package_source: '/root/pmcheck.deb', package_sha256: 'a' * 64 }, 'is for a URL'],
+    'a checksum of a package in a repository' => [{ package_sha256: 'a' * 64 }, 'is for a URL'],
+    'http without a checksum' => [{ package_source: 'http://example.com/pmcheck.deb' }, 'is needed with http'],
+  }.each do |what, (given, message)|
+    context "with #{what}" do
+      let(:params) { given }
 
-    it { is_expected.to compile.and_raise_error(%r{package_sha256 is for a URL in pmcheck::package_source}) }
-  end
-
-  context 'with a checksum of a package in a repository' do
-    let(:params) { { package_sha256: 'a' * 64 } }
-
-    it { is_expected.to compile.and_raise_error(%r{package_sha256 is for a URL in pmcheck::package_source}) }
+      it { is_expected.to compile.and_raise_error(%r{package_sha256 #{message}}) }
+    end
   end
 
   context 'with a package and a repository' do
