@@ -102,8 +102,8 @@ func TestRelease(t *testing.T) {
 				continue // made of the signed RPMs
 			}
 			if strings.HasSuffix(name, ".rpm") { // without the signature
-				output(t, again, "test $(rpm -qp --qf '%{SHA256HEADER}' "+name+") = $(rpm -qp --qf '%{SHA256HEADER}' "+dir+"/"+name+
-					" 2>/dev/null)")
+				const digest = "$(rpm -qp --qf '%{SHA256HEADER}' "
+				output(t, again, "test "+digest+name+") = "+digest+dir+"/"+name+" 2>/dev/null)")
 			} else if lab.Read(t, dir+"/"+name) != lab.Read(t, again+"/"+name) {
 				t.Errorf("%s differs in the second build", name)
 			}
@@ -129,11 +129,13 @@ func assertInstall(t *testing.T) {
 func assertOneVersion(t *testing.T, dir string) {
 	p := t.TempDir() + "/pmcheck"
 	for what, line := range map[string]string{
-		"program": "tar -xOzf pmcheck-1.0.0-linux-*.tar.gz --wildcards '*/bin/pmcheck' >" + p + "; chmod +x " + p + "; " + p + " version",
-		"DEB":     "dpkg-deb --field pmcheck_*.deb Version",
-		"RPM":     "rpm -qp --queryformat '%{VERSION}' pmcheck-1*.rpm 2>/dev/null",
-		"module":  "tar -xOzf pmcheck-pmcheck-*.tar.gz pmcheck-pmcheck-1.0.0/metadata.json | grep '\"version\"'",
-		"source":  "tar -xOzf pmcheck-1.0.0.tar.gz pmcheck-1.0.0/packaging/commit | grep -q '^[0-9a-f]\\{40\\} ' && echo 1.0.0",
+		"program": "tar -xOzf pmcheck-1.0.0-linux-*.tar.gz --wildcards '*/bin/pmcheck' >" + p + "; " +
+			"chmod +x " + p + "; " + p + " version",
+		"DEB":    "dpkg-deb --field pmcheck_*.deb Version",
+		"RPM":    "rpm -qp --queryformat '%{VERSION}' pmcheck-1*.rpm 2>/dev/null",
+		"module": "tar -xOzf pmcheck-pmcheck-*.tar.gz pmcheck-pmcheck-1.0.0/metadata.json | grep '\"version\"'",
+		"source": "tar -xOzf pmcheck-1.0.0.tar.gz pmcheck-1.0.0/packaging/commit | " +
+			"grep -q '^[0-9a-f]\\{40\\} ' && echo 1.0.0",
 	} {
 		if got := output(t, dir, line); !strings.Contains(got, older) {
 			t.Errorf("%s says %q, want %s", what, got, older)

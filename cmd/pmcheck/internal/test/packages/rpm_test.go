@@ -16,8 +16,8 @@ import (
 )
 
 // standIn is a package that has what pmcheck's needs of EL.
-const standIn = `{name: el, arch: all, platform: linux, version: "9", maintainer: pmcheck, description: stands in for EL,
-provides: [systemd = 252, shadow-utils, /bin/sh], rpm: {summary: stands in for EL}}`
+const standIn = `{name: el, arch: all, platform: linux, version: "9", maintainer: pmcheck, description: el,
+provides: [systemd = 252, shadow-utils, /bin/sh], rpm: {summary: el}}`
 
 // TestHoldsSurviveEachStepOfTheRPM installs, upgrades, downgrades and erases the RPM from its signed
 // repository with the real dnf, on a Debian host.
@@ -82,7 +82,8 @@ func TestRPMLeavesNothing(t *testing.T) {
 		"enable pmcheck.service\nenable pmcheck-guard@.service puppetserver\ndisable *\n", 0o644)
 	// On EL the first exists only if a package brings it. The others belong to the package filesystem.
 	s.Host.MustRun("rm", "-rf", "/usr/lib/firewalld")
-	s.Host.MustRun("mkdir", "-p", "/usr/share/licenses", "/usr/share/fish/vendor_completions.d", "/usr/share/zsh/site-functions")
+	s.Host.MustRun("mkdir", "-p", "/usr/share/licenses", "/usr/share/fish/vendor_completions.d",
+		"/usr/share/zsh/site-functions")
 	// The accounts stay, and so do what the programs that make them, rpm and systemd write. Elsewhere the host
 	// shows the files of this machine, on which other tests and programs write meanwhile.
 	files := func() []string {

@@ -5,7 +5,6 @@ package packages_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -57,7 +56,8 @@ func TestVersionsSortInTheOrderOfTheCommits(t *testing.T) {
 		{heading: "0.10.0", tag: "v0.10.0", want: "0.10.0"},
 	} {
 		s.commits++
-		s.run("echo '## [" + c.heading + "] - Unreleased' >CHANGELOG.md; git add .; git commit --quiet --allow-empty -m change")
+		s.run("echo '## [" + c.heading + "] - Unreleased' >CHANGELOG.md")
+		s.run("git add .; git commit --quiet --allow-empty -m change")
 		if c.tag != "" {
 			s.run("git tag " + c.tag)
 		}
@@ -87,16 +87,17 @@ func TestVersionsSortInTheOrderOfTheCommits(t *testing.T) {
 	if got := s.run("packaging/version | sed -E 's/[.][0-9a-f]{8}[.]/.HASH./'"); got != want {
 		t.Errorf("with a change that is not committed the version is %s, want %s", got, want)
 	}
-	if got := s.run("VERSION=v1.2.3-rc1 packaging/version; VERSION=1.2.3~rc1 packaging/version semver"); got != "1.2.3~rc1\n1.2.3-rc1" {
+	given := "VERSION=v1.2.3-rc1 packaging/version; VERSION=1.2.3~rc1 packaging/version semver"
+	if got := s.run(given); got != "1.2.3~rc1\n1.2.3-rc1" {
 		t.Errorf("a given version and its form for the Forge are\n%s", got)
 	}
 }
 
-// TestChangelogAndModuleNameOneVersion: what is built has one section, and the module its version.
+// TestChangelogAndModuleNameOneVersion: the module has the version that is being built.
 func TestChangelogAndModuleNameOneVersion(t *testing.T) {
-	heading := regexp.MustCompile(`(?m)^## \[(.*)\]`).FindAllStringSubmatch(lab.Read(t, lab.File(t, "CHANGELOG.md")), -1)
-	if len(heading) == 0 || !strings.Contains(lab.Read(t, lab.File(t, filepath.Join("packaging", "puppet", "metadata.json"))),
-		`"version": "`+heading[0][1]+`"`) {
-		t.Errorf("the changelog has the sections %v; metadata.json does not have the version of the first", heading)
+	heading := regexp.MustCompile(`(?m)^## \[(.*)\]`).FindStringSubmatch(lab.ReadFile(t, "CHANGELOG.md"))
+	module := regexp.MustCompile(`"version": "(.*)"`).FindStringSubmatch(lab.ReadFile(t, "packaging/puppet/metadata.json"))
+	if heading == nil || module == nil || heading[1] != module[1] {
+		t.Errorf("the newest heading of the changelog is %q, the version in metadata.json %q", heading, module)
 	}
 }
