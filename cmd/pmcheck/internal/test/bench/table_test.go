@@ -42,6 +42,11 @@ func window(long time.Duration) time.Duration {
 	return long
 }
 
+// mebibytes formats a number of bytes.
+func mebibytes(n float64) string { return fmt.Sprintf("%.1f MiB", n/mebibyte) }
+
+const mebibyte = 1 << 20
+
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

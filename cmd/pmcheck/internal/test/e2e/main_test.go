@@ -86,13 +86,6 @@ func startNeighbour(t *testing.T) *neighbour {
 
 func (n *neighbour) address() string { return n.Listener.Addr().String() }
 
-// startEcho starts a server to which HAProxy forwards agents in place of a Puppet Server,
-// and returns its address.
-func startEcho(t *testing.T) (address string) {
-	t.Helper()
-	return startEchoAt(t, lab.Address(t, "127.0.0.1"))
-}
-
 // serve has each connection served until the test ends.
 func serve(t *testing.T, l net.Listener, one func(net.Conn)) {
 	t.Cleanup(func() { l.Close() })
@@ -143,15 +136,6 @@ func (s *session) carries() bool {
 	back := make([]byte, len(bytes))
 	_, err := io.ReadFull(s, back)
 	return err == nil && string(back) == bytes
-}
-
-func copyFile(t testing.TB, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, to, data)
 }
 
 func writeFile(t testing.TB, path string, data []byte) {

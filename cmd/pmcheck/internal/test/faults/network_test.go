@@ -3,7 +3,7 @@
 package faults_test
 
 import (
-	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -70,22 +70,19 @@ cat /root/resolv.conf >/etc/resolv.conf`), inject: sh(`
 cp /etc/hosts /etc/resolv.conf /root
 : >/etc/hosts
 echo nameserver 198.18.255.53 >/etc/resolv.conf`)},
-		{name: "PuppetDB cut off: `/puppetdb` says 503", inject: cutPuppetDB, mend: configure(hostConfig)},
+		{name: "PostgreSQL behind PuppetDB stopped: `/puppetdb` says 503", inject: stopPuppetDB,
+			mend: func(s *faultSite) { sh("systemctl stop puppetdb")(s); configure(hostConfig)(s) }},
 	}
 }
 
-// cutPuppetDB configures pmcheck with a PuppetDB at an address without a host, and waits
-// until pmcheck reports it as down.
-func cutPuppetDB(s *faultSite) {
+// stopPuppetDB starts a PuppetDB, and stops its database when pmcheck reports it as healthy.
+func stopPuppetDB(s *faultSite) {
 	s.t.Helper()
-	configure(hostConfig + "puppetdb: {address: \"198.18.255.8:8081\"}\n")(s)
-	const want = "unhealthy: puppetdb-down"
-	lab.WaitFor(s.t, 30*time.Second, 50*time.Millisecond, func() error {
-		if got, err := s.Host.Run("curl", "--silent", "--max-time", "2", "http://localhost:9200/puppetdb"); got != want {
-			return fmt.Errorf("/puppetdb answers %q (%v), want %q", got, err, want)
-		}
-		return nil
-	})
+	database := s.Host.StartPuppetDB()
+	configure(hostConfig + "puppetdb: {address: \"" + s.Host.FQDN() + ":8081\"}\n")(s)
+	s.WaitAnswerTo("/puppetdb", http.StatusOK, lab.ServingBody, 5*time.Minute)
+	s.Host.MustRun("systemctl", "stop", database)
+	s.WaitAnswerTo("/puppetdb", http.StatusServiceUnavailable, "unhealthy: puppetdb-down", time.Minute)
 }
 
 // lossyFaults returns faults for a balancer with the check intervals of README.md.

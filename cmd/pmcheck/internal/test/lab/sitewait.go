@@ -44,18 +44,6 @@ func (s *Site) WaitRefusal(body string, within time.Duration) time.Duration {
 	return s.WaitAnswer(http.StatusServiceUnavailable, body, within)
 }
 
-// WaitHealthy waits until pmcheck finds the master healthy, whether it is held or not.
-func (s *Site) WaitHealthy(within time.Duration) time.Duration {
-	s.TB.Helper()
-	return s.WaitAnswerTo("/?drain=200&maint=200", http.StatusOK, "", within)
-}
-
-// WaitLive waits until the daemon answers at all.
-func (s *Site) WaitLive(within time.Duration) time.Duration {
-	s.TB.Helper()
-	return s.WaitAnswerTo("/live", http.StatusOK, "", within)
-}
-
 // WaitStatus waits until want returns nil for the daemon's status. It asks again after a
 // timeout, since answers may be late while a test floods the daemon with requests.
 func (s *Site) WaitStatus(within time.Duration, want func(Status) error) time.Duration {

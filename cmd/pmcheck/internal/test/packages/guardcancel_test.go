@@ -7,6 +7,12 @@ import (
 	"time"
 )
 
+// keepAlive is a server that keeps connections, as Puppet Server does.
+const keepAlive = `from http.server import *
+SimpleHTTPRequestHandler.protocol_version = 'HTTP/1.1'
+ThreadingHTTPServer(('', 8140), SimpleHTTPRequestHandler).serve_forever()
+`
+
 // TestGuardAfterACancelledStop cancels a stop that waits for an agent: nothing may be held
 // afterwards, and the next stop must be guarded as well.
 func TestGuardAfterACancelledStop(t *testing.T) {

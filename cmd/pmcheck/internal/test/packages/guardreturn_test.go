@@ -97,18 +97,6 @@ frontend m2
 		on.Host.MustRun("rm", "/etc/pmcheck/pmcheck.yaml")
 	})
 
-	t.Run("a server that does not become healthy", func(t *testing.T) {
-		on := s.with(t)
-		on.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "guard:\n  return: 3s\n", 0o644)
-		on.Host.MustRun("systemctl", "restart", "puppetserver")
-		on.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
-		on.assertPrints("none", "sh", "-c", guardHold)
-		if out, err := on.Host.Run("pmcheck", "status"); err == nil {
-			t.Errorf("status of a master that is not healthy:\n%s", out)
-		}
-		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
-	})
-
 	t.Run("the last server is not drained", func(t *testing.T) {
 		on := s.with(t)
 		on.Configure("guard: {turn: 5s}\n")

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"testing"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -136,27 +135,4 @@ func countGoroutines(address string) (int, error) {
 		return 0, fmt.Errorf("/metrics: %d without go_goroutines", a.code)
 	}
 	return strconv.Atoi(found[1])
-}
-
-func TestALeakIsDistinguishedFromNoise(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		leak float64 // per second
-		want bool
-	}{
-		{"noise", 0, true},
-		{"shrinks", -0.1, true},
-		{"leaks one in ten seconds", 0.1, false},
-		{"leaks one per second", 1, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := newResources(true).descriptors
-			for i := range 600 {
-				s.add(time.Duration(i)*time.Second, 20+float64(i*7919%11-5)+test.leak*float64(i))
-			}
-			if got := s.settled().flat(); got != test.want {
-				t.Errorf("flat is %v with growth %.2f, want %v", got, s.settled().grown(), test.want)
-			}
-		})
-	}
 }

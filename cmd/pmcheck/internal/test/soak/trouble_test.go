@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
@@ -140,35 +139,4 @@ func waitFor(ctx context.Context, address, query string, want func(answer) bool)
 		}
 	}
 	return nil
-}
-
-func TestJudgeAcceptsOnlyTrueAnswers(t *testing.T) {
-	for _, test := range []struct {
-		name          string
-		held, healthy truth
-		answer        answer
-		good          bool
-	}{
-		{"healthy", no, yes, answer{code: 200, body: lab.ServingBody}, true},
-		{"healthy, but refused", no, yes, answer{code: 503, body: "unhealthy: refused"}, false},
-		{"dead", no, no, answer{code: 503, body: "unhealthy: refused"}, true},
-		{"dead, but serving", no, no, answer{code: 200, body: lab.ServingBody}, false},
-		{"held", yes, yes, answer{code: 404, body: "drain"}, true},
-		{"held, but serving", yes, yes, answer{code: 200, body: lab.ServingBody}, false},
-		{"held, with the code of another balancer", yes, yes, answer{code: 503, body: "drain"}, false},
-		{"ready, but drained", no, yes, answer{code: 404, body: "drain"}, false},
-		{"being held, still serving", either, yes, answer{code: 200, body: lab.ServingBody}, true},
-		{"being held, already drained", either, yes, answer{code: 404, body: "drain"}, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			w := &truths{}
-			w.held.set(test.held)
-			w.healthy.set(test.healthy)
-			test.answer.asked, test.answer.answered = time.Now(), time.Now()
-			err := w.judge(test.answer, http.StatusNotFound)
-			if (err == nil) != test.good {
-				t.Errorf("judge returns %v, want an error: %v", err, !test.good)
-			}
-		})
-	}
 }

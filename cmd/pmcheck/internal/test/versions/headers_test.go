@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,215 +49,107 @@ const headersComment = `# X-Haproxy-Server-State in each state, the value exactl
 # moment. A status code is the answer to the latest check.
 `
 
-// A backend has one or two servers, own and peer.
+// A backend has one or two servers, own and peer. Each line of its script is what happens to own, or to the
+// peer, and the name of the state after it: an answer to its check, "up" for as many as bring it up, "down" for as
+// many as take it down, "healthy" for a first answer to both, or a command of the administrator.
 type backend struct {
 	name      string
-	own, peer string        // options of the servers
-	alone     bool          // there is no peer
-	play      func(p *pair) // leads the servers through states and records the headers
+	own, peer string // options of the servers
+	alone     bool   // there is no peer
+	script    string
 }
 
 func backends() []backend {
 	const ramp, ramp1 = "slowstart 10000s", "slowstart 10000s weight 1" // 1% for more than a minute
+	slowstart := "healthy, down, up = slowstart"
+	both := "healthy, down, peer down, up, peer up, 200 = slowstart of both"
+	backup := func(state string) string {
+		return strings.ReplaceAll(`healthy = unused STATE
+			peer 404, 200 = used STATE, peer nolb
+			peer 200, peer down, 200 = used STATE, peer down
+			404 = STATE nolb, peer down`, "STATE", state)
+	}
 	return []backend{
-		{name: "fall", play: fall},
-		{name: "recover", play: recovers},
-		{name: "start-404", play: started(404)},
-		{name: "start-503", play: started(503)},
-		{name: "refused", play: refused},
-		{name: "nolb", play: nolb},
-		{name: "nolb-fall", play: nolbFall},
-		{name: "slowstart", own: ramp, play: slowstart("slowstart")},
-		{name: "slowstart-nolb", own: ramp, play: slowstartNOLB},
-		{name: "slowstart-both", own: ramp, peer: ramp, play: slowstartBoth("slowstart of both")},
-		{name: "slowstart-1", own: ramp1, peer: "weight 1", play: slowstart("slowstart, weights of 1")},
-		{name: "slowstart-1-both", own: ramp1, peer: ramp1, play: slowstartBoth("slowstart of both, weights of 1")},
-		{name: "maint", play: maint},
-		{name: "drain", play: drained},
-		{name: "backup", own: "backup", play: backup("backup")},
-		{name: "backup-50", own: "backup weight 50", play: backup("backup of weight 50")},
-		{name: "weight-0", own: "weight 0", play: settled("weight 0 in the configuration")},
-		{name: "weight-0-set", play: weightSet},
-		{name: "weight-50", own: "weight 50", play: settled("weight 50")},
-		{name: "weight-1", own: "weight 1", peer: "weight 1", play: settled("weights of 1")},
-		{name: "alone", alone: true, play: alone},
+		{name: "fall", script: `= starting
+			healthy = up
+			503 = going down 1
+			503 = going down 2
+			503 = down
+			200 = coming up
+			200 = up again`},
+		{name: "recover", script: `healthy, 503, 503, 200 = going down 2, then 200
+			503, 404 = going down 1, then 404`},
+		{name: "start-404", script: "404, peer 200 = starting, then 404"}, // HAProxy starts or reloads while it is out
+		{name: "start-503", script: "503, peer 200 = starting, then 503"},
+		{name: "refused", script: `healthy, down, 404 = down, then 404
+			404 = down, then 404 twice
+			200, 404 = coming up, then 404
+			down, peer down, 503 = both down`},
+		{name: "nolb", script: `healthy, 404 = nolb
+			peer 404, 404 = both nolb
+			200 = back from nolb, peer nolb
+			peer down, 404 = nolb, peer down`},
+		{name: "nolb-fall", script: `healthy, 404, 503 = nolb, going down 1
+			503 = nolb, going down 2
+			503 = nolb, then down`},
+		{name: "slowstart", own: ramp, script: slowstart},
+		{name: "slowstart-nolb", own: ramp, script: "healthy, 404, 200 = slowstart after nolb"},
+		{name: "slowstart-both", own: ramp, peer: ramp, script: both},
+		{name: "slowstart-1", own: ramp1, peer: "weight 1", script: slowstart + ", weights of 1"},
+		{name: "slowstart-1-both", own: ramp1, peer: ramp1, script: both + ", weights of 1"},
+		{name: "maint", script: `healthy, set own state maint, mute = maint by its administrator
+			peer 404 = maint by its administrator, peer nolb
+			peer 200, set own state ready, unmute = back from maint`},
+		{name: "drain", script: `healthy, set own state drain, 200 = drained by its administrator
+			404 = drained by its administrator, then 404
+			peer 404, 200 = drained by its administrator, peer nolb`},
+		{name: "backup", own: "backup", script: backup("backup")},
+		{name: "backup-50", own: "backup weight 50", script: backup("backup of weight 50")},
+		{name: "weight-0", own: "weight 0", script: "healthy = weight 0 in the configuration"},
+		{name: "weight-0-set", script: `healthy, set own weight 0, 200 = weight 0 by its administrator
+			404 = weight 0 by its administrator, then 404
+			peer 404, 200 = weight 0 by its administrator, peer nolb`},
+		{name: "weight-50", own: "weight 50", script: "healthy = weight 50"},
+		{name: "weight-1", own: "weight 1", peer: "weight 1", script: "healthy = weights of 1"},
+		{name: "alone", alone: true, script: `200 = the only server
+			404 = the only server nolb
+			down = the only server down`},
 	}
 }
 
-// settled records a state that both servers reach by healthy answers.
-func settled(state string) func(p *pair) {
-	return func(p *pair) {
-		p.healthy()
+// play leads the servers through the states of the script and records the headers.
+func (p *pair) play() {
+	for line := range strings.Lines(p.script) {
+		actions, state, _ := strings.Cut(strings.TrimSpace(line), "= ")
+		for action := range strings.SplitSeq(actions, ",") {
+			p.do(strings.TrimSpace(action))
+		}
 		p.record(state)
 	}
 }
 
-func fall(p *pair) {
-	p.record("starting")
-	p.healthy()
-	p.record("up")
-	p.own.answer(503)
-	p.record("going down 1")
-	p.own.answer(503)
-	p.record("going down 2")
-	p.own.answer(503)
-	p.record("down")
-	p.own.answer(200)
-	p.record("coming up")
-	p.own.answer(200)
-	p.record("up again")
-}
-
-// started is a master that is out when HAProxy starts or reloads its configuration.
-func started(code int) func(p *pair) {
-	return func(p *pair) {
-		p.own.answer(code)
+func (p *pair) do(action string) {
+	s := p.own
+	if of, is := strings.CutPrefix(action, "peer "); is {
+		s, action = p.peer, of
+	}
+	switch code, err := strconv.Atoi(action); {
+	case err == nil:
+		s.answer(code)
+	case action == "up":
+		s.up()
+	case action == "down":
+		s.down()
+	case action == "healthy":
+		p.own.answer(200)
 		p.peer.answer(200)
-		p.record(fmt.Sprintf("starting, then %d", code))
+	case action == "mute":
+		p.own.mute(p.peer)
+	case action == "unmute":
+		p.own.unmute()
+	case action != "":
+		p.set(strings.TrimPrefix(action, "set "))
 	}
-}
-
-func recovers(p *pair) {
-	p.healthy()
-	p.own.answer(503)
-	p.own.answer(503)
-	p.own.answer(200)
-	p.record("going down 2, then 200")
-	p.own.answer(503)
-	p.own.answer(404)
-	p.record("going down 1, then 404")
-}
-
-// refused is a master that HAProxy has down when the hold begins, or a second one that goes down.
-func refused(p *pair) {
-	p.healthy()
-	p.own.down()
-	p.own.answer(404)
-	p.record("down, then 404")
-	p.own.answer(404)
-	p.record("down, then 404 twice")
-	p.own.answer(200)
-	p.own.answer(404)
-	p.record("coming up, then 404")
-	p.own.down()
-	p.peer.down()
-	p.own.answer(503)
-	p.record("both down")
-}
-
-func nolb(p *pair) {
-	p.healthy()
-	p.own.answer(404)
-	p.record("nolb")
-	p.peer.answer(404)
-	p.own.answer(404)
-	p.record("both nolb")
-	p.own.answer(200)
-	p.record("back from nolb, peer nolb")
-	p.peer.down()
-	p.own.answer(404)
-	p.record("nolb, peer down")
-}
-
-func nolbFall(p *pair) {
-	p.healthy()
-	p.own.answer(404)
-	p.own.answer(503)
-	p.record("nolb, going down 1")
-	p.own.answer(503)
-	p.record("nolb, going down 2")
-	p.own.answer(503)
-	p.record("nolb, then down")
-}
-
-func slowstart(state string) func(p *pair) {
-	return func(p *pair) {
-		p.healthy()
-		p.own.down()
-		p.own.up()
-		p.record(state)
-	}
-}
-
-func slowstartNOLB(p *pair) {
-	p.healthy()
-	p.own.answer(404)
-	p.own.answer(200)
-	p.record("slowstart after nolb")
-}
-
-func slowstartBoth(state string) func(p *pair) {
-	return func(p *pair) {
-		p.healthy()
-		p.own.down()
-		p.peer.down()
-		p.own.up()
-		p.peer.up()
-		p.own.answer(200)
-		p.record(state)
-	}
-}
-
-func maint(p *pair) {
-	p.healthy()
-	p.set("own state maint")
-	p.own.mute(p.peer)
-	p.record("maint by its administrator")
-	p.peer.answer(404)
-	p.record("maint by its administrator, peer nolb")
-	p.peer.answer(200)
-	p.set("own state ready")
-	p.own.unmute()
-	p.record("back from maint")
-}
-
-func drained(p *pair) {
-	p.healthy()
-	p.set("own state drain")
-	p.own.answer(200)
-	p.record("drained by its administrator")
-	p.own.answer(404)
-	p.record("drained by its administrator, then 404")
-	p.peer.answer(404)
-	p.own.answer(200)
-	p.record("drained by its administrator, peer nolb")
-}
-
-func backup(state string) func(p *pair) {
-	return func(p *pair) {
-		p.healthy()
-		p.record("unused " + state)
-		p.peer.answer(404)
-		p.own.answer(200)
-		p.record("used " + state + ", peer nolb")
-		p.peer.answer(200)
-		p.peer.down()
-		p.own.answer(200)
-		p.record("used " + state + ", peer down")
-		p.own.answer(404)
-		p.record(state + " nolb, peer down")
-	}
-}
-
-func weightSet(p *pair) {
-	p.healthy()
-	p.set("own weight 0")
-	p.own.answer(200)
-	p.record("weight 0 by its administrator")
-	p.own.answer(404)
-	p.record("weight 0 by its administrator, then 404")
-	p.peer.answer(404)
-	p.own.answer(200)
-	p.record("weight 0 by its administrator, peer nolb")
-}
-
-func alone(p *pair) {
-	p.own.answer(200)
-	p.record("the only server")
-	p.own.answer(404)
-	p.record("the only server nolb")
-	p.own.down()
-	p.record("the only server down")
 }
 
 // TestHeadersOfEachRelease compares the header that HAProxy sends in each state with the recorded
@@ -290,7 +183,7 @@ func TestHeadersOfEachRelease(t *testing.T) {
 				}
 				playing.Go(func() {
 					defer func() { recorded[i] = p.recorded.String() }()
-					b.play(p)
+					p.play()
 				})
 			}
 			playing.Wait()
@@ -346,12 +239,6 @@ type pair struct {
 	admin     *admin
 	own, peer *server
 	recorded  strings.Builder
-}
-
-// healthy answers 200 to both servers.
-func (p *pair) healthy() {
-	p.own.answer(200)
-	p.peer.answer(200)
 }
 
 // set changes a server of the backend, as an administrator does.

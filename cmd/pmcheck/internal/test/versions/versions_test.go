@@ -5,9 +5,13 @@ package versions_test
 import (
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
+
+// slow bounds what takes seconds on an idle machine.
+const slow = time.Minute
 
 func TestMain(m *testing.M) { lab.Main(m) }
 
