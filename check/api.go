@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
@@ -15,8 +18,7 @@ import (
 // API is a generation of Puppet's status interface.
 type API string
 
-// The generations, newest first, with the versions that answer them. The first two also
-// report the pool of JRubies.
+// The generations, newest first. The first two also report the pool of JRubies.
 const (
 	APIPool         API = "jruby-metrics"    // Puppet Server 5 and later, OpenVox
 	APIPoolPE       API = "pe-jruby-metrics" // the same on PE
@@ -26,62 +28,53 @@ const (
 	APIPuppet3      API = "puppet3"          // Puppet 3 and earlier
 )
 
-// serviceAPI returns the API that asks for one service by name. It has only one
-// generation.
-func serviceAPI(name string) API { return API("simple/" + url.PathEscape(name)) }
-
-// generations returns the APIs in the order in which they are tried on a master
-// whose generation is not known.
-func generations() []API {
-	return []API{APIPool, APIPoolPE, APISimpleServer, APISimpleMaster, APIPuppetV3, APIPuppet3}
+// question is one way to ask a master for its state.
+type question struct {
+	api  API
+	path string                   // %s is the environment
+	word func(body []byte) string // returns the state in an answer
 }
 
-// pool reports whether the answer of the generation contains the pool of JRubies.
-func (a API) pool() bool { return a == APIPool || a == APIPoolPE }
-
-// path returns the path and query to request. Only the old generations use the
-// environment.
-func (a API) path(environment string) string {
-	switch a {
-	case APIPool, APIPoolPE:
-		return "/status/v1/services/" + string(a) + "?level=debug"
-	case APIPuppetV3:
-		return "/puppet/v3/status/pmcheck?environment=" + url.QueryEscape(environment)
-	case APIPuppet3:
-		return "/" + url.PathEscape(environment) + "/status/no_key"
+// questions returns all ways, in the order in which they are tried on a master whose
+// generation is not known.
+func questions() []question {
+	return []question{
+		{APIPool, "/status/v1/services/jruby-metrics?level=debug", stateWord},
+		{APIPoolPE, "/status/v1/services/pe-jruby-metrics?level=debug", stateWord},
+		{APISimpleServer, "/status/v1/simple/server", plainWord},
+		{APISimpleMaster, "/status/v1/simple/master", plainWord},
+		{APIPuppetV3, "/puppet/v3/status/pmcheck?environment=%s", aliveWord},
+		{APIPuppet3, "/%s/status/no_key", aliveWord},
 	}
-	return "/status/v1/" + string(a)
 }
 
-// indirected reports whether the generation is one before the Status API.
-func (a API) indirected() bool { return a == APIPuppetV3 || a == APIPuppet3 }
+func plainWord(body []byte) string { return strings.TrimSpace(string(body[:min(len(body), 64)])) }
 
-// accept returns the Accept header; Puppet 3 insists on its own dialect of
-// JSON.
-func (a API) accept() string {
-	switch {
-	case a.pool():
-		return "application/json"
-	case a.indirected():
-		return "application/json, pson"
+func stateWord(body []byte) string {
+	var service struct {
+		State string `json:"state"`
 	}
-	return "text/plain"
+	_ = json.Unmarshal(body, &service) // no state then
+	return service.State
 }
 
-// limit returns the longest answer in bytes. A loan of a JRuby takes under 1 KiB, and Jetty
-// lets about 200 requests wait; the other answers have under 1 KiB.
-func (a API) limit() int64 {
-	if a.pool() {
-		return 1 << 20
+func aliveWord(body []byte) string {
+	var status struct {
+		Alive bool `json:"is_alive"`
 	}
-	return maxAnswer
+	if json.Unmarshal(body, &status) != nil || !status.Alive {
+		return "not alive"
+	}
+	return "running"
 }
 
-// answer is the answer to a status request, and the generation that was asked.
+// answer is the answer to a question.
 type answer struct {
 	puppetclient.Answer
-	api API
+	question
 }
+
+func (a answer) pool() bool { return a.api == APIPool || a.api == APIPoolPE }
 
 // absent reports whether the answer may mean only that this server speaks another
 // generation, so that neither its routes nor its access rules contain the path.
@@ -89,81 +82,104 @@ func (a answer) absent() bool {
 	return slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}, a.Status)
 }
 
-// elsewhere reports whether another generation must be asked. That a service of metrics is
+// elsewhere reports whether another question must be asked. That a service of metrics is
 // not running says nothing about the master.
-func (a answer) elsewhere() bool { return a.absent() || a.api.pool() && a.interpret() != nil }
+func (a answer) elsewhere() bool { return a.absent() || a.pool() && a.fault() != nil }
 
-// interpret judges an answer. It returns nil if the master reports that it is healthy.
-func (a answer) interpret() *Fault {
-	switch {
+// fault returns nil if the master reports that it is running, which is always with status 200.
+func (a answer) fault() *Fault {
+	fail := func(r Reason, what string) *Fault { return &Fault{Reason: r, Err: errors.New(a.URL + ": " + what)} }
+	word := a.word(a.Body)
+	switch state := Reason("state-" + word); {
 	case a.Status == http.StatusForbidden:
-		return a.fault(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
-	case a.Status == http.StatusNotFound && !slices.Contains(generations(), a.api):
-		return a.fault(ServiceNotFound, "404 Not Found: the server has no service of that name")
+		return fail(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
+	case a.Status == http.StatusNotFound && a.api == "":
+		return fail(ServiceNotFound, "404 Not Found: the server has no service of that name")
 	case a.Status == http.StatusNotFound:
-		return a.fault(NoStatusAPI, "404 Not Found for every generation of the status API")
-	case a.api.indirected():
-		return a.interpretIndirection()
-	}
-	return a.interpretSimple()
-}
-
-// interpretSimple reads the state that the Status API returns: 200 with "running", or 503 with
-// another state.
-func (a answer) interpretSimple() *Fault {
-	word := a.word()
-	if a.Status == http.StatusOK && word == "running" {
+		return fail(NoStatusAPI, "404 Not Found for every generation of the status API")
+	case a.Status == http.StatusOK && word == "running":
 		return nil
+	case a.Status == http.StatusOK:
+		return fail(puppetclient.BadAnswer, "200, but the state is not running")
+	case a.Status == http.StatusServiceUnavailable &&
+		slices.Contains([]Reason{StateError, StateStarting, StateStopping, StateUnknown}, state):
+		return fail(state, "the server reports the state "+word)
 	}
-	if a.Status == http.StatusOK {
-		return a.fault(BadAnswer, "200, but the state is not running")
-	}
-	state, known := map[string]Reason{
-		"error":    StateError,
-		"starting": StateStarting,
-		"stopping": StateStopping,
-		"unknown":  StateUnknown,
-	}[word]
-	if known && a.Status == http.StatusServiceUnavailable {
-		return a.fault(state, "the server reports the state "+word)
-	}
-	return a.httpFault()
+	return fail(HTTPError, fmt.Sprintf("HTTP status %d %s", a.Status, http.StatusText(a.Status)))
 }
 
-// word returns the state in the answer.
-func (a answer) word() string {
-	if !a.api.pool() {
-		return strings.TrimSpace(string(a.Body[:min(len(a.Body), 64)]))
-	}
-	var service struct {
-		State string `json:"state"`
-	}
-	if json.Unmarshal(a.Body, &service) != nil {
-		return ""
-	}
-	return service.State
+// search is what a search for the master's generation has found.
+type search struct {
+	found  question
+	at     time.Time
+	noPool error // why the answers have no pool
 }
 
-func (a answer) interpretIndirection() *Fault {
-	if a.Status != http.StatusOK {
-		return a.httpFault()
+// request asks the master.
+func (p *Prober) request(ctx context.Context) Result {
+	a, err := p.ask(ctx)
+	r := Result{Answer: a.Answer, API: a.api, Fault: faultOf(err)}
+	if err == nil {
+		r.Fault = a.fault()
 	}
-	var status struct {
-		IsAlive bool `json:"is_alive"`
+	if !a.pool() || r.Fault != nil {
+		r.PoolErr = p.search.noPool
+	} else if r.Pool, r.PoolErr = parsePool(a.Body); r.PoolErr == nil && r.Pool.Ready() == 0 {
+		// An instance that is being handed over is not counted for a moment.
+		if a, err = p.put(ctx, a.question); err == nil && a.fault() == nil {
+			r.Pool, r.PoolErr = parsePool(a.Body)
+		}
 	}
-	if err := json.Unmarshal(a.Body, &status); err != nil {
-		return a.fault(BadAnswer, err.Error())
-	}
-	if !status.IsAlive {
-		return a.fault(BadAnswer, "200, but is_alive is not true")
-	}
-	return nil
+	r.Body = nil
+	return r
 }
 
-func (a answer) fault(reason Reason, what string) *Fault {
-	return &Fault{reason, errors.New(a.URL + ": " + what)}
+// ask asks the question that was answered last. If the server seems to speak another
+// generation, ask tries all of them; after a denial no more often than connections are
+// renewed, since the server logs each denial as an error. A generation other than the newest
+// is used until then, too: what keeps the server from answering the newest may end.
+func (p *Prober) ask(ctx context.Context) (answer, error) {
+	if p.Service != "" {
+		return p.put(ctx, question{"", "/status/v1/simple/" + url.PathEscape(p.Service), plainWord})
+	}
+	recent := time.Since(p.search.at) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
+	last := questions()[0]
+	if recent {
+		last = p.search.found
+	}
+	first, err := p.put(ctx, last)
+	if err != nil || !first.elsewhere() || recent && first.Status == http.StatusForbidden {
+		return first, err
+	}
+	p.search.noPool = first.fault()
+	said := first
+	for _, q := range questions() {
+		if q.api == first.api {
+			continue
+		}
+		a, err := p.put(ctx, q)
+		if err != nil {
+			return a, err
+		}
+		if !a.elsewhere() {
+			if first.absent() {
+				p.search.found, p.search.at = q, time.Now()
+			}
+			return a, nil
+		}
+		if a.Status == http.StatusForbidden {
+			said = a // a denial says more than a missing path
+		}
+	}
+	if said.Status == http.StatusForbidden {
+		p.search.found, p.search.at = said.question, time.Now()
+	}
+	return said, nil
 }
 
-func (a answer) httpFault() *Fault {
-	return a.fault(HTTPError, fmt.Sprintf("HTTP status %d %s", a.Status, http.StatusText(a.Status)))
+// put puts a question to the master.
+func (p *Prober) put(ctx context.Context, q question) (answer, error) {
+	environment := url.PathEscape(cmp.Or(p.Environment, "production"))
+	a, err := p.Do(ctx, strings.Replace(q.path, "%s", environment, 1))
+	return answer{a, q}, err
 }

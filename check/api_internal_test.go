@@ -6,62 +6,65 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// answerOf returns a master's answer.
+// answerOf returns a master's answer to a question of a generation.
 func answerOf(api API, status int, body []byte) answer {
-	return answer{puppetclient.Answer{Status: status, Body: body}, api}
+	for _, q := range questions() {
+		if q.api == api {
+			return answer{puppetclient.Answer{Status: status, Body: body}, q}
+		}
+	}
+	panic("no such generation: " + api)
 }
 
 func TestOnlyRunningIsOK(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
-		answer answer
+		api    API
+		status int
+		body   string
 		want   Reason
 	}{
-		{"running", answerOf(APISimpleServer, 200, []byte("running")), OK},
-		{"running with a line end", answerOf(APISimpleServer, 200, []byte("running\r\n")), OK},
-		{"empty", answerOf(APISimpleServer, 200, nil), BadAnswer},
-		{"200 with the state error", answerOf(APISimpleServer, 200, []byte("error")), BadAnswer},
-		{"running inside a page", answerOf(APISimpleServer, 200, []byte("<p>not running</p>")), BadAnswer},
-		{"503 with running", answerOf(APISimpleServer, 503, []byte("running")), HTTPError},
-		{"503 unknown", answerOf(APISimpleMaster, 503, []byte("unknown")), StateUnknown},
-		{"redirect", answerOf(APISimpleServer, 302, []byte("running")), HTTPError},
-		{"alive", answerOf(APIPuppet3, 200, []byte(`{"is_alive":true,"version":"3.8.7"}`)), OK},
-		{"not alive", answerOf(APIPuppetV3, 200, []byte(`{"is_alive":false}`)), BadAnswer},
-		{"alive as a string", answerOf(APIPuppetV3, 200, []byte(`{"is_alive":"true"}`)), BadAnswer},
-		{"not JSON", answerOf(APIPuppetV3, 200, []byte("running")), BadAnswer},
-		{"the pool of a running server", answerOf(APIPool, 200, []byte(`{"state":"running"}`)), OK},
-		{"the pool of no state", answerOf(APIPool, 200, []byte(`{"status":"running"}`)), BadAnswer},
-		{"the pool as a word", answerOf(APIPoolPE, 200, []byte("running")), BadAnswer},
-		{"denied", answerOf(APIPuppet3, 403, nil), AuthDenied},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			fault := tt.answer.interpret()
-			got := OK
-			if fault != nil {
-				got = fault.Reason
-			}
-			if got != tt.want {
-				t.Errorf("%s, want %s (%v)", got, tt.want, fault)
-			}
-		})
+		{"running", APISimpleServer, 200, "running", OK},
+		{"running with a line end", APISimpleServer, 200, "running\r\n", OK},
+		{"empty", APISimpleServer, 200, "", puppetclient.BadAnswer},
+		{"200 with the state error", APISimpleServer, 200, "error", puppetclient.BadAnswer},
+		{"running inside a page", APISimpleServer, 200, "<p>not running</p>", puppetclient.BadAnswer},
+		{"503 with running", APISimpleServer, 503, "running", HTTPError},
+		{"503 unknown", APISimpleMaster, 503, "unknown", StateUnknown},
+		{"redirect", APISimpleServer, 302, "running", HTTPError},
+		{"alive", APIPuppet3, 200, `{"is_alive":true,"version":"3.8.7"}`, OK},
+		{"not alive", APIPuppetV3, 200, `{"is_alive":false}`, puppetclient.BadAnswer},
+		{"alive as a string", APIPuppetV3, 200, `{"is_alive":"true"}`, puppetclient.BadAnswer},
+		{"not JSON", APIPuppetV3, 200, "running", puppetclient.BadAnswer},
+		{"the pool of a running server", APIPool, 200, `{"state":"running"}`, OK},
+		{"the pool of no state", APIPool, 200, `{"status":"running"}`, puppetclient.BadAnswer},
+		{"the pool as a word", APIPoolPE, 200, "running", puppetclient.BadAnswer},
+		{"denied", APIPuppet3, 403, "", AuthDenied},
+	} {
+		got := OK
+		if fault := answerOf(tt.api, tt.status, []byte(tt.body)).fault(); fault != nil {
+			got = fault.Reason
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
 	}
 }
 
-// FuzzInterpret: only a 200 is OK, whatever the body contains.
-func FuzzInterpret(f *testing.F) {
+// FuzzAnswer: only a 200 is OK, whatever the body contains.
+func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{"running", "error", "", `{"is_alive":true,"version":"3.8.7"}`, `[[[[`} {
 		f.Add(200, []byte(body))
 		f.Add(503, []byte(body))
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		for _, api := range generations() {
-			fault := answerOf(api, status, body).interpret()
+		for _, q := range questions() {
+			fault := answer{puppetclient.Answer{Status: status, Body: body}, q}.fault()
 			if fault == nil && status != 200 {
-				t.Errorf("%s: status %d with %q counts as OK", api, status, body)
+				t.Errorf("%s: status %d with %q counts as OK", q.api, status, body)
 			}
 			if fault != nil && (fault.Reason == "" || fault.Error() == "") {
-				t.Errorf("%s: fault without a reason for status %d with %q", api, status, body)
+				t.Errorf("%s: fault without a reason for status %d with %q", q.api, status, body)
 			}
 		}
 	})

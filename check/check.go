@@ -42,13 +42,6 @@ type Check struct {
 // results, so each must be observed once, in order.
 type Observer func(r Result, now time.Time) Finding
 
-// Cause is a reason, with what an operator can do about it.
-type Cause struct {
-	Reason Reason
-	Side   Side   // of a fault; empty means SideServer
-	Hint   string // what to do; empty where the detail beside it is enough
-}
-
 // Host describes the host to its probers and scheduled checks.
 type Host struct {
 	Address     string // of the master, host:port
@@ -77,22 +70,12 @@ func (h Host) Prober(service string) *Prober {
 	}
 }
 
-// client returns a new client for a service of its own.
-func (h Host) client() *puppetclient.Client {
-	client := &h.Prober("").Client
-	client.Timeout = h.Timeout
-	return client
-}
-
 // Scheduled is a check that runs repeatedly.
 type Scheduled struct {
 	// Check runs the check once. It must not be called again before it has returned.
 	Check func(context.Context) Finding
 	// Interval is the pause between two runs, Timeout the longest that one may take.
 	Interval, Timeout time.Duration
-	// Client is the client of the check; nil if it sends no requests. The caller must
-	// close it when the check is no longer needed.
-	Client *puppetclient.Client
 }
 
 // List is a list of checks: [All], or a configuration, which is All with other

@@ -100,7 +100,7 @@ func TestEachReasonOfACheckHasAHint(t *testing.T) {
 			t.Errorf("%s contains the word running, by which balancers know a good answer", r)
 		}
 	}
-	if hint := check.OK.Hint(); hint != "" {
+	if hint := check.Hint(check.OK); hint != "" {
 		t.Errorf("OK has a hint: %q", hint)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
@@ -43,10 +45,10 @@ func code() Check {
 			if s.Dir == "" {
 				return nil
 			}
-			var files aside[[]Environment]
+			var files singleflight.Group
 			check := func(ctx context.Context) Finding {
 				f := newFinding(CheckCode)
-				list, err := files.do(ctx, s.Dir, func() ([]Environment, error) { return environments(s.Dir) })
+				list, err := aside(ctx, &files, s.Dir, environments)
 				switch {
 				case err != nil:
 					return f.unknown(err.Error())

@@ -42,7 +42,7 @@ func idOf(t *testing.T, files map[string]string) string {
 
 func newCode(t *testing.T, dir string) *check.Scheduled {
 	t.Helper()
-	return schedule(t, nil, func(s *check.CodeSettings) { s.Dir = dir })
+	return schedule(t, check.Host{}, func(s *check.CodeSettings) { s.Dir = dir })
 }
 
 func TestCodeIsIdentified(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // The name of the check, and its reasons.
@@ -22,13 +24,9 @@ type DiskSettings struct {
 	// Paths are directories that Puppet Server must write to before it answers an agent.
 	// One without space, or on a file system that is read-only, makes the master unhealthy.
 	Paths []string `yaml:"paths" path:"absolute"`
-	// Logs are directories of logs. Agents are still served if Puppet Server cannot write
-	// there, as logback drops the lines that it cannot write, so the check warns.
-	Logs []string `yaml:"-"`
-	// Reads are directories that Puppet Server only reads, such as the code. Without space a
-	// deployment fails, so the check warns. A read-only file system may be intended there,
-	// and is no reason to warn.
-	Reads []string `yaml:"-"`
+	// Others are directories without which agents are still served, so the check warns: the code,
+	// where a deployment fails without space, and the logs. A file system may be read-only there.
+	Others []string `yaml:"-"`
 	// WarnPercent is the share of free space, and of free inodes, below which the
 	// check warns; 0 means never.
 	WarnPercent int `yaml:"warn_percent" min:"0" max:"99"`
@@ -52,8 +50,8 @@ func disk() Check {
 		Title:    "free space and free inodes",
 		Severity: Eject,
 		Reasons: []Cause{
-			{DiskLow, "", "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},
-			{DiskFull, "", "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"},
+			{DiskLow, "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},
+			{DiskFull, "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"},
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
@@ -65,26 +63,23 @@ func disk() Check {
 // diskCheck looks at the space that Puppet Server needs.
 type diskCheck struct {
 	DiskSettings
-	places []*place
+	places []place
+	calls  singleflight.Group
 }
 
 // place is one directory to look at.
 type place struct {
 	path    string
 	written bool // before an agent is answered
-	log     bool // lines that cannot be written are lost
-	aside   aside[volume]
 }
 
 // newDiskCheck returns a check with a place for each path, first for those that are
 // written to.
 func newDiskCheck(s DiskSettings) *diskCheck {
 	d := &diskCheck{DiskSettings: s}
-	for i, path := range slices.Concat(s.Paths, s.Logs, s.Reads) {
-		if !slices.ContainsFunc(d.places, func(p *place) bool { return p.path == path }) {
-			written := i < len(s.Paths)
-			log := !written && i < len(s.Paths)+len(s.Logs)
-			d.places = append(d.places, &place{path: path, written: written, log: log})
+	for i, path := range slices.Concat(s.Paths, s.Others) {
+		if !slices.ContainsFunc(d.places, func(p place) bool { return p.path == path }) {
+			d.places = append(d.places, place{path, i < len(s.Paths)})
 		}
 	}
 	return d
@@ -98,18 +93,18 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 	found.Threshold = fmt.Sprintf("%d%%, %d MiB", d.WarnPercent, d.EjectMiB)
 	var values, unknown []string
 	seen := map[uint64]bool{}
-	for i, g := range d.look(ctx) {
+	for i, v := range d.look(ctx) {
 		p := d.places[i]
-		if g.err != nil {
-			unknown = append(unknown, g.err.Error())
+		if v.err != nil {
+			unknown = append(unknown, v.err.Error())
 			continue
 		}
-		if seen[g.value.device] {
+		if seen[v.device] {
 			continue
 		}
-		seen[g.value.device] = true
-		values = append(values, p.path+" "+g.value.String())
-		if f := d.judge(p, g.value); graver(f.State, found.State) {
+		seen[v.device] = true
+		values = append(values, p.path+" "+v.String())
+		if f := d.judge(p, v); graver(f.State, found.State) {
 			found.State, found.Health, found.Reason, found.Detail = f.State, f.Health, f.Reason, f.Detail
 		}
 	}
@@ -124,20 +119,35 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 }
 
 // look looks at all places concurrently: one that hangs does not delay the others.
-func (d *diskCheck) look(ctx context.Context) []outcome[volume] {
-	found := make([]outcome[volume], len(d.places))
+func (d *diskCheck) look(ctx context.Context) []volume {
+	found := make([]volume, len(d.places))
 	var all sync.WaitGroup
 	for i, p := range d.places {
 		all.Go(func() {
-			look := func() (volume, error) { return statVolume(p.path) }
-			found[i].value, found[i].err = p.aside.do(ctx, p.path+": the file system", look)
+			v, err := aside(ctx, &d.calls, p.path, statVolume)
+			v.err = err
+			found[i] = v
 		})
 	}
 	all.Wait()
 	return found
 }
 
-func (d *diskCheck) judge(p *place, v volume) Finding {
+// aside returns what look says of a path. It may hang for ever, as on a dead network file system,
+// so it runs in a goroutine of its own; while that hangs, later calls for the same path wait for it.
+func aside[T any](ctx context.Context, calls *singleflight.Group, path string, look func(string) (T, error)) (
+	T, error,
+) {
+	select {
+	case r := <-calls.DoChan(path, func() (any, error) { return look(path) }):
+		return r.Val.(T), r.Err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("%s: the file system does not answer: %w", path, context.Cause(ctx))
+	}
+}
+
+func (d *diskCheck) judge(p place, v volume) Finding {
 	full := v.full(d.EjectMiB)
 	switch {
 	case full != "" && p.written:
@@ -145,8 +155,6 @@ func (d *diskCheck) judge(p *place, v volume) Finding {
 	case v.readOnly && p.written:
 		return finding(StateBad, Unhealthy, DiskFull, "",
 			"%s: the file system is read-only: agents are answered with status 500", p.path)
-	case v.readOnly && p.log:
-		return finding(StateWarn, "", DiskFull, "", "%s: the file system is read-only: lines of the log are lost", p.path)
 	case full != "":
 		return finding(StateWarn, "", DiskFull, "", "%s: %s", p.path, full)
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
@@ -166,6 +174,7 @@ type volume struct {
 	size, free         uint64 // bytes
 	inodes, freeInodes uint64 // zero where the file system has no such limit
 	readOnly           bool   // the file system itself, not just the view of this process
+	err                error  // why nothing else is known
 }
 
 const (

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -37,13 +36,8 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			log := tt.read // except that a log must not be read-only
-			if tt.volume.readOnly {
-				log = StateWarn
-			}
-			d := newDiskCheck(DiskSettings{Paths: []string{"/var"}, Logs: []string{"/log"}, Reads: []string{"/code", "/log"},
-				WarnPercent: 10, EjectMiB: 64})
-			for i, want := range []State{tt.written, log, tt.read} {
+			d := newDiskCheck(DiskSettings{Paths: []string{"/var"}, Others: []string{"/code"}, WarnPercent: 10, EjectMiB: 64})
+			for i, want := range []State{tt.written, tt.read} {
 				got := d.judge(d.places[i], tt.volume)
 				if got.State != want || want != StateOK && got.Reason != tt.reason {
 					t.Errorf("%s: %s, %s; want %s, %s", d.places[i].path, got.State, got.Reason, want, tt.reason)
@@ -57,7 +51,7 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 }
 
 func TestZeroDisablesThresholds(t *testing.T) {
-	got := new(diskCheck).judge(&place{written: true}, volume{size: 1 << 30})
+	got := new(diskCheck).judge(place{written: true}, volume{size: 1 << 30})
 	if got.State != StateOK {
 		t.Errorf("%s: %s", got.State, got.Detail)
 	}
@@ -73,7 +67,7 @@ func TestDiskWithoutAPathIsUnknown(t *testing.T) {
 
 func TestFileSystemIsJudgedOnce(t *testing.T) {
 	dir := t.TempDir()
-	d := newDiskCheck(DiskSettings{Paths: []string{dir, dir}, Reads: []string{dir, t.TempDir()}})
+	d := newDiskCheck(DiskSettings{Paths: []string{dir, dir}, Others: []string{dir, t.TempDir()}})
 	got := d.check(context.Background())
 	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
 		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)
@@ -102,40 +96,19 @@ func TestMissingPathIsUnknown(t *testing.T) {
 func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
 	d := newDiskCheck(DiskSettings{Paths: []string{"/dead", dir}})
-	hangs := make(chan outcome[volume])
-	d.places[0].aside.running = hangs
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	got := d.check(ctx)
-	if got.State != StateNone || !strings.Contains(got.Detail, "/dead") || !strings.Contains(got.Value, dir) {
-		t.Errorf("%s, %q, %q", got.State, got.Value, got.Detail)
-	}
-	if d.places[0].aside.running != hangs {
-		t.Error("a second call was started while the first one hangs")
-	}
-	go func() { hangs <- outcome[volume]{err: fs.ErrNotExist} }()
-	if got := d.check(context.Background()); d.places[0].aside.running != nil {
-		t.Errorf("the result of the call that hung was not used: %s", got.Detail)
-	}
-}
-
-func TestHangingCallIsMadeOnce(t *testing.T) {
-	var a aside[int]
-	release, began := make(chan struct{}), make(chan struct{}, 2)
-	call := func() (int, error) { began <- struct{}{}; <-release; return 7, nil }
-	ctx, cancel := context.WithCancelCause(context.Background())
-	why := errors.New("enough")
-	cancel(why)
-	for range 3 {
-		if _, err := a.do(ctx, "it", call); !errors.Is(err, why) {
-			t.Fatalf("%v, want the cause of the cancellation", err)
+	hangs, calls := make(chan struct{}), 0
+	first := d.calls.DoChan("/dead", func() (any, error) { calls++; <-hangs; return volume{}, fs.ErrNotExist })
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		got := d.check(ctx)
+		if got.State != StateNone || !strings.Contains(got.Detail, "/dead: the file system does not answer") ||
+			!strings.Contains(got.Value, dir) {
+			t.Errorf("%s, %q, %q", got.State, got.Value, got.Detail)
 		}
 	}
-	close(release)
-	if got, err := a.do(context.Background(), "it", call); got != 7 || err != nil {
-		t.Errorf("%d, %v", got, err)
-	}
-	if len(began) != 1 {
-		t.Errorf("called %d times, want once", len(began))
+	close(hangs)
+	if <-first; calls != 1 {
+		t.Errorf("%d calls for a file system that hangs, want one", calls)
 	}
 }

@@ -34,9 +34,8 @@ func ExampleProber() {
 	fmt.Println(result.Status, result.TLS.Version, result.TLS.Server.Subject)
 
 	master.Set(checktest.Stopped)
-	fault := prober.Probe(context.Background()).Fault
-	fmt.Printf("%s, %s: %s\n", fault.Health(), fault.Reason.Side(), fault.Reason)
+	fmt.Println(prober.Probe(context.Background()).Fault.Reason)
 	// Output:
 	// 200 TLS 1.3 puppet1.example.com
-	// unhealthy, network: refused
+	// refused
 }

@@ -39,17 +39,17 @@ func expiry() Check {
 		Severity: Warn,
 		Shared:   true,
 		Reasons: []Cause{
-			{ExpiresSoon, "", "renew it in time: a host's certificate with its dns_alt_names, then pmcheck with-hold " +
+			{ExpiresSoon, "renew it in time: a host's certificate with its dns_alt_names, then pmcheck with-hold " +
 				"-- systemctl restart puppetserver; CA certificates and CRLs on the CA, then copy them to each master"},
-			{RenewalOverdue, "", "it lives so short that it should renew itself: does the agent run here, does the CA allow " +
+			{RenewalOverdue, "it lives so short that it should renew itself: does the agent run here, does the CA allow " +
 				"it (allow-auto-renewal in ca.conf)? By hand: a certificate with its dns_alt_names, then pmcheck " +
 				"with-hold -- systemctl restart puppetserver; a CRL is copied from the CA"},
-			{Expired, "", "renew it; if nothing uses it any more, remove it from the bundle"},
-			{CertificateOnDisk, "",
+			{Expired, "renew it; if nothing uses it any more, remove it from the bundle"},
+			{CertificateOnDisk,
 				"renewed on disk, not loaded: pmcheck with-hold -- systemctl restart puppetserver"},
-			{FilesNotUsed, "", "repair the file that is named, or let pmcheck's user read it; pmcheck keeps using the last " +
+			{FilesNotUsed, "repair the file that is named, or let pmcheck's user read it; pmcheck keeps using the last " +
 				"good files. Puppet Server would not start with a damaged one"},
-			{NameMissing, "", "agents that use the name refuse the master: renew its certificate with the name in " +
+			{NameMissing, "agents that use the name refuse the master: renew its certificate with the name in " +
 				"dns_alt_names, or remove it from puppet.conf"},
 		},
 		Settings: s,

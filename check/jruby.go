@@ -1,10 +1,10 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
@@ -39,14 +39,14 @@ func jruby() Check {
 		Title:    "the pool of JRuby instances",
 		Severity: Eject,
 		Reasons: []Cause{
-			{JRubyWarming, "", "wait: JRubies start one after another; if some never start, look for errors in " +
+			{JRubyWarming, "wait: JRubies start one after another; if some never start, look for errors in " +
 				"puppetserver.log and for memory (JAVA_ARGS)"},
-			{JRubyBusy, "", "more agents than JRubies: raise max-active-instances in puppetserver.conf, add a master, or " +
+			{JRubyBusy, "more agents than JRubies: raise max-active-instances in puppetserver.conf, add a master, or " +
 				"spread the agents' runs (splay); against herds set max-queued-requests there, 12 for each JRuby, with a " +
-				"max-retry-delay of a minute or more: agents from 5.3.1 on then come back later instead of failing"},
-			{JRubyStuck, "", "look at the oldest loan's request; a hanging generate(), ENC or PuppetDB query holds a " +
+				"max-retry-delay of a minute or more: agents from 5.3.1 on obey the Retry-After of its 503 instead of failing"},
+			{JRubyStuck, "look at the oldest loan's request; a hanging generate(), ENC or PuppetDB query holds a " +
 				"JRuby for ever: restart puppetserver to get rid of it"},
-			{JRubyLocked, "", "a code deployment holds the pool (file-sync): if it does not end, look at " +
+			{JRubyLocked, "a code deployment holds the pool (file-sync): if it does not end, look at " +
 				"puppetserver.log; lockless deploys avoid it"},
 		},
 		Settings: s,
@@ -73,7 +73,7 @@ type poolCheck struct {
 func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	f := Finding{Check: CheckJRuby, Checked: r.Asked}
 	switch {
-	case r.Fault != nil && !r.Fault.Definite():
+	case r.Fault != nil && r.Fault.Reason == puppetclient.Timeout:
 		return c.found
 	case r.Fault != nil && c.found.Check == "":
 		return f.absent("the master has not answered yet")
@@ -82,7 +82,8 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 		return c.found
 	case r.Pool == nil:
 		c.found = f.unknown(fmt.Sprint(r.PoolErr))
-		c.found.Absent = errors.Is(r.PoolErr, errNoPool)
+		fault := faultOf(r.PoolErr)
+		c.found.Absent = fault != nil && fault.Reason == NoStatusAPI // a Ruby master, or an old one
 		return c.found
 	}
 	if c.last == nil {

@@ -3,6 +3,8 @@ package check
 import (
 	"testing"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 func newPoolCheck() *poolCheck { return &poolCheck{JRubySettings: Settings[JRubySettings](All())} }
@@ -180,7 +182,10 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 func TestPoolFollowsTheResults(t *testing.T) {
 	now := time.Now()
 	answered := func(p *Pool) Result { return Result{Asked: now, Pool: p} }
-	fault := func(reason Reason) Result { return Result{Asked: now, Fault: &Fault{Reason: reason}} }
+	fault := func(reason Reason) Result {
+		return Result{Asked: now, Fault: &Fault{Reason: reason}}
+	}
+	refused, silent := fault(puppetclient.Refused), fault(puppetclient.Timeout)
 	old, young := pool(3, 2, nil, nil), pool(3, 2, nil, nil)
 	old.LockSince, young.LockSince = now.Add(-time.Hour), now.Add(-time.Minute)
 	full, stuck := pool(3, 3, nil, nil), pool(3, 0, []float64{600, 600, 600}, []float64{500})
@@ -190,17 +195,17 @@ func TestPoolFollowsTheResults(t *testing.T) {
 		state   State
 		health  Health
 	}{
-		{"never answered", []Result{fault(Refused)}, StateNone, ""},
-		{"silent, as far as it is remembered", []Result{fault(Timeout)}, "", ""},
+		{"never answered", []Result{refused}, StateNone, ""},
+		{"silent, as far as it is remembered", []Result{silent}, "", ""},
 		{"one of three is missing, of unknown age", []Result{answered(pool(3, 2, nil, nil))}, StateBad, Warming},
 		{"in a young server", []Result{answered(young)}, StateBad, Warming},
 		{"in an old server", []Result{answered(old)}, StateWarn, Busy},
-		{"after a restart", []Result{answered(full), fault(Refused), answered(pool(3, 2, nil, nil))}, StateBad, Warming},
-		{"after a web page", []Result{answered(full), fault(BadAnswer), answered(old)}, StateWarn, Busy},
-		{"after a timeout", []Result{answered(full), fault(Timeout), answered(pool(3, 2, nil, nil))}, StateOK, ""},
-		{"stuck, then silent", []Result{answered(stuck), fault(Timeout)}, StateBad, Unhealthy},
-		{"stuck, then killed", []Result{answered(stuck), fault(Refused)}, StateNone, ""},
-		{"killed, then silent", []Result{answered(stuck), fault(Refused), fault(Timeout)}, StateNone, ""},
+		{"after a restart", []Result{answered(full), refused, answered(pool(3, 2, nil, nil))}, StateBad, Warming},
+		{"after a web page", []Result{answered(full), fault(puppetclient.BadAnswer), answered(old)}, StateWarn, Busy},
+		{"after a timeout", []Result{answered(full), silent, answered(pool(3, 2, nil, nil))}, StateOK, ""},
+		{"stuck, then silent", []Result{answered(stuck), silent}, StateBad, Unhealthy},
+		{"stuck, then killed", []Result{answered(stuck), refused}, StateNone, ""},
+		{"killed, then silent", []Result{answered(stuck), refused, silent}, StateNone, ""},
 		{"a pool that cannot be read", []Result{answered(stuck), answered(nil)}, StateNone, ""},
 	} {
 		j, got := newPoolCheck(), Finding{}

@@ -22,18 +22,12 @@ type Pool struct {
 	// LockSince is when the lock entered that state.
 	Lock      string    `json:"lock"`
 	LockSince time.Time `json:"lock_since,omitzero"`
-	// Borrows, Timeouts and LimitHits count since the server started: loans,
-	// requests that gave up waiting, and requests turned away at the queue's
-	// limit.
-	Borrows   int64 `json:"borrows"`
+	// Timeouts and LimitHits count since the server started: requests that gave up
+	// waiting, and requests turned away at the queue's limit.
 	Timeouts  int64 `json:"borrow_timeouts"`
 	LimitHits int64 `json:"queue_limit_hits"`
 	// Wait is the mean time that requests of the last minutes waited for an instance.
-	// LockHeld is the same for which the pool was locked, as PE's file sync does, Locks
-	// times since the server started.
-	Wait     float64 `json:"mean_wait_seconds"`
-	Locks    int64   `json:"locks"`
-	LockHeld float64 `json:"mean_lock_seconds"`
+	Wait float64 `json:"mean_wait_seconds"`
 	// Routes are the requests that had an instance, by kind, in the order of their names.
 	Routes []Route `json:"routes,omitempty"`
 }
@@ -106,12 +100,9 @@ type poolStatus struct {
 				Free      *int        `json:"num-free-jrubies"`
 				Borrowed  *[]poolLoan `json:"borrowed-instances"`
 				Waiting   *[]poolLoan `json:"requested-instances"`
-				Borrows   int64       `json:"borrow-count"`
 				Timeouts  int64       `json:"borrow-timeout-count"`
 				LimitHits int64       `json:"queue-limit-hit-count"`
 				Wait      float64     `json:"average-wait-time"` // this and other times in ms
-				Locks     int64       `json:"num-pool-locks"`
-				LockHeld  float64     `json:"average-lock-held-time"`
 				// Timers are by the reason for a loan, and one is the total. Old servers have none.
 				Timers map[string]struct {
 					Count int64   `json:"count"`
@@ -163,12 +154,9 @@ func parsePool(body []byte) (*Pool, error) {
 		Waiting:   loans(*m.Waiting),
 		Lock:      strings.TrimPrefix(lock.State, ":"),
 		LockSince: lock.Changed,
-		Borrows:   m.Borrows,
 		Timeouts:  m.Timeouts,
 		LimitHits: m.LimitHits,
 		Wait:      seconds(m.Wait),
-		Locks:     m.Locks,
-		LockHeld:  seconds(m.LockHeld),
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Timers)) {
 		if short := text.Printable(name, maxRoute); name != "total" && name == short && len(p.Routes) < maxRoutes {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"testing"
 	"time"
 
@@ -15,88 +15,43 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-const certname = "puppet1.example.test"
-
-func newMaster(t *testing.T) *checktest.Master {
-	t.Helper()
-	m, err := checktest.NewMaster(t.TempDir(), certname, "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Close() })
-	return m
-}
-
-func newProber(t *testing.T, m *checktest.Master) *check.Prober {
-	t.Helper()
-	p := &check.Prober{Client: puppetclient.Client{
-		Address:     m.Address(),
-		ServerName:  m.Name,
-		Credentials: &puppetclient.Credentials{Files: m.Files()},
-		Timeout:     5 * time.Second,
-	}}
-	t.Cleanup(p.Close)
-	return p
-}
-
-// wantReason fails the test unless the probe ended with the reason.
-func wantReason(t *testing.T, r check.Result, want check.Reason) {
-	t.Helper()
-	got := check.OK
-	if r.Fault != nil {
-		got = r.Fault.Reason
-	}
-	if got != want {
-		t.Fatalf("reason %s, want %s (fault: %v)", got, want, r.Fault)
-	}
-}
-
 func TestProbeFindsTheReasonOfEachState(t *testing.T) {
-	tests := []struct {
-		state checktest.State
-		want  check.Reason
-		side  check.Side
-	}{
-		{checktest.Running, check.OK, check.SideServer},
-		{checktest.Starting, check.StateStarting, check.SideServer},
-		{checktest.Stopping, check.StateStopping, check.SideServer},
-		{checktest.Error, check.StateError, check.SideServer},
-		{checktest.Denied, check.AuthDenied, check.SideAuth},
-		{checktest.Garbage, check.BadAnswer, check.SideServer},
-		{checktest.Failing, check.HTTPError, check.SideServer},
-		{checktest.Flood, check.BadAnswer, check.SideServer},
-		{checktest.Drip, check.Timeout, check.SideNetwork},
-		{checktest.Silent, check.Timeout, check.SideNetwork},
-		{checktest.Saturated, check.Timeout, check.SideNetwork},
-		{checktest.Stopped, check.Refused, check.SideNetwork},
-	}
 	m := newMaster(t)
 	p := newProber(t, m)
-	for _, tt := range tests {
+	for _, tt := range []struct {
+		state checktest.State
+		want  check.Reason
+	}{
+		{checktest.Running, check.OK},
+		{checktest.Starting, check.StateStarting},
+		{checktest.Stopping, check.StateStopping},
+		{checktest.Error, check.StateError},
+		{checktest.Denied, check.AuthDenied},
+		{checktest.Garbage, puppetclient.BadAnswer},
+		{checktest.Failing, check.HTTPError},
+		{checktest.Flood, puppetclient.BadAnswer},
+		{checktest.Drip, puppetclient.Timeout},
+		{checktest.Silent, puppetclient.Timeout},
+		{checktest.Saturated, puppetclient.Timeout},
+		{checktest.Stopped, puppetclient.Refused},
+		{checktest.Running, check.OK},
+	} {
 		t.Run(string(tt.state), func(t *testing.T) {
 			if err := m.Set(tt.state); err != nil {
 				t.Fatal(err)
 			}
 			p.Wait = 5 * time.Second
-			if tt.want == check.Timeout {
+			if tt.want == puppetclient.Timeout {
 				p.Wait = 100 * time.Millisecond
 			}
-			r := p.Probe(context.Background())
-			wantReason(t, r, tt.want)
-			if r.Fault != nil && r.Fault.Reason.Side() != tt.side {
-				t.Errorf("side %s, want %s", r.Fault.Reason.Side(), tt.side)
-			}
+			wantReason(t, p.Probe(t.Context()), tt.want)
 		})
 	}
-	if err := m.Set(checktest.Running); err != nil {
-		t.Fatal(err)
-	}
-	wantReason(t, p.Probe(context.Background()), check.OK)
 }
 
 func TestResultDescribesTheConnection(t *testing.T) {
 	m := newMaster(t)
-	r := newProber(t, m).Probe(context.Background())
+	r := newProber(t, m).Probe(t.Context())
 	wantReason(t, r, check.OK)
 	if r.TLS == nil || r.TLS.Version != "TLS 1.3" || r.TLS.Server.Subject != certname {
 		t.Errorf("TLS is %+v, want TLS 1.3 with %s", r.TLS, certname)
@@ -105,7 +60,7 @@ func TestResultDescribesTheConnection(t *testing.T) {
 		t.Errorf("own certificate is %+v", r.Own)
 	}
 	want := "https://" + m.Address() + "/status/v1/services/jruby-metrics?level=debug"
-	if r.URL != want || r.Status != 200 {
+	if r.URL != want || r.Status != 200 || r.Body != nil {
 		t.Errorf("asked %s and got %d, want %s and 200", r.URL, r.Status, want)
 	}
 	if !r.Handshake || len(r.CRLs) != 1 || len(r.CAs) != 1 || r.Took <= 0 {
@@ -121,36 +76,101 @@ func TestEachGenerationIsFoundAndRemembered(t *testing.T) {
 			m := newMaster(t)
 			m.SetAPI(api)
 			p := newProber(t, m)
-			r := p.Probe(context.Background())
-			wantReason(t, r, check.OK)
-			if r.API != api {
+			r := p.Probe(t.Context())
+			if wantReason(t, r, check.OK); r.API != api {
 				t.Errorf("found %s, want %s", r.API, api)
 			}
-			before := m.Questions()
-			wantReason(t, p.Probe(context.Background()), check.OK)
-			if asked := m.Questions() - before; asked != 1 {
-				t.Errorf("the second probe asked %d questions, want 1", asked)
-			}
+			wantQuestions(t, m, 1, func() { wantReason(t, p.Probe(t.Context()), check.OK) })
 			m.SetAPI(check.APIPool) // upgraded
 			m.Set(checktest.Stopped)
-			wantReason(t, p.Probe(context.Background()), check.Refused)
+			wantReason(t, p.Probe(t.Context()), puppetclient.Refused)
 			m.Set(checktest.Running)
-			if r := p.Probe(context.Background()); r.Fault != nil || r.Pool == nil {
+			if r := p.Probe(t.Context()); r.Fault != nil || r.Pool == nil {
 				t.Errorf("after an upgrade: %v, pool %v", r.Fault, r.Pool)
 			}
 		})
 	}
 }
 
+// TestDenialIsNotRepeatedForEveryGeneration: the server logs each as an error.
 func TestDenialIsNotRepeatedForEveryGeneration(t *testing.T) {
 	m := newMaster(t)
 	m.Set(checktest.Denied)
 	p := newProber(t, m)
-	wantReason(t, p.Probe(context.Background()), check.AuthDenied)
-	before := m.Questions()
-	wantReason(t, p.Probe(context.Background()), check.AuthDenied)
-	if asked := m.Questions() - before; asked != 1 {
-		t.Errorf("the second probe asked %d questions, want 1: the server logs each as an error", asked)
+	wantReason(t, p.Probe(t.Context()), check.AuthDenied)
+	wantQuestions(t, m, 1, func() { wantReason(t, p.Probe(t.Context()), check.AuthDenied) })
+}
+
+func TestProbeReadsThePool(t *testing.T) {
+	const path = "/status/v1/services/jruby-metrics"
+	full := `{"state":"running","status":{"experimental":{"metrics":{"num-jrubies":1,"num-free-jrubies":1,` +
+		`"borrowed-instances":[],"requested-instances":[]}}}}`
+	for _, tt := range []struct {
+		name      string
+		set       func(*checktest.Master)
+		reason    check.Reason
+		read      bool
+		questions [2]int64 // of the first probe, and of the second
+	}{
+		{"in one request", func(*checktest.Master) {}, check.OK, true, [2]int64{1, 1}},
+		{"a count of zero is confirmed", func(m *checktest.Master) { m.SetPool(check.Pool{Size: 2}) }, check.OK, true,
+			[2]int64{2, 2}},
+		{"under its name in PE", func(m *checktest.Master) {
+			m.SetAnswer(path, 404, "not found")
+			m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200, full)
+		}, check.OK, true, [2]int64{2, 1}},
+		{"denied", func(m *checktest.Master) { m.SetAnswer(path, 403, "") }, check.OK, false, [2]int64{3, 1}},
+		{"in another format", func(m *checktest.Master) { m.SetAnswer(path, 200, `{"state":"running"}`) }, check.OK, false,
+			[2]int64{1, 1}},
+		{"not running", func(m *checktest.Master) { m.SetAnswer(path, 503, `{"state":"unknown"}`) }, check.OK, false,
+			[2]int64{3, 3}},
+		{"a web page", func(m *checktest.Master) { m.SetAnswer(path, 200, "<html>") }, check.OK, false, [2]int64{3, 3}},
+		{"not running, as the master, which is confirmed", func(m *checktest.Master) { m.Set(checktest.Error) },
+			check.StateError, false, [2]int64{6, 3}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			tt.set(m)
+			p := newProber(t, m)
+			for _, want := range tt.questions {
+				wantQuestions(t, m, want, func() {
+					r := p.Probe(t.Context())
+					wantReason(t, r, tt.reason)
+					if (r.Pool != nil) != tt.read || tt.reason == check.OK && (r.PoolErr == nil) != tt.read {
+						t.Errorf("pool %v, %v", r.Pool, r.PoolErr)
+					}
+				})
+			}
+		})
+	}
+}
+
+func TestServiceIsAskedByName(t *testing.T) {
+	m := newMaster(t)
+	m.SetService("broker-service", "error")
+	for _, tt := range []struct {
+		name  string
+		state string // to be set first
+		want  check.Reason
+	}{
+		{"ca", "", check.OK},
+		{"ca", "stopping", check.StateStopping},
+		{"broker-service", "", check.StateError},
+		{"broker-service", "running", check.OK},
+		{"broker-service", "starting", check.StateStarting},
+		{"broker-service", "unknown", check.StateUnknown},
+		{"no-such-service", "", check.ServiceNotFound},
+		{"../services", "", check.ServiceNotFound},
+	} {
+		t.Run(tt.name+" "+tt.state, func(t *testing.T) {
+			if tt.state != "" {
+				m.SetService(tt.name, tt.state)
+			}
+			p := newProber(t, m)
+			p.Service = tt.name
+			p.Probe(t.Context())
+			wantQuestions(t, m, 1, func() { wantReason(t, p.Probe(t.Context()), tt.want) }) // it has no generations
+		})
 	}
 }
 
@@ -158,7 +178,7 @@ func TestConnectionIsKeptAndRenewed(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
 	for range 10 {
-		wantReason(t, p.Probe(context.Background()), check.OK)
+		wantReason(t, p.Probe(t.Context()), check.OK)
 	}
 	if ends := p.Local(); len(ends) != 1 || !ends[0].Addr().IsLoopback() {
 		t.Errorf("local addresses %v, want one", ends)
@@ -168,7 +188,7 @@ func TestConnectionIsKeptAndRenewed(t *testing.T) {
 	}
 	p.Handshake = time.Nanosecond
 	for range 3 {
-		if r := p.Probe(context.Background()); !r.Handshake {
+		if r := p.Probe(t.Context()); !r.Handshake {
 			t.Errorf("an old connection was kept")
 		}
 	}
@@ -186,21 +206,14 @@ func TestLostConnectionIsReported(t *testing.T) {
 	p := newProber(t, m)
 	lost := make(chan struct{}, 1)
 	p.Lost = func() { lost <- struct{}{} }
-	wantReason(t, p.Probe(context.Background()), check.OK)
+	wantReason(t, p.Probe(t.Context()), check.OK)
 	m.Set(checktest.Stopped)
 	select {
 	case <-lost:
 	case <-time.After(10 * time.Second):
 		t.Fatal("Lost was not called although the server closed the kept connection")
 	}
-	wantReason(t, p.Probe(context.Background()), check.Refused)
-}
-
-func write(t *testing.T, path string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantReason(t, p.Probe(t.Context()), puppetclient.Refused)
 }
 
 // TestPendingRequestIsAnsweredLater: a probe leaves its request pending, and the next one waits for
@@ -222,30 +235,27 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 			p.Timeout, p.Wait = 20*time.Second, time.Second
 			p.Accepts = func(context.Context) (bool, error) { return tt.accepts, tt.err }
 			wantReason(t, p.Probe(t.Context()), check.OK)
-			before := m.Questions()
-			m.Set(checktest.Saturated)
-			for range 2 {
-				r := p.Probe(t.Context())
-				if wantReason(t, r, check.Timeout); r.Silence != tt.want || r.Own == nil || r.Pool != nil {
-					t.Errorf("silence %v, own %v, pool %v; want %v, the last certificate, none", r.Silence, r.Own, r.Pool, tt.want)
+			wantQuestions(t, m, 1, func() { // one that was pending
+				m.Set(checktest.Saturated)
+				for range 2 {
+					r := p.Probe(t.Context())
+					if wantReason(t, r, puppetclient.Timeout); r.Silence != tt.want || r.Own == nil || r.Pool != nil {
+						t.Errorf("silence %v, own %v, pool %v; want %v, the last certificate, none", r.Silence, r.Own, r.Pool, tt.want)
+					}
 				}
-			}
-			m.Set(checktest.Running)
-			wantReason(t, p.Probe(t.Context()), check.OK)
-			if asked := m.Questions() - before; asked != 1 {
-				t.Errorf("asked %d questions, want one that was pending", asked)
-			}
+				m.Set(checktest.Running)
+				wantReason(t, p.Probe(t.Context()), check.OK)
+			})
 			m.Set(checktest.Saturated)
 			p.Probe(t.Context())
 			m.Set(checktest.Stopped)
-			wantReason(t, p.Probe(t.Context()), check.Refused) // at once: not the end of the pending request
+			wantReason(t, p.Probe(t.Context()), puppetclient.Refused) // at once: not the end of the pending request
 		})
 	}
 }
 
 // TestPlainHTTPBehindATLSOffload: only for a master on this host.
 func TestPlainHTTPBehindATLSOffload(t *testing.T) {
-	m := newMaster(t)
 	offloaded := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/status/v1/services/jruby-metrics" || r.Host != certname {
 			http.NotFound(w, r)
@@ -253,7 +263,7 @@ func TestPlainHTTPBehindATLSOffload(t *testing.T) {
 		}
 		io.WriteString(w, `{"state":"running"}`)
 	}))
-	p := newProber(t, m)
+	p := newProber(t, newMaster(t))
 	p.Address = offloaded.URL
 	for _, handshake := range []bool{true, false} {
 		r := p.Probe(t.Context())
@@ -263,5 +273,43 @@ func TestPlainHTTPBehindATLSOffload(t *testing.T) {
 		}
 	}
 	offloaded.Close()
-	wantReason(t, p.Probe(t.Context()), check.Refused)
+	wantReason(t, p.Probe(t.Context()), puppetclient.Refused)
+}
+
+func TestHostileServerIsAFault(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	talk := make(chan func(net.Conn), 1)
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { say := <-talk; talk <- say; say(c); c.Close() }()
+		}
+	}()
+	p := newProber(t, newMaster(t))
+	p.Address, p.Timeout = listener.Addr().String(), 300*time.Millisecond
+	for _, tt := range []struct {
+		name string
+		talk func(net.Conn)
+		want check.Reason
+	}{
+		{"closes at once", func(net.Conn) {}, puppetclient.ConnectionLost},
+		{"not TLS", func(c net.Conn) { c.Write([]byte("SSH-2.0-OpenSSH_9.2p1\r\n")) }, puppetclient.TLSFailed},
+		{"never answers", func(c net.Conn) { io.Copy(io.Discard, c) }, puppetclient.Timeout},
+	} {
+		talk <- tt.talk
+		if got := p.Probe(t.Context()).Fault; got == nil || got.Reason != tt.want {
+			t.Errorf("%s: %v, want %s", tt.name, got, tt.want)
+		}
+		<-talk
+	}
+	p = newProber(t, newMaster(t))
+	p.Address = "master.invalid:8140"
+	wantReason(t, p.Probe(t.Context()), puppetclient.NameLookup)
 }

@@ -45,9 +45,9 @@ func puppetdb() Check {
 		Severity: Warn,
 		Shared:   true,
 		Reasons: []Cause{
-			{PuppetDBDown, "", "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
-			{PuppetDBMaintained, "", "wait: PuppetDB is migrating its database; see puppetdb.log"},
-			{PuppetDBName, "", "PuppetDB answers with a certificate of another name: set puppetdb.address to a name in it, " +
+			{PuppetDBDown, "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
+			{PuppetDBMaintained, "wait: PuppetDB is migrating its database; see puppetdb.log"},
+			{PuppetDBName, "PuppetDB answers with a certificate of another name: set puppetdb.address to a name in it, " +
 				"as in puppetdb.conf"},
 		},
 		Settings: s,
@@ -55,14 +55,14 @@ func puppetdb() Check {
 			if s.Address == "" {
 				return nil
 			}
-			h.Address, h.Certname, h.Timeout = s.Address, s.certname(h.Certname), puppetdbTimeout
-			client := h.client()
-			return &Scheduled{
-				Check:    func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) },
-				Interval: puppetdbEvery,
-				Timeout:  puppetdbTimeout,
-				Client:   client,
+			client := &puppetclient.Client{
+				Address:     s.Address,
+				ServerName:  s.certname(h.Certname),
+				Credentials: h.Credentials,
+				Timeout:     puppetdbTimeout,
 			}
+			check := func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) }
+			return &Scheduled{Check: check, Interval: puppetdbEvery, Timeout: puppetdbTimeout}
 		},
 	}
 }
@@ -83,26 +83,26 @@ const puppetdbPath = "/status/v1/services/puppetdb-status"
 // checkPuppetDB asks once, and retries immediately if that fails.
 func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	f := newFinding(CheckPuppetDB)
-	status, body, err := client.Get(ctx, puppetdbPath, maxAnswer)
+	a, err := client.Do(ctx, puppetdbPath)
 	if err != nil && ctx.Err() == nil {
-		status, body, err = client.Get(ctx, puppetdbPath, maxAnswer)
+		a, err = client.Do(ctx, puppetdbPath)
 	}
 	if err == nil {
-		f.Value, err = readPuppetDB(status, body)
+		f.Value, err = readPuppetDB(a.Status, a.Body)
 	}
 	switch fault := faultOf(err); {
 	case err == nil:
-	case fault == nil || fault.Health() == Unknown || fault.Reason == BadAnswer:
+		return f
+	case fault == nil || healthOf(fault.Reason) == Unknown || fault.Reason == puppetclient.BadAnswer:
 		return f.unknown(err.Error())
+	case fault.Reason == PuppetDBMaintained:
+		f.Reason = PuppetDBMaintained
+	case fault.Reason == puppetclient.ServerCertName:
+		f.Reason = PuppetDBName
 	default:
-		f.State, f.Reason, f.Detail = StateBad, PuppetDBDown, err.Error()
-		switch fault.Reason {
-		case PuppetDBMaintained:
-			f.Reason = PuppetDBMaintained
-		case ServerCertName:
-			f.Reason = PuppetDBName
-		}
+		f.Reason = PuppetDBDown
 	}
+	f.State, f.Detail = StateBad, err.Error()
 	return f
 }
 
@@ -124,7 +124,7 @@ func readPuppetDB(code int, body []byte) (value string, err error) {
 	if code != http.StatusOK && code != http.StatusServiceUnavailable {
 		err := fmt.Errorf("%s: HTTP status %d", puppetdbPath, code)
 		if code >= http.StatusInternalServerError {
-			return "", &Fault{PuppetDBDown, err}
+			return "", &Fault{Reason: PuppetDBDown, Err: err}
 		}
 		return "", err
 	}
@@ -133,7 +133,7 @@ func readPuppetDB(code int, body []byte) (value string, err error) {
 		return "", fmt.Errorf("%s: %w", puppetdbPath, err)
 	}
 	down := func(r Reason, what string) (string, error) {
-		return s.value(), &Fault{r, errors.New("PuppetDB " + what)}
+		return s.value(), &Fault{Reason: r, Err: errors.New("PuppetDB " + what)}
 	}
 	switch {
 	case is(s.Status.Maintenance, true):

@@ -43,13 +43,13 @@ func unit() Check {
 		Title:    "the service manager's view",
 		Severity: Eject,
 		Reasons: []Cause{
-			{UnitReloading, "", "wait; a reload closes the port: next time run pmcheck drain --wait before it"},
-			{UnitStarting, "", "wait until it has started"},
-			{UnitStopping, "", "wait; pmcheck drain --wait before a stop, or the guard, loses no agent run"},
-			{UnitCrashed, "", "wait; then find out why: journalctl -u puppetserver, hs_err_pid*.log and *.hprof in its " +
+			{UnitReloading, "wait; a reload closes the port: next time run pmcheck drain --wait before it"},
+			{UnitStarting, "wait until it has started"},
+			{UnitStopping, "wait; pmcheck drain --wait before a stop, or the guard, loses no agent run"},
+			{UnitCrashed, "wait; then find out why: journalctl -u puppetserver, hs_err_pid*.log and *.hprof in its " +
 				"working directory, dmesg for the kernel's memory killer"},
-			{UnitStopped, "", "systemctl start puppetserver"},
-			{UnitFailed, "", "journalctl -u puppetserver, then systemctl restart puppetserver"},
+			{UnitStopped, "systemctl start puppetserver"},
+			{UnitFailed, "journalctl -u puppetserver, then systemctl restart puppetserver"},
 		},
 		Settings: &UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service", "puppet-master.service"}},
 	}

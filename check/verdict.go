@@ -1,6 +1,10 @@
 package check
 
-import "time"
+import (
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+)
 
 // Health is a conclusion about a master.
 type Health string
@@ -37,14 +41,9 @@ func (v Verdict) At(now time.Time) Verdict {
 	case v.Expires.IsZero() || now.Before(v.Expires):
 		return v
 	}
-	return Verdict{
-		Health:  Unknown,
-		Reason:  Stale,
-		Detail:  "no probe has ended since " + v.Checked.Format(time.RFC3339),
-		Since:   v.Expires,
-		Checked: v.Checked,
-		Expires: v.Expires,
-	}
+	v.Health, v.Reason, v.Since = Unknown, Stale, v.Expires
+	v.Detail = "no probe has ended since " + v.Checked.Format(time.RFC3339)
+	return v
 }
 
 // Same reports whether two verdicts have the same health and the same reason.
@@ -53,10 +52,9 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 // Judge turns the results of successive probes into a verdict. It is not safe for
 // concurrent use: one probe loop owns one judge.
 //
-// A good result makes a master healthy at once: a balancer has a rise of its own. A
-// definite fault (refused, TLS, an error answer) makes a healthy master unhealthy as soon
-// as a second probe confirms it. Until then Observe asks for the next probe at once. Of a
-// healthy master that is silent:
+// A good result makes a master healthy at once: a balancer has a rise of its own. A fault other
+// than silence (refused, TLS, an error answer), which a Prober has confirmed, makes it unhealthy at
+// once. Of a healthy master that is silent:
 //
 //   - one that is saturated is busy, until it has left all probes unanswered for StuckAfter:
 //     a herd of agents saturates every master alike, and taking one out finishes the others;
@@ -69,39 +67,31 @@ type Judge struct {
 
 	verdict  Verdict
 	answered time.Time // the last good result
-	bad      int       // results with a fault in a row
-	suspect  bool      // one of those faults was definite
+	late     int       // unexplained timeouts since then
 }
 
 // Verdict returns the conclusion so far. It may have expired: see Verdict.At.
 func (j *Judge) Verdict() Verdict { return j.verdict }
 
-// Observe takes the next result into account and returns the verdict. If confirm is
-// true, the caller should probe again now, because the verdict depends on it.
-func (j *Judge) Observe(r Result) (v Verdict, confirm bool) {
+// Observe takes the next result into account and returns the verdict.
+func (j *Judge) Observe(r Result) Verdict {
 	if r.Fault == nil {
-		j.bad, j.suspect, j.answered = 0, false, r.Asked.Add(r.Took)
-		return j.conclude(r, Healthy, OK, ""), false
+		j.late, j.answered = 0, r.Asked.Add(r.Took)
+		return j.conclude(r, Healthy, OK, "")
 	}
-	j.bad++
-	j.suspect = j.suspect || r.Fault.Definite()
-	if !j.verdict.Health.Serves() {
-		return j.conclude(r, r.Fault.Health(), r.Fault.Reason, r.Fault.Error()), false
-	}
-	switch {
-	case r.Fault.Definite():
-		confirm = j.bad == 1
-	case r.Silence == Saturated:
-		if r.Asked.Sub(j.answered) < j.StuckAfter {
-			return j.conclude(r, Busy, JRubyBusy, r.Fault.Error()), false
+	if r.Fault.Reason == puppetclient.Timeout && j.verdict.Health.Serves() {
+		switch r.Silence {
+		case Saturated:
+			if r.Asked.Sub(j.answered) < j.StuckAfter {
+				return j.conclude(r, Busy, JRubyBusy, r.Fault.Error())
+			}
+		case Unexplained:
+			if j.late++; j.late < j.Fall {
+				return j.verdict
+			}
 		}
-	case r.Silence == Unexplained:
-		confirm = !j.suspect && j.bad < j.Fall
 	}
-	if confirm {
-		return j.verdict, true
-	}
-	return j.conclude(r, r.Fault.Health(), r.Fault.Reason, r.Fault.Error()), false
+	return j.conclude(r, healthOf(r.Fault.Reason), r.Fault.Reason, r.Fault.Error())
 }
 
 func (j *Judge) conclude(r Result, h Health, reason Reason, detail string) Verdict {

@@ -92,7 +92,7 @@ func (m *Master) otherAnswer(path string) (canned, bool) {
 			status = http.StatusServiceUnavailable
 		}
 		return canned{status, poolAnswer(check.Pool{Size: 4, Free: 4, Lock: "not-in-use",
-			Borrows: 40, Routes: []check.Route{{Name: "puppet-v3-catalog", Count: 40, Mean: 1.8}}})}, true
+			Routes: []check.Route{{Name: "puppet-v3-catalog", Count: 40, Mean: 1.8}}})}, true
 	case path == simplePath+"ca" && knows(m.api, simplePath+"master"):
 		return canned{http.StatusOK, "running"}, true
 	}
@@ -118,7 +118,7 @@ func stuckPool(d time.Duration) check.Pool {
 		return list
 	}
 	return check.Pool{
-		Size: 4, Lock: "not-in-use", Borrows: 4,
+		Size: 4, Lock: "not-in-use",
 		Borrowed: loans(4, "POST /puppet/v3/catalog/stuck.example.test"),
 		Waiting:  loans(9, "GET /puppet/v3/node/waiting.example.test"),
 	}
@@ -150,9 +150,8 @@ func poolAnswer(p check.Pool) string {
 			"metrics": map[string]any{
 				"num-jrubies": p.Size, "num-free-jrubies": p.Free,
 				"borrowed-instances": loans(p.Borrowed), "requested-instances": loans(p.Waiting),
-				"borrow-count": p.Borrows, "borrow-timeout-count": p.Timeouts, "queue-limit-hit-count": p.LimitHits,
+				"borrow-timeout-count": p.Timeouts, "queue-limit-hit-count": p.LimitHits,
 				"borrow-timers": timers, "average-wait-time": int64(p.Wait * 1000),
-				"num-pool-locks": p.Locks, "average-lock-held-time": int64(p.LockHeld * 1000),
 			},
 		}},
 	})

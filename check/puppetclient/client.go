@@ -3,7 +3,6 @@ package puppetclient
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -22,12 +21,16 @@ const (
 	DefaultHandshake = 5 * time.Minute
 )
 
-const plainHTTP = "http://"
+const (
+	plainHTTP = "http://"
+	// maxAnswer bounds an answer. The longest one lists the requests of Puppet Server: each takes
+	// under 1 KiB, and Jetty lets about 200 of them wait.
+	maxAnswer = 1 << 20
+)
 
-// Client sends requests to a Puppet service over mutual TLS. It keeps a connection,
-// since a handshake costs Puppet Server about ten times as much as a request. The
-// exported fields must be set before the first use. A Client is safe for concurrent
-// use: while one request hangs, others get a connection of their own.
+// Client sends requests to a Puppet service over mutual TLS. The exported fields must
+// be set before the first use. A Client is safe for concurrent use: while one request
+// hangs, others get a connection of their own.
 type Client struct {
 	// Address is the host:port to connect to. With http:// before it, requests are plain HTTP: for a
 	// server on this host whose TLS ends elsewhere.
@@ -47,10 +50,23 @@ type Client struct {
 	open      sync.Map                 // of *conn: those that have not been closed
 }
 
+// Answer is the answer to one request, with a description of the connection.
+type Answer struct {
+	URL       string // what was asked
+	Status    int    // the HTTP status code, 0 without an answer
+	Body      []byte
+	Handshake bool          // the request used a new connection instead of a kept one
+	TLS       *TLS          // describes the connection; nil if there was none
+	Own       *Certificate  // the certificate of this host; nil if it could not be used
+	CAs       []Certificate // in the order of the bundle
+	CRLs      []CRL         // in use, in the order of the file
+	Warning   error         // why not all files are in use as they are on disk; nil if they are
+	Anonymous error         // why no certificate was offered; nil if one was
+}
+
 // Local returns the client's ends of the connections that are open now, so that a
 // caller can tell them from those of agents.
-func (c *Client) Local() []netip.AddrPort {
-	var ends []netip.AddrPort
+func (c *Client) Local() (ends []netip.AddrPort) {
 	for open := range c.open.Range {
 		end := open.(*conn).LocalAddr().(*net.TCPAddr).AddrPort()
 		ends = append(ends, netip.AddrPortFrom(end.Addr().Unmap(), end.Port()))
@@ -69,6 +85,7 @@ func (c *Client) init() {
 		DialContext:            c.dial,
 		DialTLSContext:         c.dial,
 		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        cmp.Or(c.Handshake, DefaultHandshake),
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true,
 	}
@@ -97,76 +114,44 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
 	address, plain := strings.CutPrefix(c.Address, plainHTTP)
-	raw, err := connect(ctx, address)
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	if plain {
-		made := &conn{Conn: raw, client: c, born: time.Now()}
-		c.open.Store(made, nil)
-		c.conn.Store(made)
-		return made, nil
+	made := &conn{Conn: raw, client: c, born: time.Now()}
+	if !plain {
+		if err := made.shakeHands(ctx, c.material.Load(), c.ServerName); err != nil {
+			raw.Close()
+			return nil, err
+		}
 	}
-	m := c.material.Load()
-	made := &conn{client: c, born: time.Now()}
-	own := &m.own
-	if made.trouble = m.trouble(made.born); made.trouble != nil {
-		own = &tls.Certificate{}
-	}
-	made.tls = tls.Client(raw, m.clientConfig(c.ServerName, own))
-	made.Conn = made.tls
-	if err := made.tls.HandshakeContext(ctx); err != nil {
-		raw.Close()
-		return nil, err
-	}
-	made.expires = m.nextExpiry(made.tls.ConnectionState().PeerCertificates, made.born)
 	c.open.Store(made, nil)
 	c.conn.Store(made)
 	return made, nil
 }
 
-// Request is one GET request.
-type Request struct {
-	Path   string // with the query, if there is one
-	Accept string // empty means application/json
-	Limit  int64  // a longer answer, in bytes, is an error
-}
-
-// Answer is the answer to one request, with a description of the connection.
-type Answer struct {
-	URL       string // what was asked
-	Status    int    // the HTTP status code, 0 without an answer
-	Body      []byte
-	Handshake bool          // the request used a new connection instead of a kept one
-	TLS       *TLS          // describes the connection; nil if there was none
-	Own       *Certificate  // the certificate of this host; nil if it could not be used
-	CAs       []Certificate // in the order of the bundle
-	CRLs      []CRL         // in use, in the order of the file
-	Warning   error         // why not all files are in use as they are on disk; nil if they are
-	Anonymous error         // why no certificate was offered; nil if one was
-}
-
-// Do sends a request. It returns within its timeout, or when ctx is done. The error is an
-// *Error; the Answer then contains what is known nevertheless. A status code other
-// than 200 is not an error. After an error the next request makes a new connection.
-func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
+// Do sends a GET request for a path, which may have a query. It returns within its timeout, or
+// when ctx is done. The error is an *Error; the Answer then contains what is known nevertheless.
+// A status code other than 200 is not an error. After an error the next request makes a new
+// connection.
+func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
 	m, err := c.renew(time.Now())
 	a := m.described
-	a.URL, a.Warning = "https://"+c.Address+r.Path, err
+	a.URL, a.Warning = "https://"+c.Address+path, err
 	if strings.HasPrefix(c.Address, plainHTTP) {
-		a.URL, a.Warning = c.Address+r.Path, nil
+		a.URL, a.Warning = c.Address+path, nil
 	}
 	var used *conn
 	err = c.roundTrip(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		used, a.Handshake = got.Conn.(*conn), !got.Reused
-	}}), r, &a)
-	if used != nil && used.tls != nil && (err == nil || a.Handshake) {
-		a.TLS = describeTLS(used.tls.ConnectionState())
-	}
+	}}), &a)
 	if used != nil {
 		a.Anonymous = used.trouble
+		if used.tls != nil && (err == nil || a.Handshake) {
+			a.TLS = describeTLS(used.tls.ConnectionState())
+		}
 	}
 	if err != nil {
 		c.conn.CompareAndSwap(used, nil) // another request may have made a new one
@@ -176,13 +161,14 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 }
 
 // roundTrip sends the request and reads the answer.
-func (c *Client) roundTrip(ctx context.Context, r Request, a *Answer) error {
+func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 	if err != nil {
 		return err
 	}
 	req.Host = c.ServerName // Jetty refuses a Host that differs from the TLS server name
-	req.Header.Set("Accept", cmp.Or(r.Accept, "application/json"))
+	// Puppet 3 to 6 insist on a format, and Puppet 3 on its own dialect of JSON.
+	req.Header.Set("Accept", "application/json, pson")
 	req.Header.Set("User-Agent", "pmcheck")
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
@@ -190,21 +176,15 @@ func (c *Client) roundTrip(ctx context.Context, r Request, a *Answer) error {
 	}
 	defer resp.Body.Close()
 	a.Status = resp.StatusCode
-	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, r.Limit+1))
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case ctx.Err() != nil:
 		// When the client gives up, the server ends its answer early, and the answer
 		// can look complete.
 		return errors.Join(ctx.Err(), err)
-	case int64(len(a.Body)) > r.Limit:
-		a.Body = a.Body[:r.Limit]
-		return failed(BadAnswer, "%s: the answer is longer than %d bytes", a.URL, r.Limit)
+	case len(a.Body) > maxAnswer:
+		a.Body = nil
+		return failed(BadAnswer, "%s: the answer is longer than %d bytes", a.URL, maxAnswer)
 	}
 	return err
-}
-
-// Get is Do for a path that answers with JSON.
-func (c *Client) Get(ctx context.Context, path string, limit int64) (status int, body []byte, err error) {
-	a, err := c.Do(ctx, Request{Path: path, Limit: limit})
-	return a.Status, a.Body, err
 }

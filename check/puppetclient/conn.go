@@ -5,12 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// conn is a connection to the master that records when it was made and how it ended.
+// conn is a connection to the server that records when it was made and how it ended.
 // net/http always has a read pending on an idle connection, so its end is noticed at
 // once, long before the next request.
 type conn struct {
@@ -22,6 +21,20 @@ type conn struct {
 	trouble error                 // why no certificate is offered
 	closed  atomic.Bool           // by Close, not by the peer
 	err     atomic.Pointer[error] // why reading ended
+}
+
+// shakeHands makes c a TLS connection.
+func (c *conn) shakeHands(ctx context.Context, m *material, serverName string) error {
+	own := &m.own
+	if c.trouble = m.trouble(c.born); c.trouble != nil {
+		own = &tls.Certificate{}
+	}
+	c.tls = tls.Client(c.Conn, m.clientConfig(serverName, own))
+	if err := c.tls.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	c.Conn, c.expires = c.tls, m.nextExpiry(c.tls.ConnectionState().PeerCertificates, c.born)
+	return nil
 }
 
 // Read records the first error, and calls Client.Lost if the peer ended the connection.
@@ -59,23 +72,4 @@ func (c *conn) refusal() error {
 func remoteAlert(err error) bool {
 	op, is := errors.AsType[*net.OpError](err)
 	return is && op.Op == "remote error"
-}
-
-// connect connects to host:port. It resolves localhost itself, as RFC 6761, section
-// 6.3 recommends: a master must not look dead because a resolver does not answer, or
-// because a line is missing from /etc/hosts.
-func connect(ctx context.Context, address string) (net.Conn, error) {
-	dialer := new(net.Dialer)
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || !strings.EqualFold(host, "localhost") {
-		return dialer.DialContext(ctx, "tcp", address)
-	}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
-	if err == nil {
-		return conn, nil
-	}
-	if conn, other := dialer.DialContext(ctx, "tcp", net.JoinHostPort("::1", port)); other == nil {
-		return conn, nil
-	}
-	return nil, err
 }

@@ -2,7 +2,6 @@ package puppetclient
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -17,11 +16,11 @@ import (
 // bytes, so this leaves room for some 200,000 revoked agents, which take some 300 MiB of memory.
 const maxFile = 8 << 20
 
-// Files names the PEM files of a probe, as Puppet lays them out.
+// Files names the PEM files of a host, as Puppet lays them out.
 type Files struct {
-	Certificate string // hostcert: offered to the master
+	Certificate string // hostcert: offered to the server
 	Key         string // hostprivkey
-	CA          string // localcacert: what the master is verified with
+	CA          string // localcacert: what the server is verified with
 	CRL         string // hostcrl; not read with RevocationOff
 	Revocation  Revocation
 }
@@ -33,12 +32,11 @@ type Files struct {
 type Credentials struct {
 	Files Files
 
-	mu      sync.Mutex
-	infos   [4]fs.FileInfo // of the files as last read, nil for one that was missing
-	read    pemFiles       // as last read
-	good    *material
-	partial *material // what can be used of the files as last read, while good is nil
-	err     error     // why the files as last read are not in use
+	mu    sync.Mutex
+	infos [4]fs.FileInfo // of the files as last read, nil for one that was missing
+	read  pemFiles       // as last read
+	used  *material      // nil before the first reading
+	err   error          // why the files as last read are not in use as a whole
 }
 
 // pemFiles is the content of the files: certificate, key, CA and CRL.
@@ -46,13 +44,12 @@ type pemFiles [4][]byte
 
 // material returns the set to use now. The error, an *Error, says why not all of the files as
 // they are now are in use: the last good set is, or, before there was one, as much of them as is
-// good. Files are opened
-// only if they look changed, could not be used, as before a chmod, or force is set. They
-// are parsed only if their content differs.
+// good. Files are opened only if they look changed, could not be used, as before a chmod, or
+// force is set. They are parsed only if their content differs.
 func (c *Credentials) material(force bool) (*material, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := force || c.good == nil || c.err != nil
+	changed := force || c.used == nil || c.err != nil
 	for i, path := range c.paths() {
 		info, _ := os.Stat(path) // reload reports the error
 		changed = changed || !sameFile(info, c.infos[i])
@@ -61,7 +58,7 @@ func (c *Credentials) material(force bool) (*material, error) {
 	if changed {
 		c.reload()
 	}
-	return cmp.Or(c.good, c.partial), c.err
+	return c.used, c.err
 }
 
 // TLS returns the configuration for connections to another kind of server. The server
@@ -69,7 +66,7 @@ func (c *Credentials) material(force bool) (*material, error) {
 // why the files cannot be used. It wraps no [*Error].
 func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
 	m, err := c.material(false)
-	if !m.whole() {
+	if m.own.Leaf == nil || m.roots == nil {
 		return nil, err
 	}
 	return m.clientConfig(serverName, &m.own), nil
@@ -91,32 +88,32 @@ func (c *Credentials) paths() []string {
 
 func (c *Credentials) reload() {
 	var read pemFiles
-	var failed error
+	var unread error
 	for i, path := range c.paths() {
 		data, err := readFile(path)
 		switch {
-		case failed != nil || err == nil:
+		case unread != nil || err == nil:
 		case errors.Is(err, fs.ErrNotExist):
-			failed = &Error{OwnFilesMissing, err}
+			unread = &Error{OwnFilesMissing, err}
 		default:
-			failed = &Error{OwnFiles, err}
+			unread = &Error{OwnFiles, err}
 		}
 		read[i] = data
 	}
-	if failed == nil && slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
+	if unread == nil && c.used != nil && slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
 		return
 	}
-	c.read = read
 	m, err := parseMaterial(c.Files, read)
-	switch {
-	case failed != nil:
-		c.read, c.err = pemFiles{}, failed
-	case err != nil:
-		c.err = &Error{OwnFilesInvalid, err}
-	default:
-		c.good, c.err = m, nil
+	if err != nil {
+		err = &Error{OwnFilesInvalid, err}
 	}
-	m.why, c.partial = c.err, m
+	if unread != nil {
+		read, err = pemFiles{}, unread
+	}
+	c.read, c.err, m.why = read, err, err
+	if c.used == nil || c.used.why != nil || err == nil {
+		c.used = m
+	}
 }
 
 func readFile(path string) ([]byte, error) {

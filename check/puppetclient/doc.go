@@ -6,19 +6,6 @@
 // returns an [Answer], which also describes the connection and the certificates.
 // It works with any service of Puppet: Puppet Server, PuppetDB, the CA, or PE's.
 //
-//	client := &puppetclient.Client{
-//		Address:    "puppetdb.example.com:8081",
-//		ServerName: "puppetdb.example.com",
-//		Credentials: &puppetclient.Credentials{Files: puppetclient.Files{
-//			Certificate: "/etc/puppetlabs/puppet/ssl/certs/puppet1.example.com.pem",
-//			Key:         "/etc/puppetlabs/puppet/ssl/private_keys/puppet1.example.com.pem",
-//			CA:          "/etc/puppetlabs/puppet/ssl/certs/ca.pem",
-//			CRL:         "/etc/puppetlabs/puppet/ssl/crl.pem",
-//		}},
-//	}
-//	defer client.Close()
-//	status, body, err := client.Get(ctx, "/status/v1/services", 64<<10)
-//
 // # What net/http does not do
 //
 // The package verifies servers itself. crypto/tls refuses the certificates of old
@@ -26,12 +13,12 @@
 // and it offers a client certificate only if the server names its direct issuer,
 // which a Puppet Server with an intermediate CA does not. This package verifies the
 // chain, the name and the CRLs, the latter as certificate_revocation asks, and it
-// offers the host's certificate to every server.
+// offers the host's certificate to every server, unless the files show that it is of
+// no use: see [Answer.Anonymous].
 //
-// Errors say which side is at fault. With TLS 1.3 a server refuses a client
-// certificate after the handshake, often by closing the connection while the request
-// is being written. The client then looks for the TLS alert behind that error, and for
-// its cause in the host's own files: expired, revoked, or issued by another CA. Every
+// With TLS 1.3 a server refuses a client certificate after the handshake, often by
+// closing the connection while the request is being written. The client then looks for
+// the TLS alert behind that error, and for its cause in the host's own files. Every
 // error of a Client is an [*Error] with a [Reason] from a closed set.
 //
 // # Files that change
@@ -41,9 +28,6 @@
 // set is used only if all its files are good; until then the last good set stays in
 // use, and the Answer has a Warning. Before there was a good set, as much of the files as is
 // good is used, which may mean that the server is not verified against a CA.
-//
-// A certificate that the files show to be of no use (expired, revoked, of another CA) is not
-// offered: see [Answer.Anonymous].
 //
 // # Connections
 //

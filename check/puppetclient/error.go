@@ -54,11 +54,16 @@ const (
 // Error is why a request failed.
 type Error struct {
 	Reason Reason
-	Err    error // one sentence that names what failed
+	Err    error // one sentence that names what failed; nil if the reason is enough
 }
 
-// Error returns the text of e.Err.
-func (e *Error) Error() string { return e.Err.Error() }
+// Error returns the text of e.Err, or else the bare reason.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return string(e.Reason)
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }

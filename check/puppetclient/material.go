@@ -1,6 +1,7 @@
 package puppetclient
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -20,7 +20,7 @@ type Revocation string
 // Puppet's own default.
 const (
 	RevocationChain Revocation = "chain" // every certificate up to the root
-	RevocationLeaf  Revocation = "leaf"  // the master's certificate only
+	RevocationLeaf  Revocation = "leaf"  // the server's certificate only
 	RevocationOff   Revocation = "off"   // none; the CRL file is not even read
 )
 
@@ -42,75 +42,43 @@ type material struct {
 // nothing is looked up in them.
 func parseMaterial(f Files, p pemFiles) (*material, error) {
 	m := &material{revocation: f.Revocation}
-	var ownErr, crlErr error
-	if m.own, ownErr = parseOwn(p[0], p[1]); ownErr != nil {
+	ownErr, caErr, crlErr := m.parseOwn(p[0], p[1]), m.parseBundle(p[2]), error(nil)
+	if ownErr != nil {
 		m.own, ownErr = tls.Certificate{}, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, ownErr)
 	}
-	caErr := m.parseBundle(p[2])
 	if caErr != nil {
 		m.bundle, m.roots, caErr = nil, nil, fmt.Errorf("%s: %w", f.CA, caErr)
 	}
 	if m.revocation != RevocationOff {
-		if m.crls, crlErr = parseCRLs(p[3]); crlErr != nil {
-			m.revocation, crlErr = RevocationOff, fmt.Errorf("%s: %w", f.CRL, crlErr)
+		if crlErr = m.parseCRLs(p[3]); crlErr != nil {
+			m.crls, m.revocation, crlErr = nil, RevocationOff, fmt.Errorf("%s: %w", f.CRL, crlErr)
 		}
 	}
 	m.described = m.describe()
 	return m, cmp.Or(ownErr, caErr, crlErr)
 }
 
-// whole reports whether m can identify this host and verify others.
-func (m *material) whole() bool { return m.own.Leaf != nil && m.roots != nil }
-
 // parseOwn reads a certificate, with any intermediates after it, and its key
 // in PKCS#1, SEC1 or PKCS#8 form.
-func parseOwn(certificate, key []byte) (tls.Certificate, error) {
-	if err := cmp.Or(wholePEM(certificate, "certificate"), wholePEM(key, "key")); err != nil {
-		return tls.Certificate{}, err
+func (m *material) parseOwn(certificate, key []byte) (err error) {
+	if _, err = blocks(certificate, "certificate"); err == nil {
+		_, err = blocks(key, "key")
 	}
-	if encrypted(key) {
-		return tls.Certificate{}, errors.New(
-			"the key is protected by a passphrase, which pmcheck cannot use: store it without one, mode 0640, group puppet")
+	if err == nil {
+		m.own, err = tls.X509KeyPair(certificate, key)
 	}
-	return tls.X509KeyPair(certificate, key)
-}
-
-// wholePEM returns an error if a file is empty or half written.
-func wholePEM(data []byte, what string) error {
-	if len(strings.TrimSpace(string(data))) == 0 {
-		return fmt.Errorf("the %s file is empty", what)
-	}
-	begins := strings.Count(string(data), "-----BEGIN ")
-	if ends := strings.Count(string(data), "-----END "); begins == 0 || begins != ends {
-		return fmt.Errorf("the %s file is not complete PEM: %d BEGIN and %d END lines", what, begins, ends)
-	}
-	return nil
-}
-
-// blocks returns the PEM blocks of these types; without types it returns all blocks.
-func blocks(data []byte, types ...string) (list []*pem.Block) {
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if len(types) == 0 || slices.Contains(types, block.Type) {
-			list = append(list, block)
-		}
-	}
-	return list
-}
-
-func encrypted(key []byte) bool {
-	return slices.ContainsFunc(blocks(key), func(b *pem.Block) bool {
-		return b.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(b.Headers["Proc-Type"], "ENCRYPTED")
-	})
+	return err
 }
 
 // parseBundle splits Puppet's CA file into trust anchors, which are self-signed, and
 // intermediates. The order in the file does not matter.
 func (m *material) parseBundle(data []byte) error {
-	if err := wholePEM(data, "CA"); err != nil {
+	list, err := blocks(data, "CA", "CERTIFICATE", "TRUSTED CERTIFICATE")
+	if err != nil {
 		return err
 	}
 	m.roots, m.intermediates = x509.NewCertPool(), x509.NewCertPool()
-	for _, block := range blocks(data, "CERTIFICATE", "TRUSTED CERTIFICATE") {
+	for _, block := range list {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return fmt.Errorf("CA certificate: %w", err)
@@ -118,7 +86,7 @@ func (m *material) parseBundle(data []byte) error {
 		m.bundle = append(m.bundle, c)
 	}
 	for _, c := range m.bundle {
-		if string(c.RawIssuer) == string(c.RawSubject) {
+		if bytes.Equal(c.RawIssuer, c.RawSubject) {
 			m.roots.AddCert(c)
 		} else {
 			m.intermediates.AddCert(m.linked(c))
@@ -130,40 +98,52 @@ func (m *material) parseBundle(data []byte) error {
 	return nil
 }
 
-func parseCRLs(data []byte) ([]*x509.RevocationList, error) {
-	if err := wholePEM(data, "CRL"); err != nil {
-		return nil, err
-	}
-	var crls []*x509.RevocationList
-	for _, block := range blocks(data, "X509 CRL") {
+func (m *material) parseCRLs(data []byte) error {
+	list, err := blocks(data, "CRL", "X509 CRL")
+	for _, block := range list {
 		crl, err := x509.ParseRevocationList(block.Bytes)
 		if err != nil {
-			return nil, fmt.Errorf("CRL: %w", err)
+			return fmt.Errorf("CRL: %w", err)
 		}
-		crls = append(crls, crl)
+		m.crls = append(m.crls, crl)
 	}
-	if len(crls) == 0 {
-		return nil, errors.New("no X509 CRL in the CRL file")
+	if err == nil && len(list) == 0 {
+		err = errors.New("no X509 CRL in the CRL file")
 	}
-	return crls, nil
+	return err
+}
+
+// blocks returns the PEM blocks of these types. A file that is empty or half written is an error.
+func blocks(data []byte, what string, types ...string) (list []*pem.Block, err error) {
+	begins, ends := bytes.Count(data, []byte("-----BEGIN ")), bytes.Count(data, []byte("-----END "))
+	if begins == 0 || begins != ends {
+		return nil, fmt.Errorf("the %s file is not complete PEM: %d BEGIN and %d END lines", what, begins, ends)
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if slices.Contains(types, block.Type) {
+			list = append(list, block)
+		}
+	}
+	return list, nil
 }
 
 // nextExpiry returns when the first of the certificates and CRLs of a connection expires after
 // a time; zero if none does.
 func (m *material) nextExpiry(peers []*x509.Certificate, after time.Time) (first time.Time) {
-	var ends []time.Time
-	for _, c := range slices.Concat(peers, m.bundle) {
-		ends = append(ends, c.NotAfter)
-	}
+	certificates, ends := slices.Concat(peers, m.bundle), []time.Time(nil)
 	if m.own.Leaf != nil {
-		ends = append(ends, m.own.Leaf.NotAfter)
+		certificates = append(certificates, m.own.Leaf)
+	}
+	for _, c := range certificates {
+		ends = append(ends, c.NotAfter)
 	}
 	for _, crl := range m.crls {
 		ends = append(ends, crl.NextUpdate)
 	}
-	ends = slices.DeleteFunc(ends, func(end time.Time) bool { return !end.After(after) })
-	if len(ends) == 0 {
-		return time.Time{}
+	for _, end := range ends {
+		if end.After(after) && (first.IsZero() || end.Before(first)) {
+			first = end
+		}
 	}
-	return slices.MinFunc(ends, time.Time.Compare)
+	return first
 }

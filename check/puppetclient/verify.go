@@ -1,8 +1,10 @@
 package puppetclient
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,22 +33,23 @@ func (m *material) clientConfig(serverName string, own *tls.Certificate) *tls.Co
 }
 
 // verifyServer verifies a server as an agent does: chain, name, and revocation as
-// deep as configured. The error is an *Error.
+// deep as configured. Without a CA bundle it verifies dates and name. The error is an *Error.
 func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) error {
 	if len(peers) == 0 {
 		return failed(TLSFailed, "the server showed no certificate")
 	}
-	if m.roots == nil { // the caller is told, and asks all the same
-		if err := serverDates(peers[0], now); err != nil {
-			return err
+	leaf := peers[0]
+	if m.roots == nil {
+		if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
+			return serverError(leaf, x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}, now)
 		}
-		return named(peers[0], name)
+		return named(leaf, name)
 	}
 	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
 	if err != nil {
-		return serverError(peers[0], err, now)
+		return serverError(leaf, err, now)
 	}
-	if err := named(peers[0], name); err != nil {
+	if err := named(leaf, name); err != nil {
 		return err
 	}
 	return m.checkRevocation(chains[0], ServerCertRevoked, now)
@@ -68,15 +71,28 @@ func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now 
 	})
 }
 
-// serverDates returns an error if a server's certificate is not valid at now.
-func serverDates(leaf *x509.Certificate, now time.Time) error {
-	switch {
-	case now.Before(leaf.NotBefore):
-		return failed(ServerCertNotYetValid, "the server's certificate %s", validity(leaf))
-	case now.After(leaf.NotAfter):
-		return failed(ServerCertExpired, "the server's certificate %s", validity(leaf))
+// linked returns c with the issuer written as the CA in the bundle writes its name. Puppet
+// Server writes UTF8String into every certificate that it signs, but an imported CA may have
+// PrintableString in its own (Vault's has). Agents find the CA, since OpenSSL compares what
+// the names say; crypto/x509 compares their bytes. The signature is verified all the same.
+func (m *material) linked(c *x509.Certificate) *x509.Certificate {
+	copied := *c
+	for _, ca := range m.bundle {
+		switch {
+		case bytes.Equal(ca.RawSubject, c.RawIssuer):
+			return c
+		case sameName(ca.Subject, c.Issuer):
+			copied.RawIssuer = ca.RawSubject
+		}
 	}
-	return nil
+	return &copied
+}
+
+// sameName compares what two names say: without regard to the type of their strings, to case,
+// and to how much space is between words.
+func sameName(a, b pkix.Name) bool {
+	words := func(n pkix.Name) string { return strings.Join(strings.Fields(n.String()), " ") }
+	return strings.EqualFold(words(a), words(b))
 }
 
 func serverError(leaf *x509.Certificate, err error, now time.Time) error {
@@ -100,24 +116,18 @@ func validity(c *x509.Certificate) string {
 
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func named(c *x509.Certificate, name string) error {
-	if err := verifyName(c, name); err != nil {
-		return &Error{ServerCertName, err}
-	}
-	return nil
-}
-
-// verifyName accepts a name in the subject alternative names, or, in a
+// named accepts a name in the subject alternative names, or, in a
 // certificate that has none, in the common name: Puppet's CA has put both
 // there only since Puppet Server 6.15.2 and 7.1.0.
-func verifyName(c *x509.Certificate, name string) error {
+func named(c *x509.Certificate, name string) error {
 	if len(c.DNSNames)+len(c.IPAddresses)+len(c.EmailAddresses)+len(c.URIs) > 0 {
-		return c.VerifyHostname(name)
+		if err := c.VerifyHostname(name); err != nil {
+			return &Error{ServerCertName, err}
+		}
+	} else if !strings.EqualFold(c.Subject.CommonName, name) {
+		return failed(ServerCertName, "the server's certificate is for %s, not %s", c.Subject.CommonName, name)
 	}
-	if strings.EqualFold(c.Subject.CommonName, name) {
-		return nil
-	}
-	return fmt.Errorf("the server's certificate is for %s, not %s", c.Subject.CommonName, name)
+	return nil
 }
 
 // checkRevocation looks up a verified chain in the CRLs, as deep as configured. revoked
@@ -150,13 +160,10 @@ func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, no
 }
 
 // newestCRL returns the latest CRL that the issuer signed, or nil.
-func (m *material) newestCRL(issuer *x509.Certificate) *x509.RevocationList {
-	var newest *x509.RevocationList
+func (m *material) newestCRL(issuer *x509.Certificate) (newest *x509.RevocationList) {
 	for _, crl := range m.crls {
-		if !sameName(crl.RawIssuer, issuer.RawSubject) || crl.CheckSignatureFrom(issuer) != nil {
-			continue
-		}
-		if newest == nil || crl.ThisUpdate.After(newest.ThisUpdate) {
+		signed := sameName(crl.Issuer, issuer.Subject) && crl.CheckSignatureFrom(issuer) == nil
+		if signed && (newest == nil || crl.ThisUpdate.After(newest.ThisUpdate)) {
 			newest = crl
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -55,7 +56,7 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		{drain.Maint, check.Busy, none, Answer{503, "maint"}},
 	}
 	for _, tt := range tests {
-		v := check.Verdict{Health: tt.health, Reason: check.Refused}
+		v := check.Verdict{Health: tt.health, Reason: puppetclient.Refused}
 		if got := Decide(tt.mode, v, tt.codes, true); got != tt.want {
 			t.Errorf("%s, %s, %+v: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, tt.want)
 		}

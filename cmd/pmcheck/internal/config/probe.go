@@ -49,8 +49,10 @@ func (p Probe) Credentials() *puppetclient.Credentials {
 }
 
 // maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the verdict that the master
-// is silent, or a slow master would be unknown instead of unhealthy: an interval, then Fall timeouts, or the time in
-// which a process must accept a connection. One more interval covers a probe that a busy scheduler started late.
+// is silent, or a slow master would be unknown instead of unhealthy: an interval, then Fall timeouts, which begin a
+// second apart at least, or the time in which a process must accept a connection. One more interval covers a probe
+// that a busy scheduler started late.
 func (p Probe) maxAge() time.Duration {
-	return 2*p.Interval + max(time.Duration(p.Fall)*p.Timeout, p.Timeout/3+check.AcceptTime)
+	late := p.Timeout + time.Duration(p.Fall-1)*max(p.Timeout, time.Second)
+	return 2*p.Interval + max(late, p.Timeout/3+check.AcceptTime)
 }

@@ -196,10 +196,10 @@ func (p *puppetHost) directories() {
 	if len(disk.Paths) == 0 {
 		disk.Paths, p.places["disk.paths"] = []string{p.layout.vardir}, at
 	}
-	disk.Logs, disk.Reads = []string{p.layout.logdir}, []string{p.layout.codedir}
+	disk.Others = []string{p.layout.logdir, p.layout.codedir}
 	if code.Dir == "" {
 		code.Dir, p.places["code.dir"] = filepath.Join(p.layout.codedir, "environments"), at
 	} else {
-		disk.Reads = []string{code.Dir}
+		disk.Others[1] = code.Dir
 	}
 }

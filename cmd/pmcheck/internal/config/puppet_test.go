@@ -236,14 +236,14 @@ func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
 func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
 	debian := map[string]string{oldConf: "certname = m1\n", "/etc/puppet/puppetserver/": ""}
 	for _, tt := range []struct {
-		name, yaml  string
-		files       map[string]string
-		logs, reads []string
+		name, yaml string
+		files      map[string]string
+		want       []string
 	}{
-		{"the places of the packages", "", debian, []string{"/var/log/puppetserver"}, []string{"/etc/puppet/code"}},
-		{"code elsewhere", "code: {dir: /srv/code}\n", debian, []string{"/var/log/puppetserver"}, []string{"/srv/code"}},
+		{"the places of the packages", "", debian, []string{"/var/log/puppetserver", "/etc/puppet/code"}},
+		{"code elsewhere", "code: {dir: /srv/code}\n", debian, []string{"/var/log/puppetserver", "/srv/code"}},
 		{"no known place", "puppet: {conf: /srv/puppet.conf}\n", map[string]string{"/srv/puppet.conf": "certname = m1\n"},
-			nil, nil},
+			nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := load(t, tt.files, tt.yaml)
@@ -251,8 +251,8 @@ func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
 				t.Fatal(err)
 			}
 			disk := check.Settings[check.DiskSettings](l.Config.Checks)
-			if !slices.Equal(disk.Logs, tt.logs) || !slices.Equal(disk.Reads, tt.reads) {
-				t.Errorf("logs %s, reads %s; want %s, %s", disk.Logs, disk.Reads, tt.logs, tt.reads)
+			if !slices.Equal(disk.Others, tt.want) {
+				t.Errorf("%s, want %s", disk.Others, tt.want)
 			}
 		})
 	}

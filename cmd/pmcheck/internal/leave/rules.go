@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -157,7 +157,7 @@ func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection)
 		if n := len(pool.Waiting); n > 0 {
 			list = append(list, obstacle(balancer.ObstacleRequest, "%d requests wait", n)...)
 		}
-	case s.Probe.Reason == check.Refused: // a server that refuses connections has no requests
+	case s.Probe.Reason == puppetclient.Refused: // a server that refuses connections has no requests
 		return list
 	default:
 		list = append(list, obstacle(balancer.ObstacleUnknown,

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -167,7 +168,7 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 			monitor.Server, nil, []string{"unknown: the JRubies have not been counted since the hold changed"}},
 		{"JRubies of a dead server",
 			st(drain.Drain, jrubies(func(f *check.Finding) { f.Checked = held() }),
-				func(s *status.Status) { s.Probe.Reason = check.Refused }),
+				func(s *status.Status) { s.Probe.Reason = puppetclient.Refused }),
 			monitor.Server, []tcp.Connection{connection("192.0.2.1:5000", 0)}, []string{}},
 		{"connection in use", st(drain.Drain), monitor.Server,
 			[]tcp.Connection{connection("192.0.2.1:5000", 3*time.Second)},

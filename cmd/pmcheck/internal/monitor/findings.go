@@ -1,34 +1,51 @@
 package monitor
 
 import (
+	"context"
 	"maps"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
+
+// scheduled returns the scheduled checks of a configuration, by name. Each runs on a schedule of
+// its own, so that no check delays another.
+func scheduled(c config.Config, host check.Host) map[string]*check.Scheduled {
+	list := map[string]*check.Scheduled{}
+	for _, wanted := range c.Checks {
+		if wanted.Severity == check.Off || wanted.Schedule == nil {
+			continue
+		}
+		if s := wanted.Schedule(host); s != nil {
+			list[wanted.Name] = s
+		}
+	}
+	return list
+}
+
+func once(ctx context.Context, s *check.Scheduled) check.Finding {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	return s.Check(ctx)
+}
 
 // findings collects the latest findings of the checks other than the probe. Only the
 // loop uses it.
 type findings struct {
 	checks    check.List
 	observers map[string]check.Observer
+	scheduled map[string]*check.Scheduled
 	latest    map[string]check.Finding
-	vain      map[string]check.Finding // of runs that could not find out, while latest was fresh
-	maxAge    map[string]time.Duration // beyond it a finding is stale
 }
 
-func newFindings() findings {
-	return findings{latest: map[string]check.Finding{}, vain: map[string]check.Finding{}}
-}
-
-// configure sets the severities, and the maximum age of the findings of scheduled
-// checks. It forgets the findings of checks that no longer run.
-func (f *findings) configure(checks check.List, maxAge map[string]time.Duration) {
+// configure sets the checks that run. It forgets the findings of those that no longer do.
+func (f *findings) configure(checks check.List, scheduled map[string]*check.Scheduled) {
 	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
-		return checks.Severity(name) == check.Off || f.maxAge[name] > 0 && maxAge[name] == 0
+		return checks.Severity(name) == check.Off || f.scheduled[name] != nil && scheduled[name] == nil
 	})
-	f.checks, f.maxAge, f.observers = checks, maxAge, map[string]check.Observer{}
+	f.checks, f.scheduled, f.observers = checks, scheduled, map[string]check.Observer{}
 	for _, c := range checks {
 		if c.Observe != nil && c.Severity != check.Off {
 			f.observers[c.Name] = c.Observe()
@@ -38,13 +55,9 @@ func (f *findings) configure(checks check.List, maxAge map[string]time.Duration)
 
 // observe records the findings of the checks that look at the result of a probe.
 func (f *findings) observe(r check.Result, now time.Time) {
-	for _, c := range f.checks {
-		observe := f.observers[c.Name]
-		if observe == nil {
-			continue
-		}
+	for name, observe := range f.observers {
 		if found := observe(r, now); found.Check != "" {
-			f.latest[c.Name] = found
+			f.latest[name] = found
 		}
 	}
 }
@@ -52,15 +65,11 @@ func (f *findings) observe(r check.Result, now time.Time) {
 // take records a finding. If a check could not find out this time, its last finding is
 // kept while it is fresh.
 func (f *findings) take(found check.Finding, now time.Time) {
-	if f.checks.Severity(found.Check) == check.Off {
-		return
-	}
 	old, known := f.latest[found.Check]
-	if found.State == check.StateNone && known && old.State != check.StateNone && f.fresh(old, now) {
-		f.vain[found.Check] = found
-		return
+	vain := found.State == check.StateNone && known && old.State != check.StateNone && f.fresh(old, now)
+	if !vain && f.checks.Severity(found.Check) != check.Off {
+		f.latest[found.Check] = found
 	}
-	f.latest[found.Check] = found
 }
 
 // unit records the state that systemd reports; without a unit nothing is known. An
@@ -73,33 +82,29 @@ func (f *findings) unit(u systemd.UnitState, now time.Time) {
 	}
 }
 
+// fresh reports whether a finding is not too old. A check without a schedule speaks up when
+// something changes.
 func (f *findings) fresh(found check.Finding, now time.Time) bool {
-	limit, limited := f.maxAge[found.Check]
-	return !limited || now.Sub(found.Checked) < limit
+	s := f.scheduled[found.Check]
+	return s == nil || now.Before(expires(s, found))
 }
 
-// last returns the finding of a check, and whether there is one. If it is too old, but the
-// check has run since, that is the finding: the check is not stuck.
-func (f *findings) last(name string, now time.Time) (check.Finding, bool) {
-	found, known := f.latest[name]
-	if later := f.vain[name]; known && !f.fresh(found, now) && later.Checked.After(found.Checked) {
-		found = later
-	}
-	return found, known
+// expires returns when a finding is too old. There is room for a run that failed.
+func expires(s *check.Scheduled, found check.Finding) time.Time {
+	return found.Checked.Add(3*s.Interval + s.Timeout)
 }
 
 // list returns the findings at now, in the order of the checks. A finding that is too old is
 // stale.
-func (f *findings) list(now time.Time) []check.Finding {
-	var list []check.Finding
+func (f *findings) list(now time.Time) (list []check.Finding) {
 	for _, c := range f.checks {
-		found, known := f.last(c.Name, now)
-		switch {
-		case !known || found.Absent:
+		found, known := f.latest[c.Name]
+		if !known || found.Absent {
 			continue
-		case !f.fresh(found, now):
+		}
+		if !f.fresh(found, now) {
 			found = check.Finding{Check: c.Name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,
-				Detail: "the check is stuck: nothing since " + found.Checked.Format(time.RFC3339)}
+				Detail: "the check has found nothing out since " + found.Checked.Format(time.RFC3339)}
 		}
 		found.Severity = c.Severity
 		list = append(list, found)
@@ -109,25 +114,24 @@ func (f *findings) list(now time.Time) []check.Finding {
 
 // puppetdb returns PuppetDB as a service of its own, if its check runs.
 func (f *findings) puppetdb(now time.Time) (Service, bool) {
-	limit, asked := f.maxAge[check.CheckPuppetDB]
-	if !asked {
+	s := f.scheduled[check.CheckPuppetDB]
+	if s == nil {
 		return Service{}, false
 	}
 	var v check.Verdict
-	if found, known := f.last(check.CheckPuppetDB, now); known {
+	if found, known := f.latest[check.CheckPuppetDB]; known {
+		health := map[check.State]check.Health{
+			check.StateOK:   check.Healthy,
+			check.StateBad:  check.Unhealthy,
+			check.StateNone: check.Unknown,
+		}
 		v = check.Verdict{
-			Health:  check.Healthy,
+			Health:  health[found.State],
 			Reason:  found.Reason,
 			Detail:  found.Detail,
 			Since:   found.Checked,
 			Checked: found.Checked,
-			Expires: found.Checked.Add(limit),
-		}
-		switch found.State {
-		case check.StateBad:
-			v.Health = check.Unhealthy
-		case check.StateNone:
-			v.Health = check.Unknown
+			Expires: expires(s, found),
 		}
 	}
 	return Service{Name: check.CheckPuppetDB, Verdict: v.At(now)}, true

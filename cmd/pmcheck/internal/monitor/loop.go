@@ -6,15 +6,48 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // hurried is the interval of the probes while the master is not healthy, or is held.
 const hurried = time.Second
 
-// configure prepares the services and checks of a configuration; start starts them.
+// subject is one service that is probed: the master itself, or a service beside it. Only
+// the loop changes it.
+type subject struct {
+	*check.Prober
+	name   string
+	judge  check.Judge
+	asking bool // a probe is under way
+	again  bool // another probe must follow as soon as this one is done
+	credit bool // a lost connection may still cause a probe before the next that is due
+	count  int64
+	last   check.Result
+}
+
+type outcome struct {
+	subject *subject
+	result  check.Result
+}
+
+// newHost returns the settings that all clients of a configuration share.
+func newHost(c config.Probe, credentials *puppetclient.Credentials) check.Host {
+	return check.Host{
+		Address:     c.Address,
+		Certname:    c.Certname,
+		Environment: c.Environment,
+		Credentials: credentials,
+		Timeout:     c.Timeout,
+		Accepts:     func(ctx context.Context) (bool, error) { return tcp.Accepts(ctx, c.Address) },
+	}
+}
+
+// configure prepares the services and checks of a configuration; start starts them. A service
+// takes over the results of the old one with the same name, so that a reload forgets no verdict.
 func (m *Monitor) configure(c config.Config) {
 	m.stop()
 	m.config = c
@@ -22,24 +55,50 @@ func (m *Monitor) configure(c config.Config) {
 		m.credentials = next
 	}
 	old, host := m.services, newHost(c.Probe, m.credentials)
-	m.services = subjects(c, host, m.lost, old)
-	for _, s := range old {
-		s.close()
+	m.services = []*subject{m.newSubject(host, Server, "")}
+	for _, name := range c.Services {
+		m.services = append(m.services, m.newSubject(host, name, name))
 	}
-	m.runners = newRunners(c, host)
-	maxAge := map[string]time.Duration{}
-	for _, r := range m.runners {
-		maxAge[r.name] = r.maxAge()
+	for _, o := range old {
+		o.Close()
+		for _, s := range m.services {
+			if s.name == o.name {
+				s.judge, s.count, s.last = o.judge, o.count, o.last
+			}
+		}
 	}
-	m.findings.configure(c.Checks, maxAge)
+	for _, s := range m.services {
+		s.judge.Fall, s.judge.MaxAge = c.Probe.Fall, c.Probe.MaxAge
+		s.judge.StuckAfter = check.Settings[check.JRubySettings](c.Checks).StuckAfter
+	}
+	m.scheduled = scheduled(c, host)
+	m.findings.configure(c.Checks, m.scheduled)
+}
+
+func (m *Monitor) newSubject(host check.Host, name, service string) *subject {
+	s := &subject{name: name, Prober: host.Prober(service)}
+	s.Lost = func() {
+		select {
+		case m.lost <- s:
+		default: // another subject's connection was lost too, and the next probe is due soon
+		}
+	}
+	return s
 }
 
 // start probes all services and starts the checks other than the probe.
 func (m *Monitor) start(ctx context.Context) {
 	m.probeAll(ctx)
 	ctx, m.stop = context.WithCancel(ctx)
-	for _, r := range m.runners {
-		m.work.Go(func() { r.run(ctx, m.found) })
+	for _, s := range m.scheduled {
+		m.work.Go(func() {
+			for send(ctx, m.found, once(ctx, s)) {
+				select {
+				case <-time.After(s.Interval):
+				case <-ctx.Done():
+				}
+			}
+		})
 	}
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
 		names := check.Settings[check.UnitSettings](m.config.Checks).Units()
@@ -55,23 +114,23 @@ func (m *Monitor) loop(ctx context.Context) {
 	defer m.work.Wait()
 	defer cancel()
 	m.start(ctx)
-	due, again := time.NewTimer(m.pause()), time.NewTimer(holdsMaxAge/3)
+	due := time.NewTimer(0)
 	defer due.Stop()
-	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			for _, s := range m.services {
-				s.close()
+				s.Close()
 			}
 			return
-		case <-due.C:
-			m.probeAll(ctx)
-		case s := <-m.wanted:
-			m.probeIf(ctx, s, m.serves(s))
+		case <-due.C: // the state has the time of the last reading of the holds, too
+			if time.Since(m.began) >= m.pause() {
+				m.probeAll(ctx)
+			}
 		case s := <-m.lost:
-			s.lost = time.Now() // whichever it is: the master's may not have been sent
-			m.probeIf(ctx, s, m.serves(s) && s.credit)
+			if m.serves(s) && s.credit {
+				m.probe(ctx, s)
+			}
 			s.credit = false
 		case o := <-m.results:
 			if m.serves(o.subject) {
@@ -81,24 +140,24 @@ func (m *Monitor) loop(ctx context.Context) {
 			m.findings.take(f, time.Now())
 		case u := <-m.units:
 			m.findings.unit(u, time.Now())
-			m.probeIf(ctx, m.services[0], u.Unit != "") // the master may have started or stopped
+			if u.Unit != "" {
+				m.probe(ctx, m.services[0]) // the master may have started or stopped
+			}
 		case <-m.holds.Changes():
-		case <-again.C: // the state has the time of the last reading of the holds, too
 		case c := <-m.reloads:
 			m.configure(c)
 			m.start(ctx)
 		}
 		m.publish()
-		due.Reset(time.Until(m.began.Add(m.pause())))
-		again.Reset(holdsMaxAge / 3)
+		due.Reset(min(time.Until(m.began.Add(m.pause())), holdsMaxAge/3))
 	}
 }
 
 // pause returns the time from the beginning of the last probes to that of the next.
 func (m *Monitor) pause() time.Duration {
-	s := m.State()
+	s, master := m.State(), m.services[0]
 	mode, _ := s.Mode(Server, s.Published)
-	if s.Services[0].Verdict.Health == check.Healthy && mode == drain.Ready {
+	if s.Services[0].Verdict.Health == check.Healthy && mode == drain.Ready && master.last.Fault == nil {
 		return m.config.Probe.Interval
 	}
 	return min(m.config.Probe.Interval, hurried)
@@ -115,12 +174,6 @@ func (m *Monitor) probeAll(ctx context.Context) {
 	}
 }
 
-func (m *Monitor) probeIf(ctx context.Context, s *subject, wanted bool) {
-	if wanted {
-		m.probe(ctx, s)
-	}
-}
-
 // probe starts a probe, or requests another one if a probe is in progress.
 func (m *Monitor) probe(ctx context.Context, s *subject) {
 	if s.asking {
@@ -128,7 +181,7 @@ func (m *Monitor) probe(ctx context.Context, s *subject) {
 		return
 	}
 	s.asking, s.again = true, false
-	m.work.Go(func() { send(ctx, m.results, outcome{s, s.probe(ctx)}) })
+	m.work.Go(func() { send(ctx, m.results, outcome{s, s.Probe(ctx)}) })
 }
 
 // send reports whether v was received before ctx ended.
@@ -142,20 +195,16 @@ func send[T any](ctx context.Context, to chan<- T, v T) bool {
 }
 
 func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
-	s.asking = false
+	s.asking, s.last = false, r
 	s.count++
-	s.last = r
 	m.hooks.Probed(s.name, r.Took)
-	_, confirm := s.judge.Observe(r)
+	s.judge.Observe(r)
 	if s.name == Server {
 		m.findings.observe(r, time.Now())
 	}
-	m.log.Debug("probe", "service", s.name, "took", r.Took, "handshake", r.Handshake, "url", r.URL, "fault", faultText(r))
-	switch {
-	case s.again, confirm && s.gone(r, time.Now()):
+	m.audit.probe(s.name, r)
+	if s.again {
 		m.probe(ctx, s)
-	case confirm:
-		time.AfterFunc(confirmAfter, func() { send(ctx, m.wanted, s) })
 	}
 }
 
@@ -182,12 +231,7 @@ func (m *Monitor) known(now time.Time) *State {
 	}
 	for _, v := range m.services {
 		s.Services = append(s.Services, Service{Name: v.name, Verdict: v.judge.Verdict().At(now), Probes: v.count})
-		s.Own = append(s.Own, v.local()...)
-	}
-	for _, r := range m.runners {
-		if r.Client != nil {
-			s.Own = append(s.Own, r.Client.Local()...)
-		}
+		s.Own = append(s.Own, v.Local()...)
 	}
 	if db, asked := m.findings.puppetdb(now); asked {
 		s.Services = append(s.Services, db)

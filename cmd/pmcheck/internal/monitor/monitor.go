@@ -36,7 +36,6 @@ type Hooks struct {
 type Monitor struct {
 	holds   *drain.Watcher
 	hooks   Hooks
-	log     *slog.Logger
 	audit   audit
 	state   atomic.Pointer[State]
 	judged  chan struct{}
@@ -44,18 +43,17 @@ type Monitor struct {
 	reloads chan config.Config
 
 	results chan outcome       // of probes
-	wanted  chan *subject      // a fault must be confirmed
 	lost    chan *subject      // the master ended a kept connection
 	found   chan check.Finding // by the scheduled checks
 	units   chan systemd.UnitState
 	work    sync.WaitGroup // the goroutines that send on these
-	stop    func()         // ends the runners of the configuration in use
+	stop    func()         // ends the scheduled checks of the configuration in use
 
 	// Only the loop uses the fields below.
 	config      config.Config
 	credentials *puppetclient.Credentials // shared by all clients
 	services    []*subject
-	runners     []*runner
+	scheduled   map[string]*check.Scheduled
 	findings    findings
 	began       time.Time // the last probes that were due
 }
@@ -65,17 +63,15 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 	m := &Monitor{
 		holds:    holds.Watch(),
 		hooks:    hooks,
-		log:      log,
 		audit:    audit{log},
 		judged:   make(chan struct{}),
 		reloads:  make(chan config.Config, 1),
 		results:  make(chan outcome),
-		wanted:   make(chan *subject),
 		lost:     make(chan *subject, 1),
 		found:    make(chan check.Finding),
 		units:    make(chan systemd.UnitState),
 		stop:     func() {},
-		findings: newFindings(),
+		findings: findings{latest: map[string]check.Finding{}},
 	}
 	m.state.Store(&State{})
 	m.configure(c)

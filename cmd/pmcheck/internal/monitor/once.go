@@ -14,23 +14,21 @@ import (
 const unitTime = 300 * time.Millisecond
 
 // Once probes the master and runs each check of the configuration once, all of them
-// concurrently. It returns the overall verdict, which no second probe has confirmed, the
-// result of the probe, and the findings.
+// concurrently. It returns the overall verdict, the result of the probe, and the findings.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
 	host := newHost(c.Probe, c.Probe.Credentials())
 	prober := host.Prober("")
 	defer prober.Close()
-	found := newFindings()
-	found.configure(c.Checks, nil)
+	found := findings{latest: map[string]check.Finding{}}
+	found.configure(c.Checks, scheduled(c, host))
 	var (
 		work sync.WaitGroup
 		mu   sync.Mutex // protects found
 		unit systemd.UnitState
 	)
-	for _, r := range newRunners(c, host) {
+	for _, s := range found.scheduled {
 		work.Go(func() {
-			f := r.once(ctx)
-			r.close()
+			f := once(ctx, s)
 			mu.Lock()
 			defer mu.Unlock()
 			found.take(f, time.Now())
@@ -45,10 +43,8 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	now := time.Now()
 	found.unit(unit, now)
 	found.observe(result, now)
-	var judge check.Judge
-	probed, _ := judge.Observe(result)
 	list := found.list(now)
-	return check.Fold(probed, list), result, list
+	return check.Fold(new(check.Judge).Observe(result), list), result, list
 }
 
 // unitNow returns the state of the master's unit; the zero state if there is no

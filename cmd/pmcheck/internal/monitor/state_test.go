@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -49,7 +50,7 @@ func TestConcludeKeepsSinceWhileNothingChanges(t *testing.T) {
 	start := time.Now()
 	free, held := readHolds(t), readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
 	healthy := check.Verdict{Health: check.Healthy, Reason: check.OK, Since: start.Add(-time.Hour)}
-	refused := check.Verdict{Health: check.Unhealthy, Reason: check.Refused, Since: start.Add(-time.Hour)}
+	refused := check.Verdict{Health: check.Unhealthy, Reason: puppetclient.Refused, Since: start.Add(-time.Hour)}
 	next := func(before *State, after time.Duration, v check.Verdict, holds drain.Snapshot) *State {
 		s := &State{Published: start.Add(after), Holds: holds, Services: []Service{{Name: Server, Verdict: v}}}
 		s.conclude(before)
@@ -95,7 +96,7 @@ func TestServingSinceIsTheLastChangeOfTheAnswer(t *testing.T) {
 	otherHeld := readHolds(t, drain.Hold{Holder: "other", Service: "ca", Mode: drain.Maint})
 	verdict := func(h check.Health, r check.Reason) check.Verdict { return check.Verdict{Health: h, Reason: r} }
 	healthy, busy := verdict(check.Healthy, check.OK), verdict(check.Busy, check.JRubyBusy)
-	refused, warming := verdict(check.Unhealthy, check.Refused), verdict(check.Warming, check.JRubyWarming)
+	refused, warming := verdict(check.Unhealthy, puppetclient.Refused), verdict(check.Warming, check.JRubyWarming)
 	last := &State{}
 	for i, tt := range []struct {
 		name    string

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -53,7 +54,7 @@ func TestFleetIsATable(t *testing.T) {
 	announced.Status.Holds = []status.HoldStatus{{Hold: guards}}
 	dead := member("m9", ready)
 	dead.Status.Services[0].Answer.Code = 503
-	dead.Status.Services[0].Verdict = check.Verdict{Health: check.Unhealthy, Reason: check.Refused}
+	dead.Status.Services[0].Verdict = check.Verdict{Health: check.Unhealthy, Reason: puppetclient.Refused}
 	const refused = "the daemon does not answer on http://m3:9200: dial tcp 192.0.2.3:9200: connect: connection refused"
 	var b strings.Builder
 	show.Fleet(&b, []status.Member{

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -43,13 +44,13 @@ func TestHoldIsPrintedWithoutControlCharacters(t *testing.T) {
 
 func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 	certificate := check.Certificate{Subject: nasty(), Issuer: nasty(), Serial: nasty()}
-	result := check.Result{
+	result := check.Result{Fault: &check.Fault{Reason: puppetclient.BadAnswer, Err: errors.New(nasty())}}
+	result.Answer = puppetclient.Answer{
 		URL:     nasty(),
 		Status:  200,
 		TLS:     &check.TLS{Server: certificate},
 		Own:     &certificate,
 		CRLs:    []check.CRL{{Issuer: nasty()}},
-		Fault:   &check.Fault{Reason: check.BadAnswer, Err: errors.New(nasty())},
 		Warning: errors.New(nasty()),
 	}
 	findings := []check.Finding{{Check: "jruby", State: check.StateWarn, Value: nasty(), Detail: nasty()}}

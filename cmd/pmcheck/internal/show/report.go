@@ -23,12 +23,8 @@ func Report(
 	status.Printable(&p)
 	status.Printable(&checks)
 	row(w, "verdict", Verdict(v))
-	if result.Fault == nil {
-		row(w, "  detail", v.Detail)
-	} else {
-		row(w, "  fault", fmt.Sprintf("%s: %s", result.Fault.Reason.Side(), v.Detail))
-	}
-	row(w, "  hint", v.Reason.Hint())
+	row(w, "  detail", v.Detail)
+	row(w, "  hint", check.Hint(v.Reason))
 	row(w, "asked", p.URL)
 	if p.HTTP != 0 {
 		took := status.Seconds(p.Took).Round(time.Millisecond / 10)

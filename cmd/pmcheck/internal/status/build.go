@@ -48,7 +48,7 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 		Leaving:      s.Leaving(v.Name, now),
 		ModeSince:    v.ModeSince,
 		Verdict:      verdict,
-		Hint:         verdict.Reason.Hint(),
+		Hint:         check.Hint(verdict.Reason),
 		Answer:       answer.Decide(mode, verdict, answer.Codes{}, true),
 		ServingSince: since,
 	}
@@ -98,7 +98,7 @@ func NewProbeStatus(address string, r check.Result) ProbeStatus {
 // NewCheckStatuses returns findings with their hints.
 func NewCheckStatuses(findings []check.Finding) (list []CheckStatus) {
 	for _, f := range findings {
-		list = append(list, CheckStatus{f, f.Reason.Hint()})
+		list = append(list, CheckStatus{f, check.Hint(f.Reason)})
 	}
 	return list
 }

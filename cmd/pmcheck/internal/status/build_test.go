@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 // The check expiry, the page and the metrics have one list.
 func TestProbeStatusOmitsWhatWasReplaced(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	in := func(days int) time.Time { return now.AddDate(0, 0, days) }
-	p := NewProbeStatus("localhost:8140", check.Result{
+	p := NewProbeStatus("localhost:8140", check.Result{Answer: puppetclient.Answer{
 		CAs: []check.Certificate{
 			{Subject: "root", Serial: "1", NotAfter: in(-1)},
 			{Subject: "sub", Serial: "2", NotAfter: in(300)},
@@ -25,7 +26,7 @@ func TestProbeStatusOmitsWhatWasReplaced(t *testing.T) {
 			{Issuer: "sub", Expires: in(300)},
 			{Issuer: "other"},
 		},
-	})
+	}})
 	var left []string
 	for _, e := range p.Expiries() {
 		left = append(left, strings.Join([]string{e.Of, e.Name, e.Serial, e.Until.Format(time.DateOnly)}, " "))

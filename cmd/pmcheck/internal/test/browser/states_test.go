@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -58,11 +59,11 @@ func scenes(now time.Time) []scene {
 	s.Refused.From = []lab.Refusal{{Source: s.Silent[0].Source, Count: 4711, Since: now.Add(-time.Hour), Last: now}}
 	s.Warn()
 
-	stopped := newScene("stopped", now, check.Unhealthy, check.Refused, check.Pool{})
+	stopped := newScene("stopped", now, check.Unhealthy, puppetclient.Refused, check.Pool{})
 	s = &stopped.status
-	s.Probe.TLS, s.Probe.Reason = nil, check.Refused
+	s.Probe.TLS, s.Probe.Reason = nil, puppetclient.Refused
 	s.Probe.Fault = "dial tcp 127.0.0.1:8140: connect: connection refused"
-	s.Services[0].Verdict.Detail, s.Services[0].Hint = s.Probe.Fault, check.Refused.Hint()
+	s.Services[0].Verdict.Detail, s.Services[0].Hint = s.Probe.Fault, check.Hint(puppetclient.Refused)
 	s.Services[0].Answer = lab.Answer{Code: 503, Body: "unhealthy: refused"}
 	s.Warnings = []string{"holds are noticed late: inotify: too many open files"}
 	clear(stopped.samples[348:])

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -102,9 +103,9 @@ func TestMasterOfEachRelease(t *testing.T) {
 			site.WaitServing(slow)
 			note("A certificate renewed on disk, not loaded", "200, and "+string(check.CertificateOnDisk))
 			master.ExpireCRL()
-			site.WaitRefusal("unhealthy: "+string(check.CRLExpired), slow)
+			site.WaitRefusal("unhealthy: "+string(puppetclient.CRLExpired), slow)
 			site.HAProxy.WaitStatus("puppet", "m1", "DOWN", slow)
-			note("CRL expired", "503 "+string(check.CRLExpired)+", DOWN")
+			note("CRL expired", "503 "+string(puppetclient.CRLExpired)+", DOWN")
 			note("Exposure of pmcheck.service", exposure(t, balancer))
 		})
 	}

@@ -1,0 +1,101 @@
+package check_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+)
+
+const certname = "puppet1.example.test"
+
+// must returns v. Nothing that a test sets up may fail.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func newMaster(t *testing.T) *checktest.Master {
+	t.Helper()
+	m := must(checktest.NewMaster(t.TempDir(), certname, "127.0.0.1:0"))
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func newProber(t *testing.T, m *checktest.Master) *check.Prober {
+	t.Helper()
+	p := &check.Prober{Client: puppetclient.Client{
+		Address:     m.Address(),
+		ServerName:  m.Name,
+		Credentials: &puppetclient.Credentials{Files: m.Files()},
+		Timeout:     5 * time.Second,
+	}}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// wantReason fails the test unless the probe ended with the reason.
+func wantReason(t *testing.T, r check.Result, want check.Reason) {
+	t.Helper()
+	got := check.OK
+	if r.Fault != nil {
+		got = r.Fault.Reason
+	}
+	if got != want {
+		t.Fatalf("reason %s, want %s (fault: %v)", got, want, r.Fault)
+	}
+}
+
+// wantQuestions fails the test unless do asks the master so many questions.
+func wantQuestions(t *testing.T, m *checktest.Master, want int64, do func()) {
+	t.Helper()
+	before := m.Questions()
+	do()
+	if asked := m.Questions() - before; asked != want {
+		t.Errorf("asked %d questions, want %d", asked, want)
+	}
+}
+
+// serve makes the master show leaf; install makes the probe offer leaf.
+func serve(t *testing.T, m *checktest.Master, leaf *checktest.Leaf) {
+	t.Helper()
+	m.Leaf = leaf
+	if err := m.WriteFiles(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Load(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func install(t *testing.T, m *checktest.Master, leaf *checktest.Leaf) {
+	t.Helper()
+	write(t, m.Files().Certificate, leaf.CertificatePEM())
+	write(t, m.Files().Key, must(leaf.KeyPEM()))
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// schedule returns the check that has settings of type T, after change has been applied
+// to them, ready to run on a host.
+func schedule[T any](t *testing.T, host check.Host, change func(*T)) *check.Scheduled {
+	t.Helper()
+	for _, c := range check.All() {
+		if settings, is := c.Settings.(*T); is {
+			change(settings)
+			return c.Schedule(host)
+		}
+	}
+	t.Fatalf("no check has settings of type %T", new(T))
+	return nil
+}

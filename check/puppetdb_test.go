@@ -1,0 +1,117 @@
+package check_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+)
+
+// newPuppetDB returns the check for a stand-in PuppetDB, on a host with this name.
+func newPuppetDB(t *testing.T, m *checktest.Master, own, address string) *check.Scheduled {
+	t.Helper()
+	host := check.Host{Certname: own, Credentials: &puppetclient.Credentials{Files: m.Files()}}
+	return schedule(t, host, func(s *check.PuppetDBSettings) { s.Address = address })
+}
+
+func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
+	canned := func(status int, body string) func(*checktest.Master) {
+		return func(m *checktest.Master) { m.SetAnswer("/status/v1/services/puppetdb-status", status, body) }
+	}
+	state := func(s checktest.State) func(*checktest.Master) { return func(m *checktest.Master) { m.Set(s) } }
+	puppetdb := func(maintenance, read, write bool) func(*checktest.Master) {
+		return func(m *checktest.Master) { m.SetPuppetDB(maintenance, read, write) }
+	}
+	for _, tt := range []struct {
+		name   string
+		set    func(*checktest.Master)
+		reason check.Reason
+	}{
+		{"healthy", puppetdb(false, true, true), check.OK},
+		{"maintenance", puppetdb(true, true, true), check.PuppetDBMaintained},
+		{"cannot read", puppetdb(false, false, true), check.PuppetDBDown},
+		{"cannot write", puppetdb(false, true, false), check.PuppetDBDown},
+		{"stopped", state(checktest.Stopped), check.PuppetDBDown},
+		{"fails", state(checktest.Failing), check.PuppetDBDown},
+		{"denied", state(checktest.Denied), check.NotKnown},
+		{"no PuppetDB", func(*checktest.Master) {}, check.NotKnown},
+		{"a web page", state(checktest.Garbage), check.NotKnown},
+		{"an answer that is too long", state(checktest.Flood), check.NotKnown},
+		{"old, without flags", canned(200, `{"state":"running","status":{"maintenance_mode?":false}}`), check.OK},
+		{"running with 503", canned(503, `{"state":"running"}`), check.PuppetDBDown},
+		{"a flag contradicts", canned(200, `{"state":"running","status":{"write_db_up?":false}}`), check.PuppetDBDown},
+		{"no state", canned(200, `{"status":{"read_db_up?":true,"write_db_up?":true}}`), check.NotKnown},
+		{"flags as strings", canned(200, `{"state":"running","status":{"read_db_up?":"true"}}`), check.NotKnown},
+		{"queue as a string", canned(200, `{"state":"running","status":{"queue_depth":"0"}}`), check.NotKnown},
+		{"truncated", canned(200, `{"state":"running","status":{"read_db_`), check.NotKnown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			tt.set(m)
+			got := newPuppetDB(t, m, certname, strings.Replace(m.Address(), "127.0.0.1", "localhost", 1)).Check(t.Context())
+			want := map[check.Reason]check.State{check.OK: check.StateOK, check.NotKnown: check.StateNone}[tt.reason]
+			if want == "" {
+				want = check.StateBad
+			}
+			fine := want == check.StateOK
+			if got.State != want || got.Reason != tt.reason || got.Health != "" || (got.Detail == "") != fine {
+				t.Errorf("%+v; want %s, %s", got, want, tt.reason)
+			}
+		})
+	}
+}
+
+// TestPuppetDBHasTheNameOfItsAddress: the certificate of a PuppetDB beside the master is the host's
+// own. The stand-in listens on 127.0.0.1 with the certificate of certname.
+func TestPuppetDBHasTheNameOfItsAddress(t *testing.T) {
+	m := newMaster(t)
+	m.SetPuppetDB(false, true, true)
+	_, port, _ := net.SplitHostPort(m.Address())
+	for _, tt := range []struct {
+		name, host, own string
+		reason          check.Reason
+	}{
+		{"localhost", "localhost", certname, check.OK},
+		{"a loopback address", "127.0.0.1", certname, check.OK},
+		{"a host of another name", "localhost", "puppet2.example.test", check.PuppetDBName},
+		{"a host named localhost", "localhost", "localhost", check.PuppetDBName},
+	} {
+		puppetdb := newPuppetDB(t, m, tt.own, net.JoinHostPort(tt.host, port))
+		if got := puppetdb.Check(t.Context()); got.Reason != tt.reason {
+			t.Errorf("%s: %s, %q; want %s", tt.name, got.Reason, got.Detail, tt.reason)
+		}
+	}
+}
+
+func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
+	m := newMaster(t)
+	m.SetPuppetDB(false, true, true)
+	puppetdb := newPuppetDB(t, m, certname, m.Address())
+	for range 3 {
+		if got := puppetdb.Check(t.Context()); got.State != check.StateOK || got.Value != "running, queue depth 0" {
+			t.Errorf("%s, %q, %s", got.State, got.Value, got.Detail)
+		}
+		m.Set(checktest.Stopped)
+		m.Set(checktest.Running)
+	}
+}
+
+// TestHangingPuppetDBIsDown: it is asked no longer than its caller waits.
+func TestHangingPuppetDBIsDown(t *testing.T) {
+	m := newMaster(t)
+	m.Set(checktest.Silent)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if got := newPuppetDB(t, m, certname, m.Address()).Check(ctx); got.Reason != check.PuppetDBDown {
+		t.Errorf("%+v", got)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -1,0 +1,298 @@
+package check_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+)
+
+// A bad certificate, of the master or of this host.
+var (
+	past, future = time.Now().Add(-24 * time.Hour), time.Now().Add(24 * time.Hour)
+	expired      = checktest.Template{Name: certname, NotBefore: past.Add(-24 * time.Hour), NotAfter: past}
+	tooEarly     = checktest.Template{Name: certname, NotBefore: future, NotAfter: future.Add(24 * time.Hour)}
+	good         = checktest.Template{Name: certname}
+	other        = checktest.Template{Name: "other.example.test"}
+)
+
+func TestBadServerCertificateIsAFault(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		template checktest.Template
+		revoke   bool
+		want     check.Reason
+	}{
+		{"good", good, false, check.OK},
+		{"common name only", checktest.Template{Name: certname, CNOnly: true}, false, check.OK},
+		{"another common name", checktest.Template{Name: other.Name, CNOnly: true}, false, puppetclient.ServerCertName},
+		{"another name", other, false, puppetclient.ServerCertName},
+		{"expired", expired, false, puppetclient.ServerCertExpired},
+		{"not yet valid", tooEarly, false, puppetclient.ServerCertNotYetValid},
+		{"revoked", good, true, puppetclient.ServerCertRevoked},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			own, leaf := m.Leaf, must(m.CA.Issue(tt.template))
+			if tt.revoke {
+				m.CA.Revoke(leaf.Certificate)
+			}
+			serve(t, m, leaf)
+			install(t, m, own)
+			wantReason(t, newProber(t, m).Probe(t.Context()), tt.want)
+		})
+	}
+	p := newProber(t, newMaster(t))
+	p.Address = newMaster(t).Address() // of another CA
+	wantReason(t, p.Probe(t.Context()), puppetclient.ServerCertUntrusted)
+}
+
+// TestBadOwnCertificateIsNotOffered: what the master would refuse says nothing about the master.
+func TestBadOwnCertificateIsNotOffered(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		template checktest.Template
+		foreign  bool
+		revoke   bool
+		want     check.Reason
+	}{
+		{"good", good, false, false, check.OK},
+		{"expired", expired, false, false, puppetclient.OwnCertExpired},
+		{"not yet valid", tooEarly, false, false, puppetclient.OwnCertNotYetValid},
+		{"of another CA", good, true, false, puppetclient.OwnCertForeign},
+		{"revoked", good, false, true, puppetclient.OwnCertRevoked},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			ca := m.CA
+			if tt.foreign {
+				ca = must(checktest.NewCA("Another CA"))
+			}
+			leaf := must(ca.Issue(tt.template))
+			if tt.revoke {
+				ca.Revoke(leaf.Certificate)
+			}
+			serve(t, m, m.Leaf)
+			install(t, m, leaf)
+			r := newProber(t, m).Probe(t.Context())
+			wantReason(t, r, check.OK)
+			wantTrouble(t, r.Anonymous, tt.want)
+		})
+	}
+}
+
+func TestExpiredCRLIsReportedOnEitherSide(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	fresh := must(os.ReadFile(m.Files().CRL))
+	write(t, m.Files().CRL, must(m.CA.CRL(past)))
+	m.Load()
+	r := p.Probe(t.Context())
+	wantReason(t, r, puppetclient.CRLExpired)
+	if !strings.Contains(r.Fault.Error(), m.CA.Certificate.Subject.CommonName) {
+		t.Errorf("the fault does not name the CRL: %v", r.Fault)
+	}
+	write(t, m.Files().CRL, fresh) // ours is good again, the server's is not
+	wantReason(t, p.Probe(t.Context()), puppetclient.OwnCertRefused)
+	m.Load()
+	wantReason(t, p.Probe(t.Context()), check.OK)
+}
+
+func TestRevocationIsCheckedAsDeepAsConfigured(t *testing.T) {
+	root := must(checktest.NewCA("Puppet Root CA"))
+	for _, tt := range []struct {
+		name string
+		// whether the issuer's CRL has expired, and the root's is not in the file
+		leafExpired, rootMissing bool
+		revocation               puppetclient.Revocation
+		want                     check.Reason
+	}{
+		{"chain, all good", false, false, puppetclient.RevocationChain, check.OK},
+		{"chain is the default", false, true, "", puppetclient.CRLMissing},
+		{"chain, root's list missing", false, true, puppetclient.RevocationChain, puppetclient.CRLMissing},
+		{"leaf, root's list missing", false, true, puppetclient.RevocationLeaf, check.OK},
+		{"leaf, issuer's list expired", true, false, puppetclient.RevocationLeaf, puppetclient.CRLExpired},
+		{"off, issuer's list expired", true, false, puppetclient.RevocationOff, check.OK},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			issuing := must(root.Intermediate("Puppet Issuing CA"))
+			m := must(checktest.NewMasterWithCA(t.TempDir(), certname, "127.0.0.1:0", issuing))
+			t.Cleanup(func() { m.Close() })
+			from, expires := *issuing, future
+			if tt.leafExpired {
+				expires = past
+			}
+			if tt.rootMissing {
+				from.Parent = nil
+			}
+			write(t, m.Files().CRL, must(from.CRL(expires)))
+			p := newProber(t, m)
+			p.Credentials.Files.Revocation = tt.revocation
+			wantReason(t, p.Probe(t.Context()), tt.want)
+		})
+	}
+}
+
+func TestMissingCRLFileMattersOnlyWhenItIsUsed(t *testing.T) {
+	m := newMaster(t)
+	for revocation, want := range map[puppetclient.Revocation]check.Reason{
+		puppetclient.RevocationChain: puppetclient.OwnFilesMissing,
+		puppetclient.RevocationOff:   check.OK,
+	} {
+		p := newProber(t, m)
+		p.Credentials.Files.CRL, p.Credentials.Files.Revocation = m.Dir+"/missing.pem", revocation
+		r := p.Probe(t.Context())
+		wantReason(t, r, check.OK)
+		wantTrouble(t, r.Warning, want)
+	}
+}
+
+// TestBadFilesAreNoFault: the master is asked with what can be used, and the result says what cannot.
+func TestBadFilesAreNoFault(t *testing.T) {
+	type files = puppetclient.Files
+	const invalid = puppetclient.OwnFilesInvalid
+	for _, tt := range []struct {
+		name   string
+		damage func(f files)
+		want   check.Reason
+		text   string // in the error
+	}{
+		{"empty certificate", func(f files) { os.Truncate(f.Certificate, 0) }, invalid,
+			"certificate file is not complete PEM: 0 BEGIN"},
+		{"half a certificate", func(f files) { os.Truncate(f.Certificate, 200) }, invalid,
+			"certificate file is not complete PEM: 1 BEGIN and 0 END"},
+		{"half a key", func(f files) { os.Truncate(f.Key, 100) }, invalid, "the key file is not complete"},
+		{"half a CRL", func(f files) { os.Truncate(f.CRL, 100) }, invalid, "the CRL file is not complete"},
+		{"half a bundle", func(f files) { os.Truncate(f.CA, 100) }, invalid, "the CA file is not complete"},
+		{"key of another certificate", func(f files) { write(t, f.Key, sec1Key(t)) }, invalid,
+			"private key does not match public key"},
+		{"key of another type", func(f files) {
+			key := must(rsa.GenerateKey(rand.Reader, 2048))
+			block := pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
+			write(t, f.Key, pem.EncodeToMemory(&block))
+		}, invalid, "private key type does not match"},
+		{"not PEM", func(f files) { write(t, f.CA, []byte("hello")) }, invalid, "not complete PEM"},
+		{"no CRL in the CRL file", func(f files) { write(t, f.CRL, must(os.ReadFile(f.CA))) }, invalid, "no X509 CRL in"},
+		{"no root in the CA file", func(f files) { write(t, f.CA, must(os.ReadFile(f.Certificate))) },
+			invalid, "no self-signed root"},
+		{"missing", func(f files) { os.Remove(f.Key) }, puppetclient.OwnFilesMissing, "no such file"},
+		{"directory", func(f files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) }, puppetclient.OwnFiles, "is a directory"},
+		{"huge", func(f files) { os.Truncate(f.CRL, 1<<30) }, puppetclient.OwnFiles, "larger than 8 MiB"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			tt.damage(m.Files())
+			r := newProber(t, m).Probe(t.Context())
+			wantReason(t, r, check.OK)
+			wantTrouble(t, r.Warning, tt.want)
+			if !strings.Contains(r.Warning.Error(), tt.text) || !strings.Contains(r.Warning.Error(), m.Dir) {
+				t.Errorf("%q, want it to contain %q and the path of the file", r.Warning, tt.text)
+			}
+			if (r.Own == nil) != (r.Anonymous != nil) {
+				t.Errorf("certificate %v, anonymous: %v", r.Own, r.Anonymous)
+			}
+		})
+	}
+}
+
+// TestWithoutAnyFileTheMasterIsStillAsked: on Debian, a user outside the group puppet can read none
+// of them. The dates and the name in the master's certificate are verified all the same.
+func TestWithoutAnyFileTheMasterIsStillAsked(t *testing.T) {
+	m := newMaster(t)
+	for _, path := range []string{m.Files().Certificate, m.Files().Key, m.Files().CA, m.Files().CRL} {
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newProber(t, m)
+	r := p.Probe(t.Context())
+	wantReason(t, r, check.OK)
+	wantTrouble(t, r.Anonymous, puppetclient.OwnFilesMissing)
+	if _, err := p.Credentials.TLS("db.example.test"); err == nil {
+		t.Error("a connection to another server would not be verified")
+	}
+	p = newProber(t, m)
+	p.ServerName = "another.example.test"
+	wantReason(t, p.Probe(t.Context()), puppetclient.ServerCertName)
+}
+
+func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	renewed, whole := must(m.CA.Issue(other)), m.Leaf.CertificatePEM()
+	path := m.Files().Certificate
+	// A file that becomes readable by chmod has the size and the time that it had before.
+	unchanged := func(data []byte) {
+		write(t, path, data)
+		if err := os.Chtimes(path, past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		name    string
+		do      func()
+		subject string // in use
+		warning bool
+	}{
+		{"at the start", func() {}, certname, false},
+		{"cut", func() { write(t, path, whole[:200]) }, certname, true},
+		{"cut, at the next handshake", func() { p.Handshake = time.Nanosecond }, certname, true},
+		{"whole again", func() { p.Handshake = 0; write(t, path, whole) }, certname, false},
+		{"renewed", func() { install(t, m, renewed) }, other.Name, false},
+		{"bad", func() { unchanged(bytes.Repeat([]byte("x"), len(whole))) }, other.Name, true},
+		{"good, and looks unchanged", func() { install(t, m, m.Leaf); unchanged(whole) }, certname, false},
+	} {
+		step.do()
+		r := p.Probe(t.Context())
+		wantReason(t, r, check.OK)
+		if r.Own.Subject != step.subject || (r.Warning != nil) != step.warning ||
+			step.warning && !strings.Contains(r.Warning.Error(), path) {
+			t.Errorf("%s: %s, warning %v; want %s, %v", step.name, r.Own.Subject, r.Warning, step.subject, step.warning)
+		}
+	}
+}
+
+func TestEachKeyFormIsRead(t *testing.T) {
+	m := newMaster(t)
+	sec1, pkcs8 := must(m.Leaf.KeyPEM()), must(x509.MarshalPKCS8PrivateKey(m.Leaf.Key))
+	const parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+	for name, key := range map[string][]byte{
+		"SEC1":                  sec1,
+		"SEC1 after parameters": append([]byte(parameters), sec1...),
+		"PKCS#8":                pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}),
+	} {
+		write(t, m.Files().Key, key)
+		if r := newProber(t, m).Probe(t.Context()); r.Fault != nil || r.Anonymous != nil {
+			t.Errorf("%s: %v, %v", name, r.Fault, r.Anonymous)
+		}
+	}
+}
+
+// wantTrouble fails the test unless err is one of pmcheck's own troubles, with this reason; OK means none.
+func wantTrouble(t *testing.T, err error, want check.Reason) {
+	t.Helper()
+	got := check.OK
+	if e, is := errors.AsType[*puppetclient.Error](err); is {
+		got = e.Reason
+	}
+	if got != want || got == check.OK && err != nil {
+		t.Fatalf("%v, want %s", err, want)
+	}
+}
+
+func sec1Key(t *testing.T) []byte {
+	t.Helper()
+	return must((&checktest.Leaf{Key: must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))}).KeyPEM())
+}
