@@ -100,7 +100,7 @@ func (r Rule) keeps(b *Balancer, all []Balancer) (why Obstacle, keeps bool) {
 	}
 	for i := range all {
 		o := &all[i]
-		if o.View == nil || o.same(b) || !o.Pooled() || o.Hides(r.mode) || !r.leaves(o.Service) {
+		if o.View == nil || o.key() == b.key() || !o.Pooled() || o.Hides(r.mode) || !r.leaves(o.Service) {
 			continue // what it says does not matter to b
 		}
 		switch {
@@ -168,9 +168,4 @@ func (b *Balancer) Alone() Obstacle {
 // before orders balancers, the same on each master: by node, then by name without the server's own.
 func (b *Balancer) before(o *Balancer) bool {
 	return cmp.Or(cmp.Compare(b.Node, o.Node), cmp.Compare(b.backend(), o.backend()), b.Source.Compare(o.Source)) < 0
-}
-
-// same reports whether two entries are of one balancer.
-func (b *Balancer) same(o *Balancer) bool {
-	return b.Node == o.Node && b.Name == o.Name && b.Source == o.Source && b.Service == o.Service
 }

@@ -38,10 +38,10 @@ type key struct {
 	codes               answer.Codes // of a balancer without a name
 }
 
-// withCodes returns the key with the codes of a balancer, unless it has a name.
-func (k key) withCodes(codes answer.Codes) key {
+func (b *Balancer) key() key {
+	k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
 	if k.name == "" && k.node == "" {
-		k.codes = codes
+		k.codes = b.Codes()
 	}
 	return k
 }
@@ -100,26 +100,33 @@ func (b *Balancer) shift() time.Duration {
 // note takes a check into account, and returns the balancer and its view before. It returns nil if
 // there is no room for a new balancer.
 func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
-	var view *View
-	k := key{source: c.Source, service: c.Service}
-	if c.View != "" {
-		if v, ok := parseView(c.View); ok {
-			view, k.node, k.name = v, v.node, v.name
-		}
+	asks := Balancer{
+		Source:        c.Source,
+		Service:       c.Service,
+		DrainCode:     c.DrainCode,
+		MaintCode:     c.MaintCode,
+		UnhealthyCode: c.UnhealthyCode,
+		Listed:        c.Listed,
 	}
-	k = k.withCodes(answer.Codes{Drain: c.DrainCode, Maint: c.MaintCode, Unhealthy: c.UnhealthyCode})
-	if b = t.list[k]; b == nil {
-		if b = t.admit(k, c.Listed, now); b == nil {
-			return nil, nil
-		}
+	view, ok := parseView(c.View)
+	if ok {
+		asks.Node, asks.Name = view.node, view.name
+	} else {
+		view = nil
+	}
+	if b = t.admit(asks, now); b == nil {
+		return nil, nil
 	}
 	gap := now.Sub(b.Seen)
 	seldom := c.Listed || view != nil // may ask so rarely that it seems gone after its first check
 	if away := (b.Checks > 1 || !seldom) && b.gone(now); away || !seldom && gap > slowest {
 		b.Checks, b.Interval = 0, 0 // that gap says nothing of how often it asks
 	}
-	if b.Checks > 0 {
-		b.Interval = smooth(b.Interval, gap.Seconds(), b.Checks)
+	switch { // a moving average
+	case b.Checks == 1:
+		b.Interval = gap.Seconds()
+	case b.Checks > 1:
+		b.Interval += (gap.Seconds() - b.Interval) / 4
 	}
 	before = b.View
 	b.Seen, b.View, b.Listed = now, view, c.Listed
@@ -138,19 +145,14 @@ func (t *Tracker) noteAsked(b *Balancer) {
 	}
 }
 
-// smooth returns the moving average with the latest of n values. The first value
-// counts in full, each later one a quarter.
-func smooth(average, latest float64, n int64) float64 {
-	if n == 1 {
-		return latest
+// admit returns the entry of a balancer, which it adds if there is none, or nil if there is no room. A client
+// with maxPerSource entries that is not listed loses its oldest one, and a full list loses those that have
+// stopped asking, or else the oldest client that neither sends its view nor is listed.
+func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
+	k := b.key()
+	if known := t.list[k]; known != nil {
+		return known
 	}
-	return average + (latest-average)/4
-}
-
-// admit adds an entry for a new balancer, or returns nil if there is no room. A client with
-// maxPerSource entries that is not listed loses its oldest one, and a full list loses those that
-// have stopped asking, or else the oldest client that neither sends its view nor is listed.
-func (t *Tracker) admit(k key, listed bool, now time.Time) *Balancer {
 	own := func(source netip.Addr, _ *Balancer) bool { return network(source) == network(k.source) }
 	share := 0
 	for other, b := range t.list {
@@ -158,7 +160,7 @@ func (t *Tracker) admit(k key, listed bool, now time.Time) *Balancer {
 			share++
 		}
 	}
-	if share >= maxPerSource && !listed {
+	if share >= maxPerSource && !b.Listed {
 		t.forgetOldest(own)
 	}
 	if len(t.list) >= maxBalancers {
@@ -170,9 +172,8 @@ func (t *Tracker) admit(k key, listed bool, now time.Time) *Balancer {
 	if len(t.list) >= maxBalancers {
 		return nil
 	}
-	b := &Balancer{Source: k.source, Node: k.node, Name: k.name, Service: k.service}
-	t.list[k] = b
-	return b
+	t.list[k] = &b
+	return &b
 }
 
 // Restore adds the balancers that All returned in an earlier process. It does not replace
@@ -181,18 +182,11 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, b := range list {
-		k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
-		k = k.withCodes(b.Codes())
 		if b.Seen.After(now) { // the clock was set back
 			b.Seen = now
 		}
 		t.noteAsked(&b)
-		if t.list[k] != nil {
-			continue
-		}
-		if room := t.admit(k, b.Listed, now); room != nil {
-			*room = b
-		}
+		t.admit(b, now)
 	}
 }
 

@@ -3,7 +3,6 @@ package balancer
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,33 +149,42 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Balancer{}, View{}), addrs); d != "" {
 		t.Error(d)
 	}
-	if left := b.Current(now.Add(10*time.Second + unknownGoneAfter + 1)); len(left) != 0 {
-		t.Errorf("%d balancers left after the only one has gone", len(left))
-	}
 }
 
-// A scrape reads the list between two checks of a balancer that asks every 30 s.
-func TestCurrentDoesNotForgetSlowBalancers(t *testing.T) {
-	b := NewTracker(func() {})
-	start := time.Now()
-	for at := time.Duration(0); at <= 5*time.Minute; at += time.Second {
-		now := start.Add(at)
-		if at%(30*time.Second) == 0 {
-			record(b, netip.MustParseAddr("198.51.100.1"), Check{Service: "server"}, answer.Answer{}, now)
-		}
-		list := b.Current(now)
-		if len(list) != 1 {
-			t.Fatalf("%s: %d balancers, want the slow one", at, len(list))
-		}
-		if at >= 30*time.Second && list[0].Interval != 30 {
-			t.Fatalf("%s: interval %v s, want 30", at, list[0].Interval)
-		}
-	}
-	if n := len(b.Current(start.Add(5*time.Minute + 89*time.Second))); n != 1 {
-		t.Error("a balancer that asks every 30 s counts as gone before three intervals have passed")
-	}
-	if n := len(b.Current(start.Add(5*time.Minute + 91*time.Second))); n != 0 {
-		t.Error("a balancer that asks every 30 s is still listed three intervals after its last check")
+// TestABalancerIsForgottenAfterItsPause: three of its intervals, at least 10 s; longer if the interval is not known,
+// as after a first check, or HAProxy has the master DOWN: it then asks every downinter, as in "inter 1s downinter
+// 60s", and the header of the check before still says UP.
+func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
+	const up, going = "UP; name=p/m1; node=lb1; weight=1/2", "UP 1/2; name=p/m1; node=lb1; weight=1/2"
+	for _, tt := range []struct {
+		name, view string
+		code       int
+		checks     int
+		every      time.Duration
+		after      time.Duration
+	}{
+		{"asks every 2 s", "", 200, 10, 2 * time.Second, goneAfter},
+		{"asks every 30 s", "", 200, 10, 30 * time.Second, 90 * time.Second},
+		{"first check", "", 200, 1, 0, unknownGoneAfter},
+		{"first check with a view", up, 200, 1, 0, unknownGoneAfter},
+		{"refused HAProxy", going, 503, 10, time.Second, unknownGoneAfter},
+		{"refused HAProxy, DOWN", "DOWN; name=p/m1; node=lb1; weight=1/1", 503, 10, time.Second, unknownGoneAfter},
+		{"HAProxy that is not refused", up, 200, 10, time.Second, goneAfter},
+		{"not HAProxy, and refused", "", 503, 10, time.Second, goneAfter},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b, last := NewTracker(func() {}), time.Now()
+			for n := range tt.checks {
+				if last = last.Add(tt.every); n > 0 && len(b.Current(last.Add(-1))) != 1 {
+					t.Errorf("forgotten between two checks")
+				}
+				a := answer.Answer{Code: tt.code}
+				record(b, netip.MustParseAddr("198.51.100.1"), Check{Service: "server", View: tt.view}, a, last)
+			}
+			if len(b.Current(last.Add(tt.after))) != 1 || len(b.Current(last.Add(tt.after+1))) != 0 {
+				t.Errorf("not forgotten after %s", tt.after)
+			}
+		})
 	}
 }
 
@@ -203,54 +211,6 @@ func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
 			t.Errorf("at its fifth check, after %d: interval %v s, counts %v, %d refusals; want 2, true, %d",
 				checks, got.Interval, got.Counts(), got.Refusals(), TellTimes)
 		}
-	}
-}
-
-// After the first check the interval is not known yet, so the balancer must not be
-// forgotten before a slow one would ask again.
-func TestSlowBalancerIsKeptAfterItsFirstCheck(t *testing.T) {
-	for _, view := range []string{"", "UP; name=p/m1; node=lb1; weight=1/2"} {
-		b := NewTracker(func() {})
-		start := time.Now()
-		record(b, netip.MustParseAddr("198.51.100.1"), Check{Service: "server", View: view}, answer.Answer{}, start)
-		if n := len(b.Current(start.Add(60 * time.Second))); n != 1 {
-			t.Errorf("view %q: %d balancers a minute after the first check", view, n)
-		}
-		if n := len(b.Current(start.Add(unknownGoneAfter + 1))); n != 0 {
-			t.Errorf("view %q: %d balancers after %s", view, n, unknownGoneAfter)
-		}
-	}
-}
-
-// HAProxy asks every downinter once it has the master DOWN: "inter 1s downinter 60s".
-// The header of the check before still says UP.
-func TestBalancerThatAsksSeldomWhileDownIsKept(t *testing.T) {
-	ask := func(b *Tracker, view string, code int, at time.Time) {
-		record(b, netip.MustParseAddr("198.51.100.1"), Check{Service: "server", View: view}, answer.Answer{Code: code}, at)
-	}
-	for _, tt := range []struct {
-		name, view string
-		code       int
-		kept       bool
-	}{
-		{"refused", "UP 1/2; name=p/m1; node=lb1; weight=1/2", 503, true},
-		{"refused, DOWN", "DOWN; name=p/m1; node=lb1; weight=1/1", 503, true},
-		{"not refused", "UP; name=p/m1; node=lb1; weight=1/2", 200, false},
-		{"not HAProxy", "", 503, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b, start := NewTracker(func() {}), time.Now()
-			for second := range 10 {
-				ask(b, tt.view, tt.code, start.Add(time.Duration(second)*time.Second))
-			}
-			last := start.Add(9 * time.Second)
-			if kept := len(b.Current(last.Add(time.Minute))) == 1; kept != tt.kept {
-				t.Errorf("listed a minute later: %v", kept)
-			}
-			if len(b.Current(last.Add(unknownGoneAfter+1))) > 0 {
-				t.Errorf("listed %s later", unknownGoneAfter)
-			}
-		})
 	}
 }
 
@@ -396,56 +356,43 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 	}
 }
 
-// A crowd of clients neither evicts a balancer that sends its view or is listed, nor keeps one out.
+// TestACrowdEvictsNoBalancer: clients neither evict a balancer that sends its view or is listed, nor keep one out,
+// and one address has a bounded share, unless it is listed: several HAProxies may be in one IPv6 network.
 func TestACrowdEvictsNoBalancer(t *testing.T) {
 	now, b := time.Now(), NewTracker(func() {})
-	lb := func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{203, 0, 113, i}) }
-	record(b, lb(1), Check{Service: "server", View: "UP; name=p/m1; node=lb1; weight=1/1"}, answer.Answer{}, now)
-	record(b, lb(2), Check{Service: "server", Listed: true}, answer.Answer{}, now)
-	for i := range 600 {
-		crowd := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
-		record(b, crowd, Check{Service: "server"}, answer.Answer{}, now.Add(time.Second))
-	}
-	record(b, lb(3), Check{Service: "server", View: "UP; name=p/m1; node=lb3; weight=1/1"}, answer.Answer{}, now)
-	list := b.Current(now)
-	for i := range byte(3) {
-		if !slices.ContainsFunc(list, func(b Balancer) bool { return b.Source == lb(i+1) }) {
-			t.Errorf("%s is not among the %d that are remembered", lb(i+1), len(list))
+	ask := func(from string, n int, c Check) {
+		c.Service = "server"
+		if c.View != "" {
+			c.View = fmt.Sprintf("UP; name=b%d/m1; node=%s; weight=1/1", n, c.View)
 		}
+		record(b, netip.MustParseAddr(from), c, answer.Answer{}, now)
 	}
-	if len(list) > maxBalancers {
-		t.Errorf("%d are remembered, want %d", len(list), maxBalancers)
+	count := func(from string) (n int) {
+		for _, known := range b.Current(now) {
+			if known.Source == netip.MustParseAddr(from) {
+				n++
+			}
+		}
+		return n
 	}
-}
-
-func TestTrackerIsBounded(t *testing.T) {
-	b := NewTracker(func() {})
-	now := time.Now()
-	ask := func(source netip.Addr, view string) {
-		record(b, source, Check{Service: "server", View: view}, answer.Answer{Code: 200, Body: answer.Serving}, now)
+	ask("203.0.113.1", 0, Check{View: "lb1"})
+	ask("203.0.113.2", 0, Check{Listed: true})
+	for n := range 40 {
+		ask("2001:db8::1", n, Check{View: "lb2", Listed: true})
 	}
-	ask(netip.MustParseAddr("198.51.100.1"), "UP; name=p/m1; node=lb1; weight=1/1")
-	hostile := netip.MustParseAddr("198.51.100.66")
-	headers := 1_000_000
-	if testing.Short() {
-		headers = 50_000
+	for n := range 2_000 {
+		ask("198.51.100.66", n, Check{View: "hostile"})
+		ask(fmt.Sprintf("10.0.%d.%d", n%3, n%256), n, Check{})
 	}
-	for i := range headers {
-		ask(hostile, fmt.Sprintf("UP; name=p/%d; node=%[1]d; weight=1/1", i))
+	ask("203.0.113.3", 0, Check{View: "lb3"})
+	if len(b.Current(now)) != maxBalancers {
+		t.Errorf("%d are remembered, want %d", len(b.Current(now)), maxBalancers)
 	}
-	list := b.Current(now)
-	if len(list) != 1+maxPerSource {
-		t.Errorf("%d balancers are remembered, want %d", len(list), 1+maxPerSource)
-	}
-	for i := range 10_000 {
-		ask(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), "")
-	}
-	list = b.Current(now)
-	if len(list) != maxBalancers || !list[len(list)-1].Source.IsValid() {
-		t.Errorf("%d balancers are remembered, want %d", len(list), maxBalancers)
-	}
-	if !slices.ContainsFunc(list, func(b Balancer) bool { return b.Node == "lb1" }) {
-		t.Error("the honest balancer was evicted")
+	for from, want := range map[string]int{"203.0.113.1": 1, "203.0.113.2": 1, "203.0.113.3": 1, "2001:db8::1": 40,
+		"198.51.100.66": maxPerSource} {
+		if got := count(from); got != want {
+			t.Errorf("%d of %s are remembered, want %d", got, from, want)
+		}
 	}
 }
 
@@ -493,18 +440,5 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 				tracker.Restore(saved, later)
 			}
 		})
-	}
-}
-
-// TestEveryBackendOfAListedNetworkIsRemembered: several HAProxies in one IPv6 network, each with some backends.
-func TestEveryBackendOfAListedNetworkIsRemembered(t *testing.T) {
-	tr := NewTracker(func() {})
-	for n := range 40 {
-		c := Check{Source: netip.MustParseAddr("2001:db8::1"), Service: "server", DrainCode: 404, Listed: true,
-			View: fmt.Sprintf("UP; name=b%d/m1; node=lb1; weight=1/2; scur=0/0; qcur=0", n)}
-		tr.Answer(c, Rule{}, func(bool) answer.Answer { return answer.Answer{Code: 200} }, time.Now())
-	}
-	if got := len(tr.Current(time.Now())); got != 40 {
-		t.Errorf("%d are remembered, want 40", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,6 +54,11 @@ func unreachable(w *leave.World) {
 		time.Sleep(budget.Timeout)
 		return budget.ErrUnreachable
 	}
+}
+
+// usedUp is a budget of which others have every slot.
+func usedUp(w *leave.World) {
+	w.Claim = func(context.Context, budget.Claim) error { return &budget.TakenError{Allowed: 1} }
 }
 
 // TestOut takes one master of a pool out, whose last agent needs a minute.
@@ -123,6 +129,10 @@ func TestOut(t *testing.T) {
 			within: 3 * time.Second},
 		{name: "it does not serve", masters: 2, setup: func(p *pool) { p.members[0].becomes(check.Unhealthy) },
 			request: command(), holds: firm, within: 10 * time.Second},
+		{name: "it does not serve, and the budget is used up", masters: 2, world: usedUp, request: command(), holds: firm,
+			setup: func(p *pool) { p.members[0].becomes(check.Unhealthy) }, within: 10 * time.Second},
+		{name: "the budget is used up", masters: 2, world: usedUp, request: command(brief),
+			err: "no slot in time: 0 of 1", within: 5 * time.Second},
 		{name: "the status cannot be read", masters: 2, world: unreadable, request: command(), kind: leave.Refused,
 			err: "not out within 5m0s: the answer is too long", within: 6 * time.Minute},
 		{name: "no daemon", masters: 2, world: noDaemon, request: command(), holds: firm, within: 8 * time.Second},
@@ -164,6 +174,29 @@ func TestOut(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAStopWaitsForADatabaseThatRestarts: it goes on without a slot only after a while, and then says so.
+func TestAStopWaitsForADatabaseThatRestarts(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		w, began, claims := p.members[0].world(), time.Now(), []string{}
+		w.Claim = func(_ context.Context, want budget.Claim) error {
+			switch since := time.Since(began); {
+			case want.Force:
+				claims = append(claims, "forced")
+				return nil
+			case since < 20*time.Second, since > time.Minute && since < 80*time.Second:
+				return budget.ErrUnreachable
+			}
+			claims = append(claims[:0], "refused")
+			return &budget.TakenError{Slots: []budget.Slot{{Master: "m1"}}, Allowed: 1}
+		}
+		_, err := leave.Out(ctx, w, command(stop))
+		took := time.Since(began).Round(time.Minute)
+		if err != nil || took != limits().Turn || !slices.Equal(claims, []string{"refused", "forced"}) {
+			t.Errorf("%v after %s: %v", err, took, claims)
+		}
+	})
 }
 
 // otherDies has the other master die, and the balancers notice.
