@@ -44,7 +44,7 @@ type Gate struct {
 
 	table  *table
 	status status.GateStatus
-	shown  string // the status line that systemd shows
+	shown  string // the last status line
 }
 
 // Open removes the table of a gate that has ended without doing so.
@@ -140,7 +140,7 @@ func (g *Gate) set(closed bool) error {
 			g.status.Refused = refused
 			return nil
 		}
-		g.status.Restored++
+		g.Log.Warn("something has changed the table inet pmcheck: restored", "port", g.status.Port)
 	}
 	err := g.table.close(g.status.Port, g.Settings.Gate.Except)
 	g.status.Closed = err == nil
@@ -153,32 +153,25 @@ func (g *Gate) log(before status.GateStatus) {
 	if s.Error != "" && s.Error != before.Error {
 		g.Log.Error("cannot close or open the gate", "error", s.Error)
 	}
-	switch {
-	case s.Closed && !before.Closed:
-		g.Log.Info("gate closed", "port", s.Port, "reason", s.Reason)
-	case !s.Closed && (before.Closed || before.Looked.IsZero()):
-		g.Log.Info("gate open", "port", s.Port, "reason", s.Reason, "refused", before.Refused)
-	case s.Restored > before.Restored:
-		g.Log.Warn("something has changed the table inet pmcheck; restored", "port", s.Port)
-	case s.Reason != before.Reason:
-		g.Log.Info("gate unchanged", "closed", s.Closed, "reason", s.Reason)
+	if s.Closed != before.Closed || s.Reason != before.Reason {
+		g.Log.Info("gate "+state(s.Closed), "port", s.Port, "reason", s.Reason, "refused", before.Refused)
 	}
+}
+
+func state(closed bool) string {
+	if closed {
+		return "closed"
+	}
+	return "open"
 }
 
 // notify tells systemd the state, and pings its watchdog.
 func (g *Gate) notify(ready bool) {
-	line := "open: " + g.status.Reason
-	if g.status.Closed {
-		line = "closed: " + g.status.Reason
+	line, tell := state(g.status.Closed)+": "+g.status.Reason, systemd.Status
+	if !ready {
+		tell = systemd.Ready
 	}
-	var err error
-	switch {
-	case !ready:
-		err = systemd.Ready(line)
-	case line != g.shown:
-		err = systemd.Status(line)
-	}
-	if err = errors.Join(err, systemd.Ping()); err != nil && line != g.shown {
+	if err := errors.Join(tell(line), systemd.Ping()); err != nil && line != g.shown {
 		g.Log.Warn("cannot notify systemd", "error", err)
 	}
 	g.shown = line

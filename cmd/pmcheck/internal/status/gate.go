@@ -26,9 +26,7 @@ type GateStatus struct {
 	Passes []netip.Prefix `json:"passes"`
 	// Refused counts the connection attempts that were refused since it closed.
 	Refused uint64 `json:"refused"`
-	// Restored counts how often something else had removed or changed its table.
-	Restored int64  `json:"restored"`
-	Error    string `json:"error,omitempty"` // why it could not close or open
+	Error   string `json:"error,omitempty"` // why it could not close or open
 }
 
 // Runs reports whether the gate has looked lately. The nil GateStatus does not run.
