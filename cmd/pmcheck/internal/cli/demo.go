@@ -15,7 +15,8 @@ func demoCommand() *cli.Command {
 		Name:  "demo",
 		Usage: "rehearse on a machine without Puppet: a stand-in master and the daemon",
 		Description: "Starts a stand-in for a Puppet Server inside this process, with a throw-away CA,\n" +
-			"and the daemon against it. Type a state to switch it. Nothing on the host is touched.",
+			"and the daemon against it. Type a state to switch it. Nothing on the host is touched.\n" +
+			"Example: pmcheck demo --listen localhost:9201",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Value: "localhost:9200", Usage: "answer balancers on `ADDRESS`"},
 			&cli.StringFlag{

@@ -31,19 +31,15 @@ func runGuard(c *cli.Context) error {
 		return usageError("guard takes stop, start, reload or reloaded, and a unit")
 	}
 	h := hostOf(c)
-	p, w := h.progress(c), h.World
+	p := h.progress(c)
 	defer p.End()
-	said := ""
-	w.Say = func(line string) {
+	h.Say = func(line string) {
 		p.Say(line)
-		if line != said {
-			_ = systemd.Status(line) // of the guard's unit
-		}
-		said = line
+		_ = systemd.Status(line) // of the guard's unit
 	}
-	w.Holds = &announced{Holds: w.Holds, show: func(h drain.Hold) { p.Note(c.App.Writer, "held: "+show.Hold(h)) }}
+	h.Held = func(held drain.Hold) { p.Note(c.App.Writer, "held: "+show.Hold(held)) }
 	g := &leave.Guard{
-		World:     w,
+		World:     h.World,
 		Unit:      name,
 		Holder:    drain.Guard,
 		Limits:    h.settings.Guard,

@@ -72,9 +72,13 @@ func TestManualHasEachCommandAndFlag(t *testing.T) {
 }
 
 // Where a flag takes a value, its help says in capitals what it is, not "value".
-func TestHelpNamesEachValue(t *testing.T) {
+func TestHelpHasAnExampleAndNamesEachValue(t *testing.T) {
 	named := regexp.MustCompile("`[A-Z]+(=[A-Z]+)?`")
 	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
+		example := regexp.MustCompile(`(?m)^Example: .*\bpmcheck ` + c.Name + `\b`)
+		if found := example.FindAllString(c.Description, -1); len(found) != 1 && !c.Hidden {
+			t.Errorf("pmcheck %s has %d examples: %s", c.Name, len(found), c.Description)
+		}
 		for _, f := range flagsOf(c) {
 			name, usage := f.Names()[0], f.GetUsage()
 			if f.TakesValue() && name != "wait" && !named.MatchString(usage) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -49,36 +48,19 @@ func (h *host) progress(c *cli.Context) *show.Progress {
 	return p
 }
 
-// announced are holds that are shown when they are set.
-type announced struct {
-	leave.Holds
-	show func(drain.Hold)
-	set  drain.Hold // the first
-}
-
-// Change implements leave.Holds.
-func (a *announced) Change(holder, service string, next func(drain.Hold) drain.Hold) (drain.Hold, error) {
-	set, err := a.Holds.Change(holder, service, next)
-	if err == nil && a.set.Mode == "" { // what follows changes that hold
-		a.show(set)
-		a.set = set
-	}
-	return set, err
-}
-
 // takeOut takes the master out as the request and the flags say, and prints what has become of that. It returns
 // the hold, which is zero if none was set or it was lifted again.
 func takeOut(c *cli.Context, h *host, r leave.Request) (drain.Hold, error) {
-	p, w := h.progress(c), h.World
+	p := h.progress(c)
 	defer p.End()
-	holds := &announced{Holds: w.Holds, show: func(h drain.Hold) {
-		if !c.Bool("json") {
-			p.Note(c.App.Writer, "held: "+show.Hold(h))
+	var set drain.Hold
+	h.Held = func(held drain.Hold) {
+		if set = held; !c.Bool("json") {
+			p.Note(c.App.Writer, "held: "+show.Hold(held))
 		}
-	}}
-	w.Holds = holds
+	}
 	r.Now, r.Force = c.Bool("now"), c.Bool("force")
-	result, err := leave.Out(c.Context, w, r)
+	result, err := leave.Out(c.Context, h.World, r)
 	switch held := result.Set.Mode != ""; {
 	case err == nil && r.Idle:
 		p.Done("idle")
@@ -86,8 +68,8 @@ func takeOut(c *cli.Context, h *host, r leave.Request) (drain.Hold, error) {
 		p.Done("out")
 	case err != nil && held && !r.New: // with-hold lifts a new one
 		p.Note(c.App.ErrWriter, "the hold stays")
-	case err != nil && !held && holds.set.Mode != "":
-		p.Note(c.App.ErrWriter, "lifted: "+show.Hold(holds.set))
+	case err != nil && !held && set.Mode != "":
+		p.Note(c.App.ErrWriter, "lifted: "+show.Hold(set))
 	}
 	p.End()
 	err = leaveError(r, result, err)
@@ -117,21 +99,19 @@ const effectTime = 7 * time.Second
 func effect(ctx context.Context, w leave.World, service string, m drain.Mode) (status.Status, error) {
 	limited, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
-	for by := ""; ; {
+	for {
 		st, err := w.Next(limited)
 		switch {
 		case ctx.Err() != nil:
 			return st, errors.New("interrupted before the daemon reported it")
 		case limited.Err() != nil:
-			return st, fmt.Errorf("the daemon has not acted on it after %s%s; see pmcheck status", effectTime, by)
+			return st, fmt.Errorf("the daemon has not acted on it after %s; see pmcheck status", effectTime)
 		case err != nil:
 			return st, err
 		}
-		s, err := st.ServiceOrError(service)
-		if err != nil || s.Mode == m {
+		if s, err := st.ServiceOrError(service); err != nil || s.Mode == m {
 			return st, err
 		}
-		by = fmt.Sprintf(": mode %s, held by %s", s.Mode, strings.Join(st.Holders(s), ", "))
 	}
 }
 

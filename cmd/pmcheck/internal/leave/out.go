@@ -321,6 +321,9 @@ func (d *departure) hold(leaving drain.Leaving) error {
 		return &Error{Kind: Taken, Text: d.Before.Holder + " holds already"}
 	}
 	d.Set = set
+	if err == nil && d.Held != nil {
+		d.Held(set)
+	}
 	return err
 }
 

@@ -32,11 +32,12 @@ type World struct {
 	Claim func(ctx context.Context, want budget.Claim) error
 	// Fleet asks the other masters, see NewFleet; nil if no fleet is known.
 	Fleet func(ctx context.Context) (others []Witness, place int)
-	// Say shows what is waited for, and Note what has been decided.
+	// Say shows what is waited for, and Note what has been decided. Held, if set, shows the hold.
 	Say, Note func(line string)
+	Held      func(drain.Hold)
 }
 
-// NewWorld returns the world of this host. Say and Note are the caller's to set.
+// NewWorld returns the world of this host. Say, Note and Held are the caller's to set.
 func NewWorld(c config.Config) World {
 	st := &status.Follower{Client: status.Client{Socket: c.Socket}}
 	w := World{
