@@ -130,7 +130,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 		{"a balancer that stopped", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Silent = []status.Balancer{{Node: "lb1", Source: lb1, Seen: now.Add(-time.Hour)}}
 			s.Believed = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-		}, "balancers", "lb1 has stopped asking , 1h ago 192.0.2.5 Believed: balancers of 192.0.2.0/24."},
+		}, "balancers", "lb1 has stopped asking , 1h ago 192.0.2.5 Believed: balancers of 192.0.2.0/24"},
 		{"an expired CRL", drain.Ready, check.Unhealthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Probe.CRLs = []check.CRL{{Issuer: "Puppet CA", Expires: now.Add(-time.Hour)}}
 		}, "certificates", "crl Puppet CA expiry 1h ago"},

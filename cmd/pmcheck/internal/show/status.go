@@ -34,7 +34,7 @@ func Status(w io.Writer, st status.Status) {
 		Budget(w, st.Budget, st.Time)
 	}
 	row(w, "gate", gateText(st.Gate, st.Time))
-	row(w, "believed", st.Believes())
+	row(w, "believed", strings.Trim(fmt.Sprint(st.Believed), "[]"))
 	for _, warning := range st.Warnings {
 		row(w, "warning", warning)
 	}

@@ -76,7 +76,6 @@ balancer   lb1.example.com: UP 2/3, weight 100/300, sessions 0/7; told 503 1s
            ago; asks /?drain=404 every 2s
 client     curl: no view; told 503 0s ago; asks /
 probe      none yet
-believed   balancers of every network
 `
 	s.Probe.Address = "192.0.2.1:8140"
 	var b strings.Builder

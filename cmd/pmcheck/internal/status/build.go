@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,11 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		Believed:  c.Balancers,
 		Probe:     NewProbeStatus(c.Probe.Address, s.Result),
 		Fleet:     c.Fleet,
+	}
+	if len(c.Balancers) == 0 {
+		for _, any := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+			status.Believed = append(status.Believed, netip.PrefixFrom(any, 0))
+		}
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
 	status.Probe.Interval = c.Probe.Interval.Seconds()

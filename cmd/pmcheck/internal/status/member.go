@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -93,16 +92,9 @@ func Named(fleet, names []string) (members []string) {
 // sameHost reports whether two names mean one host. A name without a domain means the
 // host of that name in any.
 func sameHost(a, b string) bool {
-	if strings.EqualFold(a, b) {
-		return true
-	}
-	isAddr := func(name string) bool { _, err := netip.ParseAddr(name); return err == nil }
-	if slices.ContainsFunc([]string{a, b}, isAddr) {
-		return false
-	}
 	shortA, domainA, _ := strings.Cut(a, ".")
 	shortB, domainB, _ := strings.Cut(b, ".")
-	return strings.EqualFold(shortA, shortB) && (domainA == "" || domainB == "")
+	return strings.EqualFold(a, b) || strings.EqualFold(shortA, shortB) && (domainA == "" || domainB == "")
 }
 
 // OwnNames returns what the setting fleet may call this host, besides its certname.

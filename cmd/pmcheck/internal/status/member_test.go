@@ -33,7 +33,6 @@ func TestMemberURLAcceptsHostsOnly(t *testing.T) {
 		{"m1:0", ""},
 		{"m1:99999999", ""},
 		{`m1"onclick=x`, ""},
-		{"fe80::1%\"><script>", ""},
 		{"m1\x1b[2J", ""},
 	} {
 		got := ""

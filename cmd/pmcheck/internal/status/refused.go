@@ -35,11 +35,10 @@ func (r Refusal) String() string {
 		r.Count, r.Since.Local().Format(time.DateTime), r.Source, why)
 }
 
+// maxRefusals is how many addresses are remembered, and refusedFor for how long.
 const (
-	// maxRefusals bounds the addresses that are remembered.
 	maxRefusals = 32
-	// refusedFor is how long a refusal is remembered.
-	refusedFor = time.Hour
+	refusedFor  = time.Hour
 )
 
 // Refusals counts connections that are refused. It is safe for concurrent use; its zero value is ready.
@@ -59,26 +58,26 @@ func (r *Refusals) Note(source netip.Addr, limit bool, now time.Time) {
 	}
 	from := r.known.From
 	at := slices.IndexFunc(from, func(f Refusal) bool { return f.Source == source && f.Limit == limit })
-	switch {
-	case at >= 0 && now.Sub(from[at].Last) < refusedFor:
-		from[at].Count++
-		from[at].Last = now
-		return
-	case at >= 0:
-		from = slices.Delete(from, at, at+1)
-	case len(from) == maxRefusals:
-		oldest := slices.MinFunc(from, func(a, b Refusal) int { return a.Last.Compare(b.Last) })
-		from = slices.DeleteFunc(from, func(f Refusal) bool { return f == oldest })
+	if at < 0 {
+		if len(from) == maxRefusals {
+			oldest := slices.MinFunc(from, func(a, b Refusal) int { return a.Last.Compare(b.Last) })
+			from = slices.DeleteFunc(from, func(f Refusal) bool { return f == oldest })
+		}
+		at, from = len(from), append(from, Refusal{Source: source, Limit: limit, Since: now})
 	}
-	r.known.From = append(from, Refusal{Source: source, Limit: limit, Count: 1, Since: now, Last: now})
+	from[at].Count++
+	from[at].Last = now
+	r.known.From = from
 }
 
 // At returns what is known at now, the address with the most connections first.
 func (r *Refusals) At(now time.Time) Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.known.From = slices.DeleteFunc(r.known.From, func(f Refusal) bool { return now.Sub(f.Last) >= refusedFor })
 	known := r.known
-	known.From = slices.DeleteFunc(slices.Clone(known.From), func(f Refusal) bool { return now.Sub(f.Last) >= refusedFor })
-	slices.SortStableFunc(known.From, func(a, b Refusal) int { return cmp.Compare(b.Count, a.Count) })
+	known.From = slices.SortedStableFunc(slices.Values(known.From), func(a, b Refusal) int {
+		return cmp.Compare(b.Count, a.Count)
+	})
 	return known
 }

@@ -54,8 +54,8 @@ type Status struct {
 	BalancerAsked time.Time `json:"balancer_asked,omitzero"`
 	// Silent are the balancers that asked within the last day and have stopped.
 	Silent []Balancer `json:"silent,omitempty"`
-	// Believed are the networks whose clients count as balancers; none: every network.
-	Believed []netip.Prefix `json:"believed,omitempty"`
+	// Believed are the networks whose clients count as balancers.
+	Believed []netip.Prefix `json:"believed"`
 	// Refused says which connections to the port for balancers were closed instead of answered.
 	Refused  Refused      `json:"refused"`
 	Probe    ProbeStatus  `json:"probe"`
@@ -188,18 +188,6 @@ func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
 		return "Not in service everywhere yet:", s.Obstacles
 	}
 	return "Drain it before a restart.", nil
-}
-
-// Believes names the clients that count as balancers.
-func (s Status) Believes() string {
-	if len(s.Believed) == 0 {
-		return "balancers of every network"
-	}
-	var networks []string
-	for _, n := range s.Believed {
-		networks = append(networks, n.String())
-	}
-	return "balancers of " + strings.Join(networks, ", ")
 }
 
 // ServiceOrError is like Service, but returns an error if there is no such service. The
