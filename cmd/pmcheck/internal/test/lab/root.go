@@ -57,6 +57,12 @@ func Releases(suites ...string) []Release {
 	})
 }
 
+// experimental is unstable with the next HAProxy. Hosts cannot be booted from it.
+var experimental = Release{Suite: "experimental", Packages: []string{"haproxy/experimental"}}
+
+// HAProxyReleases lists the releases whose HAProxy can be started, oldest first.
+func HAProxyReleases() []Release { return append(Releases(), experimental) }
+
 // release returns the release of a suite.
 func release(tb testing.TB, suite string) Release {
 	tb.Helper()
@@ -131,11 +137,14 @@ func (r Release) make(root, list, mmdebstrap string) error {
 	if err := os.RemoveAll(partial); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, mmdebstrap, "--mode=root", "--variant=apt", "--include="+list,
+	sources := []string{r.Suite, partial, mirror}
+	if r.Suite == experimental.Suite {
+		sources = []string{"sid", partial, mirror, "deb " + mirror + " experimental main"}
+	}
+	args := []string{"--mode=root", "--variant=apt", "--include=" + list,
 		`--aptopt=APT::Install-Recommends "false"`, `--aptopt=Acquire::Check-Valid-Until "false"`,
-		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
-		r.Suite, partial, mirror)
-	if err := RunOutside(cmd); err != nil {
+		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*"}
+	if err := RunOutside(exec.CommandContext(ctx, mmdebstrap, append(args, sources...)...)); err != nil {
 		return fmt.Errorf("%w (%s names another mirror)", err, mirrorEnv)
 	}
 	return os.Rename(partial, root)

@@ -42,7 +42,7 @@ defaults
 const headersFile = "cmd/pmcheck/internal/balancer/testdata/haproxy.txt"
 
 // headersComment is the beginning of that file.
-const headersComment = `# X-Haproxy-Server-State in each state, the value exactly as HAProxy 2.2 to 3.2 sends it.
+const headersComment = `# X-Haproxy-Server-State in each state, the value exactly as HAProxy 2.2 to 3.4 sends it.
 # TestHeadersOfEachRelease in test/versions compares it with the HAProxy of each release; with LAB_PROOF
 # set, it writes this file. A backend has two servers, own and peer, with fall 3, rise 2 and weight 100 if
 # the state names no other; the state is that of own. In parentheses is the status in "show stat" at that
@@ -157,7 +157,7 @@ func (p *pair) do(action string) {
 // that it tries.
 func TestHeadersOfEachRelease(t *testing.T) {
 	record := os.Getenv("LAB_PROOF") != ""
-	for _, release := range lab.Releases() {
+	for _, release := range lab.HAProxyReleases() {
 		t.Run(release.Suite, func(t *testing.T) {
 			servers := checks{}
 			for _, b := range backends() {

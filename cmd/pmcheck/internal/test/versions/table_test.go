@@ -36,13 +36,13 @@ func (t *table) String() string {
 	defer t.mu.Unlock()
 	var b strings.Builder
 	b.WriteString("| |")
-	for _, r := range lab.Releases() {
+	for _, r := range lab.HAProxyReleases() {
 		b.WriteString(" Debian " + r.Suite + " |")
 	}
-	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(lab.Releases())) + "\n")
+	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(lab.HAProxyReleases())) + "\n")
 	for _, row := range t.rows {
 		b.WriteString("| " + row + " |")
-		for _, r := range lab.Releases() {
+		for _, r := range lab.HAProxyReleases() {
 			cell, measured := t.cells[[2]string{row, r.Suite}]
 			if !measured {
 				cell = "not measured"
