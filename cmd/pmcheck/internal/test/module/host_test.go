@@ -28,7 +28,7 @@ defaults
     timeout client 30m
     timeout server 30m
 
-frontend puppet
+frontend agents
     bind ` + lab.BridgeAddress + `:8140
     default_backend puppet
 

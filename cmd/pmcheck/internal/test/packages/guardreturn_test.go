@@ -35,7 +35,7 @@ defaults
     timeout client 30m
     timeout server 30m
     timeout check 10s
-frontend puppet
+frontend agents
     bind ` + lab.BridgeAddress + `:8140
     default_backend puppet
 backend puppet

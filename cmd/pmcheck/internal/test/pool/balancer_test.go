@@ -52,7 +52,7 @@ defaults
     timeout server 30m
     source %s
     load-server-state-from-file global
-frontend puppet
+frontend agents
     bind %s
     default_backend puppet
 %s
