@@ -36,13 +36,13 @@ func (t *table) String() string {
 	defer t.mu.Unlock()
 	var b strings.Builder
 	b.WriteString("| |")
-	for _, r := range lab.HAProxyReleases() {
+	for _, r := range lab.Releases() {
 		b.WriteString(" Debian " + r.Suite + " |")
 	}
-	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(lab.HAProxyReleases())) + "\n")
+	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(lab.Releases())) + "\n")
 	for _, row := range t.rows {
 		b.WriteString("| " + row + " |")
-		for _, r := range lab.HAProxyReleases() {
+		for _, r := range lab.Releases() {
 			cell, measured := t.cells[[2]string{row, r.Suite}]
 			if !measured {
 				cell = "not measured"
