@@ -115,7 +115,7 @@ faults: deps ## everything that can go wrong, done to a real master; ten minutes
 .PHONY: versions
 versions: deps-all ## HAProxy, the DEB and masters of Debian 11 to 14, and arm64; half an hour
 	$(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/versions
-	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h -run OnPuppet8 ./cmd/pmcheck/internal/test/module
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h -run OnEachPuppet ./cmd/pmcheck/internal/test/module
 
 SOAK ?= 30m
 

@@ -108,6 +108,11 @@ func (s *hostSite) testInstall() {
 			s.t.Errorf("%s is %s", unit, out)
 		}
 	}
+	for _, unit := range []string{"pmcheck-guard@", "pmcheck-guard-reload@", "pmcheck-guard-reloaded@"} {
+		if out, err := s.Host.Run("systemctl", "is-active", unit+"puppetserver.service"); err != nil {
+			s.t.Errorf("%s is %s", unit, out)
+		}
+	}
 	s.t.Log(s.run(manifest, unchanged))
 
 	// An RPM leaves the guard of a server that runs as it is now: enabled, and not started.

@@ -1,0 +1,114 @@
+//go:build linux
+
+package module_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// puppet returns a Debian release with Puppet 8 or OpenVox 9, and the modules that go with it:
+// puppetlabs-haproxy 8, stdlib 9. This machine has Puppet 7 and the modules of that time.
+func puppet(suite, agent string) lab.Release {
+	return lab.Release{Suite: suite, Packages: []string{"systemd", "systemd-sysv", "dbus", "mount", "curl", "iproute2",
+		"procps", "openssl", "haproxy", agent, "puppet-module-puppetlabs-stdlib", "puppet-module-puppetlabs-concat",
+		"puppet-module-puppetlabs-haproxy", "puppet-module-puppetlabs-postgresql", "puppet-module-camptocamp-systemd",
+		"ruby-rspec-puppet", "facterdb"}}
+}
+
+// fullSite is what a site with its own drop-ins and HAProxy on the same host declares. Without
+// PuppetDB nothing is exported, so it collects what is there.
+const fullSite = `
+class { 'pmcheck':
+  listen => ':9300',
+  guard  => { turn => '2m' },
+}
+include pmcheck::balancermember
+systemd::dropin_file { 'backlog.conf':
+  unit    => 'pmcheck.socket',
+  content => "[Socket]\nBacklog=128\n",
+}
+include haproxy
+haproxy::listen { 'puppet':
+  collect_exported => false,
+  ipaddress        => '*',
+  ports            => '18140',
+  mode             => 'tcp',
+  options          => { 'option' => ['httpchk GET /'] },
+}
+Haproxy::Balancermember <| |>
+`
+
+// TestModuleOnEachPuppet runs the specs, over every system in metadata.json, and applies the module
+// alone and then beside a drop-in of the site's own, each twice. The package is in the host's repositories.
+func TestModuleOnEachPuppet(t *testing.T) {
+	lab.Real(t)
+	if os.Getenv("PMCHECK_LONG") == "" {
+		t.Skip("makes roots of other Debian releases; part of make versions")
+	}
+	dist := lab.Packages(t, tree(t), "")
+	for _, c := range []struct{ version, suite, agent string }{
+		{"8.", "trixie", "puppet-agent"},
+		{"9.", "forky", "openvox-agent"},
+	} {
+		t.Run(c.agent+" "+c.version, func(t *testing.T) {
+			network := lab.StartNetwork(t)
+			h := network.BootFrom(puppet(c.suite, c.agent).Root(t), "m1")
+			version := h.MustRun("puppet", "--version")
+			t.Logf("measured: puppet %s, puppetlabs-haproxy %s", version,
+				h.MustRun("dpkg-query", "-W", "-f", "${Version}", "puppet-module-puppetlabs-haproxy"))
+			if !strings.HasPrefix(version, c.version) {
+				t.Fatalf("puppet is %s", version)
+			}
+			copyModule(t, h, "/root/modules")
+			h.MustRun("sh", "-c", "rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*")
+			h.WriteFile("/etc/apt/sources.list.d/lab.sources",
+				"Types: deb\nURIs: "+network.Serve(dist)+"/repository/deb\nSuites: ./\nTrusted: yes\n", 0o644)
+			h.MustRun("apt-get", "-q", "update")
+			applyOn(t, h)
+			out, err := h.Run("sh", "-c", "cd /root/modules/pmcheck && MODULE_PATH=/root/modules:"+modules+" rspec 2>&1")
+			if err != nil || !strings.Contains(out, " 0 failures") {
+				t.Fatalf("rspec: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// applyOn applies the module on a host, and asserts what it gives.
+func applyOn(t *testing.T, h *lab.Host) {
+	t.Helper()
+	apply := func(manifest string, want int) {
+		t.Helper()
+		h.WriteFile("/root/site.pp", manifest, 0o644)
+		out, err := h.Command("puppet", "apply", "--detailed-exitcodes", "--color=false",
+			"--modulepath=/root/modules:"+modules, "/root/site.pp").CombinedOutput()
+		if got := exitStatus(t, err); got != want {
+			t.Fatalf("puppet apply ends with %d, want %d:\n%s", got, want, out)
+		}
+	}
+	apply("include pmcheck", changed)
+	apply("include pmcheck", unchanged)
+	h.MustRun("systemctl", "is-active", "pmcheck.service")
+	h.MustRun("systemctl", "is-enabled", "pmcheck-guard@puppetserver.service")
+	apply(fullSite, changed)
+	apply(fullSite, unchanged)
+	lab.WaitFor(t, 20*time.Second, 200*time.Millisecond, func() error {
+		out, err := h.Run("curl", "-s", "localhost:9300/")
+		if err == nil && !strings.HasPrefix(out, "unknown: ") {
+			err = fmt.Errorf("without a Puppet Server, pmcheck answers %q", out)
+		}
+		return err
+	})
+	want := fmt.Sprintf("server m1 %s:8140 check fall 3 inter 2s maxconn 100 port 9300 rise 2", h.Address)
+	if got := h.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got, want) {
+		t.Errorf("haproxy.cfg lacks the line %q:\n%s", want, got)
+	}
+	if got := h.MustRun("systemctl", "show", "-P", "Backlog", "pmcheck.socket"); got != "128" {
+		t.Errorf("the site's drop-in has no effect: the backlog is %s", got)
+	}
+}
