@@ -9,13 +9,19 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // TestFailures goes through the table of failures in packaging/doc/leaving.md.
@@ -351,4 +357,71 @@ func (p *pool) unhealthy(one, two, _ *master) {
 	p.row("a master is unhealthy",
 		fmt.Sprintf("it is recorded as out after a minute (here %.0f s) without any command, and can still be "+
 			"drained", took.Seconds()))
+}
+
+// nft runs a command of nft in the network namespace of the test process.
+func nft(t *testing.T, command string) string {
+	t.Helper()
+	cmd := exec.Command(lab.Need(t, "nft", "nftables"), "--file", "-")
+	cmd.Stdin = strings.NewReader(command + "\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("nft %s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+// newGuard returns the guard of a host with these settings. What it waits for goes to out.
+func newGuard(settings config.Config, out io.Writer) *leave.Guard {
+	g := &leave.Guard{
+		World:     leave.NewWorld(settings),
+		Unit:      "puppetserver",
+		Holder:    drain.Guard,
+		Limits:    settings.Guard,
+		Ask:       systemd.AskService,
+		HostStops: systemd.HostStops,
+	}
+	g.World.Say = func(line string) { fmt.Fprintln(out, line) }
+	g.World.Note = g.World.Say
+	return g
+}
+
+// dropped makes the network drop all packets to the database. Nothing refuses them, so only
+// a timeout ends a query.
+func (p *pool) dropped(one, two, three *master) {
+	one.MustRun("drain", "--reason", "before")
+	p.waitBudget(one, "held", held)
+	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(p.db.URL())[1]
+	nft(p.t, "table inet lost { chain out { type filter hook output priority 0\n tcp dport "+port+" drop\n}; }")
+	lost := true
+	heal := func() {
+		if lost {
+			lost = false
+			nft(p.t, "delete table inet lost")
+		}
+	}
+	defer heal()
+	p.ask()
+	answers := three.Record(20 * time.Millisecond)
+	began := time.Now()
+	three.assertRefused("no answer within 2s")
+	refused := lab.Since(began)
+	if refused > 5*time.Second {
+		p.t.Errorf("refused after %v", refused)
+	}
+	p.waitBudget(three, "unreachable", func(b *lab.BudgetStatus) bool { return !b.Reachable })
+	took := p.guardStops(two)
+	answers.Stop()
+	for _, a := range answers.Changes() {
+		if a.Answer != lab.ServingResponse {
+			p.t.Errorf("balancers were told %q: %s", a.Answer, answers)
+		}
+	}
+	one.MustRun("ready") // needs no database
+	heal()
+	p.ask()
+	p.waitBudget(one, "reachable", func(b *lab.BudgetStatus) bool { return b.Reachable })
+	p.row("the network drops packets to the database", fmt.Sprintf("refused after %.1f s; the guard continues after "+
+		"%.0f s with a `guard.turn` of 4 s; every balancer is answered meanwhile; `ready` needs no database",
+		refused.Seconds(), took.Seconds()))
 }

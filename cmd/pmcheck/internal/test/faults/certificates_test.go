@@ -4,7 +4,10 @@ package faults_test
 
 import (
 	"crypto/x509"
+	"testing"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/checktest"
 )
 
 const (
@@ -148,3 +151,21 @@ func remove(file func(certname string) string) func(*faultSite) {
 }
 
 func crlOf(string) string { return crlFile }
+
+// foreignCert returns a certificate signed by an unknown CA, and its key, in PEM.
+func foreignCert(t *testing.T, name string) (cert, key string) {
+	t.Helper()
+	ca, err := checktest.NewCA("Puppet CA: elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := ca.Issue(checktest.Template{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pem, err := leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(leaf.CertificatePEM()), string(pem)
+}

@@ -22,7 +22,6 @@ func TestFaults(t *testing.T) {
 					s.run(f)
 				}
 			}
-			s.runBehindRelay(portFaults())
 		})
 		t.Run("host", func(t *testing.T) {
 			t.Parallel()

@@ -256,9 +256,7 @@ func (s *faultSite) runHostFaults() {
 	s.runIPv6()
 	s.runAll("clients", clientFaults())
 	s.runAll("host", hostFaults())
-	patient := s.patient()
-	patient.runAll("network", lossyFaults())
-	patient.runAll("pmcheck", killFaults())
+	s.patient().runAll("pmcheck", killFaults())
 	s.runAll("pmcheck", pmcheckFaults())
 	s.runAll("host", powerFaults())
 }

@@ -34,8 +34,6 @@ func networkFaults() []fault {
 	const unheard = 4 * time.Second // the test's own client gives up after 2 s
 	// With probes every second, the loss of the loopback interface is seen well within the bound.
 	quick := hostConfig + "probe: {interval: 1s, timeout: 900ms}\n"
-	slow := wire{delay: 100 * time.Millisecond, jitter: 25 * time.Millisecond}
-	var cut func()
 	return []fault{
 		{
 			name:    "balancer cut off: answers are lost on the way",
@@ -56,8 +54,6 @@ func networkFaults() []fault {
 			inject:  func(s *faultSite) { configure(quick)(s); sh("ip link set lo down")(s) },
 			mend:    func(s *faultSite) { sh("ip link set lo up")(s); configure(hostConfig)(s) },
 		},
-		{name: "packets take 0.2 to 0.25 s there and back", lasts: 3 * time.Second,
-			inject: func(s *faultSite) { cut = slow.lay(s) }, mend: func(*faultSite) { cut() }},
 		{name: "connection to the master reset (`ss -K`), ten times", long: true, inject: sh(`
 for i in 1 2 3 4 5 6 7 8 9 10; do
     timeout 5 sh -c 'until ss --no-header --kill --tcp dst 127.0.0.1 dport = 8140 | grep -q .; do sleep 0.05; done'
@@ -83,15 +79,6 @@ func stopPuppetDB(s *faultSite) {
 	s.WaitAnswerTo("/puppetdb", http.StatusOK, lab.ServingBody, 5*time.Minute)
 	s.Host.MustRun("systemctl", "stop", database)
 	s.WaitAnswerTo("/puppetdb", http.StatusServiceUnavailable, "unhealthy: puppetdb-down", time.Minute)
-}
-
-// lossyFaults returns faults for a balancer with the check intervals of README.md.
-func lossyFaults() []fault {
-	var cut func()
-	return []fault{
-		{name: "every tenth packet lost, each way", gaps: true, long: true, lasts: 20 * time.Second,
-			inject: func(s *faultSite) { cut = wire{loss: 0.1}.lay(s) }, mend: func(*faultSite) { cut() }},
-	}
 }
 
 const (

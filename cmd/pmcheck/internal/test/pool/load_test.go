@@ -129,26 +129,6 @@ func (l *load) waitForRuns(t *testing.T, n int) {
 	})
 }
 
-// waitForEach waits until so many runs of each kind in a mix have ended.
-func (l *load) waitForEach(t *testing.T, m mix, n int) {
-	t.Helper()
-	lab.WaitFor(t, 30*time.Minute, 100*time.Millisecond, func() error {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		slows := 0
-		for _, r := range l.runs {
-			slows += btoi(r.slow)
-		}
-		switch quicks := len(l.runs) - slows; {
-		case m.quick > 0 && quicks < n:
-			return shortOf{quicks, n}
-		case m.slow > 0 && slows < n:
-			return shortOf{slows, n}
-		}
-		return nil
-	})
-}
-
 // p95 is the time that all but 5% of the runs took no longer than; 0 of none.
 func p95(runs []run) time.Duration {
 	if len(runs) == 0 {

@@ -115,12 +115,9 @@ func reinstallEach(p *pool) error {
 }
 
 func rebootOne(p *pool) error {
-	m := p.masters[1]
-	began := time.Now()
-	m.Host.Reboot()
-	p.t.Logf("%s is back after %s", m.Host.Name, tenths(time.Since(began)))
+	err := p.reboot(p.masters[1])
 	p.waitForUp()
-	return nil
+	return err
 }
 
 func upgradePmcheck(p *pool) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// An exit is something that takes a master out, and has it back in the end.
+// An exit is something that takes a master out, and has it back in the end. Without a line the host reboots.
 type exit struct{ name, line string }
 
 // exits returns what operators type on several masters at once.
@@ -42,6 +42,7 @@ func TestTogether(t *testing.T) {
 		t.Run("503", func(t *testing.T) {
 			all(t, "503", strings.NewReplacer("/?drain=404", "/", "    http-check disable-on-404\n", ""))
 		})
+		t.Run("budget", func(t *testing.T) { table += leaveWithBudget(t) })
 	} else {
 		p := startPool(t, alike(3), 3, agents)
 		p.balance(quickStart(p.installPmcheck()))
@@ -64,7 +65,12 @@ func (p *pool) leaveTogether(drain string, ways []exit, apart []time.Duration, a
 			name := fmt.Sprintf("%s, %.0f s apart, a drain is answered %s", way.name, d.Seconds(), drain)
 			p.t.Run(name, func(t *testing.T) {
 				sub := p.with(t)
-				r := sub.together(p.masters, d, agents, 0, func(m *lab.PuppetMaster) error { return sub.sh(m, way.line) })
+				r := sub.together(p.masters, d, agents, func(m *lab.PuppetMaster) error {
+					if way.line == "" {
+						return sub.reboot(m)
+					}
+					return sub.sh(m, way.line)
+				})
 				row := fmt.Sprintf("| %s | %s | %s |\n", way.name, drain, r)
 				rows += row
 				t.Logf("measured: %s", row)
@@ -86,15 +92,13 @@ type together struct {
 	apart        time.Duration
 	took         time.Duration
 	runs, failed int
-	slow         int           // of the runs, those with a slow catalog
 	fewest       int           // servers that were UP, of any balancer
-	held         int           // greatest number of servers that a balancer had in NOLB (held) at the same time
 	empty        time.Duration // the longest time in which a balancer had none
 }
 
 // together calls do for each master, each apart after the previous one, and returns when
-// every one is UP again and runs runs of each kind have ended.
-func (p *pool) together(masters []*lab.PuppetMaster, apart time.Duration, m mix, runs int,
+// every one is UP again.
+func (p *pool) together(masters []*lab.PuppetMaster, apart time.Duration, m mix,
 	do func(*lab.PuppetMaster) error) (r together) {
 	p.t.Helper()
 	p.waitForUp()
@@ -118,10 +122,8 @@ func (p *pool) together(masters []*lab.PuppetMaster, apart time.Duration, m mix,
 	all.Wait()
 	p.waitForUp()
 	r.took = time.Since(began)
-	l.waitForEach(p.t, m, runs)
 	l.end()
 	for _, one := range l.runs {
-		r.slow += btoi(one.slow)
 		if r.runs++; one.err != nil {
 			r.failed++
 			p.t.Logf("failed %s into it: %v", tenths(one.ended.Sub(began)), one.err)
@@ -171,7 +173,6 @@ func (r *together) add(changes []lab.Change) {
 		if c.Answer == lab.NoAnswer {
 			continue
 		}
-		r.held = max(r.held, strings.Count(c.Answer, " NOLB "))
 		up := strings.Count(c.Answer, " UP ")
 		if r.fewest = min(r.fewest, up); up == 0 {
 			until := time.Now()
