@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +25,6 @@ type pool struct {
 	t       *testing.T
 	db      *lab.Postgres
 	masters []*master
-	table   *table
 }
 
 // A master is a stand-in with a daemon whose budget is in the database.
@@ -38,7 +36,7 @@ type master struct {
 // startPool starts n masters.
 func startPool(t *testing.T, n int) *pool {
 	t.Helper()
-	p := &pool{t: t, db: startDatabase(t, n), table: &table{}}
+	p := &pool{t: t, db: startDatabase(t, n)}
 	for i := range n {
 		p.masters = append(p.masters, p.start(name(i+1)))
 	}
@@ -64,7 +62,7 @@ func (p *pool) yaml(url, more string) string {
 
 // with returns the pool for a subtest. Daemons that the subtest starts again outlive it.
 func (p *pool) with(t *testing.T) *pool {
-	return &pool{t: t, db: p.db, masters: p.masters, table: p.table}
+	return &pool{t: t, db: p.db, masters: p.masters}
 }
 
 // calm returns every master to service, and to a pool without slots. A daemon renews the slot that it
@@ -173,22 +171,4 @@ func (m *master) settings() config.Config {
 		m.TB.Fatal(err)
 	}
 	return loaded.Config
-}
-
-// A table has a row for each failure that was tried, for proof.md.
-type table struct {
-	mu   sync.Mutex
-	rows []string
-}
-
-func (p *pool) row(failure, outcome string) {
-	p.table.mu.Lock()
-	defer p.table.mu.Unlock()
-	if !p.t.Failed() {
-		p.table.rows = append(p.table.rows, fmt.Sprintf("| %s | %s |", failure, outcome))
-	}
-}
-
-func (t *table) String() string {
-	return "| Failure | What happens |\n| --- | --- |\n" + strings.Join(t.rows, "\n") + "\n"
 }

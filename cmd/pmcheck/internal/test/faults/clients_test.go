@@ -4,10 +4,7 @@ package faults_test
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/rand"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,16 +35,9 @@ func clientFaults() []fault {
 		},
 		{name: "2000 connections with half a request", inject: stay(2000, "GET / HTTP/1.1\r\nX-Slow: "), mend: leave},
 		{name: "slow loris: 1000 clients, a byte every 0.2 s", inject: slowLoris, long: true},
-		{name: "100 times 1000 requests in one go", inject: repeat(8, 100, pipeline), long: true},
 		{name: "headers of 1 MB", inject: repeat(8, 40, longHeader)},
 		{name: "flood of 20,000 connections", inject: repeat(16, 20000, reset("GET / HTTP/1.1\r\n")), long: true},
-		{
-			name:   "2000 resets in the middle of an answer",
-			inject: repeat(16, 2000, reset("GET /metrics HTTP/1.0\r\n\r\n")),
-			long:   true,
-		},
 		{name: "garbage instead of HTTP", inject: garbage, long: true},
-		{name: "TLS to the port for plain HTTP", inject: repeat(8, 500, speakTLS), long: true},
 		{name: "1000 requests for `/status` at a time", inject: askStatus, long: true},
 	}
 	for i := range faults {
@@ -75,19 +65,6 @@ func slowLoris(s *faultSite) {
 		}
 		return fmt.Errorf("the connection is still open %v after the start of a request", limit)
 	})
-}
-
-// pipeline sends many requests before it reads an answer.
-func pipeline(conn net.Conn) error {
-	const times = 1000
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
-	go io.WriteString(conn, strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", times-1)+
-		"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	answers, err := io.ReadAll(conn)
-	if got := bytes.Count(answers, []byte("HTTP/1.1 200 OK")); got != times {
-		return fmt.Errorf("%d answers to %d requests: %w", got, times, err)
-	}
-	return nil
 }
 
 // longHeader sends a header of 1 MiB. pmcheck must refuse it or close the connection.
@@ -137,14 +114,6 @@ func garbage(s *faultSite) {
 			return nil
 		})
 	}
-}
-
-func speakTLS(conn net.Conn) error {
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).Handshake() == nil {
-		return errors.New("pmcheck speaks TLS on the port for plain HTTP")
-	}
-	return nil
 }
 
 // askStatus makes many requests for /status, the largest answer, at the same time. The

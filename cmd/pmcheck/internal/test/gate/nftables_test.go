@@ -5,7 +5,6 @@ package gate_test
 import (
 	"errors"
 	"net"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -92,37 +91,6 @@ func TestGateFollowsHoldsWithin100ms(t *testing.T) {
 	}
 }
 
-// TestEstablishedConnectionSurvives: a connection from before the first rule in this
-// namespace, so that the kernel has not tracked it, is silent while the gate closes. It is
-// used again later: with PMCHECK_LONG=1 after 60 s.
-func TestEstablishedConnectionSurvives(t *testing.T) {
-	h := newGatedHost(t, "")
-	var conns []net.Conn
-	for _, ends := range [][2]string{{far4, near4}, {far6, near6}} {
-		conn, err := h.connect(ends[0], ends[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		conns = append(conns, conn)
-	}
-	h.start()
-	h.hold()
-	h.waitFor(true, 10*time.Second)
-	silence := 3 * time.Second
-	if os.Getenv("PMCHECK_LONG") != "" {
-		silence = time.Minute
-	}
-	lab.Pause(t, silence)
-	for _, conn := range conns {
-		for range 3 {
-			if err := echo(conn); err != nil {
-				t.Errorf("after %v, from %s: %v", silence, conn.LocalAddr(), err)
-			}
-		}
-	}
-}
-
 // firewall is a common kind of ruleset: only what it names may pass, in and out.
 const firewall = `
 table inet filter {
@@ -151,36 +119,6 @@ table ip nat {
 	}
 }
 `
-
-// TestGateBehindAFirewall: behind a firewall that drops by default, the gate resets what the
-// firewall accepts. What it drops stays dropped, and its ruleset does not change.
-func TestGateBehindAFirewall(t *testing.T) {
-	h := newGatedHost(t, "")
-	h.nft(firewall)
-	before := h.ruleset()
-	open, err := h.connect(far4, near4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer open.Close()
-	h.start()
-	h.hold()
-	h.waitFor(true, 10*time.Second)
-	if during := h.ruleset(); !strings.HasPrefix(during, before) || !strings.Contains(during, "table inet pmcheck {") {
-		t.Errorf("while it is closed, the ruleset is\n%s\nand was\n%s", during, before)
-	}
-	if err := h.dial(other4, near4); !os.IsTimeout(err) {
-		t.Errorf("what the firewall drops: %v, want a timeout", err)
-	}
-	if err := echo(open); err != nil {
-		t.Errorf("the connection that was open: %v", err)
-	}
-	h.lift()
-	h.waitFor(false, 10*time.Second)
-	if after := h.ruleset(); after != before {
-		t.Errorf("afterwards the ruleset is\n%s\nand was\n%s", after, before)
-	}
-}
 
 // TestTableIsRestored: within two seconds, whatever removes or changes it.
 func TestTableIsRestored(t *testing.T) {
@@ -254,21 +192,4 @@ func TestGateLeavesThePortOpen(t *testing.T) {
 	h.waitFor(false, time.Second)
 	h.nft(left) // while it runs
 	h.waitFor(false, 2*time.Second)
-}
-
-// TestUnreadableHoldLeavesThePortOpen: a hold file that cannot be read counts as maint for
-// balancers, but the gate ignores it.
-func TestUnreadableHoldLeavesThePortOpen(t *testing.T) {
-	h := newGatedHost(t, "")
-	h.start()
-	h.write("holds/operator.json", "{")
-	lab.WaitFor(t, 10*time.Second, 10*time.Millisecond, func() error {
-		if s := h.status(); s.Reason != "the hold of operator cannot be read" {
-			return errors.New(s.Reason)
-		}
-		return nil
-	})
-	if err := h.dial(far4, near4); err != nil {
-		t.Error(err)
-	}
 }

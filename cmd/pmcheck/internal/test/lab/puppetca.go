@@ -39,15 +39,6 @@ func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) 
 	return files
 }
 
-// RevokeCert adds the certificate of certname to the CA's revocation list. The server
-// reloads a changed list by itself within about a second.
-func (s *PuppetServer) RevokeCert(certname string) {
-	s.tb.Helper()
-	list := s.revocationList()
-	revoke(s.tb, list, s.readPEM(s.CertFiles(certname).Cert))
-	s.replaceCRL(list, list.NextUpdate)
-}
-
 // ExpireCRL signs the CA's revocation list again, with an expiry one hour in the past. With
 // such a list, the server refuses every client certificate.
 func (s *PuppetServer) ExpireCRL() {

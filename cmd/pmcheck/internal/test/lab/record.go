@@ -165,16 +165,6 @@ func (r *Record) WaitOne(answers []string, since time.Time, within time.Duration
 	return found
 }
 
-// First returns the time of the first answer with this prefix, or the zero time.
-func (r *Record) First(prefix string) time.Time {
-	for _, c := range r.Changes() {
-		if strings.HasPrefix(c.Answer, prefix) {
-			return c.At
-		}
-	}
-	return time.Time{}
-}
-
 // Told returns the changes of the answers in order, without NoAnswer.
 func (r *Record) Told() string {
 	var answers []string

@@ -30,45 +30,6 @@ func TestPool(t *testing.T) {
 	p.publish("pool", rows)
 }
 
-// TestPoolInTheMiddleOfAnUpgrade: one master, one balancer and the agents of one host are of
-// later releases than the others.
-func TestPoolInTheMiddleOfAnUpgrade(t *testing.T) {
-	lab.Real(t)
-	if os.Getenv("PMCHECK_LONG") == "" {
-		t.Skip("takes half an hour; part of make e2e")
-	}
-	s := shape{
-		masters:   []string{"bookworm", "trixie"},
-		workshops: []string{"bookworm", "trixie", "forky"},
-		balancer:  "trixie",
-	}
-	size := short()
-	size.runs = 120
-	p := startPool(t, s, size.jrubies, size.largest())
-	for _, host := range p.workshops {
-		t.Logf("%s: Puppet %s", host.Name, host.MustRun("puppet", "--version"))
-	}
-	for _, m := range p.masters {
-		t.Logf("%s: Puppet Server %s", m.Host.Name, m.Host.MustRun("dpkg-query", "-W", "-f", "${Version}", "puppetserver"))
-	}
-	p.balance(p.installPmcheck())
-	p.publish("", p.measureAll(size.withPmcheck, size))
-}
-
-// TestPoolOfPuppetServer8 restarts the masters of Debian 13 behind its HAProxy.
-func TestPoolOfPuppetServer8(t *testing.T) {
-	lab.Real(t)
-	if os.Getenv("PMCHECK_LONG") == "" {
-		t.Skip("takes half an hour; part of make e2e")
-	}
-	const suite = "trixie"
-	size := form{runs: 120, jrubies: 3, withPmcheck: short().withPmcheck}
-	s := shape{masters: []string{suite, suite}, workshops: []string{suite}, balancer: suite}
-	p := startPool(t, s, size.jrubies, size.largest())
-	p.balance(p.installPmcheck())
-	p.publish("", p.measureAll(size.withPmcheck, size))
-}
-
 // measureAll measures one scenario after the other, each as a subtest.
 func (p *pool) measureAll(list []scenario, size form) (rows []row) {
 	for _, s := range list {
