@@ -108,18 +108,6 @@ func (c *chromium) text(expression string) (s string) {
 	return s
 }
 
-// press presses and releases a key.
-func (c *chromium) press(key string, code int) {
-	c.t.Helper()
-	for _, kind := range []string{"keyDown", "keyUp"} {
-		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": code}
-		if kind == "keyDown" && key == " " {
-			event["text"] = key
-		}
-		c.call("Input.dispatchKeyEvent", event, nil)
-	}
-}
-
 // screen sets the width of the window, the medium and the preferred colour scheme.
 func (c *chromium) screen(width int, media, scheme string) {
 	c.t.Helper()
@@ -161,16 +149,4 @@ func (c *chromium) complaints() (list []string) {
 		}
 	}
 	return list
-}
-
-// requests returns the URLs that the page has requested since the visit.
-func (c *chromium) requests() (urls []string) {
-	c.eval("0", nil)
-	for _, m := range c.events {
-		var sent struct{ Request struct{ URL string } }
-		if m.Method == "Network.requestWillBeSent" && json.Unmarshal(m.Params, &sent) == nil {
-			urls = append(urls, sent.Request.URL)
-		}
-	}
-	return urls
 }

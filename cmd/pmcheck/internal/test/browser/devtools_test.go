@@ -28,7 +28,7 @@ func (c *chromium) open() {
 	var attached struct{ SessionID string }
 	c.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	c.session = attached.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		c.call(domain+".enable", nil, nil)
 	}
 }

@@ -34,8 +34,14 @@ func (c *chromium) waitForTitle(text string) {
 	})
 }
 
+func (c *chromium) hidden(id string) (hidden bool) {
+	c.t.Helper()
+	c.eval("document.getElementById('"+id+"').hidden", &hidden)
+	return hidden
+}
+
 // TestPageRefreshesInPlace: the page follows the master's state, and keeps the focus and the scroll
-// position. While text is selected it waits. It shows an alert while pmcheck does not answer.
+// position. It shows an alert while pmcheck does not answer.
 func TestPageRefreshesInPlace(t *testing.T) {
 	c := startChromium(t)
 	site := lab.StartSite(t, lab.SiteOptions{YAML: pageYAML})
@@ -68,7 +74,7 @@ func TestPageRefreshesInPlace(t *testing.T) {
 	}
 	site.Start()
 	c.waitForTitle("Out of service: drain")
-	if hidden := c.text("String(document.getElementById('lost').hidden)"); hidden != "true" {
+	if !c.hidden("lost") {
 		t.Error("the alert is still shown after pmcheck is back")
 	}
 }
@@ -80,7 +86,7 @@ func TestPageWorksWithoutJavaScript(t *testing.T) {
 	c.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	c.visit("http://" + site.Listen + "/")
 	c.waitForTitle("In service")
-	if hidden := c.text("String(document.getElementById('pause').hidden)"); hidden != "true" {
+	if !c.hidden("pause") {
 		t.Error("the pause button is shown, which does nothing without JavaScript")
 	}
 	for _, problem := range c.problems() {

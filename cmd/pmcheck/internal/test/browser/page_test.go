@@ -44,11 +44,6 @@ func TestEachStateIsReadable(t *testing.T) {
 			for _, problem := range append(c.complaints(), c.problems()...) {
 				t.Errorf("%s: %s", name, problem)
 			}
-			for _, asked := range c.requests() {
-				if !strings.HasPrefix(asked, url) && !strings.HasPrefix(asked, "data:") {
-					t.Errorf("%s: the page requests %s", name, asked)
-				}
-			}
 		}
 	}
 }
@@ -116,53 +111,5 @@ func TestNamesAreOnlyText(t *testing.T) {
 	if text := c.text("document.querySelector('main').innerText"); !strings.Contains(text,
 		`<script>document.title = "pwned"</script>`) {
 		t.Error("the reason is not shown literally")
-	}
-}
-
-func TestContentSecurityPolicyBlocksInjectedElements(t *testing.T) {
-	c := startChromium(t)
-	s := scenes(time.Now())[0]
-	c.visit(serve(t, &s))
-	var blocked []string
-	c.eval(`new Promise(done => {
-		const blocked = [];
-		document.addEventListener('securitypolicyviolation', e => {
-			blocked.push(e.effectiveDirective);
-			if (blocked.length === 4) done(blocked.sort());
-		});
-		const add = (name, attributes, text) =>
-			document.body.append(Object.assign(document.createElement(name), attributes, {textContent: text}));
-		add('script', {}, 'document.title = "pwned"');
-		add('style', {}, 'body { display: none }');
-		add('img', {src: 'http://127.0.0.1:9/x.png'}, '');
-		document.body.append(Object.assign(document.createElement('iframe'), {src: 'http://127.0.0.1:9/'}));
-	})`, &blocked)
-	if got, want := strings.Join(blocked, " "), "frame-src img-src script-src-elem style-src-elem"; got != want {
-		t.Errorf("blocked %s, want %s", got, want)
-	}
-	if got := c.text("document.cookie"); got != "" {
-		t.Errorf("the page sets the cookie %q", got)
-	}
-}
-
-func TestKeyboardReachesEverything(t *testing.T) {
-	c := startChromium(t)
-	s := scenes(time.Now())[0]
-	c.visit(serve(t, &s))
-	for _, want := range []string{"refresh", "pause", "status as JSON", "metrics"} {
-		c.press("Tab", 9)
-		if got := c.text("document.activeElement.textContent"); got != want {
-			t.Errorf("Tab moves the focus to %q, want %q", got, want)
-		}
-		if width := c.text("getComputedStyle(document.activeElement).outlineWidth"); width != "2px" {
-			t.Errorf("%s: the outline is %s wide, want 2px", want, width)
-		}
-	}
-	c.eval("document.getElementById('pause').focus()", nil)
-	for _, want := range []string{"true", "false"} {
-		c.press(" ", 32)
-		if got := c.text("document.activeElement.getAttribute('aria-pressed')"); got != want {
-			t.Errorf("after the space bar, aria-pressed is %s, want %s", got, want)
-		}
 	}
 }
