@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// systemdEvery is how often systemd is asked whether the host shuts down, and whether the service
-	// still is to stop.
-	systemdEvery = 2 * time.Second
 	// silentFor is how long systemd may fail to answer before the service counts as about to stop, and
 	// askAgain is the pause before it is asked again.
 	silentFor = 10 * time.Second
@@ -49,27 +46,21 @@ type Guard struct {
 	// Ask and HostStops are those of package systemd.
 	Ask       func(ctx context.Context, unit string) (systemd.Service, error)
 	HostStops func(ctx context.Context) (bool, error)
-
-	asked time.Time // when systemd was last asked
-	host  bool      // the host shuts down
 }
 
-// Stops reports whether a service that may have agents is about to stop. A service without a process has
-// died: it has no agents left, and must restart at once.
-func Stops(s systemd.Service) bool { return !died(s) && !cancelled(s) }
-
-// cancelled reports whether a service that was about to stop no longer is: systemctl cancel has removed
-// its job, or a start has replaced it.
-func cancelled(s systemd.Service) bool {
-	return s.Job != "stop" && s.Job != "restart" && s.Job != "try-restart"
-}
-
-// died reports whether a service that was about to stop has lost its process. Its job is then done, or
-// waits to start the service. A service that runs without a main process has several: systemd does not
-// say that it runs once the main process, or the last one, is gone.
-func died(s systemd.Service) bool {
+// over returns ErrCancelled or ErrDied for a service that was about to stop, if it is not any more: systemctl cancel
+// has removed its job, a start has replaced it, or its process is gone. Its job is then done, or waits to start it.
+// A service that runs without a main process has several: systemd does not say that it runs once the last is gone.
+func (g *Guard) over(s systemd.Service) error {
 	runs := []string{"running", "reload", "reload-signal", "reload-notify"}
-	return s.MainPID == 0 && !slices.Contains(runs, s.SubState)
+	stops := []string{"stop", "restart", "try-restart"}
+	switch {
+	case s.MainPID == 0 && !slices.Contains(runs, s.SubState):
+		return ErrDied
+	case g.Holder == drain.Guard && !slices.Contains(stops, s.Job):
+		return ErrCancelled
+	}
+	return nil
 }
 
 // Stops reports whether the service is about to stop, or to reload, and may have agents. If systemd does
@@ -79,10 +70,8 @@ func (g *Guard) Stops(ctx context.Context) bool {
 	for began := time.Now(); ctx.Err() == nil; pause(ctx, askAgain) {
 		service, err := g.Ask(ctx, systemd.ServiceUnit(g.Unit))
 		switch {
-		case err == nil && g.Holder == drain.Reload:
-			return !died(service)
 		case err == nil:
-			return Stops(service)
+			return g.over(service) == nil
 		case time.Since(began) >= silentFor:
 			g.World.Note("drains, since " + g.Unit + " probably stops: " + err.Error())
 			return true
@@ -107,24 +96,12 @@ func (g *Guard) Out(ctx context.Context) (Result, error) {
 // check asks systemd whether the host shuts down, and whether the service still is to stop. It returns
 // ErrCancelled once it is not, and ErrDied if it has lost its process.
 func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
-	if g.host || time.Since(g.asked) < systemdEvery {
-		return g.host, nil
-	}
-	g.asked = time.Now()
-	if stops, err := g.HostStops(ctx); err == nil && stops {
-		g.host = true
-		return true, nil
-	}
+	hostStops, _ = g.HostStops(ctx)
 	service, err := g.Ask(ctx, systemd.ServiceUnit(g.Unit))
-	switch {
-	case err != nil: // it may be restarting
-		return false, nil
-	case died(service):
-		return false, ErrDied
-	case g.Holder == drain.Guard && cancelled(service):
-		return false, ErrCancelled
+	if err != nil || hostStops { // systemd may be restarting
+		return hostStops, nil
 	}
-	return false, nil
+	return false, g.over(service)
 }
 
 // Back lifts the guard's hold once the master serves. After a start it lifts that of a reload, too, which

@@ -31,7 +31,11 @@ func TestStops(t *testing.T) {
 		{"restart of a server that died", systemd.Service{Job: "restart"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := leave.Stops(tt.service); got != tt.want {
+			g := &leave.Guard{
+				Holder: drain.Guard,
+				Ask:    func(context.Context, string) (systemd.Service, error) { return tt.service, nil },
+			}
+			if got := g.Stops(t.Context()); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})

@@ -349,15 +349,13 @@ func (d *departure) over(old drain.Hold, leaving drain.Leaving) drain.Hold {
 	return h
 }
 
-// change makes the hold firmer.
+// change sets what the hold waits for.
 func (d *departure) change(leaving drain.Leaving) (err error) {
 	if d.Set.Leaving == drain.Firm && d.Stop == nil {
 		return nil
 	}
 	d.Set, err = amend(d.Holds, d.Set, func(h *drain.Hold) {
-		if h.Leaving != drain.Firm {
-			h.Leaving = leaving
-		}
+		h.Leaving = leaving
 		if d.Stop != nil {
 			h.Until = holdsUntil(time.Now(), leaving, d.Stop.Limits)
 		}
@@ -481,10 +479,9 @@ func (d *departure) next(ctx context.Context) []status.Obstacle {
 // absent reports whether no daemon answers, for longer than a restart of it takes.
 func (d *departure) absent() bool { return !d.lost.IsZero() && time.Since(d.lost) >= daemonPause }
 
-// ended reports whether a phase is over. A stop waits for no server that is not expected back, unless the
-// host shuts down: then it serves on.
+// ended reports whether a phase is over. A stop waits for no server that is not expected back.
 func (d *departure) ended(of phase) bool {
-	hopeless := d.Stop != nil && d.patience.hostStops.IsZero() && d.alone(func(b status.Balancer) bool {
+	hopeless := d.Stop != nil && d.alone(func(b status.Balancer) bool {
 		missing, _ := b.Missing(d.Status.Time)
 		return !missing
 	})
