@@ -131,6 +131,10 @@ bench: deps ## measure against a bare handler, HAProxy and the xinetd check
 bench-short: deps ## that the benchmarks run; what they print then means little
 	PMCHECK_BENCH_SHORT=1 $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 20m ./cmd/pmcheck/internal/test/bench
 
+.PHONY: pictures
+pictures: deps-all ## take the pictures in the documents anew, from the running program
+	LAB_PICTURES=1 $(GO) test -count 1 -run Pictures ./cmd/pmcheck/internal/test/browser
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME
 	@for p in $$($(GO) list ./...); do \

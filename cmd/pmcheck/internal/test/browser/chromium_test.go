@@ -123,12 +123,16 @@ func (c *chromium) screen(width int, media, scheme string) {
 	}}}, nil)
 }
 
-// picture saves a screenshot of the whole page as a PNG.
+// picture saves a screenshot of the whole page as a PNG among the artifacts of the test.
 func (c *chromium) picture(name string) {
+	c.t.Helper()
+	c.pictureAt(filepath.Join(c.t.ArtifactDir(), strings.ReplaceAll(name, " ", "-")+".png"))
+}
+
+func (c *chromium) pictureAt(path string) {
 	c.t.Helper()
 	var shot struct{ Data []byte }
 	c.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot)
-	path := filepath.Join(c.t.ArtifactDir(), strings.ReplaceAll(name, " ", "-")+".png")
 	if err := os.WriteFile(path, shot.Data, 0o644); err != nil {
 		c.t.Fatal(err)
 	}
