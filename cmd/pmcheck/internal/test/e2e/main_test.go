@@ -52,6 +52,14 @@ func assertWithin(t *testing.T, what string, took, bound time.Duration) {
 // long reports whether PMCHECK_LONG asks for the cases that take minutes.
 func long() bool { return os.Getenv("PMCHECK_LONG") != "" }
 
+// trials returns how often a process is stopped.
+func trials() int {
+	if long() {
+		return 20
+	}
+	return 1
+}
+
 // everything reports whether to do what needs more than make integration installs. make test-all sets
 // E2E_ALL.
 func everything() bool { return os.Getenv("E2E_ALL") != "" || long() }

@@ -107,6 +107,14 @@ func testStopped(t *testing.T, s *lab.PuppetServer) {
 	_, bound := documented(r, l)
 	startSession(t, r.MasterAddress())
 
+	for range trials() - 1 {
+		s.Signal(syscall.SIGSTOP)
+		assertWithin(t, "SIGSTOP to 503", r.WaitRefusal("unhealthy: timeout", 15*time.Second),
+			bound-time.Duration(l.fall)*l.inter+slack)
+		s.Signal(syscall.SIGCONT)
+		r.WaitServing(15 * time.Second)
+	}
+	b.waitForStatus("UP", time.Now(), 15*time.Second)
 	stopped := time.Now()
 	s.Signal(syscall.SIGSTOP)
 	defer s.Signal(syscall.SIGCONT)

@@ -102,7 +102,7 @@ func (q question) put(t *testing.T, address, certname, cert, key string) reply {
 	if q.host != "" {
 		req.Host = q.host
 	}
-	req.Header.Set("Accept", "application/json, text/plain")
+	req.Header.Set("Accept", "application/json, pson")
 	resp, err := client.Do(req)
 	if alert := new(net.OpError); errors.As(err, &alert) && alert.Op == "remote error" {
 		return reply{Refused: true}
