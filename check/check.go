@@ -14,12 +14,11 @@ import (
 // or probes the master (see [Prober]).
 type Check struct {
 	Name     string   // in configuration, status and metrics
-	Title    string   // what is checked, in a few words
 	Severity Severity // what the check may do: the default in [All], else as configured
 	// Shared is set if the check is of what masters share, or of pmcheck itself: to eject for
 	// that would take all of them out in the same minute.
 	Shared  bool
-	Reasons []Cause // except those that an earlier check declares
+	Reasons []Cause
 	// Settings points to a struct with the defaults; nil if nothing can be set.
 	// Each field has its key in the tag yaml. Other tags may restrict its value:
 	//
@@ -42,32 +41,11 @@ type Check struct {
 // results, so each must be observed once, in order.
 type Observer func(r Result, now time.Time) Finding
 
-// Host describes the host to its probers and scheduled checks.
+// Host describes the host to its scheduled checks.
 type Host struct {
-	Address     string // of the master, host:port
-	Certname    string // in the master's certificate, normally that of the host
-	Environment string // Puppet's
+	Certname    string // in the host's certificate
 	Credentials *puppetclient.Credentials
 	Timeout     time.Duration // of a probe, and of any check that should be as quick
-	// Accepts is that of a Prober of the master.
-	Accepts func(context.Context) (bool, error)
-}
-
-// Prober returns a new prober of one service of the master, or of the master itself
-// if service is empty.
-func (h Host) Prober(service string) *Prober {
-	return &Prober{
-		Client: puppetclient.Client{
-			Address:     h.Address,
-			ServerName:  h.Certname,
-			Credentials: h.Credentials,
-			Timeout:     maxPending,
-		},
-		Wait:        h.Timeout,
-		Environment: h.Environment,
-		Service:     service,
-		Accepts:     h.Accepts,
-	}
 }
 
 // Scheduled is a check that runs repeatedly.
@@ -86,15 +64,6 @@ type List []Check
 // Each call returns new Settings, which the caller may change.
 func All() List {
 	return List{probe(), jruby(), unit(), expiry(), disk(), code(), puppetdb()}
-}
-
-// Names returns the names of All.
-func Names() []string {
-	var names []string
-	for _, c := range All() {
-		names = append(names, c.Name)
-	}
-	return names
 }
 
 // Severity returns what the check of that name may do; Off if it is not in the
@@ -124,7 +93,3 @@ func Settings[T any](l List) *T {
 	}
 	return new(T)
 }
-
-// Optional reports whether the severity of the check can be set. The probe cannot be
-// switched off, because the verdict is based on it.
-func (c Check) Optional() bool { return c.Name != CheckProbe }

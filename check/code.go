@@ -37,7 +37,6 @@ func code() Check {
 	s := &CodeSettings{}
 	return Check{
 		Name:     CheckCode,
-		Title:    "which code is deployed",
 		Severity: Warn,
 		Shared:   true,
 		Settings: s,
@@ -45,10 +44,10 @@ func code() Check {
 			if s.Dir == "" {
 				return nil
 			}
-			var files singleflight.Group
+			var calls singleflight.Group
 			check := func(ctx context.Context) Finding {
 				f := newFinding(CheckCode)
-				list, err := aside(ctx, &files, s.Dir, environments)
+				list, err := aside(ctx, &calls, s.Dir, environments)
 				switch {
 				case err != nil:
 					return f.unknown(err.Error())
@@ -108,20 +107,16 @@ func codeID(dir string) string {
 // deployed returns what identifies the code in a record of r10k or g10k; nil if it is none.
 func deployed(record []byte) (lines []string) {
 	var r struct {
-		Signature  string `json:"signature"`
-		Success    *bool  `json:"deploy_success"`
-		Puppetfile string `json:"puppetfile_checksum"` // of g10k
-		Modules    []struct {
-			Name    string          `json:"name"`
-			Version json.RawMessage `json:"version"`
-			SHA     json.RawMessage `json:"sha"`
-		} `json:"module_deploys"` // of r10k
+		Signature  string            `json:"signature"`
+		Success    *bool             `json:"deploy_success"`
+		Puppetfile string            `json:"puppetfile_checksum"` // of g10k
+		Modules    []json.RawMessage `json:"module_deploys"`      // of r10k
 	}
 	if json.Unmarshal(record, &r) != nil || r.Success == nil {
 		return nil
 	}
 	for _, m := range r.Modules {
-		lines = append(lines, fmt.Sprintf("%q %q %q", m.Name, m.Version, m.SHA))
+		lines = append(lines, string(m))
 	}
 	slices.Sort(lines)
 	return append(lines, fmt.Sprintf("%q %q %t", r.Signature, r.Puppetfile, *r.Success))

@@ -47,7 +47,6 @@ func disk() Check {
 	}
 	return Check{
 		Name:     CheckDisk,
-		Title:    "free space and free inodes",
 		Severity: Eject,
 		Reasons: []Cause{
 			{DiskLow, "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},

@@ -35,7 +35,6 @@ func expiry() Check {
 	s := &ExpirySettings{Warn: ExpiryWarn}
 	return Check{
 		Name:     CheckExpiry,
-		Title:    "certificates and CRLs that expire, or are not in use",
 		Severity: Warn,
 		Shared:   true,
 		Reasons: []Cause{
@@ -137,7 +136,6 @@ type dated struct {
 	renews   bool // by itself
 }
 
-// margin is ExpiryMargin of d.
 func (d dated) margin(warn time.Duration) time.Duration { return ExpiryMargin(warn, d.from, d.at) }
 
 // ExpiryWarn is the default time before an end at which a warning begins.
@@ -163,22 +161,20 @@ const shortLived = 120 * 24 * time.Hour
 func short(from, to time.Time) bool { return !from.IsZero() && to.Sub(from) < shortLived }
 
 // dated lists what expires.
-func (r Result) dated() []dated {
-	var list []dated
+func (r Result) dated() (list []dated) {
+	add := func(what string, from, at time.Time) { list = append(list, dated{what, from, at, short(from, at)}) }
 	if r.TLS != nil {
-		c := r.TLS.Server
-		renews := short(c.NotBefore, c.NotAfter)
-		list = append(list, dated{"the master's certificate " + c.Subject, c.NotBefore, c.NotAfter, renews})
+		add("the master's certificate "+r.TLS.Server.Subject, r.TLS.Server.NotBefore, r.TLS.Server.NotAfter)
 	}
-	if c := r.Own; c != nil {
-		list = append(list, dated{"our certificate " + c.Subject, c.NotBefore, c.NotAfter, short(c.NotBefore, c.NotAfter)})
+	if r.Own != nil {
+		add("our certificate "+r.Own.Subject, r.Own.NotBefore, r.Own.NotAfter)
 	}
 	cas, crls := r.Expiring()
 	for _, c := range cas {
 		list = append(list, dated{"the CA certificate " + c.Subject, c.NotBefore, c.NotAfter, false})
 	}
 	for _, c := range crls {
-		list = append(list, dated{"the CRL of " + c.Issuer, c.Updated, c.Expires, short(c.Updated, c.Expires)})
+		add("the CRL of "+c.Issuer, c.Updated, c.Expires)
 	}
 	return list
 }
@@ -191,15 +187,15 @@ func (r Result) Expiring() (cas []Certificate, crls []CRL) {
 		lasting(r.CRLs, func(c CRL) (string, time.Time) { return c.Issuer, c.Expires })
 }
 
-// lasting returns the last to expire for each name in the list.
 func lasting[T any](list []T, read func(T) (name string, end time.Time)) (kept []T) {
+	places := map[string]int{}
 	for _, one := range list {
 		name, end := read(one)
-		i := slices.IndexFunc(kept, func(k T) bool { n, _ := read(k); return n == name })
+		i, replaced := places[name]
 		switch {
 		case end.IsZero():
-		case i < 0:
-			kept = append(kept, one)
+		case !replaced:
+			places[name], kept = len(kept), append(kept, one)
 		default:
 			if _, other := read(kept[i]); end.After(other) {
 				kept[i] = one

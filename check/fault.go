@@ -27,18 +27,6 @@ type Cause struct {
 	Hint   string // empty where the detail beside it is enough
 }
 
-// Reasons returns every reason but OK, grouped by the check that gives it, in the
-// order of All. NotKnown, which all checks give, is the first.
-func Reasons() []Reason {
-	list := []Reason{NotKnown}
-	for _, c := range All() {
-		for _, cause := range c.Reasons {
-			list = append(list, cause.Reason)
-		}
-	}
-	return list
-}
-
 // Hint returns what an operator can do about the reason. It is empty where the detail
 // beside it is enough.
 func Hint(r Reason) string {

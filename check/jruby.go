@@ -36,7 +36,6 @@ func jruby() Check {
 	}
 	return Check{
 		Name:     CheckJRuby,
-		Title:    "the pool of JRuby instances",
 		Severity: Eject,
 		Reasons: []Cause{
 			{JRubyWarming, "wait: JRubies start one after another; if some never start, look for errors in " +
@@ -148,21 +147,16 @@ func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	case p.held():
 		return finding(StateWarn, Busy, JRubyLocked, stuckAfter,
 			"the pool has been locked (%s) for %s", p.Lock, text.Age(locked))
-	case !c.since.IsZero() && now.Sub(c.since) < c.WarmingMax:
-		return finding(StateWarn, Busy, JRubyWarming, fmt.Sprint(p.Size),
-			"%d of %d JRubies are ready: the others were flushed and start again", p.Ready(), p.Size)
 	case !c.since.IsZero():
 		return finding(StateWarn, Busy, JRubyWarming, fmt.Sprint(p.Size),
-			"only %d of %d JRubies are ready after %s", p.Ready(), p.Size, text.Duration(c.WarmingMax))
+			"%d of %d JRubies are ready, %s after a start or a flush", p.Ready(), p.Size, text.Age(now.Sub(c.since)))
 	case p.Saturated():
 		return finding(StateWarn, Busy, JRubyBusy, "",
 			"%d requests wait for a JRuby, the oldest is %s", len(p.Waiting), oldest(p.Waiting))
-	case c.last != nil && p.Timeouts > c.last.Timeouts:
+	case c.last != nil && (p.Timeouts > c.last.Timeouts || p.LimitHits > c.last.LimitHits):
 		return finding(StateWarn, Busy, JRubyBusy, "",
-			"%d requests gave up waiting for a JRuby", p.Timeouts-c.last.Timeouts)
-	case c.last != nil && p.LimitHits > c.last.LimitHits:
-		return finding(StateWarn, Busy, JRubyBusy, "",
-			"%d requests were turned away at max-queued-requests", p.LimitHits-c.last.LimitHits)
+			"%d requests gave up waiting for a JRuby, %d were turned away at max-queued-requests",
+			max(0, p.Timeouts-c.last.Timeouts), max(0, p.LimitHits-c.last.LimitHits))
 	}
 	return Finding{State: StateOK, Reason: OK}
 }

@@ -33,7 +33,6 @@ func probe() Check {
 	)
 	return Check{
 		Name:     CheckProbe,
-		Title:    "the request that the verdict is based on",
 		Severity: Eject,
 		Reasons: []Cause{
 			{NotProbed, ""},

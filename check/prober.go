@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxPending is how long a request is left pending. Jetty ends a connection after 30 s
-	// without an answer.
-	maxPending = 30 * time.Second
+	// MaxPending is how long a request should be left pending at most. Jetty ends a connection
+	// after 30 s without an answer.
+	MaxPending = 30 * time.Second
 	// AcceptTime is how long a process may take to accept a connection. A full garbage
 	// collection, or one after the other, takes up to a second, however short Wait is.
 	AcceptTime = time.Second

@@ -41,7 +41,6 @@ func puppetdb() Check {
 	s := &PuppetDBSettings{}
 	return Check{
 		Name:     CheckPuppetDB,
-		Title:    "the database behind the master",
 		Severity: Warn,
 		Shared:   true,
 		Reasons: []Cause{

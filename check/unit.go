@@ -40,7 +40,6 @@ func (s UnitSettings) Units() []string {
 func unit() Check {
 	return Check{
 		Name:     CheckUnit,
-		Title:    "the service manager's view",
 		Severity: Eject,
 		Reasons: []Cause{
 			{UnitReloading, "wait; a reload closes the port: next time run pmcheck drain --wait before it"},

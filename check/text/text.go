@@ -57,9 +57,6 @@ func Clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MS
 // Printable makes foreign text safe to show on a terminal: valid UTF-8 on one line,
 // without control characters, of at most limit bytes.
 func Printable(s string, limit int) string {
-	if len(s) <= limit && plain(s) {
-		return s
-	}
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
@@ -84,19 +81,6 @@ func WriteJSON(w io.Writer, v any) error {
 	}
 	_, err = fmt.Fprintf(w, "%s\n", EscapeJSON(data))
 	return err
-}
-
-// plain reports whether Printable would return a text as it is: words of visible ASCII
-// with single spaces between them. Most texts are, and a pool has many.
-func plain(s string) bool {
-	last := byte(' ')
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == ' ' && last == ' ' {
-			return false
-		}
-		last = s[i]
-	}
-	return s == "" || last != ' '
 }
 
 // EscapeJSON escapes each character of a JSON text that [Printable] would drop, because
@@ -133,16 +117,4 @@ func First(list []string, most int) []string {
 		return list
 	}
 	return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", len(list)-most))
-}
-
-// ShellQuote returns s in quotes, as a single word of bash, zsh and fish.
-func ShellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// ShellWord returns s, quoted if a shell would read more in it than a word.
-func ShellWord(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return ShellQuote(s)
 }

@@ -107,18 +107,3 @@ func TestPrintableIsSafeForATerminal(t *testing.T) {
 		})
 	}
 }
-
-func TestShellWordIsOneWord(t *testing.T) {
-	for s, want := range map[string]string{
-		"/etc/pmcheck/pmcheck.yaml": "/etc/pmcheck/pmcheck.yaml",
-		"--wait=40s":                "--wait=40s",
-		"":                          "''",
-		"touch ran":                 "'touch ran'",
-		"a$(id)":                    "'a$(id)'",
-		"it's":                      `'it'\''s'`,
-	} {
-		if got := text.ShellWord(s); got != want {
-			t.Errorf("%q: %s, want %s", s, got, want)
-		}
-	}
-}

@@ -45,7 +45,7 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 // appendChecks appends the severity of each check, then the section of each.
 func appendChecks(list []field, checks check.List) []field {
 	for i, c := range checks {
-		if c.Optional() {
+		if c.Name != check.CheckProbe {
 			list = append(list, field{"checks." + c.Name, reflect.ValueOf(&checks[i].Severity).Elem(), ""})
 		}
 	}

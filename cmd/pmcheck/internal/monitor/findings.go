@@ -6,14 +6,16 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // scheduled returns the scheduled checks of a configuration, by name. Each runs on a schedule of
 // its own, so that no check delays another.
-func scheduled(c config.Config, host check.Host) map[string]*check.Scheduled {
+func scheduled(c config.Config, credentials *puppetclient.Credentials) map[string]*check.Scheduled {
 	list := map[string]*check.Scheduled{}
+	host := check.Host{Certname: c.Probe.Certname, Credentials: credentials, Timeout: c.Probe.Timeout}
 	for _, wanted := range c.Checks {
 		if wanted.Severity == check.Off || wanted.Schedule == nil {
 			continue

@@ -34,14 +34,18 @@ type outcome struct {
 	result  check.Result
 }
 
-// newHost returns the settings that all clients of a configuration share.
-func newHost(c config.Probe, credentials *puppetclient.Credentials) check.Host {
-	return check.Host{
-		Address:     c.Address,
-		Certname:    c.Certname,
+// newProber returns a prober of a service of the master, or of the master itself if service is empty.
+func newProber(c config.Probe, credentials *puppetclient.Credentials, service string) *check.Prober {
+	return &check.Prober{
+		Client: puppetclient.Client{
+			Address:     c.Address,
+			ServerName:  c.Certname,
+			Credentials: credentials,
+			Timeout:     check.MaxPending,
+		},
+		Wait:        c.Timeout,
 		Environment: c.Environment,
-		Credentials: credentials,
-		Timeout:     c.Timeout,
+		Service:     service,
 		Accepts:     func(ctx context.Context) (bool, error) { return tcp.Accepts(ctx, c.Address) },
 	}
 }
@@ -54,10 +58,10 @@ func (m *Monitor) configure(c config.Config) {
 	if next := c.Probe.Credentials(); m.credentials == nil || m.credentials.Files != next.Files {
 		m.credentials = next
 	}
-	old, host := m.services, newHost(c.Probe, m.credentials)
-	m.services = []*subject{m.newSubject(host, Server, "")}
+	old := m.services
+	m.services = []*subject{m.newSubject(Server, "")}
 	for _, name := range c.Services {
-		m.services = append(m.services, m.newSubject(host, name, name))
+		m.services = append(m.services, m.newSubject(name, name))
 	}
 	for _, o := range old {
 		o.Close()
@@ -71,12 +75,12 @@ func (m *Monitor) configure(c config.Config) {
 		s.judge.Fall, s.judge.MaxAge = c.Probe.Fall, c.Probe.MaxAge
 		s.judge.StuckAfter = check.Settings[check.JRubySettings](c.Checks).StuckAfter
 	}
-	m.scheduled = scheduled(c, host)
+	m.scheduled = scheduled(c, m.credentials)
 	m.findings.configure(c.Checks, m.scheduled)
 }
 
-func (m *Monitor) newSubject(host check.Host, name, service string) *subject {
-	s := &subject{name: name, Prober: host.Prober(service)}
+func (m *Monitor) newSubject(name, service string) *subject {
+	s := &subject{name: name, Prober: newProber(m.config.Probe, m.credentials, service)}
 	s.Lost = func() {
 		select {
 		case m.lost <- s:

@@ -16,11 +16,11 @@ const unitTime = 300 * time.Millisecond
 // Once probes the master and runs each check of the configuration once, all of them
 // concurrently. It returns the overall verdict, the result of the probe, and the findings.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
-	host := newHost(c.Probe, c.Probe.Credentials())
-	prober := host.Prober("")
+	credentials := c.Probe.Credentials()
+	prober := newProber(c.Probe, credentials, "")
 	defer prober.Close()
 	found := findings{latest: map[string]check.Finding{}}
-	found.configure(c.Checks, scheduled(c, host))
+	found.configure(c.Checks, scheduled(c, credentials))
 	var (
 		work sync.WaitGroup
 		mu   sync.Mutex // protects found
