@@ -26,9 +26,6 @@ func configCommand() *cli.Command {
 
 func showConfig(c *cli.Context) error {
 	if c.IsSet("check") {
-		if c.String("check") == "" {
-			return usageError("--check needs the name of a file")
-		}
 		_, err := config.Check(config.Options{File: c.String("check")}) // the environment is the host's
 		if err != nil {
 			return &exitError{status: exitUsage, err: err}

@@ -31,23 +31,44 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// askAsBalancer is the program "ask URL [STATE]". It asks as a balancer does, with STATE as
-// the header X-Haproxy-Server-State, and prints the status code and the body.
+// askAsBalancer is the program "ask URL [VIEW]". It asks as a balancer does, with VIEW as the header
+// X-Haproxy-Server-State, and prints the status code and the body. As "ask URL VIEW OUT FILE" it asks every 250 ms
+// until FILE exists, with VIEW while the answer is 200, otherwise with OUT.
 func askAsBalancer() {
-	req, err := http.NewRequest(http.MethodGet, os.Args[1], nil)
-	if err == nil && len(os.Args) > 2 {
-		req.Header.Set("X-Haproxy-Server-State", os.Args[2])
+	args := append(os.Args[1:], "", "", "")
+	view := args[1]
+	for {
+		code, body, err := ask(args[0], view)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		if args[3] == "" {
+			fmt.Printf("%d\n%s", code, body)
+			return
+		}
+		if view = args[2]; code == http.StatusOK {
+			view = args[1]
+		}
+		if _, err := os.Stat(args[3]); err == nil {
+			return
+		}
+		time.Sleep(250 * time.Millisecond)
 	}
-	var resp *http.Response
-	if err == nil {
-		resp, err = (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-	}
+}
+
+func ask(url, view string) (code int, body []byte, err error) {
+	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 0, nil, err
 	}
-	fmt.Println(resp.StatusCode)
-	io.Copy(os.Stdout, resp.Body)
+	req.Header.Set("X-Haproxy-Server-State", view)
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, body, err
 }
 
 // havePeer implements the condition [peer:PROGRAM], which holds if the program is
@@ -67,7 +88,9 @@ func havePeer(condition string) (bool, error) {
 //
 // Commands and programs beside testscript's own:
 //
-//	exec ask URL [STATE]   ask as a balancer does: the status code and the body
+//	exec ask URL [VIEW]    ask as a balancer does: the status code and the body
+//	exec ask URL VIEW OUT FILE
+//	                       ask until FILE exists, with OUT while it is not answered 200
 //	status N pmcheck ...   run pmcheck, and fail if its exit status is not N
 //	golden stdout|stderr FILE
 //	                       compare the output with FILE, after replacing times,

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func waitCommand() *cli.Command {
@@ -43,14 +42,13 @@ func wait(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	settings, _ := loadAnyway(c)
-	f := &status.Follower{Client: status.Client{Socket: settings.Socket}}
+	h := hostOf(c)
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
-	p := show.NewProgress(c.App.ErrWriter)
+	p := h.progress(c)
 	defer p.End()
 	for {
-		st, err := f.Next(ctx)
+		st, err := h.Next(ctx)
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err() // interrupted

@@ -31,7 +31,7 @@ func holdText(h drain.Hold, now time.Time) string {
 // be read. For a directory, the error of the hold says that.
 func Held(h drain.Hold) string {
 	if h.Code == drain.Unreadable && h.Holder != drain.Directory {
-		return Hold(h) + "; mend or remove " + path(h.Path)
+		return Hold(h) + "; mend or remove " + strconv.Quote(h.Path)
 	}
 	return Hold(h)
 }
@@ -88,12 +88,4 @@ func WriteHint(err error) string {
 		return "another pmcheck is changing holds; try again"
 	}
 	return ""
-}
-
-// path returns p, quoted if it has characters that cannot be printed.
-func path(p string) string {
-	if text.Printable(p, len(p)) == p {
-		return p
-	}
-	return strconv.Quote(p)
 }

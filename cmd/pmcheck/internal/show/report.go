@@ -32,13 +32,9 @@ func Report(
 	}
 	if p.TLS != nil {
 		row(w, "tls", p.TLS.Version+", "+p.TLS.Cipher)
-		row(w, "server", certificateText(p.TLS.Server, now))
 	}
-	if p.Own != nil {
-		row(w, "own", certificateText(*p.Own, now))
-	}
-	for _, crl := range p.CRLs {
-		row(w, "crl", "of "+crl.Issuer+", "+expiry(crl.Expires, now))
+	for _, e := range p.Expiries() {
+		row(w, e.Of, fmt.Sprintf("%s, serial %s, %s", e.Name, e.Serial, expiry(e.Until, now)))
 	}
 	for _, c := range checks {
 		checkRows(w, c, now)
@@ -49,8 +45,13 @@ func Report(
 	return w.Flush()
 }
 
-func certificateText(c check.Certificate, now time.Time) string {
-	return fmt.Sprintf("%s, serial %s, issued by %s, %s", c.Subject, c.Serial, c.Issuer, expiry(c.NotAfter, now))
+// expiry describes when something expires, or that it has.
+func expiry(t, now time.Time) string {
+	date := t.UTC().Format(time.RFC3339)
+	if t.Before(now) {
+		return fmt.Sprintf("expired %s (%s ago)", date, text.Age(now.Sub(t)))
+	}
+	return fmt.Sprintf("expires %s (in %s)", date, text.Age(t.Sub(now)))
 }
 
 // Settings writes the settings in effect with their origins, and warnings about them.

@@ -161,15 +161,6 @@ func when(t, now time.Time) string {
 	return fmt.Sprintf("%s ago (%s)", text.Age(now.Sub(t)), text.Clock(t))
 }
 
-// expiry describes when something expires, or that it has.
-func expiry(t, now time.Time) string {
-	date := t.UTC().Format(time.RFC3339)
-	if t.Before(now) {
-		return fmt.Sprintf("expired %s (%s ago)", date, text.Age(now.Sub(t)))
-	}
-	return fmt.Sprintf("expires %s (in %s)", date, text.Age(t.Sub(now)))
-}
-
 // gateText returns the gate on one line; "" if none runs on the host.
 func gateText(g *status.GateStatus, now time.Time) string {
 	switch {
