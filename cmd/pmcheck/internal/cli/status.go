@@ -69,8 +69,12 @@ func showStatus(c *cli.Context) error {
 	case err != nil:
 		return err
 	}
-	if err := st.Only(c.String("service")); err != nil {
-		return noService(err)
+	if name := c.String("service"); name != "" {
+		v, err := st.ServiceOrError(name)
+		if err != nil {
+			return noService(err)
+		}
+		st.Services = []status.ServiceStatus{v}
 	}
 	err = output(c, st, func(w io.Writer) { show.Status(w, st) })
 	return errors.Join(err, statusOnly(statusExit(st)))

@@ -22,7 +22,6 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		Balancers: []Balancer{},
 		Believed:  c.Balancers,
 		Probe:     NewProbeStatus(c.Probe.Address, s.Result),
-		Fleet:     c.Fleet,
 	}
 	if len(c.Balancers) == 0 {
 		for _, any := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
@@ -30,7 +29,6 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		}
 	}
 	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
-	status.Probe.Interval = c.Probe.Interval.Seconds()
 	for i := range s.Services {
 		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
 	}
@@ -89,7 +87,6 @@ func NewProbeStatus(address string, r check.Result) ProbeStatus {
 		Asked:   r.Asked,
 		Took:    r.Took.Seconds(),
 		URL:     r.URL,
-		API:     r.API,
 		HTTP:    r.Status,
 		TLS:     r.TLS,
 		Own:     r.Own,

@@ -1,8 +1,7 @@
 // Package status contains what programs can read from the daemon: the Status, which is the
-// JSON of /status and of "pmcheck status --json", and the client that reads it. The
-// section on the status in the manual describes these structs.
+// JSON of /status and of "pmcheck status --json", and the client that reads it.
 //
-// Fields are only ever added.
+// From the first release on, fields are only ever added.
 package status
 
 import (
@@ -61,8 +60,6 @@ type Status struct {
 	Probe    ProbeStatus  `json:"probe"`
 	Config   ConfigStatus `json:"config"`
 	Warnings []string     `json:"warnings,omitempty"`
-	// Fleet are the masters of the pool, as the configuration names them.
-	Fleet []string `json:"fleet,omitempty"`
 	// Budget says which masters of the pool are out; nil without one.
 	Budget *BudgetStatus `json:"budget,omitempty"`
 	// Gate says whether new connections to the master's port are refused; nil while no
@@ -108,20 +105,18 @@ type HoldStatus struct {
 
 // ProbeStatus is the last probe.
 type ProbeStatus struct {
-	Address  string              `json:"address"`
-	Count    int64               `json:"count"` // probes since the daemon started
-	Asked    time.Time           `json:"asked,omitzero"`
-	Took     float64             `json:"took_seconds"`
-	URL      string              `json:"url,omitempty"`
-	API      check.API           `json:"api,omitempty"`
-	HTTP     int                 `json:"http_status,omitempty"`
-	TLS      *check.TLS          `json:"tls,omitempty"`
-	Own      *check.Certificate  `json:"own_certificate,omitempty"`
-	CAs      []check.Certificate `json:"cas,omitempty"`  // without those that others replace
-	CRLs     []check.CRL         `json:"crls,omitempty"` // without those that others replace
-	Fault    string              `json:"fault,omitempty"`
-	Reason   check.Reason        `json:"reason,omitempty"`
-	Interval float64             `json:"interval_seconds"`
+	Address string              `json:"address"`
+	Count   int64               `json:"count"` // probes since the daemon started
+	Asked   time.Time           `json:"asked,omitzero"`
+	Took    float64             `json:"took_seconds"`
+	URL     string              `json:"url,omitempty"`
+	HTTP    int                 `json:"http_status,omitempty"`
+	TLS     *check.TLS          `json:"tls,omitempty"`
+	Own     *check.Certificate  `json:"own_certificate,omitempty"`
+	CAs     []check.Certificate `json:"cas,omitempty"`  // without those that others replace
+	CRLs    []check.CRL         `json:"crls,omitempty"` // without those that others replace
+	Fault   string              `json:"fault,omitempty"`
+	Reason  check.Reason        `json:"reason,omitempty"`
 	// Connections are the daemon's ends of its connections to the master.
 	Connections []netip.AddrPort `json:"own_connections"`
 }
@@ -202,17 +197,6 @@ func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
 		names = append(names, v.Name)
 	}
 	return v, fmt.Errorf("%w %q, only %s", ErrNoService, name, strings.Join(names, ", "))
-}
-
-// Only leaves one service in the status, or all of them if the name is empty. The error is
-// that of ServiceOrError.
-func (s *Status) Only(name string) error {
-	if name == "" {
-		return nil
-	}
-	v, err := s.ServiceOrError(name)
-	s.Services = []ServiceStatus{v}
-	return err
 }
 
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the
