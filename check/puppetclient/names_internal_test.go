@@ -25,27 +25,6 @@ func written(t *testing.T, tag int, name string) []byte {
 	return der
 }
 
-func TestNamesAreComparedByWhatTheySay(t *testing.T) {
-	ca := pkix.Name{CommonName: "Puppet CA", Organization: []string{"example"}}
-	for _, tt := range []struct {
-		name, organization string
-		want               bool
-	}{
-		{"Puppet CA", "example", true},
-		{"puppet  ca", "Example", true},
-		{"Puppet CA 2", "example", false},
-		{"example", "Puppet CA", false},
-	} {
-		other := pkix.Name{CommonName: tt.name, Organization: []string{tt.organization}}
-		if got := sameName(ca, other); got != tt.want {
-			t.Errorf("%s: %v, want %v", other, got, tt.want)
-		}
-	}
-	if sameName(ca, pkix.Name{CommonName: "Puppet CA"}) {
-		t.Error("a part of a name is the same name")
-	}
-}
-
 // An intermediate CA of Vault, imported into Puppet Server, which signs with BouncyCastle.
 func TestAnImportedCAIsFoundWhateverTypeItsNameHas(t *testing.T) {
 	now := time.Now()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,18 +80,11 @@ func (m *material) linked(c *x509.Certificate) *x509.Certificate {
 		switch {
 		case bytes.Equal(ca.RawSubject, c.RawIssuer):
 			return c
-		case sameName(ca.Subject, c.Issuer):
+		case ca.Subject.String() == c.Issuer.String():
 			copied.RawIssuer = ca.RawSubject
 		}
 	}
 	return &copied
-}
-
-// sameName compares what two names say: without regard to the type of their strings, to case,
-// and to how much space is between words.
-func sameName(a, b pkix.Name) bool {
-	words := func(n pkix.Name) string { return strings.Join(strings.Fields(n.String()), " ") }
-	return strings.EqualFold(words(a), words(b))
 }
 
 func serverError(leaf *x509.Certificate, err error, now time.Time) error {
@@ -162,7 +154,7 @@ func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, no
 // newestCRL returns the latest CRL that the issuer signed, or nil.
 func (m *material) newestCRL(issuer *x509.Certificate) (newest *x509.RevocationList) {
 	for _, crl := range m.crls {
-		signed := sameName(crl.Issuer, issuer.Subject) && crl.CheckSignatureFrom(issuer) == nil
+		signed := crl.Issuer.String() == issuer.Subject.String() && crl.CheckSignatureFrom(issuer) == nil
 		if signed && (newest == nil || crl.ThisUpdate.After(newest.ThisUpdate)) {
 			newest = crl
 		}
