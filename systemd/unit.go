@@ -22,39 +22,29 @@ type UnitState struct {
 // Signals take effect immediately. The state is also read at intervals, to find units
 // that were installed meanwhile, and to notice a bus that has gone away.
 const (
-	rereadEvery  = 5 * time.Second
-	callTimeout  = 5 * time.Second
-	firstBackOff = 100 * time.Millisecond
-	lastBackOff  = 30 * time.Second
-	maxPending   = 256 // signals; all units of the host send them
+	rereadEvery = 5 * time.Second
+	callTimeout = 5 * time.Second
+	retryEvery  = time.Second
+	maxPending  = 256 // signals; all units of the host send them
 )
 
 // WatchUnit watches the first of names that runs, or, if none does, the first that is loaded,
 // until ctx ends; every 5 s, and when one of them changes, it checks which one that is. It
 // calls changed, from one goroutine, with the unit's state,
-// or with the zero value if that cannot be known, and then with each change. Without a
-// system bus it retries with a backoff of at most 30 s.
-//
-// systemd sends the state that is current when it sends the signal, so a state that
-// lasts less than a few milliseconds may be skipped.
+// or with the zero value if that cannot be known, and then with each change. A state that
+// lasts less than a few milliseconds may be skipped. Without a system bus it retries every second.
 func WatchUnit(ctx context.Context, names []string, changed func(UnitState)) {
 	w := &unitWatch{names: names, changed: changed}
-	backOff := firstBackOff
 	for ctx.Err() == nil {
-		began := time.Now()
 		_ = w.follow(ctx) // not logged: what is reported next shows it, and it is tried again
 		if ctx.Err() != nil {
 			return // the caller has stopped, which says nothing about the unit
 		}
 		w.report(UnitState{})
-		if time.Since(began) > lastBackOff {
-			backOff = firstBackOff
-		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(backOff):
+		case <-time.After(retryEvery):
 		}
-		backOff = min(2*backOff, lastBackOff)
 	}
 }
 
@@ -89,8 +79,9 @@ func (w *unitWatch) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case u := <-updates:
-			w.update(ctx, bus, u)
-			continue
+			if !slices.Contains(w.names, u.UnitName) {
+				continue
+			}
 		case <-lost: // more signals than were read in time: ask for the state
 		case <-reread.C:
 		}
@@ -122,31 +113,13 @@ func choose(units []dbus.UnitStatus) (first UnitState) {
 		s := UnitState{Unit: u.Name, Active: u.ActiveState}
 		switch {
 		case u.LoadState != "loaded":
-		case !down(s.Active):
+		case s.Active != "failed" && s.Active != "inactive":
 			return s
 		case first.Unit == "":
 			first = s
 		}
 	}
 	return first
-}
-
-func down(active string) bool { return active == "failed" || active == "inactive" }
-
-// update applies a signal, which contains the new values.
-func (w *unitWatch) update(ctx context.Context, bus *dbus.Conn, u *dbus.PropertiesUpdate) {
-	if !slices.Contains(w.names, u.UnitName) {
-		return
-	}
-	next := w.last
-	if active, ok := u.Changed["ActiveState"].Value().(string); ok {
-		next.Active = active
-	}
-	if u.UnitName != w.last.Unit || down(next.Active) {
-		_ = w.read(ctx, bus) // another unit may run; in any case all are read again soon
-		return
-	}
-	w.report(w.explain(ctx, bus, next))
 }
 
 // explain adds how the main process ended, if systemd starts it again or has given up.

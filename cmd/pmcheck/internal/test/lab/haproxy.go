@@ -176,7 +176,7 @@ func (h *HAProxy) Stats() ([]ServerStat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseStats(strings.NewReader(answer))
+	return parseStats(strings.NewReader(answer))
 }
 
 // Stat returns one server, which must exist.

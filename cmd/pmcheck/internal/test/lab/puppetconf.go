@@ -55,7 +55,6 @@ func (s *PuppetServer) puppetConf() string {
 		"keylength":  "2048",
 		"serverport": Port(s.tb, s.opts.Address),
 	}
-	maps.Copy(settings, s.opts.Settings)
 	var b strings.Builder
 	b.WriteString("[main]\n")
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -89,10 +88,9 @@ func (s *PuppetServer) jrubyConf() string {
     server-run-dir: %q
     server-log-dir: %q
     max-active-instances: %d
-    max-requests-per-instance: %d
 }
 `, s.path("var/jruby-gems"), s.path("puppet"), s.path("code"), s.path("var"), s.path("run"), s.path("log"),
-		s.opts.MaxActiveInstances, s.opts.MaxRequests)
+		s.opts.MaxActiveInstances)
 }
 
 // addAccessRules puts the caller's rules in front of the first packaged one.

@@ -21,13 +21,11 @@ import (
 // PuppetServerOptions configures a Puppet Server. The zero value is a compile server with
 // its own CA on 127.0.0.1.
 type PuppetServerOptions struct {
-	Certname           string            // default "master.lab.example"
-	Address            string            // host:port to listen on; default a port of 127.0.0.1
-	MaxActiveInstances int               // JRubies; default 1
-	MaxRequests        int               // after which a JRuby is replaced; 0: never
-	HeapMB             int               // default 512
-	Settings           map[string]string // further settings for [main] of puppet.conf
-	AccessRules        string            // authorization rules in HOCON, in front of the shipped ones
+	Certname           string // default "master.lab.example"
+	Address            string // host:port to listen on; default a port of 127.0.0.1
+	MaxActiveInstances int    // JRubies; default 1
+	HeapMB             int    // default 512
+	AccessRules        string // authorization rules in HOCON, in front of the shipped ones
 
 	// JavaArgs tune the JVM. The default, {"-XX:TieredStopAtLevel=1",
 	// "-XX:+UseSerialGC"}, starts in half the CPU time. A benchmark of the

@@ -8,27 +8,22 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // ServerStat is HAProxy's view of one server of one backend, in HAProxy's own
 // words.
 type ServerStat struct {
 	Backend, Server string
-	Status          string        // "UP", "DOWN", "NOLB", "MAINT", "DRAIN", "UP 1/3" on the way down, ...
-	LastChange      time.Duration // since the status last changed, in whole seconds
-	CheckStatus     string        // "L7OK", "L7STS", "L4CON", "L7TOUT", ...; "* L7OK" during a check
-	CheckCode       string        // HTTP status of the last check, or empty
-	CheckDesc       string        // CheckStatus in words
-	LastCheck       string        // what the last check returned, if it is text
+	Status          string // "UP", "DOWN", "NOLB", "MAINT", "DRAIN", "UP 1/3" on the way down, ...
+	CheckStatus     string // "L7OK", "L7STS", "L4CON", "L7TOUT", ...; "* L7OK" during a check
+	CheckCode       string // HTTP status of the last check, or empty
 	Weight          int
-	Sessions        int // established now
 	SessionsTotal   int // ever
 }
 
-// ParseStats reads the answer to "show stat". Frontends and backend totals are left out.
+// parseStats reads the answer to "show stat". Frontends and backend totals are left out.
 // Columns are found by name, since their order changes between versions of HAProxy.
-func ParseStats(r io.Reader) ([]ServerStat, error) {
+func parseStats(r io.Reader) ([]ServerStat, error) {
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord = -1
 	header, err := rows.Read()
@@ -66,13 +61,9 @@ func serverStat(record map[string]string) ServerStat {
 		Backend:       record["pxname"],
 		Server:        record["svname"],
 		Status:        record["status"],
-		LastChange:    time.Duration(number("lastchg")) * time.Second,
 		CheckStatus:   record["check_status"],
 		CheckCode:     record["check_code"],
-		CheckDesc:     record["check_desc"],
-		LastCheck:     record["last_chk"],
 		Weight:        number("weight"),
-		Sessions:      number("scur"),
 		SessionsTotal: number("stot"),
 	}
 }
