@@ -42,11 +42,8 @@ func report(t *testing.T, clients []*balancer, r resources, what string, long bo
 		len(took), answers[http.StatusOK], answers[http.StatusServiceUnavailable], answers[http.StatusNotFound])
 	fmt.Fprintf(b, "| latency from when a question was due | %s |\n", latency)
 	for _, s := range r.all() {
-		s := s.settled()
-		slope, level := s.fit()
-		t.Logf("measured: %s: %.1f%s, slope %+.2f%s per hour", s.name, level, s.unit, slope*3600, s.unit)
-		fmt.Fprintf(b, "| %s | %.1f%s, slope %+.2f%s per hour |\n", s.name, level, s.unit, slope*3600, s.unit)
-		if !s.flat() {
+		fmt.Fprintf(b, "| %s | %.1f%s, %+.2f%[3]s in the last third |\n", s.name, s.level(), s.unit, s.grown())
+		if s.grown() > s.allowed() {
 			t.Errorf("%s grew by %.2f%s, want %.2f at most", s.name, s.grown(), s.unit, s.allowed())
 		}
 	}
