@@ -151,3 +151,42 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatWouldKeepAReadyMaster: the order of balancers is no obstacle before one leaves, and with a budget only a
+// spare server matters.
+func TestWhatWouldKeepAReadyMaster(t *testing.T) {
+	now := time.Now()
+	lb := func(node string, total, others int) Balancer {
+		return Balancer{
+			Node:         node,
+			Name:         "puppet/m1",
+			Service:      "server",
+			DrainCode:    404,
+			View:         &View{State: "UP", Weight: 100, WeightTotal: total},
+			OthersWeight: others,
+			OthersSeen:   now.Add(-time.Minute),
+			UnitWeight:   100,
+			fitted:       true,
+		}
+	}
+	hides := lb("lb3", 100, 100)
+	hides.DrainCode = 200
+	const missing = "balancer lb2 has been missing a server for 1m"
+	for _, tt := range []struct {
+		name          string
+		balancers     []Balancer
+		without, with string // a budget
+	}{
+		{"two that can do without", []Balancer{lb("lb1", 200, 100), lb("lb2", 200, 100), hides}, "", ""},
+		{"one misses a server", []Balancer{lb("lb1", 300, 200), lb("lb2", 200, 200)}, missing, ""},
+		{"one has no other", []Balancer{lb("lb1", 100, 0)}, "balancer lb1 has no other server for puppet/m1",
+			"balancer lb1 has no other server for puppet/m1"},
+	} {
+		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
+			r := NewRule(fakeHolds{drain.Ready, drain.Firm}, "server", "1", now)
+			if got := Summary(r.Keeps("server", tt.balancers, budget)); got != want {
+				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
+			}
+		}
+	}
+}

@@ -109,11 +109,15 @@ type departure struct {
 // If ctx ends before every balancer is told, a hold that is leaving is lifted, and the error is that of ctx.
 func Out(ctx context.Context, w World, r Request) (Result, error) {
 	d := &departure{World: w, Request: r}
-	d.patience = patience{limit: r.Wait, began: time.Now(), slots: map[string]bool{}}
+	now := time.Now()
+	d.patience = patience{limit: r.Wait, began: now, progress: now, slots: map[string]bool{}}
 	if r.Stop != nil {
 		d.patience.stop = &r.Stop.Limits
 	}
 	err := d.out(ctx)
+	if errors.Is(err, errGone) {
+		err = &Error{Kind: Refused, Text: err.Error()}
+	}
 	return d.Result, err
 }
 
@@ -360,14 +364,6 @@ func (d *departure) change(leaving drain.Leaving) (err error) {
 			h.Until = holdsUntil(time.Now(), leaving, d.Stop.Limits)
 		}
 	})
-	return gone(err)
-}
-
-// gone returns the error of a departure whose hold was lifted.
-func gone(err error) error {
-	if errors.Is(err, errGone) {
-		return &Error{Kind: Refused, Text: err.Error()}
-	}
 	return err
 }
 
@@ -511,7 +507,7 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 		}
 		list, err := look(ctx)
 		if d.Set.Mode != "" && !slices.Contains(d.Holds.Read().At(time.Now()).Holds(), d.Set) {
-			return nil, gone(errGone)
+			return nil, errGone
 		}
 		return list, err
 	})

@@ -1,7 +1,6 @@
 package leave
 
 import (
-	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
@@ -39,7 +38,7 @@ type patience struct {
 	told      time.Time // when every balancer was told, or the stop went on regardless
 	hostStops time.Time // since when the host has been seen to shut down; zero if it does not
 
-	progress      time.Time       // zero: none yet
+	progress      time.Time       // when a server came back or a slot changed hands last, or the way out began
 	missing, back int             // servers that balancers miss now, and how many have come back
 	slots         map[string]bool // masters that have been seen with a slot
 }
@@ -54,7 +53,7 @@ func (p *patience) end(of phase) time.Time {
 		return p.began.Add(youngFor + daemonPause)
 	}
 	g := p.stop
-	turn, idle := later(p.began, p.progress).Add(g.Turn), p.told.Add(g.Wait)
+	turn, idle := p.progress.Add(g.Turn), p.told.Add(g.Wait)
 	turn = earlier(turn, p.began.Add(LongestTurn))
 	insist := turn.Add(min(g.Turn, overtime))
 	if !p.hostStops.IsZero() {
@@ -71,9 +70,12 @@ func (p *patience) end(of phase) time.Time {
 	return turn
 }
 
-func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
-
-func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
 
 // note looks for servers that have come back to the balancer that misses most. As many count as it has others.
 func (p *patience) note(s status.Status, now time.Time) {

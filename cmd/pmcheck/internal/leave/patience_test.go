@@ -32,6 +32,9 @@ func TestPhasesEnd(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.p.began = began
+			if tt.p.progress.IsZero() {
+				tt.p.progress = began
+			}
 			if tt.p.told.IsZero() {
 				tt.p.told = began
 			}

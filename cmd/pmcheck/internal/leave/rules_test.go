@@ -328,14 +328,6 @@ func TestTheServiceServerMayLeaveTheHostOfTheOnlyCA(t *testing.T) {
 	}
 }
 
-func TestStandingFollowsTheMode(t *testing.T) {
-	sending := func(b *status.Balancer) { b.View = &status.View{State: "UP", Weight: 1, WeightTotal: 2} }
-	s := st(drain.Drain, asking(sending))
-	assertObstacles(t, leave.Standing(s, s.Services[0], nil), []string{"sending: lb1 still sends (UP, 0 sessions)"})
-	s = st(drain.Ready, asking(sending), func(s *status.Status) { s.Services[0].Answer.Code = 200 })
-	assertObstacles(t, leave.Standing(s, s.Services[0], nil), []string{})
-}
-
 // assertObstacles compares kinds and texts.
 func assertObstacles(t *testing.T, obstacles []balancer.Obstacle, want []string) {
 	t.Helper()
