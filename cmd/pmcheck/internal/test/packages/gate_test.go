@@ -26,7 +26,7 @@ func TestGateUnit(t *testing.T) {
 		t.Errorf("after the installation it is %s", state)
 	}
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck-gate.service")
-	out, err := s.Host.Run("systemd-analyze", "security", "--no-pager", "--threshold=20", "pmcheck-gate.service")
+	out, err := s.Host.Run("systemd-analyze", "security", "--no-pager", "--threshold=13", "pmcheck-gate.service")
 	t.Log(out[strings.LastIndexByte(strings.TrimSpace(out), '\n')+1:])
 	if err != nil {
 		t.Error("it is exposed more than 2.0")

@@ -39,7 +39,7 @@ func TestDaemonCannotReadTheCA(t *testing.T) {
 			t.Errorf("the daemon can read %s: %s", path, out)
 		}
 	}
-	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=15", "pmcheck.service")
+	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=13", "pmcheck.service")
 }
 
 // TestGroupUnitWorksInItsSandbox: pmcheck-puppet-group.service can add the daemon's user to
@@ -56,5 +56,5 @@ func TestGroupUnitWorksInItsSandbox(t *testing.T) {
 	s.assertPrints("644 root root\n640 root shadow", "stat", "-c", "%a %U %G", "/etc/group", "/etc/gshadow")
 	s.waitForOutput(20*time.Second, "another", "sh", "-c",
 		`[ "$(systemctl show -P MainPID pmcheck.service)" = `+pid+` ] || echo another`)
-	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=20", "pmcheck-puppet-group.service") // 1.4
+	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=13", "pmcheck-puppet-group.service")
 }

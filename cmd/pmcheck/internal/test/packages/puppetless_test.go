@@ -40,5 +40,5 @@ func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
 	s.assertPrints("in it", "sh", "-c", `grep -qw "$(getent group puppet | cut -d: -f3)" <<END && echo in it
 $(grep ^Groups: /proc/$(systemctl show -P MainPID pmcheck.service)/status)
 END`)
-	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=15", "pmcheck.service") // 1.5
+	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=13", "pmcheck.service")
 }
