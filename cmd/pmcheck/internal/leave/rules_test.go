@@ -247,9 +247,9 @@ func TestReturningNamesEachObstacle(t *testing.T) {
 			[]string{"answer: /server is warming: jruby-warming"}},
 		{"held by others", st(drain.Drain, func(s *status.Status) {
 			for _, holder := range []string{"backup", "upgrade"} {
-				s.Holds = append(s.Holds, status.HoldStatus{Hold: drain.Hold{Holder: holder, Mode: drain.Drain}})
+				s.Holds = append(s.Holds, drain.Hold{Holder: holder, Mode: drain.Drain})
 			}
-			s.Holds = append(s.Holds, status.HoldStatus{Hold: drain.Hold{Holder: "ca-only", Service: "ca", Mode: drain.Drain}})
+			s.Holds = append(s.Holds, drain.Hold{Holder: "ca-only", Service: "ca", Mode: drain.Drain})
 		}), []string{"answer: /server is held in drain by backup, upgrade"}},
 		{"balancer still has it down", st(drain.Ready, ready, asking(func(*status.Balancer) {})),
 			[]string{"not-sending: lb1 does not send yet (DOWN, 0 sessions)"}},

@@ -24,7 +24,7 @@ func TestSlot(t *testing.T) {
 	by := func(holder, service string, mode drain.Mode) func(*status.Status) {
 		return func(s *status.Status) {
 			h := drain.Hold{Holder: holder, Service: service, Mode: mode, Reason: "kernel"}
-			s.Holds = append(s.Holds, status.HoldStatus{Hold: h, Who: "alice"})
+			s.Holds = append(s.Holds, h)
 		}
 	}
 	view := func(state string) func(*status.Status) {
@@ -35,7 +35,7 @@ func TestSlot(t *testing.T) {
 	}
 	lost := func(s *status.Status) {
 		h := drain.Hold{Holder: drain.Directory, Mode: drain.Maint, Code: drain.Unreadable, Path: "/var/lib/pmcheck/holds"}
-		s.Holds = append(s.Holds, status.HoldStatus{Hold: h})
+		s.Holds = append(s.Holds, h)
 	}
 	out := serving(drain.Drain, 503, time.Second, "drain")
 	tests := []struct {

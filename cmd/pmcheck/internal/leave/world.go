@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
@@ -39,12 +40,13 @@ type World struct {
 
 // NewWorld returns the world of this host. Say, Note and Held are the caller's to set.
 func NewWorld(c config.Config) World {
+	hostname, _ := os.Hostname() // without it, the fleet has to name this master by its certname or an address
 	st := &status.Follower{Client: status.Client{Socket: c.Socket}}
 	w := World{
 		Next:        st.Next,
 		Connections: tcp.Connections,
 		Holds:       c.Store(),
-		Fleet:       NewFleet(c.Fleet, append([]string{c.Probe.Certname}, status.OwnNames()...)),
+		Fleet:       NewFleet(c.Fleet, []string{c.Probe.Certname, hostname}),
 	}
 	if c.Budget.Database != "" {
 		w.Claim = budget.New(c).Claim

@@ -53,9 +53,9 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 				CAs:  []check.Certificate{certificate},
 			},
 			Silent: []status.Balancer{{Node: "lb2", Service: "server"}},
-			Holds: []status.HoldStatus{
-				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
-				{Hold: drain.Hold{Holder: "upgrade", Since: now, Until: now}},
+			Holds: []drain.Hold{
+				{Holder: "upgrade", Since: now, Until: now},
+				{Holder: "upgrade", Since: now, Until: now},
 			},
 			Budget: &status.BudgetStatus{Pool: "puppet", Since: now},
 			Gate:   &status.GateStatus{Since: now, Looked: now},

@@ -140,7 +140,7 @@ func (s scrape) pool(p *check.Pool) {
 	}
 }
 
-func (s scrape) hold(h status.HoldStatus) {
+func (s scrape) hold(h drain.Hold) {
 	by := labels{"holder", h.Holder, "service", h.Service}
 	key := strings.Join(by, "\x00")
 	if s.sent[key] {

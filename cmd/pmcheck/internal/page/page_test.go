@@ -116,9 +116,9 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 		}, "headline", "In service, but no balancer asks Whether agents reach it is not known: see the warnings. " +
 			"Drain it before a restart. Warning: 9 connections refused since 2026-11-20 12:00:00 from 192.0.2.5, which is"},
 		{"holds", drain.Drain, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
-			s.Holds = []status.HoldStatus{
-				{Hold: drain.Hold{Holder: "op", Mode: drain.Drain, Reason: "CHG-1", Until: now.Add(52 * time.Minute)}},
-				{Hold: drain.Hold{Holder: "guard", Service: "ca", Mode: drain.Maint, Leaving: drain.LeavingInTurn}},
+			s.Holds = []drain.Hold{
+				{Holder: "op", Mode: drain.Drain, Reason: "CHG-1", Until: now.Add(52 * time.Minute)},
+				{Holder: "guard", Service: "ca", Mode: drain.Maint, Leaving: drain.LeavingInTurn},
 			}
 		}, "holds", "drain by op : CHG-1 ends in 52m (" + text.Clock(now.Add(52*time.Minute)) + ") " +
 			"maint, leaving by guard on ca no end"},

@@ -134,7 +134,7 @@ func codeText(m status.Member, masters map[string]int) string {
 	return cmp.Or(id, "-")
 }
 
-func holdersText(holds []status.HoldStatus) string {
+func holdersText(holds []drain.Hold) string {
 	var names []string
 	for _, h := range holds {
 		name := h.Holder

@@ -29,7 +29,7 @@ func member(host string, mode drain.Mode, views ...string) status.Member {
 	}}}
 	if mode != drain.Ready {
 		s.Services[0].Answer.Code = 503
-		s.Holds = []status.HoldStatus{{Hold: drain.Hold{Holder: "operator", Mode: mode}}}
+		s.Holds = []drain.Hold{{Holder: "operator", Mode: mode}}
 	}
 	for _, view := range views {
 		b := status.Balancer{Service: "server", Checks: 5, Interval: 2}
@@ -51,7 +51,7 @@ func TestFleetIsATable(t *testing.T) {
 	ready, drained := drain.Ready, drain.Drain
 	announced := member("m8", ready, "UP")
 	guards := drain.Hold{Holder: "guard", Mode: drain.Drain, Leaving: drain.LeavingInTurn}
-	announced.Status.Holds = []status.HoldStatus{{Hold: guards}}
+	announced.Status.Holds = []drain.Hold{guards}
 	dead := member("m9", ready)
 	dead.Status.Services[0].Answer.Code = 503
 	dead.Status.Services[0].Verdict = check.Verdict{Health: check.Unhealthy, Reason: puppetclient.Refused}

@@ -53,7 +53,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	row(w, "mode", string(s.Mode))
 	for _, h := range st.Holds {
 		if h.Covers(s.Name) {
-			row(w, "  hold", holdText(h.Hold, st.Time))
+			row(w, "  hold", holdText(h, st.Time))
 		}
 	}
 	v := s.Verdict

@@ -11,6 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // New returns what a state of the monitor and the settings say at now.
@@ -18,7 +19,7 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 	status := Status{
 		Certname:  c.Probe.Certname,
 		Time:      now,
-		Holds:     []HoldStatus{},
+		Holds:     append([]drain.Hold{}, s.Holds.At(now).Holds()...),
 		Balancers: []Balancer{},
 		Believed:  c.Balancers,
 		Probe:     NewProbeStatus(c.Probe.Address, s.Result),
@@ -33,9 +34,6 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
 	}
 	status.Services[0].Checks = NewCheckStatuses(s.Findings) // they concern the master itself
-	for _, h := range s.Holds.At(now).Holds() {
-		status.Holds = append(status.Holds, HoldStatus{Hold: h, Who: h.Who()})
-	}
 	if w := s.Warning(); w != "" {
 		status.Warnings = append(status.Warnings, w)
 	}

@@ -6,14 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 const (
@@ -95,17 +93,4 @@ func sameHost(a, b string) bool {
 	shortA, domainA, _ := strings.Cut(a, ".")
 	shortB, domainB, _ := strings.Cut(b, ".")
 	return strings.EqualFold(a, b) || strings.EqualFold(shortA, shortB) && (domainA == "" || domainB == "")
-}
-
-// OwnNames returns what the setting fleet may call this host, besides its certname.
-func OwnNames() (names []string) {
-	if name, err := os.Hostname(); err == nil {
-		names = append(names, name)
-	}
-	for _, a := range tcp.OwnAddresses() { // without them, the fleet has to name the host
-		if !a.IsLoopback() {
-			names = append(names, a.String())
-		}
-	}
-	return names
 }

@@ -44,7 +44,7 @@ type Status struct {
 	Started  time.Time       `json:"started"`  // when the daemon started
 	Revision uint64          `json:"revision"` // grows with each change; see Client.Next
 	Services []ServiceStatus `json:"services"` // the first is the master itself
-	Holds    []HoldStatus    `json:"holds"`
+	Holds    []drain.Hold    `json:"holds"`    // in effect
 	// Balancers are the clients that ask, each with its view of this master.
 	Balancers []Balancer `json:"balancers"`
 	// BalancerAsked is when a balancer asked last, be it one that no longer asks; zero if
@@ -95,12 +95,6 @@ type ServiceStatus struct {
 type CheckStatus struct {
 	check.Finding
 	Hint string `json:"hint,omitempty"` // what to do if the state is not ok
-}
-
-// HoldStatus is one hold in effect.
-type HoldStatus struct {
-	drain.Hold
-	Who string `json:"who"` // the person behind it, as far as it is known
 }
 
 // ProbeStatus is the last probe.

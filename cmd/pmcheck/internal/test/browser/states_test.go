@@ -39,13 +39,13 @@ func scenes(now time.Time) []scene {
 	drained := newScene("drained", now, check.Healthy, check.OK, idle)
 	s := &drained.status
 	s.Services[0].Mode, s.Services[0].Answer = drain.Maint, lab.Answer{Code: 503, Body: "maint"}
-	s.Holds = []lab.HoldStatus{
-		{Who: "ada", Hold: drain.Hold{Holder: "upgrade", Mode: drain.Maint, Since: now.Add(-33 * time.Minute),
-			Reason: "puppetserver 8.7: waiting for the new CA bundle to be everywhere"}},
-		{Who: "ada", Hold: drain.Hold{Holder: "operator", Mode: drain.Drain, Since: now.Add(-8 * time.Minute),
-			Reason: "kernel upgrade, CHG-4711", Until: now.Add(52 * time.Minute)}},
-		{Who: "backup", Hold: drain.Hold{Holder: "backup", Service: "ca", Mode: drain.Drain, Reason: "nightly",
-			Since: now.Add(-2 * time.Minute), UntilReboot: true}},
+	s.Holds = []drain.Hold{
+		{Holder: "upgrade", Mode: drain.Maint, By: "ada", Since: now.Add(-33 * time.Minute),
+			Reason: "puppetserver 8.7: waiting for the new CA bundle to be everywhere"},
+		{Holder: "operator", Mode: drain.Drain, By: "ada", Since: now.Add(-8 * time.Minute),
+			Reason: "kernel upgrade, CHG-4711", Until: now.Add(52 * time.Minute)},
+		{Holder: "backup", Service: "ca", Mode: drain.Drain, Reason: "nightly", Since: now.Add(-2 * time.Minute),
+			UntilReboot: true},
 	}
 	s.Services[0].Obstacles = []lab.Obstacle{
 		{Text: "lb2 still sends (UP 2/3, 11 sessions)"},
@@ -86,6 +86,7 @@ func newScene(name string, now time.Time, h check.Health, r check.Reason, pool c
 	return scene{name: name, samples: samples(), status: lab.Status{
 		Version:  "1.4.0",
 		Certname: "puppet1.example.com",
+		Believed: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")},
 		Time:     now,
 		Started:  now.Add(-50 * time.Hour),
 		Config:   lab.ConfigStatus{File: "/etc/pmcheck/pmcheck.yaml", Loaded: now.Add(-50 * time.Hour)},
@@ -160,7 +161,7 @@ func hostile(now time.Time) scene {
 	const script = `<script>document.title = "pwned"</script><img src=x onerror="document.title='pwned'">`
 	long := strings.Repeat("W", 128)
 	s.name, s.status.Certname = "hostile", `"><svg onload=alert(1)>.example.com`
-	s.status.Holds[0].Reason, s.status.Holds[0].Who = script, long
+	s.status.Holds[0].Reason, s.status.Holds[0].By = script, long
 	s.status.Holds[1].Holder, s.status.Holds[1].Error = "';reboot;'"+long, script
 	s.status.Balancers[0].Node, s.status.Balancers[0].Name = long, `</td></table><iframe/src="//192.0.2.1">`
 	s.status.Balancers[1].Node = `<script/src="//192.0.2.1/x.js"></script>`

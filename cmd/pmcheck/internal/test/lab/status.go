@@ -22,7 +22,6 @@ type (
 	BudgetStatus  = status.BudgetStatus
 	Client        = status.Client
 	ConfigStatus  = status.ConfigStatus
-	HoldStatus    = status.HoldStatus
 	Obstacle      = balancer.Obstacle
 	Refusal       = status.Refusal
 	View          = status.View
