@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -45,17 +44,13 @@ const statusTime = 5 * time.Second
 
 // showStatus shows the status of this host, or of the only one that is named.
 func showStatus(c *cli.Context) error {
-	var client status.Client
-	var settings config.Config
+	settings, _ := loadAnyway(c)
+	client := status.Client{Socket: settings.Socket}
 	if hosts := c.StringSlice("host"); len(hosts) > 0 {
-		clients, err := remotes(hosts)
-		if err != nil {
-			return err
+		var err error
+		if client, err = status.Remote(hosts[0]); err != nil {
+			return usageError("%w", err)
 		}
-		client = clients[0]
-	} else {
-		settings, _ = loadAnyway(c)
-		client.Socket = settings.Socket
 	}
 	ctx, cancel := context.WithTimeout(c.Context, statusTime)
 	defer cancel()
@@ -103,26 +98,9 @@ func showFleet(c *cli.Context, hosts []string) error {
 				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}
 		}
 	}
-	clients, err := remotes(hosts)
-	if err != nil {
-		return err
-	}
-	members := status.AskAll(c.Context, hosts, clients)
-	err = output(c, members, func(w io.Writer) { show.Fleet(w, members) })
+	members := status.AskAll(c.Context, hosts)
+	err := output(c, members, func(w io.Writer) { show.Fleet(w, members) })
 	return errors.Join(err, statusOnly(fleetExit(members)))
-}
-
-// remotes returns clients for /status on other hosts.
-func remotes(hosts []string) ([]status.Client, error) {
-	clients := make([]status.Client, len(hosts))
-	for i, host := range hosts {
-		url, err := status.MemberURL(host)
-		if err != nil {
-			return nil, usageError("%w", err)
-		}
-		clients[i].URL = url.String()
-	}
-	return clients, nil
 }
 
 // statusExit returns the exit status for the worst of the services, which is the greatest.

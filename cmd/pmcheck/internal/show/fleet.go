@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -29,7 +28,7 @@ func Fleet(w io.Writer, members []status.Member) {
 	members = slices.Clone(members)
 	slices.SortStableFunc(members, func(a, b status.Member) int { return cmp.Compare(serving(a), serving(b)) })
 	t := table(w)
-	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tbalancers\tjrubies\tcode\tholds")
+	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tsend\tjrubies\tcode\tholds")
 	var errors, others []string
 	serve, masters := 0, codes(members)
 	for _, m := range members {
@@ -43,7 +42,7 @@ func Fleet(w io.Writer, members []status.Member) {
 		s, _ := m.Status.Service(monitor.Server)
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, Verdict(s.Verdict),
-			viewsText(m.Status.Balancers), poolText(s), codeText(m, masters), holdersText(m.Status.Holds))
+			sendText(m.Status.Balancers), poolText(s), codeText(m, masters), holdersText(m.Status.Holds))
 		if s.Mode != drain.Ready || s.Verdict.Health != check.Healthy {
 			others = append(others, fmt.Sprintf("%s %d %s, %s", m.Host, s.Answer.Code, s.Mode, Verdict(s.Verdict)))
 		}
@@ -67,23 +66,18 @@ func serving(m status.Member) int {
 	return 0
 }
 
-// viewsText counts the views that balancers have of a master: "2 UP, DOWN 1/2".
-func viewsText(balancers []status.Balancer) string {
-	count := map[string]int{}
+// sendText counts the balancers that send new agents to a master, of those that say so.
+func sendText(balancers []status.Balancer) string {
+	send, tell := 0, 0
 	for _, b := range balancers {
-		switch {
-		case b.Service != monitor.Server || !b.Counts():
-		case b.View == nil:
-			count["no view"]++
-		default:
-			count[b.View.String()]++
+		if b.Service != monitor.Server || b.View == nil {
+			continue
+		}
+		if tell++; b.View.Sends() {
+			send++
 		}
 	}
-	var parts []string
-	for _, view := range slices.Sorted(maps.Keys(count)) {
-		parts = append(parts, fmt.Sprintf("%d %s", count[view], view))
-	}
-	return cmp.Or(strings.Join(parts, ", "), "-")
+	return fmt.Sprintf("%d/%d", send, tell)
 }
 
 // poolText counts the JRubies of a master that answers.

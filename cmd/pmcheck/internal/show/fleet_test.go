@@ -69,16 +69,16 @@ func TestFleetIsATable(t *testing.T) {
 		dead,
 	})
 	want := `
-master told since mode verdict balancers jrubies code holds
-m2.example.com 503 3h ago drain healthy 1 NOLB 3/4 free - operator
+master told since mode verdict send jrubies code holds
+m2.example.com 503 3h ago drain healthy 0/1 3/4 free - operator
 m3 - - - no status - - - -
-m5 503 3h ago drain healthy 1 DOWN, 1 DRAIN, 1 MAINT, 1 NOLB, 1 UP, 1 UP 2/3, 2 no view 3/4 free - operator
-m9 503 3h ago ready unhealthy: refused - - - -
-m1 200 3h ago ready healthy 3 UP 3/4 free - -
-m4 200 3h ago ready healthy 1 DOWN 1/2, 2 UP 3/4 free - -
-m6 200 3h ago ready healthy 1 no view 3/4 free - -
-m7 200 3h ago ready healthy - 3/4 free - -
-m8 200 3h ago ready healthy 1 UP 3/4 free - guard leaving
+m5 503 3h ago drain healthy 2/6 3/4 free - operator
+m9 503 3h ago ready unhealthy: refused 0/0 - - -
+m1 200 3h ago ready healthy 3/3 3/4 free - -
+m4 200 3h ago ready healthy 2/3 3/4 free - -
+m6 200 3h ago ready healthy 0/0 3/4 free - -
+m7 200 3h ago ready healthy 0/0 3/4 free - -
+m8 200 3h ago ready healthy 1/1 3/4 free - guard leaving
 
 m3: ` + refused + `
 
@@ -141,10 +141,10 @@ func TestFleetOfAThousandIsReadable(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(squeeze(b.String())), "\n")
 	for at, want := range map[int]string{
 		1:    "m0003 - - - no status - - - -",
-		51:   "m0500 503 3h ago drain healthy 1 NOLB 3/4 free - operator",
+		51:   "m0500 503 3h ago drain healthy 0/1 3/4 free - operator",
 		101:  "m0993 - - - no status - - - -",
-		102:  "m0000 200 3h ago ready healthy 1 UP 3/4 free - -",
-		1000: "m0999 200 3h ago ready healthy 1 UP 3/4 free - -",
+		102:  "m0000 200 3h ago ready healthy 1/1 3/4 free - -",
+		1000: "m0999 200 3h ago ready healthy 1/1 3/4 free - -",
 		1002: "m0003: timeout",
 		1020: "m0183: timeout",
 		1021: "and 81 more",

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -22,7 +21,6 @@ const linesEvery = 5 * time.Second
 type Progress struct {
 	w        io.Writer
 	terminal bool
-	columns  func() int // of the terminal, whose size may change; 0 or less means not known
 	began    time.Time
 	Last     string    // the last state given to Say or Done
 	line     string    // the last line written; on a terminal, what is in the line of the cursor
@@ -31,27 +29,20 @@ type Progress struct {
 
 // NewProgress returns a progress that begins now.
 func NewProgress(w io.Writer) *Progress {
-	p := &Progress{w: w, began: time.Now()}
 	file, ok := w.(*os.File)
-	if p.terminal = ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"; p.terminal {
-		p.columns = func() int {
-			columns, _, _ := term.GetSize(int(file.Fd()))
-			return columns
-		}
-	}
-	return p
+	terminal := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
+	return &Progress{w: w, began: time.Now(), terminal: terminal}
 }
 
 // Say shows a state, which may quote text from other hosts.
 func (p *Progress) Say(state string) {
-	state = text.Printable(state, maxLine)
+	p.Last = text.Printable(state, maxLine)
 	switch {
 	case p.terminal:
-		p.draw(oneRow(state, p.columns()))
-	case state != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.began)/5):
-		p.write(state)
+		p.draw("\033[?7l", "\033[?7h") // without a second row, which the next state would not overwrite
+	case p.Last != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.began)/5):
+		p.write()
 	}
-	p.Last = state
 }
 
 // Done shows the last state, as long as it may be.
@@ -59,9 +50,9 @@ func (p *Progress) Done(state string) {
 	p.Say(state)
 	switch {
 	case p.terminal:
-		p.draw(p.Last)
+		p.draw("", "")
 	case p.line != p.Last:
-		p.write(p.Last)
+		p.write()
 	}
 }
 
@@ -75,25 +66,14 @@ func (p *Progress) Note(w io.Writer, line string) {
 }
 
 // draw replaces the line of a terminal.
-func (p *Progress) draw(state string) {
-	p.line = state
-	fmt.Fprintf(p.w, "\r\033[K%4.0fs  %s", time.Since(p.began).Seconds(), state)
+func (p *Progress) draw(before, after string) {
+	p.line = p.Last
+	fmt.Fprintf(p.w, "\r\033[K%s%4.0fs  %s%s", before, time.Since(p.began).Seconds(), p.Last, after)
 }
 
-// oneRow returns what of a state fits beside the seconds into one row of a terminal: only that row
-// is overwritten. With no columns the width is not known.
-func oneRow(state string, columns int) string {
-	const seconds, cut = len("9999s  "), "..."
-	room := columns - seconds - 1
-	if columns <= 0 || utf8.RuneCountInString(state) <= room {
-		return state
-	}
-	return string([]rune(state)[:max(0, room-len(cut))]) + cut
-}
-
-func (p *Progress) write(state string) {
-	fmt.Fprintln(p.w, state)
-	p.line, p.written = state, time.Now()
+func (p *Progress) write() {
+	fmt.Fprintln(p.w, p.Last)
+	p.line, p.written = p.Last, time.Now()
 }
 
 // End leaves the terminal at the beginning of a line.

@@ -31,27 +31,42 @@ type Member struct {
 // Serves reports whether the member has answered and tells balancers to use it.
 func (m Member) Serves() bool { return m.Status != nil && m.Status.Serves() }
 
-// AskAll asks the masters of a pool. clients[i] asks hosts[i], and the members are in the
-// order of the hosts.
-func AskAll(ctx context.Context, hosts []string, clients []Client) []Member {
+// AskAll asks the masters of a pool, and returns the members in the order of the hosts.
+func AskAll(ctx context.Context, hosts []string) []Member {
 	members := make([]Member, len(hosts))
 	var work errgroup.Group
 	work.SetLimit(atOnce)
 	for i, host := range hosts {
 		work.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, fleetTime)
-			defer cancel()
-			members[i].Host = host
-			if status, err := clients[i].Status(ctx); err != nil {
-				members[i].Error = err.Error()
-			} else {
-				members[i].Status = &status
-			}
+			members[i] = askMember(ctx, host)
 			return nil
 		})
 	}
 	_ = work.Wait() // a member that cannot be asked is no error
 	return members
+}
+
+func askMember(ctx context.Context, host string) Member {
+	ctx, cancel := context.WithTimeout(ctx, fleetTime)
+	defer cancel()
+	client, err := Remote(host)
+	if err != nil {
+		return Member{Host: host, Error: err.Error()}
+	}
+	s, err := client.Status(ctx)
+	if err != nil {
+		return Member{Host: host, Error: err.Error()}
+	}
+	return Member{Host: host, Status: &s}
+}
+
+// Remote returns a client for a master of the pool. The error is that of MemberURL.
+func Remote(member string) (Client, error) {
+	u, err := MemberURL(member)
+	if err != nil {
+		return Client{}, err
+	}
+	return Client{URL: u.String()}, nil
 }
 
 // MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or

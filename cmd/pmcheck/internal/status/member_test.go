@@ -1,10 +1,10 @@
 package status_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,12 +59,9 @@ func TestManyMembersAreAskedAFewAtATime(t *testing.T) {
 	}))
 	defer server.Close()
 	const pool = 400
-	hosts, clients := make([]string, pool), make([]status.Client, pool)
-	for i := range hosts {
-		hosts[i], clients[i].URL = fmt.Sprint("m", i), server.URL
-	}
-	clients[7].URL = "http://127.0.0.1:1"
-	for i, m := range status.AskAll(t.Context(), hosts, clients) {
+	hosts := slices.Repeat([]string{server.Listener.Addr().String()}, pool)
+	hosts[7] = "127.0.0.1:1"
+	for i, m := range status.AskAll(t.Context(), hosts) {
 		if m.Host != hosts[i] || (m.Status == nil) != (i == 7) || (m.Error != "") != (i == 7) {
 			t.Errorf("member %d is %+v", i, m)
 		}
