@@ -25,14 +25,19 @@ type ruleTest struct {
 	maxOut  config.MaxOut
 }
 
-// fakeHolds are one hold on everything.
+// fakeHolds are one hold on everything but the service serverx.
 type fakeHolds struct {
 	mode    drain.Mode
 	leaving drain.Leaving
 }
 
 func (h fakeHolds) Mode(string, time.Time) (drain.Mode, []drain.Hold) { return h.mode, nil }
-func (h fakeHolds) Leaving(string, time.Time) drain.Leaving           { return h.leaving }
+func (h fakeHolds) Leaving(service string, _ time.Time) drain.Leaving {
+	if service == "serverx" {
+		return drain.Firm
+	}
+	return h.leaving
+}
 
 func (tt ruleTest) answers(t *testing.T) (codes []string) {
 	t.Helper()
@@ -57,6 +62,9 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 			Source:    netip.MustParseAddr("198.51.100." + strings.TrimPrefix(lb, "lb")),
 			Service:   "server" + service,
 			DrainCode: http.StatusNotFound,
+		}
+		if lb == "lb0" { // it hides the hold from itself
+			c.DrainCode = http.StatusOK
 		}
 		if len(fields) > 1 {
 			weight, state := fields[len(fields)-1], strings.Join(fields[1:len(fields)-1], " ")
@@ -142,6 +150,10 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"200 200 200 404 404 200 404", turn, ""},
 		{"the only CA does not count", "lb1/a UP 100/100; lb1/b UP 100/200; hold; lb1/a UP 100/100; lb1/b UP 100/200;" +
 			"lb1/b UP 100/200; lb1/a UP 100/100", "200 200 404 200", turn, ""},
+		{"a service that is not held does not count", "lb1/x UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200;" +
+			"lb2 UP 100/200", "200 404", turn, ""},
+		{"a balancer that hides the hold does not count", "lb0 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200;" +
+			"lb2 UP 100/200", "200 404", turn, ""},
 		{"firm", "lb1 UP 100/100; hold; lb1 UP 100/100", "404", drain.Firm, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
