@@ -57,41 +57,38 @@ func inFile(layer int, name string, line int) place {
 	return place{layer, line, name + ":" + strconv.Itoa(line)}
 }
 
-// faults collects the mistakes of one Load.
-type faults struct{ list []Fault }
-
-// add records a fault, but only once.
-func (f *faults) add(at place, key, problem, hint string) {
-	if fault := (Fault{key, problem, hint, at}); !slices.Contains(f.list, fault) {
-		f.list = append(f.list, fault)
+// fault records a mistake, but only once.
+func (l *loader) fault(at place, key, problem, hint string) {
+	if f := (Fault{key, problem, hint, at}); !slices.Contains(l.faults, f) {
+		l.faults = append(l.faults, f)
 	}
 }
 
 // take records the faults in an error of a decoder, which joins those of the items of a list.
-func (f *faults) take(err error, key string, at place) {
+func (l *loader) take(err error, key string, at place) {
 	switch e := err.(type) {
 	case nil:
 	case Fault:
-		f.add(cmp.Or(e.at, at), cmp.Or(e.key, key), e.problem, e.hint)
+		l.fault(cmp.Or(e.at, at), cmp.Or(e.key, key), e.problem, e.hint)
 	case interface{ Unwrap() []error }:
 		for _, one := range e.Unwrap() {
-			f.take(one, key, at)
+			l.take(one, key, at)
 		}
 	case interface{ Unwrap() error }:
-		f.take(e.Unwrap(), key, at)
+		l.take(e.Unwrap(), key, at)
 	default:
-		f.add(at, key, err.Error(), "")
+		l.fault(at, key, strings.Join(strings.Fields(err.Error()), " "), "")
 	}
 }
 
 // err joins the faults in the order of their places; it returns nil if there are none.
-func (f *faults) err() error {
-	slices.SortStableFunc(f.list, func(a, b Fault) int {
+func (l *loader) err() error {
+	slices.SortStableFunc(l.faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.at.layer, b.at.layer), cmp.Compare(a.at.line, b.at.line))
 	})
 	var errs []error
-	for _, fault := range f.list {
-		errs = append(errs, fault)
+	for _, f := range l.faults {
+		errs = append(errs, f)
 	}
 	return errors.Join(errs...)
 }
@@ -107,9 +104,10 @@ func suggest(word string, words []string) string {
 // Nearest returns the one of words that word is probably a typing error for, or "". Of dotted keys the last parts
 // count most: timeout is near probe.timeout.
 func Nearest(word string, words []string) string {
-	last := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
-	like := func(a, b string) float64 { return smetrics.JaroWinkler(a, b, 0.7, 4) }
-	word = strings.ToLower(word)
+	last := func(key string) string {
+		return strings.TrimPrefix(key[strings.LastIndexByte(key, '.')+1:], "PMCHECK_")
+	}
+	like := func(a, b string) float64 { return smetrics.JaroWinkler(strings.ToLower(a), strings.ToLower(b), 0.7, 4) }
 	best, most := "", 0.87
 	for _, w := range words {
 		a, b := last(word), last(w)

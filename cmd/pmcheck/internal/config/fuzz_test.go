@@ -70,7 +70,7 @@ func FuzzPuppetConf(f *testing.F) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l, err := config.Load(config.Options{Root: root, Hostname: "m1"})
+		l, err := config.Load(config.Options{Root: root})
 		judge(t, l, err)
 	})
 }

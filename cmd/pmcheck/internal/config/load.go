@@ -34,14 +34,6 @@ type Options struct {
 	// Root is the directory in which all paths are looked up; empty means /. No
 	// path in a Config begins with it.
 	Root string
-	// Hostname is the name of this host; empty means that of os.Hostname.
-	Hostname string
-}
-
-// hostname returns the name of this host; empty if it has none.
-func (o Options) hostname() string {
-	name, _ := os.Hostname()
-	return cmp.Or(o.Hostname, name)
 }
 
 // defaults returns Default with the directory of the holds and the socket that o names.
@@ -106,24 +98,34 @@ func Load(o Options) (*Loaded, error) { return o.load(true) }
 // meant for validating a file on a host that will not use it.
 func Check(o Options) (*Loaded, error) { return o.load(false) }
 
+// A loader makes one configuration.
+type loader struct {
+	Options
+	config   *Config
+	settings []field
+	places   map[string]place // of the settings that are not defaults
+	faults   []Fault
+}
+
 func (o Options) load(askPuppet bool) (*Loaded, error) {
-	l, found := &Loaded{Config: o.defaults()}, &faults{}
+	loaded := &Loaded{Config: o.defaults(), places: map[string]place{}}
+	l := &loader{o, &loaded.Config, fields(&loaded.Config), loaded.places, nil}
 	name, data, err := o.readFile()
-	l.File, l.Content = name, data
+	loaded.File, loaded.Content = name, data
 	if full, err := filepath.Abs(name); err == nil && name != "" {
-		l.File = full
+		loaded.File = full
 	}
-	l.places = o.decode(&l.Config, name, data, found)
+	l.decode(name, data)
 	if err != nil {
-		return l, fmt.Errorf("read configuration: %w", err)
+		return loaded, fmt.Errorf("read configuration: %w", err)
 	}
 	if askPuppet {
-		l.Warnings = o.askPuppet(&l.Config, l.places, found)
+		loaded.Warnings = l.askPuppet()
 	}
-	l.Config.validate(l.places, found)
-	l.Warnings = append(l.Warnings, l.Config.warnings()...)
-	l.Config.Probe.MaxAge = l.Config.Probe.maxAge()
-	return l, found.err()
+	l.validate()
+	loaded.Warnings = append(loaded.Warnings, l.config.warnings()...)
+	l.config.Probe.MaxAge = l.config.Probe.maxAge()
+	return loaded, l.err()
 }
 
 // readFile returns the name and content of pmcheck.yaml, or neither if there is none.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,44 +16,42 @@ import (
 
 // A puppetHost finds settings of the probe in the Puppet installation of this host.
 type puppetHost struct {
-	Options
-	config *Config
+	*loader
 	layout layout
 	conf   *puppetConf
-	places map[string]place
-	faults *faults
 }
 
-// askPuppet fills in the settings that are empty in c and that Puppet's configuration has, and what
-// is derived from that configuration and cannot be set. It returns warnings.
-func (o Options) askPuppet(c *Config, places map[string]place, faults *faults) []string {
-	p := &puppetHost{Options: o, config: c, places: places, faults: faults}
-	found := false
-	if p.layout, found = o.layout(c.Puppet.Conf); !found {
-		return p.without()
+// askPuppet fills in the settings that are empty and that Puppet's configuration has, and what is derived from that
+// configuration and cannot be set. It returns warnings.
+func (l *loader) askPuppet() []string {
+	probe := &l.config.Probe
+	layout, found := l.layout(l.config.Puppet.Conf)
+	if !found {
+		return l.withoutPuppet()
 	}
+	p := &puppetHost{loader: l, layout: layout}
 	if !p.read() {
 		return nil
 	}
 	p.directories()
 	p.derive()
 	_ = p.certname() &&
-		p.path("probe.certificate", &c.Probe.Certificate, "hostcert") &&
-		p.path("probe.key", &c.Probe.Key, "hostprivkey") &&
-		p.path("probe.ca", &c.Probe.CA, "localcacert") &&
-		p.path("probe.crl", &c.Probe.CRL, "hostcrl")
+		p.path("probe.certificate", &probe.Certificate, "hostcert") &&
+		p.path("probe.key", &probe.Key, "hostprivkey") &&
+		p.path("probe.ca", &probe.CA, "localcacert") &&
+		p.path("probe.crl", &probe.CRL, "hostcrl")
 	return nil
 }
 
-// without handles a host without Puppet, which needs every setting of the probe but the CRL.
-func (p *puppetHost) without() []string {
-	probe := &p.config.Probe
+// withoutPuppet handles a host without Puppet, which needs every setting of the probe but the CRL.
+func (l *loader) withoutPuppet() []string {
+	probe := &l.config.Probe
 	if slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA}, "") {
 		var looked []string
-		for _, l := range p.layouts() {
-			looked = append(looked, l.conf(), l.ssldir)
+		for _, one := range l.layouts() {
+			looked = append(looked, one.conf(), one.ssldir)
 		}
-		p.faults.add(place{layer: layerPuppet}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
+		l.fault(place{layer: layerPuppet}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
 			"set puppet.conf, or probe.certname, certificate, key and ca")
 	} else if probe.CRL == "" {
 		probe.Revocation = puppetclient.RevocationOff
@@ -69,7 +68,7 @@ func (p *puppetHost) read() bool {
 		err = cause.Err // the place has the path already
 	}
 	if err != nil && (p.config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
-		p.faults.add(inFile(layerPuppet, name, 0), "", err.Error(), "")
+		p.fault(inFile(layerPuppet, name, 0), "", err.Error(), "")
 		return false
 	}
 	p.conf = &puppetConf{name: name, set: parsePuppetConf(data), defaults: p.layout.pathDefaults()}
@@ -79,7 +78,7 @@ func (p *puppetHost) read() bool {
 // setting returns the value of a setting, and reports whether puppet.conf has it.
 func (p *puppetHost) setting(name string) (value string, has bool) {
 	value, _, err := p.conf.resolve(name)
-	p.faults.take(err, "", place{})
+	p.take(err, "", place{})
 	return value, p.conf.set[name].line > 0 && err == nil
 }
 
@@ -93,7 +92,7 @@ func (p *puppetHost) derive() {
 			"chain": puppetclient.RevocationChain, "leaf": puppetclient.RevocationLeaf, "false": puppetclient.RevocationOff}
 		known := false
 		if probe.Revocation, known = depths[strings.ToLower(depth)]; !known {
-			p.faults.take(p.conf.fault(p.conf.set["certificate_revocation"].line, "certificate_revocation",
+			p.take(p.conf.fault(p.conf.set["certificate_revocation"].line, "certificate_revocation",
 				show(depth)+" is not one of chain, leaf, true, false"), "", place{})
 		}
 	}
@@ -131,10 +130,10 @@ func (p *puppetHost) certname() bool {
 	}
 	switch name = cmp.Or(name, probe.Certname); {
 	case err != nil && name == "":
-		p.faults.take(err, "", place{})
+		p.take(err, "", place{})
 		return false
 	case name == "":
-		p.faults.add(inFile(layerPuppet, p.conf.name, 0), "probe.certname",
+		p.fault(inFile(layerPuppet, p.conf.name, 0), "probe.certname",
 			"no certname in it, and no certificate of this host yet", "run puppet agent, or set probe.certname")
 		return false
 	case probe.Certname == "":
@@ -154,7 +153,8 @@ func (p *puppetHost) certified(certdir string) string {
 			names = append(names, name)
 		}
 	}
-	own := strings.ToLower(p.hostname()) + "."
+	host, _ := os.Hostname()
+	own := strings.ToLower(host) + "."
 	for _, is := range []func(string) bool{
 		func(name string) bool { return name == p.config.Probe.Certname },
 		func(name string) bool { return strings.HasPrefix(name+".", own) },
@@ -175,7 +175,7 @@ func (p *puppetHost) path(key string, value *string, setting string) bool {
 	}
 	path, line, err := p.conf.resolve(setting)
 	if err != nil {
-		p.faults.take(err, "", place{})
+		p.take(err, "", place{})
 		return false
 	}
 	*value, p.places[key] = filepath.Clean(path), place{layerPuppet, 0, p.layout.name}

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -55,9 +56,9 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 		},
 		{
 			name:  "Debian without puppet.conf",
-			files: map[string]string{"/var/lib/puppet/ssl/certs/m1.pem": "", "/etc/puppet/puppetserver/": ""},
+			files: map[string]string{"/var/lib/puppet/ssl/certs/HOST.pem": "", "/etc/puppet/puppetserver/": ""},
 			want: []string{
-				"probe.certname: m1 # certificate in /var/lib/puppet/ssl/certs",
+				"probe.certname: HOST # certificate in /var/lib/puppet/ssl/certs",
 				"probe.crl: /var/lib/puppet/ssl/crl.pem # Debian layout",
 			},
 		},
@@ -137,16 +138,16 @@ localcacert = /ca.pem # of $name
 		},
 		{
 			name:  "the master's certificate has another name, and the host that of Puppet's default",
-			files: map[string]string{aioConf: "", aioCerts + "m1.pem": "", aioCerts + "m2.pem": ""},
+			files: map[string]string{aioConf: "", aioCerts + "HOST.pem": "", aioCerts + "m2.pem": ""},
 			yaml:  "probe: {certname: puppet}\n",
 			want: []string{
 				"probe.certname: puppet # F:1",
-				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/m1.pem # AIO layout",
+				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/HOST.pem # AIO layout",
 			},
 		},
 		{
 			name:  "a certificate of the configured name",
-			files: map[string]string{aioConf: "", aioCerts + "m1.pem": "", aioCerts + "b.pem": ""},
+			files: map[string]string{aioConf: "", aioCerts + "HOST.pem": "", aioCerts + "b.pem": ""},
 			yaml:  "probe: {certname: b}\n",
 			want:  []string{"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/b.pem # AIO layout"},
 		},
@@ -158,8 +159,8 @@ localcacert = /ca.pem # of $name
 		},
 		{
 			name:  "the certificate with the fullest name of this host",
-			files: map[string]string{aioCerts + "m1.example.org.pem": "", aioCerts + "m1.pem": "", aioCerts + "m2.pem": ""},
-			want:  []string{"probe.certname: m1.example.org # certificate in /etc/puppetlabs/puppet/ssl/certs"},
+			files: map[string]string{aioCerts + "HOST.example.org.pem": "", aioCerts + "HOST.pem": "", aioCerts + "m2.pem": ""},
+			want:  []string{"probe.certname: HOST.example.org # certificate in /etc/puppetlabs/puppet/ssl/certs"},
 		},
 		{
 			name:  "the only certificate",
@@ -184,12 +185,12 @@ localcacert = /ca.pem # of $name
 			if err != nil {
 				t.Fatal(err)
 			}
-			var keys []string
+			var keys, want []string
 			for _, line := range tt.want {
 				key, _, _ := strings.Cut(line, ": ")
-				keys = append(keys, key)
+				keys, want = append(keys, key), append(want, strings.ReplaceAll(line, "HOST", hostname(t)))
 			}
-			if d := cmp.Diff(tt.want, values(l, keys...)); d != "" {
+			if d := cmp.Diff(want, values(l, keys...)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 			if got := strings.Join(l.Warnings, "\n"); got != tt.warn {
@@ -258,15 +259,24 @@ func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
 	}
 }
 
-// load calls config.Load for a host named M1 that has the files. In origins, pmcheck.yaml
+func hostname(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ToLower(name)
+}
+
+// load calls config.Load for a host that has the files; in their names and in yaml, HOST is the host name. In origins, pmcheck.yaml
 // is F.
 func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, error) {
 	t.Helper()
 	all := map[string]string{"F": yaml}
 	for name, text := range files {
-		all[name] = text
+		all[strings.ReplaceAll(name, "HOST", hostname(t))] = text
 	}
-	return config.Load(config.Options{File: "F", Root: root(t, all), Hostname: "M1"})
+	return config.Load(config.Options{File: "F", Root: root(t, all)})
 }
 
 func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {

@@ -19,18 +19,10 @@ import (
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
-// A judge reports the rules that a configuration breaks.
-type judge struct {
-	places map[string]place
-	unread []Fault // of values that could not be read
-	faults *faults
-}
-
-// validate checks c against the rules for single settings, which are in their tags, and
-// against those that involve several settings.
-func (c *Config) validate(places map[string]place, found *faults) {
-	j := judge{places, slices.Clone(found.list), found}
-	for _, f := range fields(c) {
+// validate checks the rules for single settings, which are in their tags, and those that involve several settings.
+func (l *loader) validate() {
+	j, c := judge{l, slices.Clone(l.faults)}, l.config
+	for _, f := range l.settings {
 		j.setting(f)
 	}
 	j.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
@@ -49,6 +41,12 @@ func (c *Config) validate(places map[string]place, found *faults) {
 	j.budget(c.Budget)
 }
 
+// A judge reports the rules that a configuration breaks.
+type judge struct {
+	*loader
+	unread []Fault // of values that could not be read
+}
+
 // rule adds a fault of key unless ok is true. The others are further keys that the
 // rule involves. If the value of one of these keys could not be read, the rule is
 // skipped. The fault is located at the first of them that is not a default: if the
@@ -60,7 +58,7 @@ func (j judge) rule(key string, ok bool, problem, hint string, others ...string)
 		ok = ok || slices.ContainsFunc(j.unread, func(f Fault) bool { return f.key == k })
 	}
 	if !ok {
-		j.faults.add(at, key, problem, hint)
+		j.fault(at, key, problem, hint)
 	}
 }
 
