@@ -268,8 +268,7 @@ func hostname(t *testing.T) string {
 	return strings.ToLower(name)
 }
 
-// load calls config.Load for a host that has the files; in their names and in yaml, HOST is the host name. In origins, pmcheck.yaml
-// is F.
+// load calls config.Load for a host that has the files; HOST in their names is its name. In origins, pmcheck.yaml is F.
 func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, error) {
 	t.Helper()
 	all := map[string]string{"F": yaml}

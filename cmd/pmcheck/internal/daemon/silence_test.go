@@ -43,3 +43,28 @@ func TestSlowMasterNeedsNoWarmUp(t *testing.T) {
 		})
 	}
 }
+
+// A restart of the daemon does not take out a master that lacks one JRuby, lost or recycled by
+// max-requests-per-instance, or all of them after a flush, unless the master has just started.
+func TestMissingJRubyMeansWarmingOnlyOnAYoungServer(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	for _, tt := range []struct {
+		up    time.Duration
+		ready int
+		code  int
+		body  string
+	}{
+		{time.Hour, 3, 200, answer.Serving},
+		{time.Hour, 0, 200, answer.Serving},
+		{10 * time.Second, 3, 503, "warming: jruby-warming"},
+		{10 * time.Second, 0, 503, "warming: jruby-warming"},
+	} {
+		r.stop()
+		r.master.SetPool(check.Pool{Size: 4, Free: tt.ready, LockSince: time.Now().Add(-tt.up)})
+		r.run()
+		if code, body := r.ask("GET / HTTP/1.0\r\n\r\n"); code != tt.code || body != tt.body {
+			t.Errorf("up for %s, %d JRubies ready: %d %s, want %d %s", tt.up, tt.ready, code, body, tt.code, tt.body)
+		}
+	}
+}
