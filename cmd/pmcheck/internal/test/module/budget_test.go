@@ -14,11 +14,48 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestBudget has Puppet set up the drain budget: PostgreSQL on one host, a master that
-// uses it on another.
+// TestBudget sets up the drain budget in both ways: PostgreSQL on one host, a master that uses it on another.
 func TestBudget(t *testing.T) {
 	lab.Real(t)
 	lab.Need(t, "psql", "postgresql")
+	t.Run("Puppet", func(t *testing.T) {
+		testBudget(t, func(db *puppetHost, version string) func() {
+			database := fmt.Sprintf(`
+class { 'postgresql::globals': version => '%s' }
+class { 'postgresql::server': listen_addresses => '*' }
+class { 'pmcheck::database':
+  masters => ['/m\d\.lab\.example/'],
+  admins  => ['db.lab.example'],
+}
+`, version)
+			db.apply(database, changed)
+			t.Log(db.apply(database, unchanged))
+			return func() { db.apply(database, changed) }
+		})
+	})
+	t.Run("script", func(t *testing.T) {
+		testBudget(t, func(db *puppetHost, version string) func() {
+			db.WriteFile("/etc/postgresql/"+version+"/main/conf.d/lab.conf", "listen_addresses = '*'\n", 0o644)
+			db.MustRun("systemctl", "start", "postgresql@"+version+"-main")
+			db.Copy(tree(t, "examples", "budget", "budget.sh"), "/root/budget.sh", 0o644)
+			db.Copy(tree(t, "packaging", "puppet", "files", "schema.sql"), "/root/schema.sql", 0o644)
+			run := func() { db.MustRun("sh", "-c", `sh /root/budget.sh 'm\d\.lab\.example' </root/schema.sql`) }
+			run()
+			run()
+			ident := db.MustRun("sh", "-c", "cat /etc/postgresql/*/main/pg_ident.conf")
+			if n := strings.Count(ident, "\npmcheck "); n != 2 {
+				t.Errorf("after the second run pg_ident.conf has %d lines of pmcheck:\n%s", n, ident)
+			}
+			db.MustRun("sed", "-i", "s/pmcheck-admin/db.lab.example/", "/etc/postgresql/"+version+"/main/pg_ident.conf")
+			db.MustRun("systemctl", "reload", "postgresql@"+version+"-main")
+			return run
+		})
+	})
+}
+
+// testBudget uses the database that setUp makes, with a certificate that is revoked in the end. setUp returns what
+// has PostgreSQL read the new CRL.
+func testBudget(t *testing.T, setUp func(db *puppetHost, version string) (renew func())) {
 	ca, err := checktest.NewCA("Puppet CA: lab")
 	if err != nil {
 		t.Fatal(err)
@@ -27,18 +64,7 @@ func TestBudget(t *testing.T) {
 	db := bootPuppetHost(t, network, ca, "db")
 	master := bootPuppetHost(t, network, ca, "m1")
 	master.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
-	version := newCluster(t, db.Host)
-
-	database := fmt.Sprintf(`
-class { 'postgresql::globals': version => '%s' }
-class { 'postgresql::server': listen_addresses => '*' }
-class { 'pmcheck::database':
-  masters => ['/m\d\.lab\.example/'],
-  admins  => ['db.lab.example'],
-}
-`, version)
-	db.apply(database, changed)
-	t.Log(db.apply(database, unchanged))
+	renew := setUp(db, newCluster(t, db.Host))
 	uses := fmt.Sprintf(`
 class { 'pmcheck':
   package_source => '%s',
@@ -72,7 +98,7 @@ class { 'pmcheck':
 
 	ca.Revoke(master.leaf.Certificate)
 	db.writeCRL(ca)
-	db.apply(database, changed)
+	renew()
 	if out, err := master.logIn("pmcheck"); err == nil || !strings.Contains(out, "revoked") {
 		t.Errorf("a revoked certificate logs in: %v\n%s", err, out)
 	}

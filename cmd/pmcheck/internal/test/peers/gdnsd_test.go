@@ -104,60 +104,13 @@ func TestGdnsdAnswersWithTheMastersThatServe(t *testing.T) {
 	}
 }
 
-// TestAgentReachesTheNextSite: a real agent that is configured with the domain of its site, and nothing else, gets
-// its catalog from the other site while the masters of its own are drained.
-func TestAgentReachesTheNextSite(t *testing.T) {
-	lab.Real(t)
-	t.Parallel()
-	lab.Need(t, "puppet", "puppet-agent")
-	n := network(t, first, second, names)
-	must(t, n.Command("ip", "address", "add", "192.0.2.1/24", "dev", "lab0"))
-	h := n.Boot("m3")
-	h.MustRun("ip", "address", "add", third+"/24", "dev", "eth0")
-	h.WriteFile("/etc/resolv.conf", "nameserver "+names+"\n", 0o644)
-	h.Copy(lab.Build(t), "/usr/local/bin/pmcheck", 0o755)
-	h.MustRun("mkdir", "-p", "/run/pmcheck/holds", "/var/lib/pmcheck/holds")
-	master := h.StartPuppetMaster(lab.PuppetMasterOptions{
-		AltNames: []string{"puppet-north.example.com", "puppet-south.example.com", "ca.example.com"},
-	})
-	master.SetSitePP("notify { 'found by SRV': }\n")
-	h.Start("/usr/local/bin/pmcheck", "serve")
-	lab.StartDemo(t, n, first).Type("drain", "drain")
-	lab.StartDemo(t, n, second).Type("drain", "drain")
-	dns := startGdnsd(t, n)
-	master.WaitReady(5 * time.Minute)
-	dns.waitFor("puppet-north", third)
-
-	out, err := h.Run("puppet", "agent", "--onetime", "--no-daemonize", "--debug", "--color=false",
-		"--certname", "agent.example.com", "--confdir", "/tmp/agent", "--vardir", "/tmp/agent/var",
-		"--ssldir", "/tmp/agent/ssl", "--keylength", "2048",
-		"--use_srv_records", "--srv_domain", "north.example.com", "--no-usecacheonfailure")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"Found 1 SRV records for: _x-puppet-ca._tcp.north.example.com",
-		"Found 2 SRV records for: _x-puppet._tcp.north.example.com",
-		"Yielding next server of puppet-north.example.com:8140",
-		"found by SRV",
-		"Applied catalog",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the agent's output lacks %q", want)
-		}
-	}
-	if t.Failed() {
-		t.Logf("the agent's output:\n%s", out)
-	}
-}
-
 // TestHAProxyLearnsItsServersFromSRVRecords: HAProxy uses a new master once it has a record, and no longer once
 // the record is gone.
 func TestHAProxyLearnsItsServersFromSRVRecords(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	const record = "_puppet._tcp  10  SRV 0 25600 8140 puppet2.example.com.\n"
-	n := network(t, first, second, names, "192.0.2.1")
+	n := network(t, first, second, names, front)
 	lab.StartDemo(t, n, first)
 	two := lab.StartDemo(t, n, second)
 	dns := startGdnsd(t, n)

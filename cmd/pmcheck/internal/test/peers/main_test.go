@@ -15,6 +15,7 @@ const (
 	first  = "192.0.2.11"
 	second = "192.0.2.12"
 	third  = "192.0.2.21" // of the other site
+	front  = "192.0.2.1"  // HAProxy
 	names  = "192.0.2.53" // the name server
 )
 

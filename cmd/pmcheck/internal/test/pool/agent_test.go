@@ -4,12 +4,12 @@ package pool_test
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -169,9 +169,11 @@ func (s *session) connect() error {
 		return nil
 	}
 	s.close()
-	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
-	defer cancel()
-	raw, err := s.agent.net.DialContext(ctx, "tcp", s.agent.names.find(s.to).address)
+	var raw net.Conn
+	err := s.agent.net.Inside(func() (err error) {
+		raw, err = net.DialTimeout("tcp", s.agent.names.find(s.to).address, connectTimeout)
+		return err
+	})
 	if err != nil {
 		return err
 	}
