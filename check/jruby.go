@@ -42,7 +42,7 @@ func jruby() Check {
 				"puppetserver.log and for memory (JAVA_ARGS)"},
 			{JRubyBusy, "more agents than JRubies: raise max-active-instances in puppetserver.conf, add a master, or " +
 				"spread the agents' runs (splay); against herds set max-queued-requests there, 12 for each JRuby, with a " +
-				"max-retry-delay of a minute or more: agents from 7.26 and 8.2 on obey the Retry-After of its 503, older ones fail"},
+				"max-retry-delay of a minute or more: agents from 7.26 and 8.2 on obey its Retry-After, older ones fail"},
 			{JRubyStuck, "look at the oldest loan's request; a hanging generate(), ENC or PuppetDB query holds a " +
 				"JRuby for ever: restart puppetserver to get rid of it"},
 			{JRubyLocked, "a code deployment holds the pool (file-sync): if it does not end, look at " +
