@@ -114,7 +114,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			s.Refused.From = []status.Refusal{{Source: lb1, Count: 9, Since: now}}
 			s.Warn()
 		}, "headline", "In service, but no balancer asks Whether agents reach it is not known: see the warnings. " +
-			"Drain it before a restart. Warning: 9 connections refused since 2026-11-20 12:00:00 from 192.0.2.5, which is"},
+			"Drain it before a restart. Warning: 192.0.2.5 was refused since 2026-11-20 12:00:00, 9×: it is not in allow"},
 		{"holds", drain.Drain, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Holds = []drain.Hold{
 				{Holder: "op", Mode: drain.Drain, Reason: "CHG-1", Until: now.Add(52 * time.Minute)},

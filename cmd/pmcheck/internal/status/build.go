@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -58,14 +59,15 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 
 // Warn adds sentences about what keeps balancers away and what is probably a mistake.
 func (s *Status) Warn() {
-	var list []string
-	for _, r := range s.Refused.From[:min(len(s.Refused.From), 3)] {
-		list = append(list, r.String())
+	var away []string
+	for _, r := range s.Refused.From {
+		away = append(away, r.String())
 	}
 	for _, b := range s.Silent {
 		since := b.Seen.Local().Format(time.DateTime)
-		list = append(list, fmt.Sprintf("balancer %s has not asked since %s", b.Label(), since))
+		away = append(away, fmt.Sprintf("balancer %s has not asked since %s", b.Label(), since))
 	}
+	list := text.First(away, 5)
 	if restart := s.Config.Restart; len(restart) > 0 {
 		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+
 			strings.Join(restart, ", "))

@@ -27,12 +27,11 @@ type Refusal struct {
 }
 
 func (r Refusal) String() string {
-	why := "which is not in allow"
+	why := "it is not in allow"
 	if r.Limit {
-		why = "which had the most"
+		why = "it had the most connections"
 	}
-	return fmt.Sprintf("%d connections refused since %s from %s, %s",
-		r.Count, r.Since.Local().Format(time.DateTime), r.Source, why)
+	return fmt.Sprintf("%s was refused since %s, %d×: %s", r.Source, r.Since.Local().Format(time.DateTime), r.Count, why)
 }
 
 // maxRefusals is how many addresses are remembered, and refusedFor for how long.

@@ -51,7 +51,7 @@ func TestWhatKeepsBalancersAwayIsAWarning(t *testing.T) {
 	}
 	s.Warn()
 	for i, want := range []string{
-		"9 connections refused since 2026-11-25 12:00:00 from 192.0.2.5, which is not in allow",
+		"192.0.2.5 was refused since 2026-11-25 12:00:00, 9×: it is not in allow",
 		"balancer lb1 has not asked since 2026-11-25 12:00:00",
 	} {
 		if s.Warnings[i] != want {
