@@ -84,6 +84,7 @@ func TestMasterOfEachRelease(t *testing.T) {
 			note("Master", host.MustRun("dpkg-query", "-W", "-f", "${Package} ${Version}", master.Unit)+from)
 			note("HAProxy", haproxyVersion(balancer))
 			note("Installed, nothing configured", fmt.Sprintf("200 after %.1f s", site.WaitServing(slow).Seconds()))
+			host.MustRun("pmcheck", "check")
 			site.WaitFinding(check.CheckUnit, check.OK, slow)
 			checks := "`unit`"
 			if master.Unit == "puppetserver" {
