@@ -148,12 +148,12 @@ func aside[T any](ctx context.Context, calls *singleflight.Group, path string, l
 
 func (d *diskCheck) judge(p place, v volume) Finding {
 	full := v.full(d.EjectMiB)
+	if p.written && v.readOnly {
+		full = "the file system is read-only"
+	}
 	switch {
 	case full != "" && p.written:
 		return finding(StateBad, Unhealthy, DiskFull, "", "%s: %s: agents are answered with status 500", p.path, full)
-	case v.readOnly && p.written:
-		return finding(StateBad, Unhealthy, DiskFull, "",
-			"%s: the file system is read-only: agents are answered with status 500", p.path)
 	case full != "":
 		return finding(StateWarn, "", DiskFull, "", "%s: %s", p.path, full)
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
@@ -164,7 +164,8 @@ func (d *diskCheck) judge(p place, v volume) Finding {
 
 // graver reports whether a is worse than b. Unknown counts as no worse than ok.
 func graver(a, b State) bool {
-	return a == StateBad && b != StateBad || a == StateWarn && b != StateBad && b != StateWarn
+	rank := map[State]int{StateWarn: 1, StateBad: 2}
+	return rank[a] > rank[b]
 }
 
 // volume is the state of a file system for users other than root.

@@ -230,6 +230,7 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 		{"on another host", false, errors.New("not known"), check.Unexplained},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			m := newMaster(t)
 			p := newProber(t, m)
 			p.Timeout, p.Wait = 20*time.Second, time.Second

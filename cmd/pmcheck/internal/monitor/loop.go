@@ -231,7 +231,6 @@ func (m *Monitor) known(now time.Time) *State {
 		Holds:     m.holds.Current(),
 		Findings:  m.findings.list(now),
 		Result:    m.services[0].last,
-		Probes:    m.services[0].count,
 	}
 	for _, v := range m.services {
 		s.Services = append(s.Services, Service{Name: v.name, Verdict: v.judge.Verdict().At(now), Probes: v.count})

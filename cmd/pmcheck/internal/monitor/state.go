@@ -21,7 +21,6 @@ type State struct {
 	Findings  []check.Finding  // of the checks other than the probe
 	Result    check.Result     // of the last probe of the master
 	Own       []netip.AddrPort // the daemon's ends of its connections to the master
-	Probes    int64            // of the master, since the start
 }
 
 // Service is one part of the master, as it stood when the state was made.
@@ -76,7 +75,7 @@ func (s *State) Service(name string) (*Service, bool) {
 }
 
 // Judged reports whether there is a verdict on the master that balancers may get.
-func (s *State) Judged() bool { return s.Probes > 0 }
+func (s *State) Judged() bool { return s.Services[0].Probes > 0 }
 
 // holdsMaxAge is how long a reading of the holds is valid. They are read at least
 // every 5 s; if the last reading is older than this, the file system does not answer.

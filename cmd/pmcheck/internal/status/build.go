@@ -30,7 +30,7 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 			status.Believed = append(status.Believed, netip.PrefixFrom(any, 0))
 		}
 	}
-	status.Probe.Count, status.Probe.Connections = s.Probes, s.Own
+	status.Probe.Count, status.Probe.Connections = s.Services[0].Probes, s.Own
 	for i := range s.Services {
 		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
 	}
