@@ -28,15 +28,14 @@ type Master struct {
 
 	questions  atomic.Int64
 	handshakes atomic.Int64
-	accepts    atomic.Pointer[chan struct{}] // closed unless the state is Silent; Accept must not wait for mu
 
 	mu       sync.Mutex
+	changed  *sync.Cond // of the state, or a connection was closed
 	address  string
 	state    State
 	since    time.Time // when the state began
 	answers  map[string]canned
 	api      check.API
-	speaks   chan struct{} // closed unless the state is Silent or Saturated
 	trust    *x509.CertPool
 	crl      *x509.RevocationList
 	cert     tls.Certificate
@@ -64,11 +63,8 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	m := &Master{
 		Dir: dir, Name: name, CA: ca, Leaf: leaf,
 		address: address, state: Running, api: check.APIPool,
-		speaks: make(chan struct{}),
 	}
-	close(m.speaks)
-	open := m.speaks
-	m.accepts.Store(&open)
+	m.changed = sync.NewCond(&m.mu)
 	if err := m.WriteFiles(); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -18,7 +17,7 @@ type silenced struct {
 // Accept implements net.Listener.
 func (g silenced) Accept() (net.Conn, error) {
 	for {
-		<-*g.master.accepts.Load()
+		g.master.waitWhile(func() bool { return g.master.state == Silent })
 		g.SetDeadline(time.Time{})
 		c, err := g.TCPListener.Accept()
 		switch {
@@ -26,7 +25,7 @@ func (g silenced) Accept() (net.Conn, error) {
 		case err != nil:
 			return nil, err
 		default:
-			return &silencedConn{Conn: c, master: g.master, closed: make(chan struct{})}, nil
+			return &silencedConn{Conn: c, master: g.master}, nil
 		}
 	}
 }
@@ -34,25 +33,22 @@ func (g silenced) Accept() (net.Conn, error) {
 type silencedConn struct {
 	net.Conn
 	master *Master
-	once   sync.Once
-	closed chan struct{}
+	closed bool
 }
 
 // Read blocks while the master is Silent or Saturated.
 func (c *silencedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.master.mu.Lock()
-	speaks := c.master.speaks
-	c.master.mu.Unlock()
-	select {
-	case <-speaks:
-	case <-c.closed:
-	}
+	m := c.master
+	m.waitWhile(func() bool { return !c.closed && (m.state == Silent || m.state == Saturated) })
 	return n, err
 }
 
 // Close also unblocks a Read.
 func (c *silencedConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
+	c.master.mu.Lock()
+	c.closed = true
+	c.master.mu.Unlock()
+	c.master.changed.Broadcast()
 	return c.Conn.Close()
 }

@@ -43,18 +43,17 @@ const (
 func (m *Master) Set(s State) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.speaks = gate(m.speaks, s != Silent && s != Saturated)
-	accepts := gate(*m.accepts.Load(), s != Silent)
-	m.accepts.Store(&accepts)
-	if s == Silent {
-		m.listener.SetDeadline(time.Now()) // ends the Accept that is under way
-	}
 	m.state, m.since = s, time.Now()
+	m.changed.Broadcast()
 	switch {
+	case s != Stopped && m.server == nil:
+		return m.start()
+	case s == Silent:
+		m.listener.SetDeadline(time.Now()) // ends the Accept that is under way
 	case s == Stopped && m.server != nil:
 		server, done := m.server, m.done
 		m.server = nil
-		m.mu.Unlock() // Accept, for which Close waits, looks whether the master is Silent
+		m.mu.Unlock() // Accept and Read, for which Close waits, look whether the master is Silent
 		// A child that is forked but has not called exec yet still has the listening
 		// socket, and the kernel would go on accepting connections for it.
 		syscall.ForkLock.RLock()
@@ -62,25 +61,17 @@ func (m *Master) Set(s State) error {
 		syscall.ForkLock.RUnlock()
 		<-done
 		m.mu.Lock()
-	case s != Stopped && m.server == nil:
-		return m.start()
 	}
 	return nil
 }
 
-// gate returns a channel that is closed if and only if open is set.
-func gate(old chan struct{}, open bool) chan struct{} {
-	select {
-	case <-old:
-		if !open {
-			return make(chan struct{})
-		}
-	default:
-		if open {
-			close(old)
-		}
+// waitWhile blocks while a condition holds, which is called with mu held.
+func (m *Master) waitWhile(holds func() bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for holds() {
+		m.changed.Wait()
 	}
-	return old
 }
 
 // State returns how the master behaves now.
