@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -71,22 +70,13 @@ func (c *Chroot) Command(program string, args ...string) *exec.Cmd {
 // Run runs a program of the release and returns its combined output without the last
 // newline. The error includes the output.
 func (c *Chroot) Run(program string, args ...string) (string, error) {
-	out, err := c.Command(program, args...).CombinedOutput()
-	text := strings.TrimSuffix(string(out), "\n")
-	if err != nil {
-		err = fmt.Errorf("%s: %s %s: %w: %s", c.Suite, program, strings.Join(args, " "), err, text)
-	}
-	return text, err
+	return run(c.Suite, c.Command(program, args...))
 }
 
 // MustRun runs a program as Run does, and fails the test if the program fails.
 func (c *Chroot) MustRun(program string, args ...string) string {
 	c.tb.Helper()
-	out, err := c.Run(program, args...)
-	if err != nil {
-		c.tb.Fatal(err)
-	}
-	return out
+	return must(c.tb, c.Suite, c.Command(program, args...))
 }
 
 // StartHAProxy starts the HAProxy of the release; see the function of the same name. Its
@@ -94,13 +84,6 @@ func (c *Chroot) MustRun(program string, args ...string) string {
 func (c *Chroot) StartHAProxy(config string) *HAProxy {
 	c.tb.Helper()
 	h := &HAProxy{tb: c.tb, dir: tempDir(c.tb)}
-	files := h.writeConfig(config)
-	if out := c.MustRun("haproxy", append([]string{"-c"}, files...)...); strings.Contains(out, "[WARNING]") {
-		c.tb.Errorf("haproxy -c: %s", out)
-	}
-	log := filepath.Join(h.dir, "haproxy.log")
-	showOnFailure(c.tb, log)
-	h.proc = start(c.tb, c.Command("haproxy", append([]string{"-W", "-db"}, files...)...), log)
-	h.waitAnswer(func(string) bool { return true })
+	h.start(c.Command, h.writeConfig(config))
 	return h
 }

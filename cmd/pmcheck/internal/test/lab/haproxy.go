@@ -47,12 +47,27 @@ func StartHAProxy(tb testing.TB, config string) *HAProxy {
 func (n *Network) StartHAProxy(tb testing.TB, config string) *HAProxy {
 	tb.Helper()
 	h := &HAProxy{tb: tb, dir: tempDir(tb)}
-	args := append([]string{"-W", "-db"}, h.writeConfig(config)...)
-	log := filepath.Join(h.dir, "haproxy.log")
-	showOnFailure(tb, log)
-	h.proc = start(tb, n.Command(haproxy(tb), args...), log)
-	h.waitAnswer(func(string) bool { return true })
+	haproxy(tb)
+	h.start(n.Command, h.writeConfig(config))
 	return h
+}
+
+// start checks the configuration in files, for which HAProxy must have no warning, and starts HAProxy with it.
+func (h *HAProxy) start(command func(program string, args ...string) *exec.Cmd, files []string) {
+	h.tb.Helper()
+	h.check(command, files)
+	log := filepath.Join(h.dir, "haproxy.log")
+	showOnFailure(h.tb, log)
+	h.proc = start(h.tb, command("haproxy", append([]string{"-W", "-db"}, files...)...), log)
+	h.waitAnswer(func(string) bool { return true })
+}
+
+func (h *HAProxy) check(command func(program string, args ...string) *exec.Cmd, files []string) {
+	h.tb.Helper()
+	out, err := command("haproxy", append([]string{"-c"}, files...)...).CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte("[WARNING]")) {
+		h.tb.Errorf("haproxy -c: %v\n%s", err, out)
+	}
 }
 
 // StartHAProxy starts the HAProxy that is installed on the host; see the function of the same
@@ -64,14 +79,7 @@ func (h *Host) StartHAProxy(config string) *HAProxy {
 	p := &HAProxy{tb: tb, dir: tempDir(tb), onHost: fmt.Sprintf("/proc/%d/root%s", h.Pid(), socket)}
 	h.WriteFile("/etc/haproxy/lab.cfg", fmt.Sprintf(ownConfig, socket), 0o644)
 	h.WriteFile("/etc/haproxy/haproxy.cfg", config, 0o644)
-	files := []string{"-f", "/etc/haproxy/lab.cfg", "-f", "/etc/haproxy/haproxy.cfg"}
-	if out := h.MustRun("haproxy", append([]string{"-c"}, files...)...); strings.Contains(out, "[WARNING]") {
-		tb.Errorf("haproxy -c: %s", out)
-	}
-	log := filepath.Join(p.dir, "haproxy.log")
-	showOnFailure(tb, log)
-	p.proc = start(tb, h.Command("haproxy", append([]string{"-W", "-db"}, files...)...), log)
-	p.waitAnswer(func(string) bool { return true })
+	p.start(h.Command, []string{"-f", "/etc/haproxy/lab.cfg", "-f", "/etc/haproxy/haproxy.cfg"})
 	return p
 }
 
@@ -79,12 +87,9 @@ func (h *Host) StartHAProxy(config string) *HAProxy {
 // warning.
 func CheckHAProxyConfig(tb testing.TB, config string) {
 	tb.Helper()
+	haproxy(tb)
 	h := &HAProxy{tb: tb, dir: tempDir(tb)}
-	args := append([]string{"-c"}, h.writeConfig(config)...)
-	out, err := exec.Command(haproxy(tb), args...).CombinedOutput()
-	if err != nil || bytes.Contains(out, []byte("[WARNING]")) {
-		tb.Errorf("haproxy -c: %v\n%s", err, out)
-	}
+	h.check(exec.Command, h.writeConfig(config))
 }
 
 // HAProxyVersion returns the version of the installed HAProxy, such as "2.6.12".

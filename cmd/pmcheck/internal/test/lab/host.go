@@ -117,22 +117,13 @@ func (h *Host) Inside(fn func() error) error {
 // Run runs a program on the host and returns its combined output without the last newline.
 // The error includes the output.
 func (h *Host) Run(program string, args ...string) (string, error) {
-	out, err := h.Command(program, args...).CombinedOutput()
-	text := strings.TrimSuffix(string(out), "\n")
-	if err != nil {
-		err = fmt.Errorf("%s: %s %s: %w: %s", h.Name, program, strings.Join(args, " "), err, text)
-	}
-	return text, err
+	return run(h.Name, h.Command(program, args...))
 }
 
 // MustRun runs a program as Run does, and fails the test if the program fails.
 func (h *Host) MustRun(program string, args ...string) string {
 	h.net.tb.Helper()
-	out, err := h.Run(program, args...)
-	if err != nil {
-		h.net.tb.Fatal(err)
-	}
-	return out
+	return must(h.net.tb, h.Name, h.Command(program, args...))
 }
 
 // Start starts a program on the host and returns a function that kills it. The program is

@@ -141,3 +141,23 @@ func tail(file string, n int) string {
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
+
+// run runs a command at a place and returns its combined output without the last newline. The error includes
+// the output.
+func run(place string, cmd *exec.Cmd) (string, error) {
+	out, err := cmd.CombinedOutput()
+	text := strings.TrimSuffix(string(out), "\n")
+	if err != nil {
+		err = fmt.Errorf("%s: %s: %w: %s", place, strings.Join(cmd.Args, " "), err, text)
+	}
+	return text, err
+}
+
+func must(tb testing.TB, place string, cmd *exec.Cmd) string {
+	tb.Helper()
+	out, err := run(place, cmd)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}

@@ -61,9 +61,7 @@ func (s *Site) RecordOverlapping(every time.Duration) *Record {
 // which LISTEN-PORT and MASTER stand for pmcheck's port and the address of the master.
 func (s *Site) Balance(haproxyConfig string) *HAProxy {
 	s.TB.Helper()
-	text := s.Expand(haproxyConfig)
-	CheckHAProxyConfig(s.TB, text)
-	s.HAProxy = s.Net.StartHAProxy(s.TB, text)
+	s.HAProxy = s.Net.StartHAProxy(s.TB, s.Expand(haproxyConfig))
 	return s.HAProxy
 }
 

@@ -4,7 +4,6 @@ package module_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -128,22 +127,6 @@ func TestWithHoldTaskHoldsDuringItsCommand(t *testing.T) {
 	}
 }
 
-func TestTasksChangeNothingInNoopMode(t *testing.T) {
-	lab.Real(t)
-	sh := startShell(t, "")
-	dir := filepath.Dir(moduleDir(t))
-	for _, name := range []string{"drain", "maint", "ready", "wait"} {
-		got := sh.task(dir, name, like{"_noop": "true", "reason": `"`, "for": "out"})
-		if !got.Noop || !strings.HasPrefix(got.Would, "pmcheck "+name+" --") || got.Set != nil {
-			t.Errorf("%s: %+v", name, got)
-		}
-		sh.assertMode(drain.Ready)
-	}
-	if got := sh.task(dir, "status", like{"_noop": "true"}); got.Noop || got.Certname == "" {
-		t.Errorf("status: %+v", got)
-	}
-}
-
 func TestTasksReportKindsOfErrors(t *testing.T) {
 	lab.Real(t)
 	sh := startShell(t, "")
@@ -181,21 +164,6 @@ func TestTasksReportKindsOfErrors(t *testing.T) {
 		t.Errorf("drain, not idle in time: %+v", got)
 	}
 	sh.assertMode(drain.Drain, drain.Operator)
-}
-
-func TestTaskFailsWithoutPmcheck(t *testing.T) {
-	lab.Real(t)
-	sh := &shell{t: t, dir: t.TempDir()}
-	for _, program := range []string{"awk", "sed", "tr"} {
-		if err := os.Symlink(lab.Need(t, program, program), filepath.Join(sh.dir, program)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sh.path = sh.dir
-	if got := sh.task(filepath.Dir(moduleDir(t)), "drain", nil); got.Error == nil ||
-		got.Error.Kind != "pmcheck/not-installed" {
-		t.Errorf("the result is %+v, want an error of kind pmcheck/not-installed", got)
-	}
 }
 
 func TestTasksPassTheirParametersToPmcheck(t *testing.T) {

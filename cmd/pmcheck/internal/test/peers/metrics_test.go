@@ -3,7 +3,6 @@
 package peers_test
 
 import (
-	"fmt"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -40,46 +39,4 @@ func TestMetricsPassPromtool(t *testing.T) {
 			t.Errorf("%s: promtool check metrics: %v\n%s", step.word, err, out)
 		}
 	}
-}
-
-// A client can use any node name, and choose the status code for a drain.
-func TestMetricsAreBoundedWhateverClientsSend(t *testing.T) {
-	lab.Real(t)
-	const (
-		perSource   = 16 * 8 // balancers remembered per source address times series of each
-		codes       = 400    // 200 to 599, for each kind of client
-		mayBeAdded  = perSource + codes
-		clientNames = 300
-	)
-	d := lab.StartDemo(t, network(t, first), first)
-	d.Type("drain", "drain")
-	before := series(d.Metrics())
-	for i := range clientNames {
-		if code, _, err := d.Get("/", view(fmt.Sprintf("lb%d", i))); code != http.StatusServiceUnavailable || err != nil {
-			t.Fatalf("%d, %v", code, err)
-		}
-	}
-	for code := 200; code < 600; code++ {
-		if _, _, err := d.Get(fmt.Sprintf("/?drain=%d", code), view("lb")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	after := series(d.Metrics())
-	t.Logf("%d series at first, %d after %d names and 400 codes", before, after, clientNames)
-	if after-before > mayBeAdded {
-		t.Errorf("clients added %d series, want at most %d", after-before, mayBeAdded)
-	}
-	if after == before {
-		t.Error("clients added no series, so the test did not reach the metrics of balancers")
-	}
-}
-
-// series counts the samples of pmcheck's own metrics in a scrape.
-func series(scrape string) (n int) {
-	for line := range strings.Lines(scrape) {
-		if strings.HasPrefix(line, "pmcheck_") {
-			n++
-		}
-	}
-	return n
 }
