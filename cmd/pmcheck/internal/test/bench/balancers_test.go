@@ -5,6 +5,8 @@ package bench_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,12 +113,43 @@ func startOthers(b *testing.B) (others []*contender) {
 		url, pid, _ := startBare(b, kind)
 		others = append(others, newContender(b, "net/http, "+kind, addressOf(url), pid))
 	}
-	haproxy := startHAProxy(b)
-	others = append(others, newContender(b, haproxy.name, addressOf(haproxy.url), haproxy.pid))
+	others = append(others, startHAProxy(b))
 	for _, c := range others {
 		waitForAnswer(b, urlOf(c.address))
 	}
 	return others
+}
+
+func startHAProxy(b *testing.B) *contender {
+	b.Helper()
+	address := lab.Address(b, "127.0.0.1")
+	h := lab.StartHAProxy(b, fmt.Sprintf(`defaults
+    mode http
+    timeout client 10s
+    timeout connect 1s
+    timeout server 1s
+frontend answers
+    bind %s
+    http-request return status 200 content-type "text/plain; charset=utf-8" string %q
+`, address, answer))
+	return newContender(b, "HAProxy "+lab.HAProxyVersion(b), address, workerPid(b, h))
+}
+
+// workerPid returns the process id of HAProxy's worker, a child of the process that was
+// started.
+func workerPid(b *testing.B, h *lab.HAProxy) int {
+	b.Helper()
+	for line := range strings.Lines(h.Admin("show info")) {
+		if text, found := strings.CutPrefix(strings.TrimSpace(line), "Pid: "); found {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return pid
+		}
+	}
+	b.Fatal("no Pid in HAProxy's answer to show info")
+	return 0
 }
 
 func newContender(b *testing.B, name, address string, pid int) *contender {

@@ -108,24 +108,6 @@ func ask(url string) error {
 	return err
 }
 
-// onCPU calls fn so that programs started by fn run on one CPU. There, Go programs have GOMAXPROCS=1
-// by default, and HAProxy one thread.
-func onCPU(b *testing.B, cpu int, fn func()) {
-	b.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var before, one unix.CPUSet
-	one.Set(cpu)
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		b.Fatal(err)
-	}
-	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		b.Fatal(err)
-	}
-	defer unix.SchedSetaffinity(0, &before)
-	fn()
-}
-
 // cpuTime returns the CPU time of a process without its children. Its resolution is 1 ns,
 // compared with 10 ms in /proc. The clock id of another process is computed from its
 // process id: see clock_getcpuclockid(3).
