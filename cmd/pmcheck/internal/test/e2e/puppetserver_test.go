@@ -23,7 +23,6 @@ func TestPuppetServer(t *testing.T) {
 	}{
 		{"the stand-in answers alike", testStandIn},
 		{"quiet", testQuiet},
-		{"checks cost no probes", testChecksCostNoProbes},
 		{"drained", testDrained},
 		{"killed", testKilled},
 		{"paused", testPaused},

@@ -54,33 +54,19 @@ timeout 5 sh -c 'until journalctl -q -u pmcheck | grep -q lisen; do sleep 0.1; d
 		},
 		{name: "program deleted", long: true, inject: sh("mv /usr/bin/pmcheck /root"), mend: sh("mv /root/pmcheck /usr/bin")},
 	}
-	return append(append(faults, holdFaults()...), directoryFaults()...)
+	return append(faults, directoryFaults()...)
 }
 
-// holdFaults returns faults in which files among the holds are not valid holds.
-func holdFaults() []fault {
-	faults := []fault{
-		{name: "half a hold", inject: sh(`printf '{"mode": "dr' >` + holds + `/torn.json`)},
-		{name: "a hold of 100 MB", inject: sh("truncate -s 100M " + holds + "/torn.json"), long: true},
-		{name: "a hold of another user", long: true,
-			inject: sh(`
-echo '{"mode": "drain"}' >/var/lib/pmcheck/torn
-chown nobody /var/lib/pmcheck/torn
-mv /var/lib/pmcheck/torn ` + holds + `/torn.json`)},
-		{name: "a world-writable hold file (mode 0666)", long: true,
-			inject: sh(`umask 0; echo '{"mode": "drain"}' >` + holds + `/torn.json`)},
-	}
-	for i := range faults {
-		faults[i].mend = sh("pmcheck ready --hold torn")
-	}
-	return heldOut(faults)
-}
-
-// directoryFaults returns faults of the directory of holds. The last one unmounts the file
+// directoryFaults returns faults of a hold and of the directory of holds. The last one unmounts the file
 // system that it is on.
 func directoryFaults() []fault {
 	again := sh("pmcheck ready; systemctl reload pmcheck")
 	faults := []fault{
+		{
+			name:   "half a hold",
+			inject: sh(`printf '{"mode": "dr' >` + holds + `/torn.json`),
+			mend:   sh("pmcheck ready --hold torn"),
+		},
 		{
 			name:   "directory of holds replaced",
 			inject: sh("cd " + state + "; mv holds was; mkdir holds"),

@@ -74,9 +74,6 @@ func Between(from, to time.Time) time.Duration {
 // Since returns Between(from, time.Now()).
 func Since(from time.Time) time.Duration { return Between(from, time.Now()) }
 
-// Starved returns how long the control was late between two moments.
-func Starved(from, to time.Time) time.Duration { return control.between(from, to) }
-
 // WaitFor calls fn, with a pause of every in between, until fn returns nil, and returns how
 // long that took by Since. If fn still fails after within, the test fails with its last error.
 func WaitFor(tb testing.TB, within, every time.Duration, fn func() error) time.Duration {

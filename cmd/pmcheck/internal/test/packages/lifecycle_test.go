@@ -39,7 +39,6 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 		{"watchdog", watchdog},
 		{"stop", stopAndStart},
 		{"without sockets", withoutSockets},
-		{"journal", journal},
 		{"remove and purge", removeAndPurge},
 		{"a hold from before the installation", heldBeforeInstallation},
 	} {
