@@ -73,19 +73,26 @@ func takeOut(c *cli.Context, h *host, r leave.Request) (drain.Hold, error) {
 	}
 	p.End()
 	err = leaveError(r, result, err)
-	if result.Set.Mode != "" {
-		err = errors.Join(report(c, h, &show.Toggle{Set: &result.Set}), err)
+	if result.Set.Mode != "" && c.Context.Err() == nil {
+		err = errors.Join(err, report(c, h, &show.Toggle{Set: &result.Set}))
 	}
 	return result.Set, err
 }
 
-// report prints what was changed, and the mode that the files have, once the daemon acts on it.
+// report prints what was changed, and the state of the service once the daemon acts on it.
 func report(c *cli.Context, h *host, t *show.Toggle) error {
-	service := cmp.Or(c.String("service"), monitor.Server)
-	t.Mode, t.Remaining = remaining(h.settings.Store().Read(), service, t.Set)
-	if st, err := effect(c.Context, h.World, service, t.Mode); err != nil {
+	service, now := cmp.Or(c.String("service"), monitor.Server), time.Now()
+	holds := h.settings.Store().Read().At(now)
+	t.Mode, _ = holds.Mode(service, now)
+	t.Remaining = slices.DeleteFunc(holds.Holds(), func(h drain.Hold) bool {
+		return !h.Covers(service) || t.Set != nil && h == *t.Set
+	})
+	switch st, err := effect(c.Context, h.World, service, t.Mode); {
+	case c.Context.Err() != nil:
+		return c.Context.Err()
+	case err != nil:
 		t.Error = err.Error()
-	} else {
+	default:
 		t.Take(st, service)
 	}
 	return output(c, t, t.Write)
@@ -97,14 +104,12 @@ const effectTime = 7 * time.Second
 
 // effect blocks until the daemon reports the mode that the files have, and returns the status that does.
 func effect(ctx context.Context, w leave.World, service string, m drain.Mode) (status.Status, error) {
-	limited, cancel := context.WithTimeout(ctx, effectTime)
+	ctx, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
 	for {
-		st, err := w.Next(limited)
+		st, err := w.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return st, errors.New("interrupted before the daemon reported it")
-		case limited.Err() != nil:
 			return st, fmt.Errorf("the daemon has not acted on it after %s; see pmcheck status", effectTime)
 		case err != nil:
 			return st, err
@@ -113,18 +118,6 @@ func effect(ctx context.Context, w leave.World, service string, m drain.Mode) (s
 			return st, err
 		}
 	}
-}
-
-// remaining returns the mode of a service by the files, and the holds that are in effect besides one.
-func remaining(holds drain.Snapshot, service string, set *drain.Hold) (mode drain.Mode, others []drain.Hold) {
-	now := time.Now()
-	mode, _ = holds.Mode(service, now)
-	for _, h := range holds.At(now).Holds() {
-		if h.Covers(service) && (set == nil || h != *set) {
-			others = append(others, h)
-		}
-	}
-	return mode, others
 }
 
 // output prints v as JSON with --json, and calls write without it.
@@ -144,8 +137,9 @@ func leaveError(r leave.Request, result leave.Result, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case is && stopped.Kind == leave.Taken:
-		return holdsAlready(result.Before)
+	case is && stopped.Kind == leave.Taken: // it may be that of a with-hold whose command still runs
+		return &exitError{exitRefused, fmt.Errorf("%w: %s", err, show.Hold(result.Before)),
+			"wait until that work is done, or act as another holder with --hold"}
 	case is && stopped.Kind == leave.NotIdle:
 		return &exitError{exitTimeout, err, ""}
 	case is:
@@ -172,11 +166,4 @@ func refusedHint(e *leave.Error, service string, s status.Status) string {
 // noService adds an exit status and a hint to the error for an unknown service.
 func noService(err error) error {
 	return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
-}
-
-// holdsAlready is the error for a hold of the same holder. Lifting the own hold would lift
-// it. It may be that of a with-hold whose command still runs, so the hint does not lift it.
-func holdsAlready(other drain.Hold) error {
-	return &exitError{exitRefused, fmt.Errorf("%s holds already: %s", other.Holder, show.Hold(other)),
-		"wait until that work is done, or act as another holder with --hold"}
 }
