@@ -19,12 +19,12 @@ const retryFor, retryEvery = time.Minute, time.Second
 // ErrNotBack says that a service was not in service again in time. Its hold was lifted.
 var ErrNotBack = errors.New("not in service")
 
-// Back lifts the holds of some holders on every service, once a probe has shown that the master serves or limit
-// is over, and returns what it has lifted. A hold that is set again meanwhile stays: the service stops or reloads
-// once more. The error is that of the last lift, or of ctx.
+// Back lifts the holds of some holders, once a probe has shown that the master serves or limit is over, and returns
+// what it has lifted. A hold that is set again meanwhile stays: the service stops or reloads once more. The error is
+// that of the last lift, or of ctx.
 func Back(ctx context.Context, w World, limit time.Duration, holders ...string) (lifted []drain.Hold, err error) {
 	held := slices.DeleteFunc(w.Holds.Read().Holds(), func(h drain.Hold) bool {
-		return h.Service != "" || !slices.Contains(holders, h.Holder)
+		return !slices.Contains(holders, h.Holder)
 	})
 	if len(held) == 0 {
 		return nil, nil

@@ -116,7 +116,7 @@ func Out(ctx context.Context, w World, r Request) (Result, error) {
 	}
 	err := d.out(ctx)
 	if errors.Is(err, errGone) {
-		err = &Error{Kind: Refused, Text: err.Error()}
+		d.Set, err = drain.Hold{}, &Error{Kind: Refused, Text: err.Error()}
 	}
 	return d.Result, err
 }
