@@ -108,8 +108,12 @@ func TestHangingPuppetDBIsDown(t *testing.T) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if got := newPuppetDB(t, m, certname, m.Address()).Check(ctx); got.Reason != check.PuppetDBDown {
+	puppetdb := newPuppetDB(t, m, certname, m.Address())
+	if got := puppetdb.Check(ctx); got.Reason != check.PuppetDBDown {
 		t.Errorf("%+v", got)
+	}
+	if puppetdb.Timeout < 10*time.Second { // without its database it takes longer than a probe may
+		t.Errorf("it has %s", puppetdb.Timeout)
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %s", took)
