@@ -25,39 +25,35 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 	const silence = puppetclient.Timeout
 	for _, tt := range []struct {
 		name    string
-		fall    int
 		results results
 		want    check.Health
 		reason  check.Reason
 	}{
-		{"nothing known", 1, nil, check.Unknown, check.NotProbed},
-		{"good", 3, results{good(0)}, check.Healthy, check.OK},
-		{"refused", 3, results{refused(0)}, check.Unhealthy, puppetclient.Refused},
-		{"good again", 0, results{refused(0), good(1)}, check.Healthy, check.OK},
-		{"a fault", 3, results{good(0), at(1, check.HTTPError, 0)}, check.Unhealthy, check.HTTPError},
-		{"our own", 1, results{good(0), at(1, puppetclient.OwnCertRefused, 0)}, check.Unknown, puppetclient.OwnCertRefused},
-		{"denied", 1, results{good(0), at(1, check.AuthDenied, 0)}, check.Unknown, check.AuthDenied},
-		{"starting", 1, results{at(0, check.StateStarting, 0)}, check.Warming, check.StateStarting},
+		{"nothing known", nil, check.Unknown, check.NotProbed},
+		{"good", results{good(0)}, check.Healthy, check.OK},
+		{"refused", results{refused(0)}, check.Unhealthy, puppetclient.Refused},
+		{"good again", results{refused(0), good(1)}, check.Healthy, check.OK},
+		{"a fault", results{good(0), at(1, check.HTTPError, 0)}, check.Unhealthy, check.HTTPError},
+		{"our own", results{good(0), at(1, puppetclient.OwnCertRefused, 0)}, check.Unknown, puppetclient.OwnCertRefused},
+		{"denied", results{good(0), at(1, check.AuthDenied, 0)}, check.Unknown, check.AuthDenied},
+		{"starting", results{at(0, check.StateStarting, 0)}, check.Warming, check.StateStarting},
 
-		{"on another host, silent", 1, results{good(0), unexplained(1)}, check.Unhealthy, silence},
-		{"never answered", 3, results{unexplained(0)}, check.Unhealthy, silence},
-		{"below fall", 3, results{good(0), unexplained(1), unexplained(2)}, check.Healthy, check.OK},
-		{"at fall", 3, results{good(0), unexplained(1), unexplained(2), unexplained(3)}, check.Unhealthy, silence},
-		{"interrupted", 2, results{good(0), unexplained(1), good(2), unexplained(3)}, check.Healthy, check.OK},
-		{"silent, then refused", 3, results{good(0), unexplained(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
+		{"on another host, silent", results{good(0), unexplained(1)}, check.Unhealthy, silence},
+		{"never answered", results{unexplained(0)}, check.Unhealthy, silence},
+		{"silent, then refused", results{good(0), unexplained(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
 
-		{"saturated", 1, results{good(0), saturated(1)}, check.Busy, check.JRubyBusy},
-		{"for long", 1, results{good(0), saturated(1), saturated(119)}, check.Busy, check.JRubyBusy},
-		{"for too long", 1, results{good(0), saturated(1), saturated(120)}, check.Unhealthy, silence},
-		{"out until it answers", 1, results{good(0), saturated(120), saturated(121)}, check.Unhealthy, silence},
-		{"answered between", 1, results{good(0), saturated(60), good(70), saturated(180)}, check.Busy, check.JRubyBusy},
-		{"always saturated", 1, results{saturated(0)}, check.Unhealthy, silence},
-		{"stopped", 3, results{good(0), halted(1)}, check.Unhealthy, silence},
-		{"stopped while saturated", 3, results{good(0), saturated(1), halted(2)}, check.Unhealthy, silence},
-		{"continued", 1, results{good(0), halted(1), saturated(2)}, check.Unhealthy, silence},
-		{"killed while saturated", 3, results{good(0), saturated(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
+		{"saturated", results{good(0), saturated(1)}, check.Busy, check.JRubyBusy},
+		{"for long", results{good(0), saturated(1), saturated(119)}, check.Busy, check.JRubyBusy},
+		{"for too long", results{good(0), saturated(1), saturated(120)}, check.Unhealthy, silence},
+		{"out until it answers", results{good(0), saturated(120), saturated(121)}, check.Unhealthy, silence},
+		{"answered between", results{good(0), saturated(60), good(70), saturated(180)}, check.Busy, check.JRubyBusy},
+		{"always saturated", results{saturated(0)}, check.Unhealthy, silence},
+		{"stopped", results{good(0), halted(1)}, check.Unhealthy, silence},
+		{"stopped while saturated", results{good(0), saturated(1), halted(2)}, check.Unhealthy, silence},
+		{"continued", results{good(0), halted(1), saturated(2)}, check.Unhealthy, silence},
+		{"killed while saturated", results{good(0), saturated(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
 	} {
-		j := check.Judge{Fall: tt.fall, StuckAfter: 2 * time.Minute}
+		j := check.Judge{StuckAfter: 2 * time.Minute}
 		for _, r := range tt.results {
 			j.Observe(r)
 		}
@@ -68,7 +64,7 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 }
 
 func TestVerdictExpires(t *testing.T) {
-	j := check.Judge{Fall: 5, MaxAge: 3 * time.Second}
+	j := check.Judge{MaxAge: 3 * time.Second}
 	asked := time.Now()
 	v := j.Observe(result(asked, check.OK))
 	if got := v.At(asked.Add(3*time.Second - 1)); got.Health != check.Healthy {
@@ -80,10 +76,6 @@ func TestVerdictExpires(t *testing.T) {
 	}
 	if (check.Verdict{}).At(asked).Health.Serves() {
 		t.Error("a master that was never probed serves")
-	}
-	v = j.Observe(result(asked.Add(2*time.Second), puppetclient.Timeout))
-	if got := v.At(asked.Add(4 * time.Second)); got.Reason != check.Stale {
-		t.Errorf("a timeout below fall renewed the verdict: %s: %s", got.Health, got.Reason)
 	}
 }
 

@@ -59,15 +59,13 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 //   - one that is saturated is busy, until it has left all probes unanswered for StuckAfter:
 //     a herd of agents saturates every master alike, and taking one out finishes the others;
 //   - one whose process is stopped is unhealthy at once;
-//   - with another it takes Fall timeouts in a row.
+//   - one of which the kernel cannot tell, on another host, is unhealthy at once, too.
 type Judge struct {
-	Fall       int           // unexplained timeouts in a row that make the master unhealthy; less than 1 means 1
 	MaxAge     time.Duration // how long a result is valid; 0 means for ever
 	StuckAfter time.Duration // how long a saturated master may leave probes unanswered
 
 	verdict  Verdict
 	answered time.Time // the last good result
-	late     int       // unexplained timeouts since then
 }
 
 // Verdict returns the conclusion so far. It may have expired: see Verdict.At.
@@ -76,20 +74,12 @@ func (j *Judge) Verdict() Verdict { return j.verdict }
 // Observe takes the next result into account and returns the verdict.
 func (j *Judge) Observe(r Result) Verdict {
 	if r.Fault == nil {
-		j.late, j.answered = 0, r.Asked.Add(r.Took)
+		j.answered = r.Asked.Add(r.Took)
 		return j.conclude(r, Healthy, OK, "")
 	}
-	if r.Fault.Reason == puppetclient.Timeout && j.verdict.Health.Serves() {
-		switch r.Silence {
-		case Saturated:
-			if r.Asked.Sub(j.answered) < j.StuckAfter {
-				return j.conclude(r, Busy, JRubyBusy, r.Fault.Error())
-			}
-		case Unexplained:
-			if j.late++; j.late < j.Fall {
-				return j.verdict
-			}
-		}
+	if r.Fault.Reason == puppetclient.Timeout && r.Silence == Saturated && j.verdict.Health.Serves() &&
+		r.Asked.Sub(j.answered) < j.StuckAfter {
+		return j.conclude(r, Busy, JRubyBusy, r.Fault.Error())
 	}
 	return j.conclude(r, healthOf(r.Fault.Reason), r.Fault.Reason, r.Fault.Error())
 }

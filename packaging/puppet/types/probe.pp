@@ -8,5 +8,4 @@ type Pmcheck::Probe = Struct[{
     Optional['crl']         => Stdlib::Absolutepath,
     Optional['interval']    => Pmcheck::Duration,
     Optional['timeout']     => Pmcheck::Duration,
-    Optional['fall']        => Integer[1],
 }]

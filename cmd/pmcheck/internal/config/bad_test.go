@@ -41,7 +41,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"syntax", "log: {}\nlisten: [\n", "F:2: not YAML: did not find expected node content"},
 		{"syntax in the second document", "listen: :1\n---\n\"\n", "F:3: not YAML: found unexpected end of stream"},
 		{"syntax in line 1", "probe: {address: :8140}\n", "F: not YAML: did not find expected node content"},
-		{"syntax in line 3", "\n#\nprobe: {fall: 2, address: :8140}\n",
+		{"syntax in line 3", "\n#\nprobe: {timeout: 1s, address: :8140}\n",
 			"F:2: not YAML: did not find expected node content"},
 		{"syntax of one line", "log: 'x\n", "F:2: not YAML: found unexpected end of stream"},
 		{"two values", "\nlog: a: b\n", "F:2: not YAML: mapping values are not allowed in this context"},
@@ -69,9 +69,9 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: max_out: 0 is not a number of masters (1 to 1000, or a percentage such as 5%)\n" +
 				"F:2: budget.lapse: 1s is out of range (5m to 30d)\n" +
 				"F:2: budget.pool: \"a b\" is not the name of a pool (letters, digits, dot, underscore and hyphen)"},
-		{"alias for a section", "probe: &a {fall: 1}\nlog: *a\n",
+		{"alias for a section", "probe: &a {timeout: 1s}\nlog: *a\n",
 			"F:2: log: is not a section (write key: value)"},
-		{"merge key", "probe:\n  <<: {fall: 1}\n", "F:2: unknown setting probe.<<"},
+		{"merge key", "probe:\n  <<: {timeout: 1s}\n", "F:2: unknown setting probe.<<"},
 		{"key is a number", "1: 2\n", "F:1: unknown setting 1"},
 		{"key is a list", "[a]: 2\n", "F:1: unknown setting \"\""},
 		{"number for text", "listen: 9200\n",
@@ -92,7 +92,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"not a duration", "probe: {timeout: soon}\n",
 			"F:1: probe.timeout: soon is not a duration (such as 1500ms, 2s or 30d)"},
 		{"negative duration", "probe: {timeout: -1s}\n", "F:1: probe.timeout: -1s is out of range (10ms to 5m)"},
-		{"float for a number", "probe: {fall: 1.9}\n", "F:1: probe.fall: 1.9 is not a whole number"},
+		{"float for a number", "disk: {eject_mib: 1.9}\n", "F:1: disk.eject_mib: 1.9 is not a whole number"},
 		{"typo in a word", "checks: {disk: wran}\n",
 			"F:1: checks.disk: wran is not one of eject, warn, off (did you mean warn?)"},
 		{"boolean for a word", "checks: {disk: true}\n", "F:1: checks.disk: true is not one of eject, warn, off"},
@@ -139,17 +139,16 @@ func TestBadConfigsAreRefused(t *testing.T) {
 				"ends at the balancer)"},
 		{"plain HTTP without a port", "probe: {address: 'http://localhost'}\n",
 			"F:1: probe.address: http://localhost is not a host and port (such as localhost:8140)"},
-		{"fall", "probe: {fall: 101}\n", "F:1: probe.fall: 101 is out of range (1 to 100)"},
 		{"level", "log: {level: warning}\n", "F:1: log.level: warning is not one of debug, info, warn, error"},
 		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",
 			"F:1: listen: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… is not an address (host:port, or " +
 				":9200 for every interface)"},
 		{"no follow-up of a fault", "probe:\n  timeout: 5\n  interval: 1s\n",
 			"F:2: probe.timeout: 5 is not a duration (such as 1500ms, 2s or 30d)"},
-		{"all at once, by line", "log: {level: loud}\nlisten: 1\nprobe:\n  fall: 0\nallow: [x, y]\n",
+		{"all at once, by line", "log: {level: loud}\nlisten: 1\ndisk:\n  eject_mib: -1\nallow: [x, y]\n",
 			"F:1: log.level: loud is not one of debug, info, warn, error\n" +
 				"F:2: listen: 1 is not an address (host:port, or :9200 for every interface)\n" +
-				"F:4: probe.fall: 0 is out of range (1 to 100)\n" +
+				"F:4: disk.eject_mib: -1 is out of range (0 to 1048576)\n" +
 				"F:5: allow: x is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
 				"F:5: allow: y is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
 	}

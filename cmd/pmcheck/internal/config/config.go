@@ -99,7 +99,6 @@ func Default() Config {
 			Environment: "production",
 			Interval:    5 * time.Second,
 			Timeout:     1500 * time.Millisecond,
-			Fall:        1,
 		},
 		Checks: check.All(),
 		Guard: Guard{

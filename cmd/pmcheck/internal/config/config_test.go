@@ -106,7 +106,7 @@ func TestSettingsCanBeLoadedAgain(t *testing.T) {
 func TestMaxAgeOutlivesTheLongestGap(t *testing.T) {
 	for yaml, want := range map[string]time.Duration{
 		"": 11500 * time.Millisecond,
-		"probe: {interval: 1s, timeout: 900ms, fall: 3}\n": 4900 * time.Millisecond,
+		"probe: {interval: 2s, timeout: 1800ms}\n": 5800 * time.Millisecond,
 	} {
 		l, err := config.Check(config.Options{File: write(t, yaml)})
 		if err != nil {

@@ -62,11 +62,11 @@ func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
 func TestStrongerSourceWins(t *testing.T) {
 	o := config.Options{
 		Root: root(t, map[string]string{
-			config.DefaultFile:        "listen: :9201\nprobe:\n  fall: 2\n  interval: 3s\n  timeout: 1s\n",
+			config.DefaultFile:        "listen: :9201\ndisk:\n  eject_mib: 2\nprobe:\n  interval: 3s\n  timeout: 1s\n",
 			"/etc/puppet/puppet.conf": "[main]\ncertname = m1.example.org\n",
 			"/var/lib/puppet/ssl/":    "",
 		}),
-		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_PROBE_FALL=4",
+		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_DISK_EJECT_MIB=4",
 			"PMCHECK_LISTEN=:9202", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
 		Listen: new(":9203"),
 	}
@@ -75,7 +75,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := values(l, "listen", "allow", "probe.address", "probe.certname", "probe.certificate", "probe.key",
-		"probe.interval", "probe.timeout", "probe.fall", "jruby.warming_max")
+		"probe.interval", "probe.timeout", "jruby.warming_max", "disk.eject_mib")
 	want := []string{
 		"listen: :9203 # flag --listen",
 		"allow: [10.0.0.0/8, '::1/128'] # environment PMCHECK_ALLOW",
@@ -84,9 +84,9 @@ func TestStrongerSourceWins(t *testing.T) {
 		"probe.certificate: /var/lib/puppet/ssl/certs/m1.example.org.pem # /etc/puppet/puppet.conf:2",
 		"probe.key: /var/lib/puppet/ssl/private_keys/m1.example.org.pem # /etc/puppet/puppet.conf:2",
 		"probe.interval: 4s # environment PMCHECK_PROBE_INTERVAL",
-		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:5",
-		"probe.fall: 4 # environment PMCHECK_PROBE_FALL",
+		"probe.timeout: 1s # /etc/pmcheck/pmcheck.yaml:6",
 		"jruby.warming_max: 5m # default",
+		"disk.eject_mib: 4 # environment PMCHECK_DISK_EJECT_MIB",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

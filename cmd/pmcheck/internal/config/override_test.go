@@ -29,8 +29,8 @@ func TestBadOverridesAreRefused(t *testing.T) {
 		{"two items of a list", []string{"PMCHECK_ALLOW=a,::/0,b"}, nil,
 			"environment PMCHECK_ALLOW: allow: a is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
 				"environment PMCHECK_ALLOW: allow: b is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
-		{"a broken rule", []string{"PMCHECK_PROBE_FALL=0"}, nil,
-			"environment PMCHECK_PROBE_FALL: probe.fall: 0 is out of range (1 to 100)"},
+		{"a broken rule", []string{"PMCHECK_DISK_EJECT_MIB=-1"}, nil,
+			"environment PMCHECK_DISK_EJECT_MIB: disk.eject_mib: -1 is out of range (0 to 1048576)"},
 		{"environment before flag", []string{"PMCHECK_CHECKS_DISK=on"}, new("x"),
 			"environment PMCHECK_CHECKS_DISK: checks.disk: on is not one of eject, warn, off\n" +
 				"flag --listen: listen: x is not an address (host:port, or :9200 for every interface)"},
@@ -65,9 +65,9 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:1"},
 		{"shorter list than the default", "allow: [10.0.0.0/8]\n", nil, "allow: [10.0.0.0/8] # F:1"},
 		{"one network for a list", "allow: 10.0.0.0/8\n", nil, "allow: [10.0.0.0/8] # F:1"},
-		{"a number in quotes", "probe: {fall: '2'}\n", nil, "probe.fall: 2 # F:1"},
+		{"a number in quotes", "disk: {eject_mib: '2'}\n", nil, "disk.eject_mib: 2 # F:1"},
 		{"alias", "services: [&a ca]\nbudget: {pool: *a}\n", nil, "budget.pool: ca # F:2"},
-		{"empty section", "probe:\n", nil, "probe.fall: 1 # default"},
+		{"empty section", "probe:\n", nil, "probe.timeout: 1.5s # default"},
 		{"empty document", "---\n", nil, "listen: :9200 # default"},
 		{"long duration", "expiry: {warn: 2h}\n", nil, "expiry.warn: 2h # F:1"},
 		{"any port", "listen: localhost:0\n", nil, "listen: localhost:0 # F:1"},

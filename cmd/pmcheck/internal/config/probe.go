@@ -30,8 +30,6 @@ type Probe struct {
 	Interval time.Duration `yaml:"interval" min:"100ms" max:"5m"`
 	// Timeout is the longest that one probe may take; below Interval.
 	Timeout time.Duration `yaml:"timeout" min:"10ms" max:"5m"`
-	// Fall is the number of timeouts in a row that make it unhealthy, on another host.
-	Fall int `yaml:"fall" min:"1" max:"100"`
 	// MaxAge is how old a verdict may be and still be answered. Load derives it.
 	MaxAge time.Duration `yaml:"-"`
 }
@@ -49,10 +47,8 @@ func (p Probe) Credentials() *puppetclient.Credentials {
 }
 
 // maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the verdict that the master
-// is silent, or a slow master would be unknown instead of unhealthy: an interval, then Fall timeouts, which begin a
-// second apart at least, or the time in which a process must accept a connection. One more interval covers a probe
-// that a busy scheduler started late.
+// is silent, or a slow master would be unknown instead of unhealthy: an interval, then a timeout or the time in which a
+// process must accept a connection. One more interval covers a probe that a busy scheduler started late.
 func (p Probe) maxAge() time.Duration {
-	late := p.Timeout + time.Duration(p.Fall-1)*max(p.Timeout, time.Second)
-	return 2*p.Interval + max(late, p.Timeout/3+check.AcceptTime)
+	return 2*p.Interval + max(p.Timeout, p.Timeout/3+check.AcceptTime)
 }

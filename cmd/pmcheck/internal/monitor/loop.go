@@ -72,7 +72,7 @@ func (m *Monitor) configure(c config.Config) {
 		}
 	}
 	for _, s := range m.services {
-		s.judge.Fall, s.judge.MaxAge = c.Probe.Fall, c.Probe.MaxAge
+		s.judge.MaxAge = c.Probe.MaxAge
 		s.judge.StuckAfter = check.Settings[check.JRubySettings](c.Checks).StuckAfter
 	}
 	m.scheduled = scheduled(c, m.credentials)

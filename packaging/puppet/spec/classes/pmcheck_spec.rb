@@ -73,7 +73,7 @@ describe 'pmcheck' do
         probe: {
           'address' => '[::1]:8140', 'certname' => 'puppet1.example.com', 'certificate' => '/c.pem', 'key' => '/k.pem',
           'ca' => '/ca.pem', 'crl' => '/crl.pem', 'interval' => '3s',
-          'timeout' => '1500ms', 'fall' => 3
+          'timeout' => '1500ms'
         },
         checks: { 'jruby' => 'eject', 'unit' => 'off', 'expiry' => 'warn', 'disk' => 'eject', 'code' => 'warn',
                   'puppetdb' => 'warn' },
@@ -216,7 +216,7 @@ describe 'pmcheck' do
     listen: ['9200', 9200, 'localhost:9200', ':9200 ', ":9200\n"],
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
-    probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' }, { 'fall' => '1' }, { 'fall' => 0 },
+    probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' },
             { 'address' => 'localhost' }, { 'timeuot' => '1s' }],
     services: ['ca', ['CA']],
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'stuck_after' => 5 }], unit: [{ 'names' => [] }],

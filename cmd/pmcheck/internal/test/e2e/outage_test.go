@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -161,11 +160,7 @@ func documented(r *lab.Site, l line) (killed, silent time.Duration) {
 		}
 		return d
 	}
-	timeouts, err := strconv.Atoi(values["probe.fall"])
-	if err != nil {
-		r.TB.Fatal(err)
-	}
 	timeout, balancer := lasts("probe.timeout"), time.Duration(l.fall)*l.inter
-	noticed := lasts("probe.interval") + max(time.Duration(timeouts)*timeout, timeout/3+time.Second)
+	noticed := lasts("probe.interval") + max(timeout, timeout/3+time.Second)
 	return noticeKilled + balancer, noticed + balancer
 }
