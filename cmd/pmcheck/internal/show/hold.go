@@ -77,7 +77,7 @@ func WriteHint(err error) string {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "use sudo, or ask for permission to write " + w.Dir
+		return "use sudo"
 	case errors.Is(err, fs.ErrNotExist) && w.Op == "create":
 		return "is pmcheck installed on this host?"
 	case errors.Is(err, syscall.EROFS):
