@@ -28,7 +28,6 @@ type panel struct {
 	ID      int
 	Type    string
 	Title   string
-	GridPos struct{ X, Y, W, H int }
 	Targets []struct {
 		RefID, Expr string
 		Datasource  struct{ UID string }
@@ -49,7 +48,6 @@ func TestDashboardIsWellFormed(t *testing.T) {
 		t.Errorf("uid %q, title %q, schema %d, %d panels", d.UID, d.Title, d.SchemaVersion, len(d.Panels))
 	}
 	ids := map[int]bool{}
-	var taken [100][24]string // the panel in each cell of the grid
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" || p.Type == "" || len(p.Targets) == 0 {
 			t.Errorf("panel %d %q has no title, type or query, or its ID is not unique", p.ID, p.Title)
@@ -58,14 +56,6 @@ func TestDashboardIsWellFormed(t *testing.T) {
 		for _, target := range p.Targets {
 			if target.Datasource.UID != "${datasource}" {
 				t.Errorf("%s: the data source is %q, want the variable ${datasource}", p.Title, target.Datasource.UID)
-			}
-		}
-		for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-				if taken[y][x] != "" {
-					t.Fatalf("%s overlaps %s", p.Title, taken[y][x])
-				}
-				taken[y][x] = p.Title
 			}
 		}
 	}
