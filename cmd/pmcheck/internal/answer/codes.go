@@ -10,9 +10,9 @@ import (
 // Codes are the status codes that a balancer chose. The zero value means 503
 // for all of them.
 type Codes struct {
-	Drain     int // while the mode is drain
-	Maint     int // while the mode is maint
-	Unhealthy int // while the verdict does not serve
+	Drain     int `json:"drain_code"`     // while the mode is drain
+	Maint     int `json:"maint_code"`     // while the mode is maint
+	Unhealthy int `json:"unhealthy_code"` // while the verdict does not serve
 }
 
 // ForDrain returns the code for drain, with the default in place of zero.

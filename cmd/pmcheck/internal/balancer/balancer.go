@@ -51,11 +51,9 @@ type Balancer struct {
 	Service string     `json:"service"`
 	Seen    time.Time  `json:"seen"`   // the last check
 	Checks  int64      `json:"checks"` // since the first, or since it came back
-	// DrainCode, MaintCode and UnhealthyCode are the status codes that it chose. One below 400
+	// Codes are the status codes that it chose. One below 400
 	// hides the hold, or the verdict, from it.
-	DrainCode     int `json:"drain_code"`
-	MaintCode     int `json:"maint_code"`
-	UnhealthyCode int `json:"unhealthy_code"`
+	answer.Codes
 	// Interval is the time between its checks in seconds, smoothed; 0 after a
 	// single one.
 	Interval float64 `json:"interval_seconds"`
@@ -155,13 +153,11 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 
 // Check is a balancer's request.
 type Check struct {
-	Source        netip.Addr
-	Service       string
-	DrainCode     int
-	MaintCode     int
-	UnhealthyCode int
-	View          string // the header StateHeader; empty if there was none
-	Listed        bool   // the setting balancers contains the client's network
+	Source  netip.Addr
+	Service string
+	Codes   answer.Codes
+	View    string // the header StateHeader; empty if there was none
+	Listed  bool   // the setting balancers contains the client's network
 }
 
 // Label returns the name of the balancer in messages.
@@ -180,16 +176,11 @@ func (b *Balancer) backend() string {
 
 // Hides reports whether the balancer chose a code that hides the mode from it: it asks for the verdict.
 func (b *Balancer) Hides(mode drain.Mode) bool {
-	code := b.MaintCode
+	code := b.Codes.Maint
 	if mode == drain.Drain {
-		code = b.DrainCode
+		code = b.Codes.Drain
 	}
 	return code < http.StatusBadRequest
-}
-
-// Codes returns the codes that the balancer chose.
-func (b *Balancer) Codes() answer.Codes {
-	return answer.Codes{Drain: b.DrainCode, Maint: b.MaintCode, Unhealthy: b.UnhealthyCode}
 }
 
 // Asks returns what the balancer asks for: the path, with the codes that it chose in
@@ -201,9 +192,9 @@ func (b *Balancer) Asks() string {
 			chosen.Set(key, strconv.Itoa(code))
 		}
 	}
-	add("drain", b.DrainCode)
-	add("maint", b.MaintCode)
-	add("unhealthy", b.UnhealthyCode)
+	add("drain", b.Codes.Drain)
+	add("maint", b.Codes.Maint)
+	add("unhealthy", b.Codes.Unhealthy)
 	asked := url.URL{Path: "/" + b.Service, RawQuery: chosen.Encode()}
 	if b.Service == monitor.Server {
 		asked.Path = "/"

@@ -59,12 +59,12 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 		}
 		lb, service, _ := strings.Cut(fields[0], "/")
 		c := Check{
-			Source:    netip.MustParseAddr("198.51.100." + strings.TrimPrefix(lb, "lb")),
-			Service:   "server" + service,
-			DrainCode: http.StatusNotFound,
+			Source:  netip.MustParseAddr("198.51.100." + strings.TrimPrefix(lb, "lb")),
+			Service: "server" + service,
+			Codes:   answer.Codes{Drain: http.StatusNotFound},
 		}
 		if lb == "lb0" { // it hides the hold from itself
-			c.DrainCode = http.StatusOK
+			c.Codes.Drain = http.StatusOK
 		}
 		if len(fields) > 1 {
 			weight, state := fields[len(fields)-1], strings.Join(fields[1:len(fields)-1], " ")
@@ -173,7 +173,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 			Node:         node,
 			Name:         "puppet/m1",
 			Service:      "server",
-			DrainCode:    404,
+			Codes:        answer.Codes{Drain: 404},
 			View:         &View{State: "UP", Weight: 100, WeightTotal: total},
 			OthersWeight: others,
 			OthersSeen:   now.Add(-time.Minute),
@@ -182,7 +182,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 		}
 	}
 	hides := lb("lb3", 100, 100)
-	hides.DrainCode = 200
+	hides.Codes.Drain = 200
 	const missing = "balancer lb2 has been missing a server for 1m"
 	for _, tt := range []struct {
 		name          string

@@ -41,7 +41,7 @@ type key struct {
 func (b *Balancer) key() key {
 	k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
 	if k.name == "" && k.node == "" {
-		k.codes = b.Codes()
+		k.codes = b.Codes
 	}
 	return k
 }
@@ -101,12 +101,10 @@ func (b *Balancer) shift() time.Duration {
 // there is no room for a new balancer.
 func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 	asks := Balancer{
-		Source:        c.Source,
-		Service:       c.Service,
-		DrainCode:     c.DrainCode,
-		MaintCode:     c.MaintCode,
-		UnhealthyCode: c.UnhealthyCode,
-		Listed:        c.Listed,
+		Source:  c.Source,
+		Service: c.Service,
+		Codes:   c.Codes,
+		Listed:  c.Listed,
 	}
 	view, ok := parseView(c.View)
 	if ok {
@@ -129,8 +127,7 @@ func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 		b.Interval += (gap.Seconds() - b.Interval) / 4
 	}
 	before = b.View
-	b.Seen, b.View, b.Listed = now, view, c.Listed
-	b.DrainCode, b.MaintCode, b.UnhealthyCode = c.DrainCode, c.MaintCode, c.UnhealthyCode
+	b.Seen, b.View, b.Listed, b.Codes = now, view, c.Listed, c.Codes
 	if view != nil {
 		b.observe(before, view, now)
 	}
@@ -256,8 +253,8 @@ func (t *Tracker) all() []Balancer {
 	slices.SortFunc(list, func(x, y Balancer) int {
 		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),
 			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Service, y.Service),
-			cmp.Compare(x.DrainCode, y.DrainCode), cmp.Compare(x.MaintCode, y.MaintCode),
-			cmp.Compare(x.UnhealthyCode, y.UnhealthyCode))
+			cmp.Compare(x.Codes.Drain, y.Codes.Drain), cmp.Compare(x.Codes.Maint, y.Codes.Maint),
+			cmp.Compare(x.Codes.Unhealthy, y.Codes.Unhealthy))
 	})
 	return list
 }

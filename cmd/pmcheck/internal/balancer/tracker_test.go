@@ -120,7 +120,7 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 	now := time.Now()
 	lb := netip.MustParseAddr("198.51.100.1")
 	ask := func(view string, told answer.Answer, after time.Duration) {
-		q := Check{Service: "server", DrainCode: 404, MaintCode: 503, View: view}
+		q := Check{Service: "server", Codes: answer.Codes{Drain: 404, Maint: 503}, View: view}
 		record(b, lb, q, told, now.Add(after))
 	}
 	for i := range 5 {
@@ -135,8 +135,7 @@ func TestTrackerRemembersWhatABalancerWasTold(t *testing.T) {
 		Service:      "server",
 		Seen:         now.Add(10 * time.Second),
 		Checks:       6,
-		DrainCode:    404,
-		MaintCode:    503,
+		Codes:        answer.Codes{Drain: 404, Maint: 503},
 		Interval:     2,
 		Answer:       answer.Answer{Code: 404, Body: "drain"},
 		Answers:      1,
@@ -281,7 +280,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	for range 3 {
 		for _, code := range []int{503, 404} {
 			drained := answer.Answer{Code: code, Body: "drain"}
-			record(b, lb, Check{Service: "server", DrainCode: code, MaintCode: 503}, drained, now)
+			record(b, lb, Check{Service: "server", Codes: answer.Codes{Drain: code, Maint: 503}}, drained, now)
 		}
 		now = now.Add(2 * time.Second)
 	}
@@ -293,7 +292,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 			t.Fatalf("%s: %d balancers, want 2", name, len(list))
 		}
 		for i, code := range []int{404, 503} {
-			if got := list[i]; got.DrainCode != code || got.Answer.Code != code || got.Answers != 3 || got.Interval != 2 {
+			if got := list[i]; got.Codes.Drain != code || got.Answer.Code != code || got.Answers != 3 || got.Interval != 2 {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
@@ -301,7 +300,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	before := b.Current(now)[0]
 	for _, code := range []int{404, 503} {
 		view := "UP; name=p/m1; node=lb1"
-		record(b, lb, Check{Service: "server", DrainCode: code, View: view}, answer.Answer{Code: 200}, now)
+		record(b, lb, Check{Service: "server", Codes: answer.Codes{Drain: code}, View: view}, answer.Answer{Code: 200}, now)
 	}
 	if list := b.Current(now); len(list) != 3 || list[0] != before || list[2].Checks != 2 {
 		t.Errorf("a balancer that names itself, and changes its codes: %+v", list)

@@ -78,13 +78,11 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	a, delay := decide(true), time.Duration(0)
 	if h.isBalancer(r) {
 		a, delay = h.balancers.Answer(balancer.Check{
-			Source:        remote(r),
-			Service:       name,
-			DrainCode:     codes.ForDrain(),
-			MaintCode:     codes.ForMaint(),
-			UnhealthyCode: codes.ForUnhealthy(),
-			View:          view(r),
-			Listed:        len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
+			Source:  remote(r),
+			Service: name,
+			Codes:   answer.Codes{Drain: codes.ForDrain(), Maint: codes.ForMaint(), Unhealthy: codes.ForUnhealthy()},
+			View:    view(r),
+			Listed:  len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
 		}, balancer.NewRule(s, name, h.settings.Load().MaxOut, now), decide, now)
 	}
 	time.Sleep(delay)

@@ -32,7 +32,7 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	for range 2 {
 		r.restart(dir)
 		s := r.Status(time.Now())
-		if len(s.Balancers) != 1 || s.Balancers[0].Node != "lb1" || s.Balancers[0].DrainCode != 404 {
+		if len(s.Balancers) != 1 || s.Balancers[0].Node != "lb1" || s.Balancers[0].Codes.Drain != 404 {
 			t.Fatalf("after a restart: %+v", s.Balancers)
 		}
 		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Concerns != "lb1" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -48,18 +49,17 @@ func st(mode drain.Mode, change ...func(*status.Status)) status.Status {
 func asking(change func(*status.Balancer)) func(*status.Status) {
 	return func(s *status.Status) {
 		b := status.Balancer{
-			Node:      "lb1",
-			Name:      "puppet/m1",
-			Service:   monitor.Server,
-			Seen:      now().Add(-time.Second),
-			Source:    netip.MustParseAddr("198.51.100.1"),
-			Checks:    50,
-			Interval:  2,
-			DrainCode: 503,
-			MaintCode: 503,
-			Answer:    status.Answer{Code: 503, Body: "drain"},
-			Answers:   5,
-			View:      &status.View{State: "DOWN", WeightTotal: 1},
+			Node:     "lb1",
+			Name:     "puppet/m1",
+			Service:  monitor.Server,
+			Seen:     now().Add(-time.Second),
+			Source:   netip.MustParseAddr("198.51.100.1"),
+			Checks:   50,
+			Interval: 2,
+			Codes:    answer.Codes{Drain: 503, Maint: 503},
+			Answer:   status.Answer{Code: 503, Body: "drain"},
+			Answers:  5,
+			View:     &status.View{State: "DOWN", WeightTotal: 1},
 		}
 		change(&b)
 		s.Balancers = append(s.Balancers, b)
@@ -127,12 +127,12 @@ func TestLeavingNamesEachObstacle(t *testing.T) {
 		{"balancer has not asked since", st(drain.Drain, asking(func(b *status.Balancer) { b.Seen = held() })),
 			monitor.Server, nil, []string{"unseen: lb1 has not asked since the hold changed (asks every 2s)"}},
 		{"balancer that hides the hold from itself",
-			st(drain.Drain, asking(func(b *status.Balancer) { sending(b); b.DrainCode, b.Seen = 200, held() })),
+			st(drain.Drain, asking(func(b *status.Balancer) { sending(b); b.Codes.Drain, b.Seen = 200, held() })),
 			monitor.Server, nil, []string{}},
 		{"balancer that hides drain, in maint",
-			st(drain.Maint, asking(func(b *status.Balancer) { sending(b); b.DrainCode = 200 })),
+			st(drain.Maint, asking(func(b *status.Balancer) { sending(b); b.Codes.Drain = 200 })),
 			monitor.Server, nil, []string{"sending: lb1 still sends (UP 2/3, 3 sessions)"}},
-		{"balancer that hides maint", st(drain.Maint, asking(func(b *status.Balancer) { sending(b); b.MaintCode = 399 })),
+		{"balancer that hides maint", st(drain.Maint, asking(func(b *status.Balancer) { sending(b); b.Codes.Maint = 399 })),
 			monitor.Server, nil, []string{}},
 		{"balancer without a view, refused once", st(drain.Drain, asking(untold(50, 1))), monitor.Server, nil,
 			[]string{"untold: lb1 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml"}},

@@ -181,11 +181,10 @@ func (m *member) answer(from netip.Addr, header string) int {
 		header = ""
 	}
 	a, delay := tracker.Answer(balancer.Check{
-		Source:    from,
-		Service:   monitor.Server,
-		DrainCode: codes,
-		MaintCode: 503,
-		View:      header,
+		Source:  from,
+		Service: monitor.Server,
+		Codes:   answer.Codes{Drain: codes, Maint: 503},
+		View:    header,
 	}, m.rule(holds, now), decide, now)
 	time.Sleep(delay)
 	return a.Code

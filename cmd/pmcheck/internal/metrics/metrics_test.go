@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -61,8 +62,8 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 			Gate:   &status.GateStatus{Since: now, Looked: now},
 			Balancers: []status.Balancer{
 				{Node: "lb1", View: &status.View{State: "UP", Weight: 1, WeightTotal: 2}},
-				{Service: "server", DrainCode: 404},
-				{Service: "server", DrainCode: 503},
+				{Service: "server", Codes: answer.Codes{Drain: 404}},
+				{Service: "server", Codes: answer.Codes{Drain: 503}},
 			},
 		}
 	})

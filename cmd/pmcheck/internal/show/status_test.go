@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -48,13 +49,13 @@ func TestStatusWrapsAtWords(t *testing.T) {
 		}},
 		Balancers: []status.Balancer{
 			{
-				Node:      "lb1.example.com",
-				Service:   "server",
-				DrainCode: 404,
-				Answer:    status.Answer{Code: 503},
-				Seen:      now.Add(-time.Second),
-				Interval:  2,
-				View:      &status.View{State: "UP", Step: 2, Steps: 3, Weight: 100, WeightTotal: 300, SessionsTotal: 7},
+				Node:     "lb1.example.com",
+				Service:  "server",
+				Codes:    answer.Codes{Drain: 404},
+				Answer:   status.Answer{Code: 503},
+				Seen:     now.Add(-time.Second),
+				Interval: 2,
+				View:     &status.View{State: "UP", Step: 2, Steps: 3, Weight: 100, WeightTotal: 300, SessionsTotal: 7},
 			},
 			{Node: "curl", Service: "server", Checks: 1, Answer: status.Answer{Code: 503}, Seen: now},
 		},
