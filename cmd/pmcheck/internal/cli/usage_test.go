@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+)
+
+// A mistake on the command line is named on stderr with a hint, and nothing is done.
+func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
+	const drainUsage = "hint: pmcheck drain --help shows the usage"
+	for args, want := range map[string][]string{
+		"drian":      {`unknown command "drian"`, `hint: Did you mean "drain"?`},
+		"help drian": {`No help topic for 'drian'. Did you mean "drain"?`},
+
+		// A hint of --hold would drain this host.
+		"drain --host m2":    {"flag provided but not defined: -host", drainUsage},
+		"drain --raeson x":   {"flag provided but not defined: -raeson", "hint: did you mean --reason?"},
+		"--config x status":  {"flag provided but not defined: -config", "hint: flags come after the command"},
+		"budget free --nope": {"flag provided but not defined: -nope"},
+
+		// urfave/cli would ignore the flags after an argument.
+		"drain now --reason x":     {`pmcheck drain takes no argument "now"`, drainUsage},
+		"ready --wait 10m":         {`takes no argument "10m"`},
+		"budget m1":                {`pmcheck budget takes no argument "m1"`},
+		"budget free":              {"pmcheck budget free needs MASTER", "hint: pmcheck budget free --help shows the usage"},
+		"budget free m1 --config":  {`pmcheck budget free takes no argument "--config"`},
+		"completion":               {"completion needs bash, zsh or fish"},
+		"completion csh":           {`no completion for "csh"`},
+		"completion bash zsh":      {`takes no argument "zsh"`},
+		"with-hold --reason x":     {"pmcheck with-hold needs a command"},
+		"with-hold --hols x true":  {"hint: did you mean --hold?"},
+		"with-hold --for 0s true":  {"--for must be above 0, not 0s"},
+		"with-hold --wait -- true": {"for flag -wait: "},
+
+		"drain --for 10m --until 15:04":        {"--for and --until cannot be combined"},
+		"drain --for -1m":                      {"--for must be above 0, not -1m0s"},
+		"drain --for soon":                     {"for flag -for: soon is not a duration (such as 1500ms, 2s or 30d)", drainUsage},
+		"drain --until yesterday":              {`--until: cannot parse time "yesterday"`},
+		"drain --until 2001-01-01T00:00:00Z":   {"is in the past"},
+		"drain --wait=soon":                    {"for -wait: soon is not a duration"},
+		"drain --wait=0s":                      {"for -wait: must be above 0, not 0s"},
+		"drain --hold ../../etc/passwd":        {"--hold: "},
+		"drain --force=x":                      {`"x" for -force: `},
+		"drain --reason":                       {"flag needs an argument: -reason"},
+		"ready --all --hold upgrade":           {"--all lifts every hold"},
+		"ready --hold UP":                      {`--hold: name "UP": `},
+		"wait":                                 {"pmcheck wait needs --for=ready or --for=out", "hint: pmcheck wait --help"},
+		"wait --for soon":                      {`--for takes ready or out, not "soon"`},
+		"wait --for ready --timeout 2":         {"for flag -timeout: 2 is not a duration"},
+		"status --host ftp://m1":               {`"ftp://m1" is not a host`},
+		"status --host m1 --host m2 --service": {"flag needs an argument: -service"},
+		"status --fleet --service ca":          {"--service cannot be combined with several hosts"},
+		"guard stop":                           {"guard takes stop, start, reload or reloaded, and a unit"},
+		"gate shut":                            {"gate takes run or open"},
+	} {
+		t.Run(args, func(t *testing.T) {
+			dir := t.TempDir()
+			exit, stdout, stderr := run(dir, args)
+			for _, text := range want {
+				if !strings.Contains(stderr, text) {
+					t.Errorf("%q lacks %q", stderr, text)
+				}
+			}
+			if holds, _ := filepath.Glob(filepath.Join(dir, "*", "*")); exit != exitUsage || stdout != "" || holds != nil {
+				t.Errorf("exit status %d, stdout %q, holds %v", exit, stdout, holds)
+			}
+		})
+	}
+}
+
+func TestHelpAndVersionArePrintedOnStdout(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                   "--version, -v  print the version",
+		"drain --help":       "--wait[=10m]",
+		"budget init --help": "--print",
+		"version":            "pmcheck " + daemon.ProgramVersion() + "\n",
+		"--version":          "pmcheck version " + daemon.ProgramVersion() + "\n",
+	} {
+		exit, stdout, stderr := run(t.TempDir(), args)
+		if exit != exitOK || stderr != "" || !strings.Contains(stdout, want) || strings.Contains(stdout, "default: false") {
+			t.Errorf("%s: exit status %d, stderr %q, stdout %s", args, exit, stderr, stdout)
+		}
+	}
+}
+
+// run runs a command with the holds and the socket in dir.
+func run(dir, args string) (exit int, stdout, stderr string) {
+	var out, said strings.Builder
+	command := append([]string{"pmcheck"}, strings.Fields(args)...)
+	exit = Run(command, append(os.Environ(), "PMCHECK_HOLDS="+dir), strings.NewReader(""), &out, &said)
+	return exit, out.String(), said.String()
+}
