@@ -129,7 +129,7 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	j.queue(2)
 
 	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
-	seen.stop(t, s, usual, "all JRubies at work, and the process is stopped (`kill -STOP`)", trials())
+	seen.stop(t, s, usual, "all JRubies at work, and `kill -STOP`", trials())
 	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
 	seen.add("all JRubies at work, requests wait", serves("busy: jruby-busy"), time.Since(queued), curl(s))
 	impatient.WaitRefusal("unhealthy: jruby-stuck", 30*time.Second)
@@ -186,7 +186,7 @@ func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 		t.Fatalf("curl: %v: %s", err, out)
 	}
 	r.WaitVerdict("busy: jruby-warming", time.Minute)
-	seen.add("the JRuby pool is flushed (`probe: {interval: 1s, timeout: 900ms}`)",
+	seen.add("the JRuby pool is flushed (`interval: 1s`)",
 		serves("busy: jruby-warming"), time.Since(began), curl(s))
 	if code, body, err := s.Get(agentName, catalogPath(agentName)); code != http.StatusOK {
 		t.Errorf("a catalog during the flush: %d %s, %v", code, body, err)
@@ -233,7 +233,7 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	})
 	took := time.Since(began)
 	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: jruby-busy"), took, curl(s))
-	seen.stop(t, s, r, fmt.Sprint(flood, " requests pending, and the process is stopped (`kill -STOP`)"), 1)
+	seen.stop(t, s, r, fmt.Sprint(flood, " requests pending, and `kill -STOP`"), 1)
 
 	began = time.Now()
 	j.open()

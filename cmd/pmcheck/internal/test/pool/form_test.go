@@ -45,14 +45,14 @@ func long() form {
 		{"the same", slows, restartEach, false},
 		{"the same", mixed, restartEach, false},
 		{"`systemctl reload puppetserver`, one after the other", mix{slow: 4}, reloadEach, false},
-		{"`drain --wait`, Puppet Server reinstalled, `ready --wait`, one after the other", mixed, reinstallEach, false},
+		{"`drain --wait`, reinstalled, `ready --wait`, one after the other", mixed, reinstallEach, false},
 		{"reboot of a host", mixed, rebootOne, false},
 		{"pmcheck upgraded and downgraded on both", mixed, upgradePmcheck, false},
-		{"HAProxy reloaded, retired and started, each while a master is out", mixed, renewBalancers, false},
+		{"HAProxy reloaded and replaced while a master is out", mixed, renewBalancers, false},
 		{"the tasks of `pmcheck::rolling`", mixed, runPlan, false},
 	}, withAncestor: []scenario{
 		{"xinetd: `systemctl restart puppetserver`, one after the other", mixed, restartEach, true},
-		{"xinetd: stopped, 10 s later Puppet Server restarted and xinetd started, one after the other", mixed,
+		{"xinetd: stopped, restarted 10 s later, one after the other", mixed,
 			stopXinetdEach, true},
 	}}
 }
