@@ -41,9 +41,8 @@ type World struct {
 // NewWorld returns the world of this host. Say, Note and Held are the caller's to set.
 func NewWorld(c config.Config) World {
 	hostname, _ := os.Hostname() // without it, the fleet has to name this master by its certname or an address
-	st := &status.Follower{Client: status.Client{Socket: c.Socket}}
 	w := World{
-		Next:        st.Next,
+		Next:        status.Client{Socket: c.Socket}.Follow(),
 		Connections: tcp.Connections,
 		Holds:       c.Store(),
 		Fleet:       NewFleet(c.Fleet, []string{c.Probe.Certname, hostname}),

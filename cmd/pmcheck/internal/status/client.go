@@ -36,7 +36,7 @@ const (
 	// knows, such as the connections of agents, changes without an event, so a caller that
 	// waits for such a change gets a status at least this often.
 	HeldFor = time.Second
-	// askTime is how long a Follower waits for the daemon's answer: setting a hold must work
+	// askTime is how long Follow waits for the daemon's answer: setting a hold must work
 	// without one. It is longer than HeldFor.
 	askTime = 2 * time.Second
 	// retryEvery is the pause before a daemon that did not answer is asked again.
@@ -141,34 +141,25 @@ func told(body io.Reader) string {
 	return ": " + line
 }
 
-// Follower reads the status of a daemon: at once the first time, then after each
-// change. It is not safe for concurrent use.
-type Follower struct {
-	Client Client
-
-	ask   func(context.Context) (Status, error) // nil before the first call
-	pause time.Duration
-}
-
-// Next blocks until the status has changed, for HeldFor at most, and returns it. It
-// returns an error wrapping ErrNoDaemon if no daemon answers within two seconds; the next call
-// then pauses before it asks again.
-func (f *Follower) Next(ctx context.Context) (Status, error) {
-	select {
-	case <-ctx.Done():
-		return Status{}, ctx.Err()
-	case <-time.After(f.pause):
+// Follow returns a function that returns the status at once the first time, and after that blocks until
+// the status has changed, for HeldFor at most. It returns an error wrapping ErrNoDaemon if no daemon
+// answers within two seconds; the next call then pauses before it asks again. It is not safe for
+// concurrent use.
+func (c Client) Follow() (next func(context.Context) (Status, error)) {
+	ask, pause := c.Status, time.Duration(0)
+	return func(ctx context.Context) (Status, error) {
+		select {
+		case <-ctx.Done():
+			return Status{}, ctx.Err()
+		case <-time.After(pause):
+		}
+		ctx, cancel := context.WithTimeout(ctx, askTime)
+		defer cancel()
+		s, err := ask(ctx)
+		if ask, pause = c.Status, retryEvery; err == nil {
+			pause = 0
+			ask = func(ctx context.Context) (Status, error) { return c.Next(ctx, s.Revision) }
+		}
+		return s, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	if f.ask == nil {
-		f.ask = f.Client.Status
-	}
-	s, err := f.ask(ctx)
-	f.ask, f.pause = f.Client.Status, retryEvery
-	if err == nil {
-		f.pause = 0
-		f.ask = func(ctx context.Context) (Status, error) { return f.Client.Next(ctx, s.Revision) }
-	}
-	return s, err
 }
