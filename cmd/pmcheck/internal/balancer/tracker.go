@@ -25,9 +25,8 @@ const (
 type Tracker struct {
 	changed func()
 
-	mu    sync.Mutex
-	list  map[key]*Balancer
-	asked time.Time // when one that counts asked last, in the list or not
+	mu   sync.Mutex
+	list map[key]*Balancer
 }
 
 // key tells balancers apart. Only a balancer with a view names itself. Those without one
@@ -132,14 +131,7 @@ func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 		b.observe(before, view, now)
 	}
 	b.Checks++
-	t.noteAsked(b)
 	return b, before
-}
-
-func (t *Tracker) noteAsked(b *Balancer) {
-	if b.Counts() && b.Seen.After(t.asked) {
-		t.asked = b.Seen
-	}
 }
 
 // admit returns the entry of a balancer, which it adds if there is none, or nil if there is no room. A client
@@ -182,7 +174,6 @@ func (t *Tracker) Restore(list []Balancer, now time.Time) {
 		if b.Seen.After(now) { // the clock was set back
 			b.Seen = now
 		}
-		t.noteAsked(&b)
 		t.admit(b, now)
 	}
 }
@@ -206,10 +197,15 @@ func (t *Tracker) forgetOldest(of func(netip.Addr, *Balancer) bool) {
 
 // Asked returns when a balancer asked last, be it one that no longer asks; zero if none
 // ever has. HAProxy does not check a server in MAINT, and keeps its sessions.
-func (t *Tracker) Asked() time.Time {
+func (t *Tracker) Asked() (last time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.asked
+	for _, b := range t.list {
+		if b.Counts() && b.Seen.After(last) {
+			last = b.Seen
+		}
+	}
+	return last
 }
 
 // Current returns the balancers that still ask, in a stable order. It does not forget
