@@ -3,10 +3,12 @@
 package e2e_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -84,4 +86,58 @@ func (e *example) writeState(content string) {
 	_, rest, _ := strings.Cut(e.text, "server-state-file ")
 	path, _, _ := strings.Cut(rest, "\n")
 	lab.Write(e.t, path, content)
+}
+
+// TestFailOpenExample: while both masters are unhealthy, both are used; one that is held is not.
+func TestFailOpenExample(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	e := newExample(t, "fail-open.cfg", 2)
+	e.startMaster("11", "", e.echo)
+	e.startMaster("12", "", e.echo)
+	lab.CheckHAProxyConfig(t, e.text)
+	e.haproxy = lab.StartHAProxy(t, e.text)
+	const long = 10 * time.Second
+	e.waitFor("start", "UP", long, "puppet/puppet1", "puppet/puppet2")
+	for _, s := range e.sites {
+		s.SetMaster(checktest.Stopped)
+	}
+	e.waitFor("both are unhealthy", "DOWN", long, "puppet/puppet1", "puppet/puppet2")
+	e.assertSends("puppet1-open", "puppet2-open")
+	e.sites[0].Hold(drain.Drain)
+	e.waitFor("drain", "NOLB", long, "held/puppet1")
+	e.assertSends("puppet2-open")
+	e.sites[0].Hold(drain.Ready)
+	for _, s := range e.sites {
+		s.SetMaster(checktest.Running)
+	}
+	e.waitFor("both are healthy", "UP", long, "puppet/puppet1", "puppet/puppet2")
+	e.assertSends("puppet1", "puppet2")
+}
+
+// assertSends starts sessions, which must go to these servers and no other.
+func (e *example) assertSends(want ...string) {
+	e.t.Helper()
+	totals := func() map[string]int {
+		stats, err := e.haproxy.Stats()
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		list := map[string]int{}
+		for _, s := range stats {
+			list[s.Server] += s.SessionsTotal
+		}
+		return list
+	}
+	before := totals()
+	for range 6 {
+		if !startSession(e.t, e.where("1", "8140")).carries() {
+			e.t.Errorf("no session, want one with one of %v", want)
+		}
+	}
+	for server, n := range totals() {
+		if sent := n > before[server]; sent != slices.Contains(want, server) {
+			e.t.Errorf("%s got %d sessions, want some for %v only", server, n-before[server], want)
+		}
+	}
 }
