@@ -24,6 +24,7 @@ const (
 	APIPoolPE       API = "pe-jruby-metrics" // the same on PE
 	APISimpleServer API = "simple/server"    // Puppet Server 6.14 and later, OpenVox
 	APISimpleMaster API = "simple/master"    // Puppet Server 2.6 to 6.13
+	APISimple       API = "simple"           // the worst state of all services, where no other path is allowed
 	APIPuppetV3     API = "puppet/v3"        // Puppet 4 to 6
 	APIPuppet3      API = "puppet3"          // Puppet 3 and earlier
 )
@@ -43,6 +44,7 @@ func questions() []question {
 		{APIPoolPE, "/status/v1/services/pe-jruby-metrics?level=debug", stateWord},
 		{APISimpleServer, "/status/v1/simple/server", plainWord},
 		{APISimpleMaster, "/status/v1/simple/master", plainWord},
+		{APISimple, "/status/v1/simple", plainWord},
 		{APIPuppetV3, "/puppet/v3/status/pmcheck?environment=%s", aliveWord},
 		{APIPuppet3, "/%s/status/no_key", aliveWord},
 	}

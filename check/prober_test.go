@@ -70,7 +70,7 @@ func TestResultDescribesTheConnection(t *testing.T) {
 
 func TestEachGenerationIsFoundAndRemembered(t *testing.T) {
 	for _, api := range []check.API{
-		check.APIPool, check.APISimpleServer, check.APISimpleMaster, check.APIPuppetV3, check.APIPuppet3,
+		check.APIPool, check.APISimpleServer, check.APISimpleMaster, check.APISimple, check.APIPuppetV3, check.APIPuppet3,
 	} {
 		t.Run(string(api), func(t *testing.T) {
 			m := newMaster(t)

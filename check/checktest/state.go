@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -137,18 +138,15 @@ func drip(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// knows reports whether a master of a generation has a path.
 func knows(api check.API, path string) bool {
-	switch path {
-	case "/status/v1/simple/server":
-		return api == check.APIPool || api == check.APISimpleServer
-	case "/status/v1/simple", "/status/v1/simple/master":
-		return api == check.APIPool || api == check.APISimpleServer || api == check.APISimpleMaster
-	case "/puppet/v3/status/pmcheck":
-		return api == check.APIPuppetV3
-	case "/production/status/no_key":
-		return api == check.APIPuppet3
-	}
-	return false
+	return slices.Contains(map[string][]check.API{
+		simplePath + "server":       {check.APIPool, check.APISimpleServer},
+		simplePath + "master":       {check.APIPool, check.APISimpleServer, check.APISimpleMaster},
+		"/status/v1/simple":         {check.APIPool, check.APISimpleServer, check.APISimpleMaster, check.APISimple},
+		"/puppet/v3/status/pmcheck": {check.APIPuppetV3},
+		"/production/status/no_key": {check.APIPuppet3},
+	}[path], api)
 }
 
 // tlsConfig verifies a client certificate if one is given, as Puppet Server's
