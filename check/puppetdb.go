@@ -105,18 +105,6 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	return f
 }
 
-// puppetdbStatus is the answer of PuppetDB's service puppetdb-status. In old versions
-// the flags of the databases are missing.
-type puppetdbStatus struct {
-	State  string `json:"state"`
-	Status struct {
-		Maintenance *bool  `json:"maintenance_mode?"`
-		Read        *bool  `json:"read_db_up?"`
-		Write       *bool  `json:"write_db_up?"`
-		Queue       *int64 `json:"queue_depth"`
-	} `json:"status"`
-}
-
 // readPuppetDB reads an answer of PuppetDB. It returns a *Fault if the answer says that
 // PuppetDB does not work, and another error if it says nothing about PuppetDB.
 func readPuppetDB(code int, body []byte) (value string, err error) {
@@ -127,34 +115,29 @@ func readPuppetDB(code int, body []byte) (value string, err error) {
 		}
 		return "", err
 	}
-	var s puppetdbStatus
+	var s struct {
+		State  string `json:"state"` // error without a database
+		Status struct {
+			Maintenance bool   `json:"maintenance_mode?"`
+			Queue       *int64 `json:"queue_depth"`
+		} `json:"status"`
+	}
 	if err := json.Unmarshal(body, &s); err != nil {
 		return "", fmt.Errorf("%s: %w", puppetdbPath, err)
 	}
-	down := func(r Reason, what string) (string, error) {
-		return s.value(), &Fault{Reason: r, Err: errors.New("PuppetDB " + what)}
+	value = text.Printable(s.State, 40)
+	if s.Status.Queue != nil {
+		value += fmt.Sprintf(", queue depth %d", *s.Status.Queue)
 	}
 	switch {
-	case is(s.Status.Maintenance, true):
-		return down(PuppetDBMaintained, "is in maintenance mode: it is starting, or migrating its database")
-	case is(s.Status.Write, false):
-		return down(PuppetDBDown, "cannot reach the database it writes to")
-	case is(s.Status.Read, false):
-		return down(PuppetDBDown, "cannot reach the database it reads from")
-	case s.State == "running" && code == http.StatusOK:
-		return s.value(), nil
 	case s.State == "":
 		return "", errors.New(puppetdbPath + ": no state in the answer")
+	case s.Status.Maintenance:
+		return value, &Fault{Reason: PuppetDBMaintained,
+			Err: errors.New("PuppetDB is in maintenance mode: it is starting, or migrating its database")}
+	case s.State != "running" || code != http.StatusOK:
+		return value, &Fault{Reason: PuppetDBDown,
+			Err: fmt.Errorf("PuppetDB says %s, with HTTP status %d: does it reach its database?", value, code)}
 	}
-	return down(PuppetDBDown, fmt.Sprintf("says %s, with HTTP status %d", text.Printable(s.State, 40), code))
-}
-
-func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
-
-// value returns the state of PuppetDB, and its queue depth if known, on one line.
-func (s puppetdbStatus) value() string {
-	if s.Status.Queue == nil {
-		return text.Printable(s.State, 40)
-	}
-	return fmt.Sprintf("%s, queue depth %d", text.Printable(s.State, 40), *s.Status.Queue)
+	return value, nil
 }

@@ -29,7 +29,7 @@ func TestReadersRefuseBadInput(t *testing.T) {
 	}
 }
 
-// FuzzReadPuppetDB: only a 200 with the state running, and without a flag that
+// FuzzReadPuppetDB: only a 200 with the state running, or
 // contradicts it, is healthy. A Fault has one of the reasons of this check.
 func FuzzReadPuppetDB(f *testing.F) {
 	f.Add(200, []byte(`{"state":"running","status":`+
