@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,17 +25,6 @@ type Pool struct {
 	// waiting, and requests turned away at the queue's limit.
 	Timeouts  int64 `json:"borrow_timeouts"`
 	LimitHits int64 `json:"queue_limit_hits"`
-	// Wait is the mean time that requests of the last minutes waited for an instance.
-	Wait float64 `json:"mean_wait_seconds"`
-	// Routes are the requests that had an instance, by kind, in the order of their names.
-	Routes []Route `json:"routes,omitempty"`
-}
-
-// Route is the requests of one kind that had an instance since the server started.
-type Route struct {
-	Name  string  `json:"name"` // Puppet Server's, such as puppet-v3-catalog
-	Count int64   `json:"count"`
-	Mean  float64 `json:"mean_seconds"` // for how long those of the last minutes had it
 }
 
 // Loan is one request, with an instance or waiting for one.
@@ -102,12 +90,6 @@ type poolStatus struct {
 				Waiting   *[]poolLoan `json:"requested-instances"`
 				Timeouts  int64       `json:"borrow-timeout-count"`
 				LimitHits int64       `json:"queue-limit-hit-count"`
-				Wait      float64     `json:"average-wait-time"` // this and other times in ms
-				// Timers are by the reason for a loan, and one is the total. Old servers have none.
-				Timers map[string]struct {
-					Count int64   `json:"count"`
-					Mean  float64 `json:"mean"`
-				} `json:"borrow-timers"`
 			} `json:"metrics"`
 		} `json:"experimental"`
 	} `json:"status"`
@@ -128,8 +110,6 @@ const (
 	maxPath    = 200  // bytes of a request's method and path
 	maxLoans   = 5000 // Jetty lets about 200 requests wait
 	maxSeconds = 1e9
-	maxRoutes  = 100
-	maxRoute   = 60 // bytes of a route's name
 )
 
 // parsePool reads an answer of jruby-metrics.
@@ -147,7 +127,7 @@ func parsePool(body []byte) (*Pool, error) {
 	case len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans:
 		return nil, errors.New("more requests than a server can have")
 	}
-	p := &Pool{
+	return &Pool{
 		Size:      *m.Size,
 		Free:      *m.Free,
 		Borrowed:  loans(*m.Borrowed),
@@ -156,25 +136,15 @@ func parsePool(body []byte) (*Pool, error) {
 		LockSince: lock.Changed,
 		Timeouts:  m.Timeouts,
 		LimitHits: m.LimitHits,
-		Wait:      seconds(m.Wait),
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Timers)) {
-		if short := text.Printable(name, maxRoute); name != "total" && name == short && len(p.Routes) < maxRoutes {
-			p.Routes = append(p.Routes, Route{name, m.Timers[name].Count, seconds(m.Timers[name].Mean)})
-		}
-	}
-	return p, nil
+	}, nil
 }
-
-// seconds converts a time in milliseconds, and bounds it.
-func seconds(millis float64) float64 { return min(max(0, millis/1000), maxSeconds) }
 
 func loans(list []poolLoan) []Loan {
 	kept := make([]Loan, 0, len(list))
 	for _, l := range list {
 		path, _, _ := strings.Cut(l.Reason.Request.URI, "?")
 		request := strings.ToUpper(strings.TrimPrefix(l.Reason.Request.Method, ":")) + " " + path
-		kept = append(kept, Loan{Request: text.Printable(request, maxPath), Seconds: seconds(l.Millis)})
+		kept = append(kept, Loan{Request: text.Printable(request, maxPath), Seconds: min(max(0, l.Millis/1000), maxSeconds)})
 	}
 	return kept
 }

@@ -91,8 +91,7 @@ func (m *Master) otherAnswer(path string) (canned, bool) {
 		if m.state == Starting || m.state == Stopping || m.state == Error {
 			status = http.StatusServiceUnavailable
 		}
-		return canned{status, poolAnswer(check.Pool{Size: 4, Free: 4, Lock: "not-in-use",
-			Routes: []check.Route{{Name: "puppet-v3-catalog", Count: 40, Mean: 1.8}}})}, true
+		return canned{status, poolAnswer(check.Pool{Size: 4, Free: 4, Lock: "not-in-use"})}, true
 	case path == simplePath+"ca" && knows(m.api, simplePath+"master"):
 		return canned{http.StatusOK, "running"}, true
 	}
@@ -137,10 +136,6 @@ func poolAnswer(p check.Pool) string {
 		}
 		return out
 	}
-	timers := map[string]any{}
-	for _, r := range p.Routes {
-		timers[r.Name] = map[string]any{"count": r.Count, "mean": int64(r.Mean * 1000), "max": 0, "rate": 0.0}
-	}
 	lock := map[string]any{"current-state": ":" + cmp.Or(p.Lock, "not-in-use"),
 		"last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z")}
 	return marshal(map[string]any{
@@ -151,7 +146,6 @@ func poolAnswer(p check.Pool) string {
 				"num-jrubies": p.Size, "num-free-jrubies": p.Free,
 				"borrowed-instances": loans(p.Borrowed), "requested-instances": loans(p.Waiting),
 				"borrow-timeout-count": p.Timeouts, "queue-limit-hit-count": p.LimitHits,
-				"borrow-timers": timers, "average-wait-time": int64(p.Wait * 1000),
 			},
 		}},
 	})

@@ -317,30 +317,9 @@
       ]),
       's',
     ),
-    graph(
-      'Time to compile a catalog',
-      [0, 28, 8, 8],
-      'The mean of the last minutes; the wait for a JRuby is not part of it.',
-      over(m('jruby_request_seconds', 'route="puppet-v3-catalog"')),
-      's',
-    ),
-    graph(
-      'Time in the queue for a JRuby',
-      [8, 28, 8, 8],
-      'The mean of the last minutes. Agents wait as long before their request begins.',
-      over(m('jruby_wait_seconds')),
-      's',
-    ),
-    graph(
-      'Requests of agents',
-      [16, 28, 8, 8],
-      'Those that had a JRuby, all routes together.',
-      over('sum by (instance) (rate(%s[$__rate_interval]))' % m('jruby_requests_total')),
-      'reqps',
-    ),
     table(
       'What balancers make of us',
-      [0, 36, 12, 8],
+      [0, 28, 12, 8],
       'From HAProxy with http-check send-state. A share of 100 % is the last server; ' +
       'only a server that is UP has a share.',
       local by = 'on (instance, balancer, source, server, service)'; [
@@ -371,14 +350,14 @@
     ),
     graph(
       'Answers to balancers',
-      [12, 36, 12, 8],
+      [12, 28, 12, 8],
       '200 is in service, 503 is out, 404 is a drain for balancers that asked for that code.',
       over('sum by (instance, code) (rate(%s[$__rate_interval]))' % m('answers_total'), '{{instance}} {{code}}'),
       'reqps',
     ),
     table(
       'Certificates and CRLs',
-      [0, 44, 12, 8],
+      [0, 36, 12, 8],
       'Sorted by expiry.',
       ['sort(%s - time())' % m('certificate_expiry_timestamp_seconds')],
       [
@@ -395,7 +374,7 @@
     ),
     table(
       'Code',
-      [12, 44, 12, 8],
+      [12, 36, 12, 8],
       'Masters with the same id have the same code.',
       [m('code_info')],
       [
@@ -410,7 +389,7 @@
     panel(
       'timeseries',
       'Budget: masters out and allowed',
-      [0, 52, 24, 6],
+      [0, 44, 24, 6],
       'As the masters see it, for each budget. Forced masters are those beyond what is allowed. ' +
       'Empty without a budget.',
       [

@@ -44,7 +44,7 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 				Verdict: check.Verdict{Checked: now},
 				Checks: []status.CheckStatus{{Finding: check.Finding{
 					Check: check.CheckJRuby,
-					Pool:  &check.Pool{Size: 1, Routes: []check.Route{{Name: "puppet-v3-catalog"}}},
+					Pool:  &check.Pool{Size: 1},
 					Code:  []check.Environment{{Name: "production"}},
 				}}},
 			}},

@@ -129,15 +129,6 @@ func (s scrape) pool(p *check.Pool) {
 		"Server started.", float64(p.Timeouts), nil)
 	s.send("pmcheck_jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server "+
 		"started.", float64(p.LimitHits), nil)
-	s.send("pmcheck_jruby_wait_seconds", "Mean time that requests of the last minutes waited for a JRuby instance.",
-		p.Wait, nil)
-	for _, r := range p.Routes {
-		by := labels{"route", r.Name}
-		s.send("pmcheck_jruby_requests_total", "Requests that had a JRuby instance since Puppet Server started.",
-			float64(r.Count), by)
-		s.send("pmcheck_jruby_request_seconds", "Mean time for which requests of the last minutes had a JRuby "+
-			"instance; that of puppet-v3-catalog is the time of a compilation.", r.Mean, by)
-	}
 }
 
 func (s scrape) hold(h drain.Hold) {
