@@ -6,7 +6,7 @@
 // default. viper decodes the first three into the struct with the defaults; Puppet is asked for what is empty then.
 //
 // A setting is a field with the tag yaml, here or in the settings of a check. Its rules are in the other tags, as in
-// [check.Check], or in Config.validate.
+// [check.Check], or in validate.go.
 package config
 
 import (

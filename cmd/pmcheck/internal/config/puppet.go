@@ -79,7 +79,7 @@ func (p *puppetHost) read() bool {
 func (p *puppetHost) setting(name string) (value string, has bool) {
 	value, _, err := p.conf.resolve(name)
 	p.take(err, "", place{})
-	return value, p.conf.set[name].line > 0 && err == nil
+	return value, p.conf.set[name].line > 0
 }
 
 // derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, the environment of
@@ -87,14 +87,11 @@ func (p *puppetHost) setting(name string) (value string, has bool) {
 // ca_server is another, so that server is not there to reach the CA.
 func (p *puppetHost) derive() {
 	probe, expiry := &p.config.Probe, check.Settings[check.ExpirySettings](p.config.Checks)
-	if depth, has := p.setting("certificate_revocation"); has {
-		depths := map[string]puppetclient.Revocation{"true": puppetclient.RevocationChain,
-			"chain": puppetclient.RevocationChain, "leaf": puppetclient.RevocationLeaf, "false": puppetclient.RevocationOff}
-		known := false
-		if probe.Revocation, known = depths[strings.ToLower(depth)]; !known {
-			p.take(p.conf.fault(p.conf.set["certificate_revocation"].line, "certificate_revocation",
-				show(depth)+" is not one of chain, leaf, true, false"), "", place{})
-		}
+	switch depth, _ := p.setting("certificate_revocation"); strings.ToLower(depth) {
+	case "leaf":
+		probe.Revocation = puppetclient.RevocationLeaf
+	case "false":
+		probe.Revocation = puppetclient.RevocationOff
 	}
 	// Any environment that exists will do, so one that cannot be read is no reason to refuse to start.
 	if e, _, err := p.conf.resolve("environment"); err == nil && regexp.MustCompile(`^\w+$`).MatchString(e) {
@@ -129,14 +126,16 @@ func (p *puppetHost) certname() bool {
 		}
 	}
 	switch name = cmp.Or(name, probe.Certname); {
-	case err != nil && name == "":
+	case name != "":
+	case err != nil:
 		p.take(err, "", place{})
 		return false
-	case name == "":
+	default:
 		p.fault(inFile(layerPuppet, p.conf.name, 0), "probe.certname",
 			"no certname in it, and no certificate of this host yet", "run puppet agent, or set probe.certname")
 		return false
-	case probe.Certname == "":
+	}
+	if probe.Certname == "" {
 		probe.Certname, p.places["probe.certname"] = name, at
 	}
 	p.conf.set["certname"] = written{text: name, line: line}

@@ -78,6 +78,9 @@ func (c *puppetConf) expand(setting string) (value string, line int, err error) 
 	if err == nil && len(value) > 4096 {
 		err = c.fault(w.line, setting, "is longer than 4096 bytes")
 	}
+	if err != nil {
+		value = ""
+	}
 	return value, line, err
 }
 
