@@ -117,7 +117,7 @@ func hostFaults() []fault {
 		{name: "disk of the code full: `disk-full` as a warning", lasts: look, long: true,
 			inject: mounted(codedir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"),
 			mend: func(s *faultSite) {
-				sh("pmcheck status | grep -q 'disk-full:.*" + codedir + "'")(s)
+				sh("pmcheck status | tr -s '\\n ' ' ' | grep -q 'disk-full:.*" + codedir + "'")(s)
 				unmount(codedir)(s)
 			}},
 		{name: "no room for holds: `pmcheck drain` says so", mend: sh("rm " + state + "/filler"), inject: sh(`

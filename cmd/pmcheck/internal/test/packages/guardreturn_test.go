@@ -63,7 +63,8 @@ frontend m2
 		const waits = "Status: .balancer .* has had no other server for"
 		on.waitForOutput(30*time.Second, "1", "sh", "-c",
 			"systemctl status pmcheck-guard@puppetserver.service | grep -c '"+waits+"'")
-		out, _ := on.Host.Run("pmcheck", "status") // exit status 3: held
+		out, _ := on.Host.Run("pmcheck", "status")   // exit status 3: held
+		out = strings.Join(strings.Fields(out), " ") // its lines wrap
 		if !strings.Contains(out, "drain by guard, leaving") || !strings.Contains(out, "has had no other server for") {
 			t.Errorf("status of a master whose stop waits:\n%s", out)
 		}
