@@ -1,7 +1,6 @@
 package leave_test
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,23 +18,24 @@ type onOutput func()
 func (f onOutput) Write(p []byte) (int, error) { f(); return len(p), nil }
 
 func TestSignalsArePassedOnToTheCommand(t *testing.T) {
+	const trap = `trap 'kill $!; exit 9' HUP TERM USR1; sleep 60 >/dev/null 2>&1 & echo ready; wait; exit 1`
 	for _, tt := range []struct {
 		signal syscall.Signal
+		script string
 		status int
 	}{
-		{syscall.SIGHUP, 9},
-		{syscall.SIGTERM, 9},
-		{syscall.SIGUSR1, 9},
-		{syscall.SIGINT, 0}, // the terminal sends it
-		{syscall.SIGKILL, 128 + 9},
+		{syscall.SIGHUP, trap, 9},
+		{syscall.SIGTERM, trap, 9},
+		{syscall.SIGUSR1, trap, 9},
+		{syscall.SIGKILL, `echo ready; exec sleep 60`, 128 + 9},
+		{syscall.SIGINT, `trap 'exit 9' INT; echo ready; sleep 0.1; exit 0`, 0}, // the terminal sends it
 	} {
 		t.Run(tt.signal.String(), func(t *testing.T) {
 			t.Parallel()
 			caught := make(chan os.Signal, 1)
 			c := leave.Command{
-				Args:   []string{"sh", "-c", `trap 'exit 9' HUP TERM USR1 INT; echo ready; sleep 0.1; exit 0`},
+				Args:   []string{"sh", "-c", tt.script},
 				Stdout: onOutput(func() { caught <- tt.signal }),
-				Stderr: io.Discard,
 			}
 			if status, err := c.Run(caught, time.Hour, func() {}); status != tt.status || err != nil {
 				t.Errorf("exit status %d, %v; want %d", status, err, tt.status)
