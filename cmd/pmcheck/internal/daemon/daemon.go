@@ -117,10 +117,13 @@ func (d *Daemon) Reload(c config.Config, file string) {
 	d.Log.Info("configuration reloaded", "file", file)
 }
 
-// ReloadFailed records that a newer configuration is not in use, and why.
-func (d *Daemon) ReloadFailed(err error) {
-	d.Log.Error("configuration not reloaded, the old one stays in use", "error", err)
-	d.noteConfigError(err)
+// Refuse records that a newer configuration is not in use, and why. The message says what is.
+func (d *Daemon) Refuse(message string, err error) {
+	d.Log.Error(message, "error", err)
+	status := *d.config.Load()
+	status.Error = err.Error()
+	d.config.Store(&status)
+	d.changes.note()
 }
 
 // Judged returns a channel that is closed once there is a first verdict on the master.

@@ -71,15 +71,13 @@ func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
 	if err := d.Listen(ctx); err != nil {
 		return nil, err
 	}
-	switch {
-	case s.mistakes != nil:
-		log.Error("configuration not usable, the last good one is in use; correct the file, then reload", "error", s.mistakes)
-		d.noteConfigError(s.mistakes)
-	case s.Missing != nil:
-		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", s.Missing)
-	}
-	if s.mistakes == nil {
+	if s.mistakes != nil {
+		d.Refuse("configuration not usable, the last good one is in use; correct the file, then reload", s.mistakes)
+	} else {
 		d.keep(s.Loaded)
+	}
+	if s.Missing != nil {
+		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", s.Missing)
 	}
 	log.Info("serving",
 		"version", d.Version,
@@ -109,14 +107,6 @@ func (d *Daemon) reload() error {
 	d.Reload(loaded.Config, loaded.File)
 	d.keep(loaded)
 	return nil
-}
-
-// noteConfigError puts into the status why a newer configuration is not in use.
-func (d *Daemon) noteConfigError(err error) {
-	status := *d.config.Load()
-	status.Error = err.Error()
-	d.config.Store(&status)
-	d.changes.note()
 }
 
 // NewLogger returns a logger with the configured level that writes text. If w is stderr and systemd

@@ -23,7 +23,7 @@ func TestReloadChangesTheMaster(t *testing.T) {
 	c.Probe.Address = other.Address()
 	r.Reload(c, "test.yaml")
 	r.waitFor(503, "unhealthy: state-error")
-	r.ReloadFailed(fmt.Errorf("line 1: nonsense"))
+	r.Refuse("not reloaded", fmt.Errorf("line 1: nonsense"))
 	if got := r.Status(time.Now()).Config.Error; got != "line 1: nonsense" {
 		t.Errorf("config error %q", got)
 	}

@@ -47,7 +47,7 @@ func (d *Daemon) follow(ctx context.Context, reload <-chan os.Signal) {
 			failed := systemd.Reloading()
 			d.monitor.AcceptHolds()
 			if err := d.reload(); err != nil {
-				d.ReloadFailed(err)
+				d.Refuse("configuration not reloaded, the old one stays in use", err)
 			} else {
 				missing = nil
 			}

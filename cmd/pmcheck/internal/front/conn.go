@@ -13,8 +13,9 @@ import (
 // name in the header means nothing here.
 type conn struct {
 	net.Conn
-	crowd *crowd
-	party party
+	crowd    *crowd
+	party    party
+	siblings *int // how many connections of the party are open
 	// While a request is handled, net/http waits for the next one with a read
 	// of one byte. That byte belongs to the request that follows.
 	first byte

@@ -20,7 +20,7 @@ type crowd struct {
 
 	mu    sync.Mutex
 	open  []*conn // oldest first
-	count map[party]int
+	count map[party]*int
 }
 
 // party is who shares connections: an address, or a user of this host on the unix socket.
@@ -61,12 +61,16 @@ func Address(client netip.AddrPort) netip.Addr { return client.Addr().Unmap().Wi
 func (l *crowd) admit(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.count[c.party] == nil {
+		l.count[c.party] = new(int)
+	}
+	c.siblings = l.count[c.party]
+	*c.siblings++
 	l.open = append(l.open, c)
-	l.count[c.party]++
 	if len(l.open) <= l.max {
 		return
 	}
-	evicted := slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(l.count[a.party], l.count[b.party]) })
+	evicted := slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(*a.siblings, *b.siblings) })
 	l.remove(evicted)
 	evicted.Conn.Close() // its reader sees the end and closes it properly
 	l.refuse(evicted.party.address, true)
@@ -84,7 +88,7 @@ func (l *crowd) remove(c *conn) {
 		return
 	}
 	l.open = slices.Delete(l.open, at, at+1)
-	if l.count[c.party]--; l.count[c.party] == 0 {
+	if *c.siblings--; *c.siblings == 0 {
 		delete(l.count, c.party)
 	}
 }

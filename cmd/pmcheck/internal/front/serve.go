@@ -55,7 +55,7 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		// Resets are common on a health-check port.
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
-	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]int{}}
+	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]*int{}}
 	group.Go(func() error {
 		if s.Wait != nil {
 			s.Wait(ctx)
