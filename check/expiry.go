@@ -15,7 +15,6 @@ const (
 	CheckExpiry = "expiry"
 
 	ExpiresSoon       Reason = "expires-soon"
-	RenewalOverdue    Reason = "renewal-overdue"
 	Expired           Reason = "expired"
 	CertificateOnDisk Reason = "certificate-not-loaded"
 	FilesNotUsed      Reason = "files-not-used"
@@ -39,10 +38,8 @@ func expiry() Check {
 		Shared:   true,
 		Reasons: []Cause{
 			{ExpiresSoon, "renew it in time: a host's certificate with its dns_alt_names, then pmcheck with-hold " +
-				"-- systemctl restart puppetserver; CA certificates and CRLs on the CA, then copy them to each master"},
-			{RenewalOverdue, "it lives so short that it should renew itself: does the agent run here, does the CA allow " +
-				"it (allow-auto-renewal in ca.conf)? By hand: a certificate with its dns_alt_names, then pmcheck " +
-				"with-hold -- systemctl restart puppetserver; a CRL is copied from the CA"},
+				"-- systemctl restart puppetserver; CA certificates and CRLs on the CA, then copy them to each master; a " +
+				"certificate of less than 120 days should renew itself: does the agent run, has ca.conf allow-auto-renewal?"},
 			{Expired, "renew it; if nothing uses it any more, remove it from the bundle"},
 			{CertificateOnDisk,
 				"renewed on disk, not loaded: pmcheck with-hold -- systemctl restart puppetserver"},
@@ -97,10 +94,6 @@ func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 		f.State, f.Reason = StateWarn, NameMissing
 		f.Detail = fmt.Sprintf("the master's certificate has only %s, not %s, which puppet.conf names",
 			strings.Join(r.TLS.Server.Names, ", "), strings.Join(r.lacking(s.Names), ", "))
-	case len(late) > 0 && first.renews:
-		f.State, f.Reason = StateWarn, RenewalOverdue
-		f.Detail = fmt.Sprintf("%s lives for %s and was not renewed: it expires at %s", first.what,
-			text.Age(first.at.Sub(first.from)), end)
 	case len(late) > 0:
 		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.what+" expires at "+end
 	}
@@ -133,7 +126,6 @@ func (r Result) renewed() bool {
 type dated struct {
 	what     string
 	from, at time.Time
-	renews   bool // by itself
 }
 
 func (d dated) margin(warn time.Duration) time.Duration { return ExpiryMargin(warn, d.from, d.at) }
@@ -143,38 +135,32 @@ const ExpiryWarn = 30 * 24 * time.Hour
 
 // ExpiryMargin returns how long before its end a warning begins for a certificate or CRL
 // that is valid from one time to another: warn, or a quarter of a short lifetime if that
-// is less. What lives for a short time is renewed by a program, for example by Puppet's
-// agent 30 days before the end, and would be warned of at each renewal.
+// is less. What lives for less than 120 days is renewed by a program, for example by the agent
+// of Puppet 8, 30 days before the end of 90, and would be warned of at each renewal.
 func ExpiryMargin(warn time.Duration, from, to time.Time) time.Duration {
-	if short(from, to) {
-		return min(warn, to.Sub(from)/4)
+	if life := to.Sub(from); !from.IsZero() && life < 120*24*time.Hour {
+		return min(warn, life/4)
 	}
 	return warn
 }
 
-// shortLived is the lifetime below which a certificate of a host, or a CRL, must renew
-// itself. Certificates that the agent of Puppet 8 has renewed live for 90 days; those
-// that the CA signs by default, for five years.
-const shortLived = 120 * 24 * time.Hour
-
-// short reports whether something lives for less than shortLived.
-func short(from, to time.Time) bool { return !from.IsZero() && to.Sub(from) < shortLived }
-
 // dated lists what expires.
 func (r Result) dated() (list []dated) {
-	add := func(what string, from, at time.Time) { list = append(list, dated{what, from, at, short(from, at)}) }
+	certificates := func(whose string, some ...Certificate) {
+		for _, c := range some {
+			list = append(list, dated{whose + " certificate " + c.Subject, c.NotBefore, c.NotAfter})
+		}
+	}
 	if r.TLS != nil {
-		add("the master's certificate "+r.TLS.Server.Subject, r.TLS.Server.NotBefore, r.TLS.Server.NotAfter)
+		certificates("the master's", r.TLS.Server)
 	}
 	if r.Own != nil {
-		add("our certificate "+r.Own.Subject, r.Own.NotBefore, r.Own.NotAfter)
+		certificates("our", *r.Own)
 	}
 	cas, crls := r.Expiring()
-	for _, c := range cas {
-		list = append(list, dated{"the CA certificate " + c.Subject, c.NotBefore, c.NotAfter, false})
-	}
+	certificates("the CA", cas...)
 	for _, c := range crls {
-		add("the CRL of "+c.Issuer, c.Updated, c.Expires)
+		list = append(list, dated{"the CRL of " + c.Issuer, c.Updated, c.Expires})
 	}
 	return list
 }

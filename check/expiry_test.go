@@ -65,10 +65,10 @@ func TestExpiryWarnsOfTheFirstToEnd(t *testing.T) {
 
 		{"120 days, 29 left", answer{Own: lives(120*day, 29*day)}, check.ExpiresSoon, ""},
 		{"90 days, 29 left: the agent renews now", answer{Own: lives(90*day, 29*day)}, check.OK, ""},
-		{"90 days, 22 left", answer{Own: lives(90*day, 22*day)}, check.RenewalOverdue, "was not renewed"},
+		{"90 days, 22 left", answer{Own: lives(90*day, 22*day)}, check.ExpiresSoon, ""},
 		{"a week, two days left", answer{Own: lives(7*day, 2*day)}, check.OK, ""},
-		{"a week, one day left", answer{Own: lives(7*day, day)}, check.RenewalOverdue, "lives for 7d"},
-		{"a CRL of a week", answer{CRLs: []check.CRL{crl("root", 7*day, day)}}, check.RenewalOverdue, "the CRL of root"},
+		{"a week, one day left", answer{Own: lives(7*day, day)}, check.ExpiresSoon, "24h"},
+		{"a CRL of a week", answer{CRLs: []check.CRL{crl("root", 7*day, day)}}, check.ExpiresSoon, "the CRL of root"},
 		{"a CA of 90 days", answer{CAs: []check.Certificate{*lives(90*day, 20*day)}}, check.ExpiresSoon, "the CA"},
 		{"a short one in time does not hide a long one", answer{Own: lives(90*day, 25*day),
 			CRLs: []check.CRL{crl("root", 5*year, 28*day)}}, check.ExpiresSoon, "the CRL of root"},
@@ -76,7 +76,7 @@ func TestExpiryWarnsOfTheFirstToEnd(t *testing.T) {
 
 		{"renewed on disk, not loaded", answer{Own: lives(90*day, 89*day), TLS: loaded(90*day, 20*day)},
 			check.CertificateOnDisk, "in 20d: the master's certificate"},
-		{"loaded, not renewed", answer{Own: lives(90*day, 20*day), TLS: loaded(90*day, 20*day)}, check.RenewalOverdue, ""},
+		{"loaded, not renewed", answer{Own: lives(90*day, 20*day), TLS: loaded(90*day, 20*day)}, check.ExpiresSoon, ""},
 		{"another serial", answer{Own: &ours, TLS: &shown}, check.CertificateOnDisk, "m1 was renewed"},
 		{"of another host", answer{Own: &elsewhere, TLS: &shown}, check.OK, ""},
 		{"a damaged file, before a restart", answer{Own: &ours, TLS: &shown, Warning: damaged}, check.FilesNotUsed, "no PEM"},
