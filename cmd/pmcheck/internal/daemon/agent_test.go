@@ -154,7 +154,7 @@ func TestChecksCauseNoProbes(t *testing.T) {
 	}
 }
 
-func TestAllowLimitsClients(t *testing.T) {
+func TestAllowLimitsClientsAndTheStatusSaysWhom(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *config.Config) {
 		c.Listen = "0.0.0.0:0"
@@ -178,6 +178,10 @@ func TestAllowLimitsClients(t *testing.T) {
 	}
 	if err := ask("127.0.0.2"); err == nil {
 		t.Error("127.0.0.2 is not in allow and got an answer")
+	}
+	refused := r.Status(time.Now()).Refused
+	if refused.Allow < 1 || len(refused.From) != 1 || refused.From[0].Source != netip.MustParseAddr("127.0.0.2") {
+		t.Errorf("the status says %+v", refused)
 	}
 }
 

@@ -1,14 +1,10 @@
 package daemon_test
 
 import (
-	"io"
-	"net"
-	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -69,28 +65,6 @@ func TestStatusCarriesObstacles(t *testing.T) {
 	}
 	if !found || len(s.Keeps) != 0 {
 		t.Errorf("drained: obstacles %+v, last server %+v", s.Obstacles, s.Keeps)
-	}
-}
-
-func TestStatusSaysWhoIsRefused(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *config.Config) { c.Allow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
-	conn, err := net.Dial("tcp", r.Address().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n")
-	if n, _ := conn.Read(make([]byte, 1)); n != 0 {
-		t.Error("answered")
-	}
-	s, err := r.client().Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	from := s.Refused.From
-	if s.Refused.Allow != 1 || len(from) != 1 || from[0].Source != netip.MustParseAddr("127.0.0.1") {
-		t.Errorf("got %+v", s.Refused)
 	}
 }
 
