@@ -74,7 +74,7 @@ func (d *Daemon) feedWatchdog(ctx context.Context) error {
 	if within == 0 || err != nil {
 		return err
 	}
-	tick := time.NewTicker(within / 4)
+	tick := time.NewTicker(within / 8) // the unit gives it twice the 5 s
 	defer tick.Stop()
 	for last := d.monitor.State().Published; ; { // perhaps not by the loop
 		select {
