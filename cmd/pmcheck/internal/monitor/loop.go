@@ -159,9 +159,9 @@ func (m *Monitor) loop(ctx context.Context) {
 
 // pause returns the time from the beginning of the last probes to that of the next.
 func (m *Monitor) pause() time.Duration {
-	s, master := m.State(), m.services[0]
+	s := m.State()
 	mode, _ := s.Mode(Server, s.Published)
-	if s.Services[0].Verdict.Health == check.Healthy && mode == drain.Ready && master.last.Fault == nil {
+	if s.Services[0].Verdict.Health == check.Healthy && mode == drain.Ready {
 		return m.config.Probe.Interval
 	}
 	return min(m.config.Probe.Interval, hurried)
