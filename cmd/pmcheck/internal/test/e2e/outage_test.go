@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -64,7 +66,7 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	assertWithin(t, "sockets closed to 503", lab.Between(closed(), noticed), noticeKilled)
 	down := b.waitForStatus("DOWN", closed(), 15*time.Second)
 	for _, l := range b.lines {
-		bound, _ := documented(r, l)
+		bound, _ := documented(l)
 		assertWithin(t, "sockets closed to DOWN, "+l.name, down[l.name], bound+slack)
 	}
 	// Until the next probe the reason may be connection-lost: the kernel may still accept a
@@ -103,7 +105,7 @@ func testStopped(t *testing.T, s *lab.PuppetServer) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	l := line{name: "bare", options: []string{"option httpchk"}, inter: quick, fall: 2}
 	b := startBalancer(t, []line{l}, r)
-	_, bound := documented(r, l)
+	_, bound := documented(l)
 	startSession(t, r.MasterAddress())
 
 	for range trials() - 1 {
@@ -144,23 +146,8 @@ func testPaused(t *testing.T, s *lab.PuppetServer) {
 }
 
 // documented returns the longest times until a balancer with this line marks a master DOWN, by the
-// settings: one that was killed, and one that stopped answering.
-func documented(r *lab.Site, l line) (killed, silent time.Duration) {
-	r.TB.Helper()
-	var report struct{ Settings []struct{ Key, Value string } }
-	r.RunJSON(&report, "config", "--json")
-	values := map[string]string{}
-	for _, s := range report.Settings {
-		values[s.Key] = s.Value
-	}
-	lasts := func(key string) time.Duration {
-		d, err := time.ParseDuration(values[key])
-		if err != nil {
-			r.TB.Fatal(err)
-		}
-		return d
-	}
-	timeout, balancer := lasts("probe.timeout"), time.Duration(l.fall)*l.inter
-	noticed := lasts("probe.interval") + max(timeout, timeout/3+time.Second)
-	return noticeKilled + balancer, noticed + balancer
+// default settings: one that was killed, and one that stopped answering.
+func documented(l line) (killed, silent time.Duration) {
+	p, balancer := config.Default().Probe, time.Duration(l.fall)*l.inter
+	return noticeKilled + balancer, p.Interval + max(p.Timeout, p.Timeout/3+check.AcceptTime) + balancer
 }

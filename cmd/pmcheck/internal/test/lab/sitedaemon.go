@@ -60,14 +60,6 @@ func (s *Site) MustRun(args ...string) (stdout string) {
 	return out
 }
 
-// RunJSON runs a command that must succeed, and decodes what it prints.
-func (s *Site) RunJSON(into any, args ...string) {
-	s.TB.Helper()
-	if err := json.Unmarshal([]byte(s.MustRun(args...)), into); err != nil {
-		s.TB.Fatalf("pmcheck %s: %v", strings.Join(args, " "), err)
-	}
-}
-
 // Install installs pmcheck's package on the host as an administrator does, and keeps an
 // existing configuration.
 func (s *Site) Install(deb string) {
