@@ -132,7 +132,10 @@ func (c *chromium) picture(name string) {
 func (c *chromium) pictureAt(path string) {
 	c.t.Helper()
 	var shot struct{ Data []byte }
-	c.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot)
+	var clip map[string]any // the body, without what is left of the window
+	c.eval(`(({right, bottom}) => ({x: 0, y: 0, scale: 1, width: Math.max(right, innerWidth), height: bottom}))(
+		document.body.getBoundingClientRect())`, &clip)
+	c.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, &shot)
 	if err := os.WriteFile(path, shot.Data, 0o644); err != nil {
 		c.t.Fatal(err)
 	}

@@ -45,8 +45,8 @@ func TestPicturesShowTheProgram(t *testing.T) {
 	c.call("Emulation.setScrollbarsHidden", map[string]any{"hidden": true}, nil)
 	terminal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintf(w, `<body style="margin:0;background:#111;color:#eee"><pre style="margin:0;padding:1em;font-size:14px">`+
-			"$ pmcheck status\n%s</pre>", html.EscapeString(status.String()))
+		fmt.Fprintf(w, `<!doctype html><body style="margin:0;background:#111;color:#eee">`+
+			`<pre style="margin:0;padding:1em;font-size:14px">`+"$ pmcheck status\n%s</pre>", html.EscapeString(status.String()))
 	}))
 	t.Cleanup(terminal.Close)
 	url := serve(t, &s)
