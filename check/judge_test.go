@@ -12,16 +12,13 @@ import (
 func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 	type results []check.Result
 	start := time.Now()
-	at := func(seconds int, reason check.Reason, silence check.Silence) check.Result {
-		r := result(start.Add(time.Duration(seconds)*time.Second), reason)
-		r.Silence = silence
-		return r
+	at := func(seconds int, reason check.Reason) check.Result {
+		return result(start.Add(time.Duration(seconds)*time.Second), reason)
 	}
-	good := func(s int) check.Result { return at(s, check.OK, 0) }
-	refused := func(s int) check.Result { return at(s, puppetclient.Refused, 0) }
-	unexplained := func(s int) check.Result { return at(s, puppetclient.Timeout, check.Unexplained) }
-	saturated := func(s int) check.Result { return at(s, puppetclient.Timeout, check.Saturated) }
-	halted := func(s int) check.Result { return at(s, puppetclient.Timeout, check.Halted) }
+	good := func(s int) check.Result { return at(s, check.OK) }
+	refused := func(s int) check.Result { return at(s, puppetclient.Refused) }
+	silent := func(s int) check.Result { return at(s, puppetclient.Timeout) }
+	saturated := func(s int) check.Result { r := silent(s); r.Saturated = true; return r }
 	const silence = puppetclient.Timeout
 	for _, tt := range []struct {
 		name    string
@@ -33,24 +30,21 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		{"good", results{good(0)}, check.Healthy, check.OK},
 		{"refused", results{refused(0)}, check.Unhealthy, puppetclient.Refused},
 		{"good again", results{refused(0), good(1)}, check.Healthy, check.OK},
-		{"a fault", results{good(0), at(1, check.HTTPError, 0)}, check.Unhealthy, check.HTTPError},
-		{"our own", results{good(0), at(1, puppetclient.OwnCertRefused, 0)}, check.Unknown, puppetclient.OwnCertRefused},
-		{"denied", results{good(0), at(1, check.AuthDenied, 0)}, check.Unknown, check.AuthDenied},
-		{"starting", results{at(0, check.StateStarting, 0)}, check.Warming, check.StateStarting},
+		{"a fault", results{good(0), at(1, check.HTTPError)}, check.Unhealthy, check.HTTPError},
+		{"our own", results{good(0), at(1, puppetclient.OwnCertRefused)}, check.Unknown, puppetclient.OwnCertRefused},
+		{"denied", results{good(0), at(1, check.AuthDenied)}, check.Unknown, check.AuthDenied},
+		{"starting", results{at(0, check.StateStarting)}, check.Warming, check.StateStarting},
 
-		{"on another host, silent", results{good(0), unexplained(1)}, check.Unhealthy, silence},
-		{"never answered", results{unexplained(0)}, check.Unhealthy, silence},
-		{"silent, then refused", results{good(0), unexplained(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
-
+		{"silent", results{good(0), silent(1)}, check.Unhealthy, silence},
+		{"never answered", results{silent(0)}, check.Unhealthy, silence},
 		{"saturated", results{good(0), saturated(1)}, check.Busy, check.JRubyBusy},
 		{"for long", results{good(0), saturated(1), saturated(119)}, check.Busy, check.JRubyBusy},
 		{"for too long", results{good(0), saturated(1), saturated(120)}, check.Unhealthy, silence},
 		{"out until it answers", results{good(0), saturated(120), saturated(121)}, check.Unhealthy, silence},
 		{"answered between", results{good(0), saturated(60), good(70), saturated(180)}, check.Busy, check.JRubyBusy},
 		{"always saturated", results{saturated(0)}, check.Unhealthy, silence},
-		{"stopped", results{good(0), halted(1)}, check.Unhealthy, silence},
-		{"stopped while saturated", results{good(0), saturated(1), halted(2)}, check.Unhealthy, silence},
-		{"continued", results{good(0), halted(1), saturated(2)}, check.Unhealthy, silence},
+		{"stopped while saturated", results{good(0), saturated(1), silent(2)}, check.Unhealthy, silence},
+		{"continued", results{good(0), silent(1), saturated(2)}, check.Unhealthy, silence},
 		{"killed while saturated", results{good(0), saturated(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
 	} {
 		j := check.Judge{StuckAfter: 2 * time.Minute}

@@ -68,41 +68,40 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	defer p.mu.Unlock()
 	p.once.Do(p.init)
 	asked, wasPending := time.Now(), p.pending != nil
-	r, silence, answered := p.await(ctx)
+	r, answered := p.await(ctx)
 	if answered && r.Fault != nil && (wasPending || r.Fault.Reason != puppetclient.Timeout && p.last.Fault == nil) {
-		r, silence, answered = p.await(ctx)
+		r, answered = p.await(ctx)
 	}
 	if answered {
 		p.last = r
-	} else {
-		r = p.last
-		r.Status, r.Handshake, r.Pool, r.PoolErr = 0, false, nil, nil
-		r.Fault = &Fault{
-			Reason: puppetclient.Timeout,
-			Err:    errors.New("no answer from " + p.Address + " in time" + silence.text()),
-		}
 	}
 	if r.Fault != nil && r.Fault.Reason == puppetclient.Refused {
 		p.search = search{} // another version may be started
 	}
-	r.Asked, r.Took, r.Silence = asked, time.Since(asked), silence
+	r.Asked, r.Took = asked, time.Since(asked)
 	return r
 }
 
 // await waits for the answer to the request that is pending, or to a new one. If it does not
-// come soon, await finds out whether the master accepts connections.
-func (p *Prober) await(ctx context.Context) (r Result, silence Silence, answered bool) {
+// come soon, await finds out whether the master accepts connections. Without an answer, the result
+// is the last one, with another fault.
+func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 	if p.pending == nil {
 		p.pending = make(chan Result, 1)
 		go func(to chan<- Result) { to <- p.request(p.life) }(p.pending)
 	}
 	wait, began := cmp.Or(p.Wait, p.Timeout, puppetclient.DefaultTimeout), time.Now()
 	if r, answered = p.receive(ctx, wait/3); answered {
-		return r, Unexplained, true
+		return r, true
 	}
-	silence = p.look(ctx)
-	r, answered = p.receive(ctx, wait-time.Since(began))
-	return r, silence, answered
+	accepts, said := p.look(ctx)
+	if r, answered = p.receive(ctx, wait-time.Since(began)); answered {
+		return r, true
+	}
+	r = p.last
+	r.Status, r.Handshake, r.Pool, r.PoolErr, r.Saturated = 0, false, nil, nil, accepts
+	r.Fault = &Fault{Reason: puppetclient.Timeout, Err: errors.New("no answer from " + p.Address + " in time" + said)}
+	return r, false
 }
 
 // receive waits for the answer that is pending. It takes one that is already there.
@@ -117,37 +116,20 @@ func (p *Prober) receive(ctx context.Context, wait time.Duration) (r Result, ans
 	return Result{}, false
 }
 
-// look finds out whether the master accepts connections.
-func (p *Prober) look(ctx context.Context) Silence {
+// look finds out whether the master accepts connections, and says so.
+func (p *Prober) look(ctx context.Context) (accepts bool, said string) {
 	if p.Accepts == nil {
-		return Unexplained
+		return false, ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, AcceptTime)
 	defer cancel()
 	switch accepts, err := p.Accepts(ctx); {
 	case err != nil:
-		return Unexplained
+		return false, ""
 	case accepts:
-		return Saturated
+		return true, ", but it accepts connections: it has more requests than threads"
 	}
-	return Halted
-}
-
-// Silence is what is known of a master that has not answered in time.
-type Silence int
-
-// What a master may be doing instead.
-const (
-	Unexplained Silence = iota // it is on another host, or the kernel does not tell
-	Saturated                  // its process accepts connections: it has more to do than it can
-	Halted                     // its process does not accept connections: it is stopped
-)
-
-func (s Silence) text() string {
-	return map[Silence]string{
-		Saturated: ", but it accepts connections: it has more requests than threads",
-		Halted:    ", and it does not accept connections: its process is stopped",
-	}[s]
+	return false, ", and it does not accept connections: its process is stopped"
 }
 
 // Result is what one probe found out. It is immutable once returned.
@@ -157,7 +139,7 @@ type Result struct {
 	Took                time.Duration // until the answer was read, or the probe gave up
 	API                 API           // the generation of the API that answered
 	Fault               *Fault        // nil if the master answered that it is running
-	Silence             Silence       // of a fault whose reason is Timeout
+	Saturated           bool          // the master does not answer, but accepts connections
 	Pool                *Pool         // of JRubies; nil if the answer has none
 	PoolErr             error         // why there is no Pool, of a master that has answered
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -223,11 +224,11 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 		name    string
 		accepts bool
 		err     error
-		want    check.Silence
+		says    string
 	}{
-		{"saturated", true, nil, check.Saturated},
-		{"stopped", false, nil, check.Halted},
-		{"on another host", false, errors.New("not known"), check.Unexplained},
+		{"saturated", true, nil, "in time, but it accepts connections: it has more requests than threads"},
+		{"stopped", false, nil, "in time, and it does not accept connections: its process is stopped"},
+		{"on another host", false, errors.New("not known"), "in time"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -240,8 +241,10 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 				m.Set(checktest.Saturated)
 				for range 2 {
 					r := p.Probe(t.Context())
-					if wantReason(t, r, puppetclient.Timeout); r.Silence != tt.want || r.Own == nil || r.Pool != nil {
-						t.Errorf("silence %v, own %v, pool %v; want %v, the last certificate, none", r.Silence, r.Own, r.Pool, tt.want)
+					wantReason(t, r, puppetclient.Timeout)
+					if r.Saturated != tt.accepts || !strings.HasSuffix(r.Fault.Error(), tt.says) || r.Own == nil || r.Pool != nil {
+						t.Errorf("%v, saturated %v, own %v, pool %v; want %q, the last certificate, no pool", r.Fault, r.Saturated,
+							r.Own, r.Pool, tt.says)
 					}
 				}
 				m.Set(checktest.Running)

@@ -1,10 +1,6 @@
 package check
 
-import (
-	"time"
-
-	"github.com/pmcheck/pmcheck/check/puppetclient"
-)
+import "time"
 
 // Health is a conclusion about a master.
 type Health string
@@ -52,14 +48,10 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 // Judge turns the results of successive probes into a verdict. It is not safe for
 // concurrent use: one probe loop owns one judge.
 //
-// A good result makes a master healthy at once: a balancer has a rise of its own. A fault other
-// than silence (refused, TLS, an error answer), which a Prober has confirmed, makes it unhealthy at
-// once. Of a healthy master that is silent:
-//
-//   - one that is saturated is busy, until it has left all probes unanswered for StuckAfter:
-//     a herd of agents saturates every master alike, and taking one out finishes the others;
-//   - one whose process is stopped is unhealthy at once;
-//   - one of which the kernel cannot tell, on another host, is unhealthy at once, too.
+// A good result makes a master healthy at once: a balancer has a rise of its own. A fault makes it
+// unhealthy at once. But a healthy master that is saturated is busy, until it has left all probes
+// unanswered for StuckAfter: a herd of agents saturates every master alike, and taking one out
+// finishes the others.
 type Judge struct {
 	MaxAge     time.Duration // how long a result is valid; 0 means for ever
 	StuckAfter time.Duration // how long a saturated master may leave probes unanswered
@@ -77,8 +69,7 @@ func (j *Judge) Observe(r Result) Verdict {
 		j.answered = r.Asked.Add(r.Took)
 		return j.conclude(r, Healthy, OK, "")
 	}
-	if r.Fault.Reason == puppetclient.Timeout && r.Silence == Saturated && j.verdict.Health.Serves() &&
-		r.Asked.Sub(j.answered) < j.StuckAfter {
+	if r.Saturated && j.verdict.Health.Serves() && r.Asked.Sub(j.answered) < j.StuckAfter {
 		return j.conclude(r, Busy, JRubyBusy, r.Fault.Error())
 	}
 	return j.conclude(r, healthOf(r.Fault.Reason), r.Fault.Reason, r.Fault.Error())
