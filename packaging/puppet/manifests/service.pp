@@ -2,7 +2,8 @@
 #
 # A reload is enough for most settings. Some need a restart: systemd keeps the port open
 # meanwhile, so that no balancer is refused. Only a change of the port closes the old one.
-# None of this touches the hold files.
+# None of this touches the hold files. A reload fails as long as the host has no certificate; a
+# daemon that starts waits for one.
 #
 # @api private
 class pmcheck::service {
@@ -24,7 +25,7 @@ class pmcheck::service {
   -> service { 'pmcheck.service':
     ensure    => $pmcheck::service_ensure,
     enable    => $pmcheck::service_enable,
-    restart   => '/bin/systemctl reload pmcheck.service',
+    restart   => '/bin/systemctl reload pmcheck.service || /bin/systemctl try-restart pmcheck.service',
     subscribe => File['/etc/pmcheck/pmcheck.yaml'],
   }
 
