@@ -137,6 +137,7 @@ func TestSidecarOfAPod(t *testing.T) {
 		}
 	}
 	lab.Write(t, root+"/etc/pmcheck/pmcheck.yaml", configuration)
+	lab.Write(t, root+"/etc/hosts", "127.0.0.1 localhost\n") // a kubelet mounts one, too
 
 	n := lab.StartNetwork(t)
 	puppet := root + "/etc/puppetlabs/puppet"
