@@ -28,21 +28,15 @@ func ExampleStore() {
 			log.Fatal(err)
 		}
 	}
-	show := func() {
-		mode, holds := store.Read().Mode("server", time.Now())
-		fmt.Print(mode)
-		for _, h := range holds {
-			fmt.Printf(", held by %s", h.Holder)
-		}
-		fmt.Println()
-	}
-	show()
 	for _, holder := range []string{"upgrade", drain.Operator} {
+		mode, holds := store.Read().Mode("server", time.Now())
+		fmt.Printf("%s, held by %s\n", mode, holds[0].Holder)
 		if _, err := store.Lift(holder, ""); err != nil {
 			log.Fatal(err)
 		}
-		show()
 	}
+	mode, _ := store.Read().Mode("server", time.Now())
+	fmt.Println(mode)
 	// Output:
 	// maint, held by upgrade
 	// drain, held by operator

@@ -5,9 +5,6 @@ import "time"
 // SetInterval sets how often Run reads the directories without an event.
 func (w *Watcher) SetInterval(d time.Duration) { w.every = d }
 
-// Rescan makes Run read the directories now.
-func (w *Watcher) Rescan() { signal(w.rescan) }
-
 // SetLockWait sets how long a writer waits for another.
 func (s *Store) SetLockWait(d time.Duration) { s.lockWait = d }
 

@@ -6,29 +6,24 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestParseIsStrict(t *testing.T) {
-	since, until := noon, noon.Add(90*time.Minute)
 	for _, tc := range []struct {
 		name, in string
 		want     drain.Hold
 		err      string
 	}{
-		{name: "mode alone", in: `{"mode":"drain"}`, want: drain.Hold{Mode: drain.Drain}},
-		{name: "leaving", in: `{"mode":"drain","leaving":"turn"}`,
-			want: drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn}},
-		{name: "ready is no wish", in: `{"mode":"ready"}`, err: `mode "ready" is not`},
-		{name: "leaving in another way", in: `{"mode":"drain","leaving":"firm"}`, err: `leaving "firm" is not`},
+		{name: "null is absent", in: `{"mode":"drain","until":null,"reason":null}`, want: drain.Hold{Mode: drain.Drain}},
 		{
 			name: "all fields",
-			in: `{"mode":"maint","reason":"disk","by":"alice",` +
+			in: `{"mode":"maint","leaving":"turn","reason":"disk","by":"alice",` +
 				`"since":"2026-03-01T13:00:00+01:00","until":"2026-03-01T13:30:00Z"}`,
-			want: drain.Hold{Mode: drain.Maint, Reason: "disk", By: "alice", Since: since, Until: until},
+			want: drain.Hold{Mode: drain.Maint, Leaving: drain.LeavingInTurn, Reason: "disk", By: "alice",
+				Since: noon, Until: noon.Add(90 * time.Minute)},
 		},
-		{name: "null is absent", in: `{"mode":"drain","until":null,"reason":null}`, want: drain.Hold{Mode: drain.Drain}},
-		{name: "white space around", in: " \n{ \"mode\" : \"drain\" }\n\n", want: drain.Hold{Mode: drain.Drain}},
 		{
 			name: "text cannot control a terminal",
 			in:   `{"mode":"drain","reason":"a\nb\u001b[2Jc\u202e ","by":"\tx"}`,
@@ -36,15 +31,13 @@ func TestParseIsStrict(t *testing.T) {
 		},
 		{name: "empty", in: "", err: "file is empty"},
 		{name: "torn", in: `{"mode":"maint","rea`, err: "EOF"},
-		{name: "zeros after a crash", in: "\x00\x00\x00", err: "invalid character"},
-		{name: "not an object", in: `["drain"]`, err: "cannot unmarshal array"},
 		{name: "two objects", in: `{"mode":"maint"}{"mode":"ready"}`, err: "more data"},
 		{name: "no mode", in: `{"reason":"x"}`, err: `mode "" is not`},
-		{name: "unknown mode", in: `{"mode":"down"}`, err: `mode "down" is not`},
+		{name: "ready is no wish", in: `{"mode":"ready"}`, err: `mode "ready" is not`},
 		{name: "mode in another case", in: `{"mode":"Drain"}`, err: `mode "Drain" is not`},
+		{name: "leaving in another way", in: `{"mode":"drain","leaving":"firm"}`, err: `leaving "firm" is not`},
 		{name: "misspelt end", in: `{"mode":"drain","untill":"2026-03-01T13:30:00Z"}`, err: `unknown field "untill"`},
 		{name: "end without a zone", in: `{"mode":"drain","until":"2026-03-01 13:30"}`, err: "pars"},
-		{name: "end is a duration", in: `{"mode":"drain","until":1800}`, err: "not a JSON string"},
 		{name: "too large", in: `{"mode":"drain","reason":"` + strings.Repeat("x", 64<<10) + `"}`,
 			err: "larger than 65536 bytes"},
 	} {
@@ -61,12 +54,12 @@ func TestParseIsStrict(t *testing.T) {
 }
 
 func TestCheckNameRefusesUnsafeNames(t *testing.T) {
-	for _, name := range []string{"a", "0", "operator", "pe-upgrade_2.1", strings.Repeat("x", 64)} {
+	for _, name := range []string{"a", "0", "pe-upgrade_2.1", strings.Repeat("x", 64)} {
 		if err := drain.CheckName(name); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{"", ".a", "-a", "_a", "A", "a b", "a/b", "a@b", "é", "a\x00", strings.Repeat("x", 65)} {
+	for _, name := range []string{"", ".a", "-a", "A", "a b", "a/b", "a@b", "é", "a\x00", strings.Repeat("x", 65)} {
 		if drain.CheckName(name) == nil {
 			t.Errorf("%q is accepted", name)
 		}

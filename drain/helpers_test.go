@@ -3,7 +3,6 @@ package drain_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,8 @@ import (
 
 // noon is where the test clock starts.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
 
 // clock is a wall clock that moves only when it is set.
 type clock struct{ t atomic.Pointer[time.Time] }
@@ -32,11 +33,8 @@ func newStore(t *testing.T) (*drain.Store, *clock) {
 		UntilReboot: filepath.Join(root, "run", "holds"),
 		Now:         c.now,
 	}
-	for _, dir := range []string{s.Persistent, s.UntilReboot} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	must(t, os.MkdirAll(s.Persistent, 0o755))
+	must(t, os.MkdirAll(s.UntilReboot, 0o755))
 	return s, c
 }
 
@@ -91,31 +89,5 @@ func wantHolds(t *testing.T, s *drain.Store, want string) {
 	t.Helper()
 	if got := describe(s.Read().Holds()); got != want {
 		t.Errorf("holds\n got %s\nwant %s", got, want)
-	}
-}
-
-func wantMode(t *testing.T, s *drain.Store, service string, want drain.Mode) {
-	t.Helper()
-	snap := s.Read()
-	if got, by := snap.Mode(service, s.Now()); got != want {
-		t.Errorf("mode of %q is %s by %s, want %s; all: %s", service, got, describe(by), want, describe(snap.Holds()))
-	}
-}
-
-// temporaries returns the names in dir that begin with a dot, except the lock.
-func temporaries(t *testing.T, dir string) []string {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, ".*"))
-	must(t, err)
-	return slices.DeleteFunc(names, func(name string) bool { return filepath.Base(name) == ".lock" })
-}
-
-func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
-
-// openWay lets every user enter dir and the directories above it.
-func openWay(t *testing.T, dir string) {
-	t.Helper()
-	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
-		must(t, os.Chmod(d, 0o755))
 	}
 }

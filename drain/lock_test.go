@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/drain"
 	"golang.org/x/sys/unix"
+
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // keepLocked locks a file or directory until the test ends or unlock is called.
@@ -22,39 +23,31 @@ func keepLocked(t *testing.T, path string) (unlock func()) {
 	return func() { f.Close() }
 }
 
-func TestLockedStoreIsBusy(t *testing.T) {
-	s, _ := newStore(t)
-	s.SetLockWait(10 * time.Millisecond)
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	unlock := keepLocked(t, filepath.Join(s.UntilReboot, ".lock"))
-
-	wantHolds(t, s, "a:drain") // a reader does not depend on the lock
-	_, putErr := s.Put(drain.Hold{Holder: "b", Mode: drain.Drain})
-	_, liftErr := s.Lift("a", "")
-	for _, err := range []error{putErr, liftErr} {
-		var we *drain.WriteError
-		if !errors.As(err, &we) || !errors.Is(err, drain.ErrBusy) || we.Dir != s.UntilReboot {
-			t.Errorf("error %v", err)
-		}
-	}
-	wantHolds(t, s, "a:drain")
-	unlock()
-	if _, err := s.Lift("a", ""); err != nil {
-		t.Error(err)
-	}
-}
-
 // Any user can lock the directories themselves, but only their owner can open the lock.
-func TestReaderCannotStopAWriter(t *testing.T) {
+func TestOnlyAWriterStopsAWriter(t *testing.T) {
 	s, _ := newStore(t)
 	s.SetLockWait(10 * time.Millisecond)
 	keepLocked(t, s.Persistent)
 	keepLocked(t, s.UntilReboot)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	info, err := os.Stat(filepath.Join(s.UntilReboot, ".lock"))
-	must(t, err)
-	if info.Mode() != 0o600 {
-		t.Errorf("mode of the lock: %v", info.Mode())
+	lock := filepath.Join(s.UntilReboot, ".lock")
+	if info, err := os.Stat(lock); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode of the lock: %v, %v", info.Mode(), err)
+	}
+
+	unlock := keepLocked(t, lock)
+	_, putErr := s.Put(drain.Hold{Holder: "b", Mode: drain.Drain})
+	_, liftErr := s.Lift("a", "")
+	for _, err := range []error{putErr, liftErr} {
+		we, is := errors.AsType[*drain.WriteError](err)
+		if !is || !errors.Is(err, drain.ErrBusy) || we.Dir != s.UntilReboot {
+			t.Errorf("error %v", err)
+		}
+	}
+	wantHolds(t, s, "a:drain") // a reader does not depend on the lock
+	unlock()
+	if _, err := s.Lift("a", ""); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -69,8 +62,7 @@ func TestLinkInThePlaceOfTheLockIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestReaderSeesAMovedHold moves a hold to the other directory after one of the
-// reader's scans.
+// A hold moves to the other directory after one of the reader's scans.
 func TestReaderSeesAMovedHold(t *testing.T) {
 	for _, from := range []bool{false, true} {
 		for after := 1; after <= 3; after++ {

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// The test binary is also the child process that tests start as another user, or kill.
-// These variables name its command and the directories of its store.
+// The test binary is also the child process that tests start as another user.
+// These variables have its command and the directories of its store.
 const (
 	envCommand     = "DRAIN_TEST_COMMAND"
 	envPersistent  = "DRAIN_TEST_PERSISTENT"
@@ -23,56 +22,41 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	args := strings.Fields(os.Getenv(envCommand))
-	if len(args) == 0 {
+	if os.Getenv(envCommand) == "" {
 		os.Exit(m.Run())
 	}
-	s := &drain.Store{
-		Persistent:  os.Getenv(envPersistent),
-		UntilReboot: os.Getenv(envUntilReboot),
-	}
-	s.SetLockWait(time.Minute)
-	fmt.Print(command(s, args))
+	s := &drain.Store{Persistent: os.Getenv(envPersistent), UntilReboot: os.Getenv(envUntilReboot)}
+	fmt.Print(command(s, os.Getenv(envCommand)))
 }
 
-// command executes args in the child process, and returns what the child prints.
-func command(s *drain.Store, args []string) string {
+// command executes a command in the child process, and returns what the child prints.
+func command(s *drain.Store, command string) string {
 	var err error
-	switch args[0] {
+	verb, holder, _ := strings.Cut(command, " ")
+	switch verb {
 	case "read":
 		return describe(s.Read().Holds())
 	case "put":
-		_, err = s.Put(drain.Hold{Holder: args[1], Mode: drain.Maint})
+		_, err = s.Put(drain.Hold{Holder: holder, Mode: drain.Maint})
 	case "lift":
-		_, err = s.Lift(args[1], "")
-	case "toggle":
-		err = toggle(s)
+		_, err = s.Lift(holder, "")
 	}
-	var we *drain.WriteError
-	if errors.As(err, &we) && errors.Is(err, fs.ErrPermission) {
-		return fmt.Sprintf("permission denied in %s", we.Dir)
+	if we, is := errors.AsType[*drain.WriteError](err); is && errors.Is(err, fs.ErrPermission) {
+		return "permission denied in " + we.Dir
 	}
 	return fmt.Sprint(err)
 }
 
-// child returns a child process, not yet started, that executes args.
-func child(t *testing.T, s *drain.Store, args ...string) *exec.Cmd {
+// runAs runs a command in a child process of the user uid, and returns what it prints.
+func runAs(t *testing.T, uid uint32, s *drain.Store, command string) string {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(),
-		envCommand+"="+strings.Join(args, " "),
+		envCommand+"="+command,
 		envPersistent+"="+s.Persistent,
 		envUntilReboot+"="+s.UntilReboot,
 		"GORACE=atexit_sleep_ms=0", // the race detector sleeps for a second at exit
 	)
-	cmd.Stderr = os.Stderr
-	return cmd
-}
-
-// runAs runs a child as the user uid and returns its output.
-func runAs(t *testing.T, uid uint32, s *drain.Store, args ...string) string {
-	t.Helper()
-	cmd := child(t, s, args...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	out, err := cmd.Output()

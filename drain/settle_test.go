@@ -8,17 +8,14 @@ import (
 )
 
 func TestSettleNeedsTheConditionWithoutABreak(t *testing.T) {
-	now := time.Now()
-	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
-	s := drain.Settle{After: time.Second}
+	s := drain.Settle{After: 10 * time.Hour}
 	for _, step := range []struct {
-		at    float64
+		at    int
 		clear bool
 		want  bool
-	}{{0, true, false}, {0.9, true, false}, {0.95, false, false}, {1.5, true, false}, {2.4, true, false},
-		{2.5, true, true}, {2.6, true, true}, {2.7, false, false}} {
-		if got := s.Observe(step.clear, at(step.at)); got != step.want {
-			t.Errorf("after %g s: %v, want %v", step.at, got, step.want)
+	}{{0, true, false}, {8, true, false}, {9, false, false}, {15, true, false}, {24, true, false}, {25, true, true}} {
+		if got := s.Observe(step.clear, hours(step.at)); got != step.want {
+			t.Errorf("after %d h: %v, want %v", step.at, got, step.want)
 		}
 	}
 }

@@ -8,75 +8,73 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
+// files are holds by the names of their files.
+type files map[string]string
+
+// snapshot returns the snapshot of a store with the files, taken at noon.
+func (f files) snapshot(t *testing.T) drain.Snapshot {
+	t.Helper()
+	s, _ := newStore(t)
+	for name, content := range f {
+		drop(t, s.Persistent, name+".json", content)
+	}
+	return s.Read()
+}
+
+const (
+	drained  = `{"mode":"drain"}`
+	maint    = `{"mode":"maint"}`
+	turn     = `{"mode":"drain","leaving":"turn"}`
+	spare    = `{"mode":"maint","leaving":"spare"}`
+	over     = `{"mode":"maint","until":"2026-03-01T12:00:00Z"}`
+	justHeld = `{"mode":"drain","until":"2026-03-01T12:00:01Z"}`
+)
+
 func TestStrictestHoldIsTheMode(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		files   map[string]string
+		files   files
 		service string
 		want    drain.Mode
 		by      string
 	}{
-		{name: "no hold", want: drain.Ready},
-		{
-			name:  "one hold",
-			files: map[string]string{"operator.json": `{"mode":"drain"}`},
-			want:  drain.Drain, by: "operator:drain",
-		},
-		{
-			name:  "the strictest wins",
-			files: map[string]string{"a.json": `{"mode":"drain"}`, "b.json": `{"mode":"maint"}`},
-			want:  drain.Maint, by: "b:maint",
-		},
-		{
-			name:  "every holder that asks for it is named",
-			files: map[string]string{"b.json": `{"mode":"drain"}`, "a.json": `{"mode":"drain"}`},
-			want:  drain.Drain, by: "a:drain b:drain",
-		},
-		{
-			name:  "a service of its own",
-			files: map[string]string{"a@ca.json": `{"mode":"maint"}`, "b.json": `{"mode":"drain"}`},
-			want:  drain.Maint, by: "a@ca:maint", service: "ca",
-		},
-		{
-			name:  "the hold of another service",
-			files: map[string]string{"a@ca.json": `{"mode":"maint"}`, "b.json": `{"mode":"drain"}`},
-			want:  drain.Drain, by: "b:drain", service: "server",
-		},
-		{
-			name:  "a hold on one service does not hold every service",
-			files: map[string]string{"a@ca.json": `{"mode":"maint"}`},
-			want:  drain.Ready,
-		},
-		{
-			name: "expired",
-			files: map[string]string{"a.json": `{"mode":"maint","until":"2026-03-01T12:00:00Z"}`,
-				"b.json": `{"mode":"drain","until":"2026-03-01T12:00:01Z"}`},
-			want: drain.Drain, by: "b:drain",
-		},
-		{
-			name:  "unreadable for one service",
-			files: map[string]string{"a@ca.json": `{`},
-			want:  drain.Maint, by: "a@ca:maint:hold-unreadable", service: "ca",
-		},
-		{
-			name:  "unreadable for one service does not hold another",
-			files: map[string]string{"a@ca.json": `{`},
-			want:  drain.Ready, service: "server",
-		},
-		{
-			name:  "a name without a valid service holds every service",
-			files: map[string]string{"a@CA.json": `{"mode":"drain"}`},
-			want:  drain.Maint, by: "a@CA:maint:hold-unreadable", service: "server",
-		},
+		{"no hold", nil, "", drain.Ready, ""},
+		{"the strictest wins", files{"a": drained, "b": maint}, "", drain.Maint, "b:maint"},
+		{"every holder that asks for it is named", files{"b": drained, "a": drained}, "", drain.Drain, "a:drain b:drain"},
+		{"a service of its own", files{"a@ca": maint, "b": drained}, "ca", drain.Maint, "a@ca:maint"},
+		{"the hold of another service", files{"a@ca": maint, "b": drained}, "server", drain.Drain, "b:drain"},
+		{"a hold on one service does not hold every service", files{"a@ca": maint}, "", drain.Ready, ""},
+		{"expired", files{"a": over, "b": justHeld}, "", drain.Drain, "b:drain"},
+		{"unreadable for one service", files{"a@ca": "{"}, "ca", drain.Maint, "a@ca:maint:hold-unreadable"},
+		{"unreadable for another service", files{"a@ca": "{"}, "server", drain.Ready, ""},
+		{"a name without a valid service", files{"a@CA": drained}, "server", drain.Maint, "a@CA:maint:hold-unreadable"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, c := newStore(t)
-			for name, content := range tc.files {
-				drop(t, s.Persistent, name, content)
-			}
-			got, by := s.Read().Mode(tc.service, c.now())
+			got, by := tc.files.snapshot(t).Mode(tc.service, noon)
 			if got != tc.want || describe(by) != tc.by {
 				t.Errorf("%s by %s, want %s by %s", got, describe(by), tc.want, tc.by)
+			}
+		})
+	}
+}
+
+func TestLeastPatientHoldDecides(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		files files
+		want  drain.Leaving
+	}{
+		{"no hold", nil, drain.Firm},
+		{"a hold that waits", files{"a": turn}, drain.LeavingInTurn},
+		{"a slot", files{"a": turn, "b": spare}, drain.LeavingBesideSpare},
+		{"a hold that does not say", files{"a": spare, "b": drained}, drain.Firm},
+		{"another service", files{"a@ca": drained, "b": turn}, drain.LeavingInTurn},
+		{"unreadable", files{"a": "{", "b": turn}, drain.Firm},
+		{"over", files{"a": over, "b": turn}, drain.LeavingInTurn},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.files.snapshot(t).Leaving("server", noon); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
 	}
@@ -86,17 +84,13 @@ func TestZeroSnapshotIsNotReady(t *testing.T) {
 	if got, _ := (drain.Snapshot{}).Mode("", noon); got != drain.Maint {
 		t.Errorf("mode %s, want maint", got)
 	}
-	for _, m := range []drain.Mode{drain.Ready, drain.Drain} {
-		if !drain.Mode("").StricterThan(m) {
-			t.Errorf("no mode is not stricter than %s", m)
-		}
+	if !drain.Mode("").StricterThan(drain.Drain) {
+		t.Error("no mode is not stricter than drain")
 	}
 }
 
 func TestChangingReturnedHoldsKeepsTheSnapshot(t *testing.T) {
-	s, _ := newStore(t)
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	snap := s.Read()
+	snap := files{"a": drained}.snapshot(t)
 	snap.Holds()[0].Mode = drain.Ready
 	_, by := snap.Mode("", noon)
 	by[0].Mode = drain.Ready
@@ -115,13 +109,11 @@ func TestClockSetBackRevivesAHold(t *testing.T) {
 		want drain.Mode
 		live string
 	}{
-		{hours(0), drain.Maint, "a:maint b:drain"},
 		{hours(1).Add(-1), drain.Maint, "a:maint b:drain"},
 		{hours(1), drain.Drain, "b:drain"},
 		{hours(3), drain.Ready, ""},
 		{hours(2), drain.Drain, "b:drain"},
 		{hours(-100), drain.Maint, "a:maint b:drain"},
-		{hours(1e5), drain.Ready, ""},
 	} {
 		mode, _ := snap.Mode("", step.now)
 		live := describe(snap.At(step.now).Holds())
@@ -140,9 +132,7 @@ func TestExpiredReportsEachEndOnce(t *testing.T) {
 	for _, tc := range []struct {
 		since, now int
 		want       string
-	}{
-		{0, 0, ""}, {0, 1, "a:drain"}, {1, 1, ""}, {1, 2, "b:drain"}, {0, 9, "a:drain b:drain"}, {2, 9, ""}, {2, 0, ""},
-	} {
+	}{{0, 0, ""}, {0, 1, "a:drain"}, {1, 1, ""}, {1, 2, "b:drain"}, {0, 9, "a:drain b:drain"}, {2, 0, ""}} {
 		if got := describe(snap.Expired(hours(tc.since), hours(tc.now))); got != tc.want {
 			t.Errorf("from %d h to %d h: %q, want %q", tc.since, tc.now, got, tc.want)
 		}
@@ -150,83 +140,18 @@ func TestExpiredReportsEachEndOnce(t *testing.T) {
 }
 
 func TestHoldJSONLeavesOutWhatIsNotKnown(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		hold drain.Hold
-		want string
-	}{
-		{
-			name: "all fields",
-			hold: drain.Hold{
-				Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "disk", By: "alice", Owner: "root",
-				Since: noon, Until: hours(1), UntilReboot: true, Path: "/h/operator@ca.json", Code: drain.Unreadable, Error: "why",
-			},
-			want: `{"holder":"operator","service":"ca","mode":"drain","reason":"disk","by":"alice","owner":"root",` +
-				`"since":"2026-03-01T12:00:00Z","until":"2026-03-01T13:00:00Z","until_reboot":true,` +
-				`"path":"/h/operator@ca.json","code":"hold-unreadable","error":"why"}`,
-		},
-		{
-			name: "what is not known is left out",
-			hold: drain.Hold{Holder: "initial", Mode: drain.Maint},
-			want: `{"holder":"initial","mode":"maint","until_reboot":false}`,
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := json.Marshal(tc.hold)
-			if err != nil || string(got) != tc.want {
-				t.Errorf("%v\n got %s\nwant %s", err, got, tc.want)
-			}
-		})
+	all := drain.Hold{
+		Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "disk", By: "alice", Owner: "root",
+		Since: noon, Until: hours(1), UntilReboot: true, Path: "/h/operator@ca.json", Code: drain.Unreadable, Error: "why",
 	}
-}
-
-func TestWhoNamesOwnerAndClaim(t *testing.T) {
-	for want, h := range map[string]drain.Hold{
-		"":              {},
-		"root":          {Owner: "root"},
-		"bob":           {Owner: "bob", By: "bob"},
-		"alice as root": {Owner: "root", By: "alice"},
+	for want, hold := range map[string]drain.Hold{
+		`{"holder":"operator","service":"ca","mode":"drain","reason":"disk","by":"alice","owner":"root",` +
+			`"since":"2026-03-01T12:00:00Z","until":"2026-03-01T13:00:00Z","until_reboot":true,` +
+			`"path":"/h/operator@ca.json","code":"hold-unreadable","error":"why"}`: all,
+		`{"holder":"initial","mode":"maint","until_reboot":false}`: {Holder: "initial", Mode: drain.Maint},
 	} {
-		if got := h.Who(); got != want {
-			t.Errorf("%+v: %q, want %q", h, got, want)
+		if got, err := json.Marshal(hold); err != nil || string(got) != want {
+			t.Errorf("%v\n got %s\nwant %s", err, got, want)
 		}
-	}
-}
-
-func TestLeastPatientHoldDecides(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		files map[string]string
-		want  drain.Leaving
-	}{
-		{"no hold", nil, drain.Firm},
-		{"a hold that waits", map[string]string{"a.json": `{"mode":"drain","leaving":"turn"}`}, drain.LeavingInTurn},
-		{"a slot", map[string]string{
-			"a.json": `{"mode":"drain","leaving":"turn"}`,
-			"b.json": `{"mode":"drain","leaving":"spare"}`,
-		}, drain.LeavingBesideSpare},
-		{"a hold that does not say", map[string]string{
-			"a.json": `{"mode":"maint","leaving":"spare"}`,
-			"b.json": `{"mode":"drain"}`,
-		}, drain.Firm},
-		{"another service", map[string]string{
-			"a@ca.json": `{"mode":"drain"}`,
-			"b.json":    `{"mode":"drain","leaving":"turn"}`,
-		}, drain.LeavingInTurn},
-		{"unreadable", map[string]string{"a.json": `{`, "b.json": `{"mode":"drain","leaving":"turn"}`}, drain.Firm},
-		{"over", map[string]string{
-			"a.json": `{"mode":"drain","until":"2000-01-01T00:00:00Z"}`,
-			"b.json": `{"mode":"drain","leaving":"turn"}`,
-		}, drain.LeavingInTurn},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s, c := newStore(t)
-			for name, content := range tc.files {
-				drop(t, s.Persistent, name, content)
-			}
-			if got := s.Read().Leaving("server", c.now()); got != tc.want {
-				t.Errorf("%q, want %q", got, tc.want)
-			}
-		})
 	}
 }

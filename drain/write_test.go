@@ -2,11 +2,13 @@ package drain_test
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -19,9 +21,8 @@ func TestPutWritesAHold(t *testing.T) {
 	if got.Owner == "" {
 		t.Error("no owner")
 	}
-	got.Owner = ""
 	want := drain.Hold{
-		Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a b", By: "alice",
+		Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a b", By: "alice", Owner: got.Owner,
 		Since: noon, Until: hours(1), Path: filepath.Join(s.Persistent, "operator@ca.json"),
 	}
 	if got != want {
@@ -37,21 +38,21 @@ func TestPutWritesAHold(t *testing.T) {
   "until": "2026-03-01T13:00:00Z"
 }
 `
-	if string(data) != content {
-		t.Errorf("file is %s", data)
+	if diff := cmp.Diff(content, string(data)); diff != "" {
+		t.Error(diff)
 	}
 }
 
 func TestPutKeepsTheStartOfAHoldInEffect(t *testing.T) {
 	s, c := newStore(t)
-	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "one", Until: hours(2)})
-	c.set(hours(1))
+	drop(t, s.UntilReboot, "operator.json", "{")
 	for _, tc := range []struct {
 		name  string
 		hold  drain.Hold
 		now   int
 		since int
 	}{
+		{"over one that is unreadable", drain.Hold{Mode: drain.Drain, Reason: "one", Until: hours(2)}, 0, 0},
 		{"reason, mode and end", drain.Hold{Mode: drain.Maint, Reason: "two", Until: hours(4)}, 1, 0},
 		{"moved until reboot", drain.Hold{Mode: drain.Drain, UntilReboot: true, Until: hours(4)}, 1, 0},
 		{"moved back", drain.Hold{Mode: drain.Drain, Until: hours(4)}, 3, 0},
@@ -71,47 +72,35 @@ func TestPutKeepsTheStartOfAHoldInEffect(t *testing.T) {
 	}
 }
 
-func TestPutReplacesAnUnreadableHold(t *testing.T) {
-	s, _ := newStore(t)
-	drop(t, s.Persistent, "operator.json", "{")
-	drop(t, s.UntilReboot, "operator.json", "{")
-	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain})
-	wantHolds(t, s, "operator:drain")
-}
-
 func TestPutRecordsSudoUser(t *testing.T) {
 	needRoot(t)
-	t.Setenv("SUDO_USER", "alice")
 	s, _ := newStore(t)
-	if got := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain}); got.Who() != "alice as root" {
-		t.Errorf("who is %q", got.Who())
-	}
-	if got := put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain, By: "job 7"}); got.Who() != "job 7 as root" {
-		t.Errorf("who is %q", got.Who())
+	for _, tt := range []struct{ sudo, by, who string }{
+		{"alice", "", "alice as root"},
+		{"alice", "job 7", "job 7 as root"},
+		{"root", "", "root"},
+		{"", "", "root"},
+	} {
+		t.Setenv("SUDO_USER", tt.sudo)
+		if got := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, By: tt.by}).Who(); got != tt.who {
+			t.Errorf("by %q, sudo by %q: %q, want %q", tt.by, tt.sudo, got, tt.who)
+		}
 	}
 }
 
 func TestPutRefusesAnInvalidHold(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		hold drain.Hold
-		want string
-	}{
-		{"unknown mode", drain.Hold{Holder: "a", Mode: "Drain"}, `mode "Drain" is not drain or maint`},
-		{"no mode", drain.Hold{Holder: "a"}, `mode "" is not drain or maint`},
-		{"no holder", drain.Hold{Mode: drain.Drain}, "holder: name"},
-		{"path as holder", drain.Hold{Holder: "../a", Mode: drain.Drain}, "holder: name"},
-		{"path as service", drain.Hold{Holder: "a", Service: "../a", Mode: drain.Drain}, "service: name"},
-		{"end in the past", drain.Hold{Holder: "a", Mode: drain.Drain, Until: noon}, "has passed"},
-		{"reason of 64 KiB", drain.Hold{Holder: "a", Mode: drain.Drain, Reason: strings.Repeat("x", 64<<10)}, "larger than"},
+	for want, hold := range map[string]drain.Hold{
+		`mode "" is not drain or maint`: {Holder: "a"},
+		"holder: name":                  {Holder: "../a", Mode: drain.Drain},
+		"service: name":                 {Holder: "a", Service: "../a", Mode: drain.Drain},
+		"has passed":                    {Holder: "a", Mode: drain.Drain, Until: noon},
+		"larger than":                   {Holder: "a", Mode: drain.Drain, Reason: strings.Repeat("x", 64<<10)},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s, _ := newStore(t)
-			if _, err := s.Put(tc.hold); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want %q", err, tc.want)
-			}
-			wantHolds(t, s, "")
-		})
+		s, _ := newStore(t)
+		if _, err := s.Put(hold); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		wantHolds(t, s, "")
 	}
 }
 
@@ -126,175 +115,154 @@ func TestPutRemovesHoldsADayAfterTheirEnd(t *testing.T) {
 	wantHolds(t, s, "b:drain")
 }
 
-func TestPutFailsWithoutADirectory(t *testing.T) {
-	s, _ := newStore(t)
-	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o644))
-	for _, dir := range []string{"", file, filepath.Join(file, "holds")} {
-		s.Persistent = dir
-		_, putErr := s.Put(drain.Hold{Holder: "a", Mode: drain.Drain})
-		var we *drain.WriteError
-		if !errors.As(putErr, &we) || errors.Is(putErr, fs.ErrPermission) {
-			t.Errorf("directory %q: error %v", dir, putErr)
-		}
-		wantMode(t, s, "", drain.Maint)
-	}
-}
-
+// After a reboot that directory is empty; the other must not be, so its absence stays a hold.
 func TestMakeUntilRebootMakesThatDirectoryAlone(t *testing.T) {
 	s, _ := newStore(t)
 	must(t, os.Remove(s.UntilReboot))
 	must(t, os.Remove(s.Persistent))
 	must(t, s.MakeUntilReboot())
 	must(t, s.MakeUntilReboot()) // there already
-	info, err := os.Stat(s.UntilReboot)
-	must(t, err)
-	if got := info.Mode().Perm(); got != 0o755 {
-		t.Errorf("mode %o, want 755: the daemon's user has to read it", got)
-	}
-	if _, err := os.Stat(s.Persistent); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the persistent directory: %v, want that it does not exist", err)
-	}
-	mode, because := s.Read().Mode("server", noon)
-	if mode != drain.Maint || len(because) != 1 || because[0].Path != s.Persistent {
-		t.Errorf("mode %s by %+v, want maint by the persistent directory alone", mode, because)
-	}
+	wantHolds(t, s, "directory:maint:hold-unreadable")
 }
 
 func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
-	store, clock := newStore(t)
-	until := hours(1)
-	put(t, store, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "x", Until: until, UntilReboot: true})
-	put(t, store, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "ca"})
-	change := func(mode drain.Mode) (old, set drain.Hold) {
-		t.Helper()
-		set, err := store.Change("operator", "", func(o drain.Hold) drain.Hold {
-			old = o
-			o.Mode, o.Holder, o.Service = mode, "other", "ca" // only Mode is for next to choose
-			return o
-		})
-		if err != nil {
-			t.Fatal(err)
+	s, clock := newStore(t)
+	put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "ca"})
+	before := put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "x", Until: hours(1), UntilReboot: true})
+	set, err := s.Change("operator", "", func(old drain.Hold) drain.Hold {
+		if old != before {
+			t.Errorf("it replaces %+v, want %+v", old, before)
 		}
-		return old, set
+		old.Mode, old.Holder, old.Service = drain.Maint, "other", "ca" // of these only Mode is for next to choose
+		return old
+	})
+	want := before
+	want.Mode = drain.Maint
+	if err != nil || set != want {
+		t.Errorf("it sets %+v, %v", set, err)
 	}
-	old, set := change(drain.Maint)
-	if old.Reason != "x" || !old.UntilReboot || !old.Until.Equal(until) {
-		t.Errorf("it replaces %+v", old)
-	}
-	if set.Holder != "operator" || set.Service != "" || set.Mode != drain.Maint || set.Reason != "x" || !set.UntilReboot {
-		t.Errorf("it sets %+v", set)
-	}
-	clock.set(until) // from here on the hold counts no more
-	if _, err := store.Put(drain.Hold{Holder: "operator", Mode: drain.Drain, Until: until}); err == nil {
-		t.Fatal("a hold that has ended was set")
-	}
-	_, err := store.Change("operator", "", func(o drain.Hold) drain.Hold {
-		if o != (drain.Hold{}) {
-			t.Errorf("a hold that has ended is replaced: %+v", o)
+	clock.set(hours(1)) // from here on the hold counts no more
+	if _, err = s.Change("operator", "", func(old drain.Hold) drain.Hold {
+		if old != (drain.Hold{}) {
+			t.Errorf("a hold that has ended is replaced: %+v", old)
 		}
 		return drain.Hold{Mode: drain.Drain}
-	})
-	if err != nil {
-		t.Fatal(err)
+	}); err != nil {
+		t.Error(err)
 	}
 }
 
 // Two writers that each add to the reason must not lose a word.
 func TestChangeIsNotInterruptedByAnotherWriter(t *testing.T) {
-	store, _ := newStore(t)
+	s, _ := newStore(t)
 	const writers, times = 4, 5
-	done := make(chan error, writers)
+	var group sync.WaitGroup
 	for range writers {
-		go func() {
+		group.Go(func() {
 			for range times {
-				_, err := store.Change("operator", "", func(o drain.Hold) drain.Hold {
-					o.Mode = drain.Drain
-					o.Reason += "x"
-					return o
-				})
-				if err != nil {
-					done <- err
-					return
+				if _, err := s.Change("operator", "", func(old drain.Hold) drain.Hold {
+					return drain.Hold{Mode: drain.Drain, Reason: old.Reason + "x"}
+				}); err != nil {
+					t.Error(err)
 				}
 			}
-			done <- nil
-		}()
+		})
 	}
-	for range writers {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := store.Read().Holds()[0].Reason; len(got) != writers*times {
+	group.Wait()
+	if got := s.Read().Holds()[0].Reason; len(got) != writers*times {
 		t.Errorf("%d of %d changes are left", len(got), writers*times)
 	}
 }
 
 func TestUndoTakesBackOnlyTheHoldThatWasSet(t *testing.T) {
-	own := drain.Hold{Holder: "operator", Mode: drain.Maint, Reason: "own"}
-	before := drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "before", Until: hours(1), UntilReboot: true}
-	brief := own
-	brief.Until = hours(2)
+	const nothing, another, lifted, later = "", "another writer sets it", "another lifts it", "time passes"
 	for _, tt := range []struct {
-		name   string
-		before drain.Hold // zero: there is none
-		set    drain.Hold
-		during func(t *testing.T, s *drain.Store, c *clock)
+		before string // the reason of a hold until 13:00 and until reboot; empty: there is none
+		until  int    // when the hold that is taken back ends
+		during string // what happens until it is
 		gone   bool
-		want   string // the hold that is left
+		want   string // the reason of the hold that is left
 	}{
-		{"no hold before", drain.Hold{}, own, nil, false, ""},
-		{"a hold before, until reboot", before, own, nil, false, "before"},
-		{"the hold before has ended", before, own, func(_ *testing.T, _ *drain.Store, c *clock) {
-			c.set(hours(1))
-		}, false, ""},
-		{"another writer has set it again", drain.Hold{}, own, func(t *testing.T, s *drain.Store, _ *clock) {
-			put(t, s, drain.Hold{Holder: "operator", Mode: drain.Maint, Reason: "own", Until: hours(2)})
-		}, true, "own"},
-		{"another writer has set it again over one before", before, own, func(t *testing.T, s *drain.Store, _ *clock) {
-			put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "another"})
-		}, true, "another"},
-		{"another writer has set it again, and the one before has ended", before, own,
-			func(t *testing.T, s *drain.Store, c *clock) {
-				put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "another"})
-				c.set(hours(1))
-			}, true, "another"},
-		{"another writer has lifted it", before, own, func(t *testing.T, s *drain.Store, _ *clock) {
-			_, err := s.Lift("operator", "")
-			must(t, err)
-		}, true, ""},
-		{"it has ended", drain.Hold{}, brief, func(_ *testing.T, _ *drain.Store, c *clock) { c.set(hours(2)) }, true, ""},
+		{"", 9, nothing, false, ""},
+		{"before", 9, nothing, false, "before"},
+		{"before", 9, later, false, ""},
+		{"", 9, another, true, "another"},
+		{"before", 9, another, true, "another"},
+		{"before", 9, lifted, true, ""},
+		{"", 1, later, true, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			store, clock := newStore(t)
-			var was drain.Hold
-			if tt.before.Mode != "" {
-				was = put(t, store, tt.before)
+		t.Run(tt.before+","+tt.during, func(t *testing.T) {
+			s, clock := newStore(t)
+			var before drain.Hold
+			if tt.before != "" {
+				before = put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Reason: tt.before, Until: hours(1),
+					UntilReboot: true})
 			}
-			other := put(t, store, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "ca"})
-			set := put(t, store, tt.set)
-			if tt.during != nil {
-				tt.during(t, store, clock)
+			other := put(t, s, drain.Hold{Holder: "a", Service: "ca", Mode: drain.Drain})
+			set := put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Reason: "own", Until: hours(tt.until)})
+			switch tt.during {
+			case another:
+				put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Reason: "another", Until: hours(tt.until)})
+			case lifted:
+				_, err := s.Lift("a", "")
+				must(t, err)
+			case later:
+				clock.set(hours(1))
 			}
-			restored, err := store.Undo(set, was)
-			if errors.Is(err, drain.ErrNotFound) != tt.gone || err != nil && !tt.gone {
-				t.Errorf("undone: %v", err)
+			restored, err := s.Undo(set, before)
+			if errors.Is(err, drain.ErrNotFound) != tt.gone || err != nil && !tt.gone || restored != (tt.want == "before") {
+				t.Errorf("undone: restored %v, %v", restored, err)
 			}
-			var left []drain.Hold
-			for _, h := range store.Read().At(clock.now()).Holds() {
-				if h != other {
-					left = append(left, h)
+			var left string
+			for _, h := range s.Read().At(clock.now()).Holds() {
+				if h == other {
+					continue
+				}
+				if left += h.Reason; h.Reason == "before" && h != before {
+					t.Errorf("put back: %+v, want %+v", h, before)
 				}
 			}
-			switch {
-			case tt.want == "" && len(left) > 0, tt.want != "" && (len(left) != 1 || left[0].Reason != tt.want):
-				t.Errorf("left: %+v, want %q", left, tt.want)
-			case tt.want == "before" && left[0] != was:
-				t.Errorf("put back: %+v, want %+v", left[0], was)
-			case restored != (tt.want == "before"):
-				t.Errorf("restored: %v", restored)
+			if left != tt.want {
+				t.Errorf("left: %q, want %q", left, tt.want)
 			}
 		})
+	}
+}
+
+// What a reader meets at any moment is also what a writer that is killed then leaves.
+func TestHoldsAreWholeAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	long := strings.Repeat("b", 20<<10) // long enough for a torn file to be noticed
+	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: long})
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for n := 0; n < 50 && err == nil; n++ {
+			_, operatorErr := s.Put(drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: long, UntilReboot: n%2 == 0})
+			_, upgradeErr := s.Put(drain.Hold{Holder: "upgrade", Mode: drain.Maint, Reason: long})
+			_, liftErr := s.Lift("upgrade", "")
+			err = errors.Join(operatorErr, upgradeErr, liftErr)
+		}
+		done <- err
+	}()
+	for {
+		holds := s.Read().Holds()
+		held := false
+		for _, h := range holds {
+			held = held || h.Holder == "operator"
+			if h.Code != "" || h.Reason != long {
+				t.Fatalf("torn: %+v", h)
+			}
+		}
+		if !held {
+			t.Fatalf("the operator's hold is not in %q", describe(holds))
+		}
+		select {
+		case err := <-done:
+			must(t, err)
+			return
+		default:
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/coreos/go-systemd/v22/unit"
 )
 
-// options returns the values of each option of a unit file in this directory, by section and name.
+// options returns the values of each option of a unit file in this directory, by name.
 // Lists of units have a value for each unit.
 func options(t *testing.T, name string) map[string][]string {
 	t.Helper()
@@ -25,14 +25,27 @@ func options(t *testing.T, name string) map[string][]string {
 	}
 	values := map[string][]string{}
 	for _, o := range list {
-		key := o.Section + "." + o.Name
-		if o.Section == "Unit" && o.Name != "Description" {
-			values[key] = append(values[key], strings.Fields(o.Value)...)
-		} else {
-			values[key] = append(values[key], o.Value)
+		parts := []string{o.Value}
+		if o.Section == "Unit" {
+			parts = strings.Fields(o.Value)
 		}
+		values[o.Name] = append(values[o.Name], parts...)
 	}
 	return values
+}
+
+// systemd runs nothing after a command that fails. A daemon that did not hear of a reload with
+// a mistake would go on saying that its configuration is the current one.
+func TestReloadSignalsTheDaemonBeforeItCanFail(t *testing.T) {
+	for _, command := range options(t, "pmcheck.service")["ExecReload"] {
+		if command == "/bin/kill -HUP $MAINPID" {
+			return
+		}
+		if !strings.HasPrefix(strings.TrimLeft(command, "@:+!"), "-") {
+			t.Fatalf("%s may fail and comes before the signal", command)
+		}
+	}
+	t.Error("no signal")
 }
 
 // A unit before Puppet Server's that waits for the daemon would have Puppet Server wait for it too.
@@ -43,36 +56,33 @@ func TestNothingBeforeTheServerWaitsForTheDaemon(t *testing.T) {
 	}
 	for _, name := range names {
 		unit := options(t, name)
-		before := slices.ContainsFunc(unit["Unit.Before"], func(other string) bool {
+		before := slices.ContainsFunc(unit["Before"], func(other string) bool {
 			return other == "%i.service" || strings.HasSuffix(other, "puppetserver.service")
 		})
-		if before && slices.Contains(unit["Unit.After"], "pmcheck.service") {
+		if before && slices.Contains(unit["After"], "pmcheck.service") {
 			t.Errorf("%s is before the server and after pmcheck.service", name)
 		}
 	}
 }
 
+// Both units run beside a reload of the server, in order, and their failure does not prevent it.
 func TestAReloadIsGuarded(t *testing.T) {
-	const server, drain, back = "%i.service", "pmcheck-guard-reload@.service", "pmcheck-guard-reloaded@.service"
-	started := options(t, "pmcheck-guard@.service")["Unit.Wants"]
-	for name, order := range map[string]string{drain: "Unit.Before", back: "Unit.After"} {
-		unit := options(t, name)
-		if !slices.Contains(unit["Unit.ReloadPropagatedFrom"], server) || !slices.Contains(unit[order], server) {
-			t.Errorf("%s: not ordered around a reload of the server: %v", name, unit)
+	const server = "%i.service"
+	for name, order := range map[string]string{"reload": "Before", "reloaded": "After"} {
+		unit := options(t, "pmcheck-guard-"+name+"@.service")
+		for option, value := range map[string]string{
+			"ReloadPropagatedFrom": server,
+			order:                  server,
+			"PartOf":               "pmcheck-guard@%i.service",
+			"ExecReload":           "-/usr/bin/pmcheck guard " + name + " %i",
+		} {
+			if !slices.Contains(unit[option], value) {
+				t.Errorf("%s: %s=%q, want %s", name, option, unit[option], value)
+			}
 		}
-		if of := strings.ReplaceAll(name, "@", "@%i"); !slices.Contains(started, of) {
-			t.Errorf("the guard starts %v, not %s", started, of)
-		}
-		if !slices.Contains(unit["Unit.PartOf"], "pmcheck-guard@%i.service") {
-			t.Errorf("%s does not stop with the guard: %v", name, unit)
-		}
-	}
-	for name, want := range map[string]string{
-		drain: "-/usr/bin/pmcheck guard reload %i",
-		back:  "-/usr/bin/pmcheck guard reloaded %i",
-	} {
-		if got := options(t, name)["Service.ExecReload"]; !slices.Equal(got, []string{want}) {
-			t.Errorf("%s runs %q, want %q, whose failure does not prevent the reload", name, got, want)
+		want := "pmcheck-guard-" + name + "@%i.service"
+		if started := options(t, "pmcheck-guard@.service")["Wants"]; !slices.Contains(started, want) {
+			t.Errorf("the guard starts %v, not %s", started, want)
 		}
 	}
 }

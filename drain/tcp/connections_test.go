@@ -2,7 +2,6 @@ package tcp_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -14,6 +13,58 @@ import (
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
+// listen returns a listener and its port.
+func listen(t *testing.T, host, port string) (net.Listener, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// connect returns both ends of a connection that l has accepted.
+func connect(t *testing.T, l net.Listener, address string) (client, server net.Conn) {
+	t.Helper()
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	server, err = l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return client, server
+}
+
+func connections(t *testing.T, address string) []tcp.Connection {
+	t.Helper()
+	list, err := tcp.Connections(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// wantPeers requires the connections to address to be those of these clients.
+func wantPeers(t *testing.T, address string, clients ...net.Conn) {
+	t.Helper()
+	list := connections(t, address)
+	for _, client := range clients {
+		if !slices.ContainsFunc(list, func(c tcp.Connection) bool { return c.Peer == local(client) }) {
+			t.Fatalf("%s: %v, want the one from %s", address, list, local(client))
+		}
+	}
+	if len(list) != len(clients) {
+		t.Errorf("%s: %v, want %d", address, list, len(clients))
+	}
+}
+
+func local(c net.Conn) netip.AddrPort { return c.LocalAddr().(*net.TCPAddr).AddrPort() }
+
 func TestConnectionsListsThoseOfThePort(t *testing.T) {
 	for _, tt := range []struct{ listen, client string }{
 		{"127.0.0.1", "127.0.0.1"},
@@ -21,35 +72,11 @@ func TestConnectionsListsThoseOfThePort(t *testing.T) {
 		{"::", "127.0.0.1"}, // as Java listens
 	} {
 		t.Run(tt.listen, func(t *testing.T) {
-			l, err := net.Listen("tcp", net.JoinHostPort(tt.listen, "0"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			server := net.JoinHostPort(tt.client, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-			if got := connections(t, server); len(got) != 0 {
-				t.Errorf("%v before the first connection", got)
-			}
-			client, err := net.Dial("tcp", server)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			accepted, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
-			own := client.LocalAddr().(*net.TCPAddr).AddrPort()
-			got := connections(t, server)
-			if len(got) != 1 || got[0].Peer != own {
-				t.Fatalf("%v, want the one from %s", got, own)
-			}
-			if used := tcp.InUse(got, nil, time.Hour); len(used) != 1 {
-				t.Errorf("in use: %v", used)
-			}
-			if used := tcp.InUse(got, []netip.AddrPort{own}, time.Hour); len(used) != 0 {
-				t.Errorf("our own connection counts as in use: %v", used)
-			}
+			l, port := listen(t, tt.listen, "0")
+			server := net.JoinHostPort(tt.client, port)
+			wantPeers(t, server)
+			client, accepted := connect(t, l, server)
+			wantPeers(t, server, client)
 			// Data resets the idle time.
 			io.WriteString(client, "x")
 			io.ReadFull(accepted, make([]byte, 1))
@@ -63,30 +90,22 @@ func TestConnectionsListsThoseOfThePort(t *testing.T) {
 			}
 			accepted.Close()
 			client.Close()
-			if got := connections(t, server); len(got) != 0 {
-				t.Errorf("%v after both ends were closed", got)
-			}
+			wantPeers(t, server)
 		})
 	}
 }
 
-// TestServerThatAcceptsNothingIsFound: the kernel completes connections for a server whose
-// process is stopped, until its queue is full.
+// The kernel completes connections for a server whose process is stopped, until its queue is full.
 func TestServerThatAcceptsNothingIsFound(t *testing.T) {
 	accepts := func(address string, within time.Duration) (bool, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
 		return tcp.Accepts(ctx, address)
 	}
-	for _, address := range []string{"127.0.0.1:0", "[::]:0"} {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		server := fmt.Sprintf("localhost:%d", l.Addr().(*net.TCPAddr).Port)
-		if got, err := accepts(server, 100*time.Millisecond); got || err != nil {
-			t.Errorf("%s: accepts nothing: %v, %v; want false", address, got, err)
+	for _, host := range []string{"127.0.0.1", "::"} {
+		l, port := listen(t, host, "0")
+		if got, err := accepts("localhost:"+port, 100*time.Millisecond); got || err != nil {
+			t.Errorf("%s: accepts nothing: %v, %v; want false", host, got, err)
 		}
 		go func() { // also the connection of before
 			for {
@@ -97,94 +116,48 @@ func TestServerThatAcceptsNothingIsFound(t *testing.T) {
 				defer c.Close()
 			}
 		}()
-		if got, err := accepts(server, 10*time.Second); !got || err != nil {
-			t.Errorf("%s: accepts: %v, %v; want true", address, got, err)
+		if got, err := accepts("localhost:"+port, 10*time.Second); !got || err != nil {
+			t.Errorf("%s: accepts: %v, %v; want true", host, got, err)
 		}
-		other := fmt.Sprintf("192.0.2.1:%d", l.Addr().(*net.TCPAddr).Port)
-		if got, err := accepts(other, 50*time.Millisecond); got {
+		if got, err := accepts("192.0.2.1:"+port, 50*time.Millisecond); got {
 			t.Errorf("%v, %v for the address of another host", got, err)
 		}
 		l.Close()
-		if got, err := accepts(server, time.Second); err == nil {
-			t.Errorf("%s: %v for a closed port, want an error", address, got)
+		if got, err := accepts("localhost:"+port, time.Second); err == nil {
+			t.Errorf("%s: %v for a closed port, want an error", host, got)
 		}
 	}
 }
 
-func connections(t *testing.T, address string) []tcp.Connection {
-	t.Helper()
-	list, err := tcp.Connections(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-// TestConnectionsOfAnotherListenerAreLeftOut: on the master's host, a balancer may
-// listen on the same port of another address.
+// On the master's host, a balancer may listen on the same port of another address.
 func TestConnectionsOfAnotherListenerAreLeftOut(t *testing.T) {
-	master, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer master.Close()
-	port := master.Addr().(*net.TCPAddr).Port
-	balancer, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.9:%d", port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer balancer.Close()
-	agent := dial(t, master)
-	defer func() { // a server that stops closes its port first
-		master.Close()
-		if got := connections(t, fmt.Sprintf("localhost:%d", port)); !slices.ContainsFunc(got, func(c tcp.Connection) bool {
-			return c.Peer == agent
-		}) {
-			t.Errorf("%v, without the one from %s", got, agent)
-		}
-	}()
-	dial(t, balancer)
-	for _, host := range []string{"localhost", "127.0.0.1"} {
-		got := connections(t, fmt.Sprintf("%s:%d", host, port))
-		if len(got) != 1 || got[0].Peer != agent {
-			t.Errorf("%s: %v, want the one from %s", host, got, agent)
-		}
-	}
-	if got := connections(t, fmt.Sprintf("puppet.example.com:%d", port)); len(got) != 2 {
-		t.Errorf("by a name: %v, want both", got)
-	}
+	master, port := listen(t, "127.0.0.1", "0")
+	balancer, _ := listen(t, "127.0.0.9", port)
+	agent, _ := connect(t, master, master.Addr().String())
+	other, _ := connect(t, balancer, balancer.Addr().String())
+	wantPeers(t, "localhost:"+port, agent)
+	wantPeers(t, "127.0.0.1:"+port, agent)
+	wantPeers(t, "puppet.example.com:"+port, agent, other)
+	master.Close() // as a server that stops does first
+	wantPeers(t, "localhost:"+port, agent, other)
 }
 
-// dial opens a connection to a listener and returns the client's end.
-func dial(t *testing.T, l net.Listener) netip.AddrPort {
-	t.Helper()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close(); accepted.Close() })
-	return client.LocalAddr().(*net.TCPAddr).AddrPort()
-}
-
-func TestConnectionIsInUseUntilItWasIdleForLonger(t *testing.T) {
+func TestInUseLeavesOutOursAndTheIdle(t *testing.T) {
 	peer := netip.MustParseAddrPort("198.51.100.1:40000")
 	for _, tt := range []struct {
 		idle time.Duration
-		used bool
-	}{{0, true}, {tcp.Reuse, true}, {tcp.Reuse + 1, false}} {
-		used := tcp.InUse([]tcp.Connection{{Peer: peer, Idle: tt.idle}}, nil, tcp.Reuse)
-		if (len(used) == 1) != tt.used {
-			t.Errorf("idle for %s: in use %v, want %v", tt.idle, len(used) == 1, tt.used)
+		own  []netip.AddrPort
+		used int
+	}{{0, nil, 1}, {tcp.Reuse, nil, 1}, {tcp.Reuse + 1, nil, 0}, {0, []netip.AddrPort{peer}, 0}} {
+		used := tcp.InUse([]tcp.Connection{{Peer: peer, Idle: tt.idle}}, tt.own, tcp.Reuse)
+		if len(used) != tt.used {
+			t.Errorf("idle for %s, own %v: %v in use", tt.idle, tt.own, used)
 		}
 	}
 }
 
 func TestAnAddressWithoutAPortIsRefused(t *testing.T) {
-	for _, address := range []string{"localhost", "localhost:", "localhost:0", "localhost:65536", "localhost:puppet"} {
+	for _, address := range []string{"localhost", "localhost:", "localhost:0", "localhost:65536"} {
 		if list, err := tcp.Connections(address); err == nil {
 			t.Errorf("%s: %v, want an error", address, list)
 		}
