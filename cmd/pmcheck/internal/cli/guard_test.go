@@ -36,19 +36,12 @@ func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
 		{"pmcheck-guard-reloaded@", "TimeoutStartSec", back},
 	} {
 		unit := read(t, "../../../../systemd/"+tt.unit+".service")
-		if limit := timeoutOf(t, unit, tt.timeout); limit < tt.least {
-			t.Errorf("%s of %s is %v, but it may wait %v", tt.timeout, tt.unit, limit, tt.least)
+		m := regexp.MustCompile(`(?m)^` + tt.timeout + `=(\d+)$`).FindStringSubmatch(unit)
+		if m == nil {
+			t.Fatalf("%s has no %s=", tt.unit, tt.timeout)
+		}
+		if seconds, _ := strconv.Atoi(m[1]); time.Duration(seconds)*time.Second < tt.least {
+			t.Errorf("%s of %s is %d s, but it may wait %v", tt.timeout, tt.unit, seconds, tt.least)
 		}
 	}
-}
-
-// timeoutOf reads a timeout in seconds from the text of a unit.
-func timeoutOf(t *testing.T, unit, name string) time.Duration {
-	t.Helper()
-	m := regexp.MustCompile(`(?m)^` + name + `=(\d+)$`).FindStringSubmatch(unit)
-	if m == nil {
-		t.Fatalf("the unit has no %s=", name)
-	}
-	seconds, _ := strconv.Atoi(m[1])
-	return time.Duration(seconds) * time.Second
 }

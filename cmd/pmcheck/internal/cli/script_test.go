@@ -83,14 +83,8 @@ func havePeer(condition string) (bool, error) {
 }
 
 // TestScripts runs the command line as its user does. Each script has a stand-in master
-// and a configuration of its own. Scripts wait for what the daemon sends to the service
-// manager.
+// and a configuration of its own. Commands beside testscript's own:
 //
-// Commands and programs beside testscript's own:
-//
-//	exec ask URL [VIEW]    ask as a balancer does: the status code and the body
-//	exec ask URL VIEW OUT FILE
-//	                       ask until FILE exists, with OUT while it is not answered 200
 //	status N pmcheck ...   run pmcheck, and fail if its exit status is not N
 //	golden stdout|stderr FILE
 //	                       compare the output with FILE, after replacing times,
@@ -171,20 +165,14 @@ disk:
 }
 
 func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	if neg {
-		ts.Fatalf("! status is not supported")
-	}
-	got := 0
-	var exit *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+	got, err := 0, ts.Exec(args[1], args[2:]...)
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
 		got = exit.ExitCode()
 	} else {
 		ts.Check(err)
 	}
-	if got != want {
-		ts.Fatalf("exit status %d, want %d", got, want)
+	if strconv.Itoa(got) != args[0] || neg {
+		ts.Fatalf("exit status %d, want %s", got, args[0])
 	}
 }
 

@@ -14,7 +14,6 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 	const drainUsage = "hint: pmcheck drain --help shows the usage"
 	for args, want := range map[string][]string{
 		"drian":      {`unknown command "drian"`, `hint: Did you mean "drain"?`},
-		"help drian": {`No help topic for 'drian'. Did you mean "drain"?`},
 
 		// A hint of --hold would drain this host.
 		"drain --host m2":    {"flag provided but not defined: -host", drainUsage},
@@ -25,34 +24,23 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		// urfave/cli would ignore the flags after an argument.
 		"drain now --reason x":     {`pmcheck drain takes no argument "now"`, drainUsage},
 		"ready --wait 10m":         {`takes no argument "10m"`},
-		"budget m1":                {`pmcheck budget takes no argument "m1"`},
 		"budget free":              {"pmcheck budget free needs MASTER", "hint: pmcheck budget free --help shows the usage"},
 		"budget free m1 --config":  {`pmcheck budget free takes no argument "--config"`},
-		"completion":               {"completion needs bash, zsh or fish"},
 		"completion csh":           {`no completion for "csh"`},
-		"completion bash zsh":      {`takes no argument "zsh"`},
 		"with-hold --reason x":     {"pmcheck with-hold needs a command"},
-		"with-hold --hols x true":  {"hint: did you mean --hold?"},
-		"with-hold --for 0s true":  {"--for must be above 0, not 0s"},
-		"with-hold --wait -- true": {"for flag -wait: "},
 
 		"drain --for 10m --until 15:04":        {"--for and --until cannot be combined"},
 		"drain --for -1m":                      {"--for must be above 0, not -1m0s"},
 		"drain --for soon":                     {"for flag -for: soon is not a duration (such as", drainUsage},
 		"drain --until yesterday":              {`--until: cannot parse time "yesterday"`},
-		"drain --until 2001-01-01T00:00:00Z":   {"is in the past"},
-		"drain --wait=soon":                    {"for -wait: soon is not a duration"},
 		"drain --wait=0s":                      {"for -wait: must be above 0, not 0s"},
 		"drain --hold ../../etc/passwd":        {"--hold: "},
 		"drain --force=x":                      {`"x" for -force: `},
 		"drain --reason":                       {"flag needs an argument: -reason"},
 		"ready --all --hold upgrade":           {"--all lifts every hold"},
-		"ready --hold UP":                      {`--hold: name "UP": `},
 		"wait":                                 {"pmcheck wait needs --for=ready or --for=out", "hint: pmcheck wait --help"},
 		"wait --for soon":                      {`--for takes ready or out, not "soon"`},
-		"wait --for ready --timeout 2":         {"for flag -timeout: 2 is not a duration"},
 		"status --host ftp://m1":               {`"ftp://m1" is not a host`},
-		"status --host m1 --host m2 --service": {"flag needs an argument: -service"},
 		"status --fleet --service ca":          {"--service cannot be combined with several hosts"},
 		"guard stop":                           {"guard takes stop, start, reload or reloaded, and a unit"},
 		"gate shut":                            {"gate takes run or open"},
