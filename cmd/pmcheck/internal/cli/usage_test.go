@@ -13,7 +13,7 @@ import (
 func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 	const drainUsage = "hint: pmcheck drain --help shows the usage"
 	for args, want := range map[string][]string{
-		"drian":      {`unknown command "drian"`, `hint: Did you mean "drain"?`},
+		"drian": {`unknown command "drian"`, `hint: Did you mean "drain"?`},
 
 		// A hint of --hold would drain this host.
 		"drain --host m2":    {"flag provided but not defined: -host", drainUsage},
@@ -22,28 +22,28 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		"budget free --nope": {"flag provided but not defined: -nope"},
 
 		// urfave/cli would ignore the flags after an argument.
-		"drain now --reason x":     {`pmcheck drain takes no argument "now"`, drainUsage},
-		"ready --wait 10m":         {`takes no argument "10m"`},
-		"budget free":              {"pmcheck budget free needs MASTER", "hint: pmcheck budget free --help shows the usage"},
-		"budget free m1 --config":  {`pmcheck budget free takes no argument "--config"`},
-		"completion csh":           {`no completion for "csh"`},
-		"with-hold --reason x":     {"pmcheck with-hold needs a command"},
+		"drain now --reason x":    {`pmcheck drain takes no argument "now"`, drainUsage},
+		"ready --wait 10m":        {`takes no argument "10m"`},
+		"budget free":             {"pmcheck budget free needs MASTER", "hint: pmcheck budget free --help shows the usage"},
+		"budget free m1 --config": {`pmcheck budget free takes no argument "--config"`},
+		"completion csh":          {`no completion for "csh"`},
+		"with-hold --reason x":    {"pmcheck with-hold needs a command"},
 
-		"drain --for 10m --until 15:04":        {"--for and --until cannot be combined"},
-		"drain --for -1m":                      {"--for must be above 0, not -1m0s"},
-		"drain --for soon":                     {"for flag -for: soon is not a duration (such as", drainUsage},
-		"drain --until yesterday":              {`--until: cannot parse time "yesterday"`},
-		"drain --wait=0s":                      {"for -wait: must be above 0, not 0s"},
-		"drain --hold ../../etc/passwd":        {"--hold: "},
-		"drain --force=x":                      {`"x" for -force: `},
-		"drain --reason":                       {"flag needs an argument: -reason"},
-		"ready --all --hold upgrade":           {"--all lifts every hold"},
-		"wait":                                 {"pmcheck wait needs --for=ready or --for=out", "hint: pmcheck wait --help"},
-		"wait --for soon":                      {`--for takes ready or out, not "soon"`},
-		"status --host ftp://m1":               {`"ftp://m1" is not a host`},
-		"status --fleet --service ca":          {"--service cannot be combined with several hosts"},
-		"guard stop":                           {"guard takes stop, start, reload or reloaded, and a unit"},
-		"gate shut":                            {"gate takes run or open"},
+		"drain --for 10m --until 15:04": {"--for and --until cannot be combined"},
+		"drain --for -1m":               {"--for must be above 0, not -1m0s"},
+		"drain --for soon":              {"for flag -for: soon is not a duration (such as", drainUsage},
+		"drain --until yesterday":       {`--until: cannot parse time "yesterday"`},
+		"drain --wait=0s":               {"for -wait: must be above 0, not 0s"},
+		"drain --hold ../../etc/passwd": {"--hold: "},
+		"drain --force=x":               {`"x" for -force: `},
+		"drain --reason":                {"flag needs an argument: -reason"},
+		"ready --all --hold upgrade":    {"--all lifts every hold"},
+		"wait":                          {"pmcheck wait needs --for=ready or --for=out", "hint: pmcheck wait --help"},
+		"wait --for soon":               {`--for takes ready or out, not "soon"`},
+		"status --host ftp://m1":        {`"ftp://m1" is not a host`},
+		"status --fleet --service ca":   {"--service cannot be combined with several hosts"},
+		"guard stop":                    {"guard takes stop, start, reload or reloaded, and a unit"},
+		"gate shut":                     {"gate takes run or open"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			dir := t.TempDir()
