@@ -1,16 +1,29 @@
 package daemon_test
 
 import (
+	"bufio"
 	"log/slog"
 	"net"
-	"net/netip"
+	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 )
+
+// listen returns a TCP port on loopback.
+func listen(t *testing.T) *net.TCPListener {
+	t.Helper()
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { port.Close() })
+	return port.(*net.TCPListener)
+}
 
 // With pmcheck.socket, systemd has bound the port, and no other process answers there.
 func TestAnInheritedSocketIsServedWhateverListenSays(t *testing.T) {
@@ -21,31 +34,83 @@ func TestAnInheritedSocketIsServedWhateverListenSays(t *testing.T) {
 		listen string
 		warns  bool
 	}{{"127.0.0.1:PORT", false}, {":PORT", false}, {"127.0.0.2:PORT", true}, {":1", true}} {
-		port, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := listen(t)
 		_, number, _ := net.SplitHostPort(port.Addr().String())
 		r.config.Listen = strings.Replace(tt.listen, "PORT", number, 1)
 		var log strings.Builder
-		r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.NewTextHandler(&log, nil)))
-		r.Ports = []net.Listener{port}
-		if err := r.Listen(t.Context()); err != nil {
+		d := daemon.New(r.config, "test.yaml", "test", slog.New(slog.NewTextHandler(&log, nil)))
+		d.Ports = []net.Listener{port}
+		if err := d.Listen(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if warns := strings.Contains(log.String(), "listen has no effect"); warns != tt.warns || r.Address() != port.Addr() {
-			t.Errorf("listen %s: warns %v, answers on %s", tt.listen, warns, r.Address())
+		if warns := strings.Contains(log.String(), "listen has no effect"); warns != tt.warns || d.Address() != port.Addr() {
+			t.Errorf("listen %s: warns %v, answers on %s", tt.listen, warns, d.Address())
 		}
-		port.Close()
-		r.Sockets[0].Close()
+		d.Sockets[0].Close()
 	}
 }
 
-func TestLinkLocalClientsMatchNetworks(t *testing.T) {
-	client := front.Address(netip.MustParseAddrPort("[fe80::1%eth0]:40000"))
-	for _, network := range config.Default().Allow {
-		if network.Addr().Is6() && !network.Contains(client) {
-			t.Errorf("%s is not in %s, the default of allow", client, network)
+// While the service manager keeps the port, a balancer that asks between two daemons waits, and is
+// answered 200: no daemon answers before it has a verdict.
+func TestReplacementBehindAKeptPortIsUnnoticed(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	file, err := listen(t).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for range 3 {
+		passed, err := net.FileListener(file)
+		if err != nil {
+			t.Fatal(err)
 		}
+		r.stop()
+		r.Ports = []net.Listener{passed}
+		c := r.dial("GET / HTTP/1.0\r\n\r\n")
+		r.run(passed)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("the first answer of a daemon is %v, %v", resp, err)
+		}
+	}
+}
+
+// A request that is never completed delays the shutdown by 500 ms: a balancer that
+// asks meanwhile has to wait.
+func TestSlowClientsDoNotDelayShutdown(t *testing.T) {
+	r := start(t, nil)
+	r.dial("GET / HTTP/1.1\r\nX-Slow: ")
+	r.waitFor(200, answer.Serving) // so the slow client was accepted
+	began := time.Now()
+	r.stop()
+	if took := time.Since(began); took > 5*time.Second { // 500 ms and a busy machine; the request has 10 s
+		t.Errorf("the daemon took %s to end", took)
+	}
+}
+
+func TestSocketInUseIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	second := daemon.New(r.config, "", "test", slog.New(slog.DiscardHandler))
+	if err := second.Listen(t.Context()); err != nil {
+		t.Fatal(err) // its port is free, and a socket in use is only logged
+	}
+	if _, err := r.client.Status(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.stop()
+	if _, err := os.Stat(r.config.Socket); !os.IsNotExist(err) {
+		t.Errorf("the socket outlives its daemon: %v", err)
+	}
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: r.config.Socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	dead.Close() // as kill -9 leaves it
+	r.run()
+	if _, err := r.client.Status(t.Context()); err != nil {
+		t.Errorf("behind a dead socket: %v", err)
 	}
 }

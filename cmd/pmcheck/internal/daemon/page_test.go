@@ -1,11 +1,12 @@
 package daemon_test
 
 import (
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // accepts is what Chromium sends with a navigation.
@@ -21,21 +22,15 @@ func TestPageIsForBrowsers(t *testing.T) {
 	}{
 		{"a browser", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, true},
 		{"a browser that chose a code", "GET /?drain=404 HTTP/1.1\r\nHost: m1\r\n" + accepts, 404, true},
-		{"a browser that asks for health", "GET /?drain=200&maint=200 HTTP/1.1\r\nHost: m1\r\n" + accepts, 200, true},
 		{"a browser, malformed", "GET /?drian=404 HTTP/1.1\r\nHost: m1\r\n" + accepts, 400, false},
-		{"a browser, elsewhere", "GET /sever HTTP/1.1\r\nHost: m1\r\n" + accepts, 400, false},
 		{"a browser, by the service's name", "GET /server HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
-		{"HAProxy, bare", "OPTIONS / HTTP/1.0\r\n", 503, false},
 		{"HAProxy with its view", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + view, 503, false},
 		{"OPTIONS, whatever it accepts", "OPTIONS / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
 		{"curl", "GET / HTTP/1.1\r\nHost: m1\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n", 503, false},
-		{"keepalived", "GET / HTTP/1.0\r\nUser-Agent: KeepAliveClient\r\nHost: 192.0.2.1:9200\r\n", 503, false},
-		{"ELB", "GET / HTTP/1.1\r\nHost: 192.0.2.1:9200\r\nConnection: close\r\n" +
-			"User-Agent: ELB-HealthChecker/2.0\r\nAccept-Encoding: gzip, compressed\r\n", 503, false},
-		{"an empty Accept", "GET / HTTP/1.1\r\nHost: m1\r\nAccept:\r\n", 503, false},
 	}
 	r := start(t, nil)
-	r.drain()
+	r.hold(drain.Drain)
+	r.waitFor(503, "drain")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			code, body := r.ask(tt.request + "\r\n")
@@ -57,13 +52,7 @@ func TestPageHasSafeHeaders(t *testing.T) {
 	r := start(t, nil)
 	policies := map[string]bool{}
 	for range 2 {
-		req, _ := http.NewRequest(http.MethodGet, "http://"+r.Address().String()+"/", nil)
-		req.Header.Set("Accept", "text/html")
-		resp, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		resp, _ := r.exchange("GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + "\r\n")
 		for name, want := range map[string]string{
 			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Vary": "Accept",
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Set-Cookie": "",

@@ -1,13 +1,15 @@
 package daemon_test
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
 func TestReloadChangesTheMaster(t *testing.T) {
@@ -23,7 +25,7 @@ func TestReloadChangesTheMaster(t *testing.T) {
 	c.Probe.Address = other.Address()
 	r.Reload(c, "test.yaml")
 	r.waitFor(503, "unhealthy: state-error")
-	r.Refuse("not reloaded", fmt.Errorf("line 1: nonsense"))
+	r.Refuse("not reloaded", errors.New("line 1: nonsense"))
 	if got := r.Status(time.Now()).Config.Error; got != "line 1: nonsense" {
 		t.Errorf("config error %q", got)
 	}
@@ -35,15 +37,11 @@ func TestReloadSwitchesABudgetOnAndOff(t *testing.T) {
 	r := start(t, nil)
 	c := r.config
 	c.Budget.Database = "postgres://" + r.master.Address() + "/pmcheck" // no PostgreSQL, which it reports
-	for _, on := range []bool{true, false} {
-		r.Reload(c, "test.yaml")
-		for end := time.Now().Add(10 * time.Second); (r.Status(time.Now()).Budget != nil) != on; time.Sleep(pollEvery) {
-			if time.Now().After(end) {
-				t.Fatalf("the status after the reload has a budget: %v, want %v", !on, on)
-			}
-		}
-		c.Budget.Database = ""
-	}
+	r.Reload(c, "test.yaml")
+	r.waitUntil(func() bool { return r.Status(time.Now()).Budget != nil })
+	c.Budget.Database = ""
+	r.Reload(c, "test.yaml")
+	r.waitUntil(func() bool { return r.Status(time.Now()).Budget == nil })
 }
 
 // A key that cannot be read does not take a master out, not even after a reload.
@@ -55,12 +53,30 @@ func TestReloadKeepsTheLastGoodFiles(t *testing.T) {
 	}
 	before := r.Status(time.Now()).Probe.Count
 	r.Reload(r.config, "test.yaml")
-	for end := time.Now().Add(10 * time.Second); r.Status(time.Now()).Probe.Count == before; {
-		if time.Now().After(end) {
-			t.Fatal("no probe after the reload")
-		}
-	}
+	r.waitUntil(func() bool { return r.Status(time.Now()).Probe.Count > before })
 	if probe := r.Status(time.Now()).Probe; probe.Fault != "" {
 		t.Errorf("the probe after the reload: %s; want the last good files in use", probe.Fault)
+	}
+}
+
+func TestSettingsThatWaitForARestartAreNamedUntilThen(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	for _, tt := range []struct {
+		change func(*config.Config)
+		want   string // the settings
+	}{
+		{func(c *config.Config) { c.Fleet = []string{"m2", c.Probe.Certname} }, ""},
+		{func(c *config.Config) { c.Listen, c.Log.Level = ":7", "debug" }, "listen, log"},
+		{func(*config.Config) {}, ""},
+	} {
+		c := r.config
+		tt.change(&c)
+		r.Reload(c, "test.yaml")
+		warnings := strings.Join(r.Status(time.Now()).Warnings, "\n")
+		_, named, _ := strings.Cut(warnings, "in effect after a restart of pmcheck: ")
+		if named != tt.want {
+			t.Errorf("the status names %q, want %q", named, tt.want)
+		}
 	}
 }

@@ -10,36 +10,37 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
+const warming = "warming: jruby-warming"
+
 // A master that was too slow to answer was not restarted, so it serves at once. One that
 // refused connections has started anew.
 func TestSlowMasterNeedsNoWarmUp(t *testing.T) {
-	for _, test := range []struct {
-		name   string
+	for _, tt := range []struct {
 		state  checktest.State
 		up     time.Duration
 		reason string
 		code   int
 		body   string
 	}{
-		{"slow", checktest.Silent, 0, "unhealthy: timeout", 200, answer.Serving},
-		{"gone", checktest.Stopped, 0, "unhealthy: refused", 503, "warming: jruby-warming"},
-		{"broken, an hour old", checktest.Garbage, time.Hour, "unhealthy: bad-answer", 200, answer.Serving},
+		{checktest.Silent, 0, "unhealthy: timeout", 200, answer.Serving},
+		{checktest.Stopped, 0, "unhealthy: refused", 503, warming},
+		{checktest.Garbage, time.Hour, "unhealthy: bad-answer", 200, answer.Serving},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(tt.reason, func(t *testing.T) {
 			r := start(t, func(c *config.Config) {
 				c.Probe.Interval, c.Probe.Timeout = 100*time.Millisecond, 90*time.Millisecond
 			})
 			r.master.SetPool(check.Pool{Size: 2, Free: 2, Lock: "not-in-use"})
 			r.waitFor(200, answer.Serving)
-			if err := r.master.Set(test.state); err != nil {
+			if err := r.master.Set(tt.state); err != nil {
 				t.Fatal(err)
 			}
-			r.waitFor(503, test.reason)
-			r.master.SetPool(check.Pool{Size: 2, Free: 1, LockSince: time.Now().Add(-test.up)}) // one is being replaced
+			r.waitFor(503, tt.reason)
+			r.master.SetPool(check.Pool{Size: 2, Free: 1, LockSince: time.Now().Add(-tt.up)}) // one is being replaced
 			if err := r.master.Set(checktest.Running); err != nil {
 				t.Fatal(err)
 			}
-			r.waitFor(test.code, test.body)
+			r.waitFor(tt.code, tt.body)
 		})
 	}
 }
@@ -57,12 +58,10 @@ func TestMissingJRubyMeansWarmingOnlyOnAYoungServer(t *testing.T) {
 	}{
 		{time.Hour, 3, 200, answer.Serving},
 		{time.Hour, 0, 200, answer.Serving},
-		{10 * time.Second, 3, 503, "warming: jruby-warming"},
-		{10 * time.Second, 0, 503, "warming: jruby-warming"},
+		{10 * time.Second, 3, 503, warming},
 	} {
-		r.stop()
 		r.master.SetPool(check.Pool{Size: 4, Free: tt.ready, LockSince: time.Now().Add(-tt.up)})
-		r.run()
+		r.restart()
 		if code, body := r.ask("GET / HTTP/1.0\r\n\r\n"); code != tt.code || body != tt.body {
 			t.Errorf("up for %s, %d JRubies ready: %d %s, want %d %s", tt.up, tt.ready, code, body, tt.code, tt.body)
 		}

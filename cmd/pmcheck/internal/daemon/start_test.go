@@ -18,6 +18,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/loopback"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -29,17 +30,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// pollEvery leaves the CPU to the tests that run at the same time.
-const pollEvery = time.Millisecond
-
 // testDaemon is a daemon against a stand-in master.
 type testDaemon struct {
 	*daemon.Daemon
-	t      *testing.T
-	master *checktest.Master
-	config config.Config
-	store  *drain.Store
-	stop   func() // ends the daemon and waits
+	t       *testing.T
+	master  *checktest.Master
+	config  config.Config
+	store   *drain.Store
+	client  status.Client // of its socket
+	runtime string        // its runtime directory, which a restart keeps
+	stop    func()        // ends the daemon and waits
 }
 
 // start starts a daemon; change may alter its configuration first. The probe interval is
@@ -68,7 +68,8 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 	if change != nil {
 		change(&c)
 	}
-	r := &testDaemon{t: t, master: m, config: c, store: c.Store()}
+	r := &testDaemon{t: t, master: m, config: c, store: c.Store(), runtime: t.TempDir()}
+	r.client.Socket = c.Socket
 	if err := errors.Join(os.Mkdir(r.store.Persistent, 0o755), os.Mkdir(r.store.UntilReboot, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -76,16 +77,11 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 	return r
 }
 
-// run starts the daemon of a testDaemon, and waits for its first verdict.
-func (r *testDaemon) run() {
+// run starts another daemon on these ports, or on one of its own, and waits for its first verdict.
+func (r *testDaemon) run(ports ...net.Listener) {
 	r.t.Helper()
 	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
-	r.serve()
-}
-
-// serve serves the daemon of a testDaemon, and waits for its first verdict.
-func (r *testDaemon) serve() {
-	r.t.Helper()
+	r.Runtime, r.Ports = r.runtime, ports
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := r.Listen(ctx); err != nil {
 		r.t.Fatal(err)
@@ -111,18 +107,33 @@ func (r *testDaemon) serve() {
 	}
 }
 
-// ask sends one request as written and returns status code and body.
-func (r *testDaemon) ask(request string) (int, string) {
+// restart replaces the daemon by another.
+func (r *testDaemon) restart() {
+	r.t.Helper()
+	r.stop()
+	r.run()
+}
+
+// dial opens a connection to the port, and sends text.
+func (r *testDaemon) dial(text string) net.Conn {
 	r.t.Helper()
 	c, err := net.Dial("tcp", r.Address().String())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer c.Close()
+	r.t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(10 * time.Second))
-	if _, err := io.WriteString(c, request); err != nil {
+	if _, err := io.WriteString(c, text); err != nil {
 		r.t.Fatal(err)
 	}
+	return c
+}
+
+// exchange sends one request as written and returns the answer and its body.
+func (r *testDaemon) exchange(request string) (*http.Response, string) {
+	r.t.Helper()
+	c := r.dial(request)
+	defer c.Close()
 	method, _, _ := strings.Cut(request, " ")
 	resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
 	if err != nil {
@@ -133,18 +144,40 @@ func (r *testDaemon) ask(request string) (int, string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return resp.StatusCode, strings.TrimSuffix(string(body), "\n")
+	return resp, strings.TrimSuffix(string(body), "\n")
+}
+
+// ask is exchange for the code alone.
+func (r *testDaemon) ask(request string) (code int, body string) {
+	r.t.Helper()
+	resp, body := r.exchange(request)
+	return resp.StatusCode, body
 }
 
 // waitFor asks until the answer has this code and body.
 func (r *testDaemon) waitFor(code int, body string) {
 	r.t.Helper()
-	var gotCode int
-	var gotBody string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(pollEvery) {
-		if gotCode, gotBody = r.ask("GET / HTTP/1.0\r\n\r\n"); gotCode == code && gotBody == body {
-			return
+	r.waitUntil(func() bool {
+		gotCode, gotBody := r.ask("GET / HTTP/1.0\r\n\r\n")
+		return gotCode == code && gotBody == body
+	})
+}
+
+// waitUntil asks until done, and leaves the CPU to the tests that run at the same time.
+func (r *testDaemon) waitUntil(done func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			code, body := r.ask("GET / HTTP/1.0\r\n\r\n")
+			r.t.Fatalf("the answer stays %d %s, the status %+v", code, body, r.Status(time.Now()))
 		}
 	}
-	r.t.Fatalf("the answer stayed %d %q, want %d %q", gotCode, gotBody, code, body)
+}
+
+// hold sets a hold.
+func (r *testDaemon) hold(mode drain.Mode) {
+	r.t.Helper()
+	if _, err := r.store.Put(drain.Hold{Holder: drain.Operator, Mode: mode}); err != nil {
+		r.t.Fatal(err)
+	}
 }

@@ -9,55 +9,50 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// client returns a client of the daemon's socket.
-func (r *testDaemon) client() status.Client { return status.Client{Socket: r.config.Socket} }
-
-func TestNextIsAnsweredWhenAHoldIsSet(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	before, err := r.client().Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.store.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
-		t.Fatal(err)
-	}
-	for after := before; ; {
-		if after, err = r.client().Next(t.Context(), after.Revision); err != nil {
-			t.Fatal(err)
-		}
-		if after.Services[0].Mode == drain.Drain {
-			if !after.Services[0].ModeSince.After(before.Time) {
-				t.Errorf("held since %s, before the hold was set", after.Services[0].ModeSince)
-			}
-			return
+// next asks for the next status until done.
+func (r *testDaemon) next(s status.Status, done func(status.Status) bool) status.Status {
+	r.t.Helper()
+	for !done(s) {
+		var err error
+		if s, err = r.client.Next(r.t.Context(), s.Revision); err != nil {
+			r.t.Fatal(err)
 		}
 	}
+	return s
 }
 
-func TestNextIsAnsweredWhenABalancerAsks(t *testing.T) {
+func TestNextIsAnsweredWhenSomethingHappens(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	last, err := r.client().Status(t.Context())
-	for len(last.Balancers) == 0 && err == nil {
-		r.ask("GET / HTTP/1.0\r\n\r\n")
-		last, err = r.client().Next(t.Context(), last.Revision)
-	}
-	if err != nil {
-		t.Fatal(err)
+	var before status.Status
+	var began time.Time
+	s := r.next(r.Status(time.Now()), func(s status.Status) bool { // until no event answers early
+		quiet := s.Revision == before.Revision
+		if took := time.Since(began); quiet && took < status.HeldFor {
+			t.Errorf("answered after %s without news", took)
+		}
+		before, began = s, time.Now()
+		return quiet
+	})
+	r.ask(lb1)
+	s = r.next(s, func(s status.Status) bool { return len(s.Balancers) == 1 })
+	r.hold(drain.Drain)
+	s = r.next(s, func(s status.Status) bool { return s.Services[0].Mode == drain.Drain })
+	if since := s.Services[0].ModeSince; !since.After(before.Time) {
+		t.Errorf("held since %s, before the hold was set", since)
 	}
 }
 
 func TestStatusCarriesObstacles(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	const view = "X-Haproxy-Server-State: UP; name=puppet/m1; node=lb1; weight=1/1; scur=2/2; qcur=0\r\n"
-	r.ask("GET / HTTP/1.0\r\n" + view + "\r\n")
+	r.ask(lb1)
 	if last := r.Status(time.Now()).Services[0].Keeps; len(last) != 1 || last[0].Concerns != "lb1" {
 		t.Errorf("the last server of lb1: %+v", last)
 	}
-	r.drain()
-	r.ask("GET / HTTP/1.0\r\n" + view + "\r\n")
+	r.hold(drain.Drain)
+	r.waitFor(503, "drain")
+	r.ask(lb1)
 	s := r.Status(time.Now()).Services[0]
 	found := false
 	for _, o := range s.Obstacles {
@@ -66,22 +61,4 @@ func TestStatusCarriesObstacles(t *testing.T) {
 	if !found || len(s.Keeps) != 0 {
 		t.Errorf("drained: obstacles %+v, last server %+v", s.Obstacles, s.Keeps)
 	}
-}
-
-func TestHeldRequestEndsInTime(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	s, err := r.client().Status(t.Context())
-	for err == nil { // until no event answers the request early
-		began := time.Now()
-		var next status.Status
-		if next, err = r.client().Next(t.Context(), s.Revision); next.Revision == s.Revision {
-			if took := time.Since(began); took < status.HeldFor {
-				t.Errorf("answered after %s without news", took)
-			}
-			return
-		}
-		s = next
-	}
-	t.Fatal(err)
 }

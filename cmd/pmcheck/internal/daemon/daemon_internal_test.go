@@ -4,12 +4,48 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
+
+// quiet returns a daemon that has never probed.
+func quiet(t *testing.T) *Daemon {
+	c := config.Default()
+	c.HoldsIn = t.TempDir()
+	c.StatusAllow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	return New(c, "", "test", slog.New(slog.DiscardHandler))
+}
+
+func TestPageNeedsStatusAllow(t *testing.T) {
+	t.Parallel()
+	d := quiet(t)
+	for _, tt := range []struct {
+		name, from    string
+		trusted, page bool
+	}{
+		{"loopback", "[::1]:1", false, true},
+		{"allowed", "192.0.2.7:1", false, true},
+		{"allowed, mapped", "[::ffff:192.0.2.7]:1", false, true},
+		{"not allowed", "198.51.100.7:1", false, false},
+		{"not an address", "@", false, false},
+		{"the socket", "@", true, true},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = tt.from
+		r.Header.Set("Accept", "text/html")
+		w := httptest.NewRecorder()
+		d.handler(tt.trusted).ServeHTTP(w, r)
+		if page := strings.HasPrefix(w.Body.String(), "<!doctype html>"); w.Code != 503 || page != tt.page {
+			t.Errorf("%s: %d, page %v; want 503, page %v", tt.name, w.Code, page, tt.page)
+		}
+	}
+}
 
 func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
@@ -27,9 +63,7 @@ func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 		return err == nil && string(text[:n]) == "WATCHDOG=1"
 	}
 
-	c := config.Default()
-	c.HoldsIn = t.TempDir()
-	d := New(c, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	d := quiet(t)
 	go d.feedWatchdog(t.Context())
 	if pinged(100 * time.Millisecond) {
 		t.Error("a ping before the loop runs")
