@@ -107,7 +107,7 @@ func applyOn(t *testing.T, h *lab.Host) {
 	apply(fullSite, unchanged)
 	lab.WaitFor(t, 20*time.Second, 200*time.Millisecond, func() error {
 		out, err := h.Run("curl", "-s", "localhost:9300/")
-		if err == nil && !strings.HasPrefix(out, "unknown: ") {
+		if err == nil && !strings.HasPrefix(out, "unhealthy: refused") {
 			err = fmt.Errorf("without a Puppet Server, pmcheck answers %q", out)
 		}
 		return err
