@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,11 +46,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add("listen: &a [*a]\n? [x]\n: y\n<<: *a\n")
 	f.Add("log: {level: !!int debug}\nbudget: {pool: !x a}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		file := filepath.Join(t.TempDir(), "F")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		l, err := config.Check(config.Options{File: file})
+		l, err := config.Check(config.Options{File: write(t, text)})
 		judge(t, l, err)
 	})
 }
@@ -62,15 +57,7 @@ func FuzzPuppetConf(f *testing.F) {
 	f.Add("certname=a\n[server]\nssldir=${a}${a}\na=$b$b\nb=$a\n[master]\nserverport=8140\n")
 	f.Add("\"certname\" = `a\nb`\n[[x]]\n= 1\n- = 2\n-=3\ncertificate_revocation=leaf")
 	f.Fuzz(func(t *testing.T, text string) {
-		root := t.TempDir()
-		file := filepath.Join(root, aioConf)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		l, err := config.Load(config.Options{Root: root})
+		l, err := config.Load(config.Options{Root: root(t, map[string]string{aioConf: text})})
 		judge(t, l, err)
 	})
 }

@@ -8,27 +8,20 @@ import (
 
 func TestNearestSuggestsOnlyTypingErrors(t *testing.T) {
 	words := []string{"hold", "for", "json", "drain", "maint", "until", "reason", "until-reboot", "probe.timeout", "c"}
-	for _, tt := range []struct{ word, want string }{
-		{"host", ""}, // two of four letters make it hold
-		{"hols", "hold"},
-		{"fro", ""},
-		{"drian", "drain"},
-		{"drina", "drain"},
-		{"brain", "drain"},
-		{"train", "drain"},
-		{"paint", "maint"},
-		{"point", ""},
-		{"until-rebot", "until-reboot"},
-		{"raeson", "reason"},
-		{"timout", "probe.timeout"},
-		{"probe.timout", "probe.timeout"},
-		{"x", ""},
-		{"", ""},
+	for word, want := range map[string]string{
+		"hols":         "hold",
+		"drian":        "drain",
+		"train":        "drain",
+		"timout":       "probe.timeout",
+		"probe.timout": "probe.timeout",
+		"host":         "", // two of four letters make it hold
+		"fro":          "",
+		"point":        "",
+		"x":            "",
+		"":             "",
 	} {
-		t.Run(tt.word, func(t *testing.T) {
-			if got := config.Nearest(tt.word, words); got != tt.want {
-				t.Errorf("Nearest(%q) = %q, want %q", tt.word, got, tt.want)
-			}
-		})
+		if got := config.Nearest(word, words); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,32 +17,22 @@ func TestBadOverridesAreRefused(t *testing.T) {
 	}{
 		{"unknown variable", []string{"PMCHECK_PROBE_TIMEUOT=1s"}, nil,
 			"environment PMCHECK_PROBE_TIMEUOT: unknown variable (did you mean PMCHECK_PROBE_TIMEOUT?)"},
-		{"misspelt file", []string{"PMCHECK_CONFG=/x"}, nil,
-			"environment PMCHECK_CONFG: unknown variable (did you mean PMCHECK_CONFIG?)"},
 		{"nothing like it", []string{"PMCHECK_FROBNICATE=1"}, nil, "environment PMCHECK_FROBNICATE: unknown variable"},
-		{"a whole section", []string{"PMCHECK_PROBE=x"}, nil, "environment PMCHECK_PROBE: unknown variable"},
 		{"empty", []string{"PMCHECK_LISTEN="}, nil,
 			"environment PMCHECK_LISTEN: listen: is empty (unset it, or give it a value)"},
-		{"bare duration", []string{"PMCHECK_PROBE_TIMEOUT=1"}, nil,
-			"environment PMCHECK_PROBE_TIMEOUT: probe.timeout: 1 is not a duration (such as 1500ms, 2s or 30d)"},
 		{"two items of a list", []string{"PMCHECK_ALLOW=a,::/0,b"}, nil,
-			"environment PMCHECK_ALLOW: allow: a is not a network (such as 10.0.0.0/8 or 2001:db8::/32)\n" +
-				"environment PMCHECK_ALLOW: allow: b is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"},
+			"environment PMCHECK_ALLOW: allow: a" + noNetwork + "\n" +
+				"environment PMCHECK_ALLOW: allow: b" + noNetwork},
 		{"a broken rule", []string{"PMCHECK_DISK_EJECT_MIB=-1"}, nil,
 			"environment PMCHECK_DISK_EJECT_MIB: disk.eject_mib: -1 is out of range (0 to 1048576)"},
 		{"environment before flag", []string{"PMCHECK_CHECKS_DISK=on"}, new("x"),
 			"environment PMCHECK_CHECKS_DISK: checks.disk: on is not one of eject, warn, off\n" +
-				"flag --listen: listen: x is not an address (host:port, or :9200 for every interface)"},
+				"flag --listen: listen: x" + noAddress},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := config.Check(config.Options{Root: t.TempDir(), Environ: tt.environ, Listen: tt.listen})
-			if err == nil {
-				t.Fatal("accepted")
-			}
-			if d := cmp.Diff(tt.want, err.Error()); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			wantFaults(t, err, tt.want)
 		})
 	}
 }
@@ -54,34 +43,26 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		environ    []string
 		want       string
 	}{
-		{"off is a word", "checks: {disk: off}\n", nil, `checks.disk: "off" # F:1`},
+		{"off", "checks: {disk: off}\n", nil, `checks.disk: "off" # F:1`},
 		{"off became false", "checks: {disk: false}\n", nil, `checks.disk: "off" # F:1`},
 		{"off in the environment", "", []string{"PMCHECK_CHECKS_DISK=off"},
 			`checks.disk: "off" # environment PMCHECK_CHECKS_DISK`},
-		{"a setting of a check in the environment", "", []string{"PMCHECK_DISK_WARN_PERCENT=7"},
-			"disk.warn_percent: 7 # environment PMCHECK_DISK_WARN_PERCENT"},
 		{"bare zero", "guard: {turn: 0}\n", nil, "guard.turn: 0s # F:1"},
 		{"bare addresses", "allow: [192.0.2.1, '2001:db8::1']\n", nil, "allow: [192.0.2.1/32, '2001:db8::1/128'] # F:1"},
-		{"list of lines", "status_allow:\n- 10.0.0.0/8\n", nil, "status_allow: [10.0.0.0/8] # F:1"},
-		{"shorter list than the default", "allow: [10.0.0.0/8]\n", nil, "allow: [10.0.0.0/8] # F:1"},
 		{"one network for a list", "allow: 10.0.0.0/8\n", nil, "allow: [10.0.0.0/8] # F:1"},
 		{"a number in quotes", "disk: {eject_mib: '2'}\n", nil, "disk.eject_mib: 2 # F:1"},
 		{"alias", "services: [&a ca]\nbudget: {pool: *a}\n", nil, "budget.pool: ca # F:2"},
 		{"empty section", "probe:\n", nil, "probe.timeout: 1.5s # default"},
-		{"empty document", "---\n", nil, "listen: :9200 # default"},
-		{"long duration", "expiry: {warn: 2h}\n", nil, "expiry.warn: 2h # F:1"},
 		{"any port", "listen: localhost:0\n", nil, "listen: localhost:0 # F:1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			root := root(t, map[string]string{"F": tt.yaml})
-			t.Chdir(root)
-			l, err := config.Check(config.Options{File: "F", Environ: tt.environ})
+			l, err := config.Check(config.Options{File: "F", Root: root, Environ: tt.environ})
 			if err != nil {
 				t.Fatal(err)
 			}
-			key, _, _ := strings.Cut(tt.want, ": ")
-			if d := cmp.Diff([]string{tt.want}, values(l, key)); d != "" {
+			if d := cmp.Diff([]string{tt.want}, values(l, tt.want)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -16,7 +16,10 @@ import (
 const (
 	aioConf  = "/etc/puppetlabs/puppet/puppet.conf"
 	oldConf  = "/etc/puppet/puppet.conf"
-	aioCerts = "/etc/puppetlabs/puppet/ssl/certs/"
+	aioSSL   = "/etc/puppetlabs/puppet/ssl/"
+	aioCerts = aioSSL + "certs/"
+	oldSSL   = "/var/lib/puppet/ssl/"
+	debian   = "/etc/puppet/puppetserver/"
 )
 
 func TestPuppetSettingsAreFound(t *testing.T) {
@@ -27,77 +30,51 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 		want  []string // some settings
 		warn  string
 	}{
-		{
-			name:  "AIO and PE",
+		{name: "AIO and PE", yaml: "probe: {certname: ''}\n", // which counts as unset
 			files: map[string]string{aioConf: "[main]\nserver = puppet\n[server]\ncertname = m1.example.org\n"},
 			want: []string{
 				"probe.address: localhost:8140 # default",
-				"probe.certname: m1.example.org # /etc/puppetlabs/puppet/puppet.conf:4",
-				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/m1.example.org.pem # " +
-					"/etc/puppetlabs/puppet/puppet.conf:4",
-				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/m1.example.org.pem # " +
-					"/etc/puppetlabs/puppet/puppet.conf:4",
-				"probe.ca: /etc/puppetlabs/puppet/ssl/certs/ca.pem # AIO layout",
-				"probe.crl: /etc/puppetlabs/puppet/ssl/crl.pem # AIO layout",
-			},
-		},
-		{
-			name: "Debian",
-			files: map[string]string{
-				oldConf:                     "[main]\nssldir = /var/lib/puppet/ssl\n\n[master]\ncertname=m1\n",
-				"/etc/puppet/puppetserver/": "",
-				"/var/lib/puppet/ssl/":      "",
-			},
+				"probe.certname: m1.example.org # " + aioConf + ":4",
+				"probe.certificate: " + aioCerts + "m1.example.org.pem # " + aioConf + ":4",
+				"probe.key: " + aioSSL + "private_keys/m1.example.org.pem # " + aioConf + ":4",
+				"probe.ca: " + aioCerts + "ca.pem # AIO layout",
+				"probe.crl: " + aioSSL + "crl.pem # AIO layout",
+			}},
+		{name: "Debian",
+			files: map[string]string{oldConf: "[main]\nssldir = /srv/ssl\n\n[master]\ncertname=m1\n", debian: "", oldSSL: ""},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:5",
-				"probe.certificate: /var/lib/puppet/ssl/certs/m1.pem # /etc/puppet/puppet.conf:2",
-				"probe.crl: /var/lib/puppet/ssl/crl.pem # /etc/puppet/puppet.conf:2",
-			},
-		},
-		{
-			name:  "Debian without puppet.conf",
-			files: map[string]string{"/var/lib/puppet/ssl/certs/HOST.pem": "", "/etc/puppet/puppetserver/": ""},
+				"probe.certificate: /srv/ssl/certs/m1.pem # /etc/puppet/puppet.conf:2",
+			}},
+		{name: "Debian without puppet.conf", files: map[string]string{oldSSL + "certs/HOST.pem": "", debian: ""},
 			want: []string{
 				"probe.certname: HOST # certificate in /var/lib/puppet/ssl/certs",
 				"probe.crl: /var/lib/puppet/ssl/crl.pem # Debian layout",
-			},
-		},
-		{
-			name:  "Debian without its ssldir",
-			files: map[string]string{oldConf: "certname = m1\n", "/etc/puppet/ssl/": "", "/etc/puppet/puppetserver/": ""},
-			want:  []string{"probe.crl: /etc/puppet/ssl/crl.pem # Debian layout"},
-		},
-		{
-			name: "Puppet 3",
-			files: map[string]string{oldConf: "[main]\n    ssldir = $vardir/ssl\n[agent]\ncertname = " +
-				"wrong\n[main]\ncertname = m1\n"},
+			}},
+		{name: "Debian without its ssldir",
+			files: map[string]string{oldConf: "certname = m1\n", "/etc/puppet/ssl/": "", debian: ""},
+			want:  []string{"probe.crl: /etc/puppet/ssl/crl.pem # Debian layout"}},
+		{name: "Puppet 3",
+			files: map[string]string{oldConf: "[main]\n  ssldir = $vardir/ssl\n[agent]\ncertname=a\n[main]\ncertname = m1\n"},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:6",
 				"probe.ca: /var/lib/puppet/ssl/certs/ca.pem # /etc/puppet/puppet.conf:2",
 				"disk.paths: [] # default",
 				"code.dir: \"\" # default",
-			},
-		},
-		{
-			name:  "both, and one is named",
-			files: map[string]string{oldConf: "certname = old\n", aioConf: "certname = new\n", "/var/lib/puppet/ssl/": ""},
-			yaml:  "puppet: {conf: /etc/puppet/puppet.conf}\n",
+			}},
+		{name: "both, and one is named", yaml: "puppet: {conf: /etc/puppet/puppet.conf}\n",
+			files: map[string]string{oldConf: "certname = old\n", aioConf: "certname = new\n", oldSSL: ""},
 			want: []string{
 				"probe.certname: old # /etc/puppet/puppet.conf:1",
 				"probe.crl: /var/lib/puppet/ssl/crl.pem # Puppet 3 layout",
-			},
-		},
-		{
-			name:  "somewhere else",
+			}},
+		{name: "somewhere else", yaml: "puppet: {conf: /srv/puppet.conf}\n",
 			files: map[string]string{"/srv/puppet.conf": "certname = m1\nprivatekeydir = $confdir/keys\n"},
-			yaml:  "puppet: {conf: /srv/puppet.conf}\n",
 			want: []string{
 				"probe.key: /srv/keys/m1.pem # /srv/puppet.conf:2",
 				"probe.crl: /srv/ssl/crl.pem # Puppet's default",
-			},
-		},
-		{
-			name: "nested references and metadata",
+			}},
+		{name: "nested references and metadata",
 			files: map[string]string{aioConf: `# comment
 name = "m1"
 certname = ${name}.example.org
@@ -109,75 +86,43 @@ hostcrl = $vardir//crl.pem
 localcacert = /ca.pem # of $name
 `},
 			want: []string{
-				"probe.certname: m1.example.org # /etc/puppetlabs/puppet/puppet.conf:3",
-				"probe.certificate: /v/ssl/certs/host-m1.example.org.pem # /etc/puppetlabs/puppet/puppet.conf:7",
-				"probe.ca: '/ca.pem # of m1' # /etc/puppetlabs/puppet/puppet.conf:9",
-				"probe.crl: /v/crl.pem # /etc/puppetlabs/puppet/puppet.conf:8",
-			},
-		},
-		{
-			name:  "comment behind a section, byte order mark",
-			files: map[string]string{aioConf: "\ufeff[main] # everywhere\ncertname = a\n[agent]\ncertname = b\n"},
-			want:  []string{"probe.certname: a # /etc/puppetlabs/puppet/puppet.conf:2"},
-		},
-		{
-			name: "sections by strength, first line wins",
-			files: map[string]string{aioConf: "[main]\ncertname = a\n[master]\ncertname = b\n[server]\ncertname = " +
-				"c\ncertname = d\n"},
-			want: []string{"probe.certname: c # /etc/puppetlabs/puppet/puppet.conf:6"},
-		},
-		{
-			name:  "the master's certificate has another name",
+				"probe.certname: m1.example.org # " + aioConf + ":3",
+				"probe.certificate: /v/ssl/certs/host-m1.example.org.pem # " + aioConf + ":7",
+				"probe.ca: '/ca.pem # of m1' # " + aioConf + ":9",
+				"probe.crl: /v/crl.pem # " + aioConf + ":8",
+			}},
+		{name: "sections by strength, first line wins",
+			files: map[string]string{aioConf: "\ufeff[main] # everywhere\ncertname = a\n[master]\ncertname = b\n" +
+				"[server]\ncertname = c\ncertname = d\n[agent]\ncertname = e\n"},
+			want: []string{"probe.certname: c # " + aioConf + ":6"}},
+		{name: "the master's certificate has another name", yaml: "probe: {certname: b}\n",
 			files: map[string]string{aioConf: "certname = a\n", aioCerts + "b.pem": ""},
-			yaml:  "probe: {certname: b}\n",
 			want: []string{
 				"probe.certname: b # F:1",
-				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/a.pem # /etc/puppetlabs/puppet/puppet.conf:1",
-				"probe.key: /etc/puppetlabs/puppet/ssl/private_keys/a.pem # /etc/puppetlabs/puppet/puppet.conf:1",
-			},
-		},
-		{
-			name:  "the master's certificate has another name, and the host that of Puppet's default",
-			files: map[string]string{aioConf: "", aioCerts + "HOST.pem": "", aioCerts + "m2.pem": ""},
+				"probe.certificate: " + aioCerts + "a.pem # " + aioConf + ":1",
+			}},
+		{name: "the master's certificate has another name, and the host that of Puppet's default",
 			yaml:  "probe: {certname: puppet}\n",
+			files: map[string]string{aioConf: "", aioCerts + "HOST.pem": "", aioCerts + "m2.pem": ""},
 			want: []string{
 				"probe.certname: puppet # F:1",
-				"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/HOST.pem # AIO layout",
-			},
-		},
-		{
-			name:  "a certificate of the configured name",
+				"probe.certificate: " + aioCerts + "HOST.pem # AIO layout",
+			}},
+		{name: "a certificate of the configured name", yaml: "probe: {certname: b}\n",
 			files: map[string]string{aioConf: "", aioCerts + "HOST.pem": "", aioCerts + "b.pem": ""},
-			yaml:  "probe: {certname: b}\n",
-			want:  []string{"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/b.pem # AIO layout"},
-		},
-		{
-			name:  "a configured name, and no certificate yet",
+			want:  []string{"probe.certificate: " + aioCerts + "b.pem # AIO layout"}},
+		{name: "a configured name, and no certificate yet", yaml: "probe: {certname: b}\n",
 			files: map[string]string{aioConf: ""},
-			yaml:  "probe: {certname: b}\n",
-			want:  []string{"probe.certificate: /etc/puppetlabs/puppet/ssl/certs/b.pem # AIO layout"},
-		},
-		{
-			name:  "the certificate with the fullest name of this host",
+			want:  []string{"probe.certificate: " + aioCerts + "b.pem # AIO layout"}},
+		{name: "the certificate with the fullest name of this host",
 			files: map[string]string{aioCerts + "HOST.example.org.pem": "", aioCerts + "HOST.pem": "", aioCerts + "m2.pem": ""},
-			want:  []string{"probe.certname: HOST.example.org # certificate in /etc/puppetlabs/puppet/ssl/certs"},
-		},
-		{
-			name:  "the only certificate",
+			want:  []string{"probe.certname: HOST.example.org # certificate in " + aioSSL + "certs"}},
+		{name: "the only certificate",
 			files: map[string]string{aioCerts + "puppet.example.org.pem": "", aioCerts + "ca.pem": ""},
-			want:  []string{"probe.certname: puppet.example.org # certificate in /etc/puppetlabs/puppet/ssl/certs"},
-		},
-		{
-			name: "no Puppet",
-			yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n",
+			want:  []string{"probe.certname: puppet.example.org # certificate in " + aioSSL + "certs"}},
+		{name: "no Puppet", yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n",
 			want: []string{"probe.crl: \"\" # default"},
-			warn: "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)",
-		},
-		{
-			name: "no Puppet, but a CRL",
-			yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, crl: /crl}\n",
-			want: []string{"probe.crl: /crl # F:1"},
-		},
+			warn: "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -185,12 +130,10 @@ localcacert = /ca.pem # of $name
 			if err != nil {
 				t.Fatal(err)
 			}
-			var keys, want []string
-			for _, line := range tt.want {
-				key, _, _ := strings.Cut(line, ": ")
-				keys, want = append(keys, key), append(want, strings.ReplaceAll(line, "HOST", hostname(t)))
+			for i, line := range tt.want {
+				tt.want[i] = strings.ReplaceAll(line, "HOST", hostname(t))
 			}
-			if d := cmp.Diff(want, values(l, keys...)); d != "" {
+			if d := cmp.Diff(tt.want, values(l, tt.want...)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 			if got := strings.Join(l.Warnings, "\n"); got != tt.warn {
@@ -202,60 +145,51 @@ localcacert = /ca.pem # of $name
 
 func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
 	const set = "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n"
+	const chain, leaf, off = puppetclient.RevocationChain, puppetclient.RevocationLeaf, puppetclient.RevocationOff
 	for _, tt := range []struct {
 		name, conf, yaml string
 		revocation       puppetclient.Revocation
 		environment      string
 	}{
-		{"neither", "certname = a\n", "", puppetclient.RevocationChain, "production"},
-		{"leaf", "certificate_revocation = leaf\n", "", puppetclient.RevocationLeaf, "production"},
-		{"true", "certificate_revocation = True\n", "", puppetclient.RevocationChain, "production"},
-		{"false", "certificate_revocation = false\n", "", puppetclient.RevocationOff, "production"},
-		{"an environment", "[main]\nbranch = dev\nenvironment = $branch\n", "", puppetclient.RevocationChain, "dev"},
-		{"an agent's environment", "[agent]\nenvironment = dev\n", "", puppetclient.RevocationChain, "production"},
-		{"not an environment", "environment = a/b\n", "", puppetclient.RevocationChain, "production"},
-		{"an unknown environment", "environment = $nonesuch\n", "", puppetclient.RevocationChain, "production"},
-		{"no Puppet, no CRL", "", set, puppetclient.RevocationOff, "production"},
-		{"no Puppet, but a CRL", "", strings.Replace(set, "}", ", crl: /c}", 1), puppetclient.RevocationChain, "production"},
+		{"neither", "certname = a\n", "", chain, "production"},
+		{"leaf", "certificate_revocation = leaf\n", "", leaf, "production"},
+		{"true", "certificate_revocation = True\n", "", chain, "production"},
+		{"false", "certificate_revocation = false\n", "", off, "production"},
+		{"an environment", "[main]\nbranch = dev\nenvironment = $branch\n", "", chain, "dev"},
+		{"an agent's environment", "[agent]\nenvironment = dev\n", "", chain, "production"},
+		{"not an environment", "environment = a/b\n", "", chain, "production"},
+		{"an unknown environment", "environment = $nonesuch\n", "", chain, "production"},
+		{"no Puppet, no CRL", "", set, off, "production"},
+		{"no Puppet, but a CRL", "", strings.Replace(set, "}", ", crl: /c}", 1), chain, "production"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			files := map[string]string{}
-			if tt.conf != "" {
-				files[aioConf], files[aioCerts+"m1.pem"] = tt.conf, ""
-			}
-			l, err := load(t, files, tt.yaml)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p := l.Config.Probe; p.Revocation != tt.revocation || p.Environment != tt.environment {
-				t.Errorf("%s, %s; want %s, %s", p.Revocation, p.Environment, tt.revocation, tt.environment)
-			}
-		})
+		files := map[string]string{}
+		if tt.conf != "" {
+			files[aioConf], files[aioCerts+"m1.pem"] = tt.conf, ""
+		}
+		l, err := load(t, files, tt.yaml)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := l.Config.Probe; p.Revocation != tt.revocation || p.Environment != tt.environment {
+			t.Errorf("%s: %s, %s; want %s, %s", tt.name, p.Revocation, p.Environment, tt.revocation, tt.environment)
+		}
 	}
 }
 
 func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
-	debian := map[string]string{oldConf: "certname = m1\n", "/etc/puppet/puppetserver/": ""}
-	for _, tt := range []struct {
-		name, yaml string
-		files      map[string]string
-		want       []string
-	}{
-		{"the places of the packages", "", debian, []string{"/var/log/puppetserver", "/etc/puppet/code"}},
-		{"code elsewhere", "code: {dir: /srv/code}\n", debian, []string{"/var/log/puppetserver", "/srv/code"}},
-		{"no known place", "puppet: {conf: /srv/puppet.conf}\n", map[string]string{"/srv/puppet.conf": "certname = m1\n"},
-			nil},
+	for yaml, want := range map[string][]string{
+		"code: {}\n":                         {"/var/log/puppetserver", "/etc/puppet/code"},
+		"code: {dir: /srv/code}\n":           {"/var/log/puppetserver", "/srv/code"},
+		"puppet: {conf: /srv/puppet.conf}\n": nil,
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			l, err := load(t, tt.files, tt.yaml)
-			if err != nil {
-				t.Fatal(err)
-			}
-			disk := check.Settings[check.DiskSettings](l.Config.Checks)
-			if !slices.Equal(disk.Others, tt.want) {
-				t.Errorf("%s, want %s", disk.Others, tt.want)
-			}
-		})
+		const conf = "certname = m1\n"
+		l, err := load(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, yaml)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if disk := check.Settings[check.DiskSettings](l.Config.Checks); !slices.Equal(disk.Others, want) {
+			t.Errorf("%s: %s, want %s", yaml, disk.Others, want)
+		}
 	}
 }
 
@@ -286,9 +220,7 @@ func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {
 		"server = pool.example.org\nca_server = ca.example.org\n":        {"pool.example.org"},
 		"server = ca\nca_server = ca\n":                                  nil,
 	} {
-		l, err := config.Load(config.Options{Root: root(t, map[string]string{
-			oldConf: "[main]\ncertname = m1\n" + conf, "/var/lib/puppet/ssl/": "",
-		})})
+		l, err := load(t, map[string]string{oldConf: "[main]\ncertname = m1\n" + conf, oldSSL: ""}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
