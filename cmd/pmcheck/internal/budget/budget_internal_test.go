@@ -10,12 +10,9 @@ func TestVariablesDoNotMatter(t *testing.T) {
 		"PGTARGETSESSIONATTRS", "PGREQUIREAUTH", "PGCHANNELBINDING", "PGMINPROTOCOLVERSION", "PGMAXPROTOCOLVERSION"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "/nonsense")
-			settings, err := defaults()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if settings.Host != "localhost" || settings.User != "pmcheck" || settings.TLSConfig != nil {
-				t.Errorf("it connects to %s as %s, TLS %v", settings.Host, settings.User, settings.TLSConfig != nil)
+			c, err := defaults()
+			if err != nil || c.Host != "localhost" || c.User != "pmcheck" || c.TLSConfig != nil {
+				t.Errorf("it connects to %s as %s, TLS %v: %v", c.Host, c.User, c.TLSConfig != nil, err)
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -26,7 +25,7 @@ func TestUserDoesNotEvictRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	serve(t, l, nil)
+	serve(t, l, "served", nil)
 	connect := func(text string) net.Conn {
 		c, err := net.Dial("unix", path)
 		if err != nil {
@@ -37,7 +36,7 @@ func TestUserDoesNotEvictRoot(t *testing.T) {
 		io.WriteString(c, text)
 		return c
 	}
-	root := connect("GET / HTTP/1.1\r\n") // the oldest request of all, and not complete
+	root := connect(begun) // the oldest request of all, and not complete
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -52,9 +51,7 @@ func TestUserDoesNotEvictRoot(t *testing.T) {
 		}
 	}()
 	<-done
-	io.ReadAll(connect("OPTIONS / HTTP/1.0\r\n\r\n")) // behind them, so they were accepted
-	io.WriteString(root, "Host: x\r\nConnection: close\r\n\r\n")
-	if got, err := io.ReadAll(root); !strings.Contains(string(got), "served") {
-		t.Errorf("root got %q, %v", got, err)
-	}
+	wantServed(t, connect(begun+rest)) // behind them, so they were accepted
+	io.WriteString(root, rest)
+	wantServed(t, root)
 }
