@@ -16,29 +16,26 @@ import (
 
 func TestStops(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
 		service systemd.Service
 		want    bool
 	}{
-		{"no job: the guard alone is stopped", systemd.Service{MainPID: 7}, false},
-		{"stop", systemd.Service{MainPID: 7, Job: "stop"}, true},
-		{"restart", systemd.Service{MainPID: 7, Job: "restart"}, true},
-		{"restart if active", systemd.Service{MainPID: 7, Job: "try-restart"}, true},
-		{"start", systemd.Service{MainPID: 7, Job: "start"}, false},
-		{"reload", systemd.Service{MainPID: 7, Job: "reload"}, false},
-		{"stop, and systemd knows no main process", systemd.Service{SubState: "running", Job: "stop"}, true},
-		{"restart during a reload, of the same", systemd.Service{SubState: "reload", Job: "restart"}, true},
-		{"restart of a server that died", systemd.Service{Job: "restart"}, false},
+		{systemd.Service{MainPID: 7}, false}, // the guard alone is stopped
+		{systemd.Service{MainPID: 7, Job: "stop"}, true},
+		{systemd.Service{MainPID: 7, Job: "restart"}, true},
+		{systemd.Service{MainPID: 7, Job: "try-restart"}, true},
+		{systemd.Service{MainPID: 7, Job: "start"}, false},
+		{systemd.Service{MainPID: 7, Job: "reload"}, false},
+		{systemd.Service{SubState: "running", Job: "stop"}, true}, // it has several processes
+		{systemd.Service{SubState: "reload", Job: "restart"}, true},
+		{systemd.Service{Job: "restart"}, false}, // it died
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			g := &leave.Guard{
-				Holder: drain.Guard,
-				Ask:    func(context.Context, string) (systemd.Service, error) { return tt.service, nil },
-			}
-			if got := g.Stops(t.Context()); got != tt.want {
-				t.Errorf("%v, want %v", got, tt.want)
-			}
-		})
+		g := &leave.Guard{
+			Holder: drain.Guard,
+			Ask:    func(context.Context, string) (systemd.Service, error) { return tt.service, nil },
+		}
+		if got := g.Stops(t.Context()); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.service, got, tt.want)
+		}
 	}
 }
 
@@ -54,10 +51,14 @@ func (m *member) guard(holder string, state func() (systemd.Service, error)) *le
 	}
 }
 
+// restarting is the state of a service that is about to restart.
+func restarting() (systemd.Service, error) { return systemd.Service{MainPID: 7, Job: "restart"}, nil }
+
 // TestGuard has a service stop or reload, whose state changes after 10 s. Its last agent needs a minute.
 func TestGuard(t *testing.T) {
 	stopping, reloading := systemd.Service{MainPID: 7, Job: "restart"}, systemd.Service{MainPID: 7, Job: "reload"}
-	silent := errors.New("systemd does not answer")
+	runs, died, dead := systemd.Service{MainPID: 7}, systemd.Service{Job: "restart"}, systemd.Service{SubState: "dead"}
+	const firm, leaving, reload = `guard drain "";`, `guard drain "turn";`, `reload drain "";`
 	for _, tt := range []struct {
 		name   string
 		holder string
@@ -67,22 +68,21 @@ func TestGuard(t *testing.T) {
 		err    error
 		holds  string
 	}{
-		{name: "a restart", holder: drain.Guard, states: [2]systemd.Service{stopping, stopping}, holds: `guard drain "";`},
-		{name: "the guard alone is stopped", holder: drain.Guard, skips: true,
-			states: [2]systemd.Service{{MainPID: 7}, {MainPID: 7}}},
-		{name: "a restart that is cancelled", holder: drain.Guard, states: [2]systemd.Service{stopping, {MainPID: 7}},
-			err: leave.ErrCancelled, holds: `guard drain "turn";`},
-		{name: "a process that dies", holder: drain.Guard, states: [2]systemd.Service{stopping, {Job: "restart"}},
-			err: leave.ErrDied, holds: `guard drain "turn";`},
+		{name: "a restart", holder: drain.Guard, states: [2]systemd.Service{stopping, stopping}, holds: firm},
+		{name: "the guard alone is stopped", holder: drain.Guard, states: [2]systemd.Service{runs, runs}, skips: true},
+		{name: "a restart that is cancelled", holder: drain.Guard, states: [2]systemd.Service{stopping, runs},
+			err: leave.ErrCancelled, holds: leaving},
+		{name: "a process that dies", holder: drain.Guard, states: [2]systemd.Service{stopping, died},
+			err: leave.ErrDied, holds: leaving},
 		{name: "systemd is silent, then the stop goes on", holder: drain.Guard, silent: true,
-			states: [2]systemd.Service{stopping, stopping}, holds: `guard drain "";`},
+			states: [2]systemd.Service{stopping, stopping}, holds: firm},
 		{name: "systemd is silent, then there is no stop", holder: drain.Guard, silent: true,
-			states: [2]systemd.Service{{}, {MainPID: 7}}, err: leave.ErrCancelled, holds: `guard drain "turn";`},
-		{name: "a reload", holder: drain.Reload, states: [2]systemd.Service{reloading, reloading}, holds: `reload drain "";`},
-		{name: "a reload whose job systemd does not show", holder: drain.Reload,
-			states: [2]systemd.Service{{MainPID: 7}, {MainPID: 7}}, holds: `reload drain "";`},
-		{name: "a reload of a service that does not run", holder: drain.Reload, skips: true,
-			states: [2]systemd.Service{{SubState: "dead"}, {SubState: "dead"}}},
+			states: [2]systemd.Service{runs, runs}, err: leave.ErrCancelled, holds: leaving},
+		{name: "a reload", holder: drain.Reload, states: [2]systemd.Service{reloading, reloading}, holds: reload},
+		{name: "a reload whose job systemd does not show", holder: drain.Reload, states: [2]systemd.Service{runs, runs},
+			holds: reload},
+		{name: "a reload of a service that does not run", holder: drain.Reload, states: [2]systemd.Service{dead, dead},
+			skips: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {
@@ -91,7 +91,7 @@ func TestGuard(t *testing.T) {
 				g := m.guard(tt.holder, func() (systemd.Service, error) {
 					switch {
 					case tt.silent && time.Since(began) < 20*time.Second:
-						return systemd.Service{}, silent
+						return systemd.Service{}, errors.New("systemd does not answer")
 					case time.Since(began) < 10*time.Second:
 						return tt.states[0], nil
 					}
@@ -119,21 +119,17 @@ func TestAStartLiftsTheHoldOfAnInterruptedReload(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
 		m := p.members[0]
 		m.agents = time.Now().Add(time.Minute)
-		running := func() (systemd.Service, error) { return systemd.Service{MainPID: 7, Job: "restart"}, nil }
 		interrupted, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		if _, err := m.guard(drain.Reload, running).Out(interrupted); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := m.guard(drain.Reload, restarting).Out(interrupted); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		stop := m.guard(drain.Guard, running)
+		stop := m.guard(drain.Guard, restarting)
 		if _, err := stop.Out(ctx); err != nil || m.held() != `guard drain "";reload drain "turn";` {
 			t.Errorf("%v, held: %s", err, m.held())
 		}
 		m.becomes(check.Unhealthy)
-		go func() {
-			time.Sleep(time.Minute)
-			m.becomes(check.Healthy)
-		}()
+		time.AfterFunc(time.Minute, func() { m.becomes(check.Healthy) })
 		if lifted, err := stop.Back(ctx); err != nil || len(lifted) != 2 || m.held() != "" {
 			t.Errorf("%v, %v, held: %s", lifted, err, m.held())
 		}
@@ -150,7 +146,7 @@ func TestALastServerServesUntilTheHostMustStop(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
 		otherDies(p)
 		m := p.members[0]
-		g := m.guard(drain.Guard, func() (systemd.Service, error) { return systemd.Service{MainPID: 7, Job: "stop"}, nil })
+		g := m.guard(drain.Guard, restarting)
 		g.HostStops = func(context.Context) (bool, error) { return true, nil }
 		began := time.Now()
 		_, err := g.Out(ctx)
@@ -163,24 +159,10 @@ func TestALastServerServesUntilTheHostMustStop(t *testing.T) {
 // A process is a command or a guard that is killed at one of its steps: before it reads the status, and before and
 // after it changes a hold.
 type process struct {
-	leave.Holds
+	leave.World
+	ctx  context.Context
 	left int
 	kill context.CancelFunc
-	ctx  context.Context
-}
-
-// dies returns the world of a process that is killed after some steps.
-func dies(ctx context.Context, w leave.World, after int) (leave.World, *process) {
-	p := &process{Holds: w.Holds, left: after}
-	p.ctx, p.kill = context.WithCancel(ctx)
-	next := w.Next
-	w.Holds, w.Next = p, func(ctx context.Context) (status.Status, error) {
-		if err := p.step(); err != nil {
-			return status.Status{}, err
-		}
-		return next(ctx)
-	}
-	return w, p
 }
 
 func (p *process) step() error {
@@ -190,67 +172,53 @@ func (p *process) step() error {
 	return p.ctx.Err()
 }
 
-func (p *process) Change(holder, service string, next func(drain.Hold) drain.Hold) (h drain.Hold, err error) {
-	if err := p.step(); err != nil {
-		return h, err
+// dies returns a process on a master that is killed after some steps.
+func (m *member) dies(ctx context.Context, after int) *process {
+	w := m.world()
+	p := &process{World: w, left: after}
+	p.ctx, p.kill = context.WithCancel(ctx)
+	p.Holds = &hooks{w.Holds, p.step, p.step}
+	p.Next = func(ctx context.Context) (status.Status, error) {
+		if err := p.step(); err != nil {
+			return status.Status{}, err
+		}
+		return w.Next(ctx)
 	}
-	h, err = p.Holds.Change(holder, service, next)
-	return h, errors.Join(err, p.step())
-}
-
-func (p *process) Undo(set, before drain.Hold) (restored bool, err error) {
-	if err := p.step(); err != nil {
-		return false, err
-	}
-	restored, err = p.Holds.Undo(set, before)
-	return restored, errors.Join(err, p.step())
+	return p
 }
 
 // TestAKillHarmsNobody kills a process at each of its steps, and then has its master serve again: that of a guard
 // with the next start, or if it is killed on the way back, when its hold ends; that of a command at once, if the
 // pool needs it, while the hold is leaving.
 func TestAKillHarmsNobody(t *testing.T) {
-	running := func() (systemd.Service, error) { return systemd.Service{MainPID: 7, Job: "restart"}, nil }
-	restart := func(m *member) {
-		m.becomes(check.Unhealthy)
-		time.Sleep(m.work)
-		m.becomes(check.Healthy)
-	}
-	for name, run := range map[string]func(ctx context.Context, p *pool, m *member, after int) (killed bool){
-		"the guard's way out": func(ctx context.Context, p *pool, m *member, after int) bool {
-			g := m.guard(drain.Guard, running)
-			w, process := dies(ctx, g.World, after)
-			g.World = w
-			_, _ = g.Out(process.ctx)
-			restart(m)
-			if _, err := m.guard(drain.Guard, running).Back(ctx); err != nil {
-				t.Errorf("step %d: %v", after, err)
+	for name, run := range map[string]func(ctx context.Context, p *pool, m *member, g *leave.Guard, killed *process){
+		"the guard's way out": func(ctx context.Context, p *pool, m *member, g *leave.Guard, killed *process) {
+			g.World = killed.World
+			_, _ = g.Out(killed.ctx)
+			m.isDown()
+			if _, err := m.guard(drain.Guard, restarting).Back(ctx); err != nil {
+				t.Error(err)
 			}
 			p.assertNoOutage(t)
-			return process.ctx.Err() != nil
 		},
-		"the guard's way back": func(ctx context.Context, p *pool, m *member, after int) bool {
-			g := m.guard(drain.Guard, running)
+		"the guard's way back": func(ctx context.Context, p *pool, m *member, g *leave.Guard, killed *process) {
 			if _, err := g.Out(ctx); err != nil {
 				t.Error(err)
 			}
 			m.becomes(check.Unhealthy)
-			go restart(m)
-			w, process := dies(ctx, m.world(), after)
-			g.World = w
-			_, _ = g.Back(process.ctx)
+			go m.isDown()
+			g.World = killed.World
+			_, _ = g.Back(killed.ctx)
 			for _, h := range m.Read().Holds() {
 				time.Sleep(time.Until(h.Until))
 			}
 			p.assertNoOutage(t)
-			return process.ctx.Err() != nil
 		},
-		"a command": func(ctx context.Context, p *pool, m *member, after int) bool {
-			w, process := dies(ctx, m.world(), after)
-			_, _ = leave.Out(process.ctx, w, command(func(r *leave.Request) { r.Idle = true }))
+		"a command": func(_ context.Context, p *pool, m *member, _ *leave.Guard, killed *process) {
+			_, _ = leave.Out(killed.ctx, killed.World, command(func(r *leave.Request) { r.Idle = true }))
 			firm := m.held() == `operator drain "";`
 			if firm && (p.state(0) != haproxy.NoLB || time.Now().Before(m.agents)) {
-				t.Errorf("killed at step %d: firm before it is idle", after)
+				t.Error("firm before it is idle")
 			}
 			time.Sleep(time.Minute)
 			p.assertNoOutage(t)
@@ -259,18 +227,20 @@ func TestAKillHarmsNobody(t *testing.T) {
 				m.noticed()
 			}
 			otherDies(p)
-			return process.ctx.Err() != nil
 		},
 	} {
-		for after, killed := 0, true; killed; after++ {
+		for after, ended := 0, false; !ended; after++ {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {
 				m := p.members[0]
 				m.agents = time.Now().Add(8 * time.Second)
-				killed = run(ctx, p, m, after)
+				killed := m.dies(ctx, after)
+				run(ctx, p, m, m.guard(drain.Guard, restarting), killed)
+				ended = killed.ctx.Err() == nil
 				time.Sleep(10 * time.Second)
 				if p.state(0) != haproxy.Up {
 					t.Errorf("%s, killed at step %d: it is %s, held: %s", name, after, p.state(0), m.held())
 				}
+				killed.kill()
 			})
 			if after > 60 {
 				t.Fatalf("%s never ends", name)
@@ -286,7 +256,7 @@ func TestADaemonThatIsKilledHarmsNobody(t *testing.T) {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {
 				m := p.members[0]
 				go m.withoutDaemon(at, out)
-				if _, err := m.timed(ctx); err != nil {
+				if _, err := m.restart(ctx); err != nil {
 					t.Errorf("killed after %s for %s: %v", at, out, err)
 				}
 				time.Sleep(max(0, at+out) + 10*time.Second)

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
@@ -44,7 +46,6 @@ type shape struct {
 // rule, and the way out and back itself.
 type pool struct {
 	shape
-	t        *testing.T
 	mu       sync.Mutex
 	members  []*member
 	backends []*haproxy.Backend
@@ -74,7 +75,7 @@ type member struct {
 
 // run starts a pool, and calls f once it is in service. The pool ends when f returns.
 func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
-	p := &pool{shape: s, t: t, none: map[*haproxy.Backend]time.Time{}, slots: map[string]bool{}}
+	p := &pool{shape: s, none: map[*haproxy.Backend]time.Time{}, slots: map[string]bool{}}
 	if _, err := os.Stat("/dev/shm"); err == nil { // a disk that is busy elsewhere takes long to sync
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
@@ -170,22 +171,17 @@ func (m *member) answer(from netip.Addr, header string) int {
 		return 0
 	}
 	mode, _ := holds.Mode(monitor.Server, now)
-	codes := 503
+	codes := answer.Codes{Drain: 503, Maint: 503}
 	if m.DisableOn404 {
-		codes = 404
-	}
-	decide := func(spare bool) answer.Answer {
-		return answer.Decide(mode, check.Verdict{Health: health}, answer.Codes{Drain: codes}, spare)
+		codes.Drain = 404
 	}
 	if m.fleet {
 		header = ""
 	}
-	a, delay := tracker.Answer(balancer.Check{
-		Source:  from,
-		Service: monitor.Server,
-		Codes:   answer.Codes{Drain: codes, Maint: 503},
-		View:    header,
-	}, m.rule(holds, now), decide, now)
+	c := balancer.Check{Source: from, Service: monitor.Server, Codes: codes, View: header}
+	a, delay := tracker.Answer(c, m.rule(holds, now), func(spare bool) answer.Answer {
+		return answer.Decide(mode, check.Verdict{Health: health}, codes, spare)
+	}, now)
 	time.Sleep(delay)
 	return a.Code
 }
@@ -261,8 +257,8 @@ func (m *member) world() leave.World {
 		},
 		Connections: func(string) ([]tcp.Connection, error) { return nil, nil },
 		Holds:       m,
-		Say:         func(line string) { m.log("waits: " + line) },
-		Note:        func(line string) { m.log(line) },
+		Say:         func(string) {},
+		Note:        func(string) {},
 	}
 	if m.budget {
 		w.Claim = m.claim
@@ -283,34 +279,16 @@ func (m *member) ask(context.Context) (others []leave.Witness, place int) {
 		}
 		w := leave.Witness{Host: o.name, Code: 503, Answer: "503 drain"}
 		v := o.status().Services[0]
-		if o.is(check.Unknown) {
+		switch {
+		case v.Verdict.Health == check.Unknown:
 			w.Code = 0
-		} else if v.Serves() {
+		case v.Serves():
 			w.Code = 200
 		}
-		w.For = time.Since(later(v.ModeSince, v.Verdict.Since))
+		w.For = min(time.Since(v.ModeSince), time.Since(v.Verdict.Since))
 		others = append(others, w)
 	}
 	return others, place
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func (m *member) is(h check.Health) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.health == h
-}
-
-func (m *member) log(line string) {
-	if os.Getenv("LAB_LOG") != "" {
-		m.t.Log(time.Now().Format("15:04:05.000"), m.name, line)
-	}
 }
 
 // claim takes a slot in a budget like that of the database.
@@ -331,7 +309,6 @@ func (m *member) claim(_ context.Context, want budget.Claim) error {
 // Change implements leave.Holds: the daemon sees what is written a moment later.
 func (m *member) Change(holder, service string, next func(drain.Hold) drain.Hold) (drain.Hold, error) {
 	h, err := m.store.Change(holder, service, next)
-	m.log(fmt.Sprintf("hold %s %q", h.Mode, h.Leaving))
 	m.noticed()
 	return h, err
 }
@@ -339,7 +316,6 @@ func (m *member) Change(holder, service string, next func(drain.Hold) drain.Hold
 // Undo implements leave.Holds.
 func (m *member) Undo(set, before drain.Hold) (bool, error) {
 	defer m.noticed()
-	m.log("undoes its hold")
 	return m.store.Undo(set, before)
 }
 
@@ -384,25 +360,28 @@ func (m *member) becomes(h check.Health) {
 	m.changed()
 }
 
-// restart is a restart of the service with the guard: out, down for a while, and back.
-func (m *member) restart(ctx context.Context, limits config.Guard) error {
+// restart is a restart of the service with the guard: out, down for a while, and back. It returns how long that took.
+func (m *member) restart(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
 	m.mu.Lock()
-	m.agents = later(m.agents, time.Now().Add(rand.N(20*time.Second)))
+	if m.agents.Before(began) {
+		m.agents = began.Add(rand.N(20 * time.Second))
+	}
 	m.mu.Unlock()
-	_, err := leave.Out(ctx, m.world(), leave.Request{
-		Hold: drain.Hold{Holder: drain.Guard, Mode: drain.Drain},
-		Idle: true,
-		Stop: &leave.Stop{Limits: limits, Check: func(context.Context) (bool, error) { return false, nil }},
-	})
-	m.log(fmt.Sprint("stops: ", err))
-	m.becomes(check.Unhealthy)
-	time.Sleep(m.work)
-	m.becomes(check.Healthy)
-	_, back := leave.Back(ctx, m.world(), limits.Return, drain.Guard)
+	_, err := leave.Out(ctx, m.world(), command(stop))
+	m.isDown()
+	_, back := leave.Back(ctx, m.world(), limits().Return, drain.Guard)
 	if m.budget {
 		go m.giveBack(ctx)
 	}
-	return errors.Join(err, back)
+	return time.Since(began), errors.Join(err, back)
+}
+
+// isDown has the service stop, and start after a while.
+func (m *member) isDown() {
+	m.becomes(check.Unhealthy)
+	time.Sleep(m.work)
+	m.becomes(check.Healthy)
 }
 
 // giveBack returns the slot as the daemon does.
@@ -417,20 +396,18 @@ func (m *member) giveBack(ctx context.Context) {
 }
 
 // all restarts all masters, and returns how long that took and what failed.
-func (p *pool) all(ctx context.Context, limits config.Guard) (time.Duration, error) {
+func (p *pool) all(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
-	errs := make([]error, len(p.members))
-	var group sync.WaitGroup
-	for i, m := range p.members {
-		group.Go(func() {
-			if p.starts > 0 {
-				time.Sleep(rand.N(p.starts))
-			}
-			errs[i] = m.restart(ctx, limits)
+	var group errgroup.Group
+	for _, m := range p.members {
+		group.Go(func() error {
+			time.Sleep(rand.N(p.starts + 1))
+			_, err := m.restart(ctx)
+			return err
 		})
 	}
-	group.Wait()
-	return time.Since(began), errors.Join(errs...)
+	err := group.Wait()
+	return time.Since(began), err
 }
 
 // limits are the defaults.
@@ -447,51 +424,46 @@ func seeds(few int) int {
 // TestSimulatedPools: all masters of a pool restart, whenever they begin. Nearly no pool has a moment
 // without a server, none has a long one, and all masters finish.
 func TestSimulatedPools(t *testing.T) {
-	nolb := ordinary(2).Settings
-	plain, every1s, slow, down := nolb, nolb, nolb, nolb
-	plain.DisableOn404 = false
-	every1s.Inter = time.Second
-	slow.Slowstart = 20 * time.Second
-	down.DisableOn404, down.DownInter = false, 30*time.Second
-	for _, tt := range []struct {
-		name string
-		shape
-	}{
-		{"a pair", shape{Settings: nolb}},
-		{"a pair, locked", shape{Settings: nolb, locked: true}},
-		{"a pair, every second", shape{Settings: every1s}},
-		{"a pair, 503", shape{Settings: plain}},
-		{"a pair, 503, locked", shape{Settings: plain, locked: true}},
-		{"a pair, slowstart", shape{Settings: slow}},
-		{"a pair, downinter 30s", shape{Settings: down}},
-		{"a pair, two balancers", shape{Settings: nolb, balancers: 2}},
-		{"a pair, three balancers, 503", shape{Settings: plain, balancers: 3}},
-		{"three", shape{Settings: nolb, masters: 3}},
-		{"three, two balancers, 503", shape{Settings: plain, masters: 3, balancers: 2}},
-		{"ten", shape{Settings: nolb, masters: 10}},
-		{"ten, two may be out", shape{Settings: nolb, masters: 10, maxOut: 2, balancers: 2}},
-		{"a pair, budget", shape{Settings: nolb, budget: true}},
-		{"ten, budget", shape{Settings: nolb, masters: 10, maxOut: 2, budget: true}},
-		{"a pair, fleet", shape{Settings: plain, fleet: true}},
-		{"three, fleet", shape{Settings: plain, masters: 3, fleet: true}},
-		{"ten, fleet", shape{Settings: plain, masters: 10, fleet: true}},
+	locked := func(s *shape) { s.locked = true }
+	every1s := func(s *shape) { s.Inter = time.Second }
+	plain := func(s *shape) { s.DisableOn404 = false }
+	slowstart := func(s *shape) { s.Slowstart = 20 * time.Second }
+	downinter := func(s *shape) { s.DownInter = 30 * time.Second }
+	balancers := func(n int) func(*shape) { return func(s *shape) { s.balancers = n } }
+	twoOut := func(s *shape) { s.maxOut = 2 }
+	withBudget := func(s *shape) { s.budget = true }
+	for name, s := range map[string]shape{
+		"a pair":                       ordinary(2),
+		"a pair, locked":               ordinary(2, locked),
+		"a pair, every second":         ordinary(2, every1s),
+		"a pair, 503":                  ordinary(2, plain),
+		"a pair, 503, locked":          ordinary(2, plain, locked),
+		"a pair, slowstart":            ordinary(2, slowstart),
+		"a pair, downinter 30s":        ordinary(2, plain, downinter),
+		"a pair, two balancers":        ordinary(2, balancers(2)),
+		"a pair, three balancers, 503": ordinary(2, plain, balancers(3)),
+		"three":                        ordinary(3),
+		"three, two balancers, 503":    ordinary(3, plain, balancers(2)),
+		"ten":                          ordinary(10),
+		"ten, two may be out":          ordinary(10, twoOut, balancers(2)),
+		"a pair, budget":               ordinary(2, withBudget),
+		"ten, budget":                  ordinary(10, twoOut, withBudget),
+		"a pair, fleet":                ordinary(2, withFleet),
+		"three, fleet":                 ordinary(3, withFleet),
+		"ten, fleet":                   ordinary(10, withFleet),
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.simulate(t, seeds(8))
-		})
+		t.Run(name, func(t *testing.T) { s.simulate(t, seeds(8)) })
 	}
 }
 
 // simulate runs a number of pools whose masters all restart.
 func (s shape) simulate(t *testing.T, n int) {
-	s.masters, s.balancers, s.maxOut = max(2, s.masters), max(1, s.balancers), max(1, s.maxOut)
-	s.work = 40 * time.Second
 	bad, most := 0, 0
 	var longest, slowest time.Duration
 	for i := range n {
 		s.starts = []time.Duration{0, 2 * time.Second, 6 * time.Second, time.Minute}[i%4]
 		s.run(t, func(ctx context.Context, p *pool) {
-			took, err := p.all(ctx, limits())
+			took, err := p.all(ctx)
 			if err != nil {
 				t.Error(err)
 			}
@@ -527,18 +499,9 @@ func (s shape) simulate(t *testing.T, n int) {
 	}
 }
 
-// drain is the plain command without --wait for idle.
-func (m *member) drain(ctx context.Context, limit time.Duration) error {
-	_, err := leave.Out(ctx, m.world(), leave.Request{
-		Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain},
-		Wait: limit,
-	})
-	return err
-}
-
 // ordinary is a pool of some masters behind one HAProxy that asks every 2 s and knows NOLB.
-func ordinary(masters int) shape {
-	return shape{
+func ordinary(masters int, change ...func(*shape)) shape {
+	s := shape{
 		Settings: haproxy.Settings{
 			Inter:        2 * time.Second,
 			Fall:         3,
@@ -551,7 +514,13 @@ func ordinary(masters int) shape {
 		maxOut:    1,
 		work:      40 * time.Second,
 	}
+	for _, f := range change {
+		f(&s)
+	}
+	return s
 }
+
+func withFleet(s *shape) { s.fleet, s.DisableOn404 = true, false }
 
 // assertNoOutage fails if a balancer has had no server.
 func (p *pool) assertNoOutage(t *testing.T) {
@@ -581,18 +550,17 @@ func TestASecondDrainIsTakenBackWhileTheFirstLasts(t *testing.T) {
 		ordinary(2).run(t, func(ctx context.Context, p *pool) {
 			errs := make(chan error, 2)
 			for _, m := range p.members {
-				go func() { errs <- m.drain(ctx, 5*time.Minute) }()
+				go func() {
+					_, err := leave.Out(ctx, m.world(), command())
+					errs <- err
+				}()
 				time.Sleep(apart)
 			}
 			first, second := <-errs, <-errs
-			e, is := errors.AsType[*leave.Error](second)
-			if first != nil || !is || e.Kind != leave.Refused {
-				t.Errorf("%v, then %v", first, second)
-			}
 			time.Sleep(time.Minute)
-			held := len(p.members[0].Read().Holds()) + len(p.members[1].Read().Holds())
-			if held != 1 {
-				t.Errorf("%d hold", held)
+			held := p.members[0].held() + p.members[1].held()
+			if first != nil || !isKind(second, leave.Refused) || held != `operator drain "";` {
+				t.Errorf("%v, then %v, held: %s", first, second, held)
 			}
 			p.assertNoOutage(t)
 		})
@@ -603,7 +571,7 @@ func TestAMasterThatIsLeavingServesAgainWhenTheOtherDies(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
 		leaving, other := p.members[0], p.members[1]
 		leaving.agents = time.Now().Add(4 * time.Minute)
-		go leaving.restart(ctx, limits())
+		go leaving.restart(ctx)
 		time.Sleep(10 * time.Second)
 		if p.state(0) != haproxy.NoLB {
 			t.Fatalf("it is %s", p.state(0))
@@ -625,43 +593,26 @@ func TestAMasterThatHasBeenOutForLongDelaysNobody(t *testing.T) {
 	ordinary(3).run(t, func(ctx context.Context, p *pool) {
 		p.members[2].becomes(check.Unknown)
 		time.Sleep(balancer.ExpectedBack + time.Minute)
-		if took, err := p.members[0].timed(ctx); err != nil || took > 90*time.Second {
+		if took, err := p.members[0].restart(ctx); err != nil || took > 90*time.Second {
 			t.Errorf("took %s: %v", took, err)
 		}
 		p.assertNoOutage(t)
 	})
 }
 
-// timed restarts the master, and returns how long that took.
-func (m *member) timed(ctx context.Context) (time.Duration, error) {
-	began := time.Now()
-	err := m.restart(ctx, limits())
-	return time.Since(began), err
-}
-
 func TestAFlappingMasterKeepsNobodyUp(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
-		stop := make(chan struct{})
+		limited, stop := context.WithCancel(ctx)
 		go func() {
-			for flaps := check.Unhealthy; ; {
-				select {
-				case <-stop:
-					return
-				case <-time.After(10 * time.Second):
-				}
-				p.members[1].becomes(flaps)
-				if flaps == check.Unhealthy {
-					flaps = check.Healthy
-				} else {
-					flaps = check.Unhealthy
-				}
+			for i := 0; limited.Err() == nil; i++ {
+				time.Sleep(10 * time.Second)
+				p.members[1].becomes([]check.Health{check.Unhealthy, check.Healthy}[i%2])
 			}
 		}()
-		took, err := p.members[0].timed(ctx)
-		close(stop)
-		t.Log(took, err)
-		if took > 2*limits().Turn+10*time.Minute {
+		took, err := p.members[0].restart(ctx)
+		if stop(); took > 2*limits().Turn+10*time.Minute {
 			t.Errorf("took %s: %v", took, err)
 		}
+		time.Sleep(10 * time.Second)
 	})
 }
