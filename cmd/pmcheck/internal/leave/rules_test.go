@@ -129,6 +129,11 @@ func lookedBefore(s *status.Status) {
 	s.Time = held().Add(time.Second)
 }
 
+// closed, open and hung are gates that have looked since the hold took effect, or look no more.
+func closed(s *status.Status) { gate(true, time.Minute)(s) }
+func open(s *status.Status)   { gate(false, time.Minute)(s) }
+func hung(s *status.Status)   { gate(true, time.Second)(s) }
+
 // from has a balancer ask from an address.
 func from(source string) func(*status.Balancer) {
 	return func(b *status.Balancer) { b.Source = netip.MustParseAddr(source) }
@@ -205,18 +210,18 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"idle connection, and the JRubies are not reported", st(held, unreported), agents(10*time.Minute, agent), inUse},
 		{"the daemon's own connection", st(held), agents(0, "127.0.0.1:40000"), ""},
 
-		{"gate closed", st(held, gate(true, time.Minute)), nil, ""},
+		{"gate closed", st(held, closed), nil, ""},
 		{"gate has not looked since", st(held, lookedBefore), nil, "gate: the gate has not looked since the hold changed"},
-		{"gate open", st(held, gate(false, time.Minute)), nil, gateOpen},
-		{"gate hangs", st(held, gate(true, time.Second)), nil, ""},
-		{"gate closed, sends", st(held, gate(true, time.Minute), asking(sends)), nil, ""},
-		{"gate closed, one that passes", st(held, gate(true, time.Minute), asking(sends, from("192.0.2.9"))), nil, stillSends},
-		{"gate closed, one on this host", st(held, gate(true, time.Minute), asking(sends, from("127.0.0.1"))), nil, stillSends},
-		{"gate hangs, sends", st(held, gate(true, time.Second), asking(sends)), nil, stillSends},
-		{"gate closed, an agent that works on its facts", st(held, gate(true, time.Minute)),
+		{"gate open", st(held, open), nil, gateOpen},
+		{"gate hangs", st(held, hung), nil, ""},
+		{"gate closed, sends", st(held, closed, asking(sends)), nil, ""},
+		{"gate closed, one that passes", st(held, closed, asking(sends, from("192.0.2.9"))), nil, stillSends},
+		{"gate closed, one on this host", st(held, closed, asking(sends, from("127.0.0.1"))), nil, stillSends},
+		{"gate hangs, sends", st(held, hung, asking(sends)), nil, stillSends},
+		{"gate closed, an agent that works on its facts", st(held, closed),
 			agents(20*time.Second, "198.51.100.7:40000"), "connection: 1 connection in use, from 198.51.100.7"},
-		{"gate closed, an idle agent that passes", st(held, gate(true, time.Minute)), agents(20*time.Second, agent), ""},
-		{"gate closed, an agent that passes and asks", st(held, gate(true, time.Minute)), agents(time.Second, agent), inUse},
+		{"gate closed, an idle agent that passes", st(held, closed), agents(20*time.Second, agent), ""},
+		{"gate closed, an agent that passes and asks", st(held, closed), agents(time.Second, agent), inUse},
 
 		{"ready", st(ready, serves, asking(sends)), nil, ""},
 		{"ready, the daemon has just started", st(ready, serves, running(3*time.Second)), nil, running3s},
@@ -231,8 +236,8 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"ready, without a view, refused", st(ready, serves, asking(told(503, 50, 9))), nil,
 			"untold: lb1 was told 0 of 3 times" + unlisted},
 		{"ready, without a view, asks seldom", st(ready, serves, asking(told(200, 50, 1), slow)), nil, ""},
-		{"ready, gate closed", st(ready, serves, gate(true, time.Minute)), nil, "gate: the gate is still closed: its reason"},
-		{"ready, gate open", st(ready, serves, gate(false, time.Minute)), nil, ""},
+		{"ready, gate closed", st(ready, serves, closed), nil, "gate: the gate is still closed: its reason"},
+		{"ready, gate open", st(ready, serves, open), nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := texts(leave.Standing(tt.status, tt.status.Services[0], tt.connections)); got != tt.want {
@@ -244,7 +249,8 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 	if got := texts(leave.Untold(ended, ended.Services[0])); got != "answer: /server is not held" {
 		t.Errorf("a departure after the end of its hold: %s", got)
 	}
-	if got := texts(leave.Returning(kept, kept.Services[0])); got != "answer: /server is held in drain by backup, upgrade" {
+	const byOthers = "answer: /server is held in drain by backup, upgrade"
+	if got := texts(leave.Returning(kept, kept.Services[0])); got != byOthers {
 		t.Errorf("a return while others hold: %s", got)
 	}
 }
@@ -383,10 +389,10 @@ func TestUnheard(t *testing.T) {
 		{"a balancer", st(drain.Drain, long, asking()), false},
 		{"one that asked long ago, as with the master in MAINT", st(drain.Drain, long, asked(50*time.Minute)), false},
 		{"one that asked before any run of an agent began", st(drain.Drain, long, asked(time.Hour)), true},
-		{"a closed gate", st(drain.Drain, long, gate(true, time.Minute)), false},
+		{"a closed gate", st(drain.Drain, long, closed), false},
 		{"a gate that has not looked yet", st(drain.Drain, long, lookedBefore), false},
-		{"a gate that stays open", st(drain.Drain, long, gate(false, time.Minute)), true},
-		{"a gate that hangs", st(drain.Drain, long, gate(true, time.Second)), true},
+		{"a gate that stays open", st(drain.Drain, long, open), true},
+		{"a gate that hangs", st(drain.Drain, long, hung), true},
 	} {
 		if got := leave.Unheard(tt.status, held()); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
