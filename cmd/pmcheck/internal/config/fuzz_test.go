@@ -13,9 +13,6 @@ import (
 func judge(t *testing.T, l *config.Loaded, err error) {
 	t.Helper()
 	if err == nil {
-		if err := l.Config.Validate(); err != nil {
-			t.Errorf("loaded, but %v", err)
-		}
 		for _, s := range l.Settings() {
 			if s.Origin == "" {
 				t.Errorf("%s has no origin", s.Key)

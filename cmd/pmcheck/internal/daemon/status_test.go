@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -40,25 +39,5 @@ func TestNextIsAnsweredWhenSomethingHappens(t *testing.T) {
 	s = r.next(s, func(s status.Status) bool { return s.Services[0].Mode == drain.Drain })
 	if since := s.Services[0].ModeSince; !since.After(before.Time) {
 		t.Errorf("held since %s, before the hold was set", since)
-	}
-}
-
-func TestStatusCarriesObstacles(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	r.ask(lb1)
-	if last := r.Status(time.Now()).Services[0].Keeps; len(last) != 1 || last[0].Concerns != "lb1" {
-		t.Errorf("the last server of lb1: %+v", last)
-	}
-	r.hold(drain.Drain)
-	r.waitFor(503, "drain")
-	r.ask(lb1)
-	s := r.Status(time.Now()).Services[0]
-	found := false
-	for _, o := range s.Obstacles {
-		found = found || o.Kind == balancer.ObstacleSending && o.Concerns == "lb1"
-	}
-	if !found || len(s.Keeps) != 0 {
-		t.Errorf("drained: obstacles %+v, last server %+v", s.Obstacles, s.Keeps)
 	}
 }
