@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -64,16 +63,6 @@ func TestLiftAllIncludesUnreadableAndExpiredHolds(t *testing.T) {
 		}
 	}
 	wantHolds(t, s, "")
-}
-
-func TestHoldThatCannotBeRemovedStays(t *testing.T) {
-	s, _ := newStore(t)
-	must(t, os.MkdirAll(filepath.Join(s.Persistent, "operator.json", "full"), 0o755))
-	lifted, err := s.Lift(drain.Operator, "")
-	if len(lifted) != 0 || err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("lifted %s, %v; want nothing and one error", describe(lifted), err)
-	}
-	wantHolds(t, s, "operator:maint:hold-unreadable")
 }
 
 // The daemon, another user than the commands, can read what a lift creates, whatever the umask.

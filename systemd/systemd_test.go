@@ -118,25 +118,6 @@ func TestNotifySendsOneDatagram(t *testing.T) {
 	}
 }
 
-func TestWatchdogIntervalIsRead(t *testing.T) {
-	for _, tt := range []struct {
-		usec, pid string
-		want      time.Duration
-		fails     bool
-	}{
-		{"", "", 0, false},
-		{"10000000", fmt.Sprint(os.Getpid()), 10 * time.Second, false},
-		{"10000000", "1", 0, false}, // of another process
-		{"soon", "", 0, true},
-	} {
-		t.Setenv("WATCHDOG_USEC", tt.usec)
-		t.Setenv("WATCHDOG_PID", tt.pid)
-		if got, err := systemd.Watchdog(); got != tt.want || (err != nil) != tt.fails {
-			t.Errorf("%s us for %s: %v, %v", tt.usec, tt.pid, got, err)
-		}
-	}
-}
-
 func TestServiceUnitAddsTheSuffixOnce(t *testing.T) {
 	for _, name := range []string{"puppetserver", "puppetserver.service"} {
 		if got := systemd.ServiceUnit(name); got != "puppetserver.service" {

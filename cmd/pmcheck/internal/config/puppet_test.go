@@ -153,10 +153,8 @@ func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
 	}{
 		{"neither", "certname = a\n", "", chain, "production"},
 		{"leaf", "certificate_revocation = leaf\n", "", leaf, "production"},
-		{"true", "certificate_revocation = True\n", "", chain, "production"},
 		{"false", "certificate_revocation = false\n", "", off, "production"},
 		{"an environment", "[main]\nbranch = dev\nenvironment = $branch\n", "", chain, "dev"},
-		{"an agent's environment", "[agent]\nenvironment = dev\n", "", chain, "production"},
 		{"not an environment", "environment = a/b\n", "", chain, "production"},
 		{"an unknown environment", "environment = $nonesuch\n", "", chain, "production"},
 		{"no Puppet, no CRL", "", set, off, "production"},
