@@ -118,6 +118,15 @@ func TestNotifySendsOneDatagram(t *testing.T) {
 	}
 }
 
+func TestWatchdogIntervalIsRead(t *testing.T) {
+	for usec, want := range map[string]time.Duration{"": 0, "10000000": 10 * time.Second, "soon": 0} {
+		t.Setenv("WATCHDOG_USEC", usec)
+		if got, err := systemd.Watchdog(); got != want || (err != nil) != (usec == "soon") {
+			t.Errorf("%s us: %v, %v", usec, got, err)
+		}
+	}
+}
+
 func TestServiceUnitAddsTheSuffixOnce(t *testing.T) {
 	for _, name := range []string{"puppetserver", "puppetserver.service"} {
 		if got := systemd.ServiceUnit(name); got != "puppetserver.service" {
