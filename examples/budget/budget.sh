@@ -9,6 +9,7 @@
 set -eu
 masters=$1
 
+# shellcheck disable=SC2016 # the inner shell expands it
 sql() { su postgres -c 'cd /; psql -X -q -At -v ON_ERROR_STOP=1 "$1"' sql "$1"; }
 show() { echo "show $1" | sql postgres; }
 

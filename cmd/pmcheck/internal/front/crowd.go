@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 )
 
 // crowd is a listener that refuses clients that are not allowed, and never keeps more
@@ -90,5 +91,19 @@ func (l *crowd) remove(c *conn) {
 	l.open = slices.Delete(l.open, at, at+1)
 	if *c.siblings--; *c.siblings == 0 {
 		delete(l.count, c.party)
+	}
+}
+
+// awaitNone returns when no connection is open, or after a while.
+func (l *crowd) awaitNone(while time.Duration) {
+	const pause = 2 * time.Millisecond
+	for range while / pause {
+		l.mu.Lock()
+		left := len(l.open)
+		l.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		time.Sleep(pause)
 	}
 }

@@ -5,7 +5,6 @@ package front
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -56,22 +55,26 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
 	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]*int{}}
+	served := make(chan struct{})
 	group.Go(func() error {
+		defer close(served)
 		if s.Wait != nil {
 			s.Wait(ctx)
 		}
-		if err := server.Serve(clients); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(clients); ctx.Err() == nil {
 			return fmt.Errorf("listener %s: %w", l.Addr(), err)
 		}
 		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		inTime, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-		defer cancel()
-		if server.Shutdown(inTime) != nil {
-			server.Close()
-		}
+		// Server.Shutdown would close connections whose request it has not read yet, although the request can
+		// still be answered.
+		clients.Listener.Close()
+		<-served
+		server.SetKeepAlivesEnabled(false)
+		clients.awaitNone(shutdownTime)
+		server.Close()
 		return nil
 	})
 }
