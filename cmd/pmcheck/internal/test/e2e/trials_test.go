@@ -37,7 +37,7 @@ func TestPairsDrainedInTheSameMoment(t *testing.T) {
 		{"404", "", graceful, 3 * inter},
 		{"404 in locked phases", " max-spread-checks 1\n", graceful, 3 * inter},
 		{"503 after fall 3", "", plain, 4 * inter},
-		{"503 with downinter 5s", "", plain + " default-server downinter 5s\n", 4 * inter},
+		{"503 with downinter 5s", "", plain + " default-server downinter 5s\n", 5*time.Second + 4*inter},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			config := "global\n node lb1\n" + kind.global + tcpDefaults
