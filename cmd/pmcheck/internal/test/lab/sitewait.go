@@ -5,7 +5,6 @@ package lab
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -94,15 +93,4 @@ func (s *Site) WaitBalancer(want func(Balancer) bool, within time.Duration) (fou
 		return fmt.Errorf("pmcheck knows of these balancers: %+v", status.Balancers)
 	})
 	return found
-}
-
-// WaitLog waits until the daemon has logged a text.
-func (s *Site) WaitLog(text string, within time.Duration) time.Duration {
-	s.TB.Helper()
-	return WaitFor(s.TB, within, 10*time.Millisecond, func() error {
-		if log := s.Log(); !strings.Contains(log, text) {
-			return fmt.Errorf("%q is not in the log:\n%s", text, log)
-		}
-		return nil
-	})
 }
