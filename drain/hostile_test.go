@@ -88,7 +88,7 @@ func TestBadDirectoryIsAHold(t *testing.T) {
 		{"link to a directory", func(dir string) error {
 			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
 		}, "", "x:drain"},
-		{"world-writable", func(dir string) error { return os.Chmod(dir, 0o777|os.ModeSticky) }, "chmod go-w",
+		{"world-writable", func(dir string) error { return os.Chmod(dir, 0o757|os.ModeSticky) }, "chmod go-w",
 			doubt + " x:drain"},
 		{"group-writable", func(dir string) error { return os.Chmod(dir, 0o775) }, "chmod go-w", doubt + " x:drain"},
 	} {

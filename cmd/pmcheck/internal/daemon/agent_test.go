@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
@@ -113,6 +114,13 @@ func TestALoopThatHasStoppedIsNotLive(t *testing.T) {
 func TestStaleVerdictIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	start(t, func(c *config.Config) { c.Probe.MaxAge = time.Millisecond }).waitFor(503, "unknown: stale")
+}
+
+func TestVerdictReachesTheAnswer(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.master.Set(checktest.Stopped) // the kept connection ends: no tick is needed
+	r.waitFor(503, "unhealthy: refused")
 }
 
 func TestModeReachesTheAnswer(t *testing.T) {
