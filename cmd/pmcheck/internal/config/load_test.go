@@ -13,21 +13,13 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// root makes a directory that holds the files, by path; a path that ends in a
-// slash is a directory.
+// root makes a directory that holds the files, by path.
 func root(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		parent, file := filepath.Split(filepath.Join(dir, name))
-		if strings.HasSuffix(name, "/") {
-			parent, file = filepath.Join(parent, file), ""
-		}
-		err := os.MkdirAll(parent, 0o700)
-		if file != "" && err == nil {
-			err = os.WriteFile(filepath.Join(parent, file), []byte(text), 0o600)
-		}
-		if err != nil {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,9 +49,9 @@ func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
 func TestStrongerSourceWins(t *testing.T) {
 	l, err := config.Load(config.Options{
 		Root: root(t, map[string]string{
-			config.DefaultFile:     "listen: :9201\ndisk:\n  eject_mib: 2\nprobe:\n  interval: 3s\n  timeout: 1s\n",
-			oldConf:                "[main]\ncertname = m1.example.org\n",
-			"/var/lib/puppet/ssl/": "",
+			config.DefaultFile: "listen: :9201\ndisk:\n  eject_mib: 2\nprobe:\n  interval: 3s\n  timeout: 1s\n",
+			oldConf:            "[main]\ncertname = m1.example.org\n",
+			oldSSL + "x":       "",
 		}),
 		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_DISK_EJECT_MIB=4",
 			"PMCHECK_LISTEN=:9202", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
@@ -101,7 +93,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 }
 
 func TestDefaultFileMayBeAbsentButNoDanglingLink(t *testing.T) {
-	root := root(t, map[string]string{"/etc/pmcheck/": ""})
+	root := root(t, map[string]string{"/etc/pmcheck/x": ""})
 	l, err := config.Check(config.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			"no Puppet on this host: there is no /etc/puppetlabs/puppet/puppet.conf, /etc/puppetlabs/puppet/ssl, " +
 				"/etc/puppet/puppet.conf, /var/lib/puppet/ssl (set puppet.conf, or probe.certname, certificate, key and ca)"},
 		{"named and absent", nil, "puppet: {conf: /srv/puppet.conf}\n", "/srv/puppet.conf: no such file or directory"},
-		{"a directory", map[string]string{aioConf + "/": ""}, "", aioConf + ": is a directory"},
+		{"a directory", map[string]string{aioConf + "/x": ""}, "", aioConf + ": is a directory"},
 		{"not enrolled yet", map[string]string{aioConf: ""}, "",
 			aioConf + ": probe.certname: no certname in it, and no certificate of this host yet " +
 				"(run puppet agent, or set probe.certname)"},

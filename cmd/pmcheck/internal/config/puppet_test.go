@@ -19,7 +19,7 @@ const (
 	aioSSL   = "/etc/puppetlabs/puppet/ssl/"
 	aioCerts = aioSSL + "certs/"
 	oldSSL   = "/var/lib/puppet/ssl/"
-	debian   = "/etc/puppet/puppetserver/"
+	debian   = "/etc/puppet/puppetserver/x"
 )
 
 func TestPuppetSettingsAreFound(t *testing.T) {
@@ -41,7 +41,7 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 				"probe.crl: " + aioSSL + "crl.pem # AIO layout",
 			}},
 		{name: "Debian",
-			files: map[string]string{oldConf: "[main]\nssldir = /srv/ssl\n\n[master]\ncertname=m1\n", debian: "", oldSSL: ""},
+			files: map[string]string{oldConf: "[main]\nssldir = /srv/ssl\n\n[master]\ncertname=m1\n", debian: ""},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:5",
 				"probe.certificate: /srv/ssl/certs/m1.pem # /etc/puppet/puppet.conf:2",
@@ -52,7 +52,7 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 				"probe.crl: /var/lib/puppet/ssl/crl.pem # Debian layout",
 			}},
 		{name: "Debian without its ssldir",
-			files: map[string]string{oldConf: "certname = m1\n", "/etc/puppet/ssl/": "", debian: ""},
+			files: map[string]string{oldConf: "certname = m1\n", "/etc/puppet/ssl/x": "", debian: ""},
 			want:  []string{"probe.crl: /etc/puppet/ssl/crl.pem # Debian layout"}},
 		{name: "Puppet 3",
 			files: map[string]string{oldConf: "[main]\n  ssldir = $vardir/ssl\n[agent]\ncertname=a\n[main]\ncertname = m1\n"},
@@ -63,7 +63,7 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 				"code.dir: \"\" # default",
 			}},
 		{name: "both, and one is named", yaml: "puppet: {conf: /etc/puppet/puppet.conf}\n",
-			files: map[string]string{oldConf: "certname = old\n", aioConf: "certname = new\n", oldSSL: ""},
+			files: map[string]string{oldConf: "certname = old\n", aioConf: "certname = new\n", oldSSL + "x": ""},
 			want: []string{
 				"probe.certname: old # /etc/puppet/puppet.conf:1",
 				"probe.crl: /var/lib/puppet/ssl/crl.pem # Puppet 3 layout",
@@ -218,7 +218,7 @@ func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {
 		"server = pool.example.org\nca_server = ca.example.org\n":        {"pool.example.org"},
 		"server = ca\nca_server = ca\n":                                  nil,
 	} {
-		l, err := load(t, map[string]string{oldConf: "[main]\ncertname = m1\n" + conf, oldSSL: ""}, "")
+		l, err := load(t, map[string]string{oldConf: "[main]\ncertname = m1\n" + conf, oldSSL + "x": ""}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
