@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -26,6 +27,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
+
+// maxPages is how many pages are written at a time: any user of the host may open one and not read it. Another
+// browser is answered like a balancer.
+const maxPages = 16
 
 // Daemon is one daemon. Set the exported fields, call Listen, then Serve.
 type Daemon struct {
@@ -54,7 +59,9 @@ type Daemon struct {
 	metrics   *metrics.Metrics
 	history   *page.History
 	page      *page.Page
+	pages     *semaphore.Weighted                 // the places for pages that are being written
 	changes   *changes                            // of the status, for commands that wait
+	looks     looks                               // for clients that read the status
 	budget    atomic.Pointer[status.BudgetStatus] // nil without one
 }
 
@@ -68,6 +75,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		store:   c.Store(),
 		history: page.NewHistory(time.Now()),
 		page:    page.New(),
+		pages:   semaphore.NewWeighted(maxPages),
 		changes: newChanges(),
 	}
 	d.balancers = balancer.NewTracker(d.changes.note)

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/netip"
@@ -69,7 +68,8 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	decide := func(spare bool) answer.Answer {
 		return answer.Decide(mode, service.Verdict.At(now), codes, spare)
 	}
-	if wantsPage(r) && h.mayReadStatus(r) { // a browser is not counted or remembered as a balancer
+	if wantsPage(r) && h.mayReadStatus(r) && h.pages.TryAcquire(1) { // a browser is not counted as a balancer
+		defer h.pages.Release(1)
 		if err := h.page.Write(w, decide(true).Code, h.Status(now), h.history.Last(now)); err != nil {
 			line(w, http.StatusInternalServerError, "cannot render the page: "+err.Error())
 		}
@@ -138,14 +138,14 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 		h.changes.wait(ctx, revision)
 		cancel()
 	}
-	data, err := json.MarshalIndent(h.Status(time.Now()), "", "  ")
+	data, err := h.statusJSON()
 	if err != nil {
 		line(w, http.StatusInternalServerError, "cannot encode the status: "+err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Write(append(data, '\n'))
+	w.Write(data)
 }
 
 // wantsPage reports whether a browser asks. A client that sends HAProxy's view is not a

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"net/netip"
 	"slices"
 	"sync"
@@ -37,6 +38,32 @@ func (d *Daemon) Status(now time.Time) status.Status {
 		}
 	}
 	return s
+}
+
+// lookEvery is the shortest time from one look to the next.
+const lookEvery = 25 * time.Millisecond
+
+// looks is the last status for a client, as JSON.
+type looks struct {
+	mu    sync.Mutex
+	taken time.Time
+	json  []byte
+	err   error
+}
+
+// statusJSON returns a status that is not older than the question. Clients that wait for one share it: any user of the
+// host may ask as often, and read as slowly, as he likes, and neither balancers nor memory must suffer.
+func (d *Daemon) statusJSON() ([]byte, error) {
+	asked, l := time.Now(), &d.looks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken.Before(asked) {
+		time.Sleep(time.Until(l.taken.Add(lookEvery)))
+		l.taken = time.Now()
+		l.json, l.err = json.MarshalIndent(d.Status(l.taken), "", "  ")
+		l.json = append(l.json, '\n')
+	}
+	return l.json, l.err
 }
 
 // status is like Status, without the obstacles, which need the kernel's connections.

@@ -27,6 +27,7 @@ var ErrNoDaemon = errors.New("the daemon does not answer")
 // {"services":[{},{},… does.
 const (
 	maxStatus  = 2 << 20
+	maxHeader  = 16 << 10
 	maxValues  = 20_000
 	maxRefusal = 200
 )
@@ -72,7 +73,7 @@ func (c Client) get(ctx context.Context, path string) (s Status, err error) {
 		}
 	}()
 	base, where := c.URL, c.URL
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader}
 	if c.URL == "" {
 		base, where = "http://pmcheck", c.Socket
 		transport.DialContext = c.dialSocket
