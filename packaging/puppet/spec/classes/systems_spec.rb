@@ -8,7 +8,7 @@ require 'json'
 # these it is the newest release that it knows, with the release replaced.
 def facts_from_db(name, release)
   major = release[%r{\A\d+(?:\.04)?}]
-  sets = FacterDB.get_facts([{ operatingsystem: name }]).select { |f| f[:networking] && f[:os] && f[:os]['release'] }
+  sets = FacterDB.get_facts([{ 'os.name' => name }]).select { |f| f[:networking] && f[:os] && f[:os]['release'] }
   exact = sets.select { |f| f[:os]['release']['major'] == major }
   facts = (exact.empty? ? sets : exact).max_by { |f| [Gem::Version.new(f[:os]['release']['major']), Gem::Version.new(f[:facterversion])] }
   os = facts[:os].merge('release' => { 'full' => release, 'major' => major })
