@@ -73,8 +73,8 @@ func probe() Check {
 			{pc.CRLMissing, "puppet ssl bootstrap fetches a CRL that is missing; or set " +
 				"certificate_revocation in puppet.conf"},
 
-			{AuthDenied, "auth.conf lacks the rules for /status/v1/services and /status/v1/simple " +
-				"(allow-unauthenticated: true); agents may still be served"},
+			{AuthDenied, "agents may still be served: restore the rules for /status/v1/services and " +
+				"/status/v1/simple (allow-unauthenticated: true)"},
 			{NoStatusAPI, "the server may be restarting; if this persists, the status service is missing " +
 				"from bootstrap.cfg"},
 			{ServiceNotFound, "the server does not run that service: see /status/v1/services and its " +

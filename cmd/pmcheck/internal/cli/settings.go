@@ -56,7 +56,7 @@ func loadAnyway(c *cli.Context) (config.Config, error) {
 	if broken == nil {
 		return loaded.Config, err
 	}
-	(&exitError{exitUsage, broken, "mend it; until then the defaults are used"}).complain(c.App.ErrWriter)
+	(&exitError{exitUsage, broken, "mend it; until then this command uses the defaults"}).complain(c.App.ErrWriter)
 	settings, readable := config.Default(), loaded.Config
 	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
 	settings.Probe.Address, settings.Budget.Database = readable.Probe.Address, readable.Budget.Database

@@ -37,7 +37,7 @@ func Report(
 		row(w, e.Of, fmt.Sprintf("%s, serial %s, %s", e.Name, e.Serial, expiry(e.Until, now)))
 	}
 	for _, c := range checks {
-		checkRows(w, c, now)
+		checkRows(w, c, v, now)
 	}
 	if result.Warning != nil {
 		row(w, "warning", text.Printable("not all files are in use: "+result.Warning.Error(), maxLine))

@@ -61,7 +61,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	row(w, "  detail", v.Detail)
 	row(w, "  hint", s.Hint)
 	for _, c := range s.Checks {
-		checkRows(w, c, st.Time)
+		checkRows(w, c, v, st.Time)
 	}
 	may, because := s.MayRestart()
 	row(w, "restart", may)
@@ -98,9 +98,9 @@ func Verdict(v check.Verdict) string {
 	return string(v.Health) + ": " + string(v.Reason)
 }
 
-// checkRows writes a check: state, value, threshold and age, and below it the fault and its hint. What is not
-// known any more is not shown.
-func checkRows(w io.Writer, c status.CheckStatus, now time.Time) {
+// checkRows writes a check: state, value, threshold and age, and below it the fault and its hint, unless they are the
+// verdict's. What is not known any more is not shown.
+func checkRows(w io.Writer, c status.CheckStatus, v check.Verdict, now time.Time) {
 	parts := []string{c.Check + " " + string(c.State)}
 	if c.Value != "" && c.State == check.StateNone {
 		return
@@ -112,6 +112,9 @@ func checkRows(w io.Writer, c status.CheckStatus, now time.Time) {
 		parts = append(parts, "threshold "+c.Threshold)
 	}
 	row(w, "check", strings.Join(append(parts, text.Age(now.Sub(c.Checked))+" ago"), ", "))
+	if c.Reason == v.Reason {
+		return
+	}
 	if c.Detail != "" {
 		row(w, "  detail", string(c.Reason)+": "+c.Detail)
 	}
