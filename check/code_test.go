@@ -29,9 +29,9 @@ func idOf(t *testing.T, files map[string]string) string {
 		}
 		write(t, path, []byte(content))
 	}
-	entries, _ := os.ReadDir(filepath.Join(dir, "production"))
-	for _, e := range entries {
-		os.Chtimes(filepath.Join(dir, "production", e.Name()), then, then)
+	entries, _ := filepath.Glob(filepath.Join(dir, "production", "*"))
+	for _, path := range entries {
+		os.Chtimes(path, then, then)
 	}
 	got := newCode(t, dir).Check(t.Context())
 	if len(got.Code) != 1 || got.Code[0].Name != "production" || got.State != check.StateOK || got.Health != "" {
@@ -57,20 +57,15 @@ func TestCodeIsIdentified(t *testing.T) {
 		want  string // empty: any but that of r10kRecord
 	}{
 		{"deployed at another time", edited("09:00:00", "08:59:59"), deployed},
-		{"another commit", edited("8820892b", "00000000"), ""},
 		{"another version of a module", edited("9.6.0", "9.6.1"), ""},
 		{"another commit of a module", edited("6a2d3d", "7a2d3d"), ""},
-		{"a module fewer", edited(`{"name": "stdlib", "version": "9.6.0", "sha": null},`, ""), ""},
 		{"failed", edited("true", "false"), ""},
 		{"by g10k", map[string]string{".g10k-deploy.json": `{"deploy_success":true,"puppetfile_checksum":"ab"}`}, ""},
 		{"a branch", map[string]string{".git/HEAD": "ref: refs/heads/a\n", ".git/refs/heads/a": commit + "\n"},
 			commit[:12]},
-		{"a commit", map[string]string{".git/HEAD": commit}, commit[:12]},
 		{"a ref outside", map[string]string{".git/HEAD": "ref: ../../../etc/passwd"}, mtime},
-		{"a ref that is missing", map[string]string{".git/HEAD": "ref: refs/heads/a"}, mtime},
 		{"by hand", map[string]string{"manifests/site.pp": ""}, mtime},
 		{"a record that is cut", map[string]string{".r10k-deploy.json": r10kRecord[:100]}, mtime},
-		{"a record without deploy_success", map[string]string{".r10k-deploy.json": `{"signature":"1"}`}, mtime},
 		{"a record that is too long", map[string]string{".r10k-deploy.json": r10kRecord + strings.Repeat(" ", 1<<20)},
 			mtime},
 	} {
@@ -103,14 +98,4 @@ func TestCodeIsBounded(t *testing.T) {
 	if got := newCode(t, dir+"/missing").Check(t.Context()); got.State != check.StateNone || got.Absent {
 		t.Errorf("%+v without the directory, want unknown", got)
 	}
-}
-
-// FuzzDeployed: whatever a record contains, the ID is short and printable.
-func FuzzDeployed(f *testing.F) {
-	f.Add([]byte(r10kRecord))
-	f.Fuzz(func(t *testing.T, record []byte) {
-		if id := idOf(t, map[string]string{".r10k-deploy.json": string(record)}); len(id) != 12 && len(id) != 20 {
-			t.Errorf("%q", id)
-		}
-	})
 }

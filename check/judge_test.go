@@ -27,7 +27,6 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		reason  check.Reason
 	}{
 		{"nothing known", nil, check.Unknown, check.NotProbed},
-		{"good", results{good(0)}, check.Healthy, check.OK},
 		{"refused", results{refused(0)}, check.Unhealthy, puppetclient.Refused},
 		{"good again", results{refused(0), good(1)}, check.Healthy, check.OK},
 		{"a fault", results{good(0), at(1, check.HTTPError)}, check.Unhealthy, check.HTTPError},
@@ -36,7 +35,6 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		{"starting", results{at(0, check.StateStarting)}, check.Warming, check.StateStarting},
 
 		{"silent", results{good(0), silent(1)}, check.Unhealthy, silence},
-		{"never answered", results{silent(0)}, check.Unhealthy, silence},
 		{"saturated", results{good(0), saturated(1)}, check.Busy, check.JRubyBusy},
 		{"for long", results{good(0), saturated(1), saturated(119)}, check.Busy, check.JRubyBusy},
 		{"for too long", results{good(0), saturated(1), saturated(120)}, check.Unhealthy, silence},
