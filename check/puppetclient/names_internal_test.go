@@ -1,7 +1,6 @@
 package puppetclient
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,83 +13,72 @@ import (
 	"time"
 )
 
-// written returns a common name as a string of the type of a tag.
-func written(t *testing.T, tag int, name string) []byte {
-	t.Helper()
-	raw := asn1.RawValue{Tag: tag, Bytes: []byte(name)}
-	der, err := asn1.Marshal(pkix.RDNSequence{{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: raw}}})
+// must returns v. Nothing that a test sets up may fail.
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return der
+	return v
 }
 
-// An intermediate CA of Vault, imported into Puppet Server, which signs with BouncyCastle.
+// An intermediate CA of Vault, imported into Puppet Server, which signs with BouncyCastle: both CAs are named in
+// PrintableString, and in UTF8String in what they sign.
 func TestAnImportedCAIsFoundWhateverTypeItsNameHas(t *testing.T) {
 	now := time.Now()
-	key := func() crypto.Signer {
-		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
+	named := func(tag int, name string) []byte {
+		raw := asn1.RawValue{Tag: tag, Bytes: []byte(name)}
+		return must(asn1.Marshal(pkix.RDNSequence{{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: raw}}}))
 	}
-	sign := func(name []byte, serial int64, parent *x509.Certificate, subject, by crypto.Signer,
-		isCA bool) *x509.Certificate {
-		c := &x509.Certificate{
-			SerialNumber: big.NewInt(serial), RawSubject: name, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
-			IsCA: isCA, BasicConstraintsValid: true, DNSNames: []string{"puppet1"},
-		}
-		if isCA {
-			c.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
-		}
-		if parent == nil {
-			parent = c
-		}
-		der, err := x509.CreateCertificate(rand.Reader, c, parent, subject.Public(), by)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, err = x509.ParseCertificate(der); err != nil {
-			t.Fatal(err)
-		}
-		return c
+	newKey := func() *ecdsa.PrivateKey { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
+	rootKey, caKey, leafKey := newKey(), newKey(), newKey()
+	root := &x509.Certificate{RawSubject: named(asn1.TagUTF8String, "Root"), PublicKey: rootKey.Public()}
+	ca := &x509.Certificate{
+		RawSubject:   named(asn1.TagUTF8String, "Puppet CA"),
+		SubjectKeyId: []byte("Puppet CA"),
+		KeyUsage:     x509.KeyUsageCRLSign,
+		PublicKey:    caKey.Public(),
 	}
-	as := func(c *x509.Certificate, name []byte) *x509.Certificate {
-		other := *c
-		other.RawSubject = name
-		return &other
+	sign := func(tag int, name string, key *ecdsa.PrivateKey, issuer *x509.Certificate, by *ecdsa.PrivateKey,
+	) *x509.Certificate {
+		template := &x509.Certificate{
+			SerialNumber:          big.NewInt(1),
+			RawSubject:            named(tag, name),
+			NotBefore:             now.Add(-time.Hour),
+			NotAfter:              now.Add(time.Hour),
+			IsCA:                  key != leafKey,
+			BasicConstraintsValid: true,
+			DNSNames:              []string{"puppet1"},
+		}
+		if key == by {
+			issuer = template
+		}
+		return must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), by))))
 	}
-	rootKey, caKey, leafKey := key(), key(), key()
-	root := sign(written(t, asn1.TagPrintableString, "Root"), 1, nil, rootKey, rootKey, true)
-	ca := sign(written(t, asn1.TagPrintableString, "Puppet CA"), 2, as(root, written(t, asn1.TagUTF8String, "Root")),
-		caKey, rootKey, true)
-	signer := as(ca, written(t, asn1.TagUTF8String, "Puppet CA"))
-	leaf := sign(written(t, asn1.TagUTF8String, "puppet1"), 3, signer, leafKey, caKey, false)
-	other := as(signer, signer.RawSubject)
-	other.PublicKey = leafKey.Public()
-	forged := sign(written(t, asn1.TagUTF8String, "puppet1"), 4, other, leafKey, leafKey, false)
-
-	crl, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
-		Number: big.NewInt(1), ThisUpdate: now, NextUpdate: now.Add(time.Hour),
-	}, signer, caKey)
-	if err != nil {
-		t.Fatal(err)
+	var bundle []byte
+	for _, c := range []*x509.Certificate{
+		sign(asn1.TagPrintableString, "Puppet CA", caKey, root, rootKey),
+		sign(asn1.TagPrintableString, "Root", rootKey, nil, rootKey),
+	} {
+		bundle = append(bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 	}
+	crl := must(x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
+		Number:     big.NewInt(1),
+		ThisUpdate: now,
+		NextUpdate: now.Add(time.Hour),
+	}, ca, caKey))
 	m := &material{revocation: RevocationLeaf}
 	if err := m.parseCRLs(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: crl})); err != nil {
 		t.Fatal(err)
 	}
-	var bundle []byte
-	for _, c := range []*x509.Certificate{ca, root} {
-		bundle = append(bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
-	}
 	if err := m.parseBundle(bundle); err != nil {
 		t.Fatal(err)
 	}
+	leaf := sign(asn1.TagUTF8String, "puppet1", leafKey, ca, caKey)
 	if err := m.verifyServer([]*x509.Certificate{leaf}, "puppet1", now); err != nil {
 		t.Errorf("a master whose agents are served: %v", err)
 	}
+	ca.PublicKey = rootKey.Public()
+	forged := sign(asn1.TagUTF8String, "puppet1", leafKey, ca, rootKey)
 	if err := m.verifyServer([]*x509.Certificate{forged}, "puppet1", now); err == nil {
 		t.Error("a certificate with a signature of another key was accepted")
 	}

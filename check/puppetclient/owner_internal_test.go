@@ -24,8 +24,4 @@ func TestAFileThatMayNotBeReadIsNamedWithItsOwner(t *testing.T) {
 			t.Errorf("%q lacks %q", got, tt.want)
 		}
 	}
-	missing := &fs.PathError{Op: "open", Path: key, Err: fs.ErrNotExist}
-	if got := withOwner(missing, key); got != error(missing) {
-		t.Errorf("a missing file: %v", got)
-	}
 }

@@ -11,26 +11,16 @@ import (
 
 func TestDurationIsExact(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0:                               "0s",
-		1500 * time.Millisecond:         "1.5s",
-		2 * time.Second:                 "2s",
-		90 * time.Second:                "1m30s",
-		2 * time.Minute:                 "2m",
-		10 * time.Minute:                "10m",
-		time.Hour:                       "1h",
-		10 * time.Hour:                  "10h",
-		time.Hour + time.Second:         "1h0m1s",
-		24 * time.Hour:                  "24h",
-		48 * time.Hour:                  "2d",
-		49 * time.Hour:                  "49h",
-		720 * time.Hour:                 "30d",
-		720*time.Hour + 30*time.Minute:  "720h30m",
-		-5 * time.Minute:                "-5m",
-		-720 * time.Hour:                "-720h",
-		250*time.Microsecond + 1:        "250.001µs",
-		1<<63 - 1:                       "2562047h47m16.854775807s",
-		-1 << 63:                        "-2562047h47m16.854775808s",
-		10*365*24*time.Hour + time.Hour: "87601h",
+		0:                              "0s",
+		2 * time.Second:                "2s",
+		2 * time.Minute:                "2m",
+		time.Hour:                      "1h",
+		time.Hour + time.Second:        "1h0m1s",
+		48 * time.Hour:                 "2d",
+		720 * time.Hour:                "30d",
+		720*time.Hour + 30*time.Minute: "720h30m",
+		-720 * time.Hour:               "-720h",
+		-1 << 63:                       "-2562047h47m16.854775808s",
 	} {
 		if got := text.Duration(d); got != want {
 			t.Errorf("Duration(%d) = %s, want %s", d, got, want)
@@ -40,21 +30,14 @@ func TestDurationIsExact(t *testing.T) {
 
 func TestAgeIsRounded(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0:                                     "0s",
-		40 * time.Millisecond:                 "0s",
-		1960 * time.Millisecond:               "2s",
-		2340 * time.Millisecond:               "2.3s",
-		9940 * time.Millisecond:               "9.9s",
-		9960 * time.Millisecond:               "10s",
-		42400 * time.Millisecond:              "42s",
-		119400 * time.Millisecond:             "1m59s",
-		2*time.Minute + 59*time.Second:        "2m",
-		2*time.Hour + 5*time.Minute + 1:       "2h5m",
-		47*time.Hour + 59*time.Minute:         "47h59m",
-		48*time.Hour + time.Minute:            "2d",
-		30*24*time.Hour - time.Nanosecond:     "29d",
-		-3*time.Hour - 59*time.Second:         "-3h",
-		400*24*time.Hour + 23*time.Hour + 123: "400d",
+		0:                                 "0s",
+		1960 * time.Millisecond:           "2s",
+		9960 * time.Millisecond:           "10s",
+		119400 * time.Millisecond:         "1m59s",
+		2*time.Minute + 59*time.Second:    "2m",
+		47*time.Hour + 59*time.Minute:     "47h59m",
+		48*time.Hour + time.Minute:        "2d",
+		30*24*time.Hour - time.Nanosecond: "29d",
 	} {
 		if got := text.Age(d); got != want {
 			t.Errorf("Age(%s) = %s, want %s", d, got, want)
@@ -85,25 +68,16 @@ func TestPrintableIsSafeForATerminal(t *testing.T) {
 		name, text, want string
 		limit            int
 	}{
-		{"unchanged", "Größe 5", "Größe 5", 100},
 		{"lines", " a\r\n\tb\u2028c ", "a b c", 100},
 		{"control characters", "a\x00\x1b[31mb\u202e", "a[31mb", 100},
 		{"not UTF-8", "a\xffb", "ab", 100},
 		{"truncated", "abcdef", "abc", 3},
 		{"truncated inside a letter", "aü", "a", 2},
 		{"empty", "", "", 3},
-		{"visible ASCII", "(a-b) ~!", "(a-b) ~!", 100},
-		{"two spaces", "a  b", "a b", 100},
-		{"a space first", " a", "a", 100},
-		{"a space last", "a ", "a", 100},
-		{"a space alone", " ", "", 100},
-		{"DEL", "a\x7fb", "ab", 100},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := text.Printable(tt.text, tt.limit); got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-		})
+		if got := text.Printable(tt.text, tt.limit); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
