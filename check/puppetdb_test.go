@@ -24,22 +24,19 @@ func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 		return func(m *checktest.Master) { m.SetAnswer("/status/v1/services/puppetdb-status", status, body) }
 	}
 	state := func(s checktest.State) func(*checktest.Master) { return func(m *checktest.Master) { m.Set(s) } }
-	puppetdb := func(maintenance, read, write bool) func(*checktest.Master) {
-		return func(m *checktest.Master) { m.SetPuppetDB(maintenance, read, write) }
-	}
 	for _, tt := range []struct {
 		name   string
 		set    func(*checktest.Master)
 		reason check.Reason
 	}{
-		{"healthy", puppetdb(false, true, true), check.OK},
-		{"maintenance", puppetdb(true, true, true), check.PuppetDBMaintained},
-		{"cannot write", puppetdb(false, true, false), check.PuppetDBDown},
+		{"healthy", func(m *checktest.Master) { m.SetPuppetDB("running") }, check.OK},
+		{"maintenance", func(m *checktest.Master) { m.SetPuppetDB("starting") }, check.PuppetDBMaintained},
+		{"without its database", func(m *checktest.Master) { m.SetPuppetDB("error") }, check.PuppetDBDown},
 		{"stopped", state(checktest.Stopped), check.PuppetDBDown},
-		{"fails", state(checktest.Failing), check.PuppetDBDown},
+		{"fails", canned(500, ""), check.PuppetDBDown},
 		{"denied", state(checktest.Denied), check.NotKnown},
 		{"no PuppetDB", func(*checktest.Master) {}, check.NotKnown},
-		{"an answer that is too long", state(checktest.Flood), check.NotKnown},
+		{"an answer that is too long", canned(200, strings.Repeat("g", 2<<20)), check.NotKnown},
 		{"running with 503", canned(503, `{"state":"running"}`), check.PuppetDBDown},
 		{"no state", canned(200, `{"status":{"read_db_up?":true,"write_db_up?":true}}`), check.NotKnown},
 		{"queue as a string", canned(200, `{"state":"running","status":{"queue_depth":"0"}}`), check.NotKnown},
@@ -64,7 +61,7 @@ func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 // own. The stand-in listens on 127.0.0.1 with the certificate of certname.
 func TestPuppetDBHasTheNameOfItsAddress(t *testing.T) {
 	m := newMaster(t)
-	m.SetPuppetDB(false, true, true)
+	m.SetPuppetDB("running")
 	_, port, _ := net.SplitHostPort(m.Address())
 	for _, tt := range []struct {
 		name, host, own string
@@ -84,7 +81,7 @@ func TestPuppetDBHasTheNameOfItsAddress(t *testing.T) {
 
 func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 	m := newMaster(t)
-	m.SetPuppetDB(false, true, true)
+	m.SetPuppetDB("running")
 	puppetdb := newPuppetDB(t, m, certname, m.Address())
 	for range 2 {
 		if got := puppetdb.Check(t.Context()); got.State != check.StateOK || got.Value != "running, queue depth 0" {

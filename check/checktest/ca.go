@@ -2,6 +2,7 @@ package checktest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -84,16 +85,10 @@ func (ca *CA) Issue(t Template) (*Leaf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key of %s: %w", t.Name, err)
 	}
-	if t.NotBefore.IsZero() {
-		t.NotBefore = time.Now().Add(-time.Hour)
-	}
-	if t.NotAfter.IsZero() {
-		t.NotAfter = time.Now().AddDate(1, 0, 0)
-	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: t.Name},
-		NotBefore:   t.NotBefore,
-		NotAfter:    t.NotAfter,
+		NotBefore:   cmp.Or(t.NotBefore, time.Now().Add(-time.Hour)),
+		NotAfter:    cmp.Or(t.NotAfter, time.Now().AddDate(1, 0, 0)),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}

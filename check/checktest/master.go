@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -26,8 +28,7 @@ type Master struct {
 	CA   *CA
 	Leaf *Leaf // the host's certificate, which the master also uses as its own
 
-	questions  atomic.Int64
-	handshakes atomic.Int64
+	questions atomic.Int64
 
 	mu       sync.Mutex
 	changed  *sync.Cond // of the state, or a connection was closed
@@ -152,9 +153,6 @@ func (m *Master) Address() string {
 // Questions returns how many requests have arrived.
 func (m *Master) Questions() int64 { return m.questions.Load() }
 
-// Handshakes returns how many TLS connections have been made.
-func (m *Master) Handshakes() int64 { return m.handshakes.Load() }
-
 // SetAPI makes the master speak one generation of the API only.
 func (m *Master) SetAPI(api check.API) {
 	m.mu.Lock()
@@ -178,7 +176,7 @@ func (m *Master) start() error {
 func (m *Master) serveOn(listener *net.TCPListener) {
 	m.listener = listener
 	config := &tls.Config{GetConfigForClient: m.tlsConfig}
-	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), ReadHeaderTimeout: time.Minute, ErrorLog: discard()}
+	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
 	m.done = make(chan struct{})
 	go func(s *http.Server, done chan struct{}) {
 		defer close(done)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,7 @@ type canned struct {
 }
 
 // SetAnswer sets the answer to requests for a path, whatever their query. What a state answers by
-// itself, as Denied, Failing, Garbage, Flood and Drip do, goes before it, as does the pool of
-// JRubyStuck. The status 0 removes the answer.
+// itself, as Denied and Garbage do, goes before it, as does the pool of JRubyStuck.
 func (m *Master) SetAnswer(path string, status int, body string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,9 +34,6 @@ func (m *Master) SetAnswer(path string, status int, body string) {
 		m.answers = map[string]canned{}
 	}
 	m.answers[path] = canned{status, body}
-	if status == 0 {
-		delete(m.answers, path)
-	}
 }
 
 // SetPool sets the pool that the service jruby-metrics reports. By default there are
@@ -45,34 +42,23 @@ func (m *Master) SetAnswer(path string, status int, body string) {
 func (m *Master) SetPool(p check.Pool) { m.SetAnswer(poolPath, http.StatusOK, poolAnswer(p)) }
 
 // SetService sets the state that the Status API reports for a service. Any state but
-// running is answered with 503; an empty state removes the service. By default only
-// ca exists, and is running.
-func (m *Master) SetService(name, state string) {
-	status := http.StatusServiceUnavailable
-	switch state {
-	case "running":
-		status = http.StatusOK
-	case "":
-		status, state = http.StatusNotFound, "not found: "+name
-	}
-	m.SetAnswer(simplePath+name, status, state)
+// running is answered with 503. By default only ca exists, and is running.
+func (m *Master) SetService(name, state string) { m.SetAnswer(simplePath+name, statusOf(state), state) }
+
+// SetPuppetDB makes the master answer as PuppetDB too, with this state: error is that of one
+// without its database.
+func (m *Master) SetPuppetDB(state string) {
+	m.SetAnswer(puppetdbPath, statusOf(state), marshal(map[string]any{
+		"service_version": "7.12.1", "service_status_version": 1, "detail_level": "info", "state": state,
+		"status": map[string]any{"maintenance_mode?": state == "starting", "queue_depth": 0},
+	}))
 }
 
-// SetPuppetDB makes the master answer as PuppetDB too. A PuppetDB that cannot read
-// or write its database reports the state error.
-func (m *Master) SetPuppetDB(maintenance, read, write bool) {
-	status, state := http.StatusOK, "running"
-	switch {
-	case maintenance:
-		status, state = http.StatusServiceUnavailable, "starting"
-	case !read || !write:
-		status, state = http.StatusServiceUnavailable, "error"
+func statusOf(state string) int {
+	if state == "running" {
+		return http.StatusOK
 	}
-	m.SetAnswer(puppetdbPath, status, marshal(map[string]any{
-		"service_version": "7.12.1", "service_status_version": 1, "detail_level": "info", "state": state,
-		"status": map[string]any{"maintenance_mode?": maintenance, "queue_depth": 0, "read_db_up?": read,
-			"write_db_up?": write},
-	}))
+	return http.StatusServiceUnavailable
 }
 
 // otherAnswer returns the answer to a request other than the probe's, if there is one.
@@ -91,7 +77,7 @@ func (m *Master) otherAnswer(path string) (canned, bool) {
 		if m.state == Starting || m.state == Stopping || m.state == Error {
 			status = http.StatusServiceUnavailable
 		}
-		return canned{status, poolAnswer(check.Pool{Size: 4, Free: 4, Lock: "not-in-use"})}, true
+		return canned{status, poolAnswer(check.Pool{Size: 4, Free: 4})}, true
 	case path == simplePath+"ca" && knows(m.api, simplePath+"master"):
 		return canned{http.StatusOK, "running"}, true
 	}
@@ -109,17 +95,12 @@ func (a canned) serve(w http.ResponseWriter) {
 
 // stuckPool returns a pool whose JRubies have all been borrowed for d.
 func stuckPool(d time.Duration) check.Pool {
-	loans := func(n int, request string) []check.Loan {
-		list := make([]check.Loan, n)
-		for i := range list {
-			list[i] = check.Loan{Request: request, Seconds: d.Seconds()}
-		}
-		return list
-	}
+	stuck := check.Loan{Request: "POST /puppet/v3/catalog/stuck.example.test", Seconds: d.Seconds()}
+	waiting := check.Loan{Request: "GET /puppet/v3/node/waiting.example.test", Seconds: d.Seconds()}
 	return check.Pool{
-		Size: 4, Lock: "not-in-use",
-		Borrowed: loans(4, "POST /puppet/v3/catalog/stuck.example.test"),
-		Waiting:  loans(9, "GET /puppet/v3/node/waiting.example.test"),
+		Size:     4,
+		Borrowed: slices.Repeat([]check.Loan{stuck}, 4),
+		Waiting:  slices.Repeat([]check.Loan{waiting}, 9),
 	}
 }
 

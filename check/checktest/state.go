@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"os"
 	"slices"
@@ -28,9 +27,6 @@ const (
 	Error    State = "error"    // 503 with this word
 	Denied   State = "denied"   // 403: auth.conf lacks the rule
 	Garbage  State = "garbage"  // 200 with a web page
-	Failing  State = "failing"  // 500
-	Flood    State = "flood"    // 200 with 100 MB
-	Drip     State = "drip"     // 200 with a byte a second
 	Silent   State = "silent"   // as after SIGSTOP: never answers, and the kernel alone takes connections
 	Stopped  State = "stopped"  // killed: port closed, connections ended
 	// Saturated is a master whose threads are used up: it accepts connections, and never answers.
@@ -75,13 +71,6 @@ func (m *Master) waitWhile(holds func() bool) {
 	}
 }
 
-// State returns how the master behaves now.
-func (m *Master) State() State {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state
-}
-
 func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	m.questions.Add(1)
 	m.mu.Lock()
@@ -93,14 +82,8 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Host does not match SNI", http.StatusBadRequest)
 	case r.Method != http.MethodGet || state == Denied:
 		http.Error(w, "Forbidden request", http.StatusForbidden)
-	case state == Failing:
-		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 	case state == Garbage:
 		io.WriteString(w, "<html>It works!</html>")
-	case state == Flood:
-		flood(w)
-	case state == Drip:
-		drip(w, r)
 	case isOther:
 		other.serve(w)
 	case !knows(api, r.URL.Path):
@@ -112,29 +95,6 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, string(state))
-	}
-}
-
-func flood(w http.ResponseWriter) {
-	chunk := make([]byte, 1<<20)
-	for range 100 {
-		if _, err := w.Write(chunk); err != nil {
-			return
-		}
-	}
-}
-
-func drip(w http.ResponseWriter, r *http.Request) {
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
-	for range 60 {
-		io.WriteString(w, "r")
-		http.NewResponseController(w).Flush()
-		select {
-		case <-every.C:
-		case <-r.Context().Done():
-			return
-		}
 	}
 }
 
@@ -152,7 +112,6 @@ func knows(api check.API, path string) bool {
 // tlsConfig verifies a client certificate if one is given, as Puppet Server's
 // "client-auth: want" does, against the CA and CRL as last loaded.
 func (m *Master) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
-	m.handshakes.Add(1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	crl := m.crl
@@ -174,10 +133,9 @@ func accept(c *x509.Certificate, crl *x509.RevocationList) error {
 	if time.Now().After(crl.NextUpdate) {
 		return errors.New("the CRL has expired")
 	}
-	for _, entry := range crl.RevokedCertificateEntries {
-		if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {
-			return errors.New("the certificate is revoked")
-		}
+	revoked := func(e x509.RevocationListEntry) bool { return e.SerialNumber.Cmp(c.SerialNumber) == 0 }
+	if slices.ContainsFunc(crl.RevokedCertificateEntries, revoked) {
+		return errors.New("the certificate is revoked")
 	}
 	return nil
 }
@@ -194,5 +152,3 @@ func readCRL(path string) (*x509.RevocationList, error) {
 	}
 	return x509.ParseRevocationList(block.Bytes)
 }
-
-func discard() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -45,7 +45,7 @@ func (e *example) startMaster(host, yaml string, serve func(host string, site *l
 	site := lab.NewSite(e.t, lab.SiteOptions{Listen: e.where(host, "9200")})
 	standIn := "localhost:" + lab.Port(e.t, site.MasterAddress()) // it is PuppetDB, too
 	site.Configure(strings.ReplaceAll(yaml, "localhost:8081", standIn))
-	site.Master.SetPuppetDB(false, true, true)
+	site.Master.SetPuppetDB("running")
 	serve(host, site)
 	site.Start()
 	site.WaitServing(20 * time.Second)

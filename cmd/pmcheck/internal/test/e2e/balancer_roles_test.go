@@ -86,7 +86,7 @@ func (e *example) testApart(agent *tls.Config) {
 	first.Master.SetService("ca", "error")
 	e.waitFor("CA in error", "DOWN", 10*time.Second, "puppetca/puppet1")
 	first.Master.SetService("ca", "running")
-	first.Master.SetPuppetDB(false, true, false)
+	first.Master.SetPuppetDB("error")
 	if _, status := first.Run("drain", "--hold", "catalogs", "--service", "server"); status != 0 {
 		e.t.Errorf("exit status of drain --service server %d, want 0", status)
 	}
@@ -102,7 +102,7 @@ func (e *example) testApart(agent *tls.Config) {
 		e.t.Errorf("the exit status of drain, of the only CA, is %d, want 7", status)
 	}
 	first.MustRun("ready", "--hold", "catalogs", "--service", "server")
-	first.Master.SetPuppetDB(false, true, true)
+	first.Master.SetPuppetDB("running")
 	e.waitFor("PuppetDB writes again", "UP", 25*time.Second, "puppet/puppet1", "puppetdb/puppet1")
 }
 
