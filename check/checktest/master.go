@@ -168,18 +168,16 @@ func (m *Master) start() error {
 	if err != nil {
 		return fmt.Errorf("simulated master: %w", err)
 	}
-	m.address = listener.Addr().String()
-	m.serveOn(listener.(*net.TCPListener))
-	return nil
-}
-
-func (m *Master) serveOn(listener *net.TCPListener) {
-	m.listener = listener
+	m.address, m.listener, m.done = listener.Addr().String(), listener.(*net.TCPListener), make(chan struct{})
+	m.server = &http.Server{
+		Handler:           http.HandlerFunc(m.serve),
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
 	config := &tls.Config{GetConfigForClient: m.tlsConfig}
-	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
-	m.done = make(chan struct{})
-	go func(s *http.Server, done chan struct{}) {
+	go func(s *http.Server, l net.Listener, done chan struct{}) {
 		defer close(done)
-		s.Serve(tls.NewListener(silenced{listener, m}, config)) // ends with Close, always with an error
-	}(m.server, m.done)
+		s.Serve(tls.NewListener(l, config)) // ends with Close, always with an error
+	}(m.server, silenced{m.listener, m}, m.done)
+	return nil
 }

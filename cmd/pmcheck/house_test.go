@@ -1,13 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -31,22 +33,15 @@ func TestLinesFitTheScreen(t *testing.T) {
 	}
 	for name := range strings.Lines(string(out)) {
 		name = strings.TrimSpace(name)
-		f, err := os.Open(filepath.Join("../..", name))
-		if os.IsNotExist(err) {
-			continue // deleted, not yet committed
-		}
-		if err != nil {
+		data, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil && !os.IsNotExist(err) { // deleted, not yet committed
 			t.Fatal(err)
 		}
-		n := 0
-		for s := bufio.NewScanner(f); s.Scan(); {
-			n++
-			columns := utf8.RuneCountInString(s.Text())
-			if columns > maxColumns {
-				t.Errorf("%s:%d has %d columns", name, n, columns)
+		for i, line := range strings.Split(string(data), "\n") {
+			if columns := utf8.RuneCountInString(line); columns > maxColumns {
+				t.Errorf("%s:%d has %d columns", name, i+1, columns)
 			}
 		}
-		f.Close()
 	}
 }
 
@@ -66,72 +61,45 @@ func TestPackagesAreSmall(t *testing.T) {
 	}
 }
 
-// TestPackagesAreDocumented requires a comment on every package and every
-// exported name.
+// TestPackagesAreDocumented requires a comment on every package and every exported name. One comment may cover a
+// whole group; errors and strings explain themselves.
 func TestPackagesAreDocumented(t *testing.T) {
 	for _, p := range packages(t) {
-		documented := false
-		for _, f := range parse(t, p) {
-			documented = documented || f.Doc != nil
-			for _, d := range f.Decls {
-				for _, name := range undocumented(d) {
-					t.Errorf("%s: %s has no comment", p.room, name)
-				}
+		set := token.NewFileSet()
+		docs, err := doc.NewFromFiles(set, parse(t, set, p), p.ImportPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		require := func(name, comment string) {
+			if comment == "" && name != "Error" && name != "String" {
+				t.Errorf("%s: %s has no comment", p.room, name)
 			}
 		}
-		if !documented {
-			t.Errorf("%s has no package comment", p.room)
+		require("the package", docs.Doc)
+		functions, values := docs.Funcs, slices.Concat(docs.Consts, docs.Vars)
+		for _, typ := range docs.Types {
+			require(typ.Name, typ.Doc)
+			functions = slices.Concat(functions, typ.Funcs, typ.Methods)
+			values = slices.Concat(values, typ.Consts, typ.Vars)
 		}
-	}
-}
-
-// undocumented returns the exported names in a declaration that have no comment. One
-// comment may cover a whole group.
-func undocumented(d ast.Decl) (names []string) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Doc == nil && d.Name.IsExported() && exportedReceiver(d) && d.Name.Name != "Error" && d.Name.Name != "String" {
-			names = append(names, d.Name.Name)
+		for _, f := range functions {
+			require(f.Name, f.Doc)
 		}
-	case *ast.GenDecl:
-		for _, s := range d.Specs {
-			switch s := s.(type) {
-			case *ast.TypeSpec:
-				if s.Name.IsExported() && s.Doc == nil && d.Doc == nil {
-					names = append(names, s.Name.Name)
-				}
-			case *ast.ValueSpec:
-				for _, n := range s.Names {
-					if n.IsExported() && s.Doc == nil && s.Comment == nil && d.Doc == nil {
-						names = append(names, n.Name)
-					}
-				}
+		for _, v := range values {
+			for _, spec := range v.Decl.Specs {
+				s := spec.(*ast.ValueSpec)
+				require(s.Names[0].Name, v.Doc+s.Doc.Text()+s.Comment.Text())
 			}
 		}
 	}
-	return names
-}
-
-func exportedReceiver(d *ast.FuncDecl) bool {
-	if d.Recv == nil {
-		return true
-	}
-	of := d.Recv.List[0].Type
-	if star, ok := of.(*ast.StarExpr); ok {
-		of = star.X
-	}
-	if generic, ok := of.(*ast.IndexExpr); ok {
-		of = generic.X
-	}
-	name, ok := of.(*ast.Ident)
-	return ok && name.IsExported()
 }
 
 // TestNoPackageVariableChanges allows errors, compiled patterns and embedded files.
 // Any other package-level variable is shared state.
 func TestNoPackageVariableChanges(t *testing.T) {
+	fixed := regexp.MustCompile(`^\w+\.(New|Errorf|MustCompile)\(`)
 	for _, p := range packages(t) {
-		for _, f := range parse(t, p) {
+		for _, f := range parse(t, token.NewFileSet(), p) {
 			for _, d := range f.Decls {
 				g, ok := d.(*ast.GenDecl)
 				if !ok || g.Tok != token.VAR {
@@ -140,7 +108,8 @@ func TestNoPackageVariableChanges(t *testing.T) {
 				embedded := g.Doc != nil && strings.HasPrefix(g.Doc.List[len(g.Doc.List)-1].Text, "//go:embed")
 				for _, s := range g.Specs {
 					v := s.(*ast.ValueSpec)
-					if !embedded && v.Names[0].Name != "_" && !isFixed(v) {
+					isFixed := len(v.Values) == 1 && fixed.MatchString(types.ExprString(v.Values[0]))
+					if !embedded && !isFixed && v.Names[0].Name != "_" {
 						t.Errorf("%s: var %s", p.room, v.Names[0].Name)
 					}
 				}
@@ -149,23 +118,8 @@ func TestNoPackageVariableChanges(t *testing.T) {
 	}
 }
 
-// isFixed reports whether a variable is the result of a function such as errors.New,
-// fmt.Errorf or regexp.MustCompile.
-func isFixed(v *ast.ValueSpec) bool {
-	if len(v.Values) != 1 {
-		return false
-	}
-	call, ok := v.Values[0].(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	f, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && slices.Contains([]string{"New", "Errorf", "MustCompile"}, f.Sel.Name)
-}
-
-func parse(t *testing.T, p goPackage) (files []*ast.File) {
+func parse(t *testing.T, set *token.FileSet, p goPackage) (files []*ast.File) {
 	t.Helper()
-	set := token.NewFileSet()
 	for _, name := range p.GoFiles {
 		f, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.ParseComments)
 		if err != nil {
