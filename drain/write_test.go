@@ -238,8 +238,8 @@ func TestHoldsAreWholeAtAnyMoment(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		for n := 0; n < 50 && err == nil; n++ { // two moves during one read would hide the hold from it
-			_, operatorErr := s.Put(drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: long, UntilReboot: n/5%2 == 0})
+		for n := 0; n < 24 && err == nil; n++ { // two moves during one read would hide the hold from it
+			_, operatorErr := s.Put(drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: long, UntilReboot: n/4%2 == 0})
 			_, upgradeErr := s.Put(drain.Hold{Holder: "upgrade", Mode: drain.Maint, Reason: long})
 			_, liftErr := s.Lift("upgrade", "")
 			err = errors.Join(operatorErr, upgradeErr, liftErr)
