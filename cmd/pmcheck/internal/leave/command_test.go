@@ -1,6 +1,7 @@
 package leave_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,59 +70,45 @@ func TestFindReturnsTheExitStatusOfAShell(t *testing.T) {
 	}
 }
 
-// temporary sets the hold of a command, which lasts a minute, and returns what is in effect.
-func temporary(t *testing.T) (h *leave.Temporary, inEffect func() []drain.Hold, said *strings.Builder) {
-	t.Helper()
-	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
-	set, err := store.Put(drain.Hold{Holder: "with-hold", Mode: drain.Drain, Until: time.Now().Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	said = &strings.Builder{}
-	h = &leave.Temporary{Holds: store, Hold: set, Length: time.Minute, Out: said}
-	return h, func() []drain.Hold { return store.Read().At(time.Now()).Holds() }, said
-}
-
-func TestATemporaryHoldEndsAfterItsRenewalUnlessItIsKept(t *testing.T) {
-	h, inEffect, _ := temporary(t)
-	h.Renew()
-	if left := time.Until(inEffect()[0].Until); left < 50*time.Second || left > time.Minute {
-		t.Errorf("it ends in %s", left)
-	}
-	if err := h.Keep(); err != nil || !inEffect()[0].Until.IsZero() {
-		t.Errorf("a hold that is kept ends at %s: %v", inEffect()[0].Until, err)
-	}
-	if lifted, err := h.Lift(); err != nil || len(lifted) != 1 || len(inEffect()) != 0 {
-		t.Errorf("lifted %v, %v", lifted, err)
-	}
-}
-
-// A hold that was lifted or replaced is neither set again, changed nor lifted.
-func TestRenewalLeavesOtherHoldsAlone(t *testing.T) {
-	for _, replaced := range []bool{false, true} {
-		h, inEffect, said := temporary(t)
-		store := h.Holds.(*drain.Store)
-		if _, err := store.LiftAll(); err != nil {
+// TestATemporaryHold is renewed, kept and lifted as long as it is the one that was set. One that was lifted or
+// replaced is neither set again, changed nor lifted.
+func TestATemporaryHold(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*drain.Store) error
+		left   string // its mode
+	}{
+		{"as it was set", func(*drain.Store) error { return nil }, ""},
+		{"lifted", func(s *drain.Store) error { _, err := s.LiftAll(); return err }, ""},
+		{"replaced", func(s *drain.Store) error {
+			_, err := s.Put(drain.Hold{Holder: "with-hold", Mode: drain.Maint})
+			return err
+		}, "maint"},
+	} {
+		store, said := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}, &strings.Builder{}
+		set, err := store.Put(drain.Hold{Holder: "with-hold", Mode: drain.Drain, Until: time.Now().Add(time.Hour)})
+		if err := errors.Join(err, tt.change(store)); err != nil {
 			t.Fatal(err)
 		}
-		want := 0
-		if replaced {
-			want = 1
-			if _, err := store.Put(drain.Hold{Holder: "with-hold", Mode: drain.Maint}); err != nil {
-				t.Fatal(err)
-			}
+		h, intact := &leave.Temporary{Holds: store, Hold: set, Length: time.Minute, Out: said}, tt.name == "as it was set"
+		h.Renew()
+		h.Renew()
+		if left := time.Until(h.Hold.Until); intact && (left < 50*time.Second || left > time.Minute) {
+			t.Errorf("%s: it ends in %s", tt.name, left)
 		}
-		h.Renew()
-		h.Renew()
+		if err := h.Keep(); (err == nil) != intact || intact && !h.Hold.Until.IsZero() {
+			t.Errorf("%s: a hold that is kept ends at %s: %v", tt.name, h.Hold.Until, err)
+		}
 		lifted, err := h.Lift()
-		if h.Keep() == nil || h.Begin() == nil || len(lifted) != 0 || err != nil {
-			t.Errorf("kept, begun or lifted: %v, %v", lifted, err)
+		if err != nil || len(lifted) == 1 != intact || h.Begin() == nil {
+			t.Errorf("%s: lifted %v, %v", tt.name, lifted, err)
 		}
-		if list := inEffect(); len(list) != want || want > 0 && list[0].Mode != drain.Maint {
-			t.Errorf("held: %+v", list)
+		mode := ""
+		for _, h := range store.Read().Holds() {
+			mode += string(h.Mode)
 		}
-		if strings.Count(said.String(), "lifted or replaced") != 1 {
-			t.Errorf("says %q", said.String())
+		if mode != tt.left || strings.Count(said.String(), "lifted or replaced") == 1 == intact {
+			t.Errorf("%s: left %q, says %q", tt.name, mode, said)
 		}
 	}
 }

@@ -50,57 +50,38 @@ func TestPhasesEnd(t *testing.T) {
 // TestProgressCountsOncePerServer: a server that comes back extends the turn, but one that flaps does so
 // no more often than there are servers.
 func TestProgressCountsOncePerServer(t *testing.T) {
-	began := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
-	p := patience{began: began}
-	now := began
-	look := func(others ...int) (progress int) {
-		for _, weight := range others {
-			now = now.Add(time.Second)
-			b := status.Balancer{Node: "lb1", UnitWeight: 100, OthersWeight: 200}
-			b.View = &status.View{State: "NOLB", WeightTotal: weight}
-			p.note(status.Status{Balancers: []status.Balancer{{Node: "aws"}, b}}, now)
-			if p.progress.Equal(now) {
-				progress++
-			}
-		}
-		return progress
-	}
-	for _, tt := range []struct {
-		name   string
-		others []int
-		want   int
+	now, p := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC), patience{}
+	for i, tt := range []struct {
+		others   int
+		progress bool
 	}{
-		{"nothing changes", []int{200, 200}, 0},
-		{"one leaves", []int{100, 100}, 0},
-		{"it returns gradually", []int{107, 130, 160, 200}, 1},
-		{"another leaves and returns", []int{100, 200}, 1},
-		{"it flaps", []int{100, 200, 100, 200}, 0},
+		{200, false},
+		{100, false},
+		{107, false}, // it returns gradually
+		{160, true},
+		{200, false},
+		{100, false}, // another leaves and returns
+		{200, true},
+		{100, false}, // it flaps
+		{200, false},
 	} {
-		if got := look(tt.others...); got != tt.want {
-			t.Errorf("%s: progress %d times, want %d", tt.name, got, tt.want)
+		now = now.Add(time.Second)
+		b := status.Balancer{Node: "lb1", UnitWeight: 100, OthersWeight: 200}
+		b.View = &status.View{State: "NOLB", WeightTotal: tt.others}
+		p.note(status.Status{Balancers: []status.Balancer{{Node: "aws"}, b}}, now)
+		if p.progress.Equal(now) != tt.progress {
+			t.Errorf("look %d: progress %v", i, !tt.progress)
 		}
 	}
 }
 
 func TestASlotThatChangesHandsIsProgressOnce(t *testing.T) {
-	now := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
-	p := patience{slots: map[string]bool{}}
-	for i, tt := range []struct {
-		holders  []string
-		progress bool
-	}{
-		{[]string{"m2"}, true},
-		{[]string{"m2"}, false},
-		{[]string{"m3"}, true},
-		{[]string{"m2"}, false}, // again
-	} {
+	now, p := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC), patience{slots: map[string]bool{}}
+	for i, master := range []string{"m2", "m2", "m3", "m2"} {
 		now = now.Add(time.Second)
-		var slots []budget.Slot
-		for _, master := range tt.holders {
-			slots = append(slots, budget.Slot{Master: master})
-		}
-		if p.noteSlots(slots, now); p.progress.Equal(now) != tt.progress {
-			t.Errorf("look %d: progress %v", i, !tt.progress)
+		p.noteSlots([]budget.Slot{{Master: master}}, now)
+		if first := i%2 == 0; p.progress.Equal(now) != first {
+			t.Errorf("look %d: progress %v", i, !first)
 		}
 	}
 }

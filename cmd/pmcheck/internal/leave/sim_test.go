@@ -133,7 +133,7 @@ func (p *pool) balance(ctx context.Context, i int) {
 
 // changed notes which servers a balancer uses.
 func (p *pool) changed(b *haproxy.Backend) {
-	used := len(b.UsedLocked())
+	used := len(b.Used())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	since, none := p.none[b]

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,6 @@ func TestTitleSaysTheState(t *testing.T) {
 		{drain.Ready, check.Healthy, "In service"},
 		{drain.Ready, check.Busy, "In service, busy"},
 		{drain.Ready, check.Warming, "Out of service: warming"},
-		{drain.Ready, check.Unhealthy, "Out of service: unhealthy"},
 		{drain.Ready, check.Unknown, "Out of service: unknown"},
 		{drain.Ready, "", "Out of service: unknown"},
 		{drain.Drain, check.Healthy, "Out of service: drain"},
@@ -83,13 +83,8 @@ func TestTitleSaysTheState(t *testing.T) {
 func TestSectionsSayWhatIsTrue(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 	lb1 := netip.MustParseAddr("192.0.2.5")
-	obstacles := func(kind balancer.ObstacleKind, texts ...string) (list []status.Obstacle) {
-		for _, text := range texts {
-			list = append(list, status.Obstacle{Kind: kind, Text: text})
-		}
-		return list
-	}
-	tests := []struct {
+	turn := status.Obstacle{Kind: balancer.ObstacleTurn, Text: "lb1 misses a server"}
+	for _, tt := range []struct {
 		name    string
 		mode    drain.Mode
 		health  check.Health
@@ -99,14 +94,14 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 	}{
 		{"idle", drain.Drain, check.Healthy, nil, "headline", "Idle: it may be restarted now."},
 		{"a balancer sends", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Obstacles = obstacles(balancer.ObstacleSending, "a", "b", "c", "d", "e", "f", "g")
-		}, "headline", "Not idle yet: do not restart it. a b c d e and 2 more"},
+			v.Obstacles = slices.Repeat([]status.Obstacle{turn}, 6)
+		}, "headline", strings.Repeat("lb1 misses a server ", 5) + "and 1 more"},
 		{"leaving", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Leaving, v.Keeps = drain.LeavingInTurn, obstacles(balancer.ObstacleTurn, "lb1 misses a server")
+			v.Leaving, v.Keeps = drain.LeavingInTurn, []status.Obstacle{turn}
 		}, "headline", "It has not left yet: do not restart it. lb1 misses a server"},
 		{"the last server", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Keeps = obstacles(balancer.ObstacleLast, "balancer lb1 has no other server")
-		}, "headline", "It must stay in service: balancer lb1 has no other server"},
+			v.Keeps = []status.Obstacle{{Kind: balancer.ObstacleLast, Text: "no other server"}}
+		}, "headline", "It must stay in service: no other server"},
 		{"a busy moment", drain.Ready, check.Busy, func(_ *status.Status, v *status.ServiceStatus) {
 			v.ServingSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)
 		}, "headline", "In service, busy For 3h , since"},
@@ -137,8 +132,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 		{"another service", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Services = append(s.Services, status.ServiceStatus{Name: "ca", Answer: status.Answer{Code: 404}})
 		}, "checks", "Service ca : 404"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := master(tt.mode, tt.health)
 			if s.Time = now; tt.change != nil {

@@ -20,17 +20,8 @@ func nasty() string {
 }
 
 func TestHoldIsPrintedWithoutControlCharacters(t *testing.T) {
-	h := drain.Hold{
-		Holder:  nasty(),
-		Service: nasty(),
-		Mode:    drain.Maint,
-		Reason:  nasty(),
-		By:      nasty(),
-		Owner:   nasty(),
-		Path:    "/holds/" + nasty()[:18],
-		Code:    drain.Unreadable,
-		Error:   nasty(),
-	}
+	h := drain.Hold{Holder: nasty(), Service: nasty(), Mode: drain.Maint, Reason: nasty(), By: nasty(), Owner: nasty()}
+	h.Path, h.Code, h.Error = "/holds/"+nasty()[:18], drain.Unreadable, nasty()
 	for _, line := range []string{show.Hold(h), show.Held(h)} {
 		assertPrintable(t, line)
 		if len(line) > 3500 {
@@ -67,10 +58,8 @@ func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 func TestProgressIsPrintedWithoutControlCharacters(t *testing.T) {
 	var out strings.Builder
 	p := show.NewProgress(&out)
-	p.Say(nasty())
 	p.Done(nasty())
-	assertPrintable(t, strings.TrimSuffix(out.String(), "\n"))
-	assertPrintable(t, p.Last)
+	assertPrintable(t, strings.TrimSuffix(out.String(), "\n")+p.Last)
 }
 
 func assertPrintable(t *testing.T, line string) {

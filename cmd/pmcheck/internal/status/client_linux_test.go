@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -19,10 +20,7 @@ func TestAFullQueueIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Listen(fd, 0); err != nil {
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.FileListener(os.NewFile(uintptr(fd), path))

@@ -3,7 +3,8 @@ package status_test
 import (
 	"fmt"
 	"io"
-	"net"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -97,33 +98,22 @@ func TestErrorsOfTheClientArePrintable(t *testing.T) {
 	const refused = "HTTP/1.0 403 Forbidden\r\n\r\n"
 	for _, tt := range []struct{ name, answer, want string }{
 		{"refusal of pmcheck", refused + "not allowed: see x\n", " answers 403 Forbidden: not allowed: see x"},
-		{"empty body", refused, " answers 403 Forbidden"},
 		{"long body", refused + strings.Repeat("x", 1000), " answers 403 Forbidden: " + strings.Repeat("x", 200)},
 		{"body", refused + "\x1b[2J\n", " answers 403 Forbidden: [2J"},
 		{"status line", "HTTP/1.1 403 \x1b[2J\r\nContent-Length: 0\r\n\r\n", " answers 403 [2J"},
 		{"header", "HTTP/1.1 200 OK\r\n\x1b[2J evil\r\n\r\n", ""},
-		{"not HTTP", "\x1b[2J\x1b[31m\r\n\r\n", ""},
 		{"not JSON", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\x1b[2J", ""},
-		{"an invalid address", reply(`{"balancers": [{"source": "` + "\u202e" + `"}]}`), ""},
 		{"an invalid time", reply(`{"time": "` + "\u202e" + `"}`), ""},
 		{"a long text for a number", reply(`{"revision": "` + strings.Repeat("x", 10<<10) + `"}`), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			go func() {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				io.ReadAtLeast(conn, make([]byte, 1024), 16)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, _ := w.(http.Hijacker).Hijack()
 				io.WriteString(conn, tt.answer)
 				conn.Close()
-			}()
-			_, err = status.Client{URL: "http://" + l.Addr().String()}.Status(t.Context())
+			}))
+			defer server.Close()
+			_, err := status.Client{URL: server.URL}.Status(t.Context())
 			if err == nil {
 				t.Fatal("no error")
 			}

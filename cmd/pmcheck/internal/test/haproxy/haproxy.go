@@ -132,29 +132,19 @@ func (b *Backend) State(s *Server) State {
 	return s.state
 }
 
-// Used returns the servers that get new sessions. The caller must not call it in Changed.
-func (b *Backend) Used() []*Server {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.UsedLocked()
-}
-
-// UsedLocked is Used for Changed.
-func (b *Backend) UsedLocked() (used []*Server) {
+// Used returns the servers that get new sessions. The caller must hold the lock, as Changed does.
+func (b *Backend) Used() (used []*Server) {
 	for _, backup := range []bool{false, true} {
 		for _, s := range b.Servers {
-			if s.Backup == backup && s.state == Up && s.Weight > 0 {
+			if s.Backup == backup && s.state == Up && (!backup || len(used) == 0) { // no allbackups
 				used = append(used, s)
-				if backup { // without allbackups, the first one alone
-					return used
-				}
 			}
 		}
 		if len(used) > 0 {
-			return used
+			break
 		}
 	}
-	return nil
+	return used
 }
 
 // Header returns the value of X-Haproxy-Server-State in a check of a server.
@@ -169,7 +159,7 @@ func (b *Backend) Header(s *Server) string {
 		state += fmt.Sprintf(" %d/%d", s.health-b.Rise+1, b.Fall)
 	}
 	total := 0
-	for _, u := range b.UsedLocked() {
+	for _, u := range b.Used() {
 		total += b.sixteenths(u)
 	}
 	return fmt.Sprintf("%s; address=192.0.2.1; port=8140; name=%s/%s; node=%s; weight=%d/%d; scur=0/0; qcur=0",
