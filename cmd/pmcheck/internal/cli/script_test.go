@@ -36,39 +36,29 @@ func TestMain(m *testing.M) {
 // until FILE exists, with VIEW while the answer is 200, otherwise with OUT.
 func askAsBalancer() {
 	args := append(os.Args[1:], "", "", "")
-	view := args[1]
-	for {
-		code, body, err := ask(args[0], view)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	req, err := http.NewRequest(http.MethodGet, args[0], nil)
+	for view := args[1]; err == nil; time.Sleep(250 * time.Millisecond) {
+		req.Header.Set("X-Haproxy-Server-State", view)
+		resp, failed := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+		if failed != nil {
+			err = failed
+			break
 		}
 		if args[3] == "" {
-			fmt.Printf("%d\n%s", code, body)
+			fmt.Println(resp.StatusCode)
+			_, _ = io.Copy(os.Stdout, resp.Body)
 			return
 		}
-		if view = args[2]; code == http.StatusOK {
+		resp.Body.Close()
+		if view = args[2]; resp.StatusCode == http.StatusOK {
 			view = args[1]
 		}
 		if _, err := os.Stat(args[3]); err == nil {
 			return
 		}
-		time.Sleep(250 * time.Millisecond)
 	}
-}
-
-func ask(url, view string) (code int, body []byte, err error) {
-	req, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	req.Header.Set("X-Haproxy-Server-State", view)
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	body, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // havePeer implements the condition [peer:PROGRAM], which holds if the program is
