@@ -68,11 +68,11 @@ func Run(ctx context.Context, o Options) (err error) {
 Balancers are answered on %s. Try: curl -i %[2]s/
 In another terminal, the commands:
   export PMCHECK_CONFIG=%s PMCHECK_HOLDS=%s
-  pmcheck status
-  pmcheck drain --wait
+  %s status
+  %[5]s drain --wait
 
-%s
-`, master.Address(), d.Address(), loaded.File, dir, help)
+%[6]s
+`, master.Address(), d.Address(), loaded.File, dir, os.Args[0], help)
 
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
