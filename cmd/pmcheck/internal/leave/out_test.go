@@ -18,7 +18,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -265,20 +264,6 @@ func TestAStopWaitsForADatabaseThatRestarts(t *testing.T) {
 		took := time.Since(began).Round(time.Minute)
 		if err != nil || took != limits().Turn || !slices.Equal(claims, []string{"refused", "forced"}) {
 			t.Errorf("%v after %s: %v", err, took, claims)
-		}
-	})
-}
-
-// TestTheHoldOfAStopEndsByItself: a lift that is lost heals, and one that fails is tried again.
-func TestTheHoldOfAStopEndsByItself(t *testing.T) {
-	ordinary(2).run(t, func(ctx context.Context, p *pool) {
-		result, err := leave.Out(ctx, p.members[0].world(), command(stop))
-		if err != nil || result.Set.Until.IsZero() {
-			t.Fatalf("%v, held until %s", err, result.Set.Until)
-		}
-		time.Sleep(time.Until(result.Set.Until) + time.Minute)
-		if p.state(0) != haproxy.Up {
-			t.Errorf("it is %s", p.state(0))
 		}
 	})
 }

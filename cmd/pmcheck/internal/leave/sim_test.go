@@ -579,20 +579,3 @@ func TestAMasterThatIsLeavingServesAgainWhenTheOtherDies(t *testing.T) {
 		}
 	})
 }
-
-func TestAFlappingMasterKeepsNobodyUp(t *testing.T) {
-	ordinary(2).run(t, func(ctx context.Context, p *pool) {
-		limited, stop := context.WithCancel(ctx)
-		go func() {
-			for i := 0; limited.Err() == nil; i++ {
-				time.Sleep(10 * time.Second)
-				p.members[1].becomes([]check.Health{check.Unhealthy, check.Healthy}[i%2])
-			}
-		}()
-		took, err := p.members[0].restart(ctx)
-		if stop(); took > 2*limits().Turn+10*time.Minute {
-			t.Errorf("took %s: %v", took, err)
-		}
-		time.Sleep(10 * time.Second)
-	})
-}

@@ -10,35 +10,22 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// past is a history and its start.
-type past struct {
-	*History
-	start time.Time
-}
+// start is when each history begins.
+func start() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
-func newPast() past {
-	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	return past{NewHistory(start), start}
-}
-
-// counted notes a reading of the pool at a time since the start.
-func (p past) counted(at time.Duration, size, working, waiting int) {
-	p.Note(p.start.Add(at), &check.Pool{
-		Size:     size,
-		Borrowed: make([]check.Loan, working),
-		Waiting:  make([]check.Loan, waiting),
-	})
+// pool returns a reading of four JRubies.
+func pool(working, waiting int) *check.Pool {
+	return &check.Pool{Size: 4, Borrowed: make([]check.Loan, working), Waiting: make([]check.Loan, waiting)}
 }
 
 func TestHistoryKeepsTheMostOfEachStep(t *testing.T) {
-	p := newPast()
-	p.counted(time.Second, 4, 4, 2)
-	p.counted(3*time.Second, 4, 1, 0)
-	p.Note(p.start.Add(5*time.Second), nil)
-	p.counted(11*time.Second, 4, 0, 0)
-	p.counted(31*time.Second, 4, 3, 0)
-
-	got := p.Last(p.start.Add(35 * time.Second))
+	h := NewHistory(start())
+	h.Note(start().Add(time.Second), pool(4, 2))
+	h.Note(start().Add(3*time.Second), pool(1, 0))
+	h.Note(start().Add(5*time.Second), nil)
+	h.Note(start().Add(11*time.Second), pool(0, 0))
+	h.Note(start().Add(31*time.Second), pool(3, 0))
+	got := h.Last(start().Add(35 * time.Second))
 	want := []Sample{
 		{Size: 4, Working: 4, Waiting: 2},
 		{Size: 4},
@@ -54,13 +41,13 @@ func TestHistoryKeepsTheMostOfEachStep(t *testing.T) {
 }
 
 func TestHistoryForgetsAfterAnHour(t *testing.T) {
-	p := newPast()
+	h := NewHistory(start())
 	for at := time.Duration(0); at < 3*time.Hour; at += 5 * time.Second {
-		p.counted(at+time.Millisecond, 4, 0, 0)
+		h.Note(start().Add(at+time.Millisecond), pool(0, 0))
 	}
 	for _, silence := range []time.Duration{0, 30 * time.Minute, 61 * time.Minute, 1000 * time.Hour} {
 		seen := 0
-		for _, s := range p.Last(p.start.Add(3*time.Hour - time.Second + silence)) {
+		for _, s := range h.Last(start().Add(3*time.Hour - time.Second + silence)) {
 			if s.Size != 0 {
 				seen++
 			}
@@ -69,7 +56,7 @@ func TestHistoryForgetsAfterAnHour(t *testing.T) {
 			t.Errorf("after %s of silence %d samples are left, want %d", silence, seen, want)
 		}
 	}
-	if size := unsafe.Sizeof(p.ring); size > 12<<10 {
+	if size := unsafe.Sizeof(h.ring); size > 12<<10 {
 		t.Errorf("the history takes %d bytes", size)
 	}
 }
