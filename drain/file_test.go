@@ -32,6 +32,7 @@ func TestParseIsStrict(t *testing.T) {
 		{name: "empty", in: "", err: "file is empty"},
 		{name: "torn", in: `{"mode":"maint","rea`, err: "EOF"},
 		{name: "two objects", in: `{"mode":"maint"}{"mode":"ready"}`, err: "more data"},
+		{name: "text behind it", in: `{"mode":"drain"} x`, err: "more data"},
 		{name: "no mode", in: `{"reason":"x"}`, err: `mode "" is not`},
 		{name: "ready is no wish", in: `{"mode":"ready"}`, err: `mode "ready" is not`},
 		{name: "mode in another case", in: `{"mode":"Drain"}`, err: `mode "Drain" is not`},

@@ -47,6 +47,7 @@ func TestStrictestHoldIsTheMode(t *testing.T) {
 		{"expired", files{"a": over, "b": justHeld}, "", drain.Drain, "b:drain"},
 		{"unreadable for one service", files{"a@ca": "{"}, "ca", drain.Maint, "a@ca:maint:hold-unreadable"},
 		{"unreadable for another service", files{"a@ca": "{"}, "server", drain.Ready, ""},
+		{"a name without a valid holder", files{"A@ca": drained}, "server", drain.Maint, "A@ca:maint:hold-unreadable"},
 		{"a name without a valid service", files{"a@CA": drained}, "server", drain.Maint, "a@CA:maint:hold-unreadable"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
