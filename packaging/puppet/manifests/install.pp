@@ -12,7 +12,7 @@ class pmcheck::install {
   if $pmcheck::package_sha256 and $source =~ Variant[Undef, Stdlib::Absolutepath] {
     fail('pmcheck::package_sha256 is for a URL in pmcheck::package_source; a file or repository of the host is not verified with it')
   }
-  if $source =~ Pattern[/\Ahttp:/] and $pmcheck::package_sha256 =~ Undef {
+  if $source =~ Pattern[/\A(?i:http):/] and $pmcheck::package_sha256 =~ Undef {
     fail('pmcheck::package_sha256 is needed with http in pmcheck::package_source: http does not prove who sent the package')
   }
 

@@ -103,8 +103,12 @@ func showFleet(c *cli.Context, hosts []string) error {
 	return errors.Join(err, statusOnly(fleetExit(members)))
 }
 
-// statusExit returns the exit status for the worst of the services, which is the greatest.
+// statusExit returns the exit status for the worst of the services, which is the greatest. What another program than
+// pmcheck answers has none.
 func statusExit(st status.Status) int {
+	if len(st.Services) == 0 {
+		return exitUnhealthy
+	}
 	exit := exitOK
 	for _, s := range st.Services {
 		switch {

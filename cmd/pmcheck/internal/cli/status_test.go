@@ -14,17 +14,22 @@ func TestExitStatusIsThatOfTheWorstServiceOfTheWorstMaster(t *testing.T) {
 	}
 	good, held := service(drain.Ready, check.Busy), service(drain.Drain, check.Unhealthy)
 	bad := service(drain.Ready, check.Unhealthy)
-	for want, services := range map[int][]status.ServiceStatus{
-		exitOK:        {good, good},
-		exitHeld:      {good, held},
-		exitUnhealthy: {bad, held},
+	first := status.Status{Services: []status.ServiceStatus{good}}
+	for _, tt := range []struct {
+		want     int
+		services []status.ServiceStatus
+	}{
+		{exitOK, []status.ServiceStatus{good, good}},
+		{exitHeld, []status.ServiceStatus{good, held}},
+		{exitUnhealthy, []status.ServiceStatus{bad, held}},
+		{exitUnhealthy, nil},
 	} {
-		s := status.Status{Services: services}
-		if got := statusExit(s); got != want {
-			t.Errorf("%d, want %d", got, want)
+		s := status.Status{Services: tt.services}
+		if got := statusExit(s); got != tt.want {
+			t.Errorf("%d, want %d", got, tt.want)
 		}
-		if got := fleetExit([]status.Member{{Status: &status.Status{}}, {Status: &s}}); got != want {
-			t.Errorf("a pool: %d, want %d", got, want)
+		if got := fleetExit([]status.Member{{Status: &first}, {Status: &s}}); got != tt.want {
+			t.Errorf("a pool: %d, want %d", got, tt.want)
 		}
 	}
 }

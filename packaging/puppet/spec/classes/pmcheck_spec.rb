@@ -167,6 +167,7 @@ describe 'pmcheck' do
     'a checksum of a package on the host' => [{ package_source: '/root/pmcheck.deb', package_sha256: 'a' * 64 }, 'is for a URL'],
     'a checksum of a package in a repository' => [{ package_sha256: 'a' * 64 }, 'is for a URL'],
     'http without a checksum' => [{ package_source: 'http://example.com/pmcheck.deb' }, 'is needed with http'],
+    'HTTP without a checksum' => [{ package_source: 'HTTP://example.com/pmcheck.deb' }, 'is needed with http'],
   }.each do |what, (given, message)|
     context "with #{what}" do
       let(:params) { given }
