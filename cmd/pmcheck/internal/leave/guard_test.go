@@ -106,6 +106,11 @@ func TestGuard(t *testing.T) {
 				if _, err := g.Out(ctx); !errors.Is(err, tt.err) || m.held() != tt.holds {
 					t.Errorf("%v, held: %s", err, m.held())
 				}
+				for _, h := range m.Read().Holds() {
+					if h.Until.IsZero() {
+						t.Errorf("a lift that is lost would not heal: %+v has no end", h)
+					}
+				}
 				if _, err := g.Back(ctx); err != nil || m.held() != "" {
 					t.Errorf("back: %v, held: %s", err, m.held())
 				}
