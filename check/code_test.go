@@ -33,16 +33,18 @@ func idOf(t *testing.T, files map[string]string) string {
 	for _, path := range entries {
 		os.Chtimes(path, then, then)
 	}
-	got := newCode(t, dir).Check(t.Context())
+	got := newCode(dir).Check(t.Context())
 	if len(got.Code) != 1 || got.Code[0].Name != "production" || got.State != check.StateOK || got.Health != "" {
 		t.Fatalf("%+v, want one environment", got)
 	}
 	return got.Code[0].ID
 }
 
-func newCode(t *testing.T, dir string) *check.Scheduled {
-	t.Helper()
-	return schedule(t, check.Host{}, func(s *check.CodeSettings) { s.Dir = dir })
+func newCode(dir string) *check.Scheduled {
+	checks := check.All()
+	check.Settings[check.CodeSettings](checks).Dir = dir
+	code, _ := checks.Lookup(check.CheckCode)
+	return code.Schedule(check.Host{})
 }
 
 func TestCodeIsIdentified(t *testing.T) {
@@ -80,7 +82,7 @@ func TestCodeIsIdentified(t *testing.T) {
 
 func TestCodeIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	if got := newCode(t, dir).Check(t.Context()); !got.Absent {
+	if got := newCode(dir).Check(t.Context()); !got.Absent {
 		t.Errorf("%+v without an environment, want absent", got)
 	}
 	for i := range 1001 {
@@ -92,10 +94,10 @@ func TestCodeIsBounded(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := newCode(t, dir).Check(t.Context()); len(got.Code) != 1000 {
+	if got := newCode(dir).Check(t.Context()); len(got.Code) != 1000 {
 		t.Errorf("%d environments, want 1000", len(got.Code))
 	}
-	if got := newCode(t, dir+"/missing").Check(t.Context()); got.State != check.StateNone || got.Absent {
+	if got := newCode(dir + "/missing").Check(t.Context()); got.State != check.StateNone || got.Absent {
 		t.Errorf("%+v without the directory, want unknown", got)
 	}
 }

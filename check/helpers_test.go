@@ -85,17 +85,3 @@ func write(t *testing.T, path string, data []byte) {
 		t.Fatal(err)
 	}
 }
-
-// schedule returns the check that has settings of type T, after change has been applied
-// to them, ready to run on a host.
-func schedule[T any](t *testing.T, host check.Host, change func(*T)) *check.Scheduled {
-	t.Helper()
-	for _, c := range check.All() {
-		if settings, is := c.Settings.(*T); is {
-			change(settings)
-			return c.Schedule(host)
-		}
-	}
-	t.Fatalf("no check has settings of type %T", new(T))
-	return nil
-}

@@ -61,19 +61,26 @@ func TestResultDescribesTheConnection(t *testing.T) {
 }
 
 func TestEachGenerationIsFoundAndRemembered(t *testing.T) {
-	for _, api := range []check.API{
+	paths := []string{"/status/v1/services/jruby-metrics", "/status/v1/simple/server", "/status/v1/simple/master",
+		"/status/v1/simple", "/puppet/v3/status/pmcheck", "/production/status/no_key"}
+	for i, api := range []check.API{
 		check.APIPool, check.APISimpleServer, check.APISimpleMaster, check.APISimple, check.APIPuppetV3, check.APIPuppet3,
 	} {
 		t.Run(string(api), func(t *testing.T) {
 			m := newMaster(t)
-			m.SetAPI(api)
+			for _, newer := range paths[:i] {
+				m.SetAnswer(newer, 404, "")
+			}
+			if i > 3 {
+				m.SetAnswer(paths[i], 200, `{"is_alive":true,"version":"3.8.7"}`)
+			}
 			p := newProber(t, m)
 			r := p.Probe(t.Context())
 			if wantReason(t, r, check.OK); r.API != api {
 				t.Errorf("found %s, want %s", r.API, api)
 			}
 			wantQuestions(t, m, 1, func() { wantReason(t, p.Probe(t.Context()), check.OK) })
-			m.SetAPI(check.APIPool) // upgraded
+			m.SetPool(check.Pool{Size: 1, Free: 1}) // upgraded
 			m.Set(checktest.Stopped)
 			wantReason(t, p.Probe(t.Context()), puppetclient.Refused)
 			m.Set(checktest.Running)

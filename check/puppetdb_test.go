@@ -13,10 +13,11 @@ import (
 )
 
 // newPuppetDB returns the check for a stand-in PuppetDB, on a host with this name.
-func newPuppetDB(t *testing.T, m *checktest.Master, own, address string) *check.Scheduled {
-	t.Helper()
-	host := check.Host{Certname: own, Credentials: &puppetclient.Credentials{Files: m.Files()}}
-	return schedule(t, host, func(s *check.PuppetDBSettings) { s.Address = address })
+func newPuppetDB(m *checktest.Master, own, address string) *check.Scheduled {
+	checks := check.All()
+	check.Settings[check.PuppetDBSettings](checks).Address = address
+	puppetdb, _ := checks.Lookup(check.CheckPuppetDB)
+	return puppetdb.Schedule(check.Host{Certname: own, Credentials: &puppetclient.Credentials{Files: m.Files()}})
 }
 
 func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
@@ -44,7 +45,7 @@ func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMaster(t)
 			tt.set(m)
-			got := newPuppetDB(t, m, certname, strings.Replace(m.Address(), "127.0.0.1", "localhost", 1)).Check(t.Context())
+			got := newPuppetDB(m, certname, strings.Replace(m.Address(), "127.0.0.1", "localhost", 1)).Check(t.Context())
 			want := map[check.Reason]check.State{check.OK: check.StateOK, check.NotKnown: check.StateNone}[tt.reason]
 			if want == "" {
 				want = check.StateBad
@@ -72,7 +73,7 @@ func TestPuppetDBHasTheNameOfItsAddress(t *testing.T) {
 		{"a host of another name", "localhost", "puppet2.example.test", check.PuppetDBName},
 		{"a host named localhost", "localhost", "localhost", check.PuppetDBName},
 	} {
-		puppetdb := newPuppetDB(t, m, tt.own, net.JoinHostPort(tt.host, port))
+		puppetdb := newPuppetDB(m, tt.own, net.JoinHostPort(tt.host, port))
 		if got := puppetdb.Check(t.Context()); got.Reason != tt.reason {
 			t.Errorf("%s: %s, %q; want %s", tt.name, got.Reason, got.Detail, tt.reason)
 		}
@@ -82,7 +83,7 @@ func TestPuppetDBHasTheNameOfItsAddress(t *testing.T) {
 func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 	m := newMaster(t)
 	m.SetPuppetDB("running")
-	puppetdb := newPuppetDB(t, m, certname, m.Address())
+	puppetdb := newPuppetDB(m, certname, m.Address())
 	for range 2 {
 		if got := puppetdb.Check(t.Context()); got.State != check.StateOK || got.Value != "running, queue depth 0" {
 			t.Errorf("%s, %q, %s", got.State, got.Value, got.Detail)
@@ -98,7 +99,7 @@ func TestHangingPuppetDBIsDown(t *testing.T) {
 	m.Set(checktest.Silent)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if got := newPuppetDB(t, m, certname, m.Address()).Check(ctx); got.Reason != check.PuppetDBDown {
+	if got := newPuppetDB(m, certname, m.Address()).Check(ctx); got.Reason != check.PuppetDBDown {
 		t.Errorf("%+v", got)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
@@ -36,7 +35,6 @@ type Master struct {
 	state    State
 	since    time.Time // when the state began
 	answers  map[string]canned
-	api      check.API
 	trust    *x509.CertPool
 	crl      *x509.RevocationList
 	cert     tls.Certificate
@@ -61,10 +59,7 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Master{
-		Dir: dir, Name: name, CA: ca, Leaf: leaf,
-		address: address, state: Running, api: check.APIPool,
-	}
+	m := &Master{Dir: dir, Name: name, CA: ca, Leaf: leaf, address: address, state: Running}
 	m.changed = sync.NewCond(&m.mu)
 	if err := m.WriteFiles(); err != nil {
 		return nil, err
@@ -152,13 +147,6 @@ func (m *Master) Address() string {
 
 // Questions returns how many requests have arrived.
 func (m *Master) Questions() int64 { return m.questions.Load() }
-
-// SetAPI makes the master speak one generation of the API only.
-func (m *Master) SetAPI(api check.API) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.api = api
-}
 
 // Close stops the master and waits until it has ended.
 func (m *Master) Close() error { return m.Set(Stopped) }

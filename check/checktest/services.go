@@ -3,7 +3,6 @@ package checktest
 import (
 	"cmp"
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -61,36 +60,32 @@ func statusOf(state string) int {
 	return http.StatusServiceUnavailable
 }
 
-// otherAnswer returns the answer to a request other than the probe's, if there is one.
-func (m *Master) otherAnswer(path string) (canned, bool) {
+// answer returns the answer to a request for a path.
+func (m *Master) answer(path string) canned {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.state == JRubyStuck && path == poolPath {
-		return canned{http.StatusOK, poolAnswer(stuckPool(time.Since(m.since)))}, true
-	}
-	if a, ok := m.answers[path]; ok {
-		return a, true
+	set, isSet := m.answers[path]
+	word := string(Running)
+	if m.state == Starting || m.state == Stopping || m.state == Error {
+		word = string(m.state)
 	}
 	switch {
-	case path == poolPath && m.api == check.APIPool:
-		status := http.StatusOK
-		if m.state == Starting || m.state == Stopping || m.state == Error {
-			status = http.StatusServiceUnavailable
-		}
-		return canned{status, poolAnswer(check.Pool{Size: 4, Free: 4})}, true
-	case path == simplePath+"ca" && knows(m.api, simplePath+"master"):
-		return canned{http.StatusOK, "running"}, true
+	case m.state == Denied:
+		return canned{http.StatusForbidden, "Forbidden request"}
+	case m.state == Garbage:
+		return canned{http.StatusOK, "<html>It works!</html>"}
+	case m.state == JRubyStuck && path == poolPath:
+		return canned{http.StatusOK, poolAnswer(stuckPool(time.Since(m.since)))}
+	case isSet:
+		return set
+	case path == poolPath:
+		return canned{statusOf(word), poolAnswer(check.Pool{Size: 4, Free: 4})}
+	case path == simplePath+"ca":
+		return canned{http.StatusOK, "running"}
+	case path == simplePath+"server" || path == simplePath+"master" || path == strings.TrimSuffix(simplePath, "/"):
+		return canned{statusOf(word), word}
 	}
-	return canned{}, false
-}
-
-// serve answers a request other than the probe's.
-func (a canned) serve(w http.ResponseWriter) {
-	if strings.HasPrefix(a.body, "{") {
-		w.Header().Set("Content-Type", "application/json;charset=utf-8")
-	}
-	w.WriteHeader(a.status)
-	io.WriteString(w, a.body)
+	return canned{http.StatusNotFound, "not found: " + path}
 }
 
 // stuckPool returns a pool whose JRubies have all been borrowed for d.

@@ -10,10 +10,9 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
-
-	"github.com/pmcheck/pmcheck/check"
 )
 
 // State is how a stand-in master behaves.
@@ -73,40 +72,18 @@ func (m *Master) waitWhile(holds func() bool) {
 
 func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	m.questions.Add(1)
-	m.mu.Lock()
-	state, api := m.state, m.api
-	m.mu.Unlock()
-	other, isOther := m.otherAnswer(r.URL.Path)
+	a := m.answer(r.URL.Path)
 	switch {
 	case r.TLS.ServerName != "" && r.Host != r.TLS.ServerName:
-		http.Error(w, "Host does not match SNI", http.StatusBadRequest)
-	case r.Method != http.MethodGet || state == Denied:
-		http.Error(w, "Forbidden request", http.StatusForbidden)
-	case state == Garbage:
-		io.WriteString(w, "<html>It works!</html>")
-	case isOther:
-		other.serve(w)
-	case !knows(api, r.URL.Path):
-		http.Error(w, "not found: "+r.URL.Path, http.StatusNotFound)
-	case api == check.APIPuppetV3 || api == check.APIPuppet3:
-		io.WriteString(w, `{"is_alive":true,"version":"3.8.7"}`)
-	case state == Running || state == JRubyStuck:
-		io.WriteString(w, "running")
-	default:
-		w.WriteHeader(http.StatusServiceUnavailable)
-		io.WriteString(w, string(state))
+		a = canned{http.StatusBadRequest, "Host does not match SNI"}
+	case r.Method != http.MethodGet:
+		a = canned{http.StatusForbidden, "Forbidden request"}
 	}
-}
-
-// knows reports whether a master of a generation has a path.
-func knows(api check.API, path string) bool {
-	return slices.Contains(map[string][]check.API{
-		simplePath + "server":       {check.APIPool, check.APISimpleServer},
-		simplePath + "master":       {check.APIPool, check.APISimpleServer, check.APISimpleMaster},
-		"/status/v1/simple":         {check.APIPool, check.APISimpleServer, check.APISimpleMaster, check.APISimple},
-		"/puppet/v3/status/pmcheck": {check.APIPuppetV3},
-		"/production/status/no_key": {check.APIPuppet3},
-	}[path], api)
+	if strings.HasPrefix(a.body, "{") {
+		w.Header().Set("Content-Type", "application/json;charset=utf-8")
+	}
+	w.WriteHeader(a.status)
+	io.WriteString(w, a.body)
 }
 
 // tlsConfig verifies a client certificate if one is given, as Puppet Server's
