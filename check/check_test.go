@@ -53,22 +53,13 @@ func TestHintsDoNotCutOffAgents(t *testing.T) {
 	safe := strings.NewReplacer("pmcheck drain --wait", "", "with-hold -- systemctl restart puppetserver", "")
 	for _, c := range check.All() {
 		for _, cause := range c.Reasons {
-			if rest := safe.Replace(cause.Hint); strings.Contains(rest, "pmcheck drain") ||
-				c.Severity == check.Warn && strings.Contains(rest, "estart puppetserver") {
+			rest := safe.Replace(cause.Hint)
+			switch {
+			case strings.Contains(rest, "pmcheck drain"), c.Severity == check.Warn && strings.Contains(rest, "estart puppetserver"):
 				t.Errorf("%s: %q", cause.Reason, cause.Hint)
-			}
-		}
-	}
-}
-
-func TestEachReasonOfACheckHasAHint(t *testing.T) {
-	for _, c := range check.All() {
-		for _, cause := range c.Reasons {
-			// A hint for the probe would often only repeat the reason: http-error, state-starting.
-			if c.Name != check.CheckProbe && check.Hint(cause.Reason) == "" {
+			case cause.Hint == "" && c.Name != check.CheckProbe: // whose reasons often say all
 				t.Errorf("%s has no hint", cause.Reason)
-			}
-			if strings.Contains(string(cause.Reason), "running") {
+			case strings.Contains(string(cause.Reason), "running"):
 				t.Errorf("%s contains the word running, by which balancers know a good answer", cause.Reason)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,17 +21,15 @@ const r10kRecord = `{"name": "production", "signature": "8820892b7ea4", "started
 // idOf returns the ID of an environment with these files. The files are as old as the directory.
 func idOf(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
-	then := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	dir, environment := t.TempDir(), fstest.MapFS{}
 	for name, content := range files {
-		path := filepath.Join(dir, "production", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, path, []byte(content))
+		environment["production/"+name] = &fstest.MapFile{Data: []byte(content), Mode: 0o600}
 	}
-	entries, _ := filepath.Glob(filepath.Join(dir, "production", "*"))
-	for _, path := range entries {
+	if err := os.CopyFS(dir, environment); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range must(filepath.Glob(filepath.Join(dir, "production", "*"))) {
+		then := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 		os.Chtimes(path, then, then)
 	}
 	got := newCode(dir).Check(t.Context())

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -65,10 +66,7 @@ func wantQuestions(t *testing.T, m *checktest.Master, want int64, do func()) {
 func serve(t *testing.T, m *checktest.Master, leaf *checktest.Leaf) {
 	t.Helper()
 	m.Leaf = leaf
-	if err := m.WriteFiles(); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Load(); err != nil {
+	if err := errors.Join(m.WriteFiles(), m.Load()); err != nil {
 		t.Fatal(err)
 	}
 }
