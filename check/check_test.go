@@ -20,7 +20,7 @@ func TestDefaultSeverities(t *testing.T) {
 	}
 	got := map[string]check.Severity{}
 	for _, c := range check.All() {
-		got[c.Name] = c.Severity
+		got[c.Name] = check.All().Severity(c.Name)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
