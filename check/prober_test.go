@@ -247,7 +247,7 @@ func TestPlainHTTPBehindATLSOffload(t *testing.T) {
 }
 
 func TestHostileServerIsAFault(t *testing.T) {
-	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\nrunning"
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n" + `{"state":"running"}`
 	wait := func(c net.Conn) { io.Copy(io.Discard, c) }
 	for _, tt := range []struct {
 		name, scheme string
@@ -258,7 +258,7 @@ func TestHostileServerIsAFault(t *testing.T) {
 		{"not TLS", "", func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.2p1\r\n") }, puppetclient.TLSFailed},
 		{"never answers", "", wait, puppetclient.Timeout},
 		{"stops within the answer", "http://", func(c net.Conn) { io.WriteString(c, ok); wait(c) }, puppetclient.Timeout},
-		{"never stops", "http://", func(c net.Conn) { io.WriteString(c, ok+strings.Repeat("g", 3e6)); wait(c) },
+		{"never stops", "http://", func(c net.Conn) { io.WriteString(c, ok+strings.Repeat(" ", 3e6)); wait(c) },
 			puppetclient.BadAnswer},
 	} {
 		listener := must(net.Listen("tcp", "127.0.0.1:0"))
@@ -268,7 +268,10 @@ func TestHostileServerIsAFault(t *testing.T) {
 			}
 		}()
 		p := newProber(t, newMaster(t))
-		p.Address, p.Timeout = tt.scheme+listener.Addr().String(), 300*time.Millisecond
+		p.Address = tt.scheme + listener.Addr().String()
+		if tt.want == puppetclient.Timeout {
+			p.Timeout = 300 * time.Millisecond
+		}
 		if got := p.Probe(t.Context()).Fault; got == nil || got.Reason != tt.want {
 			t.Errorf("%s: %v, want %s", tt.name, got, tt.want)
 		}
