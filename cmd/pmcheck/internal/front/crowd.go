@@ -12,7 +12,7 @@ import (
 // crowd is a listener that refuses clients that are not allowed, and never keeps more
 // than max connections. If there is one more, it closes the oldest connection of the
 // party that has the most. A real check lasts milliseconds, so that connection is idle
-// or hostile, and no number of them can keep a balancer out.
+// or hostile; only thousands of new parties a second can cost a check, which allow prevents.
 type crowd struct {
 	net.Listener
 	allowed func(client netip.Addr) bool // nil means every client
