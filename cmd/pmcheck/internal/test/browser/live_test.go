@@ -12,7 +12,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-func TestMain(m *testing.M) { lab.Main(m) }
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // as in the pictures, and before lab.Main starts what reads it
+	lab.Main(m)
+}
 
 // pageYAML switches the check of the unit off, since the stand-in has no unit.
 const pageYAML = "checks: {unit: off}\n"

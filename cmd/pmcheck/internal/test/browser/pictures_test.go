@@ -23,9 +23,6 @@ import (
 // pmcheck status prints. make pictures takes them anew.
 func TestPicturesShowTheProgram(t *testing.T) {
 	const dir = "packaging/doc/pictures/"
-	local := time.Local
-	time.Local = time.UTC // as the pictures were taken
-	t.Cleanup(func() { time.Local = local })
 	s := ordinary(time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC))
 	var status bytes.Buffer
 	show.Status(&status, s.status)
