@@ -25,7 +25,7 @@ func startMaster(t *testing.T, n *lab.Network, name, address string, opts lab.Pu
 		h.WriteFile("/etc/pmcheck/pmcheck.yaml", "services: [ca]\n", 0o644)
 	}
 	master := h.StartPuppetMaster(opts)
-	master.SetSitePP("notify { 'compiled by ${facts['clientcert']}': }\n")
+	master.SetSitePP(`notify { "compiled by ${facts['clientcert']}": }` + "\n")
 	h.Start("/usr/local/bin/pmcheck", "serve")
 	return master
 }
