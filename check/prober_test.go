@@ -201,11 +201,13 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 			t.Parallel()
 			m := newMaster(t)
 			p := newProber(t, m)
-			p.Timeout, p.Wait = 20*time.Second, time.Second
+			const patient = 10 * time.Second // for a busy machine
+			p.Timeout, p.Wait = 2*patient, patient
 			p.Accepts = func(context.Context) (bool, error) { return tt.accepts, tt.err }
 			wantReason(t, p.Probe(t.Context()), check.OK)
 			wantQuestions(t, m, 1, func() { // one that was pending
 				m.Set(checktest.Saturated)
+				p.Wait = 100 * time.Millisecond
 				for range 2 {
 					r := p.Probe(t.Context())
 					wantReason(t, r, puppetclient.Timeout)
@@ -215,11 +217,14 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 					}
 				}
 				m.Set(checktest.Running)
+				p.Wait = patient
 				wantReason(t, p.Probe(t.Context()), check.OK)
 			})
 			m.Set(checktest.Saturated)
+			p.Wait = 100 * time.Millisecond
 			p.Probe(t.Context())
 			m.Set(checktest.Stopped)
+			p.Wait = patient
 			wantReason(t, p.Probe(t.Context()), puppetclient.Refused) // at once: not the end of the pending request
 		})
 	}
