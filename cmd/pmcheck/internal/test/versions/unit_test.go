@@ -16,6 +16,7 @@ Type=notify-reload
 NotifyAccess=all
 Restart=on-failure
 RestartSec=3
+KillMode=mixed
 ExecStart=/usr/local/bin/reloads
 `
 	reloadsScript = `#!/bin/bash
