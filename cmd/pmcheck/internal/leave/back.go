@@ -51,15 +51,12 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 	for over := expires(retryFor); ; pause(ctx, retryEvery) {
 		err = nil
 		held = slices.DeleteFunc(held, func(h drain.Hold) bool {
-			_, failed := w.Holds.Undo(h, drain.Hold{})
-			if failed == nil {
+			was, failed := lift(w.Holds, h)
+			if was {
 				lifted = append(lifted, h)
 			}
-			gone := failed == nil || errors.Is(failed, drain.ErrNotFound)
-			if !gone {
-				err = errors.Join(err, failed)
-			}
-			return gone
+			err = errors.Join(err, failed)
+			return failed == nil
 		})
 		if err == nil || ctx.Err() != nil || over() {
 			return lifted, err

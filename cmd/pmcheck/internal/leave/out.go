@@ -369,7 +369,7 @@ func (d *departure) change(leaving drain.Leaving) (err error) {
 
 // undo lifts the hold. One that is gone by now is another party's matter.
 func (d *departure) undo() error {
-	if _, err := d.Holds.Undo(d.Set, drain.Hold{}); err != nil && !errors.Is(err, drain.ErrNotFound) {
+	if _, err := lift(d.Holds, d.Set); err != nil {
 		return err
 	}
 	d.Set = drain.Hold{}

@@ -50,14 +50,21 @@ func (t *Temporary) Lift() (lifted []drain.Hold, err error) {
 	if t.Hold.Mode == "" { // Out has set none
 		return nil, nil
 	}
-	_, err = t.Holds.Undo(t.Hold, drain.Hold{})
-	switch {
-	case errors.Is(err, drain.ErrNotFound):
-		return nil, nil
-	case err != nil:
+	was, err := lift(t.Holds, t.Hold)
+	if !was {
 		return nil, err
 	}
 	return []drain.Hold{t.Hold}, nil
+}
+
+// lift lifts a hold, and reports whether it was still there. One that is gone, or that another party has set in its
+// place, is not an error.
+func lift(holds Holds, h drain.Hold) (was bool, err error) {
+	_, err = holds.Undo(h, drain.Hold{})
+	if errors.Is(err, drain.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (t *Temporary) endAt(end time.Time) (err error) {
