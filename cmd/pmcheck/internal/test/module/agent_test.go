@@ -166,13 +166,8 @@ func (s *hostSite) testUnknownSetting() {
 	s.waitForAnswer("9200", 200, lab.ServingBody)
 }
 
-// testPort moves a held master to another port, and configures HAProxy from the exported resource. HAProxy
-// runs on the same host, since there is no PuppetDB to collect the resource elsewhere.
-func (s *hostSite) testPort() {
-	s.Host.MustRun("pmcheck", "drain")
-	manifest := s.class("listen => ':9300',") + `
-include pmcheck::balancermember
-include haproxy
+// listening configures an HAProxy on the host with what pmcheck::balancermember exports.
+const listening = `include haproxy
 haproxy::listen { 'puppet':
   collect_exported => false,
   ipaddress        => '*',
@@ -182,6 +177,14 @@ haproxy::listen { 'puppet':
 }
 Haproxy::Balancermember <| |>
 `
+
+// testPort moves a held master to another port, and configures HAProxy from the exported resource. HAProxy
+// runs on the same host, since there is no PuppetDB to collect the resource elsewhere.
+func (s *hostSite) testPort() {
+	s.Host.MustRun("pmcheck", "drain")
+	manifest := s.class("listen => ':9300',") + `
+include pmcheck::balancermember
+` + listening
 	s.run(manifest, changed)
 	s.waitForAnswer("9300", 503, "drain")
 	if code, body, err := s.on("9200").Ask("/"); err == nil {
