@@ -172,7 +172,7 @@ func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 	req.Header.Set("User-Agent", "pmcheck")
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
-		return errors.Join(ctx.Err(), err) // of a request whose time is over, net/http may say anything
+		return err
 	}
 	defer resp.Body.Close()
 	a.Status = resp.StatusCode
