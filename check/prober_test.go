@@ -254,6 +254,13 @@ func TestPlainHTTPBehindATLSOffload(t *testing.T) {
 func TestHostileServerIsAFault(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n" + `{"state":"running"}`
 	wait := func(c net.Conn) { io.Copy(io.Discard, c) }
+	answer := func(text string) func(net.Conn) {
+		return func(c net.Conn) {
+			c.Read(make([]byte, 1<<10)) // net/http refuses an answer that comes before the request
+			io.WriteString(c, text)
+			wait(c)
+		}
+	}
 	for _, tt := range []struct {
 		name, scheme string
 		talk         func(net.Conn)
@@ -262,9 +269,8 @@ func TestHostileServerIsAFault(t *testing.T) {
 		{"closes at once", "", func(net.Conn) {}, puppetclient.ConnectionLost},
 		{"not TLS", "", func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.2p1\r\n") }, puppetclient.TLSFailed},
 		{"never answers", "", wait, puppetclient.Timeout},
-		{"stops within the answer", "http://", func(c net.Conn) { io.WriteString(c, ok); wait(c) }, puppetclient.Timeout},
-		{"never stops", "http://", func(c net.Conn) { io.WriteString(c, ok+strings.Repeat(" ", 3e6)); wait(c) },
-			puppetclient.BadAnswer},
+		{"stops within the answer", "http://", answer(ok), puppetclient.Timeout},
+		{"never stops", "http://", answer(ok + strings.Repeat(" ", 3e6)), puppetclient.BadAnswer},
 	} {
 		listener := must(net.Listen("tcp", "127.0.0.1:0"))
 		go func() {
