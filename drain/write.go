@@ -54,27 +54,21 @@ func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, 
 	return s.replace(old, h)
 }
 
-// Undo takes back set, a hold that Put or Change has returned: it puts back the hold that was
-// there before, if that one is still in effect, or else removes set. A zero before means
-// that there was none. restored reports which of the two it did. No other writer can change the
-// hold in between. If the hold in place is not set, because another writer has lifted or replaced
+// Undo removes set, a hold that Put or Change has returned. No other writer can change the hold in
+// between. If the hold in place is not set, because another writer has lifted or replaced
 // it or it has ended, Undo leaves it, and the error wraps [ErrNotFound].
-func (s *Store) Undo(set, before Hold) (restored bool, err error) {
+func (s *Store) Undo(set Hold) error {
 	unlock, err := s.lock()
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer unlock()
 	old := s.find(named(fileName(set.Holder, set.Service)))
 	if !slices.Contains(old, set) || !set.InEffect(s.now()) {
-		return false, fmt.Errorf("%w: that of %s was lifted or replaced, or has ended", ErrNotFound, set.Holder)
-	}
-	if before.Mode != "" && before.InEffect(s.now()) {
-		_, err = s.replace(old, before)
-		return err == nil, err
+		return fmt.Errorf("%w: that of %s was lifted or replaced, or has ended", ErrNotFound, set.Holder)
 	}
 	_, err = remove([]Hold{set})
-	return false, err
+	return err
 }
 
 // Lift removes the hold of holder on service, which may be unreadable, from both

@@ -67,12 +67,11 @@ func (h *hooks) Change(holder, service string, next func(drain.Hold) drain.Hold)
 	return set, errors.Join(err, h.after())
 }
 
-func (h *hooks) Undo(set, before drain.Hold) (restored bool, err error) {
+func (h *hooks) Undo(set drain.Hold) error {
 	if err := h.before(); err != nil {
-		return false, err
+		return err
 	}
-	restored, err = h.Holds.Undo(set, before)
-	return restored, errors.Join(err, h.after())
+	return errors.Join(h.Holds.Undo(set), h.after())
 }
 
 func nothing() error { return nil }

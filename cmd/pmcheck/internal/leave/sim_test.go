@@ -310,9 +310,9 @@ func (m *member) Change(holder, service string, next func(drain.Hold) drain.Hold
 }
 
 // Undo implements leave.Holds.
-func (m *member) Undo(set, before drain.Hold) (bool, error) {
+func (m *member) Undo(set drain.Hold) error {
 	defer m.noticed()
-	return m.store.Undo(set, before)
+	return m.store.Undo(set)
 }
 
 // Read implements leave.Holds.

@@ -60,7 +60,7 @@ func (t *Temporary) Lift() (lifted []drain.Hold, err error) {
 // lift lifts a hold, and reports whether it was still there. One that is gone, or that another party has set in its
 // place, is not an error.
 func lift(holds Holds, h drain.Hold) (was bool, err error) {
-	_, err = holds.Undo(h, drain.Hold{})
+	err = holds.Undo(h)
 	if errors.Is(err, drain.ErrNotFound) {
 		return false, nil
 	}

@@ -18,7 +18,7 @@ import (
 // Holds are the holds of this host: a drain.Store.
 type Holds interface {
 	Change(holder, service string, next func(old drain.Hold) drain.Hold) (drain.Hold, error)
-	Undo(set, before drain.Hold) (restored bool, err error)
+	Undo(set drain.Hold) error
 	Read() drain.Snapshot
 }
 
