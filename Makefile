@@ -60,6 +60,7 @@ install: build ## install what a package does, below DESTDIR and PREFIX
 	install -D -m 0755 -t $(DESTDIR)$(PREFIX)/libexec/pmcheck packaging/lib/*
 	install -D -m 0644 -t $(LIB)/systemd/system systemd/*.service systemd/*.socket systemd/*.path
 	sed -i -E 's,=(-?)/usr/(bin|libexec)/,=\1$(PREFIX)/\2/,' $(LIB)/systemd/system/pmcheck*
+	install -D -m 0644 -t $(LIB)/systemd/system/pmcheck-.service.d systemd/pmcheck-.service.d/*
 	install -D -m 0644 -t $(LIB)/sysusers.d packaging/sysusers.d/*
 	install -D -m 0644 -t $(LIB)/tmpfiles.d packaging/tmpfiles.d/*
 	install -D -m 0644 -t $(LIB)/firewalld/services packaging/firewalld/*

@@ -75,6 +75,7 @@ func TestGuardReload(t *testing.T) {
 	units := []string{"pmcheck-guard@fake", "pmcheck-guard-reload@fake", "pmcheck-guard-reloaded@fake"}
 	for _, unit := range units {
 		s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", unit)
+		s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=18", unit+".service")
 	}
 	reload := func(want string) {
 		t.Helper()
