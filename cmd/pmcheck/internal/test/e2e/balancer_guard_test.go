@@ -17,14 +17,15 @@ const sendStateOften = ` option httpchk GET /
  default-server check inter 100ms fall 2 rise 2
 `
 
-// waitForView waits until the balancer reports m1 in a state without pending steps, and
-// has asked long enough after the call for the weights to be current.
-func waitForView(r *lab.Site, state, weight string) lab.Balancer {
+// waitForView waits until a balancer, or the one with this node name, reports the master in a state without
+// pending steps, and has asked long enough after the call for the weights to be current.
+func waitForView(r *lab.Site, node, state, weight string) lab.Balancer {
 	r.TB.Helper()
 	began := time.Now()
 	return r.WaitBalancer(func(b lab.Balancer) bool {
 		v := b.View
-		return v != nil && b.Seen.After(began.Add(300*time.Millisecond)) && v.State == state && v.Steps == 0 &&
+		return v != nil && (node == "" || b.Node == node) && b.Seen.After(began.Add(300*time.Millisecond)) &&
+			v.State == state && v.Steps == 0 &&
 			(weight == "" || weight == fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal))
 	}, 10*time.Second)
 }
@@ -70,7 +71,7 @@ func TestPoolHealsWhenThePartnerDies(t *testing.T) {
 	r, n := lab.StartSite(t, lab.SiteOptions{}), startNeighbour(t)
 	h := r.Balance(fmt.Sprintf("%sbackend puppet\n%s server m1 %s\n server m2 %s\n",
 		tcpDefaults, sendStateOften, r.Listen, n.address()))
-	waitForView(r, "UP", "1/2")
+	waitForView(r, "", "UP", "1/2")
 	busy, err := net.Dial("tcp", r.MasterAddress()) // a run that keeps the master from being idle
 	if err != nil {
 		t.Fatal(err)
