@@ -92,7 +92,7 @@ integration: deps ## against the real Puppet Server and HAProxy; twelve minutes,
 test-all: export E2E_ALL = 1
 test-all: test deps-all ## and packages, module, other balancers, browser, Debian 11 and 13, a pool, faults; an hour
 	$(GO) test -race -p 2 -timeout 40m $(WORKS)
-	$(GO) test -race -timeout 40m -run '/bullseye|/trixie|/experimental|ARM64|Headers/bookworm' ./cmd/pmcheck/internal/test/versions
+	$(GO) test -race -timeout 40m -run '/bullseye|/trixie|/experimental|ARM64|(Headers|Examples)/bookworm' ./cmd/pmcheck/internal/test/versions
 	$(GO) test -race -p 1 -timeout 40m $(TIMED)
 	$(MAKE) bench-short
 

@@ -87,8 +87,6 @@ func backends() []backend {
 		{name: "slowstart-nolb", own: ramp, script: "healthy, 404, 200 = slowstart after nolb"},
 		{name: "slowstart-both", own: ramp, peer: ramp, script: both},
 		{name: "slowstart-1-both", own: ramp1, peer: ramp1, script: both + ", weights of 1"},
-		{name: "maint", script: `healthy, set own state maint, mute = maint by its administrator
-			set own state ready, unmute = back from maint`},
 		{name: "drain", script: `healthy, set own state drain, 200 = drained by its administrator
 			peer 404, 200 = drained by its administrator, peer nolb`},
 		{name: "backup", own: "backup", script: `healthy = unused backup
@@ -129,10 +127,6 @@ func (p *pair) do(action string) {
 	case action == "healthy":
 		p.own.answer(200)
 		p.peer.answer(200)
-	case action == "mute":
-		p.own.mute(p.peer)
-	case action == "unmute":
-		p.own.unmute()
 	case action != "":
 		p.set(strings.TrimPrefix(action, "set "))
 	}
@@ -142,6 +136,7 @@ func (p *pair) do(action string) {
 // one, which the tests of package balancer read. If LAB_PROOF is set, it records those of the first release
 // that it tries.
 func TestHeadersOfEachRelease(t *testing.T) {
+	lab.Real(t)
 	record := os.Getenv("LAB_PROOF") != ""
 	for _, release := range lab.HAProxyReleases() {
 		t.Run(release.Suite, func(t *testing.T) {
@@ -155,10 +150,10 @@ func TestHeadersOfEachRelease(t *testing.T) {
 			t.Cleanup(web.Close)
 			_, port, _ := strings.Cut(strings.TrimPrefix(web.URL, "http://"), ":")
 			config := strings.ReplaceAll(headersConfig, "PORT", port) + configure(backends())
-			haproxy, version := startHAProxy(t, release, config)
+			root := release.StartChroot(t)
+			socket := &admin{haproxy: root.StartHAProxy(config)}
 
 			recorded := make([]string, len(backends()))
-			socket := &admin{haproxy: haproxy}
 			var playing sync.WaitGroup
 			for i, b := range backends() {
 				p := &pair{
@@ -179,21 +174,10 @@ func TestHeadersOfEachRelease(t *testing.T) {
 				record = false
 				lab.Write(t, lab.File(t, headersFile), headersComment+headers)
 			default:
-				compareHeaders(t, version, headers)
+				compareHeaders(t, root.MustRun("haproxy", "-v"), headers)
 			}
 		})
 	}
-}
-
-// startHAProxy starts the HAProxy of the release: this machine's own, if that is the one.
-func startHAProxy(t *testing.T, release lab.Release, config string) (haproxy *lab.HAProxy, v string) {
-	t.Helper()
-	if strings.Contains(lab.Read(t, "/etc/os-release"), "VERSION_CODENAME="+release.Suite+"\n") {
-		return lab.StartHAProxy(t, config), lab.HAProxyVersion(t)
-	}
-	lab.Real(t)
-	root := release.StartChroot(t)
-	return root.StartHAProxy(config), version(root, "haproxy -v")
 }
 
 // configure returns the sections of the backends.
@@ -289,7 +273,6 @@ type server struct {
 
 	header string // of the check that waits for its answer; empty if none does
 	code   int    // the last answer
-	muted  bool   // HAProxy does not check the server
 }
 
 // answer answers the check that waits, and waits for the next one.
@@ -306,14 +289,14 @@ func (s *server) answer(code int) {
 
 // again gives the last answer once more, so that the header is that of a later check.
 func (s *server) again() {
-	if s.code != 0 && !s.muted {
+	if s.code != 0 {
 		s.answer(s.code)
 	}
 }
 
 // await waits for a check.
 func (s *server) await() {
-	if s.header != "" || s.muted {
+	if s.header != "" {
 		return
 	}
 	select {
@@ -334,29 +317,6 @@ func (s *server) down() {
 func (s *server) up() {
 	s.answer(200)
 	s.answer(200)
-}
-
-// mute answers the check that waits, and asserts that no other one comes while the peer, with the
-// same interval, gets ten.
-func (s *server) mute(peer *server) {
-	s.await()
-	s.muted = true
-	for range 10 {
-		peer.again()
-		select {
-		case s.answers <- s.code: // HAProxy may have given the check up, too
-		case header := <-s.headers:
-			s.fail("checked: %s", header)
-		default:
-		}
-	}
-	s.header = "no checks"
-}
-
-// unmute waits for the first check after mute.
-func (s *server) unmute() {
-	s.header, s.muted = "", false
-	s.await()
 }
 
 // fail ends the goroutine that leads the backend, which is not that of the test.
