@@ -20,7 +20,7 @@ PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk curl op
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
-	prometheus jsonnet keepalived gdnsd nftables firewalld buildah nginx-light libnginx-mod-stream lintian rpm rpmlint \
+	prometheus jsonnet keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint \
 	apt-utils createrepo-c dnf \
 	mandoc shellcheck gnupg secilc icinga2-bin monitoring-plugins-basic mmdebstrap qemu-user-static
 

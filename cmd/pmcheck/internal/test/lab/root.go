@@ -42,14 +42,14 @@ type Release struct {
 // the suites.
 func Releases(suites ...string) []Release {
 	with := func(packages ...string) []string {
-		return append([]string{"systemd", "systemd-sysv", "dbus", "curl", "iproute2", "procps", "openssl", "haproxy",
-			"lintian"}, packages...)
+		return append([]string{"systemd", "systemd-sysv", "dbus", "curl", "iproute2", "procps", "openssl", "haproxy"},
+			packages...)
 	}
 	all := []Release{
 		{Suite: "bullseye", Packages: with("puppet", "puppet-master"), Master: true},
 		{Suite: "bookworm", Packages: with("puppetserver", "puppet-agent"), Master: true},
 		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "socat", "postgresql",
-			"puppetdb", "rpm", "nftables", "firewalld"), Master: true},
+			"puppetdb", "rpm", "nftables"), Master: true},
 		{Suite: "forky", Packages: with("mount", "openvox-agent")},
 	}
 	return slices.DeleteFunc(all, func(r Release) bool {
@@ -90,7 +90,6 @@ func bootedRelease(tb testing.TB) (r Release, another bool) {
 func (r Release) Root(tb testing.TB) string {
 	tb.Helper()
 	if strings.Contains("\n"+Read(tb, "/etc/os-release"), "\nVERSION_CODENAME="+r.Suite+"\n") {
-		Need(tb, "lintian", "lintian")
 		return "/"
 	}
 	cache := os.Getenv(rootsEnv)

@@ -74,8 +74,6 @@ func TestGateUnit(t *testing.T) {
 		on.assertPrints("active", "systemctl", "is-active", "other.service")
 		on.waitForPort(true, 20*time.Second)
 	})
-	t.Run("nftables.service", func(t *testing.T) { s.with(t).reloadNftables() })
-	t.Run("firewalld", func(t *testing.T) { s.with(t).reloadFirewalld() })
 	t.Run("package removed", func(t *testing.T) {
 		on := s.with(t)
 		on.Host.MustRun("dpkg", "--remove", "pmcheck")
@@ -84,60 +82,6 @@ func TestGateUnit(t *testing.T) {
 		on.install(newer)
 		on.waitForPort(true, 10*time.Second) // it is still enabled, and the hold was kept
 	})
-}
-
-// reloadNftables reloads and restarts Debian's service, which flushes all tables and loads its
-// own ones.
-func (s *hostSite) reloadNftables() {
-	s.t.Helper()
-	s.Host.WriteFile("/etc/nftables.conf", "flush ruleset\ntable inet filter {\n\tchain input {\n"+
-		"\t\ttype filter hook input priority filter; policy drop;\n\t\tct state established,related accept\n"+
-		"\t\tiif lo accept\n\t\ttcp dport { 8140, 9200 } accept\n\t}\n}\n", 0o644)
-	for _, verb := range []string{"start", "reload", "restart", "stop"} {
-		s.staysClosed(verb != "stop", "inet filter", "systemctl", verb, "nftables.service")
-	}
-}
-
-// reloadFirewalld does the same with firewalld, which touches its own tables only.
-func (s *hostSite) reloadFirewalld() {
-	s.t.Helper()
-	lab.Need(s.t, "firewall-cmd", "firewalld")
-	s.Host.MustRun("firewall-offline-cmd", "--add-port=8140/tcp", "--add-port=9200/tcp")
-	for _, command := range [][]string{
-		{"systemctl", "start", "firewalld.service"},
-		{"firewall-cmd", "--reload"},
-		{"firewall-cmd", "--complete-reload"},
-		{"systemctl", "restart", "firewalld.service"},
-		{"firewall-cmd", "--state"}, // answers after the start: one that is stopped meanwhile leaves its table
-		{"systemctl", "stop", "firewalld.service"},
-	} {
-		s.staysClosed(command[1] != "stop", "inet firewalld", command...)
-	}
-}
-
-// staysClosed runs a command after which the firewall has its table or not. Within 2 s the
-// gate must be closed. A hold that is lifted and set again opens and closes it.
-func (s *hostSite) staysClosed(running bool, firewall string, command ...string) {
-	s.t.Helper()
-	s.Host.MustRun(command[0], command[1:]...)
-	// firewalld loads its rules after it has reported that it is started.
-	lab.WaitFor(s.t, 20*time.Second, 10*time.Millisecond, func() error {
-		if tables := s.Host.MustRun("nft", "list", "tables"); strings.Contains(tables, firewall) != running {
-			return fmt.Errorf("tables: %q", tables)
-		}
-		return nil
-	})
-	took := s.waitForPort(true, 2*time.Second)
-	s.t.Logf("%s: refused after %v", strings.Join(command, " "), took.Round(time.Millisecond))
-	s.Host.MustRun("nft", "list", "table", "inet", "pmcheck")
-	s.Host.MustRun("pmcheck", "ready")
-	s.waitForPort(false, 2*time.Second)
-	if tables := s.Host.MustRun("nft", "list", "tables"); strings.Contains(tables, "pmcheck") ||
-		strings.Contains(tables, firewall) != running {
-		s.t.Errorf("tables while the gate is open: %q", tables)
-	}
-	s.Host.MustRun("pmcheck", "drain", "--force")
-	s.waitForPort(true, 2*time.Second)
 }
 
 // waitForPort waits until a connection to Puppet's port is refused, or accepted.

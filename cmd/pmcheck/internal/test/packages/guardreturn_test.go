@@ -3,7 +3,6 @@
 package packages_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +14,8 @@ import (
 const startTime = 4 * time.Minute
 
 // TestGuardReturns restarts Puppet Server behind HAProxy with the graceful lines: the
-// guard's hold stays until the master is healthy, so HAProxy never has it DOWN. But for the last part it alone
-// asks pmcheck: a stop would wait for the next request of the test, too.
+// guard's hold stays until the master is healthy, so HAProxy never has it DOWN. It alone asks pmcheck: a stop would
+// wait for the next request of the test, too.
 func TestGuardReturns(t *testing.T) {
 	t.Parallel()
 	s := boot(t, "master")
@@ -96,41 +95,6 @@ frontend m2
 		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
 		assertNeverDown(t, haproxy)
 		on.Host.MustRun("rm", "/etc/pmcheck/pmcheck.yaml")
-	})
-
-	t.Run("the last server is not drained", func(t *testing.T) {
-		on := s.with(t)
-		on.Configure("guard: {turn: 5s}\n")
-		haproxy.Admin("disable server puppet/m2")
-		on.waitForOutput(10*time.Second, "had no other server", "sh", "-c", alone)
-		inUse := lab.StartRecord(t, 100*time.Millisecond, func() string {
-			if haproxy.Stat("puppet", "m1").Status == "UP" {
-				return "200"
-			}
-			return lab.NoAnswer
-		})
-		port := lab.StartRecord(t, 20*time.Millisecond, func() string {
-			code, body, err := master.Status()
-			if err != nil {
-				return lab.NoAnswer
-			}
-			return fmt.Sprint(code, " ", body)
-		})
-		on.Host.MustRun("systemctl", "restart", "puppetserver")
-		haproxy.WaitStat("puppet", "m1", func(s lab.ServerStat) bool { return s.Status != "UP" }, 30*time.Second)
-		haproxy.WaitStatus("puppet", "m1", "UP", startTime)
-		outage, closed := inUse.Stop().Outage(), port.Stop().Outage()
-		t.Logf("measured: restart of the last server: port closed for %v, HAProxy did not use it for %v",
-			closed.Round(time.Second/10), outage.Round(time.Second/10))
-		if outage > closed+15*time.Second { // until all JRubies are ready
-			t.Errorf("HAProxy did not use the server for %v, of which the port was closed for %v", outage, closed)
-		}
-		const says = "stops regardless: balancer"
-		if journal := on.Host.Journal("pmcheck-guard@puppetserver.service"); !strings.Contains(journal, says) {
-			t.Errorf("the guard does not say %q:\n%s", says, journal)
-		}
-		haproxy.Admin("enable server puppet/m2")
-		haproxy.WaitStatus("puppet", "m2", "UP", 10*time.Second)
 	})
 }
 

@@ -39,22 +39,4 @@ func TestDaemonCannotReadTheCA(t *testing.T) {
 			t.Errorf("the daemon can read %s: %s", path, out)
 		}
 	}
-	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=13", "pmcheck.service")
-}
-
-// TestGroupUnitWorksInItsSandbox: pmcheck-puppet-group.service can add the daemon's user to
-// Puppet's group, and restart the daemon.
-func TestGroupUnitWorksInItsSandbox(t *testing.T) {
-	t.Parallel()
-	s := boot(t, "group")
-	s.install(older)
-	s.Host.MustRun("systemctl", "stop", "pmcheck-puppet-group.path")
-	s.Host.MustRun("gpasswd", "--delete", "pmcheck", "puppet")
-	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
-	s.Host.MustRun("systemctl", "start", "pmcheck-puppet-group.service")
-	s.assertPrints("pmcheck puppet", "id", "-nG", "pmcheck")
-	s.assertPrints("644 root root\n640 root shadow", "stat", "-c", "%a %U %G", "/etc/group", "/etc/gshadow")
-	s.waitForOutput(20*time.Second, "another", "sh", "-c",
-		`[ "$(systemctl show -P MainPID pmcheck.service)" = `+pid+` ] || echo another`)
-	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=13", "pmcheck-puppet-group.service")
 }

@@ -3,9 +3,6 @@
 package packages_test
 
 import (
-	"bufio"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,45 +14,14 @@ import (
 // TestShellScriptsPassShellcheck checks every file of the tree that begins with the line of a
 // shell, and those that end in .sh. Overrides and their reasons are in the files.
 func TestShellScriptsPassShellcheck(t *testing.T) {
-	shellcheck := lab.Need(t, "shellcheck", "shellcheck")
-	scripts := shellScripts(t, lab.File(t, ""))
+	lab.Need(t, "shellcheck", "shellcheck")
+	found := output(t, lab.File(t, ""), `find . \( -name .git -o -name bin -o -name dist \) -prune -o -type f `+
+		`-exec awk 'FNR == 1 && (/^#!.*sh$/ || FILENAME ~ /[.]sh$/) { print FILENAME }' {} +`)
+	scripts := strings.Fields(found)
 	if len(scripts) < 20 {
 		t.Errorf("found %d scripts, want at least 20: %q", len(scripts), scripts)
 	}
-	if out, err := exec.Command(shellcheck, scripts...).CombinedOutput(); err != nil {
-		t.Errorf("shellcheck: %v\n%s", err, out)
-	}
-}
-
-// shellScripts returns the shell scripts below a directory.
-func shellScripts(t *testing.T, root string) (scripts []string) {
-	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == ".git" || d.Name() == "bin" || d.Name() == "dist"): // not sources
-			return fs.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		s := bufio.NewScanner(f)
-		s.Scan()
-		interpreter, isScript := strings.CutPrefix(s.Text(), "#!")
-		if isScript && strings.HasSuffix(interpreter, "sh") || strings.HasSuffix(path, ".sh") {
-			scripts = append(scripts, path)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return scripts
+	output(t, lab.File(t, ""), "shellcheck "+strings.Join(scripts, " "))
 }
 
 // TestManualsPassMandoc: at lower levels mandoc reports references to pages that are not

@@ -33,6 +33,7 @@ func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
 		mkdir -p /etc/puppet /var/lib/puppet/ssl && echo '[main]' >/etc/puppet/puppet.conf
 		groupadd --system puppet`)
 	s.waitForOutput(20*time.Second, "pmcheck puppet", "id", "-nG", "pmcheck")
+	s.assertPrints("644 root root\n640 root shadow", "stat", "-c", "%a %U %G", "/etc/group", "/etc/gshadow")
 	// A process keeps the groups that it was started with.
 	s.waitForOutput(20*time.Second, "another", "sh",
 		"-c", `[ "$(systemctl show -P MainPID pmcheck.service)" = `+pid+` ] || echo another`)
@@ -40,5 +41,7 @@ func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
 	s.assertPrints("in it", "sh", "-c", `grep -qw "$(getent group puppet | cut -d: -f3)" <<END && echo in it
 $(grep ^Groups: /proc/$(systemctl show -P MainPID pmcheck.service)/status)
 END`)
-	s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=13", "pmcheck.service")
+	for _, unit := range []string{"pmcheck.service", "pmcheck-puppet-group.service"} {
+		s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=13", unit)
+	}
 }

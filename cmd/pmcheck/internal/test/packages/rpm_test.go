@@ -3,7 +3,6 @@
 package packages_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,12 +18,18 @@ import (
 const standIn = `{name: el, arch: all, platform: linux, version: "9", maintainer: pmcheck, description: el,
 provides: [systemd = 252, shadow-utils, /bin/sh], rpm: {summary: el}}`
 
-// TestHoldsSurviveEachStepOfTheRPM installs, upgrades, downgrades and erases the RPM from its signed
-// repository with the real dnf, on a Debian host.
-func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
+// TestRPM: on a Debian host the RPM leaves nothing behind, and holds survive each step.
+func TestRPM(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "dnf", "dnf")
 	s := boot(t, "rpm")
+	t.Run("leaves nothing", func(t *testing.T) { leavesNothing(t, s.with(t)) })
+	t.Run("holds survive", func(t *testing.T) { holdsSurvive(t, s.with(t)) })
+	lintRPM(t, s)
+}
+
+// holdsSurvive installs, upgrades, downgrades and erases the RPM from its signed repository with the real dnf.
+func holdsSurvive(t *testing.T, s *hostSite) {
 	dir := t.TempDir()
 	lab.Write(t, dir+"/el.yaml", standIn)
 	nfpm := exec.Command("go", "tool", "-modfile=.tools/go.mod", "nfpm", "package", "-f", dir+"/el.yaml", "-p", "rpm",
@@ -66,20 +71,14 @@ func TestHoldsSurviveEachStepOfTheRPM(t *testing.T) {
 	s.dnf(newer, "install", "pmcheck")
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
 	s.waitForAnswer(10*time.Second, "503 drain")
-	lintRPM(t, s)
 }
 
-// TestRPMLeavesNothing compares the files of a host before the installation with those
-// after the erasure, with a site's preset in between.
-func TestRPMLeavesNothing(t *testing.T) {
-	t.Parallel()
-	s := boot(t, "erased")
-	rpm := func(args ...string) {
-		t.Helper()
-		s.Host.MustRun("rpm", append([]string{"--nodeps"}, args...)...)
-	}
-	s.Host.WriteFile("/etc/systemd/system-preset/50-site.preset",
-		"enable pmcheck.service\nenable pmcheck-guard@.service puppetserver\ndisable *\n", 0o644)
+// leavesNothing compares the files of a host before the installation with those after the
+// erasure, with a site's preset in between.
+func leavesNothing(t *testing.T, s *hostSite) {
+	const preset = "/etc/systemd/system-preset/50-site.preset"
+	s.Host.WriteFile(preset, "enable pmcheck.service\nenable pmcheck-guard@.service puppetserver\ndisable *\n", 0o644)
+	defer s.Host.MustRun("rm", preset)
 	// On EL the first exists only if a package brings it. The others belong to the package filesystem.
 	s.Host.MustRun("rm", "-rf", "/usr/lib/firewalld")
 	s.Host.MustRun("mkdir", "-p", "/usr/share/licenses", "/usr/share/fish/vendor_completions.d",
@@ -93,7 +92,7 @@ func TestRPMLeavesNothing(t *testing.T) {
 	}
 	s.Host.MustRun("sh", "-c", "systemd-sysusers; useradd warm && userdel warm && usermod -a -G puppet nobody")
 	before := files()
-	rpm("--install", "/root/"+newer+".rpm")
+	s.Host.MustRun("rpm", "--nodeps", "--install", "/root/"+newer+".rpm")
 	for unit, want := range map[string]string{
 		"pmcheck.service":                       "enabled",
 		"pmcheck.socket":                        "enabled",
@@ -107,7 +106,7 @@ func TestRPMLeavesNothing(t *testing.T) {
 	s.Host.MustRun("pmcheck", "drain", "--now")
 	s.Host.MustRun("pmcheck", "ready")
 	s.assertPrints("", "rpm", "--verify", "--nodeps", "pmcheck")
-	rpm("--erase", "pmcheck")
+	s.Host.MustRun("rpm", "--nodeps", "--erase", "pmcheck")
 	if diff := cmp.Diff(before, files()); diff != "" {
 		t.Errorf("files before the installation (-) and after the erasure (+):\n%s", diff)
 	}
@@ -118,7 +117,7 @@ func TestRPMLeavesNothing(t *testing.T) {
 func TestSELinuxPolicyCompiles(t *testing.T) {
 	secilc := lab.Need(t, "secilc", "secilc")
 	policy := filepath.Join(t.TempDir(), "el.cil")
-	if err := os.WriteFile(policy, []byte(`
+	lab.Write(t, policy, `
 (handleunknown allow) (mls false)
 (sid kernel) (sidorder (kernel))
 (class tcp_socket (name_connect name_bind)) (classorder (tcp_socket))
@@ -131,9 +130,7 @@ func TestSELinuxPolicyCompiles(t *testing.T) {
 (type kernel_t) (type haproxy_t) (type puppet_port_t) (type wap_wsp_port_t)
 (roletype system_r kernel_t) (roletype system_r haproxy_t)
 (allow kernel_t haproxy_t (tcp_socket (name_connect)))
-`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+`)
 	out, err := exec.Command(secilc, "--output=/dev/null", "--filecontext=/dev/null", policy,
 		lab.File(t, "packaging/selinux/pmcheck.cil")).CombinedOutput()
 	if err != nil {
