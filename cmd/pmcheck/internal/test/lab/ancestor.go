@@ -26,27 +26,33 @@ printf 'HTTP/1.1 %%s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent
     "$status" $((${#body} + 2)) "$body"
 `
 
-// ancestorConfig lifts xinetd's limit on connections per second, so that benchmarks do
+// ancestorDefaults lift xinetd's limit on connections per second, so that benchmarks do
 // not measure that limit.
-const ancestorConfig = `defaults
+const ancestorDefaults = `defaults
 {
     instances = UNLIMITED
     per_source = UNLIMITED
     cps = 100000 1
 }
-service pmcheck
+includedir %s
+`
+
+const ancestorService = `service puppetserver_check
 {
-    type = UNLISTED
+    type        = UNLISTED
     socket_type = stream
-    protocol = tcp
-    wait = no
-    disable = no
-    bind = %s
-    port = %s
-    user = nobody
-    server = %s
+    protocol    = tcp
+    wait        = no
+    disable     = no
+    bind        = %s
+    port        = %s
+    user        = nobody
+    server      = %s
 }
 `
+
+// AncestorFile is the file of a host that describes the ancestor.
+const AncestorFile = "/etc/xinetd.d/puppetserver_check"
 
 // An Ancestor is the check that pmcheck replaces, as a baseline for measurements: xinetd,
 // which starts bash and curl for each request.
@@ -63,7 +69,7 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	Need(tb, "curl", "curl")
 	Need(tb, "bash", "bash")
 	dir := tempDir(tb)
-	script, config := filepath.Join(dir, "check"), filepath.Join(dir, "xinetd.conf")
+	script, config, services := filepath.Join(dir, "check"), filepath.Join(dir, "xinetd.conf"), filepath.Join(dir, "d")
 	a := &Ancestor{address: Address(tb, "127.0.0.1")}
 	host, port, err := net.SplitHostPort(a.address)
 	if err != nil {
@@ -73,7 +79,8 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	if err := os.Chmod(script, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	Write(tb, config, fmt.Sprintf(ancestorConfig, host, port, script))
+	Write(tb, config, fmt.Sprintf(ancestorDefaults, services))
+	Write(tb, filepath.Join(services, "check"), fmt.Sprintf(ancestorService, host, port, script))
 	log := filepath.Join(dir, "xinetd.log")
 	showOnFailure(tb, log)
 	a.proc = start(tb, (*Network)(nil).Command(xinetd, "-dontfork", "-f", config, "-filelog", log), log)
@@ -94,7 +101,8 @@ func (h *Host) StartAncestor() {
 	Need(h.net.tb, "xinetd", "xinetd")
 	const script = "/usr/local/bin/puppetserver_check"
 	h.WriteFile(script, fmt.Sprintf(ancestorScript, "localhost:8140"), 0o755)
-	h.WriteFile("/etc/xinetd.conf", fmt.Sprintf(ancestorConfig, "0.0.0.0", "9200", script), 0o644)
+	h.WriteFile("/etc/xinetd.conf", fmt.Sprintf(ancestorDefaults, filepath.Dir(AncestorFile)), 0o644)
+	h.WriteFile(AncestorFile, fmt.Sprintf(ancestorService, "0.0.0.0", "9200", script), 0o644)
 	h.MustRun("systemctl", "enable", "xinetd")
 	h.MustRun("systemctl", "restart", "xinetd")
 }
@@ -104,6 +112,3 @@ func (a *Ancestor) Address() string { return a.address }
 
 // Pid returns the process id of xinetd, whose children do the work; see CPUTime.
 func (a *Ancestor) Pid() int { return a.proc.cmd.Process.Pid }
-
-// Kill kills xinetd, which is how a master with the ancestor was taken out of service.
-func (a *Ancestor) Kill() { a.proc.kill() }

@@ -29,7 +29,7 @@ const productionModules = "/etc/puppet/code/environments/production/modules"
 // copyModule copies the module, except the directories without, to a directory of modules.
 func copyModule(t *testing.T, h *lab.Host, modules string, without ...string) {
 	t.Helper()
-	root := tree(t, "packaging", "puppet")
+	root := lab.File(t, "packaging/puppet")
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && slices.Contains(without, path) {
 			return fs.SkipDir

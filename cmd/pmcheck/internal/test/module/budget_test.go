@@ -37,8 +37,8 @@ class { 'pmcheck::database':
 		testBudget(t, func(db *puppetHost, version string) func() {
 			db.WriteFile("/etc/postgresql/"+version+"/main/conf.d/lab.conf", "listen_addresses = '*'\n", 0o644)
 			db.MustRun("systemctl", "start", "postgresql@"+version+"-main")
-			db.Copy(tree(t, "examples", "budget", "budget.sh"), "/root/budget.sh", 0o644)
-			db.Copy(tree(t, "packaging", "puppet", "files", "schema.sql"), "/root/schema.sql", 0o644)
+			db.Copy(lab.File(t, "examples/budget/budget.sh"), "/root/budget.sh", 0o644)
+			db.Copy(lab.File(t, "packaging/puppet/files/schema.sql"), "/root/schema.sql", 0o644)
 			run := func() { db.MustRun("sh", "-c", `sh /root/budget.sh 'm\d\.lab\.example' </root/schema.sql`) }
 			run()
 			run()

@@ -14,25 +14,24 @@ import (
 )
 
 func TestPuppetExampleChangesOnlyItsOwnHold(t *testing.T) {
-	lab.Real(t)
 	lab.Need(t, "puppet", "puppet-agent")
-	sh := startShell(t, "")
+	sh := startShell(t)
 	apply := func(parameters string) (changed bool) {
 		t.Helper()
-		manifest := filepath.Join(sh.dir, "hold.pp")
-		class := strings.ReplaceAll(lab.Read(t, tree(t, "examples", "holds", "hold.pp")), "/var/lib/pmcheck/holds",
-			sh.site.Holds.Persistent)
+		manifest := filepath.Join(sh.Dir, "hold.pp")
+		class := strings.ReplaceAll(lab.ReadFile(t, "examples/holds/hold.pp"), "/var/lib/pmcheck/holds",
+			sh.Holds.Persistent)
 		lab.Write(t, manifest, class+"class { 'profile::pmcheck_hold': "+parameters+" }\n")
 		err := sh.command("puppet", "apply", "--detailed-exitcodes", "--color=false", "--confdir",
-			filepath.Join(sh.dir, "conf"),
-			"--vardir", filepath.Join(sh.dir, "var"), "--modulepath", modules, manifest).Run()
+			filepath.Join(sh.Dir, "conf"),
+			"--vardir", filepath.Join(sh.Dir, "var"), "--modulepath", modules, manifest).Run()
 		status := exitStatus(t, err)
 		if status != 0 && status != 2 {
 			t.Fatalf("the exit status of puppet apply is %d", status)
 		}
 		return status == 2
 	}
-	sh.must("pmcheck", "drain", "--now", "--reason", "the operator's own")
+	sh.MustRun("drain", "--now", "--reason", "the operator's own")
 	for _, step := range []struct {
 		name, parameters string
 		changed          bool
@@ -52,21 +51,20 @@ func TestPuppetExampleChangesOnlyItsOwnHold(t *testing.T) {
 }
 
 func TestAnsibleExampleLiftsItsHoldOnlyAfterSuccess(t *testing.T) {
-	lab.Real(t)
 	lab.Need(t, "ansible-playbook", "ansible-core")
-	sh := startShell(t, "")
+	sh := startShell(t)
 	play := func(work string) int {
 		cmd := sh.command("ansible-playbook", "--inventory", "localhost,", "--connection", "local",
-			tree(t, "examples", "holds", "hold.yml"),
+			lab.File(t, "examples/holds/hold.yml"),
 			"-e", "masters=all", "-e", "ansible_become=false",
 			"-e", "ansible_python_interpreter=/usr/bin/python3", "-e", `{"work": "`+work+`"}`)
-		cmd.Env = append(cmd.Env, "ANSIBLE_LOCALHOST_WARNING=false", "ANSIBLE_LOCAL_TEMP="+sh.dir,
-			"ANSIBLE_REMOTE_TEMP="+sh.dir)
+		cmd.Env = append(cmd.Env, "ANSIBLE_LOCALHOST_WARNING=false", "ANSIBLE_LOCAL_TEMP="+sh.Dir,
+			"ANSIBLE_REMOTE_TEMP="+sh.Dir)
 		out, err := cmd.CombinedOutput()
 		t.Logf("%s", out)
 		return exitStatus(t, err)
 	}
-	check := filepath.Join(sh.dir, "held.sh")
+	check := filepath.Join(sh.Dir, "held.sh")
 	lab.Write(t, check, "pmcheck status; test $? = 3\n")
 	if got := play("sh " + check); got != 0 {
 		t.Errorf("the exit status of the play is %d", got)
@@ -82,7 +80,7 @@ func TestCloudInitExampleHoldsANewHost(t *testing.T) {
 	var config struct {
 		Files []struct{ Path, Content, Permissions string } `yaml:"write_files"`
 	}
-	if err := yaml.Unmarshal([]byte(lab.Read(t, tree(t, "examples", "holds", "cloud-init.yaml"))), &config); err != nil {
+	if err := yaml.Unmarshal([]byte(lab.ReadFile(t, "examples/holds/cloud-init.yaml")), &config); err != nil {
 		t.Fatal(err)
 	}
 	store := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}

@@ -44,7 +44,6 @@ backend puppet
 func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	lab.Real(t)
 	t.Parallel() // with TestModulePassesItsOwnTests, which runs while Puppet Server starts here
-	lab.Need(t, "xinetd", "xinetd")
 	lab.Need(t, "socat", "socat")
 	h := lab.StartNetwork(t).Boot("m1")
 	master := h.StartPuppetMaster(lab.PuppetMasterOptions{HeapMB: 768})
@@ -52,7 +51,7 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	// The host starts with the files of this machine. pmcheck must not be among them.
 	h.MustRun("rm", "-rf", "/usr/bin/pmcheck", "/etc/pmcheck", "/var/lib/pmcheck")
 	h.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
-	s.startXinetdCheck()
+	h.StartAncestor()
 	copyModule(t, h, productionModules, "spec")
 	t.Logf("Puppet Server starts in %v", s.Puppet.WaitReady(2*time.Minute))
 	s.Balance(balancer)

@@ -10,45 +10,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// oldService and oldScript are the xinetd check that pmcheck replaces.
-const (
-	oldFile    = "/etc/xinetd.d/puppetserver_check"
-	oldService = `service puppetserver_check
-{
-    type        = UNLISTED
-    socket_type = stream
-    protocol    = tcp
-    port        = 9200
-    wait        = no
-    user        = nobody
-    server      = /usr/local/bin/puppetserver_check
-    disable     = no
-    cps         = 1000 1
-    per_source  = UNLIMITED
-}
-`
-	oldScript = `#!/bin/bash
-while read -r -t 5 line && [ "${line%$'\r'}" ]; do :; done
-if [ "$(curl -sk --noproxy '*' -m 5 https://localhost:8140/status/v1/simple)" = running ]; then
-    printf 'HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\nPuppet Server is running.\n'
-else
-    printf 'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n'
-fi
-`
-)
-
-func (s *hostSite) startXinetdCheck() {
-	s.Host.WriteFile(oldFile, oldService, 0o644)
-	s.Host.WriteFile("/usr/local/bin/puppetserver_check", oldScript, 0o755)
-	s.Host.MustRun("systemctl", "start", "xinetd")
-}
-
 // testMigrate runs the script that moves the port from xinetd to pmcheck. The balancer must
 // never have the master DOWN, neither on success nor when pmcheck fails before or after it
 // has the port.
 func (s *hostSite) testMigrate() {
 	s.t.Helper()
-	s.Host.Copy(tree(s.t, "examples", "migrate-from-xinetd", "migrate.sh"), "/root/migrate.sh", 0o755)
+	s.Host.Copy(lab.File(s.t, "examples/migrate-from-xinetd/migrate.sh"), "/root/migrate.sh", 0o755)
 	s.Host.MustRun("systemctl", append([]string{"mask"}, migratedUnits()...)...)
 	if out, err := s.Host.Run("apt-get", "install", "-y", "-q", debFile); err != nil {
 		s.t.Fatalf("the package cannot be installed while its port is taken: %v", err)
@@ -56,6 +23,7 @@ func (s *hostSite) testMigrate() {
 		s.t.Log(out)
 	}
 	s.assertUnits("masked")
+	old := s.Host.MustRun("cat", lab.AncestorFile)
 	const config, dropin = "/etc/pmcheck/pmcheck.yaml", "/etc/systemd/system/pmcheck.service.d/broken.conf"
 	for _, step := range []struct {
 		name, file, content string
@@ -88,7 +56,7 @@ func (s *hostSite) testMigrate() {
 			s.with(t).migrate(step.ok, step.owner)
 		})
 	}
-	if kept, err := s.Host.Run("cat", oldFile+".before-pmcheck"); kept != strings.TrimSpace(oldService) {
+	if kept, err := s.Host.Run("cat", lab.AncestorFile+".before-pmcheck"); kept != old {
 		s.t.Errorf("a second migration changes the copy for the way back: %v\n%s", err, kept)
 	}
 }

@@ -42,7 +42,7 @@ func TestModuleOnEachPuppet(t *testing.T) {
 	if os.Getenv("PMCHECK_LONG") == "" {
 		t.Skip("makes roots of other Debian releases; part of make versions")
 	}
-	dist := lab.Packages(t, tree(t), "")
+	dist := lab.Packages(t, lab.File(t, ""), "")
 	for _, c := range []struct {
 		version string
 		release lab.Release
