@@ -17,23 +17,17 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestMetricsPassTheLinter(t *testing.T) {
+func TestEachVerdictAndEachCodeIsASeries(t *testing.T) {
 	m := New(func(now time.Time) status.Status {
 		return status.Status{Time: now, Services: []status.ServiceStatus{{Name: "server"}}}
 	})
 	m.Answered(503, HAProxy)
-	problems, err := testutil.GatherAndLint(m.registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range problems {
-		t.Errorf("%s: %s", p.Metric, p.Text)
-	}
 	if n, err := testutil.GatherAndCount(m.registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
 		t.Errorf("%d series, %v; want five verdicts and one code", n, err)
 	}
 }
 
+// TestFullStatusHasTheMetricsOfTheManual: and they pass the linter of promtool.
 func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	now := time.Now()
 	certificate := check.Certificate{Subject: "puppet1.example.test", Serial: "1", NotAfter: now}
@@ -69,6 +63,13 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	})
 	m.Answered(200, Socket)
 	m.Probed("server", time.Millisecond)
+	problems, err := testutil.GatherAndLint(m.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -12,52 +12,15 @@ import (
 
 // A dashboard is the part of Grafana's JSON model that the tests read.
 type dashboard struct {
-	UID           string
-	Title         string
-	SchemaVersion int
-	Panels        []panel
-	Templating    struct {
-		List []struct{ Name, Type, Definition string }
+	Panels []struct {
+		Title   string
+		Targets []struct{ RefID, Expr string }
+	}
+	Templating struct {
+		List []struct{ Type, Definition string }
 	}
 	Annotations struct {
 		List []struct{ Name, Expr string }
-	}
-}
-
-type panel struct {
-	ID      int
-	Type    string
-	Title   string
-	Targets []struct {
-		RefID, Expr string
-		Datasource  struct{ UID string }
-	}
-}
-
-func loadDashboard(t *testing.T) (d dashboard) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(lab.Read(t, example(t, "grafana/pmcheck.json"))), &d); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func TestDashboardIsWellFormed(t *testing.T) {
-	d := loadDashboard(t)
-	if d.UID == "" || d.Title == "" || d.SchemaVersion < 36 || len(d.Panels) == 0 {
-		t.Errorf("uid %q, title %q, schema %d, %d panels", d.UID, d.Title, d.SchemaVersion, len(d.Panels))
-	}
-	ids := map[int]bool{}
-	for _, p := range d.Panels {
-		if ids[p.ID] || p.Title == "" || p.Type == "" || len(p.Targets) == 0 {
-			t.Errorf("panel %d %q has no title, type or query, or its ID is not unique", p.ID, p.Title)
-		}
-		ids[p.ID] = true
-		for _, target := range p.Targets {
-			if target.Datasource.UID != "${datasource}" {
-				t.Errorf("%s: the data source is %q, want the variable ${datasource}", p.Title, target.Datasource.UID)
-			}
-		}
 	}
 }
 
@@ -71,7 +34,10 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 		keepAsking(t, m, "lb1", "lb2")
 	}
 	p.waitForData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
-	d := loadDashboard(t)
+	var d dashboard
+	if err := json.Unmarshal([]byte(lab.Read(t, example(t, "grafana/pmcheck.json"))), &d); err != nil {
+		t.Fatal(err)
+	}
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
 			expr := substitute(target.Expr)

@@ -154,6 +154,12 @@ func (p *prometheus) testNativeHistogram(t *testing.T) {
 	p.waitForData("instance:pmcheck_probe_duration_seconds:p99 > 0")
 }
 
+// view returns the header that HAProxy sends with http-check send-state.
+func view(node string) http.Header {
+	return http.Header{"X-Haproxy-Server-State": {
+		"UP; address=192.0.2.11; port=8140; name=puppet/m1; node=" + node + "; weight=1/2; scur=2/4; qcur=0"}}
+}
+
 // keepAsking sends requests from balancers with these names once a second until the test
 // ends.
 func keepAsking(t *testing.T, d *lab.Demo, nodes ...string) {
