@@ -38,19 +38,20 @@ const Serving = "Puppet Server is running."
 // gets the code only while the verdict serves. One that chooses such a code for unhealthy asks
 // for the hold only.
 func Decide(mode drain.Mode, v check.Verdict, codes Codes, spare bool) Answer {
+	codes = codes.Filled()
 	code := http.StatusOK
 	switch mode {
 	case drain.Ready:
 	case drain.Drain:
-		code = codes.ForDrain()
+		code = codes.Drain
 	default: // maint, and every value that is not a mode
-		mode, code = drain.Maint, codes.ForMaint()
+		mode, code = drain.Maint, codes.Maint
 	}
 	switch {
 	case code >= http.StatusBadRequest && spare:
 		return Answer{Code: code, Body: string(mode)}
-	case !v.Health.Serves() && codes.ForUnhealthy() >= http.StatusBadRequest:
-		return Answer{Code: codes.ForUnhealthy(), Body: string(v.Health) + ": " + string(v.Reason)}
+	case !v.Health.Serves() && codes.Unhealthy >= http.StatusBadRequest:
+		return Answer{Code: codes.Unhealthy, Body: string(v.Health) + ": " + string(v.Reason)}
 	case !v.Health.Serves():
 		return Answer{Code: codes.Unhealthy, Body: Serving}
 	}

@@ -15,14 +15,11 @@ type Codes struct {
 	Unhealthy int `json:"unhealthy_code"` // while the verdict does not serve
 }
 
-// ForDrain returns the code for drain, with the default in place of zero.
-func (c Codes) ForDrain() int { return cmp.Or(c.Drain, http.StatusServiceUnavailable) }
-
-// ForMaint returns the code for maint, with the default in place of zero.
-func (c Codes) ForMaint() int { return cmp.Or(c.Maint, http.StatusServiceUnavailable) }
-
-// ForUnhealthy returns the code for a verdict that does not serve, with the default in place of zero.
-func (c Codes) ForUnhealthy() int { return cmp.Or(c.Unhealthy, http.StatusServiceUnavailable) }
+// Filled returns the codes with the default in place of zero.
+func (c Codes) Filled() Codes {
+	const usual = http.StatusServiceUnavailable
+	return Codes{Drain: cmp.Or(c.Drain, usual), Maint: cmp.Or(c.Maint, usual), Unhealthy: cmp.Or(c.Unhealthy, usual)}
+}
 
 // ParseCodes parses the query of a balancer's request. The problem is empty if the
 // query is well formed; it never repeats what the client sent.

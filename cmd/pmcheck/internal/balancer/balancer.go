@@ -31,10 +31,6 @@ const (
 	// assumed to be a monitoring check, or a person.
 	slowest      = time.Minute
 	steadyChecks = 5
-	// quick is the longest interval at which a balancer needs TellTimes refusals. For a
-	// slower one they could take minutes, so one refusal is enough. A balancer that asks
-	// every 10 s, as AWS does by default, is measured a few milliseconds above or below that.
-	quick = 11 * time.Second
 	// SilentAfter is how long ago a balancer must have asked last to be shown as silent, and silentFor how
 	// long it is: a restart of a balancer is none, and one that was removed is forgotten.
 	SilentAfter, silentFor = time.Minute, 24 * time.Hour
@@ -85,15 +81,6 @@ func (b *Balancer) Counts() bool {
 	return b.View != nil || b.Listed || b.Checks >= steadyChecks && !b.Source.IsLoopback()
 }
 
-// Refusals returns how many refusals in a row take the master out of a balancer
-// that does not send its view.
-func (b *Balancer) Refusals() int64 {
-	if b.Interval > quick.Seconds() {
-		return 1
-	}
-	return TellTimes
-}
-
 // Refused reports whether the last answer to the balancer was that it should not use the master.
 func (b *Balancer) Refused() bool { return b.Answer.Code >= http.StatusBadRequest }
 
@@ -109,22 +96,35 @@ func (b *Balancer) Told(refused bool) int64 {
 // according to its view.
 func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() }
 
-// Missing reports whether another server that the balancer had within ExpectedBack is out, and
-// for how long.
-func (b *Balancer) Missing(now time.Time) (missing bool, since time.Duration) {
+// Others returns how many other servers the balancer had within ExpectedBack.
+func (b *Balancer) Others() int { return b.servers(b.OthersWeight) }
+
+// Missing returns how many of Others are out, and since when there is one.
+func (b *Balancer) Missing(now time.Time) (servers int, since time.Duration) {
 	if b.View == nil || !b.Pooled() {
-		return false, 0
+		return 0, 0
 	}
-	since = now.Sub(b.OthersSeen)
-	return since < ExpectedBack && b.lost(), since
+	if since = now.Sub(b.OthersSeen); since < ExpectedBack {
+		servers = b.lost()
+	}
+	return servers, since
 }
 
-// lost reports whether one of the other servers has gone missing: whether they have lost all of their
-// weight, or at least half of what one server weighs.
-func (b *Balancer) lost() bool {
+// lost returns how many of Others the view does not show: at least one if it shows none.
+func (b *Balancer) lost() int {
 	others := b.View.OthersWeight()
-	lost := b.OthersWeight - others
-	return lost > 0 && (others == 0 || 2*lost >= b.UnitWeight)
+	lost := b.servers(b.OthersWeight - others)
+	if others == 0 && b.OthersWeight > 0 {
+		return max(1, lost)
+	}
+	return lost
+}
+
+// servers returns how many servers a weight stands for. Less than half the weight of one is none: one that returns
+// gets its weight gradually, and others may weigh less than this one.
+func (b *Balancer) servers(weight int) int {
+	unit := max(1, b.UnitWeight)
+	return max(0, weight+unit/2) / unit
 }
 
 // observe takes a new view into account. before is the previous one, and may be nil.
@@ -146,7 +146,7 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 	case others >= b.OthersWeight || now.Sub(b.OthersSeen) >= ExpectedBack:
 		b.OthersWeight = others
 	}
-	if !b.lost() {
+	if b.lost() == 0 {
 		b.OthersSeen = now
 	}
 }
@@ -176,11 +176,11 @@ func (b *Balancer) backend() string {
 
 // Hides reports whether the balancer chose a code that hides the mode from it: it asks for the verdict.
 func (b *Balancer) Hides(mode drain.Mode) bool {
-	code := b.Codes.Maint
+	codes := b.Codes.Filled()
 	if mode == drain.Drain {
-		code = b.Codes.Drain
+		return codes.Drain < http.StatusBadRequest
 	}
-	return code < http.StatusBadRequest
+	return codes.Maint < http.StatusBadRequest
 }
 
 // Asks returns what the balancer asks for: the path, with the codes that it chose in

@@ -31,15 +31,12 @@ const (
 // idle; while it is ready, to be in service.
 type Obstacle struct {
 	Kind ObstacleKind `json:"kind"`
-	// Concerns names the balancer, the request or the client.
-	Concerns string `json:"concerns,omitempty"`
-	// Text describes the obstacle on one line.
-	Text string `json:"text"`
+	Text string       `json:"text"` // on one line
 }
 
 // NewObstacle returns an obstacle with its text.
-func NewObstacle(kind ObstacleKind, concerns, format string, args ...any) Obstacle {
-	return Obstacle{Kind: kind, Concerns: concerns, Text: fmt.Sprintf(format, args...)}
+func NewObstacle(kind ObstacleKind, format string, args ...any) Obstacle {
+	return Obstacle{Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
 // Texts returns the texts of the first obstacles and, if there are more than most, how many more.

@@ -96,7 +96,7 @@ func (r Rule) keeps(b *Balancer, all []Balancer) (why Obstacle, keeps bool) {
 	case sends && !fits:
 		return b.without(r.now), true
 	case sends && !b.fitted:
-		return NewObstacle(ObstacleTurn, b.Label(), "balancer %s has its other servers only since now", b.Label()), true
+		return NewObstacle(ObstacleTurn, "balancer %s has its other servers only since now", b.Label()), true
 	}
 	for i := range all {
 		o := &all[i]
@@ -109,7 +109,7 @@ func (r Rule) keeps(b *Balancer, all []Balancer) (why Obstacle, keeps bool) {
 		case sends && !o.fits(r.maxOut, r.now):
 			return o.without(r.now), true
 		case sends && o.View.Sends() && o.before(b):
-			return NewObstacle(ObstacleOrder, o.Label(), "balancer %s comes first", o.Label()), true
+			return NewObstacle(ObstacleOrder, "balancer %s comes first", o.Label()), true
 		}
 	}
 	return why, false
@@ -135,34 +135,25 @@ func (b *Balancer) Spare() int {
 
 // fits reports whether the balancer misses no more servers than it may if this master is out.
 func (b *Balancer) fits(most config.MaxOut, now time.Time) bool {
-	if b.Spare() == 0 {
-		return false
-	}
-	lost := 0
-	if now.Sub(b.OthersSeen) < ExpectedBack {
-		lost = max(0, b.OthersWeight-b.Spare())
-	}
-	// Half the weight of a server is none: one that returns gets its weight gradually, and others may
-	// weigh less than this one.
-	unit := max(1, b.UnitWeight)
-	return 2*(lost+unit) < 2*most.Of(b.OthersWeight+unit, unit)+unit
+	missing, _ := b.Missing(now)
+	return b.Spare() > 0 && missing < most.Of(b.Others()+1)
 }
 
 // without says which server the balancer cannot do without: this one, or one that is missing.
 func (b *Balancer) without(now time.Time) Obstacle {
 	missing, since := b.Missing(now)
 	switch {
-	case !missing:
+	case missing == 0:
 		return b.Alone()
 	case b.Spare() == 0:
-		return NewObstacle(ObstacleTurn, b.Label(), "balancer %s has had no other server for %s", b.Label(), text.Age(since))
+		return NewObstacle(ObstacleTurn, "balancer %s has had no other server for %s", b.Label(), text.Age(since))
 	}
-	return NewObstacle(ObstacleTurn, b.Label(), "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
+	return NewObstacle(ObstacleTurn, "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
 }
 
 // Alone says that the balancer has no other server.
 func (b *Balancer) Alone() Obstacle {
-	return NewObstacle(ObstacleLast, b.Label(), "balancer %s has no other server for %s", b.Label(), b.Name)
+	return NewObstacle(ObstacleLast, "balancer %s has no other server for %s", b.Label(), b.Name)
 }
 
 // before orders balancers, the same on each master: by node, then by name without the server's own.

@@ -116,7 +116,7 @@ func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 	}
 	gap := now.Sub(b.Seen)
 	seldom := c.Listed || view != nil // may ask so rarely that it seems gone after its first check
-	if away := (b.Checks > 1 || !seldom) && b.gone(now); away || !seldom && gap > slowest {
+	if b.Checks > 1 && b.gone(now) || !seldom && gap > slowest {
 		b.Checks, b.Interval = 0, 0 // that gap says nothing of how often it asks
 	}
 	switch { // a moving average

@@ -34,8 +34,6 @@ type View struct {
 	// Sessions is how many the master has, of SessionsTotal in the backend.
 	Sessions      int `json:"sessions"`
 	SessionsTotal int `json:"sessions_total"`
-	// Queue is how many sessions wait for the master.
-	Queue int `json:"queue"`
 
 	node, name string
 }
@@ -106,8 +104,6 @@ func parseView(header string) (*View, bool) {
 			ok = ok && pair(value, &v.Weight, &v.WeightTotal)
 		case "scur":
 			ok = ok && pair(value, &v.Sessions, &v.SessionsTotal)
-		case "qcur":
-			ok = ok && count(value, &v.Queue)
 		}
 	}
 	return v, ok && printable(v.name) && printable(v.node)

@@ -65,7 +65,7 @@ func guardOut(c *cli.Context, g *leave.Guard, p *show.Progress) error {
 	if !g.Stops(c.Context) {
 		return nil
 	}
-	_, err := g.Out(c.Context)
+	err := g.Out(c.Context)
 	stopped, is := errors.AsType[*leave.Error](err)
 	switch {
 	case err == nil:

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -44,18 +46,20 @@ func withHoldCommand() *cli.Command {
 }
 
 func withHold(c *cli.Context) error {
-	work := leave.Command{Args: c.Args().Slice(), Stdin: c.App.Reader, Stdout: c.App.Writer, Stderr: c.App.ErrWriter}
-	c.App.Writer = c.App.ErrWriter // stdout is the command's
-	if len(work.Args) == 0 {
+	if c.NArg() == 0 {
 		return misused(c, errors.New("pmcheck with-hold needs a command"))
 	}
+	work := exec.Command(c.Args().First(), c.Args().Tail()...)
+	work.Stdin, work.Stdout, work.Stderr = c.App.Reader, c.App.Writer, c.App.ErrWriter
+	c.App.Writer = c.App.ErrWriter // stdout is the command's
+	line := text.Printable(strings.Join(work.Args, " "), 200)
 	length, badLength := durationOf(c, "for")
 	limit, badLimit := durationOf(c, "wait")
 	back, badBack := durationOf(c, "return")
 	if err := cmp.Or(checkNames(c), badLength, badLimit, badBack); err != nil {
 		return err
 	}
-	if status, err := work.Find(); err != nil {
+	if status, err := leave.Find(work.Args[0]); err != nil {
 		return &exitError{status: status, err: err}
 	}
 	caught, stop := leave.Signals()
@@ -66,39 +70,50 @@ func withHold(c *cli.Context) error {
 		Holder:  c.String("hold"),
 		Service: c.String("service"),
 		Mode:    drain.Drain,
-		Reason:  cmp.Or(c.String("reason"), work.String()),
+		Reason:  cmp.Or(c.String("reason"), line),
 		Until:   time.Now().Add(limit + length + time.Minute), // of the way out
 	}}
 	host := hostOf(c)
 	set, err := takeOut(c, host, r)
-	h := &leave.Temporary{Holds: host.Holds, Hold: set, Length: length, Out: c.App.ErrWriter}
-	if err == nil {
-		err = writeHint(h.Begin())
-	}
-	if err != nil {
-		fmt.Fprintf(c.App.ErrWriter, "not run: %s\n", work)
-		lift(c, h)
+	endAt := func(end time.Time) (err error) {
+		set, err = host.Amend(set, func(h *drain.Hold) { h.Until = end })
 		return err
 	}
-	status, err := work.Run(caught, h.Every(), h.Renew)
+	if err == nil { // without a hold that lasts, it must not run
+		err = writeHint(endAt(time.Now().Add(length)))
+	}
+	if err != nil {
+		fmt.Fprintf(c.App.ErrWriter, "not run: %s\n", line)
+		lift(c, host, set)
+		return err
+	}
+	status, err := leave.Run(work, caught, max(length/3, 10*time.Millisecond), func() {
+		if err := endAt(time.Now().Add(length)); err != nil {
+			fmt.Fprintf(c.App.ErrWriter, "not renewed: %v\n", err)
+		}
+	})
 	switch {
 	case status == exitOK && c.Context.Err() == nil:
-		lifted, err := h.Lift()
+		lifted, err := host.Lift(set)
 		if err != nil {
 			return writeHint(err)
 		}
 		return comeBack(c, host, lifted, back)
 	case status != exitOK && c.Bool("keep"):
-		return &exitError{status, cmp.Or(err, errors.Join(fmt.Errorf("exit status %d: the hold stays", status), h.Keep())),
+		failed := fmt.Errorf("exit status %d: the hold stays", status)
+		return &exitError{status, cmp.Or(err, errors.Join(failed, endAt(time.Time{}))),
 			"when the cause is mended: pmcheck ready --hold " + r.Hold.Holder}
 	}
-	lift(c, h)
+	lift(c, host, set)
 	return &exitError{status: status, err: err}
 }
 
-// lift lifts the hold of a command that has failed or was not run.
-func lift(c *cli.Context, h *leave.Temporary) {
-	lifted, err := h.Lift()
+// lift lifts the hold, if any, of a command that has failed or was not run.
+func lift(c *cli.Context, h *host, set drain.Hold) {
+	if set.Mode == "" {
+		return
+	}
+	lifted, err := h.Lift(set)
 	for _, l := range lifted {
 		fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", show.Hold(l))
 	}

@@ -60,8 +60,8 @@ func takeOut(c *cli.Context, h *host, r leave.Request) (drain.Hold, error) {
 		}
 	}
 	r.Now, r.Force = c.Bool("now"), c.Bool("force")
-	result, err := leave.Out(c.Context, h.World, r)
-	switch held := result.Set.Mode != ""; {
+	left, err := leave.Out(c.Context, h.World, r)
+	switch held := left.Mode != ""; {
 	case err == nil && r.Idle:
 		p.Done("idle")
 	case err == nil && p.Last != "":
@@ -72,11 +72,11 @@ func takeOut(c *cli.Context, h *host, r leave.Request) (drain.Hold, error) {
 		p.Note(c.App.ErrWriter, "lifted: "+show.Hold(set))
 	}
 	p.End()
-	err = leaveError(r, result, err)
-	if result.Set.Mode != "" && c.Context.Err() == nil {
-		err = errors.Join(err, report(c, h, &show.Toggle{Set: &result.Set}))
+	err = leaveError(len(h.settings.Services) > 0 && r.Hold.Service == "", err)
+	if left.Mode != "" && c.Context.Err() == nil {
+		err = errors.Join(err, report(c, h, &show.Toggle{Set: &left}))
 	}
-	return result.Set, err
+	return left, err
 }
 
 // report prints what was changed, and the state of the service once the daemon acts on it.
@@ -131,19 +131,20 @@ func output(c *cli.Context, v any, write func(io.Writer)) error {
 	return w.Flush()
 }
 
-// leaveError adds the exit status and a hint to the error of leave.Out.
-func leaveError(r leave.Request, result leave.Result, err error) error {
+// leaveError adds the exit status and a hint to the error of leave.Out. several says that the hold was to concern more
+// than one service.
+func leaveError(several bool, err error) error {
 	stopped, is := errors.AsType[*leave.Error](err)
 	switch {
 	case err == nil:
 		return nil
 	case is && stopped.Kind == leave.Taken: // it may be that of a with-hold whose command still runs
-		return &exitError{exitRefused, fmt.Errorf("%w: %s", err, show.Hold(result.Before)),
+		return &exitError{exitRefused, fmt.Errorf("%w: %s", err, show.Hold(stopped.Before)),
 			"wait until that work is done, or act as another holder with --hold"}
 	case is && stopped.Kind == leave.NotIdle:
 		return &exitError{exitTimeout, err, ""}
 	case is:
-		return &exitError{exitRefused, err, refusedHint(stopped, r.Hold.Service, result.Status)}
+		return &exitError{exitRefused, err, refusedHint(stopped, several)}
 	case errors.Is(err, budget.ErrUnreachable):
 		return &exitError{exitRefused, err, cmp.Or(budget.Hint(err), "mend it") + ", or insist with --force"}
 	case errors.Is(err, status.ErrNoService):
@@ -153,9 +154,9 @@ func leaveError(r leave.Request, result leave.Result, err error) error {
 }
 
 // refusedHint says what the caller can do about a master that may not leave.
-func refusedHint(e *leave.Error, service string, s status.Status) string {
+func refusedHint(e *leave.Error, several bool) string {
 	switch last := slices.ContainsFunc(e.Left, func(o status.Obstacle) bool { return o.Kind == balancer.ObstacleLast }); {
-	case last && service == "" && leave.ServerMayLeave(s):
+	case last && several:
 		return "for catalogs only: --service server; for all services: --force"
 	case last:
 		return "bring another master up first, or insist with --force"

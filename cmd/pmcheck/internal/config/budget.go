@@ -39,18 +39,17 @@ func (b Budget) Target() (host, port, database, role string) {
 // from 1% to 100%, which is at least one master.
 type MaxOut string
 
-// Of returns how many of these masters, or of this weight of servers, may be out. One master has the
-// weight unit.
-func (m MaxOut) Of(total, unit int) int {
+// Of returns how many of these masters may be out.
+func (m MaxOut) Of(masters int) int {
 	percent, is := strings.CutSuffix(string(m), "%")
 	n, err := strconv.Atoi(percent)
 	switch {
 	case err != nil:
-		return unit
+		return 1
 	case is:
-		return max(unit, n*total/100)
+		return max(1, n*masters/100)
 	}
-	return max(1, n) * unit
+	return max(1, n)
 }
 
 // valid is strict: a percentage that was meant as a number, or the reverse, empties a pool.

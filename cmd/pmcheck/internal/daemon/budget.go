@@ -68,8 +68,7 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	now := time.Now()
 	st := d.status(now)
 	st.Budget = &k.known
-	settled := k.back.Observe(leave.SlotBack(st), now)
-	step, reason := leave.Slot(st, settled)
+	step, reason := leave.Slot(st, k.back.Observe(leave.SlotBack(st), now))
 	server, _ := st.Service(monitor.Server)
 	news := step != k.step || server.ModeSince.After(k.known.Asked) // a hold may have been set, with a slot, and lifted
 	if !news && now.Before(k.next) {

@@ -80,7 +80,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 		a, delay = h.balancers.Answer(balancer.Check{
 			Source:  remote(r),
 			Service: name,
-			Codes:   answer.Codes{Drain: codes.ForDrain(), Maint: codes.ForMaint(), Unhealthy: codes.ForUnhealthy()},
+			Codes:   codes.Filled(),
 			View:    view(r),
 			Listed:  len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
 		}, balancer.NewRule(s, name, h.settings.Load().MaxOut, now), decide, now)

@@ -27,7 +27,7 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 		if len(s.Balancers) != 1 || s.Balancers[0].Node != "lb1" || s.Balancers[0].Codes.Drain != 404 {
 			t.Fatalf("after a restart: %+v", s.Balancers)
 		}
-		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Concerns != "lb1" {
+		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Kind != balancer.ObstacleLast {
 			t.Errorf("after a restart, the last server of lb1: %+v", last)
 		}
 	}

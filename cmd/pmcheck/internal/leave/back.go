@@ -51,11 +51,8 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 	for over := expires(retryFor); ; pause(ctx, retryEvery) {
 		err = nil
 		held = slices.DeleteFunc(held, func(h drain.Hold) bool {
-			was, failed := lift(w.Holds, h)
-			if was {
-				lifted = append(lifted, h)
-			}
-			err = errors.Join(err, failed)
+			done, failed := w.Lift(h)
+			lifted, err = append(lifted, done...), errors.Join(err, failed)
 			return failed == nil
 		})
 		if err == nil || ctx.Err() != nil || over() {

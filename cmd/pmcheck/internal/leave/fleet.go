@@ -130,7 +130,7 @@ func Misses(others []Witness) (list []status.Obstacle, silent []string) {
 		case w.Code == http.StatusOK:
 			expected = true
 		case w.For < balancer.ExpectedBack:
-			list = append(list, balancer.NewObstacle(balancer.ObstacleTurn, w.Host,
+			list = append(list, balancer.NewObstacle(balancer.ObstacleTurn,
 				"%s of the fleet does not serve: %s, for %s", w.Host, w.Answer, text.Age(w.For)))
 		}
 	}

@@ -81,16 +81,17 @@ func (g *Guard) Stops(ctx context.Context) bool {
 }
 
 // Out blocks until the service may stop or reload.
-func (g *Guard) Out(ctx context.Context) (Result, error) {
+func (g *Guard) Out(ctx context.Context) error {
 	verb := " is about to stop"
 	if g.Holder == drain.Reload {
 		verb = " is about to reload"
 	}
-	return Out(ctx, g.World, Request{
+	_, err := Out(ctx, g.World, Request{
 		Hold: drain.Hold{Holder: g.Holder, Mode: drain.Drain, Reason: g.Unit + verb, UntilReboot: true},
 		Idle: true,
 		Stop: &Stop{Limits: g.Limits, Check: g.check},
 	})
+	return err
 }
 
 // check asks systemd whether the host shuts down, and whether the service still is to stop. It returns

@@ -103,7 +103,7 @@ func TestGuard(t *testing.T) {
 				if tt.skips {
 					return
 				}
-				if _, err := g.Out(ctx); !errors.Is(err, tt.err) || m.held() != tt.holds {
+				if err := g.Out(ctx); !errors.Is(err, tt.err) || m.held() != tt.holds {
 					t.Errorf("%v, held: %s", err, m.held())
 				}
 				for _, h := range m.Read().Holds() {
@@ -126,11 +126,11 @@ func TestAStartLiftsTheHoldOfAnInterruptedReload(t *testing.T) {
 		m.agents = time.Now().Add(time.Minute)
 		interrupted, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		if _, err := m.guard(drain.Reload, restarting).Out(interrupted); !errors.Is(err, context.DeadlineExceeded) {
+		if err := m.guard(drain.Reload, restarting).Out(interrupted); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		stop := m.guard(drain.Guard, restarting)
-		if _, err := stop.Out(ctx); err != nil || m.held() != `guard drain "";reload drain "turn";` {
+		if err := stop.Out(ctx); err != nil || m.held() != `guard drain "";reload drain "turn";` {
 			t.Errorf("%v, held: %s", err, m.held())
 		}
 		m.becomes(check.Unhealthy)
@@ -154,7 +154,7 @@ func TestALastServerServesUntilTheHostMustStop(t *testing.T) {
 		g := m.guard(drain.Guard, restarting)
 		g.HostStops = func(context.Context) (bool, error) { return true, nil }
 		began := time.Now()
-		_, err := g.Out(ctx)
+		err := g.Out(ctx)
 		if took := time.Since(began).Round(time.Second); err != nil || took != limits().Shutdown-30*time.Second {
 			t.Errorf("%v after %s", err, took)
 		}
@@ -199,7 +199,7 @@ func TestAKillHarmsNobody(t *testing.T) {
 	for name, run := range map[string]func(ctx context.Context, p *pool, m *member, g *leave.Guard, killed *process){
 		"the guard's way out": func(ctx context.Context, p *pool, m *member, g *leave.Guard, killed *process) {
 			g.World = killed.World
-			_, _ = g.Out(killed.ctx)
+			_ = g.Out(killed.ctx)
 			m.isDown()
 			if _, err := m.guard(drain.Guard, restarting).Back(ctx); err != nil {
 				t.Error(err)
@@ -207,7 +207,7 @@ func TestAKillHarmsNobody(t *testing.T) {
 			p.assertNoOutage(t)
 		},
 		"the guard's way back": func(ctx context.Context, p *pool, m *member, g *leave.Guard, killed *process) {
-			if _, err := g.Out(ctx); err != nil {
+			if err := g.Out(ctx); err != nil {
 				t.Error(err)
 			}
 			m.becomes(check.Unhealthy)

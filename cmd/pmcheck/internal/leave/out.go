@@ -63,14 +63,15 @@ type Kind int
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotIdle             // balancers were not told, or agents are left
-	Taken               // another party holds under the same name
+	Taken               // another party holds under the same name: see Before
 )
 
 // Error says why a master has not left as asked.
 type Error struct {
-	Kind Kind
-	Text string
-	Left []status.Obstacle
+	Kind   Kind
+	Text   string
+	Left   []status.Obstacle
+	Before drain.Hold
 }
 
 // Error returns the text, and what was in the way.
@@ -81,13 +82,6 @@ func (e *Error) Error() string {
 	return e.Text + ": " + balancer.Summary(e.Left)
 }
 
-// Result is what has become of a Request.
-type Result struct {
-	Set    drain.Hold    // the hold; zero if none was set, or if it was taken back
-	Before drain.Hold    // the one that it replaced; zero if there was none
-	Status status.Status // the last one; zero if no daemon has answered
-}
-
 // errAlone says that the fleet has no other server since the hold took effect.
 var errAlone = errors.New("no other master of the fleet serves")
 
@@ -95,30 +89,32 @@ var errAlone = errors.New("no other master of the fleet serves")
 type departure struct {
 	World
 	Request
-	Result
 	patience patience
-	lost     time.Time // since when no daemon answers; zero while one does
+	set      drain.Hold    // the hold; zero while none is set
+	status   status.Status // the last one; zero if no daemon has answered
+	lost     time.Time     // since when no daemon answers; zero while one does
 	told     bool
 	fleet    bool // the fleet decides
 }
 
 // Out takes the master out of its pool: it is refused, or gets a slot or its turn, and then holds. Out
 // returns once every balancer is told, or the last agent has finished, and the hold is firm: the work of
-// the caller may begin. The error is an *Error, of the holds, or of Stop.Check.
+// the caller may begin. It returns the hold, which is zero if none was set, or if it was taken back. The error is
+// an *Error, of the holds, or of Stop.Check.
 //
 // If ctx ends before every balancer is told, a hold that is leaving is lifted, and the error is that of ctx.
-func Out(ctx context.Context, w World, r Request) (Result, error) {
+func Out(ctx context.Context, w World, r Request) (set drain.Hold, err error) {
 	d := &departure{World: w, Request: r}
 	now := time.Now()
 	d.patience = patience{limit: r.Wait, began: now, progress: now, slots: map[string]bool{}}
 	if r.Stop != nil {
 		d.patience.stop = &r.Stop.Limits
 	}
-	err := d.out(ctx)
+	err = d.out(ctx)
 	if errors.Is(err, errGone) {
-		d.Set, err = drain.Hold{}, &Error{Kind: Refused, Text: err.Error()}
+		d.set, err = drain.Hold{}, &Error{Kind: Refused, Text: err.Error()}
 	}
-	return d.Result, err
+	return d.set, err
 }
 
 func (d *departure) out(ctx context.Context) error {
@@ -138,7 +134,7 @@ func (d *departure) out(ctx context.Context) error {
 		switch {
 		case err == nil || d.Stop != nil && late != nil && late.Kind == NotIdle: // it stops in any case
 			return errors.Join(err, d.change(drain.Firm))
-		case d.told || d.Set.Leaving == drain.Firm:
+		case d.told || d.set.Leaving == drain.Firm:
 			return err
 		}
 		if err := errors.Join(d.undo(), err); !errors.Is(err, errAlone) {
@@ -154,13 +150,13 @@ func (d *departure) begin(ctx context.Context) error {
 	service := d.Hold.Service
 	left, err := d.wait(ctx, phaseBegin, 0, func(ctx context.Context) ([]status.Obstacle, error) {
 		list := d.next(ctx)
-		switch _, err := d.Status.ServiceOrError(service); {
+		switch _, err := d.status.ServiceOrError(service); {
 		case list == nil && service != "" && err != nil:
 			return nil, err
 		case d.Now || d.absent():
 			return nil, nil
 		case list == nil && !d.Force:
-			return unheard(d.Status), nil
+			return unheard(d.status), nil
 		}
 		return list, nil
 	})
@@ -170,12 +166,20 @@ func (d *departure) begin(ctx context.Context) error {
 	case left != nil && d.Stop == nil: // a daemon may answer, and know better
 		return &Error{Kind: Refused, Text: fmt.Sprintf("not out within %s", d.Wait), Left: left}
 	}
-	for _, b := range LastServer(d.Status, service, d.Hold.Mode) {
-		if v, _ := d.Status.Service(b.Service); v.Mode == drain.Ready && d.needed(b) {
-			return &Error{Kind: Refused, Text: "must stay in service", Left: []status.Obstacle{b.Alone()}}
-		}
+	needed := slices.IndexFunc(d.status.Balancers, func(b status.Balancer) bool {
+		v, _ := d.status.Service(b.Service)
+		return v.Mode == drain.Ready && d.last(b) && d.needed(b)
+	})
+	if needed >= 0 {
+		left := []status.Obstacle{d.status.Balancers[needed].Alone()}
+		return &Error{Kind: Refused, Text: "must stay in service", Left: left}
 	}
 	return nil
+}
+
+// last reports whether the balancer has no other server now, and is told of the hold.
+func (d *departure) last(b status.Balancer) bool {
+	return b.Last() && !b.Hides(d.Hold.Mode) && d.Hold.Covers(b.Service)
 }
 
 // needed reports whether a balancer without another server keeps the master from leaving at all: none is
@@ -183,9 +187,9 @@ func (d *departure) begin(ctx context.Context) error {
 // balancer that never had another server, as that of the only CA, if agents are known to go elsewhere: another
 // balancer has had other servers, or a gate sends them to others of the fleet.
 func (d *departure) needed(b status.Balancer) bool {
-	missing, _ := b.Missing(d.Status.Time)
-	pooled := viewed(d.Status, d.Hold.Service, d.Hold.Mode) || d.Fleet != nil && d.Status.Gate.Runs(d.Status.Time)
-	return d.Now || !missing && (d.Stop == nil || b.Pooled() || !pooled)
+	missing, _ := b.Missing(d.status.Time)
+	pooled := viewed(d.status, d.Hold.Service, d.Hold.Mode) || d.Fleet != nil && d.status.Gate.Runs(d.status.Time)
+	return d.Now || missing == 0 && (d.Stop == nil || b.Pooled() || !pooled)
 }
 
 // viewed reports whether a balancer with a view decides about a service in a mode; an empty service stands
@@ -221,7 +225,7 @@ func (w World) Keeps(ctx context.Context, s status.Status, service string, mode 
 // that does not serve, or is held already, waits for nobody.
 func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 	service, mode := d.Hold.Service, d.Hold.Mode
-	v, known := d.Status.Service(cmp.Or(service, monitor.Server))
+	v, known := d.status.Service(cmp.Or(service, monitor.Server))
 	held := v.Mode != drain.Ready && v.Leaving == drain.Firm
 	d.fleet = false
 	switch {
@@ -235,10 +239,10 @@ func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 	switch {
 	case d.Force:
 		return drain.Firm, nil
-	case d.asksFleet(d.Status, service, mode):
+	case d.asksFleet(d.status, service, mode):
 		d.fleet = true
 		return drain.LeavingInTurn, d.witnessed(ctx)
-	case !viewed(d.Status, service, mode):
+	case !viewed(d.status, service, mode):
 		d.Note("nothing tells whether the pool can do without this master: " +
 			"no balancer sends its view, and neither budget nor fleet is set")
 	}
@@ -248,7 +252,7 @@ func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 // slot claims a slot in the budget, and reports whether the budget counts: a stop goes on without a database that
 // does not answer. If it gets no slot in time, it goes on beside a spare server.
 func (d *departure) slot(ctx context.Context) (counts bool, err error) {
-	want := budget.Claim{Reason: d.Hold.Reason, By: d.Hold.Holder, Serves: d.Status.Serves(), Force: d.Force}
+	want := budget.Claim{Reason: d.Hold.Reason, By: d.Hold.Holder, Serves: d.status.Serves(), Force: d.Force}
 	if want.By == drain.Operator {
 		want.By = cmp.Or(os.Getenv("SUDO_USER"), want.By)
 	}
@@ -313,18 +317,18 @@ func (d *departure) witnessed(ctx context.Context) error {
 
 // hold writes the hold.
 func (d *departure) hold(leaving drain.Leaving) error {
-	taken := false
+	taken, before := false, drain.Hold{}
 	set, err := d.Holds.Change(d.Hold.Holder, d.Hold.Service, func(old drain.Hold) drain.Hold {
-		d.Before = old
+		before = old
 		if taken = d.New && old.Mode != ""; taken {
 			return drain.Hold{} // not valid, and so not written
 		}
 		return d.over(old, leaving)
 	})
 	if taken {
-		return &Error{Kind: Taken, Text: d.Before.Holder + " holds already"}
+		return &Error{Kind: Taken, Text: before.Holder + " holds already", Before: before}
 	}
-	d.Set = set
+	d.set = set
 	if err == nil && d.Held != nil {
 		d.Held(set)
 	}
@@ -355,10 +359,10 @@ func (d *departure) over(old drain.Hold, leaving drain.Leaving) drain.Hold {
 
 // change sets what the hold waits for.
 func (d *departure) change(leaving drain.Leaving) (err error) {
-	if d.Set.Leaving == drain.Firm && d.Stop == nil {
+	if d.set.Leaving == drain.Firm && d.Stop == nil {
 		return nil
 	}
-	d.Set, err = amend(d.Holds, d.Set, func(h *drain.Hold) {
+	d.set, err = d.Amend(d.set, func(h *drain.Hold) {
 		h.Leaving = leaving
 		if d.Stop != nil {
 			h.Until = holdsUntil(time.Now(), leaving, d.Stop.Limits)
@@ -369,10 +373,10 @@ func (d *departure) change(leaving drain.Leaving) (err error) {
 
 // undo lifts the hold. One that is gone by now is another party's matter.
 func (d *departure) undo() error {
-	if _, err := lift(d.Holds, d.Set); err != nil {
+	if _, err := d.Lift(d.set); err != nil {
 		return err
 	}
-	d.Set = drain.Hold{}
+	d.set = drain.Hold{}
 	return nil
 }
 
@@ -393,7 +397,7 @@ func (d *departure) follow(ctx context.Context) error {
 		return err
 	case left != nil && d.Stop == nil:
 		e := &Error{Kind: Refused, Text: fmt.Sprintf("not out within %s", d.Wait), Left: left}
-		if d.Set.Leaving == drain.Firm { // it is a matter of time
+		if d.set.Leaving == drain.Firm { // it is a matter of time
 			e.Kind = NotIdle
 		}
 		return e
@@ -434,25 +438,25 @@ func (d *departure) look(ctx context.Context) (list []status.Obstacle, err error
 	}
 	var connections []tcp.Connection
 	if d.told {
-		if connections, err = d.Connections(d.Status.Probe.Address); err != nil {
+		if connections, err = d.Connections(d.status.Probe.Address); err != nil {
 			return unknown(err), nil
 		}
 	}
 	switch {
 	case d.absent():
-		return Unattended(d.Status, connections, time.Since(d.lost)), nil
-	case d.told && d.Stop != nil && Unheard(d.Status, d.patience.told):
+		return Unattended(connections, time.Since(d.lost)), nil
+	case d.told && d.Stop != nil && Unheard(d.status, d.patience.told):
 		return nil, nil
 	}
-	for _, v := range d.Status.Services {
+	for _, v := range d.status.Services {
 		if !d.Hold.Covers(v.Name) {
 			continue
 		}
-		if untold := Untold(d.Status, v); len(untold) > 0 {
+		if untold := Untold(d.status, v); len(untold) > 0 {
 			list = append(append(list, v.Keeps...), untold...)
 		}
 		if d.told {
-			list = append(list, Busy(d.Status, v, connections)...)
+			list = append(list, Busy(d.status, v, connections)...)
 		}
 	}
 	return list, nil
@@ -463,7 +467,7 @@ func (d *departure) next(ctx context.Context) []status.Obstacle {
 	s, err := d.Next(ctx)
 	switch {
 	case err == nil:
-		d.Status, d.lost = s, time.Time{}
+		d.status, d.lost = s, time.Time{}
 		d.patience.note(s, time.Now())
 		return nil
 	case errors.Is(err, status.ErrNoDaemon) && d.lost.IsZero():
@@ -478,16 +482,17 @@ func (d *departure) absent() bool { return !d.lost.IsZero() && time.Since(d.lost
 // ended reports whether a phase is over. A stop waits for no server that is not expected back.
 func (d *departure) ended(of phase) bool {
 	hopeless := d.Stop != nil && d.alone(func(b status.Balancer) bool {
-		missing, _ := b.Missing(d.Status.Time)
-		return !missing
+		missing, _ := b.Missing(d.status.Time)
+		return missing == 0
 	})
 	return hopeless || !time.Now().Before(d.patience.end(of))
 }
 
 // alone reports whether a balancer that has had other servers has none now, and is as is says.
 func (d *departure) alone(is func(status.Balancer) bool) bool {
-	last := LastServer(d.Status, d.Hold.Service, d.Hold.Mode)
-	return slices.ContainsFunc(last, func(b status.Balancer) bool { return b.Pooled() && is(b) })
+	return slices.ContainsFunc(d.status.Balancers, func(b status.Balancer) bool {
+		return b.Pooled() && d.last(b) && is(b)
+	})
 }
 
 // wait looks until the way has been clear for settled, or the phase is over, and returns what was in the
@@ -506,7 +511,7 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 			}
 		}
 		list, err := look(ctx)
-		if d.Set.Mode != "" && !slices.Contains(d.Holds.Read().At(time.Now()).Holds(), d.Set) {
+		if d.set.Mode != "" && !slices.Contains(d.Holds.Read().At(time.Now()).Holds(), d.set) {
 			return nil, errGone
 		}
 		return list, err

@@ -81,11 +81,8 @@ func earlier(a, b time.Time) time.Time {
 func (p *patience) note(s status.Status, now time.Time) {
 	missing, others := 0, 0
 	for _, b := range s.Balancers {
-		if b.View != nil {
-			unit := max(1, b.UnitWeight) // one that returns may get its weight gradually
-			missing = max(missing, (b.OthersWeight-b.View.OthersWeight()+unit/2)/unit)
-			others = max(others, (b.OthersWeight+unit/2)/unit)
-		}
+		out, _ := b.Missing(s.Time)
+		missing, others = max(missing, out), max(others, b.Others())
 	}
 	if missing < p.missing && p.back < max(1, others) {
 		p.back++

@@ -66,9 +66,9 @@ func TestProgressCountsOncePerServer(t *testing.T) {
 		{200, false},
 	} {
 		now = now.Add(time.Second)
-		b := status.Balancer{Node: "lb1", UnitWeight: 100, OthersWeight: 200}
+		b := status.Balancer{Node: "lb1", UnitWeight: 100, OthersWeight: 200, OthersSeen: now}
 		b.View = &status.View{State: "NOLB", WeightTotal: tt.others}
-		p.note(status.Status{Balancers: []status.Balancer{{Node: "aws"}, b}}, now)
+		p.note(status.Status{Time: now, Balancers: []status.Balancer{{Node: "aws"}, b}}, now)
 		if p.progress.Equal(now) != tt.progress {
 			t.Errorf("look %d: progress %v", i, !tt.progress)
 		}

@@ -24,8 +24,6 @@ import (
 )
 
 const (
-	// hearWithin is how long after its start a daemon has heard every balancer that asks at all.
-	hearWithin = time.Minute
 	// youngFor is how long after its start a daemon may not have heard the usual balancers yet.
 	youngFor = 15 * time.Second
 	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
@@ -34,8 +32,8 @@ const (
 	settle = time.Second
 	// forever is longer than any connection is idle: Jetty closes it after 30 s.
 	forever = time.Hour
-	// usualInterval is that of a balancer of which nothing is known.
-	usualInterval = 10 * time.Second
+	// usualTime is how long the usual balancer, which asks every 10 s, sends to a master that does not answer.
+	usualTime = balancer.TellTimes * 10 * time.Second
 )
 
 // Standing returns the obstacles of a service in its current mode: while it is held, what keeps it from
@@ -50,8 +48,7 @@ func Standing(s status.Status, v status.ServiceStatus, connections []tcp.Connect
 // Untold returns the balancers that may still send agents to a service that is held.
 func Untold(s status.Status, v status.ServiceStatus) []status.Obstacle {
 	if v.Mode == drain.Ready { // agents come again, however idle it is
-		path := "/" + v.Name
-		return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleAnswer, path, "%s is not held", path)}
+		return obstacle(balancer.ObstacleAnswer, "/%s is not held", v.Name)
 	}
 	return append(unheard(s), behind(s, v)...)
 }
@@ -65,7 +62,7 @@ func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle)
 	}
 	switch {
 	case !v.Serves():
-		list = append(list, balancer.NewObstacle(balancer.ObstacleAnswer, path, "%s is %s", path, why))
+		list = append(list, balancer.NewObstacle(balancer.ObstacleAnswer, "%s is %s", path, why))
 	case v.Name == monitor.Server && s.Gate.Runs(s.Time) && s.Gate.Closed:
 		list = append(list, obstacle(balancer.ObstacleGate, "the gate is still closed: %s", s.Gate.Reason)...)
 		fallthrough
@@ -96,8 +93,8 @@ func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 			if b.Interval > 0 {
 				why += fmt.Sprintf(" (asks every %s)", text.Age(status.Seconds(b.Interval)))
 			}
-		case b.View == nil && b.Told(held) < b.Refusals():
-			kind, why = balancer.ObstacleUntold, fmt.Sprintf("was told %d of %d times", b.Told(held), b.Refusals())
+		case b.View == nil && b.Told(held) < balancer.TellTimes:
+			kind, why = balancer.ObstacleUntold, fmt.Sprintf("was told %d of %d times", b.Told(held), balancer.TellTimes)
 		case b.View == nil:
 			continue
 		case held && (b.View.Sends() || !b.Refused()):
@@ -110,7 +107,7 @@ func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 		if b.View == nil && !b.Listed {
 			why += "; if it is not a balancer, set balancers in pmcheck.yaml"
 		}
-		list = append(list, balancer.NewObstacle(kind, b.Label(), "%s %s", b.Label(), why))
+		list = append(list, balancer.NewObstacle(kind, "%s %s", b.Label(), why))
 	}
 	return list
 }
@@ -136,7 +133,7 @@ func unheard(s status.Status) []status.Obstacle {
 func Unheard(s status.Status, since time.Time) bool {
 	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
 	asked := heard(s) || s.Time.Sub(s.BalancerAsked) < agentRun
-	return !gated && !asked && s.Time.Sub(s.Started) >= hearWithin
+	return !gated && !asked && s.Time.Sub(s.Started) >= youngFor
 }
 
 // Busy returns what keeps a service that is held from being idle: for the master itself the requests under way,
@@ -151,8 +148,7 @@ func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection)
 	case counted.IsZero(): // the master does not report its JRubies
 	case counted.After(v.ModeSince):
 		for _, loan := range pool.Borrowed {
-			list = append(list, balancer.NewObstacle(balancer.ObstacleRequest, loan.Request,
-				"%s for %.0f s", loan.Request, loan.Seconds))
+			list = append(list, balancer.NewObstacle(balancer.ObstacleRequest, "%s for %.0f s", loan.Request, loan.Seconds))
 		}
 		if n := len(pool.Waiting); n > 0 {
 			list = append(list, obstacle(balancer.ObstacleRequest, "%d requests wait", n)...)
@@ -197,7 +193,7 @@ func connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Dur
 	if len(used) > 1 {
 		line = fmt.Sprintf("%d connections in use, one from %s", len(used), from)
 	}
-	return []status.Obstacle{balancer.NewObstacle(balancer.ObstacleConnection, from, "%s", line)}
+	return obstacle(balancer.ObstacleConnection, "%s", line)
 }
 
 // gateOpen returns an obstacle if the gate of a held master is open: agents that no balancer sends
@@ -213,17 +209,10 @@ func gateOpen(s status.Status, since time.Time) []status.Obstacle {
 	return obstacle(balancer.ObstacleGate, "the gate is open: %s", cmp.Or(s.Gate.Error, s.Gate.Reason))
 }
 
-// Unattended returns what may still send agents to a held master, or be at work on it, for a daemon whose last
-// status was s and that has not answered for lost. A balancer takes such a master out once as many checks have
-// failed as it needs refusals. If no daemon has answered at all, s is zero, and any usual balancer may still send.
-func Unattended(s status.Status, connections []tcp.Connection, lost time.Duration) (list []status.Obstacle) {
-	slowest := usualInterval
-	for _, b := range s.Balancers {
-		if b.Counts() {
-			slowest = max(slowest, status.Seconds(b.Interval))
-		}
-	}
-	if wait := balancer.TellTimes*slowest - lost; wait >= 0 {
+// Unattended returns what may still send agents to a held master, or be at work on it, whose daemon has not
+// answered for lost.
+func Unattended(connections []tcp.Connection, lost time.Duration) (list []status.Obstacle) {
+	if wait := usualTime - lost; wait >= 0 {
 		list = obstacle(balancer.ObstacleUntold, "no daemon answers, so balancers may still send for %s", text.Age(wait))
 	}
 	return append(list, connected(connections, nil, forever)...)
@@ -251,22 +240,4 @@ func InService(s status.Status, service string) (list []status.Obstacle) {
 func Healthy(s status.Status, since time.Time) bool {
 	server, _ := s.Service(monitor.Server)
 	return server.Verdict.Health.Serves() && s.Probe.Asked.After(since)
-}
-
-// LastServer returns the balancers that have no other server for a service now, and are told of a hold. An empty
-// service stands for every service.
-func LastServer(s status.Status, service string, mode drain.Mode) []status.Balancer {
-	return slices.DeleteFunc(slices.Clone(s.Balancers), func(b status.Balancer) bool {
-		return service != "" && b.Service != service || !b.Last() || b.Hides(mode)
-	})
-}
-
-// ServerMayLeave reports whether a hold of everything would leave a balancer without a server, but one of
-// the service server would not, and a balancer asks for that or a gate runs. It is so on the host of the
-// only CA.
-func ServerMayLeave(s status.Status) bool {
-	asked := s.Gate.Runs(s.Time) || slices.ContainsFunc(s.Balancers, func(b status.Balancer) bool {
-		return b.Counts() && b.Service == monitor.Server
-	})
-	return asked && len(LastServer(s, "", drain.Drain)) > 0 && len(LastServer(s, monitor.Server, drain.Drain)) == 0
 }

@@ -28,8 +28,8 @@ const (
 )
 
 // Slot returns what to do about the slot and, for a master that may not have one yet, why it is out.
-// settled says that SlotBack has been true for budget.Settle.
-func Slot(s status.Status, settled bool) (step SlotStep, reason string) {
+// back says that SlotBack has been true for budget.Settle.
+func Slot(s status.Status, back bool) (step SlotStep, reason string) {
 	server, _ := s.Service(monitor.Server)
 	has := s.Budget != nil && s.Budget.Held
 	for _, h := range s.Holds {
@@ -38,7 +38,7 @@ func Slot(s status.Status, settled bool) (step SlotStep, reason string) {
 		}
 	}
 	switch {
-	case has && settled && SlotBack(s):
+	case has && back:
 		return SlotReturn, ""
 	case has:
 		return SlotRenew, ""
@@ -79,7 +79,7 @@ func OverBudget(s status.Status, service string) (list []status.Obstacle) {
 	}
 	for _, slot := range s.Budget.Slots {
 		if !slot.Lapsed {
-			list = append(list, balancer.NewObstacle(balancer.ObstacleBudget, slot.Master, "%s; %d of %d",
+			list = append(list, balancer.NewObstacle(balancer.ObstacleBudget, "%s; %d of %d",
 				slot.At(s.Time), s.Budget.Out, s.Budget.Allowed))
 		}
 	}

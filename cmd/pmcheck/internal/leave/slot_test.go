@@ -26,11 +26,11 @@ func TestSlot(t *testing.T) {
 	}
 	up := asking(sends)
 	for _, tt := range []struct {
-		name    string
-		status  status.Status
-		settled bool
-		want    leave.SlotStep
-		reason  string
+		name   string
+		status status.Status
+		back   bool
+		want   leave.SlotStep
+		reason string
 	}{
 		{"in service", st(drain.Ready, serves), true, leave.SlotLook, ""},
 		{"held", st(drain.Drain, by("", drain.Drain)), false, leave.SlotRenew, "drain by operator: kernel"},
@@ -42,10 +42,8 @@ func TestSlot(t *testing.T) {
 		{"unhealthy for a minute", st(drain.Ready, unhealthy(time.Minute)), false, leave.SlotRenew, "unhealthy: refused"},
 		{"back, not settled", st(drain.Ready, serves, has, up), false, leave.SlotRenew, ""},
 		{"back", st(drain.Ready, serves, has, up), true, leave.SlotReturn, ""},
-		{"one balancer does not send yet", st(drain.Ready, serves, has, up, asking()), true, leave.SlotRenew, ""},
-		{"ready and unhealthy", st(drain.Ready, has), true, leave.SlotRenew, ""},
 	} {
-		if got, reason := leave.Slot(tt.status, tt.settled); got != tt.want || reason != tt.reason {
+		if got, reason := leave.Slot(tt.status, tt.back); got != tt.want || reason != tt.reason {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got, reason, tt.want, tt.reason)
 		}
 	}

@@ -91,7 +91,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // obstacle returns a list of one.
 func obstacle(kind balancer.ObstacleKind, format string, args ...any) []status.Obstacle {
-	return []status.Obstacle{balancer.NewObstacle(kind, "", format, args...)}
+	return []status.Obstacle{balancer.NewObstacle(kind, format, args...)}
 }
 
 func unknown(err error) []status.Obstacle { return obstacle(balancer.ObstacleUnknown, "%s", err) }
@@ -99,10 +99,11 @@ func unknown(err error) []status.Obstacle { return obstacle(balancer.ObstacleUnk
 // errGone says that a hold is no longer the one that was set.
 var errGone = errors.New("the hold was lifted or replaced meanwhile, or has ended")
 
-// amend changes a hold that was set, and returns it as it is then. The error is errGone, or of the holds.
-func amend(holds Holds, set drain.Hold, change func(*drain.Hold)) (drain.Hold, error) {
+// Amend changes a hold that was set, as Out returned it, and leaves one alone that another party has set in its
+// place or has lifted. It returns an error then, and the hold as it is otherwise.
+func (w World) Amend(set drain.Hold, change func(*drain.Hold)) (drain.Hold, error) {
 	gone := false
-	h, err := holds.Change(set.Holder, set.Service, func(old drain.Hold) drain.Hold {
+	h, err := w.Holds.Change(set.Holder, set.Service, func(old drain.Hold) drain.Hold {
 		if gone = old != set; gone {
 			return drain.Hold{} // not valid, and so not written
 		}
@@ -116,4 +117,16 @@ func amend(holds Holds, set drain.Hold, change func(*drain.Hold)) (drain.Hold, e
 		return set, err
 	}
 	return h, nil
+}
+
+// Lift lifts a hold that was set, and returns it if it was still there. One that another party has set in its
+// place stays, which is not an error.
+func (w World) Lift(set drain.Hold) (lifted []drain.Hold, err error) {
+	switch err = w.Holds.Undo(set); {
+	case errors.Is(err, drain.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return []drain.Hold{set}, nil
 }

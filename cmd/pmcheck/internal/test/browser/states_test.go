@@ -117,7 +117,7 @@ func newScene(name string, now time.Time, h check.Health, r check.Reason, pool c
 		},
 		Balancers: []lab.Balancer{
 			balancer("192.0.2.10", "lb1", now, &lab.View{State: "NOLB", WeightTotal: 2, SessionsTotal: 17}),
-			balancer("192.0.2.11", "lb2", now, &lab.View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 1, Queue: 2}),
+			balancer("192.0.2.11", "lb2", now, &lab.View{State: "UP", Step: 2, Steps: 3, Weight: 1, WeightTotal: 1}),
 			balancer("2001:db8::1234:5678", "", now, nil),
 		},
 	}}

@@ -93,7 +93,7 @@ func (p *pool) guardStops(m *master) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
 	defer cancel()
-	_, err := newGuard(settings, out).Out(ctx)
+	err := newGuard(settings, out).Out(ctx)
 	took := time.Since(began)
 	// A second turn, in which only another server matters, may follow the first.
 	most := 2*settings.Guard.Turn + settings.Guard.Wait + 2*budget.Timeout
