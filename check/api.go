@@ -32,7 +32,7 @@ const (
 // question is one way to ask a master for its state.
 type question struct {
 	api  API
-	path string                   // %s is the environment
+	path string
 	word func(body []byte) string // returns the state in an answer
 }
 
@@ -45,8 +45,8 @@ func questions() []question {
 		{APISimpleServer, "/status/v1/simple/server", plainWord},
 		{APISimpleMaster, "/status/v1/simple/master", plainWord},
 		{APISimple, "/status/v1/simple", plainWord},
-		{APIPuppetV3, "/puppet/v3/status/pmcheck?environment=%s", aliveWord},
-		{APIPuppet3, "/%s/status/no_key", aliveWord},
+		{APIPuppetV3, "/puppet/v3/status/pmcheck?environment=production", aliveWord},
+		{APIPuppet3, "/production/status/no_key", aliveWord},
 	}
 }
 
@@ -181,7 +181,6 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 
 // put puts a question to the master.
 func (p *Prober) put(ctx context.Context, q question) (answer, error) {
-	environment := url.PathEscape(cmp.Or(p.Environment, "production"))
-	a, err := p.Do(ctx, strings.Replace(q.path, "%s", environment, 1))
+	a, err := p.Do(ctx, q.path)
 	return answer{a, q}, err
 }

@@ -28,8 +28,7 @@ type Prober struct {
 	// Wait is how long a Probe waits for the answer; 0 means Timeout. The request then stays
 	// pending, and the next Probe waits for the same answer: on a master that is
 	// saturated, a new connection gets no further than an old one.
-	Wait        time.Duration
-	Environment string // asked for in Puppet 3 to 6; empty means production
+	Wait time.Duration
 	// Service is a service of the Status API to ask for by name, such as ca or
 	// PE's broker-service; empty means the master itself, in the generation of the
 	// API that it speaks. For a service that the server does not know, the fault's

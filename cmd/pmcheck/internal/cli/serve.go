@@ -16,11 +16,8 @@ func serveCommand() *cli.Command {
 		Usage: "answer balancers (the daemon)",
 		Description: "Probes the local Puppet Server in the background and answers balancers on port 9200.\n" +
 			"SIGHUP reloads the configuration, SIGTERM stops the daemon.\n" +
-			"Example: pmcheck serve --listen 127.0.0.1:9200",
-		Flags: []cli.Flag{
-			configFlag(),
-			&cli.StringFlag{Name: "listen", Usage: "answer on `ADDRESS` instead of the configured one"},
-		},
+			"Example: PMCHECK_LISTEN=127.0.0.1:9200 pmcheck serve",
+		Flags:  []cli.Flag{configFlag()},
 		Action: serve,
 	}
 }

@@ -21,16 +21,13 @@ func subConfigFlag() *cli.StringFlag {
 	return &cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "read `FILE` instead of " + config.DefaultFile}
 }
 
-// options says where the configuration of a command comes from. The flag --listen overrides the setting.
+// options says where the configuration of a command comes from.
 func options(c *cli.Context) config.Options {
 	o := config.Options{Environ: environ(c)}
 	for _, level := range slices.Backward(c.Lineage()) {
 		if level.IsSet("config") {
 			o.File = level.String("config")
 		}
-	}
-	if c.IsSet("listen") {
-		o.Listen = new(c.String("listen"))
 	}
 	return o
 }

@@ -1,7 +1,8 @@
 package config
 
 import (
-	"net/url"
+	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,22 +18,15 @@ type Budget struct {
 	Lapse time.Duration `yaml:"lapse" min:"5m" max:"30d"`
 }
 
-// budgetRole is the role of the masters in the database, unless the URL names one.
-const budgetRole = "pmcheck"
-
-// Target returns the parts of Database.
+// Target returns the parts of Database, which are empty if it is not the URL of a database. The role is that of the
+// masters, unless the URL names one.
 func (b Budget) Target() (host, port, database, role string) {
-	u, err := url.Parse(b.Database)
-	if err != nil {
+	parts := regexp.MustCompile(`^postgres(?:ql)?://(?:([\w-]+)@)?([\w.-]+|\[[\w:.]+\])(?::(\d+))?/(\w[\w-]*)$`).
+		FindStringSubmatch(b.Database)
+	if parts == nil {
 		return "", "", "", ""
 	}
-	if port = u.Port(); port == "" {
-		port = "5432"
-	}
-	if role = u.User.Username(); role == "" {
-		role = budgetRole
-	}
-	return u.Hostname(), port, strings.TrimPrefix(u.Path, "/"), role
+	return strings.Trim(parts[2], "[]"), cmp.Or(parts[3], "5432"), parts[4], cmp.Or(parts[1], "pmcheck")
 }
 
 // MaxOut is how many masters of a pool may be out at one time: a number from 1 to 1000, or a percentage

@@ -1,9 +1,8 @@
-// Package config turns pmcheck.yaml, PMCHECK_ variables, the flag --listen and the host's
-// puppet.conf into one immutable Config.
+// Package config turns pmcheck.yaml, PMCHECK_ variables and the host's puppet.conf into one immutable Config.
 //
 // Loading is strict: a setting that is silently ignored is worse than a daemon that does not start. All
-// mistakes are reported at once. The sources, strongest first: flag, environment, pmcheck.yaml, puppet.conf,
-// default. viper decodes the first three into the struct with the defaults; Puppet is asked for what is empty then.
+// mistakes are reported at once. The sources, strongest first: environment, pmcheck.yaml, puppet.conf, default.
+// viper decodes the first two into the struct with the defaults; Puppet is asked for what is empty then.
 //
 // A setting is a field with the tag yaml, here or in the settings of a check. Its rules are in the other tags, as in
 // [check.Check], or in validate.go.
@@ -94,11 +93,10 @@ func Default() Config {
 		Fleet:       []string{},
 		MaxOut:      "1",
 		Probe: Probe{
-			Address:     "localhost:8140",
-			Revocation:  puppetclient.RevocationChain,
-			Environment: "production",
-			Interval:    5 * time.Second,
-			Timeout:     1500 * time.Millisecond,
+			Address:    "localhost:8140",
+			Revocation: puppetclient.RevocationChain,
+			Interval:   5 * time.Second,
+			Timeout:    1500 * time.Millisecond,
 		},
 		Checks: check.All(),
 		Guard: Guard{

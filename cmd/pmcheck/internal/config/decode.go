@@ -14,8 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decode sets the settings that pmcheck.yaml, the environment or the flag --listen has. One with a mistake keeps its
-// default.
+// decode sets the settings that pmcheck.yaml or the environment has. One with a mistake keeps its default.
 func (l *loader) decode(file string, data []byte) {
 	v := viper.New()
 	_ = v.MergeConfigMap(l.read(file, data)) // it returns no error
@@ -35,27 +34,20 @@ func (l *loader) decode(file string, data []byte) {
 
 // read returns the settings in a file, by section and key. It reads them in one pass over the nodes: they have lines,
 // and viper's own reader folds the case of keys and ignores those without a value.
-func (l *loader) read(file string, data []byte) (settings map[string]any) {
+func (l *loader) read(file string, data []byte) map[string]any {
+	var doc, second yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	for first := true; ; first = false {
-		var doc yaml.Node
-		switch err := decoder.Decode(&doc); {
-		case errors.Is(err, io.EOF):
-			return settings
-		case err != nil:
-			line, text := 0, strings.TrimPrefix(err.Error(), "yaml: ")
-			if n, _ := fmt.Sscanf(text, "line %d:", &line); n == 1 {
-				_, text, _ = strings.Cut(text, ": ")
-			}
-			l.fault(inFile(layerFile, file, line), "", "not YAML: "+text, "")
-			return settings
-		case first:
-			settings = l.section(file, "", doc.Content[0])
-		default:
-			l.fault(inFile(layerFile, file, doc.Line), "", "a second document begins", "remove the --- line")
-			return settings
-		}
+	err := decoder.Decode(&doc)
+	switch {
+	case errors.Is(err, io.EOF): // nothing, or comments only
+		return nil
+	case err != nil:
+		l.fault(place{file, 0}, "", "not YAML: "+strings.TrimPrefix(err.Error(), "yaml: "), "")
+		return nil
+	case !errors.Is(decoder.Decode(&second), io.EOF):
+		l.fault(place{file, second.Line}, "", "a second document begins", "remove the --- line")
 	}
+	return l.section(file, "", doc.Content[0])
 }
 
 // section reads one mapping. A section without settings is valid: all of its lines may be commented out.
@@ -64,13 +56,13 @@ func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		l.fault(inFile(layerFile, file, n.Line), strings.TrimSuffix(prefix, "."), "is not a section", "write key: value")
+		l.fault(place{file, n.Line}, strings.TrimSuffix(prefix, "."), "is not a section", "write key: value")
 		return nil
 	}
 	settings, seen, keys := map[string]any{}, map[string]int{}, l.keys()
 	for pair := range slices.Chunk(n.Content, 2) {
 		name, v := pair[0].Value, pair[1]
-		key, at := prefix+name, inFile(layerFile, file, pair[0].Line)
+		key, at := prefix+name, place{file, pair[0].Line}
 		section, known := keys[key]
 		switch {
 		case seen[name] > 0:
@@ -84,13 +76,25 @@ func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 		case slices.ContainsFunc(append([]*yaml.Node{v}, v.Content...), isNull):
 			l.fault(at, key, "has no value", "write one, or leave the line out")
 		default:
-			var value any
-			l.take(v.Decode(&value), key, at)
-			settings[name], l.places[key] = value, at
+			settings[name], l.places[key] = l.value(v, key, at), at
 		}
 		seen[name] = at.line
 	}
 	return settings
+}
+
+// value returns the text of a value as it is written, or the texts of a list.
+func (l *loader) value(n *yaml.Node, key string, at place) any {
+	var text string
+	if n.Decode(&text) == nil {
+		return text
+	}
+	var list []string
+	if n.Decode(&list) == nil {
+		return list
+	}
+	l.fault(at, key, "is neither a value nor a list of values", "")
+	return nil
 }
 
 // keys returns every key, and true for those of sections.
@@ -107,17 +111,17 @@ func (l *loader) keys() map[string]bool {
 
 func isNull(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
 
-// override gives v the values of the PMCHECK_ variables and of --listen, except the variables that are
-// no settings. An empty variable is a fault, since it may be meant as unset or as empty text.
+// override gives v the values of the PMCHECK_ variables, except those that are no settings. An empty variable is a
+// fault, since it may be meant as unset or as empty text.
 func (l *loader) override(v *viper.Viper) {
 	keys := map[string]string{}
 	for _, f := range l.settings {
-		keys[variable(f.key)] = f.key
+		keys["PMCHECK_"+strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))] = f.key
 	}
 	known := append(slices.Sorted(maps.Keys(keys)), fileVariable, holdsVariable, socketVariable)
-	for i, pair := range l.Environ {
+	for _, pair := range l.Environ {
 		name, text, _ := strings.Cut(pair, "=")
-		key, at := keys[name], place{layerEnviron, i, "environment " + show(name)}
+		key, at := keys[name], place{"environment " + show(name), 0}
 		switch {
 		case !strings.HasPrefix(name, "PMCHECK_"):
 		case !slices.Contains(known, name):
@@ -130,13 +134,4 @@ func (l *loader) override(v *viper.Viper) {
 			l.places[key] = at
 		}
 	}
-	if l.Listen != nil {
-		v.Set("listen", *l.Listen)
-		l.places["listen"] = place{layerFlags, 0, "flag --listen"}
-	}
-}
-
-// variable returns the name of the environment variable of a key.
-func variable(key string) string {
-	return "PMCHECK_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func (f Fault) Error() string {
 	if f.hint != "" {
 		text += " (" + f.hint + ")"
 	}
-	for _, part := range []string{f.key, f.at.origin} {
+	for _, part := range []string{f.key, f.at.String()} {
 		if part != "" {
 			text = part + ": " + text
 		}
@@ -32,29 +33,19 @@ func (f Fault) Error() string {
 	return text
 }
 
-// The sources of a configuration, weakest first.
-const (
-	layerDefault = iota
-	layerPuppet
-	layerFile
-	layerEnviron
-	layerFlags
-)
-
-// A place is where a value came from; the zero value is the default. Places compare in the order
-// in which faults are reported: by layer, then by line.
+// A place is where a value came from: a line of a file, the file as a whole (line 0), or what takes the place of
+// its name for other sources. The zero value is the default.
 type place struct {
-	layer  int
-	line   int
-	origin string
+	file string
+	line int
 }
 
-// inFile returns the place of a line; 0 is the file as a whole.
-func inFile(layer int, name string, line int) place {
-	if line == 0 {
-		return place{layer, 0, name}
+// String returns the place as an origin.
+func (p place) String() string {
+	if p.line == 0 {
+		return p.file
 	}
-	return place{layer, line, name + ":" + strconv.Itoa(line)}
+	return p.file + ":" + strconv.Itoa(p.line)
 }
 
 // fault records a mistake, but only once.
@@ -84,7 +75,7 @@ func (l *loader) take(err error, key string, at place) {
 // err joins the faults in the order of their places; it returns nil if there are none.
 func (l *loader) err() error {
 	slices.SortStableFunc(l.faults, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.at.layer, b.at.layer), cmp.Compare(a.at.line, b.at.line))
+		return cmp.Or(cmp.Compare(a.at.file, b.at.file), cmp.Compare(a.at.line, b.at.line))
 	})
 	var errs []error
 	for _, f := range l.faults {
@@ -93,40 +84,27 @@ func (l *loader) err() error {
 	return errors.Join(errs...)
 }
 
-// suggest returns "did you mean X?" for the word nearest to the one given, or "".
-func suggest(word string, words []string) string {
-	if w := Nearest(word, words); w != "" {
-		return "did you mean " + w + "?"
-	}
-	return ""
-}
-
-// Nearest returns the one of words that word is probably a typing error for, or "". Of dotted keys the last parts
-// count most: timeout is near probe.timeout.
-func Nearest(word string, words []string) string {
+// suggest returns "did you mean X?" for the one of words that word is probably a typing error for, or "". Of dotted
+// keys the last parts count most: timeout is near probe.timeout.
+func suggest(word string, words []string) (hint string) {
 	last := func(key string) string {
 		return strings.TrimPrefix(key[strings.LastIndexByte(key, '.')+1:], "PMCHECK_")
 	}
-	like := func(a, b string) float64 { return smetrics.JaroWinkler(strings.ToLower(a), strings.ToLower(b), 0.7, 4) }
-	best, most := "", 0.87
+	like := func(a, b string) float64 { return smetrics.JaroWinkler(a, b, 0.7, 4) }
+	most := 0.87
 	for _, w := range words {
-		a, b := last(word), last(w)
-		if l := like(a, b) + like(word, w)/100; l > most && max(len(a), len(b))-min(len(a), len(b)) <= 2 {
-			best, most = w, l
+		if l := like(last(word), last(w)) + like(word, w)/100; l > most {
+			hint, most = "did you mean "+w+"?", l
 		}
 	}
-	return best
+	return hint
 }
 
-// show returns text for a one-line message: quoted if it is not a plain word, and
-// truncated if it is long.
+// show returns text for a one-line message: quoted unless it is a plain word, and truncated if it is long.
 func show(text string) string {
-	if runes := []rune(text); len(runes) > 60 {
-		text = string(runes[:60]) + "…"
-	}
-	special := func(r rune) bool { return r <= ' ' || r >= 0x7f && r != '…' || r == '"' }
-	if text == "" || strings.ContainsFunc(text, special) {
-		return strconv.Quote(text)
+	quoted := fmt.Sprintf("%.60q", text)
+	if strings.Contains(text, " ") || len(quoted) != len(text)+2 {
+		return quoted
 	}
 	return text
 }

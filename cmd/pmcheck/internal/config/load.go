@@ -29,8 +29,6 @@ type Options struct {
 	File string
 	// Environ are NAME=VALUE pairs as os.Environ returns them.
 	Environ []string
-	// Listen is the value of the flag --listen; nil if it was not given.
-	Listen *string
 	// Root is the directory in which all paths are looked up; empty means /. No
 	// path in a Config begins with it.
 	Root string
@@ -58,8 +56,8 @@ type Setting struct {
 	Key string `json:"key"`
 	// Value is the value as written in YAML.
 	Value string `json:"value"`
-	// Origin is "default", "FILE:LINE", "environment NAME", "flag --NAME", the name
-	// of a Puppet layout, or what the value was derived from.
+	// Origin is "default", "FILE:LINE", "environment NAME", the name of a Puppet layout,
+	// or what the value was derived from.
 	Origin string `json:"origin"`
 }
 
@@ -81,7 +79,7 @@ type Loaded struct {
 func (l *Loaded) Settings() []Setting {
 	var list []Setting
 	for _, f := range fields(&l.Config) {
-		list = append(list, Setting{f.key, format(f.value), cmp.Or(l.places[f.key].origin, "default")})
+		list = append(list, Setting{f.key, format(f.value), cmp.Or(l.places[f.key].String(), "default")})
 	}
 	return list
 }

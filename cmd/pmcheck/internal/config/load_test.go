@@ -55,13 +55,12 @@ func TestStrongerSourceWins(t *testing.T) {
 		}),
 		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_DISK_EJECT_MIB=4",
 			"PMCHECK_LISTEN=:9202", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
-		Listen: new(":9203"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"listen: :9203 # flag --listen",
+		"listen: :9202 # environment PMCHECK_LISTEN",
 		"allow: [10.0.0.0/8, '::1/128'] # environment PMCHECK_ALLOW",
 		"probe.address: localhost:8140 # default",
 		"probe.certname: m1.example.org # /etc/puppet/puppet.conf:2",

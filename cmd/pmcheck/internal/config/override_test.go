@@ -8,7 +8,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// What is wrong with a flag comes behind what is wrong with the environment.
 func TestBadOverridesAreRefused(t *testing.T) {
 	for want, variable := range map[string]string{
 		"PROBE_TIMEUOT: unknown variable (did you mean PMCHECK_PROBE_TIMEOUT?)":             "PROBE_TIMEUOT=1s",
@@ -19,8 +18,8 @@ func TestBadOverridesAreRefused(t *testing.T) {
 		"CHECKS_DISK: checks.disk: on is not one of eject, warn, off":                       "CHECKS_DISK=on",
 	} {
 		environ := []string{"PMCHECK_" + variable}
-		_, err := config.Check(config.Options{Root: t.TempDir(), Environ: environ, Listen: new("x")})
-		wantFaults(t, err, "environment PMCHECK_"+want+"\nflag --listen: listen: x"+noAddress)
+		_, err := config.Check(config.Options{Root: t.TempDir(), Environ: environ})
+		wantFaults(t, err, "environment PMCHECK_"+want)
 	}
 }
 
@@ -35,6 +34,9 @@ func TestGoodConfigsAreAccepted(t *testing.T) {
 		{"alias", "services: [&a ca]\nbudget: {pool: *a}\n", "budget.pool: ca # F:2"},
 		{"empty section", "probe:\n", "probe.timeout: 1.5s # default"},
 		{"any port", "listen: localhost:0\n", "listen: localhost:0 # F:1"},
+		{"as it is written", "budget: {pool: 012}\n", "budget.pool: \"012\" # F:1"},
+		{"a database of another role", "budget: {database: 'postgres://alice@[::1]:5433/a-b'}\n",
+			"budget.database: postgres://alice@[::1]:5433/a-b # F:1"},
 	} {
 		l, err := config.Check(config.Options{File: "F", Root: root(t, map[string]string{"F": tt.yaml})})
 		if err != nil {

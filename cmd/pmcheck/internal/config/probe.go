@@ -23,8 +23,6 @@ type Probe struct {
 	CRL string `yaml:"crl" path:"optional"`
 	// Revocation is certificate_revocation of puppet.conf.
 	Revocation puppetclient.Revocation `yaml:"-"`
-	// Environment is the Puppet environment named in the URLs that need one, that of puppet.conf.
-	Environment string `yaml:"-"`
 	// Interval is the time from the start of one probe to the start of the next, while the master
 	// is healthy; otherwise it is a second at most.
 	Interval time.Duration `yaml:"interval" min:"100ms" max:"5m"`

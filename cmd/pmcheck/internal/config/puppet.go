@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -51,7 +50,7 @@ func (l *loader) withoutPuppet() []string {
 		for _, one := range l.layouts() {
 			looked = append(looked, one.conf(), one.ssldir)
 		}
-		l.fault(place{layer: layerPuppet}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
+		l.fault(place{}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
 			"set puppet.conf, or probe.certname, certificate, key and ca")
 	} else if probe.CRL == "" {
 		probe.Revocation = puppetclient.RevocationOff
@@ -68,7 +67,7 @@ func (p *puppetHost) read() bool {
 		err = cause.Err // the place has the path already
 	}
 	if err != nil && (p.config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
-		p.fault(inFile(layerPuppet, name, 0), "", err.Error(), "")
+		p.fault(place{name, 0}, "", err.Error(), "")
 		return false
 	}
 	p.conf = &puppetConf{name: name, set: parsePuppetConf(data), defaults: p.layout.pathDefaults()}
@@ -82,9 +81,9 @@ func (p *puppetHost) setting(name string) (value string, has bool) {
 	return value, p.conf.set[name].line > 0
 }
 
-// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, the environment of
-// the URLs that need one, and the names that agents use for this master: those in dns_alt_names, and server, if
-// ca_server is another, so that server is not there to reach the CA.
+// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, and the names that
+// agents use for this master: those in dns_alt_names, and server, if ca_server is another, so that server is not
+// there to reach the CA.
 func (p *puppetHost) derive() {
 	probe, expiry := &p.config.Probe, check.Settings[check.ExpirySettings](p.config.Checks)
 	switch depth, _ := p.setting("certificate_revocation"); strings.ToLower(depth) {
@@ -92,10 +91,6 @@ func (p *puppetHost) derive() {
 		probe.Revocation = puppetclient.RevocationLeaf
 	case "false":
 		probe.Revocation = puppetclient.RevocationOff
-	}
-	// Any environment that exists will do, so one that cannot be read is no reason to refuse to start.
-	if e, _, err := p.conf.resolve("environment"); err == nil && regexp.MustCompile(`^\w+$`).MatchString(e) {
-		probe.Environment = e
 	}
 	names, _ := p.setting("dns_alt_names")
 	for name := range strings.SplitSeq(names, ",") {
@@ -118,11 +113,11 @@ func (p *puppetHost) derive() {
 func (p *puppetHost) certname() bool {
 	probe := &p.config.Probe
 	name, line, err := p.conf.resolve("certname")
-	at := inFile(layerPuppet, p.conf.name, line)
+	at := place{p.conf.name, line}
 	if line == 0 {
 		var certdir string
 		if certdir, _, err = p.conf.resolve("certdir"); err == nil {
-			name, at = p.certified(certdir), place{layerPuppet, 0, "certificate in " + certdir}
+			name, at = p.certified(certdir), place{"certificate in " + certdir, 0}
 		}
 	}
 	switch name = cmp.Or(name, probe.Certname); {
@@ -131,7 +126,7 @@ func (p *puppetHost) certname() bool {
 		p.take(err, "", place{})
 		return false
 	default:
-		p.fault(inFile(layerPuppet, p.conf.name, 0), "probe.certname",
+		p.fault(place{p.conf.name, 0}, "probe.certname",
 			"no certname in it, and no certificate of this host yet", "run puppet agent, or set probe.certname")
 		return false
 	}
@@ -177,9 +172,9 @@ func (p *puppetHost) path(key string, value *string, setting string) bool {
 		p.take(err, "", place{})
 		return false
 	}
-	*value, p.places[key] = filepath.Clean(path), place{layerPuppet, 0, p.layout.name}
+	*value, p.places[key] = filepath.Clean(path), place{p.layout.name, 0}
 	if line > 0 {
-		p.places[key] = inFile(layerPuppet, p.conf.name, line)
+		p.places[key] = place{p.conf.name, line}
 	}
 	return true
 }
@@ -190,7 +185,7 @@ func (p *puppetHost) directories() {
 	if p.layout.codedir == "" {
 		return
 	}
-	at := place{layerPuppet, 0, p.layout.name}
+	at := place{p.layout.name, 0}
 	disk, code := check.Settings[check.DiskSettings](p.config.Checks), check.Settings[check.CodeSettings](p.config.Checks)
 	if len(disk.Paths) == 0 {
 		disk.Paths, p.places["disk.paths"] = []string{p.layout.vardir}, at

@@ -44,7 +44,7 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			files: map[string]string{oldConf: "[main]\nssldir = /srv/ssl\n\n[master]\ncertname=m1\n", debian: ""},
 			want: []string{
 				"probe.certname: m1 # /etc/puppet/puppet.conf:5",
-				"probe.certificate: /srv/ssl/certs/m1.pem # /etc/puppet/puppet.conf:2",
+				"probe.certificate: /srv/ssl/certs/m1.pem # /etc/puppet/puppet.conf:5",
 			}},
 		{name: "Debian without puppet.conf", files: map[string]string{oldSSL + "certs/HOST.pem": "", debian: ""},
 			want: []string{
@@ -143,22 +143,18 @@ localcacert = /ca.pem # of $name
 	}
 }
 
-func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
+func TestPuppetSaysRevocation(t *testing.T) {
 	const set = "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n"
 	const chain, leaf, off = puppetclient.RevocationChain, puppetclient.RevocationLeaf, puppetclient.RevocationOff
 	for _, tt := range []struct {
 		name, conf, yaml string
-		revocation       puppetclient.Revocation
-		environment      string
+		want             puppetclient.Revocation
 	}{
-		{"neither", "certname = a\n", "", chain, "production"},
-		{"leaf", "certificate_revocation = leaf\n", "", leaf, "production"},
-		{"false", "certificate_revocation = false\n", "", off, "production"},
-		{"an environment", "[main]\nbranch = dev\nenvironment = $branch\n", "", chain, "dev"},
-		{"not an environment", "environment = a/b\n", "", chain, "production"},
-		{"an unknown environment", "environment = $nonesuch\n", "", chain, "production"},
-		{"no Puppet, no CRL", "", set, off, "production"},
-		{"no Puppet, but a CRL", "", strings.Replace(set, "}", ", crl: /c}", 1), chain, "production"},
+		{"neither", "certname = a\n", "", chain},
+		{"leaf", "certificate_revocation = leaf\n", "", leaf},
+		{"false", "certificate_revocation = false\n", "", off},
+		{"no Puppet, no CRL", "", set, off},
+		{"no Puppet, but a CRL", "", strings.Replace(set, "}", ", crl: /c}", 1), chain},
 	} {
 		files := map[string]string{}
 		if tt.conf != "" {
@@ -168,8 +164,8 @@ func TestPuppetSaysRevocationAndEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := l.Config.Probe; p.Revocation != tt.revocation || p.Environment != tt.environment {
-			t.Errorf("%s: %s, %s; want %s, %s", tt.name, p.Revocation, p.Environment, tt.revocation, tt.environment)
+		if got := l.Config.Probe.Revocation; got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }

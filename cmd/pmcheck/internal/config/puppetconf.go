@@ -13,7 +13,6 @@ type puppetConf struct {
 	name     string
 	set      map[string]written
 	defaults map[string]string // of settings that it does not have; they may refer to others
-	left     int               // how many references may still be followed
 }
 
 // written is a setting as puppet.conf has it.
@@ -55,36 +54,24 @@ func clean(text string) string {
 // resolve returns the value of a setting, with references replaced, and the line of puppet.conf that
 // it is from or depends on; 0 if there is none. The error is a Fault.
 func (c *puppetConf) resolve(setting string) (value string, line int, err error) {
-	c.left = 1000 // bounds what circular and doubling references cost
-	return c.expand(setting)
-}
-
-func (c *puppetConf) expand(setting string) (value string, line int, err error) {
-	w := c.set[setting]
-	line = w.line
-	value = os.Expand(cmp.Or(w.text, c.defaults[setting]), func(name string) string {
-		if c.left--; c.left < 0 {
-			err = cmp.Or(err, c.fault(w.line, setting, "circular reference to $"+name))
+	value = "$" + setting
+	problem, last := "", 0 // the line that was expanded last
+	for depth := 0; problem == "" && strings.Contains(value, "$"); depth++ {
+		value = os.Expand(value, func(name string) string {
+			w := c.set[name]
+			line, last = cmp.Or(line, w.line), cmp.Or(w.line, last)
+			text := cmp.Or(w.text, c.defaults[name])
+			if text == "" && depth > 0 {
+				problem = cmp.Or(problem, "refers to $"+name+", which is not known")
+			}
+			return text
+		})
+		if depth == 10 || len(value) > 4096 { // Puppet's own defaults refer to each other at most four deep
+			problem = cmp.Or(problem, "its references do not end")
 		}
-		if err != nil {
-			return ""
-		}
-		inner, at, fault := c.expand(name)
-		if line, err = cmp.Or(line, at), fault; err == nil && inner == "" {
-			err = c.fault(w.line, setting, "refers to $"+name+", which is not known")
-		}
-		return inner
-	})
-	if err == nil && len(value) > 4096 {
-		err = c.fault(w.line, setting, "is longer than 4096 bytes")
 	}
-	if err != nil {
-		value = ""
+	if problem != "" {
+		return "", last, Fault{setting, problem, "", place{c.name, last}}
 	}
-	return value, line, err
-}
-
-// fault returns a Fault of a setting in a line.
-func (c *puppetConf) fault(line int, setting, problem string) error {
-	return Fault{setting, problem, "", inFile(layerPuppet, c.name, line)}
+	return value, line, nil
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -63,23 +62,19 @@ type enum interface{ Words() []string }
 // wrong is the error of a value that cannot be read, a Fault that does not know its key.
 func wrong(problem, hint string) error { return Fault{problem: problem, hint: hint} }
 
-// hook decodes a value of YAML, or the text of a variable or the flag, in which the items of a list are
-// separated by commas.
-func hook(from, to reflect.Type, data any) (any, error) {
+// hook decodes the text of a value, or a list of texts, which is one text in a variable: its items are separated by
+// commas.
+func hook(_, to reflect.Type, data any) (any, error) {
 	s, isText := data.(string)
 	switch {
 	case to.Kind() == reflect.Slice && isText:
 		return strings.Split(s, ","), nil
 	case to.Kind() == reflect.Slice:
 		return data, nil
-	case from.Kind() == reflect.Map:
-		return nil, wrong("a section is not a value", "")
-	case from.Kind() == reflect.Slice:
+	case !isText:
 		return nil, wrong("a list is not a value", "")
-	case to == reflect.TypeFor[string]() && from.Kind() == reflect.Bool:
-		return nil, wrong(fmt.Sprint(data)+" is not text", "quote it")
 	}
-	return parse(to, strings.TrimSpace(fmt.Sprint(data)))
+	return parse(to, strings.TrimSpace(s))
 }
 
 // parse turns the text of one value into the type of a setting. The error is a Fault.
@@ -129,10 +124,8 @@ func parsePrefix(text string) (any, error) {
 		p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
 	switch {
-	case err != nil:
+	case err != nil || p.Addr().Is4In6():
 		return nil, wrong(show(text)+" is not a network", "such as 10.0.0.0/8 or 2001:db8::/32")
-	case p.Addr().Is4In6():
-		return nil, wrong(show(text)+" is an IPv4 network written as IPv6", "write it as IPv4")
 	case p != p.Masked():
 		return nil, wrong(show(text)+" has bits beyond its mask", p.Masked().String())
 	}

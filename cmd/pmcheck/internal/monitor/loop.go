@@ -43,10 +43,9 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 			Credentials: credentials,
 			Timeout:     check.MaxPending,
 		},
-		Wait:        c.Timeout,
-		Environment: c.Environment,
-		Service:     service,
-		Accepts:     func(ctx context.Context) (bool, error) { return tcp.Accepts(ctx, c.Address) },
+		Wait:    c.Timeout,
+		Service: service,
+		Accepts: func(ctx context.Context) (bool, error) { return tcp.Accepts(ctx, c.Address) },
 	}
 }
 

@@ -3,8 +3,6 @@ package status
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -73,17 +71,11 @@ func Remote(member string) (Client, error) {
 // an address, with or without a port. The default port is 9200. MemberURL returns an
 // error for any other text.
 func MemberURL(member string) (*url.URL, error) {
-	if !config.IsMember(member) {
+	address, ok := config.MemberAddress(member)
+	if !ok {
 		return nil, fmt.Errorf("%q is not a host: write m1 or m1:9200", member)
 	}
-	host := member
-	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
-		host = "[" + host + "]"
-	}
-	if _, _, err := net.SplitHostPort(host); err != nil {
-		host = net.JoinHostPort(strings.Trim(host, "[]"), "9200")
-	}
-	return &url.URL{Scheme: "http", Host: host}, nil
+	return &url.URL{Scheme: "http", Host: address}, nil
 }
 
 // Named returns the members of a fleet that mean the host with these names: those that mean the
