@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -48,8 +47,7 @@ func TestEachStateIsReadable(t *testing.T) {
 	}
 }
 
-// problems returns problems with overflow, contrast and font sizes, and what axe finds if the variable AXE names its
-// script (npm pack axe-core).
+// problems returns problems with overflow, contrast and font sizes.
 func (c *chromium) problems() (problems []string) {
 	c.eval(`(() => {
 		const problems = [], root = document.documentElement;
@@ -85,16 +83,6 @@ func (c *chromium) problems() (problems []string) {
 		if (looked < 40) problems.push('only ' + looked + ' texts');
 		return problems;
 	})()`, &problems)
-	if script := os.Getenv("AXE"); script != "" {
-		source, err := os.ReadFile(script)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		var violations []string
-		c.eval(string(source)+"\n;0", nil)
-		c.eval(`axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html).join(' ')))`, &violations)
-		problems = append(problems, violations...)
-	}
 	return problems
 }
 
