@@ -34,10 +34,15 @@ must() {
     case $status in
         0) ;;
         2) fail usage "$err" 2 ;;
-        6) fail timeout "$err" 6 "$out" ;;
-        7) fail refused "$err" 7 "$out" ;;
+        6) fail timeout "$err" 6 ;;
+        7) fail refused "$err" 7 ;;
         *) fail failed "$err" "$status" ;;
     esac
+}
+
+# said prints what the command that was run has written.
+said() {
+    printf '{"output": %s, "log": %s}\n' "$(quote "$out")" "$(quote "$err")"
 }
 
 # would prints what a task in noop mode does not do, and ends the task.
@@ -46,13 +51,13 @@ would() {
     exit 0
 }
 
-# change runs a command that changes holds, and prints its JSON.
+# change runs a command that changes holds, and prints what it has said.
 change() {
     if [ "${PT__noop:-false}" = true ]; then
         would "$@"
     fi
-    must "$@" --json
-    printf '%s\n' "$out"
+    must "$@"
+    said
 }
 
 # hold sets a hold in mode $1.
@@ -62,7 +67,7 @@ hold() {
     [ -z "${PT_reason:-}" ] || set -- "$@" "--reason=$PT_reason"
     [ -z "${PT_for:-}" ] || set -- "$@" "--for=$PT_for"
     [ "${PT_until_reboot:-false}" != true ] || set -- "$@" --until-reboot
-    [ -z "${PT_wait:-}" ] || set -- "$@" "--wait=$PT_wait"
+    [ -z "${PT_wait:-}" ] || set -- "$@" --wait "--timeout=$PT_wait"
     [ "${PT_force:-false}" != true ] || set -- "$@" --force
     change "$@"
 }

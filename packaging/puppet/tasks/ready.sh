@@ -7,5 +7,5 @@ else
     set -- "--hold=${PT_hold:-operator}"
     [ -z "${PT_service:-}" ] || set -- "$@" "--service=$PT_service"
 fi
-[ -z "${PT_wait:-}" ] || set -- "$@" "--wait=$PT_wait"
+[ -z "${PT_wait:-}" ] || set -- "$@" --wait "--timeout=$PT_wait"
 change ready "$@"

@@ -2,9 +2,7 @@
 # Prints everything the daemon knows. A held or unhealthy master is not a failure of the
 # task.
 . "$PT__installdir/pmcheck/files/task.sh"
-set -- status --json
-[ -z "${PT_service:-}" ] || set -- "$@" "--service=$PT_service"
-run "$@"
+run status --json
 case $status in
     0 | 3 | 4) printf '%s\n' "$out" ;;
     2) fail usage "$err" 2 ;;

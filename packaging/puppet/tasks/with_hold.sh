@@ -4,7 +4,7 @@
 set -- "--hold=${PT_hold:-with-hold}"
 [ -z "${PT_service:-}" ] || set -- "$@" "--service=$PT_service"
 [ -z "${PT_reason:-}" ] || set -- "$@" "--reason=$PT_reason"
-[ -z "${PT_wait:-}" ] || set -- "$@" "--wait=$PT_wait"
+[ -z "${PT_wait:-}" ] || set -- "$@" "--timeout=$PT_wait"
 [ -z "${PT_return:-}" ] || set -- "$@" "--return=$PT_return"
 [ "${PT_keep:-false}" != true ] || set -- "$@" --keep
 set -- with-hold "$@" -- sh -c "$PT_command"
@@ -13,4 +13,4 @@ if [ "${PT__noop:-false}" = true ]; then
 fi
 run "$@"
 [ "$status" = 0 ] || fail failed "$err" "$status" "{\"output\": $(quote "$out")}"
-printf '{"output": %s, "log": %s}\n' "$(quote "$out")" "$(quote "$err")"
+said

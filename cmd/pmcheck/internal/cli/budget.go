@@ -19,7 +19,6 @@ func budgetCommand() *cli.Command {
 		Name:  "budget",
 		Usage: "list the masters of the pool that are out, by its budget",
 		Description: "The subcommands log in to the database as " + budget.Admin + ".\n" +
-			"Exit status: 0 done, 1 no answer, or no such slot, 2 usage.\n" +
 			"Example: pmcheck budget free puppet2.example.com",
 		ArgsUsage: "[init [--print] | free MASTER]",
 		Flags:     []cli.Flag{configFlag()},

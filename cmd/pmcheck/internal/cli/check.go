@@ -24,7 +24,7 @@ func checkCommand() *cli.Command {
 		Usage: "probe the master once, now, and show what was found",
 		Description: "Asks the master itself, independently of the daemon and of holds. For root it asks as the\n" +
 			"daemon's user, who must be able to read the files.\n" +
-			"Exit status: 0 healthy or busy, 1 not healthy, 2 usage or configuration.\n" +
+			"Exit status: 0 healthy or busy, 1 not healthy.\n" +
 			"Example: sudo pmcheck check",
 		Flags:  []cli.Flag{configFlag()},
 		Action: runCheck,

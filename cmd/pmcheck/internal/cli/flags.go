@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -9,102 +8,94 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
+// configFlag returns the flag that names the configuration file. Like every flag, it
+// comes after the command.
+func configFlag() *cli.StringFlag {
+	f := subConfigFlag()
+	f.EnvVars = []string{"PMCHECK_CONFIG"}
+	return f
+}
 
-func holderFlag() cli.Flag {
+// subConfigFlag is configFlag for a subcommand. The flag may also come before that.
+func subConfigFlag() *cli.StringFlag {
+	return &cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "read `FILE` instead of " + config.DefaultFile}
+}
+
+func holderFlag(holder string) cli.Flag {
 	const usage = "act as `HOLDER`: holders do not touch each other's holds"
-	return &cli.StringFlag{Name: "hold", Value: drain.Operator, Usage: usage}
+	return &cli.StringFlag{Name: "hold", Value: holder, Usage: usage, Action: checkName("hold")}
 }
 
 func serviceFlag(usage string) cli.Flag {
-	return &cli.StringFlag{Name: "service", Usage: usage}
+	return &cli.StringFlag{Name: "service", Usage: usage, Action: checkName("service")}
 }
 
-// checkNames checks the values of holderFlag and serviceFlag.
-func checkNames(c *cli.Context) error {
-	for _, name := range []string{"hold", "service"} {
-		if !c.IsSet(name) {
-			continue
+// checkName refuses a value of a flag that is no name of a holder or a service.
+func checkName(flag string) func(*cli.Context, string) error {
+	return func(_ *cli.Context, name string) error {
+		if err := drain.CheckName(name); err != nil {
+			return usageError("--%s: %w", flag, err)
 		}
-		if err := drain.CheckName(c.String(name)); err != nil {
-			return usageError("--%s: %w", name, err)
-		}
+		return nil
 	}
-	return nil
 }
 
-// durationFlag returns a flag that takes a duration in the syntax of the configuration.
+// requestFlags returns the flags of a command that takes the master out, and more of its own.
+func requestFlags(holder string, timeout time.Duration, more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{
+		configFlag(),
+		holderFlag(holder),
+		serviceFlag("hold `SERVICE` only, for example ca"),
+		&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "say why, in `WORDS` that are shown with the hold"},
+		durationFlag("timeout", timeout, "give up if the master is not out, or not idle, after `DURATION`"),
+		&cli.BoolFlag{Name: "now", Usage: "tell every balancer at once, and wait for none"},
+		&cli.BoolFlag{Name: "force", Usage: "even if a balancer would have no server left, or the budget refuses"},
+	}, more...)
+}
+
+// requestOf reads requestFlags.
+func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
+	return leave.Request{
+		Wait:  durationOf(c, "timeout"),
+		Now:   c.Bool("now"),
+		Force: c.Bool("force"),
+		Hold: drain.Hold{
+			Holder:  c.String("hold"),
+			Service: c.String("service"),
+			Mode:    mode,
+			Reason:  c.String("reason"),
+		},
+	}
+}
+
+// durationFlag returns a flag that takes a duration above 0 in the syntax of the configuration.
 func durationFlag(name string, value time.Duration, usage string) cli.Flag {
-	return &cli.GenericFlag{Name: name, Value: &durationValue{value}, Usage: usage}
+	return &cli.GenericFlag{Name: name, Value: &duration{value}, Usage: usage}
 }
 
-// durationOf returns the value of a durationFlag. One that is given must be above 0.
-func durationOf(c *cli.Context, name string) (time.Duration, error) {
-	d := c.Generic(name).(*durationValue).Duration
-	if c.IsSet(name) && d <= 0 {
-		return 0, usageError("--%s must be above 0, not %s", name, d)
-	}
-	return d, nil
+// durationOf returns the value of a durationFlag.
+func durationOf(c *cli.Context, name string) time.Duration {
+	return c.Generic(name).(*duration).Duration
 }
 
-type durationValue struct{ time.Duration }
+type duration struct{ time.Duration }
 
 // Set implements flag.Value.
-func (d *durationValue) Set(s string) (err error) {
-	d.Duration, err = config.ParseDuration(s)
+func (d *duration) Set(s string) (err error) {
+	if d.Duration, err = config.ParseDuration(s); err == nil && d.Duration <= 0 {
+		err = fmt.Errorf("must be above 0, not %s", s)
+	}
 	return err
 }
 
 // String implements flag.Value.
-func (d *durationValue) String() string {
+func (d *duration) String() string {
 	if d.Duration == 0 {
 		return ""
 	}
 	return text.Duration(d.Duration)
-}
-
-// waitOption is the flag --wait. Its value is optional and must follow an equals sign, and the help
-// shows that.
-type waitOption struct{ *cli.GenericFlag }
-
-func waitFlag(usage string) cli.Flag {
-	value := &waitValue{durationValue: durationValue{5 * time.Minute}}
-	return waitOption{&cli.GenericFlag{Name: "wait", Usage: usage, Value: value}}
-}
-
-// waitOf returns the value of a waitFlag.
-func waitOf(c *cli.Context) (wanted bool, limit time.Duration) {
-	v := c.Generic("wait").(*waitValue)
-	return v.given, v.Duration
-}
-
-// String returns the flag's line in the help.
-func (w waitOption) String() string {
-	return fmt.Sprintf("--wait[=10m]\t%s (default: %s)", w.Usage, w.Value)
-}
-
-type waitValue struct {
-	durationValue
-	given bool
-}
-
-// IsBoolFlag makes the value optional.
-func (w *waitValue) IsBoolFlag() bool { return true }
-
-// Set implements flag.Value.
-func (w *waitValue) Set(s string) error {
-	w.given = s != "false"
-	if s == "true" || s == "false" {
-		return nil
-	}
-	if err := w.durationValue.Set(s); err != nil {
-		return err
-	}
-	if w.Duration <= 0 {
-		return errors.New("must be above 0, not " + s)
-	}
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/systemd"
 )
@@ -31,13 +30,10 @@ func runGuard(c *cli.Context) error {
 		return usageError("guard takes stop, start, reload or reloaded, and a unit")
 	}
 	h := hostOf(c)
-	p := h.progress(c)
-	defer p.End()
 	h.Say = func(line string) {
-		p.Say(line)
+		h.progress.Say(line)
 		_ = systemd.Status(line) // of the guard's unit
 	}
-	h.Held = func(held drain.Hold) { p.Note(c.App.Writer, "held: "+show.Hold(held)) }
 	g := &leave.Guard{
 		World:     h.World,
 		Unit:      name,
@@ -51,17 +47,17 @@ func runGuard(c *cli.Context) error {
 	}
 	var err error
 	if verb == "stop" || verb == "reload" {
-		err = guardOut(c, g, p)
+		err = guardOut(c, h, g)
 	} else {
-		err = guardBack(c, g, p)
+		err = guardBack(c, h, g)
 	}
-	_ = systemd.Status(p.Last)
+	_ = systemd.Status(h.progress.Last)
 	return err
 }
 
 // guardOut blocks until the service may stop or reload. It does in any case, so an error only says that
 // agents may be left.
-func guardOut(c *cli.Context, g *leave.Guard, p *show.Progress) error {
+func guardOut(c *cli.Context, h *host, g *leave.Guard) error {
 	if !g.Stops(c.Context) {
 		return nil
 	}
@@ -69,19 +65,19 @@ func guardOut(c *cli.Context, g *leave.Guard, p *show.Progress) error {
 	stopped, is := errors.AsType[*leave.Error](err)
 	switch {
 	case err == nil:
-		p.Done(g.Unit + " may " + c.Args().First() + " now") // with agents that can go nowhere else
+		h.progress.Done(g.Unit + " may " + c.Args().First() + " now") // with agents that can go nowhere else
 		return nil
 	case errors.Is(err, leave.ErrDied):
-		p.Done("does not wait for the last agents: " + err.Error())
+		h.progress.Done("does not wait for the last agents: " + err.Error())
 		return nil
 	case errors.Is(err, leave.ErrCancelled):
-		p.Done("stays in service: " + err.Error())
-		if err := guardBack(c, g, p); err != nil {
+		h.progress.Done("stays in service: " + err.Error())
+		if err := guardBack(c, h, g); err != nil {
 			return err
 		}
 		return systemd.Start(c.Context, "pmcheck-guard@"+g.Unit+".service") // for the next stop
 	case is && stopped.Kind == leave.Refused:
-		p.Done("not drained, serves until it stops: " + err.Error())
+		h.progress.Done("not drained, serves until it stops: " + err.Error())
 		return nil
 	case is:
 		return &exitError{status: exitTimeout, err: err}
@@ -89,10 +85,8 @@ func guardOut(c *cli.Context, g *leave.Guard, p *show.Progress) error {
 	return writeHint(err)
 }
 
-func guardBack(c *cli.Context, g *leave.Guard, p *show.Progress) error {
+func guardBack(c *cli.Context, h *host, g *leave.Guard) error {
 	lifted, err := g.Back(c.Context)
-	for _, h := range lifted {
-		p.Note(c.App.Writer, "lifted: "+show.Hold(h))
-	}
+	h.lifted(lifted...)
 	return writeHint(err)
 }

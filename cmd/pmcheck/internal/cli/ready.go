@@ -1,14 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -17,65 +16,58 @@ func readyCommand() *cli.Command {
 		Name:  "ready",
 		Usage: "end a hold: take agents again, unless others still hold",
 		Description: "Lifts the hold of one holder, operator if none is named; succeeds if there is none.\n" +
-			"Exit status: 0 lifted or nothing to lift, 1 not lifted, 2 usage,\n" +
-			"6 not in service within the time of --wait.\n" +
+			"Exit status: 0 lifted or nothing to lift, 6 not in service in time.\n" +
 			"Example: pmcheck ready --wait",
 		Flags: []cli.Flag{
 			configFlag(),
-			holderFlag(),
+			holderFlag(drain.Operator),
 			serviceFlag("lift the hold on `SERVICE`; without it the hold on all of them"),
 			&cli.BoolFlag{Name: "all", Usage: "lift every hold, of any holder"},
-			waitFlag("return when the master serves and every balancer sends, or after that time"),
-			jsonFlag(),
+			&cli.BoolFlag{Name: "wait", Usage: "return when the master serves and every balancer sends"},
+			durationFlag("timeout", 5*time.Minute, "give up waiting after `DURATION`"),
 		},
 		Action: ready,
 	}
 }
 
 func ready(c *cli.Context) (err error) {
-	if err := checkNames(c); err != nil {
-		return err
-	}
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
 		return usageError("--all lifts every hold: it cannot be combined with --hold or --service")
 	}
-	h := hostOf(c)
+	h, service := hostOf(c), c.String("service")
 	var lifted []drain.Hold
 	if store := h.settings.Store(); c.Bool("all") {
 		lifted, err = store.LiftAll()
 	} else {
-		lifted, err = store.Lift(c.String("hold"), c.String("service"))
+		lifted, err = store.Lift(c.String("hold"), service)
 	}
-	if err != nil && !errors.Is(err, drain.ErrNotFound) {
-		for _, h := range lifted {
-			fmt.Fprintf(c.App.ErrWriter, "lifted: %s\n", show.Hold(h))
-		}
+	h.lifted(lifted...)
+	switch {
+	case err != nil && !errors.Is(err, drain.ErrNotFound):
 		return writeHint(err)
+	case len(lifted) == 0:
+		h.print("nothing to lift")
 	}
-	wanted, limit := waitOf(c)
-	if !wanted {
-		limit = 0
+	if !c.Bool("wait") {
+		return h.report(c.Context, service, drain.Hold{})
 	}
-	return comeBack(c, h, lifted, limit)
+	return h.comeBack(c.Context, service, durationOf(c, "timeout"))
 }
 
-// comeBack reports what was lifted, and waits until the master is back in service, unless limit is 0.
-func comeBack(c *cli.Context, h *host, lifted []drain.Hold, limit time.Duration) error {
-	p := h.progress(c)
-	defer p.End()
-	if err := report(c, h, &show.Toggle{Lifted: lifted}); err != nil || limit == 0 {
+// comeBack reports that holds were lifted, and waits until the service is in service again.
+func (h *host) comeBack(ctx context.Context, service string, limit time.Duration) error {
+	if err := h.report(ctx, service, drain.Hold{}); err != nil {
 		return err
 	}
-	if service := c.String("service"); service != "" {
-		st, err := h.Next(c.Context)
-		if _, unknown := st.ServiceOrError(service); err == nil && unknown != nil {
+	if st, err := h.Next(ctx); err == nil && service != "" {
+		if _, unknown := st.ServiceOrError(service); unknown != nil {
 			return noService(unknown)
 		}
 	}
-	err := h.InService(c.Context, c.String("service"), limit)
+	err := h.InService(ctx, service, limit)
 	switch {
 	case err == nil:
-		p.Done("in service")
+		h.progress.Done("in service")
 	case errors.Is(err, leave.ErrNotBack):
 		return &exitError{status: exitTimeout, err: err}
 	}

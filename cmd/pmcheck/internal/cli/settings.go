@@ -1,35 +1,19 @@
 package cli
 
 import (
-	"slices"
+	"cmp"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// configFlag returns the flag that names the configuration file. Like every flag, it
-// comes after the command.
-func configFlag() *cli.StringFlag {
-	f := subConfigFlag()
-	f.EnvVars = []string{"PMCHECK_CONFIG"}
-	return f
-}
-
-// subConfigFlag is configFlag for a subcommand. The flag may also come before that.
-func subConfigFlag() *cli.StringFlag {
-	return &cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "read `FILE` instead of " + config.DefaultFile}
-}
-
 // options says where the configuration of a command comes from.
 func options(c *cli.Context) config.Options {
-	o := config.Options{Environ: environ(c)}
-	for _, level := range slices.Backward(c.Lineage()) {
-		if level.IsSet("config") {
-			o.File = level.String("config")
-		}
+	return config.Options{
+		File:    cmp.Or(c.String("config"), c.Lineage()[1].String("config")), // of a subcommand, or of its command
+		Environ: environ(c),
 	}
-	return o
 }
 
 // load reads the configuration for a command.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -20,12 +22,10 @@ func statusCommand() *cli.Command {
 		Usage: "show mode, verdict, and what balancers are told",
 		Description: "Without flags for this host, with --host for another. With --fleet, or with several\n" +
 			"--host, for a pool in one table.\n" +
-			"Exit status: 0 balancers are told to use the master, 3 held, 4 not healthy,\n" +
-			"5 the daemon does not answer, 2 usage; for a pool, that of the worst master.\n" +
+			"Exit status: 0 in service, 3 held, 4 not healthy, 5 no answer; for a pool, that of the worst master.\n" +
 			"Example: pmcheck status --host puppet1 --host puppet2",
 		Flags: []cli.Flag{
 			configFlag(),
-			serviceFlag("show `SERVICE` only"),
 			&cli.StringSliceFlag{Name: "host", Usage: "ask `HOST` instead, such as m1 or m1:9200; repeat it for a pool"},
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},
@@ -55,21 +55,12 @@ func showStatus(c *cli.Context) error {
 	ctx, cancel := context.WithTimeout(c.Context, statusTime)
 	defer cancel()
 	st, err := client.Status(ctx)
-	switch {
-	case errors.Is(err, status.ErrNoDaemon) && client.URL == "":
-		return &exitError{exitNoDaemon, err, portHint(settings.Listen) + "systemctl status pmcheck; the holds are in " +
-			settings.Store().Persistent}
-	case err != nil && client.URL != "":
-		return &exitError{status: exitNoDaemon, err: err}
-	case err != nil:
-		return err
-	}
-	if name := c.String("service"); name != "" {
-		v, err := st.ServiceOrError(name)
-		if err != nil {
-			return noService(err)
+	if err != nil {
+		hint := ""
+		if client.URL == "" && errors.Is(err, status.ErrNoDaemon) {
+			hint = portHint(settings.Listen) + "systemctl status pmcheck; the holds are in " + settings.Store().Persistent
 		}
-		st.Services = []status.ServiceStatus{v}
+		return &exitError{exitNoDaemon, err, hint}
 	}
 	err = output(c, st, func(w io.Writer) { show.Status(w, st) })
 	return errors.Join(err, statusOnly(statusExit(st)))
@@ -87,9 +78,6 @@ func portHint(listen string) string {
 
 // showFleet shows the status of a pool: of these hosts and, with --fleet, of those in the configuration.
 func showFleet(c *cli.Context, hosts []string) error {
-	if c.IsSet("service") {
-		return usageError("--service cannot be combined with several hosts")
-	}
 	if c.Bool("fleet") {
 		settings, _ := loadAnyway(c)
 		hosts = append(hosts, settings.Fleet...)
@@ -101,6 +89,17 @@ func showFleet(c *cli.Context, hosts []string) error {
 	members := status.AskAll(c.Context, hosts)
 	err := output(c, members, func(w io.Writer) { show.Fleet(w, members) })
 	return errors.Join(err, statusOnly(fleetExit(members)))
+}
+
+// output prints v as JSON with --json, and calls write without it.
+func output(c *cli.Context, v any, write func(io.Writer)) error {
+	w := bufio.NewWriter(c.App.Writer) // keeps the first error
+	if !c.Bool("json") {
+		write(w)
+	} else if err := text.WriteJSON(w, v); err != nil {
+		return err
+	}
+	return w.Flush()
 }
 
 // statusExit returns the exit status for the worst of the services, which is the greatest. What another program than

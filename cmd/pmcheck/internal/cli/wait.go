@@ -17,7 +17,7 @@ func waitCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "wait",
 		Usage: "block until balancers are told to use this master, or not to",
-		Description: "Exit status: 0 reached, 6 not reached in time, 2 usage.\n" +
+		Description: "Exit status: 0 reached, 6 not reached in time.\n" +
 			"Example: pmcheck wait --for ready --timeout 10m",
 		Flags: []cli.Flag{
 			configFlag(),
@@ -31,22 +31,13 @@ func waitCommand() *cli.Command {
 
 func wait(c *cli.Context) error {
 	goal := c.String("for")
-	switch goal {
-	case "ready", "out":
-	case "":
+	if goal != "ready" && goal != "out" {
 		return misused(c, errors.New("pmcheck wait needs --for=ready or --for=out"))
-	default:
-		return usageError("--for takes ready or out, not %q", goal)
 	}
-	limit, err := durationOf(c, "timeout")
-	if err != nil {
-		return err
-	}
-	h := hostOf(c)
+	h, limit := hostOf(c), durationOf(c, "timeout")
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
-	p := h.progress(c)
-	defer p.End()
+	p := h.progress
 	for {
 		st, err := h.Next(ctx)
 		switch {

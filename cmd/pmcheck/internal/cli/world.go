@@ -1,18 +1,18 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -23,15 +23,20 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// host is what a command sees of this host and its pool.
+// host is what a command sees of this host and its pool. It shows what it waits for.
 type host struct {
 	leave.World
 	settings config.Config
+	progress *show.Progress
+	out      io.Writer
 }
 
 func hostOf(c *cli.Context) *host {
 	settings, err := loadAnyway(c)
-	h := &host{leave.NewWorld(settings), settings}
+	h := &host{leave.NewWorld(settings), settings, show.NewProgress(c.App.ErrWriter), c.App.Writer}
+	h.Say = h.progress.Say
+	h.Note = func(line string) { h.progress.Note(c.App.ErrWriter, line) }
+	h.Held = func(held drain.Hold) { h.print("held: %s", show.Hold(held)) }
 	if h.Claim != nil && err != nil { // the database knows this master by Puppet's certificate
 		h.Claim = func(context.Context, budget.Claim) error {
 			return fmt.Errorf("%w: %w", budget.ErrUnreachable, err)
@@ -40,62 +45,64 @@ func hostOf(c *cli.Context) *host {
 	return h
 }
 
-// progress shows what h waits for, until the caller calls End.
-func (h *host) progress(c *cli.Context) *show.Progress {
-	p := show.NewProgress(c.App.ErrWriter)
-	h.Say = p.Say
-	h.Note = func(line string) { p.Note(c.App.ErrWriter, line) }
-	return p
+// print prints a line of the result.
+func (h *host) print(format string, args ...any) {
+	h.progress.Note(h.out, fmt.Sprintf(format, args...))
 }
 
-// takeOut takes the master out as the request and the flags say, and prints what has become of that. It returns
+// lifted prints holds that were lifted.
+func (h *host) lifted(holds ...drain.Hold) {
+	for _, l := range holds {
+		h.print("lifted: %s", show.Hold(l))
+	}
+}
+
+// takeOut takes the master out as the request says, and prints what has become of that. It returns
 // the hold, which is zero if none was set or it was lifted again.
-func takeOut(c *cli.Context, h *host, r leave.Request) (drain.Hold, error) {
-	p := h.progress(c)
-	defer p.End()
+func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 	var set drain.Hold
-	h.Held = func(held drain.Hold) {
-		if set = held; !c.Bool("json") {
-			p.Note(c.App.Writer, "held: "+show.Hold(held))
-		}
-	}
-	r.Now, r.Force = c.Bool("now"), c.Bool("force")
+	held := h.Held
+	h.Held = func(s drain.Hold) { set = s; held(s) }
 	left, err := leave.Out(c.Context, h.World, r)
-	switch held := left.Mode != ""; {
+	switch holds := left.Mode != ""; {
 	case err == nil && r.Idle:
-		p.Done("idle")
-	case err == nil && p.Last != "":
-		p.Done("out")
-	case err != nil && held && !r.New: // with-hold lifts a new one
-		p.Note(c.App.ErrWriter, "the hold stays")
-	case err != nil && !held && set.Mode != "":
-		p.Note(c.App.ErrWriter, "lifted: "+show.Hold(set))
+		h.progress.Done("idle")
+	case err == nil && h.progress.Last != "":
+		h.progress.Done("out")
+	case err != nil && holds && !r.New: // with-hold lifts a new one
+		h.Note("the hold stays")
+	case err != nil && !holds && set.Mode != "":
+		h.lifted(set)
 	}
-	p.End()
 	err = leaveError(len(h.settings.Services) > 0 && r.Hold.Service == "", err)
 	if left.Mode != "" && c.Context.Err() == nil {
-		err = errors.Join(err, report(c, h, &show.Toggle{Set: &left}))
+		err = errors.Join(err, h.report(c.Context, r.Hold.Service, left))
 	}
 	return left, err
 }
 
-// report prints what was changed, and the state of the service once the daemon acts on it.
-func report(c *cli.Context, h *host, t *show.Toggle) error {
-	service, now := cmp.Or(c.String("service"), monitor.Server), time.Now()
+// report prints the state of a service once the daemon acts on the holds, and the holds beside the own one.
+func (h *host) report(ctx context.Context, service string, own drain.Hold) error {
+	service, now := cmp.Or(service, monitor.Server), time.Now()
 	holds := h.settings.Store().Read().At(now)
-	t.Mode, _ = holds.Mode(service, now)
-	t.Remaining = slices.DeleteFunc(holds.Holds(), func(h drain.Hold) bool {
-		return !h.Covers(service) || t.Set != nil && h == *t.Set
-	})
-	switch st, err := effect(c.Context, h.World, service, t.Mode); {
-	case c.Context.Err() != nil:
-		return c.Context.Err()
+	mode, _ := holds.Mode(service, now)
+	st, err := effect(ctx, h.World, service, mode)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, status.ErrNoDaemon):
+		h.print("not in effect yet: %s; it applies when the daemon starts", err)
 	case err != nil:
-		t.Error = err.Error()
+		h.print("not in effect: %s", err)
 	default:
-		t.Take(st, service)
+		h.print("in effect: %s", show.Service(st, service))
 	}
-	return output(c, t, t.Write)
+	for _, o := range holds.Holds() {
+		if o != own && o.Covers(service) {
+			h.print("also held: %s", show.Held(o))
+		}
+	}
+	return nil
 }
 
 // effectTime is how long the daemon may take to act on a hold that was lifted. It needs milliseconds; if
@@ -118,17 +125,6 @@ func effect(ctx context.Context, w leave.World, service string, m drain.Mode) (s
 			return st, err
 		}
 	}
-}
-
-// output prints v as JSON with --json, and calls write without it.
-func output(c *cli.Context, v any, write func(io.Writer)) error {
-	w := bufio.NewWriter(c.App.Writer) // keeps the first error
-	if !c.Bool("json") {
-		write(w)
-	} else if err := text.WriteJSON(w, v); err != nil {
-		return err
-	}
-	return w.Flush()
 }
 
 // leaveError adds the exit status and a hint to the error of leave.Out. several says that the hold was to concern more
@@ -161,10 +157,28 @@ func refusedHint(e *leave.Error, several bool) string {
 	case last:
 		return "bring another master up first, or insist with --force"
 	}
-	return "wait longer with --wait=20m, or insist with --force"
+	return "wait longer with --timeout 20m, or insist with --force"
 }
 
 // noService adds an exit status and a hint to the error for an unknown service.
 func noService(err error) error {
 	return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
+}
+
+// writeHint adds what the caller can do about a hold that was not written.
+func writeHint(err error) error {
+	w, is := errors.AsType[*drain.WriteError](err)
+	if !is {
+		return err
+	}
+	hint := ""
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		hint = "use sudo"
+	case errors.Is(err, fs.ErrNotExist) && w.Op == "create":
+		hint = "is pmcheck installed on this host?"
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		hint = "make " + w.Dir + " writable; drain --until-reboot writes elsewhere"
+	}
+	return &exitError{exitFailure, err, hint}
 }

@@ -32,9 +32,8 @@ const (
 // Request is the wish of a party that wants a master, or one service of it, out of its pool.
 type Request struct {
 	// Hold is the hold to set. One that its holder sets again keeps its reason and its end if Hold has none,
-	// and an end at the next reboot. Endless says that it keeps no end.
-	Hold    drain.Hold
-	Endless bool
+	// and an end at the next reboot.
+	Hold drain.Hold
 	// New says that the holder must not hold yet: a hold of the same name is another party's.
 	New bool
 	// Wait is the limit of a command.
@@ -350,7 +349,7 @@ func (d *departure) over(old drain.Hold, leaving drain.Leaving) drain.Hold {
 	if old.Leaving == drain.Firm {
 		h.Leaving = drain.Firm
 	}
-	if h.Until.IsZero() && !d.Endless {
+	if h.Until.IsZero() {
 		h.Until = old.Until
 	}
 	h.Reason, h.UntilReboot = cmp.Or(h.Reason, old.Reason), h.UntilReboot || old.UntilReboot

@@ -191,7 +191,7 @@ func TestOut(t *testing.T) {
 		{name: "--force, and not told in time", request: command(force, within(1)), kind: leave.NotIdle,
 			err: "not out within 1ns: ", holds: firm},
 		{name: "no daemon", world: noDaemon, request: command(), holds: firm},
-		{name: "no daemon, --wait=2s", world: noDaemon, request: command(within(2 * time.Second)),
+		{name: "no daemon, --timeout=2s", world: noDaemon, request: command(within(2 * time.Second)),
 			err: "not out within 2s: " + status.ErrNoDaemon.Error(), within: 3 * time.Second},
 		{name: "the database does not answer", world: unreachable, request: command(), err: budget.ErrUnreachable.Error()},
 		{name: "the database does not answer, --force", world: unreachable, request: command(force), holds: firm,

@@ -21,7 +21,6 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 			drain.Hold{Mode: drain.Maint, Reason: "old", Until: end, UntilReboot: true}},
 		{"all is given", old, Request{Hold: drain.Hold{Reason: "new", Until: end.Add(1), UntilReboot: true}}, drain.Firm,
 			drain.Hold{Reason: "new", Until: end.Add(1), UntilReboot: true}},
-		{"no end", old, Request{Endless: true}, drain.Firm, drain.Hold{Reason: "old", UntilReboot: true}},
 		{"there is no hold", drain.Hold{}, Request{Hold: drain.Hold{Reason: "new"}}, drain.LeavingInTurn,
 			drain.Hold{Reason: "new", Leaving: drain.LeavingInTurn}},
 		{"firm stays firm", drain.Hold{Mode: drain.Drain}, Request{}, drain.LeavingInTurn, drain.Hold{}},

@@ -1,12 +1,9 @@
 package show
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -67,25 +64,4 @@ func Hold(h drain.Hold) string {
 		b.WriteString(", no end")
 	}
 	return b.String()
-}
-
-// WriteHint returns what to do about a hold that was not written, or "".
-func WriteHint(err error) string {
-	var w *drain.WriteError
-	if !errors.As(err, &w) {
-		return ""
-	}
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return "use sudo"
-	case errors.Is(err, fs.ErrNotExist) && w.Op == "create":
-		return "is pmcheck installed on this host?"
-	case errors.Is(err, syscall.EROFS):
-		return w.Dir + " is on a read-only file system; drain --until-reboot writes elsewhere"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "no space for " + w.Dir + "; drain --until-reboot writes elsewhere"
-	case errors.Is(err, drain.ErrBusy):
-		return "another pmcheck is changing holds; try again"
-	}
-	return ""
 }

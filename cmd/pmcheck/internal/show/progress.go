@@ -23,7 +23,7 @@ type Progress struct {
 	terminal bool
 	began    time.Time
 	Last     string    // the last state given to Say or Done
-	line     string    // the last line written; on a terminal, what is in the line of the cursor
+	line     string    // the last line written; on a terminal, the one above the cursor, if it is a state
 	written  time.Time // when it was written
 }
 
@@ -39,47 +39,41 @@ func (p *Progress) Say(state string) {
 	p.Last = text.Printable(state, maxLine)
 	switch {
 	case p.terminal:
-		p.draw("\033[?7l", "\033[?7h") // without a second row, which the next state would not overwrite
+		p.write("\033[?7l%4.0fs  %s\033[?7h\n", time.Since(p.began).Seconds(), p.Last) // in a single row
 	case p.Last != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.began)/5):
-		p.write()
+		p.write("%s\n", p.Last)
 	}
 }
 
 // Done shows the last state, as long as it may be.
 func (p *Progress) Done(state string) {
-	p.Say(state)
+	p.Last = text.Printable(state, maxLine)
 	switch {
 	case p.terminal:
-		p.draw("", "")
+		p.write("%4.0fs  %s\n", time.Since(p.began).Seconds(), p.Last)
+		p.line = "" // it stays
 	case p.line != p.Last:
-		p.write()
+		p.write("%s\n", p.Last)
 	}
 }
 
 // Note writes a line to w that stays, above the state.
 func (p *Progress) Note(w io.Writer, line string) {
-	if p.terminal {
-		fmt.Fprint(p.w, "\r\033[K")
-		p.line = ""
-	}
+	p.erase()
 	fmt.Fprintln(w, text.Printable(line, maxLine))
 }
 
-// draw replaces the line of a terminal.
-func (p *Progress) draw(before, after string) {
-	p.line = p.Last
-	fmt.Fprintf(p.w, "\r\033[K%s%4.0fs  %s%s", before, time.Since(p.began).Seconds(), p.Last, after)
-}
-
-func (p *Progress) write() {
-	fmt.Fprintln(p.w, p.Last)
+// write writes the last state, on a terminal in place of the one before.
+func (p *Progress) write(format string, args ...any) {
+	p.erase()
+	fmt.Fprintf(p.w, format, args...)
 	p.line, p.written = p.Last, time.Now()
 }
 
-// End leaves the terminal at the beginning of a line.
-func (p *Progress) End() {
+// erase removes the state from a terminal.
+func (p *Progress) erase() {
 	if p.terminal && p.line != "" {
-		fmt.Fprintln(p.w)
+		fmt.Fprint(p.w, "\033[A\r\033[J")
 		p.line = ""
 	}
 }

@@ -18,7 +18,6 @@ func TestProgressInALogIsLimited(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		p.Done("idle")
-		p.End()
 		lines := strings.Split(log.String(), "\n")
 		if n := len(lines); n < 15 || n > 32 || lines[n-2] != "idle" || p.Last != "idle" {
 			t.Errorf("%d lines in 20 minutes: %q", n, lines)
@@ -34,12 +33,13 @@ func TestProgressOnATerminalStaysInItsRow(t *testing.T) {
 	p := NewProgress(&screen)
 	p.terminal = true
 	p.Say("lb1 still sends")
+	p.Note(&screen, "held")
+	p.Say("lb1 still sends")
 	p.Done("idle")
-	p.End()
-	p.End()
-	const want = "\r\033[K\033[?7l   0s  lb1 still sends\033[?7h" +
-		"\r\033[K\033[?7l   0s  idle\033[?7h" +
-		"\r\033[K   0s  idle\n"
+	p.Note(&screen, "in effect")
+	const erased = "\033[A\r\033[J"
+	const want = "\033[?7l   0s  lb1 still sends\033[?7h\n" + erased + "held\n" +
+		"\033[?7l   0s  lb1 still sends\033[?7h\n" + erased + "   0s  idle\nin effect\n"
 	if screen.String() != want {
 		t.Errorf("it drew %q, want %q", screen.String(), want)
 	}

@@ -45,11 +45,7 @@ func Status(w io.Writer, st status.Status) {
 
 // service writes the rows of one service.
 func service(w io.Writer, s status.ServiceStatus, st status.Status) {
-	state := State(s)
-	if !asked(st, s.Name) {
-		state += "; no balancer asks"
-	}
-	row(w, s.Name, state)
+	row(w, s.Name, Service(st, s.Name))
 	row(w, "mode", string(s.Mode))
 	for _, h := range st.Holds {
 		if h.Covers(s.Name) {
@@ -70,9 +66,13 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	}
 }
 
-// asked reports whether a balancer asks for a service.
-func asked(st status.Status, service string) bool {
-	return slices.ContainsFunc(st.Balancers, func(b status.Balancer) bool { return b.Service == service && b.Counts() })
+// Service returns the state of a service in a few words, and whether a balancer asks for it.
+func Service(st status.Status, name string) string {
+	s, _ := st.Service(name)
+	if slices.ContainsFunc(st.Balancers, func(b status.Balancer) bool { return b.Service == name && b.Counts() }) {
+		return State(s)
+	}
+	return State(s) + "; no balancer asks"
 }
 
 // State returns the state of a service in a few words.

@@ -53,7 +53,7 @@ func (p *pool) life(one, two, three *master) {
 	one.MustRun("drain", "--reason", "kernel")
 	p.waitBudget(one, "held", held)
 	two.assertRefused(one.name + " is out since ")
-	two.assertRun(7, "kernel); 1 of 1", "maint", "--wait=3s")
+	two.assertRun(7, "kernel); 1 of 1", "maint", "--timeout=3s")
 	two.MustRun("drain", "--service", "ca", "--force") // needs no slot
 	two.assertRun(0, one.name, "budget")
 	three.MustRun("drain", "--force", "--reason", "fire")
@@ -68,7 +68,7 @@ func (p *pool) life(one, two, three *master) {
 	if took < budget.Settle {
 		p.t.Errorf("free %v after ready, before it has settled", took)
 	}
-	two.assertRun(0, "held: drain", "drain", "--wait=20s")
+	two.assertRun(0, "held: drain", "drain", "--wait", "--timeout=20s")
 }
 
 func (p *pool) unreachable(one, two, _ *master) {

@@ -144,7 +144,7 @@ func (m *master) assertRun(status int, text string, args ...string) string {
 // assertRefused asserts that a drain gets no slot, with a text in its error and hint.
 func (m *master) assertRefused(text string) {
 	m.TB.Helper()
-	m.assertRun(7, text, "drain", "--reason", "refused", "--wait=3s")
+	m.assertRun(7, text, "drain", "--reason", "refused", "--timeout=3s")
 	if held := m.Holds.Read().Holds(); len(held) > 0 {
 		m.TB.Errorf("%s: a refused drain has set %v", m.name, held)
 	}

@@ -55,7 +55,7 @@ func TestLastServerOfOneBalancerIsNotDrained(t *testing.T) {
 	waitForWeight("lb2", "1/2")
 	second.Admin("set server puppet/m2 state maint")
 	waitForWeight("lb2", "1/1")
-	if out, status := r.Run("drain", "--wait=2s"); status != 7 || len(r.Status().Holds) > 0 {
+	if out, status := r.Run("drain", "--wait", "--timeout=2s"); status != 7 || len(r.Status().Holds) > 0 {
 		t.Errorf("exit status of drain %d, want 7 and no hold: lb2 has no other server\n%s", status, out)
 	}
 	second.Admin("set server puppet/m2 state ready")
@@ -80,7 +80,7 @@ func TestPoolHealsWhenThePartnerDies(t *testing.T) {
 	if _, err := busy.Write([]byte{22}); err != nil {
 		t.Fatal(err)
 	}
-	drain := r.Command("drain", "--wait=1m")
+	drain := r.Command("drain", "--wait", "--timeout=1m")
 	if err := drain.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -119,10 +119,10 @@ func drainAll(t *testing.T, balancers []*lab.HAProxy, pools [][]*lab.Site) (empt
 	for _, pool := range pools {
 		for _, s := range pool {
 			work.Go(func() {
-				if out, status := s.Run("drain", "--wait=4m"); status != 0 {
+				if out, status := s.Run("drain", "--wait", "--timeout=4m"); status != 0 {
 					t.Errorf("drain ends with %d:\n%s", status, out)
 				}
-				if out, status := s.Run("ready", "--wait=1m"); status != 0 {
+				if out, status := s.Run("ready", "--wait", "--timeout=1m"); status != 0 {
 					t.Errorf("ready ends with %d:\n%s", status, out)
 				}
 			})

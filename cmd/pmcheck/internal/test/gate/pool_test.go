@@ -249,7 +249,7 @@ func TestAgentsWithoutABalancer(t *testing.T) {
 	}
 
 	l := start(t, agents)
-	for host, n := range p.drainEach(l, runs, "--wait=10m") {
+	for host, n := range p.drainEach(l, runs, "--wait", "--timeout=10m") {
 		if n.there != 0 || n.returned == 0 {
 			t.Errorf("%s: want no run while it is drained, and some afterwards", host)
 		}
@@ -283,7 +283,7 @@ func (p *pool) drainEach(l *load, runs int, flags ...string) map[string]drained 
 		began := time.Now()
 		l.waitFor(p.t, runs, began)
 		lifted := time.Now()
-		m.Host.MustRun("pmcheck", "ready", "--wait=10m")
+		m.Host.MustRun("pmcheck", "ready", "--wait", "--timeout=10m")
 		back := time.Now()
 		l.waitFor(p.t, runs, back)
 		var n drained

@@ -65,7 +65,7 @@ func TestCheckHTTPIsACompletePlugin(t *testing.T) {
 	const ok, critical = 0, 2
 	assertState("serving", ok, "HTTP OK: Status line output matched \"200\"")
 	assertState("serving", ok, "HTTP OK")
-	r.MustRun("drain", "--wait=20s") // it has asked twice within a second, and is no obstacle
+	r.MustRun("drain", "--wait", "--timeout=20s") // it has asked twice within a second, and is no obstacle
 	assertState("drained", ok, "HTTP OK")
 	r.MustRun("maint", "--hold", "other")
 	assertState("in maintenance", ok, "HTTP OK")
