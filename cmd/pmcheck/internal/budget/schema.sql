@@ -50,8 +50,7 @@ create table if not exists pmcheck.slot (
   reason   text        not null,
   by       text        not null,
   forced   boolean     not null,  -- more than max_out were out with it
-  recorded boolean     not null,  -- out without having asked
-  max_out  text        not null   -- by the master's own configuration
+  recorded boolean     not null   -- out without having asked
 );
 
 -- me returns the name in the certificate of this connection. PostgreSQL cuts the subject
@@ -123,11 +122,12 @@ end $$;
 create or replace function pmcheck.view(of_pool text, me text, lapse interval, max_out text) returns json
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select json_build_object(
-    'now', clock_timestamp(),
-    'allowed', pmcheck.allowed(of_pool, lapse, view.max_out),
+    'allowed', pmcheck.allowed(of_pool, lapse, max_out),
+    'out', count(*) filter (where s.seen >= horizon),
+    'forced', count(*) filter (where s.seen >= horizon and s.forced),
+    'held', coalesce(bool_or(s.master = me), false),
     'slots', coalesce(json_agg(json_build_object(
-      'master', s.master, 'since', s.since, 'seen', s.seen, 'reason', s.reason, 'by', s.by,
-      'forced', s.forced, 'recorded', s.recorded, 'max_out', s.max_out,
+      'master', s.master, 'since', s.since, 'reason', s.reason, 'by', s.by, 'forced', s.forced, 'recorded', s.recorded,
       'own', s.master = me, 'lapsed', s.seen < horizon) order by s.since, s.master), '[]'))
   from pmcheck.slot s, (select pmcheck.horizon(lapse)) as t (horizon) where s.pool = of_pool
 $$;
@@ -161,8 +161,8 @@ begin
   if others < allowed or force or exists (select from pmcheck.slot s
       where s.master = me and not (s.recorded and serves)) then
     insert into pmcheck.slot as s
-      values (me, of_pool, now, now, now, why, who, force and others >= allowed, false, max_out)
-      on conflict (master) do update set claimed = now, seen = now, max_out = excluded.max_out, recorded = false,
+      values (me, of_pool, now, now, now, why, who, force and others >= allowed, false)
+      on conflict (master) do update set claimed = now, seen = now, recorded = false,
         forced = s.forced or s.recorded and excluded.forced,
         by = case when s.recorded then who else s.by end,
         reason = case when why <> '' and (s.recorded or s.by = who) then why else s.reason end;
@@ -177,8 +177,8 @@ declare
   e record;
 begin
   select * into e from pmcheck.enter(of_pool, lapse);
-  insert into pmcheck.slot values (e.me, of_pool, e.at, e.at, e.at, left(why, 300), '', false, true, max_out)
-    on conflict (master) do update set seen = e.at, max_out = excluded.max_out;
+  insert into pmcheck.slot values (e.me, of_pool, e.at, e.at, e.at, left(why, 300), '', false, true)
+    on conflict (master) do update set seen = e.at;
   return pmcheck.view(of_pool, e.me, lapse, max_out);
 end $$;
 

@@ -20,12 +20,10 @@ const (
 type Slot struct {
 	Master   string    `json:"master"` // its certname
 	Since    time.Time `json:"since"`  // when it went out, by the database's clock
-	Seen     time.Time `json:"seen"`   // when it last said so, by the same
 	Reason   string    `json:"reason,omitempty"`
 	By       string    `json:"by,omitempty"`       // who asked for it
 	Forced   bool      `json:"forced,omitempty"`   // more than allowed were out with it
 	Recorded bool      `json:"recorded,omitempty"` // out without having asked
-	MaxOut   string    `json:"max_out"`            // by that master's configuration
 	Own      bool      `json:"own,omitempty"`      // of the master that reads this
 	Lapsed   bool      `json:"lapsed,omitempty"`   // too old to count
 }
@@ -52,9 +50,11 @@ func (s Slot) At(now time.Time) string {
 
 // View is what the database says of a pool.
 type View struct {
-	Now     time.Time `json:"now"`     // by the database's clock
-	Allowed int       `json:"allowed"` // masters that may be out, by this one's configuration
-	Slots   []Slot    `json:"slots"`   // the oldest first
+	Allowed int    `json:"allowed"` // masters that may be out, by this one's configuration
+	Out     int    `json:"out"`     // masters that are out and count
+	Forced  int    `json:"forced"`  // those among them that were too many
+	Held    bool   `json:"held"`    // the master that reads this has a slot
+	Slots   []Slot `json:"slots"`   // the oldest first
 }
 
 // Own returns the slot of the master that read the view, and whether there is one.
@@ -85,7 +85,7 @@ func parseView(data []byte) (v View, err error) {
 	for i := range v.Slots {
 		s := &v.Slots[i]
 		s.Master, s.By = text.Printable(s.Master, maxName), text.Printable(s.By, maxName)
-		s.Reason, s.MaxOut = text.Printable(s.Reason, maxReason), text.Printable(s.MaxOut, maxName)
+		s.Reason = text.Printable(s.Reason, maxReason)
 	}
 	return v, nil
 }

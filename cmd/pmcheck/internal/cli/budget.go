@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -67,9 +68,8 @@ func listBudget(c *cli.Context, settings config.Config) error {
 	if err != nil {
 		return err
 	}
-	b := &status.BudgetStatus{Pool: settings.Budget.Pool, Reachable: true}
-	b.Take(v)
-	show.Budget(c.App.Writer, b, v.Now)
+	b := &status.BudgetStatus{Pool: settings.Budget.Pool, View: v, Reachable: true}
+	show.Budget(c.App.Writer, b, time.Now())
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 	for k := (&slotKeeper{}); ; {
 		c := d.settings.Load()
 		if k.settings != c {
-			k = newSlotKeeper(c, k.known)
+			k = newSlotKeeper(c)
 		}
 		if c.Budget.Database == "" {
 			d.budget.Store(nil)
@@ -54,13 +54,14 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 	}
 }
 
-// newSlotKeeper returns one that asks at once. What is known of the same pool stays.
-func newSlotKeeper(c *config.Config, known status.BudgetStatus) *slotKeeper {
-	if known.Database != c.Budget.Database || known.Pool != c.Budget.Pool {
-		known = status.BudgetStatus{Database: c.Budget.Database, Pool: c.Budget.Pool, Slots: []status.Slot{}}
+// newSlotKeeper returns one that asks at once.
+func newSlotKeeper(c *config.Config) *slotKeeper {
+	return &slotKeeper{
+		settings: c,
+		client:   budget.New(*c),
+		back:     drain.Settle{After: budget.Settle},
+		known:    status.BudgetStatus{Pool: c.Budget.Pool, View: budget.View{Slots: []budget.Slot{}}},
 	}
-	known.MaxOut = string(c.MaxOut)
-	return &slotKeeper{settings: c, client: budget.New(*c), back: drain.Settle{After: budget.Settle}, known: known}
 }
 
 // keepSlotOnce takes the next step, if there is one to take now.
@@ -112,7 +113,7 @@ func (k *slotKeeper) take(ctx context.Context, step leave.SlotStep, reason strin
 		k.known.Error, k.next = err.Error(), now.Add(askAgain)
 		return err
 	}
-	k.known.Take(v)
+	k.known.View = v
 	if step == leave.SlotReturn && k.known.Held { // the claim is younger than that
 		k.next = now.Add(budget.Settle)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -275,7 +276,7 @@ func TestUnattended(t *testing.T) {
 func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	slot := func(change ...func(*status.BudgetStatus)) func(*status.Status) {
 		return func(s *status.Status) {
-			s.Budget = &status.BudgetStatus{Reachable: true, Held: true, Asked: now()}
+			s.Budget = &status.BudgetStatus{View: budget.View{Held: true}, Reachable: true, Asked: now()}
 			for _, f := range change {
 				f(s.Budget)
 			}

@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestSlot(t *testing.T) {
-	has := func(s *status.Status) { s.Budget = &status.BudgetStatus{Held: true} }
+	has := func(s *status.Status) { s.Budget = &status.BudgetStatus{View: budget.View{Held: true}} }
 	by := func(service string, mode drain.Mode) func(*status.Status) {
 		return func(s *status.Status) {
 			s.Holds = []drain.Hold{{Holder: "operator", Service: service, Mode: mode, Reason: "kernel"}}
@@ -50,10 +51,13 @@ func TestSlot(t *testing.T) {
 }
 
 func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
-	slot := status.Slot{Master: "puppet2", Since: now().Add(-3 * time.Hour), By: "alice", Reason: "kernel"}
+	slot := budget.Slot{Master: "puppet2", Since: now().Add(-3 * time.Hour), By: "alice", Reason: "kernel"}
 	lapsed := slot
 	lapsed.Lapsed = true
-	slots := []status.Slot{lapsed, slot}
+	asked := func(allowed int, held bool) *status.BudgetStatus {
+		view := budget.View{Allowed: allowed, Out: 1, Held: held, Slots: []budget.Slot{lapsed, slot}}
+		return &status.BudgetStatus{View: view, Reachable: true}
+	}
 	used := "budget: " + slot.At(now()) + "; 1 of 1"
 	for _, tt := range []struct {
 		name    string
@@ -62,10 +66,10 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 		want    string
 	}{
 		{"no budget", nil, "", ""},
-		{"free", &status.BudgetStatus{Allowed: 2, Out: 1, Reachable: true, Slots: slots}, "", ""},
-		{"used up", &status.BudgetStatus{Allowed: 1, Out: 1, Reachable: true, Slots: slots}, "server", used},
-		{"the CA needs no slot", &status.BudgetStatus{Allowed: 1, Out: 1, Reachable: true, Slots: slots}, "ca", ""},
-		{"has a slot", &status.BudgetStatus{Allowed: 1, Out: 1, Held: true, Reachable: true, Slots: slots}, "", ""},
+		{"free", asked(2, false), "", ""},
+		{"used up", asked(1, false), "server", used},
+		{"the CA needs no slot", asked(1, false), "ca", ""},
+		{"has a slot", asked(1, true), "", ""},
 		{"unreachable", &status.BudgetStatus{Error: "no answer within 2s"}, "", "budget: no answer within 2s"},
 	} {
 		got := texts(leave.OverBudget(status.Status{Time: now(), Budget: tt.budget}, tt.service))

@@ -14,6 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -118,8 +119,8 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 		}, "holds", "drain by op : CHG-1 ends in 52m (" + text.Clock(now.Add(52*time.Minute)) + ") " +
 			"maint, leaving by guard on ca no end"},
 		{"a budget", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
-			slot := status.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "<kernel>"}
-			s.Budget = &status.BudgetStatus{Pool: "puppet", Out: 1, Allowed: 1, Slots: []status.Slot{slot}}
+			slot := budget.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "<kernel>"}
+			s.Budget = &status.BudgetStatus{Pool: "puppet", View: budget.View{Out: 1, Allowed: 1, Slots: []budget.Slot{slot}}}
 		}, "holds", "Budget of the pool puppet: 1 out, 1 allowed; the database does not answer " +
 			"puppet2 is out since 09:00 (alice: <kernel>)"},
 		{"a balancer that stopped", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
