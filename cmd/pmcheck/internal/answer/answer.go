@@ -53,9 +53,8 @@ func Decide(mode drain.Mode, v check.Verdict, codes Codes, spare bool) Answer {
 	case !v.Health.Serves() && codes.Unhealthy >= http.StatusBadRequest:
 		return Answer{Code: codes.Unhealthy, Body: string(v.Health) + ": " + string(v.Reason)}
 	case !v.Health.Serves():
-		return Answer{Code: codes.Unhealthy, Body: Serving}
-	}
-	if !spare {
+		code = codes.Unhealthy
+	case !spare:
 		code = http.StatusOK
 	}
 	return Answer{Code: code, Body: Serving}

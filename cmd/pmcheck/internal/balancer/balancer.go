@@ -187,14 +187,12 @@ func (b *Balancer) Hides(mode drain.Mode) bool {
 // place of the usual ones.
 func (b *Balancer) Asks() string {
 	chosen := url.Values{}
-	add := func(key string, code int) {
+	codes := map[string]int{"drain": b.Codes.Drain, "maint": b.Codes.Maint, "unhealthy": b.Codes.Unhealthy}
+	for key, code := range codes {
 		if code != 0 && code != http.StatusServiceUnavailable {
 			chosen.Set(key, strconv.Itoa(code))
 		}
 	}
-	add("drain", b.Codes.Drain)
-	add("maint", b.Codes.Maint)
-	add("unhealthy", b.Codes.Unhealthy)
 	asked := url.URL{Path: "/" + b.Service, RawQuery: chosen.Encode()}
 	if b.Service == monitor.Server {
 		asked.Path = "/"

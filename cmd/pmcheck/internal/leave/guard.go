@@ -27,15 +27,6 @@ var (
 	ErrDied = errors.New("the service's process has died")
 )
 
-// holdsUntil returns the end of the hold of a service that stops, so that one whose lift is lost ends by
-// itself. One that is leaving takes nothing from agents, and outlasts every wait.
-func holdsUntil(now time.Time, leaving drain.Leaving, g config.Guard) time.Time {
-	if leaving == drain.Firm {
-		return now.Add(longestStart)
-	}
-	return now.Add(LongestTurn + overtime + g.Wait + longestStart)
-}
-
 // Guard takes a master out before its service stops or reloads, and returns it afterwards. systemd runs
 // it. The service stops in any case, so an error of Out only says that agents may be left.
 type Guard struct {

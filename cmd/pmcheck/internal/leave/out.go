@@ -165,30 +165,27 @@ func (d *departure) begin(ctx context.Context) error {
 	case left != nil && d.Stop == nil: // a daemon may answer, and know better
 		return &Error{Kind: Refused, Text: fmt.Sprintf("not out within %s", d.Wait), Left: left}
 	}
-	needed := slices.IndexFunc(d.status.Balancers, func(b status.Balancer) bool {
-		v, _ := d.status.Service(b.Service)
-		return v.Mode == drain.Ready && d.last(b) && d.needed(b)
-	})
-	if needed >= 0 {
-		left := []status.Obstacle{d.status.Balancers[needed].Alone()}
-		return &Error{Kind: Refused, Text: "must stay in service", Left: left}
+	for _, b := range d.status.Balancers {
+		if v, _ := d.status.Service(b.Service); v.Mode == drain.Ready && d.needed(b) {
+			return &Error{Kind: Refused, Text: "must stay in service", Left: []status.Obstacle{b.Alone()}}
+		}
 	}
 	return nil
 }
 
-// last reports whether the balancer has no other server now, and is told of the hold.
+// last reports whether a balancer has no other server now, and is told of the hold.
 func (d *departure) last(b status.Balancer) bool {
 	return b.Last() && !b.Hides(d.Hold.Mode) && d.Hold.Covers(b.Service)
 }
 
-// needed reports whether a balancer without another server keeps the master from leaving at all: none is
-// expected back. Now leaves no time for one. A service that stops in any case is drained beside a
-// balancer that never had another server, as that of the only CA, if agents are known to go elsewhere: another
-// balancer has had other servers, or a gate sends them to others of the fleet.
+// needed reports whether a balancer has no other server, and expects none back, and so keeps the master from leaving
+// at all. Now leaves no time for one. A service that stops in any case is drained beside a balancer that never had
+// another server, as that of the only CA, if agents are known to go elsewhere: another balancer has had other
+// servers, or a gate sends them to others of the fleet.
 func (d *departure) needed(b status.Balancer) bool {
 	missing, _ := b.Missing(d.status.Time)
 	pooled := viewed(d.status, d.Hold.Service, d.Hold.Mode) || d.Fleet != nil && d.status.Gate.Runs(d.status.Time)
-	return d.Now || missing == 0 && (d.Stop == nil || b.Pooled() || !pooled)
+	return d.last(b) && (d.Now || missing == 0 && (d.Stop == nil || b.Pooled() || !pooled))
 }
 
 // viewed reports whether a balancer with a view decides about a service in a mode; an empty service stands
@@ -339,10 +336,7 @@ func (d *departure) hold(leaving drain.Leaving) error {
 // holds nothing.
 func (d *departure) over(old drain.Hold, leaving drain.Leaving) drain.Hold {
 	h := d.Hold
-	h.Leaving = leaving
-	if d.Stop != nil {
-		h.Until = holdsUntil(time.Now(), leaving, d.Stop.Limits)
-	}
+	d.becomes(&h, leaving)
 	if old.Mode == "" {
 		return h
 	}
@@ -361,13 +355,21 @@ func (d *departure) change(leaving drain.Leaving) (err error) {
 	if d.set.Leaving == drain.Firm && d.Stop == nil {
 		return nil
 	}
-	d.set, err = d.Amend(d.set, func(h *drain.Hold) {
-		h.Leaving = leaving
-		if d.Stop != nil {
-			h.Until = holdsUntil(time.Now(), leaving, d.Stop.Limits)
-		}
-	})
+	d.set, err = d.Amend(d.set, func(h *drain.Hold) { d.becomes(h, leaving) })
 	return err
+}
+
+// becomes sets what a hold waits for, and the end of that of a service that stops: one whose lift is lost ends by
+// itself, and one that is leaving takes nothing from agents, and outlasts every wait.
+func (d *departure) becomes(h *drain.Hold, leaving drain.Leaving) {
+	h.Leaving = leaving
+	if d.Stop == nil {
+		return
+	}
+	h.Until = time.Now().Add(longestStart)
+	if leaving != drain.Firm {
+		h.Until = h.Until.Add(LongestTurn + overtime + d.Stop.Limits.Wait)
+	}
 }
 
 // undo lifts the hold. One that is gone by now is another party's matter.
@@ -402,7 +404,7 @@ func (d *departure) follow(ctx context.Context) error {
 		return e
 	case left != nil:
 		d.Note("stops regardless: " + balancer.Summary(left))
-		if d.alone(func(status.Balancer) bool { return true }) {
+		if slices.ContainsFunc(d.status.Balancers, func(b status.Balancer) bool { return b.Pooled() && d.last(b) }) {
 			return nil // its agents can go nowhere
 		}
 	case d.fleet && !d.ended(phaseInsist):
@@ -480,18 +482,8 @@ func (d *departure) absent() bool { return !d.lost.IsZero() && time.Since(d.lost
 
 // ended reports whether a phase is over. A stop waits for no server that is not expected back.
 func (d *departure) ended(of phase) bool {
-	hopeless := d.Stop != nil && d.alone(func(b status.Balancer) bool {
-		missing, _ := b.Missing(d.status.Time)
-		return missing == 0
-	})
+	hopeless := d.Stop != nil && slices.ContainsFunc(d.status.Balancers, d.needed)
 	return hopeless || !time.Now().Before(d.patience.end(of))
-}
-
-// alone reports whether a balancer that has had other servers has none now, and is as is says.
-func (d *departure) alone(is func(status.Balancer) bool) bool {
-	return slices.ContainsFunc(d.status.Balancers, func(b status.Balancer) bool {
-		return b.Pooled() && d.last(b) && is(b)
-	})
 }
 
 // wait looks until the way has been clear for settled, or the phase is over, and returns what was in the

@@ -154,6 +154,7 @@ func TestOut(t *testing.T) {
 		kind    leave.Kind    // of the *leave.Error
 		err     string        // empty: none
 		holds   string
+		least   time.Duration
 		within  time.Duration // 10 s, if it is 0
 	}{
 		{name: "drain", request: command(), holds: firm},
@@ -174,7 +175,8 @@ func TestOut(t *testing.T) {
 			within: time.Second},
 		{name: "a stop, and the other one does not come back", setup: otherDies, request: command(stop), holds: guard,
 			within: 16 * time.Minute},
-		{name: "a stop without a turn", request: command(stop, turn(0)), holds: guard, within: 64 * time.Second},
+		{name: "a stop without a turn", request: command(stop, turn(0)), holds: guard, least: time.Minute,
+			within: 64 * time.Second},
 		{name: "no balancer asks a daemon that has just started", world: young, request: command(within(2 * time.Second)),
 			err: "not out within 2s: the daemon has run for 3s, and no balancer has asked yet", within: 3 * time.Second},
 		{name: "it does not serve, and the budget is used up", world: usedUp, request: command(), holds: firm,
@@ -229,7 +231,7 @@ func TestOut(t *testing.T) {
 				defer cancel()
 				began := time.Now()
 				_, err := leave.Out(ctx, w, tt.request)
-				if took := time.Since(began); took > cmp.Or(tt.within, 10*time.Second) {
+				if took := time.Since(began); took < tt.least || took > cmp.Or(tt.within, 10*time.Second) {
 					t.Errorf("took %s", took)
 				}
 				e, is := errors.AsType[*leave.Error](err)
@@ -287,24 +289,4 @@ func TestBackTriesAgain(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTwoInterruptedDrainsLeaveNoHold: the second does not put back the hold of the first.
-func TestTwoInterruptedDrainsLeaveNoHold(t *testing.T) {
-	ordinary(2).run(t, func(ctx context.Context, p *pool) {
-		otherDies(p)
-		m, done := p.members[0], make(chan error)
-		for _, reason := range []string{"", "x"} {
-			go func() {
-				limited, cancel := context.WithTimeout(ctx, 5*time.Second)
-				defer cancel()
-				_, err := leave.Out(limited, m.world(), command(func(r *leave.Request) { r.Hold.Reason = reason }))
-				done <- err
-			}()
-			time.Sleep(2 * time.Second)
-		}
-		if first, second := <-done, <-done; first == nil || second == nil || m.held() != "" {
-			t.Errorf("%v, %v, held: %s", first, second, m.held())
-		}
-	})
 }
