@@ -132,7 +132,7 @@ frontend answers
     bind %s
     http-request return status 200 content-type "text/plain; charset=utf-8" string %q
 `, address, answer))
-	return newContender(b, "HAProxy "+lab.HAProxyVersion(b), address, workerPid(b, h))
+	return newContender(b, "HAProxy", address, workerPid(b, h))
 }
 
 // workerPid returns the process id of HAProxy's worker, a child of the process that was

@@ -47,7 +47,7 @@ func StartHAProxy(tb testing.TB, config string) *HAProxy {
 func (n *Network) StartHAProxy(tb testing.TB, config string) *HAProxy {
 	tb.Helper()
 	h := &HAProxy{tb: tb, dir: tempDir(tb)}
-	haproxy(tb)
+	Need(tb, "haproxy", "haproxy")
 	h.start(n.Command, h.writeConfig(config))
 	return h
 }
@@ -81,29 +81,6 @@ func (h *Host) StartHAProxy(config string) *HAProxy {
 	h.WriteFile("/etc/haproxy/haproxy.cfg", config, 0o644)
 	p.start(h.Command, []string{"-f", "/etc/haproxy/lab.cfg", "-f", "/etc/haproxy/haproxy.cfg"})
 	return p
-}
-
-// CheckHAProxyConfig fails the test unless haproxy -c accepts config, without a
-// warning.
-func CheckHAProxyConfig(tb testing.TB, config string) {
-	tb.Helper()
-	haproxy(tb)
-	h := &HAProxy{tb: tb, dir: tempDir(tb)}
-	h.check(exec.Command, h.writeConfig(config))
-}
-
-// HAProxyVersion returns the version of the installed HAProxy, such as "2.6.12".
-func HAProxyVersion(tb testing.TB) string {
-	tb.Helper()
-	out, err := exec.Command(haproxy(tb), "-v").Output()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	version := regexp.MustCompile(`\d+(\.\d+)+`).FindString(string(out))
-	if version == "" {
-		tb.Fatalf("haproxy -v: %s", out)
-	}
-	return version
 }
 
 // Reload replaces the configuration and waits until a new worker runs it.
@@ -262,9 +239,4 @@ func (h *HAProxy) socket() string { return cmp.Or(h.onHost, filepath.Join(h.dir,
 // workerPid returns the line "Pid: 123" of the answer to "show info".
 func workerPid(info string) string {
 	return regexp.MustCompile(`(?m)^Pid: (\d+)$`).FindString(info)
-}
-
-func haproxy(tb testing.TB) string {
-	tb.Helper()
-	return Need(tb, "haproxy", "haproxy")
 }

@@ -44,8 +44,8 @@ func (s *PuppetServer) writeConfig() {
 // of keys is the main reason why a first start is slower than later ones.
 func (s *PuppetServer) puppetConf() string {
 	settings := map[string]string{
-		"certname":   s.opts.Certname,
-		"server":     s.opts.Certname,
+		"certname":   s.Certname(),
+		"server":     s.Certname(),
 		"ssldir":     s.path("ssl"),
 		"cadir":      s.path("ca"),
 		"vardir":     s.path("var"),
@@ -53,7 +53,7 @@ func (s *PuppetServer) puppetConf() string {
 		"logdir":     s.path("log"),
 		"rundir":     s.path("run"),
 		"keylength":  "2048",
-		"serverport": Port(s.tb, s.opts.Address),
+		"serverport": Port(s.tb, s.addr),
 	}
 	var b strings.Builder
 	b.WriteString("[main]\n")
@@ -64,7 +64,7 @@ func (s *PuppetServer) puppetConf() string {
 }
 
 func (s *PuppetServer) webserverConf() string {
-	host, port, err := net.SplitHostPort(s.opts.Address)
+	host, port, err := net.SplitHostPort(s.addr)
 	if err != nil {
 		s.tb.Fatal(err)
 	}

@@ -21,8 +21,6 @@ import (
 // PuppetServerOptions configures a Puppet Server. The zero value is a compile server with
 // its own CA on 127.0.0.1.
 type PuppetServerOptions struct {
-	Certname           string // default "master.lab.example"
-	Address            string // host:port to listen on; default a port of 127.0.0.1
 	MaxActiveInstances int    // JRubies; default 1
 	HeapMB             int    // default 512
 	AccessRules        string // authorization rules in HOCON, in front of the shipped ones
@@ -41,6 +39,7 @@ type PuppetServer struct {
 
 	tb   testing.TB
 	opts PuppetServerOptions
+	addr string  // host:port
 	root string  // where the package is installed
 	in   *Chroot // of another release; nil for this machine
 	proc *process
@@ -53,14 +52,8 @@ func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 	tb.Helper()
 	Need(tb, "java", "puppetserver")
 	Need(tb, "puppetserver", "puppetserver")
-	if opts.Certname == "" {
-		opts.Certname = "master.lab.example"
-	}
-	if opts.Address == "" {
-		opts.Address = Address(tb, "127.0.0.1")
-	}
 	opts.MaxActiveInstances = max(opts.MaxActiveInstances, 1)
-	s := &PuppetServer{Dir: tempDir(tb), tb: tb, opts: opts, root: "/"}
+	s := &PuppetServer{Dir: tempDir(tb), tb: tb, opts: opts, addr: Address(tb, "127.0.0.1"), root: "/"}
 	if r, another := bootedRelease(tb); another {
 		s.root, s.in = r.Root(tb), r.StartChroot(tb)
 	}
@@ -149,10 +142,10 @@ func (s *PuppetServer) Signal(sig os.Signal) {
 func (s *PuppetServer) Pid() int { return s.proc.cmd.Process.Pid }
 
 // Address returns the host:port the server listens on.
-func (s *PuppetServer) Address() string { return s.opts.Address }
+func (s *PuppetServer) Address() string { return s.addr }
 
 // Certname returns the name in the server's certificate.
-func (s *PuppetServer) Certname() string { return s.opts.Certname }
+func (s *PuppetServer) Certname() string { return "master.lab.example" }
 
 // PuppetConf returns the path of puppet.conf.
 func (s *PuppetServer) PuppetConf() string { return s.path("puppet/puppet.conf") }

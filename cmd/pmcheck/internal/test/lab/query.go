@@ -5,7 +5,6 @@ package lab
 import (
 	"context"
 	"crypto/tls"
-	"io"
 	"net"
 	"net/http"
 )
@@ -28,16 +27,6 @@ func (q query) get(path string) (code int, body string, err error) {
 		DialContext:       q.dial,
 		DisableKeepAlives: true,
 	}}
-	req, err := http.NewRequest(http.MethodGet, "https://"+q.certname+path, nil)
-	if err != nil {
-		return 0, "", err
-	}
-	req.Header.Set("Accept", "application/json, */*") // Puppet's own API requires the header
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(data), err
+	header := http.Header{"Accept": {"application/json, */*"}} // Puppet's own API requires it
+	return get(&client, "https://"+q.certname+path, header)
 }

@@ -4,7 +4,6 @@ package lab
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,8 +29,6 @@ type Record struct {
 	mu      sync.Mutex
 	changes []Change
 	counts  map[string]int
-	good    time.Time // time of the latest 200 answer
-	outage  time.Duration
 }
 
 // StartRecord calls ask at intervals of every until Stop is called or the test ends. When
@@ -44,7 +41,7 @@ func StartRecord(tb testing.TB, every time.Duration, ask func() string) *Record 
 // startRecord implements StartRecord. If overlap is set, a question does not wait for the
 // answer to the one before.
 func startRecord(tb testing.TB, every time.Duration, overlap bool, ask func() string) *Record {
-	r := &Record{tb: tb, counts: map[string]int{}, good: time.Now()}
+	r := &Record{tb: tb, counts: map[string]int{}}
 	done := make(chan struct{})
 	var asking sync.WaitGroup
 	r.add(ask())
@@ -81,14 +78,9 @@ func (r *Record) Stop() *Record {
 func (r *Record) add(answer string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
 	r.counts[answer]++
 	if n := len(r.changes); n == 0 || r.changes[n-1].Answer != answer {
-		r.changes = append(r.changes, Change{answer, now})
-	}
-	r.outage = max(r.outage, now.Sub(r.good))
-	if strings.HasPrefix(answer, "200") {
-		r.good = now
+		r.changes = append(r.changes, Change{answer, time.Now()})
 	}
 }
 
@@ -114,13 +106,6 @@ func (r *Record) Total() (n int) {
 		n += count
 	}
 	return n
-}
-
-// Outage returns the longest time without an answer of 200.
-func (r *Record) Outage() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.outage
 }
 
 // AssertOnly fails the test if there was any answer but the wanted one.
@@ -174,17 +159,6 @@ func (r *Record) Told() string {
 		}
 	}
 	return strings.Join(slices.Compact(answers), ", ")
-}
-
-// Counts returns how often each answer was given, as text for messages.
-func (r *Record) Counts() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var parts []string
-	for _, answer := range slices.Sorted(maps.Keys(r.counts)) {
-		parts = append(parts, fmt.Sprintf("%d × %s", r.counts[answer], answer))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // String returns the changes with their times, as text for messages.

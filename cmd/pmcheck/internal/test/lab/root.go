@@ -19,13 +19,8 @@ import (
 )
 
 const (
-	// rootsEnv names the directory with the roots; the default is pmcheck-roots in the
-	// user's cache.
-	rootsEnv = "PMCHECK_ROOTS"
 	// releaseEnv names the suite of the release that hosts are copies of.
 	releaseEnv = "PMCHECK_RELEASE"
-	// mirrorEnv names the mirror that roots are made from; the default is apt's own.
-	mirrorEnv = "PMCHECK_MIRROR"
 	// rootTime bounds how long a root takes to make. It takes 40 s to 200 s.
 	rootTime = 15 * time.Minute
 )
@@ -92,14 +87,11 @@ func (r Release) Root(tb testing.TB) string {
 	if strings.Contains("\n"+Read(tb, "/etc/os-release"), "\nVERSION_CODENAME="+r.Suite+"\n") {
 		return "/"
 	}
-	cache := os.Getenv(rootsEnv)
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			tb.Fatalf("no directory for the roots of other releases: %v (set %s)", err, rootsEnv)
-		}
-		cache = filepath.Join(user, "pmcheck-roots")
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		tb.Fatal(err)
 	}
+	cache = filepath.Join(cache, "pmcheck-roots")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		tb.Fatal(err)
 	}
@@ -144,25 +136,22 @@ func (r Release) make(root, list, mmdebstrap string) error {
 		`--aptopt=APT::Install-Recommends "false"`, `--aptopt=Acquire::Check-Valid-Until "false"`,
 		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*"}
 	if err := RunOutside(exec.CommandContext(ctx, mmdebstrap, append(args, sources...)...)); err != nil {
-		return fmt.Errorf("%w (%s names another mirror)", err, mirrorEnv)
+		return err
 	}
 	return os.Rename(partial, root)
 }
 
 // mirror returns the Debian mirror that this machine's apt uses.
 func mirror() (string, error) {
-	if url := os.Getenv(mirrorEnv); url != "" {
-		return url, nil
-	}
 	out, err := exec.Command("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)/$(LABEL)",
 		"Created-By: Packages").Output()
 	if err != nil {
-		return "", fmt.Errorf("apt's mirror: %w (set %s)", err, mirrorEnv)
+		return "", fmt.Errorf("apt's mirror: %w", err)
 	}
 	for line := range strings.Lines(string(out)) {
 		if site, origin, _ := strings.Cut(strings.TrimSpace(line), " "); origin == "Debian/Debian" {
 			return site, nil
 		}
 	}
-	return "", errors.New("apt has no Debian mirror that it has read (run apt-get update, or set " + mirrorEnv + ")")
+	return "", errors.New("apt has no Debian mirror that it has read (run apt-get update)")
 }

@@ -5,7 +5,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -19,16 +18,10 @@ func newClient(dial func(ctx context.Context, network, address string) (net.Conn
 	}
 }
 
-// Ask sends a request as a balancer does, over a new connection. It returns the body
-// without its last newline. It is safe for concurrent use.
+// Ask sends a request as a balancer does, over a new connection. It returns the body without space
+// around it. It is safe for concurrent use.
 func (s *Site) Ask(path string) (code int, body string, err error) {
-	resp, err := s.client.Get("http://" + s.Listen + path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, strings.TrimSuffix(string(data), "\n"), err
+	return get(s.client, "http://"+s.Listen+path, nil)
 }
 
 // Answer returns the answer to a balancer, such as "503 drain", or NoAnswer. It is safe for

@@ -68,18 +68,11 @@ func (s *Site) Install(deb string) {
 	s.Host.MustRun("dpkg", "--install", "--force-confold", "/root/pmcheck.deb")
 }
 
-// Start starts the daemon of a site on this machine. If behind is given, that command is
-// started instead, with the daemon's command line as its last arguments, and must execute
-// the daemon. The daemon is killed when the test ends.
-func (s *Site) Start(behind ...string) {
+// Start starts the daemon of a site on this machine. The daemon is killed when the test ends.
+func (s *Site) Start() {
 	s.TB.Helper()
-	cmd := s.Command("serve")
-	if len(behind) > 0 {
-		cmd.Path = Need(s.TB, behind[0], "util-linux")
-		cmd.Args = append(behind, cmd.Args...)
-	}
 	showOnFailure(s.TB, s.logFile())
-	s.daemon = start(s.TB, cmd, s.logFile())
+	s.daemon = start(s.TB, s.Command("serve"), s.logFile())
 }
 
 // Signal sends a signal to the daemon.

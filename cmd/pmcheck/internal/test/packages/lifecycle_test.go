@@ -104,7 +104,7 @@ func rebootHeld(t *testing.T, s *hostSite) {
 	s.waitForAnswer(time.Minute, "503 drain")
 	answers.WaitMore(10)
 	answers.Stop()
-	t.Logf("measured: answers across a reboot while held: %s", answers.Counts())
+	t.Logf("measured: answers across a reboot while held: %s", answers)
 	holds := s.Status().Holds
 	if len(holds) != 1 || holds[0].Holder != "upgrade" || holds[0].Reason != "new kernel" {
 		t.Errorf("holds after the reboot: %+v, want that of upgrade", holds)

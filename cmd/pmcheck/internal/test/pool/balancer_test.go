@@ -81,7 +81,6 @@ func (p *pool) balance(backend string) {
 			p.host.WriteFile(b.state, "1\n", 0o644)
 			b.HAProxy = p.host.StartHAProxy(b.config)
 		default:
-			lab.CheckHAProxyConfig(p.t, b.config)
 			b.HAProxy = p.net.StartHAProxy(p.t, b.config)
 		}
 	}
