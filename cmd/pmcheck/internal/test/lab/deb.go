@@ -9,11 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 )
 
 // DEB builds pmcheck's package for this machine from what is in the repository
-// now, and returns the file's path. The file is removed when the test ends.
+// now, and returns the file's path.
 func DEB(tb testing.TB, version string) string {
 	tb.Helper()
 	built, err := filepath.Glob(filepath.Join(Packages(tb, File(tb, ""), version), "*.deb"))
@@ -23,19 +24,31 @@ func DEB(tb testing.TB, version string) string {
 	return built[0]
 }
 
-// Packages builds the packages and their repositories for this machine from a tree, and returns the
-// directory in which they are. Without a version they have that of the tree.
+// Packages builds the packages and their repositories for this machine from a tree, once per test process, and
+// returns the directory in which they are. Without a version they have that of the tree.
 func Packages(tb testing.TB, tree, version string) string {
 	tb.Helper()
-	dist := tempDir(tb)
+	self, err := os.Executable() // go test removes its directory
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dist := filepath.Join(filepath.Dir(self), "packages", version, tree)
+	building.Lock()
+	defer building.Unlock()
+	if _, err := os.Stat(dist); err == nil {
+		return dist
+	}
 	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
 	cmd.Dir = tree
 	cmd.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version)
 	if err := RunOutside(cmd); err != nil {
+		os.RemoveAll(dist)
 		tb.Fatal(err)
 	}
 	return dist
 }
+
+var building sync.Mutex
 
 // Serve serves a directory to the hosts of the network until the test ends, and returns its URL.
 func (n *Network) Serve(dir string) string {

@@ -122,7 +122,6 @@ func (s *hostSite) testInstall() {
 	if out, err := s.Host.Run("timeout", "30", "sh", "-c", started); err != nil {
 		s.t.Errorf("the guard of a server that runs is not started, so its next stop is not guarded: %v, %s", err, out)
 	}
-	s.run(manifest, unchanged)
 }
 
 // testHeld changes the configuration of a master with two holds, one of them until the next
@@ -192,7 +191,6 @@ include pmcheck::balancermember
 	}
 	s.Host.MustRun("pmcheck", "ready")
 	s.waitForAnswer("9300", 200, lab.ServingBody)
-	s.run(manifest, unchanged)
 	const want = "server m1 %s:8140 check fall 3 inter 2s maxconn 100 port 9300 rise 2"
 	if got := s.Host.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got,
 		fmt.Sprintf(want, s.Host.Address)) {

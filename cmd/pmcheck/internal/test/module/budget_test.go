@@ -28,6 +28,7 @@ class { 'pmcheck::database':
   admins  => ['db.lab.example'],
 }
 `, version)
+			copyModule(t, db.Host, productionModules, "spec")
 			db.apply(database, changed)
 			t.Log(db.apply(database, unchanged))
 			return func() { db.apply(database, changed) }
@@ -63,17 +64,12 @@ func testBudget(t *testing.T, setUp func(db *puppetHost, version string) (renew 
 	network := lab.StartNetwork(t)
 	db := bootPuppetHost(t, network, ca, "db")
 	master := bootPuppetHost(t, network, ca, "m1")
-	master.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
 	renew := setUp(db, newCluster(t, db.Host))
-	uses := fmt.Sprintf(`
-class { 'pmcheck':
-  package_source => '%s',
-  budget         => { database => 'postgresql://db.lab.example/pmcheck' },
-}
-`, debFile)
-	master.apply(uses, changed)
-	master.apply(uses, unchanged)
-
+	site := lab.NewSite(t, lab.SiteOptions{
+		Host: master.Host,
+		YAML: "budget: {database: 'postgresql://db.lab.example/pmcheck'}\n",
+	})
+	site.Install(lab.DEB(t, "0.0.1"))
 	master.MustRun("pmcheck", "drain", "--now")
 	lab.WaitFor(t, 20*time.Second, 100*time.Millisecond, func() error { // it does not serve, and waits for no slot
 		got, err := master.Run("pmcheck", "budget")
@@ -118,7 +114,7 @@ func newCluster(t *testing.T, h *lab.Host) (version string) {
 	return version
 }
 
-// puppetHost is a host with a Puppet certificate and the module, without Puppet Server.
+// puppetHost is a host with a Puppet certificate, without Puppet Server.
 type puppetHost struct {
 	*lab.Host
 	t    *testing.T
@@ -142,10 +138,10 @@ func bootPuppetHost(t *testing.T, network *lab.Network, ca *checktest.CA, name s
 		t.Fatal(err)
 	}
 	h.WriteFile(h.certificate(), string(h.leaf.CertificatePEM()), 0o644)
-	h.WriteFile(h.key(), string(key), 0o600)
+	h.WriteFile(h.key(), string(key), 0o640)
 	h.WriteFile(puppetSSL+"/certs/ca.pem", string(ca.Bundle()), 0o644)
 	h.writeCRL(ca)
-	copyModule(t, h.Host, productionModules, "spec")
+	h.MustRun("chgrp", "-R", "puppet", puppetSSL) // as Puppet has it
 	return h
 }
 

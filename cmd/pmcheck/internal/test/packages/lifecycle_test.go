@@ -12,6 +12,7 @@ import (
 
 // TestPackageLifecycleOnAMaster uses one host with a real Puppet Server for all subtests.
 func TestPackageLifecycleOnAMaster(t *testing.T) {
+	t.Parallel()
 	s := boot(t, "master")
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s.apt(older)

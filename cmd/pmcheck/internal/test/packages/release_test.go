@@ -44,6 +44,7 @@ func names(t *testing.T, dir string) (list []string) {
 
 // TestRelease tests everything in a release but what the packages do on a host.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	packages(t)
 	dir := filepath.Join(work, older)
 	t.Run("names", func(t *testing.T) {
