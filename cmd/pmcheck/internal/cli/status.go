@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -30,40 +31,57 @@ func statusCommand() *cli.Command {
 			&cli.BoolFlag{Name: "fleet", Usage: "ask the masters listed as fleet in the configuration"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, the same as /status"},
 		},
-		Action: func(c *cli.Context) error {
-			if hosts := c.StringSlice("host"); c.Bool("fleet") || len(hosts) > 1 {
-				return showFleet(c, hosts)
-			}
-			return showStatus(c)
-		},
+		Action: showStatus,
 	}
 }
 
 // statusTime limits the time that a daemon takes to answer.
 const statusTime = 5 * time.Second
 
-// showStatus shows the status of this host, or of the only one that is named.
+// showStatus shows this host or the only one that is named, and several as a pool.
 func showStatus(c *cli.Context) error {
 	settings, _ := loadAnyway(c)
-	client := status.Client{Socket: settings.Socket}
-	if hosts := c.StringSlice("host"); len(hosts) > 0 {
-		var err error
-		if client, err = status.Remote(hosts[0]); err != nil {
-			return usageError("%w", err)
+	hosts := c.StringSlice("host")
+	if c.Bool("fleet") {
+		if hosts = append(hosts, settings.Fleet...); len(hosts) == 0 {
+			return &exitError{exitUsage, errors.New("--fleet: the configuration lists no masters as fleet"),
+				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}
 		}
 	}
-	ctx, cancel := context.WithTimeout(c.Context, statusTime)
+	var members []status.Member
+	if len(hosts) > 0 {
+		members = status.AskAll(c.Context, hosts)
+	} else {
+		own, err := ownStatus(c.Context, settings)
+		if err != nil {
+			return err
+		}
+		members = []status.Member{{Status: &own}}
+	}
+	var err error
+	switch st := members[0].Status; {
+	case c.Bool("fleet") || len(members) > 1:
+		err = output(c, members, func(w io.Writer) { show.Fleet(w, members) })
+	case st == nil:
+		err = &exitError{status: exitNoDaemon, err: errors.New(members[0].Error)}
+	default:
+		err = output(c, st, func(w io.Writer) { show.Status(w, *st) })
+	}
+	return errors.Join(err, statusOnly(statusExit(members)))
+}
+
+func ownStatus(ctx context.Context, settings config.Config) (status.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	st, err := client.Status(ctx)
-	if err != nil {
-		hint := ""
-		if client.URL == "" && errors.Is(err, status.ErrNoDaemon) {
-			hint = portHint(settings.Listen) + "systemctl status pmcheck; the holds are in " + settings.Store().Persistent
-		}
-		return &exitError{exitNoDaemon, err, hint}
+	st, err := status.Client{Socket: settings.Socket}.Status(ctx)
+	switch {
+	case errors.Is(err, status.ErrNoDaemon):
+		return st, &exitError{exitNoDaemon, err, portHint(settings.Listen) + "systemctl status pmcheck; the holds are in " +
+			settings.Store().Persistent}
+	case err != nil:
+		return st, &exitError{status: exitNoDaemon, err: err}
 	}
-	err = output(c, st, func(w io.Writer) { show.Status(w, st) })
-	return errors.Join(err, statusOnly(statusExit(st)))
+	return st, nil
 }
 
 // portHint says if the port for balancers is taken while no daemon answers.
@@ -74,21 +92,6 @@ func portHint(listen string) string {
 	}
 	connection.Close()
 	return "something else listens on " + listen + ": systemd for pmcheck, or the old xinetd check? ss -ltnp shows which; "
-}
-
-// showFleet shows the status of a pool: of these hosts and, with --fleet, of those in the configuration.
-func showFleet(c *cli.Context, hosts []string) error {
-	if c.Bool("fleet") {
-		settings, _ := loadAnyway(c)
-		hosts = append(hosts, settings.Fleet...)
-		if len(hosts) == 0 {
-			return &exitError{exitUsage, errors.New("--fleet: the configuration lists no masters as fleet"),
-				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}
-		}
-	}
-	members := status.AskAll(c.Context, hosts)
-	err := output(c, members, func(w io.Writer) { show.Fleet(w, members) })
-	return errors.Join(err, statusOnly(fleetExit(members)))
 }
 
 // output prints v as JSON with --json, and calls write without it.
@@ -102,32 +105,25 @@ func output(c *cli.Context, v any, write func(io.Writer)) error {
 	return w.Flush()
 }
 
-// statusExit returns the exit status for the worst of the services, which is the greatest. What another program than
-// pmcheck answers has none.
-func statusExit(st status.Status) int {
-	if len(st.Services) == 0 {
-		return exitUnhealthy
-	}
-	exit := exitOK
-	for _, s := range st.Services {
-		switch {
-		case s.Mode != drain.Ready:
-			exit = max(exit, exitHeld)
-		case !s.Verdict.Health.Serves():
-			exit = max(exit, exitUnhealthy)
-		}
-	}
-	return exit
-}
-
-// fleetExit returns the exit status for the worst of the masters, which is the greatest.
-func fleetExit(members []status.Member) int {
+// statusExit returns the exit status for the worst service of the worst master, which is the greatest. What another
+// program than pmcheck answers has no services.
+func statusExit(members []status.Member) int {
 	exit := exitOK
 	for _, m := range members {
-		if m.Status == nil {
+		switch {
+		case m.Status == nil:
 			return exitNoDaemon
+		case len(m.Status.Services) == 0:
+			exit = max(exit, exitUnhealthy)
 		}
-		exit = max(exit, statusExit(*m.Status))
+		for _, s := range m.Status.Services {
+			switch {
+			case s.Mode != drain.Ready:
+				exit = max(exit, exitHeld)
+			case !s.Verdict.Health.Serves():
+				exit = max(exit, exitUnhealthy)
+			}
+		}
 	}
 	return exit
 }

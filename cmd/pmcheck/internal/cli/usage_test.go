@@ -39,7 +39,6 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		"ready --all --hold upgrade":    {"--all lifts every hold"},
 		"wait":                          {"pmcheck wait needs --for=ready or --for=out", "hint: pmcheck wait --help"},
 		"wait --for soon":               {"pmcheck wait needs --for=ready or --for=out"},
-		"status --host ftp://m1":        {`"ftp://m1" is not a host`},
 		"guard stop":                    {"guard takes stop, start, reload or reloaded, and a unit"},
 		"gate shut":                     {"gate takes run or open"},
 	} {

@@ -57,7 +57,7 @@ type Daemon struct {
 	balancers *balancer.Tracker
 	refused   status.Refusals
 	metrics   *metrics.Metrics
-	history   *page.History
+	history   page.History
 	page      *page.Page
 	pages     *semaphore.Weighted                 // the places for pages that are being written
 	changes   *changes                            // of the status, for commands that wait
@@ -73,7 +73,6 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		started: time.Now(),
 		start:   c,
 		store:   c.Store(),
-		history: page.NewHistory(time.Now()),
 		page:    page.New(),
 		pages:   semaphore.NewWeighted(maxPages),
 		changes: newChanges(),

@@ -32,10 +32,8 @@ func (s Sample) max(o Sample) Sample {
 	return Sample{max(s.Size, o.Size), max(s.Working, o.Working), max(s.Waiting, o.Waiting)}
 }
 
-// History remembers the JRuby pool of the last hour. It is safe for concurrent use.
+// History remembers the JRuby pool of the last hour. Its zero value is empty. It is safe for concurrent use.
 type History struct {
-	start time.Time
-
 	mu   sync.Mutex
 	ring [steps]struct {
 		step int64
@@ -43,17 +41,12 @@ type History struct {
 	}
 }
 
-// NewHistory returns a history that begins at start, which must have a monotonic
-// clock reading.
-func NewHistory(start time.Time) *History { return &History{start: start} }
-
-// step returns the number of the step of a time since the start. It uses the monotonic
-// clock, so that setting the wall clock leaves no gap in the plot. The first step is 1.
-func (h *History) step(t time.Time) int64 { return int64(t.Sub(h.start)/stepTime) + 1 }
+// stepOf numbers the steps.
+func stepOf(t time.Time) int64 { return t.UnixNano() / int64(stepTime) }
 
 // Note adds a reading of the pool to the history. Nil adds nothing.
 func (h *History) Note(now time.Time, pool *check.Pool) {
-	seen, step := sampleOf(pool), h.step(now)
+	seen, step := sampleOf(pool), stepOf(now)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := &h.ring[step%steps]
@@ -69,10 +62,10 @@ func (h *History) Last(now time.Time) []Sample {
 	list := make([]Sample, steps)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := h.step(now) - steps + 1
+	first := stepOf(now) - steps + 1
 	for i := range list {
 		step := first + int64(i)
-		if at := h.ring[max(0, step)%steps]; at.step == step {
+		if at := h.ring[step%steps]; at.step == step {
 			list[i] = at.Sample
 		}
 	}

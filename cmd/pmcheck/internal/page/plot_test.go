@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// start is when each history begins.
+// start is the first moment of a step.
 func start() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
 // pool returns a reading of four JRubies.
@@ -19,7 +19,7 @@ func pool(working, waiting int) *check.Pool {
 }
 
 func TestHistoryKeepsTheMostOfEachStep(t *testing.T) {
-	h := NewHistory(start())
+	var h History
 	h.Note(start().Add(time.Second), pool(4, 2))
 	h.Note(start().Add(3*time.Second), pool(1, 0))
 	h.Note(start().Add(5*time.Second), nil)
@@ -41,7 +41,7 @@ func TestHistoryKeepsTheMostOfEachStep(t *testing.T) {
 }
 
 func TestHistoryForgetsAfterAnHour(t *testing.T) {
-	h := NewHistory(start())
+	var h History
 	for at := time.Duration(0); at < 3*time.Hour; at += 5 * time.Second {
 		h.Note(start().Add(at+time.Millisecond), pool(0, 0))
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -22,40 +21,36 @@ const maxListed = 19
 // table returns a writer that aligns cells, which end in tabs.
 func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
-// Fleet writes a pool as a table, the masters that are out first. Below it are errors, which are too long for
-// a column, and as the last line the pool in short: the end of a long table is what remains on a terminal.
+// Fleet writes a pool as a table, the masters that are out last: the end of a long table is what remains on a
+// terminal. Below it are errors, which are too long for a column.
 func Fleet(w io.Writer, members []status.Member) {
 	members = slices.Clone(members)
-	slices.SortStableFunc(members, func(a, b status.Member) int { return cmp.Compare(serving(a), serving(b)) })
+	slices.SortStableFunc(members, func(a, b status.Member) int { return cmp.Compare(serving(b), serving(a)) })
 	t := table(w)
 	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tsend\tjrubies\tcode\tholds")
-	var errors, others []string
-	serve, masters := 0, codes(members)
+	var errors []string
+	serve, usual := 0, usualCode(members)
 	for _, m := range members {
 		serve += serving(m)
 		if m.Status == nil {
 			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t-\n", m.Host)
 			errors = append(errors, m.Host+": "+m.Error)
-			others = append(others, m.Host+" no status")
 			continue
 		}
 		s, _ := m.Status.Service(monitor.Server)
+		id := cmp.Or(code(m), "-")
+		if code(m) != "" && id != usual {
+			id += " differs"
+		}
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, Verdict(s.Verdict),
-			sendText(m.Status.Balancers), poolText(s), codeText(m, masters), holdersText(m.Status.Holds))
-		if s.Mode != drain.Ready || s.Verdict.Health != check.Healthy {
-			others = append(others, fmt.Sprintf("%s %d %s, %s", m.Host, s.Answer.Code, s.Mode, Verdict(s.Verdict)))
-		}
+			sendText(m.Status.Balancers), poolText(s), id, holdersText(m.Status.Holds))
 	}
 	t.Flush()
 	if len(errors) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(text.First(errors, maxListed), "\n"))
 	}
-	fmt.Fprintf(w, "\n%d of %d masters serve", serve, len(members))
-	if len(others) > 0 {
-		fmt.Fprint(w, ": ", strings.Join(text.First(others, maxListed), "; "))
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "\n%d of %d masters serve\n", serve, len(members))
 }
 
 // serving returns 1 for a master that balancers are told to use, otherwise 0.
@@ -105,27 +100,22 @@ func code(m status.Member) (id string) {
 	return id
 }
 
-// codes counts the masters that have each code.
-func codes(members []status.Member) map[string]int {
-	count := map[string]int{}
+// usualCode returns the code that more than half of the masters have that tell theirs; "" if there is none: of a
+// pair that differs, both do.
+func usualCode(members []status.Member) string {
+	masters, total := map[string]int{}, 0
 	for _, m := range members {
-		count[code(m)]++
+		if id := code(m); id != "" {
+			masters[id]++
+			total++
+		}
 	}
-	delete(count, "")
-	return count
-}
-
-// codeText returns the code of a master, and whether it is not that of more than half of those that tell: a
-// deployment that is under way shows, and so does a pair of masters that differ, both of them.
-func codeText(m status.Member, masters map[string]int) string {
-	id, total := code(m), 0
-	for _, n := range masters {
-		total += n
+	for id, n := range masters {
+		if 2*n > total {
+			return id
+		}
 	}
-	if id != "" && 2*masters[id] <= total {
-		return id + " differs"
-	}
-	return cmp.Or(id, "-")
+	return ""
 }
 
 func holdersText(holds []drain.Hold) string {

@@ -47,24 +47,15 @@ func AskAll(ctx context.Context, hosts []string) []Member {
 func askMember(ctx context.Context, host string) Member {
 	ctx, cancel := context.WithTimeout(ctx, fleetTime)
 	defer cancel()
-	client, err := Remote(host)
+	u, err := MemberURL(host)
 	if err != nil {
 		return Member{Host: host, Error: err.Error()}
 	}
-	s, err := client.Status(ctx)
+	s, err := Client{URL: u.String()}.Status(ctx)
 	if err != nil {
 		return Member{Host: host, Error: err.Error()}
 	}
 	return Member{Host: host, Status: &s}
-}
-
-// Remote returns a client for a master of the pool. The error is that of MemberURL.
-func Remote(member string) (Client, error) {
-	u, err := MemberURL(member)
-	if err != nil {
-		return Client{}, err
-	}
-	return Client{URL: u.String()}, nil
 }
 
 // MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or
