@@ -20,9 +20,9 @@ func testQuiet(t *testing.T, s *lab.PuppetServer) {
 	}
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	r.WaitVerdict("healthy: ok", time.Minute)
-	before := s.Requests("/")
+	before := s.Requests()
 	lab.Pause(t, window)
-	got, want := s.Requests("/")-before, int(window/(5*time.Second))
+	got, want := s.Requests()-before, int(window/(5*time.Second))
 	measured(t, "requests in "+window.String(), got)
 	if got < want-1 || got > want+1 {
 		t.Errorf("%d requests, want %d", got, want)

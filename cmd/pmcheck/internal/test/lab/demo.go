@@ -20,16 +20,13 @@ type Demo struct {
 	typed io.Writer
 }
 
-// StartDemo starts a Demo on an address of the network, and waits until it serves.
-func StartDemo(tb testing.TB, n *Network, ip string) *Demo {
+// StartDemo starts a Demo on an address of the network, and waits until it serves. Another program than
+// that of this tree may be named, one for another architecture after the emulator that runs it.
+func StartDemo(tb testing.TB, n *Network, ip string, program ...string) *Demo {
 	tb.Helper()
-	return StartDemoOf(tb, n, ip, Build(tb))
-}
-
-// StartDemoOf does what StartDemo does with another program: one for another architecture,
-// after the emulator that runs it.
-func StartDemoOf(tb testing.TB, n *Network, ip string, program ...string) *Demo {
-	tb.Helper()
+	if len(program) == 0 {
+		program = []string{Build(tb)}
+	}
 	d := &Demo{Site: &Site{
 		TB:     tb,
 		Net:    n,

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -158,7 +157,7 @@ func (h *HAProxy) Stats() ([]ServerStat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseStats(strings.NewReader(answer))
+	return parseStats(answer)
 }
 
 // Stat returns one server, which must exist.

@@ -38,11 +38,7 @@ func File(tb testing.TB, name string) string {
 // ReadFile returns the content of a file in the repository.
 func ReadFile(tb testing.TB, name string) string {
 	tb.Helper()
-	data, err := os.ReadFile(File(tb, name))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(data)
+	return Read(tb, File(tb, name))
 }
 
 // Proof returns the text of ProofFile between the markers of a section.

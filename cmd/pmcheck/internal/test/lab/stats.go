@@ -5,7 +5,7 @@ package lab
 import (
 	"encoding/csv"
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,47 +23,35 @@ type ServerStat struct {
 
 // parseStats reads the answer to "show stat". Frontends and backend totals are left out.
 // Columns are found by name, since their order changes between versions of HAProxy.
-func parseStats(r io.Reader) ([]ServerStat, error) {
-	rows := csv.NewReader(r)
-	rows.FieldsPerRecord = -1
-	header, err := rows.Read()
-	if err != nil {
-		return nil, fmt.Errorf("show stat: %w", err)
+func parseStats(answer string) (stats []ServerStat, err error) {
+	reader := csv.NewReader(strings.NewReader(strings.TrimPrefix(answer, "# ")))
+	reader.FieldsPerRecord = -1
+	rows, err := reader.ReadAll()
+	if err != nil || len(rows) == 0 {
+		return nil, fmt.Errorf("show stat: %q, %w", answer, err)
 	}
-	header[0] = strings.TrimPrefix(header[0], "# ")
-	var stats []ServerStat
-	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			return stats, nil
+	for _, row := range rows[1:] {
+		text := func(column string) string {
+			if i := slices.Index(rows[0], column); i >= 0 && i < len(row) {
+				return row[i]
+			}
+			return ""
 		}
-		if err != nil {
-			return nil, fmt.Errorf("show stat: %w", err)
+		number := func(column string) int {
+			n, _ := strconv.Atoi(text(column)) // empty where HAProxy has nothing to count
+			return n
 		}
-		record := map[string]string{}
-		for i, value := range row[:min(len(row), len(header))] {
-			record[header[i]] = value
-		}
-		switch record["svname"] {
-		case "", "FRONTEND", "BACKEND":
-		default:
-			stats = append(stats, serverStat(record))
+		if server := text("svname"); server != "" && server != "FRONTEND" && server != "BACKEND" {
+			stats = append(stats, ServerStat{
+				Backend:       text("pxname"),
+				Server:        server,
+				Status:        text("status"),
+				CheckStatus:   text("check_status"),
+				CheckCode:     text("check_code"),
+				Weight:        number("weight"),
+				SessionsTotal: number("stot"),
+			})
 		}
 	}
-}
-
-func serverStat(record map[string]string) ServerStat {
-	number := func(column string) int {
-		n, _ := strconv.Atoi(record[column]) // empty where HAProxy has nothing to count
-		return n
-	}
-	return ServerStat{
-		Backend:       record["pxname"],
-		Server:        record["svname"],
-		Status:        record["status"],
-		CheckStatus:   record["check_status"],
-		CheckCode:     record["check_code"],
-		Weight:        number("weight"),
-		SessionsTotal: number("stot"),
-	}
+	return stats, nil
 }

@@ -4,6 +4,7 @@ package module_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -81,28 +82,22 @@ func TestModuleOnEachPuppet(t *testing.T) {
 // applyOn applies the module on a host, and asserts what it gives.
 func applyOn(t *testing.T, h *lab.Host) {
 	t.Helper()
-	apply := func(manifest string, want int) {
-		t.Helper()
-		h.WriteFile("/root/site.pp", manifest, 0o644)
+	for _, run := range []struct {
+		manifest string
+		want     int
+	}{{"include pmcheck", changed}, {"include pmcheck", unchanged}, {fullSite, changed}, {fullSite, unchanged}} {
+		h.WriteFile("/root/site.pp", run.manifest, 0o644)
 		out, err := h.Command("env", "RUBYOPT=-r/root/json.rb", "puppet", "apply", "--detailed-exitcodes", "--color=false",
 			"--modulepath=/root/modules:"+modules, "/root/site.pp").CombinedOutput()
-		if got := exitStatus(t, err); got != want {
-			t.Fatalf("puppet apply ends with %d, want %d:\n%s", got, want, out)
+		if got := exitStatus(t, err); got != run.want {
+			t.Fatalf("puppet apply ends with %d, want %d:\n%s", got, run.want, out)
 		}
 	}
-	apply("include pmcheck", changed)
-	apply("include pmcheck", unchanged)
 	h.MustRun("systemctl", "is-active", "pmcheck.service")
 	h.MustRun("systemctl", "is-enabled", "pmcheck-guard@puppetserver.service")
-	apply(fullSite, changed)
-	apply(fullSite, unchanged)
-	lab.WaitFor(t, 20*time.Second, 200*time.Millisecond, func() error {
-		out, err := h.Run("curl", "-s", "localhost:9300/")
-		if err == nil && !strings.HasPrefix(out, "unhealthy: refused") {
-			err = fmt.Errorf("without a Puppet Server, pmcheck answers %q", out)
-		}
-		return err
-	})
+	site := lab.NewSite(t, lab.SiteOptions{Host: h})
+	site.Listen = net.JoinHostPort(h.Address, "9300")
+	site.WaitRefusal("unhealthy: refused", 20*time.Second) // there is no Puppet Server
 	want := fmt.Sprintf("server m1 %s:8140 check fall 3 inter 2s maxconn 100 port 9300 rise 2", h.Address)
 	if got := h.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got, want) {
 		t.Errorf("haproxy.cfg lacks the line %q:\n%s", want, got)

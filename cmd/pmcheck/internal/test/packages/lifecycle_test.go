@@ -22,27 +22,25 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 
 	for _, part := range []struct {
 		name string
-		test func(*testing.T, *hostSite)
+		test func(*hostSite)
 	}{
-		{"directories", assertDirectories},
-		{"restarts", restart},
-		{"upgrades", upgrade},
-		{"a held master", upgradeHeld},
-		{"a reboot of a held master", rebootHeld},
-		{"watchdog", watchdog},
-		{"stop", stopAndStart},
-		{"remove and purge", removeAndPurge},
-		{"a hold from before the installation", heldBeforeInstallation},
+		{"directories", (*hostSite).assertDirectories},
+		{"restarts", (*hostSite).restart},
+		{"upgrades", (*hostSite).upgrade},
+		{"a held master", (*hostSite).upgradeHeld},
+		{"a reboot of a held master", (*hostSite).rebootHeld},
+		{"watchdog", (*hostSite).watchdog},
+		{"stop", (*hostSite).stopAndStart},
+		{"remove and purge", (*hostSite).removeAndPurge},
+		{"a hold from before the installation", (*hostSite).heldBeforeInstallation},
 	} {
-		t.Run(part.name, func(t *testing.T) {
-			part.test(t, s.with(t))
-		})
+		t.Run(part.name, func(t *testing.T) { part.test(s.with(t)) })
 	}
 	s.assertPrints("running", "systemctl", "is-system-running")
 }
 
 // assertDirectories asserts the owners and modes that decide who may write holds.
-func assertDirectories(_ *testing.T, s *hostSite) {
+func (s *hostSite) assertDirectories() {
 	for path, want := range map[string]string{
 		"/var/lib/pmcheck":          "755 root root",
 		"/var/lib/pmcheck/holds":    "755 root root",
@@ -61,40 +59,39 @@ func assertDirectories(_ *testing.T, s *hostSite) {
 	s.Host.MustRun("chmod", "755", "/var/lib/pmcheck/holds")
 }
 
-func restart(t *testing.T, s *hostSite) {
+func (s *hostSite) restart() {
 	stop := s.record(serving)
-	const restarts = 15
-	for range restarts {
+	for range 15 {
 		s.Host.MustRun("systemctl", "restart", "pmcheck")
 	}
-	t.Logf("measured: %d checks across %d restarts", stop(), restarts)
+	stop()
 }
 
-func upgrade(t *testing.T, s *hostSite) {
+func (s *hostSite) upgrade() {
 	stop := s.record(serving)
 	for _, version := range []string{newer, older, newer} {
 		s.apt(version)
 	}
-	t.Logf("measured: %d checks across two upgrades and a downgrade", stop())
+	stop()
 	s.assertPrints("pmcheck "+newer, "pmcheck", "version")
 	s.assertPrints("", "find", "/var/lib/pmcheck/holds", "-name", "*.json")
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 }
 
-func upgradeHeld(t *testing.T, s *hostSite) {
+func (s *hostSite) upgradeHeld() {
 	s.Host.MustRun("pmcheck", "drain", "--now", "--reason", "test")
 	stop := s.record("503 drain")
 	s.install(older)
 	s.install(newer)
 	s.Host.MustRun("systemctl", "restart", "pmcheck")
-	t.Logf("measured: %d checks of a drained master", stop())
+	stop()
 	s.Host.MustRun("pmcheck", "ready")
 	s.waitForAnswer(10*time.Second, serving)
 }
 
 // rebootHeld reboots the host: a hold outlives that, unless it was set until reboot, and the daemon never
 // answers 200 while it starts.
-func rebootHeld(t *testing.T, s *hostSite) {
+func (s *hostSite) rebootHeld() {
 	s.Host.MustRun("pmcheck", "drain", "--now", "--hold", "upgrade", "--reason", "new kernel")
 	s.Host.MustRun("pmcheck", "maint", "--now", "--hold", "cables", "--until-reboot")
 	s.waitForAnswer(10*time.Second, "503 maint")
@@ -105,13 +102,13 @@ func rebootHeld(t *testing.T, s *hostSite) {
 	s.waitForAnswer(time.Minute, "503 drain")
 	answers.WaitMore(10)
 	answers.Stop()
-	t.Logf("measured: answers across a reboot while held: %s", answers)
+	s.t.Logf("measured: answers across a reboot while held: %s", answers)
 	holds := s.Status().Holds
 	if len(holds) != 1 || holds[0].Holder != "upgrade" || holds[0].Reason != "new kernel" {
-		t.Errorf("holds after the reboot: %+v, want that of upgrade", holds)
+		s.t.Errorf("holds after the reboot: %+v, want that of upgrade", holds)
 	}
 	if got := answers.Told(); got != "503 maint, 503 drain" || answers.Count(lab.NoAnswer) == 0 {
-		t.Errorf("across the reboot balancers were told %s; want 503 maint, then 503 drain", got)
+		s.t.Errorf("across the reboot balancers were told %s; want 503 maint, then 503 drain", got)
 	}
 	s.Host.MustRun("pmcheck", "ready", "--hold", "upgrade")
 	s.waitForAnswer(startTime, serving)
@@ -119,7 +116,7 @@ func rebootHeld(t *testing.T, s *hostSite) {
 }
 
 // watchdog freezes the daemon with SIGSTOP, and waits until the watchdog has restarted it.
-func watchdog(t *testing.T, s *hostSite) {
+func (s *hostSite) watchdog() {
 	// The daemon answers before it has reported that it is ready, and systemd watches it only then.
 	s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
 	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
@@ -127,20 +124,20 @@ func watchdog(t *testing.T, s *hostSite) {
 	stopped := time.Now()
 	s.waitForOutput(time.Minute, "watchdog", "sh", "-c", "journalctl -o cat -u pmcheck.service | grep -om1 watchdog")
 	s.waitForAnswer(20*time.Second, serving)
-	t.Logf("measured: SIGSTOP to an answer of 200: %v", time.Since(stopped).Round(100*time.Millisecond))
+	s.t.Logf("measured: SIGSTOP to an answer of 200: %v", time.Since(stopped).Round(100*time.Millisecond))
 	if now := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service"); now == pid {
-		t.Errorf("the daemon is still process %s", now)
+		s.t.Errorf("the daemon is still process %s", now)
 	}
 }
 
 // stopAndStart asserts that a request to the port does not start a stopped service.
-func stopAndStart(t *testing.T, s *hostSite) {
+func (s *hostSite) stopAndStart() {
 	s.Host.MustRun("systemctl", "stop", "pmcheck")
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-status.socket"} {
 		s.assertPrints("inactive", "systemctl", "is-active", unit)
 	}
 	if _, got, err := s.Ask("/"); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("a stopped pmcheck answers %q, %v; want connection refused", got, err)
+		s.t.Errorf("a stopped pmcheck answers %q, %v; want connection refused", got, err)
 	}
 	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service")
 	s.Host.MustRun("systemctl", "start", "pmcheck")
@@ -149,7 +146,7 @@ func stopAndStart(t *testing.T, s *hostSite) {
 	s.Host.MustRun("pmcheck", "status")
 }
 
-func removeAndPurge(t *testing.T, s *hostSite) {
+func (s *hostSite) removeAndPurge() {
 	s.Host.MustRun("pmcheck", "maint", "--now", "--reason", "to be installed again")
 	s.Host.MustRun("dpkg", "--remove", "pmcheck")
 	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
@@ -170,7 +167,7 @@ func removeAndPurge(t *testing.T, s *hostSite) {
 
 // heldBeforeInstallation installs the package where an installer has written a hold: the host
 // does not serve until that is lifted.
-func heldBeforeInstallation(t *testing.T, s *hostSite) {
+func (s *hostSite) heldBeforeInstallation() {
 	s.Host.MustRun("dpkg", "--purge", "pmcheck")
 	s.Host.MustRun("mkdir", "-p", "/var/lib/pmcheck/holds")
 	s.Host.WriteFile("/var/lib/pmcheck/holds/new-host.json", `{"mode": "maint", "reason": "new host"}`, 0o644)

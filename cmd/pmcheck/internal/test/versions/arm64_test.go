@@ -25,7 +25,7 @@ func TestARM64(t *testing.T) {
 	if err := lab.RunOutside(cmd); err != nil {
 		t.Fatal(err)
 	}
-	demo := lab.StartDemoOf(t, lab.StartNetwork(t), lab.BridgeAddress, emulator, program)
+	demo := lab.StartDemo(t, lab.StartNetwork(t), lab.BridgeAddress, emulator, program)
 	demo.Type("drain", "drain")
 	demo.Type("ready", lab.ServingBody)
 	demo.Type("stopped", "unhealthy: refused")
