@@ -26,7 +26,7 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.
-WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages e2e module budget gate peers browser)
+WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages e2e module versions budget gate peers browser)
 TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults soak)
 
 .DEFAULT_GOAL := help
@@ -92,7 +92,6 @@ integration: deps ## against the real Puppet Server and HAProxy; twelve minutes,
 test-all: export E2E_ALL = 1
 test-all: test deps-all ## and packages, module, other balancers, browser, Debian 11 and 13, a pool, faults; an hour
 	$(GO) test -race -p 2 -timeout 40m $(WORKS)
-	$(GO) test -race -timeout 40m -run '/bullseye|/trixie|/experimental|ARM64|(Headers|Examples)/bookworm' ./cmd/pmcheck/internal/test/versions
 	$(GO) test -race -p 1 -timeout 40m $(TIMED)
 	$(MAKE) bench-short
 
@@ -115,7 +114,7 @@ faults: deps ## everything that can go wrong, done to a real master; ten minutes
 # The first run makes roots of other Debian releases, minutes each.
 .PHONY: versions
 versions: deps-all ## HAProxy, the DEB and masters of Debian 11 to 14, and arm64; half an hour
-	$(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/versions
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/versions
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h -run OnEachPuppet ./cmd/pmcheck/internal/test/module
 
 SOAK ?= 30m

@@ -53,12 +53,6 @@ func scenes(now time.Time) []scene {
 		{Text: "3 connections in use, one from 2001:db8::1234:5678"},
 	}
 
-	away := newScene("balancers are away", now, check.Healthy, check.OK, idle)
-	s = &away.status
-	s.Silent, s.Balancers = s.Balancers, nil
-	s.Refused.From = []lab.Refusal{{Source: s.Silent[0].Source, Count: 4711, Since: now.Add(-time.Hour), Last: now}}
-	s.Warn()
-
 	stopped := newScene("stopped", now, check.Unhealthy, puppetclient.Refused, check.Pool{})
 	s = &stopped.status
 	s.Probe.TLS, s.Probe.Reason = nil, puppetclient.Refused
@@ -67,7 +61,7 @@ func scenes(now time.Time) []scene {
 	s.Services[0].Answer = lab.Answer{Code: 503, Body: "unhealthy: refused"}
 	s.Warnings = []string{"holds are noticed late: inotify: too many open files"}
 	clear(stopped.samples[348:])
-	return []scene{healthy, busy, drained, away, stopped}
+	return []scene{healthy, busy, drained, stopped}
 }
 
 // newScene returns a master with two balancers and an ordinary hour.

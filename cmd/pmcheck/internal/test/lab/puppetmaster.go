@@ -22,7 +22,6 @@ type PuppetMasterOptions struct {
 	AltNames           []string      // further names in the certificate, such as the balancer's
 	MaxActiveInstances int           // JRubies; default 1
 	HeapMB             int           // default 512
-	JavaArgs           []string      // as in PuppetServerOptions
 }
 
 // A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
@@ -212,7 +211,7 @@ autosign = true
 }
 
 func javaDefaults(opts PuppetMasterOptions) string {
-	server := PuppetServerOptions{HeapMB: opts.HeapMB, JavaArgs: opts.JavaArgs}
+	server := PuppetServerOptions{HeapMB: opts.HeapMB}
 	return fmt.Sprintf("JAVA_ARGS=%q\nTK_ARGS=\n", strings.Join(server.javaArgs(), " "))
 }
 

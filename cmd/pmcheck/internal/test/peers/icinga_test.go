@@ -3,7 +3,7 @@
 package peers_test
 
 import (
-	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -40,39 +40,31 @@ func TestCheckHTTPIsACompletePlugin(t *testing.T) {
 	t.Cleanup(func() { must(t, exec.Command("ip", "address", "delete", first+"/32", "dev", "lo")) })
 	r := lab.StartSite(t, lab.SiteOptions{Listen: first + ":9200"})
 	command := documentedCheck(t, r)
-	ask := func() (status int, line string) {
-		t.Helper()
-		out, err := exec.Command("sh", "-c", command).CombinedOutput()
-		exit, failed := errors.AsType[*exec.ExitError](err)
-		if err != nil && !failed {
-			t.Fatal(err)
-		}
-		if failed {
-			status = exit.ExitCode()
-		}
-		return status, string(out)
-	}
-	assertState := func(name string, want int, says string) {
-		t.Helper()
+	const ok, critical = 0, 2
+	for _, step := range []struct {
+		change func()
+		want   int
+		says   string
+	}{
+		{func() {}, ok, "HTTP OK: Status line output matched \"200\""},
+		{func() {}, ok, "HTTP OK"},
+		// It has asked twice within a second, and is no obstacle.
+		{func() { r.MustRun("drain", "--wait=20s") }, ok, "HTTP OK"},
+		{func() { r.MustRun("maint", "--hold", "other") }, ok, "HTTP OK"},
+		{func() { r.SetMaster(checktest.Stopped) }, critical,
+			"HTTP CRITICAL - Invalid HTTP response received from host on port 9200: HTTP/1.1 503"},
+		{r.Kill, critical, "connect to address " + first + " and port 9200: Connection refused"},
+	} {
+		step.change()
 		lab.WaitFor(t, 20*time.Second, 50*time.Millisecond, func() error {
-			status, line := ask()
-			if status != want || !strings.HasPrefix(line, says) {
-				return errors.New(name + ": " + line)
+			cmd := exec.Command("sh", "-c", command)
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != step.want || !strings.HasPrefix(string(out), step.says) {
+				return fmt.Errorf("%s (%v), want %s", out, err, step.says)
 			}
 			return nil
 		})
 	}
-	const ok, critical = 0, 2
-	assertState("serving", ok, "HTTP OK: Status line output matched \"200\"")
-	assertState("serving", ok, "HTTP OK")
-	r.MustRun("drain", "--wait", "--timeout=20s") // it has asked twice within a second, and is no obstacle
-	assertState("drained", ok, "HTTP OK")
-	r.MustRun("maint", "--hold", "other")
-	assertState("in maintenance", ok, "HTTP OK")
-	r.SetMaster(checktest.Stopped)
-	assertState("stopped", critical, "HTTP CRITICAL - Invalid HTTP response received from host on port 9200: HTTP/1.1 503")
-	r.Kill()
-	assertState("no daemon", critical, "connect to address "+first+" and port 9200: Connection refused")
 }
 
 // TestIcingaLoadsTheExample: Icinga makes a service of each Puppet master, which asks for the verdict
