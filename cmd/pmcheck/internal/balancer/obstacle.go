@@ -12,19 +12,15 @@ type ObstacleKind string
 
 // The kinds of obstacles.
 const (
-	ObstacleLast       ObstacleKind = "last"        // a balancer has no other server, and expects none back
-	ObstacleTurn       ObstacleKind = "turn"        // a balancer or the fleet cannot do without one more server yet
-	ObstacleOrder      ObstacleKind = "order"       // another balancer has to let the master go first
-	ObstacleBudget     ObstacleKind = "budget"      // as many masters are out as may be, or this one still has a slot
-	ObstacleUnseen     ObstacleKind = "unseen"      // a balancer has not asked since the hold changed
-	ObstacleSending    ObstacleKind = "sending"     // a balancer still sends agents
-	ObstacleUntold     ObstacleKind = "untold"      // a balancer has not been told often enough
-	ObstacleNotSending ObstacleKind = "not-sending" // a balancer does not send agents yet
-	ObstacleRequest    ObstacleKind = "request"     // requests are under way, or wait
-	ObstacleConnection ObstacleKind = "connection"  // a connection may carry another request
-	ObstacleUnknown    ObstacleKind = "unknown"     // the daemon, the kernel or the count of the JRubies does not tell
-	ObstacleAnswer     ObstacleKind = "answer"      // balancers are not told what they should be
-	ObstacleGate       ObstacleKind = "gate"        // the gate is open and should not be, or closed
+	ObstacleLast     ObstacleKind = "last"     // a balancer has no other server, and expects none back
+	ObstacleTurn     ObstacleKind = "turn"     // a balancer or the fleet cannot do without one more server yet
+	ObstacleOrder    ObstacleKind = "order"    // another balancer has to let the master go first
+	ObstacleBudget   ObstacleKind = "budget"   // as many masters are out as may be, or this one still has a slot
+	ObstacleBalancer ObstacleKind = "balancer" // a balancer still sends agents, or does not yet, or has not asked
+	ObstacleAgent    ObstacleKind = "agent"    // requests are under way, or a connection may carry another
+	ObstacleUnknown  ObstacleKind = "unknown"  // the daemon, the kernel or the count of the JRubies does not tell
+	ObstacleAnswer   ObstacleKind = "answer"   // balancers are not told what they should be
+	ObstacleGate     ObstacleKind = "gate"     // the gate is open and should not be, or closed
 )
 
 // Obstacle is one thing between a master and what is wanted of it: while it is held, to leave and be

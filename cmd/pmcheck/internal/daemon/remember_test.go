@@ -33,7 +33,7 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	}
 	r.hold(drain.Drain)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Services[0].Mode == drain.Drain })
-	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != balancer.ObstacleUnseen {
+	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != balancer.ObstacleBalancer {
 		t.Errorf("a balancer that has not asked since is not an obstacle: %+v", o)
 	}
 	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}

@@ -86,28 +86,28 @@ func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 		if b.Service != v.Name || !b.Counts() || held && (b.Hides(v.Mode) || gated || alone) {
 			continue
 		}
-		kind, why := balancer.ObstacleKind(""), ""
+		why := ""
 		switch {
 		case !b.Seen.After(v.ModeSince):
-			kind, why = balancer.ObstacleUnseen, "has not asked since the hold changed"
+			why = "has not asked since the hold changed"
 			if b.Interval > 0 {
 				why += fmt.Sprintf(" (asks every %s)", text.Age(status.Seconds(b.Interval)))
 			}
 		case b.View == nil && b.Told(held) < balancer.TellTimes:
-			kind, why = balancer.ObstacleUntold, fmt.Sprintf("was told %d of %d times", b.Told(held), balancer.TellTimes)
+			why = fmt.Sprintf("was told %d of %d times", b.Told(held), balancer.TellTimes)
 		case b.View == nil:
-			continue
 		case held && (b.View.Sends() || !b.Refused()):
-			kind, why = balancer.ObstacleSending, fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
+			why = fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
 		case !held && (!b.View.Sends() || b.View.Steps != 0):
-			kind, why = balancer.ObstacleNotSending, fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
-		default:
+			why = fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
+		}
+		if why == "" {
 			continue
 		}
 		if b.View == nil && !b.Listed {
 			why += "; if it is not a balancer, set balancers in pmcheck.yaml"
 		}
-		list = append(list, balancer.NewObstacle(kind, "%s %s", b.Label(), why))
+		list = append(list, balancer.NewObstacle(balancer.ObstacleBalancer, "%s %s", b.Label(), why))
 	}
 	return list
 }
@@ -124,7 +124,7 @@ func unheard(s status.Status) []status.Obstacle {
 	if heard(s) || age >= youngFor {
 		return nil
 	}
-	return obstacle(balancer.ObstacleUnseen, "the daemon has run for %s, and no balancer has asked yet", text.Age(age))
+	return obstacle(balancer.ObstacleBalancer, "the daemon has run for %s, and no balancer has asked yet", text.Age(age))
 }
 
 // Unheard reports whether no balancer has asked this master for as long as agents run, as far as a daemon
@@ -148,10 +148,10 @@ func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection)
 	case counted.IsZero(): // the master does not report its JRubies
 	case counted.After(v.ModeSince):
 		for _, loan := range pool.Borrowed {
-			list = append(list, balancer.NewObstacle(balancer.ObstacleRequest, "%s for %.0f s", loan.Request, loan.Seconds))
+			list = append(list, balancer.NewObstacle(balancer.ObstacleAgent, "%s for %.0f s", loan.Request, loan.Seconds))
 		}
 		if n := len(pool.Waiting); n > 0 {
-			list = append(list, obstacle(balancer.ObstacleRequest, "%d requests wait", n)...)
+			list = append(list, obstacle(balancer.ObstacleAgent, "%d requests wait", n)...)
 		}
 	case s.Probe.Reason == puppetclient.Refused: // a server that refuses connections has no requests
 		return list
@@ -193,7 +193,7 @@ func connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Dur
 	if len(used) > 1 {
 		line = fmt.Sprintf("%d connections in use, one from %s", len(used), from)
 	}
-	return obstacle(balancer.ObstacleConnection, "%s", line)
+	return obstacle(balancer.ObstacleAgent, "%s", line)
 }
 
 // gateOpen returns an obstacle if the gate of a held master is open: agents that no balancer sends
@@ -213,7 +213,7 @@ func gateOpen(s status.Status, since time.Time) []status.Obstacle {
 // answered for lost.
 func Unattended(connections []tcp.Connection, lost time.Duration) (list []status.Obstacle) {
 	if wait := usualTime - lost; wait >= 0 {
-		list = obstacle(balancer.ObstacleUntold, "no daemon answers, so balancers may still send for %s", text.Age(wait))
+		list = obstacle(balancer.ObstacleBalancer, "no daemon answers, so balancers may still send for %s", text.Age(wait))
 	}
 	return append(list, connected(connections, nil, forever)...)
 }

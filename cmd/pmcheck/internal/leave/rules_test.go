@@ -151,12 +151,12 @@ func texts(obstacles []status.Obstacle) string {
 
 func TestStandingNamesEachObstacle(t *testing.T) {
 	const (
-		running3s  = "unseen: the daemon has run for 3s, and no balancer has asked yet"
-		stillSends = "sending: lb1 still sends (UP, 3 sessions)"
-		unseen     = "unseen: lb1 has not asked since the hold changed (asks every 2s)"
+		running3s  = "balancer: the daemon has run for 3s, and no balancer has asked yet"
+		stillSends = "balancer: lb1 still sends (UP, 3 sessions)"
+		unseen     = "balancer: lb1 has not asked since the hold changed (asks every 2s)"
 		unlisted   = "; if it is not a balancer, set balancers in pmcheck.yaml"
-		down       = "not-sending: lb1 does not send yet (DOWN, 0 sessions)"
-		inUse      = "connection: 1 connection in use, from 192.0.2.1"
+		down       = "balancer: lb1 does not send yet (DOWN, 0 sessions)"
+		inUse      = "agent: 1 connection in use, from 192.0.2.1"
 		gateOpen   = "gate: the gate is open: its reason"
 	)
 	others := func(s *status.Status) {
@@ -180,31 +180,31 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"out", st(held, asking()), nil, ""},
 		{"sends", st(held, asking(sends)), nil, stillSends},
 		{"is told 200 again, since the pool needs the master", st(held, asking(again)), nil,
-			"sending: lb1 still sends (DOWN, 0 sessions)"},
+			"balancer: lb1 still sends (DOWN, 0 sessions)"},
 		{"leaving, and a balancer never had another server", st(held, leaving, asking(sends)), nil, ""},
 		{"leaving, and a balancer has just started", st(held, leaving, asking(starts)), nil,
-			"sending: lb1 still sends (UP 2/3, 3 sessions)"},
+			"balancer: lb1 still sends (UP 2/3, 3 sessions)"},
 		{"leaving, and a balancer has had another server", st(held, leaving, asking(sends, pooled)), nil, stillSends},
 		{"has not asked since", st(held, asking(early)), nil, unseen},
 		{"hides the hold from itself", st(held, asking(sends, hides, early)), nil, ""},
 		{"hides drain, in maint", st(drain.Maint, asking(sends, hides)), nil, stillSends},
 		{"without a view, refused twice", st(held, asking(told(503, 50, 2))), nil,
-			"untold: lb1 was told 2 of 3 times" + unlisted},
+			"balancer: lb1 was told 2 of 3 times" + unlisted},
 		{"without a view, refused three times", st(held, asking(told(503, 50, 3))), nil, ""},
-		{"without a view, listed", st(held, asking(told(503, 3, 1))), nil, "untold: lb1 was told 1 of 3 times"},
+		{"without a view, listed", st(held, asking(told(503, 3, 1))), nil, "balancer: lb1 was told 1 of 3 times"},
 		{"without a view, told 200 again by a daemon that hung", st(held, asking(told(200, 50, 50))), nil,
-			"untold: lb1 was told 0 of 3 times" + unlisted},
+			"balancer: lb1 was told 0 of 3 times" + unlisted},
 		{"the daemon has just started", st(held, running(3*time.Second)), nil, running3s},
 		{"the daemon has just started, and a balancer has asked", st(held, running(3*time.Second), asking()), nil, ""},
 		{"of another service", st(held, asking(sends, ofTheCA)), nil, ""},
 		{"another service has no requests", st(held, isCA, jrubies(borrowed)), agents(0, agent), ""},
-		{"request under way", st(held, jrubies(borrowed)), nil, "request: GET /puppet/v3/catalog/a for 3 s"},
-		{"requests wait", st(held, waiting), nil, "request: 7 requests wait"},
+		{"request under way", st(held, jrubies(borrowed)), nil, "agent: GET /puppet/v3/catalog/a for 3 s"},
+		{"requests wait", st(held, waiting), nil, "agent: 7 requests wait"},
 		{"JRubies counted before the hold", st(held, jrubies(countedBefore)), nil,
 			"unknown: the JRubies have not been counted since the hold changed"},
 		{"JRubies of a dead server", st(held, jrubies(countedBefore), dead), agents(0, agent), ""},
 		{"connections in use", st(held), agents(3*time.Second, agent, "192.0.2.2:5000"),
-			"connection: 2 connections in use, one from 192.0.2.1"},
+			"agent: 2 connections in use, one from 192.0.2.1"},
 		{"connection idle for longer than agents reuse it", st(held), agents(5*time.Second, agent), ""},
 		{"connection younger than the count of the JRubies", st(held, counted20sAgo), agents(20*time.Second, agent), inUse},
 		{"idle connection, and the JRubies are not reported", st(held, unreported), agents(10*time.Minute, agent), inUse},
@@ -219,7 +219,7 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"gate closed, one on this host", st(held, closed, asking(sends, from("127.0.0.1"))), nil, stillSends},
 		{"gate hangs, sends", st(held, hung, asking(sends)), nil, stillSends},
 		{"gate closed, an agent that works on its facts", st(held, closed),
-			agents(20*time.Second, "198.51.100.7:40000"), "connection: 1 connection in use, from 198.51.100.7"},
+			agents(20*time.Second, "198.51.100.7:40000"), "agent: 1 connection in use, from 198.51.100.7"},
 		{"gate closed, an idle agent that passes", st(held, closed), agents(20*time.Second, agent), ""},
 		{"gate closed, an agent that passes and asks", st(held, closed), agents(time.Second, agent), inUse},
 
@@ -228,13 +228,13 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"ready, not healthy", st(ready), nil, "answer: /server is ready"},
 		{"ready, still out", st(ready, serves, asking()), nil, down},
 		{"ready, on the way up", st(ready, serves, asking(starts)), nil,
-			"not-sending: lb1 does not send yet (UP 2/3, 3 sessions)"},
+			"balancer: lb1 does not send yet (UP 2/3, 3 sessions)"},
 		{"ready, has not asked since", st(ready, serves, asking(sends, early)), nil, unseen},
 		{"ready, without a view", st(ready, serves, asking(told(200, 50, 3))), nil, ""},
 		{"ready, without a view, told once", st(ready, serves, asking(told(200, 50, 1))), nil,
-			"untold: lb1 was told 1 of 3 times" + unlisted},
+			"balancer: lb1 was told 1 of 3 times" + unlisted},
 		{"ready, without a view, refused", st(ready, serves, asking(told(503, 50, 9))), nil,
-			"untold: lb1 was told 0 of 3 times" + unlisted},
+			"balancer: lb1 was told 0 of 3 times" + unlisted},
 		{"ready, gate closed", st(ready, serves, closed), nil, "gate: the gate is still closed: its reason"},
 		{"ready, gate open", st(ready, serves, open), nil, ""},
 	} {
@@ -261,9 +261,9 @@ func TestUnattended(t *testing.T) {
 		lost        time.Duration
 		want        string
 	}{
-		{nil, 6 * time.Second, "untold: no daemon answers, so balancers may still send for 24s"},
+		{nil, 6 * time.Second, "balancer: no daemon answers, so balancers may still send for 24s"},
 		{nil, 31 * time.Second, ""},
-		{agents(20*time.Minute, "192.0.2.1:5000"), time.Hour, "connection: 1 connection in use, from 192.0.2.1"},
+		{agents(20*time.Minute, "192.0.2.1:5000"), time.Hour, "agent: 1 connection in use, from 192.0.2.1"},
 	} {
 		if got := texts(leave.Unattended(tt.connections, tt.lost)); got != tt.want {
 			t.Errorf("after %s: %s\nwant %s", tt.lost, got, tt.want)
@@ -295,7 +295,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	}
 	const (
 		kept   = "budget: its slot in the budget is free once it has been back for 30s"
-		caDown = "not-sending: lb2 does not send yet (DOWN, 0 sessions)"
+		caDown = "balancer: lb2 does not send yet (DOWN, 0 sessions)"
 	)
 	up := asking(sends)
 	for _, tt := range []struct {
@@ -310,7 +310,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 		{"the CA needs no slot", st(drain.Ready, serves, up, slot()), "ca", ""},
 		{"the database does not answer", st(drain.Ready, serves, up, slot(noDatabase)), "", ""},
 		{"a balancer does not send yet", st(drain.Ready, serves, asking(), slot()), "",
-			"not-sending: lb1 does not send yet (DOWN, 0 sessions)"},
+			"balancer: lb1 does not send yet (DOWN, 0 sessions)"},
 		{"the database was not asked since", st(drain.Ready, serves, up, slot(free, behind)), "", kept},
 		{"the CA is not healthy", st(drain.Ready, serves, up, ca(503)), "", ""},
 		{"the CA is healthy", st(drain.Ready, serves, up, ca(200)), "", caDown},
