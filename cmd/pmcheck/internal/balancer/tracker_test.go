@@ -163,25 +163,6 @@ func TestRestoreKeepsNewerEntries(t *testing.T) {
 	}
 }
 
-func TestMonitoringAndLocalClientsDoNotCount(t *testing.T) {
-	local := netip.IPv6Loopback()
-	for _, tt := range []struct {
-		name   string
-		client Balancer
-		counts bool
-	}{
-		{"asked five times", Balancer{Source: lb, Checks: 5}, true},
-		{"asked four times", Balancer{Source: lb, Checks: 4}, false},
-		{"asked once and sends its view", Balancer{Source: local, Checks: 1, View: &View{}}, true},
-		{"asked once and is listed", Balancer{Source: lb, Checks: 1, Listed: true}, true},
-		{"is on this host", Balancer{Source: local, Checks: 9}, false},
-	} {
-		if tt.client.Counts() != tt.counts {
-			t.Errorf("%s: counts %v", tt.name, tt.client.Counts())
-		}
-	}
-}
-
 // A host may have two backends, one of which asks with ?drain=404, or a monitoring check that asks with ?drain=200.
 func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	b, now := NewTracker(func() {}), time.Now()
@@ -279,24 +260,27 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 	}
 }
 
-// HAProxy does not check a server in MAINT, and keeps its sessions.
+// TestABalancerThatNoLongerAsksHasAsked: HAProxy does not check a server in MAINT, and keeps its sessions. Neither
+// a monitoring system nor a client on this host is a balancer.
 func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
+	const up = "UP; name=p/m1; node=lb1; weight=1/2"
 	for _, tt := range []struct {
 		name   string
-		view   string
+		check  Check
 		source netip.Addr
 		checks int
 		asked  bool
 	}{
-		{"with its view", "UP; name=p/m1; node=lb1; weight=1/2", lb, 1, true},
-		{"without", "", lb, 5, true},
-		{"a client that asked four times", "", lb, 4, false},
-		{"a client on this host", "", netip.IPv6Loopback(), 9, false},
+		{"with its view, on this host", Check{View: up}, netip.IPv6Loopback(), 1, true},
+		{"without", Check{}, lb, 5, true},
+		{"that is listed", Check{Listed: true}, lb, 1, true},
+		{"a client that asked four times", Check{}, lb, 4, false},
+		{"a client on this host", Check{}, netip.IPv6Loopback(), 9, false},
 	} {
 		tracker, last := NewTracker(func() {}), time.Now()
 		for range tt.checks {
 			last = last.Add(2 * time.Second)
-			record(tracker, tt.source, Check{View: tt.view}, 200, last)
+			record(tracker, tt.source, tt.check, 200, last)
 		}
 		later := last.Add(2 * time.Hour)
 		restored := NewTracker(func() {})
