@@ -26,7 +26,7 @@ func configCommand() *cli.Command {
 
 func showConfig(c *cli.Context) error {
 	if c.IsSet("check") {
-		_, err := config.Check(config.Options{File: c.String("check")}) // the environment is the host's
+		_, err := config.Load(config.Options{File: c.String("check")}) // the environment is the host's
 		if err != nil {
 			return &exitError{status: exitUsage, err: err}
 		}

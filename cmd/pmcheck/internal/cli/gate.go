@@ -34,9 +34,6 @@ func runGate(c *cli.Context) error {
 		return &exitError{status: exitUsage, err: err}
 	}
 	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log)
-	if loaded.Missing != nil {
-		log.Warn("Puppet's port is not known, so the default is used", "error", loaded.Missing)
-	}
 	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory(environ(c))}
 	return g.Run(c.Context)
 }

@@ -99,7 +99,7 @@ func flagsOf(c *cli.Command) (flags []cli.DocGenerationFlag) {
 }
 
 func TestManualHasEachSettingAndDefault(t *testing.T) {
-	loaded, err := config.Check(config.Options{File: os.DevNull})
+	loaded, err := config.Load(config.Options{Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,7 +20,7 @@ func options(c *cli.Context) config.Options {
 // load reads the configuration for a command.
 func load(c *cli.Context) (*config.Loaded, error) {
 	loaded, err := config.Load(options(c))
-	if err != nil {
+	if err = errors.Join(err, loaded.Missing); err != nil {
 		return nil, &exitError{status: exitUsage, err: err}
 	}
 	return loaded, nil
@@ -29,17 +30,13 @@ func load(c *cli.Context) (*config.Loaded, error) {
 // Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
 // defaults, with what can be read of the socket, Puppet's port and the budget. The error says what is wrong.
 func loadAnyway(c *cli.Context) (config.Config, error) {
-	loaded, err := config.Load(options(c))
-	if err == nil {
-		return loaded.Config, nil
-	}
-	loaded, broken := config.Check(options(c))
+	loaded, broken := config.Load(options(c))
 	if broken == nil {
-		return loaded.Config, err
+		return loaded.Config, loaded.Missing
 	}
 	(&exitError{exitUsage, broken, "mend it; until then this command uses the defaults"}).complain(c.App.ErrWriter)
 	settings, readable := config.Default(), loaded.Config
 	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
 	settings.Probe.Address, settings.Budget.Database = readable.Probe.Address, readable.Budget.Database
-	return settings, err
+	return settings, broken
 }

@@ -105,7 +105,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := config.Check(config.Options{File: "F", Root: root(t, map[string]string{"F": tt.yaml})})
+			_, err := config.Load(config.Options{File: "F", Root: root(t, map[string]string{"F": tt.yaml})})
 			wantFaults(t, err, tt.want)
 		})
 	}

@@ -3,7 +3,6 @@ package config_test
 import (
 	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,14 +30,14 @@ func diff(want, got config.Config) string {
 		cmpopts.IgnoreFields(check.Check{}, "Schedule", "Observe"))
 }
 
-// write writes text to a new pmcheck.yaml and returns its path.
-func write(t *testing.T, text string) string {
+// valid loads a pmcheck.yaml, F in origins, on a host without Puppet.
+func valid(t *testing.T, yaml string) *config.Loaded {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "pmcheck.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	l, err := config.Load(config.Options{File: "F", Root: root(t, map[string]string{"F": yaml})})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, yaml)
 	}
-	return path
+	return l
 }
 
 // In the sample "#key: value" is a setting and "# text" is prose.
@@ -47,27 +46,19 @@ func TestUncommentedSampleShowsEveryDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := write(t, regexp.MustCompile(`(?m)^( *)#([^ \n])`).ReplaceAllString(string(text), "$1$2"))
-	l, err := config.Check(config.Options{File: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := valid(t, regexp.MustCompile(`(?m)^( *)#([^ \n])`).ReplaceAllString(string(text), "$1$2"))
 	if d := diff(derivedDefault(), l.Config); d != "" {
 		t.Errorf("the sample does not show the defaults (-want +got):\n%s", d)
 	}
 	for _, s := range l.Settings() {
-		if !strings.HasPrefix(s.Origin, file+":") {
+		if !strings.HasPrefix(s.Origin, "F:") {
 			t.Errorf("the sample lacks %s", s.Key)
 		}
 	}
 }
 
 func TestSettingsCanBeLoadedAgain(t *testing.T) {
-	l, err := config.Check(config.Options{File: write(t,
-		"allow: [10.0.0.0/8, '::1']\nlisten: '[::1]:80'\nguard: {return: 30m30s}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := valid(t, "allow: [10.0.0.0/8, '::1']\nlisten: '[::1]:80'\nguard: {return: 30m30s}\n")
 	text, section := "", ""
 	for _, s := range l.Settings() {
 		head, tail, nested := strings.Cut(s.Key, ".")
@@ -79,21 +70,13 @@ func TestSettingsCanBeLoadedAgain(t *testing.T) {
 		}
 		text += head + ": " + s.Value + "\n"
 	}
-	again, err := config.Check(config.Options{File: write(t, text)})
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	if d := diff(l.Config, again.Config); d != "" {
+	if d := diff(l.Config, valid(t, text).Config); d != "" {
 		t.Errorf("settings differ after loading them again (-want +got):\n%s", d)
 	}
 }
 
 func TestMaxAgeOutlivesTheLongestGap(t *testing.T) {
-	l, err := config.Check(config.Options{File: write(t, "probe: {interval: 2s, timeout: 1800ms}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := l.Config.Probe.MaxAge; got != 5800*time.Millisecond {
+	if got := valid(t, "probe: {interval: 2s, timeout: 1800ms}\n").Config.Probe.MaxAge; got != 5800*time.Millisecond {
 		t.Errorf("%s, want 5.8s", got)
 	}
 }

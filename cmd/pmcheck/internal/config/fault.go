@@ -72,13 +72,13 @@ func (l *loader) take(err error, key string, at place) {
 	}
 }
 
-// err joins the faults in the order of their places; it returns nil if there are none.
-func (l *loader) err() error {
-	slices.SortStableFunc(l.faults, func(a, b Fault) int {
+// join joins faults in the order of their places; it returns nil if there are none.
+func join(faults []Fault) error {
+	slices.SortStableFunc(faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.at.file, b.at.file), cmp.Compare(a.at.line, b.at.line))
 	})
 	var errs []error
-	for _, f := range l.faults {
+	for _, f := range faults {
 		errs = append(errs, f)
 	}
 	return errors.Join(errs...)

@@ -71,6 +71,9 @@ type Loaded struct {
 	Content []byte
 	// Warnings are sentences about what is valid but probably not intended.
 	Warnings []string
+	// Missing says why the settings that only Puppet's configuration has could not be read; they are empty then. The
+	// daemon is often installed before Puppet, and answers unknown until Puppet is there. It wraps a Fault.
+	Missing error
 
 	places map[string]place
 }
@@ -88,24 +91,9 @@ func (l *Loaded) Settings() []Setting {
 // and wraps a Fault for each mistake, unless File cannot be read at all; it then wraps
 // the cause, such as fs.ErrNotExist. Settings with a mistake then have their defaults.
 //
-// Puppet's configuration is used only for settings that no other source has, so Load
-// works on a host without Puppet if probe.certname, certificate, key and ca are set.
-func Load(o Options) (*Loaded, error) { return o.load(true) }
-
-// Check is Load without Puppet: settings that only puppet.conf has stay empty. It is
-// meant for validating a file on a host that will not use it.
-func Check(o Options) (*Loaded, error) { return o.load(false) }
-
-// A loader makes one configuration.
-type loader struct {
-	Options
-	config   *Config
-	settings []field
-	places   map[string]place // of the settings that are not defaults
-	faults   []Fault
-}
-
-func (o Options) load(askPuppet bool) (*Loaded, error) {
+// Puppet's configuration is used only for settings that no other source has, so nothing is Missing
+// on a host without Puppet if probe.certname, certificate, key and ca are set.
+func Load(o Options) (*Loaded, error) {
 	loaded := &Loaded{Config: o.defaults(), places: map[string]place{}}
 	l := &loader{o, &loaded.Config, fields(&loaded.Config), loaded.places, nil}
 	name, data, err := o.readFile()
@@ -117,13 +105,24 @@ func (o Options) load(askPuppet bool) (*Loaded, error) {
 	if err != nil {
 		return loaded, fmt.Errorf("read configuration: %w", err)
 	}
-	if askPuppet {
-		loaded.Warnings = l.askPuppet()
-	}
 	l.validate()
-	loaded.Warnings = append(loaded.Warnings, l.config.warnings()...)
+	mistakes, probe := l.faults, l.config.Probe
+	loaded.Warnings = append(l.askPuppet(), l.config.warnings()...)
+	l.validate()
+	if loaded.Missing = join(l.faults[len(mistakes):]); loaded.Missing != nil {
+		l.config.Probe = probe
+	}
 	l.config.Probe.MaxAge = l.config.Probe.maxAge()
-	return loaded, l.err()
+	return loaded, join(mistakes)
+}
+
+// A loader makes one configuration.
+type loader struct {
+	Options
+	config   *Config
+	settings []field
+	places   map[string]place // of the settings that are not defaults
+	faults   []Fault
 }
 
 // readFile returns the name and content of pmcheck.yaml, or neither if there is none.

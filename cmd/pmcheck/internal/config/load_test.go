@@ -35,11 +35,7 @@ func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
 		"allow: [192.0.2.0/24]\nbalancers: ['2001:db8::1', 192.0.2.1]":           "balancers has 2001:db8::1/128,",
 		"allow: [192.0.2.0/24, '::/0']\nstatus_allow: [198.51.100.7, 192.0.2.1]": "status_allow has 198.51.100.7/32,",
 	} {
-		l, err := config.Check(config.Options{File: write(t, yaml+"\n")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		said := strings.Join(l.Warnings, "\n")
+		said := strings.Join(valid(t, yaml+"\n").Warnings, "\n")
 		if (said == "") != (want == "") || !strings.HasPrefix(said, want) || strings.Contains(said, "\n") {
 			t.Errorf("%s: %q, want %q", yaml, said, want)
 		}
@@ -77,8 +73,8 @@ func TestStrongerSourceWins(t *testing.T) {
 }
 
 func TestUnreadableFileIsNamed(t *testing.T) {
-	dir, big := t.TempDir(), write(t, strings.Repeat("#\n", 1<<19+1))
-	absent := dir + "/absent.yaml"
+	dir := root(t, map[string]string{"big.yaml": strings.Repeat("#\n", 1<<19+1)})
+	absent, big := dir+"/absent.yaml", dir+"/big.yaml"
 	for file, want := range map[string]string{
 		absent: "read configuration: open " + absent + ": no such file or directory",
 		dir:    "read configuration: read " + dir + ": is a directory",
@@ -93,7 +89,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 
 func TestDefaultFileMayBeAbsentButNoDanglingLink(t *testing.T) {
 	root := root(t, map[string]string{"/etc/pmcheck/x": ""})
-	l, err := config.Check(config.Options{Root: root})
+	l, err := config.Load(config.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +99,7 @@ func TestDefaultFileMayBeAbsentButNoDanglingLink(t *testing.T) {
 	if err := os.Symlink("lost.yaml", filepath.Join(root, config.DefaultFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Check(config.Options{Root: root}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := config.Load(config.Options{Root: root}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("loaded with a dangling link: %v", err)
 	}
 }
@@ -120,8 +116,8 @@ func TestSettingsWithoutMistakesAreLoadedBesideThoseWithOne(t *testing.T) {
 			[]string{"PMCHECK_SOCKET=/srv/e.sock", "PMCHECK_HOLDS=/srv", "PMCHECK_LISENT=x"}},
 		{"probe: [", "/srv/pmcheck.sock", address, []string{"PMCHECK_HOLDS=/srv"}},
 	} {
-		path := write(t, tc.yaml)
-		l, err := config.Check(config.Options{File: path, Environ: tc.environ})
+		path := filepath.Join(root(t, map[string]string{"F": tc.yaml}), "F")
+		l, err := config.Load(config.Options{File: path, Environ: tc.environ})
 		if c := l.Config; err == nil || l.File != path || c.Socket != tc.socket || c.Probe.Address != tc.address {
 			t.Errorf("%s: got %s, %s, %s, want %s, %s", tc.yaml, l.File, c.Socket, c.Probe.Address, tc.socket, tc.address)
 		}

@@ -26,14 +26,16 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			aioConf + ":2: probe.crl: ssl/crl.pem is not an absolute path"},
 		{"doubling reference", map[string]string{aioConf: "certname = m1\nhostcrl = $a\na = $a$a\n"}, "",
 			aioConf + ":3: hostcrl: its references do not end"},
-		{"puppet.conf before pmcheck.yaml", map[string]string{aioConf: "certname = m1\nhostcrl = $a\n"}, "listen: x\n",
-			aioConf + ":2: hostcrl: refers to $a, which is not known\n" +
-				"F:1: listen: x" + noAddress},
+		{"pmcheck.yaml before puppet.conf", map[string]string{aioConf: "certname = m1\nhostcrl = $a\n"}, "listen: x\n",
+			"F:1: listen: x" + noAddress + "\n" + aioConf + ":2: hostcrl: refers to $a, which is not known"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := load(t, tt.files, tt.yaml)
+			l, err := load(t, tt.files, tt.yaml)
 			wantFaults(t, err, tt.want)
+			if got := l.Config.Probe.Certificate; got != "" {
+				t.Errorf("the probe has one of several files, %s", got)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -203,7 +204,8 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 	for name, text := range files {
 		all[strings.ReplaceAll(name, "HOST", hostname(t))] = text
 	}
-	return config.Load(config.Options{File: "F", Root: root(t, all)})
+	l, err := config.Load(config.Options{File: "F", Root: root(t, all)})
+	return l, errors.Join(err, l.Missing)
 }
 
 func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -13,10 +14,6 @@ import (
 // Start is a configuration with which a daemon, or the gate, can start.
 type Start struct {
 	*config.Loaded
-	// Missing names the Puppet files that do not exist. The daemon is often installed
-	// before Puppet, and answers unknown until Puppet is there.
-	Missing error
-
 	options  config.Options
 	last     systemd.RuntimeFile
 	mistakes error // in the current file, if the last good one is used instead
@@ -28,31 +25,19 @@ type Start struct {
 // The last good one is a copy that the daemon keeps in its runtime directory. Only these two read it: a command that
 // root runs must not take settings from a file that the daemon can write.
 func Load(o config.Options, environ []string) (*Start, error) {
-	s := &Start{options: o, last: systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(environ), Name: "last-good.yaml"}}
-	mistakes := s.load(o)
+	last := systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(environ), Name: "last-good.yaml"}
+	loaded, mistakes := config.Load(o)
 	if mistakes == nil {
-		return s, nil
+		return &Start{loaded, o, last, nil}, nil
 	}
-	file := s.File
-	o.File = s.last.Path()
-	if s.last.Dir == "" || s.load(o) != nil { // the mistake may be in an environment variable
+	good := o
+	good.File = last.Path()
+	kept, err := config.Load(good)
+	if last.Dir == "" || err != nil { // the mistake may be in an environment variable
 		return nil, mistakes
 	}
-	s.File, s.mistakes = file, mistakes
-	return s, nil
-}
-
-// load reads the configuration. Missing Puppet files are not an error by themselves.
-// If there are mistakes too, the error names both.
-func (s *Start) load(o config.Options) error {
-	if s.Loaded, s.Missing = config.Load(o); s.Missing == nil {
-		return nil
-	}
-	if loaded, err := config.Check(o); err == nil {
-		s.Loaded = loaded
-		return nil
-	}
-	return s.Missing
+	kept.File = loaded.File
+	return &Start{kept, o, last, mistakes}, nil
 }
 
 // Listen returns a daemon that listens, and logs to out.
@@ -98,7 +83,7 @@ func (d *Daemon) keep(loaded *config.Loaded) {
 // reload reads the configuration again, and uses it unless it has mistakes.
 func (d *Daemon) reload() error {
 	loaded, err := config.Load(d.from.options)
-	if err != nil {
+	if err = errors.Join(err, loaded.Missing); err != nil {
 		return err
 	}
 	for _, w := range loaded.Warnings {

@@ -77,7 +77,7 @@ func TestModulePassesItsOwnTests(t *testing.T) {
 func TestEverySettingHasAParameter(t *testing.T) {
 	manifest := lab.ReadFile(t, "packaging/puppet/manifests/init.pp")
 	rendered := lab.ReadFile(t, "packaging/puppet/manifests/config.pp")
-	loaded, err := config.Check(config.Options{File: lab.File(t, "packaging/pmcheck.yaml")})
+	loaded, err := config.Load(config.Options{File: lab.File(t, "packaging/pmcheck.yaml")})
 	if err != nil {
 		t.Fatal(err)
 	}
