@@ -31,22 +31,16 @@ func newExample(t *testing.T, file string, network int) *example {
 	return e
 }
 
-// echo serves agents and masters of a host.
-func (e *example) echo(host string, _ *lab.Site) {
-	e.t.Helper()
-	startEchoAt(e.t, e.where(host, "8140"))
-	startEchoAt(e.t, e.where(host, "8081"))
-}
-
-// startMaster starts a master of the example, at the address that ends with host. Agents that connect there get
-// what serve starts.
-func (e *example) startMaster(host, yaml string, serve func(host string, site *lab.Site)) {
+// startMaster starts a master of the example, at the address that ends with host. Agents that connect there get an
+// echo.
+func (e *example) startMaster(host, yaml string) {
 	e.t.Helper()
 	site := lab.NewSite(e.t, lab.SiteOptions{Listen: e.where(host, "9200")})
 	standIn := "localhost:" + lab.Port(e.t, site.MasterAddress()) // it is PuppetDB, too
 	site.Configure(strings.ReplaceAll(yaml, "localhost:8081", standIn))
 	site.Master.SetPuppetDB("running")
-	serve(host, site)
+	startEchoAt(e.t, e.where(host, "8140"))
+	startEchoAt(e.t, e.where(host, "8081"))
 	site.Start()
 	site.WaitServing(20 * time.Second)
 	e.sites = append(e.sites, site)
@@ -63,16 +57,10 @@ func (e *example) rewrite(text string) string {
 	).Replace(text)
 }
 
-// start starts HAProxy; see use.
+// start starts HAProxy, and waits until it has checked every server.
 func (e *example) start() {
 	e.t.Helper()
-	e.use(lab.StartHAProxy(e.t, e.text))
-}
-
-// use waits until this HAProxy has checked every server.
-func (e *example) use(haproxy *lab.HAProxy) {
-	e.t.Helper()
-	e.haproxy = haproxy
+	e.haproxy = lab.StartHAProxy(e.t, e.text)
 	lab.WaitFor(e.t, 10*time.Second, 20*time.Millisecond, func() error {
 		stats, err := e.haproxy.Stats()
 		for _, s := range stats {

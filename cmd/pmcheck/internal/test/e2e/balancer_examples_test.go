@@ -51,8 +51,8 @@ func TestPoolExample(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	e := newExample(t, "pool.cfg", 1)
-	e.startMaster("11", "", e.echo)
-	e.startMaster("12", "", e.echo)
+	e.startMaster("11", "")
+	e.startMaster("12", "")
 	e.testReload()
 	e.testHeld(drain.Maint, "DOWN", 7*time.Second)
 }
@@ -93,8 +93,8 @@ func TestFailOpenExample(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	e := newExample(t, "fail-open.cfg", 2)
-	e.startMaster("11", "", e.echo)
-	e.startMaster("12", "", e.echo)
+	e.startMaster("11", "")
+	e.startMaster("12", "")
 	e.haproxy = lab.StartHAProxy(t, e.text)
 	const long = 10 * time.Second
 	e.waitFor("start", "UP", long, "puppet/puppet1", "puppet/puppet2")

@@ -8,7 +8,5 @@
 //
 //	go test -v ./cmd/pmcheck/internal/test/e2e | grep -o 'measured:.*'
 //
-// collects them. With PMCHECK_LONG=1, Puppet Server is stopped twenty times, idle and with every
-// JRuby at work, and is left alone for ten minutes while its access log is counted. The tests
-// need root, Puppet Server, HAProxy and curl; go test -short skips them.
+// collects them. The tests need root, Puppet Server, HAProxy and curl; go test -short skips them.
 package e2e

@@ -7,10 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,21 +45,6 @@ func assertWithin(t *testing.T, what string, took, bound time.Duration) {
 	}
 }
 
-// long reports whether PMCHECK_LONG asks for the cases that take minutes.
-func long() bool { return os.Getenv("PMCHECK_LONG") != "" }
-
-// trials returns how often a process is stopped.
-func trials() int {
-	if long() {
-		return 20
-	}
-	return 1
-}
-
-// everything reports whether to do what needs more than make integration installs. make test-all sets
-// E2E_ALL.
-func everything() bool { return os.Getenv("E2E_ALL") != "" || long() }
-
 // tcpDefaults is the section that each HAProxy of these tests needs.
 const tcpDefaults = `
 defaults
@@ -74,28 +55,13 @@ defaults
     timeout server 5m
 `
 
-// A neighbour stands for another master's pmcheck.
-type neighbour struct {
-	*httptest.Server
-	down atomic.Bool
-}
-
-func startNeighbour(t *testing.T) *neighbour {
+// startEchoAt serves sessions at an address until the test ends.
+func startEchoAt(t *testing.T, address string) {
 	t.Helper()
-	n := &neighbour{}
-	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if n.down.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}))
-	t.Cleanup(n.Close)
-	return n
-}
-
-func (n *neighbour) address() string { return n.Listener.Addr().String() }
-
-// serve has each connection served until the test ends.
-func serve(t *testing.T, l net.Listener, one func(net.Conn)) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -105,20 +71,10 @@ func serve(t *testing.T, l net.Listener, one func(net.Conn)) {
 			}
 			go func() {
 				defer c.Close()
-				one(c)
+				io.Copy(c, c)
 			}()
 		}
 	}()
-}
-
-func startEchoAt(t *testing.T, address string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serve(t, l, func(c net.Conn) { io.Copy(c, c) })
-	return address
 }
 
 // A session is a connection of an agent, through HAProxy or to the master itself.
@@ -144,11 +100,4 @@ func (s *session) carries() bool {
 	back := make([]byte, len(bytes))
 	_, err := io.ReadFull(s, back)
 	return err == nil && string(back) == bytes
-}
-
-func writeFile(t testing.TB, path string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

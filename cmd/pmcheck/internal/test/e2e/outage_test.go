@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -66,7 +64,7 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	assertWithin(t, "sockets closed to 503", lab.Between(closed(), noticed), noticeKilled)
 	down := b.waitForStatus("DOWN", closed(), 15*time.Second)
 	for _, l := range b.lines {
-		bound, _ := documented(l)
+		bound := noticeKilled + time.Duration(l.fall)*l.inter
 		assertWithin(t, "sockets closed to DOWN, "+l.name, down[l.name], bound+slack)
 	}
 	// Until the next probe the reason may be connection-lost: the kernel may still accept a
@@ -99,36 +97,6 @@ func closing(t *testing.T, address string) func() time.Time {
 	return sync.OnceValue(func() time.Time { return <-at })
 }
 
-// testStopped: a server to which an agent is connected, and that never answers, is DOWN within
-// the documented time. When it answers again, it is UP without any restart.
-func testStopped(t *testing.T, s *lab.PuppetServer) {
-	r := lab.StartSite(t, lab.SiteOptions{Server: s})
-	l := line{name: "bare", options: []string{"option httpchk"}, inter: quick, fall: 2}
-	b := startBalancer(t, []line{l}, r)
-	_, bound := documented(l)
-	startSession(t, r.MasterAddress())
-
-	for range trials() - 1 {
-		s.Signal(syscall.SIGSTOP)
-		assertWithin(t, "SIGSTOP to 503", r.WaitRefusal("unhealthy: timeout", 15*time.Second),
-			bound-time.Duration(l.fall)*l.inter+slack)
-		s.Signal(syscall.SIGCONT)
-		r.WaitServing(15 * time.Second)
-	}
-	b.waitForStatus("UP", time.Now(), 15*time.Second)
-	stopped := time.Now()
-	s.Signal(syscall.SIGSTOP)
-	defer s.Signal(syscall.SIGCONT)
-	assertWithin(t, "SIGSTOP to 503", r.WaitRefusal("unhealthy: timeout", 15*time.Second),
-		bound-time.Duration(l.fall)*l.inter+slack)
-	assertWithin(t, "SIGSTOP to DOWN", b.waitForStatus("DOWN", stopped, 15*time.Second)["bare"], bound+slack)
-
-	s.Signal(syscall.SIGCONT)
-	continued := time.Now()
-	measured(t, "SIGCONT to 200", r.WaitServing(15*time.Second))
-	measured(t, "SIGCONT to UP", b.waitForStatus("UP", continued, 15*time.Second)["bare"])
-}
-
 // testPaused: a JVM that collects garbage for most of each second, as one does whose heap is nearly
 // full, accepts connections in between, and stays in service.
 func testPaused(t *testing.T, s *lab.PuppetServer) {
@@ -143,11 +111,4 @@ func testPaused(t *testing.T, s *lab.PuppetServer) {
 	}
 	answers.Stop().AssertOnly("200 Puppet Server is running.")
 	r.WaitVerdict("healthy: ok", time.Minute)
-}
-
-// documented returns the longest times until a balancer with this line marks a master DOWN, by the
-// default settings: one that was killed, and one that stopped answering.
-func documented(l line) (killed, silent time.Duration) {
-	p, balancer := config.Default().Probe, time.Duration(l.fall)*l.inter
-	return noticeKilled + balancer, p.Interval + max(p.Timeout, p.Timeout/3+check.AcceptTime) + balancer
 }

@@ -129,7 +129,7 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	j.queue(2)
 
 	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
-	seen.stop(t, s, usual, "all JRubies at work, and `kill -STOP`", trials())
+	seen.stop(t, s, usual, "all JRubies at work, and `kill -STOP`")
 	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
 	seen.add("all JRubies at work, requests wait", serves("busy: jruby-busy"), time.Since(queued), curl(s))
 	impatient.WaitRefusal("unhealthy: jruby-stuck", 30*time.Second)
@@ -149,22 +149,15 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	usual.WaitVerdict("healthy: ok", time.Minute)
 }
 
-// stop stops the process of a server that serves until pmcheck says so, which takes
-// probe.interval and probe.timeout at most. The next trial begins when it serves again.
-func (s *stateTable) stop(t *testing.T, server *lab.PuppetServer, r *lab.Site, state string, trials int) {
-	for i := range trials {
-		if i > 0 {
-			r.WaitServing(time.Minute)
-		}
-		began := time.Now()
-		server.Signal(syscall.SIGSTOP)
-		took := r.WaitRefusal("unhealthy: timeout", 15*time.Second)
-		assertWithin(t, state, took, 6500*time.Millisecond+slack)
-		if i == 0 {
-			s.add(state, refuses("unhealthy: timeout"), time.Since(began), curl(server))
-		}
-		server.Signal(syscall.SIGCONT)
-	}
+// stop stops the process of a server that serves until pmcheck says so, which takes probe.interval and
+// probe.timeout at most.
+func (s *stateTable) stop(t *testing.T, server *lab.PuppetServer, r *lab.Site, state string) {
+	began := time.Now()
+	server.Signal(syscall.SIGSTOP)
+	took := r.WaitRefusal("unhealthy: timeout", 15*time.Second)
+	assertWithin(t, state, took, 6500*time.Millisecond+slack)
+	s.add(state, refuses("unhealthy: timeout"), time.Since(began), curl(server))
+	server.Signal(syscall.SIGCONT)
 }
 
 // adminRule lets the agent flush the JRuby pool.
@@ -233,7 +226,7 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	})
 	took := time.Since(began)
 	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: jruby-busy"), took, curl(s))
-	seen.stop(t, s, r, fmt.Sprint(flood, " requests pending, and `kill -STOP`"), 1)
+	seen.stop(t, s, r, fmt.Sprint(flood, " requests pending, and `kill -STOP`"))
 
 	began = time.Now()
 	j.open()

@@ -33,11 +33,11 @@ const jrubies = 3
 // testServerStates takes one Puppet Server through its states. The subtests leave it
 // healthy, except the last.
 func testServerStates(t *testing.T, seen *stateTable) {
-	opts := lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 768, AccessRules: adminRule}
-	if long() {
-		opts.JavaArgs = []string{} // a JVM as shipped, which takes minutes to settle
-	}
-	s := lab.StartPuppetServer(t, opts)
+	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
+		MaxActiveInstances: jrubies,
+		HeapMB:             768,
+		AccessRules:        adminRule,
+	})
 	measured(t, "first start of Puppet Server", s.WaitReady(5*time.Minute))
 	s.IssueCert(agentName, nil)
 	for _, test := range []struct {

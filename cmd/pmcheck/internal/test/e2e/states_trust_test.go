@@ -99,7 +99,7 @@ func expireCRL(t *testing.T, m *checktest.Master) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, m.Files().CRL, crl)
+	lab.Write(t, m.Files().CRL, string(crl))
 	if err := m.Load(); err != nil {
 		t.Fatal(err)
 	}
