@@ -100,7 +100,6 @@ proof: export LAB_PROOF = $(CURDIR)/packaging/doc/proof.md
 proof: ## measure everything, and write packaging/doc/proof.md; five hours
 	$(MAKE) e2e faults soak bench
 	$(GO) test -count 1 -v -timeout 1h -run '^TestStates$$' ./cmd/pmcheck/internal/test/e2e
-	$(GO) test -count 1 -v -timeout 1h -run '^$$' -bench Renewal -benchtime 1x ./cmd/pmcheck/internal/test/budget
 
 .PHONY: e2e
 e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; herds of agents; three hours

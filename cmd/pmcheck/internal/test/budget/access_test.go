@@ -24,8 +24,7 @@ func assertUnreachable(t *testing.T, err error, cause string) {
 	t.Logf("%v; hint: %s", err, budget.Hint(err))
 }
 
-func TestStrangersAreRefused(t *testing.T) {
-	db := startDatabase(t, 1)
+func testStrangers(t *testing.T, db *lab.Postgres) {
 	const agent = "agent1.example.test"
 	db.Issue(agent)
 	_, err := client(db, agent).Look(t.Context())
@@ -37,8 +36,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-func TestMasterHasNoRightsButTheFunctions(t *testing.T) {
-	db := startDatabase(t, 1)
+func testRights(t *testing.T, db *lab.Postgres) {
 	for _, attempt := range []string{
 		"delete from pmcheck.slot",
 		"insert into pmcheck.slot select * from pmcheck.slot",
@@ -55,8 +53,7 @@ func TestMasterHasNoRightsButTheFunctions(t *testing.T) {
 	}
 }
 
-func TestNameComesFromTheCertificate(t *testing.T) {
-	db := startDatabase(t, 1)
+func testName(t *testing.T, db *lab.Postgres) {
 	assertClaim(t, client(db, name(1)), true)
 	if got := db.SQL("pmcheck", "select master from pmcheck.slot"); got != name(1) {
 		t.Errorf("master %q, want %q", got, name(1))
@@ -69,8 +66,8 @@ func TestNameComesFromTheCertificate(t *testing.T) {
 	assertUnreachable(t, err, "does not name a master")
 }
 
-func TestServerMustShowItsCertificate(t *testing.T) {
-	db, other := startDatabase(t, 1), lab.StartPostgres(t, admin)
+func testServer(t *testing.T, db *lab.Postgres) {
+	other := lab.StartPostgres(t, admin)
 	c := db.Config(name(1))
 	c.Probe.CA, c.Probe.CRL = other.Config(admin).Probe.CA, other.Config(admin).Probe.CRL
 	_, err := budget.New(c).Look(t.Context())
@@ -81,50 +78,9 @@ func TestServerMustShowItsCertificate(t *testing.T) {
 	assertUnreachable(t, err, "127.0.0.1")
 }
 
-func TestEnvironmentCannotRedirectTheClient(t *testing.T) {
-	db := startDatabase(t, 1)
-	for variable, value := range map[string]string{
-		"PGHOST": "192.0.2.1", "PGSSLMODE": "nonsense", "PGPASSWORD": "x", "PGUSER": "x",
-		"PGPORT": "nonsense", "PGTARGETSESSIONATTRS": "nonsense", "PGCONNECT_TIMEOUT": "x", "PGOPTIONS": "-c x=y",
-		"PGREQUIREAUTH": "password", "PGCHANNELBINDING": "require", "PGSSLNEGOTIATION": "direct", "PGSSLCERTMODE": "x",
-		"PGMINPROTOCOLVERSION": "x", "PGMAXPROTOCOLVERSION": "x", "PGTZ": "x",
-	} {
-		t.Run(variable, func(t *testing.T) {
-			t.Setenv(variable, value)
-			assertClaim(t, client(db, name(1)), true)
-		})
-	}
-}
-
-func TestUnreachableDatabaseIsAnErrorWithinTheTimeout(t *testing.T) {
-	db := startDatabase(t, 1)
-	c := client(db, name(1))
-	fails := func(cause string, least time.Duration) {
-		t.Helper()
-		began := time.Now()
-		err := c.Claim(t.Context(), budget.Claim{})
-		assertUnreachable(t, err, cause)
-		if took := time.Since(began); took < least || lab.Since(began) > budget.Timeout+time.Second {
-			t.Errorf("%s: took %v", cause, took)
-		}
-	}
-	db.Freeze()
-	fails("no answer within 2s", budget.Timeout)
-	db.Thaw()
-	assertClaim(t, c, true)
-	db.SQL("pmcheck", "drop schema pmcheck cascade")
-	fails("pmcheck", 0)
-	db.Stop()
-	fails("connection refused", 0)
-	c = client(db, name(1), func(c *config.Config) { c.Budget.Database = "postgresql://nowhere.invalid/pmcheck" })
-	fails("nowhere.invalid", 0)
-}
-
-// TestAdministratorHasACertificateOfItsOwn does what leaving.md says, with a configuration for
-// that certificate alone.
-func TestAdministratorHasACertificateOfItsOwn(t *testing.T) {
+// testAdministrator does what leaving.md says, with a configuration for that certificate alone.
+func testAdministrator(t *testing.T, db *lab.Postgres) {
 	const administrator = "pmcheck-admin"
-	db := startDatabase(t, 1)
 	db.SQL("pmcheck", "drop schema pmcheck cascade")
 	db.LetIn("pmcheck_admin", administrator)
 	db.Reload()
@@ -149,8 +105,7 @@ func TestAdministratorHasACertificateOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestInitCanBeRepeatedAndDoesNotGoBack(t *testing.T) {
-	db := startDatabase(t, 1)
+func testInit(t *testing.T, db *lab.Postgres) {
 	assertClaim(t, client(db, name(1)), true)
 	c := client(db, admin)
 	if err := c.Init(t.Context()); err != nil {
@@ -162,4 +117,28 @@ func TestInitCanBeRepeatedAndDoesNotGoBack(t *testing.T) {
 	db.SQL("pmcheck", budget.Schema()) // as a database administrator does, printed
 	db.SQL("pmcheck", "create or replace function pmcheck.version() returns integer language sql as 'select 2'")
 	assertUnreachable(t, c.Init(t.Context()), "version 2, which is newer")
+}
+
+// testUnreachable is the last one: it stops the server.
+func testUnreachable(t *testing.T, db *lab.Postgres) {
+	c := client(db, name(1))
+	fails := func(cause string, least time.Duration) {
+		t.Helper()
+		began := time.Now()
+		err := c.Claim(t.Context(), budget.Claim{})
+		assertUnreachable(t, err, cause)
+		if took := time.Since(began); took < least || lab.Since(began) > budget.Timeout+time.Second {
+			t.Errorf("%s: took %v", cause, took)
+		}
+	}
+	db.Freeze()
+	fails("no answer within 2s", budget.Timeout)
+	db.Thaw()
+	assertClaim(t, c, true)
+	db.SQL("pmcheck", "drop schema pmcheck cascade")
+	fails("pmcheck", 0)
+	db.Stop()
+	fails("connection refused", 0)
+	c = client(db, name(1), func(c *config.Config) { c.Budget.Database = "postgresql://nowhere.invalid/pmcheck" })
+	fails("nowhere.invalid", 0)
 }

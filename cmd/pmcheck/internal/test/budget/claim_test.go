@@ -6,57 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-func TestOneOfSimultaneousClaimsWins(t *testing.T) {
-	const rounds, masters = 100, 30
-	db := startDatabase(t, masters)
-	var clients []*budget.Client
-	for _, n := range names(masters) {
-		clients = append(clients, client(db, n))
-	}
-	var late atomic.Int64
-	for round := range rounds {
-		var mu sync.Mutex
-		var winners []int
-		var group sync.WaitGroup
-		ready := make(chan struct{})
-		for i, c := range clients {
-			group.Go(func() {
-				<-ready
-				err := c.Claim(t.Context(), budget.Claim{Serves: true})
-				for errors.Is(err, budget.ErrUnreachable) { // on a busy machine; the slot may be claimed anyway
-					late.Add(1)
-					err = c.Claim(t.Context(), budget.Claim{Serves: true})
-				}
-				if err == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					winners = append(winners, i+1)
-				}
-			})
-		}
-		close(ready)
-		group.Wait()
-		if len(winners) != 1 {
-			t.Fatalf("round %d: masters %v have the one slot", round, winners)
-		}
-		if got := db.SQL("pmcheck", "delete from pmcheck.slot returning master"); got != name(winners[0]) {
-			t.Fatalf("round %d: %s won, and the table has %s", round, name(winners[0]), got)
-		}
-	}
-	t.Logf("%d rounds of %d claims, one winner in each; %d claims had no answer within %v and were repeated",
-		rounds, masters, late.Load(), budget.Timeout)
-}
-
-func TestMasterKeepsItsSlot(t *testing.T) {
-	db := startDatabase(t, 2)
+func testSlot(t *testing.T, db *lab.Postgres) {
 	one, two := client(db, name(1)), client(db, name(2))
 	assertClaim(t, one, true)
 	assertClaim(t, one, true)
@@ -73,8 +30,7 @@ func TestMasterKeepsItsSlot(t *testing.T) {
 	}
 }
 
-func TestForcedClaimIsMarked(t *testing.T) {
-	db := startDatabase(t, 3)
+func testForced(t *testing.T, db *lab.Postgres) {
 	force := budget.Claim{Force: true}
 	for i, want := range []bool{false, true} {
 		if !claim(t, client(db, name(i+1)), force) {
@@ -88,10 +44,8 @@ func TestForcedClaimIsMarked(t *testing.T) {
 	assertClaim(t, client(db, name(3)), false)
 }
 
-// TestUnhealthyMasterCanBeDrained: a master that is recorded as out may be held although
-// another is out, as long as it does not serve.
-func TestUnhealthyMasterCanBeDrained(t *testing.T) {
-	db := startDatabase(t, 2)
+// testUnhealthy: a master that is recorded as out may be held although another is out, as long as it does not serve.
+func testUnhealthy(t *testing.T, db *lab.Postgres) {
 	one, two := client(db, name(1)), client(db, name(2))
 	assertClaim(t, one, true)
 	v, err := two.Renew(t.Context(), "unhealthy: refused")
@@ -108,31 +62,23 @@ func TestUnhealthyMasterCanBeDrained(t *testing.T) {
 	}
 }
 
-func TestQuietMasterCountsUntilItLapses(t *testing.T) {
-	db := startDatabase(t, 2)
+// testQuiet: whatever lapse it names, a master must not remove another one that is alive.
+func testQuiet(t *testing.T, db *lab.Postgres) {
 	assertClaim(t, client(db, name(1)), true)
 	backdate(db, "29 minutes")
 	assertClaim(t, client(db, name(2)), false)
 	backdate(db, "2 minutes")
 	assertClaim(t, client(db, name(2)), false) // the server has just started, and gives it a lapse from then on
 	startedLongAgo(db)
+	db.SQL("pmcheck", "update pmcheck.slot set seen = now() - interval '4 minutes'")
+	assertClaim(t, client(db, name(2), func(c *config.Config) { c.Budget.Lapse = 0 }), false)
+	backdate(db, "27 minutes")
 	assertClaim(t, client(db, name(2)), true)
 }
 
-// TestLapseHasAFloor: with a short lapse a master must not remove another one that is alive.
-func TestLapseHasAFloor(t *testing.T) {
-	db := startDatabase(t, 2)
-	assertClaim(t, client(db, name(1)), true)
-	startedLongAgo(db)
-	backdate(db, "4 minutes")
-	assertClaim(t, client(db, name(2), func(c *config.Config) { c.Budget.Lapse = 0 }), false)
-}
-
-// TestPercentageCountsTheMastersThatWereSeen: 5% of 40 masters are two, and of three one.
-func TestPercentageCountsTheMastersThatWereSeen(t *testing.T) {
-	const masters = 40
-	db := startDatabase(t, masters)
-	percent := func(c *config.Config) { c.MaxOut = "5%" }
+// testPercentage: 10% of 20 masters are two, and of three one.
+func testPercentage(t *testing.T, db *lab.Postgres) {
+	percent := func(c *config.Config) { c.MaxOut = "10%" }
 	look := func(n, allowed int) {
 		t.Helper()
 		if v, err := client(db, name(n), percent).Look(t.Context()); err != nil || v.Allowed != allowed {
@@ -159,11 +105,12 @@ func TestPercentageCountsTheMastersThatWereSeen(t *testing.T) {
 	look(1, 1)
 }
 
-// TestMasterThatIsOutKeepsItsPool: with another pool it would be out in both, or in neither.
-func TestMasterThatIsOutKeepsItsPool(t *testing.T) {
-	db := startDatabase(t, 1)
+// testPools: with another pool it would be out in both, or in neither.
+func testPools(t *testing.T, db *lab.Postgres) {
 	assertClaim(t, client(db, name(1)), true)
-	other := client(db, name(1), func(c *config.Config) { c.Budget.Pool = "other" })
+	inOther := func(c *config.Config) { c.Budget.Pool = "other" }
+	other := client(db, name(1), inOther)
+	assertClaim(t, client(db, name(2), inOther), true)
 	if _, err := other.Renew(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is out in another pool") {
 		t.Errorf("error %v", err)
 	}
@@ -172,8 +119,7 @@ func TestMasterThatIsOutKeepsItsPool(t *testing.T) {
 	assertClaim(t, other, true)
 }
 
-func TestTextOfOthersIsPrintable(t *testing.T) {
-	db := startDatabase(t, 2)
+func testText(t *testing.T, db *lab.Postgres) {
 	claim(t, client(db, name(1)), budget.Claim{Reason: "x"})
 	db.SQL("pmcheck", `update pmcheck.slot set reason = E'\x1b[2J' || repeat('y', 5000), by = E'a\nb'`)
 	err := client(db, name(2)).Claim(t.Context(), budget.Claim{Serves: true})

@@ -15,6 +15,42 @@ import (
 
 func TestMain(m *testing.M) { lab.Main(m) }
 
+// masters is how many may ask the database of TestBudget.
+const masters = 20
+
+// TestBudget asks one database as masters, strangers and its administrator do. Each subtest begins with an empty
+// schema.
+func TestBudget(t *testing.T) {
+	db := startDatabase(t, masters)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *lab.Postgres)
+	}{
+		{"strangers are refused", testStrangers},
+		{"a master has no rights but the functions", testRights},
+		{"the name comes from the certificate", testName},
+		{"the server must show its certificate", testServer},
+		{"the administrator has a certificate of its own", testAdministrator},
+		{"init can be repeated and does not go back", testInit},
+		{"a master keeps its slot", testSlot},
+		{"a forced claim is marked", testForced},
+		{"an unhealthy master can be drained", testUnhealthy},
+		{"a quiet master counts until it lapses", testQuiet},
+		{"a percentage is of the masters that were seen", testPercentage},
+		{"pools are apart, and a master that is out keeps its own", testPools},
+		{"text of others is printable", testText},
+		{"an unreachable database is an error within the timeout", testUnreachable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			db.SQL("pmcheck", "drop schema if exists pmcheck cascade")
+			if err := client(db, admin).Init(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			test.run(t, db)
+		})
+	}
+}
+
 // startDatabase starts a database with the schema, for the masters puppet1 to puppetN.
 func startDatabase(t testing.TB, n int) *lab.Postgres {
 	t.Helper()

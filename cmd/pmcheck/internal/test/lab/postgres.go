@@ -235,12 +235,6 @@ func (p *Postgres) Freeze() { p.process.signal(syscall.SIGSTOP) }
 // Thaw continues a frozen server.
 func (p *Postgres) Thaw() { p.process.signal(syscall.SIGCONT) }
 
-// CPU returns the CPU time of the server, including its children that have ended.
-func (p *Postgres) CPU() time.Duration {
-	p.tb.Helper()
-	return CPUTime(p.tb, p.process.cmd.Process.Pid)
-}
-
 // SQL runs statements in a database as the superuser and returns what they print.
 func (p *Postgres) SQL(database, statements string) string {
 	p.tb.Helper()
@@ -254,22 +248,6 @@ func (p *Postgres) SQL(database, statements string) string {
 func (p *Postgres) psql(database, statements string) *exec.Cmd {
 	return p.command("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1",
 		"-h", p.dir, "-p", Port(p.tb, p.address), "-U", pgUser, "-d", database, "-c", statements)
-}
-
-// Dump writes the database to a file with pg_dump and returns its path, for Restore.
-func (p *Postgres) Dump() string {
-	p.tb.Helper()
-	path := p.path("dump.sql")
-	p.as("pg_dump", "-h", p.dir, "-p", Port(p.tb, p.address), "-U", pgUser, "-d", "pmcheck", "--clean", "--if-exists",
-		"-f", path)
-	return path
-}
-
-// Restore loads a file that Dump has written.
-func (p *Postgres) Restore(dump string) {
-	p.tb.Helper()
-	p.as("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", p.dir, "-p", Port(p.tb, p.address), "-U", pgUser,
-		"-d", "pmcheck", "-f", dump)
 }
 
 func (p *Postgres) path(name string) string { return filepath.Join(p.dir, name) }

@@ -1,0 +1,153 @@
+//go:build linux
+
+package budget_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// free is how long it may take until a slot is free: for 15 s after its start a daemon expects that
+// a balancer may ask it, and then the slot must settle.
+const free = 15*time.Second + budget.Settle + 30*time.Second
+
+// A pool is masters with their daemons and one database.
+type pool struct {
+	t       *testing.T
+	db      *lab.Postgres
+	masters []*master
+}
+
+// A master is a stand-in with a daemon whose budget is in the database.
+type master struct {
+	*lab.Site
+	name string
+}
+
+// startPool starts n masters.
+func startPool(t *testing.T, n int) *pool {
+	t.Helper()
+	p := &pool{t: t, db: startDatabase(t, n)}
+	for i := range n {
+		m := &master{lab.NewSite(t, lab.SiteOptions{Name: name(i + 1)}), name(i + 1)}
+		p.db.Trust(m.Master.Files())
+		m.Configure(p.yaml(""))
+		m.Start()
+		m.WaitServing(30 * time.Second)
+		p.masters = append(p.masters, m)
+	}
+	for _, m := range p.masters {
+		p.waitBudget(m, "reachable", func(b *lab.BudgetStatus) bool { return b.Reachable })
+	}
+	return p
+}
+
+func (p *pool) yaml(more string) string {
+	return fmt.Sprintf("services: [ca]\nbudget: {database: '%s'}\n%s", p.db.URL(), more)
+}
+
+// ask makes every daemon ask the database now instead of within a minute, and waits until
+// each has an answer, or an error.
+func (p *pool) ask() {
+	p.t.Helper()
+	began := time.Now()
+	for _, m := range p.masters {
+		m.Signal(syscall.SIGHUP)
+	}
+	for _, m := range p.masters {
+		p.waitBudget(m, "asked anew", func(b *lab.BudgetStatus) bool { return b.Asked.After(began) })
+	}
+}
+
+func (p *pool) waitBudget(m *master, what string, want func(*lab.BudgetStatus) bool) {
+	p.t.Helper()
+	m.WaitStatus(free, func(s lab.Status) error {
+		if s.Budget == nil || !want(s.Budget) {
+			return fmt.Errorf("%s: the budget is not %s: %+v", m.name, what, s.Budget)
+		}
+		return nil
+	})
+}
+
+// waitFree waits until a master has no slot in the database.
+func (p *pool) waitFree(m *master) {
+	p.t.Helper()
+	lab.WaitFor(p.t, free, 100*time.Millisecond, func() error {
+		if out := p.db.SQL("pmcheck", "select master from pmcheck.slot"); strings.Contains(out, m.name) {
+			return fmt.Errorf("%s has a slot", m.name)
+		}
+		return nil
+	})
+}
+
+// assertRun runs a command, and asserts its exit status and a text in its output.
+func (m *master) assertRun(status int, text string, args ...string) {
+	m.TB.Helper()
+	cmd := m.Command(args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		m.TB.Fatal(err)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != status || !strings.Contains(string(out), text) {
+		m.TB.Fatalf("%s: pmcheck %s: exit status %d, want %d and %q:\n%s",
+			m.name, strings.Join(args, " "), got, status, text, out)
+	}
+}
+
+// assertRefused asserts that a drain gets no slot, with a text in its error and hint.
+func (m *master) assertRefused(text string) {
+	m.TB.Helper()
+	m.assertRun(7, text, "drain", "--reason", "refused", "--timeout=3s")
+	if held := m.Holds.Read().Holds(); len(held) > 0 {
+		m.TB.Errorf("%s: a refused drain has set %v", m.name, held)
+	}
+}
+
+// TestDaemonsKeepTheirSlots: a command claims a slot, the daemon keeps it while the master is held, and returns it
+// once the master has settled. A database that does not answer refuses commands, and changes no answer.
+func TestDaemonsKeepTheirSlots(t *testing.T) {
+	p := startPool(t, 3)
+	one, two, three := p.masters[0], p.masters[1], p.masters[2]
+	one.MustRun("drain", "--reason", "kernel")
+	two.assertRefused(one.name + " is out since ")
+	two.assertRun(7, "kernel); 1 of 1", "maint", "--wait=3s")
+	two.MustRun("drain", "--service", "ca", "--force") // needs no slot
+	two.assertRun(0, one.name, "budget")
+	three.Configure(p.yaml("max_out: 2\n"))
+	p.ask()
+	three.WaitStatus(20*time.Second, func(s lab.Status) error {
+		if w := strings.Join(s.Warnings, "\n"); !strings.Contains(w, "max_out is 1 on "+one.name+" and 2 here") {
+			return fmt.Errorf("warnings: %s", w)
+		}
+		return nil
+	})
+	three.MustRun("drain")
+	three.MustRun("ready")
+	one.MustRun("drain", "--reason", "kernel 2") // keeps its slot
+	began := time.Now()
+	one.MustRun("ready")
+	p.waitFree(one)
+	p.waitFree(three)
+	if took := time.Since(began); took < budget.Settle {
+		t.Errorf("free %v after ready, before it has settled", took)
+	}
+	two.assertRun(0, "held: drain", "drain", "--wait=20s")
+
+	p.db.Stop()
+	p.ask()
+	one.assertRefused("insist with --force")
+	p.waitBudget(one, "unreachable", func(b *lab.BudgetStatus) bool { return !b.Reachable })
+	if code, body, err := one.Ask("/"); code != http.StatusOK {
+		t.Errorf("balancers are told %d %s, %v", code, body, err)
+	}
+	one.assertRun(0, "goes on without the budget", "drain", "--force")
+	p.db.Start()
+	p.waitBudget(one, "recorded", func(b *lab.BudgetStatus) bool { return b.Held })
+}
