@@ -25,8 +25,6 @@ type fault struct {
 	said []string
 	// gaps says that answers may be missing, as long as HAProxy keeps the master UP.
 	gaps bool
-	// haproxy is the status that HAProxy then shows: "DOWN" or "NOLB".
-	haproxy string
 	// within is how long pmcheck may take until it gives such an answer, and back until it
 	// answers 200 again.
 	within, back time.Duration
@@ -36,14 +34,17 @@ type fault struct {
 	long bool
 }
 
-// run injects a fault in a subtest and adds a row to the table of the site.
-func (s *faultSite) run(f fault) {
-	if f.long && !long() {
-		return
+// run injects the faults of an area, each in a subtest that adds a row to the table of the site.
+func (s *faultSite) run(area string, faults []fault) {
+	for _, f := range faults {
+		if f.long && !long() {
+			continue
+		}
+		f.area = area
+		s.t.Run(area+": "+f.name, func(t *testing.T) {
+			s.with(t).test(f)
+		})
 	}
-	s.t.Run(f.area+": "+f.name, func(t *testing.T) {
-		s.with(t).test(f)
-	})
 }
 
 // with returns a copy of the site for use in a subtest.
@@ -70,7 +71,7 @@ func (s *faultSite) test(f fault) {
 	f.inject(s)
 	if f.said != nil {
 		r.answer = answers.WaitOne(f.said, r.began, f.within)
-		states.WaitOne([]string{f.haproxy}, r.began, 15*time.Second)
+		states.WaitOne([]string{"DOWN"}, r.began, 15*time.Second)
 	}
 	if f.said != nil && f.mend == nil {
 		r.mended = r.answer.At
@@ -85,7 +86,7 @@ func (s *faultSite) test(f fault) {
 	states.Stop()
 	s.t.Logf("answers of pmcheck: %s; status in HAProxy: %s", answers, states)
 	if r.assertTrue(s.t, answers, states); !s.t.Failed() {
-		s.table.add(r)
+		s.table.rows = append(s.table.rows, r)
 	}
 }
 

@@ -8,26 +8,17 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestFaults uses one site for the faults of the master, and one for those of the host, of
-// pmcheck and of its clients.
+// TestFaults injects one fault after the other into one master.
 func TestFaults(t *testing.T) {
 	lab.Real(t)
 	var all table
-	t.Run("sites", func(t *testing.T) {
-		t.Run("master", func(t *testing.T) {
-			t.Parallel()
-			s := startSite(t, &all, lab.PuppetMasterOptions{}, "")
-			for _, faults := range [][]fault{jvmFaults(), certificateFaults(), puppetFaults()} {
-				for _, f := range faults {
-					s.run(f)
-				}
-			}
-		})
-		t.Run("host", func(t *testing.T) {
-			t.Parallel()
-			startHostSite(t, &all).runHostFaults()
-		})
-	})
+	s := startSite(t, &all)
+	s.run("JVM", jvmFaults())
+	s.run("Certificates", certificateFaults())
+	s.run("Puppet", puppetFaults())
+	s.run("host", hostFaults())
+	s.run("pmcheck", pmcheckFaults())
+	s.patient().run("pmcheck", killFaults())
 	lab.Publish(t, "faults", all.String())
 	t.Logf("measured:\n%s", &all)
 }

@@ -3,157 +3,42 @@
 package faults_test
 
 import (
-	"testing"
+	"io"
+	"net"
+	"net/http"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-const (
-	// handshake is how long pmcheck keeps a connection while something is wrong.
-	handshake  = 30 * time.Second
-	hostConfig = "status_allow: [198.18.0.0/15]\n"
-)
-
-// patientConfig has the health check of README.md, whose fall 3 outlasts short faults.
-const patientConfig = `
-defaults
-    mode tcp
-    timeout connect 5s
-    timeout client 30m
-    timeout server 30m
-backend puppet
-    option httpchk GET /
-    http-check send-state
-    default-server check port 9200 inter 2s fall 3 rise 2
-    server m1 MASTER
-`
-
-// state is the directory in which pmcheck keeps the directory of holds.
-const state = "/var/lib/pmcheck"
-
-// startHostSite starts a site whose holds are on a small file system. Its mounts are shared,
-// as on an ordinary host and unlike other hosts of the lab, so that a running service sees
-// file systems that are mounted later.
-func startHostSite(t *testing.T, all *table) *faultSite {
-	t.Helper()
-	s := startSite(t, all, lab.PuppetMasterOptions{}, hostConfig)
-	s.Host.MustRun("sh", "-ec", `
-mount --make-rshared /
-mount -t tmpfs -o size=256k,mode=755 tmpfs `+state+`
-mkdir `+state+`/holds
-systemctl restart pmcheck`)
-	if out, err := s.Net.Command("ip", "address", "add", clientAddress+"/15", "dev", "lab0").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return s
-}
-
-// patient returns the same site with the health check from README.md.
-func (s *faultSite) patient() *faultSite {
-	s.t.Helper()
-	other := s.with(s.t)
-	other.Balance(patientConfig)
-	return other
-}
-
-// runAll runs the faults of an area.
-func (s *faultSite) runAll(area string, faults []fault) {
-	s.t.Helper()
-	for _, f := range faults {
-		f.area = area
-		s.run(f)
-	}
-}
-
-// configure writes a configuration and reloads pmcheck.
-func configure(yaml string) func(*faultSite) {
+// sh returns a function that runs a script on the host.
+func sh(script string) func(*faultSite) {
 	return func(s *faultSite) {
 		s.t.Helper()
-		s.Host.WriteFile(config.DefaultFile, yaml, 0o644)
-		s.Host.MustRun("systemctl", "reload", "pmcheck")
+		if _, err := s.Host.Run("sh", "-ec", script); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
 
-// hostFaults returns faults of disks, CPUs, memory and the system's own services.
+// hostFaults returns faults of the host: its disks, its own services, the names and programs that it knows.
 func hostFaults() []fault {
-	const (
-		full    = "503 unhealthy: disk-full"
-		vardir  = "/var/lib/puppetserver"
-		codedir = "/etc/puppet/code"
-	)
+	const vardir = "/var/lib/puppetserver"
 	look := 18 * time.Second // free space is read every 15 s, and the script takes a while
-	faults := []fault{
-		{
-			name:    "disk full (`vardir`)",
-			said:    []string{full},
-			haproxy: "DOWN",
-			within:  look,
-			back:    look,
-			inject:  mounted(vardir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"),
-			mend:    unmount(vardir),
-		},
-		{
-			name:    "disk read-only (`vardir`)",
-			said:    []string{full},
-			haproxy: "DOWN",
-			within:  look,
-			back:    look,
-			long:    true,
-			inject:  mounted(vardir, "size=80m", "mount -o remount,ro "+vardir),
-			mend:    unmount(vardir),
-		},
-		{
-			name:    "no inodes left (`vardir`)",
-			said:    []string{full},
-			haproxy: "DOWN",
-			within:  look,
-			back:    look,
-			long:    true,
-			inject:  mounted(vardir, "size=80m,nr_inodes=2000", "! (seq 3000 | xargs touch) 2>/dev/null"),
-			mend:    unmount(vardir),
-		},
-		{name: "disk of the code full: `disk-full` as a warning", lasts: look, long: true,
-			inject: mounted(codedir, "size=80m", "! dd if=/dev/zero of=filler bs=1M status=none"),
-			mend: func(s *faultSite) {
-				sh("pmcheck status | tr -s '\\n ' ' ' | grep -q 'disk-full:.*" + codedir + "'")(s)
-				unmount(codedir)(s)
-			}},
-		{name: "no room for holds: `pmcheck drain` says so", mend: sh("rm " + state + "/filler"), inject: sh(`
-! dd if=/dev/zero of=` + state + `/filler bs=4k status=none
-! said=$(pmcheck drain --force 2>&1)
-echo "$said" | grep -q 'no space left on device'`)},
-		{
-			name: "`/run` full: `pmcheck drain --until-reboot` says so",
-			long: true,
-			mend: sh("rm /run/filler; mount -o remount,size=1g /run"),
-			inject: sh(`
-mount -o remount,size=$(($(df --output=used /run | tail -n 1) + 4))k /run
-! dd if=/dev/zero of=/run/filler bs=4k status=none
-! said=$(pmcheck drain --force --until-reboot 2>&1)
-echo "$said" | grep -q 'no space left on device'`),
-		},
-		{name: "every core busy, twice", long: true, inject: sh(`
-for i in $(seq $((2 * $(nproc)))); do
-    timeout 8 sh -c 'while :; do :; done' &
-done
-wait || true`)},
-		{
-			name:   "2000 processes more",
-			long:   true,
-			inject: sh("for i in $(seq 2000); do sleep 8 & done"),
-			lasts:  8 * time.Second,
-		},
-		{name: "64 descriptors for pmcheck, 100 connections", lasts: 4 * time.Second,
-			inject: limited("echo LimitNOFILE=64", 100), mend: unlimit},
-	}
-	return append(faults, serviceFaults()...)
-}
-
-// serviceFaults returns faults of systemd, D-Bus and journald.
-func serviceFaults() []fault {
 	return []fault{
+		{
+			name:   "disk full (`vardir`)",
+			said:   []string{"503 unhealthy: disk-full"},
+			within: look,
+			back:   look,
+			inject: sh(`
+cp -a ` + vardir + ` /root/copy
+mount -t tmpfs -o size=80m,mode=755 tmpfs ` + vardir + `
+cp -a /root/copy/. ` + vardir + `
+! dd if=/dev/zero of=` + vardir + `/filler bs=1M status=none`),
+			mend: sh("umount --lazy " + vardir),
+		},
 		{name: "`systemctl daemon-reexec`", inject: sh("systemctl daemon-reexec")},
 		{
 			name:   "D-Bus stopped and started",
@@ -165,98 +50,104 @@ timeout 10 sh -c 'until pmcheck status | grep -q "unit  *ok"; do sleep 0.1; done
 		},
 		{name: "D-Bus hangs (`kill -STOP`)", lasts: 5 * time.Second, long: true,
 			inject: sh("systemctl kill --signal=STOP dbus.service"), mend: sh("systemctl kill --signal=CONT dbus.service")},
-		{name: "journald hangs (`kill -STOP`), its socket full", long: true, inject: sh(`
-systemctl kill --signal=STOP systemd-journald
-timeout 20 sh -c 'while printf "MESSAGE=filler\n" | timeout 1 logger --journald; do :; done'`)},
-		{
-			name:    "a drain while journald hangs",
-			said:    []string{"503 drain"},
-			haproxy: "NOLB",
-			within:  2 * time.Second,
-			long:    true,
-			inject:  sh("pmcheck drain --force"),
-			mend:    sh("pmcheck ready"),
-		},
-		{name: "journald continues (`kill -CONT`)", long: true, inject: sh("systemctl kill --signal=CONT systemd-journald")},
-		{name: "journald killed", long: true, inject: sh("systemctl kill --signal=KILL systemd-journald")},
+		{name: "resolver dead, and no name in /etc/hosts", lasts: 36 * time.Second, long: true, mend: sh(`
+cat /root/hosts >/etc/hosts
+cat /root/resolv.conf >/etc/resolv.conf`), inject: sh(`
+cp /etc/hosts /etc/resolv.conf /root
+: >/etc/hosts
+echo nameserver 198.18.255.53 >/etc/resolv.conf`)},
+		{name: "PostgreSQL behind PuppetDB stopped: `/puppetdb` says 503", long: true, inject: stopPuppetDB,
+			mend: func(s *faultSite) { sh("systemctl stop puppetdb")(s); s.configure("") }},
 	}
 }
 
-// powerFaults returns faults that must come last: they undo the mounts.
-func powerFaults() []fault {
+// stopPuppetDB starts a PuppetDB, and stops its database when pmcheck reports it as healthy.
+func stopPuppetDB(s *faultSite) {
+	s.t.Helper()
+	database := s.Host.StartPuppetDB()
+	s.configure("puppetdb: {address: \"" + s.Host.FQDN() + ":8081\"}\n")
+	s.WaitAnswerTo("/puppetdb", http.StatusOK, lab.ServingBody, 5*time.Minute)
+	s.Host.MustRun("systemctl", "stop", database)
+	s.WaitAnswerTo("/puppetdb", http.StatusServiceUnavailable, "unhealthy: puppetdb-down", time.Minute)
+}
+
+// pmcheckFaults returns faults of pmcheck itself, its clients, holds and configuration.
+func pmcheckFaults() []fault {
+	const (
+		holds  = "/var/lib/pmcheck/holds"
+		dropIn = "/run/systemd/system/pmcheck.service.d"
+	)
+	maint := []string{"503 maint"}
+	var leave func()
 	return []fault{
+		{name: "2000 connections with half a request", inject: func(s *faultSite) { leave = s.crowd(2000) },
+			mend: func(*faultSite) { leave() }},
+		{name: "64 descriptors for pmcheck, 100 connections", lasts: 4 * time.Second, inject: func(s *faultSite) {
+			sh("mkdir -p " + dropIn + `
+printf '[Service]\nLimitNOFILE=64\n' >` + dropIn + `/limit.conf
+systemctl daemon-reload
+systemctl restart pmcheck`)(s)
+			leave = s.crowd(100)
+		}, mend: func(s *faultSite) {
+			leave()
+			sh("rm -r " + dropIn + "; systemctl daemon-reload; systemctl restart pmcheck")(s)
+		}},
 		{
-			name:    "shut down: the guard drains first",
-			said:    []string{"503 drain"},
-			haproxy: "NOLB",
-			within:  leaveTime,
-			back:    4 * time.Minute,
-			long:    true,
-			inject:  sh("systemctl --no-block poweroff"),
-			mend: func(s *faultSite) {
-				s.Host.Poweroff() // waits until the host is off
-				s.Host.PowerOn()
+			name:  "configuration with a typo, restarted: the last good one",
+			lasts: 4 * time.Second,
+			inject: func(s *faultSite) {
+				s.Host.WriteFile(config.DefaultFile, "lisen: \":9200\"\n", 0o644)
+				s.Host.MustRun("systemctl", "restart", "pmcheck")
 			},
+			mend: func(s *faultSite) { s.configure("") },
 		},
-		{
-			name:    "power cut",
-			said:    []string{lab.NoAnswer},
-			haproxy: "DOWN",
-			within:  4 * time.Second,
-			back:    4 * time.Minute,
-			long:    true,
-			inject:  func(s *faultSite) { s.Host.Crash() },
-			mend:    func(s *faultSite) { s.Host.PowerOn() },
-		},
+		{name: "half a hold", inject: sh(`printf '{"mode": "dr' >` + holds + `/torn.json`),
+			mend: sh("pmcheck ready --hold torn"), said: maint, within: 3 * time.Second},
+		{name: "a file system mounted over the holds", // for which the kernel sends no event
+			inject: sh("mount -t tmpfs -o mode=755 tmpfs " + holds), mend: sh("umount " + holds),
+			said: maint, within: 3 * time.Second},
 	}
 }
 
-// mounted returns a function that mounts a small file system over a directory, copies what the
-// directory had into it, and runs a script there.
-func mounted(dir, options, script string) func(*faultSite) {
-	return sh(`
-rm -rf /root/copy
-cp -a ` + dir + ` /root/copy
-mount -t tmpfs -o ` + options + `,mode=755 tmpfs ` + dir + `
-cp -a /root/copy/. ` + dir + `
-cd ` + dir + `
-` + script)
+// killFaults returns the fault for a balancer with the check intervals of README.md: after a crash, pmcheck does not
+// answer for half a second.
+func killFaults() []fault {
+	return []fault{{
+		name:   "killed (`kill -9`)",
+		gaps:   true,
+		lasts:  4 * time.Second,
+		inject: sh("systemctl kill --signal=KILL pmcheck"),
+	}}
 }
 
-func unmount(dir string) func(*faultSite) { return sh("umount --lazy " + dir) }
+// clientAddress is the address of many clients. It is not the balancer's.
+const clientAddress = "198.19.0.1"
 
-// limited returns a function that restarts pmcheck with the limit that a script prints, and
-// connects enough clients to reach it.
-func limited(script string, clients int) func(*faultSite) {
-	return func(s *faultSite) {
-		s.t.Helper()
-		sh(`
-limit=$(` + script + `)
-mkdir -p /run/systemd/system/pmcheck.service.d
-printf '[Service]\n%s\n' "$limit" >/run/systemd/system/pmcheck.service.d/limit.conf
-systemctl daemon-reload
-systemctl restart pmcheck`)(s)
-		s.connectMany(clients, "GET / HTTP/1.1\r\nX-Slow: ")
+// crowd makes connections to pmcheck that send half a request and stay open until leave is called.
+func (s *faultSite) crowd(size int) (leave func()) {
+	s.t.Helper()
+	var conns []net.Conn
+	leave = func() {
+		for _, conn := range conns {
+			conn.Close()
+		}
 	}
-}
-
-// unlimit removes the limit that limited has set.
-func unlimit(s *faultSite) {
-	s.t.Helper()
-	sh(`
-rm -r /run/systemd/system/pmcheck.service.d
-systemctl daemon-reload
-systemctl restart pmcheck`)(s)
-}
-
-// runHostFaults runs the faults of a host, of pmcheck and of its clients.
-func (s *faultSite) runHostFaults() {
-	s.t.Helper()
-	s.runAll("network", networkFaults())
-	s.runIPv6()
-	s.runAll("clients", clientFaults())
-	s.runAll("host", hostFaults())
-	s.patient().runAll("pmcheck", killFaults())
-	s.runAll("pmcheck", pmcheckFaults())
-	s.runAll("host", powerFaults())
+	s.t.Cleanup(leave)
+	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(clientAddress)}}
+	for range size {
+		err := s.Net.Inside(func() error {
+			conn, err := dialer.Dial("tcp", s.Host.Address+":9200")
+			if err == nil {
+				conns = append(conns, conn)
+			}
+			return err
+		})
+		if err != nil {
+			s.t.Fatalf("connection %d: %v", len(conns), err)
+		}
+		if _, err := io.WriteString(conns[len(conns)-1], "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
+			s.t.Logf("connection %d: %v", len(conns), err)
+		}
+	}
+	return leave
 }

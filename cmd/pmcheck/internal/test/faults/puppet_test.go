@@ -3,7 +3,6 @@
 package faults_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,101 +10,147 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// puppetFaults returns faults in Puppet Server and in its unit.
-func puppetFaults() []fault {
+// startTime is the limit for a start of Puppet Server on a busy machine, and reloadTime for
+// a reload, which keeps the JVM.
+const (
+	startTime  = 4 * time.Minute
+	reloadTime = 2 * time.Minute
+)
+
+// unanswered is when a master whose process is stopped is noticed at the latest: after
+// probe.interval and probe.timeout.
+const unanswered = 7 * time.Second
+
+// jvmFaults returns faults of Puppet Server's process. pmcheck notices at once what the
+// kernel or systemd reports.
+func jvmFaults() []fault {
 	const (
-		look = unanswered // probe.interval and some slack
-		env  = "/etc/puppet/code/environments/production"
+		refused  = "503 unhealthy: refused"
+		stopped  = "503 unhealthy: unit-stopped"
+		failed   = "503 unhealthy: unit-failed"
+		starting = "503 warming: unit-starting"
+		crashed  = "503 warming: unit-crashed"
+		silent   = "503 unhealthy: timeout"
+		lost     = "503 unhealthy: connection-lost"
 	)
-	var (
-		drained = []string{"503 drain"}
-		started = func(s *faultSite) { s.Host.MustRun("systemctl", "start", "puppetserver") }
-	)
-	faults := []fault{
-		{name: "JRuby stuck in `generate()` (`stuck_after: 5s`)", long: true, inject: func(s *faultSite) {
-			s.configure("jruby: {stuck_after: 5s}\n")
-			s.compile()
-			s.ask("waiting", 2, environments)
-		}, mend: func(s *faultSite) { s.endCompile(); s.configure("") },
-			said: []string{"503 unhealthy: jruby-stuck"}, within: 12 * time.Second, back: 8 * time.Second},
-		{name: "250 requests pending", long: true, inject: func(s *faultSite) {
-			s.compile()
-			s.ask("waiting", 250, environments)
-		}, mend: func(s *faultSite) { s.endCompile(); s.waitForRequests() }, lasts: 20 * time.Second, back: time.Minute},
+	return []fault{
+		{name: "killed (`kill -9`)", inject: killJVM,
+			said: []string{lost, refused, failed, starting, crashed}, within: time.Second, back: startTime},
+		{name: "stopped (`kill -STOP`)", inject: signalJVM("STOP"), mend: signalJVM("CONT"),
+			said: []string{silent}, within: unanswered, back: 4 * time.Second},
+		{
+			name:   "no file descriptors left",
+			inject: exhaustFiles,
+			mend:   grantFiles,
+			long:   true,
+			said:   []string{silent, lost},
+			within: 38 * time.Second,
+			back:   10 * time.Second,
+		},
+		{
+			name:   "heap used up by a catalog",
+			inject: exhaustHeap,
+			mend:   func(s *faultSite) { s.Puppet.SetSitePP("") },
+			long:   true,
+			said:   []string{silent, refused, failed, starting, crashed, lost},
+			within: time.Minute,
+			back:   startTime,
+		},
+		{
+			name:   "heap too small to start: a crash loop",
+			inject: starve,
+			mend:   (*faultSite).startAnew,
+			long:   true,
+			said:   []string{refused, stopped, failed, starting, crashed},
+			within: time.Second,
+			lasts:  15 * time.Second,
+			back:   startTime,
+		},
+	}
+}
+
+// puppetFaults returns faults of Puppet Server's unit and its rules, without the guard, which would take the master
+// out before the fault does.
+func puppetFaults() []fault {
+	return []fault{
 		{
 			name:   "`auth.conf` without the status",
 			long:   true,
-			inject: func(s *faultSite) { s.configure(""); s.denyStatus(); s.reload() },
+			inject: func(s *faultSite) { s.denyStatus(); s.reload() },
 			mend:   func(s *faultSite) { s.Host.MustRun("mv", authConf+".good", authConf); s.reload() },
 			said:   []string{"503 unknown: auth-denied"},
 			within: reloadTime,
 			back:   reloadTime,
-		},
-		{
-			name: "`systemctl reload`, with the guard",
-			long: true,
-			inject: func(s *faultSite) {
-				s.Host.MustRun("systemctl", "start", reloadGuard)
-				s.Host.MustRun("systemctl", "reload", "--no-block", "puppetserver")
-			},
-			said:    drained,
-			haproxy: "NOLB",
-			within:  30 * time.Second,
-			back:    startTime,
+			lasts:  unanswered,
 		},
 		{name: "`systemctl reload`, a compile in flight, no guard", long: true, inject: func(s *faultSite) {
 			s.Host.MustRun("systemctl", "stop", reloadGuard)
 			s.compile()
 			s.Host.MustRun("systemctl", "reload", "--no-block", "puppetserver")
 		}, mend: (*faultSite).endCompile,
-			said: []string{"503 warming: unit-reloading"}, within: time.Second, back: reloadTime},
+			said: []string{"503 warming: unit-reloading"}, within: time.Second, back: reloadTime, lasts: unanswered},
 		{name: "`systemctl stop`, a compile in flight, no guard", long: true, inject: func(s *faultSite) {
 			s.Host.MustRun("systemctl", "stop", "pmcheck-guard@puppetserver")
 			s.compile()
 			s.Host.MustRun("systemctl", "stop", "--no-block", "puppetserver")
-		}, mend: func(s *faultSite) { s.endCompile(); started(s) },
-			said: []string{"503 unhealthy: unit-stopping"}, within: time.Second, back: startTime},
-		{
-			name:    "`systemctl restart`, with the guard",
-			long:    true,
-			inject:  func(s *faultSite) { s.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver") },
-			said:    drained,
-			haproxy: "NOLB",
-			within:  leaveTime,
-			back:    startTime,
-		},
-		{
-			name:    "`systemctl mask --now`, with the guard",
-			long:    true,
-			inject:  func(s *faultSite) { s.Host.MustRun("systemctl", "mask", "--now", "puppetserver") },
-			mend:    func(s *faultSite) { s.Host.MustRun("systemctl", "unmask", "puppetserver"); started(s) },
-			said:    drained,
-			haproxy: "NOLB",
-			within:  30 * time.Second,
-			back:    startTime,
-		},
-		{
-			name: "started, one of 3 JRubies is ready",
-			long: true,
-			inject: func(s *faultSite) {
-				s.Host.WriteFile("/etc/puppet/puppetserver/conf.d/lab-size.conf", "jruby-puppet.max-active-instances: 3\n", 0o644)
-				s.Host.MustRun("rm", "/etc/puppet/puppetserver/conf.d/lab.conf")
-				killJVM(s)
-			},
-			said:   []string{"503 warming: jruby-warming"},
-			within: startTime,
-			back:   startTime,
-		},
+		}, mend: func(s *faultSite) { s.endCompile(); s.Host.MustRun("systemctl", "start", "puppetserver") },
+			said: []string{"503 unhealthy: unit-stopping"}, within: time.Second, back: startTime, lasts: unanswered},
 	}
-	for i := range faults {
-		f := &faults[i]
-		f.area = "Puppet"
-		if f.haproxy == "" {
-			f.haproxy = "DOWN"
-		}
-		f.lasts = max(f.lasts, look)
+}
+
+// killJVM kills the JVM as a crash does, without SIGTERM first.
+func killJVM(s *faultSite) { s.Host.MustRun("systemctl", "kill", "--signal=KILL", "puppetserver") }
+
+func signalJVM(signal string) func(*faultSite) {
+	return func(s *faultSite) {
+		s.Host.MustRun("systemctl", "kill", "--kill-whom=main", "--signal="+signal, "puppetserver")
 	}
-	return faults
+}
+
+// limitFiles sets the JVM's limit of open files to the number that a shell command prints.
+// It runs as the JVM's user, which may do that.
+func (s *faultSite) limitFiles(count string) {
+	s.Host.MustRun("setpriv", "--reuid=puppet", "--regid=puppet", "--clear-groups", "sh", "-ec", `
+pid=$(systemctl show --property=MainPID --value puppetserver)
+prlimit --pid "$pid" --nofile="$(`+count+`):"`)
+}
+
+// exhaustFiles limits the JVM to the files that it has open, and lets clients wait for each
+// descriptor that becomes free.
+func exhaustFiles(s *faultSite) {
+	s.limitFiles(`ls "/proc/$pid/fd" | wc -l`)
+	s.Host.MustRun("systemd-run", "--quiet", "--collect", "--unit=clients", "bash", "-c",
+		"for i in {1..200}; do exec {fd}<>/dev/tcp/127.0.0.1/8140; done; sleep infinity")
+}
+
+func grantFiles(s *faultSite) {
+	s.limitFiles(`prlimit --pid "$pid" --nofile --output HARD --noheadings`)
+	s.Host.MustRun("systemctl", "stop", "clients")
+}
+
+// exhaustHeap makes an agent request a catalog that no heap can hold.
+func exhaustHeap(s *faultSite) {
+	s.Puppet.SetSitePP(`$mebibyte = Integer[1, 20].reduce('x') |$all, $i| { "${all}${all}" }
+$all = Integer[1, 100000].map |$i| { "${i}${mebibyte}" }
+`)
+	s.askCatalog()
+}
+
+const javaDefaults = "/etc/default/puppetserver"
+
+// starve gives the JVM a heap that it cannot start with, and kills it.
+func starve(s *faultSite) {
+	was := s.Host.MustRun("cat", javaDefaults) + "\n"
+	s.Host.WriteFile(javaDefaults+".good", was, 0o644)
+	s.Host.WriteFile(javaDefaults, strings.Replace(was, "\"\n", " -Xmx32m\"\n", 1), 0o644)
+	killJVM(s)
+}
+
+// startAnew restores the arguments and restarts Puppet Server.
+func (s *faultSite) startAnew() {
+	s.Host.MustRun("mv", javaDefaults+".good", javaDefaults)
+	s.Host.MustRun("systemctl", "reset-failed", "puppetserver")
+	s.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver")
 }
 
 // configure writes another configuration and reloads pmcheck.
@@ -114,23 +159,14 @@ func (s *faultSite) configure(yaml string) {
 	s.Host.MustRun("systemctl", "reload", "pmcheck")
 }
 
-const environments = "/puppet/v3/environments"
-
-// catalogPath returns the path of the host's own catalog.
-func (s *faultSite) catalogPath() string {
-	return "/puppet/v3/catalog/" + s.Puppet.Certname() + "?environment=production"
-}
-
-// ask starts n agents that request a path at the same time, in a systemd unit, and does
-// not wait for them.
-func (s *faultSite) ask(unit string, n int, path string) {
+// askCatalog starts an agent that requests the host's own catalog, in a systemd unit, and does not wait for it.
+func (s *faultSite) askCatalog() {
+	const unit = "agent"
 	name := s.Puppet.Certname()
 	_, _ = s.Host.Run("systemctl", "stop", unit) // a previous fault may have left it
-	s.Host.MustRun("systemd-run", "--quiet", "--collect", "--unit="+unit, "sh", "-c", `
-name=$1 n=$2 url=$3
-exec curl --silent --output /dev/null --parallel --parallel-immediate --parallel-max "$n" \
-    --cacert `+ssldir+`/certs/ca.pem --cert `+certFile(name)+` --key `+keyFile(name)+` \
-    $(yes "$url" | head -n "$n")`, "sh", name, fmt.Sprint(n), "https://"+name+":8140"+path)
+	s.Host.MustRun("systemd-run", "--quiet", "--collect", "--unit="+unit, "curl", "--silent", "--output", "/dev/null",
+		"--cacert", ssldir+"/certs/ca.pem", "--cert", certFile(name), "--key", keyFile(name),
+		"https://"+name+":8140/puppet/v3/catalog/"+name+"?environment=production")
 }
 
 // While gate exists, compiles wait. The first to wait creates compiling.
@@ -147,21 +183,10 @@ func (s *faultSite) compile() {
 	s.Host.WriteFile(script, fmt.Sprintf("trap '' TERM\necho >%s\nwhile [ -e %s ]; do sleep 0.2; done\n", compiling,
 		gate), 0o644)
 	s.Puppet.SetSitePP(fmt.Sprintf("generate('/bin/sh', '%s')\n", script))
-	s.ask("compiling", 1, s.catalogPath())
+	s.askCatalog()
 	lab.WaitFor(s.t, 30*time.Second, 20*time.Millisecond, func() error {
 		_, err := s.Host.Run("test", "-e", compiling)
 		return err
-	})
-}
-
-// waitForRequests waits until the requests that arrived during the compile have been
-// answered: otherwise the next fault would queue behind them.
-func (s *faultSite) waitForRequests() {
-	lab.WaitFor(s.t, 3*time.Minute, 100*time.Millisecond, func() error {
-		if _, err := s.Host.Run("systemctl", "--quiet", "is-active", "waiting"); err == nil {
-			return errors.New("requests are still in flight")
-		}
-		return nil
 	})
 }
 

@@ -5,6 +5,7 @@ package faults_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,8 +22,7 @@ type faultSite struct {
 	table *table
 }
 
-// balancerConfig is like the one in README.md, but checks more often. It has a second server
-// since the guard does not drain the last one.
+// balancerConfig is like the one in README.md, but checks more often: see patient.
 const balancerConfig = `
 defaults
     mode tcp
@@ -36,32 +36,34 @@ backend puppet
     timeout check 1s
     default-server check port 9200 inter 500ms fall 2 rise 2
     server m1 MASTER
-    server m2 ` + lab.BridgeAddress + `:9200
-frontend m2
-    mode http
-    timeout client 5s
-    bind ` + lab.BridgeAddress + `:9200
-    http-request return status 200
 `
+
+// patient returns the same site with the intervals of README.md, whose fall 3 outlasts a restart of pmcheck.
+func (s *faultSite) patient() *faultSite {
+	s.t.Helper()
+	other := s.with(s.t)
+	other.Balance(strings.Replace(balancerConfig, "inter 500ms fall 2", "inter 2s fall 3", 1))
+	return other
+}
 
 // reloadGuard is the part of the guard that drains before a reload.
 const reloadGuard = "pmcheck-guard-reload@puppetserver.service"
 
-// leaveTime is how long it may take until HAProxy can do without the master: at its second check of both, and
-// a little later.
-const leaveTime = 7 * time.Second
-
 // startSite starts a host with a master and pmcheck, and a balancer. They are removed when
-// the test ends.
-func startSite(t *testing.T, table *table, opts lab.PuppetMasterOptions, yaml string) *faultSite {
+// the test ends. Mounts are shared, as on an ordinary host and unlike other hosts of the lab, so that a running
+// service sees file systems that are mounted later.
+func startSite(t *testing.T, table *table) *faultSite {
 	t.Helper()
 	host := lab.StartNetwork(t).Boot("m1")
-	master := host.StartPuppetMaster(opts)
+	master := host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s := &faultSite{Site: lab.NewSite(t, lab.SiteOptions{Puppet: master}), t: t, table: table}
-	s.Configure(yaml)
-	s.SetPatience(2 * time.Second)
+	s.Configure("")
+	if out, err := s.Net.Command("ip", "address", "add", clientAddress+"/15", "dev", "lab0").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	deb := lab.DEB(t, "1.0.0") // while the master starts
 	master.WaitReady(5 * time.Minute)
+	host.MustRun("mount", "--make-rshared", "/")
 	s.Install(deb)
 	s.Balance(balancerConfig)
 	s.waitForServing()

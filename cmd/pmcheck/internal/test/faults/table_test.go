@@ -4,9 +4,7 @@ package faults_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
@@ -22,25 +20,15 @@ type row struct {
 	mended       time.Time
 }
 
-// A table holds the rows of all sites. It is safe for concurrent use.
-type table struct {
-	mu   sync.Mutex
-	rows []row
-}
-
-func (t *table) add(r row) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rows = append(t.rows, r)
-}
+// A table holds the rows of a site.
+type table struct{ rows []row }
 
 // String returns a list in Markdown: an item for all faults of an area that pmcheck answered alike, with the
 // longest times.
 func (t *table) String() string {
 	var order []string
 	alike := map[string][]row{}
-	byArea := func(a, b row) int { return strings.Compare(a.area, b.area) } // sites add rows at the same time
-	for _, r := range slices.SortedStableFunc(slices.Values(t.rows), byArea) {
+	for _, r := range t.rows {
 		key := r.area + ", " + r.told()
 		if alike[key] == nil {
 			order = append(order, key)

@@ -99,14 +99,6 @@ func (h *Host) boot() {
 	})
 }
 
-// halt asks systemd to reboot or power off, and waits until PID 1 has ended. The answer to
-// systemctl may be lost in the shutdown.
-func (h *Host) halt(verb string) {
-	h.net.tb.Helper()
-	_, _ = h.Run("systemctl", "--no-block", verb)
-	h.init.waitExit(30 * time.Minute) // as long as guard.shutdown may be
-}
-
 func (h *Host) running() bool { return h.init != nil && h.init.alive() }
 
 func (n *Network) nextAddress() string {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -76,25 +77,8 @@ func (h *Host) FQDN() string { return h.Name + ".lab.example" }
 // systemd reports the host as running.
 func (h *Host) Reboot() {
 	h.net.tb.Helper()
-	h.halt("reboot")
-	h.boot()
-}
-
-// Poweroff makes systemd shut the host down in order. PowerOn boots it again.
-func (h *Host) Poweroff() {
-	h.net.tb.Helper()
-	h.halt("poweroff")
-}
-
-// Crash kills the host without a shutdown, like a power cut.
-func (h *Host) Crash() { h.init.kill() }
-
-// PowerOn boots a host that is off. The files that it wrote before are still there.
-func (h *Host) PowerOn() {
-	h.net.tb.Helper()
-	if h.running() {
-		h.net.tb.Fatalf("%s is already on", h.Name)
-	}
+	_, _ = h.Run("systemctl", "--no-block", "reboot") // the shutdown may end it
+	h.init.waitExit(30 * time.Minute) // as long as guard.shutdown may be
 	h.boot()
 }
 

@@ -34,9 +34,6 @@ func (s *Site) Answer() string {
 	return fmt.Sprintf("%d %s", code, body)
 }
 
-// SetPatience sets how long Ask waits for an answer. The default is 5 s.
-func (s *Site) SetPatience(d time.Duration) { s.client.Timeout = d }
-
 // Record records the answers to a balancer that asks at intervals of every.
 func (s *Site) Record(every time.Duration) *Record {
 	s.TB.Helper()
