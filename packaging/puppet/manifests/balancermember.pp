@@ -15,8 +15,8 @@
 #     mode             => 'tcp',
 #     options          => {
 #       'balance'        => 'leastconn',
-#       'option'         => ['tcplog', 'httpchk GET /', 'abortonclose'],
-#       'http-check'     => 'send-state',
+#       'option'         => ['tcplog', 'httpchk GET /?drain=404', 'abortonclose'],
+#       'http-check'     => ['disable-on-404', 'send-state'],
 #       'default-server' => 'weight 100 slowstart 60s',
 #       'timeout'        => ['client 30m', 'server 30m', 'queue 110s'],
 #     },
