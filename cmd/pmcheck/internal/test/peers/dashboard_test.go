@@ -4,6 +4,7 @@ package peers_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,8 +58,12 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 		}
 	}
 	for _, v := range d.Templating.List {
-		if v.Type == "query" {
-			p.testVariable(t, v.Definition)
+		if v.Type != "query" {
+			continue
+		}
+		expr := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`).ReplaceAllString(v.Definition, "count by ($2) ($1)")
+		if result, err := p.query(substitute(expr)); err != nil || len(result) == 0 || len(result[0].Metric) == 0 {
+			t.Errorf("%s: %v, %v; want values of the label", v.Definition, result, err)
 		}
 	}
 	testValues(t, p, d)
@@ -67,20 +72,6 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 // substitute replaces variables as Grafana does if "All" is selected.
 func substitute(expr string) string {
 	return strings.NewReplacer("$__rate_interval", "30s", "$pool", ".*", "$instance", ".*").Replace(expr)
-}
-
-// testVariable evaluates label_values(selector, label).
-func (p *prometheus) testVariable(t *testing.T, definition string) {
-	inside := strings.TrimSuffix(strings.TrimPrefix(definition, "label_values("), ")")
-	i := strings.LastIndex(inside, ", ")
-	if i < 0 {
-		t.Fatalf("variable %s has no label", definition)
-	}
-	selector, label := inside[:i], inside[i+2:]
-	result, err := p.query("count by (" + label + ") (" + substitute(selector) + ")")
-	if err != nil || len(result) == 0 || result[0].Metric[label] == "" {
-		t.Errorf("%s: %v, %v; want values of the label", definition, result, err)
-	}
 }
 
 // testValues checks the most prominent numbers while one of two masters is drained.
