@@ -43,7 +43,7 @@ func Releases(suites ...string) []Release {
 	all := []Release{
 		{Suite: "bullseye", Packages: with("puppet", "puppet-master"), Master: true},
 		{Suite: "bookworm", Packages: with("puppetserver", "puppet-agent"), Master: true},
-		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "socat", "postgresql",
+		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "postgresql",
 			"puppetdb", "rpm", "nftables"), Master: true},
 		{Suite: "forky", Packages: with("mount", "openvox-agent")},
 	}

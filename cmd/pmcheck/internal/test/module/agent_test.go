@@ -85,7 +85,7 @@ func (s *hostSite) testModule() {
 		{"install", (*hostSite).testInstall},
 		{"held", (*hostSite).testHeld},
 		{"settings that pmcheck does not know", (*hostSite).testUnknownSetting},
-		{"another port, exported", (*hostSite).testPort},
+		{"another port", (*hostSite).testPort},
 	} {
 		s.t.Run(step.name, func(t *testing.T) { step.test(s.with(t)) })
 	}
@@ -165,42 +165,14 @@ func (s *hostSite) testUnknownSetting() {
 	s.waitForAnswer("9200", 200, lab.ServingBody)
 }
 
-// listening configures an HAProxy on the host with what pmcheck::balancermember exports.
-const listening = `include haproxy
-haproxy::listen { 'puppet':
-  collect_exported => false,
-  ipaddress        => '*',
-  ports            => '18140',
-  mode             => 'tcp',
-  options          => { 'option' => ['httpchk GET /'] },
-}
-Haproxy::Balancermember <| |>
-`
-
-// testPort moves a held master to another port, and configures HAProxy from the exported resource. HAProxy
-// runs on the same host, since there is no PuppetDB to collect the resource elsewhere.
+// testPort moves a held master to another port.
 func (s *hostSite) testPort() {
 	s.Host.MustRun("pmcheck", "drain")
-	manifest := s.class("listen => ':9300',") + `
-include pmcheck::balancermember
-` + listening
-	s.run(manifest, changed)
+	s.run(s.class("listen => ':9300',"), changed)
 	s.waitForAnswer("9300", 503, "drain")
 	if code, body, err := s.on("9200").Ask("/"); err == nil {
 		s.t.Errorf("the old port answers %d %s", code, body)
 	}
 	s.Host.MustRun("pmcheck", "ready")
 	s.waitForAnswer("9300", 200, lab.ServingBody)
-	const want = "server m1 %s:8140 check fall 3 inter 2s maxconn 100 port 9300 rise 2"
-	if got := s.Host.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got,
-		fmt.Sprintf(want, s.Host.Address)) {
-		s.t.Errorf("haproxy.cfg lacks the line %q:\n%s", want, got)
-	}
-	lab.WaitFor(s.t, 20*time.Second, 100*time.Millisecond, func() error {
-		out, err := s.Host.Run("sh", "-c", "echo show stat | socat stdio /var/lib/haproxy/stats | grep ^puppet,m1,")
-		if err == nil && !strings.Contains(out, ",UP,") || !strings.Contains(out, "L7OK") {
-			err = fmt.Errorf("HAProxy's status is %s", out)
-		}
-		return err
-	})
 }

@@ -44,7 +44,6 @@ backend puppet
 func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	lab.Real(t)
 	t.Parallel() // with TestModulePassesItsOwnTests, which runs while Puppet Server starts here
-	lab.Need(t, "socat", "socat")
 	h := lab.StartNetwork(t).Boot("m1")
 	master := h.StartPuppetMaster(lab.PuppetMasterOptions{HeapMB: 768})
 	s := &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Puppet: master}), t: t}

@@ -30,11 +30,20 @@ class { 'pmcheck':
   guard  => { turn => '2m' },
 }
 include pmcheck::balancermember
+include haproxy
+haproxy::listen { 'puppet':
+  collect_exported => false,
+  ipaddress        => '*',
+  ports            => '18140',
+  mode             => 'tcp',
+  options          => { 'option' => ['httpchk GET /'] },
+}
+Haproxy::Balancermember <| |>
 systemd::dropin_file { 'backlog.conf':
   unit    => 'pmcheck.socket',
   content => "[Socket]\nBacklog=128\n",
 }
-` + listening
+`
 
 // TestModuleOnEachPuppet runs the specs, over every system in metadata.json, and applies the module
 // alone and then beside a drop-in of the site's own, each twice. The package is in the host's repositories.
