@@ -41,7 +41,6 @@ func (a authority) issue(tb testing.TB, certname string, edit func(*x509.Certifi
 		tb.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: randomSerial(tb),
 		Subject:      pkix.Name{CommonName: certname},
 		DNSNames:     []string{certname},
 		NotBefore:    time.Now().Add(-24 * time.Hour),
@@ -67,7 +66,6 @@ func newAuthority(tb testing.TB, name string) authority {
 		tb.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber:          randomSerial(tb),
 		Subject:               pkix.Name{CommonName: name},
 		NotBefore:             time.Now().Add(-24 * time.Hour),
 		NotAfter:              time.Now().Add(5 * 365 * 24 * time.Hour),
@@ -106,16 +104,6 @@ func revoke(tb testing.TB, list *x509.RevocationList, der []byte) {
 	}
 	list.RevokedCertificateEntries = append(list.RevokedCertificateEntries,
 		x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
-}
-
-// randomSerial returns a serial number that the CA, which counts up from 1, does not reach.
-func randomSerial(tb testing.TB) *big.Int {
-	tb.Helper()
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return n.Add(n, big.NewInt(1<<32))
 }
 
 func decodePEM(tb testing.TB, data []byte) []byte {

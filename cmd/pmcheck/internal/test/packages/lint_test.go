@@ -16,8 +16,9 @@ import (
 
 // TestLintianReportsNothing: overrides in the package state why a tag does not apply.
 func TestLintianReportsNothing(t *testing.T) {
-	lintian, deb := lab.Need(t, "lintian", "lintian"), packages(t)[newer].deb
-	out, err := exec.Command(lintian, "--no-user-dirs", "--allow-root", "--fail-on", "error,warning", deb).CombinedOutput()
+	lintian := lab.Need(t, "lintian", "lintian")
+	out, err := exec.Command(lintian, "--no-user-dirs", "--allow-root", "--fail-on", "error,warning",
+		file(t, newer, deb)).CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("lintian: %v\n%s", err, out)
 	}

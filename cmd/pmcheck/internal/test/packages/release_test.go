@@ -45,8 +45,7 @@ func names(t *testing.T, dir string) (list []string) {
 // TestRelease tests everything in a release but what the packages do on a host.
 func TestRelease(t *testing.T) {
 	t.Parallel()
-	packages(t)
-	dir := filepath.Join(work, older)
+	dir := filepath.Dir(file(t, older, deb))
 	t.Run("names", func(t *testing.T) {
 		arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 		want := []string{
@@ -92,7 +91,7 @@ func TestRelease(t *testing.T) {
 	t.Run("make install", func(t *testing.T) { assertInstall(t) })
 	t.Run("reproducible", func(t *testing.T) {
 		again := t.TempDir()
-		if _, err := build("release", again, older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "SIGNING_KEY="); err != nil {
+		if err := build("release", again, older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "SIGNING_KEY="); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names(t, again) {
@@ -115,7 +114,7 @@ func assertInstall(t *testing.T) {
 	output(t, lab.File(t, ""), "make -s install BIN="+root+".bin DESTDIR="+root+
 		" PREFIX=/usr ZSHDIR=/usr/share/zsh/vendor-completions; rm "+root+".bin")
 	installed := output(t, root, "find . ! -type d -printf '%m %p\\n' | "+list)
-	packaged := output(t, t.TempDir(), "dpkg-deb -x "+packages(t)[older].deb+" .; rm -r usr/share/lintian; "+
+	packaged := output(t, t.TempDir(), "dpkg-deb -x "+file(t, older, deb)+" .; rm -r usr/share/lintian; "+
 		"cd usr/share/doc/pmcheck; rm NOTICES.gz changelog.gz changelog.Debian.gz copyright; cd ../../../..; "+
 		"find . ! -type d -printf '%m %p\\n' | "+list)
 	if diff := cmp.Diff(packaged, installed); diff != "" {

@@ -3,6 +3,7 @@
 package packages_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,61 +25,52 @@ const (
 // signer is the user of the throw-away key that signs what is built.
 const signer = "signer@pmcheck.example"
 
-// files holds the paths of the DEB and the RPM of a version, and of the RPM for balancers
-// with SELinux.
-type files struct{ deb, rpm, selinux string }
-
 // build makes the packages, or a release, of a version in a directory.
-func build(what, dir, version string, environ ...string) (files, error) {
+func build(what, dir, version string, environ ...string) error {
 	cmd := exec.Command("packaging/build", what, runtime.GOARCH)
 	cmd.Dir = "../../../../.."
 	cmd.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1767225600", "SIGNING_KEY="+signer)
 	cmd.Env = append(cmd.Env, environ...)
-	if err := lab.RunOutside(cmd); err != nil {
-		return files{}, err
-	}
-	debs, _ := filepath.Glob(dir + "/*.deb")
-	rpms, _ := filepath.Glob(dir + "/pmcheck-[0-9]*.rpm")
-	policies, _ := filepath.Glob(dir + "/pmcheck-selinux-*.rpm")
-	if len(debs) != 1 || len(rpms) != 1 || len(policies) != 1 {
-		return files{}, fmt.Errorf("built %v, %v and %v, want one of each", debs, rpms, policies)
-	}
-	return files{deb: debs[0], rpm: rpms[0], selinux: policies[0]}, nil
+	return lab.RunOutside(cmd)
 }
 
-// work is a directory that lasts as long as the test process.
+// work is a directory that lasts as long as the test process. It has one with the packages of each version.
 var work string
 
-// built returns the packages by version. They are built once, at the first call: the older ones as a
-// release.
-var built = sync.OnceValues(func() (map[string]files, error) {
+// built builds the packages at the first call: the older ones as a release.
+var built = sync.OnceValue(func() error {
 	key := exec.Command("gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", signer, "ed25519", "sign",
 		"never")
 	if err := lab.RunOutside(key); err != nil {
-		return nil, err
+		return err
 	}
-	made := map[string]files{}
-	for version, what := range map[string]string{older: "release", newer: "packages"} {
-		var err error
-		if made[version], err = build(what, filepath.Join(work, version), version); err != nil {
-			return nil, err
-		}
-	}
-	return made, nil
+	return errors.Join(build("release", filepath.Join(work, older), older),
+		build("packages", filepath.Join(work, newer), newer))
 })
 
-func packages(t *testing.T) map[string]files {
+// Patterns of the names of packages; the last one is for balancers with SELinux.
+const (
+	deb     = "*.deb"
+	rpm     = "pmcheck-[0-9]*.rpm"
+	selinux = "pmcheck-selinux-*.rpm"
+)
+
+// file returns the path of the package of a version that a pattern describes.
+func file(t *testing.T, version, pattern string) string {
 	t.Helper()
 	lab.Real(t)
 	for program, from := range map[string]string{"rpm": "rpm", "gpg": "gnupg", "apt-ftparchive": "apt-utils",
 		"createrepo_c": "createrepo-c"} {
 		lab.Need(t, program, from)
 	}
-	made, err := built()
-	if err != nil {
+	if err := built(); err != nil {
 		t.Fatal(err)
 	}
-	return made
+	found, err := filepath.Glob(filepath.Join(work, version, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("built the packages %v, %v, want one %s", found, err, pattern)
+	}
+	return found[0]
 }
 
 func TestMain(m *testing.M) {
@@ -105,17 +97,17 @@ type hostSite struct {
 // boot boots a host and copies the packages to it.
 func boot(t *testing.T, name string) *hostSite {
 	t.Helper()
-	made := packages(t)
+	lab.Real(t)
 	network := lab.StartNetwork(t)
 	h := network.Boot(name)
 	// Debian's unit sometimes runs kill -0 before the process has changed to user puppet:
 	// "kill: Operation not permitted".
 	h.WriteFile("/etc/systemd/system/puppetserver.service.d/type.conf", "[Service]\nType=exec\n", 0o644)
 	h.MustRun("systemctl", "daemon-reload")
-	for version, f := range made {
-		h.Copy(f.deb, "/root/"+version+".deb", 0o644)
-		h.Copy(f.rpm, "/root/"+version+".rpm", 0o644)
-		h.Copy(f.selinux, "/root/"+version+".selinux.rpm", 0o644)
+	for _, version := range []string{older, newer} {
+		h.Copy(file(t, version, deb), "/root/"+version+".deb", 0o644)
+		h.Copy(file(t, version, rpm), "/root/"+version+".rpm", 0o644)
+		h.Copy(file(t, version, selinux), "/root/"+version+".selinux.rpm", 0o644)
 	}
 	return &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Host: h}), t: t, url: network.Serve(work)}
 }
