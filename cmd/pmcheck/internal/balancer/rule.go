@@ -15,6 +15,7 @@ import (
 // at once, the second to be checked sees that the first is out, and stays. The zero Rule stands for a master
 // that is not held.
 type Rule struct {
+	service string
 	leaving drain.Leaving
 	mode    drain.Mode
 	leaves  func(service string) bool // whether the hold concerns a service
@@ -33,6 +34,7 @@ type Holds interface {
 func NewRule(holds Holds, service string, maxOut config.MaxOut, now time.Time) Rule {
 	mode, _ := holds.Mode(service, now)
 	return Rule{
+		service: service,
 		leaving: holds.Leaving(service, now),
 		mode:    mode,
 		leaves:  func(service string) bool { return holds.Leaving(service, now) != drain.Firm },
@@ -41,9 +43,9 @@ func NewRule(holds Holds, service string, maxOut config.MaxOut, now time.Time) R
 	}
 }
 
-// Keeps returns why balancers of a service keep a master that is leaving. Of one that is ready it returns why
+// Keeps returns why balancers of the service keep a master that is leaving. Of one that is ready it returns why
 // they would: a budget decides between masters then.
-func (r Rule) Keeps(service string, all []Balancer, budget bool) (list []Obstacle) {
+func (r Rule) Keeps(all []Balancer, budget bool) (list []Obstacle) {
 	trial := r.mode == drain.Ready
 	if trial {
 		r.leaving, r.mode = drain.LeavingInTurn, drain.Drain
@@ -54,7 +56,7 @@ func (r Rule) Keeps(service string, all []Balancer, budget bool) (list []Obstacl
 	}
 	for i := range all {
 		b := &all[i]
-		if b.Service != service {
+		if b.Service != r.service {
 			continue
 		}
 		why, keeps := r.keeps(b, all)

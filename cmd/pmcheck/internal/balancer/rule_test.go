@@ -73,7 +73,7 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 				return answer.Answer{Code: http.StatusNotFound}
 			}
 			return answer.Answer{Code: http.StatusOK}
-		}, now)
+		})
 		if delay > 250*time.Millisecond || delay > 0 && a.Code != http.StatusOK {
 			t.Errorf("%d after %s", a.Code, delay)
 		}
@@ -183,7 +183,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 	} {
 		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
 			r := NewRule(fakeHolds{drain.Ready, drain.Firm}, "server", "1", now)
-			if got := Summary(r.Keeps("server", tt.balancers, budget)); got != want {
+			if got := Summary(r.Keeps(tt.balancers, budget)); got != want {
 				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
 			}
 		}

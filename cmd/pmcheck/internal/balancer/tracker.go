@@ -58,25 +58,23 @@ func NewTracker(changed func()) *Tracker {
 // The first time in a row that a balancer may lose the master, it gets the verdict once more, and the
 // caller must wait for delay before it sends that: checks of two servers drift until they run in
 // step, and of two checks under way together neither shows what the other is told.
-func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer, now time.Time) (
+func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer) (
 	a answer.Answer, delay time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b, before := t.note(c, now)
+	b, before := t.note(c, r.now)
 	if b == nil { // there is no room: the master stays in
 		return decide(c.View == "" || r.leaving == drain.Firm), 0
 	}
-	spare := true
+	spare, lets := true, false
 	if r.asks(b) {
-		_, keeps := r.keeps(b, t.current(now))
-		if spare = !keeps; spare && b.View.Sends() && !b.letOff {
+		_, keeps := r.keeps(b, t.current(r.now))
+		spare, lets = !keeps, !keeps
+		if lets && b.View.Sends() && !b.letOff {
 			spare, delay = false, b.shift()
 		}
-		b.letOff = !keeps
-	} else {
-		b.letOff = false
 	}
-	b.fitted = b.fits(r.maxOut, now)
+	b.letOff, b.fitted = lets, b.fits(r.maxOut, r.now)
 	a = decide(spare)
 	if b.Answer.Code != a.Code {
 		b.Answers = 0

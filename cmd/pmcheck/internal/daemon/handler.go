@@ -83,7 +83,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 			Codes:   codes.Filled(),
 			View:    view(r),
 			Listed:  len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
-		}, balancer.NewRule(s, name, h.settings.Load().MaxOut, now), decide, now)
+		}, balancer.NewRule(s, name, h.settings.Load().MaxOut, now), decide)
 	}
 	time.Sleep(delay)
 	_, since := s.Serving(service, now)

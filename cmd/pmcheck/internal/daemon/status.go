@@ -23,7 +23,7 @@ func (d *Daemon) Status(now time.Time) status.Status {
 	s, state, maxOut := d.status(now), d.monitor.State(), d.settings.Load().MaxOut
 	for i := range s.Services {
 		v := &s.Services[i]
-		v.Keeps = balancer.NewRule(state, v.Name, maxOut, now).Keeps(v.Name, s.Balancers, s.Budget != nil)
+		v.Keeps = balancer.NewRule(state, v.Name, maxOut, now).Keeps(s.Balancers, s.Budget != nil)
 		var connections []tcp.Connection
 		var unknown error
 		if v.Name == monitor.Server && v.Mode != drain.Ready {

@@ -103,14 +103,26 @@ func TestOut(t *testing.T) {
 		now, services := time.Now(), []status.ServiceStatus{{Name: monitor.Server}}
 		return status.Status{Time: now, Started: now.Add(-3 * time.Second), Services: services}, nil
 	})
-	noBalancer := func(w *leave.World) {
-		next := w.Next
-		w.Next = func(ctx context.Context) (status.Status, error) {
-			s, err := next(ctx)
-			s.Balancers = nil
-			return s, err
+	sees := func(change func(s *status.Status)) func(*leave.World) {
+		return func(w *leave.World) {
+			next := w.Next
+			w.Next = func(ctx context.Context) (status.Status, error) {
+				s, err := next(ctx)
+				change(&s)
+				return s, err
+			}
 		}
 	}
+	noBalancer := sees(func(s *status.Status) { s.Balancers = nil })
+	hidden := sees(func(s *status.Status) { s.Balancers[0].Codes.Drain = 200 })
+	onlyCA := sees(func(s *status.Status) {
+		ca := s.Services[0]
+		ca.Name = "ca"
+		s.Services = append(s.Services, ca)
+		s.Balancers = append(s.Balancers, status.Balancer{Service: "ca", Seen: s.Time,
+			View: &status.View{State: "UP", Weight: 100, WeightTotal: 100}})
+	})
+	server := func(r *leave.Request) { r.Hold.Service = monitor.Server }
 	unreachable := func(w *leave.World) {
 		w.Claim = func(context.Context, budget.Claim) error {
 			time.Sleep(budget.Timeout)
@@ -167,6 +179,11 @@ func TestOut(t *testing.T) {
 		{name: "drain --now", request: command(now), holds: firm, within: time.Second},
 		{name: "the only server", shape: ordinary(1), request: command(), err: alone, within: time.Second},
 		{name: "the only server, --force", shape: ordinary(1), request: command(force), holds: firm},
+		{name: "the only server of a balancer that hides drain", shape: ordinary(1), world: hidden, request: command(),
+			holds: firm},
+		{name: "the only CA", world: onlyCA, request: command(), within: time.Second,
+			err: "must stay in service: balancer invalid IP has no other server"},
+		{name: "a service beside the only CA", world: onlyCA, request: command(server), holds: firm},
 		{name: "a stop of the only server", shape: ordinary(1), request: command(stop), err: alone, within: time.Second},
 		{name: "the other one is expected back, and does not come", setup: otherDies, request: command(),
 			err:    "not out within 5m0s: balancer lb0 has had no other server for 5m; lb0 still sends (UP, 0 sessions)",
@@ -177,6 +194,8 @@ func TestOut(t *testing.T) {
 			within: 16 * time.Minute},
 		{name: "a stop without a turn", request: command(stop, turn(0)), holds: guard, least: time.Minute,
 			within: 64 * time.Second},
+		{name: "a stop without a turn, beside the only CA", world: onlyCA, request: command(stop, turn(0)), holds: guard,
+			least: time.Minute, within: 64 * time.Second},
 		{name: "no balancer asks a daemon that has just started", world: young, request: command(within(2 * time.Second)),
 			err: "not out within 2s: the daemon has run for 3s, and no balancer has asked yet", within: 3 * time.Second},
 		{name: "it does not serve, and the budget is used up", world: usedUp, request: command(), holds: firm,

@@ -178,7 +178,7 @@ func (m *member) answer(from netip.Addr, header string) int {
 	c := balancer.Check{Source: from, Service: monitor.Server, Codes: codes, View: header}
 	a, delay := tracker.Answer(c, m.rule(holds, now), func(spare bool) answer.Answer {
 		return answer.Decide(mode, verdict, codes, spare)
-	}, now)
+	})
 	time.Sleep(delay)
 	return a.Code
 }
@@ -224,7 +224,7 @@ func (m *member) status() status.Status {
 		Balancers: balancers,
 		Probe:     status.ProbeStatus{Asked: now},
 	}
-	s.Services[0].Keeps = m.rule(m.holds, now).Keeps(monitor.Server, s.Balancers, m.budget)
+	s.Services[0].Keeps = m.rule(m.holds, now).Keeps(s.Balancers, m.budget)
 	return s
 }
 
