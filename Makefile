@@ -27,7 +27,7 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.
 WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages e2e module versions budget gate peers browser)
-TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults soak)
+TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults)
 
 .DEFAULT_GOAL := help
 
@@ -91,8 +91,7 @@ integration: deps ## against the real Puppet Server and HAProxy; twelve minutes,
 .PHONY: test-all
 test-all: test deps-all ## and packages, module, other balancers, browser, Debian 11 and 13, a pool, faults; an hour
 	$(GO) test -race -p 2 -timeout 40m $(WORKS)
-	$(GO) test -race -p 1 -timeout 40m $(TIMED)
-	$(MAKE) bench-short
+	$(GO) test -race -p 1 -timeout 40m -run '^Test(Pool|Faults)$$' $(TIMED)
 
 # The tables of packaging/doc/proof.md, each written by the command that measures it.
 .PHONY: proof
@@ -103,7 +102,7 @@ proof: ## measure everything, and write packaging/doc/proof.md; five hours
 
 .PHONY: e2e
 e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; herds of agents; three hours
-	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 5h -p 1 ./cmd/pmcheck/internal/test/pool ./cmd/pmcheck/internal/test/gate
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 5h ./cmd/pmcheck/internal/test/pool
 
 .PHONY: faults
 faults: deps ## everything that can go wrong, done to a real master; ten minutes
@@ -124,10 +123,6 @@ soak: deps ## checks, toggles, rotations and restarts for half an hour, or SOAK=
 .PHONY: bench
 bench: deps ## measure against a bare handler, HAProxy and the xinetd check
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 2h ./cmd/pmcheck/internal/test/bench
-
-.PHONY: bench-short
-bench-short: deps ## that the benchmarks run; what they print then means little
-	PMCHECK_BENCH_SHORT=1 $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 20m ./cmd/pmcheck/internal/test/bench
 
 .PHONY: pictures
 pictures: deps-all ## take the pictures in the documents anew, from the running program

@@ -70,7 +70,7 @@ func (h *HAProxy) check(command func(program string, args ...string) *exec.Cmd, 
 }
 
 // StartHAProxy starts the HAProxy that is installed on the host; see the function of the same
-// name. Reload and Retire do not work on it.
+// name. Reload does not work on it.
 func (h *Host) StartHAProxy(config string) *HAProxy {
 	tb := h.net.tb
 	tb.Helper()
@@ -96,13 +96,6 @@ func (h *HAProxy) Reload(config string) {
 func (h *HAProxy) Stop() {
 	h.tb.Helper()
 	h.proc.stop(10 * time.Second)
-}
-
-// Retire makes HAProxy accept no more sessions, and waits until the last one has ended.
-func (h *HAProxy) Retire(within time.Duration) {
-	h.tb.Helper()
-	h.proc.signal(syscall.SIGUSR1)
-	h.proc.waitExit(within)
 }
 
 // Kill ends HAProxy with SIGKILL and waits until it is gone.

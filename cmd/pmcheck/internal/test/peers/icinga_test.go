@@ -49,7 +49,7 @@ func TestCheckHTTPIsACompletePlugin(t *testing.T) {
 		{func() {}, ok, "HTTP OK: Status line output matched \"200\""},
 		{func() {}, ok, "HTTP OK"},
 		// It has asked twice within a second, and is no obstacle.
-		{func() { r.MustRun("drain", "--wait=20s") }, ok, "HTTP OK"},
+		{func() { r.MustRun("drain", "--wait", "--timeout=20s") }, ok, "HTTP OK"},
 		{func() { r.MustRun("maint", "--hold", "other") }, ok, "HTTP OK"},
 		{func() { r.SetMaster(checktest.Stopped) }, critical,
 			"HTTP CRITICAL - Invalid HTTP response received from host on port 9200: HTTP/1.1 503"},

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
@@ -33,8 +30,6 @@ func (e endpoint) ip() string {
 type balancer struct {
 	endpoint
 	*lab.HAProxy
-	config string
-	state  string // the file that outlives a reload
 }
 
 // balancerConfig is examples/haproxy/pool.cfg but for the backend, which
@@ -42,7 +37,6 @@ type balancer struct {
 const balancerConfig = `
 global
     node %s
-    server-state-file %s
 defaults
     mode tcp
     log global
@@ -51,7 +45,6 @@ defaults
     timeout client 30m
     timeout server 30m
     source %s
-    load-server-state-from-file global
 frontend agents
     bind %s
     default_backend puppet
@@ -65,23 +58,17 @@ func (p *pool) balance(backend string) {
 	fresh := len(p.balancers) == 0
 	for i := range 2 {
 		if fresh {
-			e := balancerEnd(i)
-			state := filepath.Join(p.t.TempDir(), "state")
-			if err := os.WriteFile(state, []byte("1\n"), 0o644); err != nil { // of no server yet
-				p.t.Fatal(err)
-			}
-			p.balancers = append(p.balancers, &balancer{endpoint: e, state: state})
+			p.balancers = append(p.balancers, &balancer{endpoint: balancerEnd(i)})
 		}
 		b := p.balancers[i]
-		b.config = fmt.Sprintf(balancerConfig, b.name, b.state, b.ip(), b.address, backend)
+		config := fmt.Sprintf(balancerConfig, b.name, b.ip(), b.address, backend)
 		switch {
 		case !fresh:
-			b.Reload(b.config)
+			b.Reload(config)
 		case i == 1 && p.host != nil:
-			p.host.WriteFile(b.state, "1\n", 0o644)
-			b.HAProxy = p.host.StartHAProxy(b.config)
+			b.HAProxy = p.host.StartHAProxy(config)
 		default:
-			b.HAProxy = p.net.StartHAProxy(p.t, b.config)
+			b.HAProxy = p.net.StartHAProxy(p.t, config)
 		}
 	}
 	p.waitForUp()
@@ -108,40 +95,4 @@ func (p *pool) waitForUp() {
 		}
 		return errors.Join(wrong...)
 	})
-}
-
-// saveState does what ExecReload= in the example does.
-func (b *balancer) saveState() error {
-	return os.WriteFile(b.state, []byte(b.Admin("show servers state")), 0o644)
-}
-
-// A directory leads agents from the names of balancers to their addresses, each
-// time they connect. It may be used concurrently.
-type directory struct {
-	mu    sync.Mutex
-	leads map[endpoint]endpoint // for those that are away
-}
-
-func (d *directory) find(e endpoint) endpoint {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if other, away := d.leads[e]; away {
-		return other
-	}
-	return e
-}
-
-// redirect has the name of a balancer lead to another one, as an administrator does
-// before a balancer is stopped, or to itself again.
-func (p *pool) redirect(from, to *balancer) error {
-	p.directory.mu.Lock()
-	p.directory.leads[from.endpoint] = to.endpoint
-	p.directory.mu.Unlock()
-	for _, host := range p.workshops {
-		line := fmt.Sprintf("s/.* %s$/%s %[1]s/", from.fqdn(), to.ip())
-		if _, err := host.Run("sed", "-i", line, "/etc/hosts"); err != nil {
-			return err
-		}
-	}
-	return nil
 }

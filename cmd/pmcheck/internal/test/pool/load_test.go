@@ -3,6 +3,7 @@
 package pool_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -30,28 +31,62 @@ func (m mix) String() string {
 type run struct {
 	slow         bool
 	real         bool
+	master       string // that compiled the catalog, if that is known
 	began, ended time.Time
 	err          error
 }
 
 // A load is agents that run again and again, in turn through each balancer.
 type load struct {
-	stop func()
+	done chan struct{}
+	stop func() // closes done
 	wait sync.WaitGroup
 
 	mu   sync.Mutex
 	runs []run
 }
 
-// start has the agents of a mix begin. They end with the test at the latest.
-func (p *pool) start(t *testing.T, m mix) *load {
+// startLoad returns a load without agents. They end with the test at the latest.
+func startLoad(t *testing.T) *load {
 	done := make(chan struct{})
-	l := &load{stop: sync.OnceFunc(func() { close(done) })}
-	for i, a := range p.agents(m) {
-		l.wait.Go(func() { l.loop(a, p, i, done) })
-	}
+	l := &load{done: done, stop: sync.OnceFunc(func() { close(done) })}
 	t.Cleanup(l.end)
 	return l
+}
+
+// start has the agents of a mix begin.
+func (p *pool) start(t *testing.T, m mix) *load {
+	l := startLoad(t)
+	for i, a := range p.agents(m) {
+		_, real := a.(puppet)
+		pause := time.Second
+		if real {
+			pause = 5 * time.Second // it costs a core for seconds, which masters need more
+		}
+		l.repeat(pause, func(r *run) {
+			r.slow, r.real = strings.HasPrefix(a.name(), slow), real
+			r.err = a.run(p.balancers[i%len(p.balancers)].endpoint)
+			i++
+		})
+	}
+	return l
+}
+
+// repeat has an agent run again and again.
+func (l *load) repeat(pause time.Duration, once func(*run)) {
+	l.wait.Go(func() {
+		for {
+			r := run{began: time.Now()}
+			once(&r)
+			r.ended = time.Now()
+			l.note(r)
+			select {
+			case <-l.done:
+				return
+			case <-time.After(pause):
+			}
+		}
+	})
 }
 
 // agents picks the agents of a mix.
@@ -81,25 +116,6 @@ func btoi(b bool) int {
 	return 0
 }
 
-func (l *load) loop(a agent, p *pool, i int, done chan struct{}) {
-	_, real := a.(puppet)
-	pause := time.Second
-	if real {
-		pause = 5 * time.Second // it costs a core for seconds, which masters need more
-	}
-	for ; ; i++ {
-		r := run{slow: strings.HasPrefix(a.name(), slow), real: real, began: time.Now()}
-		r.err = a.run(p.balancers[i%len(p.balancers)].endpoint)
-		r.ended = time.Now()
-		l.note(r)
-		select {
-		case <-done:
-			return
-		case <-time.After(pause):
-		}
-	}
-}
-
 func (l *load) note(r run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,21 +128,33 @@ func (l *load) end() {
 	l.wait.Wait()
 }
 
-func (l *load) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.runs)
-}
-
 // waitForRuns waits until so many runs have ended.
 func (l *load) waitForRuns(t *testing.T, n int) {
 	t.Helper()
+	l.waitForRunsAfter(t, n, time.Time{})
+}
+
+// waitForRunsAfter waits until so many runs have ended that began after a moment.
+func (l *load) waitForRunsAfter(t *testing.T, n int, after time.Time) {
+	t.Helper()
 	lab.WaitFor(t, 20*time.Minute, 100*time.Millisecond, func() error {
-		if got := l.count(); got < n {
-			return shortOf{got, n}
+		if got := len(l.since(after)); got < n {
+			return fmt.Errorf("%d runs, want %d", got, n)
 		}
 		return nil
 	})
+}
+
+// since returns the runs that began after a moment and have ended.
+func (l *load) since(after time.Time) (list []run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.runs {
+		if r.began.After(after) {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // p95 is the time that all but 5% of the runs took no longer than; 0 of none.

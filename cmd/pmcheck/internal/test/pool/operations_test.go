@@ -4,9 +4,9 @@ package pool_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
-	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
@@ -21,7 +21,6 @@ func (p *pool) installPmcheck() (backend string) {
 			m.Host.Copy(deb, "/root/"+version+".deb", 0o644)
 		}
 		m.Host.MustRun("dpkg", "--install", "--force-confold", "/root/"+older+".deb")
-		p.copyTasks(m.Host)
 		fmt.Fprintf(&servers, "    server %s %s\n", m.Host.Name, m.Address())
 	}
 	_, readme, found := strings.Cut(lab.ReadFile(p.t, "README.md"), "```haproxy\n")
@@ -30,23 +29,6 @@ func (p *pool) installPmcheck() (backend string) {
 		p.t.Fatal("README.md has no backend")
 	}
 	return backend + servers.String()
-}
-
-// moduleDir is where Bolt puts modules on the host that a task runs on.
-const moduleDir = "/root/modules"
-
-func (p *pool) copyTasks(host *lab.Host) {
-	p.t.Helper()
-	module := lab.File(p.t, "packaging/puppet")
-	for _, pattern := range []string{"/tasks/*.sh", "/files/*.sh"} {
-		files, err := filepath.Glob(module + pattern)
-		if err != nil || len(files) == 0 {
-			p.t.Fatalf("%s: %v, %v", pattern, files, err)
-		}
-		for _, file := range files {
-			host.Copy(file, moduleDir+"/pmcheck"+strings.TrimPrefix(file, module), 0o644)
-		}
-	}
 }
 
 // installAncestor puts the xinetd check in the place of pmcheck.
@@ -88,26 +70,21 @@ func reloadEach(p *pool) error {
 	return nil
 }
 
-// repack makes a package of what is installed, to install it again: a host of the
-// lab has no network to get one from.
-const repack = `
-dir=/root/repack
-mkdir -p $dir/DEBIAN
-dpkg-query --show --showformat 'Package: ${Package}\nVersion: ${Version}\nArchitecture: ${Architecture}
-Maintainer: ${Maintainer}\nDepends: ${Depends}\nDescription: ${Description}\n' puppetserver >$dir/DEBIAN/control
-for file in preinst postinst prerm postrm conffiles; do
-    [ ! -e /var/lib/dpkg/info/puppetserver.$file ] || cp -p /var/lib/dpkg/info/puppetserver.$file $dir/DEBIAN/$file
-done
-dpkg-query --listfiles puppetserver | grep -vxE '/\.|/lib' |
-    tar --create --no-recursion --files-from=- 2>/dev/null | tar --extract --directory=$dir
-dpkg-deb --build -z1 $dir /root/puppetserver.deb
-`
+// restartAtOnce is the same typed on every master in the same moment.
+func restartAtOnce(p *pool) error {
+	var all errgroup.Group
+	for _, m := range p.masters {
+		all.Go(func() error { return p.sh(m, "systemctl restart puppetserver") })
+	}
+	err := all.Wait()
+	p.waitForUp()
+	return err
+}
 
 func reinstallEach(p *pool) error {
+	deb := lab.DebianDEB(p.t, "puppetserver")
 	for _, m := range p.masters {
-		if _, err := m.Host.Run("sh", "-ec", repack); err != nil {
-			return err
-		}
+		m.Host.Copy(deb, "/root/puppetserver.deb", 0o644)
 	}
 	return p.each("pmcheck drain --wait --reason upgrade" +
 		"; dpkg --install --force-confold /root/puppetserver.deb" +
@@ -125,67 +102,6 @@ func upgradePmcheck(p *pool) error {
 		return err
 	}
 	return p.each("dpkg --install --force-confold /root/" + older + ".deb") // and back, for the next scenario
-}
-
-// renewBalancers renews each balancer in both ways while a master is out.
-func renewBalancers(p *pool) error {
-	m := p.masters[1]
-	if err := p.sh(m, "pmcheck drain --wait; systemctl stop puppetserver"); err != nil {
-		return err
-	}
-	for _, b := range p.balancers {
-		if err := b.saveState(); err != nil {
-			return err
-		}
-		b.Reload(b.config)
-	}
-	for i, b := range p.balancers {
-		if err := p.redirect(b, p.balancers[1-i]); err != nil {
-			return err
-		}
-		if err := b.saveState(); err != nil {
-			return err
-		}
-		b.Retire(5 * time.Minute)
-		b.HAProxy = p.net.StartHAProxy(p.life, b.config)
-		if err := p.redirect(b, b); err != nil {
-			return err
-		}
-	}
-	return p.sh(m, "systemctl start puppetserver; pmcheck ready --wait")
-}
-
-// runPlan does what plans/rolling.pp does, by the tasks it uses.
-func runPlan(p *pool) error {
-	for _, m := range p.masters {
-		if err := p.task(m, "status"); err != nil {
-			return err
-		}
-	}
-	for _, m := range p.masters {
-		for _, step := range []func() error{
-			func() error {
-				return p.task(m, "with_hold", "command=systemctl restart puppetserver", "hold=rolling",
-					"reason=rolling restart", "wait=15m", "return=10m", "keep=true")
-			},
-			func() error { return p.task(m, "wait", "for=ready", "timeout=10m") },
-		} {
-			if err := step(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// task runs a task of the module as Bolt does: its files below _installdir, the
-// parameters in the environment.
-func (p *pool) task(m *lab.PuppetMaster, name string, parameters ...string) error {
-	line := "env PT__installdir=" + moduleDir
-	for _, parameter := range parameters {
-		line += fmt.Sprintf(" 'PT_%s'", parameter)
-	}
-	return p.sh(m, fmt.Sprintf("%s sh %s/pmcheck/tasks/%s.sh", line, moduleDir, name))
 }
 
 // stopXinetdEach is how a master was taken out before.

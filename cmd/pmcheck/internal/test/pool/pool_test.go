@@ -16,19 +16,23 @@ func TestMain(m *testing.M) { lab.Main(m) }
 // xinetd check that it replaces.
 func TestPool(t *testing.T) {
 	lab.Real(t)
-	size := short()
-	if os.Getenv("PMCHECK_LONG") != "" {
-		size = long()
+	size, backend := short(), quickStart
+	if isLong() {
+		size, backend = long(), func(readme string) string { return readme }
 	}
 	p := startPool(t, alike(2), size.jrubies, size.largest())
-	p.balance(p.installPmcheck())
+	p.balance(backend(p.installPmcheck()))
 	rows := p.measureAll(size.withPmcheck, size)
 	if len(size.withAncestor) > 0 {
 		p.installAncestor()
 		rows = append(rows, p.measureAll(size.withAncestor, size)...)
 	}
-	p.publish("pool", rows)
+	lab.Publish(t, "pool", table(rows))
+	t.Logf("measured:\n%s", table(rows))
 }
+
+// isLong reports whether PMCHECK_LONG asks for the long form.
+func isLong() bool { return os.Getenv("PMCHECK_LONG") != "" }
 
 // measureAll measures one scenario after the other, each as a subtest.
 func (p *pool) measureAll(list []scenario, size form) (rows []row) {
@@ -38,14 +42,6 @@ func (p *pool) measureAll(list []scenario, size form) (rows []row) {
 		})
 	}
 	return rows
-}
-
-// publish logs the rows, and writes them into a section of the proof if it has a name.
-func (p *pool) publish(name string, rows []row) {
-	if name != "" {
-		lab.Publish(p.t, name, table(rows))
-	}
-	p.t.Logf("measured:\n%s", table(rows))
 }
 
 // measure has agents run, first with nothing else going on.

@@ -48,7 +48,6 @@ func alike(masters int) shape {
 // A pool is two or three masters, two balancers, and hosts for real agents.
 type pool struct {
 	t         *testing.T // of the operation under way
-	life      *testing.T // of what outlasts it
 	net       *lab.Network
 	masters   []*lab.PuppetMaster
 	workshops []*lab.Host // of the real agents
@@ -56,15 +55,13 @@ type pool struct {
 	host      *lab.Host          // of the second balancer; nil if it runs in net, as the first one does
 	standIns  map[string][]agent // by kind
 	puppets   map[string][]agent // by kind
-	directory *directory
-	debs      map[string]string // by version
+	debs      map[string]string  // by version
 }
 
 // startPool starts everything but the balancers.
 func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 	t.Helper()
-	p := &pool{t: t, life: t, net: lab.StartNetwork(t), debs: map[string]string{},
-		directory: &directory{leads: map[endpoint]endpoint{}}}
+	p := &pool{t: t, net: lab.StartNetwork(t), debs: map[string]string{}}
 	ends := []endpoint{balancerEnd(0), balancerEnd(1)}
 	names, known := []string{service}, ""
 	for _, e := range ends {
@@ -136,7 +133,7 @@ func (p *pool) addAgents(largest mix) {
 	for kind, count := range map[string]int{quick: largest.quick, slow: largest.slow} {
 		for i := range count {
 			name := fmt.Sprintf("%s%d.lab.example", kind, i)
-			p.standIns[kind] = append(p.standIns[kind], standIn{name, p.identity(name), p.net, p.directory})
+			p.standIns[kind] = append(p.standIns[kind], standIn{name, p.identity(name), p.net})
 		}
 		for i := range max(2, len(p.workshops)) {
 			name := fmt.Sprintf("%s-real%d.lab.example", kind, i)

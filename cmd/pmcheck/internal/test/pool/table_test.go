@@ -80,8 +80,3 @@ func table(rows []row) string {
 	}
 	return b.String()
 }
-
-// shortOf is an error.
-type shortOf struct{ got, want int }
-
-func (e shortOf) Error() string { return fmt.Sprintf("%d runs, want %d", e.got, e.want) }
