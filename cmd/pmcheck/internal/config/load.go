@@ -92,14 +92,17 @@ func (l *Loaded) Settings() []Setting {
 // the cause, such as fs.ErrNotExist. Settings with a mistake then have their defaults.
 //
 // Puppet's configuration is used only for settings that no other source has, so nothing is Missing
-// on a host without Puppet if probe.certname, certificate, key and ca are set.
+// on a host without Puppet if probe.certname, certificate, key, ca and crl are set.
 func Load(o Options) (*Loaded, error) {
 	loaded := &Loaded{Config: o.defaults(), places: map[string]place{}}
 	l := &loader{o, &loaded.Config, fields(&loaded.Config), loaded.places, nil}
-	name, data, err := o.readFile()
-	loaded.File, loaded.Content = name, data
-	if full, err := filepath.Abs(name); err == nil && name != "" {
-		loaded.File = full
+	name := cmp.Or(o.File, DefaultFile)
+	data, err := readFile(filepath.Join(o.Root, name))
+	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	} else {
+		loaded.Content = data
+		loaded.File, _ = filepath.Abs(name) // it fails in a directory that is gone, and only a reader needs it
 	}
 	l.decode(name, data)
 	if err != nil {
@@ -107,12 +110,12 @@ func Load(o Options) (*Loaded, error) {
 	}
 	l.validate()
 	mistakes, probe := l.faults, l.config.Probe
-	loaded.Warnings = append(l.askPuppet(), l.config.warnings()...)
+	l.askPuppet()
 	l.validate()
 	if loaded.Missing = join(l.faults[len(mistakes):]); loaded.Missing != nil {
 		l.config.Probe = probe
 	}
-	l.config.Probe.MaxAge = l.config.Probe.maxAge()
+	loaded.Warnings, l.config.Probe.MaxAge = l.config.warnings(), l.config.Probe.maxAge()
 	return loaded, join(mistakes)
 }
 
@@ -123,17 +126,6 @@ type loader struct {
 	settings []field
 	places   map[string]place // of the settings that are not defaults
 	faults   []Fault
-}
-
-// readFile returns the name and content of pmcheck.yaml, or neither if there is none.
-func (o Options) readFile() (name string, data []byte, err error) {
-	name = cmp.Or(o.File, DefaultFile)
-	// A dangling link is a file that was lost, not one that never existed.
-	if _, absent := os.Lstat(filepath.Join(o.Root, name)); o.File == "" && errors.Is(absent, fs.ErrNotExist) {
-		return "", nil, nil
-	}
-	data, err = readFile(filepath.Join(o.Root, name))
-	return name, data, err
 }
 
 // maxFile is the largest file that is read; a configuration is a few kilobytes.

@@ -21,16 +21,24 @@ type puppetHost struct {
 }
 
 // askPuppet fills in the settings that are empty and that Puppet's configuration has, and what is derived from that
-// configuration and cannot be set. It returns warnings.
-func (l *loader) askPuppet() []string {
+// configuration and cannot be set. A host without Puppet needs every setting of the probe.
+func (l *loader) askPuppet() {
 	probe := &l.config.Probe
 	layout, found := l.layout(l.config.Puppet.Conf)
 	if !found {
-		return l.withoutPuppet()
+		if slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA, probe.CRL}, "") {
+			var looked []string
+			for _, one := range l.layouts() {
+				looked = append(looked, one.conf(), one.ssldir)
+			}
+			l.fault(place{}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
+				"set puppet.conf, or probe.certname, certificate, key, ca and crl")
+		}
+		return
 	}
 	p := &puppetHost{loader: l, layout: layout}
 	if !p.read() {
-		return nil
+		return
 	}
 	p.directories()
 	p.derive()
@@ -39,24 +47,6 @@ func (l *loader) askPuppet() []string {
 		p.path("probe.key", &probe.Key, "hostprivkey") &&
 		p.path("probe.ca", &probe.CA, "localcacert") &&
 		p.path("probe.crl", &probe.CRL, "hostcrl")
-	return nil
-}
-
-// withoutPuppet handles a host without Puppet, which needs every setting of the probe but the CRL.
-func (l *loader) withoutPuppet() []string {
-	probe := &l.config.Probe
-	if slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA}, "") {
-		var looked []string
-		for _, one := range l.layouts() {
-			looked = append(looked, one.conf(), one.ssldir)
-		}
-		l.fault(place{}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
-			"set puppet.conf, or probe.certname, certificate, key and ca")
-	} else if probe.CRL == "" {
-		probe.Revocation = puppetclient.RevocationOff
-		return []string{"there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)"}
-	}
-	return nil
 }
 
 // read reads puppet.conf, which may be absent unless it was named.

@@ -11,7 +11,7 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 	}{
 		{"no Puppet", nil, "probe: {certname: m1, key: /k}\n",
 			"no Puppet on this host: there is no /etc/puppetlabs/puppet/puppet.conf, /etc/puppetlabs/puppet/ssl, " +
-				"/etc/puppet/puppet.conf, /var/lib/puppet/ssl (set puppet.conf, or probe.certname, certificate, key and ca)"},
+				"/etc/puppet/puppet.conf, /var/lib/puppet/ssl (set puppet.conf, or probe.certname, certificate, key, ca and crl)"},
 		{"named and absent", nil, "puppet: {conf: /srv/puppet.conf}\n", "/srv/puppet.conf: no such file or directory"},
 		{"a directory", map[string]string{aioConf + "/x": ""}, "", aioConf + ": is a directory"},
 		{"not enrolled yet", map[string]string{aioConf: ""}, "",

@@ -29,7 +29,6 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 		files map[string]string
 		yaml  string
 		want  []string // some settings
-		warn  string
 	}{
 		{name: "AIO and PE", yaml: "probe: {certname: ''}\n", // which counts as unset
 			files: map[string]string{aioConf: "[main]\nserver = puppet\n[server]\ncertname = m1.example.org\n"},
@@ -121,52 +120,31 @@ localcacert = /ca.pem # of $name
 		{name: "the only certificate",
 			files: map[string]string{aioCerts + "puppet.example.org.pem": "", aioCerts + "ca.pem": ""},
 			want:  []string{"probe.certname: puppet.example.org # certificate in " + aioSSL + "certs"}},
-		{name: "no Puppet", yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n",
-			want: []string{"probe.crl: \"\" # default"},
-			warn: "there is no CRL: a revoked certificate of the master goes unnoticed (set probe.crl)"},
+		{name: "no Puppet", yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, crl: /crl}\n",
+			want: []string{"probe.crl: /crl # F:1"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l, err := load(t, tt.files, tt.yaml)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := found(t, tt.files, tt.yaml)
 			for i, line := range tt.want {
 				tt.want[i] = strings.ReplaceAll(line, "HOST", hostname(t))
 			}
 			if d := cmp.Diff(tt.want, values(l, tt.want...)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			if got := strings.Join(l.Warnings, "\n"); got != tt.warn {
-				t.Errorf("warning %q, want %q", got, tt.warn)
-			}
 		})
 	}
 }
 
 func TestPuppetSaysRevocation(t *testing.T) {
-	const set = "probe: {certname: m1, certificate: /c, key: /k, ca: /ca}\n"
-	const chain, leaf, off = puppetclient.RevocationChain, puppetclient.RevocationLeaf, puppetclient.RevocationOff
-	for _, tt := range []struct {
-		name, conf, yaml string
-		want             puppetclient.Revocation
-	}{
-		{"neither", "certname = a\n", "", chain},
-		{"leaf", "certificate_revocation = leaf\n", "", leaf},
-		{"false", "certificate_revocation = false\n", "", off},
-		{"no Puppet, no CRL", "", set, off},
-		{"no Puppet, but a CRL", "", strings.Replace(set, "}", ", crl: /c}", 1), chain},
+	for conf, want := range map[string]puppetclient.Revocation{
+		"":                                 puppetclient.RevocationChain,
+		"certificate_revocation = leaf\n":  puppetclient.RevocationLeaf,
+		"certificate_revocation = false\n": puppetclient.RevocationOff,
 	} {
-		files := map[string]string{}
-		if tt.conf != "" {
-			files[aioConf], files[aioCerts+"m1.pem"] = tt.conf, ""
-		}
-		l, err := load(t, files, tt.yaml)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := l.Config.Probe.Revocation; got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		l := found(t, map[string]string{aioConf: "certname = m1\n" + conf}, "")
+		if got := l.Config.Probe.Revocation; got != want {
+			t.Errorf("%q: %s, want %s", conf, got, want)
 		}
 	}
 }
@@ -178,10 +156,7 @@ func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
 		"puppet: {conf: /srv/puppet.conf}\n": nil,
 	} {
 		const conf = "certname = m1\n"
-		l, err := load(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, yaml)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := found(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, yaml)
 		if disk := check.Settings[check.DiskSettings](l.Config.Checks); !slices.Equal(disk.Others, want) {
 			t.Errorf("%s: %s, want %s", yaml, disk.Others, want)
 		}
@@ -195,6 +170,16 @@ func hostname(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return strings.ToLower(name)
+}
+
+// found calls config.Load for a host on which Puppet's settings are found.
+func found(t *testing.T, files map[string]string, yaml string) *config.Loaded {
+	t.Helper()
+	l, err := load(t, files, yaml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // load calls config.Load for a host that has the files; HOST in their names is its name. In origins, pmcheck.yaml is F.
@@ -216,10 +201,7 @@ func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {
 		"server = pool.example.org\nca_server = ca.example.org\n":        {"pool.example.org"},
 		"server = ca\nca_server = ca\n":                                  nil,
 	} {
-		l, err := load(t, map[string]string{oldConf: "[main]\ncertname = m1\n" + conf, oldSSL + "x": ""}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := found(t, map[string]string{oldConf: "[main]\ncertname = m1\n" + conf, oldSSL + "x": ""}, "")
 		if got := check.Settings[check.ExpirySettings](l.Config.Checks).Names; !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", conf, got, want)
 		}
@@ -228,9 +210,6 @@ func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {
 
 // A broken setting in puppet.conf does not matter if pmcheck.yaml overrides it.
 func TestPuppetIsAskedOnlyWhatIsMissing(t *testing.T) {
-	_, err := load(t, map[string]string{aioConf: "certname = $nonesuch\nhostcrl = x\nssldir = $ssldir\n"},
+	found(t, map[string]string{aioConf: "certname = $nonesuch\nhostcrl = x\nssldir = $ssldir\n"},
 		"probe: {certname: m1, address: 'm1:8140', certificate: /c, key: /k, ca: /ca, crl: /crl}\n")
-	if err != nil {
-		t.Error(err)
-	}
 }
