@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,21 +13,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decode sets the settings that pmcheck.yaml or the environment has. One with a mistake keeps its default.
+// decode sets the settings that pmcheck.yaml or the environment has. A value with a mistake is not set.
 func (l *loader) decode(file string, data []byte) {
 	v := viper.New()
 	_ = v.MergeConfigMap(l.read(file, data)) // it returns no error
 	l.override(v)
 	for _, f := range l.settings {
-		if !v.IsSet(f.key) {
-			continue
-		}
-		value := reflect.New(f.value.Type())
-		if err := v.UnmarshalKey(f.key, value.Interface(), viper.DecodeHook(hook)); err != nil {
+		if v.IsSet(f.key) {
+			err := v.UnmarshalKey(f.key, f.value.Addr().Interface(), viper.DecodeHook(hook))
 			l.take(err, f.key, l.places[f.key])
-			continue
 		}
-		f.value.Set(value.Elem())
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 type puppetHost struct {
 	*loader
 	layout layout
-	conf   *puppetConf
+	file   string             // the path of puppet.conf
+	set    map[string]written // the settings in it
 }
 
 // askPuppet fills in the settings that are empty and that Puppet's configuration has, and what is derived from that
@@ -51,24 +52,24 @@ func (l *loader) askPuppet() {
 
 // read reads puppet.conf, which may be absent unless it was named.
 func (p *puppetHost) read() bool {
-	name := cmp.Or(p.config.Puppet.Conf, p.layout.conf())
-	data, err := readFile(filepath.Join(p.Root, name))
+	p.file = cmp.Or(p.config.Puppet.Conf, p.layout.conf())
+	data, err := readFile(filepath.Join(p.Root, p.file))
 	if cause, is := errors.AsType[*fs.PathError](err); is {
 		err = cause.Err // the place has the path already
 	}
 	if err != nil && (p.config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
-		p.fault(place{name, 0}, "", err.Error(), "")
+		p.fault(place{p.file, 0}, "", err.Error(), "")
 		return false
 	}
-	p.conf = &puppetConf{name: name, set: parsePuppetConf(data), defaults: p.layout.pathDefaults()}
+	p.set = parsePuppetConf(data)
 	return true
 }
 
-// setting returns the value of a setting, and reports whether puppet.conf has it.
-func (p *puppetHost) setting(name string) (value string, has bool) {
-	value, _, err := p.conf.resolve(name)
+// setting returns the value of a setting; "" if puppet.conf does not have it.
+func (p *puppetHost) setting(name string) string {
+	value, _, err := p.resolve(name)
 	p.take(err, "", place{})
-	return value, p.conf.set[name].line > 0
+	return value
 }
 
 // derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, and the names that
@@ -76,22 +77,21 @@ func (p *puppetHost) setting(name string) (value string, has bool) {
 // there to reach the CA.
 func (p *puppetHost) derive() {
 	probe, expiry := &p.config.Probe, check.Settings[check.ExpirySettings](p.config.Checks)
-	switch depth, _ := p.setting("certificate_revocation"); strings.ToLower(depth) {
+	switch strings.ToLower(p.setting("certificate_revocation")) {
 	case "leaf":
 		probe.Revocation = puppetclient.RevocationLeaf
 	case "false":
 		probe.Revocation = puppetclient.RevocationOff
 	}
-	names, _ := p.setting("dns_alt_names")
-	for name := range strings.SplitSeq(names, ",") {
+	for name := range strings.SplitSeq(p.setting("dns_alt_names"), ",") {
 		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
 		if name != "" && !strings.Contains(name, ":") { // which is IP: and an address
 			expiry.Names = append(expiry.Names, strings.ToLower(name))
 		}
 	}
-	server, has := p.setting("server")
-	if ca, other := p.setting("ca_server"); has && other && server != ca && !slices.Contains(expiry.Names, server) {
-		expiry.Names = append(expiry.Names, strings.ToLower(server))
+	server, ca := strings.ToLower(p.setting("server")), strings.ToLower(p.setting("ca_server"))
+	if server != "" && ca != "" && server != ca && !slices.Contains(expiry.Names, server) {
+		expiry.Names = append(expiry.Names, server)
 	}
 }
 
@@ -102,11 +102,11 @@ func (p *puppetHost) derive() {
 // without a certname in puppet.conf the certificates on disk decide.
 func (p *puppetHost) certname() bool {
 	probe := &p.config.Probe
-	name, line, err := p.conf.resolve("certname")
-	at := place{p.conf.name, line}
+	name, line, err := p.resolve("certname")
+	at := place{p.file, line}
 	if line == 0 {
 		var certdir string
-		if certdir, _, err = p.conf.resolve("certdir"); err == nil {
+		if certdir, _, err = p.resolve("certdir"); err == nil {
 			name, at = p.certified(certdir), place{"certificate in " + certdir, 0}
 		}
 	}
@@ -116,14 +116,14 @@ func (p *puppetHost) certname() bool {
 		p.take(err, "", place{})
 		return false
 	default:
-		p.fault(place{p.conf.name, 0}, "probe.certname",
+		p.fault(place{p.file, 0}, "probe.certname",
 			"no certname in it, and no certificate of this host yet", "run puppet agent, or set probe.certname")
 		return false
 	}
 	if probe.Certname == "" {
 		probe.Certname, p.places["probe.certname"] = name, at
 	}
-	p.conf.set["certname"] = written{text: name, line: line}
+	p.set["certname"] = written{text: name, line: line}
 	return true
 }
 
@@ -157,14 +157,14 @@ func (p *puppetHost) path(key string, value *string, setting string) bool {
 	if *value != "" {
 		return true
 	}
-	path, line, err := p.conf.resolve(setting)
+	path, line, err := p.resolve(setting)
 	if err != nil {
 		p.take(err, "", place{})
 		return false
 	}
 	*value, p.places[key] = filepath.Clean(path), place{p.layout.name, 0}
 	if line > 0 {
-		p.places[key] = place{p.conf.name, line}
+		p.places[key] = place{p.file, line}
 	}
 	return true
 }

@@ -8,13 +8,6 @@ import (
 	"strings"
 )
 
-// A puppetConf has what "puppet config print --section server" would print, for the few settings that pmcheck needs.
-type puppetConf struct {
-	name     string
-	set      map[string]written
-	defaults map[string]string // of settings that it does not have; they may refer to others
-}
-
 // written is a setting as puppet.conf has it.
 type written struct {
 	text     string
@@ -52,15 +45,17 @@ func clean(text string) string {
 }
 
 // resolve returns the value of a setting, with references replaced, and the line of puppet.conf that
-// it is from or depends on; 0 if there is none. The error is a Fault.
-func (c *puppetConf) resolve(setting string) (value string, line int, err error) {
+// it is from or depends on; 0 if there is none. It is what "puppet config print --section server" would print, for the
+// few settings that pmcheck needs. The error is a Fault.
+func (p *puppetHost) resolve(setting string) (value string, line int, err error) {
+	defaults := p.layout.pathDefaults()
 	value = "$" + setting
 	problem, last := "", 0 // the line that was expanded last
 	for depth := 0; problem == "" && strings.Contains(value, "$"); depth++ {
 		value = os.Expand(value, func(name string) string {
-			w := c.set[name]
+			w := p.set[name]
 			line, last = cmp.Or(line, w.line), cmp.Or(w.line, last)
-			text := cmp.Or(w.text, c.defaults[name])
+			text := cmp.Or(w.text, defaults[name])
 			if text == "" && depth > 0 {
 				problem = cmp.Or(problem, "refers to $"+name+", which is not known")
 			}
@@ -71,7 +66,7 @@ func (c *puppetConf) resolve(setting string) (value string, line int, err error)
 		}
 	}
 	if problem != "" {
-		return "", last, Fault{setting, problem, "", place{c.name, last}}
+		return "", last, Fault{setting, problem, "", place{p.file, last}}
 	}
 	return value, line, nil
 }
