@@ -140,10 +140,10 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 	if known := t.list[k]; known != nil {
 		return known
 	}
-	own := func(source netip.Addr, _ *Balancer) bool { return network(source) == network(k.source) }
+	own := func(other *Balancer) bool { return network(other.Source) == network(b.Source) }
 	share := 0
-	for other, b := range t.list {
-		if own(other.source, b) {
+	for _, other := range t.list {
+		if own(other) {
 			share++
 		}
 	}
@@ -154,7 +154,7 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 		maps.DeleteFunc(t.list, func(_ key, b *Balancer) bool { return b.gone(now) })
 	}
 	if len(t.list) >= maxBalancers {
-		t.forgetOldest(func(_ netip.Addr, b *Balancer) bool { return b.View == nil && !b.Listed })
+		t.forgetOldest(func(b *Balancer) bool { return b.View == nil && !b.Listed })
 	}
 	if len(t.list) >= maxBalancers {
 		return nil
@@ -183,14 +183,16 @@ func network(source netip.Addr) netip.Prefix {
 	return n
 }
 
-func (t *Tracker) forgetOldest(of func(netip.Addr, *Balancer) bool) {
-	var oldest key
-	for k, b := range t.list {
-		if of(k.source, b) && (!oldest.source.IsValid() || b.Seen.Before(t.list[oldest].Seen)) {
-			oldest = k
+func (t *Tracker) forgetOldest(of func(*Balancer) bool) {
+	var oldest *Balancer
+	for _, b := range t.list {
+		if of(b) && (oldest == nil || b.Seen.Before(oldest.Seen)) {
+			oldest = b
 		}
 	}
-	delete(t.list, oldest)
+	if oldest != nil {
+		delete(t.list, oldest.key())
+	}
 }
 
 // Asked returns when a balancer asked last, be it one that no longer asks; zero if none

@@ -58,18 +58,6 @@ func TestAHoldIsRenewedWhileItsCommandRuns(t *testing.T) {
 	}
 }
 
-func TestFindReturnsTheExitStatusOfAShell(t *testing.T) {
-	plain := filepath.Join(t.TempDir(), "plain")
-	if err := os.WriteFile(plain, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for program, want := range map[string]int{"sh": 0, plain: leave.NotExecutable, "no-such": leave.NotFound} {
-		if status, err := leave.Find(program); status != want || (err == nil) != (want == 0) {
-			t.Errorf("%s: %d, %v; want %d", program, status, err, want)
-		}
-	}
-}
-
 // TestAHoldThatWasSetIsAnothersOnceItWasReplaced: one that was lifted or replaced is neither set again, changed nor
 // lifted.
 func TestAHoldThatWasSetIsAnothersOnceItWasReplaced(t *testing.T) {

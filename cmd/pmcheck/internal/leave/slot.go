@@ -48,11 +48,10 @@ func Slot(s status.Status, back bool) (step SlotStep, reason string) {
 	return SlotLook, ""
 }
 
-// SlotBack reports whether the master is in service again: its mode is ready, it is healthy, and every
-// balancer that sends its view sends agents.
+// SlotBack reports whether the master is in service again, as balancers see it.
 func SlotBack(s status.Status) bool {
 	server, _ := s.Service(monitor.Server)
-	return server.Mode == drain.Ready && len(Returning(s, server)) == 0
+	return len(Returning(s, server)) == 0
 }
 
 // slotKept is the obstacle of a slot that the daemon has not given back yet. A database that does not
