@@ -32,18 +32,16 @@ type contender struct {
 
 // A run holds the results of one window.
 type run struct {
-	p50, p99, p999 float64 // seconds
-	rate           float64 // requests per second
-	cpu, master    float64 // CPU seconds per request, of the contender and of the master
+	p99         float64 // seconds
+	rate        float64 // requests per second
+	cpu, master float64 // CPU seconds per request, of the contender and of the master
 }
 
 // allRates returns the numbers of balancers, each of which asks once a second.
-func allRates() []int {
-	if short() {
-		return []int{10, 1000}
-	}
-	return []int{1, 10, 100, 1000}
-}
+func allRates() []int { return []int{1, 10, 100, 1000} }
+
+// rounds is how often everything is measured.
+const rounds = 3
 
 // flood stands for the rate of wrk, which sends a request as soon as the one before is
 // answered.
@@ -64,7 +62,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 	warmUp(b, config, ancestor.address)
 
 	var probing []float64
-	for range min(rounds(b), 3) {
+	for range rounds {
 		// Nothing asks the master while the others are measured.
 		quiet := perSecond(b, master.Pid(), func() {
 			for _, c := range others {
@@ -79,7 +77,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		pid, stop := startDaemon(b, nil, config)
 		pmcheck.cpu = func() time.Duration { return cpuTime(b, pid) }
 		waitForAnswer(b, urlOf(pmcheck.address))
-		sleep(b, brief(settled))
+		sleep(b, settled)
 		used := perSecond(b, master.Pid(), func() { pmcheck.measure(b, pmcheckWindow, pmcheck.rates...) })
 		pmcheck.measureFlood(b) // outside perSecond, since a flood causes no further probes
 		for rate := range pmcheck.runs {
@@ -88,9 +86,7 @@ func benchmarkBalancers(b *testing.B, master *lab.PuppetServer) {
 		probing = append(probing, used-quiet)
 		stop()
 	}
-	all := append([]*contender{pmcheck}, append(others, ancestor)...)
-	compareLatency(b, all)
-	compareCost(b, all, probing)
+	compareCost(b, append([]*contender{pmcheck}, append(others, ancestor)...), probing)
 }
 
 // warmUp makes the JVM compile the code that answers pmcheck and the ancestor. Otherwise
@@ -102,18 +98,14 @@ func warmUp(b *testing.B, config, ancestor string) {
 	}
 	_, stop := startDaemon(b, frequent, config)
 	defer stop()
-	lab.Wrk{URL: urlOf(ancestor), Connections: 4, Duration: window(20 * time.Second), Reconnect: true}.Run(b)
+	lab.Wrk{URL: urlOf(ancestor), Connections: 4, Duration: 20 * time.Second, Reconnect: true}.Run(b)
 }
 
-// startOthers starts the contenders that ask no master. The first one is net/http with its
-// defaults.
-func startOthers(b *testing.B) (others []*contender) {
+// startOthers starts the contenders that ask no master.
+func startOthers(b *testing.B) []*contender {
 	b.Helper()
-	for _, kind := range []string{kindDefault, kindTuned} {
-		url, pid, _ := startBare(b, kind)
-		others = append(others, newContender(b, "net/http, "+kind, addressOf(url), pid))
-	}
-	others = append(others, startHAProxy(b))
+	address, pid := startBare(b)
+	others := []*contender{newContender(b, "bare net/http", address, pid), startHAProxy(b)}
 	for _, c := range others {
 		waitForAnswer(b, urlOf(c.address))
 	}
@@ -164,9 +156,9 @@ func (c *contender) measure(b *testing.B, long time.Duration, rates ...int) {
 	b.Helper()
 	for _, rate := range rates {
 		before := c.cpu()
-		took := checkSteadily(b, c.address, rate, window(long))
+		took := checkSteadily(b, c.address, rate, long)
 		c.runs[rate] = append(c.runs[rate], run{
-			p50: quantile(took, 500), p99: quantile(took, 990), p999: quantile(took, 999),
+			p99:  quantile(took, 990),
 			rate: float64(rate),
 			cpu:  (c.cpu() - before).Seconds() / float64(len(took)),
 		})
@@ -176,7 +168,7 @@ func (c *contender) measure(b *testing.B, long time.Duration, rates ...int) {
 func (c *contender) measureFlood(b *testing.B) {
 	b.Helper()
 	before := c.cpu()
-	result := lab.Wrk{URL: urlOf(c.address), Connections: 16, Duration: window(3 * time.Second), Reconnect: true}.Run(b)
+	result := lab.Wrk{URL: urlOf(c.address), Connections: 16, Duration: 3 * time.Second, Reconnect: true}.Run(b)
 	if result.Errors > 0 || result.Requests == 0 {
 		b.Fatalf("%s: %d of %d requests failed", c.name, result.Errors, result.Requests)
 	}
@@ -210,34 +202,8 @@ func (c *contender) at(rate int, figure func(run) float64) []float64 {
 	return list
 }
 
-func compareLatency(b *testing.B, all []*contender) {
-	b.Helper()
-	t := &table{title: "What a check takes, from when it was due; a new connection each, each balancer asks once a second"}
-	t.row("balancers", "", "p50", "p99", "p99.9", "p50 of bare net/http", "p99 of bare net/http")
-	bare := all[1]
-	for _, rate := range allRates() {
-		for _, c := range all {
-			if len(c.runs[rate]) == 0 {
-				continue
-			}
-			row := []string{fmt.Sprint(rate), c.name}
-			for _, figure := range []func(run) float64{run.half, run.tail, run.farTail} {
-				row = append(row, milliseconds(median(c.at(rate, figure))))
-			}
-			for _, figure := range []func(run) float64{run.half, run.tail} {
-				row = append(row, fmt.Sprintf("%.2f", ratio(c.at(rate, figure), bare.at(rate, figure))))
-			}
-			t.row(row...)
-		}
-	}
-	t.note("the tail of fewer answers than it names is the slowest of them")
-	t.add(b)
-}
-
 func (r run) asked() float64    { return r.rate }
-func (r run) half() float64     { return r.p50 }
 func (r run) tail() float64     { return r.p99 }
-func (r run) farTail() float64  { return r.p999 }
 func (r run) own() float64      { return r.cpu }
 func (r run) ofMaster() float64 { return r.master }
 func (r run) together() float64 { return r.cpu + r.master }
@@ -247,8 +213,9 @@ const goalTimes = 500
 
 func compareCost(b *testing.B, all []*contender, probing []float64) {
 	b.Helper()
-	t := &table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself"}
-	t.row("questions/s", "", "master", "daemon or scripts", "together", "of the ancestor")
+	t := &table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself, " +
+		"and the p99 of what a check takes, from when it was due"}
+	t.row("questions/s", "", "master", "daemon or scripts", "together", "of the ancestor", "p99")
 	pmcheck, ancestor := all[0], all[len(all)-1]
 	most := ancestor.at(ancestor.rates[len(ancestor.rates)-1], run.together)
 	reached := 0.0
@@ -258,10 +225,13 @@ func compareCost(b *testing.B, all []*contender, probing []float64) {
 				continue
 			}
 			times := ratio(most, c.at(rate, run.together))
-			asked := median(c.at(rate, run.asked))
+			asked, tail := median(c.at(rate, run.asked)), ""
+			if rate != flood {
+				tail = milliseconds(median(c.at(rate, run.tail)))
+			}
 			t.row(fmt.Sprintf("%.0f", asked), c.name, milliseconds(median(c.at(rate, run.ofMaster))),
 				milliseconds(median(c.at(rate, run.own))),
-				milliseconds(median(c.at(rate, run.together))), fmt.Sprintf("1/%.0f", times))
+				milliseconds(median(c.at(rate, run.together))), fmt.Sprintf("1/%.0f", times), tail)
 			if c == pmcheck {
 				b.ReportMetric(times, fmt.Sprintf("times-at-%s", rateName(rate)))
 				if times >= goalTimes && reached == 0 {

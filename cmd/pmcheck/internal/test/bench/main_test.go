@@ -3,34 +3,23 @@
 package bench_test
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // The test binary is also the bare server that pmcheck is compared with: it runs as one if
-// this environment variable has a kind and an address.
+// this environment variable has an address.
 const serveVariable = "BENCH_SERVE"
 
-// The kinds of bare servers.
-const (
-	kindDefault = "default" // http.ListenAndServe
-	kindTuned   = "tuned"   // with the socket options of pmcheck's listener
-)
-
 func TestMain(m *testing.M) {
-	if kind, address, found := strings.Cut(os.Getenv(serveVariable), " "); found {
-		fmt.Fprintln(os.Stderr, serveBare(kind, address))
+	if address := os.Getenv(serveVariable); address != "" {
+		fmt.Fprintln(os.Stderr, serveBare(address))
 		os.Exit(1)
 	}
 	lab.Enter()
@@ -57,22 +46,8 @@ var tables []*table
 const answer = "Puppet Server is running.\n"
 
 // serveBare serves the answer with a minimal net/http server.
-func serveBare(kind, address string) error {
-	var config net.ListenConfig
-	if kind == kindTuned {
-		config = net.ListenConfig{KeepAlive: -1, Control: deferAccept}
-	}
-	l, err := config.Listen(context.Background(), "tcp", address)
-	if err != nil {
-		return err
-	}
-	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+func serveBare(address string) error {
+	return http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, answer)
 	}))
-}
-
-func deferAccept(_, _ string, c syscall.RawConn) error {
-	return c.Control(func(fd uintptr) {
-		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 2)
-	})
 }

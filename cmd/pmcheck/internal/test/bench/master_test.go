@@ -15,11 +15,7 @@ func BenchmarkMaster(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Fatal("starts Puppet Server as its own user: run as root")
 	}
-	options := lab.PuppetServerOptions{JavaArgs: []string{}} // a JVM as shipped
-	if short() {
-		options.JavaArgs = nil // a JVM that starts faster
-	}
-	master := lab.StartPuppetServer(b, options)
+	master := lab.StartPuppetServer(b, lab.PuppetServerOptions{JavaArgs: []string{}}) // a JVM as shipped
 	master.WaitReady(3 * time.Minute)
 	b.Run("Balancers", func(b *testing.B) { benchmarkBalancers(b, master) })
 	b.Run("Faults", func(b *testing.B) { benchmarkFaults(b, master) })

@@ -30,7 +30,7 @@ func BenchmarkPackaged(b *testing.B) {
 		site.Balance("defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 30m\n    timeout server 30m\n" +
 			"backend puppet\n" + readmeLines(b) + "    server m1 " + master.Address() + "\n")
 	}
-	sleep(b, brief(packagedAge))
+	sleep(b, packagedAge)
 
 	pid := host.MustRun("systemctl", "show", "--property", "MainPID", "--value", "pmcheck.service")
 	status := host.MustRun("cat", "/proc/"+pid+"/status")

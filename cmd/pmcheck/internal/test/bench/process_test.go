@@ -5,8 +5,6 @@ package bench_test
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,42 +68,25 @@ func startDaemon(b *testing.B, environ []string, config string) (pid int, stop f
 // holdsOf returns the environment variable for the holds beside a pmcheck.yaml.
 func holdsOf(config string) string { return "PMCHECK_HOLDS=" + filepath.Dir(config) }
 
-// startBare starts one of the bare servers and returns its URL.
-func startBare(b *testing.B, kind string) (url string, pid int, stop func()) {
+// startBare starts the bare server.
+func startBare(b *testing.B) (address string, pid int) {
 	b.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	address := lab.Address(b, "127.0.0.1")
-	pid, stop = start(b, []string{serveVariable + "=" + kind + " " + address}, self)
-	return urlOf(address), pid, stop
+	address = lab.Address(b, "127.0.0.1")
+	pid, _ = start(b, []string{serveVariable + "=" + address}, self)
+	return address, pid
 }
 
 func urlOf(address string) string { return "http://" + address + "/" }
 
-func addressOf(url string) string { return strings.Trim(strings.TrimPrefix(url, "http://"), "/") }
-
-// waitForAnswer sends requests until the answer is 200, and returns the time of that answer.
-func waitForAnswer(b *testing.B, url string) time.Time {
+// waitForAnswer asks until the answer is 200.
+func waitForAnswer(b *testing.B, url string) {
 	b.Helper()
-	lab.WaitFor(b, 30*time.Second, 200*time.Microsecond, func() error { return ask(url) })
-	return time.Now()
-}
-
-// ask sends one request over a new connection, as a balancer does.
-func ask(url string) error {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
-	resp, err := client.Get(url)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %q", resp.Status, body)
-	}
-	return err
+	address := strings.Trim(strings.TrimPrefix(url, "http://"), "/")
+	lab.WaitFor(b, 30*time.Second, 10*time.Millisecond, func() error { return check(address) })
 }
 
 // cpuTime returns the CPU time of a process without its children. Its resolution is 1 ns,

@@ -6,41 +6,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"text/tabwriter"
-	"time"
 )
 
-// short reports whether the benchmarks only have to show that they run. It is not go test
-// -short, with which nothing that needs a real program runs.
+// short reports whether BenchmarkLooking only has to show that it runs.
 func short() bool { return os.Getenv("PMCHECK_BENCH_SHORT") != "" }
-
-// rounds returns the number of rounds.
-func rounds(b *testing.B) int {
-	b.Helper()
-	if text := os.Getenv("PMCHECK_BENCH_ROUNDS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			b.Fatalf("PMCHECK_BENCH_ROUNDS is %q, want a number above 0", text)
-		}
-		return n
-	}
-	if short() {
-		return 1
-	}
-	return 5
-}
-
-// window returns how long a measurement lasts: in the short form a tenth of long, but at least
-// 1 s, which only shows that everything runs.
-func window(long time.Duration) time.Duration {
-	if short() {
-		return max(long/10, time.Second)
-	}
-	return long
-}
 
 // mebibytes formats a number of bytes.
 func mebibytes(n float64) string { return fmt.Sprintf("%.1f MiB", n/mebibyte) }
