@@ -208,17 +208,13 @@ func (r run) own() float64      { return r.cpu }
 func (r run) ofMaster() float64 { return r.master }
 func (r run) together() float64 { return r.cpu + r.master }
 
-// goalTimes is the goal for the ratio of the ancestor's CPU time to pmcheck's.
-const goalTimes = 500
-
 func compareCost(b *testing.B, all []*contender, probing []float64) {
 	b.Helper()
 	t := &table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself, " +
 		"and the p99 of what a check takes, from when it was due"}
 	t.row("questions/s", "", "master", "daemon or scripts", "together", "of the ancestor", "p99")
-	pmcheck, ancestor := all[0], all[len(all)-1]
+	ancestor := all[len(all)-1]
 	most := ancestor.at(ancestor.rates[len(ancestor.rates)-1], run.together)
-	reached := 0.0
 	for _, rate := range append(allRates(), flood) {
 		for _, c := range all {
 			if len(c.runs[rate]) == 0 {
@@ -232,28 +228,10 @@ func compareCost(b *testing.B, all []*contender, probing []float64) {
 			t.row(fmt.Sprintf("%.0f", asked), c.name, milliseconds(median(c.at(rate, run.ofMaster))),
 				milliseconds(median(c.at(rate, run.own))),
 				milliseconds(median(c.at(rate, run.together))), fmt.Sprintf("1/%.0f", times), tail)
-			if c == pmcheck {
-				b.ReportMetric(times, fmt.Sprintf("times-at-%s", rateName(rate)))
-				if times >= goalTimes && reached == 0 {
-					reached = asked
-				}
-			}
 		}
-	}
-	if reached > 0 {
-		t.goal(true, "1/%d of the ancestor, from %.0f questions per second on", goalTimes, reached)
-	} else {
-		t.goal(false, "1/%d of the ancestor, at no rate", goalTimes)
 	}
 	t.note("probing costs the master %s per second", milliseconds(median(probing)))
 	t.add(b)
-}
-
-func rateName(rate int) string {
-	if rate == flood {
-		return "most"
-	}
-	return fmt.Sprintf("%d/s", rate)
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f ms", seconds*1e3) }

@@ -10,7 +10,4 @@
 //
 // Other work on the machine disturbs the CPU time per answer least. Compare that when rates
 // vary.
-//
-// A missed goal is marked in the table. It does not fail the run, since a busy machine is
-// enough to miss it.
 package bench

@@ -106,9 +106,6 @@ func isDown(h *lab.HAProxy, backend string) bool {
 	return false
 }
 
-// goalSooner is the goal for how many times sooner HAProxy has the master DOWN with pmcheck.
-const goalSooner = 3
-
 func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAfter time.Duration) {
 	b.Helper()
 	t := &table{title: "From a fault to 503, and to DOWN in HAProxy"}
@@ -122,9 +119,6 @@ func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAft
 				text = "" // the ancestor never noticed
 			}
 			t.row(f.name, w.name, secondsOrNever(w.refused[f.name], patience), secondsOrNever(w.down[f.name], patience), text)
-			if w != ways[0] && !never {
-				t.goal(sooner >= goalSooner, "%s, %s: DOWN %.1f times sooner, wanted %d", f.name, w.name, sooner, goalSooner)
-			}
 		}
 	}
 	t.note("jruby: {stuck_after: %v}; the default is 2m, so that no slow catalog takes a master out", stuckAfter)

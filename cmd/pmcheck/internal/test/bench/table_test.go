@@ -38,19 +38,10 @@ func ratio(values, to []float64) float64 {
 type table struct {
 	title string
 	rows  [][]string
-	notes []string // goals and remarks
+	notes []string // remarks
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
-
-// goal adds a note about a goal, and whether it was met.
-func (t *table) goal(met bool, format string, args ...any) {
-	word := "MISSED"
-	if met {
-		word = "met"
-	}
-	t.note("goal "+word+": "+format, args...)
-}
 
 func (t *table) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
