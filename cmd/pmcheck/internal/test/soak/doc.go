@@ -6,7 +6,5 @@
 //	make soak SOAK=30m
 //
 // runs it for 30 minutes against a real Puppet Server, which is killed and started again
-// eight times. go test alone is the short form: a minute against the stand-in master. It
-// starts at once, so a minute is enough for as many restarts. Both forms print "measured:"
-// lines and a table. They need root; go test -short skips them.
+// eight times. It needs root; without SOAK, or PMCHECK_SOAK, it is skipped.
 package soak

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// maxTail is the limit for the latency of 999 in 1000 answers, in the long form.
+// maxTail is the limit for the latency of 999 in 1000 answers.
 const maxTail = 50 * time.Millisecond
 
 // report fails the test if a measured value is out of bounds, and returns all values as a
 // table.
-func report(t *testing.T, clients []*balancer, r resources, what string, long bool) string {
+func report(t *testing.T, clients []*balancer, r resources, what string) string {
 	t.Helper()
 	var took []time.Duration
 	answers := map[int]int{}
@@ -28,7 +28,7 @@ func report(t *testing.T, clients []*balancer, r resources, what string, long bo
 	}
 	slices.Sort(took)
 	share := func(per1000 int) time.Duration { return took[len(took)*per1000/1000] }
-	if tail := share(999); long && tail > maxTail {
+	if tail := share(999); tail > maxTail {
 		t.Errorf("p99.9 is %v, want %v at most", tail, maxTail)
 	}
 	latency := fmt.Sprintf("p50 %s, p99 %s, p99.9 %s, at most %s",

@@ -46,17 +46,12 @@ type resources struct{ memory, goroutines, descriptors *series }
 
 // newResources sets the limits of growth. A connection uses a descriptor and two goroutines for a millisecond, so
 // a sample is off by a few. A leak of one per restart would add 3 in a third of the run, one per rotation 10, and
-// one per toggle hundreds. Memory is mostly heap, whose size varies by a few percent between collections. In the
-// short form the heap is still settling.
-func newResources(long bool) resources {
-	noise, share, count := 4.0, 0.1, 8.0
-	if long {
-		noise, share, count = 1, 0.05, 4
-	}
+// one per toggle hundreds. Memory is mostly heap, whose size varies by a few percent between collections.
+func newResources() resources {
 	return resources{
-		memory:      &series{name: "resident memory", unit: " MiB", noise: noise, share: share},
-		goroutines:  &series{name: "goroutines", noise: count},
-		descriptors: &series{name: "descriptors", noise: count},
+		memory:      &series{name: "resident memory", unit: " MiB", noise: 1, share: 0.05},
+		goroutines:  &series{name: "goroutines", noise: 4},
+		descriptors: &series{name: "descriptors", noise: 4},
 	}
 }
 

@@ -9,73 +9,26 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A master is the server that pmcheck probes.
-type master interface {
-	kill() error
-	start() error  // returns once it serves
-	rotate() error // renews the host's certificate and key, and the CRL, on disk
-}
-
-// standIn is a master in this process, for the short form.
-type standIn struct{ *checktest.Master }
-
-func (m standIn) kill() error { return m.Set(checktest.Stopped) }
-
-func (m standIn) start() error {
-	if err := m.Load(); err != nil {
-		return err
-	}
-	return m.Set(checktest.Running)
-}
-
-func (m standIn) rotate() (err error) {
-	if m.Leaf, err = m.CA.Issue(checktest.Template{Name: m.Name}); err != nil {
-		return err
-	}
-	return m.WriteFiles()
-}
-
-// puppetServer is a real Puppet Server, for the long form.
-type puppetServer struct{ *lab.PuppetServer }
-
-func (m puppetServer) kill() error { m.Kill(); return nil }
-
-func (m puppetServer) start() error {
-	m.Start()
-	m.WaitReady(2 * time.Minute)
-	return nil
-}
-
-func (m puppetServer) rotate() error {
-	m.IssueCert(m.Certname(), nil)
-	m.RenewCRL()
-	return nil
-}
-
 // restart kills the master and starts it again. It records which answers balancers may get
 // in the meantime.
-func (w *truths) restart(ctx context.Context, m master, address string) error {
+func (w *truths) restart(ctx context.Context, m *lab.PuppetServer, address string) error {
 	health := func(want int) error {
 		return waitFor(ctx, address, "?drain=200&maint=200", func(a answer) bool { return a.code == want })
 	}
 	w.healthy.set(either)
-	if err := m.kill(); err != nil {
-		return err
-	}
+	m.Kill()
 	if err := health(http.StatusServiceUnavailable); err != nil {
 		return err
 	}
 	w.healthy.set(no)
 	pause(ctx, 200*time.Millisecond)
 	w.healthy.set(either)
-	if err := m.start(); err != nil {
-		return err
-	}
+	m.Start()
+	m.WaitReady(2 * time.Minute)
 	if err := health(http.StatusOK); err != nil {
 		return err
 	}
