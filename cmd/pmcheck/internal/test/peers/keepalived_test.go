@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
@@ -51,7 +50,7 @@ func TestAMasterHasTheAddressOnlyWhilePmcheckAnswers200(t *testing.T) {
 // waitForAddress waits until the balanced address is on eth0 or, if want is false, is not.
 func waitForAddress(t *testing.T, n *lab.Network, want bool) {
 	t.Helper()
-	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, func() error {
+	waitFor(t, func() error {
 		out := must(t, n.Command("ip", "-oneline", "address", "show", "dev", "eth0"))
 		if got := strings.Contains(out, balanced+"/"); got != want {
 			return fmt.Errorf("%s on eth0: %v, want %v", balanced, got, want)

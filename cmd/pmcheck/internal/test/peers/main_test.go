@@ -6,17 +6,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // The addresses in the examples.
 const (
-	first  = "192.0.2.11"
-	second = "192.0.2.12"
-	third  = "192.0.2.21" // of the other site
-	front  = "192.0.2.1"  // HAProxy
-	names  = "192.0.2.53" // the name server
+	first    = "192.0.2.11"
+	second   = "192.0.2.12"
+	third    = "192.0.2.21" // of the other site
+	balanced = "192.0.2.10" // of a balancer on a master or between two
+	front    = "192.0.2.1"  // HAProxy
+	names    = "192.0.2.53" // the name server
 )
 
 func TestMain(m *testing.M) { lab.Main(m) }
@@ -45,6 +47,12 @@ func must(t *testing.T, cmd *exec.Cmd) string {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
 	return string(out)
+}
+
+// waitFor polls with the timeout of these tests.
+func waitFor(t *testing.T, fn func() error) {
+	t.Helper()
+	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, fn)
 }
 
 // serving is the body of the answer for a master that balancers should use.
