@@ -19,13 +19,12 @@ import (
 // A prometheus is a running Prometheus that scrapes and evaluates as in the examples, but
 // more often.
 type prometheus struct {
-	t   *testing.T
-	net *lab.Network
+	t       *testing.T
+	net     *lab.Network
+	address string
 }
 
-const prometheusAddress = "127.0.0.1:9090"
-
-func startPrometheus(t *testing.T, n *lab.Network) *prometheus {
+func startPrometheus(t *testing.T, n *lab.Network, address string, flags ...string) *prometheus {
 	t.Helper()
 	program := lab.Need(t, "prometheus", "prometheus")
 	dir := t.TempDir()
@@ -36,14 +35,14 @@ func startPrometheus(t *testing.T, n *lab.Network) *prometheus {
 	}
 	lab.Write(t, filepath.Join(dir, "prometheus.yml"), faster)
 	lab.Write(t, filepath.Join(dir, "rules.yml"), lab.Read(t, example(t, "prometheus/rules.yml")))
-	lab.StartProgram(t, n.Command(program, "--config.file="+filepath.Join(dir, "prometheus.yml"),
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+prometheusAddress))
-	return &prometheus{t: t, net: n}
+	lab.StartProgram(t, n.Command(program, append(flags, "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)...))
+	return &prometheus{t: t, net: n, address: address}
 }
 
 // ask sends a request to the API and decodes the data in the answer.
 func (p *prometheus) ask(path string, data any) error {
-	_, body, err := p.net.Get("http://" + prometheusAddress + "/api/v1/" + path)
+	_, body, err := p.net.Get("http://" + p.address + "/api/v1/" + path)
 	if err != nil {
 		return err
 	}
@@ -95,10 +94,14 @@ func TestRulesAndDashboardWorkInPrometheus(t *testing.T) {
 	one, two := lab.StartDemo(t, n, first), lab.StartDemo(t, n, second)
 	two.Type("drain", "drain")
 	one.WaitBody(serving)
-	p := startPrometheus(t, n)
-	p.waitForData(`count_over_time(pmcheck_serving{instance="192.0.2.12:9200"}[1m]) > 2`)
-	t.Run("rules", p.testRules)
-	t.Run("dashboard", func(t *testing.T) { testDashboard(t, p, one, two) })
+	classic := startPrometheus(t, n, "127.0.0.1:9090")
+	native := startPrometheus(t, n, "127.0.0.1:9091", "--enable-feature=native-histograms")
+	for _, p := range []*prometheus{classic, native} {
+		p.waitForData(`count_over_time(pmcheck_serving{instance="192.0.2.12:9200"}[1m]) > 2`)
+	}
+	t.Run("rules", classic.testRules)
+	t.Run("dashboard", func(t *testing.T) { testDashboard(t, classic, one, two) })
+	t.Run("native histogram", native.testNativeHistogram)
 }
 
 // testRules tests that each rule can be evaluated, and that the recording rules have values.
@@ -139,6 +142,16 @@ func (p *prometheus) rulesHealth() error {
 		return errors.New("no rules")
 	}
 	return unhealthy
+}
+
+// testNativeHistogram tests that a Prometheus that scrapes protobuf gets the native
+// histogram, and that the recording rule for the latency works with it.
+func (p *prometheus) testNativeHistogram(t *testing.T) {
+	p.waitForData(`histogram_count(pmcheck_probe_duration_seconds) > 0`)
+	if buckets, err := p.query("pmcheck_probe_duration_seconds_bucket"); err != nil || len(buckets) > 0 {
+		t.Errorf("%d classic buckets, %v; want only the native histogram", len(buckets), err)
+	}
+	p.waitForData("instance:pmcheck_probe_duration_seconds:p99 > 0")
 }
 
 // view returns the header that HAProxy sends with http-check send-state.
