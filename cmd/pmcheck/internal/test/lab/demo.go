@@ -73,16 +73,6 @@ func (d *Demo) Get(path string, header http.Header) (code int, body string, err 
 	return get(d.client, "http://"+d.Listen+path, header)
 }
 
-// Metrics returns the body of /metrics.
-func (d *Demo) Metrics() string {
-	d.TB.Helper()
-	code, body, err := d.Get("/metrics", nil)
-	if err != nil || code != http.StatusOK {
-		d.TB.Fatalf("/metrics: %d, %v: %s", code, err, body)
-	}
-	return body
-}
-
 // Get requests a URL from inside the network, over a new connection.
 func (n *Network) Get(url string) (code int, body string, err error) {
 	return get(newClient(n.DialContext), url, nil)

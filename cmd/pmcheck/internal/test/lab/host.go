@@ -78,7 +78,7 @@ func (h *Host) FQDN() string { return h.Name + ".lab.example" }
 func (h *Host) Reboot() {
 	h.net.tb.Helper()
 	_, _ = h.Run("systemctl", "--no-block", "reboot") // the shutdown may end it
-	h.init.waitExit(30 * time.Minute) // as long as guard.shutdown may be
+	h.init.waitExit(30 * time.Minute)                 // as long as guard.shutdown may be
 	h.boot()
 }
 

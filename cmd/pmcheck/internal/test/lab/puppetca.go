@@ -3,8 +3,10 @@
 package lab
 
 import (
+	"bytes"
 	"crypto/x509"
-	"os"
+	"os/exec"
+	"testing"
 	"time"
 )
 
@@ -15,145 +17,106 @@ type CertFiles struct {
 	CA, CRL   string
 }
 
+// A keeper keeps the PEM files of one Puppet, on this machine or on a host.
+type keeper struct {
+	tb     testing.TB
+	asRoot func(program string, args ...string) *exec.Cmd // where the files are
+	owner  string                                         // user:group of Puppet
+	ssl    string
+	caDir  string  // if it is a CA
+	signer *keeper // the CA; may be itself
+}
+
 // CertFiles returns the paths of certname's files, whether they exist or not. The files of
 // the server's own certname exist once it is ready.
-func (s *PuppetServer) CertFiles(certname string) CertFiles {
+func (k *keeper) CertFiles(certname string) CertFiles {
 	return CertFiles{
-		Cert: s.path("ssl/certs/" + certname + ".pem"),
-		Key:  s.path("ssl/private_keys/" + certname + ".pem"),
-		CA:   s.path("ssl/certs/ca.pem"),
-		CRL:  s.path("ssl/crl.pem"),
+		Cert: k.ssl + "/certs/" + certname + ".pem",
+		Key:  k.ssl + "/private_keys/" + certname + ".pem",
+		CA:   k.ssl + "/certs/ca.pem",
+		CRL:  k.ssl + "/crl.pem",
 	}
 }
 
-// IssueCert signs a certificate for certname with the server's CA, and writes it where an
-// agent would keep it, over an earlier one. edit, if not nil, may change the certificate
-// before it is signed, such as its expiry or its alternative names. The server must have
-// been ready once.
-func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) CertFiles {
-	s.tb.Helper()
-	der, key := s.ca().issue(s.tb, certname, edit)
-	files := s.CertFiles(certname)
-	s.writePEM(files.Cert, "CERTIFICATE", der)
-	s.writePEM(files.Key, "RSA PRIVATE KEY", key)
+// issue signs a certificate for certname and writes it.
+func (k *keeper) issue(certname string, edit func(*x509.Certificate)) CertFiles {
+	k.tb.Helper()
+	cert, key := k.signer.authority().issue(k.tb, certname, edit)
+	files := k.CertFiles(certname)
+	k.write(files.Cert, encodePEM("CERTIFICATE", cert))
+	k.write(files.Key, encodePEM("RSA PRIVATE KEY", key))
 	return files
+}
+
+// RevokeCert revokes the certificate of certname. The server reloads a changed list by
+// itself within about a second.
+func (k *keeper) RevokeCert(certname string) {
+	k.tb.Helper()
+	list := k.signer.revocationList()
+	revoke(k.tb, list, k.read(k.CertFiles(certname).Cert))
+	k.replaceCRL(list, list.NextUpdate)
 }
 
 // ExpireCRL signs the CA's revocation list again, with an expiry one hour in the past. With
 // such a list, the server refuses every client certificate.
-func (s *PuppetServer) ExpireCRL() {
-	s.tb.Helper()
-	s.replaceCRL(s.revocationList(), time.Now().Add(-time.Hour))
+func (k *keeper) ExpireCRL() {
+	k.tb.Helper()
+	k.replaceCRL(k.signer.revocationList(), time.Now().Add(-time.Hour))
 }
 
 // RenewCRL undoes ExpireCRL.
-func (s *PuppetServer) RenewCRL() {
-	s.tb.Helper()
-	s.replaceCRL(s.revocationList(), time.Now().Add(365*24*time.Hour))
+func (k *keeper) RenewCRL() {
+	k.tb.Helper()
+	k.replaceCRL(k.signer.revocationList(), time.Now().Add(365*24*time.Hour))
 }
 
-// replaceCRL replaces the revocation list by a signed one with the entries of list and the
-// next number.
-func (s *PuppetServer) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
-	s.tb.Helper()
-	der := s.ca().revocationList(s.tb, list, nextUpdate)
-	s.writePEM(s.path("ca/ca_crl.pem"), "X509 CRL", der)
-	s.writePEM(s.CertFiles("").CRL, "X509 CRL", der)
-}
-
-func (s *PuppetServer) revocationList() *x509.RevocationList {
-	s.tb.Helper()
-	list, err := x509.ParseRevocationList(s.readPEM(s.CertFiles("").CRL))
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	return list
-}
-
-func (s *PuppetServer) ca() authority {
-	s.tb.Helper()
-	return parseAuthority(s.tb, s.readPEM(s.path("ca/ca_crt.pem")), s.readPEM(s.path("ca/ca_key.pem")))
-}
-
-func (s *PuppetServer) readPEM(path string) []byte {
-	s.tb.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	return decodePEM(s.tb, data)
-}
-
-// writePEM replaces a file by renaming, so that the server never reads half of it, with the
-// owner and mode that Puppet uses.
-func (s *PuppetServer) writePEM(path, kind string, der []byte) {
-	s.tb.Helper()
-	puppet := s.user()
-	next := path + ".new"
-	if err := os.WriteFile(next, encodePEM(kind, der), 0o640); err != nil {
-		s.tb.Fatal(err)
-	}
-	if err := os.Chown(next, puppet.uid, puppet.gid); err != nil {
-		s.tb.Fatal(err)
-	}
-	if err := os.Rename(next, path); err != nil {
-		s.tb.Fatal(err)
-	}
-}
-
-// RevokeCert revokes the certificate that m's host has for certname, in the name of m's CA,
-// and puts the revocation list where Puppet keeps it. The server reloads a changed list by
-// itself within about a second.
-func (m *PuppetMaster) RevokeCert(certname string) {
-	m.tb.Helper()
-	text := m.Host.MustRun("cat", masterSSL+"/certs/"+certname+".pem")
-	list := m.revocationList()
-	revoke(m.tb, list, decodePEM(m.tb, []byte(text)))
-	m.replaceCRL(list, list.NextUpdate)
-}
-
-// ExpireCRL signs the revocation list of m's CA again, with an expiry one hour in the past.
-func (m *PuppetMaster) ExpireCRL() {
-	m.tb.Helper()
-	m.replaceCRL(m.revocationList(), time.Now().Add(-time.Hour))
-}
-
-// RotateCA replaces m's CA, which must be its own, with a new one, and m's certificate with
-// one signed by the new CA. The server uses the old ones until it is reloaded or restarted.
-func (m *PuppetMaster) RotateCA() {
-	m.tb.Helper()
-	ca := newAuthority(m.tb, "Puppet CA: the next")
-	m.replace(m.caDir()+"/ca_key.pem", encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(ca.key)))
-	m.replace(m.caDir()+"/ca_pub.pem", encodePEM("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&ca.key.PublicKey)))
-	m.replace(m.caDir()+"/ca_crt.pem", encodePEM("CERTIFICATE", ca.cert.Raw))
-	list := m.revocationList()
+// rotate replaces the CA, which must be its own, with a new one.
+func (k *keeper) rotate() {
+	k.tb.Helper()
+	ca := newAuthority(k.tb, "Puppet CA: the next")
+	k.write(k.caDir+"/ca_key.pem", encodePEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(ca.key)))
+	k.write(k.caDir+"/ca_pub.pem", encodePEM("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&ca.key.PublicKey)))
+	k.write(k.caDir+"/ca_crt.pem", encodePEM("CERTIFICATE", ca.cert.Raw))
+	list := k.revocationList()
 	list.RevokedCertificateEntries = nil
-	m.replaceCRL(list, list.NextUpdate)
-	m.IssueCert(m.Host, m.Certname(), nil)
+	k.replaceCRL(list, list.NextUpdate)
 }
 
 // replaceCRL replaces the revocation list by a signed one with the entries of list and the
 // next number.
-func (m *PuppetMaster) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
-	m.tb.Helper()
-	crl := encodePEM("X509 CRL", m.ca.authority().revocationList(m.tb, list, nextUpdate))
-	m.ca.replace(m.ca.caDir()+"/ca_crl.pem", crl)
-	m.replace(masterSSL+"/crl.pem", crl)
+func (k *keeper) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
+	k.tb.Helper()
+	crl := encodePEM("X509 CRL", k.signer.authority().revocationList(k.tb, list, nextUpdate))
+	k.signer.write(k.signer.caDir+"/ca_crl.pem", crl)
+	k.write(k.CertFiles("").CRL, crl)
 }
 
-func (m *PuppetMaster) revocationList() *x509.RevocationList {
-	m.tb.Helper()
-	list, err := x509.ParseRevocationList(decodePEM(m.tb, []byte(m.ca.caFile("ca_crl.pem"))))
+func (k *keeper) revocationList() *x509.RevocationList {
+	k.tb.Helper()
+	list, err := x509.ParseRevocationList(k.read(k.caDir + "/ca_crl.pem"))
 	if err != nil {
-		m.tb.Fatal(err)
+		k.tb.Fatal(err)
 	}
 	return list
 }
 
-// replace replaces a file of user puppet by renaming, so that no program reads half of it.
-func (m *PuppetMaster) replace(path string, content []byte) {
-	m.tb.Helper()
-	m.Host.WriteFile(path+".new", string(content), 0o640)
-	m.Host.MustRun("chown", "puppet:puppet", path+".new")
-	m.Host.MustRun("mv", path+".new", path)
+func (k *keeper) authority() authority {
+	k.tb.Helper()
+	return parseAuthority(k.tb, k.read(k.caDir+"/ca_crt.pem"), k.read(k.caDir+"/ca_key.pem"))
+}
+
+// read returns the content of a PEM file.
+func (k *keeper) read(path string) []byte {
+	k.tb.Helper()
+	return decodePEM(k.tb, []byte(must(k.tb, path, k.asRoot("cat", path))+"\n"))
+}
+
+// write replaces a file by renaming, so that no program reads half of it, with the owner and mode that
+// Puppet uses.
+func (k *keeper) write(path string, content []byte) {
+	k.tb.Helper()
+	cmd := k.asRoot("sh", "-c", `install -D -m 0640 /dev/stdin "$0.new" && chown "$1" "$0.new" && mv "$0.new" "$0"`,
+		path, k.owner)
+	cmd.Stdin = bytes.NewReader(content)
+	must(k.tb, path, cmd)
 }

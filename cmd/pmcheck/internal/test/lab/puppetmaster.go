@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -32,7 +31,7 @@ type PuppetMaster struct {
 	Host *Host
 	Unit string // puppetserver or puppet-master
 
-	tb testing.TB
+	*keeper
 	ca *PuppetMaster // may be itself
 }
 
@@ -55,19 +54,22 @@ const (
 func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	tb := h.net.tb
 	tb.Helper()
-	m := &PuppetMaster{Host: h, Unit: puppetServer, tb: tb, ca: opts.CA}
+	m := &PuppetMaster{Host: h, Unit: puppetServer, ca: opts.CA}
+	m.keeper = &keeper{tb: tb, asRoot: h.Command, owner: "puppet:puppet", ssl: masterSSL,
+		caDir: "/etc/puppet/puppetserver/ca"}
 	if m.ca == nil {
 		m.ca = m
 	}
+	m.signer = m.ca.keeper
 	if _, err := h.Run("systemctl", "cat", rubyMaster); err == nil {
-		m.Unit = rubyMaster
+		m.Unit, m.caDir = rubyMaster, masterSSL+"/ca"
 	} else if h.root == "/" {
 		Need(tb, "puppetserver", "puppetserver")
 	}
 	// Only the content is deleted, since Debian's Puppet Server keeps its keys elsewhere if
 	// the directory does not exist.
 	h.MustRun("sh", "-c", "[ ! -d "+masterSSL+" ] || find "+masterSSL+" -mindepth 1 -delete")
-	h.MustRun("rm", "-rf", m.caDir())
+	h.MustRun("rm", "-rf", m.caDir)
 	h.WriteFile("/etc/puppet/puppet.conf", m.puppetConf(opts), 0o644)
 	m.SetSitePP("")
 	if m.Unit == puppetServer {
@@ -96,14 +98,6 @@ func (m *PuppetMaster) configureServer(opts PuppetMasterOptions) {
 	// Three servers that start at once on two busy cores need more than the unit's 300 s.
 	h.WriteFile("/etc/systemd/system/puppetserver.service.d/lab.conf",
 		"[Service]\nType=exec\nTimeoutStartSec=900\n", 0o644)
-}
-
-// caDir returns the directory of the master's own CA.
-func (m *PuppetMaster) caDir() string {
-	if m.Unit == puppetServer {
-		return "/etc/puppet/puppetserver/ca"
-	}
-	return masterSSL + "/ca"
 }
 
 // WaitReady waits until the unit is active and the server answers "running", and returns
@@ -166,12 +160,19 @@ func (m *PuppetMaster) SetSitePP(content string) {
 // PuppetServer.IssueCert.
 func (m *PuppetMaster) IssueCert(host *Host, certname string, edit func(*x509.Certificate)) {
 	m.tb.Helper()
-	cert, key := m.ca.authority().issue(m.tb, certname, edit)
-	host.WriteFile(masterSSL+"/certs/"+certname+".pem", string(encodePEM("CERTIFICATE", cert)), 0o644)
-	host.WriteFile(masterSSL+"/private_keys/"+certname+".pem", string(encodePEM("RSA PRIVATE KEY", key)), 0o640)
-	host.WriteFile(masterSSL+"/certs/ca.pem", m.ca.caFile("ca_crt.pem"), 0o644)
-	host.WriteFile(masterSSL+"/crl.pem", m.ca.caFile("ca_crl.pem"), 0o644)
+	k := &keeper{tb: m.tb, asRoot: host.Command, owner: "puppet:puppet", ssl: masterSSL, signer: m.signer}
+	files := k.issue(certname, edit)
+	k.write(files.CA, []byte(m.ca.caFile("ca_crt.pem")))
+	k.write(files.CRL, []byte(m.ca.caFile("ca_crl.pem")))
 	host.MustRun("chown", "-R", "puppet:puppet", masterSSL)
+}
+
+// RotateCA replaces m's CA, which must be its own, with a new one, and m's certificate with
+// one signed by the new CA. The server uses the old ones until it is reloaded or restarted.
+func (m *PuppetMaster) RotateCA() {
+	m.tb.Helper()
+	m.rotate()
+	m.IssueCert(m.Host, m.Certname(), nil)
 }
 
 // withNames adds names to a certificate.
@@ -215,15 +216,9 @@ func javaDefaults(opts PuppetMasterOptions) string {
 	return fmt.Sprintf("JAVA_ARGS=%q\nTK_ARGS=\n", strings.Join(server.javaArgs(), " "))
 }
 
-func (m *PuppetMaster) authority() authority {
-	m.tb.Helper()
-	return parseAuthority(m.tb,
-		decodePEM(m.tb, []byte(m.caFile("ca_crt.pem"))), decodePEM(m.tb, []byte(m.caFile("ca_key.pem"))))
-}
-
 func (m *PuppetMaster) caFile(name string) string {
 	m.tb.Helper()
-	return m.Host.MustRun("cat", m.caDir()+"/"+name) + "\n"
+	return m.Host.MustRun("cat", m.caDir+"/"+name) + "\n"
 }
 
 func (m *PuppetMaster) query() query {

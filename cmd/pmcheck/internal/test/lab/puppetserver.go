@@ -5,6 +5,7 @@ package lab
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -37,7 +38,7 @@ type PuppetServerOptions struct {
 type PuppetServer struct {
 	Dir string // everything it reads and writes
 
-	tb   testing.TB
+	*keeper
 	opts PuppetServerOptions
 	addr string  // host:port
 	root string  // where the package is installed
@@ -53,10 +54,15 @@ func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 	Need(tb, "java", "puppetserver")
 	Need(tb, "puppetserver", "puppetserver")
 	opts.MaxActiveInstances = max(opts.MaxActiveInstances, 1)
-	s := &PuppetServer{Dir: tempDir(tb), tb: tb, opts: opts, addr: Address(tb, "127.0.0.1"), root: "/"}
+	dir := tempDir(tb)
+	s := &PuppetServer{Dir: dir, opts: opts, addr: Address(tb, "127.0.0.1"), root: "/"}
+	s.keeper = &keeper{tb: tb, asRoot: exec.Command, ssl: dir + "/ssl", caDir: dir + "/ca"}
+	s.signer = s.keeper
 	if r, another := bootedRelease(tb); another {
 		s.root, s.in = r.Root(tb), r.StartChroot(tb)
 	}
+	account := s.user()
+	s.owner = fmt.Sprintf("%d:%d", account.uid, account.gid)
 	s.writeConfig()
 	showOnFailure(tb, s.path("log/console.log"), s.path("log/puppetserver.log"))
 	s.Start()
@@ -200,6 +206,15 @@ func (s *PuppetServer) Get(certname, path string) (code int, body string, err er
 		q.certs = []tls.Certificate{cert}
 	}
 	return q.get(path)
+}
+
+// IssueCert signs a certificate for certname with the server's CA, and writes it where an
+// agent would keep it, over an earlier one. edit, if not nil, may change the certificate
+// before it is signed, such as its expiry or its alternative names. The server must have
+// been ready once.
+func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) CertFiles {
+	s.tb.Helper()
+	return s.issue(certname, edit)
 }
 
 func (s *PuppetServer) path(name string) string { return filepath.Join(s.Dir, name) }
