@@ -14,7 +14,7 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 	none := Codes{}
 	graceful := Codes{Drain: 404}
 	healthOnly := Codes{Drain: 200, Maint: 200}
-	holdOnly := Codes{Drain: 404, Unhealthy: 200}
+	holdOnly := Codes{Drain: 404, Unhealthy: 299}
 	down := "unhealthy: refused"
 	tests := []struct {
 		mode   drain.Mode
@@ -39,8 +39,8 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		{drain.Maint, check.Busy, healthOnly, Answer{200, Serving}},
 		{drain.Maint, check.Unknown, healthOnly, Answer{503, "unknown: refused"}},
 		{drain.Drain, check.Unhealthy, Codes{Drain: 399}, Answer{503, down}},
-		{drain.Ready, check.Unhealthy, holdOnly, Answer{200, Serving}},
-		{drain.Ready, check.Unknown, holdOnly, Answer{200, Serving}},
+		{drain.Ready, check.Unhealthy, holdOnly, Answer{299, Serving}},
+		{drain.Ready, check.Unknown, holdOnly, Answer{299, Serving}},
 		{drain.Ready, check.Warming, Codes{Unhealthy: 500}, Answer{500, "warming: refused"}},
 		{drain.Drain, check.Unhealthy, holdOnly, Answer{404, "drain"}},
 		{drain.Maint, check.Unhealthy, holdOnly, Answer{503, "maint"}},

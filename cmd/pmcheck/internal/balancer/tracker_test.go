@@ -106,6 +106,7 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 	}{
 		{"asks every 2 s", "", 200, 10, 2 * time.Second, goneAfter},
 		{"asks every 30 s", "", 200, 10, 30 * time.Second, 90 * time.Second},
+		{"sends its view every 5 minutes", up, 200, 10, 5 * time.Minute, 15 * time.Minute},
 		{"first check", "", 200, 1, 0, unknownGoneAfter},
 		{"refused HAProxy", going, 503, 10, time.Second, unknownGoneAfter},
 		{"HAProxy that is not refused", up, 200, 10, time.Second, goneAfter},
@@ -113,7 +114,7 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 	} {
 		b, last := NewTracker(func() {}), time.Now()
 		for n := range tt.checks {
-			if last = last.Add(tt.every); n > 0 && len(b.Current(last.Add(-1))) != 1 {
+			if last = last.Add(tt.every); n > 1 && len(b.Current(last.Add(-1))) != 1 {
 				t.Errorf("%s: forgotten between two checks", tt.name)
 			}
 			record(b, lb, Check{View: tt.view}, tt.code, last)
@@ -126,20 +127,23 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 
 // The time for which a balancer was away is no interval.
 func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
-	for _, checks := range []int{1, 10} { // one may have been typed on the balancer's host
+	for _, tt := range []struct {
+		view   string
+		checks int
+	}{{"", 1}, {"", 10}, {"UP; name=p/m1; node=lb1; weight=1/2", 10}} {
 		b, now := NewTracker(func() {}), time.Now()
 		ask := func(times int) (got Balancer) {
 			for range times {
 				now = now.Add(2 * time.Second)
-				record(b, lb, Check{}, 200, now)
+				record(b, lb, Check{View: tt.view}, 200, now)
 				got = b.Current(now)[0]
 			}
 			return got
 		}
-		ask(checks)
+		ask(tt.checks)
 		now = now.Add(10 * time.Minute)
 		if got := ask(5); got.Interval != 2 || !got.Counts() {
-			t.Errorf("at its fifth check, after %d: %+v", checks, got)
+			t.Errorf("at its fifth check, after %+v: %+v", tt, got)
 		}
 	}
 }

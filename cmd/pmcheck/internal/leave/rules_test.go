@@ -8,7 +8,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -55,7 +54,6 @@ func asking(change ...func(*status.Balancer)) func(*status.Status) {
 			Source:   netip.MustParseAddr("198.51.100.1"),
 			Checks:   50,
 			Interval: 2,
-			Codes:    answer.Codes{Drain: 503, Maint: 503},
 			Answer:   status.Answer{Code: 503, Body: "drain"},
 			Answers:  5,
 			View:     &status.View{State: "DOWN", WeightTotal: 1},
