@@ -9,14 +9,13 @@ FUZZTIME ?= 20s
 BIN        ?= bin/pmcheck
 PREFIX     ?= /usr/local
 SYSCONFDIR ?= /etc
-ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 SHARE       = $(DESTDIR)$(PREFIX)/share
 LIB         = $(DESTDIR)$(PREFIX)/lib
 
 # The real programs that make integration runs pmcheck against, by Debian package; and
 # those that only make test-all needs.
 PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk curl openssl iproute2 \
-	util-linux systemd dbus bash zsh fish
+	util-linux systemd dbus bash
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
@@ -53,7 +52,7 @@ build: ## build bin/pmcheck
 demo: build ## run the daemon on localhost:9200 against a simulated Puppet Server
 	bin/pmcheck demo
 
-# The completions are printed by a program for this machine, whatever GOARCH is.
+# The completion is printed by a program for this machine, whatever GOARCH is.
 .PHONY: install
 install: build ## install what a package does, below DESTDIR and PREFIX
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/pmcheck
@@ -66,10 +65,8 @@ install: build ## install what a package does, below DESTDIR and PREFIX
 	install -D -m 0644 -t $(LIB)/firewalld/services packaging/firewalld/*
 	install -D -m 0644 -t $(SHARE)/man/man5 packaging/man/*.5
 	install -D -m 0644 -t $(SHARE)/man/man8 packaging/man/*.8
-	install -d $(SHARE)/bash-completion/completions $(DESTDIR)$(ZSHDIR) $(SHARE)/fish/vendor_completions.d
-	GOARCH= GOOS= $(GO) run $(FLAGS) ./cmd/pmcheck completion bash >$(SHARE)/bash-completion/completions/pmcheck
-	GOARCH= GOOS= $(GO) run $(FLAGS) ./cmd/pmcheck completion zsh >$(DESTDIR)$(ZSHDIR)/_pmcheck
-	GOARCH= GOOS= $(GO) run $(FLAGS) ./cmd/pmcheck completion fish >$(SHARE)/fish/vendor_completions.d/pmcheck.fish
+	install -d $(SHARE)/bash-completion/completions
+	GOARCH= GOOS= $(GO) run $(FLAGS) ./cmd/pmcheck completion >$(SHARE)/bash-completion/completions/pmcheck
 	install -d $(SHARE)/doc/pmcheck
 	cp -r --no-preserve=mode packaging/doc/. examples $(SHARE)/doc/pmcheck
 	chmod -R u=rwX,go=rX $(SHARE)/doc/pmcheck

@@ -59,6 +59,7 @@ func (h *host) comeBack(ctx context.Context, service string, limit time.Duration
 	if err := h.report(ctx, service, drain.Hold{}); err != nil {
 		return err
 	}
+	h.progress.Began = time.Now() // with-hold has waited before
 	if st, err := h.Next(ctx); err == nil && service != "" {
 		if _, unknown := st.ServiceOrError(service); unknown != nil {
 			return noService(unknown)

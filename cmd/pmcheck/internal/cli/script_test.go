@@ -61,17 +61,6 @@ func askAsBalancer() {
 	os.Exit(1)
 }
 
-// havePeer implements the condition [peer:PROGRAM], which holds if the program is
-// installed. In CI it always holds, so that a script fails without the program.
-func havePeer(condition string) (bool, error) {
-	program, found := strings.CutPrefix(condition, "peer:")
-	if !found {
-		return false, fmt.Errorf("unknown condition %q", condition)
-	}
-	_, err := exec.LookPath(program)
-	return err == nil || os.Getenv("CI") != "", nil
-}
-
 // TestScripts runs the command line as its user does. Each script has a stand-in master
 // and a configuration of its own. Commands beside testscript's own:
 //
@@ -94,7 +83,6 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
-		Condition:           havePeer,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": wantStatus,
 			"golden": golden,

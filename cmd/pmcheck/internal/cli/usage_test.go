@@ -26,7 +26,6 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		"ready --wait 10m":        {`takes no argument "10m"`},
 		"budget free":             {"pmcheck budget free needs MASTER", "hint: pmcheck budget free --help shows the usage"},
 		"budget free m1 --config": {`pmcheck budget free takes no argument "--config"`},
-		"completion csh":          {`no completion for "csh"`},
 		"with-hold --reason x":    {"pmcheck with-hold needs a command"},
 
 		"drain --for 10m --until 15:04": {"--for and --until cannot be combined"},

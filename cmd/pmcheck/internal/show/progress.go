@@ -21,7 +21,7 @@ const linesEvery = 5 * time.Second
 type Progress struct {
 	w        io.Writer
 	terminal bool
-	began    time.Time
+	Began    time.Time // of the wait
 	Last     string    // the last state given to Say or Done
 	line     string    // the last line written; on a terminal, the one above the cursor, if it is a state
 	written  time.Time // when it was written
@@ -31,7 +31,7 @@ type Progress struct {
 func NewProgress(w io.Writer) *Progress {
 	file, ok := w.(*os.File)
 	terminal := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
-	return &Progress{w: w, began: time.Now(), terminal: terminal}
+	return &Progress{w: w, Began: time.Now(), terminal: terminal}
 }
 
 // Say shows a state, which may quote text from other hosts.
@@ -39,8 +39,8 @@ func (p *Progress) Say(state string) {
 	p.Last = text.Printable(state, maxLine)
 	switch {
 	case p.terminal:
-		p.write("\033[?7l%4.0fs  %s\033[?7h\n", time.Since(p.began).Seconds(), p.Last) // in a single row
-	case p.Last != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.began)/5):
+		p.write("\033[?7l%4.0fs  %s\033[?7h\n", time.Since(p.Began).Seconds(), p.Last) // in a single row
+	case p.Last != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.Began)/5):
 		p.write("%s\n", p.Last)
 	}
 }
@@ -50,7 +50,7 @@ func (p *Progress) Done(state string) {
 	p.Last = text.Printable(state, maxLine)
 	switch {
 	case p.terminal:
-		p.write("%4.0fs  %s\n", time.Since(p.began).Seconds(), p.Last)
+		p.write("%4.0fs  %s\n", time.Since(p.Began).Seconds(), p.Last)
 		p.line = "" // it stays
 	case p.line != p.Last:
 		p.write("%s\n", p.Last)

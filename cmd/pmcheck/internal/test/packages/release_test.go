@@ -112,7 +112,7 @@ func TestRelease(t *testing.T) {
 func assertInstall(t *testing.T) {
 	root, list := t.TempDir(), "sort | sed 's/\\.gz$//'"
 	output(t, lab.File(t, ""), "make -s install BIN="+root+".bin DESTDIR="+root+
-		" PREFIX=/usr ZSHDIR=/usr/share/zsh/vendor-completions; rm "+root+".bin")
+		" PREFIX=/usr; rm "+root+".bin")
 	installed := output(t, root, "find . ! -type d -printf '%m %p\\n' | "+list)
 	packaged := output(t, t.TempDir(), "dpkg-deb -x "+file(t, older, deb)+" .; rm -r usr/share/lintian; "+
 		"cd usr/share/doc/pmcheck; rm NOTICES.gz changelog.gz changelog.Debian.gz copyright; cd ../../../..; "+

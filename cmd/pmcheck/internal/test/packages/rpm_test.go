@@ -81,8 +81,7 @@ func leavesNothing(t *testing.T, s *hostSite) {
 	defer s.Host.MustRun("rm", preset)
 	// On EL the first exists only if a package brings it. The others belong to the package filesystem.
 	s.Host.MustRun("rm", "-rf", "/usr/lib/firewalld")
-	s.Host.MustRun("mkdir", "-p", "/usr/share/licenses", "/usr/share/fish/vendor_completions.d",
-		"/usr/share/zsh/site-functions")
+	s.Host.MustRun("mkdir", "-p", "/usr/share/licenses")
 	// The accounts stay, and so do what the programs that make them, rpm and systemd write. Elsewhere the host
 	// shows the files of this machine, on which other tests and programs write meanwhile.
 	files := func() []string {
