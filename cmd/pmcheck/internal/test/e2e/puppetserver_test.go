@@ -21,7 +21,6 @@ func TestPuppetServer(t *testing.T) {
 		name string
 		run  func(*testing.T, *lab.PuppetServer)
 	}{
-		{"the stand-in answers alike", testStandIn},
 		{"quiet", testQuiet},
 		{"drained", testDrained},
 		{"killed", testKilled},
