@@ -3,7 +3,6 @@
 package gate_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -38,7 +36,6 @@ type gatedHost struct {
 	clients *lab.Network
 	dir     string
 	gate    *exec.Cmd
-	log     *lockedBuffer
 }
 
 // newGatedHost returns a host whose gate has not been started.
@@ -47,7 +44,7 @@ func newGatedHost(t *testing.T, yaml string) *gatedHost {
 	lab.Real(t)
 	lab.Need(t, "nft", "nftables")
 	dir := t.TempDir()
-	h := &gatedHost{t: t, clients: lab.StartNetwork(t), dir: dir, log: new(lockedBuffer)}
+	h := &gatedHost{t: t, clients: lab.StartNetwork(t), dir: dir}
 	for _, name := range []string{"holds", "run", "gate"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -64,7 +61,7 @@ func newGatedHost(t *testing.T, yaml string) *gatedHost {
 			t.Errorf("nft: %v: %s", err, out)
 		}
 		if t.Failed() {
-			t.Logf("the gate's log:\n%s", h.log)
+			t.Logf("the gate's log:\n%s", lab.Read(t, h.logFile()))
 		}
 	})
 	return h
@@ -73,20 +70,8 @@ func newGatedHost(t *testing.T, yaml string) *gatedHost {
 // link connects this namespace with that of the clients.
 func (h *gatedHost) link() {
 	h.t.Helper()
-	there := h.clients.Command("sleep", "infinity")
-	if err := there.Start(); err != nil {
-		h.t.Fatal(err)
-	}
-	defer func() { there.Process.Kill(); there.Wait() }()
-	lab.WaitFor(h.t, 10*time.Second, 5*time.Millisecond, func() error { // nsenter has entered the namespace
-		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", there.Process.Pid))
-		if strings.TrimSpace(string(comm)) != "sleep" {
-			return fmt.Errorf("%s, %v", comm, err)
-		}
-		return nil
-	})
-	h.run(exec.Command("ip", "link", "add", "gate0", "type", "veth", "peer", "name", "gate1",
-		"netns", fmt.Sprint(there.Process.Pid)))
+	h.run(h.clients.Command("ip", "link", "add", "gate1", "type", "veth", "peer", "name", "gate0",
+		"netns", fmt.Sprint(os.Getpid())))
 	h.t.Cleanup(func() { exec.Command("ip", "link", "delete", "gate0").Run() })
 	for _, args := range [][]string{
 		{"address", "add", near4 + "/24", "dev", "gate0"},
@@ -138,7 +123,12 @@ func (h *gatedHost) start() {
 	cmd := exec.Command(lab.Build(h.t), "gate", "--config", filepath.Join(h.dir, "pmcheck.yaml"), "run")
 	// Not the test's own environment: a PMCHECK_LONG in it would be taken for a setting.
 	cmd.Env = []string{"RUNTIME_DIRECTORY=" + filepath.Join(h.dir, "gate"), "PMCHECK_HOLDS=" + h.dir}
-	cmd.Stderr = h.log
+	log, err := os.OpenFile(h.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
@@ -152,6 +142,8 @@ func (h *gatedHost) start() {
 		return nil
 	})
 }
+
+func (h *gatedHost) logFile() string { return filepath.Join(h.dir, "gate.log") }
 
 // status returns what the gate says of itself.
 func (h *gatedHost) status() (s status.GateStatus) {
@@ -249,22 +241,4 @@ func (h *gatedHost) run(cmd *exec.Cmd) string {
 func (h *gatedHost) write(name, content string) {
 	h.t.Helper()
 	lab.Write(h.t, filepath.Join(h.dir, name), content)
-}
-
-// lockedBuffer is a buffer for the output of a program that still runs.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
