@@ -3,7 +3,6 @@
 package bench_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -30,7 +29,7 @@ func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
 	}
 	h := lab.StartHAProxy(b, backends(b, ways, master.Address()))
 	for _, w := range ways {
-		w.refused, w.down = map[string][]float64{}, map[string][]float64{}
+		w.down = map[string][]float64{}
 	}
 	faults := allFaults()
 	for round := range rounds {
@@ -58,36 +57,28 @@ func waitForUp(b *testing.B, h *lab.HAProxy, ways []*way) {
 	}
 }
 
-// observe starts to measure. It returns a function that waits until each way's program has
-// answered 503 and its backend has the master DOWN, or patience is over, and records the
-// times.
+// observe starts to measure. It returns a function that waits until each way's backend has the master DOWN, or
+// patience is over, and records the times.
 func observe(h *lab.HAProxy, ways []*way, fault string, patience time.Duration) (note func()) {
 	began := time.Now()
-	until := func(known func() bool) float64 {
-		for time.Since(began) < patience {
-			asked := time.Now()
-			if known() {
-				return time.Since(began).Seconds()
-			}
-			time.Sleep(max(10*time.Millisecond, 4*time.Since(asked))) // leaves the CPUs to the others
-		}
-		return math.Inf(1) // never
-	}
-	refused, down := make([]float64, len(ways)), make([]float64, len(ways))
+	down := make([]float64, len(ways))
 	var watching sync.WaitGroup
-	for i, w := range ways {
-		watching.Go(func() { down[i] = until(func() bool { return isDown(h, fmt.Sprintf("way%d", i)) }) })
+	for i := range ways {
 		watching.Go(func() {
-			refused[i] = until(func() bool {
-				var r refusal
-				return errors.As(check(w.address), &r)
-			})
+			down[i] = math.Inf(1) // never
+			for time.Since(began) < patience {
+				asked := time.Now()
+				if isDown(h, fmt.Sprintf("way%d", i)) {
+					down[i] = time.Since(began).Seconds()
+					return
+				}
+				time.Sleep(max(10*time.Millisecond, 4*time.Since(asked))) // leaves the CPUs to the others
+			}
 		})
 	}
 	return func() {
 		watching.Wait()
 		for i, w := range ways {
-			w.refused[fault] = append(w.refused[fault], refused[i])
 			w.down[fault] = append(w.down[fault], down[i])
 		}
 	}
@@ -108,8 +99,8 @@ func isDown(h *lab.HAProxy, backend string) bool {
 
 func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAfter time.Duration) {
 	b.Helper()
-	t := &table{title: "From a fault to 503, and to DOWN in HAProxy"}
-	t.row("fault", "", "503 after", "DOWN after", "sooner than the ancestor")
+	t := &table{title: "From a fault to DOWN in HAProxy"}
+	t.row("fault", "", "DOWN after", "sooner than the ancestor")
 	for _, f := range faults {
 		never := math.IsInf(median(ways[0].down[f.name]), 1)
 		for _, w := range ways {
@@ -118,7 +109,7 @@ func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAft
 			if never {
 				text = "" // the ancestor never noticed
 			}
-			t.row(f.name, w.name, secondsOrNever(w.refused[f.name], patience), secondsOrNever(w.down[f.name], patience), text)
+			t.row(f.name, w.name, secondsOrNever(w.down[f.name], patience), text)
 		}
 	}
 	t.note("jruby: {stuck_after: %v}; the default is 2m, so that no slow catalog takes a master out", stuckAfter)

@@ -16,11 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusal is an answer other than 200.
-type refusal struct{ line string }
-
-func (r refusal) Error() string { return "answered " + r.line }
-
 // check sends a request as HAProxy's option httpchk does, over a new connection. It uses
 // less CPU time than net/http's client, which would distort the measurement on a machine
 // with few CPUs.
@@ -43,7 +38,7 @@ func check(address string) error {
 	}
 	line, _, _ := bytes.Cut(answer, []byte("\r\n"))
 	if _, status, _ := bytes.Cut(line, []byte(" ")); !bytes.HasPrefix(status, []byte("200 ")) {
-		return refusal{string(line)}
+		return fmt.Errorf("answered %s", line)
 	}
 	return nil
 }

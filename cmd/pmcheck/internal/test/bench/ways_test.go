@@ -18,7 +18,7 @@ type way struct {
 	lines   string // lines of the backend
 	address string // address of the program
 
-	refused, down map[string][]float64 // seconds from each fault to 503 and to DOWN, by round
+	down map[string][]float64 // seconds from each fault to DOWN, by round
 }
 
 // ancestorLines are the lines of the recipe of 2013, with the check intervals of README.md.

