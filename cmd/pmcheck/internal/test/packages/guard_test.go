@@ -68,7 +68,8 @@ func TestGuardAfterACancelledStop(t *testing.T) {
 	}
 }
 
-// TestGuardReload reloads a server: it is held meanwhile, and only if it runs and is not the last one.
+// TestGuardReload reloads a server: it is held meanwhile, and only if it runs and is not the last one. Then it restarts
+// it.
 func TestGuardReload(t *testing.T) {
 	t.Parallel()
 	s := bootFake(t, "reload", "guard:\n  return: 1s\n") // it is not Puppet Server
@@ -90,6 +91,20 @@ func TestGuardReload(t *testing.T) {
 	// The other way: systemctl reload returns before the hold is lifted, and the next one may come then.
 	s.Host.MustRun("systemctl", "reload", "fake")
 	reload("reload.json")
+
+	// The hold of a stop stays until the server is healthy, which this one never is; also over the next restart, and
+	// if the configuration cannot be read.
+	const config = "/etc/pmcheck/pmcheck.yaml"
+	for _, yaml := range []string{"guard: {return: 10m}\n", "probe: [\n"} {
+		s.Host.WriteFile(config, yaml, 0o644)
+		s.Host.MustRun("systemctl", "restart", "fake")
+		s.assertPrints("activating", "systemctl", "is-active", "pmcheck-guard@fake")
+		s.assertPrints("firm", "sh", "-c",
+			"cd /run/pmcheck/holds; test -e guard.json && ! grep -q leaving guard.json && echo firm")
+	}
+	s.Host.WriteFile(config, "guard: {return: 1s}\n", 0o644)
+	s.Host.MustRun("systemctl", "restart", "fake")
+	s.waitForOutput(20*time.Second, "", "find", "/run/pmcheck/holds", "-name", "guard.json")
 
 	asks := "curl -s -H 'X-Haproxy-Server-State: UP; address=a; port=1; name=a/m; node=lb; weight=1/1; scur=0/1; qcur=0'"
 	s.Host.MustRun("sh", "-c", "for i in 1 2 3; do "+asks+" http://"+s.Host.Address+":9200/; done")

@@ -10,6 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
+// startTime is how long Puppet Server may take to start on a busy machine.
+const startTime = 4 * time.Minute
+
 // TestPackageLifecycleOnAMaster uses one host with a real Puppet Server for all subtests.
 func TestPackageLifecycleOnAMaster(t *testing.T) {
 	t.Parallel()
