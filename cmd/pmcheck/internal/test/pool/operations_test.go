@@ -3,6 +3,7 @@
 package pool_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -17,10 +18,8 @@ func (p *pool) installPmcheck() (backend string) {
 	p.t.Helper()
 	var servers strings.Builder
 	for _, m := range p.masters {
-		for version, deb := range p.debs {
-			m.Host.Copy(deb, "/root/"+version+".deb", 0o644)
-		}
-		m.Host.MustRun("dpkg", "--install", "--force-confold", "/root/"+older+".deb")
+		m.Host.Copy(lab.DEB(p.t, older), "/root/pmcheck.deb", 0o644)
+		m.Host.MustRun("dpkg", "--install", "--force-confold", "/root/pmcheck.deb")
 		fmt.Fprintf(&servers, "    server %s %s\n", m.Host.Name, m.Address())
 	}
 	_, readme, found := strings.Cut(lab.ReadFile(p.t, "README.md"), "```haproxy\n")
@@ -97,11 +96,13 @@ func rebootOne(p *pool) error {
 	return err
 }
 
+// upgradePmcheck installs a newer package, and then the older one again, for the next scenario.
 func upgradePmcheck(p *pool) error {
-	if err := p.each("dpkg --install --force-confold /root/" + newer + ".deb"); err != nil {
-		return err
+	for _, m := range p.masters {
+		m.Host.Copy(lab.DEB(p.t, newer), "/root/newer.deb", 0o644)
 	}
-	return p.each("dpkg --install --force-confold /root/" + older + ".deb") // and back, for the next scenario
+	return cmp.Or(p.each("dpkg --install --force-confold /root/newer.deb"),
+		p.each("dpkg --install --force-confold /root/pmcheck.deb"))
 }
 
 // stopXinetdEach is how a master was taken out before.

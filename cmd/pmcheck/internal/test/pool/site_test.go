@@ -61,7 +61,7 @@ type pool struct {
 // startPool starts everything but the balancers.
 func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 	t.Helper()
-	p := &pool{t: t, net: lab.StartNetwork(t), debs: map[string]string{}}
+	p := &pool{t: t, net: lab.StartNetwork(t)}
 	ends := []endpoint{balancerEnd(0), balancerEnd(1)}
 	names, known := []string{service}, ""
 	for _, e := range ends {
@@ -80,9 +80,7 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 		host := p.boot(suite, fmt.Sprintf("m%d", i+1))
 		p.startMaster(host, opts)
 		if opts.CA == nil {
-			for _, version := range []string{older, newer} { // meanwhile
-				p.debs[version] = lab.DEB(t, version)
-			}
+			lab.DEB(t, older) // meanwhile
 			p.masters[0].WaitReady(10 * time.Minute)
 			opts.CA = p.masters[0]
 		}
