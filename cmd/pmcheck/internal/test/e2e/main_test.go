@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"flag"
-	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -24,22 +23,10 @@ func TestMain(m *testing.M) {
 // bound.
 const slack = 250 * time.Millisecond
 
-// measured logs a figure in the way doc.go describes.
-func measured(t *testing.T, what string, figure any) {
-	t.Helper()
-	if d, ok := figure.(time.Duration); ok {
-		figure = fmt.Sprintf("%d ms", d.Milliseconds())
-		if d < 10*time.Millisecond {
-			figure = fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1e3)
-		}
-	}
-	t.Logf("measured: %s: %v", what, figure)
-}
-
 // assertWithin asserts a bound on a time that was measured with lab.Since.
 func assertWithin(t *testing.T, what string, took, bound time.Duration) {
 	t.Helper()
-	measured(t, what, took)
+	t.Logf("measured: %s: %v", what, took.Round(100*time.Microsecond))
 	if took > bound {
 		t.Errorf("%s took %v, documented is %v at most", what, took, bound)
 	}

@@ -51,7 +51,6 @@ func testDrained(t *testing.T, s *lab.PuppetServer) {
 func testKilled(t *testing.T, s *lab.PuppetServer) {
 	r, b := everyLine(t, s)
 	closed := closing(t, s.Address())
-	died := time.Now()
 	if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +58,6 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	noticed := time.Now()
 	// The kernel takes the JVM's memory back before it closes its sockets: that may take longer
 	// than all that follows, and is not in the bounds.
-	measured(t, "kill -9 to sockets closed, by the kernel", closed().Sub(died))
-	measured(t, "kill -9 to 503", noticed.Sub(died))
 	assertWithin(t, "sockets closed to 503", lab.Between(closed(), noticed), noticeKilled)
 	down := b.waitForStatus("DOWN", closed(), 15*time.Second)
 	for _, l := range b.lines {
@@ -73,11 +70,9 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 	s.Kill() // waits for the process, which is dead already
 
 	s.Start()
-	started := time.Now()
-	measured(t, "second start of Puppet Server", s.WaitReady(2*time.Minute))
-	measured(t, "first running to 200", r.WaitServing(20*time.Second))
-	up := b.waitForStatus("UP", started, 20*time.Second)
-	measured(t, "second start to UP, ancestor", up["ancestor"])
+	s.WaitReady(2 * time.Minute)
+	r.WaitServing(20 * time.Second)
+	b.waitForStatus("UP", time.Now(), 20*time.Second)
 }
 
 // closing connects to a server and returns a function that waits until the

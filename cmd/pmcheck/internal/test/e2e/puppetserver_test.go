@@ -15,7 +15,7 @@ func TestPuppetServer(t *testing.T) {
 	lab.Real(t)
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
 	lab.Build(t)
-	measured(t, "first start of Puppet Server", s.WaitReady(2*time.Minute))
+	s.WaitReady(2 * time.Minute)
 
 	for _, test := range []struct {
 		name string
@@ -29,5 +29,18 @@ func TestPuppetServer(t *testing.T) {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, s) }) {
 			return // the next one would meet a server in an unknown state
 		}
+	}
+}
+
+// testQuiet: a healthy master that nobody else asks gets one request for each probe.interval.
+func testQuiet(t *testing.T, s *lab.PuppetServer) {
+	const window = 30 * time.Second
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	r.WaitVerdict("healthy: ok", time.Minute)
+	before := s.Requests()
+	lab.Pause(t, window)
+	got, want := s.Requests()-before, int(window/(5*time.Second))
+	if got < want-1 || got > want+1 {
+		t.Errorf("%d requests, want %d", got, want)
 	}
 }

@@ -37,7 +37,6 @@ func testRenewed(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	if code, body, err := r.Ask("/"); code != http.StatusOK || err != nil {
 		t.Errorf("balancers are told %d %q, %v; want 200: the old certificate is still valid", code, body, err)
 	}
-	measured(t, "certificate not loaded, in words", lab.Finding(r.Status(), check.CheckExpiry).Detail)
 }
 
 // testStart: a server that starts answers running as soon as its first JRuby is ready.
@@ -56,19 +55,16 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r.WaitRefusal("warming: jruby-warming", 20*time.Second)
 	seen.add(fmt.Sprintf("started, not all of %d JRubies are ready", jrubies),
 		refuses("warming: jruby-warming"), time.Since(began), curl(s))
-	measured(t, "warming, in words", r.Status().Services[0].Verdict.Detail)
 	const noCA = "unhealthy: service-not-found"
 	r.WaitAnswerTo("/ca", http.StatusServiceUnavailable, noCA, 10*time.Second)
 	seen.add("CA service disabled", "`/ca` "+refuses(noCA)+", `/server` 200", time.Since(began), curl(s))
 
 	r.WaitServing(time.Minute)
-	measured(t, "running to 200", time.Since(began))
 	ready := lab.Finding(r.Status(), check.CheckJRuby).Value
 	if want := fmt.Sprintf("%d of %d ready", jrubies, jrubies); !strings.HasPrefix(ready, want) {
 		t.Errorf("200 with %q, want %s", ready, want)
 	}
 	d.Stop()
-	measured(t, "told while it starts", d.Told())
 	if _, after, _ := strings.Cut(d.Told(), "200"); after != " "+lab.ServingBody {
 		t.Errorf("balancers are told %s; want 200 at the end only", d.Told())
 	}
