@@ -28,7 +28,7 @@ func everyLine(t *testing.T, s *lab.PuppetServer) (*lab.Site, *balancer) {
 
 // testDrained: a drained master is DOWN on every line but the one with
 // disable-on-404, where HAProxy shows NOLB.
-func testDrained(t *testing.T, s *lab.PuppetServer) {
+func testDrained(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	r, b := everyLine(t, s)
 	if _, err := r.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func testDrained(t *testing.T, s *lab.PuppetServer) {
 
 // testKilled: the death of the JVM is noticed at once, by pmcheck and then by
 // every line of HAProxy, and so is its return.
-func testKilled(t *testing.T, s *lab.PuppetServer) {
+func testKilled(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	r, b := everyLine(t, s)
 	closed := closing(t, s.Address())
 	if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
@@ -71,7 +71,7 @@ func testKilled(t *testing.T, s *lab.PuppetServer) {
 
 	s.Start()
 	s.WaitReady(2 * time.Minute)
-	r.WaitServing(20 * time.Second)
+	r.WaitServing(time.Minute)
 	b.waitForStatus("UP", time.Now(), 20*time.Second)
 }
 
@@ -94,7 +94,7 @@ func closing(t *testing.T, address string) func() time.Time {
 
 // testPaused: a JVM that collects garbage for most of each second, as one does whose heap is nearly
 // full, accepts connections in between, and stays in service.
-func testPaused(t *testing.T, s *lab.PuppetServer) {
+func testPaused(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	r.WaitVerdict("healthy: ok", time.Minute)
 	answers := r.Record(50 * time.Millisecond)
@@ -106,4 +106,17 @@ func testPaused(t *testing.T, s *lab.PuppetServer) {
 	}
 	answers.Stop().AssertOnly("200 Puppet Server is running.")
 	r.WaitVerdict("healthy: ok", time.Minute)
+}
+
+// testQuiet: a healthy master that nobody else asks gets one request for each probe.interval.
+func testQuiet(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
+	const window = 30 * time.Second
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	r.WaitVerdict("healthy: ok", time.Minute)
+	before := s.Requests()
+	lab.Pause(t, window)
+	got, want := s.Requests()-before, int(window/(5*time.Second))
+	if got < want-1 || got > want+1 {
+		t.Errorf("%d requests, want %d", got, want)
+	}
 }

@@ -13,37 +13,30 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestStates brings real masters into the states that Puppet's own status
-// does not tell apart, and prints what was observed as a table.
-func TestStates(t *testing.T) {
-	lab.Real(t)
-	lab.Build(t)
-	var seen stateTable
-	testServerStates(t, &seen)
-	fmt.Print(seen)
-	if !t.Failed() {
-		lab.Publish(t, "states", seen.String())
-		seen.compareProof(t)
-	}
-}
-
 // jrubies is how many instances the server has.
 const jrubies = 3
 
-// testServerStates takes one Puppet Server through its states. The subtests leave it
-// healthy, except the last.
-func testServerStates(t *testing.T, seen *stateTable) {
+// TestStates takes one Puppet Server through states that Puppet's own status does not tell apart, and prints what was
+// observed as a table. The subtests leave the server healthy, except the last.
+func TestStates(t *testing.T) {
+	lab.Real(t)
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		MaxActiveInstances: jrubies,
 		HeapMB:             768,
 		AccessRules:        adminRule,
 	})
+	lab.Build(t)
 	s.WaitReady(5 * time.Minute)
 	s.IssueCert(agentName, nil)
+	var seen stateTable
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *lab.PuppetServer, *stateTable)
 	}{
+		{"quiet", testQuiet},
+		{"drained", testDrained},
+		{"killed", testKilled},
+		{"paused", testPaused},
 		{"JRubies", testJRubies},
 		{"flush", testFlush},
 		{"flood", testFlood},
@@ -51,10 +44,13 @@ func testServerStates(t *testing.T, seen *stateTable) {
 		{"renewed certificate", testRenewed},
 		{"start without a CA", testStart},
 	} {
-		if !t.Run(test.name, func(t *testing.T) { test.run(t, s, seen) }) {
+		if !t.Run(test.name, func(t *testing.T) { test.run(t, s, &seen) }) {
 			return // the next one would meet a server in an unknown state
 		}
 	}
+	fmt.Print(seen)
+	lab.Publish(t, "states", seen.String())
+	seen.compareProof(t)
 }
 
 // A stateRow is a state of a master as it was observed: a row of the table.
