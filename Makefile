@@ -86,7 +86,7 @@ integration: deps ## against the real Puppet Server and HAProxy; twelve minutes,
 	$(GO) test -race -timeout 25m ./cmd/pmcheck/internal/test/e2e
 
 .PHONY: test-all
-test-all: test deps-all ## and packages, module, other balancers, browser, Debian 11 and 13, a pool, faults; an hour
+test-all: test deps-all ## and packages, module, other balancers, browser, Debian 11 and 13, a pool, faults; half an hour
 	$(GO) test -race -p 2 -timeout 40m $(WORKS)
 	$(GO) test -race -p 1 -timeout 40m -run '^Test(Pool|Faults)$$' $(TIMED)
 
