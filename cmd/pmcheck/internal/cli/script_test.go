@@ -65,9 +65,6 @@ func askAsBalancer() {
 // and a configuration of its own. Commands beside testscript's own:
 //
 //	status N pmcheck ...   run pmcheck, and fail if its exit status is not N
-//	golden stdout|stderr FILE
-//	                       compare the output with FILE, after replacing times,
-//	                       ports and paths and folding white space
 //	master STATE           switch the stand-in to a state
 //	await TEXT             wait until the daemon sends TEXT to the service manager,
 //	                       and set $address to the daemon's address
@@ -85,7 +82,6 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": wantStatus,
-			"golden": golden,
 			"master": setMaster,
 			"await":  await,
 			"signal": send,
@@ -151,34 +147,6 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if strconv.Itoa(got) != args[0] || neg {
 		ts.Fatalf("exit status %d, want %s", got, args[0])
-	}
-}
-
-// normalize replaces text that differs between runs.
-func normalize(text, work, me string) string {
-	for _, r := range []struct{ pattern, with string }{
-		{regexp.QuoteMeta(work), "$$WORK"},
-		{`\(` + regexp.QuoteMeta(me) + `\)`, "(root)"},
-		{`127\.0\.0\.1:\d+`, "ADDRESS"},
-		{`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z| [A-Z]+)?`, "TIME"},
-		{`\b\d\d:\d\d:\d\d\b`, "CLOCK"},
-		{`\d+% \(\d+ MiB\) free, \d+% of the inodes`, "SPACE"},
-		{`\b\d+(\.\d+)?(ms|µs|s)\b`, "SPAN"},
-		{`\bin \d+(d|h(\d+m)?| days| hours)\b`, "in N days"},
-		{`pmcheck \S+ up`, "pmcheck VERSION up"},
-		{`[ \t]+`, " "},
-		{` \n`, "\n"},
-	} {
-		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.with)
-	}
-	return strings.TrimSpace(text)
-}
-
-func golden(ts *testscript.TestScript, neg bool, args []string) {
-	work, me := ts.Getenv("WORK"), ts.Getenv("me")
-	got, want := normalize(ts.ReadFile(args[0]), work, me), normalize(ts.ReadFile(args[1]), work, me)
-	if neg || got != want {
-		ts.Fatalf("%s is\n%s\nwant\n%s", args[0], got, want)
 	}
 }
 

@@ -88,12 +88,15 @@ func withHold(c *cli.Context) error {
 	return &exitError{status: status, err: errors.Join(err, host.takeBack(set))}
 }
 
-// takeBack lifts the hold of a command, if there is one. If that fails, the hold ends by itself.
+// takeBack lifts the hold of a command, if there is one.
 func (h *host) takeBack(set drain.Hold) error {
 	if set.Mode == "" {
 		return nil
 	}
 	lifted, err := h.Lift(set)
 	h.lifted(lifted...)
+	if err != nil {
+		h.Note("not lifted, it ends by itself")
+	}
 	return writeHint(err)
 }
