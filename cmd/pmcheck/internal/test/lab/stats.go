@@ -17,8 +17,7 @@ type ServerStat struct {
 	Status          string // "UP", "DOWN", "NOLB", "MAINT", "DRAIN", "UP 1/3" on the way down, ...
 	CheckStatus     string // "L7OK", "L7STS", "L4CON", "L7TOUT", ...; "* L7OK" during a check
 	CheckCode       string // HTTP status of the last check, or empty
-	Weight          int
-	SessionsTotal   int // ever
+	SessionsTotal   int    // ever
 }
 
 // parseStats reads the answer to "show stat". Frontends and backend totals are left out.
@@ -37,10 +36,7 @@ func parseStats(answer string) (stats []ServerStat, err error) {
 			}
 			return ""
 		}
-		number := func(column string) int {
-			n, _ := strconv.Atoi(text(column)) // empty where HAProxy has nothing to count
-			return n
-		}
+		sessions, _ := strconv.Atoi(text("stot")) // empty where HAProxy has nothing to count
 		if server := text("svname"); server != "" && server != "FRONTEND" && server != "BACKEND" {
 			stats = append(stats, ServerStat{
 				Backend:       text("pxname"),
@@ -48,8 +44,7 @@ func parseStats(answer string) (stats []ServerStat, err error) {
 				Status:        text("status"),
 				CheckStatus:   text("check_status"),
 				CheckCode:     text("check_code"),
-				Weight:        number("weight"),
-				SessionsTotal: number("stot"),
+				SessionsTotal: sessions,
 			})
 		}
 	}

@@ -5,7 +5,6 @@ package lab
 import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
@@ -20,24 +19,20 @@ type (
 	Answer        = status.Answer
 	Balancer      = status.Balancer
 	BudgetStatus  = status.BudgetStatus
-	Client        = status.Client
 	ConfigStatus  = status.ConfigStatus
 	Obstacle      = balancer.Obstacle
-	Refusal       = status.Refusal
 	View          = status.View
 	Sample        = page.Sample // of the history that the page draws
-	Page          = page.Page
 )
 
 // Names and texts that pmcheck uses.
 const (
-	ServerService   = monitor.Server // the service that balancers for agents ask about
 	ServingBody     = answer.Serving // the body of a 200 answer
 	ServingResponse = "200 " + ServingBody
 )
 
 // NewPage returns the status page.
-func NewPage() *Page { return page.New() }
+func NewPage() *page.Page { return page.New() }
 
 // Finding returns the result of the named check of the first service, or the zero value if
 // the check is off.
