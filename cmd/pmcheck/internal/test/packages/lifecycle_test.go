@@ -15,7 +15,6 @@ const startTime = 4 * time.Minute
 
 // TestPackageLifecycleOnAMaster uses one host with a real Puppet Server for all subtests.
 func TestPackageLifecycleOnAMaster(t *testing.T) {
-	t.Parallel()
 	s := boot(t, "master")
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s.apt(older)
