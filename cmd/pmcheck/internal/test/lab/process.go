@@ -153,6 +153,16 @@ func run(place string, cmd *exec.Cmd) (string, error) {
 	return text, err
 }
 
+// Output runs a command, which must succeed, and returns what it prints on both streams.
+func Output(tb testing.TB, cmd *exec.Cmd) string {
+	tb.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		tb.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return string(out)
+}
+
 func must(tb testing.TB, place string, cmd *exec.Cmd) string {
 	tb.Helper()
 	out, err := run(place, cmd)

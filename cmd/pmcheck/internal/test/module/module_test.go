@@ -3,7 +3,6 @@
 package module_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
@@ -23,11 +22,7 @@ func tool(t *testing.T, dir, debianPackage, program string, args ...string) stri
 	t.Helper()
 	cmd := exec.Command(lab.Need(t, program, debianPackage), args...)
 	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
-	}
-	return string(out)
+	return lab.Output(t, cmd)
 }
 
 func TestModulePassesLintersAndParsers(t *testing.T) {
@@ -67,9 +62,8 @@ func TestModulePassesItsOwnTests(t *testing.T) {
 	cmd := exec.Command("rspec")
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), "MODULE_PATH="+filepath.Dir(dir)+":"+modules)
-	out, err := cmd.CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte(" 0 failures")) {
-		t.Errorf("rspec: %v\n%s", err, out)
+	if out := lab.Output(t, cmd); !strings.Contains(out, " 0 failures") {
+		t.Error(out)
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 // TestLintianReportsNothing: overrides in the package state why a tag does not apply.
 func TestLintianReportsNothing(t *testing.T) {
 	lintian := lab.Need(t, "lintian", "lintian")
-	out, err := exec.Command(lintian, "--no-user-dirs", "--allow-root", "--fail-on", "error,warning",
-		file(t, newer, deb)).CombinedOutput()
-	if err != nil || len(out) > 0 {
-		t.Errorf("lintian: %v\n%s", err, out)
+	out := lab.Output(t, exec.Command(lintian, "--no-user-dirs", "--allow-root", "--fail-on", "error,warning",
+		file(t, newer, deb)))
+	if out != "" {
+		t.Errorf("lintian: %s", out)
 	}
 }
 
@@ -76,8 +76,8 @@ func TestManualsPassMandoc(t *testing.T) {
 	if err != nil || len(pages) < 3 {
 		t.Fatalf("found the manuals %q, %v", pages, err)
 	}
-	out, err := exec.Command(mandoc, append([]string{"-T", "lint", "-W", "warning"}, pages...)...).CombinedOutput()
-	if err != nil || len(out) > 0 {
-		t.Errorf("mandoc: %v\n%s", err, out)
+	out := lab.Output(t, exec.Command(mandoc, append([]string{"-T", "lint", "-W", "warning"}, pages...)...))
+	if out != "" {
+		t.Errorf("mandoc: %s", out)
 	}
 }

@@ -22,11 +22,7 @@ func output(t *testing.T, dir, line string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-euc", line)
 	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", line, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(lab.Output(t, cmd))
 }
 
 // names returns the names of the files in a directory.

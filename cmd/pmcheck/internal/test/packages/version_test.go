@@ -27,11 +27,7 @@ func (s *sources) run(line string) string {
 	date := "2026-01-01T00:00:0" + string(rune('0'+s.commits)) + "Z"
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=pmcheck", "GIT_AUTHOR_EMAIL=pmcheck", "GIT_COMMITTER_NAME=pmcheck",
 		"GIT_COMMITTER_EMAIL=pmcheck", "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("%s: %v\n%s", line, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(lab.Output(s.t, cmd))
 }
 
 // TestVersionsSortInTheOrderOfTheCommits makes a history, asks for the version of each commit in

@@ -52,7 +52,7 @@ func realNetwork(t *testing.T, addresses ...string) *lab.Network {
 	lab.Real(t)
 	lab.Need(t, "puppet", "puppet-agent")
 	n := network(t, addresses...)
-	must(t, n.Command("ip", "address", "add", front+"/24", "dev", "lab0"))
+	lab.Output(t, n.Command("ip", "address", "add", front+"/24", "dev", "lab0"))
 	return n
 }
 

@@ -122,7 +122,7 @@ func TestSidecarOfAPod(t *testing.T) {
 	}
 	mkdir := exec.Command("chroot", append([]string{"--userspec=" + user, "--skip-chdir", "/"}, directories.Command...)...)
 	mkdir.Dir = volume
-	must(t, mkdir)
+	lab.Output(t, mkdir)
 	enter := fmt.Sprintf("set -e; mount --make-rprivate /; mkdir -p %[1]s/proc; mount --bind /proc %[1]s/proc; ", root)
 	for _, m := range sidecar.Mounts {
 		if m.Sub != "" {
@@ -145,7 +145,7 @@ func TestSidecarOfAPod(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = master.Close() })
 	lab.Write(t, puppet+"/puppet.conf", "[main]\ncertname = puppet\nssldir = /etc/puppetlabs/puppet/ssl\n")
-	must(t, exec.Command("chown", "-R", user, puppet))
+	lab.Output(t, exec.Command("chown", "-R", user, puppet))
 
 	// inside is a command in the container.
 	inside := func(args ...string) *exec.Cmd {
@@ -169,11 +169,11 @@ func TestSidecarOfAPod(t *testing.T) {
 	if !slices.Equal(preStop[:2], []string{"pmcheck", "drain"}) {
 		t.Fatalf("preStop runs %v", preStop)
 	}
-	if out := must(t, inside(preStop[1:]...)); !strings.Contains(out, "idle") {
+	if out := lab.Output(t, inside(preStop[1:]...)); !strings.Contains(out, "idle") {
 		t.Errorf("preStop: %s", out)
 	}
 	ready(503)
-	must(t, inside("ready", "--hold", "pod"))
+	lab.Output(t, inside("ready", "--hold", "pod"))
 	ready(200)
 	if err := master.Set(checktest.Stopped); err != nil {
 		t.Fatal(err)

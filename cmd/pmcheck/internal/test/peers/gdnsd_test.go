@@ -29,7 +29,7 @@ type resolver struct {
 func startGdnsd(t *testing.T, n *lab.Network) resolver {
 	t.Helper()
 	program := lab.Need(t, "gdnsd", "gdnsd")
-	must(t, exec.Command(program, "-S", "-c", example(t, "gdnsd"), "checkconf"))
+	lab.Output(t, exec.Command(program, "-S", "-c", example(t, "gdnsd"), "checkconf"))
 	dir := t.TempDir()
 	own := fmt.Sprintf("options => {\n  run_dir => %q\n  state_dir => %q\n", filepath.Join(dir, "run"),
 		filepath.Join(dir, "state"))

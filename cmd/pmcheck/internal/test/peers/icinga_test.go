@@ -36,8 +36,8 @@ func documentedCheck(t *testing.T, r *lab.Site) string {
 // of the network, so that it could be taken for a balancer.
 func TestCheckHTTPIsACompletePlugin(t *testing.T) {
 	lab.Real(t)
-	must(t, exec.Command("ip", "address", "add", first+"/32", "dev", "lo"))
-	t.Cleanup(func() { must(t, exec.Command("ip", "address", "delete", first+"/32", "dev", "lo")) })
+	lab.Output(t, exec.Command("ip", "address", "add", first+"/32", "dev", "lo"))
+	t.Cleanup(func() { lab.Output(t, exec.Command("ip", "address", "delete", first+"/32", "dev", "lo")) })
 	r := lab.StartSite(t, lab.SiteOptions{Listen: first + ":9200"})
 	command := documentedCheck(t, r)
 	const ok, critical = 0, 2
@@ -95,8 +95,8 @@ object Host "lb1" {
   address = "192.0.2.20"
 }
 `)
-	out := must(t, exec.Command(program, "daemon", "-C", "-c", config, "-D", "RunAsUser=root", "-D", "RunAsGroup=root",
-		"-D", "DataDir="+dir, "-D", "CacheDir="+dir, "-D", "LogDir="+dir, "-D", "NodeName=icinga", "-D", "ZoneName=main"))
+	out := lab.Output(t, exec.Command(program, "daemon", "-C", "-c", config, "-D", "RunAsUser=root",
+		"-D", "RunAsGroup=root", "-D", "DataDir="+dir, "-D", "CacheDir="+dir, "-D", "LogDir="+dir, "-D", "NodeName=icinga", "-D", "ZoneName=main"))
 	for _, want := range []string{
 		"3 Services", // puppetserver on both masters, puppetserver-ca on one
 		"3 Hosts",

@@ -18,7 +18,7 @@ func TestKeepalivedAcceptsTheLVSExample(t *testing.T) {
 	lab.Real(t)
 	program := lab.Need(t, "keepalived", "keepalived")
 	cmd := exec.Command(program, "--config-test", "--use-file="+example(t, "keepalived/lvs.conf"))
-	if out := must(t, cmd); out != "" {
+	if out := lab.Output(t, cmd); out != "" {
 		t.Errorf("keepalived --config-test prints %s", out)
 	}
 }
@@ -29,10 +29,10 @@ func TestAMasterHasTheAddressOnlyWhilePmcheckAnswers200(t *testing.T) {
 	program := lab.Need(t, "keepalived", "keepalived")
 	lab.Need(t, "curl", "curl")
 	n := network(t)
-	must(t, n.Command("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "far"))
-	must(t, n.Command("ip", "link", "set", "eth0", "up"))
-	must(t, n.Command("ip", "link", "set", "far", "up"))
-	must(t, n.Command("ip", "address", "add", first+"/24", "dev", "eth0"))
+	lab.Output(t, n.Command("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "far"))
+	lab.Output(t, n.Command("ip", "link", "set", "eth0", "up"))
+	lab.Output(t, n.Command("ip", "link", "set", "far", "up"))
+	lab.Output(t, n.Command("ip", "address", "add", first+"/24", "dev", "eth0"))
 	d := lab.StartDemo(t, n, "127.0.0.1")
 	dir := t.TempDir()
 	lab.StartProgram(t, n.Command(program, "--vrrp", "--dont-fork", "--log-console",
@@ -51,7 +51,7 @@ func TestAMasterHasTheAddressOnlyWhilePmcheckAnswers200(t *testing.T) {
 func waitForAddress(t *testing.T, n *lab.Network, want bool) {
 	t.Helper()
 	waitFor(t, func() error {
-		out := must(t, n.Command("ip", "-oneline", "address", "show", "dev", "eth0"))
+		out := lab.Output(t, n.Command("ip", "-oneline", "address", "show", "dev", "eth0"))
 		if got := strings.Contains(out, balanced+"/"); got != want {
 			return fmt.Errorf("%s on eth0: %v, want %v", balanced, got, want)
 		}

@@ -3,7 +3,6 @@
 package peers_test
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -34,19 +33,9 @@ func network(t *testing.T, addresses ...string) *lab.Network {
 	t.Helper()
 	n := lab.StartNetwork(t)
 	for _, a := range addresses {
-		must(t, n.Command("ip", "address", "add", a+"/32", "dev", "lo"))
+		lab.Output(t, n.Command("ip", "address", "add", a+"/32", "dev", "lo"))
 	}
 	return n
-}
-
-// must runs a command and returns what it printed.
-func must(t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-	}
-	return string(out)
 }
 
 // waitFor polls with the timeout of these tests.

@@ -18,7 +18,7 @@ func TestExamplesAreWhatTheMixinGenerates(t *testing.T) {
 		"prometheus/rules.yml": {"-S", example(t, "mixin/rules.jsonnet")},
 		"grafana/pmcheck.json": {example(t, "mixin/dashboard.jsonnet")},
 	} {
-		if diff := cmp.Diff(must(t, exec.Command(jsonnet, args...)), lab.Read(t, example(t, name))); diff != "" {
+		if diff := cmp.Diff(lab.Output(t, exec.Command(jsonnet, args...)), lab.Read(t, example(t, name))); diff != "" {
 			t.Errorf("%s is not what the mixin generates; run make mixin (-mixin +example)\n%s", name, diff)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 func TestAlertsPassTheirTests(t *testing.T) {
 	lab.Real(t)
 	promtool := lab.Need(t, "promtool", "prometheus")
-	must(t, exec.Command(promtool, "check", "config", example(t, "prometheus/scrape.yml")))
-	must(t, exec.Command(promtool, "check", "rules", example(t, "prometheus/rules.yml")))
-	must(t, exec.Command(promtool, "test", "rules", example(t, "prometheus/rules_test.yml")))
+	lab.Output(t, exec.Command(promtool, "check", "config", example(t, "prometheus/scrape.yml")))
+	lab.Output(t, exec.Command(promtool, "check", "rules", example(t, "prometheus/rules.yml")))
+	lab.Output(t, exec.Command(promtool, "test", "rules", example(t, "prometheus/rules_test.yml")))
 }
 
 // TestEachAlertHasTestsAndARunbook: the tests have each alert fire, and not fire.
