@@ -96,7 +96,8 @@ object Host "lb1" {
 }
 `)
 	out := lab.Output(t, exec.Command(program, "daemon", "-C", "-c", config, "-D", "RunAsUser=root",
-		"-D", "RunAsGroup=root", "-D", "DataDir="+dir, "-D", "CacheDir="+dir, "-D", "LogDir="+dir, "-D", "NodeName=icinga", "-D", "ZoneName=main"))
+		"-D", "RunAsGroup=root", "-D", "DataDir="+dir, "-D", "CacheDir="+dir, "-D", "LogDir="+dir,
+		"-D", "NodeName=icinga", "-D", "ZoneName=main"))
 	for _, want := range []string{
 		"3 Services", // puppetserver on both masters, puppetserver-ca on one
 		"3 Hosts",
