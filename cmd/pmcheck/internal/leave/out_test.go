@@ -146,7 +146,7 @@ func TestOut(t *testing.T) {
 		otherDies(p)
 		time.AfterFunc(10*time.Second, func() { _, _ = p.members[0].store.LiftAll() })
 	}
-	holds := func(p *pool) { _, _ = leave.Out(context.Background(), p.members[0].world(), command()) }
+	holds := func(p *pool) { _, _ = leave.Out(context.Background(), p.members[0].world(), command(now, force)) }
 	torn := func(p *pool) {
 		_ = os.WriteFile(filepath.Join(p.members[0].store.Persistent, "operator.json"), []byte("{"), 0o644)
 		p.members[0].noticed()
@@ -179,6 +179,7 @@ func TestOut(t *testing.T) {
 		{name: "drain --now", request: command(now), holds: firm, within: time.Second},
 		{name: "the only server", shape: ordinary(1), request: command(), err: alone, within: time.Second},
 		{name: "the only server, --force", shape: ordinary(1), request: command(force), holds: firm},
+		{name: "the only server, which is held already", shape: ordinary(1), setup: holds, request: command(), holds: firm},
 		{name: "the only server of a balancer that hides drain", shape: ordinary(1), world: hidden, request: command(),
 			holds: firm},
 		{name: "the only CA", world: onlyCA, request: command(), within: time.Second,
