@@ -86,7 +86,7 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 	service, now := cmp.Or(service, monitor.Server), time.Now()
 	holds := h.settings.Store().Read().At(now)
 	mode, _ := holds.Mode(service, now)
-	st, err := effect(ctx, h.World, service, mode)
+	st, err := effect(ctx, h.World, service, mode, holds.Leaving(service, now))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -109,8 +109,8 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 // the kernel loses a change, 5 s.
 const effectTime = 7 * time.Second
 
-// effect blocks until the daemon reports the mode that the files have, and returns the status that does.
-func effect(ctx context.Context, w leave.World, service string, m drain.Mode) (status.Status, error) {
+// effect blocks until the daemon reports what the files say, and returns the status that does.
+func effect(ctx context.Context, w leave.World, service string, m drain.Mode, l drain.Leaving) (status.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
 	for {
@@ -121,7 +121,7 @@ func effect(ctx context.Context, w leave.World, service string, m drain.Mode) (s
 		case err != nil:
 			return st, err
 		}
-		if s, err := st.ServiceOrError(service); err != nil || s.Mode == m {
+		if s, err := st.ServiceOrError(service); err != nil || s.Mode == m && s.Leaving == l {
 			return st, err
 		}
 	}

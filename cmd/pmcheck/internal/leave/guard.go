@@ -80,7 +80,7 @@ func (g *Guard) Out(ctx context.Context) error {
 	_, err := Out(ctx, g.World, Request{
 		Hold: drain.Hold{Holder: g.Holder, Mode: drain.Drain, Reason: g.Unit + verb, UntilReboot: true},
 		Idle: true,
-		Stop: &Stop{Limits: g.Limits, Check: g.check},
+		Stop: g,
 	})
 	return err
 }

@@ -42,16 +42,22 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// guard returns the guard of a master whose service is in a state that changes.
-func (m *member) guard(holder string, state func() (systemd.Service, error)) *leave.Guard {
+// guardOf returns the guard of a service whose state changes.
+func guardOf(holder string, state func() (systemd.Service, error)) *leave.Guard {
 	return &leave.Guard{
-		World:     m.world(),
 		Unit:      "puppetserver",
 		Holder:    holder,
 		Limits:    limits(),
 		Ask:       func(context.Context, string) (systemd.Service, error) { return state() },
 		HostStops: func(context.Context) (bool, error) { return false, nil },
 	}
+}
+
+// guard is guardOf the service of a master.
+func (m *member) guard(holder string, state func() (systemd.Service, error)) *leave.Guard {
+	g := guardOf(holder, state)
+	g.World = m.world()
+	return g
 }
 
 // restarting is the state of a service that is about to restart.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -43,15 +42,8 @@ type Request struct {
 	// Now sets a firm hold at once. Force sets one, too, but claims a slot, and does not ask whether the
 	// pool can do without the master.
 	Now, Force bool
-	// Stop is set if the service stops or reloads in any case.
-	Stop *Stop
-}
-
-// Stop is what limits a service that stops or reloads in any case.
-type Stop struct {
-	Limits config.Guard
-	// Check is called now and then. It reports whether the host shuts down; an error ends the way out.
-	Check func(ctx context.Context) (hostStops bool, err error)
+	// Stop is the guard of a service that stops or reloads in any case, and limits its way out.
+	Stop *Guard
 }
 
 // Kind says why a master has not left as asked.
@@ -99,7 +91,7 @@ type departure struct {
 // Out takes the master out of its pool: it is refused, or gets a slot or its turn, and then holds. Out
 // returns once every balancer is told, or the last agent has finished, and the hold is firm: the work of
 // the caller may begin. It returns the hold, which is zero if none was set, or if it was taken back. The error is
-// an *Error, of the holds, or of Stop.Check.
+// an *Error, of the holds, ErrCancelled or ErrDied.
 //
 // If ctx ends before every balancer is told, a hold that is leaving is lifted, and the error is that of ctx.
 func Out(ctx context.Context, w World, r Request) (set drain.Hold, err error) {
@@ -493,7 +485,7 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 	over := func() bool { return d.ended(of) }
 	return d.World.wait(ctx, over, settled, func(ctx context.Context) ([]status.Obstacle, error) {
 		if d.Stop != nil {
-			stops, err := d.Stop.Check(ctx)
+			stops, err := d.Stop.check(ctx)
 			if err != nil {
 				return nil, err
 			}

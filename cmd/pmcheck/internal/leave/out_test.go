@@ -44,7 +44,7 @@ func command(change ...func(*leave.Request)) leave.Request {
 // stop is that of a service that stops in any case.
 func stop(r *leave.Request) {
 	r.Hold.Holder, r.Idle = drain.Guard, true
-	r.Stop = &leave.Stop{Limits: limits(), Check: func(context.Context) (bool, error) { return false, nil }}
+	r.Stop = guardOf(drain.Guard, restarting)
 }
 
 // isKind reports whether err is a leave.Error of a kind.
