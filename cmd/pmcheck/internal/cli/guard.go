@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,7 +27,8 @@ func guardCommand() *cli.Command {
 
 func runGuard(c *cli.Context) error {
 	verb, name := c.Args().Get(0), c.Args().Get(1)
-	if c.NArg() != 2 || !slices.Contains([]string{"stop", "start", "reload", "reloaded"}, verb) {
+	if c.NArg() != 2 || strings.HasPrefix(name, "-") ||
+		!slices.Contains([]string{"stop", "start", "reload", "reloaded"}, verb) {
 		return usageError("guard takes stop, start, reload or reloaded, and a unit")
 	}
 	h := hostOf(c)

@@ -32,6 +32,7 @@ func holdCommand(mode drain.Mode, usage string) *cli.Command {
 			if c.Bool("dry-run") {
 				return mayLeave(c, r.Hold)
 			}
+			defer endWithTerminal(c)()
 			r.Idle, r.Hold.UntilReboot = c.Bool("wait"), c.Bool("until-reboot")
 			var err error
 			if r.Hold.Until, err = endOf(c, time.Now()); err == nil {

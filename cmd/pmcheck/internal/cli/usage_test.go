@@ -39,6 +39,7 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		"wait":                          {"pmcheck wait needs --for=ready or --for=out", "hint: pmcheck wait --help"},
 		"wait --for soon":               {"pmcheck wait needs --for=ready or --for=out"},
 		"guard stop":                    {"guard takes stop, start, reload or reloaded, and a unit"},
+		"guard stop --help":             {"guard takes stop, start, reload or reloaded, and a unit"},
 		"gate shut":                     {"gate takes run or open"},
 	} {
 		t.Run(args, func(t *testing.T) {

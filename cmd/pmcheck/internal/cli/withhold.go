@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -50,8 +48,7 @@ func withHold(c *cli.Context) error {
 	}
 	caught, stop := leave.Signals()
 	defer stop()
-	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
-	defer stop()
+	defer endWithTerminal(c)()
 	r, length := requestOf(c, drain.Drain), durationOf(c, "for")
 	r.New, r.Idle = true, true
 	r.Hold.Reason = cmp.Or(r.Hold.Reason, line)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os/signal"
 	"slices"
 	"syscall"
 	"time"
@@ -55,6 +56,16 @@ func (h *host) lifted(holds ...drain.Hold) {
 	for _, l := range holds {
 		h.print("lifted: %s", show.Hold(l))
 	}
+}
+
+// endWithTerminal has a lost terminal interrupt the command, so that no hold waits on behalf of nobody. Under
+// nohup the command goes on.
+func endWithTerminal(c *cli.Context) (stop func()) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return func() {}
+	}
+	c.Context, stop = signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGQUIT)
+	return stop
 }
 
 // takeOut takes the master out as the request says, and prints what has become of that. It returns
