@@ -29,7 +29,6 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 		{"directories", (*hostSite).assertDirectories},
 		{"restarts", (*hostSite).restart},
 		{"upgrades", (*hostSite).upgrade},
-		{"a held master", (*hostSite).upgradeHeld},
 		{"a reboot of a held master", (*hostSite).rebootHeld},
 		{"watchdog", (*hostSite).watchdog},
 		{"stop", (*hostSite).stopAndStart},
@@ -78,17 +77,6 @@ func (s *hostSite) upgrade() {
 	s.assertPrints("pmcheck "+newer, "pmcheck", "version")
 	s.assertPrints("", "find", "/var/lib/pmcheck/holds", "-name", "*.json")
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
-}
-
-func (s *hostSite) upgradeHeld() {
-	s.Host.MustRun("pmcheck", "drain", "--now", "--reason", "test")
-	stop := s.record("503 drain")
-	s.install(older)
-	s.install(newer)
-	s.Host.MustRun("systemctl", "restart", "pmcheck")
-	stop()
-	s.Host.MustRun("pmcheck", "ready")
-	s.waitForAnswer(10*time.Second, serving)
 }
 
 // rebootHeld reboots the host: a hold outlives that, unless it was set until reboot, and the daemon never
