@@ -87,7 +87,7 @@ func (p *Postgres) create(admin string, masters []string) {
 	}
 	p.bin = filepath.Dir(slices.Max(dirs))
 	p.own(p.dir)
-	p.as("initdb", "--pgdata", p.data(), "--auth", "peer", "--no-sync", "--username", pgUser)
+	Output(p.tb, p.command("initdb", "--pgdata", p.data(), "--auth", "peer", "--no-sync", "--username", pgUser))
 	p.Issue(p.host)
 	p.own(p.CertFiles(p.host).Key)
 	p.configure()
@@ -128,16 +128,8 @@ log_connections = off
 func (p *Postgres) LetIn(role, certname string) {
 	p.tb.Helper()
 	p.Issue(certname)
-	path := filepath.Join(p.data(), "pg_ident.conf")
-	line := fmt.Sprintf("pmcheck %s %s\n", certname, role)
-	ident, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		p.tb.Fatal(err)
-	}
-	defer ident.Close()
-	if _, err := ident.WriteString(line); err != nil {
-		p.tb.Fatal(err)
-	}
+	const ident = "pg_ident.conf"
+	p.write(ident, Read(p.tb, filepath.Join(p.data(), ident))+fmt.Sprintf("pmcheck %s %s\n", certname, role))
 }
 
 // Issue makes the files of a certname, unless they exist. LetIn allows it to log in.
@@ -239,11 +231,7 @@ func (p *Postgres) Thaw() { p.process.signal(syscall.SIGCONT) }
 // SQL runs statements in a database as the superuser and returns what they print.
 func (p *Postgres) SQL(database, statements string) string {
 	p.tb.Helper()
-	out, err := p.psql(database, statements).CombinedOutput()
-	if err != nil {
-		p.tb.Fatalf("psql: %v\n%s", err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(Output(p.tb, p.psql(database, statements)))
 }
 
 func (p *Postgres) psql(database, statements string) *exec.Cmd {
@@ -265,19 +253,10 @@ func (p *Postgres) write(name, content string) {
 // own makes the server's user the owner of a file or directory, as the server requires.
 func (p *Postgres) own(path string) {
 	p.tb.Helper()
-	if out, err := exec.Command("chown", pgUser, path).CombinedOutput(); err != nil {
-		p.tb.Fatalf("%v: %s", err, out)
-	}
+	Output(p.tb, exec.Command("chown", pgUser, path))
 }
 
-// as runs a program of PostgreSQL as the server's user.
-func (p *Postgres) as(program string, args ...string) {
-	p.tb.Helper()
-	if out, err := p.command(program, args...).CombinedOutput(); err != nil {
-		p.tb.Fatalf("%s: %v\n%s", program, err, out)
-	}
-}
-
+// command returns a command that runs a program of PostgreSQL as the server's user.
 func (p *Postgres) command(program string, args ...string) *exec.Cmd {
 	args = append([]string{"--reuid", pgUser, "--regid", pgUser, "--clear-groups", filepath.Join(p.bin, program)}, args...)
 	cmd := p.net.Command("setpriv", args...)

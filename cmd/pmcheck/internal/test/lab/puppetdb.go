@@ -42,9 +42,7 @@ func (h *Host) StartPuppetDB() (database string) {
 	psql := h.Command("runuser", "-u", "postgres", "--", "psql", "--port", "5433", "--no-psqlrc", "--quiet",
 		"--set", "ON_ERROR_STOP=1")
 	psql.Stdin = strings.NewReader(createPuppetDB)
-	if out, err := psql.CombinedOutput(); err != nil {
-		tb.Fatalf("psql: %v: %s", err, out)
-	}
+	Output(tb, psql)
 	for path, content := range puppetdbFiles {
 		h.WriteFile(path, content, 0o644)
 	}

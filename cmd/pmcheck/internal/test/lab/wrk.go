@@ -5,6 +5,7 @@ package lab
 import (
 	"fmt"
 	"math"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,11 +38,7 @@ func (w Wrk) Run(tb testing.TB) WrkResult {
 	if w.Reconnect {
 		args = append(args, "--header", "Connection: close")
 	}
-	out, err := (*Network)(nil).Command(Need(tb, "wrk", "wrk"), append(args, w.URL)...).CombinedOutput()
-	if err != nil {
-		tb.Fatalf("wrk: %v\n%s", err, out)
-	}
-	result, err := parseWrk(string(out))
+	result, err := parseWrk(Output(tb, exec.Command(Need(tb, "wrk", "wrk"), append(args, w.URL)...)))
 	if err != nil {
 		tb.Fatal(err)
 	}
