@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the database of the drain budget in the PostgreSQL that runs on this host, without Puppet:
 #
-#   ssh puppet1 sudo pmcheck budget init --print | sudo sh budget.sh 'puppet\d+\.example\.com'
+#   ssh puppet1 sudo pmcheck budget --schema | sudo sh budget.sh 'puppet\d+\.example\.com'
 #
 # The regular expression must match the whole certname of each master. PostgreSQL gets copies of this host's Puppet
 # certificate, CA and CRL unless it has others; run the script again when they change. Of the other databases nothing
@@ -30,15 +30,15 @@ copy ssl_crl_file hostcrl
 sql postgres <<'EOF'
 alter system set ssl = on;
 select 'create role pmcheck login connection limit 20' where to_regrole('pmcheck') is null \gexec
-select 'create role pmcheck_admin login in role pmcheck' where to_regrole('pmcheck_admin') is null \gexec
+select 'create role pmcheck_admin in role pmcheck' where to_regrole('pmcheck_admin') is null \gexec
 select 'create database pmcheck owner pmcheck_admin'
     where not exists (select from pg_database where datname = 'pmcheck') \gexec
 EOF
 
-rule='hostssl pmcheck pmcheck,pmcheck_admin all cert map=pmcheck'
+rule='hostssl pmcheck pmcheck all cert map=pmcheck'
 grep -qxF "$rule" "$hba" || sed -i "1i $rule" "$hba" # the first rule that matches decides
 sed -i '/^pmcheck /d' "$ident"
-printf 'pmcheck "/^(?:%s)$" pmcheck\npmcheck pmcheck-admin pmcheck_admin\n' "$masters" >>"$ident"
+printf 'pmcheck "/^(?:%s)$" pmcheck\n' "$masters" >>"$ident"
 
 echo "$schema" | sql pmcheck
 echo 'select pg_reload_conf()' | sql postgres >/dev/null

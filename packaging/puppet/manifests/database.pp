@@ -1,8 +1,8 @@
 # @summary The PostgreSQL database of the drain budget, normally on PuppetDB's host.
 #
 # Creates the database `pmcheck` with its schema and two roles without a password:
-# `pmcheck` for masters, and `pmcheck_admin`. Both log in with their Puppet certificate
-# only. The other databases of the server stay as they are.
+# `pmcheck` for masters, which log in with their Puppet certificate only, and
+# `pmcheck_admin`, which owns it. The other databases of the server stay as they are.
 #
 # It needs the module puppetlabs/postgresql on the host of the server, whose class
 # `postgresql::server` must be declared first if it has parameters. PostgreSQL must
@@ -14,7 +14,6 @@
 #   }
 #   class { 'pmcheck::database':
 #     masters => ['/puppet\d+\.example\.com/'],
-#     admins  => ['admin.example.com'],
 #   }
 #
 # @example On the masters, in Hiera
@@ -23,8 +22,6 @@
 #
 # @param masters
 #   The masters that may take slots.
-# @param admins
-#   The hosts on which root may free the slot of any master, with `pmcheck budget free`.
 # @param allow
 #   The networks from which they may connect.
 # @param manage_tls
@@ -42,7 +39,6 @@
 #   The CRL of that CA. A revoked certificate cannot log in.
 class pmcheck::database (
   Array[Pmcheck::Login, 1]       $masters,
-  Array[Pmcheck::Login]          $admins          = [],
   Array[Pmcheck::Network, 1]     $allow           = ['0.0.0.0/0', '::/0'],
   Boolean                        $manage_tls      = true,
   Optional[Stdlib::Absolutepath] $tls_certificate = undef,
@@ -83,6 +79,7 @@ class pmcheck::database (
     'pmcheck':
       connection_limit => '20';
     'pmcheck_admin':
+      login => false;
   }
 
   -> postgresql::server::grant_role { 'pmcheck_admin is a member of pmcheck':
@@ -106,7 +103,7 @@ class pmcheck::database (
     postgresql::server::pg_hba_rule { "pmcheck from ${network}":
       type        => 'hostssl',
       database    => 'pmcheck',
-      user        => 'pmcheck,pmcheck_admin',
+      user        => 'pmcheck',
       address     => $network,
       auth_method => 'cert',
       auth_option => 'map=pmcheck',
@@ -114,19 +111,16 @@ class pmcheck::database (
     }
   }
 
-  $roles = { 'pmcheck' => $masters, 'pmcheck_admin' => $admins }
-  $roles.each |$role, $logins| {
-    $logins.unique.each |$login| {
-      # PostgreSQL's regular expressions match a part of the name unless they are anchored.
-      $certname = $login ? {
-        /\A\/(.*)\/\z/ => "\"/^(?:${1})$\"",
-        default        => $login,
-      }
-      postgresql::server::pg_ident_rule { "${login} is ${role}":
-        map_name          => 'pmcheck',
-        system_username   => $certname,
-        database_username => $role,
-      }
+  $masters.unique.each |$login| {
+    # PostgreSQL's regular expressions match a part of the name unless they are anchored.
+    $certname = $login ? {
+      /\A\/(.*)\/\z/ => "\"/^(?:${1})$\"",
+      default        => $login,
+    }
+    postgresql::server::pg_ident_rule { "${login} is pmcheck":
+      map_name          => 'pmcheck',
+      system_username   => $certname,
+      database_username => 'pmcheck',
     }
   }
 

@@ -29,13 +29,10 @@ import (
 // Timeout is how long a call may take, name lookup and handshake included.
 const Timeout = 2 * time.Second
 
-// Admin is the role that owns the schema and frees slots.
-const Admin = "pmcheck_admin"
-
 //go:embed schema.sql
 var schema string
 
-// Schema returns the SQL that Init runs.
+// Schema returns the SQL that creates or updates what is in the database.
 func Schema() string { return schema }
 
 // ErrUnreachable says that the database did not answer the question, for whatever
@@ -92,24 +89,10 @@ func (c *Client) Return(ctx context.Context) (View, error) {
 // Look only reads.
 func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "look($1, $2, $3)") }
 
-// Free ends the slot of any master, and reports whether there was one. Only the role
-// Admin may.
-func (c *Client) Free(ctx context.Context, master string) (found bool, err error) {
-	answer, err := c.ask(ctx, Admin, "select pmcheck.free($1, $2)", c.settings.Pool, master)
-	return string(answer) == "t", err
-}
-
-// Init creates or updates the schema.
-func (c *Client) Init(ctx context.Context) error {
-	_, err := c.ask(ctx, Admin, schema)
-	return err
-}
-
 // view calls a function whose first arguments are the pool, the lapse and max_out.
 func (c *Client) view(ctx context.Context, call string, args ...string) (View, error) {
-	_, _, _, role := c.settings.Target()
 	args = append([]string{c.settings.Pool, interval(c.settings.Lapse), string(c.maxOut)}, args...)
-	data, err := c.ask(ctx, role, "select pmcheck."+call, args...)
+	data, err := c.ask(ctx, "select pmcheck."+call, args)
 	if err != nil {
 		return View{}, err
 	}
@@ -124,14 +107,13 @@ func interval(d time.Duration) string {
 	return strconv.FormatInt(d.Milliseconds(), 10) + " milliseconds"
 }
 
-// ask runs one statement as a role on a connection of its own and returns the first
-// column of its first row. Without arguments there may be several statements.
-func (c *Client) ask(ctx context.Context, role, sql string, args ...string) ([]byte, error) {
+// ask runs one statement on a connection of its own and returns the only column of its only row.
+func (c *Client) ask(ctx context.Context, sql string, args []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	host, port, _, _ := c.settings.Target()
 	began := time.Now()
-	answer, err := c.exec(ctx, role, sql, args)
+	answer, err := c.exec(ctx, sql, args)
 	if err != nil {
 		// A dial may end an instant before the context does.
 		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
@@ -143,8 +125,8 @@ func (c *Client) ask(ctx context.Context, role, sql string, args ...string) ([]b
 	return answer, nil
 }
 
-func (c *Client) exec(ctx context.Context, role, sql string, args []string) (answer []byte, err error) {
-	settings, err := c.connection(role)
+func (c *Client) exec(ctx context.Context, sql string, args []string) ([]byte, error) {
+	settings, err := c.connection()
 	if err != nil {
 		return nil, err
 	}
@@ -153,10 +135,6 @@ func (c *Client) exec(ctx context.Context, role, sql string, args []string) (ans
 		return nil, err
 	}
 	defer conn.Close(ctx)
-	if len(args) == 0 {
-		_, err := conn.Exec(ctx, sql).ReadAll()
-		return nil, err
-	}
 	values := make([][]byte, len(args))
 	for i, arg := range args {
 		values[i] = []byte(arg)
@@ -184,9 +162,9 @@ func defaults() (*pgconn.Config, error) {
 	return pgconn.ParseConfig(neutral)
 }
 
-// connection returns how to connect as a role.
-func (c *Client) connection(role string) (*pgconn.Config, error) {
-	host, port, database, _ := c.settings.Target()
+// connection returns how to connect.
+func (c *Client) connection() (*pgconn.Config, error) {
+	host, port, database, role := c.settings.Target()
 	tls, err := c.credentials.TLS(host)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,9 @@
 -- The drain budget of pmcheck: which masters of a pool are out.
 --
--- Run it in a database of its own, by the role pmcheck_admin or a superuser; it may be
--- run again. It needs two roles:
+-- Run it in a database of its own, as a superuser; it may be run again. It needs two roles:
 --
 --   pmcheck        the masters. They may call functions and have no right on a table.
---   pmcheck_admin  owns everything here and frees slots. It must be a member of
+--   pmcheck_admin  owns everything here, and nobody logs in as that. It must be a member of
 --                  pmcheck, or PostgreSQL hides the certificates of masters from it.
 --
 -- The functions take the name of the master from its certificate, and the time from
@@ -191,15 +190,6 @@ declare
 begin
   delete from pmcheck.slot s where s.master = me and s.claimed < clock_timestamp() - settle;
   return pmcheck.view(of_pool, me, lapse, max_out);
-end $$;
-
--- free ends the slot of any master and tells whether there was one. Only the
--- administrator may.
-create or replace function pmcheck.free(of_pool text, name text) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  delete from pmcheck.slot s where s.pool = of_pool and s.master = name;
-  return found;
 end $$;
 
 revoke all on all tables in schema pmcheck from public, pmcheck;

@@ -15,14 +15,12 @@ import (
 // configFlag returns the flag that names the configuration file. Like every flag, it
 // comes after the command.
 func configFlag() *cli.StringFlag {
-	f := subConfigFlag()
-	f.EnvVars = []string{"PMCHECK_CONFIG"}
-	return f
-}
-
-// subConfigFlag is configFlag for a subcommand. The flag may also come before that.
-func subConfigFlag() *cli.StringFlag {
-	return &cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "read `FILE` instead of " + config.DefaultFile}
+	return &cli.StringFlag{
+		Name:    "config",
+		Aliases: []string{"c"},
+		EnvVars: []string{"PMCHECK_CONFIG"},
+		Usage:   "read `FILE` instead of " + config.DefaultFile,
+	}
 }
 
 func holderFlag(holder string) cli.Flag {

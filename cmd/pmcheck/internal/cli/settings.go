@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 
 	"github.com/urfave/cli/v2"
@@ -11,10 +10,7 @@ import (
 
 // options says where the configuration of a command comes from.
 func options(c *cli.Context) config.Options {
-	return config.Options{
-		File:    cmp.Or(c.String("config"), c.Lineage()[1].String("config")), // of a subcommand, or of its command
-		Environ: environ(c),
-	}
+	return config.Options{File: c.String("config"), Environ: environ(c)}
 }
 
 // load reads the configuration for a command.

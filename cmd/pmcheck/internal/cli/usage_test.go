@@ -16,17 +16,14 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		"drian": {`unknown command "drian"`, `hint: Did you mean "drain"?`},
 
 		// A hint of --hold would drain this host.
-		"drain --host m2":    {"flag provided but not defined: -host", drainUsage},
-		"drain --raeson x":   {"flag provided but not defined: -raeson", "hint: did you mean --reason?"},
-		"--config x status":  {"flag provided but not defined: -config", "hint: flags come after the command"},
-		"budget free --nope": {"flag provided but not defined: -nope"},
+		"drain --host m2":   {"flag provided but not defined: -host", drainUsage},
+		"drain --raeson x":  {"flag provided but not defined: -raeson", "hint: did you mean --reason?"},
+		"--config x status": {"flag provided but not defined: -config", "hint: flags come after the command"},
 
 		// urfave/cli would ignore the flags after an argument.
-		"drain now --reason x":    {`pmcheck drain takes no argument "now"`, drainUsage},
-		"ready --wait 10m":        {`takes no argument "10m"`},
-		"budget free":             {"pmcheck budget free needs MASTER", "hint: pmcheck budget free --help shows the usage"},
-		"budget free m1 --config": {`pmcheck budget free takes no argument "--config"`},
-		"with-hold --reason x":    {"pmcheck with-hold needs a command"},
+		"drain now --reason x": {`pmcheck drain takes no argument "now"`, drainUsage},
+		"ready --wait 10m":     {`takes no argument "10m"`},
+		"with-hold --reason x": {"pmcheck with-hold needs a command"},
 
 		"drain --for 10m --until 15:04": {"--for and --until cannot be combined"},
 		"drain --for -1m":               {"for flag -for: must be above 0, not -1m", drainUsage},
@@ -59,11 +56,10 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 
 func TestHelpAndVersionArePrintedOnStdout(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                   "--version, -v  print the version",
-		"drain --help":       "--timeout DURATION",
-		"budget init --help": "--print",
-		"version":            "pmcheck " + daemon.ProgramVersion() + "\n",
-		"--version":          "pmcheck version " + daemon.ProgramVersion() + "\n",
+		"":             "--version, -v  print the version",
+		"drain --help": "--timeout DURATION",
+		"version":      "pmcheck " + daemon.ProgramVersion() + "\n",
+		"--version":    "pmcheck version " + daemon.ProgramVersion() + "\n",
 	} {
 		exit, stdout, stderr := run(t.TempDir(), args)
 		if exit != exitOK || stderr != "" || !strings.Contains(stdout, want) || strings.Contains(stdout, "default: false") {

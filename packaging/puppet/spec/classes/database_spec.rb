@@ -21,7 +21,7 @@ describe 'pmcheck::database' do
   it 'takes a certificate over TLS, and nothing else' do
     ['0.0.0.0/0', '::/0'].each do |network|
       is_expected.to contain_postgresql__server__pg_hba_rule("pmcheck from #{network}")
-        .with(type: 'hostssl', database: 'pmcheck', user: 'pmcheck,pmcheck_admin', address: network,
+        .with(type: 'hostssl', database: 'pmcheck', user: 'pmcheck', address: network,
               auth_method: 'cert', auth_option: 'map=pmcheck')
     end
     ['pmcheck', 'pmcheck_admin'].each do |role|
@@ -65,12 +65,11 @@ describe 'pmcheck::database' do
     is_expected.to contain_file('/etc/pmcheck-database/ssl_key_file.pem').with(show_diff: false, backup: false)
   end
 
-  context 'with an administrator, networks and other files' do
+  context 'with networks and other files' do
     let(:params) do
-      super().merge(admins: ['admin.example.com'], allow: ['192.0.2.0/28'], tls_certificate: '/c', tls_key: '/k', tls_ca: '/ca', tls_crl: '/crl')
+      super().merge(allow: ['192.0.2.0/28'], tls_certificate: '/c', tls_key: '/k', tls_ca: '/ca', tls_crl: '/crl')
     end
 
-    it { is_expected.to contain_postgresql__server__pg_ident_rule('admin.example.com is pmcheck_admin').with_database_username('pmcheck_admin') }
     it { is_expected.to contain_postgresql__server__pg_hba_rule('pmcheck from 192.0.2.0/28') }
     it { is_expected.not_to contain_postgresql__server__pg_hba_rule('pmcheck from ::/0') }
 
@@ -88,7 +87,7 @@ describe 'pmcheck::database' do
     it { is_expected.not_to contain_file('/etc/pmcheck-database/ssl_key_file.pem') }
   end
 
-  { masters: [[], 'puppet1', ['Puppet1'], ['a b'], ['a' * 59], ['/puppet'], ['//'], ["/a\nb/"], ['/a"b/']], admins: ['a', ['/x']],
+  { masters: [[], 'puppet1', ['Puppet1'], ['a b'], ['a' * 59], ['/puppet'], ['//'], ["/a\nb/"], ['/a"b/']],
     allow: [[], ['192.0.2.1'], ['all']], manage_tls: ['yes'], tls_certificate: ['c.pem'], tls_key: ['k'], tls_ca: [''], tls_crl: [true] }
     .each do |name, values|
     values.each do |value|

@@ -4,8 +4,6 @@ package budget_test
 
 import (
 	"errors"
-	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -29,11 +27,10 @@ func testStrangers(t *testing.T, db *lab.Postgres) {
 	db.Issue(agent)
 	_, err := client(db, agent).Look(t.Context())
 	assertUnreachable(t, err, "certificate authentication failed")
-	_, err = client(db, name(1)).Free(t.Context(), name(2))
-	assertUnreachable(t, err, "certificate authentication failed")
-	if err := client(db, name(1)).Init(t.Context()); err == nil {
-		t.Error("a master may create the schema")
-	}
+	_, err = client(db, name(1), func(c *config.Config) {
+		c.Budget.Database = strings.Replace(c.Budget.Database, "//", "//pmcheck_admin@", 1)
+	}).Look(t.Context())
+	assertUnreachable(t, err, "no pg_hba.conf entry")
 }
 
 func testRights(t *testing.T, db *lab.Postgres) {
@@ -41,7 +38,6 @@ func testRights(t *testing.T, db *lab.Postgres) {
 		"delete from pmcheck.slot",
 		"insert into pmcheck.slot select * from pmcheck.slot",
 		"select * from pmcheck.slot",
-		"select pmcheck.free('puppet', 'puppet2')",
 		"select pmcheck.view('puppet', 'puppet2', '1 hour', '1')",
 		"create table pmcheck.mine ()",
 	} {
@@ -60,16 +56,16 @@ func testName(t *testing.T, db *lab.Postgres) {
 	}
 	// PostgreSQL cuts a subject after 63 bytes, and two such masters would share a slot.
 	long := strings.Repeat("a", 50) + ".test.test"
-	db.LetIn("pmcheck", long)
+	db.LetIn(long)
 	db.Reload()
 	_, err := client(db, long).Look(t.Context())
 	assertUnreachable(t, err, "does not name a master")
 }
 
 func testServer(t *testing.T, db *lab.Postgres) {
-	other := lab.StartPostgres(t, admin)
+	other := lab.StartPostgres(t)
 	c := db.Config(name(1))
-	c.Probe.CA, c.Probe.CRL = other.Config(admin).Probe.CA, other.Config(admin).Probe.CRL
+	c.Probe.CA, c.Probe.CRL = other.Config(name(1)).Probe.CA, other.Config(name(1)).Probe.CRL
 	_, err := budget.New(c).Look(t.Context())
 	assertUnreachable(t, err, "certificate")
 	c = db.Config(name(1))
@@ -78,45 +74,17 @@ func testServer(t *testing.T, db *lab.Postgres) {
 	assertUnreachable(t, err, "127.0.0.1")
 }
 
-// testAdministrator does what leaving.md says, with a configuration for that certificate alone.
-func testAdministrator(t *testing.T, db *lab.Postgres) {
-	const administrator = "pmcheck-admin"
-	db.SQL("pmcheck", "drop schema pmcheck cascade")
-	db.LetIn("pmcheck_admin", administrator)
-	db.Reload()
-	site := lab.NewSite(t, lab.SiteOptions{})
-	db.Trust(site.Master.Files())
-	files := db.CertFiles(administrator)
-	site.Configure(fmt.Sprintf("probe: {certname: %s, certificate: %s, key: %s}\nbudget: {database: '%s'}\n",
-		administrator, files.Cert, files.Key, db.URL()))
-	site.MustRun("budget", "init")
+func testSchema(t *testing.T, db *lab.Postgres) {
 	assertClaim(t, client(db, name(1)), true)
-	free := func(args ...string) (said string, status int) {
-		cmd := exec.Command(lab.Build(t), append([]string{"budget"}, args...)...)
-		out, _ := cmd.CombinedOutput()
-		return string(out), cmd.ProcessState.ExitCode()
-	}
-	if said, status := free("--config", site.ConfigFile(), "free", name(1)); status != 0 {
-		t.Errorf("exit status %d\n%s", status, said)
-	}
-	if said, status := free("free", "--config", site.ConfigFile(), name(1)); status != 1 ||
-		!strings.Contains(said, "has no slot") {
-		t.Errorf("the second time: exit status %d\n%s", status, said)
-	}
-}
-
-func testInit(t *testing.T, db *lab.Postgres) {
-	assertClaim(t, client(db, name(1)), true)
-	c := client(db, admin)
-	if err := c.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	db.SQL("pmcheck", budget.Schema())
 	if got := db.SQL("pmcheck", "select count(*) from pmcheck.slot"); got != "1" {
-		t.Errorf("%s slots after the second init", got)
+		t.Errorf("%s slots after the second time", got)
 	}
-	db.SQL("pmcheck", budget.Schema()) // as a database administrator does, printed
 	db.SQL("pmcheck", "create or replace function pmcheck.version() returns integer language sql as 'select 2'")
-	assertUnreachable(t, c.Init(t.Context()), "version 2, which is newer")
+	said, err := db.TrySQL("pmcheck", budget.Schema())
+	if err == nil || !strings.Contains(said, "version 2, which is newer") {
+		t.Errorf("%v: %s", err, said)
+	}
 }
 
 // testUnreachable is the last one: it stops the server.

@@ -5,6 +5,7 @@ package budget_test
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,8 @@ import (
 func TestHundredMastersLeaveAtOnce(t *testing.T) {
 	const masters, most, slack = 100, 5, time.Second // for a busy machine
 	db := startDatabase(t, masters)
+	// A slot is given back at once here, so that a hundred turns take no hour.
+	db.SQL("pmcheck", strings.Replace(budget.Schema(), "< clock_timestamp() - settle", "< clock_timestamp()", 1))
 	startedLongAgo(db)
 	percent := func(c *config.Config) { c.MaxOut = "5%" }
 	clients := map[string]*budget.Client{}
@@ -50,7 +53,6 @@ func TestHundredMastersLeaveAtOnce(t *testing.T) {
 		}
 	}
 	var all sync.WaitGroup
-	free := client(db, admin)
 	for n, c := range clients {
 		all.Go(func() {
 			err := until(func() error { return c.Claim(t.Context(), budget.Claim{Serves: true}) })
@@ -61,7 +63,7 @@ func TestHundredMastersLeaveAtOnce(t *testing.T) {
 			time.Sleep(rand.N(time.Second)) // its restart
 			out.Add(-1)
 			err = until(func() error {
-				_, err := free.Free(t.Context(), n)
+				_, err := c.Return(t.Context())
 				return err
 			})
 			if err != nil {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { lab.Main(m) }
 // masters is how many may ask the database of TestBudget.
 const masters = 20
 
-// TestBudget asks one database as masters, strangers and its administrator do. Each subtest begins with an empty
+// TestBudget asks one database as masters and strangers do. Each subtest begins with an empty
 // schema.
 func TestBudget(t *testing.T) {
 	db := startDatabase(t, masters)
@@ -30,8 +30,7 @@ func TestBudget(t *testing.T) {
 		{"a master has no rights but the functions", testRights},
 		{"the name comes from the certificate", testName},
 		{"the server must show its certificate", testServer},
-		{"the administrator has a certificate of its own", testAdministrator},
-		{"init can be repeated and does not go back", testInit},
+		{"the schema can be run again and does not go back", testSchema},
 		{"a master keeps its slot", testSlot},
 		{"a forced claim is marked", testForced},
 		{"an unhealthy master can be drained", testUnhealthy},
@@ -43,9 +42,7 @@ func TestBudget(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			db.SQL("pmcheck", "drop schema if exists pmcheck cascade")
-			if err := client(db, admin).Init(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			db.SQL("pmcheck", budget.Schema())
 			test.run(t, db)
 		})
 	}
@@ -55,14 +52,10 @@ func TestBudget(t *testing.T) {
 func startDatabase(t testing.TB, n int) *lab.Postgres {
 	t.Helper()
 	lab.Real(t)
-	db := lab.StartPostgres(t, admin, names(n)...)
-	if err := client(db, admin).Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	db := lab.StartPostgres(t, names(n)...)
+	db.SQL("pmcheck", budget.Schema())
 	return db
 }
-
-const admin = "puppetdb.example.test"
 
 func name(i int) string { return fmt.Sprintf("puppet%d.example.test", i) }
 

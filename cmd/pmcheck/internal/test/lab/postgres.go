@@ -40,9 +40,8 @@ type Postgres struct {
 const pgUser = "postgres"
 
 // StartPostgres starts a server with the roles and an empty database pmcheck. The
-// certificate of admin may log in as the role pmcheck_admin, and those of masters as the
-// role pmcheck. LetIn adds more.
-func StartPostgres(tb testing.TB, admin string, masters ...string) *Postgres {
+// certificates of masters may log in as the role pmcheck. LetIn adds more.
+func StartPostgres(tb testing.TB, masters ...string) *Postgres {
 	tb.Helper()
 	p := &Postgres{
 		tb:      tb,
@@ -54,14 +53,14 @@ func StartPostgres(tb testing.TB, admin string, masters ...string) *Postgres {
 	Write(tb, p.path("ca.pem"), string(encodePEM("CERTIFICATE", p.ca.cert.Raw)))
 	Write(tb, p.path("crl.pem"), string(encodePEM("X509 CRL",
 		p.ca.revocationList(tb, &x509.RevocationList{Number: big.NewInt(0)}, time.Now().Add(24*time.Hour)))))
-	p.create(admin, masters)
+	p.create(masters)
 	return p
 }
 
 // StartPostgres starts a server as the function of the same name does, but in the master's
 // network, on port 5432 of an IP address that must exist there, and with the master's CA.
 // Hosts must know the address by the name host.
-func (m *PuppetMaster) StartPostgres(host, ip, admin string, masters ...string) *Postgres {
+func (m *PuppetMaster) StartPostgres(host, ip string, masters ...string) *Postgres {
 	m.tb.Helper()
 	p := &Postgres{
 		tb:      m.tb,
@@ -73,12 +72,12 @@ func (m *PuppetMaster) StartPostgres(host, ip, admin string, masters ...string) 
 	}
 	Write(m.tb, p.path("ca.pem"), m.ca.caFile("ca_crt.pem"))
 	Write(m.tb, p.path("crl.pem"), m.ca.caFile("ca_crl.pem"))
-	p.create(admin, masters)
+	p.create(masters)
 	return p
 }
 
 // create makes the cluster, starts the server and adds what pg_ident.conf names.
-func (p *Postgres) create(admin string, masters []string) {
+func (p *Postgres) create(masters []string) {
 	p.tb.Helper()
 	Need(p.tb, "psql", "postgresql")
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -91,13 +90,12 @@ func (p *Postgres) create(admin string, masters []string) {
 	p.Issue(p.host)
 	p.own(p.CertFiles(p.host).Key)
 	p.configure()
-	p.LetIn("pmcheck_admin", admin)
 	for _, m := range masters {
-		p.LetIn("pmcheck", m)
+		p.LetIn(m)
 	}
 	p.Start()
 	p.SQL("postgres", `create role pmcheck login`)
-	p.SQL("postgres", `create role pmcheck_admin login in role pmcheck`)
+	p.SQL("postgres", `create role pmcheck_admin in role pmcheck`)
 	p.SQL("postgres", `create database pmcheck owner pmcheck_admin`)
 }
 
@@ -120,16 +118,16 @@ ssl_crl_file = '%s'
 log_connections = off
 `, host, port, p.dir, files.Cert, files.Key, files.CA, files.CRL))
 	p.write("pg_hba.conf", "local all postgres peer\n"+
-		"hostssl pmcheck pmcheck,pmcheck_admin 0.0.0.0/0 cert map=pmcheck\n")
+		"hostssl pmcheck pmcheck 0.0.0.0/0 cert map=pmcheck\n")
 	p.write("pg_ident.conf", "")
 }
 
-// LetIn allows the certificate of a name to log in as a role, after the next start or Reload.
-func (p *Postgres) LetIn(role, certname string) {
+// LetIn allows the certificate of a name to log in as a master, after the next start or Reload.
+func (p *Postgres) LetIn(certname string) {
 	p.tb.Helper()
 	p.Issue(certname)
 	const ident = "pg_ident.conf"
-	p.write(ident, Read(p.tb, filepath.Join(p.data(), ident))+fmt.Sprintf("pmcheck %s %s\n", certname, role))
+	p.write(ident, Read(p.tb, filepath.Join(p.data(), ident))+fmt.Sprintf("pmcheck %s pmcheck\n", certname))
 }
 
 // Issue makes the files of a certname, unless they exist. LetIn allows it to log in.
@@ -232,6 +230,12 @@ func (p *Postgres) Thaw() { p.process.signal(syscall.SIGCONT) }
 func (p *Postgres) SQL(database, statements string) string {
 	p.tb.Helper()
 	return strings.TrimSpace(Output(p.tb, p.psql(database, statements)))
+}
+
+// TrySQL is SQL for statements that may fail.
+func (p *Postgres) TrySQL(database, statements string) (string, error) {
+	out, err := p.psql(database, statements).CombinedOutput()
+	return string(out), err
 }
 
 func (p *Postgres) psql(database, statements string) *exec.Cmd {

@@ -65,7 +65,7 @@ func (p *pool) startDatabase() *lab.Postgres {
 	for _, m := range p.masters {
 		names = append(names, m.Certname())
 	}
-	db := p.masters[0].StartPostgres(databaseName, databaseIP, "admin.lab.example", names...)
+	db := p.masters[0].StartPostgres(databaseName, databaseIP, names...)
 	for _, m := range p.masters {
 		m.Host.MustRun("sh", "-c", fmt.Sprintf("echo %s %s >>/etc/hosts", databaseIP, databaseName))
 		lab.NewSite(p.t, lab.SiteOptions{Puppet: m, YAML: "guard: {shutdown: 25m}\nbudget: {database: \"" +
@@ -78,7 +78,7 @@ func (p *pool) startDatabase() *lab.Postgres {
 // every master knows that nobody is out.
 func (p *pool) createBudget(db *lab.Postgres) {
 	p.t.Helper()
-	db.SQL("pmcheck", p.masters[0].Host.MustRun("pmcheck", "budget", "init", "--print"))
+	db.SQL("pmcheck", p.masters[0].Host.MustRun("pmcheck", "budget", "--schema"))
 	for _, m := range p.masters {
 		m.Host.MustRun("systemctl", "reload", "pmcheck")
 		lab.WaitFor(p.t, time.Minute, 500*time.Millisecond, func() error {
