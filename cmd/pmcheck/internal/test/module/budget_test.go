@@ -27,7 +27,7 @@ class { 'pmcheck::database':
   masters => ['/m\d\.lab\.example/'],
 }
 `, version)
-			copyModule(t, db.Host, productionModules, "spec")
+			copyModule(t, db.Host, productionModules)
 			db.apply(database, changed)
 			t.Log(db.apply(database, unchanged))
 			return func() { db.apply(database, changed) }

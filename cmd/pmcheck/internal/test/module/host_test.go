@@ -51,7 +51,7 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	h.MustRun("rm", "-rf", "/usr/bin/pmcheck", "/etc/pmcheck", "/var/lib/pmcheck")
 	h.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
 	h.StartAncestor()
-	copyModule(t, h, productionModules, "spec")
+	copyModule(t, h, productionModules)
 	t.Logf("Puppet Server starts in %v", s.Puppet.WaitReady(2*time.Minute))
 	s.Balance(balancer)
 	s.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool {
