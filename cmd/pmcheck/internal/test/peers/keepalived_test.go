@@ -4,24 +4,12 @@ package peers_test
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
-
-// keepalived only checks the LVS example: running it needs a kernel module that not every
-// machine has.
-func TestKeepalivedAcceptsTheLVSExample(t *testing.T) {
-	lab.Real(t)
-	program := lab.Need(t, "keepalived", "keepalived")
-	cmd := exec.Command(program, "--config-test", "--use-file="+example(t, "keepalived/lvs.conf"))
-	if out := lab.Output(t, cmd); out != "" {
-		t.Errorf("keepalived --config-test prints %s", out)
-	}
-}
 
 func TestAMasterHasTheAddressOnlyWhilePmcheckAnswers200(t *testing.T) {
 	lab.Real(t)

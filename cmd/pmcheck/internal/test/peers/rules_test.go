@@ -3,7 +3,6 @@
 package peers_test
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -11,14 +10,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
-
-func TestAlertsPassTheirTests(t *testing.T) {
-	lab.Real(t)
-	promtool := lab.Need(t, "promtool", "prometheus")
-	lab.Output(t, exec.Command(promtool, "check", "config", example(t, "prometheus/scrape.yml")))
-	lab.Output(t, exec.Command(promtool, "check", "rules", example(t, "prometheus/rules.yml")))
-	lab.Output(t, exec.Command(promtool, "test", "rules", example(t, "prometheus/rules_test.yml")))
-}
 
 // TestEachAlertHasTestsAndARunbook: the tests have each alert fire, and not fire.
 func TestEachAlertHasTestsAndARunbook(t *testing.T) {
