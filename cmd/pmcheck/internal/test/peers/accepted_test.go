@@ -5,6 +5,7 @@ package peers_test
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,13 +18,13 @@ import (
 func TestProgramsAcceptTheirExamples(t *testing.T) {
 	lab.Real(t)
 	n := network(t, balanced)
-	pid := "pid " + filepath.Join(t.TempDir(), "pid") + ";"
+	nginx := []string{"-t", "-q", "-e", "stderr", "-g", "pid " + filepath.Join(t.TempDir(), "pid") + ";", "-c"}
 	for _, c := range []struct {
 		program, from string
 		args          []string
 	}{
-		{"nginx", "nginx-light libnginx-mod-stream", []string{"-t", "-q", "-g", pid, "-c", example(t, "nginx/stream.conf")}},
-		{"nginx", "nginx-light libnginx-mod-stream", []string{"-t", "-q", "-g", pid, "-c", example(t, "nginx/dns.conf")}},
+		{"nginx", "nginx-light libnginx-mod-stream", append(slices.Clone(nginx), example(t, "nginx/stream.conf"))},
+		{"nginx", "nginx-light libnginx-mod-stream", append(slices.Clone(nginx), example(t, "nginx/dns.conf"))},
 		{"keepalived", "keepalived", []string{"--config-test", "--use-file=" + example(t, "keepalived/lvs.conf")}},
 		{"promtool", "prometheus", []string{"check", "config", example(t, "prometheus/scrape.yml")}},
 		{"promtool", "prometheus", []string{"check", "rules", example(t, "prometheus/rules.yml")}},
