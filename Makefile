@@ -14,7 +14,7 @@ LIB         = $(DESTDIR)$(PREFIX)/lib
 
 # The real programs that make integration runs pmcheck against, by Debian package; and
 # those that only make test-all needs.
-PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd wrk curl openssl iproute2 \
+PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd curl openssl iproute2 \
 	util-linux systemd dbus bash
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \

@@ -43,7 +43,7 @@ func allRates() []int { return []int{1, 10, 100, 1000} }
 // rounds is how often everything is measured.
 const rounds = 3
 
-// flood stands for the rate of wrk, which sends a request as soon as the one before is
+// flood stands for the rate of clients that send a request as soon as the one before is
 // answered.
 const flood = 0
 
@@ -98,7 +98,7 @@ func warmUp(b *testing.B, config, ancestor string) {
 	}
 	_, stop := startDaemon(b, frequent, config)
 	defer stop()
-	lab.Wrk{URL: urlOf(ancestor), Connections: 4, Duration: 20 * time.Second, Reconnect: true}.Run(b)
+	checkConstantly(ancestor, 4, 20*time.Second)
 }
 
 // startOthers starts the contenders that ask no master.
@@ -168,13 +168,14 @@ func (c *contender) measure(b *testing.B, long time.Duration, rates ...int) {
 func (c *contender) measureFlood(b *testing.B) {
 	b.Helper()
 	before := c.cpu()
-	result := lab.Wrk{URL: urlOf(c.address), Connections: 16, Duration: 3 * time.Second, Reconnect: true}.Run(b)
-	if result.Errors > 0 || result.Requests == 0 {
-		b.Fatalf("%s: %d of %d requests failed", c.name, result.Errors, result.Requests)
+	began := time.Now()
+	answers, failures := checkConstantly(c.address, 16, 3*time.Second)
+	if failures > 0 || answers == 0 {
+		b.Fatalf("%s: %d of %d requests failed", c.name, failures, answers+failures)
 	}
 	c.runs[flood] = append(c.runs[flood], run{
-		rate: result.RequestsPerSecond,
-		cpu:  (c.cpu() - before).Seconds() / float64(result.Requests),
+		rate: float64(answers) / time.Since(began).Seconds(),
+		cpu:  (c.cpu() - before).Seconds() / float64(answers),
 	})
 }
 

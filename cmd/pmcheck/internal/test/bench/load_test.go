@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +76,27 @@ func checkSteadily(b *testing.B, address string, balancers int, window time.Dura
 	}
 	slices.Sort(took)
 	return took
+}
+
+// checkConstantly makes clients ask, each as soon as it has an answer, and returns how many answers were 200, and
+// how many were not or did not come.
+func checkConstantly(address string, clients int, window time.Duration) (good, bad int64) {
+	var answers, failures atomic.Int64
+	var asking sync.WaitGroup
+	began := time.Now()
+	for range clients {
+		asking.Go(func() {
+			for time.Since(began) < window {
+				if check(address) == nil {
+					answers.Add(1)
+				} else {
+					failures.Add(1)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	return answers.Load(), failures.Load()
 }
 
 // sleep is like time.Sleep, but does not round to milliseconds, as the runtime does when it

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package lab starts the real programs around pmcheck, for tests and benchmarks: Puppet
-// Server, HAProxy, xinetd, wrk, and whole hosts with a systemd of their own.
+// Server, HAProxy, xinetd, and whole hosts with a systemd of their own.
 //
 // Everything runs below a temporary directory and in a network namespace of the test
 // process, and ends with the test: its cleanup ends the programs or, if the test process
