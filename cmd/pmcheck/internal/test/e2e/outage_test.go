@@ -18,21 +18,12 @@ import (
 // master have closed.
 const noticeKilled = 100 * time.Millisecond
 
-// everyLine starts a daemon with the default timing, and a balancer with every kind of
-// server line.
-func everyLine(t *testing.T, s *lab.PuppetServer) (*lab.Site, *balancer) {
-	t.Helper()
-	site := lab.StartSite(t, lab.SiteOptions{Server: s})
-	return site, startBalancer(t, lines(), site)
-}
-
-// testDrained: a drained master is DOWN on every line but the one with
-// disable-on-404, where HAProxy shows NOLB.
-func testDrained(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
-	r, b := everyLine(t, s)
-	if _, err := r.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain}); err != nil {
-		t.Fatal(err)
-	}
+// testLines: a drained master is DOWN on every line of HAProxy but the one with disable-on-404, which shows NOLB. The
+// death of the JVM is noticed at once, by pmcheck and then by every line, and so is its return.
+func testLines(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	b := startBalancer(t, lines(), r)
+	r.Hold(drain.Drain)
 	assertWithin(t, "hold written to 503 drain", r.WaitRefusal("drain", 5*time.Second), time.Second)
 	b.waitForAll(func(l line, s lab.ServerStat) bool {
 		if l.name == "disable-on-404" {
@@ -40,16 +31,9 @@ func testDrained(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 		}
 		return s.Status == "DOWN"
 	}, 15*time.Second)
-	if _, err := r.Holds.Lift(drain.Operator, ""); err != nil {
-		t.Fatal(err)
-	}
+	r.Hold(drain.Ready)
 	b.waitForStatus("UP", time.Now(), 15*time.Second)
-}
 
-// testKilled: the death of the JVM is noticed at once, by pmcheck and then by
-// every line of HAProxy, and so is its return.
-func testKilled(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
-	r, b := everyLine(t, s)
 	closed := closing(t, s.Address())
 	if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -34,8 +34,7 @@ func TestStates(t *testing.T) {
 		run  func(*testing.T, *lab.PuppetServer, *stateTable)
 	}{
 		{"quiet", testQuiet},
-		{"drained", testDrained},
-		{"killed", testKilled},
+		{"drained and killed, by every line", testLines},
 		{"paused", testPaused},
 		{"JRubies", testJRubies},
 		{"flush", testFlush},

@@ -33,8 +33,6 @@ func report(t *testing.T, clients []*balancer, r resources, what string) string 
 	}
 	latency := fmt.Sprintf("p50 %s, p99 %s, p99.9 %s, at most %s",
 		milliseconds(share(500)), milliseconds(share(990)), milliseconds(share(999)), milliseconds(took[len(took)-1]))
-	t.Logf("measured: %s: %d answers, each true: %v", what, len(took), answers)
-	t.Logf("measured: latency from when a question was due: %s", latency)
 
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "| %s | |\n| --- | --- |\n", what)
