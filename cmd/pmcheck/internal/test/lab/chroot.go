@@ -3,12 +3,10 @@
 package lab
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 )
 
 // chrootScript mounts an overlay on top of a root. /tmp is that of this machine, so that
@@ -42,19 +40,8 @@ type Chroot struct {
 func (r Release) StartChroot(tb testing.TB) *Chroot {
 	tb.Helper()
 	c := &Chroot{Release: r, tb: tb, dir: tempDir(tb)}
-	log := filepath.Join(tempDir(tb), "chroot.log")
-	showOnFailure(tb, log)
-	c.keeper = start(tb, exec.Command("unshare", "--mount", "--propagation", "private", "--",
-		"sh", "-c", chrootScript, "sh", r.Root(tb), c.dir), log)
-	WaitFor(tb, 30*time.Second, 5*time.Millisecond, func() error {
-		if err := c.keeper.died(); err != nil {
-			tb.Fatal(err)
-		}
-		if out := tail(log, 1); out != "ready" {
-			return fmt.Errorf("the root of %s: %q", r.Suite, out)
-		}
-		return nil
-	})
+	c.keeper = startKeeper(tb, exec.Command("unshare", "--mount", "--propagation", "private", "--",
+		"sh", "-c", chrootScript, "sh", r.Root(tb), c.dir))
 	return c
 }
 
@@ -65,18 +52,6 @@ func (c *Chroot) Command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command("nsenter", append(flags, args...)...)
 	cmd.Env = []string{"PATH=" + hostPath, "HOME=/root", "LANG=C.UTF-8"}
 	return cmd
-}
-
-// Run runs a program of the release and returns its combined output without the last
-// newline. The error includes the output.
-func (c *Chroot) Run(program string, args ...string) (string, error) {
-	return run(c.Suite, c.Command(program, args...))
-}
-
-// MustRun runs a program as Run does, and fails the test if the program fails.
-func (c *Chroot) MustRun(program string, args ...string) string {
-	c.tb.Helper()
-	return must(c.tb, c.Suite, c.Command(program, args...))
 }
 
 // StartHAProxy starts the HAProxy of the release; see the function of the same name. Its

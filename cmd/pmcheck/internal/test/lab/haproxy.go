@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -54,19 +53,14 @@ func (n *Network) StartHAProxy(tb testing.TB, config string) *HAProxy {
 // start checks the configuration in files, for which HAProxy must have no warning, and starts HAProxy with it.
 func (h *HAProxy) start(command func(program string, args ...string) *exec.Cmd, files []string) {
 	h.tb.Helper()
-	h.check(command, files)
-	log := filepath.Join(h.dir, "haproxy.log")
-	showOnFailure(h.tb, log)
-	h.proc = start(h.tb, command("haproxy", append([]string{"-W", "-db"}, files...)...), log)
-	h.waitAnswer(func(string) bool { return true })
-}
-
-func (h *HAProxy) check(command func(program string, args ...string) *exec.Cmd, files []string) {
-	h.tb.Helper()
 	out, err := command("haproxy", append([]string{"-c"}, files...)...).CombinedOutput()
 	if err != nil || bytes.Contains(out, []byte("[WARNING]")) {
 		h.tb.Errorf("haproxy -c: %v\n%s", err, out)
 	}
+	log := filepath.Join(h.dir, "haproxy.log")
+	showOnFailure(h.tb, log)
+	h.proc = start(h.tb, command("haproxy", append([]string{"-W", "-db"}, files...)...), log)
+	h.waitAnswer(func(string) bool { return true })
 }
 
 // StartHAProxy starts the HAProxy that is installed on the host; see the function of the same
@@ -107,11 +101,7 @@ func (h *HAProxy) Pid() int { return h.proc.cmd.Process.Pid }
 // Log returns what HAProxy has logged so far, by itself and by "log global".
 func (h *HAProxy) Log() string {
 	h.tb.Helper()
-	data, err := os.ReadFile(filepath.Join(h.dir, "haproxy.log"))
-	if err != nil {
-		h.tb.Fatal(err)
-	}
-	return string(data)
+	return Read(h.tb, filepath.Join(h.dir, "haproxy.log"))
 }
 
 // Admin sends one command to the admin socket, such as "disable server a/m1",

@@ -64,24 +64,31 @@ func StartNetwork(tb testing.TB) *Network {
 	Need(tb, "ip", "iproute2")
 	Need(tb, "nsenter", "util-linux")
 	n := &Network{tb: tb, dir: tempDir(tb)}
-	log := filepath.Join(tempDir(tb), "network.log")
-	showOnFailure(tb, log)
 	cmd := exec.Command("sh", "-c", networkScript, "sh", n.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:   syscall.CLONE_NEWNET,
 		Unshareflags: syscall.CLONE_NEWNS, // Go also makes its mounts private
 	}
-	n.keeper = start(tb, cmd, log)
-	WaitFor(tb, 10*time.Second, 5*time.Millisecond, func() error {
-		if err := n.keeper.died(); err != nil {
+	n.keeper = startKeeper(tb, cmd)
+	return n
+}
+
+// startKeeper starts a script that keeps namespaces, and waits until it has printed "ready".
+func startKeeper(tb testing.TB, cmd *exec.Cmd) *process {
+	tb.Helper()
+	log := filepath.Join(tempDir(tb), "keeper.log")
+	showOnFailure(tb, log)
+	keeper := start(tb, cmd, log)
+	WaitFor(tb, 30*time.Second, 5*time.Millisecond, func() error {
+		if err := keeper.died(); err != nil {
 			tb.Fatal(err)
 		}
 		if out := tail(log, 1); out != "ready" {
-			return fmt.Errorf("network: %q", out)
+			return fmt.Errorf("%v: %q", cmd.Args, out)
 		}
 		return nil
 	})
-	return n
+	return keeper
 }
 
 // Command returns a command that runs inside the network. A nil Network is the machine's own.

@@ -99,7 +99,7 @@ func (s *PuppetServer) addAccessRules() {
 		return
 	}
 	const head = "rules: ["
-	conf := s.readFile("server/conf.d/auth.conf")
+	conf := Read(s.tb, s.path("server/conf.d/auth.conf"))
 	if !strings.Contains(conf, head) {
 		s.tb.Fatalf("auth.conf of the package has no %q", head)
 	}
@@ -107,16 +107,7 @@ func (s *PuppetServer) addAccessRules() {
 }
 
 func (s *PuppetServer) moveLogs(name string) {
-	s.writeFile(name, strings.ReplaceAll(s.readFile(name), "/var/log/puppetserver", s.path("log")))
-}
-
-func (s *PuppetServer) readFile(name string) string {
-	s.tb.Helper()
-	data, err := os.ReadFile(s.path(name))
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	return string(data)
+	s.writeFile(name, strings.ReplaceAll(Read(s.tb, s.path(name)), "/var/log/puppetserver", s.path("log")))
 }
 
 func (s *PuppetServer) writeFile(name, content string) {
