@@ -118,23 +118,6 @@ func TestNotifySendsOneDatagram(t *testing.T) {
 	}
 }
 
-func TestWatchdogIntervalIsRead(t *testing.T) {
-	for usec, want := range map[string]time.Duration{"": 0, "10000000": 10 * time.Second, "soon": 0} {
-		t.Setenv("WATCHDOG_USEC", usec)
-		if got, err := systemd.Watchdog(); got != want || (err != nil) != (usec == "soon") {
-			t.Errorf("%s us: %v, %v", usec, got, err)
-		}
-	}
-}
-
-func TestServiceUnitAddsTheSuffixOnce(t *testing.T) {
-	for _, name := range []string{"puppetserver", "puppetserver.service"} {
-		if got := systemd.ServiceUnit(name); got != "puppetserver.service" {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-}
-
 // watch returns the states that WatchUnit reports until ctx ends.
 func watch(ctx context.Context) (states []systemd.UnitState) {
 	systemd.WatchUnit(ctx, []string{"puppetserver.service"}, func(s systemd.UnitState) { states = append(states, s) })

@@ -110,14 +110,9 @@ func (p *puppetHost) certname() bool {
 			name, at = p.certified(certdir), place{"certificate in " + certdir, 0}
 		}
 	}
-	switch name = cmp.Or(name, probe.Certname); {
-	case name != "":
-	case err != nil:
-		p.take(err, "", place{})
-		return false
-	default:
-		p.fault(place{p.file, 0}, "probe.certname",
-			"no certname in it, and no certificate of this host yet", "run puppet agent, or set probe.certname")
+	if name = cmp.Or(name, probe.Certname); name == "" {
+		p.take(cmp.Or[error](err, Fault{"probe.certname", "no certname in it, and no certificate of this host yet",
+			"run puppet agent, or set probe.certname", place{p.file, 0}}), "", place{})
 		return false
 	}
 	if probe.Certname == "" {
@@ -127,25 +122,16 @@ func (p *puppetHost) certname() bool {
 	return true
 }
 
-// certified returns the name of a certificate in certdir besides the CA's: that of probe.certname, or of this host with
+// certified returns the name of a certificate in certdir besides the CA's: that of probe.certname, of this host with
 // its domain or without, or the only one; "" if there is none of these.
 func (p *puppetHost) certified(certdir string) string {
-	files, _ := filepath.Glob(filepath.Join(p.Root, certdir, "*.pem")) // in order, so that the fullest name comes first
-	var names []string
-	for _, f := range files {
-		if name := strings.TrimSuffix(filepath.Base(f), ".pem"); name != "ca" {
-			names = append(names, name)
-		}
-	}
 	host, _ := os.Hostname()
-	own := strings.ToLower(host) + "."
-	for _, is := range []func(string) bool{
-		func(name string) bool { return name == p.config.Probe.Certname },
-		func(name string) bool { return strings.HasPrefix(name+".", own) },
-		func(string) bool { return len(names) == 1 },
-	} {
-		if i := slices.IndexFunc(names, is); i >= 0 {
-			return names[i]
+	host = strings.ToLower(host)
+	for _, pattern := range []string{p.config.Probe.Certname, host + ".*", host, "*"} {
+		files, _ := filepath.Glob(filepath.Join(p.Root, certdir, pattern+".pem"))
+		files = slices.DeleteFunc(files, func(f string) bool { return filepath.Base(f) == "ca.pem" })
+		if len(files) == 1 {
+			return strings.TrimSuffix(filepath.Base(files[0]), ".pem")
 		}
 	}
 	return ""
