@@ -151,15 +151,15 @@ func (c *Client) exec(ctx context.Context, sql string, args []string) ([]byte, e
 
 // neutral overrides the PG variables and the files in a home directory that pgconn
 // reads by itself: root's must not lead elsewhere.
-const neutral = "host=localhost port=5432 user=pmcheck sslmode=disable sslcertmode=allow " +
-	"sslnegotiation=postgres sslrootcert='' passfile=/dev/null connect_timeout=0 target_session_attrs=any " +
-	"require_auth='' channel_binding=disable min_protocol_version=3.0 max_protocol_version=3.0"
+const neutral = "host=%s port=%s user=%s dbname=%s password='' passfile=/dev/null krbsrvname='' krbspn='' " +
+	"sslmode=disable sslcertmode=allow sslnegotiation=postgres sslrootcert='' connect_timeout=0 " +
+	"target_session_attrs=any require_auth='' channel_binding=disable min_protocol_version=3.0 max_protocol_version=3.0"
 
-// defaults returns settings that no variable and no file has a part in, but for
+// parse returns settings that no variable and no file has a part in, but for
 // RuntimeParams. Neutral cannot override PGSERVICE, whose file is always read.
-func defaults() (*pgconn.Config, error) {
+func parse(host, port, database, role string) (*pgconn.Config, error) {
 	_ = os.Unsetenv("PGSERVICE")
-	return pgconn.ParseConfig(neutral)
+	return pgconn.ParseConfig(fmt.Sprintf(neutral, host, port, role, database))
 }
 
 // connection returns how to connect.
@@ -169,19 +169,11 @@ func (c *Client) connection() (*pgconn.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	number, err := strconv.ParseUint(port, 10, 16)
+	settings, err := parse(host, port, database, role)
 	if err != nil {
 		return nil, err
 	}
-	settings, err := defaults()
-	if err != nil {
-		return nil, err
-	}
-	settings.Host, settings.Port, settings.Database, settings.User = host, uint16(number), database, role
-	settings.Password, settings.KerberosSrvName, settings.KerberosSpn = "", "", ""
-	settings.TLSConfig, settings.Fallbacks = tls, nil
-	settings.ValidateConnect, settings.AfterConnect = nil, nil
-	settings.RuntimeParams = parameters()
+	settings.TLSConfig, settings.RuntimeParams = tls, parameters()
 	return settings, nil
 }
 

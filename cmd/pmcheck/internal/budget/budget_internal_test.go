@@ -1,18 +1,27 @@
 package budget
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // The variables of a root shell must neither lead elsewhere nor make the budget look
 // unreachable, which refuses every drain.
 func TestVariablesDoNotMatter(t *testing.T) {
 	for _, name := range []string{"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE", "PGSERVICEFILE", "PGPASSFILE",
 		"PGSSLMODE", "PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCERTMODE", "PGSSLNEGOTIATION", "PGCONNECT_TIMEOUT",
-		"PGTARGETSESSIONATTRS", "PGREQUIREAUTH", "PGCHANNELBINDING", "PGMINPROTOCOLVERSION", "PGMAXPROTOCOLVERSION"} {
+		"PGTARGETSESSIONATTRS", "PGREQUIREAUTH", "PGCHANNELBINDING", "PGMINPROTOCOLVERSION", "PGMAXPROTOCOLVERSION",
+		"PGPASSWORD", "PGKRBSRVNAME", "PGKRBSPN"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "/nonsense")
-			c, err := defaults()
-			if err != nil || c.Host != "localhost" || c.User != "pmcheck" || c.TLSConfig != nil {
-				t.Errorf("it connects to %s as %s, TLS %v: %v", c.Host, c.User, c.TLSConfig != nil, err)
+			c, err := parse("db", "5433", "budget", "pmcheck")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []any{c.Host, c.Port, c.Database, c.User, c.Password, c.KerberosSrvName + c.KerberosSpn, c.TLSConfig != nil,
+				len(c.Fallbacks), c.ValidateConnect != nil || c.AfterConnect != nil}
+			if want := []any{"db", uint16(5433), "budget", "pmcheck", "", "", false, 0, false}; !slices.Equal(got, want) {
+				t.Errorf("%v, want %v", got, want)
 			}
 		})
 	}
