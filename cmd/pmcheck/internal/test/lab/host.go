@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -132,11 +131,7 @@ func (h *Host) WriteFile(path, content string, mode fs.FileMode) {
 // Copy copies a file of this machine, such as the result of Build, to the host.
 func (h *Host) Copy(file, path string, mode fs.FileMode) {
 	h.net.tb.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		h.net.tb.Fatal(err)
-	}
-	h.WriteFile(path, string(content), mode)
+	h.WriteFile(path, Read(h.net.tb, file), mode)
 }
 
 // Journal returns what the named units have logged since the host was made, oldest first.

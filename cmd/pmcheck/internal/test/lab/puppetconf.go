@@ -4,10 +4,10 @@ package lab
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,7 +37,7 @@ func (s *PuppetServer) writeConfig() {
 	s.writeFile("server/conf.d/webserver.conf", s.webserverConf())
 	s.writeFile("server/conf.d/puppetserver.conf", s.jrubyConf())
 	s.addAccessRules()
-	s.chown()
+	Output(s.tb, exec.Command("chown", "-hR", s.owner, s.Dir))
 }
 
 // puppetConf returns the content of puppet.conf. Its keys are short, since the generation
@@ -115,35 +115,14 @@ func (s *PuppetServer) writeFile(name, content string) {
 	Write(s.tb, s.path(name), content)
 }
 
-func (s *PuppetServer) chown() {
-	s.tb.Helper()
-	puppet := s.user()
-	err := filepath.WalkDir(s.Dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, puppet.uid, puppet.gid)
-	})
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-}
-
-// An account is a user and its group.
-type account struct{ uid, gid int }
-
-// user returns the account that the package has made for Puppet Server.
-func (s *PuppetServer) user() account {
+// account returns the user and the group, as numbers, that the package has made for Puppet Server.
+func (s *PuppetServer) account() string {
 	s.tb.Helper()
 	for line := range strings.Lines(Read(s.tb, filepath.Join(s.root, "etc/passwd"))) {
-		var a account
 		if f := strings.Split(line, ":"); f[0] == "puppet" && len(f) > 3 {
-			if _, err := fmt.Sscan(f[2]+" "+f[3], &a.uid, &a.gid); err != nil {
-				s.tb.Fatal(err)
-			}
-			return a
+			return f[2] + ":" + f[3]
 		}
 	}
 	s.tb.Fatalf("%s has no user puppet (apt-get install --no-install-recommends puppetserver)", s.root)
-	return account{}
+	return ""
 }

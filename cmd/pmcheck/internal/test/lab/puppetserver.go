@@ -61,8 +61,7 @@ func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 	if r, another := bootedRelease(tb); another {
 		s.root, s.in = r.Root(tb), r.StartChroot(tb)
 	}
-	account := s.user()
-	s.owner = fmt.Sprintf("%d:%d", account.uid, account.gid)
+	s.owner = s.account()
 	s.writeConfig()
 	showOnFailure(tb, s.path("log/console.log"), s.path("log/puppetserver.log"))
 	s.Start()
@@ -88,8 +87,8 @@ func (s *PuppetServer) Start() {
 
 // command returns a command that runs a program of the release as user puppet, below Dir.
 func (s *PuppetServer) command(program string, args ...string) *exec.Cmd {
-	user := s.user()
-	args = append([]string{fmt.Sprintf("--reuid=%d", user.uid), fmt.Sprintf("--regid=%d", user.gid), "--clear-groups",
+	user, group, _ := strings.Cut(s.owner, ":")
+	args = append([]string{"--reuid=" + user, "--regid=" + group, "--clear-groups",
 		"--pdeathsig=KILL", "--", "env", "--chdir=" + s.Dir, "HOME=" + s.Dir, program}, args...)
 	if s.in != nil {
 		return s.in.Command("setpriv", args...)

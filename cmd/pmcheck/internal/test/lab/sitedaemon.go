@@ -109,11 +109,7 @@ func (s *Site) Log() string {
 	if s.Host != nil {
 		return s.Host.Journal("pmcheck")
 	}
-	data, err := os.ReadFile(s.logFile())
-	if err != nil {
-		s.TB.Fatal(err)
-	}
-	return string(data)
+	return Read(s.TB, s.logFile())
 }
 
 // Status returns the daemon's status.
