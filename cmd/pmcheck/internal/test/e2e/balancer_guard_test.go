@@ -18,16 +18,15 @@ const sendStateOften = ` option httpchk GET /
  default-server check inter 100ms fall 2 rise 2
 `
 
-// waitForView waits until a balancer, or the one with this node name, reports the master in a state without
-// pending steps, and has asked long enough after the call for the weights to be current.
-func waitForView(r *lab.Site, node, state, weight string) lab.Balancer {
+// waitForView waits until the balancer with this node name reports the master in a state without pending steps, with
+// this weight, and has asked long enough after the call for the weights to be current.
+func waitForView(r *lab.Site, node, state, weight string) {
 	r.TB.Helper()
 	began := time.Now()
-	return r.WaitBalancer(func(b lab.Balancer) bool {
+	r.WaitBalancer(func(b lab.Balancer) bool {
 		v := b.View
-		return v != nil && (node == "" || b.Node == node) && b.Seen.After(began.Add(300*time.Millisecond)) &&
-			v.State == state && v.Steps == 0 &&
-			(weight == "" || weight == fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal))
+		return v != nil && b.Node == node && b.Seen.After(began.Add(300*time.Millisecond)) &&
+			v.State == state && v.Steps == 0 && weight == fmt.Sprintf("%d/%d", v.Weight, v.WeightTotal)
 	}, 10*time.Second)
 }
 
@@ -45,22 +44,14 @@ func TestLastServerOfOneBalancerIsNotDrained(t *testing.T) {
 	}
 	start("lb1")
 	second := start("lb2")
-	waitForWeight := func(node, weight string) {
-		t.Helper()
-		began := time.Now()
-		r.WaitBalancer(func(b lab.Balancer) bool {
-			return b.Node == node && b.Seen.After(began) && b.View.Sends() &&
-				weight == fmt.Sprintf("%d/%d", b.View.Weight, b.View.WeightTotal)
-		}, 10*time.Second)
-	}
-	waitForWeight("lb1", "1/2")
-	waitForWeight("lb2", "1/2")
+	waitForView(r, "lb1", "UP", "1/2")
+	waitForView(r, "lb2", "UP", "1/2")
 	second.Admin("set server puppet/m2 state maint")
-	waitForWeight("lb2", "1/1")
+	waitForView(r, "lb2", "UP", "1/1")
 	if out, status := r.Run("drain", "--wait", "--timeout=2s"); status != 7 || len(r.Status().Holds) > 0 {
 		t.Errorf("exit status of drain %d, want 7 and no hold: lb2 has no other server\n%s", status, out)
 	}
 	second.Admin("set server puppet/m2 state ready")
-	waitForWeight("lb2", "1/2")
+	waitForView(r, "lb2", "UP", "1/2")
 	r.MustRun("drain")
 }
