@@ -3,14 +3,11 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -127,20 +124,8 @@ func (h *Host) cgroup() string {
 }
 
 func (h *Host) removeCgroup() {
-	var dirs []string
-	err := filepath.WalkDir(h.cgroup(), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			dirs = append(dirs, path)
-		}
-		return err
-	})
-	slices.Reverse(dirs) // children first
-	for _, dir := range dirs {
-		err = errors.Join(err, os.Remove(dir))
-	}
-	if err != nil {
-		h.net.tb.Errorf("cannot remove the control groups of %s: %v", h.Name, err)
-	}
+	h.net.tb.Helper()
+	Output(h.net.tb, exec.Command("find", h.cgroup(), "-depth", "-type", "d", "-exec", "rmdir", "{}", "+"))
 }
 
 func (h *Host) mkdir(path string) {
