@@ -211,8 +211,7 @@ func (r run) together() float64 { return r.cpu + r.master }
 
 func compareCost(b *testing.B, all []*contender, probing []float64) {
 	b.Helper()
-	t := &table{title: "CPU time per question, which is per balancer and second, beyond what the master uses by itself, " +
-		"and the p99 of what a check takes, from when it was due"}
+	t := &table{title: "CPU time of a check beyond what the master uses by itself, and its p99 from when it was due"}
 	t.row("questions/s", "", "master", "daemon or scripts", "together", "of the ancestor", "p99")
 	ancestor := all[len(all)-1]
 	most := ancestor.at(ancestor.rates[len(ancestor.rates)-1], run.together)

@@ -43,7 +43,7 @@ func TestWithoutABalancer(t *testing.T) {
 		t.Fatal(err)
 	}
 	ungated := p.direct(agents, "pmcheck drain") // not --wait, for agents keep coming
-	text := fmt.Sprintf("With the gate %s; without it %s.\n", gated, ungated)
+	text := fmt.Sprintf("With the gate %s;\nwithout it %s.\n", gated, ungated)
 	lab.Publish(t, "direct", text)
 	t.Logf("measured: %s", text)
 }
