@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,23 +32,19 @@ type Release struct {
 	Master   bool // Puppet Server or the Ruby master is among the packages
 }
 
-// Releases lists the releases that hosts can be booted from, oldest first: all, or those of
-// the suites.
-func Releases(suites ...string) []Release {
+// Releases lists the releases that hosts can be booted from, oldest first.
+func Releases() []Release {
 	with := func(packages ...string) []string {
 		return append([]string{"systemd", "systemd-sysv", "dbus", "curl", "iproute2", "procps", "openssl", "haproxy"},
 			packages...)
 	}
-	all := []Release{
+	return []Release{
 		{Suite: "bullseye", Packages: with("puppet", "puppet-master"), Master: true},
 		{Suite: "bookworm", Packages: with("puppetserver", "puppet-agent"), Master: true},
 		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "postgresql",
 			"puppetdb", "rpm", "nftables"), Master: true},
 		{Suite: "forky", Packages: with("mount", "openvox-agent")},
 	}
-	return slices.DeleteFunc(all, func(r Release) bool {
-		return len(suites) > 0 && !slices.Contains(suites, r.Suite)
-	})
 }
 
 // experimental is unstable with the next HAProxy. Hosts cannot be booted from it.
@@ -61,8 +56,10 @@ func HAProxyReleases() []Release { return append(Releases(), experimental) }
 // release returns the release of a suite.
 func release(tb testing.TB, suite string) Release {
 	tb.Helper()
-	for _, r := range Releases(suite) {
-		return r
+	for _, r := range Releases() {
+		if r.Suite == suite {
+			return r
+		}
 	}
 	tb.Fatalf("no release %q; there are %v", suite, Releases())
 	return Release{}
