@@ -55,7 +55,6 @@ type pool struct {
 	host      *lab.Host          // of the second balancer; nil if it runs in net, as the first one does
 	standIns  map[string][]agent // by kind
 	puppets   map[string][]agent // by kind
-	debs      map[string]string  // by version
 }
 
 // startPool starts everything but the balancers.
