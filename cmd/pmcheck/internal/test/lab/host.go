@@ -100,13 +100,23 @@ func (h *Host) Inside(fn func() error) error {
 // Run runs a program on the host and returns its combined output without the last newline.
 // The error includes the output.
 func (h *Host) Run(program string, args ...string) (string, error) {
-	return run(h.Name, h.Command(program, args...))
+	cmd := h.Command(program, args...)
+	out, err := cmd.CombinedOutput()
+	text := strings.TrimSuffix(string(out), "\n")
+	if err != nil {
+		err = fmt.Errorf("%s: %s: %w: %s", h.Name, strings.Join(cmd.Args, " "), err, text)
+	}
+	return text, err
 }
 
 // MustRun runs a program as Run does, and fails the test if the program fails.
 func (h *Host) MustRun(program string, args ...string) string {
 	h.net.tb.Helper()
-	return must(h.net.tb, h.Name, h.Command(program, args...))
+	out, err := h.Run(program, args...)
+	if err != nil {
+		h.net.tb.Fatal(err)
+	}
+	return out
 }
 
 // Start starts a program on the host and returns a function that kills it. The program is

@@ -142,17 +142,6 @@ func tail(file string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// run runs a command at a place and returns its combined output without the last newline. The error includes
-// the output.
-func run(place string, cmd *exec.Cmd) (string, error) {
-	out, err := cmd.CombinedOutput()
-	text := strings.TrimSuffix(string(out), "\n")
-	if err != nil {
-		err = fmt.Errorf("%s: %s: %w: %s", place, strings.Join(cmd.Args, " "), err, text)
-	}
-	return text, err
-}
-
 // Output runs a command, which must succeed, and returns what it prints on both streams.
 func Output(tb testing.TB, cmd *exec.Cmd) string {
 	tb.Helper()
@@ -161,15 +150,6 @@ func Output(tb testing.TB, cmd *exec.Cmd) string {
 		tb.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
 	return string(out)
-}
-
-func must(tb testing.TB, place string, cmd *exec.Cmd) string {
-	tb.Helper()
-	out, err := run(place, cmd)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return out
 }
 
 // clockTick is the unit of CPU times in /proc/PID/stat on every Linux architecture.

@@ -108,7 +108,7 @@ func (k *keeper) authority() authority {
 // read returns the content of a PEM file.
 func (k *keeper) read(path string) []byte {
 	k.tb.Helper()
-	return decodePEM(k.tb, []byte(must(k.tb, path, k.asRoot("cat", path))+"\n"))
+	return decodePEM(k.tb, []byte(Output(k.tb, k.asRoot("cat", path))))
 }
 
 // write replaces a file by renaming, so that no program reads half of it, with the owner and mode that
@@ -118,5 +118,5 @@ func (k *keeper) write(path string, content []byte) {
 	cmd := k.asRoot("sh", "-c", `install -D -m 0640 /dev/stdin "$0.new" && chown "$1" "$0.new" && mv "$0.new" "$0"`,
 		path, k.owner)
 	cmd.Stdin = bytes.NewReader(content)
-	must(k.tb, path, cmd)
+	Output(k.tb, cmd)
 }
