@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/demo"
 )
 
@@ -31,12 +30,11 @@ func demoCommand() *cli.Command {
 
 func runDemo(c *cli.Context) error {
 	err := demo.Run(c.Context, demo.Options{
-		Listen:  c.String("listen"),
-		Master:  c.String("master"),
-		Version: daemon.ProgramVersion(),
-		In:      c.App.Reader,
-		Out:     c.App.Writer,
-		Log:     c.App.ErrWriter,
+		Listen: c.String("listen"),
+		Master: c.String("master"),
+		In:     c.App.Reader,
+		Out:    c.App.Writer,
+		Log:    c.App.ErrWriter,
 	})
 	if _, invalid := errors.AsType[config.Fault](err); invalid {
 		return usageError("%w", err)

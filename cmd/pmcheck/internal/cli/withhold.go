@@ -15,6 +15,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
+// heldOn is how long the hold of a with-hold that was killed lasts.
+const heldOn = 10 * time.Minute
+
 func withHoldCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "with-hold",
@@ -22,12 +25,11 @@ func withHoldCommand() *cli.Command {
 		ArgsUsage: "-- COMMAND [ARGUMENT...]",
 		Description: "Sets a hold, waits until the master is idle, runs the command, lifts the hold, and waits\n" +
 			"until the master is back in service. The hold is lifted however the command ends. Signals are\n" +
-			"passed on to the command. If with-hold itself is killed, the hold ends by itself.\n" +
+			"passed on to the command. If with-hold itself is killed, the hold ends within ten minutes.\n" +
 			"Exit status: that of the command; 7 and 6 as drain, without running it; 6 also if the master is not\n" +
 			"in service in time.\n" +
 			"Example: pmcheck with-hold -- systemctl restart puppetserver",
 		Flags: requestFlags("with-hold", 15*time.Minute,
-			durationFlag("for", 10*time.Minute, "let the hold end `DURATION` after with-hold was killed beside the command"),
 			durationFlag("return", 10*time.Minute, "wait for `DURATION` until the master is back in service"),
 			&cli.BoolFlag{Name: "keep", Usage: "keep the hold, without an end, if the command fails"},
 		),
@@ -49,10 +51,10 @@ func withHold(c *cli.Context) error {
 	caught, stop := leave.Signals()
 	defer stop()
 	defer endWithTerminal(c)()
-	r, length := requestOf(c, drain.Drain), durationOf(c, "for")
+	r := requestOf(c, drain.Drain)
 	r.New, r.Idle = true, true
 	r.Hold.Reason = cmp.Or(r.Hold.Reason, line)
-	r.Hold.Until = time.Now().Add(r.Wait + length + time.Minute) // of the way out
+	r.Hold.Until = time.Now().Add(r.Wait + heldOn + time.Minute) // of the way out
 	host := hostOf(c)
 	set, err := host.takeOut(c, r)
 	endAt := func(end time.Time) (err error) {
@@ -60,14 +62,14 @@ func withHold(c *cli.Context) error {
 		return err
 	}
 	if err == nil { // without a hold that lasts, it must not run
-		err = writeHint(endAt(time.Now().Add(length)))
+		err = writeHint(endAt(time.Now().Add(heldOn)))
 	}
 	if err != nil {
 		host.Note("not run: " + line)
 		return errors.Join(err, host.takeBack(set))
 	}
-	status, err := leave.Run(work, caught, max(length/3, 10*time.Millisecond), func() {
-		if err := endAt(time.Now().Add(length)); err != nil {
+	status, err := leave.Run(work, caught, heldOn/3, func() {
+		if err := endAt(time.Now().Add(heldOn)); err != nil {
 			host.Note("not renewed: " + err.Error())
 		}
 	})

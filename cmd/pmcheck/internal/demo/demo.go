@@ -33,18 +33,17 @@ const help = `Type what should happen to the stand-in, and Enter:
 
 // Options are the addresses and the streams of a demo.
 type Options struct {
-	Listen  string // the address for balancers
-	Master  string // the address of the stand-in
-	Version string // of pmcheck
-	In      io.Reader
-	Out     io.Writer
-	Log     io.Writer
+	Listen string // the address for balancers
+	Master string // the address of the stand-in
+	In     io.Reader
+	Out    io.Writer
+	Log    io.Writer
 }
 
 // Run runs a demo until ctx ends, its terminal is closed, or quit is typed. The
 // error wraps a config.Fault if an address is not valid.
 func Run(ctx context.Context, o Options) (err error) {
-	ctx, stop := untilHangup(ctx)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal is closed: the files must not stay
 	defer stop()
 	dir, err := os.MkdirTemp("", "pmcheck-demo-")
 	if err != nil {
@@ -60,7 +59,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	d := daemon.New(loaded.Config, loaded.File, o.Version, slog.New(slog.NewTextHandler(o.Log, nil)))
+	d := daemon.New(loaded.Config, loaded.File, daemon.ProgramVersion(), slog.New(slog.NewTextHandler(o.Log, nil)))
 	if err := d.Listen(ctx); err != nil {
 		return err
 	}
@@ -89,16 +88,6 @@ In another terminal, the commands:
 		}
 	}()
 	return d.Serve(ctx)
-}
-
-// untilHangup returns a context that also ends when the terminal is closed, unless
-// SIGHUP is ignored, as under nohup. Killed by SIGHUP, a demo would leave its private
-// keys behind.
-func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
-	if signal.Ignored(syscall.SIGHUP) {
-		return ctx, func() {}
-	}
-	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // load writes the configuration of the demo, for its daemon and for the
