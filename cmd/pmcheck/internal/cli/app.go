@@ -156,7 +156,7 @@ func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Ap
 	return app
 }
 
-// prepare gives a command and its subcommands what they do not inherit.
+// prepare gives a command what it does not inherit.
 func prepare(command *cli.Command) {
 	command.OnUsageError = onUsageError
 	for _, f := range command.Flags {
@@ -167,20 +167,14 @@ func prepare(command *cli.Command) {
 	if command.ArgsUsage == "" {
 		command.Action = strict(command.Action)
 	}
-	for _, sub := range command.Subcommands {
-		prepare(sub)
-	}
 }
 
-// strict refuses stray and missing arguments; names are those that the command takes. urfave/cli
-// stops parsing flags at the first argument: "drain now --reason x" would drain without the reason.
-func strict(action cli.ActionFunc, names ...string) cli.ActionFunc {
+// strict refuses arguments. urfave/cli stops parsing flags at the first one: "drain now --reason x" would
+// drain without the reason.
+func strict(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		switch n := c.NArg(); {
-		case n < len(names):
-			return misused(c, fmt.Errorf("%s needs %s", c.Command.HelpName, names[n]))
-		case n > len(names):
-			return misused(c, fmt.Errorf("%s takes no argument %q", c.Command.HelpName, c.Args().Get(len(names))))
+		if c.NArg() > 0 {
+			return misused(c, fmt.Errorf("%s takes no argument %q", c.Command.HelpName, c.Args().First()))
 		}
 		return action(c)
 	}

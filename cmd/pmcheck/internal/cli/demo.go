@@ -29,6 +29,7 @@ func demoCommand() *cli.Command {
 }
 
 func runDemo(c *cli.Context) error {
+	defer endWithTerminal(c)() // killed by SIGHUP, it would leave its private keys behind
 	err := demo.Run(c.Context, demo.Options{
 		Listen: c.String("listen"),
 		Master: c.String("master"),

@@ -111,7 +111,17 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Defer(func() { notify.Close() })
-	env.Values[notifyKey{}] = notify
+	messages := make(chan string, 1000) // the daemon would wait for a socket that is not read
+	go func() {
+		for b := make([]byte, 4096); ; {
+			n, err := notify.Read(b)
+			if err != nil {
+				return
+			}
+			messages <- string(b[:n])
+		}
+	}()
+	env.Values[notifyKey{}] = messages
 
 	me, err := user.Current()
 	if err != nil {
@@ -157,18 +167,18 @@ func setMaster(ts *testscript.TestScript, _ bool, args []string) {
 var addressInStatus = regexp.MustCompile(`answering on (\S+)`)
 
 func await(ts *testscript.TestScript, _ bool, args []string) {
-	notify := ts.Value(notifyKey{}).(*net.UnixConn)
-	notify.SetReadDeadline(time.Now().Add(20 * time.Second))
-	for b := make([]byte, 4096); ; {
-		n, err := notify.Read(b)
-		if err != nil {
-			ts.Fatalf("await %s: %v", args[0], err)
-		}
-		if m := addressInStatus.FindSubmatch(b[:n]); m != nil {
-			ts.Setenv("address", string(m[1]))
-		}
-		if strings.Contains(string(b[:n]), args[0]) {
-			return
+	messages, timeout := ts.Value(notifyKey{}).(chan string), time.After(20*time.Second)
+	for {
+		select {
+		case <-timeout:
+			ts.Fatalf("no %s", args[0])
+		case message := <-messages:
+			if m := addressInStatus.FindStringSubmatch(message); m != nil {
+				ts.Setenv("address", m[1])
+			}
+			if strings.Contains(message, args[0]) {
+				return
+			}
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (h *host) lifted(holds ...drain.Hold) {
 	}
 }
 
-// endWithTerminal has a lost terminal interrupt the command, so that no hold waits on behalf of nobody. Under
+// endWithTerminal has a lost terminal interrupt the command: no hold must wait on behalf of nobody. Under
 // nohup the command goes on.
 func endWithTerminal(c *cli.Context) (stop func()) {
 	if signal.Ignored(syscall.SIGHUP) {

@@ -10,10 +10,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
@@ -40,11 +38,9 @@ type Options struct {
 	Log    io.Writer
 }
 
-// Run runs a demo until ctx ends, its terminal is closed, or quit is typed. The
+// Run runs a demo until ctx ends or quit is typed. The
 // error wraps a config.Fault if an address is not valid.
 func Run(ctx context.Context, o Options) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal is closed: the files must not stay
-	defer stop()
 	dir, err := os.MkdirTemp("", "pmcheck-demo-")
 	if err != nil {
 		return err
