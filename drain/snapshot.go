@@ -70,12 +70,6 @@ func (s Snapshot) Leaving(service string, now time.Time) Leaving {
 	return least.Leaving
 }
 
-// Expired returns the holds that ended after since and not after now, for the
-// log of a daemon that looked at since and looks again at now.
-func (s Snapshot) Expired(since, now time.Time) []Hold {
-	return s.filter(func(h Hold) bool { return h.InEffect(since) && !h.InEffect(now) })
-}
-
 func (s Snapshot) filter(keep func(Hold) bool) []Hold {
 	var kept []Hold
 	for _, h := range s.holds {

@@ -124,22 +124,6 @@ func TestClockSetBackRevivesAHold(t *testing.T) {
 	}
 }
 
-func TestExpiredReportsEachEndOnce(t *testing.T) {
-	s, _ := newStore(t)
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
-	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain, Until: hours(2)})
-	put(t, s, drain.Hold{Holder: "c", Mode: drain.Drain})
-	snap := s.Read()
-	for _, tc := range []struct {
-		since, now int
-		want       string
-	}{{0, 0, ""}, {0, 1, "a:drain"}, {1, 1, ""}, {1, 2, "b:drain"}, {0, 9, "a:drain b:drain"}, {2, 0, ""}} {
-		if got := describe(snap.Expired(hours(tc.since), hours(tc.now))); got != tc.want {
-			t.Errorf("from %d h to %d h: %q, want %q", tc.since, tc.now, got, tc.want)
-		}
-	}
-}
-
 func TestHoldJSONLeavesOutWhatIsNotKnown(t *testing.T) {
 	for want, hold := range map[string]drain.Hold{
 		`{"holder":"a","service":"ca","mode":"drain","since":"2026-03-01T12:00:00Z","until_reboot":true,"path":"/a"}`: {
