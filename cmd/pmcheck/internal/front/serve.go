@@ -23,7 +23,7 @@ const (
 	maxHeader   = 8 << 10
 	// On shutdown, requests in flight get shutdownTime. Connections that arrive
 	// later queue in the kernel for the next daemon.
-	shutdownTime = 500 * time.Millisecond
+	shutdownTime = time.Second
 )
 
 // Server serves listeners. The fields must not change after the first call.

@@ -58,6 +58,8 @@ func TestGuardAfterACancelledStop(t *testing.T) {
 			s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@fake")
 			s.Host.MustRun("sh", "-c", way.stop)
 			s.waitForOutput(20*time.Second, "1", "sh", "-c", holds)
+			s.waitForOutput(20*time.Second, "says what it waits for", "sh", "-c",
+				"systemctl show -P StatusText pmcheck-guard@fake | grep -q . && echo says what it waits for")
 			began := time.Now()
 			s.Host.MustRun("sh", "-c", way.end)
 			s.waitForOutput(20*time.Second, "0", "sh", "-c", holds)

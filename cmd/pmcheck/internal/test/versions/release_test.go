@@ -140,7 +140,8 @@ func testUpgrade(t *testing.T, site *lab.Site, older, newer string) {
 		t.Errorf("after the upgrade settings and holds are\n%s", got)
 	}
 	host.MustRun("pmcheck", "ready")
-	out, err := host.Run("sh", "-c", "systemd-analyze verify --man=no /usr/lib/systemd/system/pmcheck*")
+	out, err := host.Run("sh", "-c", "cd /usr/lib/systemd/system; "+
+		"systemd-analyze verify --man=no pmcheck*.service pmcheck*.socket pmcheck*.path")
 	for line := range strings.Lines(out) {
 		// systemd 247 does not know PrivateIPC= yet.
 		if err != nil || strings.Contains(line, "pmcheck") && !strings.Contains(line, "'PrivateIPC'") {
