@@ -72,7 +72,6 @@ func sends(b *status.Balancer) {
 func starts(b *status.Balancer)  { sends(b); b.View.Step, b.View.Steps = 2, 3 }
 func pooled(b *status.Balancer)  { b.OthersSeen = held() }
 func early(b *status.Balancer)   { b.Seen = held() }
-func noView(b *status.Balancer)  { b.View = nil }
 func ofTheCA(b *status.Balancer) { b.Service, b.Node = "ca", "lb2" }
 
 func told(code int, checks, answers int64) func(*status.Balancer) {
