@@ -58,6 +58,8 @@ func TestCodeIsIdentified(t *testing.T) {
 		want  string // empty: any but that of r10kRecord
 	}{
 		{"deployed at another time", edited("09:00:00", "08:59:59"), deployed},
+		{"modules in another order", edited("stdlib", "profile", "profile", "stdlib", "9.6.0", "main", "main", "9.6.0",
+			"null", `"6a2d3d3c7e5b"`, `"6a2d3d3c7e5b"`, "null"), deployed},
 		{"another version of a module", edited("9.6.0", "9.6.1"), ""},
 		{"another commit of a module", edited("6a2d3d", "7a2d3d"), ""},
 		{"failed", edited("true", "false"), ""},

@@ -39,6 +39,7 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		{drain.Maint, check.Busy, healthOnly, Answer{200, Serving}},
 		{drain.Maint, check.Unknown, healthOnly, Answer{503, "unknown: refused"}},
 		{drain.Drain, check.Unhealthy, Codes{Drain: 399}, Answer{503, down}},
+		{drain.Drain, check.Healthy, Codes{Drain: 400}, Answer{400, "drain"}},
 		{drain.Ready, check.Unhealthy, holdOnly, Answer{299, Serving}},
 		{drain.Ready, check.Unknown, holdOnly, Answer{299, Serving}},
 		{drain.Ready, check.Warming, Codes{Unhealthy: 500}, Answer{500, "warming: refused"}},

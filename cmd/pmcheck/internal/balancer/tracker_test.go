@@ -230,7 +230,7 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 }
 
 // TestACrowdEvictsNoBalancer: clients neither evict a balancer that sends its view or is listed, nor keep one out,
-// and one address has a bounded share, unless it is listed: several HAProxies may be in one IPv6 network.
+// and one network has a bounded share, unless it is listed: several HAProxies may be in one of IPv6.
 func TestACrowdEvictsNoBalancer(t *testing.T) {
 	now, b := time.Now(), NewTracker(func() {})
 	ask := func(from string, n int, c Check) {
@@ -246,18 +246,19 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 	}
 	for n := range 2_000 {
 		ask("198.51.100.66", n, Check{View: "hostile"})
+		ask(fmt.Sprintf("2001:db8:0:66::%x", n), n, Check{View: "hostile"})
 		ask(fmt.Sprintf("10.0.%d.%d", n%3, n%256), n, Check{})
 	}
 	ask("203.0.113.3", 0, Check{View: "lb3"})
 	list, count := b.Current(now), map[string]int{}
 	for _, known := range list {
-		count[known.Source.String()]++
+		count[network(known.Source).Addr().String()]++
 	}
 	if len(list) != maxBalancers {
 		t.Errorf("%d are remembered, want %d", len(list), maxBalancers)
 	}
-	for from, want := range map[string]int{"203.0.113.1": 1, "203.0.113.2": 1, "203.0.113.3": 1, "2001:db8::1": 40,
-		"198.51.100.66": maxPerSource} {
+	for from, want := range map[string]int{"203.0.113.1": 1, "203.0.113.2": 1, "203.0.113.3": 1, "2001:db8::": 40,
+		"198.51.100.66": maxPerSource, "2001:db8:0:66::": maxPerSource} {
 		if count[from] != want {
 			t.Errorf("%d of %s are remembered, want %d", count[from], from, want)
 		}

@@ -17,6 +17,9 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 		{"not enrolled yet", map[string]string{aioConf: ""}, "",
 			aioConf + ": probe.certname: no certname in it, and no certificate of this host yet " +
 				"(run puppet agent, or set probe.certname)"},
+		{"certificates of other hosts", map[string]string{aioCerts + "m2.pem": "", aioCerts + "m3.pem": ""}, "",
+			aioConf + ": probe.certname: no certname in it, and no certificate of this host yet " +
+				"(run puppet agent, or set probe.certname)"},
 		{"circular reference",
 			map[string]string{aioConf: "certname = m1\nssldir = $vardir/ssl\nvardir = ${ssldir}/..\n"}, "",
 			aioConf + ":2: hostcert: its references do not end"},

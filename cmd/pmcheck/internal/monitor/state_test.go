@@ -37,8 +37,9 @@ func TestModeIsMaintWhenTheHoldsWereReadTooLongAgo(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("holds read %s ago: %s, want %s", tt.age, got, tt.want)
 		}
-		if got == drain.Maint && (len(by) != 1 || by[0].Code != drain.Unreadable) {
-			t.Errorf("holds read %s ago: held by %+v, want one that is unreadable", tt.age, by)
+		leaving := s.Leaving(Server, read.Add(tt.age))
+		if got == drain.Maint && (len(by) != 1 || by[0].Code != drain.Unreadable || leaving != drain.Firm) {
+			t.Errorf("holds read %s ago: held by %+v, leaving %q, want one that is unreadable", tt.age, by, leaving)
 		}
 	}
 	if got, _ := new(State).Mode(Server, time.Now()); got != drain.Maint {
