@@ -117,7 +117,7 @@ func (d *departure) out(ctx context.Context) error {
 		if err == nil {
 			err = d.hold(leaving)
 		}
-		if err != nil || !d.Idle && (d.Now || d.absent() && d.Stop == nil) {
+		if err != nil || !d.Idle && (d.Now || d.absent()) {
 			return err
 		}
 		err = d.follow(ctx)

@@ -98,6 +98,16 @@ func TestOut(t *testing.T) {
 		}
 	}
 	noDaemon := says(func() (status.Status, error) { return status.Status{}, status.ErrNoDaemon })
+	restarts := func(w *leave.World) {
+		next, asked := w.Next, false
+		w.Next = func(ctx context.Context) (status.Status, error) {
+			if !asked {
+				asked = true
+				return status.Status{}, status.ErrNoDaemon
+			}
+			return next(ctx)
+		}
+	}
 	unreadable := says(func() (status.Status, error) { return status.Status{}, errors.New("the answer is too long") })
 	young := says(func() (status.Status, error) {
 		now, services := time.Now(), []status.ServiceStatus{{Name: monitor.Server}}
@@ -215,6 +225,8 @@ func TestOut(t *testing.T) {
 		{name: "no daemon", world: noDaemon, request: command(), holds: firm},
 		{name: "no daemon, --timeout=2s", world: noDaemon, request: command(within(2 * time.Second)),
 			err: "not out within 2s: " + status.ErrNoDaemon.Error(), within: 3 * time.Second},
+		{name: "the daemon restarts", world: restarts, request: command(idle), holds: firm, least: time.Minute,
+			within: 64 * time.Second},
 		{name: "the database does not answer", world: unreachable, request: command(), err: budget.ErrUnreachable.Error()},
 		{name: "the database does not answer, --force", world: unreachable, request: command(force), holds: firm,
 			within: 13 * time.Second},

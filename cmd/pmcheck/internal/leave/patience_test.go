@@ -26,6 +26,7 @@ func TestPhasesEnd(t *testing.T) {
 		{"servers came back all the time", patience{stop: stop, progress: at(239), told: at(239)}, 240, 244, 244},
 		{"a short turn", patience{stop: short, told: at(1)}, 2, 4, 6},
 		{"no turn", patience{stop: none}, 0, 0, 5},
+		{"no turn, and the host stops", patience{stop: none, hostStops: at(1), told: at(1)}, 0, 0, 5.5},
 		{"the host stops", patience{stop: stop, hostStops: at(10), told: at(11)}, 12.5, 14.5, 14.5},
 		{"the host stops after its turn", patience{stop: stop, hostStops: at(22), told: at(26)}, 20, 26.5, 26.5},
 		{"the host stops, and its agents are late", patience{stop: stop, hostStops: at(10), told: at(8)}, 12.5, 14.5, 13},
