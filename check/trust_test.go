@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,16 +66,18 @@ func TestBadCertificates(t *testing.T) {
 func TestExpiredCRLIsReportedOnEitherSide(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
-	fresh := must(os.ReadFile(m.Files().CRL))
-	write(t, m.Files().CRL, must(m.CA.CRL(past)))
+	fresh, stale := must(os.ReadFile(m.Files().CRL)), must(m.CA.CRL(past))
+	write(t, m.Files().CRL, stale)
 	m.Load()
 	r := p.Probe(t.Context())
 	wantReason(t, r, puppetclient.CRLExpired)
 	if !strings.Contains(r.Fault.Error(), m.CA.Certificate.Subject.CommonName) {
 		t.Errorf("the fault does not name the CRL: %v", r.Fault)
 	}
-	write(t, m.Files().CRL, fresh) // ours is good again, the server's is not
+	// Ours is good again, since the newest counts; the server's is not.
+	write(t, m.Files().CRL, slices.Concat(fresh, stale))
 	wantReason(t, p.Probe(t.Context()), puppetclient.OwnCertRefused)
+	write(t, m.Files().CRL, fresh)
 	m.Load()
 	wantReason(t, p.Probe(t.Context()), check.OK)
 }
@@ -170,6 +174,11 @@ func TestWithoutAnyFileTheMasterIsStillAsked(t *testing.T) {
 		wantReason(t, r, want)
 		if want == check.OK {
 			wantTrouble(t, r.Anonymous, puppetclient.OwnFilesMissing)
+			os.MkdirAll(filepath.Dir(m.Files().CA), 0o755)
+			write(t, m.Files().CA, m.CA.Bundle())
+			if r = p.Probe(t.Context()); len(r.CAs) != 1 {
+				t.Error("the CA is not used before the other files are there")
+			}
 		}
 		if _, err := p.Credentials.TLS("db.example.test"); err == nil {
 			t.Error("a connection to another server would not be verified")

@@ -64,7 +64,7 @@ func TestAnImportedCAIsFoundWhateverTypeItsNameHas(t *testing.T) {
 	crl := must(x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
 		Number:     big.NewInt(1),
 		ThisUpdate: now,
-		NextUpdate: now.Add(time.Hour),
+		NextUpdate: now.Add(time.Hour / 2),
 	}, ca, caKey))
 	m := &material{revocation: RevocationLeaf}
 	if err := m.parseCRLs(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: crl})); err != nil {
@@ -76,6 +76,9 @@ func TestAnImportedCAIsFoundWhateverTypeItsNameHas(t *testing.T) {
 	leaf := sign(asn1.TagUTF8String, "puppet1", leafKey, ca, caKey)
 	if err := m.verifyServer([]*x509.Certificate{leaf}, "puppet1", now); err != nil {
 		t.Errorf("a master whose agents are served: %v", err)
+	}
+	if first := m.nextExpiry([]*x509.Certificate{leaf}, now); first.Sub(now) > time.Hour/2 {
+		t.Errorf("the connection is kept until %s, beyond the CRL", first)
 	}
 	ca.PublicKey = rootKey.Public()
 	forged := sign(asn1.TagUTF8String, "puppet1", leafKey, ca, rootKey)

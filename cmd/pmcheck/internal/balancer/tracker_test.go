@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestParseViewIsStrict(t *testing.T) {
@@ -263,6 +264,16 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 			t.Errorf("%d of %s are remembered, want %d", count[from], from, want)
 		}
 	}
+	for n := range maxBalancers {
+		ask(fmt.Sprintf("192.0.2.%d", n), n, Check{View: "lb4"})
+	}
+	late := Check{Source: netip.MustParseAddr("203.0.113.4"), View: "UP; name=b/m1; node=lb5; weight=1/2"}
+	b.Answer(late, Rule{leaving: drain.LeavingInTurn, now: now}, func(spare bool) answer.Answer {
+		if spare {
+			t.Error("a balancer that there is no room for may lose the master")
+		}
+		return answer.Answer{}
+	})
 }
 
 // TestABalancerThatNoLongerAsksHasAsked: HAProxy does not check a server in MAINT, and keeps its sessions. Neither

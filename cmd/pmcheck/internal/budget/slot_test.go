@@ -27,11 +27,11 @@ func TestSlotSaysWhoIsOutAndWhy(t *testing.T) {
 }
 
 func TestTakenErrorNamesAFewMasters(t *testing.T) {
-	e := &budget.TakenError{Allowed: 6}
+	v := budget.View{Slots: []budget.Slot{{Master: "m0", Own: true}, {Master: "m0", Lapsed: true}}}
 	for _, master := range []string{"m1", "m2", "m3", "m4", "m5", "m6"} {
-		e.Slots = append(e.Slots, budget.Slot{Master: master, Since: time.Now()})
+		v.Slots = append(v.Slots, budget.Slot{Master: master, Since: time.Now()})
 	}
-	text := e.Error()
+	text := (&budget.TakenError{Slots: v.Others(), Allowed: 6}).Error()
 	if !strings.HasPrefix(text, "m1 is out since ") || !strings.HasSuffix(text, "; and 2 more; 6 of 6") {
 		t.Errorf("error %q", text)
 	}

@@ -14,6 +14,7 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 				"/etc/puppet/puppet.conf, /var/lib/puppet/ssl (set puppet.conf, or probe.certname, certificate, key, ca and crl)"},
 		{"named and absent", nil, "puppet: {conf: /srv/puppet.conf}\n", "/srv/puppet.conf: no such file or directory"},
 		{"a directory", map[string]string{aioConf + "/x": ""}, "", aioConf + ": is a directory"},
+		{"below a file", map[string]string{"/etc/puppetlabs/puppet": ""}, "", aioConf + ": not a directory"},
 		{"not enrolled yet", map[string]string{aioConf: ""}, "",
 			aioConf + ": probe.certname: no certname in it, and no certificate of this host yet " +
 				"(run puppet agent, or set probe.certname)"},

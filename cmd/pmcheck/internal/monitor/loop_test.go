@@ -40,3 +40,24 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 		}
 	})
 }
+
+// TestAProbeIsHurriedUnlessHealthyAndReady: what a command or a balancer waits for is seen within a second.
+func TestAProbeIsHurriedUnlessHealthyAndReady(t *testing.T) {
+	held := readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
+	for _, tt := range []struct {
+		health check.Health
+		holds  drain.Snapshot
+		want   time.Duration
+	}{
+		{check.Healthy, readHolds(t), 5 * time.Second},
+		{check.Busy, readHolds(t), time.Second},
+		{check.Healthy, held, time.Second},
+	} {
+		m := &Monitor{config: config.Default()}
+		m.state.Store(&State{Published: time.Now(), Holds: tt.holds,
+			Services: []Service{{Name: Server, Verdict: check.Verdict{Health: tt.health}}}})
+		if got := m.pause(); got != tt.want {
+			t.Errorf("%s: a probe every %s, want %s", tt.health, got, tt.want)
+		}
+	}
+}
