@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,15 +13,21 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
+// alone returns a monitor of a master that is not there, with the longest interval and no other check.
+func alone(t *testing.T, hooks Hooks) *Monitor {
+	c := config.Default()
+	c.Probe.Address, c.Probe.Interval = "127.0.0.1:1", 5*time.Minute
+	for i := range c.Checks {
+		c.Checks[i].Severity = check.Off
+	}
+	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+	return New(c, store, slog.New(slog.DiscardHandler), hooks)
+}
+
 // TestLoopPublishesBeforeHoldsAreTooOld: with the longest interval and no other check, the
 // state still gets each reading of the holds in time.
 func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := config.Default()
-		c.Probe.Address, c.Probe.Interval = "127.0.0.1:1", 5*time.Minute
-		for i := range c.Checks {
-			c.Checks[i].Severity = check.Off
-		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var last time.Time
@@ -31,7 +38,7 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 			last = s.Published
 		}
 		hooks := Hooks{Published: published, Probed: func(string, time.Duration) {}}
-		m := New(c, &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}, slog.New(slog.DiscardHandler), hooks)
+		m := alone(t, hooks)
 		go m.loop(ctx)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -60,4 +67,33 @@ func TestAProbeIsHurriedUnlessHealthyAndReady(t *testing.T) {
 			t.Errorf("%s: a probe every %s, want %s", tt.health, got, tt.want)
 		}
 	}
+}
+
+// TestProbesOutOfTurn: connections that end cause one probe before the next that is due, and a probe that is wanted
+// while one is under way follows it.
+func TestProbesOutOfTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var probes atomic.Int64
+		m := alone(t, Hooks{Published: func(*State) {}, Probed: func(string, time.Duration) { probes.Add(1) }})
+		master := m.services[0]
+		master.asking = true
+		m.probe(ctx, master)
+		m.observe(ctx, master, check.Result{})
+		if !master.asking {
+			t.Error("no probe follows the one that was under way")
+		}
+		m.observe(ctx, master, (<-m.results).result)
+		go m.loop(ctx)
+		synctest.Wait()
+		before := probes.Load()
+		for range 3 {
+			m.lost <- master
+			synctest.Wait()
+		}
+		if got := probes.Load() - before; got != 1 {
+			t.Errorf("%d probes after connections were lost, want 1", got)
+		}
+	})
 }
