@@ -111,6 +111,12 @@ func TestGuard(t *testing.T) {
 						t.Errorf("a lift that is lost would not heal, or a wait outlasts its hold: it ends at %s", h.Until)
 					}
 				}
+				if tt.holder == drain.Reload { // the next one is about to begin: its hold may be this one
+					if _, err := g.Back(ctx); err != nil || m.held() != tt.holds {
+						t.Errorf("between reloads: %v, held: %s", err, m.held())
+					}
+					g = m.guard(tt.holder, func() (systemd.Service, error) { return runs, nil })
+				}
 				if _, err := g.Back(ctx); err != nil || m.held() != "" {
 					t.Errorf("back: %v, held: %s", err, m.held())
 				}
