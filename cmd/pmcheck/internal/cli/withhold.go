@@ -48,9 +48,9 @@ func withHold(c *cli.Context) error {
 	if status, err := leave.Find(work.Args[0]); err != nil {
 		return &exitError{status: status, err: err}
 	}
+	defer endWithTerminal(c)() // before Signals, after which nothing is ignored
 	caught, stop := leave.Signals()
 	defer stop()
-	defer endWithTerminal(c)()
 	r := requestOf(c, drain.Drain)
 	r.New, r.Idle = true, true
 	r.Hold.Reason = cmp.Or(r.Hold.Reason, line)
