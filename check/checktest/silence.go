@@ -8,7 +8,8 @@ import (
 )
 
 // silenced is a listener that accepts nothing while the master is Silent. Its connections return
-// no data while the master is Silent or Saturated.
+// no data while the master is Silent or Saturated, and none to one that is being Stopped: a request
+// that waited must end with its connection.
 type silenced struct {
 	*net.TCPListener
 	master *Master
@@ -36,19 +37,22 @@ type silencedConn struct {
 	closed bool
 }
 
-// Read blocks while the master is Silent or Saturated.
+// Read blocks while the master does not read.
 func (c *silencedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	m := c.master
-	m.waitWhile(func() bool { return !c.closed && (m.state == Silent || m.state == Saturated) })
+	m.waitWhile(func() bool {
+		return !c.closed && (m.state == Silent || m.state == Saturated || m.state == Stopped)
+	})
 	return n, err
 }
 
 // Close also unblocks a Read.
 func (c *silencedConn) Close() error {
+	err := c.Conn.Close() // before a Read returns, or the request would be answered
 	c.master.mu.Lock()
 	c.closed = true
 	c.master.mu.Unlock()
 	c.master.changed.Broadcast()
-	return c.Conn.Close()
+	return err
 }
