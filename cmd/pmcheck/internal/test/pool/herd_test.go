@@ -23,6 +23,7 @@ type herd struct {
 	real     int // as many more run puppet agent
 	catalog  int // seconds
 	queue    bool
+	bare     bool // no maxconn in HAProxy
 	restart  bool // of a master meanwhile
 	mayFail  bool
 	runs     []run
@@ -35,6 +36,7 @@ func herds() []herd {
 	}
 	list := []herd{{agents: 90, real: 10, catalog: 5, restart: true}}
 	for _, queue := range []bool{false, true} {
+		list = append(list, herd{agents: 590, real: 10, catalog: 1, queue: queue, bare: true, mayFail: !queue})
 		for _, catalog := range []int{1, 5, 20} {
 			list = append(list, herd{agents: 590, real: 10, catalog: catalog, queue: queue, mayFail: !queue})
 		}
@@ -47,15 +49,16 @@ func TestHerd(t *testing.T) {
 	lab.Real(t)
 	// Of Puppet 8: before 7.26 and 8.2 an agent fails when it is told Retry-After (PUP-11853).
 	p := startPool(t, shape{masters: []string{"", ""}, workshops: []string{"trixie"}}, 3, mix{quick: 20})
-	p.balance(p.installPmcheck())
+	backend := p.installPmcheck()
+	p.balance(backend)
 	for i := len(p.puppets[quick]); i < 10; i++ {
 		name := fmt.Sprintf("herd%d.lab.example", i)
 		p.masters[0].IssueCert(p.workshops[0], name, nil)
 		p.puppets[quick] = append(p.puppets[quick], newPuppet(name, p.workshops[0]))
 	}
-	table := "| Agents (real) | Catalogs | `max-queued-requests` | Failed | Median | Slowest | Fewest UP " +
+	table := "| Agents (real) | Catalogs | `maxconn` | `max-queued-requests` | Failed | Median | Slowest | Fewest UP " +
 		"| No server for |\n" +
-		"| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n"
+		"| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
 	limited := false
 	for _, h := range herds() {
 		t.Run(h.name(), func(t *testing.T) {
@@ -63,6 +66,10 @@ func TestHerd(t *testing.T) {
 			if h.queue != limited {
 				p.limitQueues()
 				limited = h.queue
+			}
+			if h.bare {
+				p.balance(strings.Replace(backend, " maxconn 100", "", 1))
+				defer p.balance(backend)
 			}
 			h.come(p)
 			table += h.String() + "\n"
@@ -142,19 +149,22 @@ func (h herd) name() string {
 }
 
 func (h herd) String() string {
-	agents, queue := fmt.Sprintf("%d (%d)", len(h.runs), h.real), "no"
+	agents, maxconn, queue := fmt.Sprintf("%d (%d)", len(h.runs), h.real), "100", "no"
 	if h.restart {
 		agents += ", a master is restarted"
 	}
 	if h.queue {
 		queue = "36"
 	}
+	if h.bare {
+		maxconn = "no"
+	}
 	var times []time.Duration
 	for _, r := range h.runs {
 		times = append(times, r.ended.Sub(r.began))
 	}
 	slices.Sort(times)
-	return fmt.Sprintf("| %s | %d s | %s | %d | %s | %s | %d | %s |", agents, h.catalog, queue,
+	return fmt.Sprintf("| %s | %d s | %s | %s | %d | %s | %s | %d | %s |", agents, h.catalog, maxconn, queue,
 		len(row{runs: h.runs}.failed()), tenths(times[len(times)/2]), tenths(times[len(times)-1]), h.fewest, tenths(h.empty))
 }
 
