@@ -100,6 +100,39 @@ func (h Hold) Who() string {
 	return fmt.Sprintf("%s as %s", h.By, h.Owner)
 }
 
+// String describes h on one line. It may contain any text, as the name of a file may.
+func (h Hold) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s by %s", h.Mode, h.Holder)
+	if h.Leaving != Firm {
+		b.WriteString(", leaving")
+	}
+	if h.Service != "" {
+		fmt.Fprintf(&b, " on %s", h.Service)
+	}
+	if who := h.Who(); who != "" {
+		fmt.Fprintf(&b, " (%s)", who)
+	}
+	if h.Reason != "" {
+		fmt.Fprintf(&b, ": %s", h.Reason)
+	}
+	if h.Code != "" {
+		fmt.Fprintf(&b, ": %s: %s: %s", h.Code, h.Path, h.Error)
+	}
+	switch {
+	case !h.Until.IsZero():
+		b.WriteString(h.Until.Local().Format(", until 2006-01-02 15:04:05 MST"))
+		if h.UntilReboot {
+			b.WriteString(" or reboot")
+		}
+	case h.UntilReboot:
+		b.WriteString(", until reboot")
+	case h.Code == "":
+		b.WriteString(", no end")
+	}
+	return b.String()
+}
+
 const suffix = ".json"
 
 // fileName is the inverse of splitName.

@@ -37,7 +37,7 @@ func hostOf(c *cli.Context) *host {
 	h := &host{leave.NewWorld(settings), settings, show.NewProgress(c.App.ErrWriter), c.App.Writer}
 	h.Say = h.progress.Say
 	h.Note = func(line string) { h.progress.Note(c.App.ErrWriter, line) }
-	h.Held = func(held drain.Hold) { h.print("held: %s", show.Hold(held)) }
+	h.Held = func(held drain.Hold) { h.print("held: %s", held) }
 	if h.Claim != nil && err != nil { // the database knows this master by Puppet's certificate
 		h.Claim = func(context.Context, budget.Claim) error {
 			return fmt.Errorf("%w: %w", budget.ErrUnreachable, err)
@@ -54,7 +54,7 @@ func (h *host) print(format string, args ...any) {
 // lifted prints holds that were lifted.
 func (h *host) lifted(holds ...drain.Hold) {
 	for _, l := range holds {
-		h.print("lifted: %s", show.Hold(l))
+		h.print("lifted: %s", l)
 	}
 }
 
@@ -110,7 +110,7 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 	}
 	for _, o := range holds.Holds() {
 		if o != own && o.Covers(service) {
-			h.print("also held: %s", show.Held(o))
+			h.print("also held: %s", o)
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func leaveError(several bool, err error) error {
 	case err == nil:
 		return nil
 	case is && stopped.Kind == leave.Taken: // it may be that of a with-hold whose command still runs
-		return &exitError{exitRefused, fmt.Errorf("%w: %s", err, show.Hold(stopped.Before)),
+		return &exitError{exitRefused, err,
 			"wait until that work is done, or act as another holder with --hold"}
 	case is && stopped.Kind == leave.NotIdle:
 		return &exitError{exitTimeout, err, ""}

@@ -122,7 +122,9 @@ func obey(word string, master *checktest.Master, holds *drain.Store) string {
 	var err error
 	switch word {
 	case "drain", "maint":
-		_, err = holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Mode(word), Reason: "demo"})
+		_, err = holds.Change(drain.Operator, "", func(drain.Hold) drain.Hold {
+			return drain.Hold{Mode: drain.Mode(word), Reason: "demo"}
+		})
 	case "ready":
 		_, err = holds.LiftAll()
 	case "running", "starting", "error", "stopped", "denied", "silent", "stuck":

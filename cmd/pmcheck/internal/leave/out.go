@@ -54,15 +54,14 @@ type Kind int
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotIdle             // balancers were not told, or agents are left
-	Taken               // another party holds under the same name: see Before
+	Taken               // another party holds under the same name
 )
 
 // Error says why a master has not left as asked.
 type Error struct {
-	Kind   Kind
-	Text   string
-	Left   []status.Obstacle
-	Before drain.Hold
+	Kind Kind
+	Text string
+	Left []status.Obstacle
 }
 
 // Error returns the text, and what was in the way.
@@ -314,7 +313,7 @@ func (d *departure) hold(leaving drain.Leaving) error {
 		return d.over(old, leaving)
 	})
 	if taken {
-		return &Error{Kind: Taken, Text: before.Holder + " holds already", Before: before}
+		return &Error{Kind: Taken, Text: fmt.Sprintf("%s holds already: %s", before.Holder, before)}
 	}
 	d.set = set
 	if err == nil && d.Held != nil {

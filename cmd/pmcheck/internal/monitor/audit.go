@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/drain"
@@ -53,8 +52,10 @@ func (a audit) verdict(old, now *Service) {
 		level = slog.LevelInfo
 	}
 	before := cmp.Or(old.Verdict.Health, check.Unknown)
-	args := fields([]any{"service", now.Name, "before", before, "verdict", v.Health, "reason", v.Reason},
-		"detail", v.Detail, "hint", check.Hint(v.Reason))
+	args := []any{"service", now.Name, "before", before, "verdict", v.Health, "reason", v.Reason}
+	if v.Reason != check.OK {
+		args = append(args, "detail", v.Detail, "hint", check.Hint(v.Reason))
+	}
 	a.log.Log(context.Background(), level, "verdict changed", args...)
 }
 
@@ -83,56 +84,25 @@ func (a audit) holds(before, after *State) {
 		switch expired := !h.Until.IsZero() && !h.Until.After(after.Published); {
 		case find(h, is) >= 0:
 		case expired:
-			a.log.Info("hold expired", heldFields(h)...)
+			a.log.Info("hold expired", "hold", h)
 		default:
-			a.log.Info("hold lifted", heldFields(h)...)
+			a.log.Info("hold lifted", "hold", h)
 		}
 	}
 	for _, h := range is {
 		switch i := find(h, was); {
 		case i < 0 && h.Code != "":
-			a.log.Error("hold cannot be read, so it counts as maint", append(heldFields(h), "path", h.Path)...)
+			a.log.Error("hold cannot be read, so it counts as maint", "hold", h)
 		case i < 0:
-			a.log.Info("hold set", heldFields(h)...)
+			a.log.Info("hold set", "hold", h)
 		case was[i].Mode != h.Mode || was[i].Leaving != h.Leaving || was[i].Reason != h.Reason:
-			a.log.Info("hold changed", heldFields(h)...)
+			a.log.Info("hold changed", "hold", h)
 		}
 	}
 }
 
 // find returns the index in list of the hold that h continues, or -1. A hold that was lifted
-// and set again is another hold. Both directories of holds have the same holder, so only
-// their paths tell them apart.
+// and set again is another hold.
 func find(h drain.Hold, list []drain.Hold) int {
-	return slices.IndexFunc(list, func(o drain.Hold) bool {
-		same := o.Holder == h.Holder && o.Service == h.Service && o.Since.Equal(h.Since)
-		return same && (h.Holder != drain.Directory || o.Path == h.Path)
-	})
-}
-
-func heldFields(h drain.Hold) []any {
-	args := fields([]any{"hold", h.Holder, "service", h.Service, "mode", h.Mode},
-		"leaving", string(h.Leaving), "by", h.By, "owner", h.Owner, "reason", h.Reason, "error", h.Error,
-		"since", stamp(h.Since), "until", stamp(h.Until))
-	if h.UntilReboot {
-		args = append(args, "until_reboot", true)
-	}
-	return args
-}
-
-// fields appends those pairs of a key and a value whose value is not empty.
-func fields(args []any, pairs ...string) []any {
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			args = append(args, pairs[i], pairs[i+1])
-		}
-	}
-	return args
-}
-
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
+	return slices.IndexFunc(list, func(o drain.Hold) bool { return o.Path == h.Path && o.Since.Equal(h.Since) })
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
+// maxLine bounds a line, in bytes.
+const maxLine = 1000
+
 // linesEvery is the least time between two lines where lines cannot be
 // overwritten, as in a log. After 25 s it is a fifth of the time waited: a state that
 // only counts seconds would fill the journal.

@@ -49,7 +49,11 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	row(w, "mode", string(s.Mode))
 	for _, h := range st.Holds {
 		if h.Covers(s.Name) {
-			row(w, "  hold", holdText(h, st.Time))
+			since := ""
+			if !h.Since.IsZero() { // as of a directory
+				since = ", since " + when(h.Since, st.Time)
+			}
+			row(w, "  hold", h.String()+since)
 		}
 	}
 	v := s.Verdict
