@@ -12,7 +12,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
@@ -97,14 +96,14 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, code int, body 
 	h.metrics.Answered(code, h.client(r))
 }
 
-func (h *handler) client(r *http.Request) metrics.Client {
+func (h *handler) client(r *http.Request) string {
 	switch {
 	case h.trusted:
-		return metrics.Socket
+		return "socket"
 	case view(r) != "":
-		return metrics.HAProxy
+		return "haproxy"
 	}
-	return metrics.Other
+	return "other"
 }
 
 // isBalancer reports whether a client may be a balancer: not one of the unix socket, and not another

@@ -5,7 +5,6 @@ package metrics
 import (
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,26 +15,13 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-// Client is a kind of client: a label of the metric for answers.
-type Client int
-
-// The kinds of clients.
-const (
-	HAProxy     Client = iota // sends its view of the master
-	Other                     // any other client on a TCP port
-	Socket                    // on the unix socket
-	clientKinds               // how many there are
-)
-
-func (c Client) String() string { return [...]string{"haproxy", "other", "socket"}[c] }
-
 // Metrics are the daemon's metrics. They are safe for concurrent use.
 type Metrics struct {
 	http.Handler // serves them and the metrics of the Go runtime and of the process
 
 	registry *prometheus.Registry
 	probes   *prometheus.HistogramVec
-	answers  [600][clientKinds]atomic.Int64 // by status code
+	answers  *prometheus.CounterVec
 	status   func(now time.Time) status.Status
 }
 
@@ -50,8 +36,13 @@ func New(st func(now time.Time) status.Status) *Metrics {
 		NativeHistogramMaxBucketNumber:  100,
 		NativeHistogramMinResetDuration: time.Hour,
 	}, []string{"service"})
+	m.answers = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pmcheck_answers_total",
+		Help: "Answers to checks by status code and kind of client: haproxy sends its view of the master, " +
+			"other does not, socket is local.",
+	}, []string{"code", "client"})
 	m.registry = prometheus.NewRegistry()
-	m.registry.MustRegister(m, m.probes, version.NewCollector("pmcheck"), collectors.NewGoCollector(),
+	m.registry.MustRegister(m, m.probes, m.answers, version.NewCollector("pmcheck"), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
 	return m
@@ -62,23 +53,15 @@ func (m *Metrics) Probed(service string, took time.Duration) {
 	m.probes.WithLabelValues(service).Observe(took.Seconds())
 }
 
-// Answered counts an answer to a check; code must be below 600.
-func (m *Metrics) Answered(code int, client Client) { m.answers[code][client].Add(1) }
+// Answered counts an answer to a check. client is haproxy, other or socket.
+func (m *Metrics) Answered(code int, client string) {
+	m.answers.WithLabelValues(strconv.Itoa(code), client).Inc()
+}
 
 // Describe implements prometheus.Collector. It describes nothing, since a status decides which metrics there are.
 func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	s := scrape{ch, map[string]bool{}}
-	s.status(m.status(time.Now()))
-	for code := range m.answers {
-		for client := range clientKinds {
-			if n := m.answers[code][client].Load(); n > 0 {
-				s.send("pmcheck_answers_total", "Answers to checks by status code and kind of client: haproxy sends its "+
-					"view of the master, other does not, socket is local.", float64(n),
-					labels{"code", strconv.Itoa(code), "client", client.String()})
-			}
-		}
-	}
+	scrape{ch, map[string]bool{}}.status(m.status(time.Now()))
 }

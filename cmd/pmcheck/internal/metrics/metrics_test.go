@@ -21,7 +21,7 @@ func TestEachVerdictAndEachCodeIsASeries(t *testing.T) {
 	m := New(func(now time.Time) status.Status {
 		return status.Status{Time: now, Services: []status.ServiceStatus{{Name: "server"}}}
 	})
-	m.Answered(503, HAProxy)
+	m.Answered(503, "haproxy")
 	if n, err := testutil.GatherAndCount(m.registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
 		t.Errorf("%d series, %v; want five verdicts and one code", n, err)
 	}
@@ -61,7 +61,7 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 			},
 		}
 	})
-	m.Answered(200, Socket)
+	m.Answered(200, "socket")
 	m.Probed("server", time.Millisecond)
 	problems, err := testutil.GatherAndLint(m.registry)
 	if err != nil {

@@ -21,7 +21,7 @@ type scrape struct {
 type labels []string
 
 // send sends a sample. Of those with the same labels it sends the first: balancers on one address can
-// differ in the codes alone that they chose.
+// differ in the codes alone that they chose, and a holder may have a hold in each directory.
 func (s scrape) send(name, help string, value float64, by labels) {
 	var names, values []string
 	for i := 0; i < len(by); i += 2 {
@@ -78,9 +78,9 @@ func (s scrape) status(st status.Status) {
 	}
 	for _, b := range st.Balancers {
 		s.balancer(b)
-		s.view(b)
 	}
 	for _, b := range st.Silent {
+		b.View = nil // it is old
 		s.balancer(b)
 	}
 }
@@ -116,12 +116,10 @@ func (s scrape) finding(f check.Finding) {
 	for _, e := range f.Code {
 		s.send("pmcheck_code_info", "Always 1; equal ids mean equal code.", 1, labels{"environment", e.Name, "id", e.ID})
 	}
-	if f.Pool != nil {
-		s.pool(f.Pool)
+	p := f.Pool
+	if p == nil {
+		return
 	}
-}
-
-func (s scrape) pool(p *check.Pool) {
 	s.send("pmcheck_jruby_instances", "Configured JRuby instances.", float64(p.Size), nil)
 	s.send("pmcheck_jruby_borrowed_instances", "Busy JRuby instances.", float64(len(p.Borrowed)), nil)
 	s.send("pmcheck_jruby_waiting_requests", "Requests that wait for a JRuby instance.", float64(len(p.Waiting)), nil)
@@ -133,11 +131,6 @@ func (s scrape) pool(p *check.Pool) {
 
 func (s scrape) hold(h drain.Hold) {
 	by := labels{"holder", h.Holder, "service", h.Service}
-	key := strings.Join(by, "\x00")
-	if s.sent[key] {
-		return // a holder may have one in each directory: the strictest comes first
-	}
-	s.sent[key] = true
 	s.send("pmcheck_hold_info", "Always 1, for each hold in effect; an empty service is every service.", 1,
 		append(by, "mode", string(h.Mode)))
 	if !h.Since.IsZero() {
@@ -149,17 +142,9 @@ func (s scrape) hold(h drain.Hold) {
 	}
 }
 
-func byBalancer(b status.Balancer) labels {
-	return labels{"balancer", b.Node, "source", b.Source.String(), "server", b.Name, "service", b.Service}
-}
-
 func (s scrape) balancer(b status.Balancer) {
-	s.send("pmcheck_balancer_check_timestamp_seconds", "When a balancer asked last, up to a day ago.",
-		seconds(b.Seen), byBalancer(b))
-}
-
-func (s scrape) view(b status.Balancer) {
-	by, v := byBalancer(b), b.View
+	by, v := labels{"balancer", b.Node, "source", b.Source.String(), "server", b.Name, "service", b.Service}, b.View
+	s.send("pmcheck_balancer_check_timestamp_seconds", "When a balancer asked last, up to a day ago.", seconds(b.Seen), by)
 	if v == nil {
 		return
 	}
