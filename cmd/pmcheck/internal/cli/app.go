@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -22,51 +20,6 @@ import (
 // The result of a command goes to stdout, everything else to stderr. An error is
 // one line, "pmcheck: " and what is wrong, in lower case without a full stop. A line
 // "hint: " with the fix may follow.
-
-// Exit statuses.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2 // of the command line or the configuration
-
-	exitHeld        = 3   // status: held out of service
-	exitUnhealthy   = 4   // status: not held, but not healthy
-	exitNoDaemon    = 5   // status: the daemon does not answer
-	exitTimeout     = 6   // wait, --wait: not reached in time
-	exitRefused     = 7   // drain, maint: a balancer would have no server left, or the budget is used up or not known
-	exitInterrupted = 130 // by a signal, while it waited
-)
-
-// maxLine is the longest line of an error.
-const maxLine = 4000
-
-// exitError carries an exit status up to Run.
-type exitError struct {
-	status int
-	err    error  // nil if there is nothing more to print
-	hint   string // advice for the person at the terminal; may be empty
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit status %d", e.status)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
-func usageError(format string, args ...any) error {
-	return &exitError{status: exitUsage, err: fmt.Errorf(format, args...)}
-}
-
-// statusOnly returns the error with which a command ends that has printed everything.
-func statusOnly(status int) error {
-	if status == exitOK {
-		return nil
-	}
-	return &exitError{status: status}
-}
 
 // Run runs pmcheck with these arguments, environment and streams, and returns the exit
 // status. args[0] is the name of the program.
@@ -80,33 +33,9 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	if err == nil {
 		return exitOK
 	}
-	exit, ok := errors.AsType[*exitError](err)
-	switch {
-	case ok:
-	case errors.As(err, new(cli.ExitCoder)): // of "pmcheck help" for a command that does not exist
-		exit = &exitError{status: exitUsage, err: err}
-	case errors.Is(err, context.Canceled):
-		said := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
-		exit = &exitError{status: exitInterrupted, err: errors.New(said)}
-	default:
-		exit = &exitError{status: exitFailure, err: err}
-	}
+	exit := explain(err)
 	exit.complain(stderr)
 	return exit.status
-}
-
-// complain prints the error and its hint. Both may quote names of files and text from
-// other hosts.
-func (e *exitError) complain(w io.Writer) {
-	if e.err == nil {
-		return
-	}
-	for line := range strings.Lines(e.err.Error()) {
-		fmt.Fprintf(w, "pmcheck: %s\n", text.Printable(line, maxLine))
-	}
-	if e.hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", text.Printable(e.hint, maxLine))
-	}
 }
 
 // environ returns the environment of a command.

@@ -27,10 +27,7 @@ func configCommand() *cli.Command {
 func showConfig(c *cli.Context) error {
 	if c.IsSet("check") {
 		_, err := config.Load(config.Options{File: c.String("check")}) // the environment is the host's
-		if err != nil {
-			return &exitError{status: exitUsage, err: err}
-		}
-		return nil
+		return err
 	}
 	loaded, err := load(c)
 	if err != nil || c.Bool("quiet") {

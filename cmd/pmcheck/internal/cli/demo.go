@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"errors"
-
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/demo"
 )
 
@@ -30,15 +27,11 @@ func demoCommand() *cli.Command {
 
 func runDemo(c *cli.Context) error {
 	defer endWithTerminal(c)() // killed by SIGHUP, it would leave its private keys behind
-	err := demo.Run(c.Context, demo.Options{
+	return demo.Run(c.Context, demo.Options{
 		Listen: c.String("listen"),
 		Master: c.String("master"),
 		In:     c.App.Reader,
 		Out:    c.App.Writer,
 		Log:    c.App.ErrWriter,
 	})
-	if _, invalid := errors.AsType[config.Fault](err); invalid {
-		return usageError("%w", err)
-	}
-	return err
 }

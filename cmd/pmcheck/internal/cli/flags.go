@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
@@ -58,7 +56,7 @@ func requestFlags(holder string, timeout time.Duration, more ...cli.Flag) []cli.
 // requestOf reads requestFlags.
 func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
 	return leave.Request{
-		Wait:  durationOf(c, "timeout"),
+		Wait:  c.Duration("timeout"),
 		Now:   c.Bool("now"),
 		Force: c.Bool("force"),
 		Hold: drain.Hold{
@@ -70,30 +68,13 @@ func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
 	}
 }
 
-// durationFlag returns a flag that takes a duration above 0 in the syntax of the configuration.
+// durationFlag returns a flag that takes a duration above 0.
 func durationFlag(name string, value time.Duration, usage string) cli.Flag {
-	return &cli.GenericFlag{Name: name, Value: &duration{value}, Usage: usage}
-}
-
-// durationOf returns the value of a durationFlag.
-func durationOf(c *cli.Context, name string) time.Duration {
-	return c.Generic(name).(*duration).Duration
-}
-
-type duration struct{ time.Duration }
-
-// Set implements flag.Value.
-func (d *duration) Set(s string) (err error) {
-	if d.Duration, err = config.ParseDuration(s); err == nil && d.Duration <= 0 {
-		err = fmt.Errorf("must be above 0, not %s", s)
+	positive := func(_ *cli.Context, d time.Duration) error {
+		if d <= 0 {
+			return usageError("--%s: must be above 0, not %s", name, d)
+		}
+		return nil
 	}
-	return err
-}
-
-// String implements flag.Value.
-func (d *duration) String() string {
-	if d.Duration == 0 {
-		return ""
-	}
-	return text.Duration(d.Duration)
+	return &cli.DurationFlag{Name: name, Value: value, Usage: usage, Action: positive}
 }

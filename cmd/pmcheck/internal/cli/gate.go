@@ -31,7 +31,7 @@ func runGate(c *cli.Context) error {
 	}
 	loaded, err := daemon.Load(options(c), environ(c)) // the gate keeps none
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return err
 	}
 	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log)
 	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory(environ(c))}

@@ -81,14 +81,12 @@ func guardOut(c *cli.Context, h *host, g *leave.Guard) error {
 	case is && stopped.Kind == leave.Refused:
 		h.progress.Done("not drained, serves until it stops: " + err.Error())
 		return nil
-	case is:
-		return &exitError{status: exitTimeout, err: err}
 	}
-	return writeHint(err)
+	return err
 }
 
 func guardBack(c *cli.Context, h *host, g *leave.Guard) error {
 	lifted, err := g.Back(c.Context)
 	h.lifted(lifted...)
-	return writeHint(err)
+	return err
 }

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -21,8 +19,8 @@ func holdCommand(mode drain.Mode, usage string) *cli.Command {
 			"they are given. Exit status: 0 out, 7 refused or not out in time, 6 held but not idle in time.\n" +
 			"Example: pmcheck " + string(mode) + " --wait --reason 'new kernel'",
 		Flags: requestFlags(drain.Operator, 5*time.Minute,
-			durationFlag("for", 0, "end by itself after `DURATION`, for example 30m"),
-			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04, \"2006-01-02 15:04\" or RFC 3339"},
+			durationFlag("for", 0, "end by itself after `DURATION`, for example 30m or 48h"),
+			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04 or \"2006-01-02 15:04\""},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			&cli.BoolFlag{Name: "wait", Usage: "return when the last agent has finished, too"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be refused or waited for"},
@@ -49,7 +47,7 @@ func endOf(c *cli.Context, now time.Time) (end time.Time, err error) {
 	case c.IsSet("for") && c.IsSet("until"):
 		return end, usageError("--for and --until cannot be combined")
 	case c.IsSet("for"):
-		return now.Add(durationOf(c, "for")), nil
+		return now.Add(c.Duration("for")), nil
 	case c.IsSet("until"):
 		if end, err = parseUntil(c.String("until"), now); err != nil {
 			return end, usageError("--until: %w", err)
@@ -58,25 +56,21 @@ func endOf(c *cli.Context, now time.Time) (end time.Time, err error) {
 	return end, nil
 }
 
-// parseUntil reads when a hold ends, as people write it: in the zone of now, or with a zone as in RFC 3339. A
-// time of day is the next one, today or tomorrow.
-func parseUntil(s string, now time.Time) (until time.Time, err error) {
-	if clock, err := time.Parse("15:04", s); err == nil {
-		year, month, day := now.Date()
-		until := time.Date(year, month, day, clock.Hour(), clock.Minute(), 0, 0, now.Location())
-		if !until.After(now) {
-			until = time.Date(year, month, day+1, clock.Hour(), clock.Minute(), 0, 0, now.Location())
-		}
-		return until, nil
-	}
-	if until, err = time.ParseInLocation("2006-01-02 15:04", s, now.Location()); err != nil {
-		until, err = time.Parse(time.RFC3339, s)
+// parseUntil reads when a hold ends, in the zone of now. A time of day is the next one, today or tomorrow.
+func parseUntil(s string, now time.Time) (time.Time, error) {
+	const layout = "2006-01-02 15:04"
+	until, err := time.ParseInLocation(layout, now.Format(time.DateOnly)+" "+s, now.Location())
+	switch {
+	case err == nil && !until.After(now):
+		return until.AddDate(0, 0, 1), nil
+	case err != nil:
+		until, err = time.ParseInLocation(layout, s, now.Location())
 	}
 	switch {
 	case err != nil:
-		return until, fmt.Errorf("cannot parse time %q: write 15:04, \"2006-01-02 15:04\" or RFC 3339", s)
+		return until, fmt.Errorf("cannot parse time %q: write 15:04 or %q", s, layout)
 	case !until.After(now):
-		return until, fmt.Errorf("%s is in the past", until.Format(time.RFC3339))
+		return until, fmt.Errorf("%s is in the past", s)
 	}
 	return until, nil
 }
@@ -88,11 +82,8 @@ func mayLeave(c *cli.Context, h drain.Hold) error {
 	if err == nil && h.Service != "" {
 		_, err = st.ServiceOrError(h.Service)
 	}
-	switch {
-	case errors.Is(err, status.ErrNoService):
-		return noService(err)
-	case err != nil:
-		return &exitError{status: exitNoDaemon, err: err}
+	if err != nil {
+		return err
 	}
 	obstacles := w.Keeps(c.Context, st, h.Service, h.Mode)
 	for _, o := range obstacles {

@@ -120,7 +120,7 @@ func TestManualHasEachSettingAndDefault(t *testing.T) {
 
 func TestManualHasEachExitStatus(t *testing.T) {
 	var want, got []string
-	for _, m := range regexp.MustCompile(`(?m)^\texit[A-Z]\w+ += (\d+)`).FindAllStringSubmatch(read(t, "app.go"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\texit[A-Z]\w+ += (\d+)`).FindAllStringSubmatch(read(t, "exit.go"), -1) {
 		want = append(want, m[1])
 	}
 	for line := range lines(t, "pmcheck.8", "EXIT STATUS") {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -44,14 +43,14 @@ func ready(c *cli.Context) (err error) {
 	h.lifted(lifted...)
 	switch {
 	case err != nil && !errors.Is(err, drain.ErrNotFound):
-		return writeHint(err)
+		return err
 	case len(lifted) == 0:
 		h.print("nothing to lift")
 	}
 	if !c.Bool("wait") {
 		return h.report(c.Context, service, drain.Hold{})
 	}
-	return h.comeBack(c.Context, service, durationOf(c, "timeout"))
+	return h.comeBack(c.Context, service, c.Duration("timeout"))
 }
 
 // comeBack reports that holds were lifted, and waits until the service is in service again.
@@ -60,17 +59,9 @@ func (h *host) comeBack(ctx context.Context, service string, limit time.Duration
 		return err
 	}
 	h.progress.Began = time.Now() // with-hold has waited before
-	if st, err := h.Next(ctx); err == nil && service != "" {
-		if _, unknown := st.ServiceOrError(service); unknown != nil {
-			return noService(unknown)
-		}
+	if err := h.InService(ctx, service, limit); err != nil {
+		return err
 	}
-	err := h.InService(ctx, service, limit)
-	switch {
-	case err == nil:
-		h.progress.Done("in service")
-	case errors.Is(err, leave.ErrNotBack):
-		return &exitError{status: exitTimeout, err: err}
-	}
-	return err
+	h.progress.Done("in service")
+	return nil
 }

@@ -26,7 +26,7 @@ func serveCommand() *cli.Command {
 func serve(c *cli.Context) error {
 	start, err := daemon.Load(options(c), environ(c))
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return err
 	}
 	daemon.UseLittle()
 	d, err := start.Listen(c.Context, c.App.ErrWriter)

@@ -16,10 +16,7 @@ func options(c *cli.Context) config.Options {
 // load reads the configuration for a command.
 func load(c *cli.Context) (*config.Loaded, error) {
 	loaded, err := config.Load(options(c))
-	if err = errors.Join(err, loaded.Missing); err != nil {
-		return nil, &exitError{status: exitUsage, err: err}
-	}
-	return loaded, nil
+	return loaded, errors.Join(err, loaded.Missing)
 }
 
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.

@@ -78,10 +78,8 @@ func ownStatus(ctx context.Context, settings config.Config) (status.Status, erro
 	case errors.Is(err, status.ErrNoDaemon):
 		return st, &exitError{exitNoDaemon, err, portHint(settings.Listen) + "systemctl status pmcheck; the holds are in " +
 			settings.Store().Persistent}
-	case err != nil:
-		return st, &exitError{status: exitNoDaemon, err: err}
 	}
-	return st, nil
+	return st, err
 }
 
 // portHint says if the port for balancers is taken while no daemon answers.

@@ -34,7 +34,7 @@ func wait(c *cli.Context) error {
 	if goal != "ready" && goal != "out" {
 		return misused(c, errors.New("pmcheck wait needs --for=ready or --for=out"))
 	}
-	h, limit := hostOf(c), durationOf(c, "timeout")
+	h, limit := hostOf(c), c.Duration("timeout")
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
 	p := h.progress
@@ -51,7 +51,7 @@ func wait(c *cli.Context) error {
 		}
 		v, err := st.ServiceOrError(cmp.Or(c.String("service"), monitor.Server))
 		if err != nil {
-			return noService(err)
+			return err
 		}
 		if state := "/" + v.Name + " is " + show.State(v); v.Serves() == (goal == "ready") {
 			p.Done(state)

@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -45,11 +44,11 @@ func withHold(c *cli.Context) error {
 	work.Stdin, work.Stdout, work.Stderr = c.App.Reader, c.App.Writer, c.App.ErrWriter
 	c.App.Writer = c.App.ErrWriter // stdout is the command's
 	line := text.Printable(strings.Join(work.Args, " "), 200)
-	if status, err := leave.Find(work.Args[0]); err != nil {
-		return &exitError{status: status, err: err}
+	if _, err := exec.LookPath(work.Args[0]); err != nil { // a host must not be drained for a misspelt command
+		return &exitError{status: notRun, err: err}
 	}
-	defer endWithTerminal(c)() // before Signals, after which nothing is ignored
-	caught, stop := leave.Signals()
+	defer endWithTerminal(c)() // before catchSignals, after which nothing is ignored
+	caught, stop := catchSignals()
 	defer stop()
 	r := requestOf(c, drain.Drain)
 	r.New, r.Idle = true, true
@@ -62,13 +61,13 @@ func withHold(c *cli.Context) error {
 		return err
 	}
 	if err == nil { // without a hold that lasts, it must not run
-		err = writeHint(endAt(time.Now().Add(heldOn)))
+		err = endAt(time.Now().Add(heldOn))
 	}
 	if err != nil {
 		host.Note("not run: " + line)
 		return errors.Join(err, host.takeBack(set))
 	}
-	status, err := leave.Run(work, caught, heldOn/3, func() {
+	status, err := runCommand(work, caught, heldOn/3, func() {
 		if err := endAt(time.Now().Add(heldOn)); err != nil {
 			host.Note("not renewed: " + err.Error())
 		}
@@ -78,7 +77,7 @@ func withHold(c *cli.Context) error {
 		if err := host.takeBack(set); err != nil {
 			return err
 		}
-		return host.comeBack(c.Context, r.Hold.Service, durationOf(c, "return"))
+		return host.comeBack(c.Context, r.Hold.Service, c.Duration("return"))
 	case status != exitOK && c.Bool("keep"):
 		failed := fmt.Errorf("exit status %d: the hold stays", status)
 		return &exitError{status, cmp.Or(err, errors.Join(failed, endAt(time.Time{}))),
@@ -97,5 +96,5 @@ func (h *host) takeBack(set drain.Hold) error {
 	if err != nil {
 		h.Note("not lifted, it ends by itself")
 	}
-	return writeHint(err)
+	return err
 }

@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
@@ -85,7 +82,6 @@ func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 	case err != nil && !holds && set.Mode != "":
 		h.lifted(set)
 	}
-	err = leaveError(len(h.settings.Services) > 0 && r.Hold.Service == "", err)
 	if left.Mode != "" && c.Context.Err() == nil {
 		err = errors.Join(err, h.report(c.Context, r.Hold.Service, left))
 	}
@@ -101,6 +97,8 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, status.ErrNoService):
+		return err
 	case errors.Is(err, status.ErrNoDaemon):
 		h.print("not in effect yet: %s; it applies when the daemon starts", err)
 	case err != nil:
@@ -136,60 +134,4 @@ func effect(ctx context.Context, w leave.World, service string, m drain.Mode, l 
 			return st, err
 		}
 	}
-}
-
-// leaveError adds the exit status and a hint to the error of leave.Out. several says that the hold was to concern more
-// than one service.
-func leaveError(several bool, err error) error {
-	stopped, is := errors.AsType[*leave.Error](err)
-	switch {
-	case err == nil:
-		return nil
-	case is && stopped.Kind == leave.Taken: // it may be that of a with-hold whose command still runs
-		return &exitError{exitRefused, err,
-			"wait until that work is done, or act as another holder with --hold"}
-	case is && stopped.Kind == leave.NotIdle:
-		return &exitError{exitTimeout, err, ""}
-	case is:
-		return &exitError{exitRefused, err, refusedHint(stopped, several)}
-	case errors.Is(err, budget.ErrUnreachable):
-		return &exitError{exitRefused, err, cmp.Or(budget.Hint(err), "mend it") + ", or insist with --force"}
-	case errors.Is(err, status.ErrNoService):
-		return noService(err)
-	}
-	return writeHint(err)
-}
-
-// refusedHint says what the caller can do about a master that may not leave.
-func refusedHint(e *leave.Error, several bool) string {
-	switch last := slices.ContainsFunc(e.Left, func(o status.Obstacle) bool { return o.Kind == balancer.ObstacleLast }); {
-	case last && several:
-		return "for catalogs only: --service server; for all services: --force"
-	case last:
-		return "bring another master up first, or insist with --force"
-	}
-	return "wait longer with --timeout 20m, or insist with --force"
-}
-
-// noService adds an exit status and a hint to the error for an unknown service.
-func noService(err error) error {
-	return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
-}
-
-// writeHint adds what the caller can do about a hold that was not written.
-func writeHint(err error) error {
-	w, is := errors.AsType[*drain.WriteError](err)
-	if !is {
-		return err
-	}
-	hint := ""
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		hint = "use sudo"
-	case errors.Is(err, fs.ErrNotExist) && w.Op == "create":
-		hint = "is pmcheck installed on this host?"
-	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		hint = "make " + w.Dir + " writable; drain --until-reboot writes elsewhere"
-	}
-	return &exitError{exitFailure, err, hint}
 }
