@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
@@ -69,18 +68,12 @@ func All() List {
 // Severity returns what the check of that name may do; Off if it is not in the
 // list.
 func (l List) Severity(name string) Severity {
-	if c, ok := l.Lookup(name); ok {
-		return c.Severity
+	for _, c := range l {
+		if c.Name == name {
+			return c.Severity
+		}
 	}
 	return Off
-}
-
-// Lookup returns the check of that name, and reports whether it is in the list.
-func (l List) Lookup(name string) (Check, bool) {
-	if i := slices.IndexFunc(l, func(c Check) bool { return c.Name == name }); i >= 0 {
-		return l[i], true
-	}
-	return Check{}, false
 }
 
 // Settings returns the settings of type T in a list, as in

@@ -54,7 +54,7 @@ func disk() Check {
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
-			return &Scheduled{Check: newDiskCheck(*s).check, Interval: diskEvery, Timeout: h.Timeout}
+			return &Scheduled{Check: (&diskCheck{DiskSettings: *s}).check, Interval: diskEvery, Timeout: h.Timeout}
 		},
 	}
 }
@@ -62,38 +62,18 @@ func disk() Check {
 // diskCheck looks at the space that Puppet Server needs.
 type diskCheck struct {
 	DiskSettings
-	places []place
-	calls  singleflight.Group
-}
-
-// place is one directory to look at.
-type place struct {
-	path    string
-	written bool // before an agent is answered
-}
-
-// newDiskCheck returns a check with a place for each path, first for those that are
-// written to.
-func newDiskCheck(s DiskSettings) *diskCheck {
-	d := &diskCheck{DiskSettings: s}
-	for i, path := range slices.Concat(s.Paths, s.Others) {
-		if !slices.ContainsFunc(d.places, func(p place) bool { return p.path == path }) {
-			d.places = append(d.places, place{path, i < len(s.Paths)})
-		}
-	}
-	return d
+	calls singleflight.Group
 }
 
 // check looks once. A path that cannot be read before ctx ends is unknown, and so is
 // the result if there are no paths; neither changes the verdict. Of several paths on
-// one file system the first decides.
+// one file system the first decides, and Paths come first.
 func (d *diskCheck) check(ctx context.Context) Finding {
 	found := newFinding(CheckDisk)
 	found.Threshold = fmt.Sprintf("%d%%, %d MiB", d.WarnPercent, d.EjectMiB)
 	var values, unknown []string
 	seen := map[uint64]bool{}
-	for i, v := range d.look(ctx) {
-		p := d.places[i]
+	for i, v := range d.look(ctx, slices.Concat(d.Paths, d.Others)) {
 		if v.err != nil {
 			unknown = append(unknown, v.err.Error())
 			continue
@@ -102,12 +82,12 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 			continue
 		}
 		seen[v.device] = true
-		values = append(values, p.path+" "+v.String())
-		if f := d.judge(p, v); graver(f.State, found.State) {
+		values = append(values, v.path+" "+v.String())
+		if f := d.judge(v, i < len(d.Paths)); graver(f.State, found.State) {
 			found.State, found.Health, found.Reason, found.Detail = f.State, f.Health, f.Reason, f.Detail
 		}
 	}
-	if len(d.places) == 0 {
+	if len(d.Paths)+len(d.Others) == 0 {
 		unknown = []string{"there is nothing to look at: neither disk.paths nor Puppet names a directory"}
 	}
 	found.Value = strings.Join(values, ", ")
@@ -117,14 +97,14 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 	return found
 }
 
-// look looks at all places concurrently: one that hangs does not delay the others.
-func (d *diskCheck) look(ctx context.Context) []volume {
-	found := make([]volume, len(d.places))
+// look looks at all paths concurrently: one that hangs does not delay the others.
+func (d *diskCheck) look(ctx context.Context, paths []string) []volume {
+	found := make([]volume, len(paths))
 	var all sync.WaitGroup
-	for i, p := range d.places {
+	for i, path := range paths {
 		all.Go(func() {
-			v, err := aside(ctx, &d.calls, p.path, statVolume)
-			v.err = err
+			v, err := aside(ctx, &d.calls, path, statVolume)
+			v.path, v.err = path, err
 			found[i] = v
 		})
 	}
@@ -146,18 +126,19 @@ func aside[T any](ctx context.Context, calls *singleflight.Group, path string, l
 	}
 }
 
-func (d *diskCheck) judge(p place, v volume) Finding {
+// judge returns the finding for a volume that is, or is not, written to before an agent is answered.
+func (d *diskCheck) judge(v volume, written bool) Finding {
 	full := v.full(d.EjectMiB)
-	if p.written && v.readOnly {
+	if written && v.readOnly {
 		full = "the file system is read-only"
 	}
 	switch {
-	case full != "" && p.written:
-		return finding(StateBad, Unhealthy, DiskFull, "", "%s: %s: agents are answered with status 500", p.path, full)
+	case full != "" && written:
+		return finding(StateBad, Unhealthy, DiskFull, "", "%s: %s: agents are answered with status 500", v.path, full)
 	case full != "":
-		return finding(StateWarn, "", DiskFull, "", "%s: %s", p.path, full)
+		return finding(StateWarn, "", DiskFull, "", "%s: %s", v.path, full)
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
-		return finding(StateWarn, "", DiskLow, "", "%s: %s", p.path, v)
+		return finding(StateWarn, "", DiskLow, "", "%s: %s", v.path, v)
 	}
 	return Finding{State: StateOK}
 }
@@ -170,6 +151,7 @@ func graver(a, b State) bool {
 
 // volume is the state of a file system for users other than root.
 type volume struct {
+	path               string // by which it was looked at
 	device             uint64
 	size, free         uint64 // bytes
 	inodes, freeInodes uint64 // zero where the file system has no such limit

@@ -32,14 +32,14 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDiskCheck(DiskSettings{Paths: []string{"/var"}, Others: []string{"/code"}, WarnPercent: 10, EjectMiB: 64})
-			for i, want := range []State{tt.written, tt.read} {
-				got := d.judge(d.places[i], tt.volume)
+			d := diskCheck{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}
+			for written, want := range map[bool]State{true: tt.written, false: tt.read} {
+				got := d.judge(tt.volume, written)
 				if got.State != want || want != StateOK && got.Reason != tt.reason {
-					t.Errorf("%s: %s, %s; want %s, %s", d.places[i].path, got.State, got.Reason, want, tt.reason)
+					t.Errorf("written %v: %s, %s; want %s, %s", written, got.State, got.Reason, want, tt.reason)
 				}
 				if (got.Health == Unhealthy) != (want == StateBad) || got.Health != "" && got.Health != Unhealthy {
-					t.Errorf("%s: health %q with the state %s", d.places[i].path, got.Health, got.State)
+					t.Errorf("written %v: health %q with the state %s", written, got.Health, got.State)
 				}
 			}
 		})
@@ -48,12 +48,12 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 
 func TestFileSystemIsJudgedOnce(t *testing.T) {
 	dir := t.TempDir()
-	d := newDiskCheck(DiskSettings{Paths: []string{dir, dir}, Others: []string{dir, t.TempDir()}})
+	d := diskCheck{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Others: []string{dir, t.TempDir()}}}
 	got := d.check(t.Context())
 	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
 		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)
 	}
-	d = newDiskCheck(DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20})
+	d = diskCheck{DiskSettings: DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}}
 	if got := d.check(t.Context()); got.State == StateOK {
 		t.Errorf("ok with a threshold of 101%%: %q", got.Value)
 	}
@@ -73,7 +73,7 @@ func TestMissingPathIsUnknown(t *testing.T) {
 		{"the other is low", []string{missing, dir}, 101, StateWarn, dir},
 		{"none configured", nil, 10, StateNone, "nothing to look at"},
 	} {
-		got := newDiskCheck(DiskSettings{Paths: tt.paths, WarnPercent: tt.warn}).check(t.Context())
+		got := (&diskCheck{DiskSettings: DiskSettings{Paths: tt.paths, WarnPercent: tt.warn}}).check(t.Context())
 		if got.State != tt.want || got.Health != "" || !strings.Contains(got.Detail, tt.details) {
 			t.Errorf("%s: %s, health %q, %q; want %s, %q", tt.name, got.State, got.Health, got.Detail, tt.want, tt.details)
 		}
@@ -82,7 +82,7 @@ func TestMissingPathIsUnknown(t *testing.T) {
 
 func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
-	d := newDiskCheck(DiskSettings{Paths: []string{"/dead", dir}})
+	d := diskCheck{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
 	hangs, calls := make(chan struct{}), 0
 	first := d.calls.DoChan("/dead", func() (any, error) { calls++; <-hangs; return volume{}, fs.ErrNotExist })
 	for range 2 {

@@ -74,8 +74,7 @@ func TestExpiryWarnsOfTheFirstToEnd(t *testing.T) {
 		{"and one has expired", answer{Own: &ours, TLS: &shown, Warning: damaged, CRLs: []check.CRL{crl("ca", year, 0)}},
 			check.Expired, ""},
 	} {
-		expiry, _ := check.All().Lookup(check.CheckExpiry)
-		got := expiry.Observe()(check.Result{Answer: tt.answer}, now)
+		got := lookup(check.All(), check.CheckExpiry).Observe()(check.Result{Answer: tt.answer}, now)
 		if got.Reason != tt.reason || !strings.Contains(got.Value+got.Detail, tt.says) {
 			t.Errorf("%s: %s, %q, %q; want %s, %q", tt.name, got.Reason, got.Value, got.Detail, tt.reason, tt.says)
 		}
@@ -102,8 +101,7 @@ func TestNamesThatAgentsUseAreInTheCertificate(t *testing.T) {
 		s := check.Settings[check.ExpirySettings](checks)
 		s.Warn, s.Names = 120*time.Hour, []string{tt.wanted}
 		shown := check.TLS{Server: check.Certificate{Names: tt.names, NotAfter: now.Add(240 * time.Hour)}}
-		expiry, _ := checks.Lookup(check.CheckExpiry)
-		got := expiry.Observe()(check.Result{Answer: puppetclient.Answer{TLS: &shown}}, now)
+		got := lookup(checks, check.CheckExpiry).Observe()(check.Result{Answer: puppetclient.Answer{TLS: &shown}}, now)
 		if got.Reason != tt.reason || got.Threshold != "5d" || got.Health != "" {
 			t.Errorf("%s in %v: %s, %q, threshold %s", tt.wanted, tt.names, got.Reason, got.Detail, got.Threshold)
 		}

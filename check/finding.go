@@ -69,13 +69,6 @@ func (f Finding) absent(why string) Finding {
 	return f
 }
 
-// outlived returns f for a master that has stopped answering since f was made: the
-// old values are still shown, but the state is unknown and the reason NotKnown. Stale
-// would say that the check is stuck.
-func (f Finding) outlived() Finding {
-	return f.unknown("as it was before the master stopped answering")
-}
-
 // finding returns a Finding that reports a problem.
 func finding(s State, h Health, r Reason, threshold, detail string, args ...any) Finding {
 	return Finding{State: s, Health: h, Reason: r, Threshold: threshold, Detail: fmt.Sprintf(detail, args...)}
@@ -102,7 +95,7 @@ func Fold(probe Verdict, findings []Finding) Verdict {
 		worse := probe.Health.Serves() && f.State != StateNone && rank(f.Health) > rank(folded.Health)
 		explains := f.Check == CheckUnit && !probe.Health.Serves() && !f.Health.Serves()
 		if worse || explains {
-			folded.Health, folded.Reason, folded.Detail, folded.Since = f.Health, f.Reason, f.Detail, f.Checked
+			folded.Health, folded.Reason, folded.Detail = f.Health, f.Reason, f.Detail
 		}
 	}
 	return folded

@@ -3,6 +3,7 @@ package check_test
 import (
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,11 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// lookup returns the check of that name.
+func lookup(l check.List, name string) check.Check {
+	return l[slices.IndexFunc(l, func(c check.Check) bool { return c.Name == name })]
 }
 
 func newMaster(t *testing.T) *checktest.Master {

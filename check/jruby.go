@@ -77,7 +77,8 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	case r.Fault != nil && c.found.Check == "":
 		return f.absent("the master has not answered yet")
 	case r.Fault != nil:
-		*c = poolCheck{JRubySettings: c.JRubySettings, found: c.found.outlived()}
+		stale := c.found.unknown("as it was before the master stopped answering") // the old values are still shown
+		*c = poolCheck{JRubySettings: c.JRubySettings, found: stale}
 		return c.found
 	case r.Pool == nil:
 		c.found = f.unknown(fmt.Sprint(r.PoolErr))

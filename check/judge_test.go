@@ -71,20 +71,6 @@ func TestVerdictExpires(t *testing.T) {
 	}
 }
 
-func TestSinceIsWhenTheVerdictChanged(t *testing.T) {
-	var j check.Judge
-	start := time.Now()
-	first := j.Observe(result(start, check.OK))
-	again := j.Observe(result(start.Add(time.Minute), check.OK))
-	if !again.Since.Equal(first.Since) || !again.Checked.Equal(start.Add(time.Minute)) {
-		t.Errorf("since %v checked %v; want %v and a minute later", again.Since, again.Checked, first.Since)
-	}
-	changed := j.Observe(result(start.Add(2*time.Minute), puppetclient.Refused))
-	if !changed.Since.Equal(start.Add(2 * time.Minute)) {
-		t.Errorf("since %v, want when the fault was found", changed.Since)
-	}
-}
-
 func result(asked time.Time, reason check.Reason) check.Result {
 	r := check.Result{Asked: asked}
 	if reason != check.OK {

@@ -40,22 +40,9 @@ type Prober struct {
 	Accepts func(ctx context.Context) (bool, error)
 
 	mu      sync.Mutex  // held during a probe
-	pending chan Result // of the request under way; nil without one
-	once    sync.Once
-	life    context.Context // of requests; ended by giveUp
-	giveUp  context.CancelFunc
+	pending chan Result // of the request under way, which ends within Timeout; nil without one
 	last    Result // the last one with an answer, or with a fault other than silence
 	search  search
-}
-
-func (p *Prober) init() { p.life, p.giveUp = context.WithCancel(context.Background()) }
-
-// Close gives up a request that is pending, and closes the connections. Probe must not be called
-// afterwards.
-func (p *Prober) Close() {
-	p.once.Do(p.init)
-	p.giveUp()
-	p.Client.Close()
 }
 
 // Probe asks, and asks once more if the master answered last time and there is a fault now: the
@@ -65,7 +52,6 @@ func (p *Prober) Close() {
 func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.once.Do(p.init)
 	asked, wasPending := time.Now(), p.pending != nil
 	r, answered := p.await(ctx)
 	if answered && r.Fault != nil && (wasPending || r.Fault.Reason != puppetclient.Timeout && p.last.Fault == nil) {
@@ -87,7 +73,7 @@ func (p *Prober) Probe(ctx context.Context) Result {
 func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 	if p.pending == nil {
 		p.pending = make(chan Result, 1)
-		go func(to chan<- Result) { to <- p.request(p.life) }(p.pending)
+		go func(to chan<- Result) { to <- p.request(context.Background()) }(p.pending)
 	}
 	wait, began := cmp.Or(p.Wait, p.Timeout, puppetclient.DefaultTimeout), time.Now()
 	if r, answered = p.receive(ctx, wait/3); answered {

@@ -79,13 +79,9 @@ func (s *PuppetDBSettings) certname(own string) string {
 
 const puppetdbPath = "/status/v1/services/puppetdb-status"
 
-// checkPuppetDB asks once, and retries immediately if that fails.
 func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	f := newFinding(CheckPuppetDB)
 	a, err := client.Do(ctx, puppetdbPath)
-	if err != nil && ctx.Err() == nil {
-		a, err = client.Do(ctx, puppetdbPath)
-	}
 	if err == nil {
 		f.Value, err = readPuppetDB(a.Status, a.Body)
 	}

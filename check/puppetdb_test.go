@@ -16,8 +16,8 @@ import (
 func newPuppetDB(m *checktest.Master, own, address string) *check.Scheduled {
 	checks := check.All()
 	check.Settings[check.PuppetDBSettings](checks).Address = address
-	puppetdb, _ := checks.Lookup(check.CheckPuppetDB)
-	return puppetdb.Schedule(check.Host{Certname: own, Credentials: &puppetclient.Credentials{Files: m.Files()}})
+	host := check.Host{Certname: own, Credentials: &puppetclient.Credentials{Files: m.Files()}}
+	return lookup(checks, check.CheckPuppetDB).Schedule(host)
 }
 
 func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {

@@ -2,8 +2,6 @@ package check
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -19,22 +17,11 @@ const (
 	UnitCrashed   Reason = "unit-crashed"
 )
 
-// UnitSettings name the master's unit in systemd.
+// UnitSettings name the master's service in systemd.
 type UnitSettings struct {
-	// Names are tried in turn; the first that runs is watched, else the first that is loaded.
+	// Names are tried in turn; the first that runs is watched, else the first that is loaded. The suffix
+	// .service may be left out.
 	Names []string `yaml:"names" required:"to watch no unit, set checks.unit: off"`
-}
-
-// Units returns the names of the units: those without a suffix are services, as systemctl takes
-// them. Asked for a name without a suffix, systemd tells of no unit.
-func (s UnitSettings) Units() []string {
-	names := slices.Clone(s.Names)
-	for i, name := range names {
-		if !strings.Contains(name, ".") {
-			names[i] += ".service"
-		}
-	}
-	return names
 }
 
 func unit() Check {
@@ -45,8 +32,8 @@ func unit() Check {
 			{UnitReloading, "wait; a reload closes the port: next time run pmcheck drain --wait before it"},
 			{UnitStarting, "wait until it has started"},
 			{UnitStopping, "wait; pmcheck drain --wait before a stop, or the guard, loses no agent run"},
-			{UnitCrashed, "wait; then find out why: journalctl -u puppetserver, hs_err_pid*.log and *.hprof in its " +
-				"working directory, dmesg for the kernel's memory killer"},
+			{UnitCrashed, "wait; then find out why: journalctl -u puppetserver, dmesg, hs_err_pid*.log in its working " +
+				"directory"},
 			{UnitStopped, "systemctl start puppetserver"},
 			{UnitFailed, "journalctl -u puppetserver, then systemctl restart puppetserver"},
 		},

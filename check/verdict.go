@@ -23,7 +23,7 @@ type Verdict struct {
 	Health  Health    `json:"health"`
 	Reason  Reason    `json:"reason"`
 	Detail  string    `json:"detail,omitempty"` // explains the reason; empty when there is no problem
-	Since   time.Time `json:"since"`            // when health or reason last changed
+	Since   time.Time `json:"since"`            // when it was found, or health and reason last changed
 	Checked time.Time `json:"checked,omitzero"` // when the newest probe behind the verdict began
 	Expires time.Time `json:"expires,omitzero"` // when the verdict turns Unknown unless it is renewed
 }
@@ -77,9 +77,6 @@ func (j *Judge) Observe(r Result) Verdict {
 
 func (j *Judge) conclude(r Result, h Health, reason Reason, detail string) Verdict {
 	next := Verdict{Health: h, Reason: reason, Detail: detail, Since: r.Asked.Add(r.Took), Checked: r.Asked}
-	if next.Same(j.verdict) {
-		next.Since = j.verdict.Since
-	}
 	if j.MaxAge > 0 {
 		next.Expires = r.Asked.Add(j.MaxAge)
 	}

@@ -3,10 +3,9 @@ package check
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
-	"strings"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,35 +19,23 @@ func statVolume(path string) (volume, error) {
 	if err := unix.Stat(path, &file); err != nil {
 		return volume{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, _ := procfs.GetMounts()
 	return volume{
 		device: uint64(file.Dev),
 		size:   space.Blocks * uint64(space.Frsize), free: space.Bavail * uint64(space.Frsize),
 		inodes: space.Files, freeInodes: space.Ffree,
-		readOnly: err == nil && readOnly(string(mounts), uint64(file.Dev)),
+		readOnly: readOnly(mounts, uint64(file.Dev)),
 	}, nil
 }
 
-// readOnly reports whether a file system is read-only wherever it is mounted. It looks
-// at the last field of its line in /proc/self/mountinfo, the options of the file system
-// itself. The flags of statfs cannot tell: a service that systemd protects sees every
+// readOnly reports whether a file system is read-only wherever it is mounted, by the options of the
+// file system itself. The flags of statfs cannot tell: a service that systemd protects sees every
 // file system as read-only. After an error a file system may have emergency_ro instead.
-func readOnly(mountinfo string, device uint64) bool {
-	number := deviceNumber(device)
-	for line := range strings.Lines(mountinfo) {
-		mount, system, _ := strings.Cut(line, " - ")
-		fields := strings.Fields(mount)
-		if len(fields) < 3 || fields[2] != number {
-			continue
-		}
-		system = strings.TrimSpace(system)
-		list := strings.Split(system[strings.LastIndex(system, " ")+1:], ",")
-		return slices.Contains(list, "ro") || slices.Contains(list, "emergency_ro")
-	}
-	return false
-}
-
-// deviceNumber formats a device number the way mountinfo does.
-func deviceNumber(device uint64) string {
-	return fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
+func readOnly(mounts []*procfs.MountInfo, device uint64) bool {
+	number := fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
+	return slices.ContainsFunc(mounts, func(m *procfs.MountInfo) bool {
+		_, ro := m.SuperOptions["ro"]
+		_, emergency := m.SuperOptions["emergency_ro"]
+		return m.MajorMinorVer == number && (ro || emergency)
+	})
 }

@@ -28,13 +28,16 @@ const (
 	maxPending  = 256 // signals; all units of the host send them
 )
 
-// WatchUnit watches the first of names that runs, or, if none does, the first that is loaded,
+// WatchUnit watches the first of these services that runs, or, if none does, the first that is loaded,
 // until ctx ends; every 5 s, and when one of them changes, it checks which one that is. It
 // calls changed, from one goroutine, with the unit's state,
 // or with the zero value if that cannot be known, and then with each change. A state that
 // lasts less than a few milliseconds may be skipped. Without a system bus it retries every second.
-func WatchUnit(ctx context.Context, names []string, changed func(UnitState)) {
-	w := &unitWatch{names: names, changed: changed}
+func WatchUnit(ctx context.Context, services []string, changed func(UnitState)) {
+	w := &unitWatch{changed: changed}
+	for _, name := range services {
+		w.names = append(w.names, ServiceUnit(name))
+	}
 	for ctx.Err() == nil {
 		_ = w.follow(ctx) // not logged: what is reported next shows it, and it is tried again
 		if ctx.Err() != nil {

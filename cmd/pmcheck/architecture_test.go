@@ -55,6 +55,7 @@ func owners() map[string]string {
 	return map[string]string{
 		"github.com/spf13/viper":               "config",
 		"github.com/go-viper/mapstructure/v2":  "config",
+		"github.com/prometheus/procfs":         "check",
 		"github.com/xrash/smetrics":            "config",
 		"go.yaml.in/yaml/v3":                   "config",
 		"github.com/prometheus/client_golang":  "metrics",

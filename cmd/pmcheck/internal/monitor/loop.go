@@ -104,7 +104,7 @@ func (m *Monitor) start(ctx context.Context) {
 		})
 	}
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
-		names := check.Settings[check.UnitSettings](m.config.Checks).Units()
+		names := check.Settings[check.UnitSettings](m.config.Checks).Names
 		m.work.Go(func() {
 			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) { send(ctx, m.units, u) })
 		})

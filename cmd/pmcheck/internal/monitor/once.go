@@ -35,7 +35,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 		})
 	}
 	if c.Checks.Severity(check.CheckUnit) != check.Off {
-		work.Go(func() { unit = unitNow(ctx, check.Settings[check.UnitSettings](c.Checks).Units()) })
+		work.Go(func() { unit = unitNow(ctx, check.Settings[check.UnitSettings](c.Checks).Names) })
 	}
 	result := prober.Probe(ctx)
 	work.Wait()
