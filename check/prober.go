@@ -41,7 +41,7 @@ type Prober struct {
 
 	mu      sync.Mutex  // held during a probe
 	pending chan Result // of the request under way, which ends within Timeout; nil without one
-	last    Result // the last one with an answer, or with a fault other than silence
+	last    Result      // the last one with an answer, or with a fault other than silence
 	search  search
 }
 

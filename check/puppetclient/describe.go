@@ -52,9 +52,6 @@ func (m *material) describe() (a Answer) {
 }
 
 func describeTLS(s tls.ConnectionState) *TLS {
-	if len(s.PeerCertificates) == 0 {
-		return nil
-	}
 	return &TLS{
 		Version: tls.VersionName(s.Version),
 		Cipher:  tls.CipherSuiteName(s.CipherSuite),

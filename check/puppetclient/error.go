@@ -1,13 +1,11 @@
 package puppetclient
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -95,13 +93,14 @@ func classify(err error, m *material, c *conn, address string, now time.Time) er
 func networkError(err error, address string) *Error {
 	var (
 		lookup *net.DNSError
+		slow   net.Error
 		record tls.RecordHeaderError
 		op     *net.OpError
 	)
 	switch {
 	case errors.As(err, &lookup):
 		return &Error{NameLookup, err}
-	case timedOut(err):
+	case errors.As(err, &slow) && slow.Timeout():
 		return failed(Timeout, "no answer from %s in time", address)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return failed(Refused, "connection to %s refused", address)
@@ -111,18 +110,10 @@ func networkError(err error, address string) *Error {
 		return &Error{Unreachable, err}
 	case errors.As(err, &op) && op.Op == "local error":
 		return failed(TLSFailed, "TLS with %s: %w", address, err)
-	case isAny(err, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE):
+	}
+	ends := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}
+	if slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) }) {
 		return failed(ConnectionLost, "%s closed the connection without an answer", address)
 	}
 	return failed(BadAnswer, "the answer from %s: %w", address, err)
-}
-
-func isAny(err error, targets ...error) bool {
-	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
-}
-
-func timedOut(err error) bool {
-	var timeout net.Error
-	return isAny(err, context.DeadlineExceeded, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -34,9 +34,6 @@ func (m *material) clientConfig(serverName string, own *tls.Certificate) *tls.Co
 // verifyServer verifies a server as an agent does: chain, name, and revocation as
 // deep as configured. Without a CA bundle it verifies dates and name. The error is an *Error.
 func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) error {
-	if len(peers) == 0 {
-		return failed(TLSFailed, "the server showed no certificate")
-	}
 	leaf := peers[0]
 	if m.roots == nil {
 		if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
@@ -176,13 +173,7 @@ func (m *material) ownError(now time.Time) error {
 	case m.roots == nil:
 		return nil
 	}
-	sent := []*x509.Certificate{leaf}
-	for _, der := range m.own.Certificate[1:] {
-		if c, err := x509.ParseCertificate(der); err == nil {
-			sent = append(sent, c)
-		}
-	}
-	chains, err := m.chains(sent, x509.ExtKeyUsageClientAuth, now)
+	chains, err := m.chains([]*x509.Certificate{leaf}, x509.ExtKeyUsageClientAuth, now)
 	if err != nil {
 		return failed(OwnCertForeign, "our certificate %s was issued by %s: %w",
 			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)

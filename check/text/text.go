@@ -1,20 +1,13 @@
 // Package text formats durations and foreign text the way pmcheck shows them
 // everywhere: on a terminal, on the page, in JSON and in its configuration.
-//
-// [Duration] is exact and can be parsed again. [Age] is rounded for a reader.
-// [Printable] makes text that came from elsewhere safe to show.
 package text
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 const day = 24 * time.Hour
@@ -71,32 +64,6 @@ func Printable(s string, limit int) string {
 		s = strings.ToValidUTF8(s[:limit], "")
 	}
 	return s
-}
-
-// WriteJSON writes v as indented JSON, with what [EscapeJSON] escapes.
-func WriteJSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", EscapeJSON(data))
-	return err
-}
-
-// EscapeJSON escapes each character of a JSON text that [Printable] would drop, because
-// JSON allows most characters that control a terminal. The values stay the same.
-func EscapeJSON(data []byte) []byte {
-	escaped := make([]byte, 0, len(data))
-	for _, r := range string(data) {
-		if unicode.IsPrint(r) || r == '\n' {
-			escaped = utf8.AppendRune(escaped, r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) {
-			escaped = fmt.Appendf(escaped, `\u%04x`, unit)
-		}
-	}
-	return escaped
 }
 
 // Latency formats a measured response time: to tenths of a millisecond below 10 ms, to

@@ -1,10 +1,8 @@
 package text_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/pmcheck/pmcheck/check/text"
 )
@@ -41,24 +39,6 @@ func TestAgeIsRounded(t *testing.T) {
 	} {
 		if got := text.Age(d); got != want {
 			t.Errorf("Age(%s) = %s, want %s", d, got, want)
-		}
-	}
-}
-
-func TestEscapeJSONKeepsValues(t *testing.T) {
-	const nasty = "Größe\x1b[2J\u009b31m\u202e\u200f\u007f\U000e0001 \"x\" <b> 😀"
-	data, err := json.MarshalIndent(map[string]string{"name": nasty}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	escaped := text.EscapeJSON(data)
-	var back map[string]string
-	if err := json.Unmarshal(escaped, &back); err != nil || back["name"] != nasty {
-		t.Errorf("decoded %q, %v; want %q", back["name"], err, nasty)
-	}
-	for _, r := range string(escaped) {
-		if !unicode.IsPrint(r) && r != '\n' {
-			t.Errorf("%q is left in %s", r, escaped)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -97,8 +97,10 @@ func output(c *cli.Context, v any, write func(io.Writer)) error {
 	w := bufio.NewWriter(c.App.Writer) // keeps the first error
 	if !c.Bool("json") {
 		write(w)
-	} else if err := text.WriteJSON(w, v); err != nil {
-		return err
+	} else {
+		encoder := json.NewEncoder(w) // of what status.Client made printable
+		encoder.SetIndent("", "  ")
+		_ = encoder.Encode(v) // w keeps the error
 	}
 	return w.Flush()
 }
