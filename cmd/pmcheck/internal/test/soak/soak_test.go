@@ -6,13 +6,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // How many times in a run the master is restarted and its files are renewed.
@@ -28,33 +31,28 @@ func TestEachAnswerIsTrueAndNothingLeaks(t *testing.T) {
 	duration := howLong(t)
 	m := lab.StartPuppetServer(t, lab.PuppetServerOptions{})
 	m.WaitReady(2 * time.Minute)
-	site := lab.StartSite(t, lab.SiteOptions{Server: m})
+	s := &soak{site: lab.StartSite(t, lab.SiteOptions{Server: m}), answers: map[int]int{}, resources: newResources()}
 
-	w, r := newTruths(), newResources()
-	clients := make([]*balancer, balancers)
 	ctx, cancel := context.WithTimeout(t.Context(), duration)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	began := time.Now()
-	for i := range clients {
-		clients[i] = newBalancer(i, site.Listen)
-		first := began.Add(time.Duration(i) * time.Second / perSecond)
-		group.Go(func() error { return clients[i].run(ctx, first, w) })
+	for i := range balancers {
+		group.Go(func() error { return s.balancer(ctx, i, began.Add(time.Duration(i)*time.Second/perSecond)) })
 	}
-	toggles := 0
-	group.Go(func() error { return w.toggle(ctx, site.Holds, site.Listen, &toggles) })
-	group.Go(func() error { return r.watch(ctx, site.Pid(), site.Listen) })
+	group.Go(func() error { return s.toggle(ctx) })
+	group.Go(func() error { return s.sample(ctx) })
 	// Not in the group: only the test's own goroutine may use the lab.
-	trouble := w.trouble(ctx, m, site.Listen, duration)
+	trouble := s.trouble(ctx, m, duration/(rotations+1))
 	if trouble != nil {
 		cancel()
 	}
 	if err := cmp.Or(group.Wait(), trouble); err != nil {
 		t.Fatal(err)
 	}
-	what := fmt.Sprintf("%.0f minutes, %d changes of a hold, %d renewals of certificate and CRL, "+
-		"%d restarts of Puppet Server", duration.Minutes(), toggles, rotations, restarts)
-	table := report(t, clients, r, what)
+	table := fmt.Sprintf("| %.0f minutes, %d changes of a hold, %d renewals of certificate and CRL, "+
+		"%d restarts of Puppet Server | |\n| --- | --- |\n%s",
+		duration.Minutes(), s.toggles, rotations, restarts, s.report(t))
 	fmt.Println(table)
 	lab.Publish(t, "soak", table)
 }
@@ -73,10 +71,23 @@ func howLong(t *testing.T) time.Duration {
 	return d
 }
 
-// trouble renews files and restarts the master, evenly over the run. It returns when ctx
-// ends, long after the last restart.
-func (w *truths) trouble(ctx context.Context, m *lab.PuppetServer, address string, duration time.Duration) error {
-	tick := time.NewTicker(duration / (rotations + 1))
+// A truth goes through four phases again and again: false, changing, true, changing.
+type truth struct{ phase atomic.Int64 }
+
+// next begins the next phase.
+func (t *truth) next() { t.phase.Add(1) }
+
+// since returns whether it may have been false, and true, at some moment since a phase.
+func (t *truth) since(phase int64) (no, yes bool) {
+	for last := t.phase.Load(); phase <= last; phase++ {
+		no, yes = no || phase%4 != 2, yes || phase%4 != 0
+	}
+	return no, yes
+}
+
+// trouble renews files and restarts the master. It returns when ctx ends, long after the last restart.
+func (s *soak) trouble(ctx context.Context, m *lab.PuppetServer, every time.Duration) error {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for i := range rotations {
 		select {
@@ -87,11 +98,80 @@ func (w *truths) trouble(ctx context.Context, m *lab.PuppetServer, address strin
 		m.IssueCert(m.Certname(), nil)
 		m.RenewCRL()
 		if i%(rotations/restarts) == 1 {
-			if err := w.restart(ctx, m, address); err != nil {
+			if err := s.restart(ctx, m); err != nil {
 				return fmt.Errorf("restart: %w", err)
 			}
 		}
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// restart kills the master and starts it again.
+func (s *soak) restart(ctx context.Context, m *lab.PuppetServer) error {
+	health := func(want int) error {
+		return s.waitFor(ctx, "/?drain=200&maint=200", func(code int, _ string) bool { return code == want })
+	}
+	s.sick.next()
+	m.Kill()
+	if err := health(503); err != nil {
+		return err
+	}
+	s.sick.next()
+	pause(ctx, 200*time.Millisecond)
+	s.sick.next()
+	m.Start()
+	m.WaitReady(2 * time.Minute)
+	if err := health(200); err != nil {
+		return err
+	}
+	s.sick.next()
+	return nil
+}
+
+// toggle sets and lifts a hold in turn until ctx ends, with about a second in between.
+func (s *soak) toggle(ctx context.Context) error {
+	for ; pause(ctx, rand.N(2*time.Second)); s.toggles++ {
+		s.held.next()
+		var err error
+		set := s.toggles%2 == 0
+		if set {
+			_, err = s.site.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain, Reason: "soak"})
+		} else {
+			_, err = s.site.Holds.Lift(drain.Operator, "")
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.waitFor(ctx, "/", func(_ int, body string) bool { return (body == "drain") == set }); err != nil {
+			return err
+		}
+		s.held.next()
+	}
+	return nil
+}
+
+// pause blocks for d and returns true, or returns false as soon as ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// waitFor asks until want accepts the answer. It returns an error after 10 s, and nil if ctx ends. lab.WaitFor is for
+// the test's own goroutine.
+func (s *soak) waitFor(ctx context.Context, path string, want func(code int, body string) bool) error {
+	began := time.Now()
+	for {
+		code, body, err := s.site.Ask(path)
+		if err == nil && !want(code, body) && lab.Since(began) > 10*time.Second {
+			err = fmt.Errorf("after 10 s the answer is still %d %q", code, body)
+		}
+		if err != nil || want(code, body) || !pause(ctx, 2*time.Millisecond) {
+			return err
+		}
+	}
 }
