@@ -4,121 +4,166 @@ package bench_test
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// benchmarkFaults measures how long after a fault HAProxy stops sending agents, with the
-// ancestor and with pmcheck. All ways watch the same master at the same time.
-func benchmarkFaults(b *testing.B, master *lab.PuppetServer) {
-	const patience, stuckAfter = 60 * time.Second, 5 * time.Second
-	ancestor := lab.StartAncestor(b, master.Address())
-	pmcheck := lab.Address(b, "127.0.0.1")
-	config := serveConfig(b, pmcheck, master.Address(), master.PuppetConf(),
-		fmt.Sprintf("jruby: {stuck_after: %v}", stuckAfter))
-	startDaemon(b, nil, config)
-	ways := []*way{
-		{name: "ancestor, its lines", lines: ancestorLines, address: ancestor.Address()},
-		{name: "pmcheck, the README's lines", lines: readmeLines(b), address: pmcheck},
-		{name: "pmcheck, inter 500ms fastinter 100ms", lines: quickLines, address: pmcheck},
-	}
-	h := lab.StartHAProxy(b, backends(b, ways, master.Address()))
-	for _, w := range ways {
-		w.down = map[string][]float64{}
-	}
-	faults := allFaults()
-	for round := range rounds {
-		for i, f := range faults {
-			waitForUp(b, h, ways)
-			time.Sleep(rand.N(2 * time.Second)) // so that faults are not in step with checks
-			var note func()
-			mend := f.begin(b, master, func() { note = observe(h, ways, f.name, patience) })
-			note()
-			if round < rounds-1 || i < len(faults)-1 {
-				mend()
-			}
-		}
-	}
-	compareFaults(b, faults, ways, patience, stuckAfter)
+// A way is a means by which HAProxy notices faults: lines of a backend, and the program that its health checks ask.
+type way struct{ name, lines, address string }
+
+// ancestorLines are the lines of the recipe of 2013, with the check intervals of README.md.
+const ancestorLines = `    option httpchk
+    default-server check port 9200 inter 2s fall 3 rise 2
+`
+
+// quickLines check more often, since a check of pmcheck costs next to nothing.
+const quickLines = `    option httpchk GET /
+    http-check send-state
+    default-server check port 9200 inter 500ms fastinter 100ms fall 3 rise 2
+`
+
+// A fault is something that happens to a master. begin returns as soon as it has happened, with a function that
+// mends it.
+type fault struct {
+	name  string
+	begin func(b *testing.B, s *lab.PuppetServer) (mend func())
 }
 
-// waitForUp waits until HAProxy has the master UP in all ways.
-func waitForUp(b *testing.B, h *lab.HAProxy, ways []*way) {
+func allFaults() []fault {
+	return []fault{
+		{"killed", func(_ *testing.B, s *lab.PuppetServer) func() {
+			s.Signal(syscall.SIGKILL)
+			return func() { s.Kill(); s.Start(); s.WaitReady(3 * time.Minute) }
+		}},
+		{"stopped (`kill -STOP`)", func(_ *testing.B, s *lab.PuppetServer) func() {
+			s.Signal(syscall.SIGSTOP)
+			return func() { s.Signal(syscall.SIGCONT) }
+		}},
+		{"every JRuby stuck (`stuck_after: 5s`)", stick},
+	}
+}
+
+// stick makes a compile wait in generate(), in the only JRuby, and then sends two requests
+// that wait for the JRuby.
+func stick(b *testing.B, s *lab.PuppetServer) (mend func()) {
 	b.Helper()
-	for i := range ways {
-		h.WaitStat(fmt.Sprintf("way%d", i), "m1", func(s lab.ServerStat) bool {
-			return s.Status == "UP" && s.CheckStatus == "L7OK"
-		}, time.Minute)
-	}
-}
-
-// observe starts to measure. It returns a function that waits until each way's backend has the master DOWN, or
-// patience is over, and records the times.
-func observe(h *lab.HAProxy, ways []*way, fault string, patience time.Duration) (note func()) {
-	began := time.Now()
-	down := make([]float64, len(ways))
-	var watching sync.WaitGroup
-	for i := range ways {
-		watching.Go(func() {
-			down[i] = math.Inf(1) // never
-			for time.Since(began) < patience {
-				asked := time.Now()
-				if isDown(h, fmt.Sprintf("way%d", i)) {
-					down[i] = time.Since(began).Seconds()
-					return
-				}
-				time.Sleep(max(10*time.Millisecond, 4*time.Since(asked))) // leaves the CPUs to the others
+	const agent = "agent.lab.example"
+	s.IssueCert(agent, nil)
+	script := filepath.Join(s.Dir, "wait.sh")
+	block, inside := filepath.Join(s.Dir, "block"), filepath.Join(s.Dir, "run/inside")
+	lab.Write(b, block, "")
+	lab.Write(b, script, fmt.Sprintf("touch %s\nwhile [ -e %s ]; do sleep 0.2; done\nrm %[1]s\n", inside, block))
+	s.SetSitePP(fmt.Sprintf("generate('/bin/sh', '%s')\n", script))
+	var requests sync.WaitGroup
+	ask := func(path string) {
+		requests.Go(func() {
+			if code, _, err := s.Get(agent, path); err != nil {
+				b.Errorf("%s: %d, %v", path, code, err)
 			}
 		})
 	}
+	ask("/puppet/v3/catalog/" + agent + "?environment=production")
+	lab.WaitFor(b, time.Minute, 10*time.Millisecond, func() error { _, err := os.Stat(inside); return err })
+	ask("/puppet/v3/environments")
+	ask("/puppet/v3/environments")
 	return func() {
-		watching.Wait()
-		for i, w := range ways {
-			w.down[fault] = append(w.down[fault], down[i])
+		s.SetSitePP("")
+		if err := os.Remove(block); err != nil {
+			b.Error(err)
 		}
+		requests.Wait()
 	}
 }
 
-func isDown(h *lab.HAProxy, backend string) bool {
-	stats, err := h.Stats()
-	if err != nil {
-		return false
-	}
-	for _, s := range stats {
-		if s.Backend == backend {
-			return s.Status == "DOWN"
-		}
-	}
-	return false
-}
-
-func compareFaults(b *testing.B, faults []fault, ways []*way, patience, stuckAfter time.Duration) {
+// faults measures how long after a fault HAProxy has the master DOWN, with the ancestor and with pmcheck. All ways
+// watch the same master at the same time.
+func faults(b *testing.B, site *lab.Site, ancestor *lab.Ancestor) (table string) {
 	b.Helper()
-	t := &table{title: "From a fault to DOWN in HAProxy"}
-	t.row("fault", "", "DOWN after", "sooner than the ancestor")
-	for _, f := range faults {
-		never := math.IsInf(median(ways[0].down[f.name]), 1)
-		for _, w := range ways {
-			sooner := ratio(ways[0].down[f.name], w.down[f.name])
-			text := fmt.Sprintf("%.1f times", sooner)
-			if never {
-				text = "" // the ancestor never noticed
+	site.Configure("jruby: {stuck_after: 5s}\n")
+	startDaemon(b, site)
+	ways := []way{
+		{"ancestor, `inter 2s fall 3`", ancestorLines, ancestor.Address()},
+		{"pmcheck, the backend in the README", readmeLines(b), site.Listen},
+		{"pmcheck, `inter 500ms fastinter 100ms`", quickLines, site.Listen},
+	}
+	config := haproxyDefaults
+	for i, w := range ways {
+		host, port, err := net.SplitHostPort(w.address)
+		if err != nil {
+			b.Fatal(err)
+		}
+		lines := strings.Replace(w.lines, "check port 9200", "check addr "+host+" port "+port, 1)
+		config += fmt.Sprintf("backend %s\n%s    server m1 %s\n", backend(i), lines, site.Server.Address())
+	}
+	h := lab.StartHAProxy(b, config)
+	down := map[string]map[string][]float64{} // seconds by fault and backend, one for each round
+	for range rounds {
+		for _, f := range allFaults() {
+			for i := range ways {
+				h.WaitStat(backend(i), "m1", func(s lab.ServerStat) bool {
+					return s.Status == "UP" && s.CheckStatus == "L7OK"
+				}, time.Minute)
 			}
-			t.row(f.name, w.name, secondsOrNever(w.down[f.name], patience), text)
+			time.Sleep(rand.N(2 * time.Second)) // so that faults are not in step with checks
+			mend := f.begin(b, site.Server)
+			if down[f.name] == nil {
+				down[f.name] = map[string][]float64{}
+			}
+			watch(h, len(ways), down[f.name])
+			mend()
 		}
 	}
-	t.note("jruby: {stuck_after: %v}; the default is 2m, so that no slow catalog takes a master out", stuckAfter)
-	t.add(b)
+	header, rule := "| |", "| --- |"
+	for _, f := range allFaults() {
+		header, rule = header+" "+f.name+" |", rule+" ---: |"
+	}
+	table = header + "\n" + rule + "\n"
+	for i, w := range ways {
+		table += "| " + w.name + " |"
+		for _, f := range allFaults() {
+			text := "never within a minute"
+			if m := median(down[f.name][backend(i)]); m < patience.Seconds() {
+				text = fmt.Sprintf("%.1f s", m)
+			}
+			table += " " + text + " |"
+		}
+		table += "\n"
+	}
+	return table
 }
 
-func secondsOrNever(values []float64, patience time.Duration) string {
-	if m := median(values); !math.IsInf(m, 1) {
-		return fmt.Sprintf("%.2f s", m)
+// backend is the name of that of a way.
+func backend(i int) string { return fmt.Sprintf("way%d", i) }
+
+// patience is how long a fault lasts that is not seen.
+const patience = time.Minute
+
+// watch waits until each backend has the master DOWN, or patience is over, and adds the times, patience for never.
+func watch(h *lab.HAProxy, backends int, down map[string][]float64) {
+	began, seen := time.Now(), map[string]float64{}
+	for len(seen) < backends && time.Since(began) < patience {
+		time.Sleep(20 * time.Millisecond)
+		stats, _ := h.Stats() // an error is followed by the next question
+		for _, s := range stats {
+			if _, known := seen[s.Backend]; s.Status == "DOWN" && !known {
+				seen[s.Backend] = time.Since(began).Seconds()
+			}
+		}
 	}
-	return fmt.Sprintf("never within %v", patience)
+	for i := range backends {
+		t, found := seen[backend(i)]
+		if !found {
+			t = patience.Seconds()
+		}
+		down[backend(i)] = append(down[backend(i)], t)
+	}
 }

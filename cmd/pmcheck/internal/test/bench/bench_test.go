@@ -1,0 +1,207 @@
+//go:build linux
+
+package bench_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// rounds is how often everything is measured. Tables show medians.
+const rounds = 3
+
+// The test binary is also the bare server that pmcheck is compared with: it runs as one if
+// this environment variable has an address.
+const serveVariable = "BENCH_SERVE"
+
+func TestMain(m *testing.M) {
+	if address := os.Getenv(serveVariable); address != "" {
+		fmt.Fprintln(os.Stderr, http.ListenAndServe(address, http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, lab.ServingBody+"\n") })))
+		os.Exit(1)
+	}
+	lab.Enter()
+	os.Exit(m.Run())
+}
+
+// BenchmarkCost publishes what answers cost, and how soon a fault is seen. The master has a JVM as shipped.
+func BenchmarkCost(b *testing.B) {
+	lab.Real(b)
+	master := lab.StartPuppetServer(b, lab.PuppetServerOptions{JavaArgs: []string{}})
+	master.WaitReady(3 * time.Minute)
+	ancestor := lab.StartAncestor(b, master.Address())
+	site := lab.NewSite(b, lab.SiteOptions{Server: master})
+	tables := answers(b, site, ancestor) + "\n" + faults(b, site, ancestor)
+	lab.Publish(b, "bench", tables)
+	report(b, tables)
+}
+
+// BenchmarkMemory measures the daemon as the package installs it and systemd runs it, with two balancers, after ten
+// minutes. Nobody asks for its page or metrics.
+func BenchmarkMemory(b *testing.B) {
+	lab.Real(b)
+	host := lab.StartNetwork(b).Boot("m1")
+	master := host.StartPuppetMaster(lab.PuppetMasterOptions{})
+	deb := lab.DEB(b, "1.0.0") // while the master starts
+	master.WaitReady(5 * time.Minute)
+	site := lab.NewSite(b, lab.SiteOptions{Puppet: master})
+	site.Install(deb)
+	site.WaitServing(time.Minute)
+	for range 2 {
+		site.Balance(haproxyDefaults + "backend puppet\n" + readmeLines(b) + "    server m1 MASTER\n")
+	}
+	time.Sleep(10 * time.Minute)
+	report(b, host.MustRun("sh", "-c", `grep -e VmRSS -e RssAnon \
+		"/proc/$(systemctl show --property MainPID --value pmcheck)/status"
+		stat --format '%n: %s bytes' /usr/bin/pmcheck`))
+}
+
+// BenchmarkProbing measures what the probe costs a master and pmcheck, with the defaults and when nothing else asks it.
+// Each of three masters has a daemon from its start, so that only that daemon's requests have warmed up its code;
+// three others have none. How much of its code a JVM has compiled makes a third of difference.
+func BenchmarkProbing(b *testing.B) {
+	lab.Real(b)
+	const masters, window = 3, 5 * time.Minute // a daemon makes a handshake every 5 minutes
+	var probed, alone, daemons []int           // process ids
+	for range masters {
+		site := lab.NewSite(b, lab.SiteOptions{Server: startCold(b)})
+		startDaemon(b, site)
+		probed, daemons = append(probed, site.Server.Pid()), append(daemons, site.Pid())
+		alone = append(alone, startCold(b).Pid())
+	}
+	used := func() (list [3]time.Duration) { // of probed, alone and daemons
+		for i, pids := range [][]int{probed, alone, daemons} {
+			for _, pid := range pids {
+				list[i] += cpuTime(b, pid) / masters
+			}
+		}
+		return list
+	}
+	began, text := time.Now(), ""
+	for _, age := range []time.Duration{3 * time.Minute, 10 * time.Minute, 30 * time.Minute} {
+		time.Sleep(time.Until(began.Add(age)))
+		before, from := used(), time.Now()
+		time.Sleep(window)
+		after, took := used(), time.Since(from).Seconds()
+		each := func(i int) float64 { return (after[i] - before[i]).Seconds() * 1e3 / took }
+		text += fmt.Sprintf("CPU per second, the mean of three, %v after their start: %.2f ms of Puppet Server for "+
+			"the probe, %.2f ms without it, and %.2f ms of pmcheck\n", age, each(0)-each(1), each(1), each(2))
+	}
+	report(b, text)
+}
+
+// startCold starts a Puppet Server with a JVM as shipped.
+func startCold(b *testing.B) *lab.PuppetServer {
+	b.Helper()
+	s := lab.StartPuppetServer(b, lab.PuppetServerOptions{JavaArgs: []string{}, MaxActiveInstances: 2, HeapMB: 1024})
+	s.WaitReady(5 * time.Minute)
+	return s
+}
+
+// report prints results. go test truncates a benchmark's log.
+func report(b *testing.B, text string) {
+	b.ReportMetric(0, "ns/op") // hides the time of the whole benchmark, which means nothing
+	fmt.Printf("\n%s\n", text)
+}
+
+// haproxyDefaults are what a backend of the README needs besides.
+const haproxyDefaults = `defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 30m
+    timeout server 30m
+`
+
+// readmeLines returns the lines of the backend in README.md.
+func readmeLines(b *testing.B) string {
+	b.Helper()
+	_, block, _ := strings.Cut(lab.ReadFile(b, "README.md"), "```haproxy\nbackend puppet\n")
+	block, _, found := strings.Cut(block, "    server ")
+	if !found {
+		b.Fatal("README.md: no backend for HAProxy")
+	}
+	return block
+}
+
+// startDaemon starts pmcheck with the timer slack of its unit, which a child inherits, and waits until it serves.
+func startDaemon(b *testing.B, site *lab.Site) {
+	b.Helper()
+	found := regexp.MustCompile(`\nTimerSlackNSec=(\S+)`).FindStringSubmatch(lab.ReadFile(b, "systemd/pmcheck.service"))
+	slack, err := time.ParseDuration(found[1])
+	if err != nil {
+		b.Fatal(err)
+	}
+	lab.Build(b)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0); err != nil {
+		b.Fatal(err)
+	}
+	site.Start()
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) // back to the default
+	site.WaitServing(30 * time.Second)
+}
+
+// stopDaemon ends pmcheck in order.
+func stopDaemon(site *lab.Site) { site.Stop(syscall.SIGTERM) }
+
+// startBare starts the bare server.
+func startBare(b *testing.B) (address string, pid int) {
+	b.Helper()
+	address = lab.Address(b, "127.0.0.1")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serveVariable+"="+address)
+	lab.StartProgram(b, cmd)
+	return address, cmd.Process.Pid
+}
+
+// startReturn starts an HAProxy that answers by itself, and returns the process id of its worker.
+func startReturn(b *testing.B) (address string, pid int) {
+	b.Helper()
+	address = lab.Address(b, "127.0.0.1")
+	h := lab.StartHAProxy(b, fmt.Sprintf(`defaults
+    mode http
+    timeout client 10s
+    timeout connect 1s
+    timeout server 1s
+frontend answers
+    bind %s
+    http-request return status 200 content-type "text/plain; charset=utf-8" string %q
+`, address, lab.ServingBody+"\n"))
+	worker := regexp.MustCompile(`(?m)^Pid: (\d+)$`).FindStringSubmatch(h.Admin("show info"))
+	pid, err := strconv.Atoi(worker[1])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return address, pid
+}
+
+// cpuTime returns the CPU time of a process without its children. Its resolution is 1 ns,
+// compared with 10 ms in /proc. The clock id of another process is computed from its
+// process id: see clock_getcpuclockid(3).
+func cpuTime(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	const schedulerClock = 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|schedulerClock), &t); err != nil {
+		b.Fatalf("CPU time of process %d: %v", pid, err)
+	}
+	return time.Duration(t.Nano())
+}
+
+func median(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
