@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func (a standIn) run(b endpoint) error {
 			kind: "application/json", body: a.report(), before: applyTime()},
 	} {
 		time.Sleep(step.before)
-		if err := s.retried(step.method, "/puppet/v3/"+step.path, step.kind, step.body); err != nil {
+		if err := s.request(step.method, step.path, step.kind, step.body); err != nil {
 			what, _, _ := strings.Cut(step.path, "/")
 			return fmt.Errorf("%s: %w", what, err)
 		}
@@ -108,58 +109,54 @@ type session struct {
 	used  time.Time
 }
 
-// A later is the answer 503 with Retry-After.
-type later struct{ after time.Duration }
-
-func (l later) Error() string { return fmt.Sprintf("503, Retry-After %v", l.after) }
-
-// retried makes a request until the answer is not Retry-After.
-func (s *session) retried(method, path, kind, body string) (err error) {
+// request makes a request again while the answer is Retry-After, and fails unless the last answer is good.
+func (s *session) request(method, path, kind, body string) error {
 	for range retries {
-		var l later
-		if err = s.request(method, path, kind, body); !errors.As(err, &l) {
-			break
+		resp, answer, err := s.send(method, path, kind, body)
+		if err != nil {
+			return err
 		}
-		s.close()
-		time.Sleep(l.after)
+		after, bad := strconv.Atoi(resp.Header.Get("Retry-After"))
+		switch {
+		case bad == nil:
+			s.close()
+			time.Sleep(time.Duration(after) * time.Second)
+		case resp.StatusCode/100 == 2:
+			return nil
+		default:
+			return fmt.Errorf("%s %.120s", resp.Status, answer)
+		}
 	}
-	return err
+	return fmt.Errorf("Retry-After, %d times", retries)
 }
 
-// request fails unless the answer is good.
-func (s *session) request(method, path, kind, body string) error {
+// send makes one request.
+func (s *session) send(method, path, kind, body string) (resp *http.Response, answer []byte, err error) {
 	if err := s.connect(); err != nil {
-		return err
+		return nil, nil, err
 	}
-	req, err := http.NewRequest(method, "https://"+s.agent.tls.ServerName+path, strings.NewReader(body))
+	url := "https://" + s.agent.tls.ServerName + "/puppet/v3/" + path
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("X-Puppet-Version", "7.23.0")
+	req.Header = http.Header{"Accept": {"application/json"}, "X-Puppet-Version": {"7.23.0"}}
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
 	s.conn.SetDeadline(time.Now().Add(readTimeout))
 	if err := req.Write(s.conn); err != nil {
-		return err
+		return nil, nil, err
 	}
-	resp, err := http.ReadResponse(s.in, req)
-	if err != nil {
-		return err
+	if resp, err = http.ReadResponse(s.in, req); err != nil {
+		return nil, nil, err
 	}
-	answer, err := io.ReadAll(resp.Body)
+	answer, err = io.ReadAll(resp.Body)
 	s.used = time.Now()
-	if after, bad := strconv.Atoi(resp.Header.Get("Retry-After")); bad == nil {
-		return later{time.Duration(after) * time.Second}
-	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %.120s", resp.Status, answer)
-	}
 	if resp.Close {
 		s.close()
 	}
-	return err
+	return resp, answer, err
 }
 
 // connect makes a connection unless there is one that may still be used.
@@ -170,7 +167,7 @@ func (s *session) connect() error {
 	s.close()
 	var raw net.Conn
 	err := s.agent.net.Inside(func() (err error) {
-		raw, err = net.DialTimeout("tcp", s.to.address, connectTimeout)
+		raw, err = net.DialTimeout("tcp", s.to.address(), connectTimeout)
 		return err
 	})
 	if err != nil {
@@ -207,21 +204,19 @@ func newPuppet(certname string, host *lab.Host) puppet {
 
 func (a puppet) name() string { return a.certname }
 
+// once does one run with further options, and returns what it prints.
+func (a puppet) once(options ...string) (string, error) {
+	return a.host.Run("puppet", slices.Concat([]string{"agent", "--color=false"}, a.options, options)...)
+}
+
 func (a puppet) run(b endpoint) error {
-	out, err := a.host.Run("puppet", append([]string{"agent", "--test", "--color=false", "--server=" + b.fqdn()},
-		a.options...)...)
+	out, err := a.once("--test", "--server="+b.fqdn())
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 2 {
 		err = nil // it has changed something
 	}
-	var complaints []string
-	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, "Error:") {
-			complaints = append(complaints, strings.TrimSpace(line))
-		}
-	}
-	if len(complaints) > 0 {
-		return fmt.Errorf("puppet agent: %s", strings.Join(complaints, " "))
+	if i := strings.Index(out, "Error:"); i >= 0 {
+		return fmt.Errorf("puppet agent: %s", out[i:])
 	}
 	return err
 }

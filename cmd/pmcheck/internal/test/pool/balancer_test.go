@@ -5,7 +5,6 @@ package pool_test
 import (
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -13,18 +12,14 @@ import (
 )
 
 // An endpoint is a balancer as agents know it.
-type endpoint struct{ name, address string }
+type endpoint struct{ name, ip string }
 
-func balancerEnd(i int) endpoint {
-	return endpoint{fmt.Sprintf("lb%d", i+1), fmt.Sprintf("198.18.1.%d:8140", i+1)}
-}
+// endpoints returns both.
+func endpoints() []endpoint { return []endpoint{{"lb1", "198.18.1.1"}, {"lb2", "198.18.1.2"}} }
 
 func (e endpoint) fqdn() string { return e.name + ".lab.example" }
 
-func (e endpoint) ip() string {
-	host, _, _ := net.SplitHostPort(e.address)
-	return host
-}
+func (e endpoint) address() string { return e.ip + ":8140" }
 
 // A balancer is a real HAProxy.
 type balancer struct {
@@ -56,12 +51,12 @@ frontend agents
 func (p *pool) balance(backend string) {
 	p.t.Helper()
 	fresh := len(p.balancers) == 0
-	for i := range 2 {
+	for i, e := range endpoints() {
 		if fresh {
-			p.balancers = append(p.balancers, &balancer{endpoint: balancerEnd(i)})
+			p.balancers = append(p.balancers, &balancer{endpoint: e})
 		}
 		b := p.balancers[i]
-		config := fmt.Sprintf(balancerConfig, b.name, b.ip(), b.address, backend)
+		config := fmt.Sprintf(balancerConfig, e.name, e.ip, e.address(), backend)
 		switch {
 		case !fresh:
 			b.Reload(config)
@@ -95,4 +90,19 @@ func (p *pool) waitForUp() {
 		}
 		return errors.Join(wrong...)
 	})
+}
+
+// servers returns the state of each server and the status of its last health check, as
+// "m1 UP L7OK, m2 NOLB L7OKC".
+func (b *balancer) servers() string {
+	stats, err := b.Stats()
+	if err != nil {
+		return lab.NoAnswer
+	}
+	var states []string
+	for _, s := range stats {
+		state, _, _ := strings.Cut(s.Status, " ") // of "UP 1/3"
+		states = append(states, s.Server+" "+state+" "+strings.TrimPrefix(s.CheckStatus, "* "))
+	}
+	return strings.Join(states, ", ")
 }

@@ -48,14 +48,8 @@ func TestWithoutABalancer(t *testing.T) {
 	t.Logf("measured: %s", text)
 }
 
-// A finder is a real agent that finds its masters itself.
-type finder struct {
-	puppet
-	way string // a flag
-}
-
 // finders returns two agents for each way, spread over the workshops, which know both masters by the name of the pool.
-func (p *pool) finders() (list []finder) {
+func (p *pool) finders() (list []puppet) {
 	p.t.Helper()
 	known := ""
 	for _, m := range p.masters {
@@ -76,7 +70,9 @@ func (p *pool) finders() (list []finder) {
 		for range 2 {
 			name, host := fmt.Sprintf("finder%d.lab.example", len(list)), p.workshops[len(list)%len(p.workshops)]
 			p.masters[0].IssueCert(host, name, nil)
-			list = append(list, finder{newPuppet(name, host), way})
+			a := newPuppet(name, host)
+			a.options = append(a.options, way)
+			list = append(list, a)
 		}
 	}
 	return list
@@ -85,11 +81,10 @@ func (p *pool) finders() (list []finder) {
 var appliedBy = regexp.MustCompile(`applied by (m[12])\.lab\.example`)
 
 // find does one run, and returns the master that compiled its catalog.
-func (a finder) find() (master string, err error) {
+func (a puppet) find() (master string, err error) {
 	// As packaging/doc/leaving.md says: on a busy machine the facts alone take longer than the 4 s
 	// after which an agent makes a new connection.
-	out, err := a.host.Run("puppet", append([]string{"agent", "--onetime", "--no-daemonize", "--verbose", "--color=false",
-		"--http_keepalive_timeout=25s", a.way}, a.options...)...)
+	out, err := a.once("--onetime", "--no-daemonize", "--verbose", "--http_keepalive_timeout=25s")
 	if m := appliedBy.FindStringSubmatch(out); m != nil {
 		master = m[1]
 	}
@@ -108,37 +103,32 @@ func (c count) String() string {
 }
 
 // direct drains and lifts one master after the other under load, and then restarts them.
-func (p *pool) direct(agents []finder, drain string) (c count) {
+func (p *pool) direct(agents []puppet, drain string) (c count) {
 	p.t.Helper()
-	const runs = 25 // of all agents, in each part
 	l := startLoad(p.t)
 	for _, a := range agents {
 		l.repeat(time.Second, func(r *run) { r.master, r.err = a.find() })
 	}
-	sh := func(m *lab.PuppetMaster, line string) time.Time {
+	// after runs a command, waits for 25 runs that begin after it, and returns how many of them the master got.
+	after := func(m *lab.PuppetMaster, line string) (there int) {
 		if err := p.sh(m, line); err != nil {
 			p.t.Error(err)
 		}
-		return time.Now()
+		for _, r := range l.waitForRuns(p.t, 25, time.Now()) {
+			if r.master == m.Host.Name {
+				there++
+			}
+		}
+		return there
 	}
 	for _, m := range p.masters {
-		drained := sh(m, drain)
-		l.waitForRunsAfter(p.t, runs, drained)
-		for _, r := range l.since(drained) {
-			c.there += btoi(r.master == m.Host.Name)
-		}
-		back := sh(m, "pmcheck ready --wait --timeout=10m")
-		l.waitForRunsAfter(p.t, runs, back)
-		returned := 0
-		for _, r := range l.since(back) {
-			returned += btoi(r.master == m.Host.Name)
-		}
-		if returned == 0 {
+		c.there += after(m, drain)
+		if after(m, "pmcheck ready --wait --timeout=10m") == 0 {
 			p.t.Errorf("%s got no agents after it was ready again", m.Host.Name)
 		}
 	}
 	for _, m := range p.masters {
-		l.waitForRunsAfter(p.t, runs, sh(m, "systemctl restart puppetserver; pmcheck wait --for ready"))
+		after(m, "systemctl restart puppetserver; pmcheck wait --for ready")
 	}
 	l.end()
 	row := row{runs: l.runs}

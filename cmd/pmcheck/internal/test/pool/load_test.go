@@ -3,6 +3,7 @@
 package pool_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A mix is how many stand-ins want which catalogs. With them comes a real agent
-// for each kind, or two for the only one, and at least one of each version.
+// A mix is how many stand-ins want which catalogs. With those of each kind comes a real agent.
 type mix struct{ quick, slow int }
 
 func (m mix) String() string {
@@ -38,7 +38,7 @@ type run struct {
 
 // A load is agents that run again and again, in turn through each balancer.
 type load struct {
-	done chan struct{}
+	done <-chan struct{}
 	stop func() // closes done
 	wait sync.WaitGroup
 
@@ -48,16 +48,22 @@ type load struct {
 
 // startLoad returns a load without agents. They end with the test at the latest.
 func startLoad(t *testing.T) *load {
-	done := make(chan struct{})
-	l := &load{done: done, stop: sync.OnceFunc(func() { close(done) })}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &load{done: ctx.Done(), stop: stop}
 	t.Cleanup(l.end)
 	return l
 }
 
 // start has the agents of a mix begin.
-func (p *pool) start(t *testing.T, m mix) *load {
-	l := startLoad(t)
-	for i, a := range p.agents(m) {
+func (p *pool) start(m mix) *load {
+	var agents []agent
+	for kind, count := range map[string]int{quick: m.quick, slow: m.slow} {
+		if count > 0 {
+			agents = append(append(agents, p.standIns[kind][:count]...), p.puppets[kind]...)
+		}
+	}
+	l := startLoad(p.t)
+	for i, a := range agents {
 		_, real := a.(puppet)
 		pause := time.Second
 		if real {
@@ -89,33 +95,6 @@ func (l *load) repeat(pause time.Duration, once func(*run)) {
 	})
 }
 
-// agents picks the agents of a mix.
-func (p *pool) agents(m mix) []agent {
-	var list []agent
-	for _, kind := range []struct {
-		name  string
-		count int
-		real  int
-	}{
-		{quick, m.quick, max(1+btoi(m.slow == 0), len(p.workshops))},
-		{slow, m.slow, max(1+btoi(m.quick == 0), len(p.workshops))},
-	} {
-		if kind.count == 0 {
-			continue
-		}
-		list = append(list, p.standIns[kind.name][:kind.count]...)
-		list = append(list, p.puppets[kind.name][:kind.real]...)
-	}
-	return list
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func (l *load) note(r run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,44 +107,23 @@ func (l *load) end() {
 	l.wait.Wait()
 }
 
-// waitForRuns waits until so many runs have ended.
-func (l *load) waitForRuns(t *testing.T, n int) {
-	t.Helper()
-	l.waitForRunsAfter(t, n, time.Time{})
-}
-
-// waitForRunsAfter waits until so many runs have ended that began after a moment.
-func (l *load) waitForRunsAfter(t *testing.T, n int, after time.Time) {
+// waitForRuns waits until so many runs have ended that began after a moment, and returns them.
+func (l *load) waitForRuns(t *testing.T, n int, after time.Time) (list []run) {
 	t.Helper()
 	lab.WaitFor(t, 20*time.Minute, 100*time.Millisecond, func() error {
-		if got := len(l.since(after)); got < n {
-			return fmt.Errorf("%d runs, want %d", got, n)
+		l.mu.Lock()
+		list = slices.DeleteFunc(slices.Clone(l.runs), func(r run) bool { return !r.began.After(after) })
+		l.mu.Unlock()
+		if len(list) < n {
+			return fmt.Errorf("%d runs, want %d", len(list), n)
 		}
 		return nil
 	})
-}
-
-// since returns the runs that began after a moment and have ended.
-func (l *load) since(after time.Time) (list []run) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.runs {
-		if r.began.After(after) {
-			list = append(list, r)
-		}
-	}
 	return list
 }
 
-// p95 is the time that all but 5% of the runs took no longer than; 0 of none.
-func p95(runs []run) time.Duration {
-	if len(runs) == 0 {
-		return 0
-	}
-	times := make([]time.Duration, 0, len(runs))
-	for _, r := range runs {
-		times = append(times, r.ended.Sub(r.began))
-	}
+// p95 is the time that 95% of the times do not exceed.
+func p95(times []time.Duration) time.Duration {
 	slices.Sort(times)
 	return times[(len(times)*95+99)/100-1]
 }

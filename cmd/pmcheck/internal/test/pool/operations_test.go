@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -16,18 +14,16 @@ import (
 // masters of this pool.
 func (p *pool) installPmcheck() (backend string) {
 	p.t.Helper()
-	var servers strings.Builder
 	for _, m := range p.masters {
 		m.Host.Copy(lab.DEB(p.t, older), "/root/pmcheck.deb", 0o644)
 		m.Host.MustRun("dpkg", "--install", "--force-confold", "/root/pmcheck.deb")
-		fmt.Fprintf(&servers, "    server %s %s\n", m.Host.Name, m.Address())
 	}
 	_, readme, found := strings.Cut(lab.ReadFile(p.t, "README.md"), "```haproxy\n")
 	backend, _, ends := strings.Cut(readme, "    server ")
 	if !found || !ends {
 		p.t.Fatal("README.md has no backend")
 	}
-	return backend + servers.String()
+	return backend + p.servers()
 }
 
 // installAncestor puts the xinetd check in the place of pmcheck.
@@ -37,15 +33,19 @@ func (p *pool) installAncestor() {
 		m.Host.MustRun("dpkg", "--purge", "pmcheck")
 		m.Host.StartAncestor()
 	}
-	var servers strings.Builder
-	for _, m := range p.masters {
-		fmt.Fprintf(&servers, "    server %s %s\n", m.Host.Name, m.Address())
-	}
 	p.balance(`backend puppet
     balance leastconn
     option httpchk
     default-server check port 9200 inter 2s fall 3 rise 2 slowstart 60s
-` + servers.String())
+` + p.servers())
+}
+
+// servers returns the lines of a backend for the masters.
+func (p *pool) servers() (lines string) {
+	for _, m := range p.masters {
+		lines += fmt.Sprintf("    server %s %s\n", m.Host.Name, m.Address())
+	}
+	return lines
 }
 
 // each does something to one master after the other, as a loop over ssh does.
@@ -70,15 +70,7 @@ func reloadEach(p *pool) error {
 }
 
 // restartAtOnce is the same typed on every master in the same moment.
-func restartAtOnce(p *pool) error {
-	var all errgroup.Group
-	for _, m := range p.masters {
-		all.Go(func() error { return p.sh(m, "systemctl restart puppetserver") })
-	}
-	err := all.Wait()
-	p.waitForUp()
-	return err
-}
+func restartAtOnce(p *pool) error { return exits()[0].takeAll(p, 0) }
 
 func reinstallEach(p *pool) error {
 	deb := lab.DebianDEB(p.t, "puppetserver")
@@ -91,9 +83,9 @@ func reinstallEach(p *pool) error {
 }
 
 func rebootOne(p *pool) error {
-	err := p.reboot(p.masters[1])
+	p.masters[1].Host.Reboot()
 	p.waitForUp()
-	return err
+	return nil
 }
 
 // upgradePmcheck installs a newer package, and then the older one again, for the next scenario.

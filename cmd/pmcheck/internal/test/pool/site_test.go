@@ -61,18 +61,16 @@ type pool struct {
 func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 	t.Helper()
 	p := &pool{t: t, net: lab.StartNetwork(t)}
-	ends := []endpoint{balancerEnd(0), balancerEnd(1)}
 	names, known := []string{service}, ""
-	for _, e := range ends {
+	for i, e := range endpoints() {
 		names = append(names, e.fqdn())
-		known += e.ip() + " " + e.fqdn() + "\n"
-	}
-	p.addAddress(ends[0].ip())
-	if s.balancer == "" {
-		p.addAddress(ends[1].ip())
-	} else {
-		p.host = p.boot(s.balancer, "balancer2")
-		p.host.MustRun("ip", "address", "add", ends[1].ip()+"/15", "dev", "eth0")
+		known += e.ip + " " + e.fqdn() + "\n"
+		if i == 1 && s.balancer != "" {
+			p.host = p.boot(s.balancer, "balancer2")
+			p.host.MustRun("ip", "address", "add", e.ip+"/15", "dev", "eth0")
+		} else {
+			p.addAddress(e.ip)
+		}
 	}
 	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
 	for i, suite := range s.masters {
@@ -108,9 +106,7 @@ func (p *pool) boot(suite, name string) *lab.Host {
 // addAddress gives the network an address for a balancer or a database.
 func (p *pool) addAddress(ip string) {
 	p.t.Helper()
-	if out, err := p.net.Command("ip", "address", "add", ip+"/15", "dev", "lab0").CombinedOutput(); err != nil {
-		p.t.Fatalf("ip address: %v: %s", err, out)
-	}
+	lab.Output(p.t, p.net.Command("ip", "address", "add", ip+"/15", "dev", "lab0"))
 }
 
 func (p *pool) startMaster(host *lab.Host, opts lab.PuppetMasterOptions) {
@@ -128,16 +124,16 @@ func (p *pool) addAgents(largest mix) {
 	p.t.Helper()
 	p.standIns, p.puppets = map[string][]agent{}, map[string][]agent{}
 	for kind, count := range map[string]int{quick: largest.quick, slow: largest.slow} {
+		if count == 0 {
+			continue
+		}
 		for i := range count {
 			name := fmt.Sprintf("%s%d.lab.example", kind, i)
 			p.standIns[kind] = append(p.standIns[kind], standIn{name, p.identity(name), p.net})
 		}
-		for i := range max(2, len(p.workshops)) {
-			name := fmt.Sprintf("%s-real%d.lab.example", kind, i)
-			host := p.workshops[i%len(p.workshops)]
-			p.masters[0].IssueCert(host, name, nil)
-			p.puppets[kind] = append(p.puppets[kind], newPuppet(name, host))
-		}
+		real := kind + "-real.lab.example"
+		p.masters[0].IssueCert(p.workshops[0], real, nil)
+		p.puppets[kind] = []agent{newPuppet(real, p.workshops[0])}
 	}
 }
 

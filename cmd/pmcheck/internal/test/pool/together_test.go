@@ -4,11 +4,12 @@ package pool_test
 
 import (
 	"fmt"
-	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
@@ -25,19 +26,50 @@ func exits() []exit {
 	}
 }
 
+// budgetedExits returns what takes Puppet Server down on three masters in the same second. reinstall has apt take
+// the package from its cache: hosts have no network to get it from. Its maintainer script restarts the service.
+func budgetedExits() []exit {
+	return []exit{
+		{"`systemctl restart puppetserver`", "systemctl restart puppetserver"},
+		{"`apt-get install --reinstall puppetserver`",
+			"DEBIAN_FRONTEND=noninteractive apt-get install --reinstall --yes --quiet puppetserver"},
+		{"reboot", ""},
+	}
+}
+
+// takeAll takes every master out, each so long after the one before, and returns when all are UP again.
+func (e exit) takeAll(p *pool, apart time.Duration) error {
+	var all errgroup.Group
+	for i, m := range p.masters {
+		all.Go(func() error {
+			time.Sleep(time.Duration(i) * apart)
+			if e.line != "" {
+				return p.sh(m, e.line)
+			}
+			m.Host.Reboot()
+			return nil
+		})
+	}
+	err := all.Wait()
+	p.waitForUp()
+	return err
+}
+
 // TestTogether takes masters out within seconds of each other, as an operator does who knows no better: no
 // run may fail, and no balancer may have two servers missing. The short form restarts three masters. The long
 // one does to two masters, by HAProxy 2.6 and 3.0, what operators type, with the backend of README.md and
 // with a drain that is answered 503.
 func TestTogether(t *testing.T) {
 	lab.Real(t)
-	agents, table := mix{slow: 4}, togetherHeader
+	agents := mix{slow: 4}
+	table := "| Typed on each master | Drain | Masters | Runs | Failed | Fewest UP | No server for | It took |\n" +
+		"| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
 	all := func(t *testing.T, drain string, change *strings.Replacer) {
 		p := startPool(t, shape{masters: []string{"", ""}, workshops: []string{""}, balancer: "trixie"}, 3, agents)
 		p.balance(change.Replace(quickStart(p.installPmcheck())))
 		table += p.leaveTogether(drain, exits(), []time.Duration{0, 6 * time.Second}, agents)
 	}
-	if os.Getenv("PMCHECK_LONG") != "" {
+	if isLong() {
 		t.Run("404", func(t *testing.T) { all(t, "404", strings.NewReplacer()) })
 		t.Run("503", func(t *testing.T) {
 			all(t, "503", strings.NewReplacer("/?drain=404", "/", "    http-check disable-on-404\n", ""))
@@ -65,20 +97,20 @@ func (p *pool) leaveTogether(drain string, ways []exit, apart []time.Duration, a
 			name := fmt.Sprintf("%s, %.0f s apart, a drain is answered %s", way.name, d.Seconds(), drain)
 			p.t.Run(name, func(t *testing.T) {
 				sub := p.with(t)
-				r := sub.together(p.masters, d, agents, func(m *lab.PuppetMaster) error {
-					if way.line == "" {
-						return sub.reboot(m)
-					}
-					return sub.sh(m, way.line)
-				})
-				row := fmt.Sprintf("| %s | %s | %s |\n", way.name, drain, r)
-				rows += row
-				t.Logf("measured: %s", row)
-				if r.failed > 0 {
-					t.Errorf("%d of %d runs failed", r.failed, r.runs)
-				}
-				if r.fewest < r.masters-1 {
+				r := sub.measure(scenario{
+					name:    name,
+					mix:     agents,
+					operate: func(p *pool) error { return way.takeAll(p, d) },
+				}, form{runs: 8}) // one before it begins
+				rows += fmt.Sprintf("| %s | %s | %d, %.0f s apart | %d | %d | %d | %s | %.0f s |\n", way.name, drain,
+					len(p.masters), d.Seconds(), len(r.runs), len(r.failed()), r.fewest, tenths(r.empty), r.took.Seconds())
+				if r.fewest < len(p.masters)-1 {
 					t.Errorf("only %d servers were UP", r.fewest)
+				}
+				for _, m := range p.masters {
+					if t.Failed() {
+						t.Logf("%s\n%s", m.Host.Name, m.Host.Journal("pmcheck-guard@puppetserver", "pmcheck"))
+					}
 				}
 			})
 		}
@@ -86,85 +118,11 @@ func (p *pool) leaveTogether(drain string, ways []exit, apart []time.Duration, a
 	return rows
 }
 
-// together holds the results of simultaneous restarts.
+// together holds what balancers had meanwhile.
 type together struct {
-	masters      int
-	apart        time.Duration
-	took         time.Duration
-	runs, failed int
-	fewest       int           // servers that were UP, of any balancer
-	empty        time.Duration // the longest time in which a balancer had none
-}
-
-// together calls do for each master, each apart after the previous one, and returns when
-// every one is UP again.
-func (p *pool) together(masters []*lab.PuppetMaster, apart time.Duration, m mix,
-	do func(*lab.PuppetMaster) error) (r together) {
-	p.t.Helper()
-	p.waitForUp()
-	r = together{masters: len(masters), apart: apart, fewest: len(masters)}
-	var records []*lab.Record
-	for _, b := range p.balancers {
-		records = append(records, lab.StartRecord(p.t, 20*time.Millisecond, b.servers))
-	}
-	l := p.start(p.t, m)
-	l.waitForRuns(p.t, 1) // catalogs are under way
-	began := time.Now()
-	var all sync.WaitGroup
-	for i, m := range masters {
-		all.Go(func() {
-			time.Sleep(time.Duration(i) * apart)
-			if err := do(m); err != nil {
-				p.t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	p.waitForUp()
-	r.took = time.Since(began)
-	l.end()
-	for _, one := range l.runs {
-		if r.runs++; one.err != nil {
-			r.failed++
-			p.t.Logf("failed %s into it: %v", tenths(one.ended.Sub(began)), one.err)
-		}
-	}
-	for i, record := range records {
-		changes := record.Stop().Changes()
-		p.t.Logf("servers of %s:\n%s", p.balancers[i].name, clocked(changes))
-		r.add(changes)
-	}
-	if r.failed == 0 && r.fewest >= r.masters-1 {
-		return r
-	}
-	for _, m := range masters {
-		p.t.Logf("%s\n%s", m.Host.Name, m.Host.Journal("pmcheck-guard@puppetserver", "pmcheck"))
-	}
-	return r
-}
-
-// servers returns the state of each server and the status of its last health check, as
-// "m1 UP L7OK, m2 NOLB L7OKC".
-func (b *balancer) servers() string {
-	stats, err := b.Stats()
-	if err != nil {
-		return lab.NoAnswer
-	}
-	var states []string
-	for _, s := range stats {
-		state, _, _ := strings.Cut(s.Status, " ") // of "UP 1/3"
-		states = append(states, s.Server+" "+state+" "+strings.TrimPrefix(s.CheckStatus, "* "))
-	}
-	return strings.Join(states, ", ")
-}
-
-// clocked formats changes with wall-clock times, one per line, to be compared with journals.
-func clocked(changes []lab.Change) string {
-	var b strings.Builder
-	for _, c := range changes {
-		fmt.Fprintf(&b, "%s %s\n", c.At.Format("15:04:05.000"), c.Answer)
-	}
-	return b.String()
+	took   time.Duration
+	fewest int           // servers that were UP, of any balancer
+	empty  time.Duration // the longest time in which a balancer had none
 }
 
 // add updates r from one balancer's record.
@@ -184,11 +142,57 @@ func (r *together) add(changes []lab.Change) {
 	}
 }
 
-func (r together) String() string {
-	return fmt.Sprintf("%d, %.0f s apart | %d | %d | %d | %s | %.0f s",
-		r.masters, r.apart.Seconds(), r.runs, r.failed, r.fewest, tenths(r.empty), r.took.Seconds())
+// clocked formats changes with wall-clock times, one per line, to be compared with journals.
+func clocked(changes []lab.Change) string {
+	var b strings.Builder
+	for _, c := range changes {
+		fmt.Fprintf(&b, "%s %s\n", c.At.Format("15:04:05.000"), c.Answer)
+	}
+	return b.String()
 }
 
-const togetherHeader = "| Typed on each master | Drain | Masters | Runs | Failed | Fewest UP | No server for " +
-	"| It took |\n" +
-	"| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+// leaveWithBudget has three masters leave in the same second, with a budget of one in a real PostgreSQL, as
+// leaving.md has it, with certificates of the pool's CA: one after the other. All settings are the defaults but the
+// database and guard.shutdown: the last of three hosts that reboot waits until two others are back, and three Puppet
+// Servers on one machine start slowly. It returns rows of the table.
+func leaveWithBudget(t *testing.T) (rows string) {
+	const databaseName, databaseIP = "db.lab.example", "198.18.1.3"
+	agents := mix{quick: 4, slow: 7}
+	p := startPool(t, alike(3), 4, agents)
+	p.addAddress(databaseIP)
+	var names []string
+	for _, m := range p.masters {
+		names = append(names, m.Certname())
+	}
+	db := p.masters[0].StartPostgres(databaseName, databaseIP, names...)
+	deb := lab.DebianDEB(t, "puppetserver")
+	for _, m := range p.masters {
+		m.Host.MustRun("sh", "-c", fmt.Sprintf("echo %s %s >>/etc/hosts", databaseIP, databaseName))
+		m.Host.WriteFile("/etc/pmcheck/pmcheck.yaml",
+			fmt.Sprintf("guard: {shutdown: 25m}\nbudget: {database: %q}\n", db.URL()), 0o644)
+		m.Host.Copy(deb, "/var/cache/apt/archives/"+filepath.Base(deb), 0o644)
+	}
+	p.balance(quickStart(p.installPmcheck()))
+	db.SQL("pmcheck", p.masters[0].Host.MustRun("pmcheck", "budget", "--schema"))
+	for _, m := range p.masters {
+		m.Host.MustRun("systemctl", "reload", "pmcheck")
+		lab.WaitFor(t, time.Minute, 500*time.Millisecond, func() error {
+			out, err := m.Host.Run("pmcheck", "budget")
+			if err == nil && !strings.Contains(out, "0 out, 1 allowed") {
+				err = fmt.Errorf("pmcheck budget prints %s", out)
+			}
+			return err
+		})
+	}
+	slots := lab.StartRecord(t, time.Second, func() string {
+		return db.SQL("pmcheck", "select count(*) from pmcheck.slot where not forced")
+	})
+	rows = p.leaveTogether("404, budget", budgetedExits(), []time.Duration{0}, agents)
+	for _, c := range slots.Stop().Changes() {
+		if c.Answer > "1" {
+			t.Errorf("masters out by the budget, at most one wanted: %s", slots)
+			break
+		}
+	}
+	return rows
+}
