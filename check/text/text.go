@@ -47,6 +47,14 @@ func Age(d time.Duration) string {
 // Clock returns a moment in the local time zone, to the second and with the zone's name.
 func Clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
+// When returns a moment both ways: how far from now, and by the clock.
+func When(t, now time.Time) string {
+	if t.After(now) {
+		return fmt.Sprintf("in %s (%s)", Age(t.Sub(now)), Clock(t))
+	}
+	return fmt.Sprintf("%s ago (%s)", Age(now.Sub(t)), Clock(t))
+}
+
 // Printable makes foreign text safe to show on a terminal: valid UTF-8 on one line,
 // without control characters, of at most limit bytes.
 func Printable(s string, limit int) string {

@@ -57,7 +57,6 @@ type Daemon struct {
 	balancers *balancer.Tracker
 	refused   status.Refusals
 	metrics   *metrics.Metrics
-	history   page.History
 	page      *page.Page
 	pages     *semaphore.Weighted                 // the places for pages that are being written
 	changes   *changes                            // of the status, for commands that wait
@@ -89,7 +88,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 
 func (d *Daemon) published(s *monitor.State) {
 	for _, f := range s.Findings {
-		d.history.Note(s.Published, f.Pool)
+		d.page.Note(s.Published, f.Pool)
 	}
 	d.changes.note()
 }

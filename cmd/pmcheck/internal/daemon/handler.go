@@ -69,7 +69,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	if wantsPage(r) && h.mayReadStatus(r) && h.pages.TryAcquire(1) { // a browser is not counted as a balancer
 		defer h.pages.Release(1)
-		if err := h.page.Write(w, decide(true).Code, h.Status(now), h.history.Last(now)); err != nil {
+		if err := h.page.Write(w, decide(true).Code, h.Status(now)); err != nil {
 			line(w, http.StatusInternalServerError, "cannot render the page: "+err.Error())
 		}
 		return

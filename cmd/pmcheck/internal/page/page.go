@@ -5,12 +5,10 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	_ "embed"
 	"html/template"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,21 +23,29 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// Page shows a status in a browser. It is one document that loads nothing, sets no
-// cookies and can change nothing. It is safe for concurrent use.
-type Page struct{ parsed func() *template.Template }
+// Page shows a status in a browser, and remembers the JRuby pool of the last hour. It is one document
+// that loads nothing, sets no cookies and can change nothing. It is safe for concurrent use.
+type Page struct {
+	history
+	parsed func() *template.Template
+}
 
 // New returns a page. Its template is parsed with the first request.
 func New() *Page {
 	return &Page{parsed: sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("page").Parse(pageHTML))
+		return template.Must(template.New("page").Funcs(template.FuncMap{
+			"clock":   text.Clock,
+			"when":    text.When,
+			"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
+			"age":     func(seconds float64) string { return text.Age(status.Seconds(seconds)) },
+			"latency": func(seconds float64) string { return text.Latency(status.Seconds(seconds)) },
+		}).Parse(pageHTML))
 	})}
 }
 
-// Write answers a request with the page and a status code. samples are the last hour,
-// oldest first; Write changes the last one. If Write returns an error, it has written nothing.
-func (p *Page) Write(w http.ResponseWriter, code int, s status.Status, samples []Sample) error {
-	v := newView(s, samples)
+// Write answers a request with the page and a status code. If Write returns an error, it has written nothing.
+func (p *Page) Write(w http.ResponseWriter, code int, s status.Status) error {
+	v := p.view(s)
 	var body bytes.Buffer
 	if err := p.parsed().Execute(&body, v); err != nil {
 		return err
@@ -57,11 +63,11 @@ func (p *Page) Write(w http.ResponseWriter, code int, s status.Status, samples [
 	return nil
 }
 
-// view is what the template shows. Its methods are the template's functions.
+// view is what the template shows.
 type view struct {
 	status.Status
 	Server   status.ServiceStatus // the master itself
-	Tone     string               // good, note, held, bad or lost
+	Tone     string               // ok, warn, held, bad or unknown
 	Headline string
 	Meaning  string   // the headline, in a sentence
 	May      string   // whether the master may be restarted now; empty where the headline is enough
@@ -69,22 +75,15 @@ type view struct {
 	Nonce    string
 	Counted  time.Time // when the JRubies were counted
 	JRubies  plot
-	Loans    []check.Loan // the oldest at work
 }
 
-func newView(s status.Status, samples []Sample) *view {
+func (p *Page) view(s status.Status) *view {
 	v := &view{Status: s, Server: s.Services[0], Nonce: rand.Text()}
 	v.Tone, v.Headline, v.Meaning = conclusion(s)
 	may, obstacles := v.Server.MayRestart()
 	v.May, v.Because = may, balancer.Texts(obstacles, 5)
 	pool, counted := v.Server.Pool()
-	v.JRubies, v.Counted = newPlot(samples, sampleOf(pool)), counted
-	if pool != nil {
-		v.Loans = slices.SortedStableFunc(slices.Values(pool.Borrowed), func(a, b check.Loan) int {
-			return cmp.Compare(b.Seconds, a.Seconds)
-		})
-		v.Loans = v.Loans[:min(3, len(v.Loans))]
-	}
+	v.JRubies, v.Counted = newPlot(p.last(s.Time, pool)), counted
 	return v
 }
 
@@ -104,54 +103,20 @@ func conclusion(s status.Status) (tone, headline, meaning string) {
 		return "held", "Out of service: maint", by + "balancers are told to send no agents at all."
 	}
 	if server.Serves() && len(s.Balancers) == 0 && len(s.Silent)+len(s.Refused.From) > 0 {
-		return "note", "In service, but no balancer asks", "Whether agents reach it is not known: see the warnings."
+		return "warn", "In service, but no balancer asks", "Whether agents reach it is not known: see the warnings."
 	}
 	switch server.Verdict.Health {
 	case check.Healthy:
-		return "good", "In service", "Balancers are told to send agents."
+		return "ok", "In service", "Balancers are told to send agents."
 	case check.Busy:
-		return "note", "In service, busy", "Balancers are told to send agents; they are served slowly."
+		return "warn", "In service, busy", "Balancers are told to send agents; they are served slowly."
 	case check.Warming:
-		return "note", "Out of service: warming", "It will serve agents soon; until then balancers are told to send none."
+		return "warn", "Out of service: warming", "It will serve agents soon; until then balancers are told to send none."
 	case check.Unhealthy:
 		return "bad", "Out of service: unhealthy", "Agents would fail; balancers are told to send none."
 	}
-	return "lost", "Out of service: unknown",
+	return "unknown", "Out of service: unknown",
 		"It is not known whether agents would be served; balancers are told to send none."
-}
-
-// Ago returns how long ago a time was.
-func (v *view) Ago(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return v.For(t) + " ago"
-}
-
-// For returns how long something has lasted.
-func (v *view) For(since time.Time) string { return text.Age(v.Time.Sub(since)) }
-
-// Clock returns a time in the local time zone.
-func (v *view) Clock(t time.Time) string { return text.Clock(t) }
-
-// Age returns a number of seconds as a duration.
-func (v *view) Age(seconds float64) string { return text.Age(status.Seconds(seconds)) }
-
-// Took returns how long the probe took.
-func (v *view) Took() string { return text.Latency(status.Seconds(v.Probe.Took)) }
-
-// When returns how far away a time is, and the time.
-func (v *view) When(t time.Time) string {
-	if left := t.Sub(v.Time); left > 0 {
-		return "in " + text.Age(left) + " (" + text.Clock(t) + ")"
-	}
-	return v.Ago(t) + " (" + text.Clock(t) + ")"
-}
-
-// Mood returns the colour, as a class of the style sheet, of a check's state.
-func (v *view) Mood(s check.State) string {
-	tones := map[check.State]string{check.StateOK: "good", check.StateWarn: "note", check.StateBad: "bad"}
-	return cmp.Or(tones[s], "lost")
 }
 
 // Expires returns the colour of a certificate or CRL.
@@ -160,7 +125,7 @@ func (v *view) Expires(e status.Expiry) string {
 	case left <= 0:
 		return "bad"
 	case left < check.ExpiryMargin(check.ExpiryWarn, e.From, e.Until):
-		return "note"
+		return "warn"
 	}
-	return "good"
+	return "ok"
 }

@@ -29,7 +29,13 @@ func Fleet(w io.Writer, members []status.Member) {
 	t := table(w)
 	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tsend\tjrubies\tcode\tholds")
 	var errors []string
-	serve, usual := 0, usualCode(members)
+	serve, told, masters := 0, 0, map[string]int{} // by their code
+	for _, m := range members {
+		if id := code(m); id != "" {
+			masters[id]++
+			told++
+		}
+	}
 	for _, m := range members {
 		serve += serving(m)
 		if m.Status == nil {
@@ -39,7 +45,7 @@ func Fleet(w io.Writer, members []status.Member) {
 		}
 		s, _ := m.Status.Service(monitor.Server)
 		id := cmp.Or(code(m), "-")
-		if code(m) != "" && id != usual {
+		if n := masters[id]; n > 0 && 2*n <= told { // of a pair that differs, both do
 			id += " differs"
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
@@ -98,24 +104,6 @@ func code(m status.Member) (id string) {
 		}
 	}
 	return id
-}
-
-// usualCode returns the code that more than half of the masters have that tell theirs; "" if there is none: of a
-// pair that differs, both do.
-func usualCode(members []status.Member) string {
-	masters, total := map[string]int{}, 0
-	for _, m := range members {
-		if id := code(m); id != "" {
-			masters[id]++
-			total++
-		}
-	}
-	for id, n := range masters {
-		if 2*n > total {
-			return id
-		}
-	}
-	return ""
 }
 
 func holdersText(holds []drain.Hold) string {

@@ -34,7 +34,7 @@ func Report(
 		row(w, "tls", p.TLS.Version+", "+p.TLS.Cipher)
 	}
 	for _, e := range p.Expiries() {
-		row(w, e.Of, fmt.Sprintf("%s, serial %s, %s", e.Name, e.Serial, expiry(e.Until, now)))
+		row(w, e.Of, fmt.Sprintf("%s, serial %s, expiry %s", e.Name, e.Serial, text.When(e.Until, now)))
 	}
 	for _, c := range checks {
 		checkRows(w, c, v, now)
@@ -43,15 +43,6 @@ func Report(
 		row(w, "warning", text.Printable("not all files are in use: "+result.Warning.Error(), maxLine))
 	}
 	return w.Flush()
-}
-
-// expiry describes when something expires, or that it has.
-func expiry(t, now time.Time) string {
-	date := t.UTC().Format(time.RFC3339)
-	if t.Before(now) {
-		return fmt.Sprintf("expired %s (%s ago)", date, text.Age(now.Sub(t)))
-	}
-	return fmt.Sprintf("expires %s (in %s)", date, text.Age(t.Sub(now)))
 }
 
 // Settings writes the settings in effect with their origins, and warnings about them.

@@ -51,13 +51,13 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 		if h.Covers(s.Name) {
 			since := ""
 			if !h.Since.IsZero() { // as of a directory
-				since = ", since " + when(h.Since, st.Time)
+				since = ", since " + text.When(h.Since, st.Time)
 			}
 			row(w, "  hold", h.String()+since)
 		}
 	}
 	v := s.Verdict
-	row(w, "verdict", fmt.Sprintf("%s: %s since %s", v.Health, v.Reason, when(v.Since, st.Time)))
+	row(w, "verdict", fmt.Sprintf("%s: %s since %s", v.Health, v.Reason, text.When(v.Since, st.Time)))
 	row(w, "  detail", v.Detail)
 	row(w, "  hint", s.Hint)
 	for _, c := range s.Checks {
@@ -160,12 +160,8 @@ func probe(w io.Writer, st status.Status) {
 	if u, err := url.Parse(p.URL); err == nil {
 		asked = u.Path
 	}
-	row(w, "probe", fmt.Sprintf("%s, took %s, %s", when(p.Asked, st.Time), text.Latency(status.Seconds(p.Took)), asked))
-}
-
-// when writes a time both ways: how long ago, and by the clock.
-func when(t, now time.Time) string {
-	return fmt.Sprintf("%s ago (%s)", text.Age(now.Sub(t)), text.Clock(t))
+	took := text.Latency(status.Seconds(p.Took))
+	row(w, "probe", fmt.Sprintf("%s, took %s, %s", text.When(p.Asked, st.Time), took, asked))
 }
 
 // gateText returns the gate on one line; "" if none runs on the host.
@@ -174,18 +170,18 @@ func gateText(g *status.GateStatus, now time.Time) string {
 	case g == nil:
 		return ""
 	case !g.Runs(now):
-		return "has not looked since " + when(g.Looked, now)
+		return "has not looked since " + text.When(g.Looked, now)
 	case !g.Closed:
 		return "open: " + g.Reason
 	}
-	return fmt.Sprintf("closed since %s: %s; %d attempts to connect refused", when(g.Since, now), g.Reason, g.Refused)
+	return fmt.Sprintf("closed since %s: %s; %d attempts to connect refused", text.When(g.Since, now), g.Reason, g.Refused)
 }
 
 // Budget writes which masters of a pool are out, as the database said it last.
 func Budget(w io.Writer, b *status.BudgetStatus, now time.Time) {
 	state := ""
 	if !b.Reachable {
-		state = ", not reachable since " + when(b.Since, now)
+		state = ", not reachable since " + text.When(b.Since, now)
 	}
 	row(w, "budget", fmt.Sprintf("pool %s, %d out, %d allowed%s", b.Pool, b.Out, b.Allowed, state))
 	for _, s := range b.Slots {

@@ -9,15 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // serve starts a server that shows a scene with its status code, and returns the URL.
 func serve(t *testing.T, s *scene) string {
-	page := lab.NewPage()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := page.Write(w, s.status.Services[0].Answer.Code, s.status, s.samples); err != nil {
+		if err := s.page.Write(w, s.status.Services[0].Answer.Code, s.status); err != nil {
 			t.Error(err)
 		}
 	}))

@@ -27,7 +27,7 @@ func TestPicturesShowTheProgram(t *testing.T) {
 	var status bytes.Buffer
 	show.Status(&status, s.status)
 	page := httptest.NewRecorder()
-	if err := lab.NewPage().Write(page, http.StatusOK, s.status, s.samples); err != nil {
+	if err := s.page.Write(page, http.StatusOK, s.status); err != nil {
 		t.Fatal(err)
 	}
 	nonce := regexp.MustCompile(`[A-Z2-7]{26}`) // another one for each request

@@ -15,11 +15,11 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// scene is a status of a master and the samples of the hour before, for the page to show.
+// scene is a status of a master, and the page that knows the hour before.
 type scene struct {
-	name    string
-	status  lab.Status
-	samples []lab.Sample
+	name   string
+	status lab.Status
+	page   *lab.Page
 }
 
 const day = 24 * time.Hour
@@ -32,9 +32,12 @@ func scenes(now time.Time) []scene {
 		check.JRubyBusy, full)
 	busy.status.Services[0].Verdict.Detail = "7 requests wait for a JRuby, the oldest is POST " +
 		"/puppet/v3/catalog/web17.example.com for 6 s"
-	for i := range 36 {
-		busy.samples[324+i] = lab.Sample{Size: 4, Working: 4, Waiting: 4 + i%5}
-	}
+	busy.page = hour(now, func(i int) (working, waiting int) {
+		if i < 324 {
+			return usual(i)
+		}
+		return 4, 4 + i%5
+	})
 
 	drained := newScene("drained", now, check.Healthy, check.OK, idle)
 	s := &drained.status
@@ -60,7 +63,7 @@ func scenes(now time.Time) []scene {
 	s.Services[0].Verdict.Detail, s.Services[0].Hint = s.Probe.Fault, check.Hint(puppetclient.Refused)
 	s.Services[0].Answer = lab.Answer{Code: 503, Body: "unhealthy: refused"}
 	s.Warnings = []string{"holds are noticed late: inotify: too many open files"}
-	clear(stopped.samples[348:])
+	stopped.page = hour(now.Add(-2*time.Minute), usual)
 	return []scene{healthy, busy, drained, stopped}
 }
 
@@ -77,7 +80,7 @@ func newScene(name string, now time.Time, h check.Health, r check.Reason, pool c
 	}
 	jruby := finding(check.CheckJRuby, check.StateOK, fmt.Sprintf("%d of %d ready", pool.Ready(), pool.Size))
 	jruby.Pool = &pool
-	return scene{name: name, samples: samples(), status: lab.Status{
+	return scene{name: name, page: hour(now, usual), status: lab.Status{
 		Version:  "1.4.0",
 		Certname: "puppet1.example.com",
 		Believed: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")},
@@ -140,13 +143,23 @@ func loans(n int, oldest float64) (list []check.Loan) {
 	return list
 }
 
-// samples returns the samples of an ordinary hour.
-func samples() (list []lab.Sample) {
+// usual returns how many JRubies work, and how many requests wait, in a step of an ordinary hour.
+func usual(i int) (working, waiting int) {
+	return max(0, int(1.5+math.Sin(float64(i)/19)+math.Sin(float64(i)/7))), 0
+}
+
+// hour returns a page that knows an hour.
+func hour(now time.Time, pool func(step int) (working, waiting int)) *lab.Page {
+	p := lab.NewPage()
 	for i := range 360 {
-		wave := math.Sin(float64(i)/19) + math.Sin(float64(i)/7)
-		list = append(list, lab.Sample{Size: 4, Working: max(0, int(1.5+wave))})
+		working, waiting := pool(i)
+		p.Note(now.Add(time.Duration(i-359)*10*time.Second), &check.Pool{
+			Size:     4,
+			Borrowed: make([]check.Loan, working),
+			Waiting:  make([]check.Loan, waiting),
+		})
 	}
-	return list
+	return p
 }
 
 // hostile returns a state in which an attacker has chosen every name.

@@ -22,7 +22,7 @@ type (
 	ConfigStatus  = status.ConfigStatus
 	Obstacle      = balancer.Obstacle
 	View          = status.View
-	Sample        = page.Sample // of the history that the page draws
+	Page          = page.Page
 )
 
 // Names and texts that pmcheck uses.
