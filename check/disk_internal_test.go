@@ -48,12 +48,12 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 
 func TestFileSystemIsJudgedOnce(t *testing.T) {
 	dir := t.TempDir()
-	d := diskCheck{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Others: []string{dir, t.TempDir()}}}
+	d := &diskCheck{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Others: []string{dir, t.TempDir()}}}
 	got := d.check(t.Context())
 	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
 		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)
 	}
-	d = diskCheck{DiskSettings: DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}}
+	d = &diskCheck{DiskSettings: DiskSettings{Paths: []string{dir}, WarnPercent: 101, EjectMiB: 1 << 20}}
 	if got := d.check(t.Context()); got.State == StateOK {
 		t.Errorf("ok with a threshold of 101%%: %q", got.Value)
 	}
@@ -82,7 +82,7 @@ func TestMissingPathIsUnknown(t *testing.T) {
 
 func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
-	d := diskCheck{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
+	d := &diskCheck{DiskSettings: DiskSettings{Paths: []string{"/dead", dir}}}
 	hangs, calls := make(chan struct{}), 0
 	first := d.calls.DoChan("/dead", func() (any, error) { calls++; <-hangs; return volume{}, fs.ErrNotExist })
 	for range 2 {

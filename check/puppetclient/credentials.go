@@ -16,13 +16,13 @@ import (
 // bytes, so this leaves room for some 200,000 revoked agents, which take some 300 MiB of memory.
 const maxFile = 8 << 20
 
-// Files names the PEM files of a host, as Puppet lays them out.
+// Files names the PEM files of a host, as Puppet lays them out. The tags are those of a configuration.
 type Files struct {
-	Certificate string // hostcert: offered to the server
-	Key         string // hostprivkey
-	CA          string // localcacert: what the server is verified with
-	CRL         string // hostcrl; not read with RevocationOff
-	Revocation  Revocation
+	Certificate string     `yaml:"certificate" path:"optional"` // hostcert: offered to the server
+	Key         string     `yaml:"key" path:"optional"`         // hostprivkey
+	CA          string     `yaml:"ca" path:"optional"`          // localcacert: what the server is verified with
+	CRL         string     `yaml:"crl" path:"optional"`         // hostcrl; not read with RevocationOff
+	Revocation  Revocation `yaml:"-"`                           // certificate_revocation
 }
 
 // Credentials reads Files, and reads them again when they change. A set is

@@ -49,7 +49,7 @@ type Client struct {
 // New returns a client for a configuration with a budget. The certificate is that of
 // the probe.
 func New(c config.Config) *Client {
-	return &Client{settings: c.Budget, maxOut: c.MaxOut, credentials: c.Probe.Credentials()}
+	return &Client{settings: c.Budget, maxOut: c.MaxOut, credentials: &puppetclient.Credentials{Files: c.Probe.Files}}
 }
 
 // Claim is a master's wish to leave.

@@ -9,10 +9,8 @@
 package config
 
 import (
-	"fmt"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -93,10 +91,10 @@ func Default() Config {
 		Fleet:       []string{},
 		MaxOut:      "1",
 		Probe: Probe{
-			Address:    "localhost:8140",
-			Revocation: puppetclient.RevocationChain,
-			Interval:   5 * time.Second,
-			Timeout:    1500 * time.Millisecond,
+			Address:  "localhost:8140",
+			Files:    puppetclient.Files{Revocation: puppetclient.RevocationChain},
+			Interval: 5 * time.Second,
+			Timeout:  1500 * time.Millisecond,
 		},
 		Checks: check.All(),
 		Guard: Guard{
@@ -110,20 +108,6 @@ func Default() Config {
 		Log:    Log{Level: "info"},
 		Socket: "/run/pmcheck/pmcheck.sock",
 	}
-}
-
-// warnings returns a sentence for each network from which connections are reset, although another setting has it.
-func (c Config) warnings() (list []string) {
-	outside := func(key string, networks []netip.Prefix) {
-		for _, n := range networks {
-			if !slices.ContainsFunc(c.Allow, n.Overlaps) {
-				list = append(list, fmt.Sprintf("%s has %s, but allow has not: connections from there are reset", key, n))
-			}
-		}
-	}
-	outside("status_allow", c.StatusAllow)
-	outside("balancers", c.Balancers)
-	return list
 }
 
 // Store returns the store of holds. No setting names its directories, so that the commands, the

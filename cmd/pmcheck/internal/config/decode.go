@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -64,7 +63,7 @@ func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 		case strings.Contains(name, "."):
 			l.fault(at, "", "unknown setting "+show(key), "dots are written as sections, one inside the other")
 		case !known:
-			l.fault(at, "", "unknown setting "+show(key), suggest(key, slices.Sorted(maps.Keys(keys))))
+			l.fault(at, "", "unknown setting "+show(key), "")
 		case section:
 			settings[name] = l.section(file, key+".", v)
 		case slices.ContainsFunc(append([]*yaml.Node{v}, v.Content...), isNull):
@@ -112,15 +111,14 @@ func (l *loader) override(v *viper.Viper) {
 	for _, f := range l.settings {
 		keys["PMCHECK_"+strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))] = f.key
 	}
-	known := append(slices.Sorted(maps.Keys(keys)), fileVariable, holdsVariable, socketVariable)
 	for _, pair := range l.Environ {
 		name, text, _ := strings.Cut(pair, "=")
 		key, at := keys[name], place{"environment " + show(name), 0}
 		switch {
 		case !strings.HasPrefix(name, "PMCHECK_"):
-		case !slices.Contains(known, name):
-			l.fault(at, "", "unknown variable", suggest(name, known))
+		case slices.Contains([]string{fileVariable, holdsVariable, socketVariable}, name):
 		case key == "":
+			l.fault(at, "", "unknown variable", "")
 		case text == "":
 			l.fault(at, key, "is empty", "unset it, or give it a value")
 		default:

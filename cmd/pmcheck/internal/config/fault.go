@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/xrash/smetrics"
 )
 
 // Fault is one mistake in a configuration. It is an error.
@@ -48,11 +46,9 @@ func (p place) String() string {
 	return p.file + ":" + strconv.Itoa(p.line)
 }
 
-// fault records a mistake, but only once.
+// fault records a mistake.
 func (l *loader) fault(at place, key, problem, hint string) {
-	if f := (Fault{key, problem, hint, at}); !slices.Contains(l.faults, f) {
-		l.faults = append(l.faults, f)
-	}
+	l.faults = append(l.faults, Fault{key, problem, hint, at})
 }
 
 // take records the faults in an error of a decoder, which joins those of the items of a list.
@@ -60,7 +56,7 @@ func (l *loader) take(err error, key string, at place) {
 	switch e := err.(type) {
 	case nil:
 	case Fault:
-		l.fault(cmp.Or(e.at, at), cmp.Or(e.key, key), e.problem, e.hint)
+		l.fault(at, key, e.problem, e.hint)
 	case interface{ Unwrap() []error }:
 		for _, one := range e.Unwrap() {
 			l.take(one, key, at)
@@ -82,22 +78,6 @@ func join(faults []Fault) error {
 		errs = append(errs, f)
 	}
 	return errors.Join(errs...)
-}
-
-// suggest returns "did you mean X?" for the one of words that word is probably a typing error for, or "". Of dotted
-// keys the last parts count most: timeout is near probe.timeout.
-func suggest(word string, words []string) (hint string) {
-	last := func(key string) string {
-		return strings.TrimPrefix(key[strings.LastIndexByte(key, '.')+1:], "PMCHECK_")
-	}
-	like := func(a, b string) float64 { return smetrics.JaroWinkler(a, b, 0.7, 4) }
-	most := 0.87
-	for _, w := range words {
-		if l := like(last(word), last(w)) + like(word, w)/100; l > most {
-			hint, most = "did you mean "+w+"?", l
-		}
-	}
-	return hint
 }
 
 // show returns text for a one-line message: quoted unless it is a plain word, and truncated if it is long.

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -55,6 +56,6 @@ func FuzzPuppetConf(f *testing.F) {
 	f.Add("\"certname\" = `a\nb`\n[[x]]\n= 1\n- = 2\n-=3\ncertificate_revocation=leaf")
 	f.Fuzz(func(t *testing.T, text string) {
 		l, _ := config.Load(config.Options{Root: root(t, map[string]string{aioConf: text})})
-		judge(t, l, l.Missing)
+		judge(t, l, errors.Join(l.Missing))
 	})
 }

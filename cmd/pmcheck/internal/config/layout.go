@@ -46,31 +46,17 @@ func (o Options) layouts() []layout {
 }
 
 // layout returns the layout of this host: the one around conf if that is not
-// empty, else the first that has a puppet.conf, else the first that has an ssldir.
+// empty, else the first that has a puppet.conf or an ssldir.
 func (o Options) layout(conf string) (found layout, ok bool) {
 	all := o.layouts()
-	if conf != "" {
-		for _, l := range all {
-			if l.conf() == conf {
-				return l, true
-			}
-		}
-		dir := filepath.Dir(conf)
-		return layout{
-			name:    "Puppet's default",
-			confdir: dir,
-			ssldir:  filepath.Join(dir, "ssl"),
-			vardir:  all[0].vardir,
-		}, true
-	}
-	for _, path := range []func(layout) string{layout.conf, func(l layout) string { return l.ssldir }} {
-		for _, l := range all {
-			if o.exists(path(l)) {
-				return l, true
-			}
+	dir := filepath.Dir(conf)
+	for _, l := range all {
+		if conf == "" && (o.exists(l.conf()) || o.exists(l.ssldir)) || l.confdir == dir {
+			return l, true
 		}
 	}
-	return layout{}, false
+	elsewhere := layout{name: "Puppet's default", confdir: dir, ssldir: filepath.Join(dir, "ssl"), vardir: all[0].vardir}
+	return elsewhere, conf != ""
 }
 
 func (l layout) conf() string { return filepath.Join(l.confdir, "puppet.conf") }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,12 +52,12 @@ func (o Options) defaults() Config {
 // Setting is one value of a configuration and where it came from.
 type Setting struct {
 	// Key is the dotted key, such as probe.timeout.
-	Key string `json:"key"`
+	Key string
 	// Value is the value as written in YAML.
-	Value string `json:"value"`
+	Value string
 	// Origin is "default", "FILE:LINE", "environment NAME", the name of a Puppet layout,
 	// or what the value was derived from.
-	Origin string `json:"origin"`
+	Origin string
 }
 
 // Loaded is a valid configuration that knows its origins.
@@ -69,10 +68,8 @@ type Loaded struct {
 	File string
 	// Content is that file as it was read.
 	Content []byte
-	// Warnings are sentences about what is valid but probably not intended.
-	Warnings []string
 	// Missing says why the settings that only Puppet's configuration has could not be read; they are empty then. The
-	// daemon is often installed before Puppet, and answers unknown until Puppet is there. It wraps a Fault.
+	// daemon is often installed before Puppet, and answers unknown until Puppet is there. It is a Fault.
 	Missing error
 
 	places map[string]place
@@ -97,7 +94,7 @@ func Load(o Options) (*Loaded, error) {
 	loaded := &Loaded{Config: o.defaults(), places: map[string]place{}}
 	l := &loader{o, &loaded.Config, fields(&loaded.Config), loaded.places, nil}
 	name := cmp.Or(o.File, DefaultFile)
-	data, err := readFile(filepath.Join(o.Root, name))
+	data, err := os.ReadFile(filepath.Join(o.Root, name))
 	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	} else {
@@ -109,14 +106,12 @@ func Load(o Options) (*Loaded, error) {
 		return loaded, fmt.Errorf("read configuration: %w", err)
 	}
 	l.validate()
-	mistakes, probe := l.faults, l.config.Probe
-	l.askPuppet()
-	l.validate()
-	if loaded.Missing = join(l.faults[len(mistakes):]); loaded.Missing != nil {
+	probe := l.config.Probe
+	if loaded.Missing = l.askPuppet(); loaded.Missing != nil {
 		l.config.Probe = probe
 	}
-	loaded.Warnings, l.config.Probe.MaxAge = l.config.warnings(), l.config.Probe.maxAge()
-	return loaded, join(mistakes)
+	l.config.Probe.MaxAge = l.config.Probe.maxAge()
+	return loaded, join(l.faults)
 }
 
 // A loader makes one configuration.
@@ -126,21 +121,4 @@ type loader struct {
 	settings []field
 	places   map[string]place // of the settings that are not defaults
 	faults   []Fault
-}
-
-// maxFile is the largest file that is read; a configuration is a few kilobytes.
-const maxFile = 1 << 20
-
-// readFile returns the content of a file of at most maxFile bytes.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%s is larger than 1 MiB", path)
-	}
-	return data, err
 }

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,22 +23,6 @@ func root(t *testing.T, files map[string]string) string {
 		}
 	}
 	return dir
-}
-
-// The front resets a connection that allow does not permit, whatever it asks for.
-func TestMistakesOfNoConsequenceAreAWarning(t *testing.T) {
-	for yaml, want := range map[string]string{ // how the one warning begins
-		"balancers: [192.0.2.1]\nstatus_allow: [192.0.2.1]":                      "",
-		"allow: [192.0.2.0/24]\nbalancers: [192.0.2.1]":                          "",
-		"allow: [192.0.2.1]\nbalancers: [192.0.2.0/24]":                          "",
-		"allow: [192.0.2.0/24]\nbalancers: ['2001:db8::1', 192.0.2.1]":           "balancers has 2001:db8::1/128,",
-		"allow: [192.0.2.0/24, '::/0']\nstatus_allow: [198.51.100.7, 192.0.2.1]": "status_allow has 198.51.100.7/32,",
-	} {
-		said := strings.Join(valid(t, yaml+"\n").Warnings, "\n")
-		if (said == "") != (want == "") || !strings.HasPrefix(said, want) || strings.Contains(said, "\n") {
-			t.Errorf("%s: %q, want %q", yaml, said, want)
-		}
-	}
 }
 
 func TestStrongerSourceWins(t *testing.T) {
@@ -73,12 +56,11 @@ func TestStrongerSourceWins(t *testing.T) {
 }
 
 func TestUnreadableFileIsNamed(t *testing.T) {
-	dir := root(t, map[string]string{"big.yaml": strings.Repeat("#\n", 1<<19+1)})
-	absent, big := dir+"/absent.yaml", dir+"/big.yaml"
+	dir := t.TempDir()
+	absent := dir + "/absent.yaml"
 	for file, want := range map[string]string{
 		absent: "read configuration: open " + absent + ": no such file or directory",
 		dir:    "read configuration: read " + dir + ": is a directory",
-		big:    "read configuration: " + big + " is larger than 1 MiB",
 	} {
 		_, err := config.Load(config.Options{File: file})
 		if err == nil || err.Error() != want || errors.Is(err, fs.ErrNotExist) != (file == absent) {

@@ -7,22 +7,15 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// Probe says how the master is probed. All paths are absolute and name PEM files.
+// Probe says how the master is probed.
 type Probe struct {
 	// Address is the master's host:port; with http:// before it for one on this host whose TLS ends
 	// at the balancer.
 	Address string `yaml:"address"`
 	// Certname is the master's name: TLS server name, Host header, certificate subject.
 	Certname string `yaml:"certname"`
-	// Certificate and Key are offered to the master by every probe.
-	Certificate string `yaml:"certificate" path:"optional"`
-	Key         string `yaml:"key" path:"optional"`
-	// CA is the bundle that the master's certificate must chain to.
-	CA string `yaml:"ca" path:"optional"`
-	// CRL is the bundle of revocation lists; unused with puppetclient.RevocationOff.
-	CRL string `yaml:"crl" path:"optional"`
-	// Revocation is certificate_revocation of puppet.conf.
-	Revocation puppetclient.Revocation `yaml:"-"`
+	// Files are offered to the master by every probe, and verify it.
+	puppetclient.Files
 	// Interval is the time from the start of one probe to the start of the next, while the master
 	// is healthy; otherwise it is a second at most.
 	Interval time.Duration `yaml:"interval" min:"100ms" max:"5m"`
@@ -30,18 +23,6 @@ type Probe struct {
 	Timeout time.Duration `yaml:"timeout" min:"10ms" max:"5m"`
 	// MaxAge is how old a verdict may be and still be answered. Load derives it.
 	MaxAge time.Duration `yaml:"-"`
-}
-
-// Credentials returns the files with which this host identifies itself and verifies others, each
-// time as a new reader of them.
-func (p Probe) Credentials() *puppetclient.Credentials {
-	return &puppetclient.Credentials{Files: puppetclient.Files{
-		Certificate: p.Certificate,
-		Key:         p.Key,
-		CA:          p.CA,
-		CRL:         p.CRL,
-		Revocation:  p.Revocation,
-	}}
 }
 
 // maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the verdict that the master

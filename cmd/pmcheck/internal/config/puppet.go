@@ -22,53 +22,39 @@ type puppetHost struct {
 }
 
 // askPuppet fills in the settings that are empty and that Puppet's configuration has, and what is derived from that
-// configuration and cannot be set. A host without Puppet needs every setting of the probe.
-func (l *loader) askPuppet() {
+// configuration and cannot be set. A host without Puppet needs every setting of the probe. The error is a Fault.
+func (l *loader) askPuppet() error {
 	probe := &l.config.Probe
 	layout, found := l.layout(l.config.Puppet.Conf)
 	if !found {
-		if slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA, probe.CRL}, "") {
-			var looked []string
-			for _, one := range l.layouts() {
-				looked = append(looked, one.conf(), one.ssldir)
-			}
-			l.fault(place{}, "", "no Puppet on this host: there is no "+strings.Join(looked, ", "),
-				"set puppet.conf, or probe.certname, certificate, key, ca and crl")
+		if !slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA, probe.CRL}, "") {
+			return nil
 		}
-		return
+		return Fault{problem: "no Puppet on this host, in /etc/puppetlabs/puppet or /etc/puppet",
+			hint: "set puppet.conf, or probe.certname, certificate, key, ca and crl"}
 	}
-	p := &puppetHost{loader: l, layout: layout}
-	if !p.read() {
-		return
-	}
-	p.directories()
-	p.derive()
-	_ = p.certname() &&
-		p.path("probe.certificate", &probe.Certificate, "hostcert") &&
-		p.path("probe.key", &probe.Key, "hostprivkey") &&
-		p.path("probe.ca", &probe.CA, "localcacert") &&
-		p.path("probe.crl", &probe.CRL, "hostcrl")
-}
-
-// read reads puppet.conf, which may be absent unless it was named.
-func (p *puppetHost) read() bool {
-	p.file = cmp.Or(p.config.Puppet.Conf, p.layout.conf())
-	data, err := readFile(filepath.Join(p.Root, p.file))
-	if cause, is := errors.AsType[*fs.PathError](err); is {
-		err = cause.Err // the place has the path already
-	}
-	if err != nil && (p.config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
-		p.fault(place{p.file, 0}, "", err.Error(), "")
-		return false
+	p := &puppetHost{loader: l, layout: layout, file: cmp.Or(l.config.Puppet.Conf, layout.conf())}
+	data, err := os.ReadFile(filepath.Join(p.Root, p.file))
+	if err != nil && (l.config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
+		if cause, is := errors.AsType[*fs.PathError](err); is {
+			err = cause.Err // the place has the path already
+		}
+		return Fault{problem: err.Error(), at: place{p.file, 0}}
 	}
 	p.set = parsePuppetConf(data)
-	return true
+	p.directories()
+	p.derive()
+	return cmp.Or(
+		p.certname(),
+		p.path("probe.certificate", &probe.Certificate, "hostcert"),
+		p.path("probe.key", &probe.Key, "hostprivkey"),
+		p.path("probe.ca", &probe.CA, "localcacert"),
+		p.path("probe.crl", &probe.CRL, "hostcrl"))
 }
 
-// setting returns the value of a setting; "" if puppet.conf does not have it.
+// setting returns the value of a setting; "" if puppet.conf does not have it, or refers to what is not known.
 func (p *puppetHost) setting(name string) string {
-	value, _, err := p.resolve(name)
-	p.take(err, "", place{})
+	value, _, _ := p.resolve(name)
 	return value
 }
 
@@ -100,7 +86,7 @@ func (p *puppetHost) derive() {
 //
 // Puppet takes the fully qualified name that facter finds, perhaps in the DNS. A check must not depend on that, so
 // without a certname in puppet.conf the certificates on disk decide.
-func (p *puppetHost) certname() bool {
+func (p *puppetHost) certname() error {
 	probe := &p.config.Probe
 	name, line, err := p.resolve("certname")
 	at := place{p.file, line}
@@ -111,15 +97,14 @@ func (p *puppetHost) certname() bool {
 		}
 	}
 	if name = cmp.Or(name, probe.Certname); name == "" {
-		p.take(cmp.Or[error](err, Fault{"probe.certname", "no certname in it, and no certificate of this host yet",
-			"run puppet agent, or set probe.certname", place{p.file, 0}}), "", place{})
-		return false
+		return cmp.Or[error](err, Fault{"probe.certname", "no certname in it, and no certificate of this host yet",
+			"run puppet agent, or set probe.certname", place{p.file, 0}})
 	}
 	if probe.Certname == "" {
 		probe.Certname, p.places["probe.certname"] = name, at
 	}
 	p.set["certname"] = written{text: name, line: line}
-	return true
+	return nil
 }
 
 // certified returns the name of a certificate in certdir besides the CA's: that of probe.certname, of this host with
@@ -137,22 +122,20 @@ func (p *puppetHost) certified(certdir string) string {
 	return ""
 }
 
-// path sets a key that is empty to the path that a setting of Puppet resolves to. It returns false if that is not
-// possible.
-func (p *puppetHost) path(key string, value *string, setting string) bool {
+// path sets a key that is empty to the path that a setting of Puppet resolves to.
+func (p *puppetHost) path(key string, value *string, setting string) error {
 	if *value != "" {
-		return true
+		return nil
 	}
 	path, line, err := p.resolve(setting)
 	if err != nil {
-		p.take(err, "", place{})
-		return false
+		return err
 	}
 	*value, p.places[key] = filepath.Clean(path), place{p.layout.name, 0}
 	if line > 0 {
 		p.places[key] = place{p.file, line}
 	}
-	return true
+	return nil
 }
 
 // directories sets those that the checks look at to those of this packaging of Puppet, unless they are

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -27,8 +27,8 @@ func (l *loader) validate() {
 	l.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
 		"host:port, or :9200 for every interface")
 	for _, m := range c.Fleet {
-		_, ok := MemberAddress(m)
-		l.rule("fleet", ok, show(m)+" is not a master", "such as m1 or m1:9200")
+		_, err := MemberURL(m)
+		l.rule("fleet", err == nil, show(m)+" is not a master", "such as m1 or m1:9200")
 	}
 	l.rule("max_out", c.MaxOut.valid(), show(string(c.MaxOut))+" is not a number of masters",
 		"1 to 1000, or a percentage such as 5%")
@@ -108,13 +108,9 @@ func (l *loader) probe(p Probe) {
 		show(p.Certname)+" is not a certname", "lower case, no spaces, no slash")
 }
 
-// timing compares two settings, unless one of them could not be read and has its default. The line is that of the
-// interval if the timeout was not set.
+// timing compares two settings. The line is that of the interval if the timeout was not set.
 func (l *loader) timing(p Probe) {
-	unread := slices.ContainsFunc(l.faults, func(f Fault) bool {
-		return f.key == "probe.timeout" || f.key == "probe.interval"
-	})
-	if p.Timeout >= p.Interval && !unread {
+	if p.Timeout >= p.Interval {
 		l.fault(cmp.Or(l.places["probe.timeout"], l.places["probe.interval"]), "probe.timeout",
 			fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
 			"a probe has to end before the next begins")
@@ -124,14 +120,9 @@ func (l *loader) timing(p Probe) {
 func (l *loader) budget(b Budget) {
 	l.rule("budget.pool", matches(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`, b.Pool),
 		show(b.Pool)+" is not the name of a pool", "letters, digits, dot, underscore and hyphen")
-	if b.Database == "" {
-		return
-	}
 	_, port, _, _ := b.Target()
-	password := matches(`//.*:.*@`, b.Database)
-	l.rule("budget.database", !password, "has a password", "the host's Puppet certificate is used instead")
-	l.rule("budget.database", password || isPort(port), show(b.Database)+" is not the URL of a database",
-		"such as postgresql://puppetdb.example.com/pmcheck")
+	l.rule("budget.database", b.Database == "" || isPort(port), "is not the URL of a database", // it may have a password
+		"such as postgresql://puppetdb.example.com/pmcheck; the host's Puppet certificate takes the place of a password")
 }
 
 func matches(pattern, s string) bool { return regexp.MustCompile(pattern).MatchString(s) }
@@ -152,13 +143,13 @@ func isTarget(s string) bool {
 	return host != "" && isAddress(s) && strings.Trim(port, "0") != ""
 }
 
-// MemberAddress returns host:port of a master of the pool, a name or an address with or without a port, and
-// reports whether member is one.
-func MemberAddress(member string) (address string, ok bool) {
+// MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or an address, with or without a
+// port; for any other text MemberURL returns an error.
+func MemberURL(member string) (*url.URL, error) {
 	for _, address := range []string{member, net.JoinHostPort(member, "9200")} {
 		if isTarget(address) {
-			return address, true
+			return &url.URL{Scheme: "http", Host: address}, nil
 		}
 	}
-	return "", false
+	return nil, fmt.Errorf("%q is not a host: write m1 or m1:9200", member)
 }

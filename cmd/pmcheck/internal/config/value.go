@@ -30,11 +30,15 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
 		key, set := tag.Lookup("yaml")
-		if checks, is := f.Interface().(check.List); is {
+		checks, are := f.Interface().(check.List)
+		switch {
+		case are:
 			list = appendChecks(list, checks)
-		} else if f.Kind() == reflect.Struct {
+		case v.Type().Field(i).Anonymous:
+			list = appendFields(list, prefix, f)
+		case f.Kind() == reflect.Struct:
 			list = appendFields(list, prefix+key+".", f)
-		} else if set && key != "-" {
+		case set && key != "-":
 			list = append(list, field{prefix + key, f, tag})
 		}
 	}
@@ -96,7 +100,7 @@ func parse(t reflect.Type, s string) (any, error) {
 			s = "off" // in YAML 1.1, which Puppet reads and writes, a bare off means false
 		}
 		if !slices.Contains(words, s) {
-			return nil, wrong(show(s)+" is not one of "+strings.Join(words, ", "), suggest(s, words))
+			return nil, wrong(show(s)+" is not one of "+strings.Join(words, ", "), "")
 		}
 		return reflect.ValueOf(s).Convert(t).Interface(), nil
 	}

@@ -43,9 +43,6 @@ func Load(o config.Options, environ []string) (*Start, error) {
 // Listen returns a daemon that listens, and logs to out.
 func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
 	log := NewLogger(out, s.Config.Log)
-	for _, w := range s.Warnings {
-		log.Warn(w)
-	}
 	d := New(s.Config, s.File, ProgramVersion(), log)
 	d.from, d.Runtime, d.GateDir = s, s.last.Dir, "/run/pmcheck-gate"
 	passed, err := systemd.Listeners()
@@ -85,9 +82,6 @@ func (d *Daemon) reload() error {
 	loaded, err := config.Load(d.from.options)
 	if err = errors.Join(err, loaded.Missing); err != nil {
 		return err
-	}
-	for _, w := range loaded.Warnings {
-		d.Log.Warn(w)
 	}
 	d.Reload(loaded.Config, loaded.File)
 	d.keep(loaded)

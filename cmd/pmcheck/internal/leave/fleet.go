@@ -17,6 +17,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
@@ -75,7 +76,7 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 	var itself atomic.Bool // a dial may outlive the round trip
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
-	u, err := status.MemberURL(member)
+	u, err := config.MemberURL(member)
 	if err != nil {
 		return w, false
 	}

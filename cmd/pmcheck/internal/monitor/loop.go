@@ -54,8 +54,8 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 func (m *Monitor) configure(c config.Config) {
 	m.stop()
 	m.config = c
-	if next := c.Probe.Credentials(); m.credentials == nil || m.credentials.Files != next.Files {
-		m.credentials = next
+	if m.credentials == nil || m.credentials.Files != c.Probe.Files {
+		m.credentials = &puppetclient.Credentials{Files: c.Probe.Files}
 	}
 	old := m.services
 	m.services = []*subject{m.newSubject(Server, "")}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/systemd"
 )
@@ -16,7 +17,7 @@ const unitTime = 300 * time.Millisecond
 // Once probes the master and runs each check of the configuration once, all of them
 // concurrently. It returns the overall verdict, the result of the probe, and the findings.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
-	credentials := c.Probe.Credentials()
+	credentials := &puppetclient.Credentials{Files: c.Probe.Files}
 	prober := newProber(c.Probe, credentials, "")
 	defer prober.Close()
 	found := findings{latest: map[string]check.Finding{}}

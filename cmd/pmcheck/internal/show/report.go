@@ -45,14 +45,11 @@ func Report(
 	return w.Flush()
 }
 
-// Settings writes the settings in effect with their origins, and warnings about them.
+// Settings writes the settings in effect with their origins.
 func Settings(w io.Writer, loaded *config.Loaded) {
 	t := table(w)
 	for _, s := range loaded.Settings() {
 		fmt.Fprintf(t, "%s\t%s\t# %s\n", s.Key, s.Value, s.Origin)
 	}
 	t.Flush()
-	for _, warning := range loaded.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", warning)
-	}
 }

@@ -2,8 +2,6 @@ package status
 
 import (
 	"context"
-	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -47,7 +45,7 @@ func AskAll(ctx context.Context, hosts []string) []Member {
 func askMember(ctx context.Context, host string) Member {
 	ctx, cancel := context.WithTimeout(ctx, fleetTime)
 	defer cancel()
-	u, err := MemberURL(host)
+	u, err := config.MemberURL(host)
 	if err != nil {
 		return Member{Host: host, Error: err.Error()}
 	}
@@ -58,23 +56,12 @@ func askMember(ctx context.Context, host string) Member {
 	return Member{Host: host, Status: &s}
 }
 
-// MemberURL returns the URL of pmcheck on a master of the pool. A member is a name or
-// an address, with or without a port. The default port is 9200. MemberURL returns an
-// error for any other text.
-func MemberURL(member string) (*url.URL, error) {
-	address, ok := config.MemberAddress(member)
-	if !ok {
-		return nil, fmt.Errorf("%q is not a host: write m1 or m1:9200", member)
-	}
-	return &url.URL{Scheme: "http", Host: address}, nil
-}
-
 // Named returns the members of a fleet that mean the host with these names: those that mean the
 // first name that any of them means.
 func Named(fleet, names []string) (members []string) {
 	for _, name := range names {
 		for _, member := range fleet {
-			if u, err := MemberURL(member); err == nil && sameHost(u.Hostname(), name) {
+			if u, err := config.MemberURL(member); err == nil && sameHost(u.Hostname(), name) {
 				members = append(members, member)
 			}
 		}

@@ -12,34 +12,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-func TestMemberURLAcceptsHostsOnly(t *testing.T) {
-	for _, tt := range []struct{ member, want string }{
-		{"m1", "http://m1:9200"},
-		{"m1.example.com:9300", "http://m1.example.com:9300"},
-		{"2001:db8::7", "http://[2001:db8::7]:9200"},
-		{"[2001:db8::7]:9300", "http://[2001:db8::7]:9300"},
-		{"fe80::1%eth0", "http://[fe80::1%25eth0]:9200"},
-		{"http://m1", ""},
-		{"", ""},
-		{"a b", ""},
-		{"javascript:alert(1)", ""},
-		{"m1/status", ""},
-		{"user@m1", ""},
-		{"m1:99999999", ""},
-		{`m1"onclick=x`, ""},
-		{"m1\x1b[2J", ""},
-	} {
-		got := ""
-		u, err := status.MemberURL(tt.member)
-		if err == nil {
-			got = u.String()
-		}
-		if got != tt.want {
-			t.Errorf("%q: %q, %v; want %q", tt.member, got, err, tt.want)
-		}
-	}
-}
-
 func TestManyMembersAreAskedAFewAtATime(t *testing.T) {
 	var asking, most atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
