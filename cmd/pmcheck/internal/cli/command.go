@@ -24,9 +24,10 @@ func catchSignals() (caught <-chan os.Signal, stop func()) {
 }
 
 // runCommand runs a command to its end and returns its exit status. Meanwhile it passes on the signals that arrive in
-// caught, and calls renew at the given interval. A terminal sends SIGINT and SIGQUIT to the command itself, which must
+// caught, and calls renew, first and at the given interval. A terminal sends SIGINT and SIGQUIT to the command itself, which must
 // not get them twice: apt and others take a second interrupt for "at once".
 func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, every time.Duration, renew func()) (status int, err error) {
+	renew()
 	if err := cmd.Start(); err != nil {
 		return notRun, err
 	}

@@ -88,21 +88,33 @@ func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 	return left, err
 }
 
-// report prints the state of a service once the daemon acts on the holds, and the holds beside the own one.
+// effectTime is how long the daemon may take to act on the holds. It needs milliseconds; if the kernel loses a
+// change, 5 s.
+const effectTime = 7 * time.Second
+
+// report prints the state of a service once the daemon reports what the files say, and the holds beside the own one.
 func (h *host) report(ctx context.Context, service string, own drain.Hold) error {
 	service, now := cmp.Or(service, monitor.Server), time.Now()
 	holds := h.settings.Store().Read().At(now)
 	mode, _ := holds.Mode(service, now)
-	st, err := effect(ctx, h.World, service, mode, holds.Leaving(service, now))
+	limited, cancel := context.WithTimeout(ctx, effectTime)
+	defer cancel()
+	var err error
+	var st status.Status
+	for v := (status.ServiceStatus{}); err == nil && (v.Mode != mode || v.Leaving != holds.Leaving(service, now)); {
+		if st, err = h.Next(limited); err == nil {
+			v, err = st.ServiceOrError(service)
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, status.ErrNoService):
 		return err
-	case errors.Is(err, status.ErrNoDaemon):
-		h.print("not in effect yet: %s; it applies when the daemon starts", err)
+	case limited.Err() != nil:
+		h.print("not in effect: the daemon has not acted on it after %s; see pmcheck status", effectTime)
 	case err != nil:
-		h.print("not in effect: %s", err)
+		h.print("not in effect yet: %s; it applies when the daemon starts", err)
 	default:
 		h.print("in effect: %s", show.Service(st, service))
 	}
@@ -112,26 +124,4 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 		}
 	}
 	return nil
-}
-
-// effectTime is how long the daemon may take to act on a hold that was lifted. It needs milliseconds; if
-// the kernel loses a change, 5 s.
-const effectTime = 7 * time.Second
-
-// effect blocks until the daemon reports what the files say, and returns the status that does.
-func effect(ctx context.Context, w leave.World, service string, m drain.Mode, l drain.Leaving) (status.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, effectTime)
-	defer cancel()
-	for {
-		st, err := w.Next(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return st, fmt.Errorf("the daemon has not acted on it after %s; see pmcheck status", effectTime)
-		case err != nil:
-			return st, err
-		}
-		if s, err := st.ServiceOrError(service); err != nil || s.Mode == m && s.Leaving == l {
-			return st, err
-		}
-	}
 }
