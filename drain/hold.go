@@ -91,15 +91,6 @@ func (h Hold) Covers(service string) bool {
 	return h.Service == "" || h.Service == service
 }
 
-// Who returns the user behind h for a reader: the owner of the file, preceded by the
-// user that the file names if the two differ.
-func (h Hold) Who() string {
-	if h.By == "" || h.By == h.Owner {
-		return h.Owner
-	}
-	return fmt.Sprintf("%s as %s", h.By, h.Owner)
-}
-
 // String describes h on one line. It may contain any text, as the name of a file may.
 func (h Hold) String() string {
 	var b strings.Builder
@@ -110,8 +101,11 @@ func (h Hold) String() string {
 	if h.Service != "" {
 		fmt.Fprintf(&b, " on %s", h.Service)
 	}
-	if who := h.Who(); who != "" {
-		fmt.Fprintf(&b, " (%s)", who)
+	switch {
+	case h.By != "" && h.By != h.Owner:
+		fmt.Fprintf(&b, " (%s as %s)", h.By, h.Owner)
+	case h.Owner != "":
+		fmt.Fprintf(&b, " (%s)", h.Owner)
 	}
 	if h.Reason != "" {
 		fmt.Fprintf(&b, ": %s", h.Reason)

@@ -82,8 +82,9 @@ func TestPutRecordsSudoUser(t *testing.T) {
 		{"", "", "root"},
 	} {
 		t.Setenv("SUDO_USER", tt.sudo)
-		if got := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, By: tt.by}).Who(); got != tt.who {
-			t.Errorf("by %q, sudo by %q: %q, want %q", tt.by, tt.sudo, got, tt.who)
+		got := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, By: tt.by}).String()
+		if want := "drain by a (" + tt.who + "), no end"; got != want {
+			t.Errorf("by %q, sudo by %q: %q, want %q", tt.by, tt.sudo, got, want)
 		}
 	}
 }

@@ -24,20 +24,19 @@ func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 
 // Fleet writes a pool as a table, the masters that are out last: the end of a long table is what remains on a
 // terminal. Below it are errors, which are too long for a column.
 func Fleet(w io.Writer, members []status.Member) {
-	members = slices.Clone(members)
-	slices.SortStableFunc(members, func(a, b status.Member) int { return cmp.Compare(serving(b), serving(a)) })
+	serve := slices.DeleteFunc(slices.Clone(members), func(m status.Member) bool { return !m.Serves() })
+	out := slices.DeleteFunc(slices.Clone(members), status.Member.Serves)
 	t := table(w)
 	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tsend\tjrubies\tcode\tholds")
 	var errors []string
-	serve, told, masters := 0, 0, map[string]int{} // by their code
+	told, masters := 0, map[string]int{} // by their code
 	for _, m := range members {
 		if id := code(m); id != "" {
 			masters[id]++
 			told++
 		}
 	}
-	for _, m := range members {
-		serve += serving(m)
+	for _, m := range slices.Concat(serve, out) {
 		if m.Status == nil {
 			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t-\n", m.Host)
 			errors = append(errors, m.Host+": "+m.Error)
@@ -56,15 +55,7 @@ func Fleet(w io.Writer, members []status.Member) {
 	if len(errors) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(text.First(errors, maxListed), "\n"))
 	}
-	fmt.Fprintf(w, "\n%d of %d masters serve\n", serve, len(members))
-}
-
-// serving returns 1 for a master that balancers are told to use, otherwise 0.
-func serving(m status.Member) int {
-	if m.Serves() {
-		return 1
-	}
-	return 0
+	fmt.Fprintf(w, "\n%d of %d masters serve\n", len(serve), len(members))
 }
 
 // sendText counts the balancers that send new agents to a master, of those that say so.
