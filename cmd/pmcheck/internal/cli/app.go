@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -94,19 +93,17 @@ func prepare(command *cli.Command) {
 		}
 	}
 	if command.ArgsUsage == "" {
-		command.Action = strict(command.Action)
+		command.Before = refuseArguments
 	}
 }
 
-// strict refuses arguments. urfave/cli stops parsing flags at the first one: "drain now --reason x" would
-// drain without the reason.
-func strict(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		if c.NArg() > 0 {
-			return misused(c, fmt.Errorf("%s takes no argument %q", c.Command.HelpName, c.Args().First()))
-		}
-		return action(c)
+// refuseArguments is for a command without any. urfave/cli stops parsing flags at the first one: "drain now --reason x"
+// would drain without the reason.
+func refuseArguments(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return misused(c, fmt.Errorf("%s takes no argument %q", c.Command.HelpName, c.Args().First()))
 	}
+	return nil
 }
 
 // misused returns the error of a command that is not used as its help says.
@@ -115,16 +112,7 @@ func misused(c *cli.Context, err error) error {
 }
 
 // onUsageError returns the error for a mistake in the flags, which urfave/cli would print on stdout.
-func onUsageError(c *cli.Context, err error, _ bool) error {
-	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
-	switch near := cli.SuggestFlag(c.Command.Flags, name, false); {
-	case unknown && c.Command.Name == c.App.Name:
-		return &exitError{exitUsage, err, "flags come after the command"}
-	case unknown && name != "host" && near != "": // drain --hold m2 would drain this host
-		return &exitError{exitUsage, err, "did you mean " + near + "?"}
-	}
-	return misused(c, err)
-}
+func onUsageError(c *cli.Context, err error, _ bool) error { return misused(c, err) }
 
 func versionCommand() *cli.Command {
 	return &cli.Command{

@@ -27,7 +27,11 @@ func Status(w io.Writer, st status.Status) {
 	}
 	fmt.Fprintln(w)
 	for _, b := range st.Balancers {
-		row(w, balancerName(b), balancerText(b, st.Time))
+		name := "client" // it may be no balancer, such as a browser
+		if b.Counts() {
+			name = "balancer"
+		}
+		row(w, name, balancerText(b, st.Time))
 	}
 	probe(w, st)
 	if st.Budget != nil {
@@ -105,17 +109,17 @@ func Verdict(v check.Verdict) string {
 // checkRows writes a check: state, value, threshold and age, and below it the fault and its hint, unless they are the
 // verdict's. What is not known any more is not shown.
 func checkRows(w io.Writer, c status.CheckStatus, v check.Verdict, now time.Time) {
-	parts := []string{c.Check + " " + string(c.State)}
+	line := c.Check + " " + string(c.State)
+	if c.Value != "" {
+		line += ", " + c.Value
+	}
 	if c.Value != "" && c.State == check.StateNone {
 		return
 	}
-	if c.Value != "" {
-		parts = append(parts, c.Value)
-	}
 	if c.Threshold != "" {
-		parts = append(parts, "threshold "+c.Threshold)
+		line += ", threshold " + c.Threshold
 	}
-	row(w, "check", strings.Join(append(parts, text.Age(now.Sub(c.Checked))+" ago"), ", "))
+	row(w, "check", line+", "+text.Age(now.Sub(c.Checked))+" ago")
 	if c.Reason == v.Reason {
 		return
 	}
@@ -125,14 +129,6 @@ func checkRows(w io.Writer, c status.CheckStatus, v check.Verdict, now time.Time
 	if c.State != check.StateOK {
 		row(w, "  hint", c.Hint)
 	}
-}
-
-// balancerName is "client" for a client that may be no balancer, such as a browser.
-func balancerName(b status.Balancer) string {
-	if b.Counts() {
-		return "balancer"
-	}
-	return "client"
 }
 
 // balancerText says how a balancer has the master, what it was told, and what it asks for.
