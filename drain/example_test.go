@@ -24,7 +24,8 @@ func ExampleStore() {
 		{Holder: drain.Operator, Mode: drain.Drain, Reason: "kernel update"},
 		{Holder: "upgrade", Mode: drain.Maint, UntilReboot: true},
 	} {
-		if _, err := store.Put(hold); err != nil {
+		set := func(drain.Hold) (drain.Hold, error) { return hold, nil }
+		if _, err := store.Change(hold.Holder, "", set); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -61,7 +61,7 @@ func parse(data []byte) (Hold, error) {
 		return Hold{}, errors.New("more data after the JSON object")
 	case f.Mode != Drain && f.Mode != Maint:
 		return Hold{}, fmt.Errorf("mode %q is not drain or maint", f.Mode)
-	case !f.Leaving.known():
+	case f.Leaving.patience() < 0:
 		return Hold{}, fmt.Errorf("leaving %q is not turn or spare", f.Leaving)
 	}
 	return Hold{

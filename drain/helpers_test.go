@@ -55,9 +55,13 @@ func must(t *testing.T, err error) {
 
 func put(t *testing.T, s *drain.Store, h drain.Hold) drain.Hold {
 	t.Helper()
-	stored, err := s.Put(h)
+	stored, err := tryPut(s, h)
 	must(t, err)
 	return stored
+}
+
+func tryPut(s *drain.Store, h drain.Hold) (drain.Hold, error) {
+	return s.Change(h.Holder, h.Service, func(drain.Hold) (drain.Hold, error) { return h, nil })
 }
 
 func drop(t *testing.T, dir, name, content string) {

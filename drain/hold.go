@@ -39,9 +39,6 @@ const (
 	LeavingInTurn Leaving = "turn"
 )
 
-// known reports whether l is one of the values.
-func (l Leaving) known() bool { return l.patience() >= 0 }
-
 // patience orders the values. It is negative for any other text.
 func (l Leaving) patience() int {
 	return slices.Index([]Leaving{Firm, LeavingBesideSpare, LeavingInTurn}, l)

@@ -12,9 +12,6 @@ const (
 	Maint Mode = "maint" // takes nothing
 )
 
-// StricterThan reports whether m is more strict than other.
-func (m Mode) StricterThan(other Mode) bool { return m.rank() > other.rank() }
-
 // rank returns how strict a mode is. Any other text ranks like Maint.
 func (m Mode) rank() int {
 	switch m {

@@ -49,7 +49,7 @@ func (s Snapshot) Mode(service string, now time.Time) (Mode, []Hold) {
 	}
 	mode := Ready
 	by := s.filter(func(h Hold) bool {
-		if !h.InEffect(now) || !h.Covers(service) || mode.StricterThan(h.Mode) {
+		if !h.InEffect(now) || !h.Covers(service) || h.Mode.rank() < mode.rank() {
 			return false
 		}
 		mode = h.Mode // the strictest holds come first

@@ -32,7 +32,7 @@ func (s *Store) now() time.Time {
 // MakeUntilReboot creates the directory of the holds until reboot if it is missing, for
 // a daemon that starts: after a reboot that directory must be empty. It does not create
 // the persistent directory, because if that is missing, its holds may be missing too.
-// The error is a [*WriteError].
+// The error is an [*fs.PathError].
 func (s *Store) MakeUntilReboot() error { return makeDir(s.UntilReboot) }
 
 // makeDir creates dir if it is missing, world-readable whatever the umask: the daemon runs as another
@@ -45,7 +45,7 @@ func makeDir(dir string) error {
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
-	return writeError("create", dir, filepath.Dir(dir), err)
+	return pathError("create", dir, err)
 }
 
 // lockName is the file that writers lock, in the directory that is empty after a reboot: it is never on
@@ -61,7 +61,7 @@ func (s *Store) lock() (unlock func(), err error) {
 	path := filepath.Join(s.UntilReboot, lockName)
 	f, err := os.OpenFile(path, os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
-		return nil, writeError("lock", path, s.UntilReboot, err)
+		return nil, pathError("lock", path, err)
 	}
 	wait := s.lockWait
 	if wait == 0 {
@@ -78,6 +78,6 @@ func (s *Store) lock() (unlock func(), err error) {
 			err = ErrBusy
 		}
 		f.Close()
-		return nil, writeError("lock", path, s.UntilReboot, err)
+		return nil, pathError("lock", path, err)
 	}
 }

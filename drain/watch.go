@@ -20,8 +20,7 @@ type Watcher struct {
 	store   *Store
 	current atomic.Pointer[Snapshot]
 	changes chan struct{}
-	rescan  chan struct{}
-	accept  atomic.Bool // the next read accepts directories that were replaced
+	accept  chan struct{} // the next read accepts directories that were replaced
 	every   time.Duration
 	known   map[string]identity // for Run alone
 }
@@ -32,11 +31,11 @@ func (s *Store) Watch() *Watcher {
 	w := &Watcher{
 		store:   s,
 		changes: make(chan struct{}, 1),
-		rescan:  make(chan struct{}, 1),
+		accept:  make(chan struct{}, 1),
 		every:   every,
 		known:   make(map[string]identity),
 	}
-	w.read()
+	w.read(false)
 	return w
 }
 
@@ -51,10 +50,7 @@ func (w *Watcher) Changes() <-chan struct{} { return w.changes }
 
 // Accept makes Run read the directories now, and accept those that replaced others as they are. It
 // does not wait for the result.
-func (w *Watcher) Accept() {
-	w.accept.Store(true)
-	signal(w.rescan)
-}
+func (w *Watcher) Accept() { signal(w.accept) }
 
 // Run follows the store until ctx ends. It must be called at most once.
 func (w *Watcher) Run(ctx context.Context) {
@@ -67,18 +63,20 @@ func (w *Watcher) Run(ctx context.Context) {
 		defer notify.Close()
 		events, lost = notify.Events, notify.Errors
 	}
-	for {
+	for accept := false; ; {
 		if notify != nil {
 			for _, dir := range w.store.dirs() { // before the read, so that a change during it is an event
 				_ = notify.Add(dir) // again, in case it was replaced; what is not watched is read each second
 			}
 		}
-		w.scan()
+		w.scan(accept)
+		accept = false
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-w.rescan:
+		case <-w.accept:
+			accept = true
 		case <-events:
 		case <-lost:
 		}
@@ -86,17 +84,16 @@ func (w *Watcher) Run(ctx context.Context) {
 }
 
 // scan reads the store and publishes the result.
-func (w *Watcher) scan() {
+func (w *Watcher) scan(accept bool) {
 	old := w.Current()
-	w.read()
+	w.read(accept)
 	if now := w.Current(); !slices.Equal(old.holds, now.holds) ||
 		!slices.Equal(old.At(old.taken).holds, now.At(now.taken).holds) {
 		signal(w.changes)
 	}
 }
 
-func (w *Watcher) read() {
-	accept := w.accept.Swap(false)
+func (w *Watcher) read(accept bool) {
 	snap := w.store.read(func(dir string, id identity) error {
 		if known, seen := w.known[dir]; seen && known != id && !accept {
 			return errReplaced

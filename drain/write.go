@@ -17,26 +17,19 @@ import (
 // wrong for a while.
 const keepExpired = 24 * time.Hour
 
-// Put sets the hold of h.Holder on h.Service to h.Mode, with h.Reason, h.By,
-// h.Leaving and h.Until, in the directory that h.UntilReboot names, and returns it as it is
-// read back. Other fields of h are ignored. If By is empty and root calls through
-// sudo, By becomes the user who called sudo.
+// Change sets the hold of holder on service to what next returns: its mode, reason, end, By and Leaving, in the
+// directory that UntilReboot names. Other fields are ignored. If By is empty and root calls through
+// sudo, By becomes the user who called sudo. Change returns the hold as it is read back.
 //
-// A hold of the same holder and service is replaced: it keeps its Since while it
-// is in effect, and moves if it is in the other
-// directory. At any moment at least one of the two exists. When Put returns without an
-// error, the hold is on stable storage. After a [*WriteError] the old hold is in place,
-// with two exceptions: if Op is "remove", both are in place; if Op is "sync", the new
+// Change calls next with the hold that it replaces, or with the zero Hold if there is none that is in effect and
+// readable. No other writer can change the hold between that call and the write. An error of next is returned as it
+// is, and nothing is written.
+//
+// A hold that replaces one keeps its Since, and moves if it is in the other directory. At any moment at least one
+// of the two exists. When Change returns without an error, the hold is on stable storage. After an [*fs.PathError]
+// the old hold is in place, with two exceptions: if Op is "remove", both are in place; if Op is "sync", the new
 // one is, but it may not survive a power failure.
-func (s *Store) Put(h Hold) (Hold, error) {
-	return s.Change(h.Holder, h.Service, func(Hold) Hold { return h })
-}
-
-// Change is Put for a hold that depends on the one it replaces. It calls next with
-// the hold of holder on service that is in effect and readable, or with the zero
-// Hold if there is none, and puts what next returns for that holder and service.
-// No other writer can change the hold between that call and the write.
-func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, error) {
+func (s *Store) Change(holder, service string, next func(old Hold) (Hold, error)) (Hold, error) {
 	if err := CheckName(holder); err != nil {
 		return Hold{}, fmt.Errorf("holder: %w", err)
 	}
@@ -49,12 +42,19 @@ func (s *Store) Change(holder, service string, next func(old Hold) Hold) (Hold, 
 	}
 	defer unlock()
 	old := s.find(named(fileName(holder, service)))
-	h := next(s.current(old))
-	h.Holder, h.Service = holder, service
+	current := s.current(old)
+	h, err := next(current)
+	if err != nil {
+		return Hold{}, err
+	}
+	h.Holder, h.Service, h.Since = holder, service, s.now().UTC().Truncate(time.Second)
+	if current.Mode != "" && current.Since.Before(h.Since) {
+		h.Since = current.Since
+	}
 	return s.replace(old, h)
 }
 
-// Undo removes set, a hold that Put or Change has returned. No other writer can change the hold in
+// Undo removes set, a hold that Change has returned. No other writer can change the hold in
 // between. If the hold in place is not set, because another writer has lifted or replaced
 // it or it has ended, Undo leaves it, and the error wraps [ErrNotFound].
 func (s *Store) Undo(set Hold) error {
@@ -77,7 +77,7 @@ func (s *Store) Undo(set Hold) error {
 //
 // Lift creates missing directories, so that a host without them can become ready.
 //
-// The error wraps a [*WriteError] for each operation that failed, or else
+// The error wraps an [*fs.PathError] for each operation that failed, or else
 // [ErrNotFound] if there was nothing to lift. The holds that were removed are returned
 // even with an error.
 func (s *Store) Lift(holder, service string) ([]Hold, error) {
@@ -135,15 +135,8 @@ func (s *Store) current(old []Hold) (current Hold) {
 // replace writes h in the place of the old holds of its holder and service. The caller must have
 // the lock.
 func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
-	now := s.now()
-	if !h.InEffect(now) {
+	if !h.InEffect(s.now()) {
 		return Hold{}, fmt.Errorf("hold %s: the end %s has passed", h.Holder, h.Until.Format(time.RFC3339))
-	}
-	h.Since = now.UTC().Truncate(time.Second)
-	for _, o := range old {
-		if o.Code == "" && o.InEffect(now) && o.Since.Before(h.Since) {
-			h.Since = o.Since
-		}
 	}
 	if h.By == "" && os.Geteuid() == 0 {
 		h.By = os.Getenv("SUDO_USER")
@@ -161,7 +154,7 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 	}
 	path := filepath.Join(dir, fileName(h.Holder, h.Service))
 	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(dir), renameio.IgnoreUmask()); err != nil {
-		return Hold{}, writeError("write", path, dir, err)
+		return Hold{}, pathError("write", path, err)
 	}
 	if err := syncDir(dir); err != nil {
 		return Hold{}, err
@@ -190,7 +183,7 @@ func remove(holds []Hold) (removed []Hold, err error) {
 	for _, h := range holds {
 		dir := filepath.Dir(h.Path)
 		if e := os.Remove(h.Path); e != nil && !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, writeError("remove", h.Path, dir, e))
+			err = errors.Join(err, pathError("remove", h.Path, e))
 			continue
 		}
 		dirs[dir] = true
@@ -209,5 +202,5 @@ func syncDir(dir string) error {
 		err = f.Sync()
 		f.Close()
 	}
-	return writeError("sync", dir, dir, err)
+	return pathError("sync", dir, err)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestPutWritesAHold(t *testing.T) {
+func TestChangeWritesAHold(t *testing.T) {
 	t.Setenv("SUDO_USER", "")
 	s, _ := newStore(t)
 	got := put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "a\nb", By: "alice",
@@ -43,7 +43,7 @@ func TestPutWritesAHold(t *testing.T) {
 	}
 }
 
-func TestPutKeepsTheStartOfAHoldInEffect(t *testing.T) {
+func TestChangeKeepsTheStartOfAHoldInEffect(t *testing.T) {
 	s, c := newStore(t)
 	drop(t, s.UntilReboot, "operator.json", "{")
 	for _, tc := range []struct {
@@ -72,7 +72,7 @@ func TestPutKeepsTheStartOfAHoldInEffect(t *testing.T) {
 	}
 }
 
-func TestPutRecordsSudoUser(t *testing.T) {
+func TestChangeRecordsSudoUser(t *testing.T) {
 	needRoot(t)
 	s, _ := newStore(t)
 	for _, tt := range []struct{ sudo, by, who string }{
@@ -89,7 +89,7 @@ func TestPutRecordsSudoUser(t *testing.T) {
 	}
 }
 
-func TestPutRefusesAnInvalidHold(t *testing.T) {
+func TestChangeRefusesAnInvalidHold(t *testing.T) {
 	for want, hold := range map[string]drain.Hold{
 		`mode "" is not drain or maint`: {Holder: "a"},
 		"holder: name":                  {Holder: "../a", Mode: drain.Drain},
@@ -98,14 +98,14 @@ func TestPutRefusesAnInvalidHold(t *testing.T) {
 		"larger than":                   {Holder: "a", Mode: drain.Drain, Reason: strings.Repeat("x", 64<<10)},
 	} {
 		s, _ := newStore(t)
-		if _, err := s.Put(hold); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := tryPut(s, hold); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 		wantHolds(t, s, "")
 	}
 }
 
-func TestPutRemovesHoldsADayAfterTheirEnd(t *testing.T) {
+func TestChangeRemovesHoldsADayAfterTheirEnd(t *testing.T) {
 	s, c := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
 	c.set(hours(25).Add(-1))
@@ -130,12 +130,12 @@ func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
 	s, clock := newStore(t)
 	put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "ca"})
 	before := put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "x", Until: hours(1), UntilReboot: true})
-	set, err := s.Change("operator", "", func(old drain.Hold) drain.Hold {
+	set, err := s.Change("operator", "", func(old drain.Hold) (drain.Hold, error) {
 		if old != before {
 			t.Errorf("it replaces %+v, want %+v", old, before)
 		}
 		old.Mode, old.Holder, old.Service = drain.Maint, "other", "ca" // of these only Mode is for next to choose
-		return old
+		return old, nil
 	})
 	want := before
 	want.Mode = drain.Maint
@@ -143,14 +143,19 @@ func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
 		t.Errorf("it sets %+v, %v", set, err)
 	}
 	clock.set(hours(1)) // from here on the hold counts no more
-	if _, err = s.Change("operator", "", func(old drain.Hold) drain.Hold {
+	if _, err = s.Change("operator", "", func(old drain.Hold) (drain.Hold, error) {
 		if old != (drain.Hold{}) {
 			t.Errorf("a hold that has ended is replaced: %+v", old)
 		}
-		return drain.Hold{Mode: drain.Drain}
+		return drain.Hold{Mode: drain.Drain}, nil
 	}); err != nil {
 		t.Error(err)
 	}
+	left := errors.New("left as it is")
+	if _, err = s.Change("operator", "", func(drain.Hold) (drain.Hold, error) { return before, left }); err != left {
+		t.Error(err)
+	}
+	wantHolds(t, s, "operator:drain operator@ca:drain")
 }
 
 // Two writers that each add to the reason must not lose a word.
@@ -161,8 +166,8 @@ func TestChangeIsNotInterruptedByAnotherWriter(t *testing.T) {
 	for range writers {
 		group.Go(func() {
 			for range times {
-				if _, err := s.Change("operator", "", func(old drain.Hold) drain.Hold {
-					return drain.Hold{Mode: drain.Drain, Reason: old.Reason + "x"}
+				if _, err := s.Change("operator", "", func(old drain.Hold) (drain.Hold, error) {
+					return drain.Hold{Mode: drain.Drain, Reason: old.Reason + "x"}, nil
 				}); err != nil {
 					t.Error(err)
 				}
@@ -234,8 +239,8 @@ func TestHoldsAreWholeAtAnyMoment(t *testing.T) {
 	go func() {
 		var err error
 		for n := 0; n < 24 && err == nil; n++ { // two moves during one read would hide the hold from it
-			_, operatorErr := s.Put(drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: long, UntilReboot: n/4%2 == 0})
-			_, upgradeErr := s.Put(drain.Hold{Holder: "upgrade", Mode: drain.Maint, Reason: long})
+			_, operatorErr := tryPut(s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: long, UntilReboot: n/4%2 == 0})
+			_, upgradeErr := tryPut(s, drain.Hold{Holder: "upgrade", Mode: drain.Maint, Reason: long})
 			_, liftErr := s.Lift("upgrade", "")
 			err = errors.Join(operatorErr, upgradeErr, liftErr)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,7 +20,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Exit statuses.
@@ -72,7 +72,7 @@ func explain(err error) *exitError {
 	known, is := errors.AsType[*exitError](err)
 	_, mistaken := errors.AsType[config.Fault](err)
 	left, _ := errors.AsType[*leave.Error](err)
-	write, _ := errors.AsType[*drain.WriteError](err)
+	write, _ := errors.AsType[*fs.PathError](err)
 	switch {
 	case is:
 		return known
@@ -114,14 +114,14 @@ func leaveError(left *leave.Error, err error) *exitError {
 }
 
 // writeHint says what the caller can do about a hold that was not written.
-func writeHint(w *drain.WriteError) string {
+func writeHint(w *fs.PathError) string {
 	switch {
 	case errors.Is(w, fs.ErrPermission):
 		return "use sudo"
 	case errors.Is(w, fs.ErrNotExist) && w.Op == "create":
 		return "is pmcheck installed on this host?"
 	case errors.Is(w, syscall.EROFS), errors.Is(w, syscall.ENOSPC), errors.Is(w, syscall.EDQUOT):
-		return "make " + w.Dir + " writable; drain --until-reboot writes elsewhere"
+		return "make " + filepath.Dir(w.Path) + " writable; drain --until-reboot writes elsewhere"
 	}
 	return ""
 }

@@ -176,7 +176,8 @@ func (r *testDaemon) waitUntil(done func() bool) {
 // hold sets a hold.
 func (r *testDaemon) hold(mode drain.Mode) {
 	r.t.Helper()
-	if _, err := r.store.Put(drain.Hold{Holder: drain.Operator, Mode: mode}); err != nil {
+	hold := func(drain.Hold) (drain.Hold, error) { return drain.Hold{Mode: mode}, nil }
+	if _, err := r.store.Change(drain.Operator, "", hold); err != nil {
 		r.t.Fatal(err)
 	}
 }

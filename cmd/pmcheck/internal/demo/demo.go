@@ -122,8 +122,8 @@ func obey(word string, master *checktest.Master, holds *drain.Store) string {
 	var err error
 	switch word {
 	case "drain", "maint":
-		_, err = holds.Change(drain.Operator, "", func(drain.Hold) drain.Hold {
-			return drain.Hold{Mode: drain.Mode(word), Reason: "demo"}
+		_, err = holds.Change(drain.Operator, "", func(drain.Hold) (drain.Hold, error) {
+			return drain.Hold{Mode: drain.Mode(word), Reason: "demo"}, nil
 		})
 	case "ready":
 		_, err = holds.LiftAll()

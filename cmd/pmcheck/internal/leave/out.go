@@ -304,17 +304,12 @@ func (d *departure) witnessed(ctx context.Context) error {
 
 // hold writes the hold.
 func (d *departure) hold(leaving drain.Leaving) error {
-	taken, before := false, drain.Hold{}
-	set, err := d.Holds.Change(d.Hold.Holder, d.Hold.Service, func(old drain.Hold) drain.Hold {
-		before = old
-		if taken = d.New && old.Mode != ""; taken {
-			return drain.Hold{} // not valid, and so not written
+	set, err := d.Holds.Change(d.Hold.Holder, d.Hold.Service, func(old drain.Hold) (drain.Hold, error) {
+		if d.New && old.Mode != "" {
+			return old, &Error{Kind: Taken, Text: fmt.Sprintf("%s holds already: %s", old.Holder, old)}
 		}
-		return d.over(old, leaving)
+		return d.over(old, leaving), nil
 	})
-	if taken {
-		return &Error{Kind: Taken, Text: fmt.Sprintf("%s holds already: %s", before.Holder, before)}
-	}
 	d.set = set
 	if err == nil && d.Held != nil {
 		d.Held(set)

@@ -59,7 +59,7 @@ type hooks struct {
 	before, after func() error
 }
 
-func (h *hooks) Change(holder, service string, next func(drain.Hold) drain.Hold) (set drain.Hold, err error) {
+func (h *hooks) Change(holder, service string, next func(drain.Hold) (drain.Hold, error)) (set drain.Hold, err error) {
 	if err := h.before(); err != nil {
 		return set, err
 	}

@@ -303,7 +303,7 @@ func (m *member) claim(_ context.Context, want budget.Claim) error {
 }
 
 // Change implements leave.Holds: the daemon sees what is written a moment later.
-func (m *member) Change(holder, service string, next func(drain.Hold) drain.Hold) (drain.Hold, error) {
+func (m *member) Change(holder, service string, next func(drain.Hold) (drain.Hold, error)) (drain.Hold, error) {
 	h, err := m.store.Change(holder, service, next)
 	m.noticed()
 	return h, err

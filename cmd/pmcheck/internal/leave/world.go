@@ -17,7 +17,7 @@ import (
 
 // Holds are the holds of this host: a drain.Store.
 type Holds interface {
-	Change(holder, service string, next func(old drain.Hold) drain.Hold) (drain.Hold, error)
+	Change(holder, service string, next func(old drain.Hold) (drain.Hold, error)) (drain.Hold, error)
 	Undo(set drain.Hold) error
 	Read() drain.Snapshot
 }
@@ -102,18 +102,14 @@ var errGone = errors.New("the hold was lifted or replaced meanwhile, or has ende
 // Amend changes a hold that was set, as Out returned it, and leaves one alone that another party has set in its
 // place or has lifted. It returns an error then, and the hold as it is otherwise.
 func (w World) Amend(set drain.Hold, change func(*drain.Hold)) (drain.Hold, error) {
-	gone := false
-	h, err := w.Holds.Change(set.Holder, set.Service, func(old drain.Hold) drain.Hold {
-		if gone = old != set; gone {
-			return drain.Hold{} // not valid, and so not written
+	h, err := w.Holds.Change(set.Holder, set.Service, func(old drain.Hold) (drain.Hold, error) {
+		if old != set {
+			return old, errGone
 		}
 		change(&old)
-		return old
+		return old, nil
 	})
-	switch {
-	case gone:
-		return set, errGone
-	case err != nil:
+	if err != nil {
 		return set, err
 	}
 	return h, nil

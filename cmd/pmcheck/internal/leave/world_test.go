@@ -20,12 +20,12 @@ func TestAHoldThatWasSetIsAnothersOnceItWasReplaced(t *testing.T) {
 		{"as it was set", func(*drain.Store) error { return nil }, ""},
 		{"lifted", func(s *drain.Store) error { _, err := s.LiftAll(); return err }, ""},
 		{"replaced", func(s *drain.Store) error {
-			_, err := s.Put(drain.Hold{Holder: "with-hold", Mode: drain.Maint})
+			_, err := put(s, drain.Hold{Mode: drain.Maint})
 			return err
 		}, "maint"},
 	} {
 		store, intact := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}, tt.name == "as it was set"
-		set, err := store.Put(drain.Hold{Holder: "with-hold", Mode: drain.Drain, Until: time.Now().Add(time.Hour)})
+		set, err := put(store, drain.Hold{Mode: drain.Drain, Until: time.Now().Add(time.Hour)})
 		if err := errors.Join(err, tt.change(store)); err != nil {
 			t.Fatal(err)
 		}
@@ -46,4 +46,8 @@ func TestAHoldThatWasSetIsAnothersOnceItWasReplaced(t *testing.T) {
 			t.Errorf("%s: left %q", tt.name, mode)
 		}
 	}
+}
+
+func put(s *drain.Store, h drain.Hold) (drain.Hold, error) {
+	return s.Change("with-hold", "", func(drain.Hold) (drain.Hold, error) { return h, nil })
 }

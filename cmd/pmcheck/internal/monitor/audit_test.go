@@ -23,7 +23,10 @@ func TestAuditLogsModesAndHolds(t *testing.T) {
 	a := audit{slog.New(slog.NewTextHandler(log, nil))}
 	set := func(h drain.Hold) func() error {
 		h.Holder = "operator"
-		return func() error { _, err := store.Put(h); return err }
+		return func() error {
+			_, err := store.Change(h.Holder, h.Service, func(drain.Hold) (drain.Hold, error) { return h, nil })
+			return err
+		}
 	}
 	lift := func() error { _, err := store.LiftAll(); return err }
 	torn := dir + "/a/torn.json"

@@ -14,7 +14,7 @@ func readHolds(t *testing.T, holds ...drain.Hold) drain.Snapshot {
 	t.Helper()
 	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
 	for _, h := range holds {
-		if _, err := store.Put(h); err != nil {
+		if _, err := store.Change(h.Holder, h.Service, func(drain.Hold) (drain.Hold, error) { return h, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

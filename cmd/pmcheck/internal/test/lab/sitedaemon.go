@@ -146,7 +146,8 @@ func (s *Site) Hold(mode drain.Mode) {
 	if mode == drain.Ready {
 		_, err = s.Holds.LiftAll()
 	} else {
-		_, err = s.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: mode})
+		hold := func(drain.Hold) (drain.Hold, error) { return drain.Hold{Mode: mode}, nil }
+		_, err = s.Holds.Change(drain.Operator, "", hold)
 	}
 	if err != nil {
 		s.TB.Fatal(err)
