@@ -3,7 +3,6 @@ package systemd
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 )
@@ -90,7 +89,3 @@ func ask(ctx context.Context, what string, f func(context.Context, *dbus.Conn) e
 	}
 	return nil
 }
-
-// ServiceUnit returns the name of the unit of a service: "puppetserver" and
-// "puppetserver.service" name the same unit.
-func ServiceUnit(name string) string { return strings.TrimSuffix(name, ".service") + ".service" }

@@ -130,8 +130,6 @@ func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) Un
 	if s.Active != "activating" && s.Active != "failed" {
 		return s
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	if p, err := bus.GetUnitTypePropertiesContext(ctx, s.Unit, "Service"); err == nil {
 		s.Ended = ended(p)
 	}

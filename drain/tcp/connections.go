@@ -152,12 +152,3 @@ func ofServer(list []Connection, listeners map[netip.Addr]bool, addresses []neti
 	}
 	return slices.DeleteFunc(list, func(c Connection) bool { return !slices.Contains(addresses, c.Local) })
 }
-
-// InUse returns the connections that may carry another request: all but those whose
-// peer is in own, the addresses of pmcheck's own connections, and those that have
-// been idle for longer than idle.
-func InUse(list []Connection, own []netip.AddrPort, idle time.Duration) []Connection {
-	return slices.DeleteFunc(slices.Clone(list), func(c Connection) bool {
-		return c.Idle > idle || slices.Contains(own, c.Peer)
-	})
-}

@@ -142,20 +142,6 @@ func TestConnectionsOfAnotherListenerAreLeftOut(t *testing.T) {
 	wantPeers(t, "localhost:"+port, agent, other)
 }
 
-func TestInUseLeavesOutOursAndTheIdle(t *testing.T) {
-	peer := netip.MustParseAddrPort("198.51.100.1:40000")
-	for _, tt := range []struct {
-		idle time.Duration
-		own  []netip.AddrPort
-		used int
-	}{{0, nil, 1}, {tcp.Reuse, nil, 1}, {tcp.Reuse + 1, nil, 0}, {0, []netip.AddrPort{peer}, 0}} {
-		used := tcp.InUse([]tcp.Connection{{Peer: peer, Idle: tt.idle}}, tt.own, tcp.Reuse)
-		if len(used) != tt.used {
-			t.Errorf("idle for %s, own %v: %v in use", tt.idle, tt.own, used)
-		}
-	}
-}
-
 func TestAnAddressWithoutAPortIsRefused(t *testing.T) {
 	for _, address := range []string{"localhost", "localhost:", "localhost:0", "localhost:65536"} {
 		if list, err := tcp.Connections(address); err == nil {

@@ -8,11 +8,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -40,22 +40,19 @@ type Witness struct {
 	For    time.Duration // since when it has served, or not served, by its own clock
 }
 
-// NewFleet returns a function that asks the other members of a fleet, for a master with these names: those of a
-// pool whose balancers send no view. It returns their answers, and how many of them are sorted before this master;
-// nil if there are no members. A member that turns out to have an address of this host is this master.
-func NewFleet(members, names []string) func(ctx context.Context) (others []Witness, place int) {
+// NewFleet returns a function that asks the members of a fleet, for a pool whose balancers send no view. It returns
+// the answers of the other masters, and how many of them are sorted before this one; nil if there are no members. A
+// member that has an address of this host is this master.
+func NewFleet(members []string) func(ctx context.Context) (others []Witness, place int) {
 	if len(members) == 0 {
 		return nil
 	}
 	members = slices.Compact(slices.Sorted(slices.Values(members)))
-	named := status.Named(members, names)
 	return func(ctx context.Context) (others []Witness, place int) {
 		answers, own := make([]Witness, len(members)), make([]bool, len(members))
 		var work sync.WaitGroup
 		for i, member := range members {
-			if own[i] = slices.Contains(named, member); !own[i] {
-				work.Go(func() { answers[i], own[i] = ask(ctx, member) })
-			}
+			work.Go(func() { answers[i], own[i] = ask(ctx, member) })
 		}
 		work.Wait()
 		place = rand.IntN(turns) // if none is known to be this master
@@ -85,14 +82,16 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 		return w, false
 	}
 	req.Header.Set("User-Agent", status.FleetAgent)
+	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		if tcp.IsLocal(address) {
+			itself.Store(true)
+		}
+		return nil
+	}}
 	transport := &http.Transport{
 		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: 16 << 10,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, address)
-			itself.Store(err == nil && isOwn(conn.RemoteAddr()))
-			return conn, err
-		},
+		DialContext:            dialer.DialContext,
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
@@ -108,13 +107,6 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 		w.For = said.Sub(since)
 	}
 	return w, itself.Load()
-}
-
-// isOwn reports whether an address is one of this host.
-func isOwn(a net.Addr) bool {
-	remote, err := netip.ParseAddrPort(a.String())
-	addr := remote.Addr().Unmap()
-	return err == nil && (addr.IsLoopback() || slices.Contains(tcp.OwnAddresses(), addr))
 }
 
 // Misses returns what keeps a master from leaving by what the others of its fleet say: another must have

@@ -11,14 +11,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-const (
-	// silentFor is how long systemd may fail to answer before the service counts as about to stop, and
-	// askAgain is the pause before it is asked again.
-	silentFor = 10 * time.Second
-	askAgain  = 500 * time.Millisecond
-	// longestStart is more than what lies between the end of the way out and that of the next start.
-	longestStart = 2 * time.Hour
-)
+// longestStart is more than what lies between the end of the way out and that of the next start.
+const longestStart = 2 * time.Hour
 
 var (
 	// ErrCancelled says that the service does not stop any more.
@@ -31,7 +25,7 @@ var (
 // it. The service stops in any case, so an error of Out only says that agents may be left.
 type Guard struct {
 	World  World
-	Unit   string // of the service
+	Unit   string // of the service, without .service
 	Holder string // drain.Guard or drain.Reload
 	Limits config.Guard
 	// Ask and HostStops are those of package systemd.
@@ -58,17 +52,8 @@ func (g *Guard) over(s systemd.Service) error {
 // not answer, as while it is upgraded in the same transaction, it is: that is why systemd runs the guard,
 // unless the guard is stopped alone. The first answer then tells, as if the stop had been cancelled.
 func (g *Guard) Stops(ctx context.Context) bool {
-	for began := time.Now(); ctx.Err() == nil; pause(ctx, askAgain) {
-		service, err := g.Ask(ctx, systemd.ServiceUnit(g.Unit))
-		switch {
-		case err == nil:
-			return g.over(service) == nil
-		case time.Since(began) >= silentFor:
-			g.World.Note("drains, since " + g.Unit + " probably stops: " + err.Error())
-			return true
-		}
-	}
-	return false
+	service, err := g.Ask(ctx, g.Unit+".service")
+	return err != nil || g.over(service) == nil
 }
 
 // Out blocks until the service may stop or reload.
@@ -89,7 +74,7 @@ func (g *Guard) Out(ctx context.Context) error {
 // ErrCancelled once it is not, and ErrDied if it has lost its process.
 func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 	hostStops, _ = g.HostStops(ctx)
-	service, err := g.Ask(ctx, systemd.ServiceUnit(g.Unit))
+	service, err := g.Ask(ctx, g.Unit+".service")
 	if err != nil || hostStops { // systemd may be restarting
 		return hostStops, nil
 	}
@@ -103,7 +88,7 @@ func (g *Guard) Back(ctx context.Context) (lifted []drain.Hold, err error) {
 	holders := []string{g.Holder}
 	if g.Holder == drain.Guard {
 		holders = append(holders, drain.Reload)
-	} else if s, err := g.Ask(ctx, systemd.ServiceUnit(g.Unit)); err == nil && s.Job == "reload" {
+	} else if s, err := g.Ask(ctx, g.Unit+".service"); err == nil && s.Job == "reload" {
 		return nil, nil // the hold may be that of the next reload by now
 	}
 	return Back(ctx, g.World, g.Limits.Return, holders...)

@@ -9,7 +9,6 @@ package leave
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -162,29 +161,20 @@ func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection)
 	return append(list, inUse(s, connections, counted)...)
 }
 
-// inUse returns the connections that may carry another request. Behind a closed gate an agent in the
-// middle of its run cannot make another connection, so each counts as in use until the agent closes it
-// after its run, or Jetty does.
+// inUse returns the connections that may carry another request: all but the daemon's own, and those that have been
+// silent for longer than agents reuse one. The count of the JRubies does not include a later request; without a
+// count, a request may wait for its answer as long as the connection exists. Behind a closed gate an agent in the
+// middle of its run cannot make another connection, so each counts as in use until the agent closes it after its
+// run, or Jetty does.
 func inUse(s status.Status, connections []tcp.Connection, counted time.Time) []status.Obstacle {
-	behindGate := slices.DeleteFunc(slices.Clone(connections), func(c tcp.Connection) bool {
-		return !s.Gate.Refuses(c.Peer.Addr(), s.Time)
-	})
-	if list := connected(behindGate, s.Probe.Connections, forever); len(list) > 0 {
-		return list
-	}
-	// The count of the JRubies does not include a later request. Without a count, a request may wait for
-	// its answer as long as the connection exists.
 	idle := forever
 	if !counted.IsZero() {
 		idle = max(tcp.Reuse, s.Time.Sub(counted)+settle)
 	}
-	return connected(connections, s.Probe.Connections, idle)
-}
-
-// connected returns the connections that may carry another request: all but the daemon's own, and those
-// that have been silent for longer than idle.
-func connected(connections []tcp.Connection, own []netip.AddrPort, idle time.Duration) []status.Obstacle {
-	used := tcp.InUse(connections, own, idle)
+	used := slices.DeleteFunc(slices.Clone(connections), func(c tcp.Connection) bool {
+		gated := s.Gate.Refuses(c.Peer.Addr(), s.Time)
+		return c.Idle > idle && !gated || c.Idle > forever || slices.Contains(s.Probe.Connections, c.Peer)
+	})
 	if len(used) == 0 {
 		return nil
 	}
@@ -215,7 +205,7 @@ func Unattended(connections []tcp.Connection, lost time.Duration) (list []status
 	if wait := usualTime - lost; wait >= 0 {
 		list = obstacle(balancer.ObstacleBalancer, "no daemon answers, so balancers may still send for %s", text.Age(wait))
 	}
-	return append(list, connected(connections, nil, forever)...)
+	return append(list, inUse(status.Status{}, connections, time.Time{})...)
 }
 
 // InService returns what keeps a service from being used again and, when nothing does, the next master

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
@@ -40,12 +39,11 @@ type World struct {
 
 // NewWorld returns the world of this host. Say, Note and Held are the caller's to set.
 func NewWorld(c config.Config) World {
-	hostname, _ := os.Hostname() // without it, the fleet has to name this master by its certname or an address
 	w := World{
 		Next:        status.Client{Socket: c.Socket}.Follow(),
 		Connections: tcp.Connections,
 		Holds:       c.Store(),
-		Fleet:       NewFleet(c.Fleet, []string{c.Probe.Certname, hostname}),
+		Fleet:       NewFleet(c.Fleet),
 	}
 	if c.Budget.Database != "" {
 		w.Claim = budget.New(c).Claim

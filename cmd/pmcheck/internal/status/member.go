@@ -2,7 +2,6 @@ package status
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -54,28 +53,4 @@ func askMember(ctx context.Context, host string) Member {
 		return Member{Host: host, Error: err.Error()}
 	}
 	return Member{Host: host, Status: &s}
-}
-
-// Named returns the members of a fleet that mean the host with these names: those that mean the
-// first name that any of them means.
-func Named(fleet, names []string) (members []string) {
-	for _, name := range names {
-		for _, member := range fleet {
-			if u, err := config.MemberURL(member); err == nil && sameHost(u.Hostname(), name) {
-				members = append(members, member)
-			}
-		}
-		if len(members) > 0 {
-			break
-		}
-	}
-	return members
-}
-
-// sameHost reports whether two names mean one host. A name without a domain means the
-// host of that name in any.
-func sameHost(a, b string) bool {
-	shortA, domainA, _ := strings.Cut(a, ".")
-	shortB, domainB, _ := strings.Cut(b, ".")
-	return strings.EqualFold(a, b) || strings.EqualFold(shortA, shortB) && (domainA == "" || domainB == "")
 }

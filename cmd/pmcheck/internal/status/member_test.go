@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -34,23 +33,5 @@ func TestManyMembersAreAskedAFewAtATime(t *testing.T) {
 	}
 	if most.Load() > 128 {
 		t.Errorf("%d at a time", most.Load())
-	}
-}
-
-func TestNamedFindsTheMembersThatMeanAHost(t *testing.T) {
-	for _, tt := range []struct{ name, fleet, names, want string }{
-		{"by certname", "m1.example.com m2.example.com", "m2.example.com", "m2.example.com"},
-		{"in capitals", "M1 m2", "m1.example.com", "M1"},
-		{"by the first label", "m1.example.com m2.example.com", "cert m2", "m2.example.com"},
-		{"by address", "192.0.2.1 192.0.2.2:9200", "m2 192.0.2.2", "192.0.2.2:9200"},
-		{"IPv6", "2001:db8::1 [2001:db8::2]:9200", "2001:db8::2", "[2001:db8::2]:9200"},
-		{"several times", "m1 m1.example.com:9300 m2", "m1.example.com", "m1 m1.example.com:9300"},
-		{"two domains have its hostname", "m1.example.com m1.example.org", "m1.example.org m1", "m1.example.org"},
-		{"no hosts", "m1/status javascript:alert(1)", "m1", ""},
-	} {
-		got := strings.Join(status.Named(strings.Fields(tt.fleet), strings.Fields(tt.names)), " ")
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
 	}
 }

@@ -136,7 +136,8 @@ func (s *soak) toggle(ctx context.Context) error {
 		var err error
 		set := s.toggles%2 == 0
 		if set {
-			_, err = s.site.Holds.Put(drain.Hold{Holder: drain.Operator, Mode: drain.Drain, Reason: "soak"})
+			hold := func(drain.Hold) (drain.Hold, error) { return drain.Hold{Mode: drain.Drain, Reason: "soak"}, nil }
+			_, err = s.site.Holds.Change(drain.Operator, "", hold)
 		} else {
 			_, err = s.site.Holds.Lift(drain.Operator, "")
 		}
