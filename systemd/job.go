@@ -3,6 +3,7 @@ package systemd
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 )
@@ -19,10 +20,10 @@ type Service struct {
 	SubState string
 }
 
-// AskService asks systemd about a service, of which unit may be an alias. It takes at most 5 s.
-func AskService(ctx context.Context, unit string) (s Service, err error) {
-	err = ask(ctx, "about "+unit, func(ctx context.Context, bus *dbus.Conn) error {
-		s, err = service(ctx, bus, unit)
+// AskService asks systemd about a service, of which name may be an alias. It takes at most 5 s.
+func AskService(ctx context.Context, name string) (s Service, err error) {
+	err = ask(ctx, "about "+name, func(ctx context.Context, bus *dbus.Conn) error {
+		s, err = service(ctx, bus, serviceUnit(name))
 		return err
 	})
 	return s, err
@@ -89,3 +90,7 @@ func ask(ctx context.Context, what string, f func(context.Context, *dbus.Conn) e
 	}
 	return nil
 }
+
+// serviceUnit returns the name of the unit of a service: "puppetserver" and
+// "puppetserver.service" name the same unit.
+func serviceUnit(name string) string { return strings.TrimSuffix(name, ".service") + ".service" }

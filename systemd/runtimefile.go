@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/google/renameio/v2"
 )
 
 // RuntimeDirectory returns the directory that systemd has made for this service and keeps
@@ -41,7 +39,11 @@ func (r RuntimeFile) Write(content []byte) error {
 	if r.Dir == "" {
 		return nil
 	}
-	return renameio.WriteFile(r.Path(), content, 0o600, renameio.WithTempDir(r.Dir))
+	next := filepath.Join(r.Dir, "."+r.Name)
+	if err := os.WriteFile(next, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, r.Path())
 }
 
 // Save replaces the content with v as JSON.

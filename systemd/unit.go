@@ -36,7 +36,7 @@ const (
 func WatchUnit(ctx context.Context, services []string, changed func(UnitState)) {
 	w := &unitWatch{changed: changed}
 	for _, name := range services {
-		w.names = append(w.names, ServiceUnit(name))
+		w.names = append(w.names, serviceUnit(name))
 	}
 	for ctx.Err() == nil {
 		_ = w.follow(ctx) // not logged: what is reported next shows it, and it is tried again

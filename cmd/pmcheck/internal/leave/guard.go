@@ -25,11 +25,11 @@ var (
 // it. The service stops in any case, so an error of Out only says that agents may be left.
 type Guard struct {
 	World  World
-	Unit   string // of the service, without .service
+	Unit   string // of the service
 	Holder string // drain.Guard or drain.Reload
 	Limits config.Guard
 	// Ask and HostStops are those of package systemd.
-	Ask       func(ctx context.Context, unit string) (systemd.Service, error)
+	Ask       func(ctx context.Context, service string) (systemd.Service, error)
 	HostStops func(ctx context.Context) (bool, error)
 }
 
@@ -52,7 +52,7 @@ func (g *Guard) over(s systemd.Service) error {
 // not answer, as while it is upgraded in the same transaction, it is: that is why systemd runs the guard,
 // unless the guard is stopped alone. The first answer then tells, as if the stop had been cancelled.
 func (g *Guard) Stops(ctx context.Context) bool {
-	service, err := g.Ask(ctx, g.Unit+".service")
+	service, err := g.Ask(ctx, g.Unit)
 	return err != nil || g.over(service) == nil
 }
 
@@ -74,7 +74,7 @@ func (g *Guard) Out(ctx context.Context) error {
 // ErrCancelled once it is not, and ErrDied if it has lost its process.
 func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 	hostStops, _ = g.HostStops(ctx)
-	service, err := g.Ask(ctx, g.Unit+".service")
+	service, err := g.Ask(ctx, g.Unit)
 	if err != nil || hostStops { // systemd may be restarting
 		return hostStops, nil
 	}
@@ -88,7 +88,7 @@ func (g *Guard) Back(ctx context.Context) (lifted []drain.Hold, err error) {
 	holders := []string{g.Holder}
 	if g.Holder == drain.Guard {
 		holders = append(holders, drain.Reload)
-	} else if s, err := g.Ask(ctx, g.Unit+".service"); err == nil && s.Job == "reload" {
+	} else if s, err := g.Ask(ctx, g.Unit); err == nil && s.Job == "reload" {
 		return nil, nil // the hold may be that of the next reload by now
 	}
 	return Back(ctx, g.World, g.Limits.Return, holders...)
