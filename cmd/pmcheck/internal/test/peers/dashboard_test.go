@@ -32,7 +32,7 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 		"Budget: masters out and allowed": true,
 	}
 	for _, m := range masters {
-		keepAsking(t, m, "lb1", "lb2")
+		keepAsking(t, m)
 	}
 	p.waitForData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
 	var d dashboard

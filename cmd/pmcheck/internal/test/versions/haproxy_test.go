@@ -8,9 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -72,13 +70,8 @@ func TestHeadersOfEachRelease(t *testing.T) {
 			}
 			root := release.StartChroot(t)
 			haproxy := root.StartHAProxy(config)
-			var leading sync.WaitGroup
 			for _, p := range pairs {
-				leading.Go(func() { p.lead(haproxy) })
-			}
-			leading.Wait()
-			if t.Failed() {
-				return
+				p.lead(t, haproxy)
 			}
 			old := lab.ReadFile(t, headersFile)
 			comment := old[:strings.Index(old, model.Cases()[0].State+"\n")]
@@ -94,7 +87,8 @@ func TestHeadersOfEachRelease(t *testing.T) {
 }
 
 // lead leads the servers to their state. The header of the peer is of a check after the last answer to own.
-func (p pair) lead(haproxy *lab.HAProxy) {
+func (p pair) lead(t *testing.T, haproxy *lab.HAProxy) {
+	t.Helper()
 	for _, code := range p.Peer {
 		p.peer.answer(code)
 	}
@@ -104,7 +98,7 @@ func (p pair) lead(haproxy *lab.HAProxy) {
 	if p.Command != "" {
 		command := "set server " + p.backend + "/own " + p.Command
 		if answer := strings.TrimSpace(haproxy.Admin(command)); answer != "" {
-			p.own.fail("%s: %s", command, answer)
+			t.Fatalf("%s: %s", command, answer)
 		}
 		p.own.again()
 	}
@@ -144,11 +138,12 @@ type server struct {
 
 // answer answers the check that waits, and waits for the next one.
 func (s *server) answer(code int) {
+	s.tb.Helper()
 	s.await()
 	select {
 	case s.answers <- code:
 	case <-time.After(slow):
-		s.fail("the check was given up before it was answered %d", code)
+		s.tb.Fatalf("%s: the check was given up before it was answered %d", s.name, code)
 	}
 	s.header, s.code = "", code
 	s.await()
@@ -163,20 +158,15 @@ func (s *server) again() {
 
 // await waits for a check.
 func (s *server) await() {
+	s.tb.Helper()
 	if s.header != "" {
 		return
 	}
 	select {
 	case s.header = <-s.headers:
 	case <-time.After(slow):
-		s.fail("no check within %v", slow)
+		s.tb.Fatalf("%s: no check within %v", s.name, slow)
 	}
-}
-
-// fail ends the goroutine that leads the backend, which is not that of the test.
-func (s *server) fail(format string, args ...any) {
-	s.tb.Errorf("%s: %s", s.name, fmt.Sprintf(format, args...))
-	runtime.Goexit()
 }
 
 // checks hands each health check to its server. It is safe for concurrent use once all are added.
