@@ -3,7 +3,7 @@
 package pool_test
 
 import (
-	"bufio"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -49,8 +49,8 @@ type standIn struct {
 func (a standIn) name() string { return a.certname }
 
 func (a standIn) run(b endpoint) error {
-	s := &session{agent: a, to: b}
-	defer s.close()
+	client := a.client(b)
+	defer client.CloseIdleConnections()
 	const environment = "environment=production"
 	list := "?recurse=true&links=follow&checksum_type=sha256&source_permissions=ignore&" + environment
 	for _, step := range []struct {
@@ -66,12 +66,65 @@ func (a standIn) run(b endpoint) error {
 			kind: "application/json", body: a.report(), before: applyTime()},
 	} {
 		time.Sleep(step.before)
-		if err := s.request(step.method, step.path, step.kind, step.body); err != nil {
+		if err := a.request(client, step.method, step.path, step.kind, step.body); err != nil {
 			what, _, _ := strings.Cut(step.path, "/")
 			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
 	return nil
+}
+
+// client returns what makes the requests of one run.
+func (a standIn) client(b endpoint) *http.Client {
+	return &http.Client{Timeout: 2*connectTimeout + readTimeout, Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (conn net.Conn, err error) {
+			err = a.net.Inside(func() (err error) {
+				conn, err = net.DialTimeout("tcp", b.address(), connectTimeout)
+				return err
+			})
+			return conn, err
+		},
+		TLSClientConfig:       a.tls,
+		TLSHandshakeTimeout:   connectTimeout,
+		ResponseHeaderTimeout: readTimeout,
+		IdleConnTimeout:       reuse,
+	}}
+}
+
+// request makes a request, again while the answer is Retry-After, and fails unless the last answer is good.
+func (a standIn) request(client *http.Client, method, path, kind, body string) error {
+	for range retries {
+		// net/http sends no request again, after its connection ended, whose body it cannot read again.
+		once := struct{ io.Reader }{strings.NewReader(body)}
+		req, err := http.NewRequest(method, "https://"+a.tls.ServerName+"/puppet/v3/"+path, once)
+		if err != nil {
+			return err
+		}
+		req.ContentLength = int64(len(body))
+		req.Header = http.Header{"Accept": {"application/json"}, "X-Puppet-Version": {"7.23.0"}}
+		if kind != "" {
+			req.Header.Set("Content-Type", kind)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		answer, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		after, bad := strconv.Atoi(resp.Header.Get("Retry-After"))
+		switch {
+		case err != nil:
+			return err
+		case bad == nil:
+			client.CloseIdleConnections()
+			time.Sleep(time.Duration(after) * time.Second)
+		case resp.StatusCode/100 == 2:
+			return nil
+		default:
+			return fmt.Errorf("%s %.120s", resp.Status, answer)
+		}
+	}
+	return fmt.Errorf("Retry-After, %d times", retries)
 }
 
 // applyTime is how long a catalog takes to be applied: on either side of what a
@@ -98,92 +151,6 @@ func (a standIn) report() string {
 "status":"unchanged","transaction_completed":true,"noop":false,"noop_pending":false,"environment":"production",
 "corrective_change":false,"logs":[],"metrics":{},"resource_statuses":{}}`, a.certname,
 		time.Now().Format(time.RFC3339Nano))
-}
-
-// A session is what an agent's run has of a connection.
-type session struct {
-	agent standIn
-	to    endpoint
-	conn  *tls.Conn
-	in    *bufio.Reader
-	used  time.Time
-}
-
-// request makes a request again while the answer is Retry-After, and fails unless the last answer is good.
-func (s *session) request(method, path, kind, body string) error {
-	for range retries {
-		resp, answer, err := s.send(method, path, kind, body)
-		if err != nil {
-			return err
-		}
-		after, bad := strconv.Atoi(resp.Header.Get("Retry-After"))
-		switch {
-		case bad == nil:
-			s.close()
-			time.Sleep(time.Duration(after) * time.Second)
-		case resp.StatusCode/100 == 2:
-			return nil
-		default:
-			return fmt.Errorf("%s %.120s", resp.Status, answer)
-		}
-	}
-	return fmt.Errorf("Retry-After, %d times", retries)
-}
-
-// send makes one request.
-func (s *session) send(method, path, kind, body string) (resp *http.Response, answer []byte, err error) {
-	if err := s.connect(); err != nil {
-		return nil, nil, err
-	}
-	url := "https://" + s.agent.tls.ServerName + "/puppet/v3/" + path
-	req, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		return nil, nil, err
-	}
-	req.Header = http.Header{"Accept": {"application/json"}, "X-Puppet-Version": {"7.23.0"}}
-	if kind != "" {
-		req.Header.Set("Content-Type", kind)
-	}
-	s.conn.SetDeadline(time.Now().Add(readTimeout))
-	if err := req.Write(s.conn); err != nil {
-		return nil, nil, err
-	}
-	if resp, err = http.ReadResponse(s.in, req); err != nil {
-		return nil, nil, err
-	}
-	answer, err = io.ReadAll(resp.Body)
-	s.used = time.Now()
-	if resp.Close {
-		s.close()
-	}
-	return resp, answer, err
-}
-
-// connect makes a connection unless there is one that may still be used.
-func (s *session) connect() error {
-	if s.conn != nil && time.Since(s.used) < reuse {
-		return nil
-	}
-	s.close()
-	var raw net.Conn
-	err := s.agent.net.Inside(func() (err error) {
-		raw, err = net.DialTimeout("tcp", s.to.address(), connectTimeout)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	s.conn = tls.Client(raw, s.agent.tls)
-	s.in = bufio.NewReader(s.conn)
-	s.conn.SetDeadline(time.Now().Add(connectTimeout))
-	return s.conn.Handshake()
-}
-
-func (s *session) close() {
-	if s.conn != nil {
-		s.conn.Close()
-		s.conn = nil
-	}
 }
 
 // A puppet is the real agent, on a host of its own.
