@@ -56,37 +56,23 @@ func Proof(tb testing.TB, section string) string {
 // Several suites may publish at the same time.
 func Publish(tb testing.TB, section, text string) {
 	tb.Helper()
-	if tb.Failed() {
-		return
-	}
-	if err := WriteProof(section, text); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// WriteProof does what Publish does, for callers without a testing.TB, such as TestMain.
-func WriteProof(section, text string) error {
 	path := os.Getenv(proofEnv)
-	if path == "" {
-		return nil
+	if tb.Failed() || path == "" {
+		return
 	}
 	lock, err := os.Open(path)
 	if err != nil {
-		return err
+		tb.Fatal(err)
 	}
 	defer lock.Close()
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return err
+		tb.Fatal(err)
 	}
-	data, err := os.ReadFile(path)
+	before, _, after, err := cutSection(Read(tb, path), section)
 	if err != nil {
-		return err
+		tb.Fatalf("%s: %v", path, err)
 	}
-	before, _, after, err := cutSection(string(data), section)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.WriteFile(path, []byte(before+strings.Trim(text, "\n")+"\n"+after), 0o644)
+	Write(tb, path, before+strings.Trim(text, "\n")+"\n"+after)
 }
 
 // cutSection returns the parts of a document before, between and after the markers of a

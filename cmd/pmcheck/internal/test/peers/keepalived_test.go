@@ -26,23 +26,21 @@ func TestAMasterHasTheAddressOnlyWhilePmcheckAnswers200(t *testing.T) {
 	lab.StartProgram(t, n.Command(program, "--vrrp", "--dont-fork", "--log-console",
 		"--use-file="+example(t, "keepalived/vrrp.conf"),
 		"--pid="+filepath.Join(dir, "pid"), "--vrrp_pid="+filepath.Join(dir, "vrrp.pid")))
-	waitForAddress(t, n, true)
+	has := func(want bool) {
+		t.Helper()
+		waitFor(t, func() error {
+			out := lab.Output(t, n.Command("ip", "-oneline", "address", "show", "dev", "eth0"))
+			if got := strings.Contains(out, balanced+"/"); got != want {
+				return fmt.Errorf("%s on eth0: %v, want %v", balanced, got, want)
+			}
+			return nil
+		})
+	}
+	has(true)
 	d.Type("drain", "drain")
-	waitForAddress(t, n, false)
+	has(false)
 	d.Type("ready", serving)
-	waitForAddress(t, n, true)
+	has(true)
 	d.Type("stopped", "unhealthy: refused")
-	waitForAddress(t, n, false)
-}
-
-// waitForAddress waits until the balanced address is on eth0 or, if want is false, is not.
-func waitForAddress(t *testing.T, n *lab.Network, want bool) {
-	t.Helper()
-	waitFor(t, func() error {
-		out := lab.Output(t, n.Command("ip", "-oneline", "address", "show", "dev", "eth0"))
-		if got := strings.Contains(out, balanced+"/"); got != want {
-			return fmt.Errorf("%s on eth0: %v, want %v", balanced, got, want)
-		}
-		return nil
-	})
+	has(false)
 }
