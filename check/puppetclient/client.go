@@ -91,7 +91,7 @@ func (c *Client) init() {
 	}
 }
 
-// renew looks at the files, and closes a kept connection that is older than Handshake, was made
+// renew reads the files, and closes a kept connection that is older than Handshake, was made
 // with other files, or has seen the first of its certificates and CRLs expire, so that the next
 // request makes a new one. It returns the results of Credentials.material.
 func (c *Client) renew(now time.Time) (*material, error) {
@@ -99,7 +99,7 @@ func (c *Client) renew(now time.Time) (*material, error) {
 	last := c.conn.Load()
 	due := last == nil || now.Sub(last.born) >= cmp.Or(c.Handshake, DefaultHandshake) ||
 		!last.expires.IsZero() && now.After(last.expires)
-	m, err := c.Credentials.material(due)
+	m, err := c.Credentials.material()
 	if due || m != c.material.Load() {
 		c.transport.CloseIdleConnections()
 		c.conn.Store(nil)

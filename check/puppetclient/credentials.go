@@ -25,18 +25,16 @@ type Files struct {
 	Revocation  Revocation `yaml:"-"`                           // certificate_revocation
 }
 
-// Credentials reads Files, and reads them again when they change. A set is
-// used only if all of it is good: a certificate that is half written, or does
-// not match its key, leaves the last good set in use. The zero value with
-// Files set is ready to use; it is safe for concurrent use.
+// Credentials reads Files, before each use. A set is used only if all of it is good: a certificate
+// that is half written, or does not match its key, leaves the last good set in use. The zero value
+// with Files set is ready to use; it is safe for concurrent use.
 type Credentials struct {
 	Files Files
 
-	mu    sync.Mutex
-	infos [4]fs.FileInfo // of the files as last read, nil for one that was missing
-	read  pemFiles       // as last read
-	used  *material      // nil before the first reading
-	err   error          // why the files as last read are not in use as a whole
+	mu   sync.Mutex
+	read pemFiles  // as last read
+	used *material // nil before the first reading
+	err  error     // why the files as last read are not in use as a whole
 }
 
 // pemFiles is the content of the files: certificate, key, CA and CRL.
@@ -44,64 +42,13 @@ type pemFiles [4][]byte
 
 // material returns the set to use now. The error, an *Error, says why not all of the files as
 // they are now are in use: the last good set is, or, before there was one, as much of them as is
-// good. Files are opened only if they look changed, could not be used, as before a chmod, or
-// force is set. They are parsed only if their content differs.
-func (c *Credentials) material(force bool) (*material, error) {
+// good. Files are parsed only if their content differs from what was read last.
+func (c *Credentials) material() (*material, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := force || c.used == nil || c.err != nil
-	for i, path := range c.paths() {
-		info, _ := os.Stat(path) // reload reports the error
-		changed = changed || !sameFile(info, c.infos[i])
-		c.infos[i] = info
-	}
-	if changed {
-		c.reload()
-	}
-	return c.used, c.err
-}
-
-// TLS returns the configuration for connections to another kind of server. The server
-// is verified as a Client verifies Puppet's: chain, name and revocation. The error says
-// why the files cannot be used. It wraps no [*Error].
-func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
-	m, err := c.material(false)
-	if m.own.Leaf == nil || m.roots == nil {
-		return nil, err
-	}
-	return m.clientConfig(serverName, &m.own), nil
-}
-
-// sameFile reports whether a file looks unchanged. It is false for nil, a file that could not
-// be examined.
-func sameFile(a, b fs.FileInfo) bool {
-	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
-}
-
-func (c *Credentials) paths() []string {
-	paths := []string{c.Files.Certificate, c.Files.Key, c.Files.CA}
-	if c.Files.Revocation != RevocationOff {
-		paths = append(paths, c.Files.CRL)
-	}
-	return paths
-}
-
-func (c *Credentials) reload() {
-	var read pemFiles
-	var unread error
-	for i, path := range c.paths() {
-		data, err := readFile(path)
-		switch {
-		case unread != nil || err == nil:
-		case errors.Is(err, fs.ErrNotExist):
-			unread = &Error{OwnFilesMissing, err}
-		default:
-			unread = &Error{OwnFiles, err}
-		}
-		read[i] = data
-	}
+	read, unread := c.Files.read()
 	if unread == nil && c.used != nil && slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
-		return
+		return c.used, c.err
 	}
 	m, err := parseMaterial(c.Files, read)
 	if err != nil {
@@ -114,6 +61,38 @@ func (c *Credentials) reload() {
 	if c.used == nil || c.used.why != nil || err == nil {
 		c.used = m
 	}
+	return c.used, c.err
+}
+
+// TLS returns the configuration for connections to another kind of server. The server
+// is verified as a Client verifies Puppet's: chain, name and revocation. The error says
+// why the files cannot be used. It wraps no [*Error].
+func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
+	m, err := c.material()
+	if m.own.Leaf == nil || m.roots == nil {
+		return nil, err
+	}
+	return m.clientConfig(serverName, &m.own), nil
+}
+
+// read returns the content of the files that can be read, and the first error, an *Error.
+func (f Files) read() (read pemFiles, unread error) {
+	paths := []string{f.Certificate, f.Key, f.CA}
+	if f.Revocation != RevocationOff {
+		paths = append(paths, f.CRL)
+	}
+	for i, path := range paths {
+		data, err := readFile(path)
+		switch {
+		case unread != nil || err == nil:
+		case errors.Is(err, fs.ErrNotExist):
+			unread = &Error{OwnFilesMissing, err}
+		default:
+			unread = &Error{OwnFiles, err}
+		}
+		read[i] = data
+	}
+	return read, unread
 }
 
 func readFile(path string) ([]byte, error) {

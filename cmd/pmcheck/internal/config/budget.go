@@ -35,13 +35,10 @@ type MaxOut string
 
 // Of returns how many of these masters may be out.
 func (m MaxOut) Of(masters int) int {
-	percent, is := strings.CutSuffix(string(m), "%")
-	n, err := strconv.Atoi(percent)
-	switch {
-	case err != nil:
-		return 1
-	case is:
-		return max(1, n*masters/100)
+	number, percent := strings.CutSuffix(string(m), "%")
+	n, _ := strconv.Atoi(number)
+	if percent {
+		n = n * masters / 100
 	}
 	return max(1, n)
 }

@@ -13,11 +13,11 @@ import (
 )
 
 // decode sets the settings that pmcheck.yaml or the environment has. A value with a mistake is not set.
-func (l *loader) decode(file string, data []byte) {
+func (l *Loaded) decode(file string, data []byte) {
 	v := viper.New()
 	_ = v.MergeConfigMap(l.read(file, data)) // it returns no error
 	l.override(v)
-	for _, f := range l.settings {
+	for _, f := range fields(&l.Config) {
 		if v.IsSet(f.key) {
 			err := v.UnmarshalKey(f.key, f.value.Addr().Interface(), viper.DecodeHook(hook))
 			l.take(err, f.key, l.places[f.key])
@@ -27,7 +27,7 @@ func (l *loader) decode(file string, data []byte) {
 
 // read returns the settings in a file, by section and key. It reads them in one pass over the nodes: they have lines,
 // and viper's own reader folds the case of keys and ignores those without a value.
-func (l *loader) read(file string, data []byte) map[string]any {
+func (l *Loaded) read(file string, data []byte) map[string]any {
 	var doc, second yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	err := decoder.Decode(&doc)
@@ -44,7 +44,7 @@ func (l *loader) read(file string, data []byte) map[string]any {
 }
 
 // section reads one mapping. A section without settings is valid: all of its lines may be commented out.
-func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
+func (l *Loaded) section(file, prefix string, n *yaml.Node) map[string]any {
 	if isNull(n) {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 }
 
 // value returns the text of a value as it is written, or the texts of a list.
-func (l *loader) value(n *yaml.Node, key string, at place) any {
+func (l *Loaded) value(n *yaml.Node, key string, at place) any {
 	var text string
 	if n.Decode(&text) == nil {
 		return text
@@ -91,9 +91,9 @@ func (l *loader) value(n *yaml.Node, key string, at place) any {
 }
 
 // keys returns every key, and true for those of sections.
-func (l *loader) keys() map[string]bool {
+func (l *Loaded) keys() map[string]bool {
 	keys := map[string]bool{}
-	for _, f := range l.settings {
+	for _, f := range fields(&l.Config) {
 		keys[f.key] = false
 		if section, _, nested := strings.Cut(f.key, "."); nested {
 			keys[section] = true
@@ -106,12 +106,12 @@ func isNull(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
 
 // override gives v the values of the PMCHECK_ variables, except those that are no settings. An empty variable is a
 // fault, since it may be meant as unset or as empty text.
-func (l *loader) override(v *viper.Viper) {
+func (l *Loaded) override(v *viper.Viper) {
 	keys := map[string]string{}
-	for _, f := range l.settings {
+	for _, f := range fields(&l.Config) {
 		keys["PMCHECK_"+strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))] = f.key
 	}
-	for _, pair := range l.Environ {
+	for _, pair := range l.options.Environ {
 		name, text, _ := strings.Cut(pair, "=")
 		key, at := keys[name], place{"environment " + show(name), 0}
 		switch {

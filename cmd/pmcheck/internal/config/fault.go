@@ -47,12 +47,12 @@ func (p place) String() string {
 }
 
 // fault records a mistake.
-func (l *loader) fault(at place, key, problem, hint string) {
+func (l *Loaded) fault(at place, key, problem, hint string) {
 	l.faults = append(l.faults, Fault{key, problem, hint, at})
 }
 
 // take records the faults in an error of a decoder, which joins those of the items of a list.
-func (l *loader) take(err error, key string, at place) {
+func (l *Loaded) take(err error, key string, at place) {
 	switch e := err.(type) {
 	case nil:
 	case Fault:

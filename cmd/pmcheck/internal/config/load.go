@@ -72,7 +72,9 @@ type Loaded struct {
 	// daemon is often installed before Puppet, and answers unknown until Puppet is there. It is a Fault.
 	Missing error
 
-	places map[string]place
+	options Options
+	places  map[string]place // of the settings that are not defaults
+	faults  []Fault
 }
 
 // Settings returns every setting in the order of Config.
@@ -91,34 +93,24 @@ func (l *Loaded) Settings() []Setting {
 // Puppet's configuration is used only for settings that no other source has, so nothing is Missing
 // on a host without Puppet if probe.certname, certificate, key, ca and crl are set.
 func Load(o Options) (*Loaded, error) {
-	loaded := &Loaded{Config: o.defaults(), places: map[string]place{}}
-	l := &loader{o, &loaded.Config, fields(&loaded.Config), loaded.places, nil}
+	l := &Loaded{Config: o.defaults(), options: o, places: map[string]place{}}
 	name := cmp.Or(o.File, DefaultFile)
 	data, err := os.ReadFile(filepath.Join(o.Root, name))
 	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	} else {
-		loaded.Content = data
-		loaded.File, _ = filepath.Abs(name) // it fails in a directory that is gone, and only a reader needs it
+		l.Content = data
+		l.File, _ = filepath.Abs(name) // it fails in a directory that is gone, and only a reader needs it
 	}
 	l.decode(name, data)
 	if err != nil {
-		return loaded, fmt.Errorf("read configuration: %w", err)
+		return l, fmt.Errorf("read configuration: %w", err)
 	}
 	l.validate()
-	probe := l.config.Probe
-	if loaded.Missing = l.askPuppet(); loaded.Missing != nil {
-		l.config.Probe = probe
+	probe := l.Config.Probe
+	if l.Missing = l.askPuppet(); l.Missing != nil {
+		l.Config.Probe = probe
 	}
-	l.config.Probe.MaxAge = l.config.Probe.maxAge()
-	return loaded, join(l.faults)
-}
-
-// A loader makes one configuration.
-type loader struct {
-	Options
-	config   *Config
-	settings []field
-	places   map[string]place // of the settings that are not defaults
-	faults   []Fault
+	l.Config.Probe.MaxAge = l.Config.Probe.maxAge()
+	return l, join(l.faults)
 }

@@ -15,7 +15,7 @@ import (
 
 // A puppetHost finds settings of the probe in the Puppet installation of this host.
 type puppetHost struct {
-	*loader
+	*Loaded
 	layout layout
 	file   string             // the path of puppet.conf
 	set    map[string]written // the settings in it
@@ -23,9 +23,9 @@ type puppetHost struct {
 
 // askPuppet fills in the settings that are empty and that Puppet's configuration has, and what is derived from that
 // configuration and cannot be set. A host without Puppet needs every setting of the probe. The error is a Fault.
-func (l *loader) askPuppet() error {
-	probe := &l.config.Probe
-	layout, found := l.layout(l.config.Puppet.Conf)
+func (l *Loaded) askPuppet() error {
+	probe := &l.Config.Probe
+	layout, found := l.options.layout(l.Config.Puppet.Conf)
 	if !found {
 		if !slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA, probe.CRL}, "") {
 			return nil
@@ -33,9 +33,9 @@ func (l *loader) askPuppet() error {
 		return Fault{problem: "no Puppet on this host, in /etc/puppetlabs/puppet or /etc/puppet",
 			hint: "set puppet.conf, or probe.certname, certificate, key, ca and crl"}
 	}
-	p := &puppetHost{loader: l, layout: layout, file: cmp.Or(l.config.Puppet.Conf, layout.conf())}
-	data, err := os.ReadFile(filepath.Join(p.Root, p.file))
-	if err != nil && (l.config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
+	p := &puppetHost{Loaded: l, layout: layout, file: cmp.Or(l.Config.Puppet.Conf, layout.conf())}
+	data, err := os.ReadFile(filepath.Join(p.options.Root, p.file))
+	if err != nil && (l.Config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
 		if cause, is := errors.AsType[*fs.PathError](err); is {
 			err = cause.Err // the place has the path already
 		}
@@ -62,7 +62,7 @@ func (p *puppetHost) setting(name string) string {
 // agents use for this master: those in dns_alt_names, and server, if ca_server is another, so that server is not
 // there to reach the CA.
 func (p *puppetHost) derive() {
-	probe, expiry := &p.config.Probe, check.Settings[check.ExpirySettings](p.config.Checks)
+	probe, expiry := &p.Config.Probe, check.Settings[check.ExpirySettings](p.Config.Checks)
 	switch strings.ToLower(p.setting("certificate_revocation")) {
 	case "leaf":
 		probe.Revocation = puppetclient.RevocationLeaf
@@ -87,7 +87,7 @@ func (p *puppetHost) derive() {
 // Puppet takes the fully qualified name that facter finds, perhaps in the DNS. A check must not depend on that, so
 // without a certname in puppet.conf the certificates on disk decide.
 func (p *puppetHost) certname() error {
-	probe := &p.config.Probe
+	probe := &p.Config.Probe
 	name, line, err := p.resolve("certname")
 	at := place{p.file, line}
 	if line == 0 {
@@ -112,8 +112,8 @@ func (p *puppetHost) certname() error {
 func (p *puppetHost) certified(certdir string) string {
 	host, _ := os.Hostname()
 	host = strings.ToLower(host)
-	for _, pattern := range []string{p.config.Probe.Certname, host + ".*", host, "*"} {
-		files, _ := filepath.Glob(filepath.Join(p.Root, certdir, pattern+".pem"))
+	for _, pattern := range []string{p.Config.Probe.Certname, host + ".*", host, "*"} {
+		files, _ := filepath.Glob(filepath.Join(p.options.Root, certdir, pattern+".pem"))
 		files = slices.DeleteFunc(files, func(f string) bool { return filepath.Base(f) == "ca.pem" })
 		if len(files) == 1 {
 			return strings.TrimSuffix(filepath.Base(files[0]), ".pem")
@@ -145,7 +145,7 @@ func (p *puppetHost) directories() {
 		return
 	}
 	at := place{p.layout.name, 0}
-	disk, code := check.Settings[check.DiskSettings](p.config.Checks), check.Settings[check.CodeSettings](p.config.Checks)
+	disk, code := check.Settings[check.DiskSettings](p.Config.Checks), check.Settings[check.CodeSettings](p.Config.Checks)
 	if len(disk.Paths) == 0 {
 		disk.Paths, p.places["disk.paths"] = []string{p.layout.vardir}, at
 	}

@@ -19,9 +19,9 @@ import (
 )
 
 // validate checks the rules for single settings, which are in their tags, and those that involve several settings.
-func (l *loader) validate() {
-	c := l.config
-	for _, f := range l.settings {
+func (l *Loaded) validate() {
+	c := l.Config
+	for _, f := range fields(&l.Config) {
 		l.setting(f)
 	}
 	l.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
@@ -43,14 +43,14 @@ func (l *loader) validate() {
 }
 
 // rule adds a fault of a key unless ok is true.
-func (l *loader) rule(key string, ok bool, problem, hint string) {
+func (l *Loaded) rule(key string, ok bool, problem, hint string) {
 	if !ok {
 		l.fault(l.places[key], key, problem, hint)
 	}
 }
 
 // setting applies the rules in the tags of a setting, which check.Check describes.
-func (l *loader) setting(f field) {
+func (l *Loaded) setting(f field) {
 	if hint, is := f.tag.Lookup("required"); is {
 		l.rule(f.key, f.value.Len() > 0, "is empty", hint)
 	}
@@ -77,7 +77,7 @@ func (f field) bound(text string) int64 {
 	return reflect.ValueOf(v).Int()
 }
 
-func (l *loader) text(f field, s string) {
+func (l *Loaded) text(f field, s string) {
 	if kind := f.tag.Get("path"); kind == "absolute" || kind == "optional" && s != "" {
 		l.rule(f.key, filepath.IsAbs(s), show(s)+" is not an absolute path", "")
 	}
@@ -88,7 +88,7 @@ func (l *loader) text(f field, s string) {
 
 // services checks the names of services, which become URL paths and parts of the
 // names of hold files. Paths with a meaning of their own are reserved.
-func (l *loader) services(names []string) {
+func (l *Loaded) services(names []string) {
 	taken := map[string]string{"server": "always exists", "puppetdb": "exists if puppetdb.address is set",
 		"live": "is a reserved path", "status": "is a reserved path", "metrics": "is a reserved path"}
 	for _, n := range names {
@@ -99,7 +99,7 @@ func (l *loader) services(names []string) {
 	}
 }
 
-func (l *loader) probe(p Probe) {
+func (l *Loaded) probe(p Probe) {
 	target, plain := strings.CutPrefix(p.Address, "http://")
 	l.rule("probe.address", isTarget(target), show(p.Address)+" is not a host and port", "such as localhost:8140")
 	l.rule("probe.address", !plain || !isTarget(target) || tcp.IsLocal(target), show(p.Address)+" is on another host",
@@ -109,7 +109,7 @@ func (l *loader) probe(p Probe) {
 }
 
 // timing compares two settings. The line is that of the interval if the timeout was not set.
-func (l *loader) timing(p Probe) {
+func (l *Loaded) timing(p Probe) {
 	if p.Timeout >= p.Interval {
 		l.fault(cmp.Or(l.places["probe.timeout"], l.places["probe.interval"]), "probe.timeout",
 			fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
@@ -117,7 +117,7 @@ func (l *loader) timing(p Probe) {
 	}
 }
 
-func (l *loader) budget(b Budget) {
+func (l *Loaded) budget(b Budget) {
 	l.rule("budget.pool", matches(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`, b.Pool),
 		show(b.Pool)+" is not the name of a pool", "letters, digits, dot, underscore and hyphen")
 	_, port, _, _ := b.Target()
