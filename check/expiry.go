@@ -37,16 +37,12 @@ func expiry() Check {
 		Severity: Warn,
 		Shared:   true,
 		Reasons: []Cause{
-			{ExpiresSoon, "renew it in time: a host's certificate with its dns_alt_names, then pmcheck with-hold " +
-				"-- systemctl restart puppetserver; CA certificates and CRLs on the CA, then copy them to each master; a " +
-				"certificate of less than 120 days should renew itself: does the agent run, has ca.conf allow-auto-renewal?"},
+			{ExpiresSoon, "renew it in time, a host's certificate with its dns_alt_names; one of less than 120 days renews " +
+				"itself if the agent runs and ca.conf has allow-auto-renewal"},
 			{Expired, "renew it; if nothing uses it any more, remove it from the bundle"},
-			{CertificateOnDisk,
-				"renewed on disk, not loaded: pmcheck with-hold -- systemctl restart puppetserver"},
-			{FilesNotUsed, "repair the file that is named, or let pmcheck's user read it; pmcheck keeps using the last " +
-				"good files. Puppet Server would not start with a damaged one"},
-			{NameMissing, "agents that use the name refuse the master: renew its certificate with the name in " +
-				"dns_alt_names, or remove it from puppet.conf"},
+			{CertificateOnDisk, "pmcheck with-hold -- systemctl restart puppetserver"},
+			{FilesNotUsed, "repair the file that is named, or let pmcheck's user read it; the last good ones are used"},
+			{NameMissing, "renew the certificate with the name in dns_alt_names, or remove it from puppet.conf"},
 		},
 		Settings: s,
 		Observe:  func() Observer { return s.judge },

@@ -38,15 +38,11 @@ func jruby() Check {
 		Name:     CheckJRuby,
 		Severity: Eject,
 		Reasons: []Cause{
-			{JRubyWarming, "wait: JRubies start one after another; if some never start, look for errors in " +
-				"puppetserver.log and for memory (JAVA_ARGS)"},
-			{JRubyBusy, "more agents than JRubies: raise max-active-instances in puppetserver.conf, add a master, or " +
-				"spread the agents' runs (splay); against herds set max-queued-requests there, 12 for each JRuby, with a " +
-				"max-retry-delay of a minute or more: agents from 7.26 and 8.2 on obey its Retry-After, older ones fail"},
-			{JRubyStuck, "look at the oldest loan's request; a hanging generate(), ENC or PuppetDB query holds a " +
-				"JRuby for ever: restart puppetserver to get rid of it"},
-			{JRubyLocked, "a code deployment holds the pool (file-sync): if it does not end, look at " +
-				"puppetserver.log; lockless deploys avoid it"},
+			{JRubyWarming, "wait: JRubies start one after another; if some never start, look in puppetserver.log"},
+			{JRubyBusy, "raise max-active-instances in puppetserver.conf, add a master, or spread the agents' runs (splay); " +
+				"against herds set max-queued-requests, 12 for each JRuby, with max-retry-delay, a minute or more"},
+			{JRubyStuck, "a hanging generate(), ENC or PuppetDB query holds a JRuby: restart puppetserver to get rid of it"},
+			{JRubyLocked, "a code deployment holds the pool (file-sync); lockless deploys avoid it"},
 		},
 		Settings: s,
 		Observe:  func() Observer { return (&poolCheck{JRubySettings: s}).observe },

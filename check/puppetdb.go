@@ -46,8 +46,7 @@ func puppetdb() Check {
 		Reasons: []Cause{
 			{PuppetDBDown, "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
 			{PuppetDBMaintained, "wait: PuppetDB is migrating its database; see puppetdb.log"},
-			{PuppetDBName, "PuppetDB answers with a certificate of another name: set puppetdb.address to a name in it, " +
-				"as in puppetdb.conf"},
+			{PuppetDBName, "set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf"},
 		},
 		Settings: s,
 		Schedule: func(h Host) *Scheduled {
