@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
@@ -92,32 +91,23 @@ func (b *Balancer) Told(refused bool) int64 {
 	return b.Answers
 }
 
-// Last reports whether the master is the only server to which the balancer gives new sessions,
-// according to its view.
-func (b *Balancer) Last() bool { return b.View != nil && b.View.Last() }
-
 // Others returns how many other servers the balancer had within ExpectedBack.
 func (b *Balancer) Others() int { return b.servers(b.OthersWeight) }
 
-// Missing returns how many of Others are out, and since when there is one.
+// Missing returns how many of Others are out, at least one if the view shows none, and since when there is one.
 func (b *Balancer) Missing(now time.Time) (servers int, since time.Duration) {
 	if b.View == nil || !b.Pooled() {
 		return 0, 0
 	}
-	if since = now.Sub(b.OthersSeen); since < ExpectedBack {
-		servers = b.lost()
+	others := b.View.OthersWeight()
+	switch since = now.Sub(b.OthersSeen); {
+	case since >= ExpectedBack:
+	case others == 0:
+		servers = max(1, b.Others())
+	default:
+		servers = b.servers(b.OthersWeight - others)
 	}
 	return servers, since
-}
-
-// lost returns how many of Others the view does not show: at least one if it shows none.
-func (b *Balancer) lost() int {
-	others := b.View.OthersWeight()
-	lost := b.servers(b.OthersWeight - others)
-	if others == 0 && b.OthersWeight > 0 {
-		return max(1, lost)
-	}
-	return lost
 }
 
 // servers returns how many servers a weight stands for. Less than half the weight of one is none: one that returns
@@ -146,7 +136,7 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 	case others >= b.OthersWeight || now.Sub(b.OthersSeen) >= ExpectedBack:
 		b.OthersWeight = others
 	}
-	if b.lost() == 0 {
+	if missing, _ := b.Missing(now); missing == 0 {
 		b.OthersSeen = now
 	}
 }
@@ -166,12 +156,6 @@ func (b *Balancer) Label() string {
 		return b.Node
 	}
 	return b.Source.String()
-}
-
-// backend returns HAProxy's name for the pool.
-func (b *Balancer) backend() string {
-	backend, _, _ := strings.Cut(b.Name, "/")
-	return backend
 }
 
 // Hides reports whether the balancer chose a code that hides the mode from it: it asks for the verdict.

@@ -3,6 +3,7 @@ package balancer
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -160,5 +161,7 @@ func (b *Balancer) Alone() Obstacle {
 
 // before orders balancers, the same on each master: by node, then by name without the server's own.
 func (b *Balancer) before(o *Balancer) bool {
-	return cmp.Or(cmp.Compare(b.Node, o.Node), cmp.Compare(b.backend(), o.backend()), b.Source.Compare(o.Source)) < 0
+	backend, _, _ := strings.Cut(b.Name, "/")
+	other, _, _ := strings.Cut(o.Name, "/")
+	return cmp.Or(cmp.Compare(b.Node, o.Node), cmp.Compare(backend, other), b.Source.Compare(o.Source)) < 0
 }

@@ -156,17 +156,20 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 	now := time.Now()
 	lb := func(node string, total, others int) Balancer {
-		return Balancer{
+		b := Balancer{
 			Node:         node,
 			Name:         "puppet/m1",
 			Service:      "server",
 			Codes:        answer.Codes{Drain: 404},
 			View:         &View{State: "UP", Weight: 100, WeightTotal: total},
 			OthersWeight: others,
-			OthersSeen:   now.Add(-time.Minute),
 			UnitWeight:   100,
 			fitted:       true,
 		}
+		if others > 0 {
+			b.OthersSeen = now.Add(-time.Minute)
+		}
+		return b
 	}
 	hides := lb("lb3", 100, 100)
 	hides.Codes.Drain = 200

@@ -2,7 +2,6 @@ package balancer
 
 import (
 	"cmp"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -68,7 +67,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	}
 	spare, lets := true, false
 	if r.asks(b) {
-		_, keeps := r.keeps(b, t.current(r.now))
+		_, keeps := r.keeps(b, Current(t.all(), r.now))
 		spare, lets = !keeps, !keeps
 		if lets && b.View.Sends() && !b.letOff {
 			spare, delay = false, b.shift()
@@ -133,8 +132,8 @@ func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 }
 
 // admit returns the entry of a balancer, which it adds if there is none, or nil if there is no room. A client
-// with maxPerSource entries that is not listed loses its oldest one, and a full list loses those that have
-// stopped asking, or else the oldest client that neither sends its view nor is listed.
+// with maxPerSource entries that is not listed loses its oldest one, and a full list the oldest that has stopped
+// asking, or neither sends its view nor is listed.
 func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 	k := b.key()
 	if known := t.list[k]; known != nil {
@@ -151,10 +150,7 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 		t.forgetOldest(own)
 	}
 	if len(t.list) >= maxBalancers {
-		maps.DeleteFunc(t.list, func(_ key, b *Balancer) bool { return b.gone(now) })
-	}
-	if len(t.list) >= maxBalancers {
-		t.forgetOldest(func(b *Balancer) bool { return b.View == nil && !b.Listed })
+		t.forgetOldest(func(b *Balancer) bool { return b.gone(now) || b.View == nil && !b.Listed })
 	}
 	if len(t.list) >= maxBalancers {
 		return nil
@@ -163,7 +159,7 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 	return &b
 }
 
-// Restore adds the balancers that All returned in an earlier process. It does not replace
+// Restore adds what All returned in an earlier process. It does not replace
 // entries of this process.
 func (t *Tracker) Restore(list []Balancer, now time.Time) {
 	t.mu.Lock()
@@ -195,46 +191,8 @@ func (t *Tracker) forgetOldest(of func(*Balancer) bool) {
 	}
 }
 
-// Asked returns when a balancer asked last, be it one that no longer asks; zero if none
-// ever has. HAProxy does not check a server in MAINT, and keeps its sessions.
-func (t *Tracker) Asked() (last time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, b := range t.list {
-		if b.Counts() && b.Seen.After(last) {
-			last = b.Seen
-		}
-	}
-	return last
-}
-
-// Current returns the balancers that still ask, in a stable order. It does not forget
-// the others: a slow balancer may ask again, and its interval can be measured only if
-// the time of its last check is still known.
-func (t *Tracker) Current(now time.Time) []Balancer {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.current(now)
-}
-
-// Silent returns the balancers that asked within the last day and have stopped, SilentAfter ago or
-// longer, in a stable order. One whose address still asks for the same service is not among them.
-func (t *Tracker) Silent(now time.Time) []Balancer {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	current := t.current(now)
-	return slices.DeleteFunc(t.all(), func(b Balancer) bool {
-		since := now.Sub(b.Seen)
-		return !b.Counts() || !b.gone(now) || since < SilentAfter || since > silentFor ||
-			slices.ContainsFunc(current, func(c Balancer) bool { return c.Source == b.Source && c.Service == b.Service })
-	})
-}
-
-func (t *Tracker) current(now time.Time) []Balancer {
-	return slices.DeleteFunc(t.all(), func(b Balancer) bool { return b.gone(now) })
-}
-
-// All returns the balancers that Current returns, and those that no longer ask.
+// All returns the balancers that ask, and those that no longer do, in a stable order. A slow one may ask again, and
+// its interval can be measured only if the time of its last check is still known.
 func (t *Tracker) All() []Balancer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,4 +211,31 @@ func (t *Tracker) all() []Balancer {
 			cmp.Compare(x.Codes.Unhealthy, y.Codes.Unhealthy))
 	})
 	return list
+}
+
+// Current returns those of all that still ask.
+func Current(all []Balancer, now time.Time) []Balancer {
+	return slices.DeleteFunc(slices.Clone(all), func(b Balancer) bool { return b.gone(now) })
+}
+
+// Silent returns those of all that asked within the last day and have stopped, SilentAfter ago or
+// longer. One whose address still asks for the same service is not among them.
+func Silent(all []Balancer, now time.Time) []Balancer {
+	current := Current(all, now)
+	return slices.DeleteFunc(slices.Clone(all), func(b Balancer) bool {
+		since := now.Sub(b.Seen)
+		return !b.Counts() || !b.gone(now) || since < SilentAfter || since > silentFor ||
+			slices.ContainsFunc(current, func(c Balancer) bool { return c.Source == b.Source && c.Service == b.Service })
+	})
+}
+
+// Asked returns when one of all asked last; zero if none has. HAProxy does not check a server in MAINT, and keeps
+// its sessions.
+func Asked(all []Balancer) (last time.Time) {
+	for _, b := range all {
+		if b.Counts() && b.Seen.After(last) {
+			last = b.Seen
+		}
+	}
+	return last
 }

@@ -115,12 +115,12 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 	} {
 		b, last := NewTracker(func() {}), time.Now()
 		for n := range tt.checks {
-			if last = last.Add(tt.every); n > 1 && len(b.Current(last.Add(-1))) != 1 {
+			if last = last.Add(tt.every); n > 1 && len(Current(b.All(), last.Add(-1))) != 1 {
 				t.Errorf("%s: forgotten between two checks", tt.name)
 			}
 			record(b, lb, Check{View: tt.view}, tt.code, last)
 		}
-		if len(b.Current(last.Add(tt.after))) != 1 || len(b.Current(last.Add(tt.after+1))) != 0 {
+		if len(Current(b.All(), last.Add(tt.after))) != 1 || len(Current(b.All(), last.Add(tt.after+1))) != 0 {
 			t.Errorf("%s: not forgotten after %s", tt.name, tt.after)
 		}
 	}
@@ -137,7 +137,7 @@ func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
 			for range times {
 				now = now.Add(2 * time.Second)
 				record(b, lb, Check{View: tt.view}, 200, now)
-				got = b.Current(now)[0]
+				got = Current(b.All(), now)[0]
 			}
 			return got
 		}
@@ -159,11 +159,11 @@ func TestRestoreKeepsNewerEntries(t *testing.T) {
 	for range 2 * maxBalancers {
 		b.Restore(left, now)
 	}
-	if list := b.Current(now); len(list) != 2 || list[0].Answer.Code != 503 || list[1].Answer.Code != 200 {
+	if list := Current(b.All(), now); len(list) != 2 || list[0].Answer.Code != 503 || list[1].Answer.Code != 200 {
 		t.Errorf("got %+v", list)
 	}
 	early.Restore(left, now.Add(-time.Hour)) // the clock was set back
-	if n := len(early.Current(now.Add(-time.Hour + unknownGoneAfter + 1))); n != 0 {
+	if n := len(Current(early.All(), now.Add(-time.Hour+unknownGoneAfter+1))); n != 0 {
 		t.Errorf("%d balancers stay because the clock was set back", n)
 	}
 }
@@ -179,7 +179,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	}
 	restored := NewTracker(func() {})
 	restored.Restore(b.All(), now)
-	list := restored.Current(now)
+	list := Current(restored.All(), now)
 	for i, code := range []int{404, 503} {
 		if got := list[i]; got.Codes.Drain != code || got.Answer.Code != code || got.Answers != 3 || got.Interval != 2 {
 			t.Errorf("%+v", got)
@@ -188,7 +188,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	for _, code := range []int{404, 503} {
 		record(b, lb, Check{Codes: answer.Codes{Drain: code}, View: "UP; name=p/m1; node=lb1"}, 200, now)
 	}
-	if list := b.Current(now); len(list) != 3 || list[2].Checks != 2 {
+	if list := Current(b.All(), now); len(list) != 3 || list[2].Checks != 2 {
 		t.Errorf("a balancer that names itself, and changes its codes: %+v", list)
 	}
 }
@@ -224,7 +224,7 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 			now = now.Add(time.Minute)
 			record(b, lb, Check{View: strings.Replace(view, " ", "; name=p/m1; node=lb1; weight=", 1)}, 200, now)
 		}
-		if got, _ := b.Current(now)[0].Missing(now); got != tt.missing {
+		if got, _ := Current(b.All(), now)[0].Missing(now); got != tt.missing {
 			t.Errorf("%s: %d are missing, want %d", tt.name, got, tt.missing)
 		}
 	}
@@ -251,7 +251,7 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 		ask(fmt.Sprintf("10.0.%d.%d", n%3, n%256), n, Check{})
 	}
 	ask("203.0.113.3", 0, Check{View: "lb3"})
-	list, count := b.Current(now), map[string]int{}
+	list, count := Current(b.All(), now), map[string]int{}
 	for _, known := range list {
 		count[network(known.Source).Addr().String()]++
 	}
@@ -304,11 +304,11 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 		for after, silent := range map[time.Duration]bool{
 			30 * time.Second: false, 2 * time.Minute: tt.asked, 23 * time.Hour: tt.asked, 25 * time.Hour: false,
 		} {
-			if n := len(restored.Silent(last.Add(after))); (n == 1) != silent {
+			if n := len(Silent(restored.All(), last.Add(after))); (n == 1) != silent {
 				t.Errorf("%s: %d balancers are silent after %s", tt.name, n, after)
 			}
 		}
-		if got := restored.Asked(); got.Equal(last) != tt.asked || len(restored.Current(later)) != 0 {
+		if got := Asked(restored.All()); got.Equal(last) != tt.asked || len(Current(restored.All(), later)) != 0 {
 			t.Errorf("%s: asked last at %v, want %v", tt.name, got, last)
 		}
 	}

@@ -73,9 +73,10 @@ func (d *Daemon) status(now time.Time) status.Status {
 	s.Revision, _ = d.changes.now()
 	s.Config = *d.config.Load()
 	s.Config.Restart = d.waitForRestart(d.settings.Load())
-	s.Balancers, s.BalancerAsked = d.balancers.Current(now), d.balancers.Asked()
+	all := d.balancers.All()
+	s.Balancers, s.BalancerAsked = balancer.Current(all, now), balancer.Asked(all)
 	if now.Sub(d.started) > balancer.SilentAfter {
-		s.Silent = d.balancers.Silent(now)
+		s.Silent = balancer.Silent(all, now)
 	}
 	s.Refused = d.refused.At(now)
 	s.Budget, s.Gate = d.budget.Load(), d.readGate()

@@ -166,7 +166,7 @@ func (d *departure) begin(ctx context.Context) error {
 
 // last reports whether a balancer has no other server now, and is told of the hold.
 func (d *departure) last(b status.Balancer) bool {
-	return b.Last() && !b.Hides(d.Hold.Mode) && d.Hold.Covers(b.Service)
+	return b.View != nil && b.View.Last() && !b.Hides(d.Hold.Mode) && d.Hold.Covers(b.Service)
 }
 
 // needed reports whether a balancer has no other server, and expects none back, and so keeps the master from leaving

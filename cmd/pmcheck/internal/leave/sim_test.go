@@ -201,7 +201,7 @@ func (m *member) status() status.Status {
 	tracker := m.tracker
 	m.mu.Unlock()
 	now := time.Now()
-	balancers := tracker.Current(now) // without the lock, which a change of them takes
+	balancers := balancer.Current(tracker.All(), now) // without the lock, which a change of them takes
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	mode, _ := m.holds.Mode(monitor.Server, now)
